@@ -1,0 +1,32 @@
+# rmm_defaults: compile settings of every target of ours, never exported.
+add_library(rmm_defaults INTERFACE)
+target_compile_features(rmm_defaults INTERFACE c_std_11)
+target_compile_definitions(rmm_defaults INTERFACE _GNU_SOURCE $<$<BOOL:${RMM_HEAVY_CHECKS}>:RMM_HEAVY_CHECKS=1>)
+target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:
+    -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes
+    -Wpointer-arith -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough -Wformat=2>
+    $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${RMM_WERROR}>>:-Werror>)
+if(RMM_SANITIZE)
+    target_compile_options(rmm_defaults INTERFACE
+        $<$<COMPILE_LANGUAGE:C>:-fsanitize=${RMM_SANITIZE} -fno-omit-frame-pointer>)
+    target_link_options(rmm_defaults INTERFACE -fsanitize=${RMM_SANITIZE})
+    if(RMM_SANITIZE MATCHES "undefined")
+        target_compile_options(rmm_defaults INTERFACE
+            $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=undefined>)
+    endif()
+endif()
+
+# rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])
+# A cmocka program over the library's objects, run as <label>.<name>.
+function(rmm_add_test)
+    cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
+    if(NOT ARG_TIMEOUT)
+        set(ARG_TIMEOUT 60)
+    endif()
+    add_executable(test_${ARG_NAME} ${ARG_SOURCES})
+    target_link_libraries(test_${ARG_NAME} PRIVATE rmm_harness rmm_defaults ${ARG_LIBS})
+    add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
+    set_tests_properties(${ARG_LABEL}.${ARG_NAME} PROPERTIES
+        LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+        ENVIRONMENT "${ARG_ENV}")
+endfunction()

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/cuda_resource.h
+ *
+ * Device memory from cudaMalloc and back through cudaFree: slow (59 us a pair on an
+ * H200, and a free waits for the device), the base that pools are built on.
+ *
+ * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
+ *
+ * Lifetime, threads: as rmm/resource.h. All cuda resources of a device are equal.
+ */
+#ifndef RMM_CUDA_RESOURCE_H
+#define RMM_CUDA_RESOURCE_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Create a cuda resource on the current device.
+ *
+ * @param out  receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    out is NULL
+ *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ *         RMM_ERR_CUDA                the driver failed
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_cuda_resource_create(rmm_resource_t **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_CUDA_RESOURCE_H */

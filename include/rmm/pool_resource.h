@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/pool_resource.h
+ *
+ * A pool takes large chunks from its upstream and hands out blocks of them in stream
+ * order. A block freed on a stream is reused on that stream at once; on another one
+ * only behind an event recorded while the freeing call proved that its stream was
+ * alive, or behind a synchronise of the device. Blocks are split and merged in
+ * constant time (two-level segregated fit, Masmano et al., ECRTS 2004, with its nodes
+ * in host memory).
+ *
+ * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX.
+ *
+ * Sizes are rounded up to 256 bytes. The books count what was asked for.
+ *
+ * Lifetime, threads: as rmm/resource.h.
+ */
+#ifndef RMM_POOL_RESOURCE_H
+#define RMM_POOL_RESOURCE_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zero in any field means its default. */
+typedef struct rmm_pool_options {
+    size_t struct_size;     /**< set by RMM_POOL_OPTIONS_INIT; do not touch */
+    uint64_t initial_bytes; /**< taken from upstream at creation; 0: nothing */
+    uint64_t maximum_bytes; /**< most ever held from upstream; 0: no maximum */
+    const char *name;       /**< shown in /rmm; copied; default "pool" */
+} rmm_pool_options_t;
+
+#define RMM_POOL_OPTIONS_INIT                                                          \
+    {                                                                                  \
+        sizeof(rmm_pool_options_t), 0, 0, NULL                                         \
+    }
+
+/**
+ * Create a pool over @p upstream, which it retains.
+ *
+ * Sizes that are no multiple of 256 are rounded up (initial) or down (maximum).
+ *
+ * @param upstream  where chunks come from
+ * @param options   NULL: all defaults
+ * @param out       receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, initial > maximum, or
+ *                                     options were not made with _INIT
+ *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
+ *         RMM_ERR_OUT_OF_MEMORY       upstream cannot give initial_bytes
+ *         RMM_ERR_BAD_ALLOC           upstream failed otherwise
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_pool_resource_create(
+    rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_POOL_RESOURCE_H */

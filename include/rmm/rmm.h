@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/rmm.h
+ *
+ * Everything a program needs in one include (the simulated GPU, rmm/sim.h, and the
+ * diagnosis seam, rmm/sys/, are for tests and tools: include them by name).
+ */
+#ifndef RMM_RMM_H
+#define RMM_RMM_H
+
+#include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
+#include <rmm/resource.h>
+#include <rmm/status.h>
+#include <rmm/stream.h>
+#include <rmm/version.h>
+
+#endif /* RMM_RMM_H */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/sim.h
+ *
+ * The simulated GPU: a device model that finds bugs, for tests and for machines
+ * without a GPU. Used when RMM_DRIVER=sim is in the environment, never silently.
+ *
+ *   RMM_SIM_DEVICES  number of devices, default 1
+ *   RMM_SIM_MEMORY   memory of each, default 80GiB (address space, backed where touched)
+ *   RMM_SIM_SEED     order of work between streams, default 1
+ *   RMM_SIM_FAIL     fault plan: FUNCTION:N[:ERROR][,...] fails the N-th call from now
+ *                    of a driver function ("mem_alloc:3"), "any:N" of all together
+ *
+ * Work queued on a stream runs late, on the thread of some later driver call, and in an
+ * order between streams that is drawn from the seed, unless events or synchronisation
+ * forbid it. Kernels are host functions. Memory is poisoned when allocated and freed.
+ *
+ * Errors are cudaError_t values (0 is success), as the driver that it stands for.
+ *
+ * Threads: any. Kernels run one at a time and must not call this library.
+ */
+#ifndef RMM_SIM_H
+#define RMM_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/export.h>
+#include <rmm/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Bytes that fresh and freed device memory is filled with. */
+#define RMM_SIM_POISON_ALLOC 0xa5
+#define RMM_SIM_POISON_FREE 0xdd
+
+typedef struct rmm_sim_event *rmm_sim_event_t;
+typedef struct rmm_sim_graph *rmm_sim_graph_t;
+
+/** A kernel: receives the copied parameters, as CUDA copies them at the launch. */
+typedef void (*rmm_sim_kernel_fn)(const void *const *params);
+
+/** True if this process runs on the simulated GPU (initialises the driver). */
+RMM_API bool rmm_sim_active(void);
+
+/**
+ * Queue a kernel.
+ *
+ * @param name    shown by the diagnosis; copied
+ * @param params  param_count addresses of values; param_bytes[i] bytes are copied of each
+ */
+RMM_API int rmm_sim_launch(
+    const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
+    const void *const *params, const size_t *param_bytes, size_t param_count);
+
+/** Queue a copy or a fill; device and host addresses alike. */
+RMM_API int
+rmm_sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+RMM_API int
+rmm_sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
+
+/** Events and order, as the CUDA functions of the same names. */
+RMM_API int rmm_sim_event_create(rmm_sim_event_t *out);
+RMM_API int rmm_sim_event_destroy(rmm_sim_event_t event);
+RMM_API int rmm_sim_event_record(rmm_sim_event_t event, rmm_stream_t stream);
+RMM_API int rmm_sim_stream_wait_event(rmm_stream_t stream, rmm_sim_event_t event);
+RMM_API int rmm_sim_stream_synchronize(rmm_stream_t stream);
+RMM_API int rmm_sim_device_synchronize(void);
+
+/** The device that this thread's calls go to. */
+RMM_API int rmm_sim_set_device(int device);
+RMM_API int rmm_sim_get_device(int *device_out);
+
+/** Capture: 0 global, 1 thread-local, 2 relaxed, as cudaStreamCaptureMode. */
+RMM_API int rmm_sim_begin_capture(rmm_stream_t stream, int mode);
+RMM_API int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
+RMM_API int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
+RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
+
+/**
+ * For tests. Reseed draws a new order from here on; fail sets the fault plan (same
+ * syntax as RMM_SIM_FAIL, NULL or "" clears it; returns false if it does not parse).
+ */
+RMM_API void rmm_sim_reseed(uint64_t seed);
+RMM_API bool rmm_sim_fail(const char *plan);
+/** True if a fault of the current plan has struck. */
+RMM_API bool rmm_sim_fail_struck(void);
+
+/**
+ * What a correct program never does: use of a destroyed stream or event, a double free,
+ * a free of an unknown address. Each is refused with an error, printed once on stderr,
+ * and counted here.
+ */
+RMM_API uint64_t rmm_sim_violations(void);
+/** The last one, "" before the first; valid until the next. */
+RMM_API const char *rmm_sim_last_violation(void);
+
+/** Device memory allocated now from the simulated driver, on one device. */
+RMM_API uint64_t rmm_sim_allocated_bytes(int device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_SIM_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/status.h
+ *
+ * What a call answers, and the detail of this thread's last failure.
+ *
+ * Lifetime: every string here is static or belongs to the calling thread.
+ *
+ * Threads: any. The last error is kept per thread; a success does not clear it.
+ */
+#ifndef RMM_STATUS_H
+#define RMM_STATUS_H
+
+#include <stdbool.h>
+
+#include <rmm/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** X(name, value, text). Append only: values are ABI. */
+#define RMM_STATUS_MAP(X)                                                              \
+    X(OK, 0, "success")                                                                \
+    X(ERR_INVALID_ARGUMENT, -1, "invalid argument")                                    \
+    X(ERR_OUT_OF_RANGE, -2, "out of range")                                            \
+    X(ERR_OUT_OF_MEMORY, -3, "out of memory: the device, a pool or a limit is full")   \
+    X(ERR_BAD_ALLOC, -4, "the allocation failed for another reason than memory")       \
+    X(ERR_OUT_OF_HOST_MEMORY, -5, "out of host memory")                                \
+    X(ERR_CUDA, -6, "a CUDA call failed")                                              \
+    X(ERR_NO_DEVICE, -7, "no usable GPU")                                              \
+    X(ERR_UNSUPPORTED, -8, "not supported here")                                       \
+    X(ERR_IO, -9, "input or output failed")
+
+/** Zero is success, every failure is negative. */
+typedef enum rmm_status {
+#define X(name, value, text) RMM_##name = value,
+    RMM_STATUS_MAP(X)
+#undef X
+} rmm_status_t;
+
+/** The name as written in C, "RMM_ERR_OUT_OF_MEMORY"; "RMM_ERR_UNKNOWN" for others. */
+RMM_API const char *rmm_status_name(rmm_status_t status);
+
+/** One English phrase, lower case, without a full stop. */
+RMM_API const char *rmm_status_text(rmm_status_t status);
+
+/** True for RMM_ERR_OUT_OF_MEMORY and RMM_ERR_BAD_ALLOC. */
+RMM_API bool rmm_status_is_alloc_failure(rmm_status_t status);
+
+/**
+ * What went wrong in this thread's last failed call, one line, never NULL ("" before
+ * the first failure). Valid until the thread's next failed call.
+ */
+RMM_API const char *rmm_last_error_message(void);
+
+/** The cudaError_t behind this thread's last failed call; 0 where CUDA had no part. */
+RMM_API int rmm_last_cuda_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_STATUS_H */

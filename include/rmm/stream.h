@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/stream.h
+ *
+ * CUDA streams without a CUDA header: rmm_stream_t is cudaStream_t itself, so a
+ * stream made by the CUDA runtime can be passed as it is, and one made here can be
+ * given to CUDA. On the simulated GPU (rmm/sim.h) handles name simulated streams.
+ *
+ * Lifetime: who creates a stream destroys it. Memory freed on a stream may outlive
+ * the stream: no resource keeps a handle for later use.
+ *
+ * Threads: any function, any thread.
+ */
+#ifndef RMM_STREAM_H
+#define RMM_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/export.h>
+#include <rmm/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CUstream_st *rmm_stream_t;
+
+/** The legacy default stream; NULL means the same. */
+#define RMM_STREAM_LEGACY ((rmm_stream_t)0x1)
+/** The calling thread's own default stream. */
+#define RMM_STREAM_PER_THREAD ((rmm_stream_t)0x2)
+
+/**
+ * The default stream of the including file. Use this and not NULL: in a file compiled
+ * with CUDA_API_PER_THREAD_DEFAULT_STREAM a kernel launched on "stream 0" runs on the
+ * per-thread stream, while NULL given to this library always means the legacy one. The
+ * library would order memory behind a stream that the kernel does not run on, and hand
+ * it out again while the kernel still writes to it.
+ */
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define RMM_STREAM_DEFAULT RMM_STREAM_PER_THREAD
+#else
+#define RMM_STREAM_DEFAULT RMM_STREAM_LEGACY
+#endif
+
+/** rmm_stream_create: no implicit order with the legacy default stream. */
+#define RMM_STREAM_NON_BLOCKING 0x1u
+
+/** True for NULL and RMM_STREAM_LEGACY. */
+static inline bool rmm_stream_is_default(rmm_stream_t stream)
+{
+    return stream == (rmm_stream_t)0 || stream == RMM_STREAM_LEGACY;
+}
+
+/** True for RMM_STREAM_PER_THREAD. */
+static inline bool rmm_stream_is_per_thread_default(rmm_stream_t stream)
+{
+    return stream == RMM_STREAM_PER_THREAD;
+}
+
+/**
+ * Create a stream on the current device. Calls the driver.
+ *
+ * @param flags       0 or RMM_STREAM_NON_BLOCKING
+ * @param stream_out  receives the stream; destroy it with rmm_stream_destroy()
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  unknown flag, or stream_out is NULL
+ *         RMM_ERR_NO_DEVICE         no usable GPU
+ *         RMM_ERR_CUDA              the driver refused
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out);
+
+/**
+ * Destroy a stream made by rmm_stream_create(); returns at once, work in flight
+ * still finishes. The default streams are ignored.
+ *
+ * @return RMM_OK, or RMM_ERR_CUDA
+ */
+RMM_API rmm_status_t rmm_stream_destroy(rmm_stream_t stream);
+
+/**
+ * Wait on the host until all work given to the stream is done. Blocks.
+ *
+ * @return RMM_OK, RMM_ERR_NO_DEVICE, or RMM_ERR_CUDA (also for an error that earlier
+ *         work on the device left behind)
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_stream_synchronize(rmm_stream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_STREAM_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/version.h
+ *
+ * The version compiled against (macros) and the one that runs (functions).
+ */
+#ifndef RMM_VERSION_H
+#define RMM_VERSION_H
+
+#include <stdint.h>
+
+#include <rmm/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RMM_C_VERSION_MAJOR 0
+#define RMM_C_VERSION_MINOR 1
+#define RMM_C_VERSION_PATCH 0
+
+/** major * 10000 + minor * 100 + patch of the running library. */
+RMM_API uint32_t rmm_version(void);
+
+/** The same as text, "0.1.0"; static. */
+RMM_API const char *rmm_version_string(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_VERSION_H */

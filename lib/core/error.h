@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread's last error. Who first decides that something is an error calls
+ * rmm__error(); callers pass the status on unchanged.
+ */
+#ifndef RMM_CORE_ERROR_H
+#define RMM_CORE_ERROR_H
+
+#include <rmm/status.h>
+
+/* Longest message kept, with its NUL. */
+#define RMM_ERROR_BYTES 512
+
+/* Set the thread's last error; returns `status`. No allocation. */
+__attribute__((cold, format(printf, 2, 3))) rmm_status_t
+rmm__error(rmm_status_t status, const char *format, ...);
+
+/* The same with the native code, kept for rmm_last_cuda_error(). */
+__attribute__((cold, format(printf, 3, 4))) rmm_status_t
+rmm__error_cuda(rmm_status_t status, int cuda_error, const char *format, ...);
+
+#endif /* RMM_CORE_ERROR_H */

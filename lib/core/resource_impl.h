@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The base that every resource embeds as its FIRST member, and its ops table.
+ *
+ * Rules for implementers:
+ *  - ops tables are static const; one per concrete type. Every op is mandatory; an
+ *    ability that is missing is a function that answers RMM_ERR_UNSUPPORTED.
+ *  - The public wrappers in resource.c have already checked arguments: bytes > 0, align
+ *    is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX, pointers are not NULL.
+ *  - alloc() writes *ptr_out only when it returns RMM_OK, and updates the slot's books.
+ *  - dealloc() first decides whether the free can be right. If not it calls
+ *    rmm__resource_refuse_free() and changes nothing. If it is, it counts down (slot,
+ *    and rmm__request_settle() for the place) before the block can be handed out again.
+ *  - A resource that takes memory from its upstream for itself (a pool's chunk) passes a
+ *    request with `user` false. One that passes a request through (an adaptor) hands the
+ *    caller's request on, so that the user's bytes are counted once.
+ *  - No upstream, driver or callback call under a lock.
+ *  - destroy() frees what the resource holds and itself; the base was finished before.
+ *
+ * Fork: in a child of a process that has resources every ops table is replaced by one
+ * that refuses (resource.c), because neither CUDA nor another thread's locks survive.
+ */
+#ifndef RMM_CORE_RESOURCE_IMPL_H
+#define RMM_CORE_RESOURCE_IMPL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/resource.h>
+
+#include "publish/books.h"
+
+/* One call, as the user or a resource above made it. */
+typedef struct rmm_request {
+    size_t bytes;
+    size_t align;
+    rmm_stream_t stream;
+    bool user; /* counted at the place: a user holds this memory */
+} rmm_request_t;
+
+typedef struct rmm_resource_ops {
+    const char *type_name; /* "pool": stable, shown in /rmm */
+    rmm_status_t (*alloc)(
+        rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+    void (*dealloc)(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+    rmm_status_t (*trim)(rmm_resource_t *mr, size_t keep_bytes);
+    bool (*is_equal)(const rmm_resource_t *a, const rmm_resource_t *b);
+    void (*destroy)(rmm_resource_t *mr);
+} rmm_resource_ops_t;
+
+#define RMM_RESOURCE_MAGIC 0x4d4d5252u /* arbitrary, never zero */
+
+struct rmm_resource {
+    uint32_t magic; /* cleared at the end: use after release asserts in debug builds */
+    uint32_t instance_id;
+    _Atomic(const rmm_resource_ops_t *) ops; /* replaced in a forked child */
+    _Atomic(uint32_t) references;
+    uint32_t properties;      /* RMM_*_ACCESSIBLE */
+    int device;               /* CUDA ordinal; -1: host memory */
+    rmm_resource_t *upstream; /* retained; NULL for a base resource */
+    char *name;               /* owned */
+    rmm_books_t books;
+    _Atomic(uint64_t) zero_count; /* live allocations of no bytes */
+    rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
+};
+
+#define RMM_CONTAINER_OF(ptr, type, member)                                            \
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+typedef struct rmm_resource_desc {
+    const rmm_resource_ops_t *ops;
+    const char *name;         /* NULL: the type's */
+    rmm_resource_t *upstream; /* retained by init */
+    uint32_t properties;
+    int device;
+} rmm_resource_desc_t;
+
+/*
+ * Fill the base: name, books, one reference, the process's list. Opens the segment and the
+ * place when first needed.
+ * Returns RMM_OK, RMM_ERR_OUT_OF_HOST_MEMORY, or what the driver answers about the device.
+ */
+rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *desc);
+
+/* Undo init: for the error path of a creator, and the end of release. */
+void rmm__resource_fini(rmm_resource_t *mr);
+
+/* The calls of one resource on another: no argument checks, `user` as the request says. */
+static inline rmm_status_t rmm__resource_alloc(
+    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    /* relaxed: the table itself is constant */
+    return atomic_load_explicit(&mr->ops, memory_order_relaxed)
+        ->alloc(mr, request, ptr_out);
+}
+
+static inline void
+rmm__resource_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    atomic_load_explicit(&mr->ops, memory_order_relaxed)->dealloc(mr, ptr, request);
+}
+
+/* The user's bytes leave the place. Called by the resource that knows the free is right. */
+static inline void
+rmm__request_settle(const rmm_resource_t *mr, const rmm_request_t *request)
+{
+    if (request->user) {
+        rmm__place_free(mr->books.place, request->bytes);
+    }
+}
+
+/* Count and log a free that cannot be right; `why` completes "refused free of ...". */
+void rmm__resource_refuse_free(
+    rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);
+
+/*
+ * A callback resource sets this around the user's function: what that allocates is part of
+ * the block it returns, not another one that the user holds.
+ */
+extern _Thread_local uint32_t rmm__inside_callback_resource;
+
+#endif /* RMM_CORE_RESOURCE_IMPL_H */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one table through which every CUDA call of the library goes, so that there is one
+ * place to fake, fault, count and port. cuda.c fills it from cudart and the driver's
+ * entry points, sim.c with the simulated GPU.
+ *
+ * Contract of every function:
+ *  - returns a cudaError_t value as int; RMM_DRIVER_OK (0) is success. A failure leaves
+ *    no "last error" behind in the CUDA runtime.
+ *  - outputs are written on success only.
+ *  - may be called from any thread; applies to the calling thread's current device
+ *    unless it names one.
+ *  - never call any of them with a lock of this library held.
+ *
+ * The table is chosen once, at the first call of rmm__driver(), by RMM_DRIVER.
+ */
+#ifndef RMM_DRIVER_DRIVER_H
+#define RMM_DRIVER_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/status.h>
+#include <rmm/stream.h>
+#include <rmm/sys/diag.h>
+
+/* Values of cudaError_t that the library looks at; cuda.c asserts them. */
+enum {
+    RMM_DRIVER_OK = 0,
+    RMM_DRIVER_INVALID_VALUE = 1,
+    RMM_DRIVER_MEMORY_ALLOCATION = 2,
+    RMM_DRIVER_UNLOADING = 4, /* the runtime is shutting down: process exit */
+    RMM_DRIVER_INSUFFICIENT_DRIVER = 35,
+    RMM_DRIVER_NO_DEVICE = 100,
+    RMM_DRIVER_INVALID_DEVICE = 101,
+    RMM_DRIVER_INVALID_HANDLE = 400,
+    RMM_DRIVER_NOT_READY = 600,
+    RMM_DRIVER_NOT_SUPPORTED = 801,
+    RMM_DRIVER_CAPTURE_UNSUPPORTED = 900,
+    RMM_DRIVER_CAPTURE_INVALIDATED = 901
+};
+
+/* cudaStreamCaptureMode */
+enum {
+    RMM_CAPTURE_MODE_GLOBAL = 0,
+    RMM_CAPTURE_MODE_THREAD_LOCAL = 1,
+    RMM_CAPTURE_MODE_RELAXED = 2
+};
+
+typedef struct rmm_driver_event *rmm_driver_event_t; /* cudaEvent_t, timing off */
+
+/* Who a stream really is: handles are reused after a destroy, these are not. */
+typedef struct rmm_stream_key {
+    uint64_t stream_id;  /* 0: legacy default stream; else unique in the process */
+    uint64_t capture_id; /* 0: not capturing; else unique to this capture */
+} rmm_stream_key_t;
+
+typedef struct rmm_device_info {
+    char uuid[48];       /* "GPU-xxxxxxxx-xxxx-..." or "SIM-0" */
+    char pci_bus_id[20]; /* "0000:3b:00.0"; simulated: "" */
+    char name[64];
+    uint64_t capacity_bytes;
+} rmm_device_info_t;
+
+typedef struct rmm_driver {
+    const char *name; /* "cuda" or "sim" */
+
+    int (*device_count)(int *count);
+    int (*device_get)(int *device);
+    int (*device_set)(int device);
+    int (*device_info)(int device, rmm_device_info_t *info);
+    int (*device_synchronize)(void);
+    int (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
+
+    int (*mem_alloc)(void **ptr, size_t bytes); /* 256-byte aligned at least */
+    int (*mem_free)(void *ptr);                 /* waits for the device, as cudaFree */
+
+    int (*stream_create)(uint32_t flags, rmm_stream_t *stream);
+    int (*stream_destroy)(rmm_stream_t stream);
+    int (*stream_synchronize)(rmm_stream_t stream);
+    int (*stream_wait_event)(rmm_stream_t stream, rmm_driver_event_t event);
+    /* No call at all for the legacy default stream. Two of 15 ns for others. */
+    int (*stream_key)(rmm_stream_t stream, rmm_stream_key_t *key);
+
+    int (*event_create)(rmm_driver_event_t *event);
+    int (*event_destroy)(rmm_driver_event_t event);
+    int (*event_record)(rmm_driver_event_t event, rmm_stream_t stream);
+    int (*event_query)(rmm_driver_event_t event); /* OK: done; NOT_READY: pending */
+    int (*event_synchronize)(rmm_driver_event_t event);
+
+    /* Sets this thread's mode, returns the previous one in *mode. While any thread
+     * captures in global mode, another thread's cudaMalloc fails and ruins the capture
+     * unless its own mode is relaxed. */
+    int (*capture_mode_exchange)(int *mode);
+
+    const char *(*error_name)(int error); /* "cudaErrorMemoryAllocation"; static */
+    const char *(*error_text)(int error);
+
+    /* Simulated GPU: send its events to fn; NULL for a real one. */
+    void (*observe)(rmm_diag_event_fn fn, void *context);
+} rmm_driver_t;
+
+/*
+ * The table of this process, or NULL with the thread's last error set: RMM_ERR_NO_DEVICE
+ * (no usable GPU, message names RMM_DRIVER) or RMM_ERR_INVALID_ARGUMENT (RMM_DRIVER says
+ * neither cuda nor sim, or an RMM_SIM_* variable is malformed). A failure to find a GPU
+ * is final for the process. Thread-safe; after the first call one load.
+ */
+const rmm_driver_t *rmm__driver(rmm_status_t *status_out);
+
+/* Each fills nothing on failure and sets the last error. Used by driver.c only. */
+const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out);
+const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out);
+
+/* Set the thread's last error from a failed driver call; returns OUT_OF_MEMORY for
+ * MEMORY_ALLOCATION, NO_DEVICE for NO_DEVICE and INSUFFICIENT_DRIVER, else CUDA. */
+rmm_status_t rmm__driver_error(const rmm_driver_t *driver, int error, const char *call);
+
+/* Makes a device current for a scope; costs one device_get when it already is. */
+typedef struct rmm_device_scope {
+    int previous; /* -1: nothing to restore */
+} rmm_device_scope_t;
+
+int rmm__device_scope_enter(
+    rmm_device_scope_t *scope, const rmm_driver_t *driver, int device);
+void rmm__device_scope_leave(rmm_device_scope_t *scope, const rmm_driver_t *driver);
+
+#endif /* RMM_DRIVER_DRIVER_H */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of the stats segment and of its control page: a wire format between processes,
+ * described to the byte in docs/segment-format.md. Fixed-width integers only: no
+ * pointer, enum, bool, size_t, bit-field or implicit padding. Little-endian, 64-bit
+ * atomics. Places in the file are offsets from its start.
+ *
+ * One process writes a segment, many read it with pread. A reader refuses another major
+ * and accepts any minor: it finds records by offset and stride, and statistics by their
+ * name in the schema, never by these structs' layout.
+ *
+ * Files of one process, in the runtime directory:
+ *   <uid>.<16 hex digits>           the segment: the process writes, others read
+ *   <uid>.<16 hex digits>.control   wishes: rmmfs writes, the process reads
+ *   <uid>.<16 hex digits>.<suffix>  made on demand ("diag")
+ */
+#ifndef RMM_PUBLISH_SEGMENT_FORMAT_H
+#define RMM_PUBLISH_SEGMENT_FORMAT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "publish/stat_fields.h"
+
+#define RMM_SEGMENT_MAGIC 0x31474553434d4d52ull /* "RMMCSEG1" */
+#define RMM_CONTROL_MAGIC 0x314c5443434d4d52ull /* "RMMCCTL1" */
+#define RMM_SEGMENT_MAJOR 1u
+#define RMM_SEGMENT_MINOR 0u
+
+#define RMM_SEGMENT_DEVICES 32u              /* places 0..31: CUDA ordinals */
+#define RMM_SEGMENT_PLACES 33u               /* place 32: host memory */
+#define RMM_SEGMENT_HOST_PLACE 32u
+#define RMM_SEGMENT_SLOTS 256u
+#define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
+#define RMM_SEGMENT_NO_LIMIT UINT64_MAX
+
+typedef struct rmm_segment_header {
+    uint64_t magic;
+    uint16_t version_major; /* reader refuses any other */
+    uint16_t version_minor; /* reader accepts any */
+    uint32_t header_bytes;
+    uint64_t segment_bytes;
+    uint64_t start_time_ticks; /* /proc/<pid>/stat field 22: guards against pid reuse */
+    uint64_t start_time_ns;    /* CLOCK_REALTIME when the segment was made */
+    uint32_t pid;              /* as the process sees itself: display only */
+    uint32_t uid;
+    uint32_t library_version; /* major * 10000 + minor * 100 + patch */
+    _Atomic(uint32_t) ready;  /* 0 until all else is written; release store */
+    uint32_t schema_offset, schema_stride, schema_count;
+    uint32_t places_offset, places_stride, places_count;
+    uint32_t slots_offset, slots_stride, slots_count;
+    uint32_t reserved0;
+    char driver[16];    /* "cuda" or "sim" or "none" (host memory only so far) */
+    char comm[32];      /* program name; NUL-terminated, like every string here */
+    char cmdline[304];  /* arguments separated by spaces, cut */
+} rmm_segment_header_t;
+
+/* One statistic: where its uint64_t is in a record of `scope`. */
+#define RMM_SCHEMA_PLACE 1u
+#define RMM_SCHEMA_SLOT 2u
+#define RMM_KIND_GAUGE 1u
+#define RMM_KIND_COUNTER 2u
+#define RMM_KIND_MARK 3u
+#define RMM_UNIT_BYTES 1u
+#define RMM_UNIT_COUNT 2u
+
+typedef struct rmm_segment_schema {
+    char name[40];
+    uint16_t scope;
+    uint16_t kind;
+    uint16_t unit;
+    uint16_t reserved0;
+    uint32_t offset;
+    uint32_t reserved1;
+} rmm_segment_schema_t;
+
+/* A GPU, or host memory. Counters are independent atomics. */
+typedef struct rmm_segment_place {
+    _Atomic(uint32_t) used; /* 0: nothing here yet; 1: identity below is complete */
+    uint32_t reserved0;
+    _Atomic(uint32_t) peak_reset_seen;      /* control's peak_reset that was obeyed */
+    _Atomic(uint32_t) node_peak_reset_seen; /* control's node_peak_reset, likewise */
+    uint64_t capacity_bytes;
+    _Atomic(uint64_t) device_free_bytes; /* as last asked of the driver */
+    char uuid[48];
+    char pci_bus_id[24];
+    char name[64];
+    uint64_t reserved1[3]; /* figures begin on a cache line */
+#define X(field, kind, unit, help) _Atomic(uint64_t) field;
+    RMM_PLACE_STATS(X)
+#undef X
+    uint64_t reserved2[11];
+} rmm_segment_place_t;
+
+/* A resource. Identity is guarded by generation, figures by sequence. */
+typedef struct rmm_segment_slot {
+    _Atomic(uint32_t) generation; /* odd: identity in flux; rises by 2 per resource */
+    _Atomic(uint32_t) live;       /* 1: a resource lives here */
+    _Atomic(uint32_t) sequence;   /* odd: figures in flux; always even if lock-free */
+    _Atomic(uint32_t) peak_reset_seen;
+    uint32_t instance_id; /* unique in the process, from 1 */
+    uint32_t upstream_id; /* instance_id of the upstream; 0: none */
+    uint32_t place;       /* index of its place */
+    uint32_t reserved0;
+    uint64_t created_ns; /* CLOCK_REALTIME */
+    char type[24];
+    char name[64];
+#define X(field, kind, unit, help) _Atomic(uint64_t) field;
+    RMM_SLOT_STATS(X)
+#undef X
+    uint64_t reserved1[32];
+} rmm_segment_slot_t;
+
+/* Wishes of the daemon for one place, for one slot. Each field is written whole. */
+typedef struct rmm_control_place {
+    _Atomic(uint32_t) peak_reset;      /* rises by 1 per wish */
+    _Atomic(uint32_t) node_peak_reset; /* likewise, for the node's mark */
+    _Atomic(uint64_t) limit_bytes;     /* RMM_SEGMENT_NO_LIMIT: none */
+} rmm_control_place_t;
+
+typedef struct rmm_control_slot {
+    _Atomic(uint32_t) peak_reset;
+    uint32_t reserved0;
+    _Atomic(uint64_t) limit_bytes;
+} rmm_control_slot_t;
+
+typedef struct rmm_control_page {
+    uint64_t magic;
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint32_t places_offset, places_stride, places_count;
+    uint32_t slots_offset, slots_stride, slots_count;
+    uint32_t reserved0;
+    uint64_t reserved1[3];
+    rmm_control_place_t places[RMM_SEGMENT_PLACES];
+    rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
+} rmm_control_page_t;
+
+/* The whole file, as this version writes it. Readers go by the header. */
+#define RMM_SCHEMA_MAX 64u
+typedef struct rmm_segment_layout {
+    rmm_segment_header_t header;
+    rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
+    rmm_segment_place_t places[RMM_SEGMENT_PLACES];
+    rmm_segment_slot_t slots[RMM_SEGMENT_SLOTS];
+} rmm_segment_layout_t;
+
+static_assert(sizeof(_Atomic(uint64_t)) == 8, "64-bit counters are plain and lock-free");
+static_assert(sizeof(_Atomic(uint32_t)) == 4, "32-bit fields are plain and lock-free");
+static_assert(sizeof(rmm_segment_header_t) == 448, "segment header layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, ready) == 52, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, driver) == 96, "layout is ABI");
+static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
+static_assert(sizeof(rmm_segment_place_t) == 384, "place layout is ABI");
+static_assert(offsetof(rmm_segment_place_t, current_bytes) == 192, "layout is ABI");
+static_assert(sizeof(rmm_segment_slot_t) == 512, "slot layout is ABI");
+static_assert(offsetof(rmm_segment_slot_t, current_bytes) == 128, "layout is ABI");
+static_assert(sizeof(rmm_control_place_t) == 16, "control layout is ABI");
+static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
+static_assert(offsetof(rmm_control_page_t, places) == 64, "control layout is ABI");
+static_assert(offsetof(rmm_segment_layout_t, places) % 64 == 0, "records on lines");
+static_assert(sizeof(rmm_segment_layout_t) <= RMM_SEGMENT_MAX_BYTES, "size is bounded");
+
+#endif /* RMM_PUBLISH_SEGMENT_FORMAT_H */

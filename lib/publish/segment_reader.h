@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads another process's segment and trusts nothing in it: every size, offset x count
+ * and string is checked before use; a bad segment is refused with a reason. Reads with
+ * pread only (a truncated mapping would be SIGBUS). Fuzzed: tests/fuzz.
+ *
+ * Own static library (rmm_segment_reader): no CUDA, no librmm-c.
+ *
+ * Statistics are found by their name in the schema that travels in the segment, so a
+ * segment of a newer program shows its new counters, and one of an older program shows
+ * -1 for what it does not have.
+ *
+ * Threads: a segment may be read from several threads at once; open and close may not
+ * race with reads.
+ */
+#ifndef RMM_PUBLISH_SEGMENT_READER_H
+#define RMM_PUBLISH_SEGMENT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "publish/segment_format.h"
+
+#define RMM_SEGMENT_REASON_BYTES 128
+#define RMM_SEGMENT_RECORD_BYTES 1024 /* largest stride that a reader accepts */
+#define RMM_SEGMENT_NAME_BYTES 64     /* "<uid>.<16 hex digits>" and NUL */
+
+typedef enum rmm_segment_verdict {
+    RMM_SEGMENT_GOOD = 0,
+    RMM_SEGMENT_NOT_READY, /* being made: look again */
+    RMM_SEGMENT_REFUSED,   /* reason says why */
+    RMM_SEGMENT_GONE       /* no such file */
+} rmm_segment_verdict_t;
+
+/* Every statistic that this version knows, by name: index in tables below. */
+typedef enum rmm_place_stat {
+#define X(field, kind, unit, help) RMM_PLACE_STAT_##field,
+    RMM_PLACE_STATS(X)
+#undef X
+    RMM_PLACE_STAT_COUNT
+} rmm_place_stat_t;
+
+typedef enum rmm_slot_stat {
+#define X(field, kind, unit, help) RMM_SLOT_STAT_##field,
+    RMM_SLOT_STATS(X)
+#undef X
+    RMM_SLOT_STAT_COUNT
+} rmm_slot_stat_t;
+
+typedef struct rmm_stat_desc {
+    const char *name;
+    uint16_t kind, unit; /* RMM_KIND_*, RMM_UNIT_* */
+    uint32_t offset;     /* in this version's record */
+    const char *help;
+} rmm_stat_desc_t;
+
+/* This version's lists (stat_table.c, shared with the writer). */
+extern const rmm_stat_desc_t rmm__place_stats[RMM_PLACE_STAT_COUNT];
+extern const rmm_stat_desc_t rmm__slot_stats[RMM_SLOT_STAT_COUNT];
+
+typedef struct rmm_segment {
+    int fd;
+    char name[RMM_SEGMENT_NAME_BYTES];
+    uid_t uid;    /* owner of the file, equal to the name's */
+    uint64_t device, inode; /* of the file: the lock's identity in /proc/locks */
+    uint64_t bytes;
+    rmm_segment_header_t header; /* checked copy; strings are NUL-terminated */
+    rmm_segment_schema_t schema[RMM_SCHEMA_MAX]; /* checked copy */
+    uint32_t place_offset[RMM_PLACE_STAT_COUNT]; /* in a place record; UINT32_MAX: absent */
+    uint32_t slot_offset[RMM_SLOT_STAT_COUNT];
+} rmm_segment_t;
+
+/* A record as read, of a place or a slot. */
+typedef struct rmm_record {
+    _Alignas(8) unsigned char bytes[RMM_SEGMENT_RECORD_BYTES];
+} rmm_record_t;
+
+/* True if `name` is that of a segment; uid_out may be NULL. Temporary names, side files
+ * and anything else are not. */
+bool rmm_segment_name_parse(const char *name, uid_t *uid_out);
+
+/*
+ * Open the segment `name` in directory `dirfd`. Refuses what is not a regular file of the
+ * uid in its name with one link, is larger than RMM_SEGMENT_MAX_BYTES, or does not hold
+ * together. reason receives one line.
+ */
+rmm_segment_verdict_t rmm_segment_open(
+    rmm_segment_t *segment, int dirfd, const char *name,
+    char reason[RMM_SEGMENT_REASON_BYTES]);
+
+/* The same on an open descriptor, which is kept (for tests and fuzzing: no owner check). */
+rmm_segment_verdict_t rmm_segment_attach(
+    rmm_segment_t *segment, int fd, char reason[RMM_SEGMENT_REASON_BYTES]);
+
+void rmm_segment_close(rmm_segment_t *segment);
+
+/* True while the process that made it lives: somebody holds the exclusive lock. */
+bool rmm_segment_is_live(const rmm_segment_t *segment);
+
+/*
+ * The pid of the holder as this process sees it, from /proc/locks by device and inode;
+ * 0 if it cannot be told (another pid namespace) or nobody holds it.
+ */
+pid_t rmm_segment_pid(const rmm_segment_t *segment);
+
+uint32_t rmm_segment_place_count(const rmm_segment_t *segment);
+uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
+
+/* False: unused, or the file no longer has it. Strings in the record are terminated. */
+bool rmm_segment_read_place(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
+
+/* False: no resource there. Retries a bounded number of times while the writer is in the
+ * middle; *torn_out (may be NULL) says that it stayed so (killed in the middle). */
+bool rmm_segment_read_slot(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out);
+
+/* The identity parts of a record (not the figures: those go by schema). */
+const rmm_segment_place_t *rmm_record_place(const rmm_record_t *record);
+const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record);
+
+/* A figure; false: this segment does not have it. */
+bool rmm_segment_place_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_place_stat_t stat,
+    uint64_t *value_out);
+bool rmm_segment_slot_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat,
+    uint64_t *value_out);
+
+/* A figure by its entry in segment->schema, also one that this version does not know. */
+uint64_t rmm_record_schema_value(
+    const rmm_record_t *record, const rmm_segment_schema_t *entry);
+
+/*
+ * Wishes. The control page is opened on demand beside the segment, checked like it.
+ * Returns 0 or a negative errno.
+ */
+typedef struct rmm_control {
+    int fd;
+    uint32_t places_offset, places_stride, places_count;
+    uint32_t slots_offset, slots_stride, slots_count;
+} rmm_control_t;
+
+int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment);
+void rmm_control_close(rmm_control_t *control);
+int rmm_control_reset_place_peak(rmm_control_t *control, uint32_t place);
+int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t place);
+int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
+/* The wish as it stands, to compare with peak_reset_seen of a record. */
+int rmm_control_read_place(rmm_control_t *control, uint32_t place, rmm_control_place_t *out);
+int rmm_control_read_slot(rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
+
+#endif /* RMM_PUBLISH_SEGMENT_READER_H */

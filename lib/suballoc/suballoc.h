@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pure block manager: divides ranges of numbered units into blocks, in constant time.
+ * It knows no pointer, driver, stream, lock or log: units in, units out, so that it is
+ * tested by itself. Two-level segregated fit (TLSF: Masmano, Ripoll, Crespo, Real,
+ * ECRTS 2004), 32 second-level bins an octave, bitmaps of both levels, nodes outside of
+ * the memory that they describe.
+ *
+ * Heaps. A free block belongs to one heap and carries a stamp. Neighbours in memory merge
+ * when both are free in the same heap; the merged block takes the later stamp. A heap's
+ * free blocks are also kept in the order of their stamps, so that all up to a stamp
+ * can be moved to another heap without a search. A pool uses a heap per stream, one for
+ * memory that any stream may use, and stamps for "behind which event".
+ *
+ * Regions. Units of one region are contiguous memory; blocks never merge across regions.
+ *
+ * Locking: none; the caller serialises.
+ *
+ * Failure: only add_region, heap_create and alloc may need storage; each fails cleanly.
+ * free and transfer never fail.
+ */
+#ifndef RMM_SUBALLOC_SUBALLOC_H
+#define RMM_SUBALLOC_SUBALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RMM_SUBALLOC_UNIT_BYTES 256u
+
+typedef struct rmm_suballoc rmm_suballoc_t;
+
+/* Index of a node; 0 is none. Stable from alloc to free. */
+typedef uint32_t rmm_block_t;
+/* Index of a heap; 0 is valid: the first one created. */
+typedef uint32_t rmm_heap_t;
+
+#define RMM_BLOCK_NONE 0u
+#define RMM_HEAP_NONE UINT32_MAX
+
+/*
+ * Where nodes and tables live: the owner's choice (private memory, a shared file).
+ * resize() works like realloc (contents kept to the smaller size, new bytes zeroed;
+ * NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. `what` tells
+ * the areas apart ('n' nodes, 't' table of live blocks, 'h' heaps).
+ */
+typedef struct rmm_suballoc_storage {
+    void *(*resize)(void *context, char what, void *old, size_t old_bytes, size_t new_bytes);
+    void *context;
+} rmm_suballoc_storage_t;
+
+typedef enum rmm_suballoc_result {
+    RMM_SUBALLOC_OK = 0,
+    RMM_SUBALLOC_NO_FIT,     /* no free block of this heap is large enough */
+    RMM_SUBALLOC_NO_STORAGE, /* storage could not grow */
+    RMM_SUBALLOC_NO_UNITS    /* 2^32 units are used up */
+} rmm_suballoc_result_t;
+
+/* NULL if storage cannot hold the manager itself. */
+rmm_suballoc_t *rmm__suballoc_create(const rmm_suballoc_storage_t *storage);
+void rmm__suballoc_destroy(rmm_suballoc_t *sa);
+
+/* A new, empty heap. Destroyed heaps' indices are used again. */
+rmm_suballoc_result_t rmm__suballoc_heap_create(rmm_suballoc_t *sa, rmm_heap_t *heap_out);
+/* The heap must be empty. */
+void rmm__suballoc_heap_destroy(rmm_suballoc_t *sa, rmm_heap_t heap);
+
+/*
+ * Add `units` of contiguous memory as one free block of `heap`. The first unit's number is
+ * chosen here, congruent to `phase` modulo RMM_SUBALLOC_PHASES, so that alignment of
+ * units is alignment of addresses (phase = address / 256 modulo that).
+ */
+#define RMM_SUBALLOC_PHASES 8192u /* 2 MiB / 256 */
+rmm_suballoc_result_t rmm__suballoc_add_region(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t phase, uint64_t stamp,
+    uint32_t *first_unit_out);
+
+/*
+ * Take a region away again. Only when all of it is one free block; false and no change
+ * otherwise. Its unit numbers may be used again.
+ */
+bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit);
+
+/*
+ * Take a block from the free ones of a heap. units >= 1; align_units a power of two, at
+ * most RMM_SUBALLOC_PHASES. Finds a fit whenever one exists. Best fit among the first
+ * few of the request's own bin, then good fit by bitmap, then the own bin whole.
+ */
+rmm_suballoc_result_t rmm__suballoc_alloc(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
+    rmm_block_t *block_out);
+
+/* The live block that starts at this unit, or RMM_BLOCK_NONE. Any number may be asked. */
+rmm_block_t rmm__suballoc_find(const rmm_suballoc_t *sa, uint32_t unit);
+
+uint32_t rmm__suballoc_block_unit(const rmm_suballoc_t *sa, rmm_block_t block);
+uint32_t rmm__suballoc_block_units(const rmm_suballoc_t *sa, rmm_block_t block);
+
+/*
+ * The owner's tag of a live block (a pool keeps the padding and the requested size's
+ * check here); 0 after alloc.
+ */
+uint32_t rmm__suballoc_block_tag(const rmm_suballoc_t *sa, rmm_block_t block);
+void rmm__suballoc_block_set_tag(rmm_suballoc_t *sa, rmm_block_t block, uint32_t tag);
+
+/* Give a live block back, to this heap, with a stamp not below any stamp in the heap. */
+void rmm__suballoc_free(
+    rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp);
+
+/*
+ * Move every free block of `from` with stamp <= up_to into `to`, stamped `new_stamp`
+ * (not below any stamp there), merging with neighbours there. Returns the units moved.
+ */
+uint64_t rmm__suballoc_transfer(
+    rmm_suballoc_t *sa, rmm_heap_t from, rmm_heap_t to, uint64_t up_to,
+    uint64_t new_stamp);
+
+/* O(1). largest is exact. */
+uint64_t rmm__suballoc_free_units(const rmm_suballoc_t *sa, rmm_heap_t heap);
+uint32_t rmm__suballoc_free_blocks(const rmm_suballoc_t *sa, rmm_heap_t heap);
+uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap);
+/* Stamp of the oldest free block; UINT64_MAX when the heap is empty. */
+uint64_t rmm__suballoc_oldest_stamp(const rmm_suballoc_t *sa, rmm_heap_t heap);
+
+/* All heaps together. */
+uint64_t rmm__suballoc_total_free_units(const rmm_suballoc_t *sa);
+uint32_t rmm__suballoc_live_blocks(const rmm_suballoc_t *sa);
+
+typedef struct rmm_block_info {
+    uint32_t unit, units;
+    rmm_heap_t heap; /* RMM_HEAP_NONE: live */
+    uint32_t tag;
+    uint64_t stamp;
+} rmm_block_info_t;
+
+/* Every block of every region in unit order within a region; stops when fn is false. */
+void rmm__suballoc_walk(
+    const rmm_suballoc_t *sa, bool (*fn)(void *context, const rmm_block_info_t *info),
+    void *context);
+
+/* Walk and check everything; NULL if sound, else a sentence. For tests and heavy checks. */
+const char *rmm__suballoc_check(const rmm_suballoc_t *sa);
+
+#endif /* RMM_SUBALLOC_SUBALLOC_H */
