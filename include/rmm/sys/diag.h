@@ -29,22 +29,23 @@ extern "C" {
 typedef struct rmm_diag_block_v1 {
     uint64_t address;
     uint64_t bytes;       /**< as requested, > 0 */
-    uint64_t stream_id;   /**< as cudaStreamGetId; 0: legacy default stream */
+    uint64_t stream_id;   /**< as cudaStreamGetId; 0: legacy default stream;
+                               UINT64_MAX: the driver did not say */
     uint32_t resource_id; /**< instance of the resource the user called */
     int32_t device;       /**< CUDA ordinal; -1: host memory */
 } rmm_diag_block_v1_t;
 
 /** What the GPU was told to do. Append only. */
 typedef enum rmm_diag_event_kind {
-    RMM_DIAG_LAUNCH = 1,        /**< a kernel */
-    RMM_DIAG_COPY = 2,          /**< words[0] destination, words[1] source */
-    RMM_DIAG_SET = 3,           /**< words[0] destination */
-    RMM_DIAG_EVENT_RECORD = 4,  /**< words[0] event handle */
-    RMM_DIAG_EVENT_WAIT = 5,    /**< words[0] event handle */
+    RMM_DIAG_LAUNCH = 1,       /**< a kernel */
+    RMM_DIAG_COPY = 2,         /**< words[0] destination, words[1] source */
+    RMM_DIAG_SET = 3,          /**< words[0] destination */
+    RMM_DIAG_EVENT_RECORD = 4, /**< words[0] event handle */
+    RMM_DIAG_EVENT_WAIT = 5,   /**< words[0] event handle */
     RMM_DIAG_STREAM_SYNC = 6,
     RMM_DIAG_DEVICE_SYNC = 7,
     RMM_DIAG_STREAM_DESTROY = 8,
-    RMM_DIAG_EVENT_SYNC = 9     /**< words[0] event handle */
+    RMM_DIAG_EVENT_SYNC = 9 /**< words[0] event handle */
 } rmm_diag_event_kind_t;
 
 typedef struct rmm_diag_event_v1 {
@@ -56,8 +57,8 @@ typedef struct rmm_diag_event_v1 {
     const char *name;      /**< launch: kernel name, valid during the call only */
     const uint64_t *words; /**< launch: every aligned 8-byte word of the parameters */
     size_t word_count;
-    uint64_t bytes;        /**< copy, set: length; else 0 */
-    uint32_t capturing;    /**< 1: recorded into a graph, not executed now */
+    uint64_t bytes;     /**< copy, set: length; else 0 */
+    uint32_t capturing; /**< 1: recorded into a graph, not executed now */
     uint32_t reserved;
 } rmm_diag_event_v1_t;
 
@@ -87,16 +88,33 @@ typedef struct rmm_diag_services_v1 {
 } rmm_diag_services_v1_t;
 
 /**
- * Attach a diagnosis library, at most one, once per process.
+ * Attach a diagnosis library, at most one, once per process. Opens the driver if that
+ * has not happened: so do not call this from InitializeInjection(), which runs while the
+ * driver is being opened. A library loaded through CUDA_INJECTION64_PATH exports
+ * RMM_DIAG_INJECTED_SYMBOL instead, and attaches when it is called.
  *
  * @param hooks         copied; struct_size set
  * @param services_out  struct_size set by the caller; receives the services
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  a NULL, or a struct_size smaller than v1
  *         RMM_ERR_UNSUPPORTED       another one is attached
+ *         RMM_ERR_NO_DEVICE         no usable GPU
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_diag_attach_v1(
     const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services_out);
+
+/**
+ * What an injected library exports. This library looks for it once, just before it would
+ * report its first block: in the library that CUDA_INJECTION64_PATH names if that is
+ * loaded, else among the process's global symbols. Called with no lock held and with
+ * rmm_diag_attach_v1, so that it works however this library was linked or loaded. No
+ * block is missed: other threads wait until it returns.
+ */
+#define RMM_DIAG_INJECTED_SYMBOL "rmm_diag_injected_v1"
+
+typedef rmm_status_t (*rmm_diag_attach_fn)(
+    const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services_out);
+typedef void (*rmm_diag_injected_fn)(rmm_diag_attach_fn attach);
 
 #ifdef __cplusplus
 }

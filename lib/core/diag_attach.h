@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells an attached diagnosis library (rmm/sys/diag.h) which blocks users hold.
+ * resource.c calls these at the public entry points, never with a lock held:
+ *   rmm__diag_on_alloc  after the block was obtained
+ *   rmm__diag_on_free   before the resource gets it back
+ * Not for blocks of no bytes, and not for what one resource takes from another.
+ *
+ * Cost with nobody attached: one load and one branch.
+ */
+#ifndef RMM_CORE_DIAG_ATTACH_H
+#define RMM_CORE_DIAG_ATTACH_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/stream.h>
+#include <rmm/sys/diag.h>
+
+enum {
+    RMM_DIAG_STATE_UNKNOWN = 0, /* nobody has looked for an injected library yet */
+    RMM_DIAG_STATE_NONE = 1,
+    RMM_DIAG_STATE_ATTACHED = 2
+};
+
+extern _Atomic(uint32_t) rmm__diag_state;
+
+/* Who calls: what the hooks say of a block beside its address. */
+typedef struct rmm_diag_owner {
+    uint32_t resource_id;
+    int device;
+} rmm_diag_owner_t;
+
+/* The slow halves: use the inline functions below. */
+void rmm__diag_report_alloc(
+    rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream);
+void rmm__diag_report_free(
+    rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream);
+
+static inline void rmm__diag_on_alloc(
+    uint32_t resource_id, int device, const void *ptr, size_t bytes,
+    rmm_stream_t stream)
+{
+    /* relaxed: the slow half loads it again with acquire */
+    if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=
+        RMM_DIAG_STATE_NONE) {
+        rmm__diag_report_alloc(
+            (rmm_diag_owner_t){resource_id, device}, ptr, bytes, stream);
+    }
+}
+
+static inline void rmm__diag_on_free(
+    uint32_t resource_id, int device, const void *ptr, size_t bytes,
+    rmm_stream_t stream)
+{
+    if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) ==
+        RMM_DIAG_STATE_ATTACHED) {
+        rmm__diag_report_free(
+            (rmm_diag_owner_t){resource_id, device}, ptr, bytes, stream);
+    }
+}
+
+#endif /* RMM_CORE_DIAG_ATTACH_H */
