@@ -90,8 +90,8 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_resource_alloc(
  * still use it. Never fails; a free that cannot be right (unknown pointer, other
  * size, twice) changes nothing, is logged and counted as invalid_free_count.
  *
- * @param ptr     from rmm_resource_alloc() of this resource; NULL is ignored when
- *                bytes is 0 and ends the allocation of no bytes in the books
+ * @param ptr     from rmm_resource_alloc() of this resource; NULL is ignored, but with
+ *                bytes 0 it ends an allocation of no bytes in the books
  * @param bytes   as at the allocation
  * @param align   as at the allocation
  * @param stream  a live stream; may differ from that of the allocation when the
@@ -106,8 +106,8 @@ RMM_API void rmm_resource_dealloc(
  *
  * @return as rmm_resource_alloc(), and RMM_ERR_CUDA if the wait fails
  */
-RMM_API RMM_NODISCARD rmm_status_t rmm_resource_alloc_sync(
-    rmm_resource_t *mr, size_t bytes, size_t align, void **ptr_out);
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **ptr_out);
 
 /**
  * Give back memory that no queued work uses any more (the caller has waited). Waits

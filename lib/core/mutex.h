@@ -19,9 +19,15 @@ typedef struct rmm_mutex {
 } rmm_mutex_t;
 
 #ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-#define RMM_MUTEX_INITIALIZER {.native = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP}
+#define RMM_MUTEX_INITIALIZER                                                          \
+    {                                                                                  \
+        .native = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP                                \
+    }
 #else
-#define RMM_MUTEX_INITIALIZER {.native = PTHREAD_MUTEX_INITIALIZER}
+#define RMM_MUTEX_INITIALIZER                                                          \
+    {                                                                                  \
+        .native = PTHREAD_MUTEX_INITIALIZER                                            \
+    }
 #endif
 
 static inline void rmm__mutex_init(rmm_mutex_t *mutex)

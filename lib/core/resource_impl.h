@@ -5,8 +5,11 @@
  * Rules for implementers:
  *  - ops tables are static const; one per concrete type. Every op is mandatory; an
  *    ability that is missing is a function that answers RMM_ERR_UNSUPPORTED.
- *  - The public wrappers in resource.c have already checked arguments: bytes > 0, align
- *    is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX, pointers are not NULL.
+ *  - The public wrappers in resource.c have already checked arguments: bytes is at most
+ *    PTRDIFF_MAX, align is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX,
+ *    pointers are not NULL (but for a free of 0 bytes).
+ *  - 0 bytes: alloc() counts one allocation and yields NULL, dealloc() of NULL counts it
+ *    freed.
  *  - alloc() writes *ptr_out only when it returns RMM_OK, and updates the slot's books.
  *  - dealloc() first decides whether the free can be right. If not it calls
  *    rmm__resource_refuse_free() and changes nothing. If it is, it counts down (slot,
@@ -15,7 +18,7 @@
  *    request with `user` false. One that passes a request through (an adaptor) hands the
  *    caller's request on, so that the user's bytes are counted once.
  *  - No upstream, driver or callback call under a lock.
- *  - destroy() frees what the resource holds and itself; the base was finished before.
+ *  - destroy() frees what the resource holds, calls rmm__resource_fini(), frees itself.
  *
  * Fork: in a child of a process that has resources every ops table is replaced by one
  * that refuses (resource.c), because neither CUDA nor another thread's locks survive.
@@ -46,8 +49,13 @@ typedef struct rmm_resource_ops {
         rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
     void (*dealloc)(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
     rmm_status_t (*trim)(rmm_resource_t *mr, size_t keep_bytes);
-    bool (*is_equal)(const rmm_resource_t *a, const rmm_resource_t *b);
     void (*destroy)(rmm_resource_t *mr);
+    /* What alloc() returns may be used on every stream at once (cudaMalloc), not only
+     * in the order of the stream that it was asked on. */
+    bool ready_on_all_streams;
+    /* The blocks are its own: it settles requests. False for what only passes requests
+     * on to its upstream (an adaptor). */
+    bool settles;
 } rmm_resource_ops_t;
 
 #define RMM_RESOURCE_MAGIC 0x4d4d5252u /* arbitrary, never zero */
@@ -62,7 +70,7 @@ struct rmm_resource {
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
     rmm_books_t books;
-    _Atomic(uint64_t) zero_count; /* live allocations of no bytes */
+    _Atomic(uint64_t) zero_count;    /* live allocations of no bytes */
     rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
 };
 
@@ -84,12 +92,15 @@ typedef struct rmm_resource_desc {
  */
 rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *desc);
 
+/* One more reference, unless the last one is gone already (for shared instances). */
+bool rmm__resource_try_retain(rmm_resource_t *mr);
+
 /* Undo init: for the error path of a creator, and the end of release. */
 void rmm__resource_fini(rmm_resource_t *mr);
 
 /* The calls of one resource on another: no argument checks, `user` as the request says. */
-static inline rmm_status_t rmm__resource_alloc(
-    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+static inline rmm_status_t
+rmm__resource_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     /* relaxed: the table itself is constant */
     return atomic_load_explicit(&mr->ops, memory_order_relaxed)
@@ -114,11 +125,5 @@ rmm__request_settle(const rmm_resource_t *mr, const rmm_request_t *request)
 /* Count and log a free that cannot be right; `why` completes "refused free of ...". */
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);
-
-/*
- * A callback resource sets this around the user's function: what that allocates is part of
- * the block it returns, not another one that the user holds.
- */
-extern _Thread_local uint32_t rmm__inside_callback_resource;
 
 #endif /* RMM_CORE_RESOURCE_IMPL_H */

@@ -108,21 +108,33 @@ typedef struct rmm_driver {
  */
 const rmm_driver_t *rmm__driver(rmm_status_t *status_out);
 
-/* Each fills nothing on failure and sets the last error. Used by driver.c only. */
+/* Each answers NULL on failure and sets the last error. Used by driver.c only. */
 const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out);
 const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out);
+
+/* Loads what CUDA_INJECTION64_PATH names, as the real driver does; called once, after the
+ * table is in place, because the loaded library may call back into this one. */
+void rmm__driver_sim_inject(void);
 
 /* Set the thread's last error from a failed driver call; returns OUT_OF_MEMORY for
  * MEMORY_ALLOCATION, NO_DEVICE for NO_DEVICE and INSUFFICIENT_DRIVER, else CUDA. */
 rmm_status_t rmm__driver_error(const rmm_driver_t *driver, int error, const char *call);
 
-/* Makes a device current for a scope; costs one device_get when it already is. */
-typedef struct rmm_device_scope {
-    int previous; /* -1: nothing to restore */
-} rmm_device_scope_t;
+/*
+ * A scope in which the driver may be told anything slow: the resource's device is
+ * current, and this thread's capture mode is relaxed, so that an allocation here does
+ * not ruin a graph capture that another thread has under way. Restores both. Not for the
+ * fast path (two calls at least).
+ */
+typedef struct rmm_driver_scope {
+    const rmm_driver_t *driver;
+    int previous_device; /* -1: it was current already */
+    int previous_mode;
+} rmm_driver_scope_t;
 
-int rmm__device_scope_enter(
-    rmm_device_scope_t *scope, const rmm_driver_t *driver, int device);
-void rmm__device_scope_leave(rmm_device_scope_t *scope, const rmm_driver_t *driver);
+/* RMM_OK, or what the driver answered, with the last error set; then do not leave. */
+rmm_status_t rmm__driver_scope_enter(
+    rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device);
+void rmm__driver_scope_leave(rmm_driver_scope_t *scope);
 
 #endif /* RMM_DRIVER_DRIVER_H */

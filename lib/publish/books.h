@@ -102,6 +102,8 @@ void rmm__books_free_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padd
 
 void rmm__place_alloc(uint32_t place, uint64_t bytes);
 void rmm__place_free(uint32_t place, uint64_t bytes);
+/* A resource ends with blocks still out: they leave with it. */
+void rmm__place_forget(uint32_t place, uint64_t bytes, uint64_t count);
 void rmm__place_reserve(uint32_t place, uint64_t bytes);
 void rmm__place_unreserve(uint32_t place, uint64_t bytes);
 void rmm__place_padding_add(uint32_t place, uint64_t bytes);

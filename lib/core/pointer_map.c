@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linear probing; erase shifts the entries behind it back, so that there are no
+ * tombstones (Knuth, The Art of Computer Programming, vol. 3, 6.4, algorithm R).
+ */
+#include "core/pointer_map.h"
+
+#include <stdint.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+
+#define MIN_CAPACITY 64
+
+static size_t home_of(const rmm_pointer_map_t *map, const void *ptr)
+{
+    uint64_t key = (uint64_t)(uintptr_t)ptr;
+
+    key = (key >> 8) * 0x9e3779b97f4a7c15ull; /* Fibonacci hashing; 2^64 / phi */
+    return (size_t)(key >> 32) & (map->capacity - 1);
+}
+
+/* Index of ptr's entry, or of the empty entry where it would go. */
+static size_t slot_of(const rmm_pointer_map_t *map, const void *ptr)
+{
+    size_t index = home_of(map, ptr);
+
+    while (map->entries[index].ptr != NULL && map->entries[index].ptr != ptr) {
+        index = (index + 1) & (map->capacity - 1);
+    }
+    return index;
+}
+
+void rmm__pointer_map_fini(rmm_pointer_map_t *map)
+{
+    rmm__free(map->entries);
+    *map = (rmm_pointer_map_t){0};
+}
+
+static bool grow(rmm_pointer_map_t *map)
+{
+    rmm_pointer_map_t old = *map;
+    size_t capacity = old.capacity != 0 ? 2 * old.capacity : MIN_CAPACITY;
+    rmm_pointer_map_entry_t *entries = rmm__calloc(capacity, sizeof(*entries));
+
+    if (entries == NULL) {
+        return false;
+    }
+    map->entries = entries;
+    map->capacity = capacity;
+    for (size_t i = 0; i < old.capacity; i++) {
+        if (old.entries[i].ptr != NULL) {
+            map->entries[slot_of(map, old.entries[i].ptr)] = old.entries[i];
+        }
+    }
+    rmm__free(old.entries);
+    return true;
+}
+
+bool rmm__pointer_map_reserve(rmm_pointer_map_t *map)
+{
+    if (2 * (map->count + map->promised + 1) > map->capacity && !grow(map)) {
+        return false;
+    }
+    map->promised++;
+    return true;
+}
+
+void rmm__pointer_map_unreserve(rmm_pointer_map_t *map)
+{
+    RMM_ASSERT(map->promised > 0);
+    map->promised--;
+}
+
+void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes)
+{
+    size_t index = slot_of(map, ptr);
+
+    RMM_ASSERT(map->promised > 0 && map->entries[index].ptr == NULL);
+    map->promised--;
+    map->entries[index] = (rmm_pointer_map_entry_t){ptr, bytes};
+    map->count++;
+}
+
+bool rmm__pointer_map_find(const rmm_pointer_map_t *map, const void *ptr, size_t *bytes)
+{
+    size_t index;
+
+    if (map->count == 0 || ptr == NULL) {
+        return false;
+    }
+    index = slot_of(map, ptr);
+    if (map->entries[index].ptr == NULL) {
+        return false;
+    }
+    *bytes = map->entries[index].bytes;
+    return true;
+}
+
+bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr)
+{
+    size_t mask = map->capacity - 1;
+    size_t hole;
+    size_t bytes;
+
+    if (!rmm__pointer_map_find(map, ptr, &bytes)) {
+        return false;
+    }
+    hole = slot_of(map, ptr);
+    for (size_t i = (hole + 1) & mask; map->entries[i].ptr != NULL;
+         i = (i + 1) & mask) {
+        size_t home = home_of(map, map->entries[i].ptr);
+
+        if (((i - home) & mask) >=
+            ((i - hole) & mask)) { /* its probe passes the hole */
+            map->entries[hole] = map->entries[i];
+            hole = i;
+        }
+    }
+    map->entries[hole] = (rmm_pointer_map_entry_t){NULL, 0};
+    map->count--;
+    return true;
+}
+
+bool rmm__pointer_map_any(const rmm_pointer_map_t *map, rmm_pointer_map_entry_t *out)
+{
+    for (size_t i = 0; map->count != 0 && i < map->capacity; i++) {
+        if (map->entries[i].ptr != NULL) {
+            *out = map->entries[i];
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which blocks a resource has out: address -> bytes, a hash table with open addressing
+ * at most half full. For resources whose allocations are slow anyway (cudaMalloc, pinned
+ * memory), so that a wrong free is refused and the books stay exact.
+ *
+ * Locking: none; the owner serialises.
+ */
+#ifndef RMM_CORE_POINTER_MAP_H
+#define RMM_CORE_POINTER_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct rmm_pointer_map_entry {
+    void *ptr; /* NULL: empty */
+    size_t bytes;
+} rmm_pointer_map_entry_t;
+
+typedef struct rmm_pointer_map {
+    rmm_pointer_map_entry_t *entries;
+    size_t capacity; /* power of two, or 0 */
+    size_t count;
+    size_t promised; /* room asked for by reserve and not yet used */
+} rmm_pointer_map_t;
+
+void rmm__pointer_map_fini(rmm_pointer_map_t *map);
+
+/* Make room for one more insert; false without host memory. Each success is followed by
+ * one insert or one unreserve. */
+bool rmm__pointer_map_reserve(rmm_pointer_map_t *map);
+void rmm__pointer_map_unreserve(rmm_pointer_map_t *map);
+
+/* ptr is not in the map and not NULL; room was reserved. */
+void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes);
+
+/* False if absent. */
+bool rmm__pointer_map_find(const rmm_pointer_map_t *map, const void *ptr, size_t *bytes);
+bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr);
+
+/* Any one entry, for emptying a map; false if there is none. */
+bool rmm__pointer_map_any(const rmm_pointer_map_t *map, rmm_pointer_map_entry_t *out);
+
+#endif /* RMM_CORE_POINTER_MAP_H */

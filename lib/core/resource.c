@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public calls on any resource: argument checks, the user's share of the books, the
+ * reference count, and the list of all resources of the process.
+ *
+ * Why a list: in a forked child neither CUDA nor the locks of the parent's other threads
+ * survive, yet the child's exit handlers may still free. The child handler replaces
+ * every ops table by one that refuses, which costs the fast path nothing.
+ *
+ * Locking: `registry` protects the list. It is held over fork(), so the child finds the
+ * list whole.
+ */
+#include <rmm/resource.h>
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/assert.h"
+#include "core/diag_attach.h"
+#include "core/host_memory.h"
+#include "core/mutex.h"
+#include "core/resource_impl.h"
+#include "driver/driver.h"
+#include "log/log.h"
+
+static rmm_mutex_t registry = RMM_MUTEX_INITIALIZER;
+static rmm_resource_t *registry_head;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static _Atomic(uint32_t) last_instance_id;
+
+/* --- in a forked child ------------------------------------------------------------ */
+
+static rmm_status_t
+forked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    (void)request;
+    (void)ptr_out;
+    return rmm__error(
+        RMM_ERR_UNSUPPORTED,
+        "resource '%s' was made before fork(): CUDA does not survive it; exec, or make "
+        "resources in the child only",
+        mr->name);
+}
+
+static void forked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    (void)mr;
+    (void)ptr;
+    (void)request;
+}
+
+static rmm_status_t forked_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    (void)keep_bytes;
+    return forked_alloc(mr, NULL, NULL);
+}
+
+/* The parent owns what it holds: leave everything as it is. */
+static void forked_destroy(rmm_resource_t *mr)
+{
+    (void)mr;
+}
+
+static const rmm_resource_ops_t forked_ops = {
+    .type_name = "forked",
+    .alloc = forked_alloc,
+    .dealloc = forked_dealloc,
+    .trim = forked_trim,
+    .destroy = forked_destroy,
+};
+
+static void before_fork(void)
+{
+    rmm__mutex_lock(&registry);
+}
+
+static void after_fork_in_parent(void)
+{
+    rmm__mutex_unlock(&registry);
+}
+
+static void after_fork_in_child(void)
+{
+    for (rmm_resource_t *mr = registry_head; mr != NULL; mr = mr->next) {
+        atomic_store_explicit(&mr->ops, &forked_ops, memory_order_relaxed);
+    }
+    rmm__mutex_unlock(&registry);
+}
+
+static void install_fork_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* --- the base --------------------------------------------------------------------- */
+
+static void registry_add(rmm_resource_t *mr)
+{
+    pthread_once(&fork_once, install_fork_handlers);
+    rmm__mutex_lock(&registry);
+    mr->previous = NULL;
+    mr->next = registry_head;
+    if (registry_head != NULL) {
+        registry_head->previous = mr;
+    }
+    registry_head = mr;
+    rmm__mutex_unlock(&registry);
+}
+
+static void registry_remove(rmm_resource_t *mr)
+{
+    rmm__mutex_lock(&registry);
+    if (mr->previous != NULL) {
+        mr->previous->next = mr->next;
+    } else {
+        registry_head = mr->next;
+    }
+    if (mr->next != NULL) {
+        mr->next->previous = mr->previous;
+    }
+    rmm__mutex_unlock(&registry);
+}
+
+/* Opens the segment and this device's place in it; the first resource of a device pays. */
+static rmm_status_t open_place(int device, uint32_t *place_out)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver;
+    rmm_device_info_t info;
+    int error;
+
+    if (device < 0) {
+        rmm__publish_open("none");
+        *place_out = RMM_SEGMENT_HOST_PLACE;
+        return RMM_OK;
+    }
+    if (device >= (int)RMM_SEGMENT_DEVICES) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported", device,
+            RMM_SEGMENT_DEVICES);
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_info(device, &info);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "reading the device's properties");
+    }
+    rmm__publish_open(driver->name);
+    rmm__place_open(
+        (uint32_t)device,
+        &(rmm_place_identity_t){
+            info.uuid, info.pci_bus_id, info.name, info.capacity_bytes});
+    *place_out = (uint32_t)device;
+    return RMM_OK;
+}
+
+static rmm_status_t open_books(rmm_resource_t *mr, const rmm_resource_desc_t *desc)
+{
+    uint32_t place;
+    rmm_status_t status = open_place(desc->device, &place);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    return rmm__books_open(
+        &mr->books,
+        &(rmm_books_desc_t){
+            .type = desc->ops->type_name,
+            .name = mr->name,
+            .instance_id = mr->instance_id,
+            .upstream_id = desc->upstream != NULL ? desc->upstream->instance_id : 0,
+            .place = place,
+        });
+}
+
+rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *desc)
+{
+    rmm_status_t status;
+
+    mr->magic = RMM_RESOURCE_MAGIC;
+    mr->instance_id =
+        1 + atomic_fetch_add_explicit(&last_instance_id, 1, memory_order_relaxed);
+    atomic_init(&mr->ops, desc->ops);
+    atomic_init(&mr->references, 1);
+    atomic_init(&mr->zero_count, 0);
+    mr->properties = desc->properties;
+    mr->device = desc->device;
+    mr->name = rmm__strdup(desc->name != NULL ? desc->name : desc->ops->type_name);
+    if (mr->name == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    status = open_books(mr, desc);
+    if (status != RMM_OK) {
+        goto err_free_name;
+    }
+    mr->upstream = desc->upstream != NULL ? rmm_resource_retain(desc->upstream) : NULL;
+    registry_add(mr);
+    return RMM_OK;
+
+err_free_name:
+    rmm__free(mr->name);
+    return status;
+}
+
+/* What users still hold leaves the place with the resource that held the memory. */
+static void settle_outstanding(rmm_resource_t *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles) {
+        rmm__books_stats(&mr->books, &stats);
+        rmm__place_forget(mr->books.place, stats.current_bytes, stats.current_count);
+    }
+}
+
+void rmm__resource_fini(rmm_resource_t *mr)
+{
+    rmm_resource_t *upstream = mr->upstream;
+
+    registry_remove(mr);
+    settle_outstanding(mr);
+    rmm__books_close(&mr->books);
+    rmm__free(mr->name);
+    mr->magic = 0;
+    rmm_resource_release(upstream);
+}
+
+RMM_COLD void rmm__resource_refuse_free(
+    rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why)
+{
+    rmm__books_invalid_free(&mr->books);
+    rmm__log_error(
+        "%s '%s' (%" PRIu32 "): refused free of %p bytes %zu: %s",
+        rmm_resource_type(mr), mr->name, mr->instance_id, ptr, request->bytes, why);
+}
+
+/* --- public calls ----------------------------------------------------------------- */
+
+static bool align_is_valid(size_t align)
+{
+    return (align & (align - 1)) == 0 && align <= RMM_ALIGN_MAX;
+}
+
+static rmm_request_t user_request(size_t bytes, size_t align, rmm_stream_t stream)
+{
+    return (rmm_request_t){
+        .bytes = bytes,
+        .align = align > RMM_ALIGN_DEFAULT ? align : RMM_ALIGN_DEFAULT,
+        .stream = stream,
+        .user = true,
+    };
+}
+
+RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
+{
+    rmm__books_oom(&mr->books);
+    rmm__place_oom(mr->books.place);
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY,
+        "%s '%s': %zu bytes are more than an address space holds",
+        rmm_resource_type(mr), mr->name, bytes);
+}
+
+rmm_status_t rmm_resource_alloc(
+    rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream, void **ptr_out)
+{
+    rmm_request_t request = user_request(bytes, align, stream);
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(ptr_out != NULL, "ptr_out is NULL");
+    RMM_CHECK_ARG(
+        align_is_valid(align), "align is not a power of two up to RMM_ALIGN_MAX");
+    RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
+    if (bytes > PTRDIFF_MAX) {
+        return too_large(mr, bytes);
+    }
+
+    status = rmm__resource_alloc(mr, &request, ptr_out);
+    if (status != RMM_OK) {
+        if (status == RMM_ERR_OUT_OF_MEMORY) {
+            rmm__place_oom(mr->books.place);
+        }
+        return status;
+    }
+    rmm__place_alloc(mr->books.place, bytes);
+    if (bytes == 0) {
+        atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
+    } else {
+        rmm__diag_on_alloc(mr->instance_id, mr->device, *ptr_out, bytes, stream);
+    }
+    return RMM_OK;
+}
+
+/* Takes one from the live allocations of no bytes; false if there is none. */
+static bool take_nothing(rmm_resource_t *mr)
+{
+    uint64_t count = atomic_load_explicit(&mr->zero_count, memory_order_relaxed);
+
+    while (count != 0) {
+        if (atomic_compare_exchange_weak_explicit(
+                &mr->zero_count, &count, count - 1, memory_order_relaxed,
+                memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void rmm_resource_dealloc(
+    rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream)
+{
+    rmm_request_t request = user_request(bytes, align, stream);
+
+    if (mr == NULL || (ptr == NULL && !(bytes == 0 && take_nothing(mr)))) {
+        return;
+    }
+    RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
+    if (ptr != NULL && bytes == 0) {
+        rmm__resource_refuse_free(
+            mr, ptr, &request, "an allocation of 0 bytes is NULL");
+        return;
+    }
+    if (ptr != NULL) {
+        rmm__diag_on_free(mr->instance_id, mr->device, ptr, bytes, stream);
+    }
+    rmm__resource_dealloc(mr, ptr, &request);
+}
+
+rmm_status_t
+rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **ptr_out)
+{
+    void *ptr;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(ptr_out != NULL, "ptr_out is NULL");
+    status = rmm_resource_alloc(mr, bytes, align, RMM_STREAM_LEGACY, &ptr);
+    if (status != RMM_OK) {
+        return status;
+    }
+    if (mr->device >= 0) {
+        status = rmm_stream_synchronize(RMM_STREAM_LEGACY);
+        if (status != RMM_OK) {
+            rmm_resource_dealloc(mr, ptr, bytes, align, RMM_STREAM_LEGACY);
+            return status;
+        }
+    }
+    *ptr_out = ptr;
+    return RMM_OK;
+}
+
+void rmm_resource_dealloc_sync(
+    rmm_resource_t *mr, void *ptr, size_t bytes, size_t align)
+{
+    if (mr != NULL && mr->device >= 0 &&
+        rmm_stream_synchronize(RMM_STREAM_LEGACY) != RMM_OK) {
+        rmm__log_error(
+            "%s '%s': waiting before a free failed: %s", rmm_resource_type(mr),
+            mr->name, rmm_last_error_message());
+    }
+    rmm_resource_dealloc(mr, ptr, bytes, align, RMM_STREAM_LEGACY);
+}
+
+rmm_resource_t *rmm_resource_retain(rmm_resource_t *mr)
+{
+    if (mr != NULL) {
+        atomic_fetch_add_explicit(&mr->references, 1, memory_order_relaxed);
+    }
+    return mr;
+}
+
+bool rmm__resource_try_retain(rmm_resource_t *mr)
+{
+    uint32_t references = atomic_load_explicit(&mr->references, memory_order_relaxed);
+
+    while (references != 0) {
+        if (atomic_compare_exchange_weak_explicit(
+                &mr->references, &references, references + 1, memory_order_relaxed,
+                memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void report_outstanding(const rmm_resource_t *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    rmm__books_stats(&mr->books, &stats);
+    if (stats.current_bytes != 0) {
+        rmm__log_error(
+            "%s '%s' (%" PRIu32 "): last release with %" PRIu64
+            " allocations of %" PRIu64 " bytes still out",
+            rmm_resource_type(mr), mr->name, mr->instance_id, stats.current_count,
+            stats.current_bytes);
+    }
+}
+
+void rmm_resource_release(rmm_resource_t *mr)
+{
+    const rmm_resource_ops_t *ops;
+
+    if (mr == NULL) {
+        return;
+    }
+    RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
+    /* release: whoever used the resource is done; acquire: the last one sees all of it */
+    if (atomic_fetch_sub_explicit(&mr->references, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
+    if (ops != &forked_ops) {
+        report_outstanding(mr);
+    }
+    ops->destroy(mr);
+}
+
+bool rmm_resource_is_equal(const rmm_resource_t *a, const rmm_resource_t *b)
+{
+    return a == b;
+}
+
+const char *rmm_resource_type(const rmm_resource_t *mr)
+{
+    return atomic_load_explicit(&mr->ops, memory_order_relaxed)->type_name;
+}
+
+const char *rmm_resource_name(const rmm_resource_t *mr)
+{
+    return mr->name;
+}
+
+rmm_resource_t *rmm_resource_upstream(const rmm_resource_t *mr)
+{
+    return mr->upstream;
+}
+
+uint32_t rmm_resource_properties(const rmm_resource_t *mr)
+{
+    return mr->properties;
+}
+
+rmm_status_t rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out)
+{
+    rmm_stats_t all = RMM_STATS_INIT;
+    size_t bytes;
+
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_ARG(
+        out->struct_size >= sizeof(out->struct_size),
+        "struct_size is not set: use RMM_STATS_INIT");
+    bytes = out->struct_size < sizeof(all) ? out->struct_size : sizeof(all);
+    rmm__books_stats(&mr->books, &all);
+    all.struct_size = out->struct_size;
+    memcpy(out, &all, bytes);
+    return RMM_OK;
+}
+
+rmm_status_t rmm_resource_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    return atomic_load_explicit(&mr->ops, memory_order_relaxed)->trim(mr, keep_bytes);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver table over the CUDA runtime, linked statically: the library loads on a
+ * machine without a driver and answers cudaErrorInsufficientDriver there.
+ *
+ * Calls on the fast path (who is this stream, does it capture) go to the driver's own
+ * entry points: cuStreamGetId 15 ns against 47 through the runtime.
+ *
+ * Every failure clears the runtime's last error, which belongs to the program: a failed
+ * growth of a pool must not show up in its next cudaGetLastError().
+ */
+#include "driver/driver.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "core/error.h"
+
+#define SAME(cuda, ours) static_assert((int)(cuda) == (int)(ours), "value of " #ours)
+SAME(cudaSuccess, RMM_DRIVER_OK);
+SAME(cudaErrorInvalidValue, RMM_DRIVER_INVALID_VALUE);
+SAME(cudaErrorMemoryAllocation, RMM_DRIVER_MEMORY_ALLOCATION);
+SAME(cudaErrorCudartUnloading, RMM_DRIVER_UNLOADING);
+SAME(cudaErrorInsufficientDriver, RMM_DRIVER_INSUFFICIENT_DRIVER);
+SAME(cudaErrorNoDevice, RMM_DRIVER_NO_DEVICE);
+SAME(cudaErrorInvalidDevice, RMM_DRIVER_INVALID_DEVICE);
+SAME(cudaErrorInvalidResourceHandle, RMM_DRIVER_INVALID_HANDLE);
+SAME(cudaErrorNotReady, RMM_DRIVER_NOT_READY);
+SAME(cudaErrorNotSupported, RMM_DRIVER_NOT_SUPPORTED);
+SAME(cudaErrorStreamCaptureUnsupported, RMM_DRIVER_CAPTURE_UNSUPPORTED);
+SAME(cudaErrorStreamCaptureInvalidated, RMM_DRIVER_CAPTURE_INVALIDATED);
+SAME(cudaStreamCaptureModeGlobal, RMM_CAPTURE_MODE_GLOBAL);
+SAME(cudaStreamCaptureModeThreadLocal, RMM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(cudaStreamCaptureModeRelaxed, RMM_CAPTURE_MODE_RELAXED);
+SAME(cudaStreamNonBlocking, RMM_STREAM_NON_BLOCKING);
+
+typedef CUresult (*stream_get_id_fn)(CUstream, unsigned long long *);
+typedef CUresult (*stream_is_capturing_fn)(CUstream, CUstreamCaptureStatus *);
+typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3 */
+                                           CUstream, CUstreamCaptureStatus *,
+                                           cuuint64_t *id, CUgraph *,
+                                           const CUgraphNode **dependencies,
+                                           size_t *dependency_count);
+
+/* Filled by rmm__driver_cuda_open() before the table is handed out. */
+static struct {
+    stream_get_id_fn stream_get_id;
+    stream_is_capturing_fn stream_is_capturing;
+    stream_capture_info_fn stream_capture_info;
+} entry;
+
+/* A failed call's code, with the runtime's last error cleared. */
+static int cleared(cudaError_t error)
+{
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    return (int)error;
+}
+
+static cudaEvent_t native_event(rmm_driver_event_t event)
+{
+    return (cudaEvent_t)(void *)event;
+}
+
+static int cuda_device_count(int *count)
+{
+    return cleared(cudaGetDeviceCount(count));
+}
+
+static int cuda_device_get(int *device)
+{
+    return cleared(cudaGetDevice(device));
+}
+
+static int cuda_device_set(int device)
+{
+    return cleared(cudaSetDevice(device));
+}
+
+/* "GPU-" and the 16 bytes in groups of 4-2-2-2-6, as nvidia-smi prints them. */
+static void format_uuid(char out[48], const char bytes[16])
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+
+    snprintf(
+        out, 48,
+        "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+        b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+        b[13], b[14], b[15]);
+}
+
+static int cuda_device_info(int device, rmm_device_info_t *info)
+{
+    struct cudaDeviceProp properties;
+    char bus_id[sizeof(info->pci_bus_id)];
+    cudaError_t error = cudaGetDeviceProperties(&properties, device);
+
+    if (error == cudaSuccess) {
+        error = cudaDeviceGetPCIBusId(bus_id, (int)sizeof(bus_id), device);
+    }
+    if (error != cudaSuccess) {
+        return cleared(error);
+    }
+    format_uuid(info->uuid, properties.uuid.bytes);
+    memcpy(info->pci_bus_id, bus_id, sizeof(bus_id));
+    snprintf(info->name, sizeof(info->name), "%.63s", properties.name);
+    info->capacity_bytes = properties.totalGlobalMem;
+    return RMM_DRIVER_OK;
+}
+
+static int cuda_device_synchronize(void)
+{
+    return cleared(cudaDeviceSynchronize());
+}
+
+static int cuda_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    size_t free_now;
+    size_t total;
+    cudaError_t error = cudaMemGetInfo(&free_now, &total);
+
+    if (error != cudaSuccess) {
+        return cleared(error);
+    }
+    *free_bytes = free_now;
+    *total_bytes = total;
+    return RMM_DRIVER_OK;
+}
+
+static int cuda_mem_alloc(void **ptr, size_t bytes)
+{
+    void *fresh;
+    cudaError_t error = cudaMalloc(&fresh, bytes);
+
+    if (error == cudaSuccess) {
+        *ptr = fresh;
+    }
+    return cleared(error);
+}
+
+static int cuda_mem_free(void *ptr)
+{
+    return cleared(cudaFree(ptr));
+}
+
+static int cuda_stream_create(uint32_t flags, rmm_stream_t *stream)
+{
+    return cleared(cudaStreamCreateWithFlags(stream, flags));
+}
+
+static int cuda_stream_destroy(rmm_stream_t stream)
+{
+    return cleared(cudaStreamDestroy(stream));
+}
+
+static int cuda_stream_synchronize(rmm_stream_t stream)
+{
+    return cleared(cudaStreamSynchronize(stream));
+}
+
+static int cuda_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event)
+{
+    return cleared(cudaStreamWaitEvent(stream, native_event(event), 0));
+}
+
+/* The driver's entry point needs a current context; the runtime makes one. */
+static int stream_id(rmm_stream_t stream, unsigned long long *id)
+{
+    if (entry.stream_get_id(stream, id) == CUDA_SUCCESS) {
+        return RMM_DRIVER_OK;
+    }
+    return cleared(cudaStreamGetId(stream, id));
+}
+
+static int capture_id(rmm_stream_t stream, cuuint64_t *id)
+{
+    CUstreamCaptureStatus status;
+
+    *id = 0;
+    if (entry.stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+        status == CU_STREAM_CAPTURE_STATUS_NONE) {
+        return RMM_DRIVER_OK;
+    }
+    return (int)entry.stream_capture_info(stream, &status, id, NULL, NULL, NULL);
+}
+
+static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
+{
+    unsigned long long id;
+    cuuint64_t capture;
+    int error;
+
+    if (rmm_stream_is_default(stream)) { /* cannot capture */
+        *key = (rmm_stream_key_t){0, 0};
+        return RMM_DRIVER_OK;
+    }
+    error = stream_id(stream, &id);
+    if (error == RMM_DRIVER_OK) {
+        error = capture_id(stream, &capture);
+    }
+    if (error == RMM_DRIVER_OK) {
+        key->stream_id = id;
+        key->capture_id = capture;
+    }
+    return error;
+}
+
+static int cuda_event_create(rmm_driver_event_t *event)
+{
+    cudaEvent_t fresh;
+    cudaError_t error = cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming);
+
+    if (error == cudaSuccess) {
+        *event = (rmm_driver_event_t)(void *)fresh;
+    }
+    return cleared(error);
+}
+
+static int cuda_event_destroy(rmm_driver_event_t event)
+{
+    return cleared(cudaEventDestroy(native_event(event)));
+}
+
+static int cuda_event_record(rmm_driver_event_t event, rmm_stream_t stream)
+{
+    return cleared(cudaEventRecord(native_event(event), stream));
+}
+
+static int cuda_event_query(rmm_driver_event_t event)
+{
+    return cleared(cudaEventQuery(native_event(event)));
+}
+
+static int cuda_event_synchronize(rmm_driver_event_t event)
+{
+    return cleared(cudaEventSynchronize(native_event(event)));
+}
+
+static int cuda_capture_mode_exchange(int *mode)
+{
+    enum cudaStreamCaptureMode native = (enum cudaStreamCaptureMode) * mode;
+    cudaError_t error = cudaThreadExchangeStreamCaptureMode(&native);
+
+    if (error == cudaSuccess) {
+        *mode = (int)native;
+    }
+    return cleared(error);
+}
+
+static const char *cuda_error_name(int error)
+{
+    return cudaGetErrorName((cudaError_t)error);
+}
+
+static const char *cuda_error_text(int error)
+{
+    return cudaGetErrorString((cudaError_t)error);
+}
+
+static const rmm_driver_t cuda_table = {
+    .name = "cuda",
+    .device_count = cuda_device_count,
+    .device_get = cuda_device_get,
+    .device_set = cuda_device_set,
+    .device_info = cuda_device_info,
+    .device_synchronize = cuda_device_synchronize,
+    .memory_info = cuda_memory_info,
+    .mem_alloc = cuda_mem_alloc,
+    .mem_free = cuda_mem_free,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .stream_synchronize = cuda_stream_synchronize,
+    .stream_wait_event = cuda_stream_wait_event,
+    .stream_key = cuda_stream_key,
+    .event_create = cuda_event_create,
+    .event_destroy = cuda_event_destroy,
+    .event_record = cuda_event_record,
+    .event_query = cuda_event_query,
+    .event_synchronize = cuda_event_synchronize,
+    .capture_mode_exchange = cuda_capture_mode_exchange,
+    .error_name = cuda_error_name,
+    .error_text = cuda_error_text,
+    .observe = NULL,
+};
+
+/* The function of that name with the meaning that it had in `cuda_version`. */
+static int find_entry(const char *name, unsigned cuda_version, void **function)
+{
+    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    cudaError_t error;
+
+#if CUDART_VERSION >= 12050
+    error = cudaGetDriverEntryPointByVersion(
+        name, function, cuda_version, cudaEnableLegacyStream, &found);
+#else
+    (void)cuda_version; /* CUDA 12.0 to 12.4 answer with these same functions */
+    error = cudaGetDriverEntryPoint(name, function, cudaEnableLegacyStream, &found);
+#endif
+    if (error == cudaSuccess && found != cudaDriverEntryPointSuccess) {
+        error = cudaErrorSymbolNotFound;
+    }
+    return cleared(error);
+}
+
+static int find_entries(void)
+{
+    void *get_id = NULL;
+    void *is_capturing = NULL;
+    void *capture_info = NULL;
+    int error = find_entry("cuStreamGetId", 12000, &get_id);
+
+    if (error == RMM_DRIVER_OK) {
+        error = find_entry("cuStreamIsCapturing", 10000, &is_capturing);
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = find_entry("cuStreamGetCaptureInfo", 11030, &capture_info);
+    }
+    if (error == RMM_DRIVER_OK) {
+        memcpy(&entry.stream_get_id, &get_id, sizeof(get_id));
+        memcpy(&entry.stream_is_capturing, &is_capturing, sizeof(is_capturing));
+        memcpy(&entry.stream_capture_info, &capture_info, sizeof(capture_info));
+    }
+    return error;
+}
+
+const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out)
+{
+    int count = 0;
+    int error = cleared(cudaGetDeviceCount(&count));
+
+    if (error == RMM_DRIVER_OK && count == 0) {
+        error = RMM_DRIVER_NO_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = find_entries();
+    }
+    if (error != RMM_DRIVER_OK) {
+        *status_out = rmm__error_cuda(
+            RMM_ERR_NO_DEVICE, error,
+            "no usable GPU: %s (%s, %d); check the NVIDIA driver, or set "
+            "RMM_DRIVER=sim "
+            "to use the simulated GPU",
+            cuda_error_text(error), cuda_error_name(error), error);
+        return NULL;
+    }
+    return &cuda_table;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses the driver table once per process, by RMM_DRIVER: "cuda" (also when unset) or
+ * "sim". Never the simulated GPU without being told to.
+ *
+ * Locking: `chooser` serialises the first call; afterwards the table is one load. A
+ * library that the simulated driver injects may call back into rmm__driver(): it finds
+ * the table in place, because injection comes after the store and outside the lock.
+ */
+#include "driver/driver.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/mutex.h"
+
+static rmm_mutex_t chooser = RMM_MUTEX_INITIALIZER;
+static _Atomic(const rmm_driver_t *) chosen;
+
+/* Why there is none, kept because the answer is final; written under `chooser`. */
+static rmm_status_t refusal;
+static int refusal_cuda_error;
+static char refusal_message[RMM_ERROR_BYTES];
+
+static const rmm_driver_t *open_by_name(const char *name, rmm_status_t *status_out)
+{
+    if (name == NULL || name[0] == '\0' || strcmp(name, "cuda") == 0) {
+        return rmm__driver_cuda_open(status_out);
+    }
+    if (strcmp(name, "sim") == 0) {
+        return rmm__driver_sim_open(status_out);
+    }
+    *status_out = rmm__error(
+        RMM_ERR_INVALID_ARGUMENT,
+        "RMM_DRIVER is '%s': set it to 'cuda' (the default) or to 'sim' for the "
+        "simulated GPU",
+        name);
+    return NULL;
+}
+
+static void remember_refusal(rmm_status_t status)
+{
+    RMM_ASSERT_LOCKED(&chooser);
+    refusal = status;
+    refusal_cuda_error = rmm_last_cuda_error();
+    snprintf(refusal_message, sizeof(refusal_message), "%s", rmm_last_error_message());
+}
+
+/* True in *opened_out for the one call that opened the table. */
+RMM_COLD static const rmm_driver_t *choose(rmm_status_t *status_out, bool *opened_out)
+{
+    const rmm_driver_t *driver;
+
+    *opened_out = false;
+    rmm__mutex_lock(&chooser);
+    driver = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (driver == NULL && refusal == RMM_OK) {
+        driver = open_by_name(getenv("RMM_DRIVER"), status_out);
+        *opened_out = driver != NULL;
+        if (driver == NULL) {
+            remember_refusal(*status_out);
+        }
+        /* release: pairs with the acquire load in rmm__driver() */
+        atomic_store_explicit(&chosen, driver, memory_order_release);
+    }
+    if (driver == NULL) {
+        *status_out =
+            rmm__error_cuda(refusal, refusal_cuda_error, "%s", refusal_message);
+    }
+    rmm__mutex_unlock(&chooser);
+    return driver;
+}
+
+const rmm_driver_t *rmm__driver(rmm_status_t *status_out)
+{
+    /* acquire: pairs with the release store in choose() */
+    const rmm_driver_t *driver = atomic_load_explicit(&chosen, memory_order_acquire);
+    bool opened;
+
+    if (driver == NULL) {
+        driver = choose(status_out, &opened);
+        if (opened && strcmp(driver->name, "sim") == 0) {
+            rmm__driver_sim_inject();
+        }
+    }
+    return driver;
+}
+
+static rmm_status_t status_of(int error)
+{
+    switch (error) {
+    case RMM_DRIVER_MEMORY_ALLOCATION:
+        return RMM_ERR_OUT_OF_MEMORY;
+    case RMM_DRIVER_NO_DEVICE:
+    case RMM_DRIVER_INSUFFICIENT_DRIVER:
+        return RMM_ERR_NO_DEVICE;
+    default:
+        return RMM_ERR_CUDA;
+    }
+}
+
+rmm_status_t rmm__driver_error(const rmm_driver_t *driver, int error, const char *call)
+{
+    return rmm__error_cuda(
+        status_of(error), error, "%s failed: %s (%d): %s", call,
+        driver->error_name(error), error, driver->error_text(error));
+}
+
+rmm_status_t rmm__driver_scope_enter(
+    rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device)
+{
+    int current;
+    int error = driver->device_get(&current);
+
+    scope->driver = driver;
+    scope->previous_device = -1;
+    scope->previous_mode = RMM_CAPTURE_MODE_RELAXED;
+    if (error == RMM_DRIVER_OK && current != device) {
+        scope->previous_device = current;
+        error = driver->device_set(device);
+    }
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "making the resource's device current");
+    }
+    error = driver->capture_mode_exchange(&scope->previous_mode);
+    if (error != RMM_DRIVER_OK) {
+        if (scope->previous_device >= 0) {
+            driver->device_set(scope->previous_device);
+        }
+        return rmm__driver_error(driver, error, "relaxing the capture mode");
+    }
+    return RMM_OK;
+}
+
+void rmm__driver_scope_leave(rmm_driver_scope_t *scope)
+{
+    scope->driver->capture_mode_exchange(&scope->previous_mode);
+    if (scope->previous_device >= 0) {
+        scope->driver->device_set(scope->previous_device);
+    }
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public stream functions: argument checks and the driver table. */
+#include <rmm/stream.h>
+
+#include <stddef.h>
+
+#include "core/assert.h"
+#include "driver/driver.h"
+
+static bool is_built_in(rmm_stream_t stream)
+{
+    return rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream);
+}
+
+rmm_status_t rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out)
+{
+    const rmm_driver_t *driver;
+    rmm_stream_t stream;
+    rmm_status_t status;
+    int error;
+
+    RMM_CHECK_ARG(stream_out != NULL, "stream_out is NULL");
+    RMM_CHECK_ARG((flags & ~RMM_STREAM_NON_BLOCKING) == 0, "unknown flag");
+
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->stream_create(flags, &stream);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "creating a stream");
+    }
+    *stream_out = stream;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_stream_destroy(rmm_stream_t stream)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int error;
+
+    if (is_built_in(stream)) {
+        return RMM_OK;
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->stream_destroy(stream);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "destroying a stream");
+    }
+    return RMM_OK;
+}
+
+rmm_status_t rmm_stream_synchronize(rmm_stream_t stream)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int error;
+
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->stream_synchronize(stream);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "waiting for a stream");
+    }
+    return RMM_OK;
+}
