@@ -42,10 +42,12 @@ typedef uint32_t rmm_heap_t;
  * Where nodes and tables live: the owner's choice (private memory, a shared file).
  * resize() works like realloc (contents kept to the smaller size, new bytes zeroed;
  * NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. `what` tells
- * the areas apart ('n' nodes, 't' table of live blocks, 'h' heaps).
+ * the areas apart: 'm' the manager itself, 'n' nodes, 'a' their ages, 't' table of live
+ * blocks, 'h' heaps, 'r' regions. Growing 't' asks for new memory before the old is freed.
  */
 typedef struct rmm_suballoc_storage {
-    void *(*resize)(void *context, char what, void *old, size_t old_bytes, size_t new_bytes);
+    void *(*resize)(
+        void *context, char what, void *old, size_t old_bytes, size_t new_bytes);
     void *context;
 } rmm_suballoc_storage_t;
 
@@ -61,7 +63,8 @@ rmm_suballoc_t *rmm__suballoc_create(const rmm_suballoc_storage_t *storage);
 void rmm__suballoc_destroy(rmm_suballoc_t *sa);
 
 /* A new, empty heap. Destroyed heaps' indices are used again. */
-rmm_suballoc_result_t rmm__suballoc_heap_create(rmm_suballoc_t *sa, rmm_heap_t *heap_out);
+rmm_suballoc_result_t
+rmm__suballoc_heap_create(rmm_suballoc_t *sa, rmm_heap_t *heap_out);
 /* The heap must be empty. */
 void rmm__suballoc_heap_destroy(rmm_suballoc_t *sa, rmm_heap_t heap);
 
