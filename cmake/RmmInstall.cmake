@@ -1,4 +1,5 @@
-# What installs, and how others find it: find_package(rmm-c) and pkg-config rmm-c.
+# What installs, and how others find it: find_package(rmm-c) and pkg-config rmm-c. The
+# installed tree can be moved: no path of the build or of the prefix is written into it.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rmm-c)
@@ -6,9 +7,25 @@ install(EXPORT rmm-c-targets NAMESPACE rmm-c:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/rmm-c-config.cmake.in rmm-c-config.cmake
     INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(rmm-c-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rmm-c-config.cmake
-              ${CMAKE_CURRENT_BINARY_DIR}/rmm-c-config-version.cmake
+install(FILES ${PROJECT_BINARY_DIR}/rmm-c-config.cmake
+              ${PROJECT_BINARY_DIR}/rmm-c-config-version.cmake
         DESTINATION ${package_dir})
+
+# From the folder of the .pc file to the prefix: as many steps up as it is deep.
+file(RELATIVE_PATH RMM_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" RMM_PC_UP "${RMM_PC_UP}")
+# A static library's users link what it is built on; a shared one brings that along.
+set(RMM_PC_LIBS_PRIVATE "-lpthread -ldl -lrt -lm")
+if(RMM_HAVE_CUDA)
+    string(PREPEND RMM_PC_LIBS_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static ")
+endif()
+set(RMM_PC_LIBS "-L\${libdir} -lrmm-c")
+if(NOT BUILD_SHARED_LIBS)
+    string(APPEND RMM_PC_LIBS " ${RMM_PC_LIBS_PRIVATE}")
+    set(RMM_PC_LIBS_PRIVATE "")
+endif()
 configure_file(cmake/rmm-c.pc.in rmm-c.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL FILES_MATCHING PATTERN "*.[1-8]")

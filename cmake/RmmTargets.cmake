@@ -6,6 +6,8 @@ target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough -Wformat=2>
     $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${RMM_WERROR}>>:-Werror>)
+# Debug information and __FILE__ name files from the root of the source tree.
+target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(RMM_SANITIZE)
     target_compile_options(rmm_defaults INTERFACE
         $<$<COMPILE_LANGUAGE:C>:-fsanitize=${RMM_SANITIZE} -fno-omit-frame-pointer>)
