@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Plants one violation at a time in a small tree and expects tests/style/layers to name it.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+make_tree() {
+    rm -rf "$work/tree"
+    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/driver,lib/publish,lib/suballoc,lib/resources,fusefs,tools/replay,tools/inject}
+    cd "$work/tree"
+    echo '#include <stdint.h>' >include/rmm/resource.h
+    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/publish/books.h \
+        lib/publish/segment_reader.h lib/suballoc/suballoc.h >/dev/null
+    echo '#include "driver/driver.h"' >lib/core/resource.c
+    echo '#include "suballoc.h"' >lib/suballoc/tlsf.c
+    echo '#include "suballoc/suballoc.h"' >lib/resources/pool.c
+    printf '#include <fuse_lowlevel.h>\n#include "publish/segment_reader.h"\n' >fusefs/ll_ops.c
+    echo '#include <cupti.h>' >tools/inject/inject.c
+    echo '#include <rmm/resource.h>' >tools/replay/main.c
+    cd "$here"
+}
+
+expect_caught() { # FILE INCLUDE WHAT
+    make_tree
+    mkdir -p "$(dirname "$work/tree/$1")"
+    echo "#include $2" >>"$work/tree/$1"
+    if output=$("$here/layers" "$work/tree" 2>&1); then
+        echo "not caught: $1 includes $2" >&2
+        exit 1
+    fi
+    case "$output" in
+    "$1":*"$3"*) ;;
+    *)
+        printf 'wrong complaint about %s including %s:\n%s\n' "$1" "$2" "$output" >&2
+        exit 1
+        ;;
+    esac
+}
+
+make_tree
+"$here/layers" "$work/tree" >/dev/null || {
+    echo "a tree that follows the arrows was refused" >&2
+    exit 1
+}
+expect_caught lib/suballoc/tlsf.c '"driver/driver.h"' lib/driver/driver.h
+expect_caught lib/suballoc/tlsf.c '<pthread.h>' pthread.h
+expect_caught lib/suballoc/tlsf.c '<rmm/resource.h>' rmm/resource.h
+expect_caught lib/core/bits.c '"publish/books.h"' lib/publish/books.h
+expect_caught lib/publish/segment_reader.c '"publish/books.h"' lib/publish/books.h
+expect_caught fusefs/tree.c '"publish/books.h"' lib/publish/books.h
+expect_caught fusefs/tree.c '<fuse_lowlevel.h>' fuse_lowlevel.h
+expect_caught fusefs/tree.c '<rmm/resource.h>' include/rmm/resource.h
+expect_caught tools/replay/main.c '"driver/driver.h"' lib/driver/driver.h
+expect_caught tools/replay/main.c '<cupti.h>' cupti.h
+expect_caught lib/resources/pool.c '<cuda_runtime.h>' cuda_runtime.h
+expect_caught include/rmm/resource.h '<pthread.h>' pthread.h
+expect_caught lib/resources/pool.c '"pool_inner.h"' 'no file of ours'
+expect_caught lib/elsewhere/new.c '<stdint.h>' 'no line of'
+echo "14 planted violations were caught"
