@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: installed_tree.sh SOURCE BUILD PREFIX
+# The installed tree has what it should have, nothing else, no path of the machine that
+# built it, and its programs start.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+source=$1 build=$2 stage=$3
+
+# Every public header is installed, and no other.
+diff <(cd "$source/include" && find . -name '*.h' | sort) \
+    <(cd "$stage/include" && find . -name '*.h' | sort) || die "installed headers differ"
+
+libraries=$(library_folder "$stage")
+for file in "$libraries/pkgconfig/rmm-c.pc" "$libraries/cmake/rmm-c/rmm-c-config.cmake" \
+    "$libraries/cmake/rmm-c/rmm-c-config-version.cmake" \
+    "$libraries/cmake/rmm-c/rmm-c-targets.cmake"; do
+    [ -s "$file" ] || die "not installed: $file"
+done
+
+# Kinds of files that have no place there.
+if find "$stage" -name '*.o' -o -name '*_test*' -o -name 'test_*' -o -name '*.c' -o -name '*.in' \
+    -o -name '*cmocka*' | grep .; then
+    die "installed, but of no use to anybody"
+fi
+
+# No path of the build, in texts or in programs (debug information too).
+if grep -rlF -e "$source/" -e "$build" "$stage"; then
+    die "these files name $source or the build folder"
+fi
+
+# Each program answers --help and --version, whatever folder it was moved to.
+cp -r "$stage" "$work/moved"
+for program in "$work"/moved/bin/*; do
+    [ -e "$program" ] || continue
+    "$program" --help >"$work/help" 2>&1 </dev/null || die "${program##*/} --help failed: $(cat "$work/help")"
+    [ -s "$work/help" ] || die "${program##*/} --help says nothing"
+    "$program" --version >"$work/version" 2>&1 </dev/null || die "${program##*/} --version failed"
+    grep -q '[0-9]\.[0-9]' "$work/version" || die "${program##*/} --version: $(cat "$work/version")"
+    echo "starts: ${program##*/}"
+done

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: readme.sh SOURCE PREFIX
+# What README.md shows is true: its program is examples/hello.c, its build line builds it
+# against the installed tree, it runs on the simulated GPU as shown, and the programs,
+# scripts and folders that it names are there.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+source=$1 stage=$2
+readme=$source/README.md
+
+# block TAG: the fenced blocks of README.md that begin with ```TAG.
+block() {
+    awk -v open="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print } $0 == open { inside = 1 }' "$readme"
+}
+
+block c >"$work/hello.c"
+[ -s "$work/hello.c" ] || die "README.md has no C program"
+grep -v SPDX "$source/examples/hello.c" | diff - "$work/hello.c" ||
+    die "the program of README.md is not examples/hello.c"
+
+block "sh hello" >"$work/commands"
+[ -s "$work/commands" ] || die "README.md has no commands that build the program"
+libraries=$(library_folder "$stage")
+export PKG_CONFIG_PATH="$libraries/pkgconfig" LD_LIBRARY_PATH="$libraries"
+unset RMM_DRIVER # the commands say it themselves
+cd "$work"
+output=$(echo | bash -eu ./commands) || die "the commands of README.md failed: $output"
+[[ $output == *"1000000 bytes at 0x"* ]] || die "unexpected output: $output"
+
+# Every relative link and every path of the table of folders exists.
+while read -r path; do
+    [ -e "$source/$path" ] || die "README.md names $path, which is not there"
+done < <(
+    grep -oE '\]\([^)#:]+\)' "$readme" | tr -d ']()'
+    sed -nE 's/^\| `([^`]+)` \|.*/\1/p' "$readme" | grep / || true
+    block sh | sed -nE 's/^(tools|tests)(\/[a-z_-]+).*/\1\2/p'
+)
+echo "README.md: program, commands and paths are right"

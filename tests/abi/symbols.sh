@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# usage: symbols.sh LIBRARY MAP
+# What the library exports is what the map file lists, no more and no less, and each
+# symbol carries the version node.
+set -eu
+have=$(nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
+want=$(sed -n 's/^ *\(rmm_[a-z0-9_]*\);$/\1/p' "$2" | sort)
+if [ "$have" != "$want" ]; then
+    echo "exported and in the map differ (< library, > map):" >&2
+    temporary=$(mktemp -d)
+    trap 'rm -rf "$temporary"' EXIT
+    printf '%s\n' "$have" >"$temporary/have"
+    printf '%s\n' "$want" >"$temporary/want"
+    diff "$temporary/have" "$temporary/want" >&2 || true
+    exit 1
+fi
+unversioned=$(nm -D --defined-only "$1" | awk '$2 != "A" && $3 !~ /@/ { print $3 }')
+if [ -n "$unversioned" ]; then
+    echo "exported without a version: $unversioned" >&2
+    exit 1
+fi
+echo "$have" | wc -l | sed 's/$/ symbols, as in the map/'
