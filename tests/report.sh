@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sections, counts and the last line of tests/run. Sourced.
+
+passed=0
+failed=0
+skipped=0
+failures=()   # one line each: what failed
+reproduce=()  # and the command that shows it again, at the same place
+skips=()
+times=()
+
+section() {
+    printf '\n===== %s =====\n' "$1"
+}
+
+count_pass() {
+    passed=$((passed + ${1:-1}))
+}
+
+count_failure() { # WHAT COMMAND
+    failed=$((failed + 1))
+    failures+=("$1")
+    reproduce+=("$2")
+    echo "FAILED: $1"
+}
+
+count_skip() { # NUMBER REASON
+    skipped=$((skipped + $1))
+    skips+=("$1 skipped: $2")
+}
+
+run_step() { # NAME: calls step_NAME
+    local before=$failed start=$SECONDS
+    section "$1: $(step_title "$1")"
+    "step_$1"
+    times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - start)))")
+    [ "$failed" -eq "$before" ] || echo "===== $1: $((failed - before)) failed ====="
+}
+
+# check NAME COMMAND...: runs it, quietly while it succeeds; counts as one.
+check() {
+    local name=$1 output status
+    shift
+    output=$("$@" 2>&1 </dev/null)
+    status=$?
+    if [ $status -eq 0 ]; then
+        echo "ok     $name"
+        count_pass
+        return 0
+    fi
+    printf '%s\n' "$output"
+    count_failure "$name (exit $status)" "$*"
+    return 1
+}
+
+# count_junit PRESET FILE: adds ctest's results. A skip is a failure under CI.
+count_junit() {
+    local name result
+    while IFS=$'\t' read -r name result; do
+        case "$result" in
+        pass) count_pass ;;
+        skip) count_ctest_skip "$1" "$name" ;;
+        *) count_failure "$1: $name" "ctest --preset $1 -R '^${name//./\\.}\$'" ;;
+        esac
+    done < <(junit_results "$2")
+}
+
+count_ctest_skip() { # PRESET NAME
+    if [ -n "${CI:-}" ] && [[ $2 != gpu.* ]]; then
+        count_failure "$1: $2 was skipped, which CI does not allow" \
+            "ctest --preset $1 --verbose -R '^${2//./\\.}\$'"
+    else
+        count_skip 1 "$1: $2 (its output says why: ctest --preset $1 --verbose -R '^$2\$')"
+    fi
+}
+
+# junit_results FILE: a line "NAME<tab>pass|fail|skip" for each test.
+junit_results() {
+    awk '
+        /<testcase / {
+            name = $0; sub(/.*<testcase name="/, "", name); sub(/".*/, "", name)
+            status = $0; sub(/.* status="/, "", status); sub(/".*/, "", status)
+            result = status == "run" ? "pass" : status == "fail" ? "fail" : "skip"
+            print name "\t" result
+        }' "$1"
+}
+
+print_totals() {
+    local i
+    section "summary"
+    printf '%s\n' "${times[@]}"
+    for ((i = 0; i < ${#skips[@]}; i++)); do
+        echo "${skips[i]}"
+    done
+    for ((i = 0; i < ${#failures[@]}; i++)); do
+        printf 'FAILED: %s\n        again: %s\n' "${failures[i]}" "${reproduce[i]}"
+    done
+    [ "$passed" -gt 0 ] || [ "$failed" -gt 0 ] || count_failure "no test ran" "tests/run"
+    if [ "$skipped" -gt 0 ]; then
+        echo "$passed passed, $failed failed, $skipped skipped"
+    else
+        echo "$passed passed, $failed failed"
+    fi
+    [ "$failed" -eq 0 ]
+}

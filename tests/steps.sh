@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The steps of tests/run, in the order of this list. Sourced, in the root of the tree.
+. tools/common/setup.sh
+
+steps="setup style dev asan tsan release nocuda fuzz"
+
+step_title() {
+    case "$1" in
+    setup) echo "packages and tools that the rest needs" ;;
+    style) echo "format, include arrows and the other rules of tests/style" ;;
+    dev) echo "debug build with heavy checks, every suite" ;;
+    asan) echo "address and undefined behaviour sanitizers, with leaks" ;;
+    tsan) echo "thread sanitizer" ;;
+    release) echo "optimised build, what is exported and installed, consumers, README" ;;
+    nocuda) echo "built without a CUDA toolkit: the simulated GPU only" ;;
+    fuzz) echo "each fuzzer for some seconds" ;;
+    esac
+}
+
+step_names() {
+    echo "$steps"
+}
+
+is_step() {
+    [[ " $steps " == *" $1 "* ]]
+}
+
+list_steps() {
+    local step
+    for step in $steps; do
+        printf '  %-8s  %s\n' "$step" "$(step_title "$step")"
+    done
+}
+
+step_setup() {
+    check "packages" rmm_require_packages build-essential cmake ninja-build pkg-config \
+        clang clang-format-14 libclang-rt-14-dev libcmocka-dev zlib1g-dev \
+        libfuse3-dev fuse3 libjansson-dev python3
+    check "cmake is 3.24 or newer" cmake_is_new_enough
+    gcc --version | head -n 1
+    cmake --version | head -n 1
+    echo "$(nproc) cores, GPU: $(gpu_there && echo yes || echo no), FUSE: $(fuse_there && echo yes || echo no)"
+}
+
+cmake_is_new_enough() {
+    cmake --version | sed -n 's/cmake version //p' | { cat; echo 3.24; } | sort -VC -r ||
+        { echo "cmake 3.24 is needed: $(cmake --version | head -n 1)"; return 1; }
+}
+
+gpu_there() {
+    [ -e /dev/nvidiactl ]
+}
+
+fuse_there() {
+    [ -w /dev/fuse ]
+}
+
+step_style() {
+    local line out
+    out=$(mktemp)
+    tests/style/check | tee "$out"
+    while read -r line; do
+        case "$line" in
+        "ok "*) count_pass ;;
+        "FAILED "*) count_failure "style: ${line#FAILED }" "tests/style/check ${line#FAILED }" ;;
+        esac
+    done <"$out"
+    rm -f "$out"
+}
+
+step_dev() {
+    build dev && run_ctest dev "abi|fuzz"
+}
+
+step_asan() {
+    build asan && run_ctest asan "abi"
+}
+
+step_tsan() {
+    build tsan && run_ctest tsan "abi|fuzz"
+}
+
+step_release() {
+    build release && run_ctest release "fuzz"
+}
+
+step_nocuda() {
+    build nocuda || return 0
+    check "the configuration says that only the simulated GPU is there" \
+        grep -q "Real GPUs: switched off" build/nocuda/configure.log
+    run_ctest nocuda "none"
+}
+
+step_fuzz() {
+    build fuzz && run_ctest fuzz "none"
+}
+
+# build PRESET: configure and build; counts as one. Output in build/PRESET/*.log.
+build() {
+    local preset=$1
+    mkdir -p "build/$preset"
+    logged "$preset" "configure" configure.log cmake --preset "$preset" &&
+        logged "$preset" "build" build.log cmake --build --preset "$preset" -j "$(nproc)"
+}
+
+logged() { # PRESET WHAT LOG COMMAND...
+    local preset=$1 what=$2 log=build/$1/$3 start=$SECONDS
+    shift 3
+    if "$@" >"$log" 2>&1 </dev/null; then
+        echo "ok     $preset: $what ($((SECONDS - start)) s)"
+        count_pass
+        return 0
+    fi
+    if [ "$what" = build ]; then
+        grep -vE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 60
+    else
+        tail -n 40 "$log"
+    fi
+    count_failure "$preset: $what (whole log: $log)" "$*"
+    return 1
+}
+
+# run_ctest PRESET LABELS: runs the tests of a preset but for these labels and, without a
+# GPU, the gpu suite. Under a fixed address layout, which old sanitizers need.
+run_ctest() {
+    local preset=$1 excluded=$2 results=$PWD/build/$1/junit.xml fixed=()
+    if ! gpu_there; then
+        skip_gpu_tests "$preset"
+        excluded="$excluded|gpu"
+    fi
+    setarch -R true 2>/dev/null && fixed=(setarch -R)
+    rm -f "$results"
+    "${fixed[@]}" ctest --preset "$preset" -j 2 -LE "^($excluded)\$" \
+        --output-junit "$results" </dev/null
+    local status=$? before=$failed
+    if [ ! -s "$results" ]; then
+        count_failure "$preset: ctest left no results (exit $status)" "ctest --preset $preset"
+        return
+    fi
+    count_junit "$preset" "$results"
+    if [ $status -ne 0 ] && [ "$failed" -eq "$before" ]; then
+        count_failure "$preset: ctest (exit $status)" "ctest --preset $preset"
+    fi
+}
+
+skip_gpu_tests() { # PRESET
+    local count
+    count=$(ctest --preset "$1" -N -L '^gpu$' 2>/dev/null | sed -n 's/^Total Tests: //p')
+    [ "${count:-0}" -eq 0 ] || count_skip "$count" "$1: gpu suite, no GPU here (no /dev/nvidiactl)"
+}
