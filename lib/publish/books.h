@@ -14,6 +14,10 @@
  * Memory: the slot is in the segment, or in private memory when nothing is published
  * (RMM_PUBLISH=0, no place to write, slot table full). Users of this header cannot tell.
  *
+ * Cost of one allocation and free of a block: five atomic adds at the place, the same on a
+ * shared slot, none on an exclusive one; marks are compared by plain loads and written
+ * only when they rise. All relaxed: figures order nothing.
+ *
  * Marks: reset by generation. The daemon raises a number in the control page; the next
  * allocation that sees it differ from the one last obeyed sets the mark to the current
  * value. Readers show the current value until then.
@@ -21,6 +25,7 @@
 #ifndef RMM_PUBLISH_BOOKS_H
 #define RMM_PUBLISH_BOOKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,15 +34,15 @@
 #include "publish/segment_format.h"
 
 typedef struct rmm_books {
-    rmm_segment_slot_t *slot;           /* never NULL once open */
-    const rmm_control_slot_t *wishes;   /* of this slot; never NULL once open */
-    uint32_t place;                     /* index */
-    bool slot_is_private;               /* malloc'ed: freed at close */
+    rmm_segment_slot_t *slot;         /* never NULL once open */
+    const rmm_control_slot_t *wishes; /* of this slot; never NULL once open */
+    uint32_t place;                   /* index */
+    bool slot_is_private;             /* malloc'ed: freed at close */
 } rmm_books_t;
 
 typedef struct rmm_books_desc {
-    const char *type;     /* copied, cut to fit */
-    const char *name;     /* copied, cut to fit */
+    const char *type; /* copied, cut to fit */
+    const char *name; /* copied, cut to fit */
     uint32_t instance_id;
     uint32_t upstream_id; /* 0: none */
     uint32_t place;       /* from rmm__place_of_device() or RMM_SEGMENT_HOST_PLACE */
@@ -71,43 +76,204 @@ void rmm__books_close(rmm_books_t *books);
 void rmm__books_stats(const rmm_books_t *books, rmm_stats_t *out);
 
 /* Map "<segment>.<suffix>", zeroed, or private memory when not publishing. */
-rmm_status_t rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out);
+rmm_status_t
+rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out);
 
-/* --- a slot, resource's lock not needed ---------------------------------------- */
+/* --- parts ---------------------------------------------------------------------- */
 
-void rmm__books_alloc_shared(rmm_books_t *books, uint64_t bytes);
-void rmm__books_free_shared(rmm_books_t *books, uint64_t bytes);
-void rmm__books_reserve_shared(rmm_books_t *books, uint64_t bytes);
-void rmm__books_unreserve_shared(rmm_books_t *books, uint64_t bytes);
-void rmm__books_oom(rmm_books_t *books);          /* slot only */
-void rmm__books_invalid_free(rmm_books_t *books); /* slot and place */
+/* Slow halves, when a wish was seen: set the mark to the current value. */
+void rmm__place_obey_resets(uint32_t place);
+void rmm__books_obey_reset(rmm_books_t *books);
 
-/* --- a slot, resource's lock held ----------------------------------------------- */
+/* acquire: pairs with obey() in books.c; who sees a wish obeyed sees the mark it left */
+static inline bool
+rmm__reset_is_due(const _Atomic(uint32_t) *seen, const _Atomic(uint32_t) *wish)
+{
+    return atomic_load_explicit(wish, memory_order_relaxed) !=
+           atomic_load_explicit(seen, memory_order_acquire);
+}
 
-void rmm__books_begin_exclusive(rmm_books_t *books);
-void rmm__books_end_exclusive(rmm_books_t *books);
-/* Between begin and end: */
-void rmm__books_alloc_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding);
-void rmm__books_free_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding);
+static inline void rmm__mark_raise(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    uint64_t seen = atomic_load_explicit(mark, memory_order_relaxed);
 
-/* Any figure of the slot, in either way of writing, e.g. SET(books, free_bytes, n). */
+    while (value > seen &&
+           !atomic_compare_exchange_weak_explicit(
+               mark, &seen, value, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+/* These return the value before the call. */
+static inline uint64_t rmm__figure_add(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    return atomic_fetch_add_explicit(figure, value, memory_order_relaxed);
+}
+
+static inline uint64_t rmm__figure_sub(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    return atomic_fetch_sub_explicit(figure, value, memory_order_relaxed);
+}
+
+static inline uint64_t rmm__figure_get(const _Atomic(uint64_t) *figure)
+{
+    return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+/* --- a slot, resource's lock not needed ------------------------------------------- */
+
+static inline void rmm__books_alloc_shared(rmm_books_t *books, uint64_t bytes)
+{
+    rmm_segment_slot_t *slot = books->slot;
+    uint64_t bytes_now = rmm__figure_add(&slot->current_bytes, bytes) + bytes;
+    uint64_t total_count = rmm__figure_add(&slot->total_count, 1) + 1;
+    uint64_t count_now =
+        rmm_live_count(total_count, rmm__figure_get(&slot->freed_count));
+
+    rmm__figure_add(&slot->total_bytes, bytes);
+    if (rmm__reset_is_due(&slot->peak_reset_seen, &books->wishes->peak_reset)) {
+        rmm__books_obey_reset(books);
+    }
+    rmm__mark_raise(&slot->peak_bytes, bytes_now);
+    rmm__mark_raise(&slot->peak_count, count_now);
+    rmm__mark_raise(&slot->lifetime_peak_bytes, bytes_now);
+}
+
+static inline void rmm__books_free_shared(rmm_books_t *books, uint64_t bytes)
+{
+    rmm__figure_sub(&books->slot->current_bytes, bytes);
+    rmm__figure_add(&books->slot->freed_count, 1);
+}
+
+static inline void rmm__books_reserve_shared(rmm_books_t *books, uint64_t bytes)
+{
+    rmm__figure_add(&books->slot->reserved_bytes, bytes);
+}
+
+static inline void rmm__books_unreserve_shared(rmm_books_t *books, uint64_t bytes)
+{
+    rmm__figure_sub(&books->slot->reserved_bytes, bytes);
+}
+
+void rmm__books_oom(rmm_books_t *books);          /* slot only; any time */
+void rmm__books_invalid_free(rmm_books_t *books); /* slot and place; any time */
+
+/* --- a slot, resource's lock held --------------------------------------------------- */
+
+/*
+ * Any figure of the slot, in either way of writing, e.g. SET(books, free_bytes, n).
+ * release: a reader that sees the figure sees the odd sequence before it. Plain stores
+ * on x86, and no fence, which the thread sanitizer would not understand.
+ */
 #define RMM_BOOKS_SET(books, field, value)                                             \
-    atomic_store_explicit(&(books)->slot->field, (value), memory_order_relaxed)
+    atomic_store_explicit(&(books)->slot->field, (value), memory_order_release)
+#define RMM_BOOKS_GET(books, field) rmm__figure_get(&(books)->slot->field)
 #define RMM_BOOKS_ADD_EXCLUSIVE(books, field, value)                                   \
-    RMM_BOOKS_SET(                                                                     \
-        books, field,                                                                  \
-        atomic_load_explicit(&(books)->slot->field, memory_order_relaxed) + (value))
+    RMM_BOOKS_SET(books, field, RMM_BOOKS_GET(books, field) + (value))
 
-/* --- a place: what users hold, what base resources hold from the driver ----------- */
+/* Readers see all figures written between the two, or none. Short: no call that waits. */
+static inline void rmm__books_begin_exclusive(rmm_books_t *books)
+{
+    uint32_t sequence =
+        atomic_load_explicit(&books->slot->sequence, memory_order_relaxed);
 
-void rmm__place_alloc(uint32_t place, uint64_t bytes);
-void rmm__place_free(uint32_t place, uint64_t bytes);
+    atomic_store_explicit(&books->slot->sequence, sequence + 1, memory_order_relaxed);
+}
+
+static inline void rmm__books_end_exclusive(rmm_books_t *books)
+{
+    uint32_t sequence =
+        atomic_load_explicit(&books->slot->sequence, memory_order_relaxed);
+
+    /* release: pairs with look_at_slot() in segment_reader.c */
+    atomic_store_explicit(&books->slot->sequence, sequence + 1, memory_order_release);
+}
+
+#define RMM_BOOKS_RAISE_EXCLUSIVE(books, field, value)                                 \
+    do {                                                                               \
+        if ((value) > RMM_BOOKS_GET(books, field)) {                                   \
+            RMM_BOOKS_SET(books, field, value);                                        \
+        }                                                                              \
+    } while (0)
+
+/* Between begin and end: */
+static inline void
+rmm__books_alloc_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding)
+{
+    uint64_t bytes_now = RMM_BOOKS_GET(books, current_bytes) + bytes;
+    uint64_t total_count = RMM_BOOKS_GET(books, total_count) + 1;
+    uint64_t count_now = total_count - RMM_BOOKS_GET(books, freed_count);
+
+    RMM_BOOKS_SET(books, current_bytes, bytes_now);
+    RMM_BOOKS_ADD_EXCLUSIVE(books, padding_bytes, padding);
+    RMM_BOOKS_ADD_EXCLUSIVE(books, total_bytes, bytes);
+    RMM_BOOKS_SET(books, total_count, total_count);
+    if (rmm__reset_is_due(&books->slot->peak_reset_seen, &books->wishes->peak_reset)) {
+        rmm__books_obey_reset(books);
+    }
+    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_bytes, bytes_now);
+    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_count, count_now);
+    RMM_BOOKS_RAISE_EXCLUSIVE(books, lifetime_peak_bytes, bytes_now);
+}
+
+static inline void
+rmm__books_free_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding)
+{
+    RMM_BOOKS_ADD_EXCLUSIVE(books, current_bytes, -bytes);
+    RMM_BOOKS_ADD_EXCLUSIVE(books, padding_bytes, -padding);
+    RMM_BOOKS_ADD_EXCLUSIVE(books, freed_count, 1);
+}
+
+/* --- a place: what users hold, what base resources hold from the driver ------------- */
+
+static inline void rmm__place_alloc(uint32_t place, uint64_t bytes)
+{
+    rmm_segment_place_t *record = &rmm__places[place];
+    const rmm_control_place_t *wishes = &rmm__place_wishes[place];
+    uint64_t bytes_now = rmm__figure_add(&record->current_bytes, bytes) + bytes;
+    uint64_t total_count = rmm__figure_add(&record->total_count, 1) + 1;
+    uint64_t count_now =
+        rmm_live_count(total_count, rmm__figure_get(&record->freed_count));
+
+    rmm__figure_add(&record->total_bytes, bytes);
+    if (rmm__reset_is_due(&record->peak_reset_seen, &wishes->peak_reset) ||
+        rmm__reset_is_due(&record->node_peak_reset_seen, &wishes->node_peak_reset)) {
+        rmm__place_obey_resets(place);
+    }
+    rmm__mark_raise(&record->peak_bytes, bytes_now);
+    rmm__mark_raise(&record->peak_count, count_now);
+    rmm__mark_raise(&record->node_peak_bytes, bytes_now);
+    rmm__mark_raise(&record->node_peak_count, count_now);
+    rmm__mark_raise(&record->lifetime_peak_bytes, bytes_now);
+}
+
+static inline void rmm__place_free(uint32_t place, uint64_t bytes)
+{
+    rmm__figure_sub(&rmm__places[place].current_bytes, bytes);
+    rmm__figure_add(&rmm__places[place].freed_count, 1);
+}
+
+static inline void rmm__place_reserve(uint32_t place, uint64_t bytes)
+{
+    rmm__figure_add(&rmm__places[place].reserved_bytes, bytes);
+}
+
+static inline void rmm__place_unreserve(uint32_t place, uint64_t bytes)
+{
+    rmm__figure_sub(&rmm__places[place].reserved_bytes, bytes);
+}
+
+static inline void rmm__place_padding_add(uint32_t place, uint64_t bytes)
+{
+    rmm__figure_add(&rmm__places[place].padding_bytes, bytes);
+}
+
+static inline void rmm__place_padding_sub(uint32_t place, uint64_t bytes)
+{
+    rmm__figure_sub(&rmm__places[place].padding_bytes, bytes);
+}
+
 /* A resource ends with blocks still out: they leave with it. */
 void rmm__place_forget(uint32_t place, uint64_t bytes, uint64_t count);
-void rmm__place_reserve(uint32_t place, uint64_t bytes);
-void rmm__place_unreserve(uint32_t place, uint64_t bytes);
-void rmm__place_padding_add(uint32_t place, uint64_t bytes);
-void rmm__place_padding_sub(uint32_t place, uint64_t bytes);
 void rmm__place_oom(uint32_t place);
 void rmm__place_device_free(uint32_t place, uint64_t device_free_bytes);
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define RMM_RUNTIME_DIR_BYTES 256
 #define RMM_SYSTEM_RUNTIME_DIR "/run/rmm"
@@ -17,12 +18,28 @@
  * The directory that this process writes its segment to; made if missing (0700, but for
  * the system's). False with a reason (one line) if there is none.
  */
-bool rmm__runtime_dir(char path[RMM_RUNTIME_DIR_BYTES], char *reason, size_t reason_bytes);
+bool rmm__runtime_dir(
+    char path[RMM_RUNTIME_DIR_BYTES], char *reason, size_t reason_bytes);
+
+/* What the decision depends on; NULL: not set, or not there. */
+typedef struct rmm_runtime_roots {
+    const char *wanted;  /* $RMM_RUNTIME_DIR: this or none */
+    const char *system;  /* taken if it exists and is writable */
+    const char *session; /* $XDG_RUNTIME_DIR: "rmm" in it, if it is this user's */
+    const char *shared;  /* "rmm-<uid>" in it */
+    uid_t uid;
+} rmm_runtime_roots_t;
+
+/* The decision itself, for tests. */
+bool rmm__runtime_dir_from(
+    const rmm_runtime_roots_t *roots, char path[RMM_RUNTIME_DIR_BYTES], char *reason,
+    size_t reason_bytes);
 
 /*
- * Remove segments (with their side files) in dirfd that nobody has held for
- * RMM_SWEEP_AFTER_SECONDS, and abandoned temporary files of that age. only_uid: -1 for
- * all. Returns how many.
+ * Remove from dirfd what nobody holds any more: segments found dead at least
+ * RMM_SWEEP_AFTER_SECONDS ago, side files without their segment, temporary files of that
+ * age. Who first finds a segment dead marks it (mode 0400, mtime now): a file's times do
+ * not tell when its process died. only_uid: -1 for all. Returns the number of files.
  */
 int rmm__runtime_dir_sweep(int dirfd, long only_uid);
 

@@ -29,8 +29,8 @@
 #define RMM_SEGMENT_MAJOR 1u
 #define RMM_SEGMENT_MINOR 0u
 
-#define RMM_SEGMENT_DEVICES 32u              /* places 0..31: CUDA ordinals */
-#define RMM_SEGMENT_PLACES 33u               /* place 32: host memory */
+#define RMM_SEGMENT_DEVICES 32u /* places 0..31: CUDA ordinals */
+#define RMM_SEGMENT_PLACES 33u  /* place 32: host memory */
 #define RMM_SEGMENT_HOST_PLACE 32u
 #define RMM_SEGMENT_SLOTS 256u
 #define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
@@ -51,10 +51,10 @@ typedef struct rmm_segment_header {
     uint32_t schema_offset, schema_stride, schema_count;
     uint32_t places_offset, places_stride, places_count;
     uint32_t slots_offset, slots_stride, slots_count;
-    uint32_t reserved0;
-    char driver[16];    /* "cuda" or "sim" or "none" (host memory only so far) */
-    char comm[32];      /* program name; NUL-terminated, like every string here */
-    char cmdline[304];  /* arguments separated by spaces, cut */
+    _Atomic(uint32_t) slots_high; /* slots from here on were never used */
+    char driver[16];   /* "cuda" or "sim" or "none" (host memory only so far) */
+    char comm[32];     /* program name; NUL-terminated, like every string here */
+    char cmdline[304]; /* arguments separated by spaces, cut */
 } rmm_segment_header_t;
 
 /* One statistic: where its uint64_t is in a record of `scope`. */
@@ -138,6 +138,15 @@ typedef struct rmm_control_page {
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
 } rmm_control_page_t;
 
+/*
+ * Live allocations. The two counters are read one after the other (total first), so a
+ * busy moment may show a few too few; never too many, never below none.
+ */
+static inline uint64_t rmm_live_count(uint64_t total_count, uint64_t freed_count)
+{
+    return total_count > freed_count ? total_count - freed_count : 0;
+}
+
 /* The whole file, as this version writes it. Readers go by the header. */
 #define RMM_SCHEMA_MAX 64u
 typedef struct rmm_segment_layout {
@@ -147,10 +156,12 @@ typedef struct rmm_segment_layout {
     rmm_segment_slot_t slots[RMM_SEGMENT_SLOTS];
 } rmm_segment_layout_t;
 
-static_assert(sizeof(_Atomic(uint64_t)) == 8, "64-bit counters are plain and lock-free");
+static_assert(
+    sizeof(_Atomic(uint64_t)) == 8, "64-bit counters are plain and lock-free");
 static_assert(sizeof(_Atomic(uint32_t)) == 4, "32-bit fields are plain and lock-free");
 static_assert(sizeof(rmm_segment_header_t) == 448, "segment header layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, ready) == 52, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, slots_high) == 92, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, driver) == 96, "layout is ABI");
 static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
 static_assert(sizeof(rmm_segment_place_t) == 384, "place layout is ABI");

@@ -39,14 +39,14 @@ typedef enum rmm_place_stat {
 #define X(field, kind, unit, help) RMM_PLACE_STAT_##field,
     RMM_PLACE_STATS(X)
 #undef X
-    RMM_PLACE_STAT_COUNT
+        RMM_PLACE_STAT_COUNT
 } rmm_place_stat_t;
 
 typedef enum rmm_slot_stat {
 #define X(field, kind, unit, help) RMM_SLOT_STAT_##field,
     RMM_SLOT_STATS(X)
 #undef X
-    RMM_SLOT_STAT_COUNT
+        RMM_SLOT_STAT_COUNT
 } rmm_slot_stat_t;
 
 typedef struct rmm_stat_desc {
@@ -63,18 +63,23 @@ extern const rmm_stat_desc_t rmm__slot_stats[RMM_SLOT_STAT_COUNT];
 typedef struct rmm_segment {
     int fd;
     char name[RMM_SEGMENT_NAME_BYTES];
-    uid_t uid;    /* owner of the file, equal to the name's */
+    uid_t uid;              /* owner of the file, equal to the name's */
     uint64_t device, inode; /* of the file: the lock's identity in /proc/locks */
     uint64_t bytes;
     rmm_segment_header_t header; /* checked copy; strings are NUL-terminated */
-    rmm_segment_schema_t schema[RMM_SCHEMA_MAX]; /* checked copy */
-    uint32_t place_offset[RMM_PLACE_STAT_COUNT]; /* in a place record; UINT32_MAX: absent */
+    /* Checked copy; header.schema_count of them. Kinds and units that this version does
+     * not know read as GAUGE and COUNT. */
+    rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
+    uint32_t
+        place_offset[RMM_PLACE_STAT_COUNT]; /* in a place record; UINT32_MAX: absent */
     uint32_t slot_offset[RMM_SLOT_STAT_COUNT];
 } rmm_segment_t;
 
-/* A record as read, of a place or a slot. */
-typedef struct rmm_record {
+/* A record as read, of a place or a slot. Figures go by schema, not by these structs. */
+typedef union rmm_record {
     _Alignas(8) unsigned char bytes[RMM_SEGMENT_RECORD_BYTES];
+    rmm_segment_place_t place;
+    rmm_segment_slot_t slot;
 } rmm_record_t;
 
 /* True if `name` is that of a segment; uid_out may be NULL. Temporary names, side files
@@ -90,7 +95,10 @@ rmm_segment_verdict_t rmm_segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES]);
 
-/* The same on an open descriptor, which is kept (for tests and fuzzing: no owner check). */
+/*
+ * The same on an open descriptor (for tests and fuzzing: no name, no owner check). If
+ * GOOD, the segment owns it; else it stays the caller's.
+ */
 rmm_segment_verdict_t rmm_segment_attach(
     rmm_segment_t *segment, int fd, char reason[RMM_SEGMENT_REASON_BYTES]);
 
@@ -106,14 +114,17 @@ bool rmm_segment_is_live(const rmm_segment_t *segment);
 pid_t rmm_segment_pid(const rmm_segment_t *segment);
 
 uint32_t rmm_segment_place_count(const rmm_segment_t *segment);
+/* Slots from this index on were never used. One pread: ask once per walk. */
 uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
 
-/* False: unused, or the file no longer has it. Strings in the record are terminated. */
+/* False: unused, or the file no longer has it. Strings in the record are terminated and
+ * free of control characters; they may hold '/'. Exactly one pread. */
 bool rmm_segment_read_place(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
 
 /* False: no resource there. Retries a bounded number of times while the writer is in the
- * middle; *torn_out (may be NULL) says that it stayed so (killed in the middle). */
+ * middle. *torn_out (may be NULL) says that it stayed so: killed in the middle, or never
+ * idle. Each figure is right by itself then, but they may be of different moments. */
 bool rmm_segment_read_slot(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out);
 
@@ -130,12 +141,13 @@ bool rmm_segment_slot_stat(
     uint64_t *value_out);
 
 /* A figure by its entry in segment->schema, also one that this version does not know. */
-uint64_t rmm_record_schema_value(
-    const rmm_record_t *record, const rmm_segment_schema_t *entry);
+uint64_t
+rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry);
 
 /*
  * Wishes. The control page is opened on demand beside the segment, checked like it.
- * Returns 0 or a negative errno.
+ * Returns 0 or a negative errno: -EPROTO if the page does not hold together, -EPERM if it
+ * is another user's, -EINVAL for an index that it does not have.
  */
 typedef struct rmm_control {
     int fd;
@@ -144,12 +156,16 @@ typedef struct rmm_control {
 } rmm_control_t;
 
 int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment);
+/* The same on an open descriptor, which the control owns if the answer is 0. */
+int rmm_control_attach(rmm_control_t *control, int fd, uid_t owner);
 void rmm_control_close(rmm_control_t *control);
 int rmm_control_reset_place_peak(rmm_control_t *control, uint32_t place);
 int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t place);
 int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
 /* The wish as it stands, to compare with peak_reset_seen of a record. */
-int rmm_control_read_place(rmm_control_t *control, uint32_t place, rmm_control_place_t *out);
-int rmm_control_read_slot(rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
+int rmm_control_read_place(
+    rmm_control_t *control, uint32_t place, rmm_control_place_t *out);
+int rmm_control_read_slot(
+    rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
 
 #endif /* RMM_PUBLISH_SEGMENT_READER_H */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hands out the segment's records: a place's identity is written once, a slot belongs to
+ * one resource after the other. Rare calls, all under the publisher's lock. Readers have
+ * no lock: a slot's generation is odd while its identity changes.
+ */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "publish/books.h"
+#include "publish/publisher.h"
+#include "publish/text.h"
+
+/* Of a slot that is in no segment: nobody can wish there. */
+static const rmm_control_slot_t no_wishes = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- places ------------------------------------------------------------------------- */
+
+static void fill_place(rmm_segment_place_t *place, const rmm_place_identity_t *identity)
+{
+    const rmm_control_place_t *wishes =
+        &rmm__publisher.control->places[place - rmm__publisher.segment->places];
+
+    place->capacity_bytes = identity->capacity_bytes;
+    rmm__text_copy(place->uuid, sizeof(place->uuid), identity->uuid);
+    rmm__text_copy(place->pci_bus_id, sizeof(place->pci_bus_id), identity->pci_bus_id);
+    rmm__text_copy(place->name, sizeof(place->name), identity->name);
+    atomic_store_explicit(
+        &place->peak_reset_seen,
+        atomic_load_explicit(&wishes->peak_reset, memory_order_relaxed),
+        memory_order_relaxed);
+    atomic_store_explicit(
+        &place->node_peak_reset_seen,
+        atomic_load_explicit(&wishes->node_peak_reset, memory_order_relaxed),
+        memory_order_relaxed);
+    /* release: readers that see `used` see the identity */
+    atomic_store_explicit(&place->used, 1, memory_order_release);
+}
+
+void rmm__place_open(uint32_t place, const rmm_place_identity_t *identity)
+{
+    rmm_segment_place_t *record = &rmm__publisher.segment->places[place];
+
+    RMM_ASSERT(place < RMM_SEGMENT_PLACES);
+    rmm__mutex_lock(&rmm__publisher.lock);
+    if (atomic_load_explicit(&record->used, memory_order_relaxed) == 0) {
+        fill_place(record, identity);
+    }
+    rmm__mutex_unlock(&rmm__publisher.lock);
+}
+
+/* Host memory has no driver to ask for its identity: its first resource fills it. */
+static void open_host_place_locked(void)
+{
+    rmm_segment_place_t *host = &rmm__publisher.segment->places[RMM_SEGMENT_HOST_PLACE];
+    const rmm_place_identity_t identity = {
+        .name = "host memory",
+        .capacity_bytes =
+            (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)};
+
+    if (atomic_load_explicit(&host->used, memory_order_relaxed) == 0) {
+        fill_place(host, &identity);
+    }
+}
+
+/* --- slots -------------------------------------------------------------------------- */
+
+static void zero_figures(rmm_segment_slot_t *slot)
+{
+#define X(field, kind, unit, help)                                                     \
+    atomic_store_explicit(&slot->field, 0, memory_order_relaxed);
+    RMM_SLOT_STATS(X)
+#undef X
+}
+
+/* What the resource held is gone; what it did stays until the slot is taken again. */
+static void zero_gauges(rmm_segment_slot_t *slot)
+{
+#define ZERO_GAUGE(field) atomic_store_explicit(&slot->field, 0, memory_order_relaxed);
+#define ZERO_COUNTER(field)
+#define ZERO_MARK(field)
+#define X(field, kind, unit, help) ZERO_##kind(field)
+    RMM_SLOT_STATS(X)
+#undef X
+}
+
+/* acq_rel: what follows stays behind the odd number, as a reader sees it */
+static void begin_identity(rmm_segment_slot_t *slot)
+{
+    atomic_fetch_add_explicit(&slot->generation, 1, memory_order_acq_rel);
+}
+
+/* release: pairs with look_at_slot() in segment_reader.c */
+static void end_identity(rmm_segment_slot_t *slot)
+{
+    atomic_fetch_add_explicit(&slot->generation, 1, memory_order_release);
+}
+
+static void fill_slot(
+    rmm_segment_slot_t *slot, const rmm_control_slot_t *wishes,
+    const rmm_books_desc_t *desc)
+{
+    begin_identity(slot);
+    zero_figures(slot);
+    atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
+    atomic_store_explicit(
+        &slot->peak_reset_seen,
+        atomic_load_explicit(&wishes->peak_reset, memory_order_relaxed),
+        memory_order_relaxed);
+    slot->instance_id = desc->instance_id;
+    slot->upstream_id = desc->upstream_id;
+    slot->place = desc->place;
+    slot->created_ns = now_ns();
+    rmm__text_copy(slot->type, sizeof(slot->type), desc->type);
+    rmm__text_copy(slot->name, sizeof(slot->name), desc->name);
+    atomic_store_explicit(&slot->live, 1, memory_order_relaxed);
+    end_identity(slot);
+}
+
+/* The lowest, so that readers have few to walk; RMM_SEGMENT_SLOTS: all are taken. */
+static uint32_t take_slot_locked(void)
+{
+    rmm_segment_header_t *header = &rmm__publisher.segment->header;
+    uint32_t index = 0;
+
+    while (index < RMM_SEGMENT_SLOTS && rmm__publisher.slot_is_taken[index]) {
+        index++;
+    }
+    if (index == RMM_SEGMENT_SLOTS) {
+        return index;
+    }
+    rmm__publisher.slot_is_taken[index] = true;
+    if (atomic_load_explicit(&header->slots_high, memory_order_relaxed) <= index) {
+        atomic_store_explicit(&header->slots_high, index + 1, memory_order_relaxed);
+    }
+    return index;
+}
+
+rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc)
+{
+    rmm_status_t status = RMM_OK;
+    uint32_t index;
+
+    RMM_ASSERT(desc->place < RMM_SEGMENT_PLACES);
+    rmm__mutex_lock(&rmm__publisher.lock);
+    index = take_slot_locked();
+    books->place = desc->place;
+    books->slot_is_private = index == RMM_SEGMENT_SLOTS;
+    if (books->slot_is_private) {
+        books->wishes = &no_wishes;
+        books->slot = rmm__calloc(1, sizeof(*books->slot));
+    } else {
+        books->wishes = &rmm__publisher.control->slots[index];
+        books->slot = &rmm__publisher.segment->slots[index];
+    }
+    if (books->slot == NULL) {
+        status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    } else {
+        fill_slot(books->slot, books->wishes, desc);
+        if (desc->place == RMM_SEGMENT_HOST_PLACE) {
+            open_host_place_locked();
+        }
+    }
+    rmm__mutex_unlock(&rmm__publisher.lock);
+    return status;
+}
+
+void rmm__books_close(rmm_books_t *books)
+{
+    rmm_segment_slot_t *slot = books->slot;
+
+    if (books->slot_is_private) {
+        rmm__free(slot);
+        books->slot = NULL;
+        return;
+    }
+    rmm__mutex_lock(&rmm__publisher.lock);
+    begin_identity(slot);
+    atomic_store_explicit(&slot->live, 0, memory_order_relaxed);
+    zero_gauges(slot);
+    end_identity(slot);
+    rmm__publisher.slot_is_taken[slot - rmm__publisher.segment->slots] = false;
+    rmm__mutex_unlock(&rmm__publisher.lock);
+    books->slot = NULL;
+}

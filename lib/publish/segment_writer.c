@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes this process's segment, once, and keeps it until the process ends: nothing is
+ * unmapped or removed at exit, so that last figures stay readable and no order of exit
+ * handlers matters. Sweepers remove it later.
+ *
+ * Never fails for the caller. Where no file can be made the same records live in static
+ * memory, after one warning.
+ *
+ * Fork: the mappings are not inherited (the lock would be, and the child would count in
+ * its parent's books). The child handler puts anonymous memory into the holes, so that a
+ * free or an exit handler there writes to nobody. It only calls mmap. The lock is held
+ * over fork(): a child never sees a file half made, nor inherits its descriptor.
+ */
+#include "publish/books.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <rmm/version.h>
+
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "log/log.h"
+#include "publish/process_identity.h"
+#include "publish/publisher.h"
+#include "publish/segment_reader.h"
+#include "publish/shared_file.h"
+#include "publish/text.h"
+
+#define WARNING_BYTES 512
+
+/* Only touched, and so only backed, where nothing is published. */
+static rmm_segment_layout_t private_segment;
+static rmm_control_page_t private_control;
+
+rmm_publisher_t rmm__publisher = {
+    .lock = RMM_MUTEX_INITIALIZER,
+    .segment = &private_segment,
+    .control = &private_control,
+};
+rmm_segment_place_t *rmm__places = private_segment.places;
+const rmm_control_place_t *rmm__place_wishes = private_control.places;
+
+/* --- fork --------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    rmm__mutex_lock(&rmm__publisher.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    rmm__mutex_unlock(&rmm__publisher.lock);
+}
+
+static void after_fork_in_child(void)
+{
+    for (uint32_t i = 0; i < rmm__publisher.mapping_count; i++) {
+        rmm_mapping_t *mapping = &rmm__publisher.mappings[i];
+
+        if (mapping->shared) {
+            (void)mmap(
+                mapping->memory, mapping->bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            mapping->shared = false; /* inherited by the child's own children */
+        }
+    }
+    if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
+        rmm__publisher.state = RMM_PUBLISH_PRIVATE;
+    }
+    rmm__mutex_unlock(&rmm__publisher.lock);
+}
+
+static bool install_fork_handlers_locked(void)
+{
+    if (!rmm__publisher.fork_handlers_installed) {
+        rmm__publisher.fork_handlers_installed =
+            pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    }
+    return rmm__publisher.fork_handlers_installed;
+}
+
+/* --- contents ----------------------------------------------------------------------- */
+
+static void fill_schema(
+    rmm_segment_schema_t *schema, uint16_t scope, const rmm_stat_desc_t *stats,
+    uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        rmm__text_copy(schema[i].name, sizeof(schema[i].name), stats[i].name);
+        schema[i].scope = scope;
+        schema[i].kind = stats[i].kind;
+        schema[i].unit = stats[i].unit;
+        schema[i].offset = stats[i].offset;
+    }
+}
+
+static void fill_segment(rmm_segment_layout_t *segment, const char *driver)
+{
+    rmm_segment_header_t *header = &segment->header;
+
+    header->magic = RMM_SEGMENT_MAGIC;
+    header->version_major = RMM_SEGMENT_MAJOR;
+    header->version_minor = RMM_SEGMENT_MINOR;
+    header->header_bytes = sizeof(*header);
+    header->segment_bytes = sizeof(*segment);
+    header->library_version = rmm_version();
+    header->schema_offset = offsetof(rmm_segment_layout_t, schema);
+    header->schema_stride = sizeof(rmm_segment_schema_t);
+    header->schema_count = RMM_PLACE_STAT_COUNT + RMM_SLOT_STAT_COUNT;
+    header->places_offset = offsetof(rmm_segment_layout_t, places);
+    header->places_stride = sizeof(rmm_segment_place_t);
+    header->places_count = RMM_SEGMENT_PLACES;
+    header->slots_offset = offsetof(rmm_segment_layout_t, slots);
+    header->slots_stride = sizeof(rmm_segment_slot_t);
+    header->slots_count = RMM_SEGMENT_SLOTS;
+    rmm__text_copy(header->driver, sizeof(header->driver), driver);
+    rmm__process_identity(header);
+    fill_schema(
+        segment->schema, RMM_SCHEMA_PLACE, rmm__place_stats, RMM_PLACE_STAT_COUNT);
+    fill_schema(
+        segment->schema + RMM_PLACE_STAT_COUNT, RMM_SCHEMA_SLOT, rmm__slot_stats,
+        RMM_SLOT_STAT_COUNT);
+    /* release: pairs with read_header() in segment_reader.c */
+    atomic_store_explicit(&header->ready, 1, memory_order_release);
+}
+
+static void fill_control(rmm_control_page_t *control)
+{
+    control->magic = RMM_CONTROL_MAGIC;
+    control->version_major = RMM_SEGMENT_MAJOR;
+    control->version_minor = RMM_SEGMENT_MINOR;
+    control->places_offset = offsetof(rmm_control_page_t, places);
+    control->places_stride = sizeof(rmm_control_place_t);
+    control->places_count = RMM_SEGMENT_PLACES;
+    control->slots_offset = offsetof(rmm_control_page_t, slots);
+    control->slots_stride = sizeof(rmm_control_slot_t);
+    control->slots_count = RMM_SEGMENT_SLOTS;
+    for (uint32_t i = 0; i < RMM_SEGMENT_PLACES; i++) {
+        atomic_init(&control->places[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
+    }
+    for (uint32_t i = 0; i < RMM_SEGMENT_SLOTS; i++) {
+        atomic_init(&control->slots[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
+    }
+}
+
+/* --- files -------------------------------------------------------------------------- */
+
+static void
+add_mapping_locked(void *memory, size_t bytes, bool shared, const char *suffix)
+{
+    rmm_mapping_t *mapping = &rmm__publisher.mappings[rmm__publisher.mapping_count++];
+
+    mapping->memory = memory;
+    mapping->bytes = bytes;
+    mapping->shared = shared;
+    rmm__text_copy(mapping->suffix, sizeof(mapping->suffix), suffix);
+}
+
+static void side_name(char name[RMM_RUNTIME_DIR_BYTES], const char *suffix)
+{
+    snprintf(
+        name, RMM_RUNTIME_DIR_BYTES, "%.*s.%s", RMM_SEGMENT_NAME_BYTES,
+        rmm__publisher.name, suffix);
+}
+
+/* The control page gets its name first: who sees the segment may look for it. */
+static int publish_both_locked(
+    rmm_shared_file_t *segment, rmm_shared_file_t *control, const char **step_out)
+{
+    char control_name[RMM_RUNTIME_DIR_BYTES];
+    int error;
+
+    snprintf(
+        rmm__publisher.name, sizeof(rmm__publisher.name), "%u.%016" PRIx64,
+        (unsigned)geteuid(), rmm__random64());
+    side_name(control_name, "control");
+    *step_out = "name a file";
+    error = rmm__shared_file_publish(control, control_name);
+    if (error != 0) {
+        return error;
+    }
+    error = rmm__shared_file_publish(segment, rmm__publisher.name);
+    if (error != 0) {
+        (void)unlinkat(control->dirfd, control_name, 0);
+    }
+    return error;
+}
+
+static int make_files_locked(int dirfd, const char *driver, const char **step_out)
+{
+    rmm_shared_file_t segment, control;
+    int error =
+        rmm__shared_file_create(&control, dirfd, sizeof(rmm_control_page_t), step_out);
+
+    if (error != 0) {
+        return error;
+    }
+    error = rmm__shared_file_create(
+        &segment, dirfd, sizeof(rmm_segment_layout_t), step_out);
+    if (error != 0) {
+        goto err_discard_control;
+    }
+    fill_control(control.memory);
+    fill_segment(segment.memory, driver);
+    error = publish_both_locked(&segment, &control, step_out);
+    if (error != 0) {
+        goto err_discard_segment;
+    }
+    rmm__publisher.segment = segment.memory;
+    rmm__publisher.control = control.memory;
+    add_mapping_locked(segment.memory, segment.bytes, true, "");
+    add_mapping_locked(control.memory, control.bytes, true, "control");
+    return 0;
+
+err_discard_segment:
+    rmm__shared_file_discard(&segment);
+err_discard_control:
+    rmm__shared_file_discard(&control);
+    return error;
+}
+
+/* --- open --------------------------------------------------------------------------- */
+
+static void warn_about_step(
+    char warning[WARNING_BYTES], const char *step, const char *directory, int error)
+{
+    snprintf(
+        warning, WARNING_BYTES,
+        "/rmm will not show this process: cannot %s in %s: %s (%d); free space or "
+        "permit writing there, set RMM_RUNTIME_DIR to another directory, or set "
+        "RMM_PUBLISH to 0",
+        step, directory, strerror(error), error);
+}
+
+static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
+{
+    char reason[RMM_RUNTIME_DIR_BYTES + 128];
+    const char *step = "install fork handlers for a file";
+    int dirfd, error;
+
+    if (!rmm__runtime_dir(rmm__publisher.directory, reason, sizeof(reason))) {
+        snprintf(
+            warning, WARNING_BYTES,
+            "/rmm will not show this process: %s; or set RMM_PUBLISH to 0", reason);
+        return false;
+    }
+    dirfd = open(rmm__publisher.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dirfd < 0) {
+        warn_about_step(warning, "open a directory", rmm__publisher.directory, errno);
+        return false;
+    }
+    error = ENOMEM;
+    if (install_fork_handlers_locked()) {
+        (void)rmm__runtime_dir_sweep(dirfd, (long)geteuid());
+        error = -make_files_locked(dirfd, driver, &step);
+    }
+    close(dirfd);
+    if (error != 0) {
+        warn_about_step(warning, step, rmm__publisher.directory, error);
+    }
+    return error == 0;
+}
+
+static bool publishing_is_wanted(void)
+{
+    const char *wish = getenv("RMM_PUBLISH");
+
+    return wish == NULL || strcmp(wish, "0") != 0;
+}
+
+static void open_locked(const char *driver, char warning[WARNING_BYTES])
+{
+    if (publishing_is_wanted() && open_shared_locked(driver, warning)) {
+        rmm__publisher.state = RMM_PUBLISH_SHARED;
+    } else {
+        rmm__publisher.state = RMM_PUBLISH_PRIVATE;
+        (void)install_fork_handlers_locked();
+        fill_control(&private_control);
+    }
+    rmm__places = rmm__publisher.segment->places;
+    rmm__place_wishes = rmm__publisher.control->places;
+}
+
+/* A program that began with host memory only now uses GPUs. */
+static void note_driver_locked(const char *driver)
+{
+    rmm_segment_header_t *header = &rmm__publisher.segment->header;
+
+    if (strcmp(header->driver, "none") == 0 && strcmp(driver, "none") != 0) {
+        rmm__text_copy(header->driver, sizeof(header->driver), driver);
+    }
+}
+
+void rmm__publish_open(const char *driver)
+{
+    char warning[WARNING_BYTES] = "";
+
+    rmm__mutex_lock(&rmm__publisher.lock);
+    if (rmm__publisher.state == RMM_PUBLISH_UNDECIDED) {
+        open_locked(driver, warning);
+    } else {
+        note_driver_locked(driver);
+    }
+    rmm__mutex_unlock(&rmm__publisher.lock);
+    if (warning[0] != '\0') {
+        rmm__log_warn("%s", warning);
+    }
+}
+
+/* --- side files --------------------------------------------------------------------- */
+
+static rmm_mapping_t *find_mapping_locked(const char *suffix)
+{
+    for (uint32_t i = 0; i < rmm__publisher.mapping_count; i++) {
+        if (strcmp(rmm__publisher.mappings[i].suffix, suffix) == 0) {
+            return &rmm__publisher.mappings[i];
+        }
+    }
+    return NULL;
+}
+
+/* NULL with a warning if the file cannot be made. */
+static void *
+make_side_file_locked(const char *suffix, size_t bytes, char warning[WARNING_BYTES])
+{
+    char name[RMM_RUNTIME_DIR_BYTES];
+    const char *step = "open a directory";
+    rmm_shared_file_t file;
+    int dirfd = open(rmm__publisher.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error;
+
+    if (dirfd < 0) {
+        warn_about_step(warning, step, rmm__publisher.directory, errno);
+        return NULL;
+    }
+    side_name(name, suffix);
+    error = rmm__shared_file_create(&file, dirfd, bytes, &step);
+    if (error == 0) {
+        step = "name a file";
+        error = rmm__shared_file_publish(&file, name);
+        if (error != 0) {
+            rmm__shared_file_discard(&file);
+        }
+    }
+    close(dirfd);
+    if (error != 0) {
+        warn_about_step(warning, step, rmm__publisher.directory, -error);
+        return NULL;
+    }
+    add_mapping_locked(file.memory, bytes, true, suffix);
+    return file.memory;
+}
+
+static rmm_status_t side_memory_locked(
+    const char *suffix, size_t bytes, void **memory_out, char warning[WARNING_BYTES])
+{
+    rmm_mapping_t *known = find_mapping_locked(suffix);
+    void *memory = NULL;
+
+    if (known != NULL) {
+        RMM_ASSERT(known->bytes == bytes && "one suffix, one size");
+        *memory_out = known->memory;
+        return RMM_OK;
+    }
+    RMM_ASSERT(rmm__publisher.mapping_count < RMM_MAPPINGS_MAX && "raise the maximum");
+    if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
+        memory = make_side_file_locked(suffix, bytes, warning);
+    }
+    if (memory == NULL) {
+        memory = rmm__calloc(1, bytes);
+        if (memory == NULL) {
+            return RMM_ERR_OUT_OF_HOST_MEMORY;
+        }
+        add_mapping_locked(memory, bytes, false, suffix);
+    }
+    *memory_out = memory;
+    return RMM_OK;
+}
+
+rmm_status_t rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out)
+{
+    char warning[WARNING_BYTES] = "";
+    rmm_status_t status;
+
+    RMM_ASSERT(suffix[0] != '\0' && strlen(suffix) < RMM_SUFFIX_BYTES);
+    rmm__mutex_lock(&rmm__publisher.lock);
+    status = side_memory_locked(suffix, bytes, memory_out, warning);
+    rmm__mutex_unlock(&rmm__publisher.lock);
+    if (warning[0] != '\0') {
+        rmm__log_warn("%s", warning);
+    }
+    return status;
+}
