@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated GPU: a device model that finds bugs. The table, the devices, and what
+ * every call has in common. See sim_internal.h for the other files.
+ *
+ * Every call through the table: the fault plan first, then the call itself, which begins
+ * with rmm__sim_enter() and ends with rmm__sim_leave(). The tests' own calls
+ * (sim_api.c) go past the fault plan.
+ *
+ * Fork: the lock is held over it, so the child has a copy of a simulator at rest, with
+ * its memory and its queued work.
+ */
+#include "driver/sim_internal.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+
+rmm_mutex_t rmm__sim_lock = RMM_MUTEX_INITIALIZER;
+_Thread_local sim_thread_t rmm__sim_thread;
+
+static sim_config_t config; /* constant once open */
+static bool is_open;        /* protected by rmm__sim_lock, as all below */
+static uint64_t last_thread_id;
+static uint64_t violation_count;
+static char violation_text[256];
+
+/* ---- what calls share ---- */
+
+int rmm__sim_enter(const char *call)
+{
+    if (rmm__sim_thread.in_kernel) { /* this thread holds the lock */
+        rmm__sim_violation_locked("%s: called from inside a kernel", call);
+        return SIM_ERROR_NOT_PERMITTED;
+    }
+    rmm__mutex_lock(&rmm__sim_lock);
+    return RMM_DRIVER_OK;
+}
+
+void rmm__sim_leave(void)
+{
+    rmm__sim_pump_locked();
+    rmm__mutex_unlock(&rmm__sim_lock);
+}
+
+uint64_t rmm__sim_thread_id_locked(void)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (rmm__sim_thread.id == 0) {
+        rmm__sim_thread.id = ++last_thread_id;
+    }
+    return rmm__sim_thread.id;
+}
+
+/* A line for each, but not for the same one again and again. */
+void rmm__sim_violation_locked(const char *format, ...)
+{
+    char text[sizeof(violation_text)];
+    va_list arguments;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    violation_count++;
+    if (strcmp(text, violation_text) != 0) {
+        memcpy(violation_text, text, sizeof(text));
+        fprintf(stderr, "rmm-sim: %s\n", text);
+    }
+}
+
+uint64_t rmm__sim_violation_count(void)
+{
+    uint64_t count;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    count = violation_count;
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return count;
+}
+
+const char *rmm__sim_violation_text(void)
+{
+    return violation_text;
+}
+
+int rmm__sim_device_count(void)
+{
+    return config.device_count;
+}
+
+uint64_t rmm__sim_device_bytes(void)
+{
+    return config.memory_bytes;
+}
+
+/* ---- devices ---- */
+
+static int sim_device_count(int *count)
+{
+    int error = rmm__sim_fault(SIM_FN_device_count);
+
+    if (error == RMM_DRIVER_OK) {
+        *count = config.device_count;
+    }
+    return error;
+}
+
+static int sim_device_get(int *device)
+{
+    int error = rmm__sim_fault(SIM_FN_device_get);
+
+    if (error == RMM_DRIVER_OK) {
+        *device = rmm__sim_thread.device;
+    }
+    return error;
+}
+
+int rmm__sim_device_set(int device)
+{
+    if (device < 0 || device >= config.device_count) {
+        return RMM_DRIVER_INVALID_DEVICE;
+    }
+    rmm__sim_thread.device = device;
+    return RMM_DRIVER_OK;
+}
+
+static int sim_device_info(int device, rmm_device_info_t *info)
+{
+    int error = rmm__sim_fault(SIM_FN_device_info);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *info = (rmm_device_info_t){
+            .name = "Simulated GPU", .capacity_bytes = config.memory_bytes};
+        snprintf(info->uuid, sizeof(info->uuid), "SIM-%d", device);
+    }
+    return error;
+}
+
+/* ---- the table: each call behind the fault plan ---- */
+
+#define FAULTED(name, parameters, arguments)                                           \
+    static int sim_##name parameters                                                   \
+    {                                                                                  \
+        int error = rmm__sim_fault(SIM_FN_##name);                                     \
+                                                                                       \
+        return error != RMM_DRIVER_OK ? error : rmm__sim_##name arguments;             \
+    }
+
+FAULTED(device_set, (int device), (device))
+FAULTED(device_synchronize, (void), ())
+FAULTED(memory_info, (uint64_t * free, uint64_t *total), (free, total))
+FAULTED(mem_alloc, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(mem_free, (void *ptr), (ptr))
+FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
+FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
+FAULTED(stream_synchronize, (rmm_stream_t stream), (stream))
+FAULTED(
+    stream_wait_event, (rmm_stream_t stream, rmm_driver_event_t event), (stream, event))
+FAULTED(stream_key, (rmm_stream_t stream, rmm_stream_key_t *key), (stream, key))
+FAULTED(event_create, (rmm_driver_event_t * event), (event))
+FAULTED(event_destroy, (rmm_driver_event_t event), (event))
+FAULTED(event_record, (rmm_driver_event_t event, rmm_stream_t stream), (event, stream))
+FAULTED(event_query, (rmm_driver_event_t event), (event))
+FAULTED(event_synchronize, (rmm_driver_event_t event), (event))
+FAULTED(capture_mode_exchange, (int *mode), (mode))
+
+#undef FAULTED
+
+static const rmm_driver_t sim_driver = {
+    .name = "sim",
+#define X(name) .name = sim_##name,
+    SIM_FUNCTION_MAP(X)
+#undef X
+        .error_name = rmm__sim_error_name,
+    .error_text = rmm__sim_error_text,
+    .observe = rmm__sim_observe};
+
+/* ---- opening ---- */
+
+static void before_fork(void)
+{
+    rmm__mutex_lock(&rmm__sim_lock);
+    rmm__sim_fault_fork(true);
+}
+
+static void after_fork(void)
+{
+    rmm__sim_fault_fork(false);
+    rmm__mutex_unlock(&rmm__sim_lock);
+}
+
+static rmm_status_t open_locked(void)
+{
+    rmm_status_t status = rmm__sim_env_read(&config);
+    int failed;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    failed = rmm__sim_streams_open();
+    if (failed == 0) {
+        failed = pthread_atfork(before_fork, after_fork, after_fork);
+    }
+    if (failed != 0) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY, "simulated GPU: %s", strerror(failed));
+    }
+    rmm__sim_reseed_locked(config.seed);
+    is_open = true;
+    return RMM_OK;
+}
+
+const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)
+{
+    rmm_status_t status = RMM_OK;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    if (!is_open) {
+        status = open_locked();
+    }
+    rmm__mutex_unlock(&rmm__sim_lock);
+    if (status_out != NULL) {
+        *status_out = status;
+    }
+    return status == RMM_OK ? &sim_driver : NULL;
+}

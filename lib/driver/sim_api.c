@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * <rmm/sim.h>: the calls that a test makes as its program would call CUDA, and those with
+ * which it looks at the simulator and steers it. They do not count for the fault plan,
+ * which is for the library's calls.
+ */
+#include <rmm/sim.h>
+
+#include <string.h>
+
+#include "core/error.h"
+#include "driver/sim_internal.h"
+
+/* Each function begins so: 801 where the driver is another one, or there is none. */
+static int ready(void)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+
+    return driver != NULL && strcmp(driver->name, "sim") == 0
+               ? RMM_DRIVER_OK
+               : RMM_DRIVER_NOT_SUPPORTED;
+}
+
+bool rmm_sim_active(void)
+{
+    return ready() == RMM_DRIVER_OK;
+}
+
+/* ---- work ---- */
+
+/* Queue a task, of which the reference passes on to here; NULL: no host memory. */
+static int submit(const char *call, sim_task_t *task, sim_observation_t *observation)
+{
+    int error = task != NULL ? rmm__sim_enter(call) : RMM_DRIVER_MEMORY_ALLOCATION;
+    sim_stream_t *stream;
+
+    if (error != RMM_DRIVER_OK) {
+        rmm__sim_task_release_locked(task); /* not shared yet */
+        return error;
+    }
+    stream = rmm__sim_stream_find_locked(observation->stream, call, &error);
+    if (stream != NULL) {
+        observation->device = stream->device;
+        error = rmm__sim_submit_locked(stream, task, &observation->capturing);
+    }
+    rmm__sim_task_release_locked(task);
+    rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(observation);
+    }
+    return error;
+}
+
+/* Every whole 8-byte word of the parameters; at most SIM_PARAM_WORDS. */
+static size_t collect_words(
+    uint64_t *words, const void *const *params, const size_t *param_bytes,
+    size_t param_count)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < param_count; i++) {
+        size_t whole = param_bytes[i] / sizeof(*words);
+
+        memcpy(words + count, params[i], whole * sizeof(*words));
+        count += whole;
+    }
+    return count;
+}
+
+static bool params_are_valid(
+    const void *const *params, const size_t *param_bytes, size_t param_count)
+{
+    size_t total = 0;
+
+    if (param_count != 0 && (params == NULL || param_bytes == NULL)) {
+        return false;
+    }
+    for (size_t i = 0; i < param_count; i++) {
+        if (params[i] == NULL || param_bytes[i] == 0 ||
+            param_bytes[i] > SIM_PARAM_BYTES_MAX - total) {
+            return false;
+        }
+        total += param_bytes[i];
+    }
+    return true;
+}
+
+int rmm_sim_launch(
+    const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
+    const void *const *params, const size_t *param_bytes, size_t param_count)
+{
+    int error = ready();
+    uint64_t words[SIM_PARAM_BYTES_MAX / sizeof(uint64_t)];
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_LAUNCH, .stream = stream, .kernel = fn, .name = name};
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    if (fn == NULL || !params_are_valid(params, param_bytes, param_count)) {
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    if (rmm__sim_is_observed()) {
+        observation.words = words;
+        observation.word_count = collect_words(words, params, param_bytes, param_count);
+    }
+    return submit(
+        "launch", rmm__sim_task_kernel(fn, params, param_bytes, param_count),
+        &observation);
+}
+
+int rmm_sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+{
+    int error = ready();
+    uint64_t words[] = {(uint64_t)(uintptr_t)dst, (uint64_t)(uintptr_t)src};
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_COPY,
+        .stream = stream,
+        .words = words,
+        .word_count = 2,
+        .bytes = bytes};
+
+    if (error != RMM_DRIVER_OK || bytes == 0) {
+        return error;
+    }
+    if (dst == NULL || src == NULL) {
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    return submit("memcpy_async", rmm__sim_task_copy(dst, src, bytes), &observation);
+}
+
+int rmm_sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)
+{
+    int error = ready();
+    uint64_t words[] = {(uint64_t)(uintptr_t)dst};
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_SET,
+        .stream = stream,
+        .words = words,
+        .word_count = 1,
+        .bytes = bytes};
+
+    if (error != RMM_DRIVER_OK || bytes == 0) {
+        return error;
+    }
+    if (dst == NULL) {
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    return submit("memset_async", rmm__sim_task_set(dst, value, bytes), &observation);
+}
+
+/* ---- order ---- */
+
+/* A simulated event is the driver's event. */
+static rmm_driver_event_t driver_event(rmm_sim_event_t event)
+{
+    return (rmm_driver_event_t)(void *)event;
+}
+
+int rmm_sim_event_create(rmm_sim_event_t *out)
+{
+    int error = ready();
+    rmm_driver_event_t event;
+
+    if (error == RMM_DRIVER_OK && out == NULL) {
+        error = RMM_DRIVER_INVALID_VALUE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = rmm__sim_event_create(&event);
+    }
+    if (error == RMM_DRIVER_OK) {
+        *out = (rmm_sim_event_t)(void *)event;
+    }
+    return error;
+}
+
+int rmm_sim_event_destroy(rmm_sim_event_t event)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_event_destroy(driver_event(event));
+}
+
+int rmm_sim_event_record(rmm_sim_event_t event, rmm_stream_t stream)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error
+                                  : rmm__sim_event_record(driver_event(event), stream);
+}
+
+int rmm_sim_stream_wait_event(rmm_stream_t stream, rmm_sim_event_t event)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK
+               ? error
+               : rmm__sim_stream_wait_event(stream, driver_event(event));
+}
+
+int rmm_sim_stream_synchronize(rmm_stream_t stream)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_stream_synchronize(stream);
+}
+
+int rmm_sim_device_synchronize(void)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_device_synchronize();
+}
+
+int rmm_sim_set_device(int device)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_device_set(device);
+}
+
+int rmm_sim_get_device(int *device_out)
+{
+    int error = ready();
+
+    if (error == RMM_DRIVER_OK && device_out == NULL) {
+        error = RMM_DRIVER_INVALID_VALUE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *device_out = rmm__sim_thread.device;
+    }
+    return error;
+}
+
+/* ---- for tests ---- */
+
+void rmm_sim_reseed(uint64_t seed)
+{
+    if (rmm_sim_active()) {
+        rmm__mutex_lock(&rmm__sim_lock);
+        rmm__sim_reseed_locked(seed);
+        rmm__mutex_unlock(&rmm__sim_lock);
+    }
+}
+
+bool rmm_sim_fail(const char *plan)
+{
+    if (!rmm_sim_active()) {
+        return false;
+    }
+    if (!rmm__sim_fault_set(plan)) {
+        (void)rmm__error(RMM_ERR_INVALID_ARGUMENT, "not a fault plan: \"%s\"", plan);
+        return false;
+    }
+    return true;
+}
+
+bool rmm_sim_fail_struck(void)
+{
+    return rmm__sim_fault_has_struck();
+}
+
+uint64_t rmm_sim_violations(void)
+{
+    return rmm__sim_violation_count();
+}
+
+const char *rmm_sim_last_violation(void)
+{
+    return rmm__sim_violation_text();
+}
+
+uint64_t rmm_sim_allocated_bytes(int device)
+{
+    uint64_t bytes;
+
+    if (!rmm_sim_active() || device < 0 || device >= rmm__sim_device_count()) {
+        return 0;
+    }
+    rmm__mutex_lock(&rmm__sim_lock);
+    bytes = rmm__sim_memory_allocated_locked(device);
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return bytes;
+}

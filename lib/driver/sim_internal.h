@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the simulated GPU share.
+ *
+ *   sim.c          the table, devices, opening
+ *   sim_env.c      RMM_SIM_* variables
+ *   sim_fault.c    the fault plan
+ *   sim_handles.c  handles that may be used after their end without harm
+ *   sim_stream.c   streams and events: the calls
+ *   sim_work.c     queues, and who runs when
+ *   sim_capture.c  graphs
+ *   sim_memory.c   device memory, poison; sim_extent.c: which of it is free
+ *   sim_observe.c  events for the diagnosis, the injected library
+ *   sim_api.c      <rmm/sim.h>
+ *
+ * Locking: rmm__sim_lock protects everything but what is said to be atomic or of one
+ * thread. Functions that need it end in _locked or take an object that it protects.
+ * Work runs with the lock held: kernels are short and call nothing of this library,
+ * and one lock makes their order that of the seed. Observers are called without it.
+ *
+ * Host memory comes from malloc, not from core/host_memory.h: this stands for the GPU's
+ * driver, and the fault plan of the library's memory must not count its requests.
+ */
+#ifndef RMM_DRIVER_SIM_INTERNAL_H
+#define RMM_DRIVER_SIM_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/sim.h>
+
+#include "core/mutex.h"
+#include "driver/driver.h"
+
+#define SIM_DEVICE_MAX 32
+#define SIM_PARAM_BYTES_MAX 4096 /* of a kernel, as CUDA before 12.1 */
+
+/* More values of cudaError_t, that only the simulated GPU answers with. */
+enum {
+    SIM_ERROR_CAPTURE_MERGE = 902,
+    SIM_ERROR_CAPTURE_UNMATCHED = 903,
+    SIM_ERROR_CAPTURE_UNJOINED = 904,
+    SIM_ERROR_CAPTURE_ISOLATION = 905,
+    SIM_ERROR_CAPTURE_IMPLICIT = 906,
+    SIM_ERROR_CAPTURED_EVENT = 907,
+    SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
+    SIM_ERROR_NOT_PERMITTED = 800, /* a call from inside a kernel */
+    SIM_ERROR_ILLEGAL_STATE = 401,
+    SIM_ERROR_UNKNOWN = 999
+};
+
+extern rmm_mutex_t rmm__sim_lock;
+
+/* ---- sim_env.c ---- */
+
+typedef struct sim_config {
+    int device_count;
+    uint64_t memory_bytes; /* of each device */
+    uint64_t seed;
+} sim_config_t;
+
+/* Read RMM_SIM_*, and set the fault plan. Sets the last error on failure. */
+rmm_status_t rmm__sim_env_read(sim_config_t *config);
+
+/* Bytes with an optional suffix KiB MiB GiB TiB. */
+bool rmm__sim_parse_bytes(const char *text, uint64_t *bytes_out);
+/* Decimal digits and nothing else. */
+bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
+
+/* ---- sim_fault.c ---- */
+
+/* Members of rmm_driver_t that can fail. */
+#define SIM_FUNCTION_MAP(X)                                                            \
+    X(device_count)                                                                    \
+    X(device_get)                                                                      \
+    X(device_set)                                                                      \
+    X(device_info)                                                                     \
+    X(device_synchronize)                                                              \
+    X(memory_info)                                                                     \
+    X(mem_alloc)                                                                       \
+    X(mem_free)                                                                        \
+    X(stream_create)                                                                   \
+    X(stream_destroy)                                                                  \
+    X(stream_synchronize)                                                              \
+    X(stream_wait_event)                                                               \
+    X(stream_key)                                                                      \
+    X(event_create)                                                                    \
+    X(event_destroy)                                                                   \
+    X(event_record)                                                                    \
+    X(event_query)                                                                     \
+    X(event_synchronize)                                                               \
+    X(capture_mode_exchange)
+
+typedef enum sim_function {
+#define X(name) SIM_FN_##name,
+    SIM_FUNCTION_MAP(X)
+#undef X
+        SIM_FN_COUNT
+} sim_function_t;
+
+extern _Atomic(bool) rmm__sim_fault_armed;
+
+/* Replace the plan; false if it does not parse, then the old one stays. */
+bool rmm__sim_fault_set(const char *plan);
+bool rmm__sim_fault_has_struck(void);
+int rmm__sim_fault_slow(sim_function_t function);
+/* Hold the plan over a fork. */
+void rmm__sim_fault_fork(bool before);
+
+/* The error that the plan has for this call, mostly 0. */
+static inline int rmm__sim_fault(sim_function_t function)
+{
+    if (!atomic_load_explicit(&rmm__sim_fault_armed, memory_order_relaxed)) {
+        return RMM_DRIVER_OK;
+    }
+    return rmm__sim_fault_slow(function);
+}
+
+/* ---- sim_handles.c ---- */
+
+#define SIM_CHUNK_SLOTS 256u
+#define SIM_CHUNKS 1024u
+
+/* Slots are never freed, so that a stale handle can be looked up at any time. */
+typedef struct sim_slot {
+    void *object; /* NULL: no live handle */
+    struct sim_slot *next_free;
+    uint32_t index;
+    bool was_used; /* some handle had this value */
+    /* Streams: read without the lock by stream_key. */
+    _Atomic(uint64_t) id; /* 0: no live handle */
+    _Atomic(uint64_t) capture_id;
+} sim_slot_t;
+
+typedef struct sim_table {
+    uintptr_t tag; /* upper half of every handle */
+    uint32_t count;
+    sim_slot_t *free_list; /* last destroyed first: recycled handles show ABA bugs */
+    _Atomic(sim_slot_t *) chunks[SIM_CHUNKS];
+} sim_table_t;
+
+/* The slot of a handle, live or not; NULL if no such handle ever was. No lock. */
+sim_slot_t *rmm__sim_slot(const sim_table_t *table, const void *handle);
+/* NULL without host memory. */
+sim_slot_t *rmm__sim_slot_take_locked(sim_table_t *table, void *object);
+void rmm__sim_slot_give_locked(sim_table_t *table, sim_slot_t *slot);
+/* The handle of a slot; handles name nothing that can be dereferenced. */
+void *rmm__sim_slot_handle(const sim_table_t *table, const sim_slot_t *slot);
+/* Of a slot without an object: "destroyed", or "unknown" if no handle ever was it. */
+const char *rmm__sim_slot_fate(const sim_slot_t *slot);
+
+/* ---- threads ---- */
+
+typedef struct sim_thread {
+    uint64_t id; /* 0 until asked for */
+    int device;
+    int capture_mode;
+    bool in_kernel;
+    bool has_streams; /* to end at the thread's exit */
+    sim_slot_t *streams[SIM_DEVICE_MAX];
+} sim_thread_t;
+
+extern _Thread_local sim_thread_t rmm__sim_thread;
+
+uint64_t rmm__sim_thread_id_locked(void);
+
+/* Take the lock for one driver call. Fails inside a kernel, where it is held. */
+int rmm__sim_enter(const char *call);
+/* Perhaps run some work, as the seed decides, and release the lock. */
+void rmm__sim_leave(void);
+
+__attribute__((format(printf, 1, 2))) void
+rmm__sim_violation_locked(const char *format, ...);
+uint64_t rmm__sim_violation_count(void);
+const char *rmm__sim_violation_text(void);
+
+int rmm__sim_device_count(void);
+int rmm__sim_device_set(int device);
+uint64_t rmm__sim_device_bytes(void);
+
+/* ---- sim_work.c ---- */
+
+typedef enum sim_task_kind {
+    SIM_TASK_KERNEL,
+    SIM_TASK_COPY,
+    SIM_TASK_SET
+} sim_task_kind_t;
+
+/* What is to be done, with its parameters; shared by a graph and its launches. */
+typedef struct sim_task {
+    uint32_t references;
+    sim_task_kind_t kind;
+    rmm_sim_kernel_fn kernel;
+    const void **params; /* into the same allocation */
+    void *dst;
+    const void *src;
+    int value;
+    size_t bytes;
+} sim_task_t;
+
+typedef struct sim_stream sim_stream_t;
+
+/* One piece of queued work. It stays after it has run while an event or a wait refers
+ * to it. */
+typedef struct sim_item {
+    struct sim_item *next;          /* in its stream */
+    struct sim_item *older, *newer; /* of all queued work */
+    sim_stream_t *stream;           /* NULL: has run */
+    sim_task_t *task;               /* owned reference; NULL: a record or a wait */
+    struct sim_item *awaits;        /* owned reference; a wait for this record */
+    uint64_t sequence;
+    uint32_t references;
+} sim_item_t;
+
+#define SIM_IDLE SIZE_MAX
+
+struct sim_stream {
+    uint64_t id;
+    uint64_t place; /* of its handle: the same again when a program repeats itself */
+    int device;
+    bool is_legacy;
+    bool blocking;  /* in order with the legacy stream */
+    bool destroyed; /* no handle any more; goes when its work is done */
+    sim_item_t *head, *tail;
+    size_t active_index; /* among those with work; SIM_IDLE */
+    sim_slot_t *slot;    /* NULL: legacy or destroyed */
+};
+
+sim_task_t *rmm__sim_task_kernel(
+    rmm_sim_kernel_fn kernel, const void *const *params, const size_t *param_bytes,
+    size_t param_count);
+sim_task_t *rmm__sim_task_copy(void *dst, const void *src, size_t bytes);
+sim_task_t *rmm__sim_task_set(void *dst, int value, size_t bytes);
+void rmm__sim_task_release_locked(sim_task_t *task);
+
+/* Queue work at the end of a stream. `task` and `awaits` are borrowed; both NULL: a
+ * record. *item_out, if asked for, is a reference of the caller's. */
+int rmm__sim_queue_locked(
+    sim_stream_t *stream, sim_task_t *task, sim_item_t *awaits, sim_item_t **item_out);
+void rmm__sim_item_release_locked(sim_item_t *item);
+
+static inline bool rmm__sim_item_is_done(const sim_item_t *item)
+{
+    return item->stream == NULL;
+}
+
+/* Run what the item, the stream, the device needs, and what the seed adds. */
+void rmm__sim_finish_item_locked(sim_item_t *item);
+void rmm__sim_finish_stream_locked(sim_stream_t *stream);
+void rmm__sim_finish_device_locked(int device);
+/* One step towards it, or none, as the seed decides. */
+void rmm__sim_nudge_locked(sim_item_t *item);
+/* Perhaps run something, as the seed decides. */
+void rmm__sim_pump_locked(void);
+void rmm__sim_reseed_locked(uint64_t seed);
+/* From 0 to below limit, of the seed's sequence. */
+uint64_t rmm__sim_draw_locked(uint64_t limit);
+
+/* ---- sim_stream.c ---- */
+
+/* The stream of a handle, NULL with *error set. */
+sim_stream_t *
+rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error);
+void rmm__sim_stream_release_locked(sim_stream_t *stream);
+/* The legacy default stream of a device. */
+sim_stream_t *rmm__sim_legacy(int device);
+/* 0, or an errno. */
+int rmm__sim_streams_open(void);
+
+int rmm__sim_stream_create(uint32_t flags, rmm_stream_t *stream_out);
+int rmm__sim_stream_destroy(rmm_stream_t stream);
+int rmm__sim_stream_synchronize(rmm_stream_t stream);
+int rmm__sim_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event);
+int rmm__sim_stream_key(rmm_stream_t stream, rmm_stream_key_t *key);
+int rmm__sim_event_create(rmm_driver_event_t *event_out);
+int rmm__sim_event_destroy(rmm_driver_event_t event);
+int rmm__sim_event_record(rmm_driver_event_t event, rmm_stream_t stream);
+int rmm__sim_event_query(rmm_driver_event_t event);
+int rmm__sim_event_synchronize(rmm_driver_event_t event);
+int rmm__sim_device_synchronize(void);
+
+/* ---- sim_capture.c ---- */
+
+int rmm__sim_capture_mode_exchange(int *mode);
+/* Queue a task, or record it where the stream is capturing. */
+int rmm__sim_submit_locked(sim_stream_t *stream, sim_task_t *task, bool *capturing_out);
+
+/* ---- sim_memory.c ---- */
+
+int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
+int rmm__sim_mem_free(void *ptr);
+int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
+uint64_t rmm__sim_memory_allocated_locked(int device);
+
+/* ---- sim_extent.c ---- */
+
+typedef struct sim_extent sim_extent_t;
+
+/* Which parts of [0, bytes) are free. */
+typedef struct sim_space {
+    sim_extent_t *free, *used;
+    uint64_t random; /* balances the trees; any value */
+} sim_space_t;
+
+/* False without host memory. */
+bool rmm__sim_space_init(sim_space_t *space, uint64_t bytes);
+/* The lowest free [offset, offset + bytes) at a multiple of align. */
+bool rmm__sim_space_take(
+    sim_space_t *space, uint64_t bytes, uint64_t align, uint64_t *offset_out);
+/* The length of what begins at offset, now free; 0 if nothing that is used does. */
+uint64_t rmm__sim_space_give(sim_space_t *space, uint64_t offset);
+
+/* ---- sim_observe.c ---- */
+
+typedef struct sim_observation {
+    rmm_diag_event_kind_t kind;
+    int device;
+    rmm_stream_t stream;
+    rmm_sim_kernel_fn kernel;
+    const char *name;
+    const uint64_t *words;
+    size_t word_count;
+    uint64_t bytes;
+    bool capturing;
+} sim_observation_t;
+
+extern _Atomic(rmm_diag_event_fn) rmm__sim_observer;
+
+void rmm__sim_observe(rmm_diag_event_fn fn, void *context);
+void rmm__sim_observe_slow(const sim_observation_t *observation);
+
+static inline bool rmm__sim_is_observed(void)
+{
+    return atomic_load_explicit(&rmm__sim_observer, memory_order_relaxed) != NULL;
+}
+
+/* Tell the observer of a call, after it and without the lock. */
+static inline void rmm__sim_tell(const sim_observation_t *observation)
+{
+    if (rmm__sim_is_observed()) {
+        rmm__sim_observe_slow(observation);
+    }
+}
+
+/* ---- sim_error.c ---- */
+
+const char *rmm__sim_error_name(int error);
+const char *rmm__sim_error_text(int error);
+
+#endif /* RMM_DRIVER_SIM_INTERNAL_H */

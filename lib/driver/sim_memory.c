@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory. Each device has one range of address space, reserved at its first
+ * allocation and backed where touched; addresses in it are given out lowest first, so
+ * that freed ones come back soon.
+ *
+ * Memory is poisoned when it is allocated and when it is freed. Small blocks are filled;
+ * large ones get a file of the pattern mapped over them, privately, which takes neither
+ * time nor memory whatever their size. A piece of the file lies at the address modulo
+ * the file's size, so that neighbours of one pattern join into one mapping and the
+ * kernel's limit (vm.max_map_count, 65530) is far: a full 80 GiB is 5120 mappings.
+ *
+ * Locking: all under rmm__sim_lock.
+ */
+#include "driver/sim_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SMALL_ALIGN UINT64_C(512) /* as cudaMalloc */
+#define LARGE_ALIGN (UINT64_C(2) << 20)
+#define LARGE_BYTES (UINT64_C(1) << 20) /* from here on at LARGE_ALIGN */
+#define MAP_BYTES (UINT64_C(256) << 10) /* from here on poisoned by mapping */
+#define PAGE UINT64_C(4096)
+#define PATTERN_BYTES (UINT64_C(16) << 20)
+
+typedef struct sim_range {
+    char *base; /* NULL: not reserved yet */
+    uint64_t bytes;
+    uint64_t allocated_bytes;
+    sim_space_t space;
+} sim_range_t;
+
+typedef struct sim_pattern {
+    int fd;
+    bool ready;
+    unsigned char value;
+} sim_pattern_t;
+
+static sim_range_t ranges[SIM_DEVICE_MAX];
+static sim_pattern_t fresh_pattern = {.value = RMM_SIM_POISON_ALLOC};
+static sim_pattern_t freed_pattern = {.value = RMM_SIM_POISON_FREE};
+
+static bool range_reserve(sim_range_t *range, int device)
+{
+    uint64_t bytes = rmm__sim_device_bytes() & ~(SMALL_ALIGN - 1);
+    char *memory = mmap(
+        NULL, bytes + LARGE_ALIGN, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uintptr_t lost;
+
+    if (memory == MAP_FAILED) {
+        fprintf(
+            stderr,
+            "rmm-sim: no address space for the %llu bytes of device %d: %s; "
+            "set RMM_SIM_MEMORY lower\n",
+            (unsigned long long)bytes, device, strerror(errno));
+        return false;
+    }
+    if (!rmm__sim_space_init(&range->space, bytes)) {
+        munmap(memory, bytes + LARGE_ALIGN);
+        return false;
+    }
+    lost = (LARGE_ALIGN - (uintptr_t)memory % LARGE_ALIGN) % LARGE_ALIGN;
+    range->base = memory + lost;
+    range->bytes = bytes;
+    return true;
+}
+
+static bool pattern_open(sim_pattern_t *pattern)
+{
+    int fd = memfd_create("rmm-sim-poison", MFD_CLOEXEC);
+    void *memory;
+
+    if (fd < 0) {
+        return false;
+    }
+    if (ftruncate(fd, (off_t)PATTERN_BYTES) != 0) {
+        goto err_close;
+    }
+    memory = mmap(NULL, PATTERN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) {
+        goto err_close;
+    }
+    memset(memory, pattern->value, PATTERN_BYTES);
+    munmap(memory, PATTERN_BYTES);
+    pattern->fd = fd;
+    pattern->ready = true;
+    return true;
+
+err_close:
+    close(fd);
+    return false;
+}
+
+/* Whole pages, of one mapping. Without the mapping the same bytes cost memory. */
+static void poison_piece(char *at, size_t bytes, sim_pattern_t *pattern)
+{
+    off_t offset = (off_t)((uintptr_t)at % PATTERN_BYTES);
+
+    if ((!pattern->ready && !pattern_open(pattern)) ||
+        mmap(
+            at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+            pattern->fd, offset) == MAP_FAILED) {
+        memset(at, pattern->value, bytes);
+    }
+}
+
+static void poison(char *at, uint64_t bytes, sim_pattern_t *pattern)
+{
+    char *end = at + bytes;
+    char *inside_end = end - (uintptr_t)end % PAGE;
+    char *inside = at + (PAGE - (uintptr_t)at % PAGE) % PAGE;
+
+    if (bytes < MAP_BYTES) {
+        memset(at, pattern->value, bytes);
+        return;
+    }
+    memset(at, pattern->value, (size_t)(inside - at));
+    memset(inside_end, pattern->value, (size_t)(end - inside_end));
+    while (inside < inside_end) {
+        size_t left = (size_t)(inside_end - inside);
+        size_t piece = PATTERN_BYTES - (uintptr_t)inside % PATTERN_BYTES;
+
+        piece = piece < left ? piece : left;
+        poison_piece(inside, piece, pattern);
+        inside += piece;
+    }
+}
+
+static int alloc_locked(void **ptr_out, uint64_t bytes)
+{
+    int device = rmm__sim_thread.device;
+    sim_range_t *range = &ranges[device];
+    uint64_t align = bytes >= LARGE_BYTES ? LARGE_ALIGN : SMALL_ALIGN;
+    uint64_t offset;
+
+    if (bytes > rmm__sim_device_bytes()) {
+        return RMM_DRIVER_MEMORY_ALLOCATION;
+    }
+    bytes = (bytes + SMALL_ALIGN - 1) & ~(SMALL_ALIGN - 1);
+    if ((range->base == NULL && !range_reserve(range, device)) ||
+        !rmm__sim_space_take(&range->space, bytes, align, &offset)) {
+        return RMM_DRIVER_MEMORY_ALLOCATION;
+    }
+    poison(range->base + offset, bytes, &fresh_pattern);
+    range->allocated_bytes += bytes;
+    *ptr_out = range->base + offset;
+    return RMM_DRIVER_OK;
+}
+
+int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
+{
+    int error = rmm__sim_enter("mem_alloc");
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    if (bytes == 0) {
+        *ptr_out = NULL;
+    } else {
+        error = alloc_locked(ptr_out, bytes);
+    }
+    rmm__sim_leave();
+    return error;
+}
+
+/* The device whose range has this address; -1: none. */
+static int device_of_locked(const void *ptr)
+{
+    uintptr_t address = (uintptr_t)ptr;
+
+    for (int i = 0; i < rmm__sim_device_count(); i++) {
+        uintptr_t base = (uintptr_t)ranges[i].base;
+
+        if (base != 0 && address >= base && address - base < ranges[i].bytes) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int free_locked(char *ptr)
+{
+    int device = device_of_locked(ptr);
+    uint64_t bytes;
+
+    if (device < 0) {
+        rmm__sim_violation_locked(
+            "mem_free: %p is not an address of any device", (void *)ptr);
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    /* as cudaFree; before the poison, which work that uses the block must not see */
+    rmm__sim_finish_device_locked(device);
+    bytes = rmm__sim_space_give(
+        &ranges[device].space, (uint64_t)(ptr - ranges[device].base));
+    if (bytes == 0) {
+        rmm__sim_violation_locked(
+            "mem_free: no allocation begins at %p of device %d: freed twice?",
+            (void *)ptr, device);
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    poison(ptr, bytes, &freed_pattern);
+    ranges[device].allocated_bytes -= bytes;
+    return RMM_DRIVER_OK;
+}
+
+int rmm__sim_mem_free(void *ptr)
+{
+    int error = rmm__sim_enter("mem_free");
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    if (ptr != NULL) {
+        error = free_locked(ptr);
+    }
+    rmm__sim_leave();
+    return error;
+}
+
+int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    int error = rmm__sim_enter("memory_info");
+
+    if (error == RMM_DRIVER_OK) {
+        *total_bytes = rmm__sim_device_bytes();
+        *free_bytes =
+            *total_bytes - rmm__sim_memory_allocated_locked(rmm__sim_thread.device);
+        rmm__sim_leave();
+    }
+    return error;
+}
+
+uint64_t rmm__sim_memory_allocated_locked(int device)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    return ranges[device].allocated_bytes;
+}
