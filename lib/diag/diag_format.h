@@ -31,14 +31,15 @@ typedef struct rmm_diag_header {
     uint32_t rows_offset, rows_stride, rows_count;
     _Atomic(uint32_t) ready; /* 0 until all else is written; release store */
     uint32_t reserved0;
-    _Atomic(uint32_t) kernels_used; /* entries from 0 that are complete; release store */
-    _Atomic(uint32_t) rows_used;    /* rows ever used: none beyond is live */
-    _Atomic(uint64_t) launches;        /* kernel launches seen */
-    _Atomic(uint64_t) launches_unnamed; /* whose kernel found no free entry */
-    _Atomic(uint64_t) blocks_dropped;  /* allocations that found no free row */
+    _Atomic(uint32_t)
+        kernels_used;            /* entries from 0 that are complete; release store */
+    _Atomic(uint32_t) rows_used; /* rows ever used: none beyond is live */
+    _Atomic(uint64_t) launches;  /* kernel launches seen */
+    _Atomic(uint64_t) launches_unnamed;   /* whose kernel found no free entry */
+    _Atomic(uint64_t) blocks_dropped;     /* allocations that found no free row */
     _Atomic(uint64_t) parameter_failures; /* launches whose parameters are unknown */
-    char mode[32];             /* "usage" */
-    char source[96];           /* "active", "conflict:<name>", "error:<text>" */
+    char mode[32];                        /* "usage" */
+    char source[96]; /* "active", "conflict:<name>", "error:<text>" */
     uint64_t reserved1[4];
 } rmm_diag_header_t;
 
@@ -58,8 +59,8 @@ typedef struct rmm_diag_row {
     _Atomic(uint32_t) first_kernel; /* index; RMM_DIAG_NO_KERNEL: none yet */
     _Atomic(uint32_t) last_kernel;
     _Atomic(uint64_t) launches;
-    _Atomic(uint64_t) allocated_ns;  /* CLOCK_MONOTONIC */
-    _Atomic(uint64_t) first_use_ns;  /* 0: none yet */
+    _Atomic(uint64_t) allocated_ns; /* CLOCK_MONOTONIC */
+    _Atomic(uint64_t) first_use_ns; /* 0: none yet */
     _Atomic(uint64_t) last_use_ns;
     uint64_t reserved0[2];
 } rmm_diag_row_t;

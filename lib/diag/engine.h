@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The diagnosis engine: fed with the blocks that users hold and with what a GPU is told
+ * to do, it writes who used what into a side file (diag_format.h). Pure: no CUDA, no
+ * files; the memory is its creator's.
+ *
+ * A launch uses a block if any aligned 8-byte word of its parameters points into it:
+ * pointers inside structs are found, pointers stored in device memory are not.
+ *
+ * Threads: all functions but create, publish and destroy, any thread. One lock; nothing is called
+ * under it but malloc and the demangler, for a kernel seen for the first time.
+ */
+#ifndef RMM_DIAG_ENGINE_H
+#define RMM_DIAG_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/sys/diag.h>
+
+#include "diag/diag_format.h"
+#include "diag/kernel_table.h"
+
+typedef struct rmm_diag_engine rmm_diag_engine_t;
+
+typedef struct rmm_diag_engine_desc {
+    void *memory; /* zeroed, 8-byte aligned, rmm__diag_file_bytes() of it; borrowed */
+    uint32_t row_count;       /* live blocks that can be followed, > 0 */
+    uint32_t kernel_count;    /* kernels that can be named, > 0 */
+    rmm_demangle_fn demangle; /* may be NULL */
+} rmm_diag_engine_desc_t;
+
+size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count);
+
+/* NULL: no host memory, or too little for a count. Memory is laid out, not ready. */
+rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc);
+void rmm__diag_engine_destroy(rmm_diag_engine_t *engine);
+
+/* Say what feeds the engine ("active", "conflict:<who>", "error:<why>") and let readers
+ * in. Once. Texts are copied and cut. */
+void rmm__diag_engine_publish(
+    rmm_diag_engine_t *engine, const char *mode, const char *source);
+
+/* The hooks of rmm/sys/diag.h; context is the engine. A free that matches no block, or
+ * has another size, changes nothing: the library refuses it too. */
+void rmm__diag_engine_on_alloc(void *engine, const rmm_diag_block_v1_t *block);
+void rmm__diag_engine_on_free(void *engine, const rmm_diag_block_v1_t *block);
+void rmm__diag_engine_on_event(void *engine, const rmm_diag_event_v1_t *event);
+
+/* A launch whose parameters the source could not read was reported without words. */
+void rmm__diag_engine_parameters_unknown(rmm_diag_engine_t *engine);
+
+/* Walks everything; for tests. */
+bool rmm__diag_engine_check(rmm_diag_engine_t *engine);
+
+#endif /* RMM_DIAG_ENGINE_H */
