@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Invariants: a layout in the table is complete and does not change; it is freed under
+ * the lock only, so it is read under the lock only.
+ */
+#include "inject/params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    QUERY_OK = 0,
+    QUERY_INVALID_VALUE = 1,    /* CUDA_ERROR_INVALID_VALUE: no such parameter */
+    QUERY_INVALID_HANDLE = 400, /* CUDA_ERROR_INVALID_HANDLE: not a function */
+    LAYOUTS_MAX = 16384,        /* then all are forgotten: they can be asked again */
+    SLOTS_AT_FIRST = 256
+};
+
+/* CU_LAUNCH_PARAM_*: keys of `extra` */
+enum {
+    EXTRA_END = 0,
+    EXTRA_BUFFER_POINTER = 1,
+    EXTRA_BUFFER_SIZE = 2,
+    EXTRA_KEYS_MAX = 16
+};
+
+/* --- table ------------------------------------------------------------------------- */
+
+bool inject_layouts_init(inject_layouts_t *layouts, inject_queries_t queries)
+{
+    *layouts = (inject_layouts_t){
+        .slots = calloc(SLOTS_AT_FIRST, sizeof(*layouts->slots)),
+        .mask = SLOTS_AT_FIRST - 1,
+        .queries = queries,
+    };
+    rmm__mutex_init(&layouts->lock);
+    return layouts->slots != NULL;
+}
+
+static void clear_locked(inject_layouts_t *layouts)
+{
+    RMM_ASSERT_LOCKED(&layouts->lock);
+    for (uint32_t i = 0; i <= layouts->mask && layouts->count > 0; i++) {
+        if (layouts->slots[i] != NULL) {
+            free(layouts->slots[i]);
+            layouts->slots[i] = NULL;
+            layouts->count--;
+        }
+    }
+}
+
+void inject_layouts_clear(inject_layouts_t *layouts)
+{
+    rmm__mutex_lock(&layouts->lock);
+    clear_locked(layouts);
+    rmm__mutex_unlock(&layouts->lock);
+}
+
+void inject_layouts_fini(inject_layouts_t *layouts)
+{
+    inject_layouts_clear(layouts);
+    free(layouts->slots);
+    rmm__mutex_fini(&layouts->lock);
+}
+
+static inject_layout_t **
+slot_in(inject_layout_t **slots, uint32_t mask, const void *function)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15ull;
+    uint32_t at = (uint32_t)(hash >> 32) & mask;
+
+    while (slots[at] != NULL && slots[at]->function != function) {
+        at = (at + 1) & mask;
+    }
+    return &slots[at];
+}
+
+/* False: no room and no memory for more. */
+static bool make_room_locked(inject_layouts_t *layouts)
+{
+    uint32_t mask = layouts->mask * 2 + 1;
+    inject_layout_t **slots = NULL;
+
+    RMM_ASSERT_LOCKED(&layouts->lock);
+    if (layouts->count == LAYOUTS_MAX) {
+        clear_locked(layouts);
+    }
+    if (2 * (layouts->count + 1) <= layouts->mask + 1) {
+        return true;
+    }
+    slots = calloc((size_t)mask + 1, sizeof(*slots));
+    if (slots == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i <= layouts->mask; i++) {
+        if (layouts->slots[i] != NULL) {
+            *slot_in(slots, mask, layouts->slots[i]->function) = layouts->slots[i];
+        }
+    }
+    free(layouts->slots);
+    layouts->slots = slots;
+    layouts->mask = mask;
+    return true;
+}
+
+/* Takes the layout over: keeps it, or frees it where it is not wanted. */
+static void keep(inject_layouts_t *layouts, inject_layout_t *layout)
+{
+    rmm__mutex_lock(&layouts->lock);
+    if (make_room_locked(layouts)) {
+        inject_layout_t **slot =
+            slot_in(layouts->slots, layouts->mask, layout->function);
+
+        if (*slot == NULL) {
+            *slot = layout;
+            layouts->count++;
+            layout = NULL;
+        }
+    }
+    rmm__mutex_unlock(&layouts->lock);
+    free(layout); /* another thread was first, or there is no room */
+}
+
+/* --- asking the driver ------------------------------------------------------------- */
+
+static inject_layout_t *layout_create(const void *function)
+{
+    inject_layout_t *layout = calloc(1, sizeof(*layout));
+
+    if (layout != NULL) {
+        layout->function = function;
+    }
+    return layout;
+}
+
+/* NULL: no host memory; the old layout is freed. */
+static inject_layout_t *layout_append(inject_layout_t *layout, inject_span_t span)
+{
+    size_t bytes = sizeof(*layout) + (layout->span_count + 1) * sizeof(span);
+    inject_layout_t *grown = realloc(layout, bytes);
+
+    if (grown == NULL) {
+        free(layout);
+        return NULL;
+    }
+    grown->spans[grown->span_count++] = span;
+    grown->word_count += span.word_count;
+    return grown;
+}
+
+/* The whole words of a parameter at this offset of the parameter block. */
+static inject_span_t words_of(size_t index, size_t offset, size_t bytes)
+{
+    size_t skip = (8 - offset % 8) % 8;
+    inject_span_t span = {.parameter = (uint32_t)index, .skip_bytes = (uint32_t)skip};
+
+    span.word_count = bytes < skip ? 0 : (uint32_t)((bytes - skip) / 8);
+    return span;
+}
+
+static inject_query_fn
+choose_query(const inject_queries_t *queries, const void *function)
+{
+    size_t offset = 0, bytes = 0;
+
+    if (queries->of_function == NULL) {
+        return queries->of_kernel;
+    }
+    if (queries->of_kernel != NULL &&
+        queries->of_function(function, 0, &offset, &bytes) == QUERY_INVALID_HANDLE) {
+        return queries->of_kernel;
+    }
+    return queries->of_function;
+}
+
+/* NULL: no host memory. */
+static inject_layout_t *ask(const inject_queries_t *queries, const void *function)
+{
+    inject_query_fn query = choose_query(queries, function);
+    inject_layout_t *layout = layout_create(function);
+    size_t offset = 0, bytes = 0, index = 0;
+    int answer = QUERY_INVALID_HANDLE;
+
+    while (query != NULL && layout != NULL) {
+        inject_span_t span;
+
+        answer = query(function, index, &offset, &bytes);
+        if (answer != QUERY_OK || offset > INJECT_PARAM_BYTES_MAX ||
+            bytes > INJECT_PARAM_BYTES_MAX - offset ||
+            index == INJECT_PARAM_BYTES_MAX) {
+            break;
+        }
+        span = words_of(index, offset, bytes);
+        if (span.word_count > 0) {
+            layout = layout_append(layout, span);
+        }
+        index++;
+    }
+    if (layout != NULL) {
+        layout->known = answer == QUERY_INVALID_VALUE; /* the end of the list */
+    }
+    return layout;
+}
+
+/* --- collecting -------------------------------------------------------------------- */
+
+void inject_words_init(inject_words_t *words)
+{
+    words->words = words->inline_words;
+    words->count = 0;
+}
+
+void inject_words_fini(inject_words_t *words)
+{
+    if (words->words != words->inline_words) {
+        free(words->words);
+    }
+}
+
+static bool reserve(inject_words_t *words, size_t count)
+{
+    if (count > INJECT_WORDS_INLINE) {
+        uint64_t *heap = malloc(count * sizeof(*heap));
+
+        if (heap == NULL) {
+            return false;
+        }
+        words->words = heap;
+    }
+    return true;
+}
+
+static void append(inject_words_t *words, const void *from, size_t count)
+{
+    memcpy(&words->words[words->count], from, count * sizeof(uint64_t));
+    words->count += count;
+}
+
+static bool
+gather(inject_words_t *words, const inject_layout_t *layout, void *const *addresses)
+{
+    if (!layout->known || !reserve(words, layout->word_count)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < layout->span_count; i++) {
+        const inject_span_t *span = &layout->spans[i];
+        const unsigned char *value = addresses[span->parameter];
+
+        if (value != NULL) {
+            append(words, value + span->skip_bytes, span->word_count);
+        }
+    }
+    return true;
+}
+
+static bool gather_by_layout(
+    inject_words_t *words, inject_layouts_t *layouts, const inject_params_t *params)
+{
+    inject_layout_t *layout = NULL;
+    bool good = false;
+
+    rmm__mutex_lock(&layouts->lock);
+    layout = *slot_in(layouts->slots, layouts->mask, params->function);
+    if (layout != NULL) {
+        good = gather(words, layout, params->addresses);
+    }
+    rmm__mutex_unlock(&layouts->lock);
+    if (layout != NULL) {
+        return good;
+    }
+    layout = ask(&layouts->queries, params->function);
+    if (layout == NULL) {
+        return false;
+    }
+    good = gather(words, layout, params->addresses);
+    keep(layouts, layout);
+    return good;
+}
+
+/* A buffer packed by the program: its words are the parameter block's. */
+static bool gather_packed(inject_words_t *words, void *const *extra)
+{
+    const void *buffer = NULL;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < EXTRA_KEYS_MAX && (uintptr_t)extra[i] != EXTRA_END; i += 2) {
+        switch ((uintptr_t)extra[i]) {
+        case EXTRA_BUFFER_POINTER:
+            buffer = extra[i + 1];
+            break;
+        case EXTRA_BUFFER_SIZE:
+            memcpy(&bytes, extra[i + 1], sizeof(bytes));
+            break;
+        default:
+            return false; /* a key that we do not know: its value may be anything */
+        }
+    }
+    if (buffer == NULL) {
+        return bytes == 0;
+    }
+    if (bytes > INJECT_PARAM_BYTES_MAX || !reserve(words, bytes / 8)) {
+        return false;
+    }
+    append(words, buffer, bytes / 8);
+    return true;
+}
+
+bool inject_words_collect(
+    inject_words_t *words, inject_layouts_t *layouts, const inject_params_t *params)
+{
+    inject_words_init(words);
+    if (params->addresses != NULL) {
+        return gather_by_layout(words, layouts, params);
+    }
+    if (params->extra != NULL) {
+        return gather_packed(words, params->extra);
+    }
+    return true;
+}
