@@ -215,6 +215,9 @@ static void settle_outstanding(rmm_resource_t *mr)
     if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles) {
         rmm__books_stats(&mr->books, &stats);
         rmm__place_forget(mr->books.place, stats.current_bytes, stats.current_count);
+        rmm__place_padding_sub(
+            mr->books.place,
+            atomic_load_explicit(&mr->books.slot->padding_bytes, memory_order_relaxed));
     }
 }
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the pool, shared by its files:
+ *   pool_resource.c  the ops, the creator, the books
+ *   pool_ladder.c    what is tried, in order, when the fast path finds no block
+ *   pool_streams.c   who freed what behind which event
+ *   pool_chunks.c    memory from upstream, addresses <-> units
+ *
+ * How a block gets from one stream to another. Every stream that frees has a slot with a
+ * heap of its own: its blocks are reused on that stream at once. Frees are stamped with
+ * the slot's open stamp. After BATCH_FREES frees or BATCH_BYTES (and after the very
+ * first free of a stream) the stamp is closed: an event is recorded on the freeing
+ * call's stream, which that call proves to be alive, and covers every free stamped so
+ * far. Behind that event the blocks may go to the clean heap (event done) or to another
+ * stream's heap (that stream waits for the event). Blocks that no event covers move only
+ * behind a synchronise of the whole device. A stream handle is never kept.
+ *
+ * Capture. Memory freed on a capturing stream is used again whenever the graph is
+ * launched, on any stream, which no event covers: it stays in a slot of that capture.
+ *
+ * Locking: `lock` protects every field below it; no driver or upstream call is made under
+ * it. `grow_lock` lets one thread at a time ask upstream or synchronise the device, so
+ * that two threads that miss together do not both take a chunk; it is held across these
+ * calls on purpose, and taken before `lock`.
+ */
+#ifndef RMM_RESOURCES_POOL_IMPL_H
+#define RMM_RESOURCES_POOL_IMPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/pool_resource.h>
+
+#include "core/assert.h"
+#include "core/mutex.h"
+#include "core/resource_impl.h"
+#include "driver/driver.h"
+#include "suballoc/suballoc.h"
+
+enum {
+    POOL_BATCH_FREES = 64, /* as XLA's virtual-memory allocator batches its markers */
+    POOL_STREAM_BATCHES =
+        16 /* events kept per stream; then the oldest two become one */
+};
+#define POOL_BATCH_BYTES ((uint64_t)64 * 1024 * 1024)
+#define POOL_UNIT ((uint64_t)RMM_SUBALLOC_UNIT_BYTES)
+
+/* All frees of the slot stamped up to `stamp` are behind `event`. */
+typedef struct pool_batch {
+    uint64_t stamp;
+    rmm_driver_event_t event;
+} pool_batch_t;
+
+typedef struct pool_stream {
+    rmm_stream_key_t key;
+    rmm_heap_t heap;
+    uint32_t pins;       /* calls that use this slot without the lock */
+    uint64_t open_stamp; /* of frees that no event covers yet; from 1 */
+    uint32_t open_frees; /* so stamped */
+    uint64_t open_bytes;
+    uint64_t sync_stamp; /* a synchronise under way covers up to here; 0: none */
+    bool eventless;      /* an event proves nothing: a capture's slot, or unproven */
+    bool foreign;        /* a stream of another device: no event of ours fits it */
+    uint32_t batch_count;
+    pool_batch_t batches[POOL_STREAM_BATCHES]; /* oldest first, stamps rising */
+} pool_stream_t;
+
+typedef struct pool_chunk {
+    char *address;
+    uint64_t bytes;
+    uint32_t first_unit;
+} pool_chunk_t;
+
+typedef struct pool {
+    rmm_resource_t base; /* first member */
+    const rmm_driver_t *driver;
+    uint64_t maximum_bytes; /* UINT64_MAX: none */
+    rmm_mutex_t grow_lock;
+
+    rmm_mutex_t lock; /* protects all below */
+    rmm_suballoc_t *blocks;
+    rmm_heap_t clean; /* free for any stream */
+    uint64_t reserved_bytes;
+    uint64_t largest_free_units; /* over all heaps */
+
+    pool_stream_t **streams; /* hash table by key, at most half full; NULL: empty */
+    uint32_t stream_capacity, stream_count;
+    pool_stream_t *last_stream; /* most recent hit */
+    pool_stream_t *unproven;    /* frees on streams that could not be told: a slot of
+                                   its own, emptied only behind a synchronise */
+    pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
+    uint32_t chunk_count, chunk_capacity;
+    rmm_driver_event_t *spare_events;
+    uint32_t spare_count, spare_capacity;
+} pool_t;
+
+/* A request as the ladder passes it on. */
+typedef struct pool_want {
+    const rmm_request_t *request;
+    rmm_stream_key_t key;
+    uint32_t units, align_units;
+} pool_want_t;
+
+static inline pool_t *pool_from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, pool_t, base);
+}
+
+/* --- pool_resource.c ---------------------------------------------------------------- */
+
+/*
+ * Take a block for `want` from its own stream's heap or the clean one, and enter it in the
+ * books. RMM_OK, RMM_ERR_OUT_OF_MEMORY (nothing fits; last error untouched) or
+ * RMM_ERR_OUT_OF_HOST_MEMORY.
+ */
+rmm_status_t
+rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out);
+
+/* After heaps changed other than by one alloc or free: recount what /rmm shows. */
+void rmm__pool_figures_locked(pool_t *self);
+
+/* --- pool_ladder.c ------------------------------------------------------------------ */
+
+rmm_status_t
+rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out);
+
+/* Take `wish` bytes, or less down to `need`, from upstream into the clean heap. Both are
+ * multiples of 256; grow_lock held. */
+rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
+
+/* Synchronise the device; every block freed before is clean then. RMM_OK or why not.
+ * grow_lock held. */
+rmm_status_t rmm__pool_clean_all(pool_t *self);
+
+/* --- pool_streams.c ----------------------------------------------------------------- */
+
+/* The slot of a stream, or NULL. */
+pool_stream_t *rmm__pool_stream_find_locked(pool_t *self, rmm_stream_key_t key);
+/* The same, made when missing; NULL without host memory. */
+pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key);
+/* RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY; fini also after a failure. */
+rmm_status_t rmm__pool_streams_init(pool_t *self);
+void rmm__pool_streams_fini(pool_t *self);
+
+/* One more free was stamped with the open stamp. True: close it (pins the slot). */
+bool rmm__pool_batch_note_locked(pool_stream_t *slot, uint64_t bytes);
+/* Record the event for the frees so far; unpins. `stream` is alive: the caller holds it. */
+void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream);
+
+/* The oldest batch that still covers free blocks, taken out of the slot; false: none. */
+bool rmm__pool_batch_pop_locked(
+    pool_t *self, pool_stream_t *slot, pool_batch_t *batch_out);
+void rmm__pool_batch_insert_locked(
+    pool_t *self, pool_stream_t *slot, const pool_batch_t *batch);
+void rmm__pool_event_spare_locked(pool_t *self, rmm_driver_event_t event);
+
+/* --- pool_chunks.c ------------------------------------------------------------------ */
+
+/* Room for one more chunk; false without host memory. */
+bool rmm__pool_chunks_reserve_locked(pool_t *self);
+void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk);
+void rmm__pool_chunks_remove_locked(pool_t *self, const pool_chunk_t *chunk);
+/* False if the address is in no chunk or on no unit's start. */
+bool rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out);
+void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit);
+/* To and from upstream, with the books of both sides. */
+rmm_status_t rmm__pool_chunk_obtain(pool_t *self, uint64_t bytes, void **ptr_out);
+void rmm__pool_chunk_return(pool_t *self, const pool_chunk_t *chunk);
+
+#endif /* RMM_RESOURCES_POOL_IMPL_H */

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a pool tries, in this order, when neither the stream's own heap nor the clean one
+ * has a block that fits. Each rung costs more than the one before:
+ *   1 take over what other streams' finished events have freed     (asks the driver)
+ *   2 let this stream wait, on the device, for one other stream    (orders two streams)
+ *   3 take a chunk from upstream                                    (cudaMalloc)
+ *   4 synchronise the device and merge everything                   (stops the host)
+ * and then says why it failed.
+ *
+ * Nothing here holds the pool's lock during a driver call: a slot is pinned instead, and a
+ * batch is taken out of it, so that no other thread uses its event meanwhile. Another
+ * thread may miss that batch for the moment and go one rung further; it never gets
+ * memory that it should not have.
+ */
+#include "resources/pool_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "log/log.h"
+
+#define GROWTH_MIN ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
+#define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
+#define GROWTH_SHARE 16 /* one chunk is this part of what is held already */
+
+/* A rung: true if trying again may succeed; false with *status set if it cannot help. */
+typedef bool (*rung_fn)(pool_t *self, const pool_want_t *want, rmm_status_t *status);
+
+static bool captures(const pool_want_t *want)
+{
+    return want->key.capture_id != 0;
+}
+
+/* Blocks of this slot may leave it: not a capture's, whose graph may run at any time. */
+static bool slot_gives(const pool_stream_t *slot)
+{
+    return slot != NULL && slot->key.capture_id == 0;
+}
+
+/* --- rung 1 ------------------------------------------------------------------------- */
+
+/* Take the oldest batch of the table's index-th slot for asking; false: nothing there. */
+static bool batch_borrow(
+    pool_t *self, uint32_t index, pool_stream_t **slot_out, pool_batch_t *batch)
+{
+    bool found = false;
+
+    rmm__mutex_lock(&self->lock);
+    if (index < self->stream_capacity && slot_gives(self->streams[index])) {
+        *slot_out = self->streams[index];
+        found = rmm__pool_batch_pop_locked(self, *slot_out, batch);
+        (*slot_out)->pins += found;
+    }
+    rmm__mutex_unlock(&self->lock);
+    return found;
+}
+
+/* After asking: finished blocks become clean, others go back to wait. */
+static void
+batch_settle(pool_t *self, pool_stream_t *slot, const pool_batch_t *batch, bool done)
+{
+    rmm__mutex_lock(&self->lock);
+    slot->pins--;
+    if (done) {
+        rmm__pool_event_spare_locked(self, batch->event);
+        rmm__suballoc_transfer(self->blocks, slot->heap, self->clean, batch->stamp, 0);
+        rmm__pool_figures_locked(self);
+    } else {
+        rmm__pool_batch_insert_locked(self, slot, batch);
+    }
+    rmm__mutex_unlock(&self->lock);
+}
+
+/* True if anything became clean. */
+static bool reclaim_slot(pool_t *self, uint32_t index)
+{
+    pool_stream_t *slot;
+    pool_batch_t batch;
+    bool any = false;
+
+    while (batch_borrow(self, index, &slot, &batch)) {
+        bool done = self->driver->event_query(batch.event) == RMM_DRIVER_OK;
+
+        batch_settle(self, slot, &batch, done);
+        if (!done) {
+            break;
+        }
+        any = true;
+    }
+    return any;
+}
+
+static uint32_t slots_capacity(pool_t *self)
+{
+    uint32_t capacity;
+
+    rmm__mutex_lock(&self->lock);
+    capacity = self->stream_capacity;
+    rmm__mutex_unlock(&self->lock);
+    return capacity;
+}
+
+static bool
+reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    uint32_t capacity = slots_capacity(self);
+    rmm_driver_scope_t scope;
+    bool any = false;
+
+    (void)want;
+    *status = rmm__driver_scope_enter(&scope, self->driver, self->base.device);
+    if (*status != RMM_OK) {
+        return false;
+    }
+    for (uint32_t i = 0; i < capacity; i++) {
+        any |= reclaim_slot(self, i);
+    }
+    rmm__driver_scope_leave(&scope);
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return any;
+}
+
+/* --- rung 2 ------------------------------------------------------------------------- */
+
+/* A slot that has a large enough block somewhere: its oldest batch, to wait for. */
+static bool donor_borrow(
+    pool_t *self, const pool_want_t *want, uint32_t *index, pool_stream_t **slot_out,
+    pool_batch_t *batch)
+{
+    bool found = false;
+
+    rmm__mutex_lock(&self->lock);
+    for (; *index < self->stream_capacity && !found; *index += !found) {
+        pool_stream_t *slot = self->streams[*index];
+
+        if (slot_gives(slot) && slot->key.stream_id != want->key.stream_id &&
+            rmm__suballoc_largest_free(self->blocks, slot->heap) >= want->units) {
+            found = rmm__pool_batch_pop_locked(self, slot, batch);
+            slot->pins += found;
+            *slot_out = slot;
+        }
+    }
+    rmm__mutex_unlock(&self->lock);
+    return found;
+}
+
+/* The wanting stream is ordered behind the batch: its blocks may go to that stream. */
+static bool donor_settle(
+    pool_t *self, const pool_want_t *want, pool_stream_t *donor,
+    const pool_batch_t *batch, bool waiting)
+{
+    pool_stream_t *own;
+    bool moved = false;
+
+    rmm__mutex_lock(&self->lock);
+    donor->pins--;
+    own = waiting ? rmm__pool_stream_get_locked(self, want->key) : NULL;
+    if (own == NULL) {
+        rmm__pool_batch_insert_locked(self, donor, batch);
+    } else {
+        rmm__pool_event_spare_locked(self, batch->event);
+        moved = rmm__suballoc_transfer(
+                    self->blocks, donor->heap, own->heap, batch->stamp,
+                    own->open_stamp) != 0;
+        own->open_frees++; /* no event of this stream covers them yet */
+        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, cross_stream_count, moved);
+        rmm__pool_figures_locked(self);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return moved;
+}
+
+static bool fits_own(pool_t *self, const pool_want_t *want)
+{
+    pool_stream_t *own;
+    bool fits;
+
+    rmm__mutex_lock(&self->lock);
+    own = rmm__pool_stream_find_locked(self, want->key);
+    fits = own != NULL && rmm__suballoc_largest_free(self->blocks, own->heap) >=
+                              want->units + (want->align_units - 1);
+    rmm__mutex_unlock(&self->lock);
+    return fits;
+}
+
+static bool wait_for_one(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    pool_stream_t *donor = NULL;
+    pool_batch_t batch;
+    uint32_t index = 0;
+    bool any = false;
+
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    if (captures(want)) {
+        return false; /* a wait for outside work would break the capture */
+    }
+    while (!fits_own(self, want) && donor_borrow(self, want, &index, &donor, &batch)) {
+        int error = self->driver->stream_wait_event(want->request->stream, batch.event);
+        bool moved = donor_settle(self, want, donor, &batch, error == RMM_DRIVER_OK);
+
+        any |= moved;
+        if (!moved) {
+            index++;
+        }
+    }
+    return any;
+}
+
+/* --- rung 3 ------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+static uint64_t reserved_now(pool_t *self)
+{
+    uint64_t reserved;
+
+    rmm__mutex_lock(&self->lock);
+    reserved = self->reserved_bytes;
+    rmm__mutex_unlock(&self->lock);
+    return reserved;
+}
+
+/* What to ask upstream for first: a share of what is held, but at least the request. */
+static uint64_t growth_wish(pool_t *self, uint64_t need)
+{
+    uint64_t wish = round_up(reserved_now(self) / GROWTH_SHARE, GROWTH_MIN);
+
+    wish = wish < GROWTH_MIN ? GROWTH_MIN : wish;
+    wish = wish > GROWTH_MAX ? GROWTH_MAX : wish;
+    return wish < need ? round_up(need, GROWTH_MIN) : wish;
+}
+
+static rmm_status_t chunk_add(pool_t *self, void *ptr, uint64_t bytes)
+{
+    pool_chunk_t chunk = {.address = ptr, .bytes = bytes};
+    uint32_t phase = (uint32_t)((uintptr_t)ptr / POOL_UNIT % RMM_SUBALLOC_PHASES);
+    rmm_status_t status = RMM_ERR_OUT_OF_HOST_MEMORY;
+
+    rmm__mutex_lock(&self->lock);
+    if (rmm__pool_chunks_reserve_locked(self) &&
+        rmm__suballoc_add_region(
+            self->blocks, self->clean, (uint32_t)(bytes / POOL_UNIT), phase, 0,
+            &chunk.first_unit) == RMM_SUBALLOC_OK) {
+        rmm__pool_chunks_insert_locked(self, &chunk);
+        self->reserved_bytes += bytes;
+        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, growth_count, 1);
+        rmm__pool_figures_locked(self);
+        status = RMM_OK;
+    }
+    rmm__mutex_unlock(&self->lock);
+    if (status != RMM_OK) {
+        rmm__pool_chunk_return(self, &chunk);
+        return rmm__error(
+            status, "no host memory to divide a chunk of %" PRIu64, bytes);
+    }
+    return RMM_OK;
+}
+
+/* Upstream may have less than the wish: halve down to what is needed. */
+static rmm_status_t
+obtain_at_most(pool_t *self, uint64_t need, uint64_t *bytes, void **ptr_out)
+{
+    rmm_status_t status = rmm__pool_chunk_obtain(self, *bytes, ptr_out);
+
+    while (status == RMM_ERR_OUT_OF_MEMORY && *bytes > need) {
+        *bytes = round_up(*bytes / 2, POOL_UNIT);
+        *bytes = *bytes < need ? need : *bytes;
+        status = rmm__pool_chunk_obtain(self, *bytes, ptr_out);
+    }
+    return status;
+}
+
+rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
+{
+    uint64_t reserved = reserved_now(self);
+    uint64_t room = self->maximum_bytes - reserved;
+    uint64_t bytes = wish < room ? wish : room / POOL_UNIT * POOL_UNIT;
+    rmm_status_t status;
+    void *ptr;
+
+    RMM_ASSERT_LOCKED(&self->grow_lock);
+    if (need > room) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+            self->maximum_bytes, room);
+    }
+    status = obtain_at_most(self, need, &bytes, &ptr);
+    if (status == RMM_OK) {
+        status = chunk_add(self, ptr, bytes);
+    }
+    if (status == RMM_OK) {
+        rmm__log_info(
+            "pool '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
+            self->base.name, self->base.instance_id, bytes, reserved + bytes);
+    }
+    return status;
+}
+
+static bool clean_fits(pool_t *self, const pool_want_t *want)
+{
+    bool fits;
+
+    rmm__mutex_lock(&self->lock);
+    fits = rmm__suballoc_largest_free(self->blocks, self->clean) >=
+           want->units + (want->align_units - 1);
+    rmm__mutex_unlock(&self->lock);
+    return fits;
+}
+
+static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    uint64_t need = ((uint64_t)want->units + (want->align_units - 1)) * POOL_UNIT;
+
+    rmm__mutex_lock(&self->grow_lock);
+    *status = clean_fits(self, want)
+                  ? RMM_OK /* another thread has just grown it */
+                  : rmm__pool_grow(self, need, growth_wish(self, need));
+    rmm__mutex_unlock(&self->grow_lock);
+    return *status == RMM_OK;
+}
+
+/* --- rung 4 ------------------------------------------------------------------------- */
+
+/* The table's slots and the one of unproven frees, by one index. */
+static pool_stream_t *slot_at(const pool_t *self, uint32_t index)
+{
+    return index < self->stream_capacity ? self->streams[index] : self->unproven;
+}
+
+/*
+ * What was freed before now is covered by a synchronise that begins after: close every
+ * slot's stamp, remember how far, and pin the slot meanwhile.
+ */
+static void stamps_close(pool_t *self)
+{
+    rmm__mutex_lock(&self->lock);
+    for (uint32_t i = 0; i <= self->stream_capacity; i++) {
+        pool_stream_t *slot = slot_at(self, i);
+
+        if (slot_gives(slot)) {
+            slot->pins++;
+            slot->sync_stamp = slot->open_stamp++;
+            slot->open_frees = 0;
+            slot->open_bytes = 0;
+        }
+    }
+    rmm__mutex_unlock(&self->lock);
+}
+
+static void slot_drop_batches(pool_t *self, pool_stream_t *slot, uint64_t up_to)
+{
+    pool_batch_t batch;
+
+    while (slot->batch_count > 0 && slot->batches[0].stamp <= up_to &&
+           rmm__pool_batch_pop_locked(self, slot, &batch)) {
+        rmm__pool_event_spare_locked(self, batch.event);
+    }
+}
+
+/* Unpin; where the device was synchronised, blocks up to the remembered stamp are clean. */
+static void stamps_settle(pool_t *self, bool synchronised)
+{
+    rmm__mutex_lock(&self->lock);
+    for (uint32_t i = 0; i <= self->stream_capacity; i++) {
+        pool_stream_t *slot = slot_at(self, i);
+
+        if (slot == NULL || slot->sync_stamp == 0) {
+            continue; /* a capture's, or made meanwhile */
+        }
+        slot->pins--;
+        if (synchronised) {
+            rmm__suballoc_transfer(
+                self->blocks, slot->heap, self->clean, slot->sync_stamp, 0);
+            slot_drop_batches(self, slot, slot->sync_stamp);
+        }
+        slot->sync_stamp = 0;
+    }
+    if (synchronised) {
+        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, sync_count, 1);
+        rmm__pool_figures_locked(self);
+    }
+    rmm__mutex_unlock(&self->lock);
+}
+
+rmm_status_t rmm__pool_clean_all(pool_t *self)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status =
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device);
+    int error;
+
+    RMM_ASSERT_LOCKED(&self->grow_lock);
+    if (status != RMM_OK) {
+        return status;
+    }
+    stamps_close(self);
+    error = self->driver->device_synchronize();
+    stamps_settle(self, error == RMM_DRIVER_OK);
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(self->driver, error, "synchronising the device");
+}
+
+static bool wait_for_device(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    bool cleaned;
+
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    if (captures(want)) {
+        return false; /* a synchronise would break the capture */
+    }
+    rmm__mutex_lock(&self->grow_lock);
+    cleaned = rmm__pool_clean_all(self) == RMM_OK;
+    rmm__mutex_unlock(&self->grow_lock);
+    return cleaned;
+}
+
+/* --- the ladder --------------------------------------------------------------------- */
+
+/* 0 where the driver does not say; also shown in /rmm from now on. */
+static uint64_t device_free_now(pool_t *self)
+{
+    rmm_driver_scope_t scope;
+    uint64_t free_bytes = 0;
+    uint64_t total;
+
+    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
+        if (self->driver->memory_info(&free_bytes, &total) == RMM_DRIVER_OK) {
+            rmm__place_device_free(self->base.books.place, free_bytes);
+        }
+        rmm__driver_scope_leave(&scope);
+    }
+    return free_bytes;
+}
+
+/* One line with all that an operator asks after an out-of-memory. */
+RMM_COLD static rmm_status_t
+give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
+{
+    char reason[RMM_ERROR_BYTES];
+    uint64_t device_free;
+    uint64_t free_bytes;
+    uint64_t largest_bytes;
+    uint64_t reserved;
+
+    snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
+    device_free = device_free_now(self);
+    rmm__mutex_lock(&self->lock);
+    free_bytes = rmm__suballoc_total_free_units(self->blocks) * POOL_UNIT;
+    largest_bytes = self->largest_free_units * POOL_UNIT;
+    reserved = self->reserved_bytes;
+    rmm__mutex_unlock(&self->lock);
+
+    if (status == RMM_ERR_OUT_OF_MEMORY) {
+        rmm__books_oom(&self->base.books);
+    }
+    return rmm__error_cuda(
+        status, rmm_last_cuda_error(),
+        "pool '%s': no room for %zu bytes: largest free %" PRIu64
+        ", total free %" PRIu64 ", reserved %" PRIu64 ", device free %" PRIu64
+        ", fragmentation %.3f; %s",
+        self->base.name, want->request->bytes, largest_bytes, free_bytes, reserved,
+        device_free,
+        free_bytes != 0 ? 1.0 - (double)largest_bytes / (double)free_bytes : 0.0,
+        reason);
+}
+
+rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
+{
+    static const rung_fn ladder[] = {
+        reclaim_finished, wait_for_one, grow, wait_for_device};
+    rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
+
+    for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
+        rmm_status_t status;
+
+        if (ladder[i](self, want, &status)) {
+            rmm__mutex_lock(&self->lock);
+            status = rmm__pool_take_locked(self, want, ptr_out);
+            rmm__mutex_unlock(&self->lock);
+            if (status != RMM_ERR_OUT_OF_MEMORY) {
+                return status; /* a block, or no host memory for its node */
+            }
+        }
+        if (status != RMM_ERR_OUT_OF_MEMORY) {
+            failure = status; /* upstream's own reason, should nothing else help */
+        }
+    }
+    return give_up(self, want, failure);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool's operations and its books. The fast path is one lock, one look into the
+ * stream's own heap and one into the clean one; everything else is on the ladder. How
+ * blocks change streams, and the locking, are in pool_impl.h.
+ */
+#include "resources/pool_impl.h"
+
+#include <inttypes.h>
+
+#include "core/host_memory.h"
+#include "core/options.h"
+#include "log/log.h"
+
+/* Tag of a block that was freed but can never be used again; others: 0 to 255. */
+#define TAG_GIVEN_UP UINT32_MAX
+
+/* --- figures ------------------------------------------------------------------------ */
+
+static void publish_free_locked(pool_t *self)
+{
+    rmm_books_t *books = &self->base.books;
+
+    RMM_BOOKS_SET(
+        books, free_bytes, rmm__suballoc_total_free_units(self->blocks) * POOL_UNIT);
+    RMM_BOOKS_SET(books, largest_free_bytes, self->largest_free_units * POOL_UNIT);
+}
+
+static uint64_t largest_of_all_locked(const pool_t *self)
+{
+    uint64_t largest = rmm__suballoc_largest_free(self->blocks, self->clean);
+
+    for (uint32_t i = 0; i <= self->stream_capacity; i++) {
+        const pool_stream_t *slot =
+            i < self->stream_capacity ? self->streams[i] : self->unproven;
+        uint64_t here =
+            slot != NULL ? rmm__suballoc_largest_free(self->blocks, slot->heap) : 0;
+
+        largest = here > largest ? here : largest;
+    }
+    return largest;
+}
+
+/* One heap changed from `before`: the largest block of all is looked for only if it was
+ * that heap's. */
+static void note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t before)
+{
+    uint64_t now = rmm__suballoc_largest_free(self->blocks, heap);
+
+    if (now >= self->largest_free_units) {
+        self->largest_free_units = now;
+    } else if (before == self->largest_free_units) {
+        self->largest_free_units = largest_of_all_locked(self);
+    }
+}
+
+void rmm__pool_figures_locked(pool_t *self)
+{
+    RMM_ASSERT_LOCKED(&self->lock);
+    RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
+    self->largest_free_units = largest_of_all_locked(self);
+    rmm__books_begin_exclusive(&self->base.books);
+    publish_free_locked(self);
+    RMM_BOOKS_SET(&self->base.books, reserved_bytes, self->reserved_bytes);
+    rmm__books_end_exclusive(&self->base.books);
+}
+
+/* --- allocate ----------------------------------------------------------------------- */
+
+/* What rounding added, 0..255: a live block's tag, so that a free's size can be checked. */
+static uint32_t padding_of(const pool_want_t *want)
+{
+    return (uint32_t)((uint64_t)want->units * POOL_UNIT - want->request->bytes);
+}
+
+static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t block)
+{
+    uint32_t padding = padding_of(want);
+
+    rmm__suballoc_block_set_tag(self->blocks, block, padding);
+    rmm__books_begin_exclusive(&self->base.books);
+    rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
+    publish_free_locked(self);
+    rmm__books_end_exclusive(&self->base.books);
+    if (padding != 0) {
+        rmm__place_padding_add(self->base.books.place, padding);
+    }
+}
+
+static rmm_suballoc_result_t take_from_locked(
+    pool_t *self, const pool_want_t *want, rmm_heap_t heap, rmm_block_t *block)
+{
+    uint64_t before = rmm__suballoc_largest_free(self->blocks, heap);
+    rmm_suballoc_result_t result;
+
+    if (before < want->units) {
+        return RMM_SUBALLOC_NO_FIT;
+    }
+    result =
+        rmm__suballoc_alloc(self->blocks, heap, want->units, want->align_units, block);
+    if (result == RMM_SUBALLOC_OK) {
+        note_largest_locked(self, heap, before);
+    }
+    return result;
+}
+
+rmm_status_t
+rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
+{
+    const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
+    rmm_suballoc_result_t result = RMM_SUBALLOC_NO_FIT;
+    rmm_block_t block;
+
+    if (own != NULL) {
+        result = take_from_locked(self, want, own->heap, &block);
+    }
+    if (result == RMM_SUBALLOC_NO_FIT) {
+        result = take_from_locked(self, want, self->clean, &block);
+    }
+    if (result == RMM_SUBALLOC_NO_STORAGE) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY; /* the storage set the last error */
+    }
+    if (result != RMM_SUBALLOC_OK) {
+        return RMM_ERR_OUT_OF_MEMORY;
+    }
+    RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
+    enter_block_locked(self, want, block);
+    *ptr_out = rmm__pool_address_of_locked(
+        self, rmm__suballoc_block_unit(self->blocks, block));
+    return RMM_OK;
+}
+
+/* An allocation of no bytes, or its free: counted, and nothing else. */
+static void count_nothing(pool_t *self, bool is_free)
+{
+    rmm_books_t *books = &self->base.books;
+
+    rmm__mutex_lock(&self->lock);
+    rmm__books_begin_exclusive(books);
+    if (is_free) {
+        rmm__books_free_exclusive(books, 0, 0);
+    } else {
+        rmm__books_alloc_exclusive(books, 0, 0);
+    }
+    rmm__books_end_exclusive(books);
+    rmm__mutex_unlock(&self->lock);
+}
+
+RMM_COLD static rmm_status_t too_large(pool_t *self, const rmm_request_t *request)
+{
+    rmm__books_oom(&self->base.books);
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes are more than a pool can hold",
+        self->base.name, request->bytes);
+}
+
+/* Who the stream is; a failure is the driver's, not a lack of memory. */
+static rmm_status_t stream_key(pool_t *self, rmm_stream_t stream, rmm_stream_key_t *key)
+{
+    int error = self->driver->stream_key(stream, key);
+
+    if (error == RMM_DRIVER_OK) {
+        return RMM_OK;
+    }
+    return rmm__error_cuda(
+        RMM_ERR_BAD_ALLOC, error,
+        "pool '%s': asking which stream %p is failed: %s (%d)", self->base.name,
+        (void *)stream, self->driver->error_name(error), error);
+}
+
+static rmm_status_t
+pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    pool_t *self = pool_from_base(mr);
+    pool_want_t want = {
+        .request = request, .align_units = (uint32_t)(request->align / POOL_UNIT)};
+    uint64_t units = request->bytes / POOL_UNIT + (request->bytes % POOL_UNIT != 0);
+    rmm_status_t status;
+
+    if (units == 0) {
+        count_nothing(self, false);
+        *ptr_out = NULL;
+        return RMM_OK;
+    }
+    if (units > UINT32_MAX - RMM_SUBALLOC_PHASES) {
+        return too_large(self, request);
+    }
+    want.units = (uint32_t)units;
+    status = stream_key(self, request->stream, &want.key);
+    if (status != RMM_OK) {
+        return status;
+    }
+
+    rmm__mutex_lock(&self->lock);
+    status = rmm__pool_take_locked(self, &want, ptr_out);
+    rmm__mutex_unlock(&self->lock);
+    if (status == RMM_ERR_OUT_OF_MEMORY) {
+        status = rmm__pool_alloc_slow(self, &want, ptr_out);
+    }
+    return status;
+}
+
+/* --- free --------------------------------------------------------------------------- */
+
+/* The live block that this free names, or NULL in *refusal_out why it names none. */
+static rmm_block_t
+find_block_locked(pool_t *self, const void *ptr, size_t bytes, const char **refusal_out)
+{
+    rmm_block_t block = RMM_BLOCK_NONE;
+    uint64_t block_bytes;
+    uint32_t tag;
+    uint32_t unit;
+
+    if (rmm__pool_unit_of_locked(self, ptr, &unit)) {
+        block = rmm__suballoc_find(self->blocks, unit);
+    }
+    if (block == RMM_BLOCK_NONE) {
+        *refusal_out = "not a live block of this pool: never allocated here, freed "
+                       "already, or not its first byte";
+        return RMM_BLOCK_NONE;
+    }
+    block_bytes = rmm__suballoc_block_units(self->blocks, block) * POOL_UNIT;
+    tag = rmm__suballoc_block_tag(self->blocks, block);
+    if (tag == TAG_GIVEN_UP) {
+        *refusal_out = "freed already";
+        return RMM_BLOCK_NONE;
+    }
+    if (bytes != block_bytes - tag) {
+        *refusal_out = "it was allocated with another size";
+        return RMM_BLOCK_NONE;
+    }
+    return block;
+}
+
+/* The block goes to the slot's heap; true: the slot's batch is to be closed. No slot: it
+ * is used no more until the pool ends. */
+static bool leave_block_locked(
+    pool_t *self, rmm_block_t block, pool_stream_t *slot, const rmm_request_t *request)
+{
+    rmm_books_t *books = &self->base.books;
+    uint32_t padding = rmm__suballoc_block_tag(self->blocks, block);
+
+    rmm__request_settle(&self->base, request);
+    if (padding != 0) {
+        rmm__place_padding_sub(books->place, padding);
+    }
+    if (slot != NULL) {
+        uint64_t before = rmm__suballoc_largest_free(self->blocks, slot->heap);
+
+        rmm__suballoc_free(self->blocks, block, slot->heap, slot->open_stamp);
+        note_largest_locked(self, slot->heap, before);
+    } else {
+        rmm__suballoc_block_set_tag(self->blocks, block, TAG_GIVEN_UP);
+    }
+    rmm__books_begin_exclusive(books);
+    rmm__books_free_exclusive(books, request->bytes, padding);
+    publish_free_locked(self);
+    rmm__books_end_exclusive(books);
+    RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
+    return slot != NULL && rmm__pool_batch_note_locked(slot, request->bytes);
+}
+
+/*
+ * A stream that cannot be told (the driver failed, or no host memory for its slot): its
+ * blocks wait for the next synchronise of the device. Only a capture's cannot, because
+ * the graph may run after it: NULL, and the block is given up.
+ */
+static pool_stream_t *slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key)
+{
+    pool_stream_t *slot = key != NULL ? rmm__pool_stream_get_locked(self, *key) : NULL;
+
+    if (slot == NULL && (key == NULL || key->capture_id == 0)) {
+        slot = self->unproven;
+    }
+    return slot;
+}
+
+static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    pool_t *self = pool_from_base(mr);
+    const char *refusal = NULL;
+    pool_stream_t *slot = NULL;
+    rmm_stream_key_t key;
+    rmm_block_t block;
+    bool close = false;
+    bool known;
+
+    if (ptr == NULL) {
+        rmm__request_settle(mr, request);
+        count_nothing(self, true);
+        return;
+    }
+    known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
+
+    rmm__mutex_lock(&self->lock);
+    block = find_block_locked(self, ptr, request->bytes, &refusal);
+    if (block != RMM_BLOCK_NONE) {
+        slot = slot_for_free_locked(self, known ? &key : NULL);
+        close = leave_block_locked(self, block, slot, request);
+    }
+    rmm__mutex_unlock(&self->lock);
+
+    if (refusal != NULL) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+    } else if (close) {
+        rmm__pool_batch_close(self, slot, request->stream);
+    }
+}
+
+/* --- trim and destroy --------------------------------------------------------------- */
+
+/* Take one whole free chunk out, the youngest first; false: none may go. */
+static bool take_free_chunk(pool_t *self, uint64_t keep_bytes, pool_chunk_t *chunk)
+{
+    bool found = false;
+
+    rmm__mutex_lock(&self->lock);
+    for (uint32_t i = self->chunk_count; i > 0 && !found; i--) {
+        *chunk = self->by_unit[i - 1];
+        if (self->reserved_bytes - chunk->bytes < keep_bytes ||
+            !rmm__suballoc_remove_region(self->blocks, chunk->first_unit)) {
+            continue;
+        }
+        found = true;
+        rmm__pool_chunks_remove_locked(self, chunk);
+        self->reserved_bytes -= chunk->bytes;
+        rmm__pool_figures_locked(self);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return found;
+}
+
+static rmm_status_t pool_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    pool_t *self = pool_from_base(mr);
+    pool_chunk_t chunk;
+    rmm_status_t status;
+
+    rmm__mutex_lock(&self->grow_lock);
+    status = rmm__pool_clean_all(self);
+    while (status == RMM_OK && take_free_chunk(self, keep_bytes, &chunk)) {
+        rmm__pool_chunk_return(self, &chunk);
+    }
+    rmm__mutex_unlock(&self->grow_lock);
+    return status;
+}
+
+/* Work on the blocks may still be queued, and upstream may reuse the chunks at once. */
+static void wait_before_returning(pool_t *self)
+{
+    rmm_driver_scope_t scope;
+
+    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
+        self->driver->device_synchronize();
+        rmm__driver_scope_leave(&scope);
+    }
+}
+
+static void pool_free_all(pool_t *self)
+{
+    if (self->chunk_count > 0) {
+        wait_before_returning(self);
+    }
+    for (uint32_t i = 0; i < self->chunk_count; i++) {
+        rmm__pool_chunk_return(self, &self->by_address[i]);
+    }
+    rmm__pool_streams_fini(self);
+    if (self->blocks != NULL) {
+        rmm__suballoc_destroy(self->blocks);
+    }
+    rmm__free(self->by_address);
+    rmm__free(self->by_unit);
+    rmm__mutex_fini(&self->lock);
+    rmm__mutex_fini(&self->grow_lock);
+}
+
+static void pool_destroy(rmm_resource_t *mr)
+{
+    pool_t *self = pool_from_base(mr);
+
+    pool_free_all(self);
+    rmm__resource_fini(mr);
+    rmm__free(self);
+}
+
+static const rmm_resource_ops_t pool_ops = {
+    .type_name = "pool",
+    .alloc = pool_alloc,
+    .dealloc = pool_dealloc,
+    .trim = pool_trim,
+    .destroy = pool_destroy,
+    .ready_on_all_streams = false,
+    .settles = true,
+};
+
+/* --- create ------------------------------------------------------------------------- */
+
+static void *
+storage_resize(void *context, char what, void *old, size_t old_bytes, size_t new_bytes)
+{
+    (void)context;
+    (void)what;
+    if (new_bytes == 0) {
+        rmm__free(old);
+        return NULL;
+    }
+    return rmm__resize(old, old_bytes, new_bytes);
+}
+
+static rmm_status_t check_options(rmm_pool_options_t *options)
+{
+    uint64_t unit_mask = POOL_UNIT - 1;
+
+    if (options->initial_bytes > PTRDIFF_MAX - unit_mask) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "initial_bytes %" PRIu64 " is more than any device has",
+            options->initial_bytes);
+    }
+    options->initial_bytes = (options->initial_bytes + unit_mask) & ~unit_mask;
+    if (options->maximum_bytes == 0) {
+        options->maximum_bytes = UINT64_MAX;
+    }
+    options->maximum_bytes &= ~unit_mask;
+    if (options->initial_bytes > options->maximum_bytes) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "initial_bytes %" PRIu64 " is more than maximum_bytes %" PRIu64,
+            options->initial_bytes, options->maximum_bytes);
+    }
+    return RMM_OK;
+}
+
+/* The block manager, its clean heap, and the slot for unproven frees. */
+static rmm_status_t init_blocks(pool_t *self)
+{
+    static const rmm_suballoc_storage_t storage = {.resize = storage_resize};
+
+    self->blocks = rmm__suballoc_create(&storage);
+    if (self->blocks == NULL ||
+        rmm__suballoc_heap_create(self->blocks, &self->clean) != RMM_SUBALLOC_OK) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    return rmm__pool_streams_init(self);
+}
+
+static rmm_status_t take_initial(pool_t *self, uint64_t bytes)
+{
+    rmm_status_t status = RMM_OK;
+
+    if (bytes != 0) {
+        rmm__mutex_lock(&self->grow_lock);
+        status = rmm__pool_grow(self, bytes, bytes);
+        rmm__mutex_unlock(&self->grow_lock);
+    }
+    return status;
+}
+
+static rmm_status_t
+init_pool(pool_t *self, rmm_resource_t *upstream, const rmm_pool_options_t *options)
+{
+    rmm_status_t status = rmm__resource_init(
+        &self->base, &(rmm_resource_desc_t){
+                         .ops = &pool_ops,
+                         .name = options->name,
+                         .upstream = upstream,
+                         .properties = rmm_resource_properties(upstream),
+                         .device = upstream->device,
+                     });
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    self->maximum_bytes = options->maximum_bytes;
+    rmm__mutex_init(&self->lock);
+    rmm__mutex_init(&self->grow_lock);
+    status = init_blocks(self);
+    if (status == RMM_OK) {
+        status = take_initial(self, options->initial_bytes);
+    }
+    if (status != RMM_OK) {
+        pool_free_all(self);
+        rmm__resource_fini(&self->base);
+    }
+    return status;
+}
+
+rmm_status_t rmm_pool_resource_create(
+    rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out)
+{
+    rmm_pool_options_t opts;
+    const rmm_driver_t *driver;
+    pool_t *self;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status == RMM_OK) {
+        status = check_options(&opts);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    self = rmm__calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->driver = driver;
+    status = init_pool(self, upstream, &opts);
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->base;
+    return RMM_OK;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which stream freed what, and behind which event. See pool_impl.h for the idea.
+ *
+ * Slots are found by who the stream is (its id, unique for ever), never by its handle,
+ * which the driver gives out again. A slot with nothing in it is dropped when the table
+ * would have to grow, so that a program that makes streams for ever does not grow it.
+ *
+ * A batch may be missing (no event could be made or recorded): then the next one covers
+ * its frees as well, because events on one stream finish in order.
+ */
+#include "resources/pool_impl.h"
+
+#include <string.h>
+
+#include "core/host_memory.h"
+
+#define MIN_CAPACITY 16
+
+static bool key_equals(rmm_stream_key_t a, rmm_stream_key_t b)
+{
+    return a.stream_id == b.stream_id && a.capture_id == b.capture_id;
+}
+
+static uint32_t home_of(const pool_t *self, rmm_stream_key_t key)
+{
+    uint64_t mixed = (key.stream_id ^ (key.capture_id << 32)) * 0x9e3779b97f4a7c15ull;
+
+    return (uint32_t)(mixed >> 32) & (self->stream_capacity - 1);
+}
+
+/* Index of the key's slot, or of the empty entry where it would go. */
+static uint32_t index_of(const pool_t *self, rmm_stream_key_t key)
+{
+    uint32_t index = home_of(self, key);
+
+    while (self->streams[index] != NULL &&
+           !key_equals(self->streams[index]->key, key)) {
+        index = (index + 1) & (self->stream_capacity - 1);
+    }
+    return index;
+}
+
+pool_stream_t *rmm__pool_stream_find_locked(pool_t *self, rmm_stream_key_t key)
+{
+    pool_stream_t *slot = self->last_stream;
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (slot != NULL && key_equals(slot->key, key)) {
+        return slot;
+    }
+    if (self->stream_capacity == 0) {
+        return NULL;
+    }
+    slot = self->streams[index_of(self, key)];
+    if (slot != NULL) {
+        self->last_stream = slot;
+    }
+    return slot;
+}
+
+static bool slot_is_idle(const pool_t *self, const pool_stream_t *slot)
+{
+    return slot->pins == 0 && rmm__suballoc_free_blocks(self->blocks, slot->heap) == 0;
+}
+
+static void slot_free(pool_t *self, pool_stream_t *slot)
+{
+    for (uint32_t i = 0; i < slot->batch_count; i++) {
+        rmm__pool_event_spare_locked(self, slot->batches[i].event);
+    }
+    rmm__suballoc_heap_destroy(self->blocks, slot->heap);
+    rmm__free(slot);
+}
+
+/* Make the table anew, twice as large if need be, without the idle slots. */
+static bool rehash(pool_t *self)
+{
+    pool_stream_t **old = self->streams;
+    pool_stream_t **fresh;
+    uint32_t old_capacity = self->stream_capacity;
+    uint32_t busy = 0;
+    uint32_t capacity = MIN_CAPACITY;
+
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        busy += old[i] != NULL && !slot_is_idle(self, old[i]);
+    }
+    while (capacity < 4 * (busy + 1)) {
+        capacity *= 2;
+    }
+    fresh = rmm__calloc(capacity, sizeof(pool_stream_t *));
+    if (fresh == NULL) {
+        return false;
+    }
+    self->streams = fresh;
+    self->stream_capacity = capacity;
+    self->stream_count = busy;
+    self->last_stream = NULL;
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        if (old[i] != NULL && slot_is_idle(self, old[i])) {
+            slot_free(self, old[i]);
+        } else if (old[i] != NULL) {
+            fresh[index_of(self, old[i]->key)] = old[i];
+        }
+    }
+    rmm__free(old);
+    return true;
+}
+
+static pool_stream_t *slot_create(pool_t *self, rmm_stream_key_t key)
+{
+    pool_stream_t *slot = rmm__calloc(1, sizeof(*slot));
+
+    if (slot == NULL) {
+        return NULL;
+    }
+    if (rmm__suballoc_heap_create(self->blocks, &slot->heap) != RMM_SUBALLOC_OK) {
+        rmm__free(slot);
+        return NULL;
+    }
+    slot->key = key;
+    slot->open_stamp = 1;
+    slot->eventless = key.capture_id != 0;
+    return slot;
+}
+
+pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key)
+{
+    pool_stream_t *slot = rmm__pool_stream_find_locked(self, key);
+
+    if (slot != NULL) {
+        return slot;
+    }
+    if (2 * (self->stream_count + 1) > self->stream_capacity && !rehash(self)) {
+        return NULL;
+    }
+    slot = slot_create(self, key);
+    if (slot != NULL) {
+        self->streams[index_of(self, key)] = slot;
+        self->stream_count++;
+        self->last_stream = slot;
+    }
+    return slot;
+}
+
+rmm_status_t rmm__pool_streams_init(pool_t *self)
+{
+    /* a key that no stream has; not in the table */
+    self->unproven = slot_create(self, (rmm_stream_key_t){UINT64_MAX, 0});
+    if (self->unproven == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->unproven->eventless = true;
+    return RMM_OK;
+}
+
+void rmm__pool_streams_fini(pool_t *self)
+{
+    rmm_driver_scope_t scope;
+    bool entered =
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK;
+
+    for (uint32_t i = 0; i < self->stream_capacity; i++) {
+        pool_stream_t *slot = self->streams[i];
+
+        for (uint32_t j = 0; slot != NULL && j < slot->batch_count; j++) {
+            self->driver->event_destroy(slot->batches[j].event);
+        }
+        rmm__free(slot);
+    }
+    for (uint32_t i = 0; i < self->spare_count; i++) {
+        self->driver->event_destroy(self->spare_events[i]);
+    }
+    if (entered) {
+        rmm__driver_scope_leave(&scope);
+    }
+    rmm__free(self->unproven);
+    rmm__free(self->streams);
+    rmm__free(self->spare_events);
+}
+
+/* --- events ------------------------------------------------------------------------- */
+
+void rmm__pool_event_spare_locked(pool_t *self, rmm_driver_event_t event)
+{
+    uint32_t capacity = self->spare_capacity;
+
+    if (self->spare_count == capacity) {
+        uint32_t wanted = capacity != 0 ? 2 * capacity : 64;
+        rmm_driver_event_t *grown = rmm__resize(
+            self->spare_events, capacity * sizeof(event), wanted * sizeof(event));
+
+        if (grown == NULL) {
+            /* destroying asks the driver, which must not happen under the lock, but
+             * without host memory the alternative is a leak */
+            self->driver->event_destroy(event);
+            return;
+        }
+        self->spare_events = grown;
+        self->spare_capacity = wanted;
+    }
+    self->spare_events[self->spare_count++] = event;
+}
+
+static rmm_driver_event_t spare_take(pool_t *self)
+{
+    rmm_driver_event_t event = NULL;
+
+    rmm__mutex_lock(&self->lock);
+    if (self->spare_count > 0) {
+        event = self->spare_events[--self->spare_count];
+    }
+    rmm__mutex_unlock(&self->lock);
+    return event;
+}
+
+/* An event of the pool's device, or NULL: then the frees wait for the next batch. */
+static rmm_driver_event_t event_obtain(pool_t *self)
+{
+    rmm_driver_event_t event = spare_take(self);
+    rmm_driver_scope_t scope;
+
+    if (event != NULL) {
+        return event;
+    }
+    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
+        return NULL;
+    }
+    if (self->driver->event_create(&event) != RMM_DRIVER_OK) {
+        event = NULL;
+    }
+    rmm__driver_scope_leave(&scope);
+    return event;
+}
+
+/* --- batches ------------------------------------------------------------------------ */
+
+bool rmm__pool_batch_note_locked(pool_stream_t *slot, uint64_t bytes)
+{
+    slot->open_frees++;
+    slot->open_bytes += bytes;
+    if (slot->eventless) {
+        return false;
+    }
+    if (slot->open_frees < POOL_BATCH_FREES && slot->open_bytes < POOL_BATCH_BYTES &&
+        slot->open_stamp != 1 && !slot->foreign) {
+        return false;
+    }
+    slot->pins++;
+    return true;
+}
+
+void rmm__pool_batch_insert_locked(
+    pool_t *self, pool_stream_t *slot, const pool_batch_t *batch)
+{
+    uint32_t index = slot->batch_count;
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (slot->batch_count ==
+        POOL_STREAM_BATCHES) { /* the next event covers these too */
+        rmm__pool_event_spare_locked(self, slot->batches[0].event);
+        slot->batch_count--;
+        memmove(
+            &slot->batches[0], &slot->batches[1],
+            slot->batch_count * sizeof(slot->batches[0]));
+        index--;
+    }
+    while (index > 0 && slot->batches[index - 1].stamp > batch->stamp) {
+        slot->batches[index] = slot->batches[index - 1];
+        index--;
+    }
+    slot->batches[index] = *batch;
+    slot->batch_count++;
+}
+
+bool rmm__pool_batch_pop_locked(
+    pool_t *self, pool_stream_t *slot, pool_batch_t *batch_out)
+{
+    uint64_t oldest = rmm__suballoc_oldest_stamp(self->blocks, slot->heap);
+    uint32_t useless = 0;
+    uint32_t gone;
+    bool found;
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    while (useless < slot->batch_count && slot->batches[useless].stamp < oldest) {
+        rmm__pool_event_spare_locked(self, slot->batches[useless].event);
+        useless++;
+    }
+    found = useless < slot->batch_count;
+    if (found) {
+        *batch_out = slot->batches[useless];
+    }
+    gone = useless + (found ? 1 : 0);
+    slot->batch_count -= gone;
+    memmove(
+        &slot->batches[0], &slot->batches[gone],
+        slot->batch_count * sizeof(slot->batches[0]));
+    return found;
+}
+
+/* A stream of another device: the only proof is to wait for it, here and now. */
+static void
+close_foreign(pool_t *self, pool_stream_t *slot, uint64_t stamp, rmm_stream_t stream)
+{
+    int error = self->driver->stream_synchronize(stream);
+
+    rmm__mutex_lock(&self->lock);
+    slot->foreign = true;
+    if (error == RMM_DRIVER_OK) {
+        rmm__suballoc_transfer(self->blocks, slot->heap, self->clean, stamp, 0);
+        rmm__pool_figures_locked(self);
+    }
+    slot->pins--;
+    rmm__mutex_unlock(&self->lock);
+}
+
+/* Frees from here on carry the next stamp; those before may be waited for. */
+static uint64_t close_stamp(pool_t *self, pool_stream_t *slot, bool *foreign_out)
+{
+    uint64_t stamp;
+
+    rmm__mutex_lock(&self->lock);
+    *foreign_out = slot->foreign;
+    stamp = slot->open_stamp++;
+    slot->open_frees = 0;
+    slot->open_bytes = 0;
+    rmm__mutex_unlock(&self->lock);
+    return stamp;
+}
+
+/* False: no event could be had or recorded; error_out says why (OK: none to be had). */
+static bool
+record(pool_t *self, rmm_stream_t stream, pool_batch_t *batch, int *error_out)
+{
+    *error_out = RMM_DRIVER_OK;
+    batch->event = event_obtain(self);
+    if (batch->event == NULL) {
+        return false;
+    }
+    *error_out = self->driver->event_record(batch->event, stream);
+    if (*error_out == RMM_DRIVER_OK) {
+        return true;
+    }
+    rmm__mutex_lock(&self->lock);
+    rmm__pool_event_spare_locked(self, batch->event);
+    rmm__mutex_unlock(&self->lock);
+    return false;
+}
+
+void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream)
+{
+    bool foreign;
+    pool_batch_t batch = {.stamp = close_stamp(self, slot, &foreign)};
+    int error = RMM_DRIVER_INVALID_HANDLE;
+    bool recorded = !foreign && record(self, stream, &batch, &error);
+
+    if (error == RMM_DRIVER_INVALID_HANDLE) {
+        close_foreign(self, slot, batch.stamp, stream);
+        return;
+    }
+    rmm__mutex_lock(&self->lock);
+    if (recorded) {
+        rmm__pool_batch_insert_locked(self, slot, &batch);
+    }
+    slot->pins--;
+    rmm__mutex_unlock(&self->lock);
+}
