@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a program says what went wrong: one line on stderr that begins with its name.
+ */
+#ifndef RMM_TOOLS_COMMON_ERROR_H
+#define RMM_TOOLS_COMMON_ERROR_H
+
+/* Exit status of a program used in a way that it does not offer. */
+#define TOOL_EXIT_USAGE 2
+
+/* The name that lines begin with; each program defines it. */
+extern const char *const tool_name;
+
+/* Print "<tool_name>: <text>\n"; line breaks inside the text become spaces. */
+void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif /* RMM_TOOLS_COMMON_ERROR_H */
