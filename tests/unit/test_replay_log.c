@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log of rmm-replay: what a row may look like, and what is said of one that may not.
+ */
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "replay/log.h"
+
+typedef struct collected {
+    log_row_t rows[64];
+    size_t row_count;
+    uint64_t problem_lines[64];
+    char problems[64][LOG_PROBLEM_MAX];
+    size_t problem_count;
+    size_t stop_after_rows; /* 0: never */
+} collected_t;
+
+static bool collect_row(void *context, const log_row_t *row)
+{
+    collected_t *collected = context;
+    assert_true(collected->row_count < 64);
+    collected->rows[collected->row_count++] = *row;
+    return collected->row_count != collected->stop_after_rows;
+}
+
+static bool collect_problem(void *context, uint64_t line, const char *text)
+{
+    collected_t *collected = context;
+    assert_true(collected->problem_count < 64);
+    collected->problem_lines[collected->problem_count] = line;
+    snprintf(
+        collected->problems[collected->problem_count++], LOG_PROBLEM_MAX, "%s", text);
+    return true;
+}
+
+/* Reads text in pieces of so many bytes. */
+static bool read_text(collected_t *collected, const char *text, size_t piece)
+{
+    log_reader_t reader;
+    const log_sink_t sink = {collected, collect_row, collect_problem};
+    size_t stop_after_rows = collected->stop_after_rows;
+    size_t length = strlen(text);
+    memset(collected, 0, sizeof *collected);
+    collected->stop_after_rows = stop_after_rows;
+    log_reader_init(&reader, &sink);
+    for (size_t at = 0; at < length; at += piece) {
+        size_t count = length - at < piece ? length - at : piece;
+        if (!log_reader_feed(&reader, text + at, count)) {
+            return false;
+        }
+    }
+    return log_reader_end(&reader);
+}
+
+static void assert_row_is_refused(const char *text, const char *expected)
+{
+    log_row_t row;
+    char problem[LOG_PROBLEM_MAX] = "";
+    assert_false(log_parse_row(text, strlen(text), &row, problem));
+    assert_string_equal(problem, expected);
+}
+
+static void reads_every_column_of_a_row(void **state)
+{
+    (void)state;
+    const char *text = "17,03:14:15.576338,allocate,0x7fda6b587600,37632,0xa5d2ad30";
+    log_row_t row;
+    char problem[LOG_PROBLEM_MAX];
+    assert_true(log_parse_row(text, strlen(text), &row, problem));
+    assert_int_equal(row.thread, 17);
+    assert_int_equal(row.time_ns, UINT64_C(11655576338000));
+    assert_int_equal(row.action, LOG_ALLOCATE);
+    assert_int_equal(row.pointer, UINT64_C(0x7fda6b587600));
+    assert_int_equal(row.bytes, 37632);
+    assert_int_equal(row.stream, UINT64_C(0xa5d2ad30));
+}
+
+static void reads_decimal_addresses_and_streams(void **state)
+{
+    (void)state;
+    const char *text = "1,00:00:00.5,free,140576000000,256,2781998384";
+    log_row_t row;
+    char problem[LOG_PROBLEM_MAX];
+    assert_true(log_parse_row(text, strlen(text), &row, problem));
+    assert_int_equal(row.time_ns, 500000000);
+    assert_int_equal(row.action, LOG_FREE);
+    assert_int_equal(row.pointer, UINT64_C(140576000000));
+    assert_int_equal(row.stream, UINT64_C(2781998384));
+}
+
+static void reads_a_failure_row_as_rmm_writes_it(void **state)
+{
+    (void)state;
+    const char *text = "1,23:59:59:999999,allocate failure,(nil),1099511627776,0";
+    log_row_t row;
+    char problem[LOG_PROBLEM_MAX];
+    assert_true(log_parse_row(text, strlen(text), &row, problem));
+    assert_int_equal(row.action, LOG_ALLOCATE_FAILURE);
+    assert_int_equal(row.pointer, 0);
+    assert_int_equal(row.bytes, UINT64_C(1099511627776));
+}
+
+static void says_what_is_wrong_with_a_row(void **state)
+{
+    (void)state;
+    assert_row_is_refused(
+        "1,00:00:00.0,allocate,0x10,256",
+        "5 columns where 6 are expected (Thread,Time,Action,Pointer,Size,Stream)");
+    assert_row_is_refused(
+        "1,00:00:00.0,allocate,0x10,256,0,9",
+        "7 columns where 6 are expected (Thread,Time,Action,Pointer,Size,Stream)");
+    assert_row_is_refused("x,00:00:00.0,free,0x10,1,0", "Thread \"x\" is not a number");
+    assert_row_is_refused(
+        "1,24:00:00.0,free,0x10,1,0", "Time \"24:00:00.0\" is not HH:MM:SS.ffffff");
+    assert_row_is_refused(
+        "1,00:00:00.,free,0x10,1,0", "Time \"00:00:00.\" is not HH:MM:SS.ffffff");
+    assert_row_is_refused(
+        "1,00:00:00.0,realloc,0x10,1,0",
+        "Action \"realloc\" is none of allocate, free, allocate failure");
+    assert_row_is_refused(
+        "1,00:00:00.0,free,0xzz,1,0", "Pointer \"0xzz\" is not a number");
+    assert_row_is_refused("1,00:00:00.0,free,0x,1,0", "Pointer \"0x\" is not a number");
+    assert_row_is_refused("1,00:00:00.0,free,,1,0", "Pointer \"\" is not a number");
+    assert_row_is_refused("1,00:00:00.0,free,1,-1,0", "Size \"-1\" is not a number");
+    assert_row_is_refused(
+        "1,00:00:00.0,free,1,18446744073709551616,0",
+        "Size \"18446744073709551616\" does not fit in 64 bits");
+    assert_row_is_refused("1,00:00:00.0,free,1,1,s", "Stream \"s\" is not a number");
+    assert_row_is_refused(
+        "1,00:00:00.0,free,1,1,0x10000000000000000",
+        "Stream \"0x10000000000000000\" does not fit in 64 bits");
+}
+
+static void shows_no_control_characters_of_a_bad_row(void **state)
+{
+    (void)state;
+    assert_row_is_refused(
+        "1,00:00:00.0,\033[31mred,1,1,0",
+        "Action \"?[31mred\" is none of allocate, free, allocate failure");
+}
+
+static void takes_the_largest_64_bit_numbers(void **state)
+{
+    (void)state;
+    const char *text = "18446744073709551615,00:00:00.0,free,0xffffffffffffffff,"
+                       "18446744073709551615,0";
+    log_row_t row;
+    char problem[LOG_PROBLEM_MAX];
+    assert_true(log_parse_row(text, strlen(text), &row, problem));
+    assert_true(row.bytes == UINT64_MAX && row.pointer == UINT64_MAX);
+}
+
+static void gives_the_same_rows_whatever_the_pieces(void **state)
+{
+    (void)state;
+    const char *text = "Thread,Time,Action,Pointer,Size,Stream\r\n"
+                       "1,00:00:00.000001,allocate,0x100,256,0\r\n"
+                       "\n"
+                       "broken\n"
+                       " 1 , 00:00:00.000002 , free , 0x100 , 256 , 0 \n"
+                       "1,00:00:00.000003,allocate,0x200,512,0"; /* no line break */
+    for (size_t piece = 1; piece < strlen(text) + 2; piece++) {
+        collected_t collected = {0};
+        assert_true(read_text(&collected, text, piece));
+        assert_int_equal(collected.row_count, 3);
+        assert_int_equal(collected.rows[0].line, 2);
+        assert_int_equal(collected.rows[1].line, 5);
+        assert_int_equal(collected.rows[1].action, LOG_FREE);
+        assert_int_equal(collected.rows[2].line, 6);
+        assert_int_equal(collected.rows[2].bytes, 512);
+        assert_int_equal(collected.problem_count, 1);
+        assert_int_equal(collected.problem_lines[0], 4);
+    }
+}
+
+static void reads_a_log_without_its_header(void **state)
+{
+    (void)state;
+    collected_t collected = {0};
+    assert_true(read_text(&collected, "1,00:00:00.1,allocate,0x100,256,0\n", 7));
+    assert_int_equal(collected.row_count, 1);
+    assert_int_equal(collected.rows[0].line, 1);
+}
+
+static void refuses_a_header_in_the_middle(void **state)
+{
+    (void)state;
+    collected_t collected = {0};
+    assert_true(read_text(
+        &collected,
+        "1,00:00:00.1,allocate,0x100,256,0\nThread,Time,Action,Pointer,Size,Stream\n",
+        100));
+    assert_int_equal(collected.problem_count, 1);
+    assert_int_equal(collected.problem_lines[0], 2);
+}
+
+static void skips_an_overlong_line_whole_and_goes_on(void **state)
+{
+    (void)state;
+    char text[LOG_LINE_MAX * 3];
+    memset(text, 'x', sizeof text);
+    snprintf(
+        text + LOG_LINE_MAX + 1, sizeof text - LOG_LINE_MAX - 1,
+        "\n1,00:00:00.1,allocate,0x100,256,0\n");
+    for (size_t piece = 1; piece < 3000; piece += 311) {
+        collected_t collected = {0};
+        assert_true(read_text(&collected, text, piece));
+        assert_int_equal(collected.problem_count, 1);
+        assert_string_equal(
+            collected.problems[0], "the line is longer than 1024 characters");
+        assert_int_equal(collected.row_count, 1);
+        assert_int_equal(collected.rows[0].line, 2);
+    }
+}
+
+static void stops_when_the_sink_says_so(void **state)
+{
+    (void)state;
+    collected_t collected = {.stop_after_rows = 1};
+    assert_false(read_text(
+        &collected,
+        "1,00:00:00.1,allocate,0x100,1,0\n1,00:00:00.1,allocate,0x200,1,0\n", 1000));
+    assert_int_equal(collected.row_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_every_column_of_a_row),
+        cmocka_unit_test(reads_decimal_addresses_and_streams),
+        cmocka_unit_test(reads_a_failure_row_as_rmm_writes_it),
+        cmocka_unit_test(says_what_is_wrong_with_a_row),
+        cmocka_unit_test(shows_no_control_characters_of_a_bad_row),
+        cmocka_unit_test(takes_the_largest_64_bit_numbers),
+        cmocka_unit_test(gives_the_same_rows_whatever_the_pieces),
+        cmocka_unit_test(reads_a_log_without_its_header),
+        cmocka_unit_test(refuses_a_header_in_the_middle),
+        cmocka_unit_test(skips_an_overlong_line_whole_and_goes_on),
+        cmocka_unit_test(stops_when_the_sink_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

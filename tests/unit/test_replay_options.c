@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the programs accept on their command line, and the search for a capacity.
+ */
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/numbers.h"
+#include "replay/capacity.h"
+#include "replay/options.h"
+
+#define ARGUMENTS_MAX 10
+
+static replay_options_t options;
+static char message[TOOL_MESSAGE_MAX];
+
+/* Splits a command line at spaces and parses it. */
+static bool parse(const char *line)
+{
+    static char text[256];
+    static char *argv[ARGUMENTS_MAX + 1];
+    size_t count = 0;
+    strcpy(text, line);
+    memset(argv, 0, sizeof argv);
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
+        assert_true(count < ARGUMENTS_MAX);
+        argv[count++] = word;
+    }
+    message[0] = '\0';
+    return replay_options_parse(argv, &options, message);
+}
+
+static void assert_refused(const char *line, const char *expected)
+{
+    assert_false(parse(line));
+    assert_string_equal(message, expected);
+}
+
+static void has_defaults(void **state)
+{
+    (void)state;
+    assert_true(parse("rmm-replay log.csv"));
+    assert_string_equal(options.log_path, "log.csv");
+    assert_int_equal(options.resource, REPLAY_POOL);
+    assert_int_equal(options.pool_bytes, 0);
+    assert_true(options.speed == 0);
+    assert_int_equal(options.repeat, 1);
+    assert_false(options.hold);
+}
+
+static void takes_options_before_and_after_the_log(void **state)
+{
+    (void)state;
+    assert_true(
+        parse("rmm-replay --pool-bytes=2GiB log.csv --speed 2.5 --json --hold 0"));
+    assert_int_equal(options.pool_bytes, UINT64_C(2147483648));
+    assert_true(options.speed == 2.5);
+    assert_true(options.json);
+    assert_true(options.hold);
+    assert_string_equal(options.log_path, "log.csv");
+    assert_true(parse("rmm-replay --repeat 3 -- --odd"));
+    assert_string_equal(options.log_path, "--odd");
+}
+
+static void says_what_an_option_expects(void **state)
+{
+    (void)state;
+    assert_refused(
+        "rmm-replay --resource arena log",
+        "--resource: \"arena\" is not a resource: pool or cuda");
+    assert_refused(
+        "rmm-replay --pool-bytes 12MB log",
+        "--pool-bytes: \"12MB\" is not a size of at least 256 bytes, such as "
+        "5648896016 or 80GiB (KiB, MiB, GiB, TiB)");
+    assert_refused(
+        "rmm-replay --speed 0 log",
+        "--speed: \"0\" is not max or a factor above 0, such as 1 or 10");
+    assert_refused(
+        "rmm-replay --repeat -1 log",
+        "--repeat: \"-1\" is not a number of times, 1 or more");
+    assert_refused(
+        "rmm-replay --hold soon log", "--hold: \"soon\" is not a number of seconds");
+    assert_refused("rmm-replay --frob log", "unknown option --frob; see --help");
+    assert_refused("rmm-replay -j log", "unknown option -j; see --help");
+    assert_refused("rmm-replay --json=1 log", "--json takes no value");
+    assert_refused("rmm-replay log --repeat", "--repeat needs a value: N");
+    assert_refused("rmm-replay", "which log? Name one file; see --help");
+    assert_refused("rmm-replay a b", "more than one log is named; see --help");
+}
+
+static void refuses_options_that_exclude_each_other(void **state)
+{
+    (void)state;
+    assert_refused(
+        "rmm-replay --resource cuda --pool-bytes 1GiB log",
+        "--pool-bytes needs --resource pool");
+    assert_refused(
+        "rmm-replay --resource cuda --find-capacity log",
+        "--find-capacity needs --resource pool");
+    assert_false(parse("rmm-replay --find-capacity --pool-bytes 1GiB log"));
+    assert_false(parse("rmm-replay --find-capacity --hold 1 log"));
+}
+
+static void reads_sizes_with_suffixes(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        number_result_t result;
+        uint64_t bytes;
+    } cases[] = {
+        {"0", NUMBER_OK, 0},
+        {"4096", NUMBER_OK, 4096},
+        {"1KiB", NUMBER_OK, 1024},
+        {"3MiB", NUMBER_OK, 3145728},
+        {"80GiB", NUMBER_OK, UINT64_C(85899345920)},
+        {"1TiB", NUMBER_OK, UINT64_C(1) << 40},
+        {"16777216TiB", NUMBER_TOO_LARGE, 0},
+        {"18446744073709551615", NUMBER_OK, UINT64_MAX},
+        {"18446744073709551616", NUMBER_TOO_LARGE, 0},
+        {"KiB", NUMBER_MALFORMED, 0},
+        {"1kib", NUMBER_MALFORMED, 0},
+        {"1 KiB", NUMBER_MALFORMED, 0},
+        {"+1", NUMBER_MALFORMED, 0},
+        {"-1", NUMBER_MALFORMED, 0},
+        {"0x10", NUMBER_MALFORMED, 0},
+        {"", NUMBER_MALFORMED, 0},
+        {"99999999999999999999x", NUMBER_MALFORMED, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t bytes = 0;
+        assert_int_equal(
+            number_parse_bytes(cases[i].text, strlen(cases[i].text), &bytes),
+            cases[i].result);
+        assert_true(bytes == cases[i].bytes);
+    }
+}
+
+static void reads_fractions(void **state)
+{
+    (void)state;
+    double value;
+    assert_true(number_parse_fraction("0.25", &value) && value == 0.25);
+    assert_true(number_parse_fraction("10", &value) && value == 10);
+    assert_false(number_parse_fraction("", &value));
+    assert_false(number_parse_fraction(".", &value));
+    assert_false(number_parse_fraction("1e5", &value));
+    assert_false(number_parse_fraction("-1", &value));
+    assert_false(number_parse_fraction("nan", &value));
+    assert_false(number_parse_fraction("1.2.3", &value));
+}
+
+/* A pool of at least `needed` bytes fits. */
+typedef struct fake {
+    uint64_t needed;
+    uint64_t fail_at_trial; /* 0: never */
+    uint64_t trials;
+} fake_t;
+
+static capacity_trial_t try_fake(void *context, uint64_t capacity_bytes)
+{
+    fake_t *fake = context;
+    assert_int_equal(capacity_bytes % 256, 0);
+    if (++fake->trials == fake->fail_at_trial) {
+        return CAPACITY_TRIAL_FAILED;
+    }
+    return capacity_bytes >= fake->needed ? CAPACITY_FITS : CAPACITY_TOO_SMALL;
+}
+
+static void finds_the_smallest_capacity_within_a_granule(void **state)
+{
+    (void)state;
+    const uint64_t peaks[] = {1, 256, 100000, UINT64_C(5648896016), UINT64_C(1) << 60};
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        uint64_t base = (peaks[i] + 255) / 256 * 256;
+        uint64_t granule = capacity_granularity(peaks[i]);
+        for (uint64_t percent = 100; percent <= 390; percent += 7) {
+            fake_t fake = {.needed = base / 100 * percent};
+            uint64_t found = 0;
+            if (fake.needed > base * 4 - granule) {
+                continue;
+            }
+            assert_int_equal(
+                capacity_search(peaks[i], try_fake, &fake, &found), CAPACITY_FOUND);
+            assert_true(found >= fake.needed);
+            assert_true(found < fake.needed + granule || found == base);
+            assert_true(fake.trials <= 26);
+        }
+    }
+}
+
+static void says_when_four_times_the_peak_is_too_small(void **state)
+{
+    (void)state;
+    fake_t fake = {.needed = UINT64_MAX};
+    uint64_t found = 7;
+    assert_int_equal(
+        capacity_search(1000000, try_fake, &fake, &found), CAPACITY_NOT_FOUND);
+    assert_int_equal(found, 7);
+}
+
+static void stops_the_search_when_a_trial_fails(void **state)
+{
+    (void)state;
+    for (uint64_t trial = 1; trial < 8; trial++) {
+        fake_t fake = {.needed = 1500000, .fail_at_trial = trial};
+        uint64_t found = 7;
+        assert_int_equal(
+            capacity_search(1000000, try_fake, &fake, &found), CAPACITY_STOPPED);
+        assert_int_equal(fake.trials, trial);
+    }
+}
+
+static void granularity_is_a_thousandth_of_the_peak(void **state)
+{
+    (void)state;
+    assert_int_equal(capacity_granularity(0), 256);
+    assert_int_equal(capacity_granularity(511999), 256);
+    assert_int_equal(capacity_granularity(512000), 512);
+    assert_int_equal(capacity_granularity(UINT64_C(5648896016)), 5648896);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_defaults),
+        cmocka_unit_test(takes_options_before_and_after_the_log),
+        cmocka_unit_test(says_what_an_option_expects),
+        cmocka_unit_test(refuses_options_that_exclude_each_other),
+        cmocka_unit_test(reads_sizes_with_suffixes),
+        cmocka_unit_test(reads_fractions),
+        cmocka_unit_test(finds_the_smallest_capacity_within_a_granule),
+        cmocka_unit_test(says_when_four_times_the_peak_is_too_small),
+        cmocka_unit_test(stops_the_search_when_a_trial_fails),
+        cmocka_unit_test(granularity_is_a_thousandth_of_the_peak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-replay: replays an allocation log on a resource of rmm-c.
+ *
+ * Uses the public API only, through the shared library, so that a diagnosis library
+ * injected into it sees what it would see of any program.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rmm/rmm.h>
+#include <rmm/sim.h>
+
+#include "common/error.h"
+#include "replay/hold.h"
+#include "replay/load.h"
+#include "replay/options.h"
+#include "replay/pool.h"
+#include "replay/replay.h"
+#include "replay/report.h"
+
+const char *const tool_name = "rmm-replay";
+
+typedef struct session {
+    replay_options_t options;
+    plan_t plan;
+    load_counts_t counts;
+    const verify_backend_t *verify;
+    replay_t replay;
+    report_t report;
+} session_t;
+
+static bool open_resource(const replay_options_t *options, rmm_resource_t **out)
+{
+    bool opened = options->resource == REPLAY_POOL
+                      ? pool_open(options->pool_bytes, out)
+                      : rmm_cuda_resource_create(out) == RMM_OK;
+    if (!opened) {
+        tool_error("%s", rmm_last_error_message());
+    }
+    return opened;
+}
+
+static void print_failures(const replay_t *replay, const char *log)
+{
+    for (uint64_t i = 0; i < replay->failure_count && i < REPLAY_FAILURES_SHOWN; i++) {
+        const replay_failure_t *failure = &replay->failures[i];
+        tool_error(
+            "%s:%" PRIu32 ": allocating %" PRIu64 " bytes failed: %s", log,
+            failure->line, failure->bytes, failure->message);
+    }
+    if (replay->failure_count > REPLAY_FAILURES_SHOWN) {
+        tool_error(
+            "%s: %" PRIu64 " allocations failed, the first %d are shown", log,
+            replay->failure_count, REPLAY_FAILURES_SHOWN);
+    }
+}
+
+static void print_mismatches(const replay_t *replay, const verify_report_t *found)
+{
+    for (uint64_t i = 0; i < found->count && i < VERIFY_SHOWN_MAX; i++) {
+        const verify_mismatch_t *m = &found->shown[i];
+        const plan_op_t *op = replay_op(replay, m->op);
+        tool_error(
+            "verify: the block of line %" PRIu32 " (%" PRIu64 " bytes at 0x%" PRIx64
+            ") holds 0x%016" PRIx64 " at offset %" PRIu64 ", expected 0x%016" PRIx64,
+            op->line, op->bytes, m->address, m->found, m->offset, m->expected);
+    }
+    if (found->count > 0) {
+        tool_error("verify: %llu words differ", found->count);
+    }
+}
+
+/* The resource's own count of the peak must be the log's: else one of them lies. */
+static bool peaks_agree(const session_t *session)
+{
+    const report_t *report = &session->report;
+    if (report->failed_allocations > 0 ||
+        report->peak_bytes == report->log_peak_bytes) {
+        return true;
+    }
+    tool_error(
+        "the resource counted a peak of %" PRIu64 " bytes, the log has %" PRIu64,
+        report->peak_bytes, report->log_peak_bytes);
+    return false;
+}
+
+static bool run_all(session_t *session)
+{
+    replay_t *replay = &session->replay;
+    for (uint64_t i = 0; i < session->options.repeat; i++) {
+        if (!replay_run(replay)) {
+            tool_error("%s", replay->error);
+            return false;
+        }
+    }
+    print_failures(replay, session->options.log_path);
+    if (replay->verify == NULL) {
+        return replay->failure_count == 0;
+    }
+    verify_report_t found;
+    if (!replay_verify_finish(replay, &found)) {
+        tool_error("%s", replay->error);
+        return false;
+    }
+    print_mismatches(replay, &found);
+    session->report.verified = true;
+    session->report.mismatched_words = found.count;
+    return replay->failure_count == 0 && found.count == 0;
+}
+
+static void fill_report(session_t *session, const rmm_stats_t *stats)
+{
+    const replay_t *replay = &session->replay;
+    const plan_t *plan = &session->plan;
+    report_t *report = &session->report;
+    double operations = (double)plan->op_count;
+    bool timed = replay->speed == 0 && replay->verify == NULL && replay->run_count > 0;
+
+    report->log = session->options.log_path;
+    report->resource = rmm_resource_type(replay->resource);
+    report->driver = rmm_sim_active() ? "sim" : "cuda";
+    report->operations = plan->op_count;
+    report->repeats = replay->run_count;
+    report->threads = plan->thread_count;
+    report->streams = plan->stream_count;
+    report->ns_per_operation =
+        timed ? (double)replay->elapsed_ns / operations / (double)replay->run_count
+              : -1;
+    report->best_ns_per_operation =
+        timed ? (double)replay->best_elapsed_ns / operations : -1;
+    report->peak_bytes = stats->peak_bytes;
+    report->log_peak_bytes = plan->peak_bytes;
+    report->reserved_bytes = stats->reserved_bytes;
+    report->left_bytes = stats->current_bytes;
+    report->left_count = stats->current_count;
+    report->failed_allocations = replay->failure_count;
+    report->logged_failures = plan->failure_count;
+    report->skipped_rows = session->counts.skipped_rows;
+}
+
+static bool print_report(const session_t *session)
+{
+    bool printed = true;
+    if (session->options.json) {
+        printed = report_print_json(&session->report, stdout);
+    } else {
+        report_print_table(&session->report, stdout);
+    }
+    if (!printed || fflush(stdout) != 0) {
+        tool_error("cannot print the report");
+        return false;
+    }
+    return true;
+}
+
+/* With a resource and a replay open: run, look for the capacity, report, hold. */
+static bool use(session_t *session)
+{
+    const replay_options_t *options = &session->options;
+    rmm_stats_t stats = RMM_STATS_INIT;
+    bool worked = run_all(session);
+    if (rmm_resource_get_stats(session->replay.resource, &stats) != RMM_OK) {
+        tool_error("%s", rmm_last_error_message());
+        return false;
+    }
+    fill_report(session, &stats);
+    worked = worked && peaks_agree(session);
+    if (worked && options->find_capacity) {
+        replay_free_left(&session->replay);
+        worked = pool_find_capacity(&session->plan, &session->report.capacity_bytes);
+    }
+    worked = print_report(session) && worked;
+    if (options->hold) {
+        hold_for(options->hold_seconds);
+    }
+    return worked;
+}
+
+static bool run_session(session_t *session)
+{
+    const replay_options_t *options = &session->options;
+    rmm_resource_t *resource;
+    if (!open_resource(options, &resource)) {
+        return false;
+    }
+    bool worked = false;
+    session->verify = options->verify ? verify_backend_select() : NULL;
+    if (options->verify && session->verify == NULL) {
+        tool_error("--verify on a real GPU was not built in: build with nvcc, or set "
+                   "RMM_DRIVER=sim");
+    } else if (!replay_open(
+                   &session->replay, &session->plan, resource, options->speed,
+                   session->verify)) {
+        tool_error("%s", session->replay.error);
+    } else {
+        worked = use(session);
+        replay_close(&session->replay);
+    }
+    rmm_resource_release(resource);
+    return worked;
+}
+
+int main(int argc, char **argv)
+{
+    static session_t session;
+    char message[TOOL_MESSAGE_MAX];
+    (void)argc;
+    if (!replay_options_parse(argv, &session.options, message)) {
+        tool_error("%s", message);
+        return TOOL_EXIT_USAGE;
+    }
+    if (session.options.help) {
+        tool_options_help(&replay_command, stdout);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (session.options.version) {
+        printf("rmm-replay %s\n", rmm_version_string());
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (session.options.hold) {
+        hold_prepare();
+    }
+    bool worked = load_log(
+                      session.options.log_path, session.options.strict, &session.plan,
+                      &session.counts) &&
+                  run_session(&session);
+    plan_fini(&session.plan);
+    return worked ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of options, and which of them exclude each other.
+ */
+#include "replay/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "common/numbers.h"
+
+#define SECONDS_MAX 1e9
+
+static const char *parse_resource(const char *text, void *field)
+{
+    replay_resource_t *resource = field;
+    if (strcmp(text, "pool") == 0) {
+        *resource = REPLAY_POOL;
+    } else if (strcmp(text, "cuda") == 0) {
+        *resource = REPLAY_CUDA;
+    } else {
+        return "a resource: pool or cuda";
+    }
+    return NULL;
+}
+
+static const char *parse_pool_bytes(const char *text, void *field)
+{
+    uint64_t *bytes = field;
+    if (number_parse_bytes(text, strlen(text), bytes) != NUMBER_OK || *bytes < 256) {
+        return "a size of at least 256 bytes, such as 5648896016 or 80GiB (KiB, MiB, "
+               "GiB, TiB)";
+    }
+    return NULL;
+}
+
+static const char *parse_speed(const char *text, void *field)
+{
+    double *speed = field;
+    if (strcmp(text, "max") == 0) {
+        *speed = 0;
+        return NULL;
+    }
+    return number_parse_fraction(text, speed) && *speed > 0
+               ? NULL
+               : "max or a factor above 0, such as 1 or 10";
+}
+
+static const char *parse_repeat(const char *text, void *field)
+{
+    uint64_t *repeat = field;
+    return number_parse_decimal(text, strlen(text), repeat) == NUMBER_OK && *repeat > 0
+               ? NULL
+               : "a number of times, 1 or more";
+}
+
+static const char *parse_hold(const char *text, void *field)
+{
+    double *seconds = field;
+    return number_parse_fraction(text, seconds) && *seconds <= SECONDS_MAX
+               ? NULL
+               : "a number of seconds";
+}
+
+#define FIELD(name) offsetof(replay_options_t, name)
+
+static const tool_option_t table[] = {
+    {"resource", "cuda|pool", parse_resource, FIELD(resource),
+     "what serves the allocations: a pool (default), or\n"
+     "cudaMalloc and cudaFree themselves"},
+    {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
+     "size of the pool, initial and maximum (KiB, MiB, GiB,\n"
+     "TiB may follow the number); default: grows from nothing"},
+    {"speed", "max|FACTOR", parse_speed, FIELD(speed),
+     "max (default): as fast as it goes; 1: as recorded;\n"
+     "10: ten times faster"},
+    {"repeat", "N", parse_repeat, FIELD(repeat),
+     "replay N times; what a run leaves is freed before the next"},
+    {"verify", NULL, NULL, FIELD(verify),
+     "write a pattern into every block on its stream and check\n"
+     "it before the free; a mismatch gives exit status 1"},
+    {"strict", NULL, NULL, FIELD(strict),
+     "stop at the first row that cannot be replayed as it is"},
+    {"hold", "SECONDS", parse_hold, FIELD(hold_seconds),
+     "wait at the end with what the log left allocated;\n"
+     "SIGTERM and SIGINT end it early"},
+    {"find-capacity", NULL, NULL, FIELD(find_capacity),
+     "find the smallest pool that runs the log, between its peak\n"
+     "and four times that, to a thousandth of the peak (at least\n"
+     "256 bytes); a fresh pool for each trial"},
+    {"json", NULL, NULL, FIELD(json), "print one JSON object"},
+    {"help", NULL, NULL, FIELD(help), "print this and exit"},
+    {"version", NULL, NULL, FIELD(version), "print the version and exit"},
+};
+
+const tool_command_t replay_command = {
+    .usage = "rmm-replay [OPTION]... LOG.csv[.gz]",
+    .about =
+        "Replay an allocation log (RMM's CSV: Thread,Time,Action,Pointer,Size,Stream)",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .notes =
+        "Rows that are malformed or cannot be (a free of an address that is not\n"
+        "allocated) are reported with their line and skipped. Rows \"allocate "
+        "failure\"\n"
+        "are counted and shown, not replayed: they held no memory.\n"
+        "Without a GPU set RMM_DRIVER=sim for the simulated one.\n"
+        "Exit status: 0; 1 after an error, a failed allocation or a mismatch; 2 usage.",
+};
+
+static const char *find_conflict(const replay_options_t *options)
+{
+    if (options->resource == REPLAY_CUDA && options->pool_bytes > 0) {
+        return "--pool-bytes needs --resource pool";
+    }
+    if (options->resource == REPLAY_CUDA && options->find_capacity) {
+        return "--find-capacity needs --resource pool";
+    }
+    if (options->find_capacity && options->pool_bytes > 0) {
+        return "--find-capacity finds the size of the pool: leave --pool-bytes out";
+    }
+    if (options->find_capacity && options->hold) {
+        return "--find-capacity and --hold exclude each other";
+    }
+    return NULL;
+}
+
+bool replay_options_parse(
+    char **argv, replay_options_t *options, char message[TOOL_MESSAGE_MAX])
+{
+    *options = (replay_options_t){.repeat = 1, .hold_seconds = -1};
+    int operands = tool_options_parse(&replay_command, argv, options, message);
+    if (operands < 0) {
+        return false;
+    }
+    options->hold = options->hold_seconds >= 0;
+    if (options->help || options->version) {
+        return true;
+    }
+    const char *conflict = find_conflict(options);
+    if (conflict != NULL) {
+        snprintf(message, TOOL_MESSAGE_MAX, "%s", conflict);
+        return false;
+    }
+    if (operands != 1) {
+        snprintf(
+            message, TOOL_MESSAGE_MAX, "%s; see --help",
+            operands == 0 ? "which log? Name one file" : "more than one log is named");
+        return false;
+    }
+    options->log_path = argv[1];
+    return true;
+}

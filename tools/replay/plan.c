@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a row may do wrong is decided here, once, so that the run itself needs no checks:
+ * after this every free has its allocation and no address is live twice.
+ */
+#include "replay/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 1024
+#define NS_PER_DAY (UINT64_C(86400) * 1000000000)
+/* An exbibyte: sums of sizes stay far from overflow. */
+#define LIVE_BYTES_MAX (UINT64_C(1) << 60)
+#define LEGACY_HANDLE 1
+#define PER_THREAD_HANDLE 2
+
+void plan_init(plan_t *plan)
+{
+    memset(plan, 0, sizeof *plan);
+}
+
+void plan_fini(plan_t *plan)
+{
+    free(plan->ops);
+    free(plan->streams);
+    free(plan->slot_bytes);
+    free(plan->free_slots);
+    free(plan->null_slots);
+    map_fini(&plan->live);
+    map_fini(&plan->thread_index);
+    map_fini(&plan->stream_index);
+    map_fini(&plan->default_index);
+    plan_init(plan);
+}
+
+/* Replaces *array by one of count elements; false: no host memory, it stays. */
+static bool resize(void *array, size_t count, size_t element_bytes)
+{
+    void *old;
+    memcpy(&old, array, sizeof old);
+    void *larger = reallocarray(old, count, element_bytes);
+    if (larger == NULL) {
+        return false;
+    }
+    memcpy(array, &larger, sizeof larger);
+    return true;
+}
+
+static bool reserve_op(plan_t *plan)
+{
+    if (plan->op_count < plan->op_capacity) {
+        return true;
+    }
+    size_t capacity = plan->op_capacity == 0 ? FIRST_CAPACITY : plan->op_capacity * 2;
+    if (!resize(&plan->ops, capacity, sizeof *plan->ops)) {
+        return false;
+    }
+    plan->op_capacity = capacity;
+    return true;
+}
+
+static bool reserve_slot(plan_t *plan)
+{
+    if (plan->free_slot_count > 0 || plan->slot_count < plan->slot_capacity) {
+        return true;
+    }
+    size_t capacity =
+        plan->slot_capacity == 0 ? FIRST_CAPACITY : plan->slot_capacity * 2;
+    if (!resize(&plan->slot_bytes, capacity, sizeof *plan->slot_bytes) ||
+        !resize(&plan->free_slots, capacity, sizeof *plan->free_slots) ||
+        !resize(&plan->null_slots, capacity, sizeof *plan->null_slots)) {
+        return false;
+    }
+    plan->slot_capacity = capacity;
+    return true;
+}
+
+/* The index of key in a numbering; a new key gets the next of *count. */
+static bool number_key(map_t *map, uint64_t key, size_t *count, uint32_t *out)
+{
+    const uint32_t *known = map_find(map, key);
+    if (known != NULL) {
+        *out = *known;
+        return true;
+    }
+    if (!map_insert(map, key, (uint32_t)*count)) {
+        return false;
+    }
+    *out = (uint32_t)(*count)++;
+    return true;
+}
+
+static bool number_stream(plan_t *plan, const log_row_t *row, uint32_t *out)
+{
+    uint64_t handle = row->stream == LEGACY_HANDLE ? 0 : row->stream;
+    size_t before = plan->stream_count;
+    if (!resize(&plan->streams, before + 1, sizeof *plan->streams)) {
+        return false;
+    }
+    bool numbered =
+        handle == PER_THREAD_HANDLE
+            ? number_key(&plan->default_index, row->thread, &plan->stream_count, out)
+            : number_key(&plan->stream_index, handle, &plan->stream_count, out);
+    if (numbered && plan->stream_count > before) {
+        plan->streams[before] = (plan_stream_t){handle, handle == 0};
+    }
+    return numbered;
+}
+
+/*
+ * The log has the time of day only. A fall by more than half a day is midnight; a
+ * smaller one comes from threads that write their rows late, and counts as no time.
+ */
+static void advance_time(plan_t *plan, const log_row_t *row)
+{
+    uint64_t last = plan->last_time_ns;
+    if (plan->op_count == 0) {
+        plan->last_time_ns = row->time_ns;
+        return;
+    }
+    if (row->time_ns >= last) {
+        plan->elapsed_ns += row->time_ns - last;
+        plan->last_time_ns = row->time_ns;
+    } else if (last - row->time_ns > NS_PER_DAY / 2) {
+        plan->elapsed_ns += NS_PER_DAY + row->time_ns - last;
+        plan->last_time_ns = row->time_ns;
+    }
+}
+
+static plan_result_t
+append_op(plan_t *plan, const log_row_t *row, uint32_t slot, bool is_free)
+{
+    advance_time(plan, row);
+    plan_op_t *op = &plan->ops[plan->op_count];
+    *op = (plan_op_t){
+        .bytes = plan->slot_bytes[slot],
+        .due_ns = plan->elapsed_ns,
+        .slot = slot,
+        .line = (uint32_t)row->line,
+        .is_free = is_free,
+    };
+    if (!number_key(
+            &plan->thread_index, row->thread, &plan->thread_count, &op->thread) ||
+        !number_stream(plan, row, &op->stream)) {
+        return PLAN_NO_MEMORY;
+    }
+    plan->op_count++;
+    return PLAN_ADDED;
+}
+
+static uint32_t take_slot(plan_t *plan)
+{
+    if (plan->free_slot_count > 0) {
+        return plan->free_slots[--plan->free_slot_count];
+    }
+    return (uint32_t)plan->slot_count++;
+}
+
+static plan_result_t
+refuse(char problem[LOG_PROBLEM_MAX], const char *what, const log_row_t *row)
+{
+    snprintf(
+        problem, LOG_PROBLEM_MAX, "%s 0x%" PRIx64 " (%" PRIu64 " bytes)", what,
+        row->pointer, row->bytes);
+    return PLAN_REFUSED;
+}
+
+static plan_result_t
+add_allocation(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX])
+{
+    bool is_null = row->pointer == 0;
+    if (is_null && row->bytes > 0) {
+        return refuse(problem, "allocate of bytes at no address,", row);
+    }
+    if (!is_null && map_find(&plan->live, row->pointer) != NULL) {
+        return refuse(problem, "allocate of an address that is still allocated,", row);
+    }
+    if (row->bytes > LIVE_BYTES_MAX - plan->left_bytes) {
+        return refuse(problem, "allocate of more than any memory holds,", row);
+    }
+    if (!reserve_slot(plan)) {
+        return PLAN_NO_MEMORY;
+    }
+    uint32_t slot = take_slot(plan);
+    plan->slot_bytes[slot] = row->bytes;
+    if (is_null) {
+        plan->null_slots[plan->null_slot_count++] = slot;
+    } else if (!map_insert(&plan->live, row->pointer, slot)) {
+        return PLAN_NO_MEMORY;
+    }
+    plan->left_count++;
+    plan->left_bytes += row->bytes;
+    if (plan->left_bytes > plan->peak_bytes) {
+        plan->peak_bytes = plan->left_bytes;
+    }
+    return append_op(plan, row, slot, false);
+}
+
+/* The slot that a free ends, taken out of the live ones; false: unknown address. */
+static bool end_life(plan_t *plan, const log_row_t *row, uint32_t *slot)
+{
+    if (row->pointer == 0) {
+        if (plan->null_slot_count == 0) {
+            return false;
+        }
+        *slot = plan->null_slots[--plan->null_slot_count];
+        return true;
+    }
+    const uint32_t *live = map_find(&plan->live, row->pointer);
+    if (live == NULL) {
+        return false;
+    }
+    *slot = *live;
+    map_remove(&plan->live, row->pointer);
+    return true;
+}
+
+static plan_result_t
+add_free(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX])
+{
+    uint32_t slot;
+    if (!end_life(plan, row, &slot)) {
+        return refuse(problem, "free of an address that is not allocated,", row);
+    }
+    uint64_t bytes = plan->slot_bytes[slot];
+    plan->free_slots[plan->free_slot_count++] = slot;
+    plan->left_count--;
+    plan->left_bytes -= bytes;
+    plan_result_t result = append_op(plan, row, slot, true);
+    if (result == PLAN_ADDED && row->bytes != bytes) {
+        snprintf(
+            problem, LOG_PROBLEM_MAX,
+            "free of 0x%" PRIx64 " with %" PRIu64 " bytes, allocated with %" PRIu64,
+            row->pointer, row->bytes, bytes);
+        return PLAN_NOTED;
+    }
+    return result;
+}
+
+plan_result_t
+plan_add(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX])
+{
+    if (row->action == LOG_ALLOCATE_FAILURE) {
+        plan->failure_count++;
+        if (row->bytes > plan->failure_bytes) {
+            plan->failure_bytes = row->bytes;
+        }
+        return PLAN_ADDED;
+    }
+    if (row->line > UINT32_MAX) {
+        return refuse(problem, "more lines than can be replayed, at", row);
+    }
+    if (!reserve_op(plan)) {
+        return PLAN_NO_MEMORY;
+    }
+    return row->action == LOG_ALLOCATE ? add_allocation(plan, row, problem)
+                                       : add_free(plan, row, problem);
+}

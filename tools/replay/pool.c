@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trial takes a fresh pool of a fixed size, so that no layout is left from the one
+ * before, and ends at the first allocation that does not fit.
+ */
+#include "replay/pool.h"
+
+#include <inttypes.h>
+
+#include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
+
+#include "common/error.h"
+#include "replay/capacity.h"
+#include "replay/replay.h"
+
+bool pool_open(uint64_t pool_bytes, rmm_resource_t **out)
+{
+    rmm_resource_t *upstream;
+    if (rmm_cuda_resource_create(&upstream) != RMM_OK) {
+        return false;
+    }
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    options.initial_bytes = pool_bytes;
+    options.maximum_bytes = pool_bytes;
+    rmm_status_t status = rmm_pool_resource_create(upstream, &options, out);
+    rmm_resource_release(upstream);
+    return status == RMM_OK;
+}
+
+static capacity_trial_t run_trial(const plan_t *plan, rmm_resource_t *pool)
+{
+    replay_t replay;
+    if (!replay_open(&replay, plan, pool, 0, NULL)) {
+        tool_error("%s", replay.error);
+        return CAPACITY_TRIAL_FAILED;
+    }
+    capacity_trial_t answer = CAPACITY_FITS;
+    rmm_status_t status = replay_try(&replay);
+    if (status == RMM_ERR_OUT_OF_MEMORY) {
+        answer = CAPACITY_TOO_SMALL;
+    } else if (status != RMM_OK) {
+        tool_error("%s", rmm_last_error_message());
+        answer = CAPACITY_TRIAL_FAILED;
+    }
+    replay_close(&replay);
+    return answer;
+}
+
+static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
+{
+    const plan_t *plan = context;
+    rmm_resource_t *pool;
+    if (!pool_open(capacity_bytes, &pool)) {
+        tool_error(
+            "cannot try a pool of %" PRIu64 " bytes: %s", capacity_bytes,
+            rmm_last_error_message());
+        return CAPACITY_TRIAL_FAILED;
+    }
+    capacity_trial_t answer = run_trial(plan, pool);
+    rmm_resource_release(pool);
+    return answer;
+}
+
+bool pool_find_capacity(const plan_t *plan, uint64_t *capacity_bytes)
+{
+    plan_t borrowed = *plan; /* the search hands its context on as it is */
+    switch (
+        capacity_search(plan->peak_bytes, try_capacity, &borrowed, capacity_bytes)) {
+    case CAPACITY_FOUND:
+        return true;
+    case CAPACITY_NOT_FOUND:
+        tool_error(
+            "the log does not run in a pool of four times its peak of %" PRIu64
+            " bytes",
+            plan->peak_bytes);
+        return false;
+    case CAPACITY_STOPPED:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two loops: run_fast() holds nothing but the allocator's calls, since it is what the
+ * clock runs around; run_careful() waits for the recorded moments and queues patterns.
+ */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void sleep_until(uint64_t moment_ns)
+{
+    struct timespec moment = {
+        .tv_sec = (time_t)(moment_ns / NS_PER_SECOND),
+        .tv_nsec = (long)(moment_ns % NS_PER_SECOND),
+    };
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR) {
+    }
+}
+
+/* At most a century: tiny factors must not overflow. */
+static uint64_t scaled(uint64_t due_ns, double speed)
+{
+    double ns = (double)due_ns / speed;
+    return ns < 3e18 ? (uint64_t)ns : UINT64_C(3000000000000000000);
+}
+
+static void note_failure(replay_t *replay, const plan_op_t *op)
+{
+    if (replay->failure_count < REPLAY_FAILURES_SHOWN) {
+        replay_failure_t *failure = &replay->failures[replay->failure_count];
+        failure->line = op->line;
+        failure->bytes = op->bytes;
+        snprintf(
+            failure->message, sizeof failure->message, "%s", rmm_last_error_message());
+    }
+    replay->failure_count++;
+}
+
+static inline rmm_status_t
+allocate(replay_t *replay, uint32_t index, const plan_op_t *op)
+{
+    replay_slot_t *slot = &replay->slots[op->slot];
+    rmm_status_t status = rmm_resource_alloc(
+        replay->resource, op->bytes, 0, replay->streams[op->stream], &slot->address);
+    slot->op = index;
+    slot->used = status == RMM_OK;
+    if (status != RMM_OK) {
+        note_failure(replay, op);
+    }
+    return status;
+}
+
+/* A block whose allocation failed has no free. */
+static inline void deallocate(replay_t *replay, const plan_op_t *op)
+{
+    replay_slot_t *slot = &replay->slots[op->slot];
+    if (slot->used) {
+        slot->used = false;
+        rmm_resource_dealloc(
+            replay->resource, slot->address, op->bytes, 0, replay->streams[op->stream]);
+    }
+}
+
+static void run_fast(replay_t *replay)
+{
+    const plan_t *plan = replay->plan;
+    uint64_t begin = now_ns();
+    for (uint32_t i = 0; i < plan->op_count; i++) {
+        const plan_op_t *op = &plan->ops[i];
+        if (op->is_free) {
+            deallocate(replay, op);
+        } else {
+            (void)allocate(replay, i, op);
+        }
+    }
+    uint64_t elapsed = now_ns() - begin;
+    replay->elapsed_ns += elapsed;
+    if (replay->run_count == 0 || elapsed < replay->best_elapsed_ns) {
+        replay->best_elapsed_ns = elapsed;
+    }
+}
+
+rmm_status_t replay_try(replay_t *replay)
+{
+    const plan_t *plan = replay->plan;
+    for (uint32_t i = 0; i < plan->op_count; i++) {
+        const plan_op_t *op = &plan->ops[i];
+        rmm_status_t status = RMM_OK;
+        if (op->is_free) {
+            deallocate(replay, op);
+        } else {
+            status = allocate(replay, i, op);
+        }
+        if (status != RMM_OK) {
+            return status;
+        }
+    }
+    return RMM_OK;
+}
+
+static bool verify_worked(replay_t *replay, const char *what, int error)
+{
+    if (error != 0) {
+        snprintf(
+            replay->error, sizeof replay->error, "--verify cannot %s: %s", what,
+            replay->verify->error_text(error));
+    }
+    return error == 0;
+}
+
+/* Numbers differ between runs too, or last run's bytes would look right. */
+static verify_block_t block_of(const replay_t *replay, const replay_slot_t *slot)
+{
+    return (verify_block_t){
+        .address = slot->address,
+        .bytes = replay->plan->ops[slot->op].bytes,
+        .op = replay->run_count * replay->plan->op_count + slot->op,
+    };
+}
+
+static bool fill(replay_t *replay, const plan_op_t *op)
+{
+    verify_block_t block = block_of(replay, &replay->slots[op->slot]);
+    return block.bytes == 0 ||
+           verify_worked(
+               replay, "write a pattern",
+               replay->verify->fill(
+                   replay->verify_state, &block, replay->streams[op->stream]));
+}
+
+/* Checks on the stream of the free, behind the stream that wrote the pattern. */
+static bool check(replay_t *replay, const replay_slot_t *slot, uint32_t stream)
+{
+    const plan_t *plan = replay->plan;
+    uint32_t writer = plan->ops[slot->op].stream;
+    verify_block_t block = block_of(replay, slot);
+    if (block.bytes == 0) {
+        return true;
+    }
+    if (writer != stream && !verify_worked(
+                                replay, "order two streams",
+                                replay->verify->order(
+                                    replay->verify_state, replay->streams[writer],
+                                    replay->streams[stream]))) {
+        return false;
+    }
+    return verify_worked(
+        replay, "check a pattern",
+        replay->verify->check(replay->verify_state, &block, replay->streams[stream]));
+}
+
+static bool run_careful(replay_t *replay)
+{
+    const plan_t *plan = replay->plan;
+    bool verify = replay->verify != NULL;
+    uint64_t begin = now_ns();
+    for (uint32_t i = 0; i < plan->op_count; i++) {
+        const plan_op_t *op = &plan->ops[i];
+        const replay_slot_t *slot = &replay->slots[op->slot];
+        if (replay->speed > 0) {
+            sleep_until(begin + scaled(op->due_ns, replay->speed));
+        }
+        if (!op->is_free) {
+            if (allocate(replay, i, op) == RMM_OK && verify && !fill(replay, op)) {
+                return false;
+            }
+            continue;
+        }
+        if (verify && slot->used && !check(replay, slot, op->stream)) {
+            return false;
+        }
+        deallocate(replay, op);
+    }
+    return true;
+}
+
+bool replay_run(replay_t *replay)
+{
+    if (replay->run_count > 0) {
+        replay_free_left(replay);
+    }
+    if (replay->speed == 0 && replay->verify == NULL) {
+        run_fast(replay);
+    } else if (!run_careful(replay)) {
+        return false;
+    }
+    if (replay->verify != NULL) {
+        for (size_t i = 0; i < replay->plan->slot_count; i++) {
+            const replay_slot_t *slot = &replay->slots[i];
+            if (slot->used &&
+                !check(replay, slot, replay->plan->ops[slot->op].stream)) {
+                return false;
+            }
+        }
+    }
+    replay->run_count++;
+    return true;
+}
+
+bool replay_verify_finish(replay_t *replay, verify_report_t *report)
+{
+    return verify_worked(
+        replay, "read its result",
+        replay->verify->finish(replay->verify_state, report));
+}
+
+void replay_free_left(replay_t *replay)
+{
+    for (size_t i = 0; i < replay->plan->slot_count; i++) {
+        if (replay->slots[i].used) {
+            plan_op_t op = replay->plan->ops[replay->slots[i].op];
+            deallocate(replay, &op);
+        }
+    }
+}
+
+/* Streams of our own do not wait for the default one: order errors show sooner. */
+static bool make_streams(replay_t *replay)
+{
+    const plan_t *plan = replay->plan;
+    for (size_t i = 0; i < plan->stream_count; i++) {
+        if (plan->streams[i].is_default) {
+            replay->streams[i] = RMM_STREAM_LEGACY;
+            continue;
+        }
+        rmm_status_t status =
+            rmm_stream_create(RMM_STREAM_NON_BLOCKING, &replay->streams[i]);
+        if (status != RMM_OK) {
+            snprintf(
+                replay->error, sizeof replay->error,
+                "cannot create stream %zu of %zu: %s", i + 1, plan->stream_count,
+                rmm_last_error_message());
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool make_all(replay_t *replay)
+{
+    const plan_t *plan = replay->plan;
+    replay->slots = calloc(plan->slot_count, sizeof *replay->slots);
+    replay->streams = calloc(plan->stream_count, sizeof(rmm_stream_t));
+    if (replay->slots == NULL || replay->streams == NULL) {
+        snprintf(replay->error, sizeof replay->error, "no host memory for the replay");
+        return false;
+    }
+    if (!make_streams(replay)) {
+        return false;
+    }
+    return replay->verify == NULL ||
+           verify_worked(replay, "start", replay->verify->open(&replay->verify_state));
+}
+
+bool replay_open(
+    replay_t *replay, const plan_t *plan, rmm_resource_t *resource, double speed,
+    const verify_backend_t *verify)
+{
+    *replay = (replay_t){
+        .plan = plan, .resource = resource, .speed = speed, .verify = verify};
+    if (!make_all(replay)) {
+        replay_close(replay);
+        return false;
+    }
+    return true;
+}
+
+void replay_close(replay_t *replay)
+{
+    if (replay->slots != NULL) {
+        replay_free_left(replay);
+    }
+    if (replay->verify_state != NULL) {
+        replay->verify->close(replay->verify_state);
+    }
+    for (size_t i = 0; replay->streams != NULL && i < replay->plan->stream_count; i++) {
+        if (replay->streams[i] != NULL) {
+            rmm_stream_destroy(replay->streams[i]);
+        }
+    }
+    free(replay->slots);
+    free(replay->streams);
+    replay->slots = NULL;
+    replay->streams = NULL;
+    replay->verify_state = NULL;
+}
+
+const plan_op_t *replay_op(const replay_t *replay, uint64_t op)
+{
+    return &replay->plan->ops[op % replay->plan->op_count];
+}

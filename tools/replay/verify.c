@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses who verifies: the simulated GPU's kernels, or a real one's where they were
+ * built (that needs nvcc).
+ */
+#include "replay/verify.h"
+
+#include <stddef.h>
+
+#include <rmm/sim.h>
+
+const verify_backend_t *verify_backend_select(void)
+{
+    if (rmm_sim_active()) {
+        return &verify_sim_backend;
+    }
+#ifdef RMM_REPLAY_CUDA
+    return &verify_cuda_backend;
+#else
+    return NULL;
+#endif
+}
