@@ -161,7 +161,7 @@ static rmm_status_t open_place(int device, uint32_t *place_out)
 
 static rmm_status_t open_books(rmm_resource_t *mr, const rmm_resource_desc_t *desc)
 {
-    uint32_t place;
+    uint32_t place = RMM_SEGMENT_HOST_PLACE;
     rmm_status_t status = open_place(desc->device, &place);
 
     if (status != RMM_OK) {
