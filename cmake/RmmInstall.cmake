@@ -28,4 +28,10 @@ configure_file(cmake/rmm-c.pc.in rmm-c.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL FILES_MATCHING PATTERN "*.[1-8]")
+foreach(program rmmfs rmm-replay rmm-run) # a man page comes with its program
+    if(TARGET ${program} AND EXISTS ${PROJECT_SOURCE_DIR}/docs/man/${program}.1)
+        install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    elseif(TARGET ${program} AND EXISTS ${PROJECT_SOURCE_DIR}/docs/man/${program}.8)
+        install(FILES docs/man/${program}.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
+    endif()
+endforeach()

@@ -6,8 +6,11 @@ target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough -Wformat=2>
     $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${RMM_WERROR}>>:-Werror>)
-# Debug information and __FILE__ name files from the root of the source tree.
-target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+# What is installed names no path of the machine that built it. To debug it:
+# gdb -ex 'set substitute-path /usr/src/rmm-c <clone>'.
+target_compile_options(rmm_defaults INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/rmm-c>
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/rmm-c>)
 if(RMM_SANITIZE)
     target_compile_options(rmm_defaults INTERFACE
         $<$<COMPILE_LANGUAGE:C>:-fsanitize=${RMM_SANITIZE} -fno-omit-frame-pointer>)

@@ -56,33 +56,51 @@ check() {
 
 # count_junit PRESET FILE: adds ctest's results. A skip is a failure under CI.
 count_junit() {
-    local name result
-    while IFS=$'\t' read -r name result; do
+    local name result reason
+    while IFS=$'\t' read -r name result reason; do
         case "$result" in
         pass) count_pass ;;
-        skip) count_ctest_skip "$1" "$name" ;;
-        *) count_failure "$1: $name" "ctest --preset $1 -R '^${name//./\\.}\$'" ;;
+        skip) count_ctest_skip "$1" "$name" "$reason" ;;
+        *) count_failure "$1: $name${reason:+ ($reason)}" "ctest --preset $1 -R '^${name//./\\.}\$'" ;;
         esac
     done < <(junit_results "$2")
 }
 
-count_ctest_skip() { # PRESET NAME
+count_ctest_skip() { # PRESET NAME REASON
     if [ -n "${CI:-}" ] && [[ $2 != gpu.* ]]; then
-        count_failure "$1: $2 was skipped, which CI does not allow" \
+        count_failure "$1: $2 was skipped, which CI does not allow ($3)" \
             "ctest --preset $1 --verbose -R '^${2//./\\.}\$'"
     else
-        count_skip 1 "$1: $2 (its output says why: ctest --preset $1 --verbose -R '^$2\$')"
+        count_skip 1 "$1: $2: $3"
     fi
 }
 
-# junit_results FILE: a line "NAME<tab>pass|fail|skip" for each test.
+# junit_results FILE: a line "NAME<tab>pass|fail|skip<tab>REASON" for each test. A test that
+# passed but skipped some of its cases (cmocka's skip()) counts as skipped.
 junit_results() {
     awk '
+        function attribute(name) {
+            value = $0
+            if (!sub(".* " name "=\"", "", value)) return ""
+            sub(/".*/, "", value)
+            return value
+        }
         /<testcase / {
-            name = $0; sub(/.*<testcase name="/, "", name); sub(/".*/, "", name)
-            status = $0; sub(/.* status="/, "", status); sub(/".*/, "", status)
-            result = status == "run" ? "pass" : status == "fail" ? "fail" : "skip"
-            print name "\t" result
+            name = attribute("name"); status = attribute("status")
+            result = status == "run" ? "pass" : "fail"; reason = ""; last = ""; inside = 1
+        }
+        /<skipped / {
+            if ($0 ~ /SKIP_RETURN_CODE/) result = "skip"
+            else reason = attribute("message")
+        }
+        /SKIPPED \]/ && result == "pass" && inside { result = "skip"; reason = "some of its cases" }
+        inside && !/<\/?testcase|<skipped |<failure |^[ \t]*(<\/system-out>)?$/ {
+            last = $0; gsub(/<\/?system-out>/, "", last)
+        }
+        /<\/testcase>/ {
+            if (result == "skip" && reason == "") reason = last == "" ? "it does not say why" : last
+            sub(/^[ \t]+/, "", reason)
+            print name "\t" result "\t" reason; inside = 0
         }' "$1"
 }
 

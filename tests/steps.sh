@@ -132,7 +132,7 @@ run_ctest() {
     setarch -R true 2>/dev/null && fixed=(setarch -R)
     rm -f "$results"
     "${fixed[@]}" ctest --preset "$preset" -j 2 -LE "^($excluded)\$" \
-        --output-junit "$results" </dev/null
+        --output-junit "$results" --test-output-size-passed 262144 </dev/null
     local status=$? before=$failed
     if [ ! -s "$results" ]; then
         count_failure "$preset: ctest left no results (exit $status)" "ctest --preset $preset"

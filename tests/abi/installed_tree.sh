@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: installed_tree.sh SOURCE BUILD PREFIX
+# usage: installed_tree.sh SOURCE BUILD PREFIX BUILD_TYPE
 # The installed tree has what it should have, nothing else, no path of the machine that
 # built it, and its programs start.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-source=$1 build=$2 stage=$3
+source=$1 build=$2 stage=$3 build_type=$4
 
 # Every public header is installed, and no other.
 diff <(cd "$source/include" && find . -name '*.h' | sort) \
@@ -24,8 +24,10 @@ if find "$stage" -name '*.o' -o -name '*_test*' -o -name 'test_*' -o -name '*.c'
     die "installed, but of no use to anybody"
 fi
 
-# No path of the build, in texts or in programs (debug information too).
-if grep -rlF -e "$source/" -e "$build" "$stage"; then
+# No path of the build, in texts or in programs (debug information too, but in a debug build).
+binary=$([ "$build_type" = Debug ] && echo -I || true)
+# shellcheck disable=SC2086 # empty or one option
+if grep -rlF $binary -e "$source/" -e "$build" "$stage"; then
     die "these files name $source or the build folder"
 fi
 

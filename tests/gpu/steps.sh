@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
+
+steps="machine build suite driver replay demo diagnosis sanitizer"
+build=build/gpu
+replay=$build/tools/replay/rmm-replay
+
+# --- the machine ---------------------------------------------------------------------
+
+step_machine() {
+    if [ ! -e /dev/nvidiactl ]; then
+        row machine FAILED "no GPU here (no /dev/nvidiactl)"
+        return
+    fi
+    attempt machine 30 machine_facts
+}
+machine_facts() {
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$work/figure"
+    uname -r
+    nproc
+    nvcc --version | tail -n 2
+    cmake --version | head -n 1
+    gcc --version | head -n 1
+}
+
+# --- build -----------------------------------------------------------------------------
+
+step_build() {
+    attempt configure 60 configure
+    attempt build 240 cmake --build $build -j "$(nproc)"
+}
+configure() {
+    local prefix=()
+    if [ -d .carry/lib ]; then
+        prefix=("-DCMAKE_PREFIX_PATH=$root/.carry")
+    fi
+    cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRMM_WERROR=ON \
+        -DRMM_CUDA=ON -DRMM_BUILD_FUSEFS=ON -DRMM_BUILD_INJECT=ON -DRMM_BUILD_TESTS=ON "${prefix[@]}"
+}
+
+# --- the gpu suite -----------------------------------------------------------------------
+
+step_suite() {
+    attempt suite 180 suite
+}
+suite() {
+    ctest --test-dir $build -L '^gpu$' --output-on-failure --no-tests=error
+}
+
+# --- proof that the real driver was used ---------------------------------------------------
+
+step_driver() {
+    attempt "driver is cuda" 60 driver_is_cuda
+}
+driver_is_cuda() {
+    local mount=$work/rmm program
+    mkdir -p "$mount"
+    trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
+    $build/fusefs/rmmfs -f "$mount" &
+    wait_for "$mount/version" || return 1
+    $replay --hold 60 --resource pool tests/data/resnet_train.csv.gz &
+    program=$!
+    wait_for "$mount/proc/$program/gpu0/current_bytes" || return 1
+    grep -H . "$mount/gpu0/uuid" "$mount/gpu0/name" "$mount/gpu0/capacity_bytes" \
+        "$mount/proc/$program/driver" "$mount/proc/$program/gpu0/current_bytes"
+    [[ $(cat "$mount/gpu0/uuid") == GPU-* ]] || { echo "gpu0 is not a real GPU"; return 1; }
+    [ "$(cat "$mount/proc/$program/driver")" = cuda ] || { echo "the driver is not cuda"; return 1; }
+    cat "$mount/gpu0/name" >"$work/figure"
+}
+wait_for() { # FILE: until it is there, 20 s at most
+    local i
+    for ((i = 0; i < 200; i++)); do
+        [ -e "$1" ] && return 0
+        sleep 0.1
+    done
+    echo "$1 did not appear" >&2
+    return 1
+}
+
+traces() {
+    find tests/data .carry/traces shared/traces -name '*.csv.gz' 2>/dev/null |
+        awk -F/ '!seen[$NF]++'
+}
+
+# --- replay: every trace, both resources, each byte checked ----------------------------------
+
+step_replay() {
+    local trace name resource
+    while read -r trace; do
+        name=$(basename "$trace" .csv.gz)
+        for resource in cuda pool; do
+            attempt "verify $name $resource" 90 replayed --verify --resource $resource "$trace"
+        done
+        attempt "speed $name pool" 60 replayed --resource pool --repeat 5 "$trace"
+    done < <(traces)
+}
+replayed() {
+    $replay "$@" | tee "$work/output"
+    local status=${PIPESTATUS[0]}
+    tail -n 1 "$work/output" | cut -c1-80 >"$work/figure"
+    return "$status"
+}
+
+# --- diagnosis, compute-sanitizer ----------------------------------------------------------
+
+step_diagnosis() {
+    local report=$logs/diagnosis-report.txt
+    attempt "rmm-run --diag usage" 90 $build/tools/run/rmm-run --diag usage --report "$report" -- \
+        $replay --verify --resource pool tests/data/resnet_train.csv.gz
+    if [ -s "$report" ]; then
+        row "diagnosis report" passed "$(wc -l <"$report") lines"
+    else
+        row "diagnosis report" FAILED "no report was written"
+    fi
+}
+
+step_sanitizer() {
+    local tool
+    tool=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    if [ ! -x "$tool" ]; then
+        row "compute-sanitizer" skipped "not on this machine"
+        return
+    fi
+    attempt "compute-sanitizer memcheck" 180 "$tool" --tool memcheck --error-exitcode 9 \
+        $replay --verify --resource pool tests/data/resnet_train.csv.gz
+}
