@@ -21,6 +21,12 @@ if(RMM_SANITIZE)
     endif()
 endif()
 
+# Installed programs find the library beside them, wherever the tree is moved to.
+if(NOT DEFINED CMAKE_INSTALL_RPATH)
+    file(RELATIVE_PATH library_from_programs /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+    set(CMAKE_INSTALL_RPATH "\$ORIGIN/${library_from_programs};\$ORIGIN")
+endif()
+
 # rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])
 # A cmocka program over the library's objects, run as <label>.<name>.
 function(rmm_add_test)
