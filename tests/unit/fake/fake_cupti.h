@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A libcupti.so.13 and a libcuda.so.1 for tests: one shared library of each name, so that
+ * librmm-inject, which finds both by name at run time, runs its CUPTI source on a machine
+ * without a GPU. Types are CUPTI's own; only what is called here exists.
+ */
+#ifndef RMM_TESTS_UNIT_FAKE_FAKE_CUPTI_H
+#define RMM_TESTS_UNIT_FAKE_FAKE_CUPTI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
+/* In the fake libcupti */
+typedef struct fake_cupti_control {
+    CUptiResult subscribe_result;
+    const char *rival; /* written where cuptiSubscribe_v2 is told to */
+    CUptiResult enable_result;
+    uint32_t subscribed, unsubscribed;
+    char name[64]; /* of the subscriber */
+} fake_cupti_control_t;
+
+fake_cupti_control_t *fake_cupti_control(void);
+/* True if somebody asked for this callback. */
+bool fake_cupti_enabled(CUpti_CallbackDomain domain, CUpti_CallbackId call);
+/* Call the subscriber if the callback is enabled. */
+void fake_cupti_call(
+    CUpti_CallbackDomain domain, CUpti_CallbackId call, const void *data);
+
+/* In the fake libcuda: a handle points to one of these. */
+typedef struct fake_function {
+    bool is_kernel; /* a CUkernel: cuFuncGetParamInfo answers 400 */
+    size_t count;
+    size_t offsets[4], sizes[4];
+} fake_function_t;
+
+uint32_t fake_cuda_queries(void);
+
+#endif /* RMM_TESTS_UNIT_FAKE_FAKE_CUPTI_H */
