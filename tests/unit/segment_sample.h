@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A valid segment made by hand, independent of the writer: places 0 and 32, slots 0 and
+ * 2. Every figure is its offset in the record plus 1000 times the record's number.
+ */
+#ifndef RMM_TESTS_UNIT_SEGMENT_SAMPLE_H
+#define RMM_TESTS_UNIT_SEGMENT_SAMPLE_H
+
+#include "harness/harness.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "publish/segment_format.h"
+#include "publish/segment_reader.h"
+
+static inline void sample_schema(
+    rmm_segment_layout_t *layout, uint16_t scope, const rmm_stat_desc_t *stats,
+    uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        rmm_segment_schema_t *entry = &layout->schema[layout->header.schema_count++];
+
+        strcpy(entry->name, stats[i].name);
+        entry->scope = scope;
+        entry->kind = stats[i].kind;
+        entry->unit = stats[i].unit;
+        entry->offset = stats[i].offset;
+    }
+}
+
+static inline void
+sample_figures(void *record, size_t from, size_t bytes, uint64_t number)
+{
+    for (uint64_t at = from; at + 8 <= bytes; at += 8) {
+        uint64_t value = at + 1000 * number;
+
+        memcpy((char *)record + at, &value, sizeof(value));
+    }
+}
+
+static inline void sample_place(rmm_segment_layout_t *layout, uint32_t index)
+{
+    rmm_segment_place_t *place = &layout->places[index];
+
+    sample_figures(
+        place, offsetof(rmm_segment_place_t, current_bytes), sizeof(*place), index);
+    atomic_init(&place->used, 1);
+    place->capacity_bytes = 1 << 20;
+    strcpy(place->uuid, "GPU-00000000");
+    strcpy(place->pci_bus_id, "0000:01:00.0");
+    strcpy(place->name, "Sample");
+}
+
+static inline void sample_slot(rmm_segment_layout_t *layout, uint32_t index)
+{
+    rmm_segment_slot_t *slot = &layout->slots[index];
+
+    sample_figures(
+        slot, offsetof(rmm_segment_slot_t, current_bytes), sizeof(*slot), index);
+    atomic_init(&slot->generation, 2);
+    atomic_init(&slot->live, 1);
+    slot->instance_id = index + 1;
+    strcpy(slot->type, "pool");
+    strcpy(slot->name, "a pool");
+}
+
+static inline void sample_make(rmm_segment_layout_t *layout)
+{
+    rmm_segment_header_t *header = &layout->header;
+
+    memset(layout, 0, sizeof(*layout));
+    header->magic = RMM_SEGMENT_MAGIC;
+    header->version_major = RMM_SEGMENT_MAJOR;
+    header->version_minor = RMM_SEGMENT_MINOR;
+    header->header_bytes = sizeof(*header);
+    header->segment_bytes = sizeof(*layout);
+    header->pid = 4711;
+    header->schema_offset = offsetof(rmm_segment_layout_t, schema);
+    header->schema_stride = sizeof(rmm_segment_schema_t);
+    header->places_offset = offsetof(rmm_segment_layout_t, places);
+    header->places_stride = sizeof(rmm_segment_place_t);
+    header->places_count = RMM_SEGMENT_PLACES;
+    header->slots_offset = offsetof(rmm_segment_layout_t, slots);
+    header->slots_stride = sizeof(rmm_segment_slot_t);
+    header->slots_count = RMM_SEGMENT_SLOTS;
+    atomic_init(&header->slots_high, 3);
+    strcpy(header->driver, "cuda");
+    strcpy(header->comm, "sample");
+    sample_schema(layout, RMM_SCHEMA_PLACE, rmm__place_stats, RMM_PLACE_STAT_COUNT);
+    sample_schema(layout, RMM_SCHEMA_SLOT, rmm__slot_stats, RMM_SLOT_STAT_COUNT);
+    sample_place(layout, 0);
+    sample_place(layout, 32);
+    sample_slot(layout, 0);
+    sample_slot(layout, 2);
+    atomic_init(&header->ready, 1);
+}
+
+/* A memory file of these bytes. */
+static inline int sample_file(const void *bytes, size_t size)
+{
+    int fd = memfd_create("segment", MFD_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, bytes, size, 0), size);
+    return fd;
+}
+
+#endif /* RMM_TESTS_UNIT_SEGMENT_SAMPLE_H */

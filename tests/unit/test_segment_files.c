@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that lie in a runtime directory: what rmm_segment_open() and rmm_control_open()
+ * refuse, what a sweep removes and what it leaves. Root is needed for files of other
+ * users; those cases say so and check less without it.
+ */
+#include "harness/runtime.h"
+
+#include <sys/file.h>
+#include <time.h>
+
+#include "publish/runtime_dir.h"
+#include "unit/segment_sample.h"
+
+#define NAME_TAIL ".0123456789abcdef"
+
+static runtime_t runtime;
+static rmm_segment_layout_t sample;
+static char name[RMM_SEGMENT_NAME_BYTES]; /* of this user's segment */
+
+static int set_up(void **state)
+{
+    (void)state;
+    runtime_open(&runtime);
+    sample_make(&sample);
+    snprintf(name, sizeof(name), "%u" NAME_TAIL, (unsigned)geteuid());
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    runtime_close(&runtime);
+    return 0;
+}
+
+static int put_file(const char *file_name, const void *bytes, size_t size)
+{
+    int fd = openat(runtime.fd, file_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), size);
+    return fd;
+}
+
+static void put_sample(const char *file_name)
+{
+    close(put_file(file_name, &sample, sizeof(sample)));
+}
+
+static bool exists(const char *file_name)
+{
+    struct stat status;
+
+    return fstatat(runtime.fd, file_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void
+assert_verdict(const char *file_name, rmm_segment_verdict_t verdict, const char *part)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+
+    if (rmm_segment_open(&segment, runtime.fd, file_name, reason) != verdict ||
+        strstr(reason, part) == NULL) {
+        fail_msg("%s: \"%s\"", file_name, reason);
+    }
+    if (verdict != RMM_SEGMENT_GOOD) {
+        assert_int_equal(segment.fd, -1);
+    }
+    rmm_segment_close(&segment);
+}
+
+/* --- open --------------------------------------------------------------------------- */
+
+static void opens_a_segment_of_the_uid_in_its_name(void **state)
+{
+    (void)state;
+    put_sample(name);
+    assert_verdict(name, RMM_SEGMENT_GOOD, "");
+}
+
+static void says_when_there_is_no_such_file(void **state)
+{
+    (void)state;
+    assert_verdict(name, RMM_SEGMENT_GONE, "No such file");
+}
+
+static void refuses_names_that_are_none(void **state)
+{
+    (void)state;
+    put_sample("segment");
+    assert_verdict("segment", RMM_SEGMENT_REFUSED, "not the name");
+    assert_verdict("../x/1" NAME_TAIL, RMM_SEGMENT_REFUSED, "not the name");
+}
+
+static void refuses_links_fifos_and_directories(void **state)
+{
+    (void)state;
+    put_sample("target");
+    assert_int_equal(symlinkat("target", runtime.fd, name), 0);
+    assert_verdict(name, RMM_SEGMENT_REFUSED, "symbolic link");
+    assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+
+    assert_int_equal(linkat(runtime.fd, "target", runtime.fd, name, 0), 0);
+    assert_verdict(name, RMM_SEGMENT_REFUSED, "2 hard links");
+    assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+
+    assert_int_equal(mkfifoat(runtime.fd, name, 0600), 0);
+    assert_verdict(name, RMM_SEGMENT_REFUSED, "not a regular file");
+    assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+
+    assert_int_equal(mkdirat(runtime.fd, name, 0700), 0);
+    assert_verdict(name, RMM_SEGMENT_REFUSED, "not a regular file");
+}
+
+static void refuses_a_file_of_another_user(void **state)
+{
+    (void)state;
+    snprintf(name, sizeof(name), "%u" NAME_TAIL, (unsigned)geteuid() + 1);
+    put_sample(name);
+    assert_verdict(name, RMM_SEGMENT_REFUSED, "owned by uid");
+}
+
+/* --- control page ------------------------------------------------------------------- */
+
+static rmm_control_page_t page;
+
+static void make_page(void)
+{
+    memset(&page, 0, sizeof(page));
+    page.magic = RMM_CONTROL_MAGIC;
+    page.version_major = RMM_SEGMENT_MAJOR;
+    page.places_offset = offsetof(rmm_control_page_t, places);
+    page.places_stride = sizeof(rmm_control_place_t);
+    page.places_count = RMM_SEGMENT_PLACES;
+    page.slots_offset = offsetof(rmm_control_page_t, slots);
+    page.slots_stride = sizeof(rmm_control_slot_t);
+    page.slots_count = RMM_SEGMENT_SLOTS;
+}
+
+static int try_control(size_t size)
+{
+    rmm_segment_t segment = {.uid = geteuid()};
+    char control_name[RMM_SEGMENT_NAME_BYTES + 8];
+    rmm_control_t control;
+    int error;
+
+    snprintf(segment.name, sizeof(segment.name), "%s", name);
+    snprintf(control_name, sizeof(control_name), "%s.control", name);
+    close(put_file(control_name, &page, size));
+    error = rmm_control_open(&control, runtime.fd, &segment);
+    if (error == 0) {
+        rmm_control_close(&control);
+    }
+    assert_int_equal(control.fd, -1);
+    assert_int_equal(unlinkat(runtime.fd, control_name, 0), 0);
+    return error;
+}
+
+static void a_control_page_is_checked_like_a_segment(void **state)
+{
+    rmm_segment_t segment = {.uid = geteuid()};
+    rmm_control_t control;
+
+    (void)state;
+    snprintf(segment.name, sizeof(segment.name), "%s", name);
+    assert_int_equal(rmm_control_open(&control, runtime.fd, &segment), -ENOENT);
+    make_page();
+    assert_int_equal(try_control(sizeof(page)), 0);
+    assert_int_equal(try_control(sizeof(page) - 8), -EPROTO);
+    assert_int_equal(try_control(10), -EPROTO);
+    page.magic++;
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+    make_page();
+    page.version_major++;
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+    make_page();
+    page.slots_count = UINT32_MAX;
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+    make_page();
+    page.places_stride = 8;
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+    make_page();
+    page.places_offset = 0; /* a wish would overwrite the magic */
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+}
+
+static void wishes_are_numbers_that_rise(void **state)
+{
+    int fd = -1;
+    rmm_control_t control;
+    rmm_control_place_t place;
+    rmm_control_slot_t slot;
+
+    (void)state;
+    make_page();
+    page.slots[7].peak_reset = UINT32_MAX;
+    page.places[3].limit_bytes = 99;
+    fd = put_file("page", &page, sizeof(page));
+    assert_int_equal(rmm_control_attach(&control, fd, geteuid() + 1), -EPERM);
+    assert_int_equal(rmm_control_attach(&control, fd, geteuid()), 0);
+    assert_int_equal(rmm_control_reset_place_peak(&control, 3), 0);
+    assert_int_equal(rmm_control_reset_place_peak(&control, 3), 0);
+    assert_int_equal(rmm_control_reset_node_peak(&control, 3), 0);
+    assert_int_equal(rmm_control_reset_slot_peak(&control, 7), 0);
+    assert_int_equal(rmm_control_read_place(&control, 3, &place), 0);
+    assert_int_equal(place.peak_reset, 2);
+    assert_int_equal(place.node_peak_reset, 1);
+    assert_int_equal(place.limit_bytes, 99);
+    assert_int_equal(rmm_control_read_slot(&control, 7, &slot), 0);
+    assert_int_equal(slot.peak_reset, 0); /* wraps; only "differs" counts */
+    assert_int_equal(rmm_control_read_place(&control, 2, &place), 0);
+    assert_int_equal(place.peak_reset, 0);
+
+    assert_int_equal(rmm_control_reset_place_peak(&control, 33), -EINVAL);
+    assert_int_equal(rmm_control_reset_node_peak(&control, UINT32_MAX), -EINVAL);
+    assert_int_equal(rmm_control_reset_slot_peak(&control, 256), -EINVAL);
+    assert_int_equal(rmm_control_read_place(&control, 33, &place), -EINVAL);
+    assert_int_equal(rmm_control_read_slot(&control, 256, &slot), -EINVAL);
+    rmm_control_close(&control);
+}
+
+/* --- sweep -------------------------------------------------------------------------- */
+
+static int sweep(void)
+{
+    return rmm__runtime_dir_sweep(runtime.fd, (long)geteuid());
+}
+
+static void make_older(const char *file_name, int seconds)
+{
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = 0}};
+
+    times[1].tv_sec = time(NULL) - seconds;
+    assert_int_equal(utimensat(runtime.fd, file_name, times, 0), 0);
+}
+
+static mode_t mode_of(const char *file_name)
+{
+    struct stat status;
+
+    assert_int_equal(fstatat(runtime.fd, file_name, &status, 0), 0);
+    return status.st_mode & 07777;
+}
+
+static void a_dead_segment_is_marked_then_removed_with_its_side_files(void **state)
+{
+    char control_name[RMM_SEGMENT_NAME_BYTES + 8];
+
+    (void)state;
+    snprintf(control_name, sizeof(control_name), "%s.control", name);
+    put_sample(name);
+    put_sample(control_name);
+    make_older(
+        name, 86400); /* how old the file is does not say when its process died */
+    make_older(control_name, 86400);
+    assert_int_equal(sweep(), 0);
+    assert_int_equal(mode_of(name), 0400);
+    assert_verdict(name, RMM_SEGMENT_GOOD, ""); /* last figures stay readable */
+    assert_int_equal(sweep(), 0);
+    make_older(name, RMM_SWEEP_AFTER_SECONDS - 5);
+    assert_int_equal(sweep(), 0);
+    assert_true(exists(control_name));
+    make_older(name, RMM_SWEEP_AFTER_SECONDS);
+    assert_int_equal(sweep(), 2);
+    assert_false(exists(name));
+    assert_false(exists(control_name));
+}
+
+static void a_mark_from_the_future_starts_again(void **state)
+{
+    struct stat status;
+
+    (void)state;
+    put_sample(name);
+    assert_int_equal(sweep(), 0);
+    make_older(name, -86400);
+    assert_int_equal(sweep(), 0);
+    assert_int_equal(fstatat(runtime.fd, name, &status, 0), 0);
+    assert_true(status.st_mtim.tv_sec <= time(NULL));
+}
+
+static void what_somebody_holds_stays(void **state)
+{
+    char temporary[RMM_SEGMENT_NAME_BYTES + 8];
+    char orphan[RMM_SEGMENT_NAME_BYTES + 8];
+    const char *files[] = {name, temporary, orphan};
+    int fds[3];
+
+    (void)state;
+    snprintf(temporary, sizeof(temporary), ".%s.tmp", name);
+    snprintf(orphan, sizeof(orphan), "%u.fedcba9876543210.control", geteuid());
+    for (int i = 0; i < 3; i++) {
+        fds[i] = put_file(files[i], &sample, sizeof(sample));
+        assert_int_equal(flock(fds[i], LOCK_EX | LOCK_NB), 0);
+        make_older(files[i], 86400);
+    }
+    assert_int_equal(sweep(), 0);
+    assert_int_equal(mode_of(name), 0600);
+    for (int i = 0; i < 3; i++) {
+        close(fds[i]);
+    }
+    assert_int_equal(sweep(), 2); /* the segment is only marked */
+    assert_true(exists(name));
+    assert_false(exists(temporary));
+    assert_false(exists(orphan));
+}
+
+static void a_young_temporary_stays(void **state)
+{
+    char temporary[RMM_SEGMENT_NAME_BYTES + 8];
+
+    (void)state;
+    snprintf(temporary, sizeof(temporary), ".%s.tmp", name);
+    put_sample(temporary); /* not locked yet: its maker may be about to */
+    assert_int_equal(sweep(), 0);
+    assert_true(exists(temporary));
+    make_older(temporary, RMM_SWEEP_AFTER_SECONDS);
+    assert_int_equal(sweep(), 1);
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+    char other[RMM_SEGMENT_NAME_BYTES];
+
+    (void)state;
+    snprintf(other, sizeof(other), "%u" NAME_TAIL, (unsigned)geteuid() + 1);
+    put_sample("rmmfs.state");
+    put_sample(
+        other); /* owner does not match its name: left alone even by root's sweep */
+    assert_int_equal(symlinkat("rmmfs.state", runtime.fd, name), 0);
+    for (int i = 0; i < 2; i++) {
+        make_older("rmmfs.state", 86400);
+        make_older(other, 86400);
+        assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, -1), 0);
+    }
+    assert_int_equal(mode_of("rmmfs.state"), 0600);
+    assert_int_equal(mode_of(other), 0600);
+    assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+    assert_int_equal(linkat(runtime.fd, "rmmfs.state", runtime.fd, name, 0), 0);
+    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, -1), 0);
+    assert_int_equal(mode_of("rmmfs.state"), 0600); /* not through a hard link */
+}
+
+static void a_user_sweeps_only_what_is_theirs_and_root_everything(void **state)
+{
+    char other[RMM_SEGMENT_NAME_BYTES];
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("not root: no file of another user to sweep\n");
+        return;
+    }
+    snprintf(other, sizeof(other), "1234" NAME_TAIL);
+    put_sample(other);
+    assert_int_equal(fchownat(runtime.fd, other, 1234, 1234, 0), 0);
+    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 0), 0);
+    assert_int_equal(mode_of(other), 0600);
+    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, -1), 0);
+    assert_int_equal(mode_of(other), 0400);
+    make_older(other, RMM_SWEEP_AFTER_SECONDS);
+    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 0), 0);
+    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 1234), 1);
+}
+
+/* --- which directory ---------------------------------------------------------------- */
+
+static char path[RMM_RUNTIME_DIR_BYTES], why[256];
+
+static char *in_runtime(const char *entry)
+{
+    static char full[4][RMM_RUNTIME_DIR_BYTES];
+    static int next;
+
+    next = (next + 1) % 4;
+    snprintf(full[next], sizeof(full[next]), "%.120s/%.100s", runtime.path, entry);
+    return full[next];
+}
+
+static bool choose(rmm_runtime_roots_t roots)
+{
+    roots.shared = runtime.path;
+    roots.uid = geteuid();
+    why[0] = '\0';
+    return rmm__runtime_dir_from(&roots, path, why, sizeof(why));
+}
+
+static void takes_the_first_place_that_is_there(void **state)
+{
+    char shared_name[64];
+
+    (void)state;
+    assert_int_equal(mkdirat(runtime.fd, "run", 0755), 0);
+    assert_int_equal(mkdirat(runtime.fd, "session", 0700), 0);
+    assert_true(choose((rmm_runtime_roots_t){
+        .wanted = in_runtime("wanted"), .system = in_runtime("run")}));
+    assert_string_equal(path, in_runtime("wanted"));
+    assert_int_equal(mode_of("wanted"), 0700);
+
+    assert_true(choose((rmm_runtime_roots_t){
+        .wanted = "", .system = in_runtime("run"), .session = in_runtime("session")}));
+    assert_string_equal(path, in_runtime("run"));
+
+    assert_true(choose((rmm_runtime_roots_t){
+        .system = in_runtime("missing"), .session = in_runtime("session")}));
+    assert_string_equal(path, in_runtime("session/rmm"));
+    assert_int_equal(unlinkat(runtime.fd, "session/rmm", AT_REMOVEDIR), 0);
+
+    snprintf(shared_name, sizeof(shared_name), "rmm-%u", (unsigned)geteuid());
+    assert_true(choose((rmm_runtime_roots_t){
+        .system = in_runtime("missing"), .session = in_runtime("missing")}));
+    assert_string_equal(path, in_runtime(shared_name));
+    assert_int_equal(mode_of(shared_name), 0700);
+}
+
+static void a_wanted_place_that_does_not_work_is_not_replaced(void **state)
+{
+    char long_path[400];
+
+    (void)state;
+    assert_int_equal(mkdirat(runtime.fd, "run", 0755), 0);
+    assert_false(choose(
+        (rmm_runtime_roots_t){.wanted = "relative/path", .system = in_runtime("run")}));
+    assert_non_null(strstr(why, "absolute"));
+    memset(long_path, 'a', sizeof(long_path));
+    long_path[0] = '/';
+    long_path[sizeof(long_path) - 1] = '\0';
+    assert_false(choose((rmm_runtime_roots_t){.wanted = long_path}));
+    assert_false(choose((rmm_runtime_roots_t){.wanted = in_runtime("no/such")}));
+    assert_non_null(strstr(why, "No such file"));
+    put_sample("file");
+    assert_false(choose((rmm_runtime_roots_t){.wanted = in_runtime("file")}));
+    assert_non_null(strstr(why, "not a directory"));
+}
+
+static void a_place_that_others_could_write_to_is_refused(void **state)
+{
+    char shared_name[64];
+
+    (void)state;
+    snprintf(shared_name, sizeof(shared_name), "rmm-%u", (unsigned)geteuid());
+    assert_int_equal(symlinkat("/tmp", runtime.fd, shared_name), 0);
+    assert_false(choose((rmm_runtime_roots_t){0}));
+    assert_non_null(strstr(why, "not a directory"));
+    assert_int_equal(unlinkat(runtime.fd, shared_name, 0), 0);
+
+    assert_int_equal(mkdirat(runtime.fd, shared_name, 0700), 0);
+    assert_int_equal(fchmodat(runtime.fd, shared_name, 0777, 0), 0);
+    assert_false(choose((rmm_runtime_roots_t){0}));
+    assert_non_null(strstr(why, "writable for others"));
+    assert_int_equal(fchmodat(runtime.fd, shared_name, 0700, 0), 0);
+    assert_true(choose((rmm_runtime_roots_t){0}));
+    if (geteuid() == 0) {
+        assert_int_equal(fchownat(runtime.fd, shared_name, 1234, 1234, 0), 0);
+        assert_false(choose((rmm_runtime_roots_t){0}));
+        assert_non_null(strstr(why, "belongs to uid 1234"));
+    }
+}
+
+static void another_users_session_is_passed_over(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("not root: no session of another user\n");
+        return;
+    }
+    assert_int_equal(mkdirat(runtime.fd, "session", 0700), 0);
+    assert_int_equal(fchownat(runtime.fd, "session", 1234, 1234, 0), 0);
+    assert_true(choose((rmm_runtime_roots_t){.session = in_runtime("session")}));
+    assert_string_equal(path, in_runtime("rmm-0"));
+    assert_false(exists("session/rmm"));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(opens_a_segment_of_the_uid_in_its_name),
+        CASE(says_when_there_is_no_such_file),
+        CASE(refuses_names_that_are_none),
+        CASE(refuses_links_fifos_and_directories),
+        CASE(refuses_a_file_of_another_user),
+        CASE(a_control_page_is_checked_like_a_segment),
+        CASE(wishes_are_numbers_that_rise),
+        CASE(a_dead_segment_is_marked_then_removed_with_its_side_files),
+        CASE(a_mark_from_the_future_starts_again),
+        CASE(what_somebody_holds_stays),
+        CASE(a_young_temporary_stays),
+        CASE(what_is_not_ours_stays),
+        CASE(a_user_sweeps_only_what_is_theirs_and_root_everything),
+        CASE(takes_the_first_place_that_is_there),
+        CASE(a_wanted_place_that_does_not_work_is_not_replaced),
+        CASE(a_place_that_others_could_write_to_is_refused),
+        CASE(another_users_session_is_passed_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the reader accepts, refuses and reads, on segments made by hand. */
+#include "unit/segment_sample.h"
+
+#include <stdio.h>
+
+static rmm_segment_layout_t sample;
+
+static rmm_segment_verdict_t
+attach_to(const void *bytes, size_t size, rmm_segment_t *segment, char *reason)
+{
+    int fd = sample_file(bytes, size);
+    rmm_segment_verdict_t verdict = rmm_segment_attach(segment, fd, reason);
+
+    if (verdict != RMM_SEGMENT_GOOD) {
+        assert_true(strlen(reason) > 0);
+        close(fd);
+    }
+    return verdict;
+}
+
+/* The sample as it stands now, which must be good. */
+static void attach_sample(rmm_segment_t *segment)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+
+    if (attach_to(&sample, sizeof(sample), segment, reason) != RMM_SEGMENT_GOOD) {
+        fail_msg("refused: %s", reason);
+    }
+}
+
+static int make_sample(void **state)
+{
+    (void)state;
+    sample_make(&sample);
+    return 0;
+}
+
+/* --- what is refused ---------------------------------------------------------------- */
+
+#define BREAK(name, statement)                                                         \
+    static void break_##name(rmm_segment_layout_t *layout)                             \
+    {                                                                                  \
+        statement;                                                                     \
+    }
+
+BREAK(magic, layout->header.magic = 1)
+BREAK(no_magic, layout->header.magic = 0)
+BREAK(not_ready, atomic_init(&layout->header.ready, 0))
+BREAK(major, layout->header.version_major++)
+BREAK(header_short, layout->header.header_bytes = 440)
+BREAK(header_long, layout->header.header_bytes = UINT32_MAX)
+BREAK(longer_than_file, layout->header.segment_bytes += 1)
+BREAK(segment_short, layout->header.segment_bytes = 447)
+BREAK(places_inside_header, layout->header.places_offset = 440)
+BREAK(places_outside, layout->header.places_count = 400)
+BREAK(places_overflow, layout->header.places_count = UINT32_MAX;
+      layout->header.places_stride = 1024)
+BREAK(places_offset_high, layout->header.places_offset = UINT32_MAX - 7)
+BREAK(places_odd_offset, layout->header.places_offset += 4)
+BREAK(places_narrow, layout->header.places_stride = 184)
+BREAK(places_wide, layout->header.places_stride = 1032)
+BREAK(places_odd_stride, layout->header.places_stride = 388)
+BREAK(places_no_stride, layout->header.places_stride = 0)
+BREAK(slots_narrow, layout->header.slots_stride = 120)
+BREAK(slots_outside, layout->header.slots_count = 257)
+BREAK(schema_narrow, layout->header.schema_stride = 48)
+BREAK(schema_outside, layout->header.schema_count = UINT32_MAX)
+BREAK(stat_unnamed, layout->schema[3].name[0] = '\0')
+BREAK(stat_endless, memset(layout->schema[3].name, 'a', 40))
+BREAK(stat_slash, strcpy(layout->schema[3].name, "../passwd"))
+BREAK(stat_capital, strcpy(layout->schema[3].name, "Bytes"))
+BREAK(stat_digit, strcpy(layout->schema[3].name, "1st"))
+BREAK(stat_twice, strcpy(layout->schema[3].name, "current_bytes"))
+BREAK(stat_outside, layout->schema[3].offset = 384)
+BREAK(stat_far_outside, layout->schema[3].offset = UINT32_MAX - 7)
+BREAK(stat_odd_offset, layout->schema[3].offset = 196)
+
+typedef struct broken {
+    const char *what;
+    void (*break_it)(rmm_segment_layout_t *layout);
+    rmm_segment_verdict_t verdict;
+    const char *reason; /* a part of it */
+} broken_t;
+
+static const broken_t broken[] = {
+    {"magic", break_magic, RMM_SEGMENT_REFUSED, "magic"},
+    {"no_magic", break_no_magic, RMM_SEGMENT_NOT_READY, "being made"},
+    {"not_ready", break_not_ready, RMM_SEGMENT_NOT_READY, "being made"},
+    {"major", break_major, RMM_SEGMENT_REFUSED, "format 2.0"},
+    {"header_short", break_header_short, RMM_SEGMENT_REFUSED, "header"},
+    {"header_long", break_header_long, RMM_SEGMENT_REFUSED, "header"},
+    {"longer_than_file", break_longer_than_file, RMM_SEGMENT_REFUSED, "header"},
+    {"segment_short", break_segment_short, RMM_SEGMENT_REFUSED, "header"},
+    {"inside_header", break_places_inside_header, RMM_SEGMENT_REFUSED, "places at"},
+    {"places_outside", break_places_outside, RMM_SEGMENT_REFUSED, "places at"},
+    {"places_overflow", break_places_overflow, RMM_SEGMENT_REFUSED, "places at"},
+    {"places_high", break_places_offset_high, RMM_SEGMENT_REFUSED, "places at"},
+    {"odd_offset", break_places_odd_offset, RMM_SEGMENT_REFUSED, "places at"},
+    {"places_narrow", break_places_narrow, RMM_SEGMENT_REFUSED, "stride 184 of places"},
+    {"places_wide", break_places_wide, RMM_SEGMENT_REFUSED, "stride 1032 of places"},
+    {"odd_stride", break_places_odd_stride, RMM_SEGMENT_REFUSED, "stride 388"},
+    {"no_stride", break_places_no_stride, RMM_SEGMENT_REFUSED, "stride 0"},
+    {"slots_narrow", break_slots_narrow, RMM_SEGMENT_REFUSED, "stride 120 of slots"},
+    {"slots_outside", break_slots_outside, RMM_SEGMENT_REFUSED, "slots at"},
+    {"schema_narrow", break_schema_narrow, RMM_SEGMENT_REFUSED, "stride 48 of schema"},
+    {"schema_outside", break_schema_outside, RMM_SEGMENT_REFUSED, "schema at"},
+    {"stat_unnamed", break_stat_unnamed, RMM_SEGMENT_REFUSED, "name"},
+    {"stat_endless", break_stat_endless, RMM_SEGMENT_REFUSED, "name"},
+    {"stat_slash", break_stat_slash, RMM_SEGMENT_REFUSED, "name"},
+    {"stat_capital", break_stat_capital, RMM_SEGMENT_REFUSED, "name"},
+    {"stat_digit", break_stat_digit, RMM_SEGMENT_REFUSED, "name"},
+    {"stat_twice", break_stat_twice, RMM_SEGMENT_REFUSED, "current_bytes twice"},
+    {"stat_outside", break_stat_outside, RMM_SEGMENT_REFUSED, "at 384 of 384"},
+    {"stat_far_outside", break_stat_far_outside, RMM_SEGMENT_REFUSED, "of 384"},
+    {"stat_odd_offset", break_stat_odd_offset, RMM_SEGMENT_REFUSED, "at 196"},
+};
+
+static void refuses_what_does_not_hold_together(void **state)
+{
+    rmm_segment_t segment;
+    char reason[RMM_SEGMENT_REASON_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        sample_make(&sample);
+        broken[i].break_it(&sample);
+        if (attach_to(&sample, sizeof(sample), &segment, reason) != broken[i].verdict ||
+            strstr(reason, broken[i].reason) == NULL) {
+            fail_msg("%s: \"%s\"", broken[i].what, reason);
+        }
+    }
+}
+
+static void refuses_every_truncation(void **state)
+{
+    rmm_segment_t segment;
+    char reason[RMM_SEGMENT_REASON_BYTES];
+
+    (void)state;
+    for (size_t size = 0; size < sizeof(sample); size += size < 5000 ? 1 : 997) {
+        assert_int_equal(
+            attach_to(&sample, size, &segment, reason), RMM_SEGMENT_REFUSED);
+    }
+}
+
+static void refuses_a_file_larger_than_any_segment(void **state)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+    int fd = sample_file(&sample, sizeof(sample));
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES + 1), 0);
+    assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_REFUSED);
+    assert_non_null(strstr(reason, "too many"));
+    assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES), 0);
+    assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_GOOD);
+    rmm_segment_close(&segment);
+}
+
+/* --- what is read ------------------------------------------------------------------- */
+
+static void reads_every_figure_where_it_is(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    uint64_t value;
+
+    (void)state;
+    attach_sample(&segment);
+    assert_int_equal(rmm_segment_place_count(&segment), 33);
+    assert_int_equal(rmm_segment_slot_count(&segment), 3);
+
+    assert_true(rmm_segment_read_place(&segment, 32, &record));
+    for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+        assert_true(
+            rmm_segment_place_stat(&segment, &record, (rmm_place_stat_t)i, &value));
+        assert_int_equal(value, 32000 + rmm__place_stats[i].offset);
+        assert_int_equal(rmm_record_schema_value(&record, &segment.schema[i]), value);
+    }
+    assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
+    for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
+        assert_true(
+            rmm_segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
+        assert_int_equal(value, 2000 + rmm__slot_stats[i].offset);
+    }
+    assert_false(rmm_segment_read_place(&segment, 1, &record));
+    assert_false(rmm_segment_read_place(&segment, UINT32_MAX, &record));
+    assert_false(rmm_segment_read_slot(&segment, 1, &record, NULL));
+    assert_false(rmm_segment_read_slot(&segment, 256, &record, NULL));
+    rmm_segment_close(&segment);
+}
+
+static void strings_come_out_terminated_and_printable(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+
+    (void)state;
+    memset(sample.header.comm, 'c', sizeof(sample.header.comm));
+    memset(sample.places[0].name, '\n', sizeof(sample.places[0].name));
+    memset(sample.slots[0].type, 0xff, sizeof(sample.slots[0].type));
+    strcpy(
+        sample.slots[0].name, "gr\xc3\xbc\xc3\x9f"
+                              "e\x1b[2J");
+    attach_sample(&segment);
+    assert_int_equal(strlen(segment.header.comm), 31);
+    assert_true(rmm_segment_read_place(&segment, 0, &record));
+    assert_int_equal(strlen(rmm_record_place(&record)->name), 63);
+    assert_int_equal(strspn(rmm_record_place(&record)->name, "?"), 63);
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_int_equal(strspn(rmm_record_slot(&record)->type, "?"), 23);
+    assert_string_equal(
+        rmm_record_slot(&record)->name, "gr\xc3\xbc\xc3\x9f"
+                                        "e?[2J");
+    rmm_segment_close(&segment);
+}
+
+static void a_writer_killed_in_the_middle_is_torn_not_endless(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    bool torn = false;
+
+    (void)state;
+    atomic_init(&sample.slots[0].sequence, 7);
+    atomic_init(&sample.slots[2].generation, 3);
+    attach_sample(&segment);
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+    assert_true(torn);
+    assert_string_equal(rmm_record_slot(&record)->name, "a pool");
+    assert_false(rmm_segment_read_slot(&segment, 2, &record, &torn));
+    rmm_segment_close(&segment);
+}
+
+static void a_file_cut_while_open_reads_as_nothing(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+
+    (void)state;
+    attach_sample(&segment);
+    assert_int_equal(ftruncate(segment.fd, 1000), 0);
+    assert_false(rmm_segment_read_place(&segment, 0, &record));
+    assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_int_equal(ftruncate(segment.fd, 10), 0);
+    assert_int_equal(rmm_segment_slot_count(&segment), 0);
+    rmm_segment_close(&segment);
+}
+
+static void a_lie_about_used_slots_is_bounded(void **state)
+{
+    rmm_segment_t segment;
+
+    (void)state;
+    atomic_init(&sample.header.slots_high, UINT32_MAX);
+    attach_sample(&segment);
+    assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
+    rmm_segment_close(&segment);
+}
+
+/* --- other versions ----------------------------------------------------------------- */
+
+static void an_older_segment_lacks_what_it_lacks(void **state)
+{
+    const uint32_t gone = RMM_PLACE_STAT_node_peak_bytes;
+    rmm_segment_t segment;
+    rmm_record_t record;
+    uint64_t value = 5;
+
+    (void)state;
+    sample.schema[gone] = sample.schema[--sample.header.schema_count];
+    attach_sample(&segment);
+    assert_true(rmm_segment_read_place(&segment, 0, &record));
+    assert_false(rmm_segment_place_stat(
+        &segment, &record, RMM_PLACE_STAT_node_peak_bytes, &value));
+    assert_int_equal(value, 5);
+    rmm_segment_close(&segment);
+}
+
+/* Wider places, a new figure in the new part, a new kind of record, a longer schema
+ * entry, unknown kinds. */
+static void a_newer_segment_shows_its_new_figures(void **state)
+{
+    enum { STRIDE = 640, SCHEMA_STRIDE = 64, SCHEMA_AT = 512, PLACES_AT = 4096 };
+    static unsigned char bytes[64 * 1024];
+    rmm_segment_header_t *header = (rmm_segment_header_t *)(void *)bytes;
+    rmm_segment_schema_t extra = {.scope = RMM_SCHEMA_PLACE, .kind = 77, .unit = 88};
+    rmm_segment_schema_t foreign = {.scope = 9, .offset = 1 << 30};
+    rmm_segment_t segment;
+    rmm_record_t record;
+    uint64_t value = 123456789;
+    char reason[RMM_SEGMENT_REASON_BYTES];
+
+    (void)state;
+    strcpy(extra.name, "energy_joules");
+    strcpy(foreign.name, "of_a_ring");
+    extra.offset = STRIDE - 8;
+    memset(bytes, 0, sizeof(bytes));
+    memcpy(bytes, &sample, sizeof(*header));
+    header->version_minor = 9;
+    header->header_bytes = SCHEMA_AT;
+    header->segment_bytes = sizeof(bytes);
+    header->schema_offset = SCHEMA_AT;
+    header->schema_stride = SCHEMA_STRIDE;
+    header->schema_count = 3;
+    header->places_offset = PLACES_AT;
+    header->places_stride = STRIDE;
+    header->places_count = 40;
+    header->slots_offset = PLACES_AT + 40 * STRIDE;
+    header->slots_count = 1;
+    memcpy(bytes + SCHEMA_AT, &foreign, sizeof(foreign));
+    memcpy(bytes + SCHEMA_AT + SCHEMA_STRIDE, &sample.schema[0], sizeof(extra));
+    memcpy(bytes + SCHEMA_AT + 2 * SCHEMA_STRIDE, &extra, sizeof(extra));
+    memcpy(bytes + PLACES_AT + 39 * STRIDE, &sample.places[32], 384);
+    memcpy(bytes + PLACES_AT + 40 * STRIDE - 8, &value, sizeof(value));
+
+    if (attach_to(bytes, sizeof(bytes), &segment, reason) != RMM_SEGMENT_GOOD) {
+        fail_msg("refused: %s", reason);
+    }
+    assert_int_equal(segment.header.schema_count, 2);
+    assert_int_equal(rmm_segment_place_count(&segment), 40);
+    assert_true(rmm_segment_read_place(&segment, 39, &record));
+    assert_string_equal(segment.schema[1].name, "energy_joules");
+    assert_int_equal(segment.schema[1].kind, RMM_KIND_GAUGE);
+    assert_int_equal(segment.schema[1].unit, RMM_UNIT_COUNT);
+    assert_int_equal(rmm_record_schema_value(&record, &segment.schema[1]), 123456789);
+    assert_true(rmm_segment_place_stat(
+        &segment, &record, RMM_PLACE_STAT_current_bytes, &value));
+    assert_int_equal(value, 32192);
+    assert_false(
+        rmm_segment_place_stat(&segment, &record, RMM_PLACE_STAT_peak_bytes, &value));
+    rmm_segment_close(&segment);
+}
+
+static void more_statistics_than_it_can_keep_are_cut(void **state)
+{
+    rmm_segment_t segment;
+
+    (void)state;
+    for (uint32_t i = sample.header.schema_count; i < RMM_SCHEMA_MAX; i++) {
+        snprintf(sample.schema[i].name, 40, "extra_%u", i);
+        sample.schema[i].scope = RMM_SCHEMA_SLOT;
+        sample.schema[i].kind = RMM_KIND_COUNTER;
+        sample.schema[i].unit = RMM_UNIT_COUNT;
+        sample.schema[i].offset = 128;
+    }
+    sample.header.schema_count =
+        RMM_SCHEMA_MAX + 2; /* the last two are a place's bytes */
+    attach_sample(&segment);
+    assert_int_equal(segment.header.schema_count, RMM_SCHEMA_MAX);
+    rmm_segment_close(&segment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_what_does_not_hold_together),
+        cmocka_unit_test_setup(refuses_every_truncation, make_sample),
+        cmocka_unit_test_setup(refuses_a_file_larger_than_any_segment, make_sample),
+        cmocka_unit_test_setup(reads_every_figure_where_it_is, make_sample),
+        cmocka_unit_test_setup(strings_come_out_terminated_and_printable, make_sample),
+        cmocka_unit_test_setup(
+            a_writer_killed_in_the_middle_is_torn_not_endless, make_sample),
+        cmocka_unit_test_setup(a_file_cut_while_open_reads_as_nothing, make_sample),
+        cmocka_unit_test_setup(a_lie_about_used_slots_is_bounded, make_sample),
+        cmocka_unit_test_setup(an_older_segment_lacks_what_it_lacks, make_sample),
+        cmocka_unit_test_setup(a_newer_segment_shows_its_new_figures, make_sample),
+        cmocka_unit_test_setup(more_statistics_than_it_can_keep_are_cut, make_sample),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
