@@ -42,7 +42,11 @@ static int submit(const char *call, sim_task_t *task, sim_observation_t *observa
     stream = rmm__sim_stream_find_locked(observation->stream, call, &error);
     if (stream != NULL) {
         observation->device = stream->device;
-        error = rmm__sim_submit_locked(stream, task, &observation->capturing);
+        /* as CUDA: kernels only where the stream's device is current */
+        error = observation->kind == RMM_DIAG_LAUNCH &&
+                        stream->device != rmm__sim_thread.device
+                    ? RMM_DRIVER_INVALID_HANDLE
+                    : rmm__sim_submit_locked(stream, task, &observation->capturing);
     }
     rmm__sim_task_release_locked(task);
     rmm__sim_leave();
@@ -231,6 +235,39 @@ int rmm_sim_get_device(int *device_out)
         *device_out = rmm__sim_thread.device;
     }
     return error;
+}
+
+/* ---- capture ---- */
+
+int rmm_sim_begin_capture(rmm_stream_t stream, int mode)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_begin_capture(stream, mode);
+}
+
+int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out)
+{
+    int error = ready();
+
+    if (error == RMM_DRIVER_OK && graph_out == NULL) {
+        error = RMM_DRIVER_INVALID_VALUE;
+    }
+    return error != RMM_DRIVER_OK ? error : rmm__sim_end_capture(stream, graph_out);
+}
+
+int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_graph_launch(graph, stream);
+}
+
+int rmm_sim_graph_destroy(rmm_sim_graph_t graph)
+{
+    int error = ready();
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_graph_destroy(graph);
 }
 
 /* ---- for tests ---- */

@@ -8,7 +8,9 @@
  *   sim_handles.c  handles that may be used after their end without harm
  *   sim_stream.c   streams and events: the calls
  *   sim_work.c     queues, and who runs when
- *   sim_capture.c  graphs
+ *   sim_capture.c  capturing streams, and what it forbids
+ *   sim_graph.c    graphs
+ *   sim_error.c    names of errors
  *   sim_memory.c   device memory, poison; sim_extent.c: which of it is free
  *   sim_observe.c  events for the diagnosis, the injected library
  *   sim_api.c      <rmm/sim.h>
@@ -201,6 +203,14 @@ typedef struct sim_task {
 } sim_task_t;
 
 typedef struct sim_stream sim_stream_t;
+typedef struct sim_capture sim_capture_t;
+typedef struct sim_graph sim_graph_t;
+
+/* A set of nodes of one graph. */
+typedef struct sim_nodes {
+    uint32_t *ids;
+    uint32_t count, capacity;
+} sim_nodes_t;
 
 /* One piece of queued work. It stays after it has run while an event or a wait refers
  * to it. */
@@ -224,9 +234,19 @@ struct sim_stream {
     bool blocking;  /* in order with the legacy stream */
     bool destroyed; /* no handle any more; goes when its work is done */
     sim_item_t *head, *tail;
-    size_t active_index; /* among those with work; SIM_IDLE */
-    sim_slot_t *slot;    /* NULL: legacy or destroyed */
+    size_t active_index;    /* among those with work; SIM_IDLE */
+    sim_slot_t *slot;       /* NULL: legacy or destroyed */
+    sim_capture_t *capture; /* NULL: not capturing */
+    sim_stream_t *next_in_capture;
+    sim_nodes_t tails; /* what the next node of the capture comes after */
 };
+
+typedef struct sim_event {
+    int device;
+    sim_item_t *record;  /* the latest; owned reference, NULL: none outside a capture */
+    uint64_t capture_id; /* 0: not last recorded in a capture */
+    sim_nodes_t tails;   /* of the stream, then */
+} sim_event_t;
 
 sim_task_t *rmm__sim_task_kernel(
     rmm_sim_kernel_fn kernel, const void *const *params, const size_t *param_bytes,
@@ -264,6 +284,9 @@ uint64_t rmm__sim_draw_locked(uint64_t limit);
 sim_stream_t *
 rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error);
 void rmm__sim_stream_release_locked(sim_stream_t *stream);
+/* The violation of using what is not alive, and its error. */
+int rmm__sim_refuse_locked(
+    const char *call, const char *what, const sim_slot_t *slot, const void *handle);
 /* The legacy default stream of a device. */
 sim_stream_t *rmm__sim_legacy(int device);
 /* 0, or an errno. */
@@ -281,11 +304,46 @@ int rmm__sim_event_query(rmm_driver_event_t event);
 int rmm__sim_event_synchronize(rmm_driver_event_t event);
 int rmm__sim_device_synchronize(void);
 
+/* ---- sim_graph.c ---- */
+
+sim_graph_t *rmm__sim_graph_create(void);
+void rmm__sim_graph_free_locked(sim_graph_t *graph);
+/* Append a task behind `tails`, and make it the only one of them. */
+int rmm__sim_graph_add_locked(sim_graph_t *graph, sim_task_t *task, sim_nodes_t *tails);
+/* True if every node comes before one of these, or is one. */
+bool rmm__sim_graph_ends_in(const sim_graph_t *graph, const sim_nodes_t *tails);
+/* Give a graph its handle. */
+int rmm__sim_graph_publish_locked(sim_graph_t *graph, rmm_sim_graph_t *graph_out);
+
+int rmm__sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
+int rmm__sim_graph_destroy(rmm_sim_graph_t graph);
+
+/* False without host memory. */
+bool rmm__sim_nodes_copy(sim_nodes_t *into, const sim_nodes_t *from);
+bool rmm__sim_nodes_merge(sim_nodes_t *into, const sim_nodes_t *from);
+void rmm__sim_nodes_clear(sim_nodes_t *nodes);
+
 /* ---- sim_capture.c ---- */
 
+int rmm__sim_begin_capture(rmm_stream_t stream, int mode);
+int rmm__sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
 int rmm__sim_capture_mode_exchange(int *mode);
-/* Queue a task, or record it where the stream is capturing. */
+
+/* The error of an unsafe call, which ruins the captures that forbid it; mostly 0. */
+int rmm__sim_capture_forbids_locked(void);
+/* The same for waiting on the host: for a stream, an event (or asking it), a device. */
+int rmm__sim_capture_check_wait_locked(const sim_stream_t *stream);
+int rmm__sim_capture_check_event_locked(const sim_event_t *event);
+int rmm__sim_capture_check_device_locked(int device);
+/* The stream is being destroyed. */
+void rmm__sim_capture_forget_locked(sim_stream_t *stream);
+
+/* Queue a task, a record or a wait, or put it into the graph of a capture. */
 int rmm__sim_submit_locked(sim_stream_t *stream, sim_task_t *task, bool *capturing_out);
+int rmm__sim_record_locked(
+    sim_stream_t *stream, sim_event_t *event, bool *capturing_out);
+int rmm__sim_wait_locked(
+    sim_stream_t *stream, const sim_event_t *event, bool *capturing_out);
 
 /* ---- sim_memory.c ---- */
 

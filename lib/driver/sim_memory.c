@@ -24,6 +24,7 @@
 #define LARGE_ALIGN (UINT64_C(2) << 20)
 #define LARGE_BYTES (UINT64_C(1) << 20) /* from here on at LARGE_ALIGN */
 #define MAP_BYTES (UINT64_C(256) << 10) /* from here on poisoned by mapping */
+#define FILL_MAX (UINT64_C(1) << 20)    /* filled where mapping fails */
 #define PAGE UINT64_C(4096)
 #define PATTERN_BYTES (UINT64_C(16) << 20)
 
@@ -96,16 +97,28 @@ err_close:
     return false;
 }
 
-/* Whole pages, of one mapping. Without the mapping the same bytes cost memory. */
+/* Whole pages, of one mapping. Where that fails, which takes more than a terabyte in use
+ * or no file descriptor left, only small pieces are worth memory of their own. */
 static void poison_piece(char *at, size_t bytes, sim_pattern_t *pattern)
 {
+    static bool warned;
     off_t offset = (off_t)((uintptr_t)at % PATTERN_BYTES);
 
-    if ((!pattern->ready && !pattern_open(pattern)) ||
+    if ((pattern->ready || pattern_open(pattern)) &&
         mmap(
             at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-            pattern->fd, offset) == MAP_FAILED) {
+            pattern->fd, offset) != MAP_FAILED) {
+        return;
+    }
+    if (bytes <= FILL_MAX) {
         memset(at, pattern->value, bytes);
+    } else if (!warned) {
+        warned = true;
+        fprintf(
+            stderr,
+            "rmm-sim: large blocks are not poisoned from here on: %s; raise "
+            "vm.max_map_count or use less memory\n",
+            strerror(errno));
     }
 }
 
@@ -159,9 +172,10 @@ int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    if (bytes == 0) {
+    error = rmm__sim_capture_forbids_locked();
+    if (error == RMM_DRIVER_OK && bytes == 0) {
         *ptr_out = NULL;
-    } else {
+    } else if (error == RMM_DRIVER_OK) {
         error = alloc_locked(ptr_out, bytes);
     }
     rmm__sim_leave();
@@ -215,7 +229,8 @@ int rmm__sim_mem_free(void *ptr)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    if (ptr != NULL) {
+    error = rmm__sim_capture_forbids_locked();
+    if (error == RMM_DRIVER_OK && ptr != NULL) {
         error = free_locked(ptr);
     }
     rmm__sim_leave();

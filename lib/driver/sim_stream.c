@@ -17,11 +17,6 @@
 #define STREAM_TAG 0x5354u /* "ST": handles 0x5354_0000_0010 and so on */
 #define EVENT_TAG 0x4556u  /* "EV" */
 
-typedef struct sim_event {
-    int device;
-    sim_item_t *record; /* the latest; owned reference, NULL: never recorded */
-} sim_event_t;
-
 static sim_table_t streams = {.tag = STREAM_TAG};
 static sim_table_t events = {.tag = EVENT_TAG};
 static sim_stream_t legacy[SIM_DEVICE_MAX];
@@ -66,6 +61,7 @@ void rmm__sim_stream_release_locked(sim_stream_t *stream)
 /* The handle is free at once, the stream goes when its work is done. */
 static void stream_end_locked(sim_stream_t *stream)
 {
+    rmm__sim_capture_forget_locked(stream);
     rmm__sim_slot_give_locked(&streams, stream->slot);
     stream->slot = NULL;
     stream->destroyed = true;
@@ -115,7 +111,7 @@ int rmm__sim_streams_open(void)
     return pthread_key_create(&thread_end, own_streams_end);
 }
 
-static int refuse_locked(
+int rmm__sim_refuse_locked(
     const char *call, const char *what, const sim_slot_t *slot, const void *handle)
 {
     rmm__sim_violation_locked(
@@ -139,7 +135,7 @@ rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error)
     }
     slot = rmm__sim_slot(&streams, handle);
     if (slot == NULL || slot->object == NULL) {
-        *error = refuse_locked(call, "stream", slot, handle);
+        *error = rmm__sim_refuse_locked(call, "stream", slot, handle);
         return NULL;
     }
     return slot->object;
@@ -151,7 +147,7 @@ event_find_locked(rmm_driver_event_t handle, const char *call, int *error)
     sim_slot_t *slot = rmm__sim_slot(&events, handle);
 
     if (slot == NULL || slot->object == NULL) {
-        *error = refuse_locked(call, "event", slot, handle);
+        *error = rmm__sim_refuse_locked(call, "event", slot, handle);
         return NULL;
     }
     return slot->object;
@@ -219,7 +215,10 @@ int rmm__sim_stream_synchronize(rmm_stream_t handle)
     stream = rmm__sim_stream_find_locked(handle, "stream_synchronize", &error);
     if (stream != NULL) {
         device = stream->device;
-        rmm__sim_finish_stream_locked(stream);
+        error = rmm__sim_capture_check_wait_locked(stream);
+        if (error == RMM_DRIVER_OK) {
+            rmm__sim_finish_stream_locked(stream);
+        }
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
@@ -237,9 +236,15 @@ int rmm__sim_device_synchronize(void)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    rmm__sim_finish_device_locked(device);
+    error = rmm__sim_capture_check_device_locked(device);
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_finish_device_locked(device);
+    }
     rmm__sim_leave();
-    rmm__sim_tell(&(sim_observation_t){.kind = RMM_DIAG_DEVICE_SYNC, .device = device});
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(
+            &(sim_observation_t){.kind = RMM_DIAG_DEVICE_SYNC, .device = device});
+    }
     return error;
 }
 
@@ -327,26 +332,11 @@ int rmm__sim_event_destroy(rmm_driver_event_t handle)
     event = event_find_locked(handle, "event_destroy", &error);
     if (event != NULL) {
         rmm__sim_item_release_locked(event->record);
+        rmm__sim_nodes_clear(&event->tails);
         free(event);
         rmm__sim_slot_give_locked(&events, rmm__sim_slot(&events, handle));
     }
     rmm__sim_leave();
-    return error;
-}
-
-static int record_locked(sim_event_t *event, sim_stream_t *stream)
-{
-    sim_item_t *record;
-    int error;
-
-    if (event->device != stream->device) {
-        return RMM_DRIVER_INVALID_HANDLE;
-    }
-    error = rmm__sim_queue_locked(stream, NULL, NULL, &record);
-    if (error == RMM_DRIVER_OK) {
-        rmm__sim_item_release_locked(event->record);
-        event->record = record;
-    }
     return error;
 }
 
@@ -370,6 +360,7 @@ int rmm__sim_event_record(rmm_driver_event_t event_handle, rmm_stream_t handle)
     int error = rmm__sim_enter("event_record");
     sim_stream_t *stream;
     sim_event_t *event = NULL;
+    bool capturing = false;
     int device = -1;
 
     if (error != RMM_DRIVER_OK) {
@@ -381,11 +372,13 @@ int rmm__sim_event_record(rmm_driver_event_t event_handle, rmm_stream_t handle)
     }
     if (event != NULL) {
         device = stream->device;
-        error = record_locked(event, stream);
+        error = event->device == device
+                    ? rmm__sim_record_locked(stream, event, &capturing)
+                    : RMM_DRIVER_INVALID_HANDLE;
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
-        tell_event(RMM_DIAG_EVENT_RECORD, device, handle, event_handle, false);
+        tell_event(RMM_DIAG_EVENT_RECORD, device, handle, event_handle, capturing);
     }
     return error;
 }
@@ -395,6 +388,7 @@ int rmm__sim_stream_wait_event(rmm_stream_t handle, rmm_driver_event_t event_han
     int error = rmm__sim_enter("stream_wait_event");
     sim_stream_t *stream;
     sim_event_t *event = NULL;
+    bool capturing = false;
     int device = -1;
 
     if (error != RMM_DRIVER_OK) {
@@ -406,13 +400,11 @@ int rmm__sim_stream_wait_event(rmm_stream_t handle, rmm_driver_event_t event_han
     }
     if (event != NULL) {
         device = stream->device;
-        if (event->record != NULL && !rmm__sim_item_is_done(event->record)) {
-            error = rmm__sim_queue_locked(stream, NULL, event->record, NULL);
-        }
+        error = rmm__sim_wait_locked(stream, event, &capturing);
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
-        tell_event(RMM_DIAG_EVENT_WAIT, device, handle, event_handle, false);
+        tell_event(RMM_DIAG_EVENT_WAIT, device, handle, event_handle, capturing);
     }
     return error;
 }
@@ -426,7 +418,10 @@ int rmm__sim_event_query(rmm_driver_event_t handle)
         return error;
     }
     event = event_find_locked(handle, "event_query", &error);
-    if (event != NULL && event->record != NULL &&
+    if (event != NULL) {
+        error = rmm__sim_capture_check_event_locked(event);
+    }
+    if (error == RMM_DRIVER_OK && event->record != NULL &&
         !rmm__sim_item_is_done(event->record)) {
         error = RMM_DRIVER_NOT_READY;
         rmm__sim_nudge_locked(event->record); /* so that a loop of queries ends */
@@ -447,7 +442,8 @@ int rmm__sim_event_synchronize(rmm_driver_event_t handle)
     event = event_find_locked(handle, "event_synchronize", &error);
     if (event != NULL) {
         device = event->device;
-        if (event->record != NULL) {
+        error = rmm__sim_capture_check_event_locked(event);
+        if (error == RMM_DRIVER_OK && event->record != NULL) {
             rmm__sim_finish_item_locked(event->record);
         }
     }

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The variables of the simulated GPU. They are read once per process, so each case runs
+ * in a child; the parent never opens the driver.
+ */
+#include "harness/harness.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rmm/sim.h>
+#include <rmm/stream.h>
+
+#include "driver/driver.h"
+
+#define CHILD_FAILED 1
+
+/* The child's answer by exit status: with `name` set to `value`, does check() hold? */
+static bool holds(const char *name, const char *value, bool (*check)(const char *value))
+{
+    int status = 0;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("RMM_DRIVER", "sim", 1);
+        setenv(name, value, 1);
+        _exit(check(value) ? 0 : CHILD_FAILED);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) == 0;
+}
+
+static const char *variable_under_test;
+
+/* Refused, with a message that names the variable and the value. */
+static bool is_refused(const char *value)
+{
+    rmm_status_t status = RMM_OK;
+    rmm_stream_t stream;
+
+    if (rmm__driver(&status) != NULL || status != RMM_ERR_INVALID_ARGUMENT) {
+        return false;
+    }
+    if (strstr(rmm_last_error_message(), variable_under_test) == NULL ||
+        strstr(rmm_last_error_message(), value) == NULL ||
+        strstr(rmm_last_error_message(), "expected") == NULL) {
+        return false;
+    }
+    return !rmm_sim_active() && rmm_sim_device_synchronize() == 801 &&
+           rmm_stream_create(0, &stream) == RMM_ERR_INVALID_ARGUMENT;
+}
+
+static void assert_all_refused(const char *name, const char *const *values)
+{
+    variable_under_test = name;
+    for (; *values != NULL; values++) {
+        if (!holds(name, *values, is_refused)) {
+            fail_msg("%s=%s was not refused as it should be", name, *values);
+        }
+    }
+}
+
+static void refuses_malformed_variables_by_name(void **state)
+{
+    const char *const devices[] = {"0", "33", "-1", "two", "1 ", "0x2", "1.5", NULL};
+    const char *const memory[] = {
+        "0",
+        "80GB",
+        "1 GiB",
+        "GiB",
+        "-1GiB",
+        "1KiB",
+        "1e9",
+        "17TiB",
+        "16777216TiB",
+        "1gib",
+        "99999999999999999999999999",
+        NULL};
+    const char *const seeds[] = {"x", "-1", "18446744073709551616", "1.0", NULL};
+    const char *const plans[] = {"mem_alloc", "nothing:1", "any:0", NULL};
+
+    (void)state;
+    assert_all_refused("RMM_SIM_DEVICES", devices);
+    assert_all_refused("RMM_SIM_MEMORY", memory);
+    assert_all_refused("RMM_SIM_SEED", seeds);
+    assert_all_refused("RMM_SIM_FAIL", plans);
+}
+
+static bool is_active(const char *value)
+{
+    (void)value;
+    return rmm_sim_active();
+}
+
+static bool has_devices(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int count;
+    void *ptr;
+
+    return driver != NULL && driver->device_count(&count) == 0 &&
+           count == atoi(value) && driver->device_set(count - 1) == 0 &&
+           driver->mem_alloc(&ptr, 1) == 0;
+}
+
+static uint64_t expected_bytes;
+
+static bool has_memory(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    uint64_t free_bytes, total_bytes;
+    void *ptr;
+
+    (void)value;
+    return driver != NULL && driver->memory_info(&free_bytes, &total_bytes) == 0 &&
+           total_bytes == expected_bytes && free_bytes == expected_bytes &&
+           driver->mem_alloc(&ptr, expected_bytes + 1) ==
+               RMM_DRIVER_MEMORY_ALLOCATION &&
+           driver->mem_alloc(&ptr, expected_bytes) == 0 &&
+           driver->mem_alloc(&ptr, 1) == RMM_DRIVER_MEMORY_ALLOCATION;
+}
+
+static bool fails_the_second_allocation(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    void *ptr;
+
+    (void)value;
+    return driver != NULL && driver->mem_alloc(&ptr, 1) == 0 &&
+           driver->mem_alloc(&ptr, 1) == 46 && driver->mem_alloc(&ptr, 1) == 0 &&
+           rmm_sim_fail_struck();
+}
+
+static void takes_its_settings_from_the_environment(void **state)
+{
+    (void)state;
+    assert_true(holds("RMM_SIM_DEVICES", "1", has_devices));
+    assert_true(holds("RMM_SIM_DEVICES", "32", has_devices));
+    expected_bytes = UINT64_C(64) << 20;
+    assert_true(holds("RMM_SIM_MEMORY", "64MiB", has_memory));
+    assert_true(holds("RMM_SIM_MEMORY", "65536KiB", has_memory));
+    assert_true(holds("RMM_SIM_MEMORY", "67108864", has_memory));
+    expected_bytes = UINT64_C(3) << 30;
+    assert_true(holds("RMM_SIM_MEMORY", "3GiB", has_memory));
+    assert_true(holds("RMM_SIM_MEMORY", "2TiB", is_active));
+    assert_true(holds("RMM_SIM_FAIL", "mem_alloc:2:46", fails_the_second_allocation));
+    assert_true(holds("RMM_SIM_SEED", "18446744073709551615", is_active));
+}
+
+static void takes_an_empty_variable_for_an_unset_one(void **state)
+{
+    (void)state;
+    assert_true(holds("RMM_SIM_DEVICES", "", is_active));
+    assert_true(holds("RMM_SIM_MEMORY", "", is_active));
+    assert_true(holds("RMM_SIM_SEED", "", is_active));
+    assert_true(holds("RMM_SIM_FAIL", "", is_active));
+}
+
+static bool says_unsupported(const char *value)
+{
+    rmm_sim_event_t event;
+
+    (void)value;
+    return !rmm_sim_active() && rmm_sim_event_create(&event) == 801 &&
+           rmm_sim_memset_async(&event, 0, 1, NULL) == 801 && !rmm_sim_fail("any:1") &&
+           rmm_sim_allocated_bytes(0) == 0;
+}
+
+static void is_never_there_without_being_asked_for(void **state)
+{
+    (void)state;
+    assert_true(holds("RMM_DRIVER", "neither", says_unsupported));
+}
+
+static bool runs_on_without_it(const char *value)
+{
+    (void)value;
+    return rmm_sim_active(); /* one line on stderr says why there is no diagnosis */
+}
+
+static void runs_on_when_the_injected_library_cannot_be_loaded(void **state)
+{
+    (void)state;
+    assert_true(holds(
+        "CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", runs_on_without_it));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_malformed_variables_by_name),
+        cmocka_unit_test(takes_its_settings_from_the_environment),
+        cmocka_unit_test(takes_an_empty_variable_for_an_unset_one),
+        cmocka_unit_test(is_never_there_without_being_asked_for),
+        cmocka_unit_test(runs_on_when_the_injected_library_cannot_be_loaded),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
