@@ -348,7 +348,7 @@ rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **p
         return status;
     }
     if (mr->device >= 0) {
-        status = rmm_stream_synchronize(RMM_STREAM_LEGACY);
+        status = rmm__driver_wait_default_stream(mr->device);
         if (status != RMM_OK) {
             rmm_resource_dealloc(mr, ptr, bytes, align, RMM_STREAM_LEGACY);
             return status;
@@ -362,7 +362,7 @@ void rmm_resource_dealloc_sync(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align)
 {
     if (mr != NULL && mr->device >= 0 &&
-        rmm_stream_synchronize(RMM_STREAM_LEGACY) != RMM_OK) {
+        rmm__driver_wait_default_stream(mr->device) != RMM_OK) {
         rmm__log_error(
             "%s '%s': waiting before a free failed: %s", rmm_resource_type(mr),
             mr->name, rmm_last_error_message());

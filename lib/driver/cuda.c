@@ -12,7 +12,7 @@
 #include "driver/driver.h"
 
 #include <assert.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,35 +178,45 @@ static int stream_id(rmm_stream_t stream, unsigned long long *id)
     return cleared(cudaStreamGetId(stream, id));
 }
 
-static int capture_id(rmm_stream_t stream, cuuint64_t *id)
+static bool is_capturing(rmm_stream_t stream)
 {
     CUstreamCaptureStatus status;
 
-    *id = 0;
-    if (entry.stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
-        status == CU_STREAM_CAPTURE_STATUS_NONE) {
-        return RMM_DRIVER_OK;
+    return entry.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Asking for the id of a capturing stream ruins the capture (900): its handle will do,
+ * because a stream cannot end before its capture. */
+static int capture_key(rmm_stream_t stream, rmm_stream_key_t *key)
+{
+    CUstreamCaptureStatus status;
+    cuuint64_t capture;
+    int error =
+        (int)entry.stream_capture_info(stream, &status, &capture, NULL, NULL, NULL);
+
+    if (error == RMM_DRIVER_OK) {
+        key->stream_id = (uint64_t)(uintptr_t)stream;
+        key->capture_id = capture;
     }
-    return (int)entry.stream_capture_info(stream, &status, id, NULL, NULL, NULL);
+    return error;
 }
 
 static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
 {
     unsigned long long id;
-    cuuint64_t capture;
     int error;
 
     if (rmm_stream_is_default(stream)) { /* cannot capture */
         *key = (rmm_stream_key_t){0, 0};
         return RMM_DRIVER_OK;
     }
+    if (is_capturing(stream)) {
+        return capture_key(stream, key);
+    }
     error = stream_id(stream, &id);
     if (error == RMM_DRIVER_OK) {
-        error = capture_id(stream, &capture);
-    }
-    if (error == RMM_DRIVER_OK) {
-        key->stream_id = id;
-        key->capture_id = capture;
+        *key = (rmm_stream_key_t){id, 0};
     }
     return error;
 }

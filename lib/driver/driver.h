@@ -69,7 +69,7 @@ typedef struct rmm_driver {
     int (*device_get)(int *device);
     int (*device_set)(int device);
     int (*device_info)(int device, rmm_device_info_t *info);
-    int (*device_synchronize)(void);
+    int (*device_synchronize)(void); /* ruins captures: see rmm__driver_barrier() */
     int (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
 
     int (*mem_alloc)(void **ptr, size_t bytes); /* 256-byte aligned at least */
@@ -79,7 +79,8 @@ typedef struct rmm_driver {
     int (*stream_destroy)(rmm_stream_t stream);
     int (*stream_synchronize)(rmm_stream_t stream);
     int (*stream_wait_event)(rmm_stream_t stream, rmm_driver_event_t event);
-    /* No call at all for the legacy default stream. Two of 15 ns for others. */
+    /* No call at all for the legacy default stream. Two of 15 ns for others. While a
+     * stream captures, stream_id is its handle: CUDA refuses to tell the id then. */
     int (*stream_key)(rmm_stream_t stream, rmm_stream_key_t *key);
 
     int (*event_create)(rmm_driver_event_t *event);
@@ -136,5 +137,14 @@ typedef struct rmm_driver_scope {
 rmm_status_t rmm__driver_scope_enter(
     rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device);
 void rmm__driver_scope_leave(rmm_driver_scope_t *scope);
+
+/*
+ * Wait for all work on the current device, also that of destroyed streams, and leave the
+ * graph captures of other threads alone. In a scope only. Returns a driver's error.
+ */
+int rmm__driver_barrier(const rmm_driver_t *driver);
+
+/* Wait for the device's legacy default stream, leaving captures alone. RMM_OK or why not. */
+rmm_status_t rmm__driver_wait_default_stream(int device);
 
 #endif /* RMM_DRIVER_DRIVER_H */

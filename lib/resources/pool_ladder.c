@@ -398,7 +398,7 @@ rmm_status_t rmm__pool_clean_all(pool_t *self)
         return status;
     }
     stamps_close(self);
-    error = self->driver->device_synchronize();
+    error = rmm__driver_barrier(self->driver);
     stamps_settle(self, error == RMM_DRIVER_OK);
     rmm__driver_scope_leave(&scope);
     return error == RMM_DRIVER_OK

@@ -351,7 +351,7 @@ static void wait_before_returning(pool_t *self)
     rmm_driver_scope_t scope;
 
     if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
-        self->driver->device_synchronize();
+        (void)rmm__driver_barrier(self->driver);
         rmm__driver_scope_leave(&scope);
     }
 }
