@@ -89,7 +89,19 @@ step_nocuda() {
     build nocuda || return 0
     check "the configuration says that only the simulated GPU is there" \
         grep -q "Real GPUs: switched off" build/nocuda/configure.log
+    check "without RMM_DRIVER the first call fails and names the variable" refuses_without_gpu
     run_ctest nocuda "none"
+}
+
+refuses_without_gpu() {
+    local output
+    if output=$(env -u RMM_DRIVER RMM_PUBLISH=0 build/nocuda/tools/replay/rmm-replay \
+        tests/data/resnet_train.csv.gz 2>&1); then
+        echo "it ran: $output"
+        return 1
+    fi
+    echo "$output"
+    [[ $output == *RMM_DRIVER=sim* ]]
 }
 
 step_fuzz() {
@@ -122,26 +134,51 @@ logged() { # PRESET WHAT LOG COMMAND...
 }
 
 # run_ctest PRESET LABELS: runs the tests of a preset but for these labels and, without a
-# GPU, the gpu suite. Under a fixed address layout, which old sanitizers need.
+# GPU, the gpu suite. Under a fixed address layout, which old sanitizers need, and in a
+# temporary folder that must be empty again afterwards.
 run_ctest() {
-    local preset=$1 excluded=$2 results=$PWD/build/$1/junit.xml fixed=()
+    local preset=$1 excluded=$2 results=$PWD/build/$1/junit.xml fixed=() private
     if ! gpu_there; then
         skip_gpu_tests "$preset"
         excluded="$excluded|gpu"
     fi
     setarch -R true 2>/dev/null && fixed=(setarch -R)
     rm -f "$results"
-    "${fixed[@]}" ctest --preset "$preset" -j 2 -LE "^($excluded)\$" \
+    private=$(mktemp -d)
+    mkdir -m 700 "$private/tmp" "$private/run"
+    RMM_TEST_RUN=$private TMPDIR=$private/tmp RMM_RUNTIME_DIR=$private/run \
+        "${fixed[@]}" ctest --preset "$preset" -j 2 -LE "^($excluded)\$" \
         --output-junit "$results" --test-output-size-passed 262144 </dev/null
     local status=$? before=$failed
-    if [ ! -s "$results" ]; then
+    if [ -s "$results" ]; then
+        count_junit "$preset" "$results"
+    else
         count_failure "$preset: ctest left no results (exit $status)" "ctest --preset $preset"
-        return
     fi
-    count_junit "$preset" "$results"
     if [ $status -ne 0 ] && [ "$failed" -eq "$before" ]; then
         count_failure "$preset: ctest (exit $status)" "ctest --preset $preset"
     fi
+    check "$preset: the tests left no file, mount or process behind" left_nothing "$private"
+    rm -rf "$private"
+}
+
+# left_nothing FOLDER: what tests that ran with RMM_TEST_RUN=FOLDER left; ends processes
+# and mounts, so that the next step does not suffer.
+left_nothing() {
+    local bad=0 process mount
+    for process in /proc/[0-9]*; do
+        grep -qzxF "RMM_TEST_RUN=$1" "$process/environ" 2>/dev/null || continue
+        echo "process ${process#/proc/}: $(tr '\0' ' ' <"$process/cmdline")"
+        kill -KILL "${process#/proc/}" 2>/dev/null
+        bad=1
+    done
+    while read -r mount; do
+        echo "mount $mount"
+        umount -l "$mount"
+        bad=1
+    done < <(awk -v below="$1/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo)
+    find "$1/tmp" "$1/run" -mindepth 1 | sed "s|^$1/||" | grep . && bad=1
+    return $bad
 }
 
 skip_gpu_tests() { # PRESET

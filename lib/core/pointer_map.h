@@ -35,7 +35,8 @@ void rmm__pointer_map_unreserve(rmm_pointer_map_t *map);
 void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes);
 
 /* False if absent. */
-bool rmm__pointer_map_find(const rmm_pointer_map_t *map, const void *ptr, size_t *bytes);
+bool rmm__pointer_map_find(
+    const rmm_pointer_map_t *map, const void *ptr, size_t *bytes);
 bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr);
 
 /* Any one entry, for emptying a map; false if there is none. */

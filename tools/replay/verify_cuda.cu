@@ -92,7 +92,8 @@ static int cuda_open(void **state)
         error = cudaMemset(cuda->report, 0, sizeof *cuda->report);
     }
     if (error == cudaSuccess) {
-        error = cudaDeviceSynchronize(); /* the streams do not wait for the default one */
+        error =
+            cudaDeviceSynchronize(); /* the streams do not wait for the default one */
     }
     if (error != cudaSuccess) {
         cuda_close(cuda);
@@ -130,8 +131,8 @@ static int cuda_finish(void *state, verify_report_t *report)
     cuda_state_t *cuda = (cuda_state_t *)state;
     cudaError_t error = cudaDeviceSynchronize();
     if (error == cudaSuccess) {
-        error = cudaMemcpy(
-            report, cuda->report, sizeof *report, cudaMemcpyDeviceToHost);
+        error =
+            cudaMemcpy(report, cuda->report, sizeof *report, cudaMemcpyDeviceToHost);
     }
     return error;
 }
@@ -142,6 +143,6 @@ static const char *cuda_error_text(int error)
 }
 
 extern "C" const verify_backend_t verify_cuda_backend = {
-    cuda_open, cuda_fill, cuda_check, cuda_order, cuda_finish, cuda_close,
-    cuda_error_text,
+    cuda_open,   cuda_fill,  cuda_check,      cuda_order,
+    cuda_finish, cuda_close, cuda_error_text,
 };
