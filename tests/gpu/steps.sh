@@ -83,7 +83,7 @@ traces() {
         awk -F/ '!seen[$NF]++'
 }
 
-# --- replay: every trace, both resources, each byte checked ----------------------------------
+# --- replay: every trace, both resources, each byte checked; then how fast, how tight --------
 
 step_replay() {
     local trace name resource
@@ -92,14 +92,29 @@ step_replay() {
         for resource in cuda pool; do
             attempt "verify $name $resource" 90 replayed --verify --resource $resource "$trace"
         done
-        attempt "speed $name pool" 60 replayed --resource pool --repeat 5 "$trace"
+        for resource in cuda pool; do
+            attempt "speed $name $resource" 60 replayed --resource $resource --repeat 5 "$trace"
+        done
+        attempt "capacity $name" 60 replayed --find-capacity "$trace"
     done < <(traces)
 }
 replayed() {
-    $replay "$@" | tee "$work/output"
-    local status=${PIPESTATUS[0]}
-    tail -n 1 "$work/output" | cut -c1-80 >"$work/figure"
-    return "$status"
+    $replay --json "$@" >"$work/replay.json"
+    local status=$?
+    cat "$work/replay.json"
+    [ $status -eq 0 ] || return $status
+    [ "$(json driver)" = '"cuda"' ] || { echo "not on the real GPU"; return 1; }
+    [ "$(json failed_allocations)" = 0 ] || { echo "allocations failed"; return 1; }
+    case " $* " in
+    *" --verify "*)
+        [ "$(json verify_mismatches)" = 0 ] || { echo "data was overwritten"; return 1; }
+        echo "$(json operations) operations, 0 words differ, reserved $(json reserved_bytes)" ;;
+    *" --find-capacity "*) echo "$(json capacity_bytes) bytes, $(json capacity_over_peak) of the peak" ;;
+    *) echo "$(json best_ns_per_operation) ns an operation, reserved $(json reserved_bytes)" ;;
+    esac >"$work/figure"
+}
+json() { # FIELD of $work/replay.json
+    sed -nE "s/^ *\"$1\": (.*[^,]),?$/\1/p" "$work/replay.json"
 }
 
 # --- diagnosis, compute-sanitizer ----------------------------------------------------------
