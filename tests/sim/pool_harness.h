@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of resources share: a pool over the cuda resource of the simulated GPU,
+ * and a traffic of kernels that shows whether two uses of one block ever mix.
+ */
+#ifndef RMM_TESTS_SIM_POOL_HARNESS_H
+#define RMM_TESTS_SIM_POOL_HARNESS_H
+
+#include "sim/sim_harness.h"
+
+#include <rmm/rmm.h>
+
+#define KIB ((size_t)1024)
+#define MIB ((size_t)1024 * 1024)
+
+static inline rmm_resource_t *make_cuda(void)
+{
+    rmm_resource_t *cuda;
+
+    assert_ok(rmm_cuda_resource_create(&cuda));
+    return cuda;
+}
+
+/* maximum 0: none. The pool holds the only reference on its upstream. */
+static inline rmm_resource_t *make_pool(uint64_t initial_bytes, uint64_t maximum_bytes)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *pool;
+
+    options.initial_bytes = initial_bytes;
+    options.maximum_bytes = maximum_bytes;
+    assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
+    rmm_resource_release(cuda);
+    return pool;
+}
+
+static inline void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)
+{
+    void *ptr = NULL;
+
+    assert_ok(rmm_resource_alloc(mr, bytes, 0, stream, &ptr));
+    assert_non_null(ptr);
+    return ptr;
+}
+
+static inline void
+give(rmm_resource_t *mr, void *ptr, size_t bytes, rmm_stream_t stream)
+{
+    rmm_resource_dealloc(mr, ptr, bytes, 0, stream);
+}
+
+static inline rmm_stats_t stats_of(const rmm_resource_t *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    return stats;
+}
+
+/* --- traffic: every use of a block writes its number at the start of its use and looks
+ * for it at the end; another use in between is a mix-up. --------------------------- */
+
+static inline void fill_kernel(const void *const *params)
+{
+    uint64_t *block = *(uint64_t *const *)params[0];
+    uint64_t words = *(const uint64_t *)params[1];
+    uint64_t number = *(const uint64_t *)params[2];
+
+    for (uint64_t i = 0; i < words; i++) {
+        block[i] = number;
+    }
+}
+
+static inline void check_kernel(const void *const *params)
+{
+    const uint64_t *block = *(uint64_t *const *)params[0];
+    uint64_t words = *(const uint64_t *)params[1];
+    uint64_t number = *(const uint64_t *)params[2];
+    uint64_t *mixups = *(uint64_t *const *)params[3];
+
+    for (uint64_t i = 0; i < words; i++) {
+        *mixups += block[i] != number;
+    }
+}
+
+static inline void launch_use(
+    const char *name, rmm_sim_kernel_fn kernel, void *block, size_t bytes,
+    uint64_t number, uint64_t *mixups, rmm_stream_t stream)
+{
+    uint64_t words = bytes / sizeof(uint64_t);
+    const void *params[] = {&block, &words, &number, &mixups};
+    const size_t param_bytes[] = {8, 8, 8, 8};
+
+    assert_cuda(rmm_sim_launch(name, kernel, stream, params, param_bytes, 4));
+}
+
+static inline void
+launch_fill(void *block, size_t bytes, uint64_t number, rmm_stream_t stream)
+{
+    launch_use("fill", fill_kernel, block, bytes, number, NULL, stream);
+}
+
+static inline void launch_check(
+    void *block, size_t bytes, uint64_t number, uint64_t *mixups, rmm_stream_t stream)
+{
+    launch_use("check", check_kernel, block, bytes, number, mixups, stream);
+}
+
+#endif /* RMM_TESTS_SIM_POOL_HARNESS_H */
