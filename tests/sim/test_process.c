@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What becomes of resources when a process forks, executes another program or exits: no
+ * crash, no hang, nothing done twice. Every case runs in a child, so that a crash is that
+ * child's.
+ */
+#include "sim/pool_harness.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/runtime.h"
+
+static int status_of_child(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Runs body in a child that ends with exit(); returns its exit status. */
+static int in_child(int (*body)(void))
+{
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        exit(body());
+    }
+    return status_of_child(pid);
+}
+
+static rmm_resource_t *the_pool;
+static void *the_block;
+
+static void open_pool(void)
+{
+    the_pool = make_pool(MIB, 0);
+    the_block = take(the_pool, 1000, NULL);
+}
+
+/* --- fork --------------------------------------------------------------------------- */
+
+static int use_after_fork(void)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    void *ptr = NULL;
+
+    if (rmm_resource_alloc(the_pool, 100, 0, NULL, &ptr) != RMM_ERR_UNSUPPORTED ||
+        strstr(rmm_last_error_message(), "fork") == NULL) {
+        return 1;
+    }
+    rmm_resource_dealloc(the_pool, the_block, 1000, 0, NULL);
+    if (rmm_resource_get_stats(the_pool, &stats) != RMM_OK) {
+        return 2;
+    }
+    rmm_resource_release(the_pool);
+    return 0;
+}
+
+static int fork_and_use(void)
+{
+    open_pool();
+    if (in_child(use_after_fork) != 0) {
+        return 1;
+    }
+    if (stats_of(the_pool).current_bytes != 1000) {
+        return 2; /* the child's free was the child's */
+    }
+    give(the_pool, the_block, 1000, NULL);
+    rmm_resource_release(the_pool);
+    return rmm_sim_allocated_bytes(0) == 0 ? 0 : 3;
+}
+
+static void a_forked_child_is_refused_and_harms_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(fork_and_use), 0);
+}
+
+static atomic_bool stop;
+
+static void *hammer(void *argument)
+{
+    (void)argument;
+    while (!atomic_load(&stop)) {
+        give(the_pool, take(the_pool, 5000, NULL), 5000, NULL);
+    }
+    return NULL;
+}
+
+/* The child must not wait for a lock that a thread of the parent held at the fork. */
+static int fork_under_load(void)
+{
+    pthread_t thread;
+    int failures = 0;
+
+    open_pool();
+    if (pthread_create(&thread, NULL, hammer, NULL) != 0) {
+        return 100;
+    }
+    for (int i = 0; i < 50; i++) {
+        failures += in_child(use_after_fork) != 0;
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    return failures;
+}
+
+static void a_child_forked_amid_allocations_does_not_hang(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(fork_under_load), 0);
+}
+
+static int use_first_time(void)
+{
+    rmm_resource_t *pool = make_pool(MIB, 0);
+
+    give(pool, take(pool, 100, NULL), 100, NULL);
+    rmm_resource_release(pool);
+    return 0;
+}
+
+static void a_child_that_starts_before_any_resource_works(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(use_first_time), 0);
+}
+
+/* --- exec --------------------------------------------------------------------------- */
+
+static int exec_with_memory_held(void)
+{
+    open_pool();
+    execl("/bin/true", "true", (char *)NULL);
+    return 127;
+}
+
+static void exec_with_memory_held_works(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(exec_with_memory_held), 0);
+}
+
+/* --- exit --------------------------------------------------------------------------- */
+
+static int exit_with_memory_held(void)
+{
+    open_pool();
+    return 7;
+}
+
+static void exit_with_memory_held_works(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(exit_with_memory_held), 7);
+}
+
+static void free_and_release(void)
+{
+    give(the_pool, the_block, 1000, NULL);
+    rmm_resource_release(the_pool);
+}
+
+static int free_in_exit_handler(void)
+{
+    if (atexit(free_and_release) != 0) {
+        return 1;
+    }
+    open_pool();
+    return 7;
+}
+
+static void an_exit_handler_may_free_and_release(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(free_in_exit_handler), 7);
+}
+
+static int exit_while_a_thread_allocates(void)
+{
+    pthread_t thread;
+
+    open_pool();
+    if (pthread_create(&thread, NULL, hammer, NULL) != 0) {
+        return 100;
+    }
+    pthread_detach(thread);
+    usleep(2000);
+    return 7;
+}
+
+static void exit_while_a_thread_allocates_works(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(in_child(exit_while_a_thread_allocates), 7);
+    }
+}
+
+static int leave_main_first(void)
+{
+    pthread_t thread;
+
+    open_pool();
+    if (pthread_create(&thread, NULL, hammer, NULL) != 0) {
+        return 100;
+    }
+    atomic_store(&stop, true);
+    pthread_exit(NULL); /* the other thread outlives this one; status 0 */
+}
+
+static void a_thread_may_outlive_main(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(leave_main_first), 0);
+}
+
+static int make_runtime(void **state)
+{
+    static runtime_t runtime;
+
+    runtime_open(&runtime);
+    *state = &runtime;
+    return 0;
+}
+
+static int drop_runtime(void **state)
+{
+    runtime_close(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forked_child_is_refused_and_harms_nothing),
+        cmocka_unit_test(a_child_forked_amid_allocations_does_not_hang),
+        cmocka_unit_test(a_child_that_starts_before_any_resource_works),
+        cmocka_unit_test(exec_with_memory_held_works),
+        cmocka_unit_test(exit_with_memory_held_works),
+        cmocka_unit_test(an_exit_handler_may_free_and_release),
+        cmocka_unit_test(exit_while_a_thread_allocates_works),
+        cmocka_unit_test(a_thread_may_outlive_main),
+    };
+
+    return cmocka_run_group_tests(tests, make_runtime, drop_runtime);
+}

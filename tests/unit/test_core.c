@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core by itself: statuses and the last error, options of other versions, the map of
+ * pointers against a plain list.
+ */
+#include "harness/harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rmm/status.h>
+#include <rmm/version.h>
+
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "core/options.h"
+#include "core/pointer_map.h"
+
+static void names_every_status(void **state)
+{
+    (void)state;
+#define X(name, value, text)                                                           \
+    assert_string_equal(rmm_status_name(RMM_##name), "RMM_" #name);                    \
+    assert_string_equal(rmm_status_text(RMM_##name), text);                            \
+    assert_int_equal(RMM_##name, value);
+    RMM_STATUS_MAP(X)
+#undef X
+    assert_string_equal(rmm_status_name((rmm_status_t)-99), "RMM_ERR_UNKNOWN");
+    assert_true(rmm_status_is_alloc_failure(RMM_ERR_OUT_OF_MEMORY));
+    assert_true(rmm_status_is_alloc_failure(RMM_ERR_BAD_ALLOC));
+    assert_false(rmm_status_is_alloc_failure(RMM_ERR_OUT_OF_HOST_MEMORY));
+    assert_false(rmm_status_is_alloc_failure(RMM_OK));
+}
+
+static void *sees_no_error_of_another_thread(void *argument)
+{
+    (void)argument;
+    return rmm_last_error_message()[0] == '\0' && rmm_last_cuda_error() == 0 ? argument
+                                                                             : NULL;
+}
+
+static void keeps_the_last_error_per_thread(void **state)
+{
+    pthread_t thread;
+    void *result;
+    int token;
+
+    (void)state;
+    assert_int_equal(rmm__error_cuda(RMM_ERR_CUDA, 700, "call %d", 5), RMM_ERR_CUDA);
+    assert_string_equal(rmm_last_error_message(), "call 5");
+    assert_int_equal(rmm_last_cuda_error(), 700);
+    assert_int_equal(
+        pthread_create(&thread, NULL, sees_no_error_of_another_thread, &token), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, &token);
+    (void)rmm__error(RMM_ERR_IO, "%s again", rmm_last_error_message());
+    assert_string_equal(rmm_last_error_message(), "call 5 again");
+    assert_int_equal(rmm_last_cuda_error(), 0);
+}
+
+static void cuts_a_long_message(void **state)
+{
+    char text[2 * RMM_ERROR_BYTES];
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    (void)rmm__error(RMM_ERR_IO, "%s", text);
+    assert_int_equal(strlen(rmm_last_error_message()), RMM_ERROR_BYTES - 1);
+}
+
+/* --- options ------------------------------------------------------------------------ */
+
+typedef struct ours {
+    size_t struct_size;
+    uint64_t first, second;
+} ours_t;
+
+typedef struct newer {
+    ours_t known;
+    uint64_t third;
+} newer_t;
+
+static void reads_options_of_other_versions(void **state)
+{
+    ours_t ours = {sizeof(ours_t), 1, 2};
+    ours_t older = {offsetof(ours_t, second), 1, 99};
+    newer_t newer = {{sizeof(newer_t), 1, 2}, 0};
+    ours_t got;
+
+    (void)state;
+    assert_int_equal(rmm__options_copy(&got, sizeof(got), &ours, 16), RMM_OK);
+    assert_int_equal(got.second, 2);
+    assert_int_equal(rmm__options_copy(&got, sizeof(got), &older, 16), RMM_OK);
+    assert_int_equal(got.first, 1);
+    assert_int_equal(got.second, 0);
+    assert_int_equal(rmm__options_copy(&got, sizeof(got), &newer, 16), RMM_OK);
+    newer.third = 1;
+    assert_int_equal(
+        rmm__options_copy(&got, sizeof(got), &newer, 16), RMM_ERR_UNSUPPORTED);
+    ours.struct_size = 0;
+    assert_int_equal(
+        rmm__options_copy(&got, sizeof(got), &ours, 16), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(rmm__options_copy(&got, sizeof(got), NULL, 16), RMM_OK);
+    assert_int_equal(got.first, 0);
+}
+
+/* --- the map ------------------------------------------------------------------------ */
+
+enum { KEYS = 500, STEPS = 20000 };
+
+static void agrees_with_a_plain_list(void **state)
+{
+    const char *wish = getenv("RMM_TEST_SEED");
+    unsigned seed = wish != NULL ? (unsigned)strtoul(wish, NULL, 10) : 20260101u;
+    rmm_pointer_map_t map = {0};
+    size_t shadow[KEYS] = {0};
+    size_t count = 0;
+
+    (void)state;
+    print_message("RMM_TEST_SEED=%u\n", seed);
+    for (int i = 0; i < STEPS; i++) {
+        size_t k = (size_t)rand_r(&seed) % KEYS;
+        void *ptr =
+            (void *)((k + 1) * 4096); /* close together: probes run into others */
+        size_t bytes = 0;
+
+        assert_int_equal(rmm__pointer_map_find(&map, ptr, &bytes), shadow[k] != 0);
+        assert_int_equal(bytes, shadow[k]);
+        if (shadow[k] != 0) {
+            assert_true(rmm__pointer_map_erase(&map, ptr));
+            shadow[k] = 0;
+            count--;
+        } else {
+            assert_true(rmm__pointer_map_reserve(&map));
+            shadow[k] = (size_t)i + 1;
+            rmm__pointer_map_insert(&map, ptr, shadow[k]);
+            count++;
+        }
+        assert_int_equal(map.count, count);
+        assert_true(2 * map.count <= map.capacity);
+    }
+    rmm__pointer_map_fini(&map);
+}
+
+static void survives_without_host_memory(void **state)
+{
+    rmm_pointer_map_t map = {0};
+    int token;
+    size_t bytes;
+
+    (void)state;
+    rmm__host_memory_fail(1);
+    assert_false(rmm__pointer_map_reserve(&map));
+    assert_true(rmm__host_memory_fail_struck());
+    assert_false(rmm__pointer_map_find(&map, &token, &bytes));
+    assert_false(rmm__pointer_map_erase(&map, &token));
+    assert_true(rmm__pointer_map_reserve(&map));
+    rmm__pointer_map_insert(&map, &token, 7);
+    assert_true(rmm__pointer_map_find(&map, &token, &bytes));
+    assert_int_equal(bytes, 7);
+    rmm__pointer_map_fini(&map);
+}
+
+static void tells_its_version(void **state)
+{
+    char text[32];
+
+    (void)state;
+    assert_int_equal(
+        rmm_version(),
+        RMM_C_VERSION_MAJOR * 10000 + RMM_C_VERSION_MINOR * 100 + RMM_C_VERSION_PATCH);
+    snprintf(
+        text, sizeof(text), "%d.%d.%d", RMM_C_VERSION_MAJOR, RMM_C_VERSION_MINOR,
+        RMM_C_VERSION_PATCH);
+    assert_string_equal(rmm_version_string(), text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_every_status),
+        cmocka_unit_test(keeps_the_last_error_per_thread),
+        cmocka_unit_test(cuts_a_long_message),
+        cmocka_unit_test(reads_options_of_other_versions),
+        cmocka_unit_test(agrees_with_a_plain_list),
+        cmocka_unit_test(survives_without_host_memory),
+        cmocka_unit_test(tells_its_version),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
