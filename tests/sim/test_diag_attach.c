@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm_diag_attach_v1() by itself: who may attach, and which blocks the hooks are told.
+ */
+#include "harness/runtime.h"
+
+#include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
+#include <rmm/sys/diag.h>
+
+#include "harness/diag_file.h"
+
+static runtime_t runtime;
+
+static int make_runtime(void **state)
+{
+    (void)state;
+    runtime_open(&runtime);
+    return 0;
+}
+
+static int drop_runtime(void **state)
+{
+    (void)state;
+    runtime_close(&runtime);
+    return 0;
+}
+
+static rmm_diag_block_v1_t allocated[16], freed[16];
+static unsigned allocated_count, freed_count;
+
+static void on_alloc(void *context, const rmm_diag_block_v1_t *block)
+{
+    CHECK(context == &runtime && allocated_count < 16);
+    allocated[allocated_count++] = *block;
+}
+
+static void on_free(void *context, const rmm_diag_block_v1_t *block)
+{
+    CHECK(context == &runtime && freed_count < 16);
+    freed[freed_count++] = *block;
+}
+
+static rmm_diag_hooks_v1_t hooks(void)
+{
+    return (rmm_diag_hooks_v1_t){
+        sizeof(rmm_diag_hooks_v1_t), &runtime, on_alloc, on_free};
+}
+
+static void attach_wrongly(child_t *self, void *argument)
+{
+    rmm_diag_hooks_v1_t good = hooks(), bad = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_diag_attach_v1(NULL, &services) == RMM_ERR_INVALID_ARGUMENT);
+    CHECK(rmm_diag_attach_v1(&good, NULL) == RMM_ERR_INVALID_ARGUMENT);
+    bad.struct_size--;
+    CHECK(rmm_diag_attach_v1(&bad, &services) == RMM_ERR_INVALID_ARGUMENT);
+    bad = hooks();
+    bad.on_free = NULL;
+    CHECK(rmm_diag_attach_v1(&bad, &services) == RMM_ERR_INVALID_ARGUMENT);
+    services.struct_size = 8;
+    CHECK(rmm_diag_attach_v1(&good, &services) == RMM_ERR_INVALID_ARGUMENT);
+    services.struct_size = sizeof(services);
+    CHECK(rmm_diag_attach_v1(&good, &services) == RMM_OK);
+    CHECK(rmm_diag_attach_v1(&good, &services) == RMM_ERR_UNSUPPORTED);
+}
+
+static void takes_one_with_complete_hooks(void **state)
+{
+    (void)state;
+    child_run(attach_wrongly, NULL);
+}
+
+static void allocate_attached(child_t *self, void *argument)
+{
+    rmm_diag_hooks_v1_t own = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    rmm_resource_t *cuda = NULL, *pool = NULL;
+    void *early = NULL, *block = NULL, *nothing = NULL, *side = NULL;
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    /* a first block with nobody there must not settle the matter for ever */
+    CHECK(rmm_resource_alloc(pool, 100, 0, NULL, &early) == RMM_OK);
+    CHECK(rmm_diag_attach_v1(&own, &services) == RMM_OK);
+    CHECK(strcmp(services.driver_name, "sim") == 0);
+    CHECK(services.observe != NULL);
+    CHECK(services.side_file("diag", 4096, &side) == RMM_OK);
+    CHECK(side != NULL && *(char *)side == 0);
+
+    CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &block) == RMM_OK);
+    CHECK(rmm_resource_alloc(pool, 0, 0, NULL, &nothing) == RMM_OK);
+    CHECK(allocated_count == 1); /* no chunk of the pool, no block of no bytes */
+    CHECK(allocated[0].address == (uint64_t)(uintptr_t)block);
+    CHECK(allocated[0].bytes == 1000);
+    CHECK(allocated[0].stream_id == 0);
+    CHECK(allocated[0].device == 0);
+    rmm_resource_dealloc(pool, nothing, 0, 0, NULL);
+    rmm_resource_dealloc(pool, block, 1000, 0, NULL);
+    CHECK(freed_count == 1);
+    CHECK(freed[0].address == allocated[0].address);
+    CHECK(freed[0].bytes == 1000);
+    CHECK(freed[0].resource_id == allocated[0].resource_id);
+    rmm_resource_dealloc(pool, early, 100, 0, NULL);
+    rmm_resource_release(pool);
+    rmm_resource_release(cuda);
+    CHECK(allocated_count == 1 && freed_count == 2);
+}
+
+static void tells_the_hooks_what_users_hold(void **state)
+{
+    char path[512];
+
+    (void)state;
+    child_run(allocate_attached, NULL);
+    assert_true(diag_file_find(runtime.path, path));
+}
+
+static void fork_attached(child_t *self, void *argument)
+{
+    rmm_diag_hooks_v1_t own = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    rmm_resource_t *cuda = NULL;
+    void *block = NULL;
+    pid_t child = 0;
+    int status = 0;
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_diag_attach_v1(&own, &services) == RMM_OK);
+    CHECK(rmm_resource_alloc(cuda, 100, 0, NULL, &block) == RMM_OK);
+    child = fork();
+    if (child == 0) {
+        rmm_resource_dealloc(cuda, block, 100, 0, NULL);
+        _exit(freed_count == 0 ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    rmm_resource_dealloc(cuda, block, 100, 0, NULL);
+    CHECK(freed_count == 1);
+}
+
+static void tells_nothing_in_a_forked_child(void **state)
+{
+    (void)state;
+    child_run(fork_attached, NULL);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(takes_one_with_complete_hooks),
+        CASE(tells_the_hooks_what_users_hold),
+        CASE(tells_nothing_in_a_forked_child),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

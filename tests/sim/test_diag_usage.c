@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a launch on the simulated GPU to the side file, through librmm-inject: exact
+ * counts for every block. One attachment a process, so each case runs in a child.
+ */
+#include "harness/runtime.h"
+
+#include <pthread.h>
+
+#include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
+#include <rmm/sim.h>
+
+#include "harness/diag_file.h"
+
+static runtime_t runtime;
+
+static int make_runtime(void **state)
+{
+    (void)state;
+    unsetenv("RMM_PUBLISH");
+    setenv("RMM_DIAG", "usage", 1);
+    runtime_open(&runtime);
+    return 0;
+}
+
+static int drop_runtime(void **state)
+{
+    (void)state;
+    runtime_close(&runtime);
+    return 0;
+}
+
+/* --- in the child ------------------------------------------------------------------ */
+
+static rmm_resource_t *make_pool(void)
+{
+    rmm_resource_t *cuda = NULL, *pool = NULL;
+
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    rmm_resource_release(cuda);
+    return pool;
+}
+
+static void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)
+{
+    void *block = NULL;
+
+    CHECK(rmm_resource_alloc(mr, bytes, 0, stream, &block) == RMM_OK);
+    return block;
+}
+
+static void kernel(const void *const *params)
+{
+    (void)params;
+}
+
+static void
+launch(const char *name, rmm_stream_t stream, const void *value, size_t value_bytes)
+{
+    const void *params[] = {value};
+    const size_t bytes[] = {value_bytes};
+
+    CHECK(rmm_sim_launch(name, kernel, stream, params, bytes, 1) == 0);
+}
+
+static void launch_on(const char *name, rmm_stream_t stream, const void *pointer)
+{
+    launch(name, stream, &pointer, sizeof(pointer));
+}
+
+static void open_own_file(diag_file_t *file)
+{
+    char path[512];
+
+    CHECK(diag_file_find(runtime.path, path));
+    CHECK(diag_file_read(file, path));
+}
+
+static void check_block(
+    const diag_file_t *file, const void *block, const char *first, const char *last,
+    uint64_t launches)
+{
+    const rmm_diag_row_t *row = diag_file_row(file, (uint64_t)(uintptr_t)block);
+
+    CHECK(row != NULL);
+    if (row->launches != launches) {
+        fprintf(stderr, "launches: %lu\n", (unsigned long)row->launches);
+    }
+    CHECK(row->launches == launches);
+    CHECK(strcmp(diag_file_kernel(file, row->first_kernel), first) == 0);
+    CHECK(strcmp(diag_file_kernel(file, row->last_kernel), last) == 0);
+}
+
+/* --- cases ------------------------------------------------------------------------- */
+
+static void use_blocks(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    rmm_stream_t stream = NULL;
+    struct {
+        int count;
+        const void *blocks[2];
+        short tail;
+    } by_value = {2, {NULL, NULL}, 0};
+    void *a = NULL, *b = NULL, *never = NULL;
+    diag_file_t file;
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream) == RMM_OK);
+    a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    b = take(pool, 1000000, stream);
+    never = take(pool, 256, stream);
+    launch_on("fill", RMM_STREAM_DEFAULT, a);
+    for (int i = 0; i < 7; i++) {
+        by_value.blocks[0] = b;
+        by_value.blocks[1] = (char *)a + 4095;
+        launch("mix", stream, &by_value, sizeof(by_value));
+    }
+    launch_on("end of b", stream, (char *)b + 999999);
+    launch_on("behind b", stream, (char *)b + 1000000);
+    open_own_file(&file);
+    CHECK(strcmp(file.header->mode, "usage") == 0);
+    CHECK(strcmp(file.header->source, "active") == 0);
+    CHECK(file.header->launches == 10);
+    CHECK(file.header->launches_unnamed == 0);
+    CHECK(file.header->parameter_failures == 0);
+    CHECK(file.header->blocks_dropped == 0);
+    CHECK(diag_file_live(&file) == 3);
+    check_block(&file, a, "fill", "mix", 8);
+    check_block(&file, b, "mix", "end of b", 8);
+    check_block(&file, never, "none", "none", 0);
+    CHECK(diag_file_row(&file, (uint64_t)(uintptr_t)a)->bytes == 4096);
+    CHECK(diag_file_row(&file, (uint64_t)(uintptr_t)a)->stream_id == 0);
+    CHECK(diag_file_row(&file, (uint64_t)(uintptr_t)b)->stream_id != 0);
+    CHECK(diag_file_row(&file, (uint64_t)(uintptr_t)b)->device == 0);
+    diag_file_close(&file);
+}
+
+static void tells_which_kernels_used_which_block(void **state)
+{
+    (void)state;
+    child_run(use_blocks, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
+}
+
+static void reuse_block(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    void *b = NULL;
+    diag_file_t file;
+
+    (void)self;
+    (void)argument;
+    launch_on("old", RMM_STREAM_DEFAULT, a);
+    rmm_resource_dealloc(pool, a, 4095, 0, RMM_STREAM_DEFAULT); /* refused */
+    launch_on("old", RMM_STREAM_DEFAULT, a);
+    open_own_file(&file);
+    check_block(&file, a, "old", "old", 2);
+    diag_file_close(&file);
+    rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
+    launch_on("late", RMM_STREAM_DEFAULT, a);
+    open_own_file(&file);
+    CHECK(diag_file_live(&file) == 0);
+    diag_file_close(&file);
+    b = take(pool, 4096, RMM_STREAM_DEFAULT);
+    CHECK(a == b); /* same stream: the pool takes the same one */
+    launch_on("new", RMM_STREAM_DEFAULT, b);
+    open_own_file(&file);
+    check_block(&file, b, "new", "new", 1);
+    CHECK(file.header->launches == 4);
+    diag_file_close(&file);
+}
+
+static void a_reused_address_begins_anew(void **state)
+{
+    (void)state;
+    child_run(reuse_block, NULL);
+}
+
+static void copy_and_set(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    rmm_stream_t stream = NULL;
+    char host[16] = "";
+    diag_file_t file;
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_stream_create(0, &stream) == RMM_OK);
+    CHECK(rmm_sim_memcpy_async(a, host, sizeof(host), stream) == 0);
+    CHECK(rmm_sim_memset_async(a, 0, 4096, stream) == 0);
+    CHECK(rmm_sim_stream_synchronize(stream) == 0);
+    open_own_file(&file);
+    check_block(&file, a, "none", "none", 0);
+    diag_file_close(&file);
+}
+
+static void copies_and_fills_do_not_count(void **state)
+{
+    (void)state;
+    child_run(copy_and_set, NULL);
+}
+
+/* --- threads ----------------------------------------------------------------------- */
+
+#define THREADS 4u
+#define ROUNDS 300u
+
+static rmm_resource_t *shared_pool;
+static void *shared_block;
+static void *kept_blocks[THREADS];
+
+static void *launch_and_free(void *argument)
+{
+    uintptr_t number = (uintptr_t)argument;
+    rmm_stream_t stream = NULL;
+    void *pair[2] = {NULL, shared_block};
+
+    CHECK(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream) == RMM_OK);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        pair[0] = take(shared_pool, 512 + i % 7 * 256, stream);
+        launch("pair", stream, pair, sizeof(pair));
+        if (i + 1 < ROUNDS) {
+            rmm_resource_dealloc(shared_pool, pair[0], 512 + i % 7 * 256, 0, stream);
+        }
+    }
+    kept_blocks[number] = pair[0];
+    return NULL;
+}
+
+static void use_threads(child_t *self, void *argument)
+{
+    pthread_t threads[THREADS];
+    diag_file_t file;
+
+    (void)self;
+    (void)argument;
+    shared_pool = make_pool();
+    shared_block = take(shared_pool, 4096, RMM_STREAM_DEFAULT);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, launch_and_free, (void *)i) == 0);
+    }
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    open_own_file(&file);
+    CHECK(file.header->launches == THREADS * ROUNDS);
+    CHECK(file.header->kernels_used == 1);
+    CHECK(diag_file_live(&file) == THREADS + 1);
+    check_block(&file, shared_block, "pair", "pair", THREADS * ROUNDS);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        check_block(&file, kept_blocks[i], "pair", "pair", 1);
+    }
+    diag_file_close(&file);
+}
+
+static void threads_lose_no_launch(void **state)
+{
+    (void)state;
+    child_run(use_threads, NULL);
+}
+
+static void *first_allocation(void *argument)
+{
+    kept_blocks[(uintptr_t)argument] = take(shared_pool, 512, RMM_STREAM_DEFAULT);
+    return NULL;
+}
+
+static void attach_from_threads(child_t *self, void *argument)
+{
+    pthread_t threads[THREADS];
+    diag_file_t file;
+
+    (void)self;
+    (void)argument;
+    shared_pool = make_pool();
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, first_allocation, (void *)i) == 0);
+    }
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    open_own_file(&file);
+    CHECK(diag_file_live(&file) == THREADS);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        check_block(&file, kept_blocks[i], "none", "none", 0);
+    }
+    diag_file_close(&file);
+}
+
+static void no_block_is_missed_while_it_attaches(void **state)
+{
+    (void)state;
+    child_run(attach_from_threads, NULL);
+}
+
+/* --- switched off, forked ---------------------------------------------------------- */
+
+static void allocate_and_launch(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+
+    (void)self;
+    (void)argument;
+    launch_on("k", RMM_STREAM_DEFAULT, a);
+    rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
+}
+
+static void makes_no_file_unless_asked(void **state)
+{
+    char path[512];
+
+    (void)state;
+    unsetenv("RMM_DIAG");
+    child_run(allocate_and_launch, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
+    assert_false(diag_file_find(runtime.path, path));
+}
+
+static void a_process_that_does_not_publish_runs_all_the_same(void **state)
+{
+    char path[512];
+
+    (void)state;
+    setenv("RMM_PUBLISH", "0", 1);
+    child_run(allocate_and_launch, NULL);
+    assert_false(diag_file_find(runtime.path, path));
+}
+
+static void fork_and_launch(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    diag_file_t file;
+    pid_t child = 0;
+    int status = 0;
+
+    (void)self;
+    (void)argument;
+    launch_on("k", RMM_STREAM_DEFAULT, a);
+    child = fork();
+    if (child == 0) {
+        const void *params[] = {&a};
+        const size_t bytes[] = {sizeof(a)};
+        void *block = NULL;
+
+        (void)rmm_sim_launch("k", kernel, RMM_STREAM_DEFAULT, params, bytes, 1);
+        (void)!rmm_resource_alloc(pool, 4096, 0, RMM_STREAM_DEFAULT, &block);
+        rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    open_own_file(&file);
+    check_block(&file, a, "k", "k", 1);
+    diag_file_close(&file);
+}
+
+static void a_forked_child_leaves_the_file_alone(void **state)
+{
+    (void)state;
+    child_run(fork_and_launch, NULL);
+}
+
+/* --- whole programs ---------------------------------------------------------------- */
+
+static int run_injected(const char *program, const char *output)
+{
+    char command[2048];
+
+    snprintf(
+        command, sizeof(command), "'%s' -- '%s' >'%s'", getenv("RMM_TEST_RUN"), program,
+        output);
+    return system(command);
+}
+
+static void check_line(const diag_file_t *file, const char *line)
+{
+    unsigned long long address = 0, bytes = 0, launches = 0;
+    char first[32], last[32];
+    const rmm_diag_row_t *row = NULL;
+
+    assert_int_equal(
+        sscanf(
+            line, "%llu %llu %31s %31s %llu", &address, &bytes, first, last, &launches),
+        5);
+    row = diag_file_row(file, address);
+    assert_non_null(row);
+    assert_int_equal(row->bytes, bytes);
+    assert_int_equal(row->launches, launches);
+    assert_string_equal(diag_file_kernel(file, row->first_kernel), first);
+    assert_string_equal(diag_file_kernel(file, row->last_kernel), last);
+}
+
+static void follows_a_program_that_links_the_shared_library(void **state)
+{
+    char path[512], output[256], line[256];
+    diag_file_t file;
+    FILE *lines = NULL;
+    int checked = 0;
+
+    (void)state;
+    unsetenv("RMM_DIAG");
+    unsetenv("CUDA_INJECTION64_PATH");
+    snprintf(output, sizeof(output), "%s/expected.txt", runtime.path);
+    assert_int_equal(run_injected(getenv("RMM_TEST_PROGRAM"), output), 0);
+    assert_true(diag_file_find(runtime.path, path));
+    assert_true(diag_file_read(&file, path));
+    assert_string_equal(file.header->source, "active");
+    lines = fopen(output, "r");
+    assert_non_null(lines);
+    while (fgets(line, sizeof(line), lines) != NULL) {
+        check_line(&file, line);
+        checked++;
+    }
+    fclose(lines);
+    assert_int_equal(checked, 3);
+    assert_int_equal(diag_file_live(&file), 3);
+    assert_int_equal(file.header->launches, 11);
+    diag_file_close(&file);
+    assert_int_equal(setenv("CUDA_INJECTION64_PATH", getenv("RMM_TEST_INJECT"), 1), 0);
+}
+
+static void a_program_without_the_library_is_not_touched(void **state)
+{
+    char path[512];
+
+    (void)state;
+    unsetenv("CUDA_INJECTION64_PATH");
+    assert_int_equal(run_injected("/bin/true", "/dev/null"), 0);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
+    assert_false(diag_file_find(runtime.path, path));
+    assert_int_equal(setenv("CUDA_INJECTION64_PATH", getenv("RMM_TEST_INJECT"), 1), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(tells_which_kernels_used_which_block),
+        CASE(a_reused_address_begins_anew),
+        CASE(copies_and_fills_do_not_count),
+        CASE(threads_lose_no_launch),
+        CASE(no_block_is_missed_while_it_attaches),
+        CASE(makes_no_file_unless_asked),
+        CASE(a_process_that_does_not_publish_runs_all_the_same),
+        CASE(a_forked_child_leaves_the_file_alone),
+        CASE(follows_a_program_that_links_the_shared_library),
+        CASE(a_program_without_the_library_is_not_touched),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
