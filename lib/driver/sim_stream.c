@@ -248,8 +248,10 @@ int rmm__sim_device_synchronize(void)
     return error;
 }
 
-/* False: no live stream has this handle. No lock. */
-static bool key_of_slot(const sim_slot_t *slot, rmm_stream_key_t *key)
+/* False: no live stream has this handle. No lock. As cuda.c a stream that captures goes by
+ * its handle, because CUDA will not tell its id. */
+static bool
+key_of_slot(const sim_slot_t *slot, rmm_stream_t handle, rmm_stream_key_t *key)
 {
     /* acquire: pairs with stream_create_locked() */
     uint64_t id = atomic_load_explicit(&slot->id, memory_order_acquire);
@@ -257,8 +259,8 @@ static bool key_of_slot(const sim_slot_t *slot, rmm_stream_key_t *key)
     if (id == 0) {
         return false;
     }
-    key->stream_id = id;
     key->capture_id = atomic_load_explicit(&slot->capture_id, memory_order_relaxed);
+    key->stream_id = key->capture_id == 0 ? id : (uint64_t)(uintptr_t)handle;
     return true;
 }
 
@@ -273,7 +275,7 @@ RMM_COLD static int stream_key_slow(rmm_stream_t handle, rmm_stream_key_t *key)
     }
     stream = rmm__sim_stream_find_locked(handle, "stream_key", &error);
     if (stream != NULL) {
-        key_of_slot(stream->slot, key);
+        key_of_slot(stream->slot, handle, key);
     }
     rmm__sim_leave();
     return error;
@@ -290,7 +292,7 @@ int rmm__sim_stream_key(rmm_stream_t handle, rmm_stream_key_t *key)
     slot = rmm_stream_is_per_thread_default(handle)
                ? rmm__sim_thread.streams[rmm__sim_thread.device]
                : rmm__sim_slot(&streams, handle);
-    if (slot != NULL && key_of_slot(slot, key)) {
+    if (slot != NULL && key_of_slot(slot, handle, key)) {
         return RMM_DRIVER_OK;
     }
     return stream_key_slow(handle, key);

@@ -93,20 +93,26 @@ static void runs_captured_work_at_each_launch_and_not_before(void **state)
 
 static void tells_by_the_key_which_streams_capture(void **state)
 {
+    rmm_stream_key_t before, key;
     uint64_t first;
 
     (void)state;
-    assert_int_equal(capture_id(stream), 0);
+    assert_cuda(sim_driver()->stream_key(stream, &before));
+    assert_int_equal(before.capture_id, 0);
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     first = capture_id(stream);
     assert_int_not_equal(first, 0);
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    assert_int_equal(key.stream_id, (uintptr_t)stream);
     assert_int_equal(capture_id(side), 0);
     assert_cuda(sim_driver()->event_record(event, stream));
     assert_cuda(sim_driver()->stream_wait_event(side, event));
     assert_int_equal(capture_id(side), first);
     assert_whole(stream);
-    assert_int_equal(capture_id(stream), 0);
     assert_int_equal(capture_id(side), 0);
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    assert_int_equal(key.capture_id, 0);
+    assert_int_equal(key.stream_id, before.stream_id);
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_true(capture_id(stream) > first);
     assert_whole(stream);
