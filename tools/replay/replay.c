@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Every thread of the log is one here, and they take turns in the log's order.
+ *
  * Two loops: run_fast() holds nothing but the allocator's calls, since it is what the
  * clock runs around; run_careful() waits for the recorded moments and queues patterns.
  */
@@ -74,23 +76,30 @@ static inline void deallocate(replay_t *replay, const plan_op_t *op)
     }
 }
 
-static void run_fast(replay_t *replay)
+/* Operations of one thread that follow each other. */
+typedef struct stretch {
+    replay_t *replay;
+    uint32_t begin;
+    uint32_t end;
+    uint64_t start_ns; /* of the run */
+    uint64_t elapsed_ns;
+    bool worked;
+} stretch_t;
+
+static void run_fast(void *context)
 {
-    const plan_t *plan = replay->plan;
+    stretch_t *stretch = context;
+    replay_t *replay = stretch->replay;
+    const plan_op_t *ops = replay->plan->ops;
     uint64_t begin = now_ns();
-    for (uint32_t i = 0; i < plan->op_count; i++) {
-        const plan_op_t *op = &plan->ops[i];
-        if (op->is_free) {
-            deallocate(replay, op);
+    for (uint32_t i = stretch->begin; i < stretch->end; i++) {
+        if (ops[i].is_free) {
+            deallocate(replay, &ops[i]);
         } else {
-            (void)allocate(replay, i, op);
+            (void)allocate(replay, i, &ops[i]);
         }
     }
-    uint64_t elapsed = now_ns() - begin;
-    replay->elapsed_ns += elapsed;
-    if (replay->run_count == 0 || elapsed < replay->best_elapsed_ns) {
-        replay->best_elapsed_ns = elapsed;
-    }
+    stretch->elapsed_ns += now_ns() - begin;
 }
 
 rmm_status_t replay_try(replay_t *replay)
@@ -162,50 +171,76 @@ static bool check(replay_t *replay, const replay_slot_t *slot, uint32_t stream)
         replay->verify->check(replay->verify_state, &block, replay->streams[stream]));
 }
 
-static bool run_careful(replay_t *replay)
+static bool run_careful_op(replay_t *replay, uint32_t index)
 {
-    const plan_t *plan = replay->plan;
+    const plan_op_t *op = &replay->plan->ops[index];
+    const replay_slot_t *slot = &replay->slots[op->slot];
     bool verify = replay->verify != NULL;
-    uint64_t begin = now_ns();
-    for (uint32_t i = 0; i < plan->op_count; i++) {
-        const plan_op_t *op = &plan->ops[i];
-        const replay_slot_t *slot = &replay->slots[op->slot];
+    if (!op->is_free) {
+        return allocate(replay, index, op) != RMM_OK || !verify || fill(replay, op);
+    }
+    if (verify && slot->used && !check(replay, slot, op->stream)) {
+        return false;
+    }
+    deallocate(replay, op);
+    return true;
+}
+
+static void run_careful(void *context)
+{
+    stretch_t *stretch = context;
+    replay_t *replay = stretch->replay;
+    for (uint32_t i = stretch->begin; i < stretch->end && stretch->worked; i++) {
         if (replay->speed > 0) {
-            sleep_until(begin + scaled(op->due_ns, replay->speed));
+            sleep_until(
+                stretch->start_ns + scaled(replay->plan->ops[i].due_ns, replay->speed));
         }
-        if (!op->is_free) {
-            if (allocate(replay, i, op) == RMM_OK && verify && !fill(replay, op)) {
-                return false;
-            }
-            continue;
-        }
-        if (verify && slot->used && !check(replay, slot, op->stream)) {
+        stretch->worked = run_careful_op(replay, i);
+    }
+}
+
+static uint32_t stretch_end(const plan_t *plan, uint32_t begin)
+{
+    uint32_t end = begin + 1;
+    while (end < plan->op_count && plan->ops[end].thread == plan->ops[begin].thread) {
+        end++;
+    }
+    return end;
+}
+
+static bool check_left(replay_t *replay)
+{
+    for (size_t i = 0; i < replay->plan->slot_count; i++) {
+        const replay_slot_t *slot = &replay->slots[i];
+        if (slot->used && !check(replay, slot, replay->plan->ops[slot->op].stream)) {
             return false;
         }
-        deallocate(replay, op);
     }
     return true;
 }
 
 bool replay_run(replay_t *replay)
 {
+    const plan_t *plan = replay->plan;
+    bool fast = replay->speed == 0 && replay->verify == NULL;
     if (replay->run_count > 0) {
         replay_free_left(replay);
     }
-    if (replay->speed == 0 && replay->verify == NULL) {
-        run_fast(replay);
-    } else if (!run_careful(replay)) {
+    stretch_t stretch = {.replay = replay, .start_ns = now_ns(), .worked = true};
+    for (; stretch.begin < plan->op_count && stretch.worked;
+         stretch.begin = stretch.end) {
+        stretch.end = stretch_end(plan, stretch.begin);
+        crew_call(
+            replay->crew, plan->ops[stretch.begin].thread,
+            fast ? run_fast : run_careful, &stretch);
+    }
+    if (!stretch.worked || (replay->verify != NULL && !check_left(replay))) {
         return false;
     }
-    if (replay->verify != NULL) {
-        for (size_t i = 0; i < replay->plan->slot_count; i++) {
-            const replay_slot_t *slot = &replay->slots[i];
-            if (slot->used &&
-                !check(replay, slot, replay->plan->ops[slot->op].stream)) {
-                return false;
-            }
-        }
+    if (replay->run_count == 0 || stretch.elapsed_ns < replay->best_elapsed_ns) {
+        replay->best_elapsed_ns = stretch.elapsed_ns;
     }
+    replay->elapsed_ns += stretch.elapsed_ns;
     replay->run_count++;
     return true;
 }
@@ -258,6 +293,13 @@ static bool make_all(replay_t *replay)
         snprintf(replay->error, sizeof replay->error, "no host memory for the replay");
         return false;
     }
+    replay->crew = crew_create(plan->thread_count);
+    if (replay->crew == NULL) {
+        snprintf(
+            replay->error, sizeof replay->error, "cannot start %zu threads: %s",
+            plan->thread_count, strerror(errno));
+        return false;
+    }
     if (!make_streams(replay)) {
         return false;
     }
@@ -291,8 +333,10 @@ void replay_close(replay_t *replay)
             rmm_stream_destroy(replay->streams[i]);
         }
     }
+    crew_destroy(replay->crew);
     free(replay->slots);
     free(replay->streams);
+    replay->crew = NULL;
     replay->slots = NULL;
     replay->streams = NULL;
     replay->verify_state = NULL;

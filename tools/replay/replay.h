@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a plan on a resource, in the log's order.
+ * Runs a plan on a resource, in the log's order, each operation on its thread.
  *
  * Lifetime: replay_open() makes what a run needs (slots, streams), so that a run makes
  * allocator calls only. After a run the blocks that the log never frees are still there,
  * until replay_free_left(). The plan and the resource must outlive the replay.
  *
- * Threads: one.
+ * Threads: call it from one.
  */
 #ifndef RMM_TOOLS_REPLAY_REPLAY_H
 #define RMM_TOOLS_REPLAY_REPLAY_H
 
 #include <rmm/resource.h>
 
+#include "replay/crew.h"
 #include "replay/plan.h"
 #include "replay/verify.h"
 
@@ -37,6 +38,7 @@ typedef struct replay {
     rmm_resource_t *resource;
     rmm_stream_t *streams; /* one for each of the plan */
     replay_slot_t *slots;
+    crew_t *crew;                   /* one thread for each of the plan */
     double speed;                   /* 0: as fast as it goes; 1: as recorded */
     const verify_backend_t *verify; /* NULL: no patterns */
     void *verify_state;
@@ -56,7 +58,7 @@ bool replay_open(
 /* False: the run broke off (not for a failed allocation: that is counted). */
 bool replay_run(replay_t *replay);
 
-/* One run at full speed that ends at the first failed allocation, with its status. */
+/* One run on the caller's thread that ends at the first failed allocation, with its status. */
 rmm_status_t replay_try(replay_t *replay);
 
 /* With verify: check the blocks that are left, wait, and fetch what was found. */
