@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-run: what it sets, what it refuses, and that it leaves the program's end alone.
+ */
+#include "harness/program.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static char place[64];
+static char library[128];
+static program_t program;
+
+static void run(const char *arguments)
+{
+    char command[2048];
+    snprintf(command, sizeof command, RUN " %s", arguments);
+    program_run(&program, command);
+}
+
+static void assert_refused(const char *arguments, int status, const char *line)
+{
+    char expected[1024];
+    run(arguments);
+    program_assert_status(&program, status);
+    snprintf(expected, sizeof expected, "rmm-run: %s\n", line);
+    assert_string_equal(program.err, expected);
+    assert_string_equal(program.out, "");
+}
+
+static void write_text(const char *name, const char *text, mode_t mode)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", place, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* A line of env's output. */
+static bool was_set(const char *line)
+{
+    char wanted[512];
+    char text[PROGRAM_OUTPUT_MAX + 1];
+    snprintf(wanted, sizeof wanted, "\n%s\n", line);
+    snprintf(text, sizeof text, "\n%s", program.out);
+    return strstr(text, wanted) != NULL;
+}
+
+static void sets_the_library_and_what_to_find(void **state)
+{
+    (void)state;
+    char line[256];
+    run("--diag usage -- /usr/bin/env");
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+    snprintf(line, sizeof line, "CUDA_INJECTION64_PATH=%s", library);
+    assert_true(was_set(line));
+    assert_true(was_set("RMM_DIAG=usage"));
+}
+
+static void diagnoses_usage_unless_told_otherwise(void **state)
+{
+    (void)state;
+    setenv("RMM_DIAG", "something", 1);
+    run("/usr/bin/env"); /* the -- may be left out */
+    unsetenv("RMM_DIAG");
+    program_assert_status(&program, 0);
+    assert_true(was_set("RMM_DIAG=usage"));
+}
+
+static void hands_arguments_on_as_they_are(void **state)
+{
+    (void)state;
+    run("-- /bin/echo --diag -- --help x");
+    program_assert_status(&program, 0);
+    assert_string_equal(program.out, "--diag -- --help x\n");
+}
+
+static void ends_as_the_program_ends(void **state)
+{
+    (void)state;
+    write_text("three", "#!/bin/sh\nexit 3\n", 0755);
+    write_text("killed", "#!/bin/sh\nkill -9 $$\n", 0755);
+    char arguments[256];
+    snprintf(arguments, sizeof arguments, "-- %s/three", place);
+    run(arguments);
+    program_assert_status(&program, 3);
+    snprintf(arguments, sizeof arguments, "-- %s/killed", place);
+    run(arguments);
+    program_assert_status(&program, -SIGKILL);
+}
+
+static void says_what_cannot_be_run_as_env_does(void **state)
+{
+    (void)state;
+    char arguments[256], line[256];
+    assert_refused(
+        "-- /nonexistent", 127, "cannot run /nonexistent: No such file or directory");
+    write_text("plain", "no program\n", 0644);
+    snprintf(arguments, sizeof arguments, "-- %s/plain", place);
+    snprintf(line, sizeof line, "cannot run %s/plain: Permission denied", place);
+    assert_refused(arguments, 126, line);
+}
+
+static void refuses_what_it_does_not_know(void **state)
+{
+    (void)state;
+    assert_refused(
+        "", 125, "which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
+    assert_refused(
+        "--diag bounds -- /bin/true", 125,
+        "--diag: \"bounds\" is not a diagnosis that this version has: usage");
+    assert_refused(
+        "--report x -- /bin/true", 125, "unknown option --report; see --help");
+}
+
+static void refuses_to_push_out_another_tool(void **state)
+{
+    (void)state;
+    setenv("CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", 1);
+    assert_refused(
+        "-- /bin/true", 125,
+        "CUDA_INJECTION64_PATH is already set, to /nonexistent/libinject.so: one tool "
+        "at "
+        "a time can be injected; unset it first");
+    setenv("CUDA_INJECTION64_PATH", library, 1); /* itself, nested */
+    run("-- /bin/true");
+    program_assert_status(&program, 0);
+    unsetenv("CUDA_INJECTION64_PATH");
+}
+
+static void says_when_the_named_library_is_not_there(void **state)
+{
+    (void)state;
+    setenv("RMM_INJECT_LIBRARY", "/nonexistent.so", 1);
+    assert_refused(
+        "-- /bin/true", 125,
+        "RMM_INJECT_LIBRARY names /nonexistent.so: No such file or directory");
+    setenv("RMM_INJECT_LIBRARY", place, 1);
+    run("-- /bin/true");
+    program_assert_status(&program, 125);
+    setenv("RMM_INJECT_LIBRARY", library, 1);
+}
+
+static void copy_program(const char *to)
+{
+    static char data[1 << 24];
+    FILE *file = fopen(RUN, "rb");
+    assert_non_null(file);
+    size_t bytes = fread(data, 1, sizeof data, file);
+    fclose(file);
+    assert_true(bytes < sizeof data);
+    file = fopen(to, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(to, 0755), 0);
+}
+
+static void make_folders(const char *path)
+{
+    char command[512];
+    snprintf(command, sizeof command, "/bin/mkdir -p %s", path);
+    program_run(&program, command);
+    program_assert_status(&program, 0);
+}
+
+static void finds_the_library_of_its_installation(void **state)
+{
+    (void)state;
+    char path[512], command[600];
+    snprintf(path, sizeof path, "%s/tree/bin", place);
+    make_folders(path);
+    snprintf(path, sizeof path, "%s/tree/bin/" LIBDIR, place);
+    make_folders(path);
+    snprintf(path, sizeof path, "%s/tree/bin/rmm-run", place);
+    copy_program(path);
+
+    unsetenv("RMM_INJECT_LIBRARY");
+    snprintf(command, sizeof command, "%s/tree/bin/rmm-run -- /usr/bin/env", place);
+    program_run(&program, command);
+    program_assert_status(&program, 125);
+    assert_non_null(strstr(program.err, "cannot find librmm-inject.so in "));
+    assert_non_null(strstr(program.err, "RMM_INJECT_LIBRARY"));
+
+    write_text("tree/bin/" LIBDIR "/librmm-inject.so", "here", 0644);
+    program_run(&program, command);
+    setenv("RMM_INJECT_LIBRARY", library, 1);
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(program.out, "/librmm-inject.so\n"));
+    assert_null(strstr(program.out, "/../")); /* resolved */
+}
+
+static int make_place(void **state)
+{
+    (void)state;
+    strcpy(place, "/tmp/rmm-test.XXXXXX");
+    assert_non_null(mkdtemp(place));
+    unsetenv("CUDA_INJECTION64_PATH");
+    snprintf(library, sizeof library, "%s/library.so", place);
+    write_text("library.so", "any file", 0644);
+    setenv("RMM_INJECT_LIBRARY", library, 1);
+    return 0;
+}
+
+static int leave_place(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "/bin/rm -r %s", place);
+    program_run(&program, command);
+    return program.status;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_the_library_and_what_to_find),
+        cmocka_unit_test(diagnoses_usage_unless_told_otherwise),
+        cmocka_unit_test(hands_arguments_on_as_they_are),
+        cmocka_unit_test(ends_as_the_program_ends),
+        cmocka_unit_test(says_what_cannot_be_run_as_env_does),
+        cmocka_unit_test(refuses_what_it_does_not_know),
+        cmocka_unit_test(refuses_to_push_out_another_tool),
+        cmocka_unit_test(says_when_the_named_library_is_not_there),
+        cmocka_unit_test(finds_the_library_of_its_installation),
+    };
+    return cmocka_run_group_tests(tests, make_place, leave_place);
+}
