@@ -206,6 +206,36 @@ static void copies_and_fills_do_not_count(void **state)
     child_run(copy_and_set, NULL);
 }
 
+static void capture_and_replay(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    rmm_stream_t stream = NULL;
+    rmm_sim_graph_t graph = NULL;
+    diag_file_t file;
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_stream_create(0, &stream) == RMM_OK);
+    CHECK(rmm_sim_begin_capture(stream, 0) == 0);
+    launch_on("captured", stream, a);
+    CHECK(rmm_sim_end_capture(stream, &graph) == 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK(rmm_sim_graph_launch(graph, stream) == 0);
+    }
+    CHECK(rmm_sim_stream_synchronize(stream) == 0);
+    open_own_file(&file);
+    check_block(&file, a, "captured", "captured", 1);
+    diag_file_close(&file);
+    CHECK(rmm_sim_graph_destroy(graph) == 0);
+}
+
+static void a_captured_launch_counts_once_and_its_replays_not(void **state)
+{
+    (void)state;
+    child_run(capture_and_replay, NULL);
+}
+
 /* --- threads ----------------------------------------------------------------------- */
 
 #define THREADS 4u
@@ -447,6 +477,7 @@ int main(void)
         CASE(tells_which_kernels_used_which_block),
         CASE(a_reused_address_begins_anew),
         CASE(copies_and_fills_do_not_count),
+        CASE(a_captured_launch_counts_once_and_its_replays_not),
         CASE(threads_lose_no_launch),
         CASE(no_block_is_missed_while_it_attaches),
         CASE(makes_no_file_unless_asked),

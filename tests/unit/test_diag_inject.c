@@ -261,6 +261,17 @@ CASE(stays_idle_where_it_may_not_attach)
     assert_null(side_memory);
 }
 
+CASE(attaches_to_the_first_of_two_libraries)
+{
+    void *first = NULL;
+
+    start("usage");
+    first = side_memory;
+    lib.injected(attach);
+    assert_ptr_equal(side_memory, first);
+    assert_int_equal(lib.control()->subscribed, 1);
+}
+
 CASE(a_mode_that_does_not_exist_is_said_and_nothing_done)
 {
     start("bounds");
@@ -478,6 +489,7 @@ int main(void)
         cmocka_unit_test(does_nothing_unless_asked),
         cmocka_unit_test(without_the_library_it_stays_idle),
         cmocka_unit_test(stays_idle_where_it_may_not_attach),
+        cmocka_unit_test(attaches_to_the_first_of_two_libraries),
         cmocka_unit_test(a_mode_that_does_not_exist_is_said_and_nothing_done),
         cmocka_unit_test(names_the_tool_that_was_first),
         cmocka_unit_test(says_why_cupti_refuses),

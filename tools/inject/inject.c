@@ -30,6 +30,7 @@
 /* Live blocks that are followed: most first, fewer where the place has no room. */
 static const uint32_t row_counts[] = {32768, 8192, 2048};
 
+static atomic_bool taken; /* a librmm-c was attached to */
 static atomic_bool forked;
 
 /* Called by the driver; 1 is success. Nothing to do yet: see above. */
@@ -179,7 +180,11 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         .struct_size = sizeof(hooks), .on_alloc = on_alloc, .on_free = on_free};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
 
-    if (wish == WISH_OFF || attach(&hooks, &services) != RMM_OK) {
+    /* A process may have two librmm-c, one of them linked statically: the first wins.
+     * relaxed: nothing is handed over by it. */
+    if (wish == WISH_OFF ||
+        atomic_exchange_explicit(&taken, true, memory_order_relaxed) ||
+        attach(&hooks, &services) != RMM_OK) {
         return;
     }
     if (pthread_atfork(NULL, NULL, stop_in_child) == 0) {
