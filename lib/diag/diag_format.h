@@ -68,5 +68,17 @@ typedef struct rmm_diag_row {
 static_assert(sizeof(rmm_diag_header_t) == 256, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_row_t) == 96, "diag row layout is ABI");
+static_assert(
+    offsetof(rmm_diag_header_t, ready) == 48 &&
+        offsetof(rmm_diag_header_t, launches) == 64 &&
+        offsetof(rmm_diag_header_t, mode) == 96 &&
+        offsetof(rmm_diag_header_t, source) == 128,
+    "diag header fields are ABI: docs/diagnostics.md");
+static_assert(
+    offsetof(rmm_diag_row_t, address) == 8 &&
+        offsetof(rmm_diag_row_t, resource_id) == 32 &&
+        offsetof(rmm_diag_row_t, first_kernel) == 40 &&
+        offsetof(rmm_diag_row_t, last_use_ns) == 72,
+    "diag row fields are ABI: docs/diagnostics.md");
 
 #endif /* RMM_DIAG_DIAG_FORMAT_H */
