@@ -8,7 +8,7 @@
  * a function (params.h). NVIDIA calls driver calls in callbacks unsupported; these two
  * only read tables of the function (measured to work on driver 580, CUDA 13.0), touch no
  * stream and so may be made while one is capturing. No callback is enabled for them, and
- * a thread that is inside one ignores any other.
+ * a thread that is inside one ignores other launches.
  *
  * A launch into a graph being captured counts as one, here and now; its replays are not
  * seen. `capturing` stays 0: asking costs one more driver call, and usage does not need it.
@@ -167,18 +167,16 @@ static void CUPTIAPI on_callback(
     void *user, CUpti_CallbackDomain domain, CUpti_CallbackId call, const void *data)
 {
     (void)user;
-    if (inside || atomic_load_explicit(&source.stopped, memory_order_relaxed)) {
+    if (atomic_load_explicit(&source.stopped, memory_order_relaxed)) {
         return;
     }
-    inside = true;
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && call_succeeded(data)) {
-        on_launch(call, data);
-    } else if (
-        domain == CUPTI_CB_DOMAIN_RESOURCE &&
-        call == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) { /* the only one: a module goes */
         inject_layouts_clear(&source.layouts);
+    } else if (!inside && call_succeeded(data)) {
+        inside = true;
+        on_launch(call, data);
+        inside = false;
     }
-    inside = false;
 }
 
 /* --- starting ---------------------------------------------------------------------- */
