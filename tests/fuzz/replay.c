@@ -5,6 +5,7 @@
  * be given by name: "fuzz_segment input" repeats one finding, without mutations.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static uint64_t draw(uint64_t below)
 
 static void die(const char *what, const char *name)
 {
-    fprintf(stderr, "%s %s: %m\n", what, name);
+    fprintf(stderr, "%s %s: %s\n", what, name, strerror(errno));
     exit(2);
 }
 

@@ -94,7 +94,7 @@ static void replays_the_recorded_training_trace(void **state)
 static void prints_a_table_without_json(void **state)
 {
     (void)state;
-    run(DATA "/replay_small.csv");
+    run(DATA "/replay/small.csv");
     program_assert_status(&program, 0);
     assert_non_null(strstr(program.out, "operations              5\n"));
     assert_non_null(strstr(program.out, "peak bytes              3000\n"));
@@ -126,7 +126,7 @@ static void verifies_threads_and_streams_under_many_seeds(void **state)
         char text[16];
         snprintf(text, sizeof text, "%d", seed);
         setenv("RMM_SIM_SEED", text, 1);
-        run("--verify --repeat 5 --json " DATA "/replay_streams.csv");
+        run("--verify --repeat 5 --json " DATA "/replay/streams.csv");
         unsetenv("RMM_SIM_SEED");
         program_assert_status(&program, 0);
         assert_string_equal(program.err, "");
@@ -145,9 +145,9 @@ static void verifies_threads_and_streams_under_many_seeds(void **state)
 static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
 {
     (void)state;
-    run("--json " DATA "/replay_faulty.csv");
+    run("--json " DATA "/replay/faulty.csv");
     program_assert_status(&program, 0);
-#define AT "rmm-replay: " DATA "/replay_faulty.csv:"
+#define AT "rmm-replay: " DATA "/replay/faulty.csv:"
     assert_string_equal(
         program.err,
         AT "3: 4 columns where 6 are expected (Thread,Time,Action,Pointer,Size,Stream)"
@@ -161,7 +161,7 @@ static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
            "skipped\n" AT
            "10: free of 0x1000 with 999 bytes, allocated with 1000; the allocation's "
            "size is used\n" AT "11: Time \"soon\" is not HH:MM:SS.ffffff; row skipped\n"
-           "rmm-replay: " DATA "/replay_faulty.csv: 7 rows skipped\n");
+           "rmm-replay: " DATA "/replay/faulty.csv: 7 rows skipped\n");
 #undef AT
     json_t *object = parsed_output();
     assert_int_equal(integer(object, "operations"), 2);
@@ -175,10 +175,10 @@ static void stops_at_the_first_such_row_when_strict(void **state)
 {
     (void)state;
     assert_error_line(
-        "--strict " DATA "/replay_faulty.csv", 1,
-        DATA "/replay_faulty.csv:3: 4 columns where 6 are expected "
+        "--strict " DATA "/replay/faulty.csv", 1,
+        DATA "/replay/faulty.csv:3: 4 columns where 6 are expected "
              "(Thread,Time,Action,Pointer,Size,Stream)");
-    run("--strict " DATA "/replay_small.csv");
+    run("--strict " DATA "/replay/small.csv");
     program_assert_status(&program, 0);
 }
 
@@ -198,7 +198,7 @@ static void strict_refuses_a_free_of_another_size(void **state)
 static void counts_failures_of_the_log_without_replaying_them(void **state)
 {
     (void)state;
-    run(DATA "/replay_failures.csv");
+    run(DATA "/replay/failures.csv");
     program_assert_status(&program, 0);
     assert_non_null(strstr(program.out, "operations              2\n"));
     assert_non_null(strstr(program.out, "failures in the log     1\n"));
@@ -236,10 +236,10 @@ static void finds_the_smallest_capacity_close_to_the_peak(void **state)
 static void tells_which_allocation_failed_and_skips_its_free(void **state)
 {
     (void)state;
-    run("--pool-bytes 2304 --json " DATA "/replay_small.csv");
+    run("--pool-bytes 2304 --json " DATA "/replay/small.csv");
     program_assert_status(&program, 1);
     const char *begin =
-        "rmm-replay: " DATA "/replay_small.csv:3: allocating 2000 bytes failed: ";
+        "rmm-replay: " DATA "/replay/small.csv:3: allocating 2000 bytes failed: ";
     assert_memory_equal(program.err, begin, strlen(begin));
     assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1);
     json_t *object = parsed_output();
@@ -251,7 +251,7 @@ static void tells_which_allocation_failed_and_skips_its_free(void **state)
 static void serves_from_cuda_itself(void **state)
 {
     (void)state;
-    run("--resource cuda --verify --json " DATA "/replay_streams.csv");
+    run("--resource cuda --verify --json " DATA "/replay/streams.csv");
     program_assert_status(&program, 0);
     json_t *object = parsed_output();
     assert_string_equal(json_string_value(json_object_get(object, "resource")), "cuda");
@@ -265,7 +265,7 @@ static void waits_for_the_recorded_moments(void **state)
     (void)state;
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    run("--speed 0.0001 --json " DATA "/replay_streams.csv");
+    run("--speed 0.0001 --json " DATA "/replay/streams.csv");
     clock_gettime(CLOCK_MONOTONIC, &end);
     program_assert_status(&program, 0);
     int64_t ns = (int64_t)(end.tv_sec - begin.tv_sec) * 1000000000 +
@@ -289,7 +289,7 @@ static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
     for (size_t i = 0; i < 2; i++) {
         rmm_segment_t segment;
         runtime_empty(&runtime);
-        program_start(&program, REPLAY " --hold 1000 --json " DATA "/replay_small.csv");
+        program_start(&program, REPLAY " --hold 1000 --json " DATA "/replay/small.csv");
         wait_for_report();
         runtime_segment(&runtime, &segment);
         assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_current_bytes), 500);
@@ -306,7 +306,7 @@ static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
 static void ends_by_itself_when_the_hold_is_over(void **state)
 {
     (void)state;
-    run("--hold 0.01 " DATA "/replay_small.csv");
+    run("--hold 0.01 " DATA "/replay/small.csv");
     program_assert_status(&program, 0);
 }
 
@@ -412,7 +412,7 @@ static void without_a_gpu_says_what_to_set(void **state)
         skip();
     }
     unsetenv("RMM_DRIVER");
-    run(DATA "/replay_small.csv");
+    run(DATA "/replay/small.csv");
     setenv("RMM_DRIVER", "sim", 1);
     program_assert_status(&program, 1);
     assert_non_null(strstr(program.err, "RMM_DRIVER=sim"));

@@ -115,6 +115,9 @@ static void says_what_is_wrong_with_a_row(void **state)
     assert_row_is_refused("x,00:00:00.0,free,0x10,1,0", "Thread \"x\" is not a number");
     assert_row_is_refused(
         "1,24:00:00.0,free,0x10,1,0", "Time \"24:00:00.0\" is not HH:MM:SS.ffffff");
+    assert_row_is_refused(/* a day must not be longer than a day */
+                          "1,23:59:60.9,free,0x10,1,0",
+                          "Time \"23:59:60.9\" is not HH:MM:SS.ffffff");
     assert_row_is_refused(
         "1,00:00:00.,free,0x10,1,0", "Time \"00:00:00.\" is not HH:MM:SS.ffffff");
     assert_row_is_refused(

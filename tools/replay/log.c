@@ -100,7 +100,7 @@ static bool parse_time(column_t column, uint64_t *time_ns)
     if (column.length < 8 || text[2] != ':' || text[5] != ':' ||
         !parse_two_digits(text, 24, &hours) ||
         !parse_two_digits(text + 3, 60, &minutes) ||
-        !parse_two_digits(text + 6, 61, &seconds)) {
+        !parse_two_digits(text + 6, 60, &seconds)) {
         return false;
     }
     uint64_t fraction = 0;
