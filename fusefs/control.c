@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands; see control.h.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "log.h"
+#include "marks.h"
+#include "slots.h"
+#include "state.h"
+
+#define COMMAND_BYTES_MAX 64
+
+/* --- marks ---------------------------------------------------------------------------- */
+
+/* One without a control page counts with its current value anyway: figures.h. */
+static int wish_node_reset(member_t *member, uint32_t place)
+{
+    if (!member->has_control) {
+        return 0;
+    }
+    int error = rmm_control_reset_node_peak(&member->control, place);
+    if (error != 0) {
+        log_warn(
+            "process %s cannot be told of a reset: %s", member->process->name,
+            strerror(-error));
+        rmm_control_close(&member->control);
+        member->has_control = false;
+    }
+    return error;
+}
+
+static int reset_device(model_t *model, node_t node)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        const process_t *process = model->processes[i];
+        for (uint32_t j = 0; j < process->member_count; j++) {
+            member_t *member = process->members[j];
+            uint32_t place;
+            if (member->state == MEMBER_LIVE &&
+                member_place_on(member, node.id, &place)) {
+                (void)wish_node_reset(member, place);
+            }
+        }
+    }
+    marks_reset_device(model, node.id);
+    state_save(model);
+    return 0;
+}
+
+static int reset_process(model_t *model, node_t node)
+{
+    const process_t *process = model_process(model, node.serial);
+    int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        member_t *member = process->members[i];
+        uint32_t place;
+        if (member->state != MEMBER_LIVE || !member->has_control ||
+            !member_place_on(member, node.id, &place)) {
+            continue;
+        }
+        error = rmm_control_reset_place_peak(&member->control, place);
+        if (error != 0) {
+            return error;
+        }
+    }
+    return error;
+}
+
+static int reset_resource(model_t *model, node_t node)
+{
+    member_t *member = model_member(model, node.serial);
+    slot_view_t view;
+    if (member == NULL || !slots_find(member, node.id, &view)) {
+        return -ENOENT;
+    }
+    if (member->state != MEMBER_LIVE) {
+        return -ESRCH;
+    }
+    return member->has_control
+               ? rmm_control_reset_slot_peak(&member->control, view.index)
+               : -EOPNOTSUPP;
+}
+
+static int reset_peak(model_t *model, node_t node)
+{
+    switch ((dir_kind_t)node.dir) {
+    case DIR_DEVICE:
+        return reset_device(model, node);
+    case DIR_PROCESS_DEVICE:
+        return reset_process(model, node);
+    case DIR_RESOURCE:
+        return reset_resource(model, node);
+    default:
+        return -EACCES;
+    }
+}
+
+/* --- words ---------------------------------------------------------------------------- */
+
+/* The command without the newline that echo adds; false: too long, or bytes that are no
+ * text. */
+static bool read_word(const char *bytes, size_t length, char word[COMMAND_BYTES_MAX])
+{
+    if (length > 0 && bytes[length - 1] == '\n') {
+        length--;
+    }
+    if (length == 0 || length >= COMMAND_BYTES_MAX ||
+        memchr(bytes, '\0', length) != NULL) {
+        return false;
+    }
+    memcpy(word, bytes, length);
+    word[length] = '\0';
+    return true;
+}
+
+static int set_log_level(const char *bytes, size_t length)
+{
+    char word[COMMAND_BYTES_MAX];
+    log_level_t level;
+    if (!read_word(bytes, length, word) || !log_level_parse(word, &level)) {
+        return -EINVAL;
+    }
+    log_level_set(level);
+    return 0;
+}
+
+/* --- all ------------------------------------------------------------------------------ */
+
+int control_write(
+    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length)
+{
+    node_info_t info;
+    if (!tree_info(model, node, &info)) {
+        return -ENOENT;
+    }
+    /* The kernel has checked when the file was opened; whoever has the descriptor now
+     * may be somebody else. */
+    if ((info.mode & S_IWUSR) == 0 || (uid != 0 && uid != info.uid)) {
+        return -EACCES;
+    }
+    if (length == 0) {
+        return -EINVAL;
+    }
+    switch (node.file) {
+    case FILE_PEAK_BYTES:
+        return reset_peak(model, node);
+    case FILE_LOG_LEVEL:
+        return set_log_level(bytes, length);
+    default:
+        return -EACCES;
+    }
+}

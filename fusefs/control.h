@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What writing to a file does. A write is one command: obeyed whole, or refused with an
+ * errno and nothing changed.
+ *
+ *   peak_bytes   anything: this level's mark becomes the current value. gpuN and host:
+ *                the daemon's mark, and a wish to every live process there; below
+ *                proc/<pid>: a wish in its control page, obeyed at its next allocation
+ *   log_level    of the daemon: debug info warn error off
+ *
+ * Threads: model lock held alone.
+ */
+#ifndef RMM_FUSEFS_CONTROL_H
+#define RMM_FUSEFS_CONTROL_H
+
+#include <stddef.h>
+
+#include "tree.h"
+
+/*
+ * 0, or a negative errno: -ENOENT gone, -EACCES not writable for uid, -EINVAL not a
+ * command, -ESRCH the process has exited, -EOPNOTSUPP it cannot be told.
+ */
+int control_write(
+    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length);
+
+#endif /* RMM_FUSEFS_CONTROL_H */

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Life of the daemon; see daemon.h.
+ *
+ * Threads: main runs libfuse's loop, whose workers answer requests; `background` brings
+ * the model up to date at news and five times a second; `signals` waits for the end.
+ * SIGTERM, SIGINT and SIGHUP are blocked everywhere and taken by `signals` alone, so that
+ * no handler runs in the middle of anything.
+ */
+#include "daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpus.h"
+#include "ll_ops.h"
+#include "log.h"
+#include "mountpoint.h"
+#include "notify.h"
+#include "publish/runtime_dir.h"
+#include "watch.h"
+
+#define TICK_MS 200
+#define PAUSE_NS 2000000 /* between two ticks, however much happens */
+#define WAKE_NS 20000000 /* until main has noticed that it should end */
+#define REASON_BYTES 512
+
+typedef struct rmmfs {
+    const options_t *options;
+    mountpoint_t mountpoint;
+    session_t *session;
+    watch_t *watch;
+    pthread_t main, background, signals;
+    int stop_fd; /* eventfd: ends `background` */
+    atomic_bool done;
+    char reason[REASON_BYTES];
+} rmmfs_t;
+
+/* --- threads -------------------------------------------------------------------------- */
+
+static void forget_process(const char *name, void *arg)
+{
+    session_forget(arg, name);
+}
+
+static void *run_background(void *arg)
+{
+    rmmfs_t *rmmfs = arg;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    struct pollfd waits[] = {
+        {.fd = rmmfs->stop_fd, .events = POLLIN},
+        {.fd = watch_news_fd(rmmfs->watch), .events = POLLIN}};
+    while (!atomic_load_explicit(&rmmfs->done, memory_order_relaxed)) {
+        (void)poll(waits, 2, TICK_MS);
+        watch_tick(rmmfs->watch, forget_process, rmmfs->session);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void fill_end_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
+/* libfuse looks at its flag only when its wait is interrupted, and an interruption just
+ * before the wait is lost: so again and again, until it has noticed. */
+static void *run_signals(void *arg)
+{
+    rmmfs_t *rmmfs = arg;
+    const struct timespec pause = {.tv_nsec = WAKE_NS};
+    sigset_t set;
+    int number;
+    fill_end_signals(&set);
+    (void)sigwait(&set, &number);
+    session_exit(rmmfs->session);
+    while (!atomic_load_explicit(&rmmfs->done, memory_order_relaxed)) {
+        (void)pthread_kill(rmmfs->main, SIGUSR1);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void ignore_wake(int number)
+{
+    (void)number;
+}
+
+static bool start_threads(rmmfs_t *rmmfs)
+{
+    const struct sigaction wake = {.sa_handler = ignore_wake}; /* no SA_RESTART */
+    sigset_t set;
+    fill_end_signals(&set);
+    rmmfs->main = pthread_self();
+    (void)sigaction(SIGUSR1, &wake, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    rmmfs->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (rmmfs->stop_fd < 0 ||
+        pthread_create(&rmmfs->signals, NULL, run_signals, rmmfs) != 0) {
+        log_error("cannot start threads: %s", strerror(errno));
+        return false;
+    }
+    if (pthread_create(&rmmfs->background, NULL, run_background, rmmfs) != 0) {
+        log_error("cannot start threads: %s", strerror(errno));
+        exit(EXIT_FAILURE); /* the mount is cleared by the next start */
+    }
+    return true;
+}
+
+static void stop_threads(rmmfs_t *rmmfs)
+{
+    const uint64_t one = 1;
+    atomic_store_explicit(&rmmfs->done, true, memory_order_relaxed);
+    (void)!write(rmmfs->stop_fd, &one, sizeof(one));
+    (void)pthread_kill(rmmfs->signals, SIGTERM);
+    (void)pthread_join(rmmfs->signals, NULL);
+    (void)pthread_join(rmmfs->background, NULL);
+    (void)close(rmmfs->stop_fd);
+}
+
+/* --- before the mount ----------------------------------------------------------------- */
+
+/* A descriptor 0, 1 or 2 that is closed would be taken by a segment, and overwritten when
+ * the daemon leaves the terminal. */
+static void fill_standard_descriptors(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* Two descriptors a process; the default of 1024 is soon too few. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool check_fuse(rmmfs_t *rmmfs)
+{
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)close(fd);
+        return true;
+    }
+    const char *advice =
+        errno == ENOENT || errno == ENODEV || errno == ENXIO
+            ? "`modprobe fuse`, or give the container --device /dev/fuse"
+            : "have it opened to this user, or run rmmfs as root";
+    (void)snprintf(
+        rmmfs->reason, sizeof(rmmfs->reason), "cannot open /dev/fuse: %s: %s",
+        strerror(errno), advice);
+    return false;
+}
+
+static bool is_at_or_below(const char *path, const char *above)
+{
+    size_t length = strlen(above);
+    return strncmp(path, above, length) == 0 &&
+           (path[length] == '\0' || path[length] == '/');
+}
+
+/* Mounted over the segments the daemon would wait for itself. */
+static bool check_not_over_segments(rmmfs_t *rmmfs)
+{
+    char dir[RMM_RUNTIME_DIR_BYTES], real[PATH_MAX];
+    if (!rmm__runtime_dir(dir, rmmfs->reason, sizeof(rmmfs->reason))) {
+        return false;
+    }
+    const char *const places[] = {
+        realpath(dir, real) != NULL ? real : dir, RMM_SYSTEM_RUNTIME_DIR, "/run/user",
+        "/dev/shm"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        if (is_at_or_below(places[i], rmmfs->mountpoint.path)) {
+            (void)snprintf(
+                rmmfs->reason, sizeof(rmmfs->reason),
+                "%.200s is where segments are (%.200s): name another directory",
+                rmmfs->mountpoint.path, places[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- the mount ------------------------------------------------------------------------ */
+
+static bool mount_tree(rmmfs_t *rmmfs)
+{
+    const options_t *options = rmmfs->options;
+    const session_config_t config = {
+        .debug = options->debug,
+        .allow_other = options->allow_other || geteuid() == 0,
+        .mount_options = options->mount_options};
+    rmmfs->session = session_open(&config, rmmfs->reason, sizeof(rmmfs->reason));
+    return rmmfs->session != NULL && session_mount(
+                                         rmmfs->session, rmmfs->mountpoint.path,
+                                         rmmfs->reason, sizeof(rmmfs->reason));
+}
+
+static bool open_watch(rmmfs_t *rmmfs)
+{
+    const char *root = getenv("RMM_NVIDIA_PROC");
+    const watch_config_t config = {
+        .use_inotify = !rmmfs->options->no_inotify,
+        .driver_root = root != NULL && root[0] != '\0' ? root : GPUS_DRIVER_ROOT};
+    rmmfs->watch = watch_open(&config, rmmfs->reason, sizeof(rmmfs->reason));
+    if (rmmfs->watch != NULL) {
+        session_serve(rmmfs->session, rmmfs->watch);
+    }
+    return rmmfs->watch != NULL;
+}
+
+static bool leave_terminal(rmmfs_t *rmmfs)
+{
+    if (rmmfs->options->foreground) {
+        return true;
+    }
+    if (!session_daemonize()) {
+        (void)snprintf(
+            rmmfs->reason, sizeof(rmmfs->reason), "cannot leave the terminal: %s",
+            strerror(errno));
+        return false;
+    }
+    log_to_syslog();
+    return true;
+}
+
+static int serve(rmmfs_t *rmmfs)
+{
+    if (!start_threads(rmmfs)) {
+        return EXIT_FAILURE;
+    }
+    notify_manager("READY=1");
+    log_info("mounted on %s", rmmfs->mountpoint.path);
+    bool good = session_loop(rmmfs->session);
+    notify_manager("STOPPING=1");
+    stop_threads(rmmfs);
+    log_info("unmounting %s", rmmfs->mountpoint.path);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static bool start(rmmfs_t *rmmfs)
+{
+    const options_t *options = rmmfs->options;
+    fill_standard_descriptors();
+    raise_descriptor_limit();
+    if (!mountpoint_prepare(
+            &rmmfs->mountpoint, options->mountpoint, options->nonempty, rmmfs->reason,
+            sizeof(rmmfs->reason))) {
+        return false;
+    }
+    return check_not_over_segments(rmmfs) && check_fuse(rmmfs) && mount_tree(rmmfs) &&
+           open_watch(rmmfs) && leave_terminal(rmmfs);
+}
+
+int daemon_run(const options_t *options)
+{
+    rmmfs_t rmmfs = {.options = options};
+    int status = EXIT_FAILURE;
+    bool started = start(&rmmfs);
+    if (started) {
+        status = serve(&rmmfs);
+    } else {
+        (void)fprintf(stderr, "rmmfs: %s\n", rmmfs.reason);
+    }
+    session_close(rmmfs.session);
+    if (rmmfs.watch != NULL) {
+        watch_close(rmmfs.watch);
+    }
+    if (!started) {
+        mountpoint_abandon(&rmmfs.mountpoint);
+    }
+    return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a level of the tree adds up to: a resource, a process on a device, a device.
+ * Numbers only; render.c makes text of them, marks.c keeps what must outlive a process.
+ *
+ * A figure that somebody does not tell is FIGURE_UNKNOWN, which is not 0 and stays
+ * unknown in every sum.
+ *
+ * Marks. A reset is a wish in the control page; until the process has obeyed (its
+ * *_reset_seen is the wish's number) a mark is the current value. A process without a
+ * control page cannot be told, so its share in a device's mark is its current value.
+ *
+ * Cost: one pread per live segment; with marks two; with free blocks two more and three
+ * per resource. Threads: model lock held, shared is enough.
+ */
+#ifndef RMM_FUSEFS_FIGURES_H
+#define RMM_FUSEFS_FIGURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model.h"
+#include "slots.h"
+
+#define FIGURE_UNKNOWN UINT64_MAX
+
+/* What to read beyond the plain counters. */
+#define FIGURES_MARKS 1u /* peak_*: needs the control page */
+#define FIGURES_FREE 2u  /* free_bytes, largest_free_bytes, fragmentation */
+#define FIGURES_ALL 3u
+
+typedef struct figures {
+#define X(field, kind, unit, help) uint64_t field;
+    RMM_SLOT_STATS(X)
+#undef X
+    uint64_t node_peak_bytes, node_peak_count;
+    uint64_t current_count, cached_bytes, peak_upper_bytes;
+    uint64_t largest_free_sum; /* over pools: what fragmentation is made of */
+    uint64_t device_free_bytes;
+    bool torn;
+} figures_t;
+
+void figures_of_resource(const slot_view_t *view, figures_t *out);
+
+/* A process on one device, over its segments; false: it has nothing there. */
+bool figures_of_process(
+    const process_t *process, uint32_t device, unsigned want, figures_t *out);
+
+/* The live members on a device, and what makes its marks. */
+typedef struct device_sum {
+    figures_t figures;     /* sums; marks in it mean nothing */
+    uint32_t member_count; /* that were read */
+    uint64_t largest_peak_bytes, largest_peak_count; /* of one member, since reset */
+    uint64_t largest_lifetime_bytes;
+    uint64_t upper_bytes; /* sum of the members' marks */
+} device_sum_t;
+
+void figures_sum_device(
+    const model_t *model, uint32_t device, unsigned want, device_sum_t *sum);
+
+/* A place of one member; false: it cannot be read. */
+bool figures_read_place(
+    const member_t *member, uint32_t place, unsigned want, figures_t *out);
+
+/* Add a part to a sum (marks too: an upper bound); cached_bytes is that of the sum. */
+void figures_add(figures_t *sum, const figures_t *part);
+
+/* 1 - largest free / free in thousandths; 0 if nothing is free, FIGURE_UNKNOWN. */
+uint64_t figures_fragmentation(const figures_t *figures);
+
+/* a + b; unknown if one is; saturates. */
+uint64_t figure_add(uint64_t a, uint64_t b);
+
+#endif /* RMM_FUSEFS_FIGURES_H */

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests of the kernel, translated: inode numbers to nodes, errors to errno, texts to
+ * replies. The only file that knows FUSE.
+ *
+ * A file is rendered when it is opened and its text is cut into pieces at reads, so no
+ * reader sees half of two states. A read at offset 0 on a descriptor that is kept renders
+ * again (as sysfs does), but for the first one after the open.
+ *
+ * Inode numbers carry everything (tree.h), so lookups are not counted and forget has
+ * nothing to do. Files have size 0 and direct_io, as in /proc: without it the kernel
+ * believes the size and `cat` prints nothing.
+ *
+ * Entries may be cached for a second; names that are not there never are, so that a new
+ * process is found at once, and a process that left is taken back (session_forget).
+ *
+ * Locking: each look at the model is between watch_begin and watch_end, and replies are
+ * sent after it. A handle's mutex orders reads of threads that share a descriptor.
+ */
+#define FUSE_USE_VERSION 312
+
+#include "ll_ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "log.h"
+#include "render.h"
+#include "tree.h"
+
+#define CACHE_SECONDS 1.0
+#define THREADS_MAX 10
+
+struct session {
+    struct fuse_session *fuse;
+    watch_t *watch;
+    bool mounted;
+};
+
+static watch_t *watch_of(fuse_req_t req)
+{
+    const session_t *session = fuse_req_userdata(req);
+    return session->watch;
+}
+
+/* --- attributes ----------------------------------------------------------------------- */
+
+static void fill_times(struct stat *attributes, uint64_t changed_ns)
+{
+    struct timespec time;
+    if (changed_ns == 0) {
+        clock_gettime(CLOCK_REALTIME, &time);
+    } else {
+        time.tv_sec = (time_t)(changed_ns / 1000000000u);
+        time.tv_nsec = (long)(changed_ns % 1000000000u);
+    }
+    attributes->st_atim = time;
+    attributes->st_mtim = time;
+    attributes->st_ctim = time;
+}
+
+/* False: gone. */
+static bool fill_attributes(const model_t *model, node_t node, struct stat *attributes)
+{
+    node_info_t info;
+    memset(attributes, 0, sizeof(*attributes));
+    if (!tree_info(model, node, &info)) {
+        return false;
+    }
+    attributes->st_ino = node_to_inode(node);
+    attributes->st_mode = info.mode;
+    attributes->st_nlink = S_ISDIR(info.mode) ? 2 : 1;
+    attributes->st_uid = info.uid;
+    attributes->st_gid = info.gid;
+    attributes->st_blksize = 4096;
+    fill_times(attributes, info.changed_ns);
+    return true;
+}
+
+static bool
+fill_entry(const model_t *model, node_t node, struct fuse_entry_param *entry)
+{
+    memset(entry, 0, sizeof(*entry));
+    entry->ino = node_to_inode(node);
+    entry->attr_timeout = CACHE_SECONDS;
+    entry->entry_timeout = CACHE_SECONDS;
+    return fill_attributes(model, node, &entry->attr);
+}
+
+static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    struct fuse_entry_param entry;
+    node_t dir, node;
+    bool found = false;
+    if (node_from_inode(parent, &dir)) {
+        const model_t *model = watch_begin(watch_of(req));
+        found = tree_lookup(model, dir, name, &node) && fill_entry(model, node, &entry);
+        watch_end(watch_of(req));
+    }
+    if (found) {
+        fuse_reply_entry(req, &entry);
+    } else {
+        fuse_reply_err(req, ENOENT);
+    }
+}
+
+static bool get_attributes(fuse_req_t req, fuse_ino_t ino, struct stat *attributes)
+{
+    node_t node;
+    if (!node_from_inode(ino, &node)) {
+        return false;
+    }
+    const model_t *model = watch_begin(watch_of(req));
+    bool found = fill_attributes(model, node, attributes);
+    watch_end(watch_of(req));
+    return found;
+}
+
+static void ll_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct stat attributes;
+    (void)fi;
+    if (get_attributes(req, ino, &attributes)) {
+        fuse_reply_attr(req, &attributes, CACHE_SECONDS);
+    } else {
+        fuse_reply_err(req, ENOENT);
+    }
+}
+
+/* truncate(1) before a write is well meant and changes nothing; owner and mode are those
+ * of the process. */
+static void ll_setattr(
+    fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+    struct fuse_file_info *fi)
+{
+    struct stat attributes;
+    (void)wanted;
+    (void)fi;
+    if (!get_attributes(req, ino, &attributes)) {
+        fuse_reply_err(req, ENOENT);
+    } else if (
+        (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
+        fuse_reply_err(req, EPERM);
+    } else if (
+        (to_set & FUSE_SET_ATTR_SIZE) != 0 && (attributes.st_mode & S_IWUSR) == 0) {
+        fuse_reply_err(req, EACCES);
+    } else {
+        fuse_reply_attr(req, &attributes, CACHE_SECONDS);
+    }
+}
+
+static void ll_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    char target[TREE_NAME_BYTES * 2];
+    node_t node;
+    bool found = false;
+    if (node_from_inode(ino, &node)) {
+        const model_t *model = watch_begin(watch_of(req));
+        found = tree_link(model, node, target);
+        watch_end(watch_of(req));
+    }
+    if (found) {
+        fuse_reply_readlink(req, target);
+    } else {
+        fuse_reply_err(req, ENOENT);
+    }
+}
+
+static void ll_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    const struct statvfs status = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
+    (void)ino;
+    fuse_reply_statfs(req, &status);
+}
+
+/* --- files ---------------------------------------------------------------------------- */
+
+/* Once a read is answered its descriptor may be closed, so release may come before the
+ * read is done with the handle: both hold a reference. */
+typedef struct handle {
+    atomic_uint references;
+    pthread_mutex_t lock;
+    node_t node;
+    bool is_new; /* rendered by the open, not yet read from its beginning */
+    text_t text;
+} handle_t;
+
+static handle_t *handle_of(const struct fuse_file_info *fi)
+{
+    return (handle_t *)(uintptr_t)fi->fh;
+}
+
+static int render(watch_t *watch, handle_t *handle)
+{
+    model_t *model = watch_model(watch);
+    (void)watch_begin(watch);
+    int error = render_file(model, handle->node, &handle->text);
+    watch_end(watch);
+    return error;
+}
+
+/* May this file be written at all? The kernel lets root open anything. */
+static int check_writable(watch_t *watch, node_t node)
+{
+    node_info_t info;
+    const model_t *model = watch_begin(watch);
+    bool found = tree_info(model, node, &info);
+    watch_end(watch);
+    if (!found) {
+        return -ENOENT;
+    }
+    return (info.mode & S_IWUSR) != 0 ? 0 : -EACCES;
+}
+
+static void release_handle(handle_t *handle)
+{
+    /* acquire-release: what the other did with it is over before it is freed */
+    if (atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel) > 1) {
+        return;
+    }
+    text_fini(&handle->text);
+    pthread_mutex_destroy(&handle->lock);
+    free(handle);
+}
+
+static int open_node(watch_t *watch, node_t node, int flags, handle_t **handle_out)
+{
+    int error = 0;
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+        error = check_writable(watch, node);
+    }
+    handle_t *handle = error == 0 ? malloc(sizeof(*handle)) : NULL;
+    if (handle == NULL) {
+        return error != 0 ? error : -ENOMEM;
+    }
+    atomic_init(&handle->references, 1);
+    pthread_mutex_init(&handle->lock, NULL);
+    handle->node = node;
+    handle->is_new = true;
+    text_init(&handle->text);
+    if ((flags & O_ACCMODE) != O_WRONLY) {
+        error = render(watch, handle);
+    }
+    if (error != 0) {
+        release_handle(handle);
+        return error;
+    }
+    *handle_out = handle;
+    return 0;
+}
+
+static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    node_t node;
+    handle_t *handle;
+    if (!node_from_inode(ino, &node)) {
+        fuse_reply_err(req, ENOENT);
+        return;
+    }
+    int error = open_node(watch_of(req), node, fi->flags, &handle);
+    if (error != 0) {
+        fuse_reply_err(req, -error);
+        return;
+    }
+    fi->fh = (uintptr_t)handle;
+    fi->direct_io = 1;
+    fi->noflush = 1;
+    if (fuse_reply_open(req, fi) == -ENOENT) {
+        release_handle(handle); /* the open was interrupted: no release will come */
+    }
+}
+
+static void ll_read(
+    fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+    struct fuse_file_info *fi)
+{
+    handle_t *handle = handle_of(fi);
+    const text_t *text = &handle->text;
+    int error = 0;
+    (void)ino;
+    atomic_fetch_add_explicit(
+        &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed);
+    pthread_mutex_lock(&handle->lock);
+    if (offset == 0 && !handle->is_new) {
+        error = render(watch_of(req), handle);
+    }
+    handle->is_new = handle->is_new && offset != 0;
+    if (error != 0) {
+        fuse_reply_err(req, error == -ENOENT ? ENODEV : -error);
+    } else if (offset < 0 || (size_t)offset >= text->length) {
+        fuse_reply_buf(req, NULL, 0);
+    } else {
+        size_t left = text->length - (size_t)offset;
+        fuse_reply_buf(req, text->data + offset, left < size ? left : size);
+    }
+    pthread_mutex_unlock(&handle->lock);
+    release_handle(handle);
+}
+
+/* Each write is a command of its own, wherever the descriptor stands: `>` and `>>` mean
+ * the same. */
+static void ll_write(
+    fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
+    struct fuse_file_info *fi)
+{
+    (void)ino;
+    (void)offset;
+    model_t *model = watch_begin_change(watch_of(req));
+    int error =
+        control_write(model, handle_of(fi)->node, fuse_req_ctx(req)->uid, bytes, size);
+    watch_end(watch_of(req));
+    if (error != 0) {
+        fuse_reply_err(req, -error);
+    } else {
+        fuse_reply_write(req, size);
+    }
+}
+
+static void ll_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)ino;
+    release_handle(handle_of(fi));
+    fuse_reply_err(req, 0);
+}
+
+/* --- directories ---------------------------------------------------------------------- */
+
+/* A directory as it was when it was opened: nothing appears twice or is skipped while
+ * processes come and go. Positions: 0 ".", 1 "..", then the items. */
+typedef struct listing {
+    node_t dir, parent;
+    struct item {
+        char name[TREE_NAME_BYTES];
+        node_t node;
+    } * items;
+    size_t count, capacity;
+    bool failed;
+} listing_t;
+
+static void add_item(const char *name, node_t node, void *arg)
+{
+    listing_t *listing = arg;
+    if (listing->count == listing->capacity) {
+        size_t capacity = listing->capacity == 0 ? 32 : listing->capacity * 2;
+        struct item *grown = realloc(listing->items, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            listing->failed = true;
+            return;
+        }
+        listing->items = grown;
+        listing->capacity = capacity;
+    }
+    struct item *item = &listing->items[listing->count++];
+    (void)snprintf(item->name, sizeof(item->name), "%s", name);
+    item->node = node;
+}
+
+static void free_listing(listing_t *listing)
+{
+    free(listing->items);
+    free(listing);
+}
+
+static int list_dir(watch_t *watch, node_t dir, listing_t **listing_out)
+{
+    listing_t *listing = calloc(1, sizeof(*listing));
+    if (listing == NULL) {
+        return -ENOMEM;
+    }
+    const model_t *model = watch_begin(watch);
+    bool found = tree_list(model, dir, add_item, listing);
+    listing->dir = dir;
+    listing->parent = tree_parent(model, dir);
+    watch_end(watch);
+    if (!found || listing->failed) {
+        int error = found ? -ENOMEM : -ENOENT;
+        free_listing(listing);
+        return error;
+    }
+    *listing_out = listing;
+    return 0;
+}
+
+static void ll_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    node_t node;
+    listing_t *listing;
+    int error =
+        node_from_inode(ino, &node) ? list_dir(watch_of(req), node, &listing) : -ENOENT;
+    if (error != 0) {
+        fuse_reply_err(req, -error);
+        return;
+    }
+    fi->fh = (uintptr_t)listing;
+    if (fuse_reply_open(req, fi) == -ENOENT) {
+        free_listing(listing);
+    }
+}
+
+static listing_t *listing_of(const struct fuse_file_info *fi)
+{
+    return (listing_t *)(uintptr_t)fi->fh;
+}
+
+static const char *item_at(const listing_t *listing, size_t position, node_t *node_out)
+{
+    if (position < 2) {
+        *node_out = position == 0 ? listing->dir : listing->parent;
+        return position == 0 ? "." : "..";
+    }
+    *node_out = listing->items[position - 2].node;
+    return listing->items[position - 2].name;
+}
+
+/* Bytes of one entry in the reply; more than `room`: it did not fit. 0: it is gone. */
+static size_t add_entry(
+    fuse_req_t req, const model_t *model, char *buffer, size_t room,
+    const listing_t *listing, size_t position, bool plus)
+{
+    struct fuse_entry_param entry;
+    node_t node;
+    const char *name = item_at(listing, position, &node);
+    if (!fill_entry(model, node, &entry)) {
+        return 0;
+    }
+    off_t next = (off_t)position + 1;
+    return plus ? fuse_add_direntry_plus(req, buffer, room, name, &entry, next)
+                : fuse_add_direntry(req, buffer, room, name, &entry.attr, next);
+}
+
+static void read_entries(
+    fuse_req_t req, size_t size, off_t offset, const listing_t *listing, bool plus)
+{
+    char *buffer = malloc(size);
+    size_t used = 0;
+    if (buffer == NULL) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    const model_t *model = watch_begin(watch_of(req));
+    for (size_t i = (size_t)offset; i < listing->count + 2; i++) {
+        size_t bytes =
+            add_entry(req, model, buffer + used, size - used, listing, i, plus);
+        if (bytes > size - used) {
+            break;
+        }
+        used += bytes;
+    }
+    watch_end(watch_of(req));
+    fuse_reply_buf(req, buffer, used);
+    free(buffer);
+}
+
+static void ll_readdir(
+    fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+    struct fuse_file_info *fi)
+{
+    (void)ino;
+    read_entries(req, size, offset, listing_of(fi), false);
+}
+
+static void ll_readdirplus(
+    fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+    struct fuse_file_info *fi)
+{
+    (void)ino;
+    read_entries(req, size, offset, listing_of(fi), true);
+}
+
+static void ll_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)ino;
+    free_listing(listing_of(fi));
+    fuse_reply_err(req, 0);
+}
+
+/* --- what the tree does not do -------------------------------------------------------- */
+
+/* Without these the kernel would hear ENOSYS, as if rmmfs were not finished. */
+
+static void
+ll_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+    (void)parent, (void)name, (void)mode, (void)rdev;
+    fuse_reply_err(req, EPERM);
+}
+
+static void ll_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+    (void)parent, (void)name, (void)mode;
+    fuse_reply_err(req, EPERM);
+}
+
+static void ll_create(
+    fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+    struct fuse_file_info *fi)
+{
+    (void)parent, (void)name, (void)mode, (void)fi;
+    fuse_reply_err(req, EPERM);
+}
+
+/* unlink and rmdir */
+static void ll_remove(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    (void)parent, (void)name;
+    fuse_reply_err(req, EPERM);
+}
+
+static void
+ll_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+{
+    (void)link, (void)parent, (void)name;
+    fuse_reply_err(req, EPERM);
+}
+
+static void ll_rename(
+    fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+    const char *new_name, unsigned flags)
+{
+    (void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
+    fuse_reply_err(req, EPERM);
+}
+
+static void
+ll_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name)
+{
+    (void)ino, (void)new_parent, (void)new_name;
+    fuse_reply_err(req, EPERM);
+}
+
+static const struct fuse_lowlevel_ops operations = {
+    .lookup = ll_lookup,
+    .getattr = ll_getattr,
+    .setattr = ll_setattr,
+    .readlink = ll_readlink,
+    .statfs = ll_statfs,
+    .open = ll_open,
+    .read = ll_read,
+    .write = ll_write,
+    .release = ll_release,
+    .opendir = ll_opendir,
+    .readdir = ll_readdir,
+    .readdirplus = ll_readdirplus,
+    .releasedir = ll_releasedir,
+    .mknod = ll_mknod,
+    .mkdir = ll_mkdir,
+    .create = ll_create,
+    .unlink = ll_remove,
+    .rmdir = ll_remove,
+    .symlink = ll_symlink,
+    .rename = ll_rename,
+    .link = ll_link,
+};
+
+/* --- the session ---------------------------------------------------------------------- */
+
+session_t *
+session_open(const session_config_t *config, char *reason, size_t reason_bytes)
+{
+    char program[] = "rmmfs", option[] = "-o", debug[] = "-d", list[512];
+    (void)snprintf(
+        list, sizeof(list),
+        "fsname=rmmfs,subtype=rmmfs,nosuid,nodev,noexec,default_permissions%s%s",
+        config->allow_other ? ",allow_other" : "", config->mount_options);
+    char *argv[] = {program, option, list, config->debug ? debug : NULL, NULL};
+    struct fuse_args args = FUSE_ARGS_INIT(config->debug ? 4 : 3, argv);
+    session_t *session = calloc(1, sizeof(*session));
+    if (session != NULL) {
+        session->fuse =
+            fuse_session_new(&args, &operations, sizeof(operations), session);
+    }
+    fuse_opt_free_args(&args);
+    if (session == NULL || session->fuse == NULL) {
+        (void)snprintf(reason, reason_bytes, "libfuse refuses the options %s", list);
+        free(session);
+        return NULL;
+    }
+    return session;
+}
+
+/* What libfuse and fusermount3 print goes here instead: the last line says why. */
+static int divert_stderr(int *saved_out)
+{
+    int capture = memfd_create("rmmfs-stderr", MFD_CLOEXEC);
+    *saved_out = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (capture >= 0 && *saved_out >= 0) {
+        (void)dup2(capture, STDERR_FILENO);
+    }
+    return capture;
+}
+
+static void restore_stderr(int capture, int saved, char *line, size_t bytes)
+{
+    if (saved >= 0) {
+        (void)dup2(saved, STDERR_FILENO);
+        (void)close(saved);
+    }
+    ssize_t got = capture >= 0 ? pread(capture, line, bytes - 1, 0) : 0;
+    line[got > 0 ? (size_t)got : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    if (capture >= 0) {
+        (void)close(capture);
+    }
+}
+
+bool session_mount(
+    session_t *session, const char *path, char *reason, size_t reason_bytes)
+{
+    char line[256];
+    int saved;
+    int capture = divert_stderr(&saved);
+    session->mounted = fuse_session_mount(session->fuse, path) == 0;
+    restore_stderr(capture, saved, line, sizeof(line));
+    if (!session->mounted) {
+        (void)snprintf(
+            reason, reason_bytes, "cannot mount on %s: %s", path,
+            line[0] != '\0' ? line : "mount failed");
+    }
+    return session->mounted;
+}
+
+bool session_daemonize(void)
+{
+    return fuse_daemonize(0) == 0;
+}
+
+void session_serve(session_t *session, watch_t *watch)
+{
+    session->watch = watch;
+}
+
+bool session_loop(session_t *session)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (config == NULL) {
+        return false;
+    }
+    fuse_loop_cfg_set_clone_fd(config, 0);
+    fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
+    int result = fuse_session_loop_mt(session->fuse, config);
+    fuse_loop_cfg_destroy(config);
+    return result == 0;
+}
+
+void session_exit(session_t *session)
+{
+    fuse_session_exit(session->fuse);
+}
+
+void session_forget(session_t *session, const char *name)
+{
+    const node_t dir = {DIR_PROCESSES, FILE_SELF, 0, 0};
+    /* ENOENT: the kernel did not know the name. */
+    (void)fuse_lowlevel_notify_inval_entry(
+        session->fuse, node_to_inode(dir), name, strlen(name));
+}
+
+void session_close(session_t *session)
+{
+    if (session == NULL) {
+        return;
+    }
+    if (session->mounted) {
+        fuse_session_unmount(session->fuse);
+    }
+    fuse_session_destroy(session->fuse);
+    free(session);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The FUSE session: everything that needs libfuse is behind this header.
+ *
+ * Order: open, mount, (daemonize), serve, loop; close at the end, in any case. Requests
+ * that come before the loop wait in the kernel.
+ */
+#ifndef RMM_FUSEFS_LL_OPS_H
+#define RMM_FUSEFS_LL_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "watch.h"
+
+typedef struct session session_t;
+
+typedef struct session_config {
+    bool debug;
+    bool allow_other;
+    const char *mount_options; /* ",noatime": more for the kernel, may be "" */
+} session_config_t;
+
+/* False or NULL with a reason: one line, without what libfuse prints itself. */
+session_t *
+session_open(const session_config_t *config, char *reason, size_t reason_bytes);
+bool session_mount(
+    session_t *session, const char *path, char *reason, size_t reason_bytes);
+
+/* Leave the terminal; the parent exits with 0 when this process is on its own. */
+bool session_daemonize(void);
+
+/* What the requests are answered from, borrowed until close. */
+void session_serve(session_t *session, watch_t *watch);
+
+/* Answer requests until session_exit or an unmount. False: the kernel's answer failed. */
+bool session_loop(session_t *session);
+
+/* From any thread. The loop notices when it is interrupted by a signal. */
+void session_exit(session_t *session);
+
+/* The kernel should look up `name` under proc/ again. Never from a request: the kernel
+ * may hold what this needs. */
+void session_forget(session_t *session, const char *name);
+
+/* Unmount (at once, whoever has files open) and free. NULL is ignored. */
+void session_close(session_t *session);
+
+#endif /* RMM_FUSEFS_LL_OPS_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's log; see log.h. A line is made whole before it is written, so that lines
+ * of several threads do not mix.
+ */
+#include "log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+static const char *const level_names[LOG_LEVEL_COUNT] = {
+    "debug", "info", "warn", "error", "off"};
+static const int priorities[LOG_LEVEL_COUNT] = {
+    LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR, LOG_ERR};
+
+static atomic_int threshold = LOG_LEVEL_INFO;
+static atomic_bool use_syslog;
+
+void log_message(log_level_t level, const char *format, ...)
+{
+    if ((int)level < atomic_load_explicit(&threshold, memory_order_relaxed)) {
+        return;
+    }
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    if (atomic_load_explicit(&use_syslog, memory_order_relaxed)) {
+        syslog(priorities[level], "%s", line);
+    } else {
+        (void)fprintf(stderr, "rmmfs: %s\n", line);
+    }
+}
+
+void log_to_syslog(void)
+{
+    openlog("rmmfs", LOG_PID, LOG_DAEMON);
+    atomic_store_explicit(&use_syslog, true, memory_order_relaxed);
+}
+
+log_level_t log_level_get(void)
+{
+    return (log_level_t)atomic_load_explicit(&threshold, memory_order_relaxed);
+}
+
+void log_level_set(log_level_t level)
+{
+    atomic_store_explicit(&threshold, (int)level, memory_order_relaxed);
+}
+
+const char *log_level_name(log_level_t level)
+{
+    return level_names[level];
+}
+
+bool log_level_parse(const char *name, log_level_t *level_out)
+{
+    for (int i = 0; i < LOG_LEVEL_COUNT; i++) {
+        if (strcmp(name, level_names[i]) == 0) {
+            *level_out = (log_level_t)i;
+            return true;
+        }
+    }
+    return false;
+}

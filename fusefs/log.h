@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's own log: stderr until it leaves the terminal, then syslog. Levels as in
+ * the library's log; changed while running through /rmm/daemon/log_level.
+ *
+ * Threads: any.
+ */
+#ifndef RMM_FUSEFS_LOG_H
+#define RMM_FUSEFS_LOG_H
+
+#include <stdbool.h>
+
+/* In rising order of weight, so that a level shows itself and all after it. */
+typedef enum log_level {
+    LOG_LEVEL_DEBUG,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_ERROR,
+    LOG_LEVEL_OFF,
+    LOG_LEVEL_COUNT
+} log_level_t;
+
+void log_message(log_level_t level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#define log_debug(...) log_message(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_info(...) log_message(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(...) log_message(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_error(...) log_message(LOG_LEVEL_ERROR, __VA_ARGS__)
+
+/* From here on write to syslog: the terminal is somebody else's now. */
+void log_to_syslog(void);
+
+log_level_t log_level_get(void);
+void log_level_set(log_level_t level);
+
+const char *log_level_name(log_level_t level);
+/* False: no such level; *level_out is untouched. */
+bool log_level_parse(const char *name, log_level_t *level_out);
+
+#endif /* RMM_FUSEFS_LOG_H */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Marks and totals of devices; see marks.h.
+ */
+#include "marks.h"
+
+#include "extras.h"
+#include "state.h"
+
+static uint64_t mark_value(const _Atomic(uint64_t) *mark)
+{
+    return atomic_load_explicit(mark, memory_order_relaxed);
+}
+
+/* True if it rose. Several readers may try at once. */
+static bool mark_raise(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    if (value == FIGURE_UNKNOWN) {
+        return false;
+    }
+    uint64_t seen = mark_value(mark);
+    while (value > seen) {
+        if (atomic_compare_exchange_weak_explicit(
+                mark, &seen, value, memory_order_relaxed, memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void mark_set(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    atomic_store_explicit(
+        mark, value == FIGURE_UNKNOWN ? 0 : value, memory_order_relaxed);
+}
+
+/* What was held at one moment is a mark, whichever file showed it. True if one rose to
+ * what no single segment could tell again. */
+static bool raise_to_current(device_t *device, const device_sum_t *sum)
+{
+    bool rose = mark_raise(&device->peak_bytes, sum->figures.current_bytes);
+    rose = mark_raise(&device->peak_count, sum->figures.current_count) || rose;
+    return rose && sum->member_count > 1;
+}
+
+static void raise_to_marks(device_t *device, const device_sum_t *sum)
+{
+    (void)mark_raise(&device->peak_bytes, sum->largest_peak_bytes);
+    (void)mark_raise(&device->peak_count, sum->largest_peak_count);
+    (void)mark_raise(&device->peak_upper_bytes, sum->upper_bytes);
+    (void)mark_raise(&device->peak_upper_bytes, mark_value(&device->peak_bytes));
+    (void)mark_raise(&device->lifetime_peak_bytes, sum->largest_lifetime_bytes);
+    (void)mark_raise(&device->lifetime_peak_bytes, mark_value(&device->peak_bytes));
+}
+
+static void show_marks(const device_t *device, figures_t *out)
+{
+    out->peak_bytes = mark_value(&device->peak_bytes);
+    out->peak_count = mark_value(&device->peak_count);
+    out->peak_upper_bytes = mark_value(&device->peak_upper_bytes);
+    out->lifetime_peak_bytes = mark_value(&device->lifetime_peak_bytes);
+    out->node_peak_bytes = out->peak_bytes;
+    out->node_peak_count = out->peak_count;
+}
+
+static void add_exited(const device_t *device, figures_t *out)
+{
+#define X(field, kind, unit, help)                                                     \
+    if (RMM_KIND_##kind == RMM_KIND_COUNTER) {                                         \
+        out->field = figure_add(out->field, device->exited[RMM_PLACE_STAT_##field]);   \
+    }
+    RMM_COMMON_STATS(X)
+#undef X
+}
+
+void marks_show_device(model_t *model, uint32_t index, unsigned want, figures_t *out)
+{
+    device_t *device = model_device(model, index);
+    device_sum_t sum;
+    figures_sum_device(model, index, want, &sum);
+    *out = sum.figures;
+    add_exited(device, out);
+    if ((want & FIGURES_MARKS) != 0) {
+        raise_to_marks(device, &sum);
+    }
+    if (raise_to_current(device, &sum)) {
+        state_save(model);
+    }
+    show_marks(device, out);
+}
+
+static bool take_device(model_t *model, uint32_t index)
+{
+    device_sum_t sum;
+    figures_sum_device(model, index, FIGURES_MARKS, &sum);
+    raise_to_marks(model_device(model, index), &sum);
+    return raise_to_current(model_device(model, index), &sum);
+}
+
+void marks_take(model_t *model)
+{
+    bool rose = take_device(model, DEVICE_HOST);
+    for (uint32_t i = 0; i < model->gpu_count; i++) {
+        rose = take_device(model, i) || rose;
+    }
+    if (rose) {
+        state_save(model);
+    }
+}
+
+static void note_upper(model_t *model, uint32_t index)
+{
+    device_sum_t sum;
+    figures_sum_device(model, index, FIGURES_MARKS, &sum);
+    (void)mark_raise(&model_device(model, index)->peak_upper_bytes, sum.upper_bytes);
+}
+
+void marks_note_upper(model_t *model)
+{
+    note_upper(model, DEVICE_HOST);
+    for (uint32_t i = 0; i < model->gpu_count; i++) {
+        note_upper(model, i);
+    }
+}
+
+static void fold_place(model_t *model, const member_t *member, member_place_t place)
+{
+    device_t *device = model_device(model, place.device);
+    figures_t left;
+    if (device == NULL ||
+        !figures_read_place(member, place.place, FIGURES_MARKS, &left)) {
+        return;
+    }
+#define X(field, kind, unit, help)                                                     \
+    if (RMM_KIND_##kind == RMM_KIND_COUNTER) {                                         \
+        uint64_t *total = &device->exited[RMM_PLACE_STAT_##field];                     \
+        *total =                                                                       \
+            left.field == FIGURE_UNKNOWN ? *total : figure_add(*total, left.field);    \
+    }
+    RMM_COMMON_STATS(X)
+#undef X
+    extras_fold(device, member, place.place);
+    (void)mark_raise(&device->peak_bytes, left.node_peak_bytes);
+    (void)mark_raise(&device->peak_count, left.node_peak_count);
+    (void)mark_raise(&device->peak_upper_bytes, left.node_peak_bytes);
+    (void)mark_raise(&device->lifetime_peak_bytes, left.lifetime_peak_bytes);
+}
+
+void marks_fold(model_t *model, const member_t *member)
+{
+    for (uint32_t i = 0; i < member->place_count; i++) {
+        fold_place(model, member, member->places[i]);
+    }
+}
+
+void marks_reset_device(model_t *model, uint32_t index)
+{
+    device_t *device = model_device(model, index);
+    device_sum_t sum;
+    figures_sum_device(model, index, FIGURES_MARKS, &sum);
+    mark_set(&device->peak_bytes, sum.figures.current_bytes);
+    mark_set(&device->peak_count, sum.figures.current_count);
+    mark_set(&device->peak_upper_bytes, sum.figures.current_bytes);
+}

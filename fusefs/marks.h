@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device keeps beyond its processes: high-water marks and the totals of those that
+ * have exited.
+ *
+ *   peak_bytes        max(last mark, sum of current, largest process mark since reset): a
+ *                     lower bound of the true peak, exact for one process
+ *   peak_upper_bytes  sum of the processes' marks, at its highest: an upper bound.
+ *                     Processes that never ran together do not add up: the sum is taken
+ *                     over those that the daemon knew as live at one time, and one leaves
+ *                     only after the sum with it was taken
+ *
+ * Threads: the model lock; shared where not said otherwise.
+ */
+#ifndef RMM_FUSEFS_MARKS_H
+#define RMM_FUSEFS_MARKS_H
+
+#include "figures.h"
+
+/*
+ * A device as it is shown. Its marks are raised to the current sum (no peak is ever below
+ * a current value that was shown), with FIGURES_MARKS to the processes' marks too; one
+ * that no segment could tell again after a crash of the daemon is saved at once.
+ */
+void marks_show_device(model_t *model, uint32_t device, unsigned want, figures_t *out);
+
+/* Take the marks of all devices that more than one process uses. */
+void marks_take(model_t *model);
+
+/* Before members are folded: the sums with them. Lock held alone. */
+void marks_note_upper(model_t *model);
+
+/* Keep what a member leaves; it is live now, exited next. Lock held alone. */
+void marks_fold(model_t *model, const member_t *member);
+
+/* The current sum becomes the marks. Lock held alone. */
+void marks_reset_device(model_t *model, uint32_t device);
+
+#endif /* RMM_FUSEFS_MARKS_H */

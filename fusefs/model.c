@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Upkeep of the model; see model.h. Lists are short (processes of one node that use a
+ * GPU), so they are arrays and searches are linear.
+ */
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dirs.h"
+#include "tree.h"
+
+uint64_t model_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void model_init(model_t *model)
+{
+    memset(model, 0, sizeof(*model));
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    /* Readers come without a pause when many poll; the refresh must still get in. */
+    pthread_rwlockattr_setkind_np(
+        &attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&model->lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+    strcpy(model->host.uuid, "host");
+    strcpy(model->host.name, "host");
+    model->uid = geteuid();
+    model->gid = getegid();
+    model->started_ns = model_clock_ns();
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    model->started_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void model_fini(model_t *model)
+{
+    while (model->process_count > 0) {
+        process_t *process = model->processes[model->process_count - 1];
+        model_remove_member(model, process->members[process->member_count - 1]);
+    }
+    free(model->processes);
+    free(model->vanished);
+    free(model->folded);
+    pthread_rwlock_destroy(&model->lock);
+}
+
+device_t *model_device(model_t *model, uint32_t index)
+{
+    if (index == DEVICE_HOST) {
+        return &model->host;
+    }
+    return index < model->gpu_count ? &model->gpus[index] : NULL;
+}
+
+const device_t *model_device_const(const model_t *model, uint32_t index)
+{
+    if (index == DEVICE_HOST) {
+        return &model->host;
+    }
+    return index < model->gpu_count ? &model->gpus[index] : NULL;
+}
+
+process_t *model_process(const model_t *model, uint32_t serial)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        if (model->processes[i]->serial == serial) {
+            return model->processes[i];
+        }
+    }
+    return NULL;
+}
+
+process_t *model_process_named(const model_t *model, const char *name)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        if (strcmp(model->processes[i]->name, name) == 0) {
+            return model->processes[i];
+        }
+    }
+    return NULL;
+}
+
+member_t *model_member(const model_t *model, uint32_t serial)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        const process_t *process = model->processes[i];
+        for (uint32_t j = 0; j < process->member_count; j++) {
+            if (process->members[j]->serial == serial) {
+                return process->members[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Serials are part of inode numbers: not reused while in use. */
+static uint32_t next_serial(model_t *model)
+{
+    do {
+        model->last_serial = (model->last_serial + 1) & NODE_SERIAL_MAX;
+    } while (model->last_serial == 0 ||
+             model_process(model, model->last_serial) != NULL ||
+             model_member(model, model->last_serial) != NULL);
+    return model->last_serial;
+}
+
+static process_t *
+add_process(model_t *model, const char *name, pid_t pid, const member_t *member)
+{
+    if (model->process_count == model->process_capacity) {
+        uint32_t capacity =
+            model->process_capacity == 0 ? 16 : model->process_capacity * 2;
+        process_t **grown = realloc(model->processes, capacity * sizeof(process_t *));
+        if (grown == NULL) {
+            return NULL;
+        }
+        model->processes = grown;
+        model->process_capacity = capacity;
+    }
+    process_t *process = calloc(1, sizeof(*process));
+    if (process == NULL) {
+        return NULL;
+    }
+    process->serial = next_serial(model);
+    process->pid = pid;
+    process->uid = member->segment.uid;
+    process->gid = member->gid;
+    (void)snprintf(process->name, sizeof(process->name), "%s", name);
+    model->processes[model->process_count++] = process;
+    return process;
+}
+
+static void remove_process(model_t *model, process_t *process)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        if (model->processes[i] == process) {
+            model->process_count--;
+            memmove(
+                &model->processes[i], &model->processes[i + 1],
+                (model->process_count - i) * sizeof(process_t *));
+            break;
+        }
+    }
+    free(process->members);
+    free(process);
+}
+
+/* The background thread tells the kernel; if memory is short, the entry's timeout does. */
+static void note_vanished(model_t *model, const char *name)
+{
+    if (model->vanished_count == model->vanished_capacity) {
+        uint32_t capacity =
+            model->vanished_capacity == 0 ? 8 : model->vanished_capacity * 2;
+        vanished_t *grown = realloc(model->vanished, capacity * sizeof(vanished_t));
+        if (grown == NULL) {
+            return;
+        }
+        model->vanished = grown;
+        model->vanished_capacity = capacity;
+    }
+    vanished_t *vanished = &model->vanished[model->vanished_count++];
+    (void)snprintf(vanished->name, sizeof(vanished->name), "%s", name);
+}
+
+static bool reserve_member(process_t *process)
+{
+    if (process->member_count < process->member_capacity) {
+        return true;
+    }
+    uint32_t capacity =
+        process->member_capacity == 0 ? 1 : process->member_capacity * 2;
+    member_t **grown = realloc(process->members, capacity * sizeof(member_t *));
+    if (grown == NULL) {
+        return false;
+    }
+    process->members = grown;
+    process->member_capacity = capacity;
+    return true;
+}
+
+bool model_add_member(model_t *model, member_t *member, const char *name, pid_t pid)
+{
+    process_t *process = model_process_named(model, name);
+    bool is_new = process == NULL;
+    if (is_new) {
+        process = add_process(model, name, pid, member);
+        if (process == NULL) {
+            return false;
+        }
+    }
+    if (!reserve_member(process)) {
+        if (is_new) {
+            remove_process(model, process);
+        }
+        return false;
+    }
+    member->serial = next_serial(model);
+    member->process = process;
+    process->members[process->member_count++] = member;
+    if (member->dir != NULL) {
+        member->dir->references++;
+    }
+    return true;
+}
+
+void model_remove_member(model_t *model, member_t *member)
+{
+    process_t *process = member->process;
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        if (process->members[i] == member) {
+            process->member_count--;
+            memmove(
+                &process->members[i], &process->members[i + 1],
+                (process->member_count - i) * sizeof(member_t *));
+            break;
+        }
+    }
+    if (member->has_control) {
+        rmm_control_close(&member->control);
+    }
+    rmm_segment_close(&member->segment);
+    if (member->dir != NULL) {
+        member->dir->references--;
+    }
+    free(member);
+    if (process->member_count == 0) {
+        note_vanished(model, process->name);
+        remove_process(model, process);
+    }
+}
+
+folded_t *model_folded(model_t *model, const char *segment_name)
+{
+    for (uint32_t i = 0; i < model->folded_count; i++) {
+        if (strcmp(model->folded[i].name, segment_name) == 0) {
+            return &model->folded[i];
+        }
+    }
+    return NULL;
+}
+
+bool model_add_folded(
+    model_t *model, const char *segment_name, const char *process, uint64_t exited_ns)
+{
+    if (model->folded_count == model->folded_capacity) {
+        uint32_t capacity =
+            model->folded_capacity == 0 ? 16 : model->folded_capacity * 2;
+        folded_t *grown = realloc(model->folded, capacity * sizeof(folded_t));
+        if (grown == NULL) {
+            return false;
+        }
+        model->folded = grown;
+        model->folded_capacity = capacity;
+    }
+    folded_t *folded = &model->folded[model->folded_count++];
+    (void)snprintf(folded->name, sizeof(folded->name), "%s", segment_name);
+    (void)snprintf(folded->process, sizeof(folded->process), "%s", process);
+    folded->exited_ns = exited_ns;
+    folded->present = true;
+    return true;
+}
+
+void model_forget_folded(model_t *model, folded_t *folded)
+{
+    *folded = model->folded[--model->folded_count];
+}
+
+bool process_is_live(const process_t *process)
+{
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        if (process->members[i]->state == MEMBER_LIVE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *process_state(const process_t *process)
+{
+    if (process_is_live(process)) {
+        return "live";
+    }
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        if (process->members[i]->state == MEMBER_UNREADABLE) {
+            return "unreadable";
+        }
+    }
+    return "exited";
+}
+
+/* The newest live one: after an exec it is the program that runs now. */
+const member_t *process_speaker(const process_t *process)
+{
+    const member_t *speaker = NULL;
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        const member_t *member = process->members[i];
+        if (member->state == MEMBER_UNREADABLE) {
+            continue;
+        }
+        if (speaker == NULL || member->state == MEMBER_LIVE ||
+            speaker->state != MEMBER_LIVE) {
+            speaker = member;
+        }
+    }
+    return speaker;
+}
+
+bool member_counts(const member_t *member)
+{
+    if (member->state == MEMBER_EXITED) {
+        return !process_is_live(member->process);
+    }
+    return member->state == MEMBER_LIVE;
+}
+
+bool member_place_on(const member_t *member, uint32_t device, uint32_t *place_out)
+{
+    for (uint32_t i = 0; i < member->place_count; i++) {
+        if (member->places[i].device == device) {
+            *place_out = member->places[i].place;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mount point before the mount; see mountpoint.h.
+ */
+#include "mountpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+typedef struct reason {
+    char *text;
+    size_t bytes;
+} reason_t;
+
+__attribute__((format(printf, 2, 3))) static bool
+refuse(const reason_t *reason, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reason->text, reason->bytes, format, args);
+    va_end(args);
+    return false;
+}
+
+/* --- the mount table ------------------------------------------------------------------ */
+
+/* "\040" is a space. */
+static void unescape(char *path)
+{
+    char *to = path;
+    for (const char *from = path; *from != '\0';) {
+        unsigned byte;
+        if (from[0] == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
+            *to++ = (char)byte;
+            from += 4;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+}
+
+/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw */
+static bool parse_mount(char *line, char **path_out, char **type_out)
+{
+    char *rest = line;
+    char *path = NULL;
+    for (int field = 0; field < 5; field++) {
+        path = strsep(&rest, " ");
+    }
+    char *dash = rest != NULL ? strstr(rest, " - ") : NULL;
+    if (path == NULL || dash == NULL) {
+        return false;
+    }
+    *type_out = dash + 3;
+    (*type_out)[strcspn(*type_out, " ")] = '\0';
+    *path_out = path;
+    unescape(path);
+    return true;
+}
+
+bool mountpoint_type(const char *path, char *type, size_t type_bytes)
+{
+    FILE *table = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL;
+    size_t line_bytes = 0;
+    bool found = false;
+    while (table != NULL && getline(&line, &line_bytes, table) > 0) {
+        char *where, *what;
+        if (parse_mount(line, &where, &what) && strcmp(where, path) == 0) {
+            (void)snprintf(type, type_bytes, "%s", what); /* the last one is on top */
+            found = true;
+        }
+    }
+    free(line);
+    if (table != NULL) {
+        (void)fclose(table);
+    }
+    return found;
+}
+
+/* A user may not call umount2: fusermount3 is setuid for that. */
+static bool detach_as_user(const char *path)
+{
+    char program[] = "fusermount3", unmount[] = "-u", lazy[] = "-z", end[] = "--";
+    char *copy = strdup(path);
+    char *argv[] = {program, unmount, lazy, end, copy, NULL};
+    pid_t pid;
+    int status = -1;
+    if (copy != NULL && posix_spawnp(&pid, program, NULL, NULL, argv, environ) == 0) {
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        }
+    }
+    free(copy);
+    return status == 0;
+}
+
+bool mountpoint_detach(const char *path)
+{
+    return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0 || detach_as_user(path);
+}
+
+/* --- choosing ------------------------------------------------------------------------- */
+
+static bool default_path(char path[PATH_MAX], const reason_t *reason)
+{
+    if (geteuid() == 0) {
+        (void)snprintf(path, PATH_MAX, "/rmm");
+        return true;
+    }
+    const char *home = getenv("HOME");
+    if (home == NULL || home[0] != '/') {
+        const struct passwd *user = getpwuid(geteuid());
+        home = user != NULL ? user->pw_dir : NULL;
+    }
+    if (home == NULL || home[0] != '/') {
+        return refuse(reason, "no home directory: name a mount point: rmmfs DIRECTORY");
+    }
+    (void)snprintf(path, PATH_MAX, "%s/rmm", home);
+    return true;
+}
+
+/* The path as the mount table has it. Its last part is not looked at: it may be dead. */
+static bool resolve(const char *wanted, char path[PATH_MAX], const reason_t *reason)
+{
+    char copy[PATH_MAX], parent[PATH_MAX];
+    size_t length = strlen(wanted);
+    if (length == 0 || length >= sizeof(copy)) {
+        return refuse(reason, "the mount point's name is empty or too long");
+    }
+    if (realpath(wanted, path) != NULL) {
+        return true;
+    }
+    memcpy(copy, wanted, length + 1);
+    while (length > 1 && copy[length - 1] == '/') {
+        copy[--length] = '\0';
+    }
+    char *slash = strrchr(copy, '/');
+    const char *name = slash != NULL ? slash + 1 : copy;
+    const char *above = slash == NULL ? "." : slash == copy ? "/" : copy;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    if (realpath(above, parent) == NULL) {
+        return refuse(reason, "cannot use %s: %s", wanted, strerror(errno));
+    }
+    int printed =
+        snprintf(path, PATH_MAX, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name);
+    return printed < PATH_MAX ? true : refuse(reason, "%s is too long a name", wanted);
+}
+
+/* --- checking ------------------------------------------------------------------------- */
+
+static bool refuse_live(const char *path, const reason_t *reason)
+{
+    char name[PATH_MAX + 16], pid[24] = "";
+    (void)snprintf(name, sizeof(name), "%s/daemon/pid", path);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, pid, sizeof(pid) - 1);
+    pid[got > 0 ? (size_t)got : 0] = '\0';
+    pid[strcspn(pid, "\n")] = '\0';
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return refuse(
+        reason, "rmmfs is mounted on %s already (pid %s): use it, or `umount %s` first",
+        path, pid[0] != '\0' ? pid : "unknown", path);
+}
+
+/* Clear what answers nothing, if it is ours. */
+static bool clear_dead(const char *path, const reason_t *reason)
+{
+    char type[64] = "";
+    (void)mountpoint_type(path, type, sizeof(type));
+    if (strcmp(type, MOUNT_TYPE) != 0) {
+        return refuse(
+            reason, "%s is a dead mount of %s: `umount %s` first", path,
+            type[0] != '\0' ? type : "something else", path);
+    }
+    if (!mountpoint_detach(path)) {
+        return refuse(
+            reason, "%s is the dead mount of another user's rmmfs: have it unmounted",
+            path);
+    }
+    return true;
+}
+
+static bool check_directory(
+    const char *path, const struct stat *status, bool nonempty, const reason_t *reason)
+{
+    char type[64];
+    if (!S_ISDIR(status->st_mode)) {
+        return refuse(reason, "%s is not a directory: name an empty one", path);
+    }
+    if (mountpoint_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0) {
+        return refuse_live(path, reason);
+    }
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        return refuse(reason, "cannot look into %s: %s", path, strerror(errno));
+    }
+    const struct dirent *entry;
+    bool empty = true;
+    while ((entry = readdir(dir)) != NULL) {
+        empty = empty &&
+                (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+    }
+    (void)closedir(dir);
+    if (!empty && !nonempty) {
+        return refuse(
+            reason, "%s is not empty: name another directory, or use -o nonempty",
+            path);
+    }
+    return true;
+}
+
+static bool make_default(mountpoint_t *mountpoint, const reason_t *reason)
+{
+    if (mkdir(mountpoint->path, 0755) != 0) {
+        return refuse(
+            reason, "cannot make %s: %s: name another directory: rmmfs DIRECTORY",
+            mountpoint->path, strerror(errno));
+    }
+    mountpoint->made = true;
+    return true;
+}
+
+bool mountpoint_prepare(
+    mountpoint_t *mountpoint, const char *wanted, bool nonempty, char *text,
+    size_t text_bytes)
+{
+    const reason_t reason = {text, text_bytes};
+    char chosen[PATH_MAX];
+    struct stat status;
+    mountpoint->made = false;
+    if (wanted == NULL && !default_path(chosen, &reason)) {
+        return false;
+    }
+    const char *path = wanted != NULL ? wanted : chosen;
+    if (!resolve(path, mountpoint->path, &reason)) {
+        return false;
+    }
+    int result = stat(mountpoint->path, &status);
+    while (result != 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
+        if (!clear_dead(mountpoint->path, &reason)) {
+            return false;
+        }
+        result = stat(mountpoint->path, &status);
+    }
+    if (result == 0) {
+        return check_directory(mountpoint->path, &status, nonempty, &reason);
+    }
+    if (errno == ENOENT && wanted == NULL) {
+        return make_default(mountpoint, &reason);
+    }
+    if (errno == ENOENT) {
+        return refuse(&reason, "%s does not exist: `mkdir %s` first", path, path);
+    }
+    return refuse(&reason, "cannot use %s: %s", path, strerror(errno));
+}
+
+void mountpoint_abandon(const mountpoint_t *mountpoint)
+{
+    if (mountpoint->made) {
+        (void)rmdir(mountpoint->path);
+    }
+}

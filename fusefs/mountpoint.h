@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where to mount: choosing, checking, and clearing what a dead daemon left.
+ *
+ * After a daemon was killed its mount point answers ENOTCONN until it is unmounted, and a
+ * plain restart fails. So a dead mount is cleared, but only if it is ours (fuse.rmmfs in
+ * /proc/self/mountinfo); a live one is left alone.
+ */
+#ifndef RMM_FUSEFS_MOUNTPOINT_H
+#define RMM_FUSEFS_MOUNTPOINT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MOUNT_TYPE "fuse.rmmfs"
+
+typedef struct mountpoint {
+    char path[PATH_MAX]; /* absolute, without links */
+    bool made;           /* by us: taken away again if the mount fails */
+} mountpoint_t;
+
+/*
+ * wanted NULL: /rmm for root, ~/rmm for a user, made if missing. False with a reason: one
+ * line that says what is wrong and what to do.
+ */
+bool mountpoint_prepare(
+    mountpoint_t *mountpoint, const char *wanted, bool nonempty, char *reason,
+    size_t reason_bytes);
+
+/* Undo what mountpoint_prepare made. */
+void mountpoint_abandon(const mountpoint_t *mountpoint);
+
+/* The type of the file system mounted at exactly that path, the topmost; false: none. */
+bool mountpoint_type(const char *path, char *type, size_t type_bytes);
+
+/* Unmount at once, whatever has files open there. */
+bool mountpoint_detach(const char *path);
+
+#endif /* RMM_FUSEFS_MOUNTPOINT_H */

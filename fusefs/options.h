@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line of rmmfs. One table (options.c) makes the parser and --help.
+ */
+#ifndef RMM_FUSEFS_OPTIONS_H
+#define RMM_FUSEFS_OPTIONS_H
+
+#include <stdbool.h>
+
+typedef struct options {
+    bool foreground;
+    bool help, version;
+    bool debug;       /* -o debug: libfuse prints every request */
+    bool nonempty;    /* -o nonempty: mount over a directory that holds something */
+    bool no_inotify;  /* -o no_inotify: read directories at every look */
+    bool allow_other; /* -o allow_other */
+    char mount_options[256]; /* the rest of -o, for the kernel */
+    const char *mountpoint;  /* NULL: the default */
+} options_t;
+
+/* False: said what is wrong on stderr. */
+bool options_parse(options_t *options, int argc, char **argv);
+
+void options_print_help(void);
+
+#endif /* RMM_FUSEFS_OPTIONS_H */

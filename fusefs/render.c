@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of the root, of the daemon, of devices, processes and resources; see render.h.
+ */
+#include "render.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "extras.h"
+#include "log.h"
+#include "marks.h"
+#include "render_parts.h"
+#include "slots.h"
+
+#define TREE_VERSION "1\n" /* of names and formats: within it only additions */
+
+static const char readme[] =
+    "This tree shows the GPU memory of all programs that use librmm-c, live.\n"
+    "\n"
+    "  cat /rmm/gpu0/current_bytes         what programs hold on GPU 0 now\n"
+    "  cat /rmm/gpu0/peak_bytes            the most they held; echo > it to begin "
+    "anew\n"
+    "  cat /rmm/gpu0/processes             who holds it\n"
+    "  grep . /rmm/proc/*/gpu0/*_bytes     the same by process\n"
+    "  ls /rmm/proc/<pid>/gpu0/mr          a process's pools and other resources\n"
+    "  watch -n1 cat /rmm/gpu0/stat        everything of a level in one file\n"
+    "\n"
+    "gpus             table of GPUs; by-uuid/ has links by stable name\n"
+    "gpuN/  host/     over all processes: a GPU, and host memory\n"
+    "proc/<pid>/      one process, until 30 s after its end\n"
+    "proc/<pid>/gpuN/mr/<id>.<name>/   one resource\n"
+    "daemon/          rmmfs itself\n"
+    "\n"
+    "Numbers are decimal, in bytes, nanoseconds or a count; -1 is unknown. "
+    "current_bytes\n"
+    "is what was asked for, reserved_bytes what is held from the driver, "
+    "padding_bytes\n"
+    "what rounding loses, cached_bytes the rest. stat has one `key value` a line and "
+    "may\n"
+    "gain keys. Files that are writable by their owner take one command a write:\n"
+    "anything written to peak_bytes makes the current value the mark.\n"
+    "\n"
+    "Over several processes gpuN/peak_bytes is what was seen at one time (a lower "
+    "bound,\n"
+    "exact for one process); peak_upper_bytes adds the processes' own marks.\n"
+    "Formats: docs/filesystem.md, rmmfs(8).\n";
+
+/* --- root and daemon ------------------------------------------------------------------ */
+
+static void render_gpus(const model_t *model, text_t *text)
+{
+    text_puts(text, "# gpu uuid pci_bus_id capacity_bytes name\n");
+    for (uint32_t i = 0; i < model->gpu_count; i++) {
+        const device_t *gpu = &model->gpus[i];
+        text_printf(
+            text, "gpu%u %s %s ", i, gpu->uuid[0] != '\0' ? gpu->uuid : "-1",
+            gpu->pci_bus_id[0] != '\0' ? gpu->pci_bus_id : "-1");
+        render_column(
+            text, gpu->capacity_bytes != 0 ? gpu->capacity_bytes : FIGURE_UNKNOWN);
+        render_string(text, gpu->name);
+    }
+}
+
+int render_root(model_t *model, node_t node, text_t *text)
+{
+    switch (node.file) {
+    case FILE_VERSION:
+        text_puts(text, TREE_VERSION);
+        return 0;
+    case FILE_README:
+        text_puts(text, readme);
+        return 0;
+    case FILE_GPUS:
+        render_gpus(model, text);
+        return 0;
+    default:
+        return -ENOENT;
+    }
+}
+
+int render_daemon(model_t *model, node_t node, text_t *text)
+{
+    switch (node.file) {
+    case FILE_PID:
+        render_value(text, (uint64_t)getpid());
+        return 0;
+    case FILE_UPTIME_SECONDS:
+        render_value(text, (model_clock_ns() - model->started_ns) / 1000000000u);
+        return 0;
+    case FILE_SEGMENTS:
+        render_value(text, model->member_count);
+        return 0;
+    case FILE_SEGMENTS_REJECTED:
+        render_value(text, model->segments_rejected);
+        return 0;
+    case FILE_READS_TOTAL:
+        render_value(
+            text, atomic_load_explicit(&model->reads_total, memory_order_relaxed));
+        return 0;
+    case FILE_LOG_LEVEL:
+        text_printf(text, "%s\n", log_level_name(log_level_get()));
+        return 0;
+    default:
+        return -ENOENT;
+    }
+}
+
+/* --- a device ------------------------------------------------------------------------- */
+
+static void render_processes(const model_t *model, uint32_t device, text_t *text)
+{
+    text_puts(text, "# pid uid state current_bytes peak_bytes reserved_bytes comm\n");
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        const process_t *process = model->processes[i];
+        figures_t figures;
+        if (!process_is_live(process) ||
+            !figures_of_process(process, device, FIGURES_MARKS, &figures)) {
+            continue;
+        }
+        text_printf(
+            text, "%s %u %s ", process->name, (unsigned)process->uid,
+            process_state(process));
+        render_column(text, figures.current_bytes);
+        render_column(text, figures.peak_bytes);
+        render_column(text, figures.reserved_bytes);
+        render_string(text, process_speaker(process)->segment.header.comm);
+    }
+}
+
+static bool render_identity(const device_t *device, uint8_t file, text_t *text)
+{
+    switch (file) {
+    case FILE_UUID:
+        render_string(text, device->uuid);
+        return true;
+    case FILE_PCI_BUS_ID:
+        render_string(text, device->pci_bus_id);
+        return true;
+    case FILE_NAME:
+        render_string(text, device->name);
+        return true;
+    case FILE_CAPACITY_BYTES:
+        render_value(
+            text,
+            device->capacity_bytes != 0 ? device->capacity_bytes : FIGURE_UNKNOWN);
+        return true;
+    default:
+        return false;
+    }
+}
+
+int render_device(model_t *model, node_t node, text_t *text)
+{
+    const device_t *device = model_device_const(model, node.id);
+    if (device == NULL) {
+        return -ENOENT;
+    }
+    if (render_identity(device, node.file, text)) {
+        return 0;
+    }
+    if (node.file == FILE_PROCESSES) {
+        render_processes(model, node.id, text);
+        return 0;
+    }
+    figures_t figures;
+    extras_t extras;
+    marks_show_device(model, node.id, render_figure_needs(node.file), &figures);
+    switch (node.file) {
+    case FILE_DEVICE_FREE_BYTES:
+        render_value(
+            text, figures.device_free_bytes != 0 ? figures.device_free_bytes
+                                                 : FIGURE_UNKNOWN);
+        return 0;
+    case FILE_EVENTS:
+        render_events(text, &figures);
+        return 0;
+    case FILE_STAT:
+        extras_of_device(model, node.id, &extras);
+        render_place_stat(text, &figures, &extras);
+        render_key(text, "peak_upper_bytes", figures.peak_upper_bytes);
+        return 0;
+    default:
+        return render_figure(text, node.file, &figures) ? 0 : -ENOENT;
+    }
+}
+
+/* --- a process ------------------------------------------------------------------------ */
+
+static void sum_gpus(const model_t *model, const process_t *process, figures_t *sum)
+{
+    *sum = (figures_t){0};
+    for (uint32_t i = 0; i < model->gpu_count; i++) {
+        figures_t part;
+        if (figures_of_process(process, i, FIGURES_MARKS, &part)) {
+            figures_add(sum, &part);
+        }
+    }
+}
+
+static void render_process_sum(text_t *text, const char *prefix, const figures_t *sum)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } keys[] = {
+        {"current_bytes", sum->current_bytes},
+        {"current_count", sum->current_count},
+        {"peak_upper_bytes", sum->peak_bytes}, /* of several places: they may differ */
+        {"total_bytes", sum->total_bytes},
+        {"total_count", sum->total_count},
+        {"reserved_bytes", sum->reserved_bytes},
+        {"cached_bytes", sum->cached_bytes},
+        {"padding_bytes", sum->padding_bytes},
+        {"oom_count", sum->oom_count},
+        {"invalid_free_count", sum->invalid_free_count},
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        text_puts(text, prefix);
+        render_key(text, keys[i].key, keys[i].value);
+    }
+}
+
+static void
+render_process_stat(const model_t *model, const process_t *process, text_t *text)
+{
+    figures_t sum;
+    sum_gpus(model, process, &sum);
+    render_process_sum(text, "", &sum);
+    if (!figures_of_process(process, DEVICE_HOST, FIGURES_MARKS, &sum)) {
+        sum = (figures_t){0};
+    }
+    render_process_sum(text, "host_", &sum);
+}
+
+int render_process(model_t *model, node_t node, text_t *text)
+{
+    const process_t *process = model_process(model, node.serial);
+    const member_t *speaker = process != NULL ? process_speaker(process) : NULL;
+    if (process == NULL) {
+        return -ENOENT;
+    }
+    if (node.file == FILE_STATE) {
+        text_printf(text, "%s\n", process_state(process));
+        return 0;
+    }
+    if (node.file == FILE_UID) {
+        render_value(text, process->uid);
+        return 0;
+    }
+    if (speaker == NULL) {
+        return -ENOENT;
+    }
+    switch (node.file) {
+    case FILE_COMM:
+        render_string(text, speaker->segment.header.comm);
+        return 0;
+    case FILE_CMDLINE:
+        render_string(text, speaker->segment.header.cmdline);
+        return 0;
+    case FILE_START_TIME_NS:
+        render_value(text, speaker->segment.header.start_time_ns);
+        return 0;
+    case FILE_STAT:
+        render_process_stat(model, process, text);
+        return 0;
+    default:
+        return -ENOENT;
+    }
+}
+
+int render_process_device(model_t *model, node_t node, text_t *text)
+{
+    const process_t *process = model_process(model, node.serial);
+    figures_t figures;
+    extras_t extras;
+    if (process == NULL ||
+        !figures_of_process(
+            process, node.id, render_figure_needs(node.file), &figures)) {
+        return -ENOENT;
+    }
+    switch (node.file) {
+    case FILE_EVENTS:
+        render_events(text, &figures);
+        return 0;
+    case FILE_STAT:
+        extras_of_process(process, node.id, &extras);
+        render_place_stat(text, &figures, &extras);
+        return 0;
+    default:
+        return render_figure(text, node.file, &figures) ? 0 : -ENOENT;
+    }
+}
+
+/* --- a resource ----------------------------------------------------------------------- */
+
+int render_resource(model_t *model, node_t node, text_t *text)
+{
+    const member_t *member = model_member(model, node.serial);
+    slot_view_t view;
+    figures_t figures;
+    extras_t extras;
+    if (member == NULL || !slots_find(member, node.id, &view)) {
+        return -ENOENT;
+    }
+    if (node.file == FILE_TYPE) {
+        render_string(text, rmm_record_slot(&view.record)->type);
+        return 0;
+    }
+    figures_of_resource(&view, &figures);
+    if (node.file == FILE_STAT) {
+        extras_of_resource(&view, &extras);
+        render_slot_stat(text, &figures, &extras);
+        return 0;
+    }
+    return render_figure(text, node.file, &figures) ? 0 : -ENOENT;
+}
+
+/* --- all ------------------------------------------------------------------------------ */
+
+int render_file(model_t *model, node_t node, text_t *text)
+{
+    static int (*const renderers[DIR_KIND_COUNT])(model_t *, node_t, text_t *) = {
+        [DIR_ROOT] = render_root,
+        [DIR_DAEMON] = render_daemon,
+        [DIR_DEVICE] = render_device,
+        [DIR_PROCESS] = render_process,
+        [DIR_PROCESS_DEVICE] = render_process_device,
+        [DIR_RESOURCE] = render_resource,
+        [DIR_DIAG] = render_diag,
+    };
+    text_clear(text);
+    if (node.file == FILE_SELF) {
+        return -EISDIR;
+    }
+    if (renderers[node.dir] == NULL) {
+        return -ENOENT;
+    }
+    int error = renderers[node.dir](model, node, text);
+    return error == 0 && text->failed ? -ENOMEM : error;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers and lines; see render_parts.h.
+ */
+#include "render_parts.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+/* --- numbers -------------------------------------------------------------------------- */
+
+/* snprintf is most of what a value file costs: a quarter of it is enough. */
+static void append_number(text_t *text, uint64_t value)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+    if (value == FIGURE_UNKNOWN) {
+        text_append(text, "-1", 2);
+        return;
+    }
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    text_append(text, digits + at, sizeof(digits) - at);
+}
+
+void render_value(text_t *text, uint64_t value)
+{
+    append_number(text, value);
+    text_append(text, "\n", 1);
+}
+
+void render_column(text_t *text, uint64_t value)
+{
+    append_number(text, value);
+    text_append(text, " ", 1);
+}
+
+void render_key(text_t *text, const char *key, uint64_t value)
+{
+    text_puts(text, key);
+    text_append(text, " ", 1);
+    render_value(text, value);
+}
+
+void render_string(text_t *text, const char *string)
+{
+    text_put_foreign(text, string[0] != '\0' ? string : "-1");
+    text_append(text, "\n", 1);
+}
+
+static void append_fragmentation(text_t *text, const figures_t *figures)
+{
+    uint64_t thousandths = figures_fragmentation(figures);
+    if (thousandths == FIGURE_UNKNOWN) {
+        text_puts(text, "-1\n");
+    } else {
+        text_printf(
+            text, "%" PRIu64 ".%03" PRIu64 "\n", thousandths / 1000,
+            thousandths % 1000);
+    }
+}
+
+/* --- value files ---------------------------------------------------------------------- */
+
+typedef struct figure_file {
+    size_t offset; /* in figures_t */
+    unsigned needs;
+} figure_file_t;
+
+static const figure_file_t figure_files[FILE_ID_COUNT] = {
+    [FILE_CURRENT_BYTES] = {offsetof(figures_t, current_bytes), 0},
+    [FILE_CURRENT_COUNT] = {offsetof(figures_t, current_count), 0},
+    [FILE_PEAK_BYTES] = {offsetof(figures_t, peak_bytes), FIGURES_MARKS},
+    [FILE_PEAK_COUNT] = {offsetof(figures_t, peak_count), FIGURES_MARKS},
+    [FILE_PEAK_UPPER_BYTES] = {offsetof(figures_t, peak_upper_bytes), FIGURES_MARKS},
+    [FILE_TOTAL_BYTES] = {offsetof(figures_t, total_bytes), 0},
+    [FILE_TOTAL_COUNT] = {offsetof(figures_t, total_count), 0},
+    [FILE_RESERVED_BYTES] = {offsetof(figures_t, reserved_bytes), 0},
+    [FILE_CACHED_BYTES] = {offsetof(figures_t, cached_bytes), 0},
+    [FILE_PADDING_BYTES] = {offsetof(figures_t, padding_bytes), 0},
+    [FILE_LARGEST_FREE_BYTES] = {offsetof(figures_t, largest_free_bytes), FIGURES_FREE},
+    [FILE_FRAGMENTATION] = {0, FIGURES_FREE},
+    [FILE_OOM_COUNT] = {offsetof(figures_t, oom_count), 0},
+    [FILE_INVALID_FREE_COUNT] = {offsetof(figures_t, invalid_free_count), 0},
+    [FILE_STAT] = {0, FIGURES_ALL},
+};
+
+unsigned render_figure_needs(uint8_t file)
+{
+    return figure_files[file].needs;
+}
+
+bool render_figure(text_t *text, uint8_t file, const figures_t *figures)
+{
+    switch (file) {
+    case FILE_FRAGMENTATION:
+        append_fragmentation(text, figures);
+        return true;
+    case FILE_CURRENT_BYTES:
+    case FILE_CURRENT_COUNT:
+    case FILE_PEAK_BYTES:
+    case FILE_PEAK_COUNT:
+    case FILE_PEAK_UPPER_BYTES:
+    case FILE_TOTAL_BYTES:
+    case FILE_TOTAL_COUNT:
+    case FILE_RESERVED_BYTES:
+    case FILE_CACHED_BYTES:
+    case FILE_PADDING_BYTES:
+    case FILE_LARGEST_FREE_BYTES:
+    case FILE_OOM_COUNT:
+    case FILE_INVALID_FREE_COUNT: {
+        const char *figure = (const char *)figures + figure_files[file].offset;
+        render_value(text, *(const uint64_t *)(const void *)figure);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+/* --- stat ----------------------------------------------------------------------------- */
+
+/* Derived figures; those of the records come from the list of statistics itself. */
+static void append_derived(text_t *text, const figures_t *figures)
+{
+    render_key(text, "current_count", figures->current_count);
+    render_key(text, "cached_bytes", figures->cached_bytes);
+    text_puts(text, "fragmentation ");
+    append_fragmentation(text, figures);
+}
+
+static void append_extras(text_t *text, const extras_t *extras)
+{
+    for (uint32_t i = 0; i < extras->count; i++) {
+        render_key(text, extras->items[i].name, extras->items[i].value);
+    }
+}
+
+void render_place_stat(text_t *text, const figures_t *figures, const extras_t *extras)
+{
+#define X(field, kind, unit, help) render_key(text, #field, figures->field);
+    RMM_PLACE_STATS(X)
+#undef X
+    render_key(text, "free_bytes", figures->free_bytes);
+    render_key(text, "largest_free_bytes", figures->largest_free_bytes);
+    append_derived(text, figures);
+    append_extras(text, extras);
+}
+
+void render_slot_stat(text_t *text, const figures_t *figures, const extras_t *extras)
+{
+#define X(field, kind, unit, help) render_key(text, #field, figures->field);
+    RMM_SLOT_STATS(X)
+#undef X
+    append_derived(text, figures);
+    render_key(text, "torn", figures->torn ? 1 : 0);
+    append_extras(text, extras);
+}
+
+void render_events(text_t *text, const figures_t *figures)
+{
+    render_key(text, "oom", figures->oom_count);
+    render_key(text, "invalid_free", figures->invalid_free_count);
+}

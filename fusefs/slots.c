@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks the slot table; see slots.h. Bytes read here only choose candidates: the reader
+ * checks them again.
+ */
+#include "slots.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PIECE_BYTES 16384u /* 32 slots of 512 bytes: 2 us */
+
+/* The words that tell a candidate, from a piece of the table. */
+typedef struct glance {
+    uint32_t generation, live, instance_id;
+} glance_t;
+
+static glance_t glance_at(const unsigned char *slot)
+{
+    glance_t glance;
+    memcpy(
+        &glance.generation, slot + offsetof(rmm_segment_slot_t, generation),
+        sizeof(glance.generation));
+    memcpy(
+        &glance.live, slot + offsetof(rmm_segment_slot_t, live), sizeof(glance.live));
+    memcpy(
+        &glance.instance_id, slot + offsetof(rmm_segment_slot_t, instance_id),
+        sizeof(glance.instance_id));
+    return glance;
+}
+
+typedef struct walk {
+    const member_t *member;
+    uint32_t wanted_id; /* 0: all */
+    slot_fn visit;
+    void *arg;
+} walk_t;
+
+/* False: the walk is over. */
+static bool visit_slot(const walk_t *walk, uint32_t index)
+{
+    slot_view_t view = {.member = walk->member, .index = index};
+    if (!rmm_segment_read_slot(
+            &walk->member->segment, index, &view.record, &view.torn)) {
+        return true;
+    }
+    if (walk->wanted_id != 0 &&
+        rmm_record_slot(&view.record)->instance_id != walk->wanted_id) {
+        return true; /* another took its place just now */
+    }
+    return walk->visit(&view, walk->arg);
+}
+
+/* Slots first..first+count of the table. *used_out: one of them was ever used. */
+static bool walk_piece(
+    const walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t count,
+    bool *used_out)
+{
+    uint32_t stride = walk->member->segment.header.slots_stride;
+    *used_out = false;
+    for (uint32_t i = 0; i < count; i++) {
+        glance_t glance = glance_at(piece + (size_t)i * stride);
+        *used_out = *used_out || glance.generation != 0;
+        bool fits = walk->wanted_id == 0 || glance.instance_id == walk->wanted_id;
+        if (glance.live != 0 && fits && !visit_slot(walk, first + i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void walk_slots(const walk_t *walk)
+{
+    unsigned char piece[PIECE_BYTES];
+    const rmm_segment_header_t *header = &walk->member->segment.header;
+    uint32_t slots = rmm_segment_slot_count(&walk->member->segment);
+    uint32_t per_piece = PIECE_BYTES / header->slots_stride;
+    for (uint32_t first = 0; first < slots; first += per_piece) {
+        uint32_t count = slots - first < per_piece ? slots - first : per_piece;
+        size_t bytes = (size_t)count * header->slots_stride;
+        uint64_t offset = header->slots_offset + (uint64_t)first * header->slots_stride;
+        bool used;
+        if (pread(walk->member->segment.fd, piece, bytes, (off_t)offset) !=
+                (ssize_t)bytes ||
+            !walk_piece(walk, piece, first, count, &used) || !used) {
+            return;
+        }
+    }
+}
+
+void slots_each(const member_t *member, slot_fn visit, void *arg)
+{
+    if (member->state == MEMBER_UNREADABLE) {
+        return;
+    }
+    walk_t walk = {.member = member, .visit = visit, .arg = arg};
+    walk_slots(&walk);
+}
+
+typedef struct search {
+    slot_view_t *view;
+    bool found;
+} search_t;
+
+static bool take_first(const slot_view_t *view, void *arg)
+{
+    search_t *search = arg;
+    *search->view = *view;
+    search->found = true;
+    return false;
+}
+
+bool slots_find(const member_t *member, uint32_t instance_id, slot_view_t *view_out)
+{
+    if (member->state == MEMBER_UNREADABLE || instance_id == 0) {
+        return false;
+    }
+    search_t search = {.view = view_out};
+    walk_t walk = {member, instance_id, take_first, &search};
+    walk_slots(&walk);
+    return search.found;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmmfs.state beside the segments: what must survive the daemon. Devices with their
+ * marks, totals of processes that have exited, and which segments those totals hold, so
+ * that none is counted twice. It is replaced as a whole, so a daemon that is killed at
+ * any moment starts again with figures that agree.
+ *
+ * One daemon keeps one file: a second one in the same directory runs without, and says
+ * so. In a directory of somebody else (/run/rmm for a user's daemon) the name is
+ * rmmfs.<uid>.state.
+ *
+ * Text, a record a line:
+ *   rmmfs-state 1
+ *   gpu <uuid> <pci_bus_id or -> <capacity_bytes> <name>
+ *   mark <uuid or host> <statistic> <value>
+ *   exited <uuid or host> <statistic> <value>
+ *   folded <segment> <nanoseconds since boot> <directory under proc/>
+ *   end
+ */
+#ifndef RMM_FUSEFS_STATE_H
+#define RMM_FUSEFS_STATE_H
+
+#include <stdbool.h>
+
+#include "model.h"
+
+typedef struct state state_t;
+
+/* Take the directory's state file for this daemon; NULL with a logged reason if marks
+ * cannot be kept there. dirfd is borrowed until state_close. */
+state_t *state_open(int dirfd, const char *dir_path);
+void state_close(state_t *state);
+
+/* Fill the model; its GPUs from the driver are numbered already. False: there was none,
+ * or it was damaged (logged, moved aside). */
+bool state_load(state_t *state, model_t *model);
+
+/* Write model->state, if it has one. Lock held, shared is enough. A failure is logged
+ * once and again after a success. */
+void state_save(model_t *model);
+
+#endif /* RMM_FUSEFS_STATE_H */

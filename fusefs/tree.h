@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of names: which directory holds what, who owns it, and the number of each
+ * inode. Knows neither FUSE nor the text of a file (render.c).
+ *
+ * Inode numbers say what an inode is, so that none has to be remembered or forgotten:
+ *
+ *   bits  0-6   file     which file of the directory; 1: the directory itself
+ *   bits  7-10  dir      kind of directory
+ *   bits 11-31  serial   process, or segment of a resource; 0: none. Serials are given
+ *                        out in order and not again while in use, so a recycled pid has
+ *                        another inode
+ *   bits 32-63  id       device index, or a resource's instance id
+ *
+ * The root directory is kind 0, file 1, no serial, no id: inode 1, as FUSE wants it.
+ *
+ * A node may be of something that is gone: every function asks the model again.
+ * Threads: model lock held, shared is enough.
+ */
+#ifndef RMM_FUSEFS_TREE_H
+#define RMM_FUSEFS_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model.h"
+
+#define NODE_SERIAL_MAX 0x1fffffu
+#define TREE_NAME_BYTES 128
+
+typedef enum dir_kind {
+    DIR_ROOT,
+    DIR_BY_UUID,
+    DIR_DAEMON,
+    DIR_DEVICE,         /* gpuN, host */
+    DIR_PROCESSES,      /* proc */
+    DIR_PROCESS,        /* proc/<pid> */
+    DIR_PROCESS_DEVICE, /* proc/<pid>/gpuN, proc/<pid>/host */
+    DIR_RESOURCES,      /* .../mr */
+    DIR_RESOURCE,       /* .../mr/<id>.<name> */
+    DIR_DIAG,           /* proc/<pid>/diag */
+    DIR_KIND_COUNT
+} dir_kind_t;
+
+/* X(id, name, mode): every file of the tree. r: all may read; w: and the owner write;
+ * o: only the owner (and group) may read. */
+#define TREE_FILE_MAP(X)                                                               \
+    X(VERSION, "version", r)                                                           \
+    X(README, "README", r)                                                             \
+    X(GPUS, "gpus", r)                                                                 \
+    X(PID, "pid", r)                                                                   \
+    X(UPTIME_SECONDS, "uptime_seconds", r)                                             \
+    X(SEGMENTS, "segments", r)                                                         \
+    X(SEGMENTS_REJECTED, "segments_rejected", r)                                       \
+    X(READS_TOTAL, "reads_total", r)                                                   \
+    X(LOG_LEVEL, "log_level", w)                                                       \
+    X(UUID, "uuid", r)                                                                 \
+    X(PCI_BUS_ID, "pci_bus_id", r)                                                     \
+    X(NAME, "name", r)                                                                 \
+    X(CAPACITY_BYTES, "capacity_bytes", r)                                             \
+    X(DEVICE_FREE_BYTES, "device_free_bytes", r)                                       \
+    X(CURRENT_BYTES, "current_bytes", r)                                               \
+    X(CURRENT_COUNT, "current_count", r)                                               \
+    X(PEAK_BYTES, "peak_bytes", w)                                                     \
+    X(PEAK_COUNT, "peak_count", r)                                                     \
+    X(PEAK_UPPER_BYTES, "peak_upper_bytes", r)                                         \
+    X(TOTAL_BYTES, "total_bytes", r)                                                   \
+    X(TOTAL_COUNT, "total_count", r)                                                   \
+    X(RESERVED_BYTES, "reserved_bytes", r)                                             \
+    X(CACHED_BYTES, "cached_bytes", r)                                                 \
+    X(PADDING_BYTES, "padding_bytes", r)                                               \
+    X(LARGEST_FREE_BYTES, "largest_free_bytes", r)                                     \
+    X(FRAGMENTATION, "fragmentation", r)                                               \
+    X(OOM_COUNT, "oom_count", r)                                                       \
+    X(INVALID_FREE_COUNT, "invalid_free_count", r)                                     \
+    X(STAT, "stat", r)                                                                 \
+    X(EVENTS, "events", r)                                                             \
+    X(PROCESSES, "processes", r)                                                       \
+    X(COMM, "comm", r)                                                                 \
+    X(CMDLINE, "cmdline", r)                                                           \
+    X(UID, "uid", r)                                                                   \
+    X(STATE, "state", r)                                                               \
+    X(START_TIME_NS, "start_time_ns", r)                                               \
+    X(TYPE, "type", r)                                                                 \
+    X(CUPTI, "cupti", r)                                                               \
+    X(USAGE, "usage", o)                                                               \
+    X(KERNELS, "kernels", o)
+
+typedef enum file_id {
+    FILE_NONE,
+    FILE_SELF,     /* the directory itself */
+    FILE_LINK,     /* by-uuid/<uuid> */
+    FILE_UPSTREAM, /* a resource's link to its upstream */
+#define X(id, name, mode) FILE_##id,
+    TREE_FILE_MAP(X)
+#undef X
+        FILE_ID_COUNT
+} file_id_t;
+
+typedef struct node {
+    uint8_t dir;  /* dir_kind_t */
+    uint8_t file; /* file_id_t */
+    uint32_t serial, id;
+} node_t;
+
+typedef struct node_info {
+    mode_t mode; /* with the type */
+    uid_t uid;
+    gid_t gid;
+    uint64_t changed_ns; /* CLOCK_REALTIME; 0: now, as in /proc */
+} node_info_t;
+
+extern const node_t tree_root;
+
+uint64_t node_to_inode(node_t node);
+/* False: not one of ours. */
+bool node_from_inode(uint64_t inode, node_t *node_out);
+
+/* False: there is nothing of that name, or no directory any more. */
+bool tree_lookup(const model_t *model, node_t dir, const char *name, node_t *node_out);
+
+/* False: gone. */
+bool tree_info(const model_t *model, node_t node, node_info_t *info_out);
+
+/* Everything in a directory; false: it is gone. */
+typedef void (*tree_list_fn)(const char *name, node_t node, void *arg);
+bool tree_list(const model_t *model, node_t dir, tree_list_fn visit, void *arg);
+
+node_t tree_parent(const model_t *model, node_t node);
+
+/* Where a link points; false: gone. */
+bool tree_link(const model_t *model, node_t node, char target[TREE_NAME_BYTES * 2]);
+
+/* "gpu0", "host" */
+void tree_device_name(uint32_t device, char name[16]);
+
+#endif /* RMM_FUSEFS_TREE_H */

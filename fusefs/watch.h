@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the model true: segments come and go, marks are taken, the dead are swept.
+ *
+ * Freshness. Figures are read when they are asked for; this is about who is there. Whoever
+ * looks at the model goes through watch_begin(), which refreshes it first: always while
+ * few programs run, and when the last refresh is older than a millisecond else. Without readers the background thread calls
+ * watch_tick(): at news of a directory, and every 200 ms.
+ *
+ * Cost of a refresh in which nothing happened: one system call, and two per live segment
+ * (its lock, its table of places).
+ */
+#ifndef RMM_FUSEFS_WATCH_H
+#define RMM_FUSEFS_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model.h"
+
+typedef struct watch watch_t;
+
+typedef struct watch_config {
+    bool use_inotify;
+    const char *driver_root; /* GPUS_DRIVER_ROOT, but for tests */
+} watch_config_t;
+
+/* Finds the directories, loads the state, meets what is there. NULL with a reason. */
+watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_bytes);
+void watch_close(watch_t *watch);
+
+/* A look at the model, fresh and unchanging until the end of the look. */
+const model_t *watch_begin(watch_t *watch);
+/* The same, to change something. */
+model_t *watch_begin_change(watch_t *watch);
+void watch_end(watch_t *watch);
+
+/* The model itself, for what needs no lock: the counter of reads. */
+model_t *watch_model(watch_t *watch);
+
+/* Told of a directory under /rmm/proc that the kernel may still know. */
+typedef void (*watch_vanished_fn)(const char *name, void *arg);
+
+/* What time brings. vanished is called without any lock held. */
+void watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg);
+
+/* To poll for news of directories; -1: there is none, tick by time alone. */
+int watch_news_fd(const watch_t *watch);
+
+#endif /* RMM_FUSEFS_WATCH_H */
