@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What every test of the mount begins with: a private folder with a runtime directory and
+# a mount point, a daemon, programs to look at, checks that say what they saw. Sourced.
+#
+#   RMMFS          the daemon
+#   RMMFS_PROGRAM  tests/fuse/program.c
+#
+# The end, however it comes, stops what was started, unmounts and removes the folder.
+set -eu
+
+test_name=$(basename "$0" .sh)
+test_path=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
+unset XDG_RUNTIME_DIR NOTIFY_SOCKET
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/rmmfs-test.XXXXXX")
+chmod 755 "$work"
+run=$work/run
+mnt=$work/mnt
+log=$work/rmmfs.log
+mkdir "$run" "$mnt"
+export RMM_RUNTIME_DIR=$run RMM_NVIDIA_PROC=$work/nvidia
+daemon=
+declare -A program_pid program_in program_out
+
+reproduce() {
+    echo "reproduce: RMMFS=$RMMFS RMMFS_PROGRAM=$RMMFS_PROGRAM $test_path"
+}
+
+fail() {
+    echo "FAILED: $test_name: $*"
+    echo "daemon's log:"
+    sed 's/^/    /' "$log" 2>/dev/null || true
+    reproduce
+    exit 1
+}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+finish() {
+    local status=$? name
+    trap - EXIT
+    for name in "${!program_pid[@]}"; do
+        kill -KILL "${program_pid[$name]}" 2>/dev/null || true
+    done
+    [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || true
+    wait 2>/dev/null || true
+    while is_mounted; do
+        umount -l "$mnt" 2>/dev/null || fusermount3 -u -z "$mnt" || break
+    done
+    rm -rf "$work"
+    [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || reproduce
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 143' TERM INT
+
+[ -e /dev/fuse ] || skip "no /dev/fuse here"
+[ -w /dev/fuse ] || skip "/dev/fuse is not writable for uid $(id -u)"
+
+# --- the mount -------------------------------------------------------------------------
+
+# The type of the topmost mount on the mount point; fails if there is none.
+mount_type() {
+    awk -v at="$mnt" '$5 == at { for (i = 6; i <= NF; i++) if ($i == "-") type = $(i + 1) }
+        END { print type; exit type == "" }' /proc/self/mountinfo
+}
+
+is_mounted() {
+    mount_type >/dev/null
+}
+
+# Run a command until it succeeds: for what another process does in its own time.
+eventually() {
+    local i
+    for i in $(seq 400); do
+        if "$@"; then
+            return 0
+        fi
+        sleep 0.05
+    done
+    fail "never true: $*"
+}
+
+answers() {
+    [ "$(mount_type)" = fuse.rmmfs ] && [ "$(cat "$mnt/version" 2>/dev/null)" = 1 ]
+}
+
+start_daemon() {
+    "$RMMFS" -f "$@" "$mnt" 2>>"$log" &
+    daemon=$!
+    eventually daemon_is_up
+}
+
+daemon_is_up() {
+    kill -0 "$daemon" 2>/dev/null || fail "rmmfs did not start"
+    answers 2>/dev/null
+}
+
+# Its exit status must be 0: a sanitizer that found something changes it.
+stop_daemon() {
+    local status=0
+    kill -TERM "$daemon"
+    wait "$daemon" || status=$?
+    daemon=
+    [ "$status" -eq 0 ] || fail "rmmfs ended with $status"
+    ! is_mounted || fail "still mounted after the end of rmmfs"
+}
+
+kill_daemon() {
+    kill -KILL "$daemon"
+    wait "$daemon" 2>/dev/null || true
+    daemon=
+}
+
+# --- programs --------------------------------------------------------------------------
+
+# start_program NAME [COMMAND...]: a process with a segment; tell NAME ... commands it.
+start_program() {
+    local name=$1 in out
+    shift
+    mkfifo "$work/$name.in" "$work/$name.out"
+    "$@" "$RMMFS_PROGRAM" <"$work/$name.in" >"$work/$name.out" 2>>"$work/programs.log" &
+    program_pid[$name]=$!
+    exec {in}>"$work/$name.in" {out}<"$work/$name.out"
+    program_in[$name]=$in
+    program_out[$name]=$out
+    rm "$work/$name.in" "$work/$name.out"
+    hear "$name" start
+}
+
+hear() { # NAME WHAT
+    local answer=
+    read -r answer <&"${program_out[$1]}" || true
+    [ "$answer" = ok ] || fail "program $1 answers '$answer' to: $2"
+}
+
+tell() { # NAME COMMAND...
+    local name=$1
+    shift
+    echo "$*" >&"${program_in[$name]}"
+    hear "$name" "$*"
+}
+
+forget_program() {
+    local in=${program_in[$1]} out=${program_out[$1]}
+    exec {in}>&- {out}<&-
+    unset "program_pid[$1]" "program_in[$1]" "program_out[$1]"
+}
+
+end_program() { # NAME: as it would itself
+    echo quit >&"${program_in[$1]}"
+    wait "${program_pid[$1]}"
+    forget_program "$1"
+}
+
+kill_program() {
+    kill -KILL "${program_pid[$1]}"
+    wait "${program_pid[$1]}" 2>/dev/null || true
+    forget_program "$1"
+}
+
+# A GPU of a test, number N: place N in every program.
+gpu() { # NAME N
+    tell "$1" place "$2" "GPU-0000000$2" "0000:0$2:00.0" 1000000 "Test GPU $2"
+}
+
+# --- checks ----------------------------------------------------------------------------
+
+expect() { # FILE VALUE
+    local seen
+    seen=$(cat "$mnt/$1" 2>&1) || fail "cannot read $1: $seen"
+    [ "$seen" = "$2" ] || fail "$1 is '$seen', not '$2'"
+}
+
+is() { # FILE VALUE: the same as a question
+    [ "$(cat "$mnt/$1" 2>/dev/null)" = "$2" ]
+}
+
+expect_key() { # FILE KEY VALUE
+    local seen
+    seen=$(awk -v key="$2" '$1 == key { print $2 }' "$mnt/$1")
+    [ "$seen" = "$3" ] || fail "$2 in $1 is '$seen', not '$3'"
+}
+
+expect_gone() { # PATH
+    [ ! -e "$mnt/$1" ] || fail "$1 is still there"
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process with a segment, told on stdin what to do to its books, one command a line;
+ * answers "ok" when it is done, so that a test knows what the figures are. Through
+ * publish/books.h, so that any GPU and any figure can be had without a driver.
+ *
+ *   place P UUID PCI_BUS_ID CAPACITY NAME
+ *   alloc P BYTES, free P BYTES, reserve P BYTES, unreserve P BYTES, pad P BYTES
+ *   oom P, devfree P BYTES
+ *   resource ID TYPE NAME P UPSTREAM_ID
+ *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, close ID
+ *   pid, quit
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "publish/books.h"
+
+#define RESOURCES_MAX 600
+
+static rmm_books_t resources[RESOURCES_MAX];
+
+static bool do_place(uint32_t place, const char *rest)
+{
+    char uuid[64], pci[64], name[64];
+    uint64_t capacity;
+    if (sscanf(rest, "%63s %63s %" SCNu64 " %63[^\n]", uuid, pci, &capacity, name) !=
+        4) {
+        return false;
+    }
+    rmm_place_identity_t identity = {uuid, pci, name, capacity};
+    rmm__place_open(place, &identity);
+    return true;
+}
+
+static bool do_resource(uint32_t id, const char *rest)
+{
+    char type[32], name[64];
+    rmm_books_desc_t desc = {.type = type, .name = name, .instance_id = id};
+    return id < RESOURCES_MAX &&
+           sscanf(
+               rest, "%31s %63s %u %u", type, name, &desc.place, &desc.upstream_id) ==
+               4 &&
+           rmm__books_open(&resources[id], &desc) == RMM_OK;
+}
+
+static bool do_take(uint32_t id, uint64_t bytes, bool take)
+{
+    rmm_books_t *books = &resources[id];
+    if (id >= RESOURCES_MAX || books->slot == NULL) {
+        return false;
+    }
+    rmm__books_begin_exclusive(books);
+    if (take) {
+        rmm__books_alloc_exclusive(books, bytes, 0);
+    } else {
+        rmm__books_free_exclusive(books, bytes, 0);
+    }
+    rmm__books_end_exclusive(books);
+    return true;
+}
+
+static bool do_hole(uint32_t id, const char *rest)
+{
+    uint64_t free_bytes, largest;
+    if (id >= RESOURCES_MAX ||
+        sscanf(rest, "%" SCNu64 " %" SCNu64, &free_bytes, &largest) != 2) {
+        return false;
+    }
+    RMM_BOOKS_SET(&resources[id], free_bytes, free_bytes);
+    RMM_BOOKS_SET(&resources[id], largest_free_bytes, largest);
+    return true;
+}
+
+static bool do_place_figure(const char *verb, uint32_t place, uint64_t bytes)
+{
+    static const struct verb {
+        const char *name;
+        void (*act)(uint32_t place, uint64_t bytes);
+    } verbs[] = {
+        {"alloc", rmm__place_alloc},     {"free", rmm__place_free},
+        {"reserve", rmm__place_reserve}, {"unreserve", rmm__place_unreserve},
+        {"pad", rmm__place_padding_add}, {"devfree", rmm__place_device_free},
+    };
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (strcmp(verb, verbs[i].name) == 0) {
+            verbs[i].act(place, bytes);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool obey(const char *line)
+{
+    char verb[16] = "";
+    uint32_t id = 0;
+    int end = 0;
+    if (sscanf(line, "%15s %u %n", verb, &id, &end) < 1) {
+        return false;
+    }
+    const char *rest = line + end;
+    uint64_t bytes = strtoull(rest, NULL, 10);
+    if (strcmp(verb, "place") == 0) {
+        return do_place(id, rest);
+    }
+    if (strcmp(verb, "resource") == 0) {
+        return do_resource(id, rest);
+    }
+    if (strcmp(verb, "take") == 0 || strcmp(verb, "give") == 0) {
+        return do_take(id, bytes, verb[0] == 't');
+    }
+    if (strcmp(verb, "hole") == 0) {
+        return do_hole(id, rest);
+    }
+    if (strcmp(verb, "close") == 0 && id < RESOURCES_MAX) {
+        rmm__books_close(&resources[id]);
+        return true;
+    }
+    if (strcmp(verb, "oom") == 0) {
+        rmm__place_oom(id);
+        return true;
+    }
+    return do_place_figure(verb, id, bytes);
+}
+
+int main(void)
+{
+    char line[256];
+    rmm__publish_open("none");
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    (void)printf("ok\n");
+    while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "quit\n") != 0) {
+        (void)printf("%s\n", obey(line) ? "ok" : "not a command");
+    }
+    return 0;
+}
