@@ -27,6 +27,7 @@
 #define FILL_MAX (UINT64_C(1) << 20)    /* filled where mapping fails */
 #define PAGE UINT64_C(4096)
 #define PATTERN_BYTES (UINT64_C(16) << 20)
+#define PATTERN_STEP (PATTERN_BYTES / 64) /* filled when first needed: one bit each */
 
 typedef struct sim_range {
     char *base; /* NULL: not reserved yet */
@@ -39,6 +40,7 @@ typedef struct sim_pattern {
     int fd;
     bool ready;
     unsigned char value;
+    uint64_t filled; /* a bit for each PATTERN_STEP of the file */
 } sim_pattern_t;
 
 static sim_range_t ranges[SIM_DEVICE_MAX];
@@ -74,27 +76,47 @@ static bool range_reserve(sim_range_t *range, int device)
 static bool pattern_open(sim_pattern_t *pattern)
 {
     int fd = memfd_create("rmm-sim-poison", MFD_CLOEXEC);
-    void *memory;
 
     if (fd < 0) {
         return false;
     }
     if (ftruncate(fd, (off_t)PATTERN_BYTES) != 0) {
-        goto err_close;
+        close(fd);
+        return false;
     }
-    memory = mmap(NULL, PATTERN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) {
-        goto err_close;
-    }
-    memset(memory, pattern->value, PATTERN_BYTES);
-    munmap(memory, PATTERN_BYTES);
     pattern->fd = fd;
     pattern->ready = true;
     return true;
+}
 
-err_close:
-    close(fd);
-    return false;
+static bool pattern_fill_step(sim_pattern_t *pattern, uint64_t step)
+{
+    void *memory = mmap(
+        NULL, PATTERN_STEP, PROT_READ | PROT_WRITE, MAP_SHARED, pattern->fd,
+        (off_t)(step * PATTERN_STEP));
+
+    if (memory == MAP_FAILED) {
+        return false;
+    }
+    memset(memory, pattern->value, PATTERN_STEP);
+    munmap(memory, PATTERN_STEP);
+    pattern->filled |= UINT64_C(1) << step;
+    return true;
+}
+
+/* Filling all of it would cost every short process 10 ms. */
+static bool pattern_fill(sim_pattern_t *pattern, uint64_t offset, uint64_t bytes)
+{
+    if (!pattern->ready && !pattern_open(pattern)) {
+        return false;
+    }
+    for (uint64_t step = offset / PATTERN_STEP; step * PATTERN_STEP < offset + bytes;
+         step++) {
+        if ((pattern->filled >> step & 1) == 0 && !pattern_fill_step(pattern, step)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Whole pages, of one mapping. Where that fails, which takes more than a terabyte in use
@@ -102,12 +124,12 @@ err_close:
 static void poison_piece(char *at, size_t bytes, sim_pattern_t *pattern)
 {
     static bool warned;
-    off_t offset = (off_t)((uintptr_t)at % PATTERN_BYTES);
+    uint64_t offset = (uintptr_t)at % PATTERN_BYTES;
 
-    if ((pattern->ready || pattern_open(pattern)) &&
+    if (pattern_fill(pattern, offset, bytes) &&
         mmap(
             at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-            pattern->fd, offset) != MAP_FAILED) {
+            pattern->fd, (off_t)offset) != MAP_FAILED) {
         return;
     }
     if (bytes <= FILL_MAX) {

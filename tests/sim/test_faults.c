@@ -162,7 +162,7 @@ static uint64_t sweep(const char *plan, uint64_t step)
         }
         struck++;
     }
-    fail_msg("%s never got through", plan);
+    fail_msg("%s never got through", plan != NULL ? plan : "host memory");
     return 0;
 }
 
