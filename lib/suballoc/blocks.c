@@ -10,12 +10,32 @@
  * Live blocks are found by unit in a table of slots, each the head of a chain through
  * link_next. A lookup touches the slot and the block itself, which is needed anyway; an
  * insertion probes nothing; half as many blocks as slots make chains of 1.25 on average.
+ *
+ * Large blocks are placed by lifetime. What is left of a free block should lie beside the
+ * neighbour that will be freed first, for then the two become one. A block is taken from
+ * the front or from the back accordingly: a neighbour that is older than any block that
+ * was freed lately is here to stay, like a region's end; of the others the oldest goes
+ * first. On a trace of GPT-2 training this lowers the smallest sufficient capacity from
+ * 1.064 to 1.025 times the peak, which no way of choosing among free blocks does.
  */
 #include "suballoc/suballoc_impl.h"
 
-/* Nodes looked at before something less tight is taken. */
+#define NOINLINE __attribute__((noinline))
+
+/* Blocks looked at before one that fits less tightly is taken. */
 #define SCAN_OWN 8
 #define SCAN_NEXT 4
+
+/* 256 KiB. Smaller blocks are taken from the front, without a look at the neighbours. */
+#define LARGE_UNITS 1024u
+
+/*
+ * The horizon follows longer lives at once and forgets them over some thousands of large
+ * frees; a block is old at a multiple of it. On the traces any multiple from 2 to 4 and any
+ * memory from 2^10 to 2^14 frees does the same.
+ */
+#define HORIZON_ONE_LOG2 12
+#define OLD_HORIZONS 3u
 
 static inline void live_insert(rmm_suballoc_t *sa, uint32_t index)
 {
@@ -23,6 +43,8 @@ static inline void live_insert(rmm_suballoc_t *sa, uint32_t index)
     uint32_t slot = slot_of(sa, node->unit);
     node->heap = RMM_HEAP_NONE;
     node->tag = 0;
+    node->birth = sa->clock;
+    sa->clock += node->units >= LARGE_UNITS;
     node->link_next = sa->table[slot];
     sa->table[slot] = index;
     sa->live_blocks++;
@@ -101,116 +123,193 @@ static inline uint32_t best_of(
     return best;
 }
 
-/* The first bin at or above `bin` that is not empty; RMM_BIN_COUNT: none. */
-static inline uint32_t bin_at_or_above(const rmm_heap_body_t *heap, uint32_t bin)
+/* The head of the first bin at or above this one that is not empty, or 0. */
+static inline uint32_t head_at_or_above(const rmm_heap_body_t *body, uint32_t bin)
 {
-    if (bin >= RMM_BIN_COUNT) {
-        return RMM_BIN_COUNT;
+    uint32_t bits = body->bins[bin / 32] >> bin % 32;
+    if (bits != 0) {
+        return body->heads[bin + (uint32_t)__builtin_ctz(bits)];
     }
-    uint32_t level = bin / 32;
-    uint32_t bits = heap->bins[level] & (UINT32_MAX << bin % 32);
-    if (bits == 0) {
-        uint32_t levels = heap->levels & ~(UINT32_MAX >> (31 - level));
-        if (levels == 0) {
-            return RMM_BIN_COUNT;
-        }
-        level = (uint32_t)__builtin_ctz(levels);
-        bits = heap->bins[level];
+    uint32_t levels = body->levels & (UINT32_MAX - 1) << bin / 32;
+    if (levels == 0) {
+        return 0;
     }
-    return level * 32 + (uint32_t)__builtin_ctz(bits);
+    uint32_t level = (uint32_t)__builtin_ctz(levels);
+    return body->heads[level * 32 + (uint32_t)__builtin_ctz(body->bins[level])];
 }
 
-/* Make `largest` exact: the largest block is in the topmost bin. */
-static void largest_search(const rmm_suballoc_t *sa, rmm_heap_body_t *heap)
+/* The largest block of a bin's list into the heap's cache. */
+static void largest_of(const rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index)
 {
-    uint32_t largest = 0, count = 0, index = 0;
-    if (heap->levels != 0) {
-        uint32_t level = 31u - (uint32_t)__builtin_clz(heap->levels);
-        index =
-            heap->heads[32 * level + 31u - (uint32_t)__builtin_clz(heap->bins[level])];
-    }
     for (; index != 0; index = sa->nodes[index].link_next) {
-        uint32_t units = sa->nodes[index].units;
-        count = units > largest ? 1 : count + (units == largest);
-        largest = units > largest ? units : largest;
+        largest_enters(body, sa->nodes[index].units);
     }
-    heap->largest = largest;
-    heap->largest_count = count;
+}
+
+/*
+ * Make `largest` exact. The largest block is in the topmost bin, or, grown, in the one
+ * below it.
+ */
+static NOINLINE void largest_search(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
+{
+    body->largest = 0;
+    if (body->levels == 0) {
+        return;
+    }
+    uint32_t level = 31u - (uint32_t)__builtin_clz(body->levels);
+    uint32_t bin = 32 * level + 31u - (uint32_t)__builtin_clz(body->bins[level]);
+    largest_of(sa, body, body->heads[bin]);
+    if (bin > RMM_BIN_LOOSE) {
+        largest_of(sa, body, body->heads[bin - 1]);
+    }
+}
+
+static inline uint32_t largest_free(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
+{
+    if (body->largest_count == 0) {
+        largest_search(sa, body);
+    }
+    return body->largest;
 }
 
 uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap)
 {
     assert(heap_is_valid(sa, heap));
-    if (sa->heaps[heap].largest_count == 0) {
-        largest_search(sa, &sa->heaps[heap]);
+    return largest_free(sa, &sa->heaps[heap]);
+}
+
+/* ---- which free block ------------------------------------------------------------- */
+
+/* Nothing lies in a bin above the request's own: all that may fit, or 0. */
+static NOINLINE uint32_t
+find_last_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
+{
+    if (units > largest_free(sa, body)) {
+        return 0;
     }
-    return sa->heaps[heap].largest;
+    uint32_t own = bin_of(units);
+    uint32_t index = best_of(sa, body->heads[own], units, 1, UINT32_MAX);
+    return index != 0 ? index : best_of(sa, body->heads[own - 1], units, 1, UINT32_MAX);
 }
 
 /*
  * The block to take `units` from, or 0: best of a few in the own bin; else of a few in the
- * next bin, where everything fits; else the best of the own bin, which is the topmost then.
+ * next bin, where everything fits; else what is left.
  */
-static inline uint32_t find_fit(rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units)
+static inline uint32_t
+find_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
 {
-    rmm_heap_body_t *body = &sa->heaps[heap];
     uint32_t own = bin_of(units);
-    uint32_t index = best_of(sa, body->heads[own], units, 1, SCAN_OWN);
+    uint32_t index = body->heads[own];
     if (index != 0) {
-        return index;
+        index = best_of(sa, index, units, 1, SCAN_OWN);
+        if (index != 0) {
+            return index;
+        }
     }
-    uint32_t bin = bin_at_or_above(body, own + 1);
-    if (bin < RMM_BIN_COUNT) {
-        return best_of(sa, body->heads[bin], units, 1, SCAN_NEXT);
+    index = head_at_or_above(body, own + 1);
+    if (RMM_SUBALLOC_UNLIKELY(index == 0)) {
+        return find_last_fit(sa, body, units);
     }
-    if (units > rmm__suballoc_largest_free(sa, heap)) {
-        return 0;
-    }
-    return best_of(sa, body->heads[own], units, 1, UINT32_MAX);
+    return sa->nodes[index].link_next == 0 ? index
+                                           : best_of(sa, index, units, 1, SCAN_NEXT);
 }
 
 /*
- * The same for more alignment than a unit's. First a few blocks of each bin, up to the size
- * from which everything fits; then every block that could.
+ * The same for more alignment than a unit's: a few blocks of each bin from the own one on,
+ * or from the one below if grown blocks may be there; then every block of them.
  */
 static uint32_t find_aligned_fit(
-    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units)
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units, uint32_t align_units,
+    uint32_t most)
 {
-    const rmm_heap_body_t *body = &sa->heaps[heap];
-    if (units > rmm__suballoc_largest_free(sa, heap)) {
-        return 0;
-    }
-    for (uint32_t most = SCAN_OWN;; most = UINT32_MAX) {
-        uint32_t bin = bin_at_or_above(body, bin_of(units));
-        while (bin < RMM_BIN_COUNT) {
-            uint32_t index = best_of(sa, body->heads[bin], units, align_units, most);
-            if (index != 0 || most == UINT32_MAX) {
-                return index;
-            }
-            bin = bin_at_or_above(body, bin + 1);
-        }
-        if (most == UINT32_MAX) {
+    uint32_t bin = bin_of(units);
+    bin -= bin > RMM_BIN_LOOSE;
+    for (;;) {
+        uint32_t head = head_at_or_above(body, bin);
+        if (head == 0) {
             return 0;
         }
+        uint32_t index = best_of(sa, head, units, align_units, most);
+        if (index != 0) {
+            return index;
+        }
+        bin = sa->nodes[head].bin + 1;
     }
 }
 
-/* Take the first `units` of a free block; returns the live block's node. */
-static inline uint32_t take_front(rmm_suballoc_t *sa, uint32_t index, uint32_t units)
+/* ---- which part of it ------------------------------------------------------------- */
+
+/* A large block is freed: how long do blocks live? */
+static NOINLINE void learn_lifetime(rmm_suballoc_t *sa, const rmm_block_node_t *node)
 {
-    uint32_t rest = sa->nodes[index].units - units;
-    if (rest == 0) {
-        heap_leave(sa, index);
-        return index;
+    uint64_t life = (uint64_t)(sa->clock - node->birth) << HORIZON_ONE_LOG2;
+    if (life >= sa->horizon) {
+        sa->horizon = life;
+    } else {
+        sa->horizon -= (sa->horizon - life) >> HORIZON_ONE_LOG2;
     }
+}
+
+/* How soon a neighbour will be free, by its age; 0: it is here to stay. */
+static uint64_t
+how_soon(const rmm_suballoc_t *sa, const rmm_block_node_t *neighbour, bool is_fence)
+{
+    if (is_fence) {
+        return 0;
+    }
+    if (neighbour->heap != RMM_HEAP_NONE) {
+        return UINT64_MAX; /* free already, in another heap */
+    }
+    uint64_t age = sa->clock - neighbour->birth;
+    return age << HORIZON_ONE_LOG2 > OLD_HORIZONS * sa->horizon ? 0 : age + 1;
+}
+
+/* Should what is left of this free block be its front? */
+static NOINLINE bool is_better_at_back(const rmm_suballoc_t *sa, uint32_t index)
+{
+    const rmm_block_node_t *node = &sa->nodes[index];
+    const rmm_block_node_t *prev = &sa->nodes[node->prev];
+    const rmm_block_node_t *next = &sa->nodes[node->next];
+    return how_soon(sa, prev, prev->unit >= node->unit) >
+           how_soon(sa, next, next->unit <= node->unit);
+}
+
+/* Take `units` of a free block that has more; returns the node of what is taken. */
+static inline uint32_t split(
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, uint32_t units,
+    bool front_only)
+{
     uint32_t taken = node_take(sa);
     rmm_block_node_t *node = &sa->nodes[index];
-    sa->nodes[taken].unit = node->unit;
+    uint32_t rest = node->units - units;
     sa->nodes[taken].units = units;
-    ring_insert(sa, node->prev, taken, index);
-    node->unit += units;
-    heap_resize(sa, index, rest);
+    if (units >= LARGE_UNITS && !front_only && is_better_at_back(sa, index)) {
+        sa->nodes[taken].unit = node->unit + rest;
+        ring_insert(sa, index, taken, node->next);
+    } else {
+        sa->nodes[taken].unit = node->unit;
+        ring_insert(sa, node->prev, taken, index);
+        node->unit += units;
+    }
+    heap_resize(sa, body, node, rest);
     return taken;
+}
+
+static inline rmm_block_t take(
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, uint32_t units,
+    bool front_only)
+{
+    if (sa->nodes[index].units == units) {
+        heap_leave(sa, body, index);
+    } else {
+        index = split(sa, body, index, units, front_only);
+    }
+    body->free_units -= units;
+    sa->total_free_units -= units;
+    live_insert(sa, index);
+    check_heavily(sa);
+    return index;
 }
 
 /*
@@ -221,14 +320,41 @@ static uint32_t cut_pad(rmm_suballoc_t *sa, uint32_t index, uint32_t pad)
 {
     uint32_t back = node_take(sa);
     rmm_block_node_t *node = &sa->nodes[index];
+    rmm_heap_body_t *body = &sa->heaps[node->heap];
     sa->nodes[back].unit = node->unit + pad;
     sa->nodes[back].units = node->units - pad;
     ring_insert(sa, index, back, node->next);
-    heap_resize(sa, index, pad);
+    heap_resize(sa, body, node, pad);
     heap_enter(sa, node->heap, back);
     sa->ages[back].stamp = sa->ages[index].stamp;
-    age_insert(sa, &sa->heaps[node->heap], back, index);
+    age_insert(sa, body, back, index);
     return back;
+}
+
+static NOINLINE rmm_suballoc_result_t alloc_aligned(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
+    rmm_block_t *block_out)
+{
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    if (!rmm__suballoc_reserve(sa)) {
+        return RMM_SUBALLOC_NO_STORAGE;
+    }
+    if (units > largest_free(sa, body)) {
+        return RMM_SUBALLOC_NO_FIT;
+    }
+    uint32_t index = find_aligned_fit(sa, body, units, align_units, SCAN_OWN);
+    if (index == 0) {
+        index = find_aligned_fit(sa, body, units, align_units, UINT32_MAX);
+    }
+    if (index == 0) {
+        return RMM_SUBALLOC_NO_FIT;
+    }
+    uint32_t pad = pad_of(sa->nodes[index].unit, align_units);
+    if (pad != 0) {
+        index = cut_pad(sa, index, pad);
+    }
+    *block_out = take(sa, body, index, units, true);
+    return RMM_SUBALLOC_OK;
 }
 
 rmm_suballoc_result_t rmm__suballoc_alloc(
@@ -238,34 +364,53 @@ rmm_suballoc_result_t rmm__suballoc_alloc(
     assert(heap_is_valid(sa, heap));
     assert(units > 0 && align_units > 0 && align_units <= RMM_SUBALLOC_PHASES);
     assert((align_units & (align_units - 1)) == 0 && "a power of two");
+    if (RMM_SUBALLOC_UNLIKELY(align_units > 1)) {
+        return alloc_aligned(sa, heap, units, align_units, block_out);
+    }
     if (RMM_SUBALLOC_UNLIKELY(
-            sa->spare_nodes < 2 || sa->live_blocks >= sa->table_limit) &&
+            sa->unused_nodes == 0 || sa->live_blocks >= sa->table_limit) &&
         !rmm__suballoc_reserve(sa)) {
         return RMM_SUBALLOC_NO_STORAGE;
     }
-    uint32_t index = align_units == 1 ? find_fit(sa, heap, units)
-                                      : find_aligned_fit(sa, heap, units, align_units);
-    if (index == 0) {
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    uint32_t index = find_fit(sa, body, units);
+    if (RMM_SUBALLOC_UNLIKELY(index == 0)) {
         return RMM_SUBALLOC_NO_FIT;
     }
-    uint32_t pad = pad_of(sa->nodes[index].unit, align_units);
-    if (RMM_SUBALLOC_UNLIKELY(pad != 0)) {
-        index = cut_pad(sa, index, pad);
-    }
-    index = take_front(sa, index, units);
-    live_insert(sa, index);
-    sa->heaps[heap].free_units -= units;
-    sa->total_free_units -= units;
-    check_heavily(sa);
-    *block_out = index;
+    *block_out = take(sa, body, index, units, false);
     return RMM_SUBALLOC_OK;
 }
 
-/* Merge a node that is in no heap into its free neighbour `keep`, which keeps its age. */
-static inline void absorb(rmm_suballoc_t *sa, uint32_t keep, uint32_t index)
+/* ---- giving back ------------------------------------------------------------------ */
+
+/* A node that is in no heap, between two free neighbours in the heap: all become one. */
+static NOINLINE uint32_t
+merge_both(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index)
 {
-    rmm_block_node_t *node = &sa->nodes[index], *kept = &sa->nodes[keep];
-    if (node->prev == keep) {
+    uint32_t prev = sa->nodes[index].prev, next = sa->nodes[index].next;
+    rmm_block_node_t *low = &sa->nodes[prev], *high = &sa->nodes[next];
+    uint32_t units = low->units + sa->nodes[index].units + high->units;
+    uint32_t keep =
+        low->units >= high->units ? prev : next; /* rather stays in its bin */
+    uint32_t before = low->prev, unit = low->unit, after = high->next;
+    uint32_t drop = keep == prev ? next : prev;
+    heap_leave(sa, body, drop);
+    ring_insert(sa, before, keep, after);
+    sa->nodes[keep].unit = unit;
+    heap_resize(sa, body, &sa->nodes[keep], units);
+    node_put(sa, drop);
+    node_put(sa, index);
+    return keep;
+}
+
+/* The same with one free neighbour, which keeps its node. */
+static inline uint32_t
+merge_one(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, bool with_prev)
+{
+    rmm_block_node_t *node = &sa->nodes[index];
+    uint32_t keep = with_prev ? node->prev : node->next;
+    rmm_block_node_t *kept = &sa->nodes[keep];
+    if (with_prev) {
         kept->next = node->next;
         sa->nodes[node->next].prev = keep;
     } else {
@@ -273,8 +418,9 @@ static inline void absorb(rmm_suballoc_t *sa, uint32_t keep, uint32_t index)
         sa->nodes[node->prev].next = keep;
         kept->unit = node->unit;
     }
-    heap_resize(sa, keep, kept->units + node->units);
+    heap_resize(sa, body, kept, kept->units + node->units);
     node_put(sa, index);
+    return keep;
 }
 
 /* A node that is in no heap becomes free, or part of a free neighbour. */
@@ -282,32 +428,24 @@ static inline void
 join(rmm_suballoc_t *sa, uint32_t index, rmm_heap_t heap, uint64_t stamp)
 {
     rmm_heap_body_t *body = &sa->heaps[heap];
-    uint32_t prev = sa->nodes[index].prev, next = sa->nodes[index].next;
-    bool with_prev = sa->nodes[prev].heap == heap;
-    bool with_next = sa->nodes[next].heap == heap;
+    const rmm_block_node_t *node = &sa->nodes[index];
+    bool with_prev = sa->nodes[node->prev].heap == heap;
+    bool with_next = sa->nodes[node->next].heap == heap;
     assert(body->newest == 0 || sa->ages[body->newest].stamp <= stamp);
-    body->free_units += sa->nodes[index].units;
-    if (!with_prev && !with_next) {
-        heap_enter(sa, heap, index);
-        sa->ages[index].stamp = stamp;
-        age_insert(sa, body, index, body->newest);
-        return;
-    }
-    uint32_t keep = with_prev ? prev : next;
-    if (with_prev && with_next) {
-        keep = sa->nodes[prev].units >= sa->nodes[next].units ? prev : next;
-        uint32_t other = keep == prev ? next : prev;
-        heap_leave(sa, other);
-        absorb(sa, keep, index);
-        absorb(sa, keep, other);
+    body->free_units += node->units;
+    if (with_prev || with_next) {
+        index = with_prev && with_next ? merge_both(sa, body, index)
+                                       : merge_one(sa, body, index, with_prev);
+        if (body->newest == index) {
+            sa->ages[index].stamp = stamp;
+            return;
+        }
+        age_remove(sa, body, index);
     } else {
-        absorb(sa, keep, index);
+        heap_enter(sa, heap, index);
     }
-    if (body->newest != keep) {
-        age_remove(sa, body, keep);
-        age_insert(sa, body, keep, body->newest);
-    }
-    sa->ages[keep].stamp = stamp;
+    sa->ages[index].stamp = stamp;
+    age_insert(sa, body, index, body->newest);
 }
 
 void rmm__suballoc_free(
@@ -315,7 +453,11 @@ void rmm__suballoc_free(
 {
     assert(heap_is_valid(sa, heap));
     live_remove(sa, block);
-    sa->total_free_units += sa->nodes[block].units;
+    uint32_t units = sa->nodes[block].units;
+    sa->total_free_units += units;
+    if (units >= LARGE_UNITS) {
+        learn_lifetime(sa, &sa->nodes[block]);
+    }
     join(sa, block, heap, stamp);
     check_heavily(sa);
 }
@@ -330,7 +472,7 @@ uint64_t rmm__suballoc_transfer(
     while (body->oldest != 0 && sa->ages[body->oldest].stamp <= up_to) {
         uint32_t index = body->oldest;
         uint32_t units = sa->nodes[index].units;
-        heap_leave(sa, index);
+        heap_leave(sa, body, index);
         join(sa, index, to, new_stamp);
         moved += units;
     }

@@ -12,6 +12,7 @@
 
 #define FIRST_SLOTS_LOG2 6
 #define FIRST_NODES 64
+#define NODES_AT_ONCE 32
 #define FIRST_HEAPS 4
 #define FIRST_REGIONS 8
 #define UNIT_LIMIT (UINT64_C(1) << 32)
@@ -46,15 +47,9 @@ static void *grow(
     return grown;
 }
 
-static uint32_t usable_nodes(const rmm_suballoc_t *sa)
-{
-    return sa->node_capacity < sa->age_capacity ? sa->node_capacity : sa->age_capacity;
-}
-
 static bool grow_nodes(rmm_suballoc_t *sa)
 {
-    uint32_t before = usable_nodes(sa);
-    if (sa->node_capacity == before) {
+    if (sa->node_capacity == sa->used_nodes) {
         void *nodes = grow(
             sa, 'n', sa->nodes, sizeof *sa->nodes, &sa->node_capacity, FIRST_NODES);
         if (nodes == NULL) {
@@ -62,7 +57,7 @@ static bool grow_nodes(rmm_suballoc_t *sa)
         }
         sa->nodes = nodes;
     }
-    if (sa->age_capacity == before) {
+    if (sa->age_capacity == sa->used_nodes) {
         void *ages =
             grow(sa, 'a', sa->ages, sizeof *sa->ages, &sa->age_capacity, FIRST_NODES);
         if (ages == NULL) {
@@ -70,7 +65,24 @@ static bool grow_nodes(rmm_suballoc_t *sa)
         }
         sa->ages = ages;
     }
-    sa->spare_nodes += usable_nodes(sa) - before;
+    return true;
+}
+
+/*
+ * Put nodes that were never used on the list of unused ones: a few at a time, so that
+ * storage which is committed by touching it is not touched for nothing.
+ */
+static bool add_nodes(rmm_suballoc_t *sa)
+{
+    if ((sa->used_nodes == sa->node_capacity || sa->used_nodes == sa->age_capacity) &&
+        !grow_nodes(sa)) {
+        return false;
+    }
+    uint32_t end = sa->used_nodes + NODES_AT_ONCE; /* divides every capacity */
+    for (uint32_t index = end - 1; index >= sa->used_nodes && index != 0; index--) {
+        node_put(sa, index);
+    }
+    sa->used_nodes = end;
     return true;
 }
 
@@ -107,7 +119,9 @@ static bool grow_table(rmm_suballoc_t *sa)
 
 bool rmm__suballoc_reserve(rmm_suballoc_t *sa)
 {
-    return (sa->spare_nodes >= 2 || grow_nodes(sa)) &&
+    uint32_t first = sa->unused_nodes;
+    bool has_two = first != 0 && sa->nodes[first].link_next != 0;
+    return (has_two || add_nodes(sa)) &&
            (sa->live_blocks < sa->table_limit || grow_table(sa));
 }
 
@@ -122,7 +136,6 @@ rmm_suballoc_t *rmm__suballoc_create(const rmm_suballoc_storage_t *storage)
         rmm__suballoc_destroy(sa);
         return NULL;
     }
-    (void)node_take(sa); /* node 0 is nobody */
     return sa;
 }
 
@@ -286,7 +299,7 @@ bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit)
     }
     sa->heaps[node->heap].free_units -= node->units;
     sa->total_free_units -= node->units;
-    heap_leave(sa, block);
+    heap_leave(sa, &sa->heaps[node->heap], block);
     node_put(sa, block);
     node_put(sa, region->fence);
     sa->region_count--;

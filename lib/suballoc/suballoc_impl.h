@@ -5,16 +5,16 @@
  *
  * Rules of the nodes:
  *  1. A node is named by its index, never by a pointer: storage moves when it grows.
- *     Node 0 is nobody: links that lead nowhere are 0, and writes through such a link
- *     land in node 0, whose contents mean nothing. That spares a branch for each link.
+ *     Node 0 is nobody: links that lead nowhere are 0, and a write through such a link
+ *     lands in node 0, whose contents mean nothing. That spares a branch for each link.
  *  2. The blocks of a region form a ring through prev and next that a fence closes: a
  *     node without a block, whose unit and units are the region's. So every block has two
  *     neighbours, and nothing but the fence knows which block comes first.
  *  3. heap is RMM_HEAP_NONE in live blocks and in fences: neither ever merges.
  *  4. Two neighbours are never free in the same heap.
- *  5. link_next and link_prev: of a free block the list of its bin, newest first; of a
- *     live one link_next is the chain of its slot in the table; of an unused node
- *     link_next is the list of unused nodes.
+ *  5. Every free block is in a bin of its heap, the newest first. Its bin is that of its
+ *     size; a large block that grew into the next bin may stay behind in its old one, so
+ *     that one which shrinks and grows across a border does not change bins each time.
  *  6. Ages (stamps and the list in the order of stamps) are an array of their own, so that
  *     two nodes fill a cache line and a look at a neighbour touches one line.
  */
@@ -27,13 +27,22 @@
 
 #define RMM_BIN_COUNT 896u /* bin_of(UINT32_MAX) + 1 */
 #define RMM_LEVEL_COUNT (RMM_BIN_COUNT / 32u)
+#define RMM_BIN_LOOSE 128u /* from here on blocks may stay behind (rule 5): 256 units */
 
 typedef struct rmm_block_node {
     uint32_t unit, units;
     uint32_t prev, next; /* neighbours in memory */
     uint32_t heap;
-    uint32_t tag;
-    uint32_t link_prev, link_next;
+    union {
+        uint32_t tag; /* live: the owner's */
+        uint32_t bin; /* free */
+    };
+    union {
+        uint32_t birth;     /* live: the clock at alloc */
+        uint32_t link_prev; /* free: in the bin's list */
+    };
+    uint32_t
+        link_next; /* free: in the bin's list; live: in the table's chain; unused */
 } rmm_block_node_t;
 static_assert(sizeof(rmm_block_node_t) == 32, "two nodes fill a cache line");
 
@@ -53,11 +62,12 @@ typedef struct rmm_heap_body {
     uint64_t free_units;
     uint32_t free_blocks;
     uint32_t largest, largest_count;
-    uint32_t oldest, newest;        /* ends of the age list */
-    uint32_t in_use;                /* 1; in a destroyed heap 0 */
-    uint32_t next_unused;           /* destroyed heaps: index + 1 of the next, or 0 */
-    uint32_t levels;                /* bit l: bins[l] is not 0 */
-    uint32_t bins[RMM_LEVEL_COUNT]; /* bit b: heads[32 l + b] is not 0 */
+    uint32_t oldest, newest; /* ends of the age list */
+    uint32_t in_use;         /* 1; in a destroyed heap 0 */
+    uint32_t next_unused;    /* destroyed heaps: index + 1 of the next, or 0 */
+    uint32_t levels;         /* bit l: bins[l] is not 0 */
+    uint32_t
+        bins[RMM_LEVEL_COUNT + 1]; /* bit b: heads[32 l + b] is not 0; the last: 0 */
     uint32_t heads[RMM_BIN_COUNT];
 } rmm_heap_body_t;
 
@@ -75,11 +85,14 @@ struct rmm_suballoc {
     uint32_t table_shift; /* 64 - log2(slots) */
     uint32_t table_limit; /* live blocks that it may hold */
     uint32_t live_blocks;
-    uint32_t spare_nodes;  /* unused ones and never used ones */
     uint32_t unused_nodes; /* a list */
-    uint32_t used_nodes;   /* indices below this have been used; at least 1 */
     uint64_t total_free_units;
 
+    /* what blocks.c knows of lifetimes, for the place of large blocks */
+    uint32_t clock;   /* large allocs so far, modulo 2^32 */
+    uint64_t horizon; /* RMM_HORIZON_ONE times about the longest life lately */
+
+    uint32_t used_nodes; /* indices below this have been used; at least 1 */
     uint32_t node_capacity, age_capacity;
     uint32_t heap_count, heap_capacity;
     uint32_t unused_heaps; /* index + 1 of a destroyed heap, or 0 */
@@ -89,7 +102,10 @@ struct rmm_suballoc {
     rmm_suballoc_storage_t storage;
 };
 
-/* Storage for two nodes and a live block more; false: nothing has changed. */
+/*
+ * Let two nodes be on the list of unused ones and a live block more fit into the table;
+ * false: storage could not grow, and nothing that counts has changed.
+ */
 bool rmm__suballoc_reserve(rmm_suballoc_t *sa);
 
 #define RMM_SUBALLOC_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -135,98 +151,99 @@ static inline uint32_t slot_of(const rmm_suballoc_t *sa, uint32_t unit)
 
 static inline uint32_t node_take(rmm_suballoc_t *sa)
 {
-    assert(sa->spare_nodes > 0 && "reserve() comes first");
-    sa->spare_nodes--;
     uint32_t index = sa->unused_nodes;
-    if (index != 0) {
-        sa->unused_nodes = sa->nodes[index].link_next;
-        return index;
-    }
-    return sa->used_nodes++;
+    assert(index != 0 && "reserve() comes first");
+    sa->unused_nodes = sa->nodes[index].link_next;
+    return index;
 }
 
 static inline void node_put(rmm_suballoc_t *sa, uint32_t index)
 {
     sa->nodes[index].link_next = sa->unused_nodes;
     sa->unused_nodes = index;
-    sa->spare_nodes++;
 }
 
-static inline void largest_enters(rmm_heap_body_t *heap, uint32_t units)
+static inline void largest_enters(rmm_heap_body_t *body, uint32_t units)
 {
-    if (units > heap->largest) {
-        heap->largest = units;
-        heap->largest_count = 1;
-    } else if (units == heap->largest) {
-        heap->largest_count++;
+    if (units >= body->largest) {
+        body->largest_count = units == body->largest ? body->largest_count + 1 : 1;
+        body->largest = units;
     }
 }
 
-static inline void largest_leaves(rmm_heap_body_t *heap, uint32_t units)
+static inline void largest_leaves(rmm_heap_body_t *body, uint32_t units)
 {
-    heap->largest_count -= units == heap->largest;
+    body->largest_count -= units == body->largest;
 }
 
-static inline void bin_insert(rmm_suballoc_t *sa, rmm_heap_body_t *heap, uint32_t index)
+static inline void bin_insert(
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, rmm_block_node_t *node, uint32_t bin)
 {
-    rmm_block_node_t *node = &sa->nodes[index];
-    uint32_t bin = bin_of(node->units);
+    uint32_t index = (uint32_t)(node - sa->nodes);
+    node->bin = bin;
     node->link_prev = 0;
-    node->link_next = heap->heads[bin];
+    node->link_next = body->heads[bin];
     sa->nodes[node->link_next].link_prev = index;
-    heap->heads[bin] = index;
-    heap->bins[bin / 32] |= 1u << bin % 32;
-    heap->levels |= 1u << bin / 32;
+    body->heads[bin] = index;
+    body->bins[bin / 32] |= 1u << bin % 32;
+    body->levels |= 1u << bin / 32;
 }
 
-static inline void bin_remove(rmm_suballoc_t *sa, rmm_heap_body_t *heap, uint32_t index)
+static inline void
+bin_remove(rmm_suballoc_t *sa, rmm_heap_body_t *body, const rmm_block_node_t *node)
 {
-    rmm_block_node_t *node = &sa->nodes[index];
     sa->nodes[node->link_next].link_prev = node->link_prev;
     if (node->link_prev != 0) {
         sa->nodes[node->link_prev].link_next = node->link_next;
         return;
     }
-    uint32_t bin = bin_of(node->units);
-    heap->heads[bin] = node->link_next;
+    uint32_t bin = node->bin;
+    body->heads[bin] = node->link_next;
     if (node->link_next == 0) {
-        heap->bins[bin / 32] &= ~(1u << bin % 32);
-        heap->levels &= ~((uint32_t)(heap->bins[bin / 32] == 0) << bin / 32);
+        body->bins[bin / 32] &= ~(1u << bin % 32);
+        body->levels &= ~((uint32_t)(body->bins[bin / 32] == 0) << bin / 32);
     }
+}
+
+/* May a block of this size be in this bin? Rule 5. */
+static inline bool bin_suits(uint32_t bin, uint32_t units)
+{
+    uint32_t ahead = bin_of(units) - bin;
+    return ahead == 0 || (ahead == 1 && bin >= RMM_BIN_LOOSE);
 }
 
 /* Insert behind `older`; 0: as the oldest. */
 static inline void
-age_insert(rmm_suballoc_t *sa, rmm_heap_body_t *heap, uint32_t index, uint32_t older)
+age_insert(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, uint32_t older)
 {
     rmm_block_age_t *age = &sa->ages[index];
-    uint32_t newer = older != 0 ? sa->ages[older].newer : heap->oldest;
+    uint32_t newer = older != 0 ? sa->ages[older].newer : body->oldest;
     age->older = older;
     age->newer = newer;
     if (older != 0) {
         sa->ages[older].newer = index;
     } else {
-        heap->oldest = index;
+        body->oldest = index;
     }
     if (newer != 0) {
         sa->ages[newer].older = index;
     } else {
-        heap->newest = index;
+        body->newest = index;
     }
 }
 
-static inline void age_remove(rmm_suballoc_t *sa, rmm_heap_body_t *heap, uint32_t index)
+static inline void age_remove(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index)
 {
     const rmm_block_age_t *age = &sa->ages[index];
     if (age->older != 0) {
         sa->ages[age->older].newer = age->newer;
     } else {
-        heap->oldest = age->newer;
+        body->oldest = age->newer;
     }
     if (age->newer != 0) {
         sa->ages[age->newer].older = age->older;
     } else {
-        heap->newest = age->older;
+        body->newest = age->older;
     }
 }
 
@@ -234,36 +251,34 @@ static inline void age_remove(rmm_suballoc_t *sa, rmm_heap_body_t *heap, uint32_
 static inline void heap_enter(rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t index)
 {
     rmm_heap_body_t *body = &sa->heaps[heap];
-    sa->nodes[index].heap = heap;
-    bin_insert(sa, body, index);
+    rmm_block_node_t *node = &sa->nodes[index];
+    node->heap = heap;
+    bin_insert(sa, body, node, bin_of(node->units));
     body->free_blocks++;
-    largest_enters(body, sa->nodes[index].units);
+    largest_enters(body, node->units);
 }
 
 /* A free block leaves its heap: bin, age list, count and largest. */
-static inline void heap_leave(rmm_suballoc_t *sa, uint32_t index)
+static inline void heap_leave(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index)
 {
-    rmm_heap_body_t *body = &sa->heaps[sa->nodes[index].heap];
-    bin_remove(sa, body, index);
+    const rmm_block_node_t *node = &sa->nodes[index];
+    bin_remove(sa, body, node);
     age_remove(sa, body, index);
     body->free_blocks--;
-    largest_leaves(body, sa->nodes[index].units);
+    largest_leaves(body, node->units);
 }
 
 /* A free block changes its size; most often it stays in its bin. */
-static inline void heap_resize(rmm_suballoc_t *sa, uint32_t index, uint32_t units)
+static inline void heap_resize(
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, rmm_block_node_t *node, uint32_t units)
 {
-    rmm_block_node_t *node = &sa->nodes[index];
-    rmm_heap_body_t *body = &sa->heaps[node->heap];
     largest_leaves(body, node->units);
     largest_enters(body, units);
-    if (bin_of(node->units) == bin_of(units)) {
-        node->units = units;
-        return;
-    }
-    bin_remove(sa, body, index);
     node->units = units;
-    bin_insert(sa, body, index);
+    if (!bin_suits(node->bin, units)) {
+        bin_remove(sa, body, node);
+        bin_insert(sa, body, node, bin_of(units));
+    }
 }
 
 /* Put a node between two neighbours in memory. */
