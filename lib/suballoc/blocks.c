@@ -7,6 +7,9 @@
  * merge keeps its node too. So an alloc from a big free block and the free after it change
  * that block's unit and units and nothing else of it: no bin, no list.
  *
+ * The most frequent pair of all, a free and then an alloc of the same size in the same heap,
+ * does not even do that: the block stays as it is, in the table and unmerged (rule 4).
+ *
  * Live blocks are found by unit in a table of slots, each the head of a chain through
  * link_next. A lookup touches the slot and the block itself, which is needed anyway; an
  * insertion probes nothing; half as many blocks as slots make chains of 1.25 on average.
@@ -20,7 +23,8 @@
  */
 #include "suballoc/suballoc_impl.h"
 
-#define NOINLINE __attribute__((noinline))
+#define INLINE RMM_SUBALLOC_INLINE
+#define NOINLINE RMM_SUBALLOC_NOINLINE
 
 /* Blocks looked at before one that fits less tightly is taken. */
 #define SCAN_OWN 8
@@ -37,28 +41,32 @@
 #define HORIZON_ONE_LOG2 12
 #define OLD_HORIZONS 3u
 
-static inline void live_insert(rmm_suballoc_t *sa, uint32_t index)
+/* A block is the owner's now. */
+static inline void make_live(rmm_suballoc_t *sa, rmm_block_node_t *node)
 {
-    rmm_block_node_t *node = &sa->nodes[index];
-    uint32_t slot = slot_of(sa, node->unit);
     node->heap = RMM_HEAP_NONE;
     node->tag = 0;
     node->birth = sa->clock;
     sa->clock += node->units >= LARGE_UNITS;
-    node->link_next = sa->table[slot];
-    sa->table[slot] = index;
     sa->live_blocks++;
 }
 
-static inline void live_remove(rmm_suballoc_t *sa, uint32_t index)
+static inline void table_insert(rmm_suballoc_t *sa, uint32_t index)
+{
+    rmm_block_node_t *node = &sa->nodes[index];
+    uint32_t slot = slot_of(sa, node->unit);
+    node->link_next = sa->table[slot];
+    sa->table[slot] = index;
+}
+
+static inline void table_remove(rmm_suballoc_t *sa, uint32_t index)
 {
     uint32_t *link = &sa->table[slot_of(sa, sa->nodes[index].unit)];
     while (*link != index) {
-        assert(*link != 0 && "the block is live");
+        assert(*link != 0 && "the block is in the table");
         link = &sa->nodes[*link].link_next;
     }
     *link = sa->nodes[index].link_next;
-    sa->live_blocks--;
 }
 
 rmm_block_t rmm__suballoc_find(const rmm_suballoc_t *sa, uint32_t unit)
@@ -67,7 +75,8 @@ rmm_block_t rmm__suballoc_find(const rmm_suballoc_t *sa, uint32_t unit)
     while (index != 0 && sa->nodes[index].unit != unit) {
         index = sa->nodes[index].link_next;
     }
-    return index;
+    return index != 0 && sa->nodes[index].heap == RMM_HEAP_NONE ? index
+                                                                : RMM_BLOCK_NONE;
 }
 
 uint32_t rmm__suballoc_block_unit(const rmm_suballoc_t *sa, rmm_block_t block)
@@ -138,18 +147,7 @@ static inline uint32_t head_at_or_above(const rmm_heap_body_t *body, uint32_t bi
     return body->heads[level * 32 + (uint32_t)__builtin_ctz(body->bins[level])];
 }
 
-/* The largest block of a bin's list into the heap's cache. */
-static void largest_of(const rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index)
-{
-    for (; index != 0; index = sa->nodes[index].link_next) {
-        largest_enters(body, sa->nodes[index].units);
-    }
-}
-
-/*
- * Make `largest` exact. The largest block is in the topmost bin, or, grown, in the one
- * below it.
- */
+/* Make `largest` exact: the largest block is in the topmost bin. */
 static NOINLINE void largest_search(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
 {
     body->largest = 0;
@@ -158,13 +156,14 @@ static NOINLINE void largest_search(const rmm_suballoc_t *sa, rmm_heap_body_t *b
     }
     uint32_t level = 31u - (uint32_t)__builtin_clz(body->levels);
     uint32_t bin = 32 * level + 31u - (uint32_t)__builtin_clz(body->bins[level]);
-    largest_of(sa, body, body->heads[bin]);
-    if (bin > RMM_BIN_LOOSE) {
-        largest_of(sa, body, body->heads[bin - 1]);
+    for (uint32_t index = body->heads[bin]; index != 0;
+         index = sa->nodes[index].link_next) {
+        largest_enters(body, sa->nodes[index].units);
     }
 }
 
-static inline uint32_t largest_free(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
+/* The largest one in the bins. */
+static inline uint32_t largest_settled(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
 {
     if (body->largest_count == 0) {
         largest_search(sa, body);
@@ -175,29 +174,63 @@ static inline uint32_t largest_free(const rmm_suballoc_t *sa, rmm_heap_body_t *b
 uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap)
 {
     assert(heap_is_valid(sa, heap));
-    return largest_free(sa, &sa->heaps[heap]);
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    uint32_t largest = largest_settled(sa, body);
+    if (body->unsettled != 0) { /* its size when it has merged */
+        const rmm_block_node_t *node = &sa->nodes[body->unsettled];
+        const rmm_block_node_t *prev = &sa->nodes[node->prev];
+        const rmm_block_node_t *next = &sa->nodes[node->next];
+        uint32_t units = node->units + (prev->heap == heap ? prev->units : 0) +
+                         (next->heap == heap ? next->units : 0);
+        largest = units > largest ? units : largest;
+    }
+    return largest;
+}
+
+uint32_t rmm__suballoc_free_blocks(const rmm_suballoc_t *sa, rmm_heap_t heap)
+{
+    assert(heap_is_valid(sa, heap));
+    const rmm_heap_body_t *body = &sa->heaps[heap];
+    if (body->unsettled == 0) {
+        return body->free_blocks;
+    }
+    const rmm_block_node_t *node = &sa->nodes[body->unsettled];
+    return body->free_blocks + 1 - (sa->nodes[node->prev].heap == heap) -
+           (sa->nodes[node->next].heap == heap);
+}
+
+uint64_t rmm__suballoc_oldest_stamp(rmm_suballoc_t *sa, rmm_heap_t heap)
+{
+    assert(heap_is_valid(sa, heap));
+    rmm__suballoc_settle(sa, heap);
+    uint32_t oldest = sa->heaps[heap].oldest;
+    return oldest == 0 ? UINT64_MAX : sa->ages[oldest].stamp;
+}
+
+void rmm__suballoc_rebin(
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, rmm_block_node_t *node)
+{
+    bin_remove(sa, body, node);
+    bin_insert(sa, body, node, bin_of(node->units));
 }
 
 /* ---- which free block ------------------------------------------------------------- */
 
-/* Nothing lies in a bin above the request's own: all that may fit, or 0. */
+/* Nothing lies in a bin above the request's own: it is the own one whole, or none. */
 static NOINLINE uint32_t
 find_last_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
 {
-    if (units > largest_free(sa, body)) {
+    if (units > largest_settled(sa, body)) {
         return 0;
     }
-    uint32_t own = bin_of(units);
-    uint32_t index = best_of(sa, body->heads[own], units, 1, UINT32_MAX);
-    return index != 0 ? index : best_of(sa, body->heads[own - 1], units, 1, UINT32_MAX);
+    return best_of(sa, body->heads[bin_of(units)], units, 1, UINT32_MAX);
 }
 
 /*
  * The block to take `units` from, or 0: best of a few in the own bin; else of a few in the
  * next bin, where everything fits; else what is left.
  */
-static inline uint32_t
-find_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
+INLINE uint32_t find_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
 {
     uint32_t own = bin_of(units);
     uint32_t index = body->heads[own];
@@ -215,27 +248,21 @@ find_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
                                            : best_of(sa, index, units, 1, SCAN_NEXT);
 }
 
-/*
- * The same for more alignment than a unit's: a few blocks of each bin from the own one on,
- * or from the one below if grown blocks may be there; then every block of them.
- */
+/* The same for more alignment than a unit's: the best among `most` of the first bin that
+ * has one that fits. */
 static uint32_t find_aligned_fit(
     rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units, uint32_t align_units,
     uint32_t most)
 {
-    uint32_t bin = bin_of(units);
-    bin -= bin > RMM_BIN_LOOSE;
-    for (;;) {
-        uint32_t head = head_at_or_above(body, bin);
-        if (head == 0) {
-            return 0;
-        }
+    uint32_t head = head_at_or_above(body, bin_of(units));
+    while (head != 0) {
         uint32_t index = best_of(sa, head, units, align_units, most);
         if (index != 0) {
             return index;
         }
-        bin = sa->nodes[head].bin + 1;
+        head = head_at_or_above(body, sa->nodes[head].bin + 1);
     }
+    return 0;
 }
 
 /* ---- which part of it ------------------------------------------------------------- */
@@ -296,7 +323,7 @@ static inline uint32_t split(
     return taken;
 }
 
-static inline rmm_block_t take(
+INLINE rmm_block_t take(
     rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, uint32_t units,
     bool front_only)
 {
@@ -307,7 +334,8 @@ static inline rmm_block_t take(
     }
     body->free_units -= units;
     sa->total_free_units -= units;
-    live_insert(sa, index);
+    make_live(sa, &sa->nodes[index]);
+    table_insert(sa, index);
     check_heavily(sa);
     return index;
 }
@@ -339,7 +367,7 @@ static NOINLINE rmm_suballoc_result_t alloc_aligned(
     if (!rmm__suballoc_reserve(sa)) {
         return RMM_SUBALLOC_NO_STORAGE;
     }
-    if (units > largest_free(sa, body)) {
+    if (units > largest_settled(sa, body)) {
         return RMM_SUBALLOC_NO_FIT;
     }
     uint32_t index = find_aligned_fit(sa, body, units, align_units, SCAN_OWN);
@@ -357,6 +385,19 @@ static NOINLINE rmm_suballoc_result_t alloc_aligned(
     return RMM_SUBALLOC_OK;
 }
 
+/* The unsettled block has the size that is wanted: nothing changes but whose it is. */
+INLINE rmm_block_t
+take_unsettled(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
+{
+    uint32_t index = body->unsettled;
+    body->unsettled = 0;
+    body->free_units -= units;
+    sa->total_free_units -= units;
+    make_live(sa, &sa->nodes[index]);
+    check_heavily(sa);
+    return index;
+}
+
 rmm_suballoc_result_t rmm__suballoc_alloc(
     rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
     rmm_block_t *block_out)
@@ -364,6 +405,15 @@ rmm_suballoc_result_t rmm__suballoc_alloc(
     assert(heap_is_valid(sa, heap));
     assert(units > 0 && align_units > 0 && align_units <= RMM_SUBALLOC_PHASES);
     assert((align_units & (align_units - 1)) == 0 && "a power of two");
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    if (body->unsettled != 0) {
+        const rmm_block_node_t *node = &sa->nodes[body->unsettled];
+        if (node->units == units && pad_of(node->unit, align_units) == 0) {
+            *block_out = take_unsettled(sa, body, units);
+            return RMM_SUBALLOC_OK;
+        }
+        rmm__suballoc_settle(sa, heap);
+    }
     if (RMM_SUBALLOC_UNLIKELY(align_units > 1)) {
         return alloc_aligned(sa, heap, units, align_units, block_out);
     }
@@ -372,7 +422,6 @@ rmm_suballoc_result_t rmm__suballoc_alloc(
         !rmm__suballoc_reserve(sa)) {
         return RMM_SUBALLOC_NO_STORAGE;
     }
-    rmm_heap_body_t *body = &sa->heaps[heap];
     uint32_t index = find_fit(sa, body, units);
     if (RMM_SUBALLOC_UNLIKELY(index == 0)) {
         return RMM_SUBALLOC_NO_FIT;
@@ -404,7 +453,7 @@ merge_both(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index)
 }
 
 /* The same with one free neighbour, which keeps its node. */
-static inline uint32_t
+INLINE uint32_t
 merge_one(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, bool with_prev)
 {
     rmm_block_node_t *node = &sa->nodes[index];
@@ -424,15 +473,13 @@ merge_one(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, bool with_p
 }
 
 /* A node that is in no heap becomes free, or part of a free neighbour. */
-static inline void
-join(rmm_suballoc_t *sa, uint32_t index, rmm_heap_t heap, uint64_t stamp)
+INLINE void join(rmm_suballoc_t *sa, uint32_t index, rmm_heap_t heap, uint64_t stamp)
 {
     rmm_heap_body_t *body = &sa->heaps[heap];
     const rmm_block_node_t *node = &sa->nodes[index];
     bool with_prev = sa->nodes[node->prev].heap == heap;
     bool with_next = sa->nodes[node->next].heap == heap;
     assert(body->newest == 0 || sa->ages[body->newest].stamp <= stamp);
-    body->free_units += node->units;
     if (with_prev || with_next) {
         index = with_prev && with_next ? merge_both(sa, body, index)
                                        : merge_one(sa, body, index, with_prev);
@@ -448,17 +495,37 @@ join(rmm_suballoc_t *sa, uint32_t index, rmm_heap_t heap, uint64_t stamp)
     age_insert(sa, body, index, body->newest);
 }
 
+NOINLINE void rmm__suballoc_settle(rmm_suballoc_t *sa, rmm_heap_t heap)
+{
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    uint32_t index = body->unsettled;
+    if (index != 0) {
+        body->unsettled = 0;
+        table_remove(sa, index);
+        join(sa, index, heap, sa->ages[index].stamp);
+    }
+}
+
 void rmm__suballoc_free(
     rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
 {
     assert(heap_is_valid(sa, heap));
-    live_remove(sa, block);
-    uint32_t units = sa->nodes[block].units;
-    sa->total_free_units += units;
-    if (units >= LARGE_UNITS) {
-        learn_lifetime(sa, &sa->nodes[block]);
+    rmm_block_node_t *node = &sa->nodes[block];
+    assert(rmm__suballoc_find(sa, node->unit) == block && "the block is live");
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    if (body->unsettled != 0) {
+        rmm__suballoc_settle(sa, heap);
     }
-    join(sa, block, heap, stamp);
+    assert(body->newest == 0 || sa->ages[body->newest].stamp <= stamp);
+    if (node->units >= LARGE_UNITS) {
+        learn_lifetime(sa, node);
+    }
+    node->heap = heap;
+    sa->ages[block].stamp = stamp;
+    body->unsettled = block;
+    body->free_units += node->units;
+    sa->total_free_units += node->units;
+    sa->live_blocks--;
     check_heavily(sa);
 }
 
@@ -467,16 +534,18 @@ uint64_t rmm__suballoc_transfer(
     uint64_t new_stamp)
 {
     assert(heap_is_valid(sa, from) && heap_is_valid(sa, to) && from != to);
+    rmm__suballoc_settle(sa, from);
+    rmm__suballoc_settle(sa, to);
     rmm_heap_body_t *body = &sa->heaps[from];
     uint64_t moved = 0;
     while (body->oldest != 0 && sa->ages[body->oldest].stamp <= up_to) {
         uint32_t index = body->oldest;
-        uint32_t units = sa->nodes[index].units;
+        moved += sa->nodes[index].units;
         heap_leave(sa, body, index);
         join(sa, index, to, new_stamp);
-        moved += units;
     }
     body->free_units -= moved;
+    sa->heaps[to].free_units += moved;
     check_heavily(sa);
     return moved;
 }

@@ -3,8 +3,8 @@
  * Walks everything and checks it against itself. Every walk is bounded by a count, so that
  * a broken list ends in a sentence and not in a loop. Allocates nothing, changes nothing.
  *
- * Each free block is seen three times: in its region, in its heap's bins and in its heap's
- * age list. The counts of the three agree and every block seen in a heap says that it
+ * Each settled free block is seen three times: in its region, in its heap's bins and in its
+ * heap's age list. The counts of the three agree and every block seen in a heap says that it
  * belongs there, so the three are the same set.
  */
 #include "suballoc/suballoc_impl.h"
@@ -17,7 +17,7 @@
     } while (0)
 
 typedef struct tally {
-    uint64_t free_units, free_blocks, live_blocks, nodes;
+    uint64_t free_units, free_blocks, live_blocks, unsettled, nodes;
 } tally_t;
 
 static const char *check_block(
@@ -36,7 +36,11 @@ static const char *check_block(
         return NULL;
     }
     REQUIRE(heap_is_valid(sa, node->heap), "a free block's heap does not exist");
-    REQUIRE(sa->nodes[prev].heap != node->heap, "two free neighbours did not merge");
+    bool unsettled = node_is_unsettled(sa, index);
+    REQUIRE(
+        sa->nodes[prev].heap != node->heap || unsettled || node_is_unsettled(sa, prev),
+        "two free neighbours did not merge");
+    tally->unsettled += unsettled;
     tally->free_blocks++;
     tally->free_units += node->units;
     return NULL;
@@ -94,7 +98,8 @@ static const char *check_bin(
         REQUIRE(++sums->free_blocks <= sa->used_nodes, "a bin's list has no end");
         REQUIRE(node->heap == heap, "a block is in a bin of another heap");
         REQUIRE(node->bin == bin, "a block believes that it is in another bin");
-        REQUIRE(bin_suits(bin, node->units), "a block is in a bin of another size");
+        REQUIRE(bin_of(node->units) == bin, "a block is in a bin of another size");
+        REQUIRE(sa->heaps[heap].unsettled != index, "an unsettled block is in a bin");
         REQUIRE(node->link_prev == prev, "a bin's list is not linked both ways");
         sums->free_units += node->units;
         largest_enters(sums, node->units);
@@ -150,6 +155,16 @@ static const char *check_heap(const rmm_suballoc_t *sa, rmm_heap_t heap)
     const char *wrong = check_bins(sa, heap, &sums);
     REQUIRE(wrong == NULL, wrong);
     REQUIRE(sums.free_blocks == body->free_blocks, "a heap's count of blocks is wrong");
+    if (body->unsettled != 0) {
+        REQUIRE(
+            body->unsettled < sa->used_nodes && sa->nodes[body->unsettled].heap == heap,
+            "a heap's unsettled block is not in the heap");
+        REQUIRE(
+            body->newest == 0 ||
+                sa->ages[body->newest].stamp <= sa->ages[body->unsettled].stamp,
+            "an unsettled block is older than a settled one");
+        sums.free_units += sa->nodes[body->unsettled].units;
+    }
     REQUIRE(sums.free_units == body->free_units, "a heap's count of units is wrong");
     REQUIRE(body->largest >= sums.largest, "a heap's largest block is understated");
     REQUIRE(
@@ -165,10 +180,10 @@ static const char *check_heaps(const rmm_suballoc_t *sa, const tally_t *tally)
         const char *wrong = check_heap(sa, heap);
         REQUIRE(wrong == NULL, wrong);
         REQUIRE(
-            sa->heaps[heap].in_use == 1 || sa->heaps[heap].free_blocks == 0,
+            sa->heaps[heap].in_use == 1 || sa->heaps[heap].free_units == 0,
             "a destroyed heap is not empty");
         free_units += sa->heaps[heap].free_units;
-        free_blocks += sa->heaps[heap].free_blocks;
+        free_blocks += sa->heaps[heap].free_blocks + (sa->heaps[heap].unsettled != 0);
     }
     REQUIRE(free_blocks == tally->free_blocks, "regions and heaps differ in blocks");
     REQUIRE(free_units == tally->free_units, "regions and heaps differ in units");
@@ -184,14 +199,18 @@ static const char *check_table(const rmm_suballoc_t *sa, const tally_t *tally)
         for (uint32_t index = sa->table[slot]; index != 0;) {
             const rmm_block_node_t *node = &sa->nodes[index];
             REQUIRE(index < sa->used_nodes, "the table's index is out of range");
-            REQUIRE(++count <= sa->live_blocks, "the table has too many blocks");
-            REQUIRE(node->heap == RMM_HEAP_NONE, "a free block is in the table");
+            REQUIRE(++count < sa->used_nodes, "the table's chains have no end");
+            REQUIRE(
+                node->heap == RMM_HEAP_NONE || node_is_unsettled(sa, index),
+                "a settled free block is in the table");
             REQUIRE(slot_of(sa, node->unit) == slot, "a block is in a wrong slot");
             index = node->link_next;
         }
     }
-    REQUIRE(count == sa->live_blocks, "the table has too few blocks");
-    REQUIRE(count == tally->live_blocks, "regions and table differ in blocks");
+    REQUIRE(tally->live_blocks == sa->live_blocks, "the count of live blocks is wrong");
+    REQUIRE(
+        count == tally->live_blocks + tally->unsettled,
+        "regions and table differ in blocks");
     return NULL;
 }
 

@@ -179,7 +179,7 @@ void rmm__suballoc_heap_destroy(rmm_suballoc_t *sa, rmm_heap_t heap)
 {
     assert(heap_is_valid(sa, heap));
     rmm_heap_body_t *body = &sa->heaps[heap];
-    assert(body->free_blocks == 0 && "a heap that is destroyed is empty");
+    assert(body->free_units == 0 && "a heap that is destroyed is empty");
     body->largest = 0;
     body->in_use = 0;
     body->next_unused = sa->unused_heaps;
@@ -292,6 +292,10 @@ bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit)
     uint32_t place = find_region(sa, first_unit);
     assert(place < sa->region_count && "a region begins at this unit");
     rmm_region_t *region = &sa->regions[place];
+    rmm_heap_t heap = sa->nodes[sa->nodes[region->fence].next].heap;
+    if (heap != RMM_HEAP_NONE) {
+        rmm__suballoc_settle(sa, heap);
+    }
     uint32_t block = sa->nodes[region->fence].next;
     const rmm_block_node_t *node = &sa->nodes[block];
     if (node->heap == RMM_HEAP_NONE || node->units != region->units) {
@@ -314,19 +318,6 @@ uint64_t rmm__suballoc_free_units(const rmm_suballoc_t *sa, rmm_heap_t heap)
     return sa->heaps[heap].free_units;
 }
 
-uint32_t rmm__suballoc_free_blocks(const rmm_suballoc_t *sa, rmm_heap_t heap)
-{
-    assert(heap_is_valid(sa, heap));
-    return sa->heaps[heap].free_blocks;
-}
-
-uint64_t rmm__suballoc_oldest_stamp(const rmm_suballoc_t *sa, rmm_heap_t heap)
-{
-    assert(heap_is_valid(sa, heap));
-    uint32_t oldest = sa->heaps[heap].oldest;
-    return oldest == 0 ? UINT64_MAX : sa->ages[oldest].stamp;
-}
-
 uint64_t rmm__suballoc_total_free_units(const rmm_suballoc_t *sa)
 {
     return sa->total_free_units;
@@ -337,22 +328,37 @@ uint32_t rmm__suballoc_live_blocks(const rmm_suballoc_t *sa)
     return sa->live_blocks;
 }
 
+/* Of this node and what it will have merged with; returns the node behind that. */
+static uint32_t
+describe(const rmm_suballoc_t *sa, uint32_t index, rmm_block_info_t *info_out)
+{
+    const rmm_block_node_t *node = &sa->nodes[index];
+    *info_out = (rmm_block_info_t){
+        .unit = node->unit, .units = node->units, .heap = node->heap};
+    if (node->heap == RMM_HEAP_NONE) {
+        info_out->tag = node->tag;
+        return node->next;
+    }
+    info_out->stamp = sa->ages[index].stamp;
+    for (index = node->next; sa->nodes[index].heap == node->heap;
+         index = sa->nodes[index].next) {
+        uint64_t stamp = sa->ages[index].stamp;
+        info_out->units += sa->nodes[index].units;
+        info_out->stamp = stamp > info_out->stamp ? stamp : info_out->stamp;
+    }
+    return index;
+}
+
 void rmm__suballoc_walk(
     const rmm_suballoc_t *sa, bool (*fn)(void *context, const rmm_block_info_t *info),
     void *context)
 {
     for (uint32_t i = 0; i < sa->region_count; i++) {
         uint32_t fence = sa->regions[i].fence;
-        for (uint32_t index = sa->nodes[fence].next; index != fence;
-             index = sa->nodes[index].next) {
-            const rmm_block_node_t *node = &sa->nodes[index];
-            bool live = node->heap == RMM_HEAP_NONE;
-            rmm_block_info_t info = {
-                .unit = node->unit,
-                .units = node->units,
-                .heap = node->heap,
-                .tag = live ? node->tag : 0,
-                .stamp = live ? 0 : sa->ages[index].stamp};
+        uint32_t index = sa->nodes[fence].next;
+        while (index != fence) {
+            rmm_block_info_t info;
+            index = describe(sa, index, &info);
             if (!fn(context, &info)) {
                 return;
             }

@@ -106,7 +106,12 @@ uint32_t rmm__suballoc_block_units(const rmm_suballoc_t *sa, rmm_block_t block);
 uint32_t rmm__suballoc_block_tag(const rmm_suballoc_t *sa, rmm_block_t block);
 void rmm__suballoc_block_set_tag(rmm_suballoc_t *sa, rmm_block_t block, uint32_t tag);
 
-/* Give a live block back, to this heap, with a stamp not below any stamp in the heap. */
+/*
+ * Give a live block back, to this heap, with a stamp not below any stamp in the heap. Its
+ * merge with its neighbours becomes final at the next call for the heap: an alloc that
+ * comes first and wants just this size takes the block as it is, and the neighbours keep
+ * the stamps that they had.
+ */
 void rmm__suballoc_free(
     rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp);
 
@@ -118,12 +123,17 @@ uint64_t rmm__suballoc_transfer(
     rmm_suballoc_t *sa, rmm_heap_t from, rmm_heap_t to, uint64_t up_to,
     uint64_t new_stamp);
 
-/* O(1). largest is exact. */
+/*
+ * O(1), but largest: exact, O(1) unless the largest block has left since it was asked last;
+ * then it is found among those of nearly its size. The block that was freed last counts as
+ * merged.
+ */
 uint64_t rmm__suballoc_free_units(const rmm_suballoc_t *sa, rmm_heap_t heap);
 uint32_t rmm__suballoc_free_blocks(const rmm_suballoc_t *sa, rmm_heap_t heap);
 uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap);
-/* Stamp of the oldest free block; UINT64_MAX when the heap is empty. */
-uint64_t rmm__suballoc_oldest_stamp(const rmm_suballoc_t *sa, rmm_heap_t heap);
+/* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
+ * final. */
+uint64_t rmm__suballoc_oldest_stamp(rmm_suballoc_t *sa, rmm_heap_t heap);
 
 /* All heaps together. */
 uint64_t rmm__suballoc_total_free_units(const rmm_suballoc_t *sa);

@@ -11,10 +11,12 @@
  *     node without a block, whose unit and units are the region's. So every block has two
  *     neighbours, and nothing but the fence knows which block comes first.
  *  3. heap is RMM_HEAP_NONE in live blocks and in fences: neither ever merges.
- *  4. Two neighbours are never free in the same heap.
- *  5. Every free block is in a bin of its heap, the newest first. Its bin is that of its
- *     size; a large block that grew into the next bin may stay behind in its old one, so
- *     that one which shrinks and grows across a border does not change bins each time.
+ *  4. Two neighbours are never free in the same heap, but for the heap's unsettled block:
+ *     the one that was freed last is left as it is until the next alloc or free there,
+ *     because often that alloc wants the same size and takes it as it is. It is still in
+ *     the table, not in a bin nor in the age list. What the interface tells is as if it
+ *     had been merged at once.
+ *  5. Every other free block is in the bin of its size, the newest first.
  *  6. Ages (stamps and the list in the order of stamps) are an array of their own, so that
  *     two nodes fill a cache line and a look at a neighbour touches one line.
  */
@@ -27,7 +29,6 @@
 
 #define RMM_BIN_COUNT 896u /* bin_of(UINT32_MAX) + 1 */
 #define RMM_LEVEL_COUNT (RMM_BIN_COUNT / 32u)
-#define RMM_BIN_LOOSE 128u /* from here on blocks may stay behind (rule 5): 256 units */
 
 typedef struct rmm_block_node {
     uint32_t unit, units;
@@ -59,8 +60,9 @@ static_assert(sizeof(rmm_block_age_t) == 16, "a node and its age take 48 bytes")
  * an alloc and a free from a big remainder, keeps it exact without a search.
  */
 typedef struct rmm_heap_body {
-    uint64_t free_units;
-    uint32_t free_blocks;
+    uint64_t free_units;  /* of all free blocks */
+    uint32_t free_blocks; /* without the unsettled one, as all that follows */
+    uint32_t unsettled;   /* the block that was freed last, or 0 */
     uint32_t largest, largest_count;
     uint32_t oldest, newest; /* ends of the age list */
     uint32_t in_use;         /* 1; in a destroyed heap 0 */
@@ -108,7 +110,12 @@ struct rmm_suballoc {
  */
 bool rmm__suballoc_reserve(rmm_suballoc_t *sa);
 
+/* Merge the heap's unsettled block and put it into its bin. */
+void rmm__suballoc_settle(rmm_suballoc_t *sa, rmm_heap_t heap);
+
 #define RMM_SUBALLOC_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define RMM_SUBALLOC_INLINE static inline __attribute__((always_inline))
+#define RMM_SUBALLOC_NOINLINE __attribute__((noinline))
 
 /*
  * With RMM_HEAVY_CHECKS: walk everything, as often as costs a constant for each change.
@@ -147,6 +154,13 @@ static inline bool heap_is_valid(const rmm_suballoc_t *sa, rmm_heap_t heap)
 static inline uint32_t slot_of(const rmm_suballoc_t *sa, uint32_t unit)
 {
     return (uint32_t)((unit * UINT64_C(0x9e3779b97f4a7c15)) >> sa->table_shift);
+}
+
+/* Is this the block that its heap has not settled? */
+static inline bool node_is_unsettled(const rmm_suballoc_t *sa, uint32_t index)
+{
+    uint32_t heap = sa->nodes[index].heap;
+    return heap != RMM_HEAP_NONE && sa->heaps[heap].unsettled == index;
 }
 
 static inline uint32_t node_take(rmm_suballoc_t *sa)
@@ -205,13 +219,6 @@ bin_remove(rmm_suballoc_t *sa, rmm_heap_body_t *body, const rmm_block_node_t *no
     }
 }
 
-/* May a block of this size be in this bin? Rule 5. */
-static inline bool bin_suits(uint32_t bin, uint32_t units)
-{
-    uint32_t ahead = bin_of(units) - bin;
-    return ahead == 0 || (ahead == 1 && bin >= RMM_BIN_LOOSE);
-}
-
 /* Insert behind `older`; 0: as the oldest. */
 static inline void
 age_insert(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t index, uint32_t older)
@@ -268,16 +275,19 @@ static inline void heap_leave(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_
     largest_leaves(body, node->units);
 }
 
+/* A free block's size is no longer its bin's. */
+void rmm__suballoc_rebin(
+    rmm_suballoc_t *sa, rmm_heap_body_t *body, rmm_block_node_t *node);
+
 /* A free block changes its size; most often it stays in its bin. */
-static inline void heap_resize(
+RMM_SUBALLOC_INLINE void heap_resize(
     rmm_suballoc_t *sa, rmm_heap_body_t *body, rmm_block_node_t *node, uint32_t units)
 {
     largest_leaves(body, node->units);
     largest_enters(body, units);
     node->units = units;
-    if (!bin_suits(node->bin, units)) {
-        bin_remove(sa, body, node);
-        bin_insert(sa, body, node, bin_of(units));
+    if (RMM_SUBALLOC_UNLIKELY(bin_of(units) != node->bin)) {
+        rmm__suballoc_rebin(sa, body, node);
     }
 }
 

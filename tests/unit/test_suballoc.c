@@ -249,6 +249,97 @@ static void a_fit_behind_many_near_misses_is_found(void **state)
     take_aligned(f, f->other, 1053, 1);
 }
 
+/* ---- the block that was freed last ------------------------------------------------ */
+
+static void the_same_size_gets_the_same_block_again(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t block = take(f, 10);
+    uint32_t unit = unit_of(f, block);
+    rmm__suballoc_block_set_tag(f->sa, block, 5);
+    give(f, block, f->heap, 1);
+    assert_int_equal(rmm__suballoc_find(f->sa, unit), RMM_BLOCK_NONE);
+    assert_int_equal(rmm__suballoc_live_blocks(f->sa), 0);
+    block = take(f, 10);
+    assert_int_equal(unit_of(f, block), unit);
+    assert_int_equal(rmm__suballoc_block_tag(f->sa, block), 0);
+    assert_int_equal(rmm__suballoc_find(f->sa, unit), block);
+    assert_int_equal(rmm__suballoc_live_blocks(f->sa), 1);
+    assert_int_equal(rmm__suballoc_free_units(f->sa, f->heap), REGION_UNITS - 10);
+}
+
+static void the_block_freed_last_counts_as_merged(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t blocks[4];
+    fill(f, blocks, 4, 256);
+    give(f, blocks[0], f->heap, 1);
+    give(f, blocks[2], f->heap, 2);
+    give(f, blocks[3], f->other, 7);
+    assert_int_equal(rmm__suballoc_oldest_stamp(f->sa, f->heap), 1);
+    give(f, blocks[1], f->heap, 3);
+    assert_int_equal(rmm__suballoc_free_blocks(f->sa, f->heap), 1);
+    assert_int_equal(rmm__suballoc_largest_free(f->sa, f->heap), 768);
+    assert_int_equal(rmm__suballoc_oldest_stamp(f->sa, f->heap), 3);
+    assert_int_equal(block_at(f, f->first).units, 768);
+    assert_int_equal(block_at(f, f->first).stamp, 3);
+    assert_int_equal(rmm__suballoc_oldest_stamp(f->sa, f->other), 7);
+    assert_int_equal(rmm__suballoc_transfer(f->sa, f->heap, f->other, 2, 8), 0);
+    assert_int_equal(rmm__suballoc_transfer(f->sa, f->heap, f->other, 3, 8), 768);
+    assert_int_equal(rmm__suballoc_largest_free(f->sa, f->other), REGION_UNITS);
+    assert_true(rmm__suballoc_remove_region(f->sa, f->first));
+}
+
+static void the_block_freed_last_is_merged_for_a_larger_one(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t blocks[4];
+    fill(f, blocks, 4, 256);
+    give(f, blocks[1], f->heap, 1);
+    give(f, blocks[2], f->heap, 1);
+    assert_int_equal(unit_of(f, take(f, 512)), f->first + 256);
+    give(f, blocks[3], f->heap, 2);
+    take_aligned(f, f->heap, 256, 256);
+}
+
+static void the_block_freed_last_is_not_taken_unaligned(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t low = take(f, 3), block = take(f, 16), high = take(f, 64);
+    give(f, block, f->heap, 1);
+    rmm_block_t aligned = take_aligned(f, f->heap, 16, 16);
+    assert_int_not_equal(unit_of(f, aligned), f->first + 3);
+    give(f, low, f->heap, 2);
+    give(f, high, f->heap, 2);
+}
+
+/* ---- where large blocks go -------------------------------------------------------- */
+
+static void a_large_block_keeps_off_a_neighbour_that_will_go(void **state)
+{
+    fixture_t *f = *state;
+    enum { LARGE = 4096 };
+    uint32_t first = 0;
+    assert_int_equal(
+        rmm__suballoc_add_region(f->sa, f->other, 16 * LARGE, 0, 0, &first),
+        RMM_SUBALLOC_OK);
+    rmm_block_t stays = take_aligned(f, f->other, LARGE, 1);
+    assert_int_equal(unit_of(f, stays), first);
+    for (uint64_t i = 0; i < 100; i++) { /* large blocks live for one or two allocs */
+        rmm_block_t brief = take_aligned(f, f->other, LARGE, 1);
+        rmm_block_t other = take_aligned(f, f->other, 2 * LARGE, 1);
+        give(f, brief, f->other, i);
+        give(f, other, f->other, i);
+    }
+    /* beside the old block, so that it does not part what the brief one will leave */
+    rmm_block_t brief = take_aligned(f, f->other, 3 * LARGE, 1);
+    assert_int_equal(unit_of(f, brief), first + LARGE);
+    rmm_block_t next = take_aligned(f, f->other, LARGE, 1);
+    assert_int_equal(unit_of(f, next), first + 15 * LARGE);
+    give(f, brief, f->other, 200);
+    assert_int_equal(rmm__suballoc_largest_free(f->sa, f->other), 14 * LARGE);
+}
+
 /* ---- finding live blocks ---------------------------------------------------------- */
 
 static void finds_live_blocks_by_their_first_unit_only(void **state)
@@ -567,6 +658,11 @@ int main(void)
         CASE(does_not_merge_over_the_border_of_regions),
         CASE(one_block_of_many_takes_the_tightest_fit),
         CASE(a_fit_behind_many_near_misses_is_found),
+        CASE(the_same_size_gets_the_same_block_again),
+        CASE(the_block_freed_last_counts_as_merged),
+        CASE(the_block_freed_last_is_merged_for_a_larger_one),
+        CASE(the_block_freed_last_is_not_taken_unaligned),
+        CASE(a_large_block_keeps_off_a_neighbour_that_will_go),
         CASE(finds_live_blocks_by_their_first_unit_only),
         CASE(a_tag_stays_until_the_block_is_free),
         CASE(thousands_of_blocks_keep_their_handles_while_storage_moves),

@@ -17,6 +17,7 @@
 #define MAX_HEAPS 5
 #define MAX_LIVE 600
 #define LIVE RMM_HEAP_NONE
+#define MOVED UINT64_MAX /* a stamp while a transfer is played */
 
 typedef struct cell {
     rmm_heap_t heap; /* LIVE, or the heap in which the unit is free */
@@ -33,10 +34,15 @@ typedef struct shadow_block {
     uint32_t unit, units, id;
 } shadow_block_t;
 
+/*
+ * `last` is the block that was freed last here. It has merged, but if the next alloc takes
+ * it again, its neighbours have the stamps that they had before.
+ */
 typedef struct shadow_heap {
     bool exists;
     rmm_heap_t heap;
     uint64_t last_stamp;
+    shadow_block_t last; /* units 0: none */
 } shadow_heap_t;
 
 typedef struct model {
@@ -110,23 +116,28 @@ static uint32_t run_end(const shadow_region_t *region, uint32_t i)
     return end;
 }
 
-/* Free blocks are the runs; one that holds a cell with this stamp takes it whole. */
-static void spread_stamp(model_t *model, rmm_heap_t heap, uint64_t stamp)
+/* The free block of all cells around this unit takes the stamp. */
+static void spread_stamp(model_t *model, uint32_t unit, uint64_t stamp)
 {
     for (int r = 0; r < MAX_REGIONS; r++) {
         shadow_region_t *region = &model->regions[r];
         for (uint32_t i = 0, end = 0; i < region->units; i = end) {
             end = run_end(region, i);
-            bool touched = false;
-            for (uint32_t k = i; k < end; k++) {
-                touched |= region->cells[k].stamp == stamp;
-            }
-            for (uint32_t k = i; k < end && touched; k++) {
-                if (region->cells[k].heap == heap) {
+            if (unit - region->first_unit < end && unit - region->first_unit >= i) {
+                for (uint32_t k = i; k < end; k++) {
                     region->cells[k].stamp = stamp;
                 }
             }
         }
+    }
+}
+
+/* The merge of the block that was freed last is final. */
+static void settle(model_t *model, shadow_heap_t *heap)
+{
+    if (heap->last.units != 0) {
+        spread_stamp(model, heap->last.unit, cell_at(model, heap->last.unit)->stamp);
+        heap->last.units = 0;
     }
 }
 
@@ -162,20 +173,25 @@ static bool compare_block(void *context, const rmm_block_info_t *info)
     cell_t *first = cell_at(model, info->unit);
     require(model, first != NULL);
     require(model, info->heap == first->heap);
-    require(model, info->stamp == first->stamp);
     require(model, info->tag == first->id);
-    for (uint32_t i = 1; i < info->units; i++) {
+    uint64_t stamp = 0;
+    for (uint32_t i = 0; i < info->units; i++) {
         const cell_t *cell = cell_at(model, info->unit + i);
         require(model, cell != NULL);
         require(model, cell->heap == first->heap && cell->id == first->id);
-        require(model, cell->stamp == first->stamp);
+        stamp = cell->stamp > stamp ? cell->stamp : stamp;
     }
+    require(model, info->stamp == stamp);
     comparison->seen_units += info->units;
     return true;
 }
 
-static void compare_heap(model_t *model, const shadow_heap_t *heap)
+static void compare_heap(model_t *model, shadow_heap_t *heap)
 {
+    bool with_oldest = draw(model, 8) == 0; /* makes the last merge final */
+    if (with_oldest) {
+        settle(model, heap);
+    }
     uint64_t units = 0, oldest = UINT64_MAX;
     uint32_t blocks = 0, largest = 0;
     for (int r = 0; r < MAX_REGIONS; r++) {
@@ -194,7 +210,9 @@ static void compare_heap(model_t *model, const shadow_heap_t *heap)
     require(model, rmm__suballoc_free_units(model->sa, heap->heap) == units);
     require(model, rmm__suballoc_free_blocks(model->sa, heap->heap) == blocks);
     require(model, rmm__suballoc_largest_free(model->sa, heap->heap) == largest);
-    require(model, rmm__suballoc_oldest_stamp(model->sa, heap->heap) == oldest);
+    if (with_oldest) {
+        require(model, rmm__suballoc_oldest_stamp(model->sa, heap->heap) == oldest);
+    }
 }
 
 static void compare(model_t *model)
@@ -242,14 +260,18 @@ static void do_alloc(model_t *model)
     if (model->live_count == MAX_LIVE) {
         return;
     }
-    rmm_heap_t heap = some_heap(model)->heap;
+    shadow_heap_t *heap = some_heap(model);
     uint32_t units = draw_units(model, MAX_REGION_UNITS);
     uint32_t align = 1u << (draw(model, 3) == 0 ? draw(model, 14) : 0);
+    if (heap->last.units != 0 && draw(model, 3) == 0) { /* the same again */
+        units = heap->last.units;
+    }
     rmm_block_t block = RMM_BLOCK_NONE;
     rmm_suballoc_result_t result =
-        rmm__suballoc_alloc(model->sa, heap, units, align, &block);
+        rmm__suballoc_alloc(model->sa, heap->heap, units, align, &block);
     if (result == RMM_SUBALLOC_NO_FIT) {
-        require(model, !fit_exists(model, heap, units, align));
+        require(model, !fit_exists(model, heap->heap, units, align));
+        settle(model, heap);
         return;
     }
     require(model, result == RMM_SUBALLOC_OK && block != RMM_BLOCK_NONE);
@@ -259,8 +281,13 @@ static void do_alloc(model_t *model)
     require(model, unit % align == 0);
     for (uint32_t i = 0; i < units; i++) {
         const cell_t *cell = cell_at(model, unit + i);
-        require(model, cell != NULL && cell->heap == heap);
+        require(model, cell != NULL && cell->heap == heap->heap);
     }
+    if (units == heap->last.units && heap->last.unit % align == 0) {
+        require(model, unit == heap->last.unit);
+        heap->last.units = 0;
+    }
+    settle(model, heap);
     uint32_t id = ++model->next_id;
     rmm__suballoc_block_set_tag(model->sa, block, id);
     set_cells(model, unit, units, &(cell_t){.heap = LIVE, .id = id});
@@ -278,12 +305,25 @@ static void do_free(model_t *model)
     require(model, block != RMM_BLOCK_NONE);
     require(model, rmm__suballoc_block_tag(model->sa, block) == chosen->id);
     uint64_t stamp = next_stamp(model, heap);
+    settle(model, heap);
     rmm__suballoc_free(model->sa, block, heap->heap, stamp);
     require(model, rmm__suballoc_find(model->sa, chosen->unit) == RMM_BLOCK_NONE);
     cell_t freed = {.heap = heap->heap, .stamp = stamp};
     set_cells(model, chosen->unit, chosen->units, &freed);
-    spread_stamp(model, heap->heap, stamp);
+    heap->last = *chosen;
     *chosen = model->live[--model->live_count];
+}
+
+static void stamp_moved(model_t *model, uint64_t stamp)
+{
+    for (int r = 0; r < MAX_REGIONS; r++) {
+        const shadow_region_t *region = &model->regions[r];
+        for (uint32_t i = 0; i < region->units; i++) {
+            if (region->cells[i].stamp == MOVED) {
+                spread_stamp(model, region->first_unit + i, stamp);
+            }
+        }
+    }
 }
 
 static void do_transfer(model_t *model)
@@ -294,21 +334,21 @@ static void do_transfer(model_t *model)
     }
     uint64_t span = from->last_stamp + 2;
     uint64_t up_to = draw(model, 4) == 0 ? UINT64_MAX : draw(model, (uint32_t)span);
-    to->last_stamp++; /* a stamp of its own, so that spread_stamp() sees what moved */
-    uint64_t stamp = to->last_stamp;
+    uint64_t stamp = next_stamp(model, to);
+    settle(model, from);
+    settle(model, to);
     uint64_t expected = 0;
     for (int r = 0; r < MAX_REGIONS; r++) {
         shadow_region_t *region = &model->regions[r];
         for (uint32_t i = 0; i < region->units; i++) {
             cell_t *cell = &region->cells[i];
             if (cell->heap == from->heap && cell->stamp <= up_to) {
-                cell->heap = to->heap;
-                cell->stamp = stamp;
+                *cell = (cell_t){.heap = to->heap, .stamp = MOVED};
                 expected++;
             }
         }
     }
-    spread_stamp(model, to->heap, stamp);
+    stamp_moved(model, stamp);
     uint64_t moved =
         rmm__suballoc_transfer(model->sa, from->heap, to->heap, up_to, stamp);
     require(model, moved == expected);
@@ -343,6 +383,11 @@ static void do_remove_region(model_t *model)
     if (region->units == 0) {
         return;
     }
+    for (int i = 0; i < MAX_HEAPS; i++) {
+        if (model->heaps[i].exists && model->heaps[i].heap == region->cells[0].heap) {
+            settle(model, &model->heaps[i]);
+        }
+    }
     bool whole = region->cells[0].heap != LIVE && run_end(region, 0) == region->units;
     require(model, rmm__suballoc_remove_region(model->sa, region->first_unit) == whole);
     region->units = whole ? 0 : region->units;
@@ -357,6 +402,7 @@ static void do_heap(model_t *model)
             rmm__suballoc_heap_create(model->sa, &heap->heap) == RMM_SUBALLOC_OK);
         heap->exists = true;
         heap->last_stamp = 0;
+        heap->last.units = 0;
     } else if (rmm__suballoc_free_blocks(model->sa, heap->heap) == 0) {
         rmm__suballoc_heap_destroy(model->sa, heap->heap);
         heap->exists = false;
