@@ -248,6 +248,16 @@ static void tells_which_allocation_failed_and_skips_its_free(void **state)
     json_decref(object);
 }
 
+static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
+{
+    (void)state;
+    run("--pool-bytes 3839 --json " DATA "/replay/small.csv"); /* 3584 suffice */
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_int_equal(integer(object, "reserved_bytes"), 3584);
+    json_decref(object);
+}
+
 static void serves_from_cuda_itself(void **state)
 {
     (void)state;
@@ -479,6 +489,7 @@ int main(void)
         cmocka_unit_test(finds_the_smallest_capacity_close_to_the_peak),
 #endif
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
+        cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
         cmocka_unit_test(serves_from_cuda_itself),
         cmocka_unit_test(waits_for_the_recorded_moments),
         cmocka_unit_test(holds_what_is_left_until_sigterm_and_ends_well),

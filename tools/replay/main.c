@@ -26,9 +26,9 @@ typedef struct session {
     replay_options_t options;
     plan_t plan;
     load_counts_t counts;
-    const verify_backend_t *verify;
     replay_t replay;
     report_t report;
+    bool measured; /* the report is filled */
 } session_t;
 
 static bool open_resource(const replay_options_t *options, rmm_resource_t **out)
@@ -76,8 +76,7 @@ static void print_mismatches(const replay_t *replay, const verify_report_t *foun
 static bool peaks_agree(const session_t *session)
 {
     const report_t *report = &session->report;
-    if (report->failed_allocations > 0 ||
-        report->peak_bytes == report->log_peak_bytes) {
+    if (report->peak_bytes == report->log_peak_bytes) {
         return true;
     }
     tool_error(
@@ -155,10 +154,9 @@ static bool print_report(const session_t *session)
     return true;
 }
 
-/* With a resource and a replay open: run, look for the capacity, report, hold. */
-static bool use(session_t *session)
+/* With a resource and a replay open: run, and say what happened. */
+static bool measure(session_t *session)
 {
-    const replay_options_t *options = &session->options;
     rmm_stats_t stats = RMM_STATS_INIT;
     bool worked = run_all(session);
     if (rmm_resource_get_stats(session->replay.resource, &stats) != RMM_OK) {
@@ -166,39 +164,57 @@ static bool use(session_t *session)
         return false;
     }
     fill_report(session, &stats);
-    worked = worked && peaks_agree(session);
-    if (worked && options->find_capacity) {
-        replay_free_left(&session->replay);
-        worked = pool_find_capacity(&session->plan, &session->report.capacity_bytes);
+    session->measured = true;
+    return worked && peaks_agree(session);
+}
+
+/* The report comes before the hold, so that who waits for it can look at the files. */
+static bool use(session_t *session)
+{
+    const replay_options_t *options = &session->options;
+    bool worked = measure(session);
+    if (session->measured && !options->find_capacity) {
+        worked = print_report(session) && worked;
     }
-    worked = print_report(session) && worked;
     if (options->hold) {
         hold_for(options->hold_seconds);
     }
     return worked;
 }
 
-static bool run_session(session_t *session)
+static bool open_and_use(session_t *session, rmm_resource_t *resource)
 {
     const replay_options_t *options = &session->options;
-    rmm_resource_t *resource;
-    if (!open_resource(options, &resource)) {
-        return false;
-    }
-    bool worked = false;
-    session->verify = options->verify ? verify_backend_select() : NULL;
-    if (options->verify && session->verify == NULL) {
+    const verify_backend_t *verify = options->verify ? verify_backend_select() : NULL;
+    if (options->verify && verify == NULL) {
         tool_error("--verify on a real GPU was not built in: build with nvcc, or set "
                    "RMM_DRIVER=sim");
-    } else if (!replay_open(
-                   &session->replay, &session->plan, resource, options->speed,
-                   session->verify)) {
-        tool_error("%s", session->replay.error);
-    } else {
-        worked = use(session);
-        replay_close(&session->replay);
+        return false;
     }
+    if (!replay_open(
+            &session->replay, &session->plan, resource, options->speed, verify)) {
+        tool_error("%s", session->replay.error);
+        return false;
+    }
+    bool worked = use(session);
+    replay_close(&session->replay);
+    return worked;
+}
+
+/* The search comes when the first resource is gone: its pools need the room. */
+static bool run_session(session_t *session)
+{
+    rmm_resource_t *resource;
+    if (!open_resource(&session->options, &resource)) {
+        return false;
+    }
+    bool worked = open_and_use(session, resource);
     rmm_resource_release(resource);
+    if (session->options.find_capacity && session->measured) {
+        uint64_t *capacity_bytes = &session->report.capacity_bytes;
+        worked = pool_find_capacity(&session->plan, capacity_bytes) && worked;
+        worked = print_report(session) && worked;
+    }
     return worked;
 }
 

@@ -69,8 +69,9 @@ static const tool_option_t table[] = {
      "what serves the allocations: a pool (default), or\n"
      "cudaMalloc and cudaFree themselves"},
     {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
-     "size of the pool, initial and maximum (KiB, MiB, GiB,\n"
-     "TiB may follow the number); default: grows from nothing"},
+     "size of the pool, initial and maximum, rounded down to 256\n"
+     "(KiB, MiB, GiB, TiB may follow the number); default: the\n"
+     "pool grows from nothing"},
     {"speed", "max|FACTOR", parse_speed, FIELD(speed),
      "max (default): as fast as it goes; 1: as recorded;\n"
      "10: ten times faster"},

@@ -96,18 +96,21 @@ static bool number_key(map_t *map, uint64_t key, size_t *count, uint32_t *out)
 static bool number_stream(plan_t *plan, const log_row_t *row, uint32_t *out)
 {
     uint64_t handle = row->stream == LEGACY_HANDLE ? 0 : row->stream;
-    size_t before = plan->stream_count;
-    if (!resize(&plan->streams, before + 1, sizeof *plan->streams)) {
+    bool per_thread = handle == PER_THREAD_HANDLE;
+    map_t *map = per_thread ? &plan->default_index : &plan->stream_index;
+    uint64_t key = per_thread ? row->thread : handle;
+    const uint32_t *known = map_find(map, key);
+    if (known != NULL) {
+        *out = *known;
+        return true;
+    }
+    size_t index = plan->stream_count;
+    if (!resize(&plan->streams, index + 1, sizeof *plan->streams) ||
+        !number_key(map, key, &plan->stream_count, out)) {
         return false;
     }
-    bool numbered =
-        handle == PER_THREAD_HANDLE
-            ? number_key(&plan->default_index, row->thread, &plan->stream_count, out)
-            : number_key(&plan->stream_index, handle, &plan->stream_count, out);
-    if (numbered && plan->stream_count > before) {
-        plan->streams[before] = (plan_stream_t){handle, handle == 0};
-    }
-    return numbered;
+    plan->streams[index] = (plan_stream_t){handle, handle == 0};
+    return true;
 }
 
 /*

@@ -21,8 +21,8 @@ bool pool_open(uint64_t pool_bytes, rmm_resource_t **out)
         return false;
     }
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    options.initial_bytes = pool_bytes;
-    options.maximum_bytes = pool_bytes;
+    options.initial_bytes = pool_bytes / CAPACITY_UNIT * CAPACITY_UNIT;
+    options.maximum_bytes = options.initial_bytes;
     rmm_status_t status = rmm_pool_resource_create(upstream, &options, out);
     rmm_resource_release(upstream);
     return status == RMM_OK;

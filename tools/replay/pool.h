@@ -9,7 +9,10 @@
 
 #include "replay/plan.h"
 
-/* A pool over cudaMalloc; 0 bytes: grows from nothing. False: see the last error. */
+/*
+ * A pool over cudaMalloc of so many bytes, rounded down to 256; 0: grows from nothing.
+ * False: see the last error.
+ */
 bool pool_open(uint64_t pool_bytes, rmm_resource_t **out);
 
 /* The smallest pool that runs the plan; false: said why on stderr. */
