@@ -117,6 +117,12 @@ json() { # FIELD of $work/replay.json
     sed -nE "s/^ *\"$1\": (.*[^,]),?$/\1/p" "$work/replay.json"
 }
 
+# --- the demo, as a user sees it --------------------------------------------------------------
+
+step_demo() {
+    attempt demo 120 tools/demo $build
+}
+
 # --- diagnosis, compute-sanitizer ----------------------------------------------------------
 
 step_diagnosis() {

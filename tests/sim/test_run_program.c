@@ -161,7 +161,7 @@ static void copy_program(const char *to)
 
 static void make_folders(const char *path)
 {
-    char command[512];
+    char command[528];
     snprintf(command, sizeof command, "/bin/mkdir -p %s", path);
     program_run(&program, command);
     program_assert_status(&program, 0);
