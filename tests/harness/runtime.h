@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,6 +121,33 @@ typedef struct child {
 
 typedef void (*child_fn)(child_t *self, void *argument);
 
+/* This process's ends of its children's pipes: a later child must not hold them open. */
+#define CHILDREN_MAX 64
+static int child_ends[CHILDREN_MAX][2];
+
+static inline void child_note_ends(int old_in, int old_out, int in, int out)
+{
+    for (int i = 0; i < CHILDREN_MAX; i++) {
+        if (child_ends[i][0] == old_in && child_ends[i][1] == old_out) {
+            child_ends[i][0] = in;
+            child_ends[i][1] = out;
+            return;
+        }
+    }
+    abort(); /* raise CHILDREN_MAX */
+}
+
+static inline void child_close_ends(void)
+{
+    for (int i = 0; i < CHILDREN_MAX; i++) {
+        if (child_ends[i][0] != 0) {
+            close(child_ends[i][0]);
+            close(child_ends[i][1]);
+            child_ends[i][0] = child_ends[i][1] = 0;
+        }
+    }
+}
+
 /* Either side: the other has come to the same point. */
 static inline void child_say(const child_t *child, char word)
 {
@@ -154,8 +182,10 @@ static inline void child_start(child_t *child, child_fn body, void *argument)
     if (child->pid == 0) {
         child_t self = {.pid = 0, .in = down[0], .out = up[1]};
 
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
         close(down[1]);
         close(up[0]);
+        child_close_ends();
         body(&self, argument);
         fflush(NULL);
         _exit(0);
@@ -164,6 +194,7 @@ static inline void child_start(child_t *child, child_fn body, void *argument)
     close(up[1]);
     child->in = up[0];
     child->out = down[1];
+    child_note_ends(0, 0, child->in, child->out);
 }
 
 /* waitpid's status. */
@@ -171,6 +202,7 @@ static inline int child_wait(child_t *child)
 {
     int status = -1;
 
+    child_note_ends(child->in, child->out, 0, 0);
     close(child->out);
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
     }

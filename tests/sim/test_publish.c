@@ -1,46 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one process publishes and another reads: the life of a segment, figures, wishes.
- * Every case runs the writer in a child process; this process only reads.
+ * What one process publishes and another reads: identity, figures, wishes, groups that
+ * agree. Every case runs the writer in a child process; this process only reads.
  */
-#include "harness/runtime.h"
+#include "sim/publish_case.h"
 
-#include <sys/mman.h>
+#include <pthread.h>
+#include <time.h>
 
-#include "publish/books.h"
+#include <rmm/cuda_resource.h>
+#include <rmm/resource.h>
 
-static runtime_t runtime;
+#include "core/mutex.h"
 
-static int make_runtime(void **state)
-{
-    (void)state;
-    unsetenv("RMM_PUBLISH");
-    runtime_open(&runtime);
-    return 0;
-}
-
-static int drop_runtime(void **state)
-{
-    (void)state;
-    runtime_close(&runtime);
-    return 0;
-}
-
-static rmm_status_t open_books(rmm_books_t *books, const char *name, uint32_t id)
-{
-    rmm__publish_open("sim");
-    rmm__place_open(
-        0, &(rmm_place_identity_t){
-               .uuid = "SIM-0",
-               .pci_bus_id = "0000:00:00.0",
-               .name = "Simulated",
-               .capacity_bytes = 80});
-    return rmm__books_open(
-        books, &(rmm_books_desc_t){
-                   .type = "test", .name = name, .instance_id = id, .place = 0});
-}
-
-/* --- figures ------------------------------------------------------------------------ */
+/* --- identity and figures ----------------------------------------------------------- */
 
 static void count_three_and_wait(child_t *self, void *argument)
 {
@@ -49,22 +22,25 @@ static void count_three_and_wait(child_t *self, void *argument)
     (void)argument;
     CHECK(open_books(&books, "first", 1) == RMM_OK);
     for (uint64_t bytes = 100; bytes <= 300; bytes += 100) {
-        rmm__books_alloc_shared(&books, bytes);
-        rmm__place_alloc(0, bytes);
+        count_alloc(&books, bytes);
     }
-    rmm__books_free_shared(&books, 200);
-    rmm__place_free(0, 200);
+    count_free(&books, 200);
     rmm__place_reserve(0, 4096);
+    rmm__place_device_free(0, 77);
+    rmm__place_oom(0);
+    rmm__books_oom(&books);
+    rmm__books_oom(&books);
+    rmm__books_invalid_free(&books);
     child_say(self, 'r');
     child_hear(self);
 }
 
-static void another_process_reads_identity_and_figures(void **state)
+static void another_process_reads_who_it_is(void **state)
 {
     rmm_segment_t segment;
     rmm_record_t record;
+    struct stat status;
     child_t child;
-    bool torn = true;
 
     (void)state;
     child_start(&child, count_three_and_wait, NULL);
@@ -79,19 +55,46 @@ static void another_process_reads_identity_and_figures(void **state)
     assert_true(strncmp(segment.header.comm, "test_publish", 12) == 0);
     assert_non_null(strstr(segment.header.cmdline, "test_publish"));
     assert_true(segment.header.start_time_ticks > 0);
-
+    assert_true(segment.header.start_time_ns / 1000000000u <= (uint64_t)time(NULL));
     assert_true(rmm_segment_read_place(&segment, 0, &record));
     assert_string_equal(rmm_record_place(&record)->uuid, "SIM-0");
     assert_string_equal(rmm_record_place(&record)->name, "Simulated");
     assert_int_equal(rmm_record_place(&record)->capacity_bytes, 80);
     assert_false(rmm_segment_read_place(&segment, 1, &record));
-    assert_false(rmm_segment_read_place(&segment, 33, &record));
+
+    assert_int_equal(fstat(segment.fd, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_true(status.st_blocks * 512 >= status.st_size); /* no hole: no SIGBUS */
+    assert_int_equal(child_wait(&child), 0);
+    rmm_segment_close(&segment);
+}
+
+static void figures_are_those_that_were_counted(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+    bool torn = true;
+
+    (void)state;
+    child_start(&child, count_three_and_wait, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(&runtime, &segment);
     assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_current_bytes), 400);
     assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 600);
     assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_count), 3);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_node_peak_bytes), 600);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_node_peak_count), 3);
+    assert_int_equal(
+        place_figure(&segment, 0, RMM_PLACE_STAT_lifetime_peak_bytes), 600);
     assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_total_bytes), 600);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_total_count), 3);
     assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_freed_count), 1);
     assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_reserved_bytes), 4096);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_oom_count), 1);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_invalid_free_count), 1);
+    assert_true(rmm_segment_read_place(&segment, 0, &record));
+    assert_int_equal(rmm_record_place(&record)->device_free_bytes, 77);
 
     assert_int_equal(rmm_segment_slot_count(&segment), 1);
     assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
@@ -99,7 +102,8 @@ static void another_process_reads_identity_and_figures(void **state)
     assert_string_equal(rmm_record_slot(&record)->name, "first");
     assert_string_equal(rmm_record_slot(&record)->type, "test");
     assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 400);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_lifetime_peak_bytes), 600);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_oom_count), 2);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_invalid_free_count), 1);
 
     assert_int_equal(child_wait(&child), 0);
     assert_false(rmm_segment_is_live(&segment));
@@ -108,11 +112,558 @@ static void another_process_reads_identity_and_figures(void **state)
     rmm_segment_close(&segment);
 }
 
+static void use_a_resource(child_t *self, void *argument)
+{
+    rmm_resource_t *mr = NULL;
+    void *block = NULL;
+
+    (void)argument;
+    CHECK(rmm_cuda_resource_create(&mr) == RMM_OK);
+    CHECK(rmm_resource_alloc(mr, 1000, 0, NULL, &block) == RMM_OK);
+    child_say(self, 'r');
+    child_hear(self);
+    rmm_resource_dealloc(mr, block, 1000, 0, NULL);
+    rmm_resource_release(mr);
+    child_say(self, 'f');
+    child_hear(self);
+}
+
+static void using_a_resource_is_enough_to_be_seen(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+
+    (void)state;
+    child_start(&child, use_a_resource, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_current_bytes), 1000);
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_string_equal(rmm_record_slot(&record)->type, "cuda");
+    child_say(&child, 'f');
+    assert_int_equal(child_hear(&child), 'f');
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_current_bytes), 0);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_reserved_bytes), 0);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 1000);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_total_count), 1);
+    assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_int_equal(child_wait(&child), 0);
+    rmm_segment_close(&segment);
+}
+
+static void begin_with_host_memory(child_t *self, void *argument)
+{
+    rmm_books_t books;
+    const rmm_books_desc_t desc = {
+        .type = "host", .instance_id = 1, .place = RMM_SEGMENT_HOST_PLACE};
+
+    (void)argument;
+    rmm__publish_open("none");
+    CHECK(rmm__books_open(&books, &desc) == RMM_OK);
+    count_alloc(&books, 10);
+    child_say(self, 'h');
+    child_hear(self);
+    rmm__publish_open("cuda");
+    rmm__publish_open("none");
+    child_say(self, 'c');
+    child_hear(self);
+}
+
+static void host_memory_is_a_place_and_the_driver_may_come_later(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+
+    (void)state;
+    child_start(&child, begin_with_host_memory, NULL);
+    assert_int_equal(child_hear(&child), 'h');
+    runtime_segment(&runtime, &segment);
+    assert_string_equal(segment.header.driver, "none");
+    assert_true(rmm_segment_read_place(&segment, RMM_SEGMENT_HOST_PLACE, &record));
+    assert_string_equal(rmm_record_place(&record)->name, "host memory");
+    assert_true(rmm_record_place(&record)->capacity_bytes > 0);
+    assert_int_equal(
+        place_figure(&segment, RMM_SEGMENT_HOST_PLACE, RMM_PLACE_STAT_current_bytes),
+        10);
+    rmm_segment_close(&segment);
+    child_say(&child, 'c');
+    assert_int_equal(child_hear(&child), 'c');
+    runtime_segment(&runtime, &segment);
+    assert_string_equal(segment.header.driver, "cuda");
+    rmm_segment_close(&segment);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+/* --- slots -------------------------------------------------------------------------- */
+
+#define MANY (RMM_SEGMENT_SLOTS + 44)
+
+static void fill_the_slot_table(child_t *self, void *argument)
+{
+    static rmm_books_t books[MANY];
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    (void)argument;
+    for (uint32_t i = 0; i < MANY; i++) {
+        CHECK(open_books(&books[i], "one of many", i + 1) == RMM_OK);
+        CHECK(books[i].slot_is_private == (i >= RMM_SEGMENT_SLOTS));
+        count_alloc(&books[i], i + 1);
+    }
+    rmm__books_stats(&books[MANY - 1], &stats);
+    CHECK(stats.current_bytes == MANY && stats.peak_count == 1);
+    child_say(self, 'f');
+    child_hear(self);
+
+    rmm__books_close(&books[MANY - 1]);
+    rmm__books_close(&books[200]);
+    rmm__books_close(&books[100]);
+    child_say(self, 'c');
+    child_hear(self);
+
+    CHECK(open_books(&books[0], "second life", 1000) == RMM_OK);
+    CHECK(!books[0].slot_is_private);
+    child_say(self, 'r');
+    child_hear(self);
+    for (uint32_t i = RMM_SEGMENT_SLOTS; i < MANY - 1; i++) {
+        rmm__books_close(&books[i]);
+    }
+}
+
+static void a_full_slot_table_loses_names_but_no_figures(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+    uint32_t generation;
+
+    (void)state;
+    child_start(&child, fill_the_slot_table, NULL);
+    assert_int_equal(child_hear(&child), 'f');
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
+    assert_int_equal(
+        place_figure(&segment, 0, RMM_PLACE_STAT_current_bytes), MANY * (MANY + 1) / 2);
+    assert_true(rmm_segment_read_slot(&segment, 100, &record, NULL));
+    assert_int_equal(rmm_record_slot(&record)->instance_id, 101);
+    generation = rmm_record_slot(&record)->generation;
+
+    child_say(&child, 'c');
+    assert_int_equal(child_hear(&child), 'c');
+    assert_false(rmm_segment_read_slot(&segment, 100, &record, NULL));
+    assert_false(rmm_segment_read_slot(&segment, 200, &record, NULL));
+    assert_true(rmm_segment_read_slot(&segment, 255, &record, NULL));
+
+    child_say(&child, 'r');
+    assert_int_equal(child_hear(&child), 'r');
+    assert_true(rmm_segment_read_slot(&segment, 100, &record, NULL));
+    assert_int_equal(rmm_record_slot(&record)->instance_id, 1000);
+    assert_int_equal(rmm_record_slot(&record)->generation, generation + 4);
+    assert_string_equal(rmm_record_slot(&record)->name, "second life");
+    assert_int_equal(slot_figure(&segment, 100, RMM_SLOT_STAT_total_count), 0);
+    assert_int_equal(child_wait(&child), 0);
+    rmm_segment_close(&segment);
+}
+
+/* --- wishes ------------------------------------------------------------------------- */
+
+/* Allocates when told 'a', frees all when told 'f', ends when the teller is gone. */
+static void obey_words(child_t *self, void *argument)
+{
+    const bool exclusive = argument != NULL;
+    rmm_books_t books;
+    uint64_t held = 0;
+    char word;
+
+    CHECK(open_books(&books, "first", 1) == RMM_OK);
+    child_say(self, 'r');
+    while ((word = child_hear(self)) != 0) {
+        if (word == 'a') {
+            held++;
+            rmm__place_alloc(0, 100);
+        }
+        if (exclusive) {
+            rmm__books_begin_exclusive(&books);
+        }
+        for (uint64_t i = 0; word == 'f' && i < held; i++) {
+            rmm__place_free(0, 100);
+            if (exclusive) {
+                rmm__books_free_exclusive(&books, 100, 156);
+            } else {
+                rmm__books_free_shared(&books, 100);
+            }
+        }
+        if (word == 'a' && exclusive) {
+            rmm__books_alloc_exclusive(&books, 100, 156);
+        } else if (word == 'a') {
+            rmm__books_alloc_shared(&books, 100);
+        }
+        if (exclusive) {
+            rmm__books_end_exclusive(&books);
+        }
+        held = word == 'f' ? 0 : held;
+        child_say(self, word);
+    }
+}
+
+static void tell(child_t *child, const char *words)
+{
+    for (; *words != '\0'; words++) {
+        child_say(child, *words);
+        assert_int_equal(child_hear(child), *words);
+    }
+}
+
+static void open_both(rmm_segment_t *segment, rmm_control_t *control)
+{
+    runtime_segment(&runtime, segment);
+    assert_int_equal(rmm_control_open(control, runtime.fd, segment), 0);
+}
+
+static bool place_reset_is_pending(rmm_segment_t *segment, rmm_control_t *control)
+{
+    rmm_record_t record;
+    rmm_control_place_t wish;
+
+    assert_true(rmm_segment_read_place(segment, 0, &record));
+    assert_int_equal(rmm_control_read_place(control, 0, &wish), 0);
+    return rmm_record_place(&record)->peak_reset_seen != wish.peak_reset;
+}
+
+static void a_peak_is_reset_at_the_next_allocation(void **state)
+{
+    rmm_segment_t segment;
+    rmm_control_t control;
+    child_t child;
+
+    (void)state;
+    child_start(&child, obey_words, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    open_both(&segment, &control);
+    tell(&child, "aaaafa");
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 400);
+
+    assert_int_equal(rmm_control_reset_place_peak(&control, 0), 0);
+    assert_true(place_reset_is_pending(&segment, &control));
+    tell(&child, "f");
+    assert_true(place_reset_is_pending(&segment, &control));
+    tell(&child, "aa");
+    assert_false(place_reset_is_pending(&segment, &control));
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 200);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_count), 2);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_node_peak_bytes), 400);
+    assert_int_equal(
+        place_figure(&segment, 0, RMM_PLACE_STAT_lifetime_peak_bytes), 400);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 400);
+
+    assert_int_equal(rmm_control_reset_node_peak(&control, 0), 0);
+    tell(&child, "fa");
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_node_peak_bytes), 100);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_node_peak_count), 1);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 200);
+    assert_int_equal(child_wait(&child), 0);
+    rmm_control_close(&control);
+    rmm_segment_close(&segment);
+}
+
+/* argument of obey_words: whether the slot is written in the exclusive way */
+static void check_slot_reset(void *exclusive)
+{
+    rmm_segment_t segment;
+    rmm_control_t control;
+    child_t child;
+
+    child_start(&child, obey_words, exclusive);
+    assert_int_equal(child_hear(&child), 'r');
+    open_both(&segment, &control);
+    tell(&child, "aaafa");
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 300);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 100);
+    assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+    tell(&child, "a");
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 200);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_count), 2);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_lifetime_peak_bytes), 300);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 300);
+    assert_int_equal(
+        slot_figure(&segment, 0, RMM_SLOT_STAT_padding_bytes),
+        exclusive != NULL ? 2 * 156 : 0);
+    assert_int_equal(child_wait(&child), 0);
+    rmm_control_close(&control);
+    rmm_segment_close(&segment);
+}
+
+static void a_slots_peak_is_its_own(void **state)
+{
+    (void)state;
+    check_slot_reset(NULL);
+}
+
+static void an_exclusive_slot_obeys_too(void **state)
+{
+    (void)state;
+    check_slot_reset(&runtime);
+}
+
+static void read_own_peak(child_t *self, void *argument)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_books_t first, second;
+
+    (void)argument;
+    CHECK(open_books(&first, "first", 1) == RMM_OK);
+    count_alloc(&first, 700);
+    count_free(&first, 700);
+    count_alloc(&first, 5);
+    child_say(self, 'r');
+    child_hear(self); /* slots 0 and 1 were wished a reset */
+    rmm__books_stats(&first, &stats);
+    CHECK(stats.peak_bytes == 5 && stats.peak_count == 1); /* not obeyed, yet shown */
+    CHECK(open_books(&second, "second", 2) == RMM_OK);
+    count_alloc(&second, 30);
+    count_free(&second, 30);
+    rmm__books_stats(&second, &stats);
+    CHECK(stats.peak_bytes == 30); /* the wish was for whoever had the slot before */
+    CHECK(stats.current_count == 0 && stats.total_count == 1);
+}
+
+static void a_pending_wish_shows_the_current_value_and_binds_no_successor(void **state)
+{
+    rmm_segment_t segment;
+    rmm_control_t control;
+    child_t child;
+
+    (void)state;
+    child_start(&child, read_own_peak, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    open_both(&segment, &control);
+    assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+    assert_int_equal(rmm_control_reset_slot_peak(&control, 1), 0);
+    child_say(&child, 'w');
+    assert_int_equal(child_wait(&child), 0);
+    rmm_control_close(&control);
+    rmm_segment_close(&segment);
+}
+
+/* --- many threads ------------------------------------------------------------------- */
+
+enum { THREADS = 8, ROUNDS = 4000 };
+
+typedef struct crowd {
+    rmm_books_t books;
+    pthread_barrier_t barrier;
+} crowd_t;
+
+static void *allocate_alone_then_together(void *argument)
+{
+    crowd_t *crowd = argument;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        count_alloc(&crowd->books, 100);
+        count_free(&crowd->books, 100);
+    }
+    pthread_barrier_wait(&crowd->barrier);
+    count_alloc(&crowd->books, 1000);
+    pthread_barrier_wait(&crowd->barrier);
+    count_free(&crowd->books, 1000);
+    return NULL;
+}
+
+static void run_crowd(child_t *self, void *argument)
+{
+    static crowd_t crowd;
+    pthread_t threads[THREADS];
+
+    (void)self;
+    (void)argument;
+    CHECK(open_books(&crowd.books, "crowd", 1) == RMM_OK);
+    pthread_barrier_init(&crowd.barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(
+            pthread_create(&threads[i], NULL, allocate_alone_then_together, &crowd) ==
+            0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    pthread_barrier_destroy(&crowd.barrier);
+}
+
+/* Alone they hold at most 800 bytes together; then all hold 1000 at one moment. */
+static void eight_threads_leave_exact_figures_and_the_exact_peak(void **state)
+{
+    const uint64_t count = THREADS * (ROUNDS + 1);
+    const uint64_t bytes = THREADS * (ROUNDS * 100u + 1000u);
+    rmm_segment_t segment;
+
+    (void)state;
+    child_run(run_crowd, NULL);
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_current_bytes), 0);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_total_count), count);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_freed_count), count);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_total_bytes), bytes);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 8000);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_count), THREADS);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_node_peak_bytes), 8000);
+    assert_int_equal(
+        place_figure(&segment, 0, RMM_PLACE_STAT_lifetime_peak_bytes), 8000);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 0);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_total_bytes), bytes);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 8000);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_count), THREADS);
+    rmm_segment_close(&segment);
+}
+
+static void *allocate_until_told(void *argument)
+{
+    crowd_t *crowd = argument;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        count_alloc(&crowd->books, 100);
+        count_alloc(&crowd->books, 100);
+        count_free(&crowd->books, 200);
+        rmm__books_free_shared(&crowd->books, 0);
+        rmm__place_free(0, 0);
+    }
+    return NULL;
+}
+
+/* Resets come while threads allocate; then all is quiet and one more says what holds. */
+static void run_crowd_under_resets(child_t *self, void *argument)
+{
+    static crowd_t crowd;
+    pthread_t threads[THREADS];
+
+    (void)argument;
+    CHECK(open_books(&crowd.books, "crowd", 1) == RMM_OK);
+    child_say(self, 'r');
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, allocate_until_told, &crowd) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    child_say(self, 'j');
+    child_hear(self); /* one last reset was wished */
+    count_alloc(&crowd.books, 50);
+}
+
+static void resets_amid_allocations_never_leave_a_wrong_mark(void **state)
+{
+    rmm_segment_t segment;
+    rmm_control_t control;
+    child_t child;
+
+    (void)state;
+    child_start(&child, run_crowd_under_resets, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    open_both(&segment, &control);
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(rmm_control_reset_place_peak(&control, 0), 0);
+        assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+        assert_true(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes) <= 1600);
+        assert_true(place_figure(&segment, 0, RMM_PLACE_STAT_peak_count) <= 16);
+        assert_true(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes) <= 1600);
+    }
+    assert_int_equal(child_hear(&child), 'j');
+    assert_int_equal(rmm_control_reset_place_peak(&control, 0), 0);
+    assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+    assert_int_equal(child_wait(&child), 0);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_peak_bytes), 50);
+    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 50);
+    rmm_control_close(&control);
+    rmm_segment_close(&segment);
+}
+
+/* --- groups that agree -------------------------------------------------------------- */
+
+/* In each section free_bytes, largest_free_bytes and reserved_bytes become one number. */
+static void write_groups(child_t *self, void *argument)
+{
+    const struct timespec pause = {.tv_nsec = 20000};
+    rmm_books_t books;
+
+    (void)argument;
+    CHECK(open_books(&books, "groups", 1) == RMM_OK);
+    child_say(self, 'r');
+    for (uint64_t n = 1;; n++) {
+        rmm__books_begin_exclusive(&books);
+        RMM_BOOKS_SET(&books, free_bytes, n);
+        rmm__books_alloc_exclusive(&books, 64, 192);
+        RMM_BOOKS_SET(&books, largest_free_bytes, n);
+        RMM_BOOKS_SET(&books, reserved_bytes, n);
+        rmm__books_end_exclusive(&books);
+        if (n % 512 == 0) {
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+static void
+assert_group_agrees(const rmm_segment_t *segment, const rmm_record_t *record)
+{
+    uint64_t free_bytes, largest, reserved, count, bytes, padding;
+
+    assert_true(
+        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_free_bytes, &free_bytes));
+    assert_true(rmm_segment_slot_stat(
+        segment, record, RMM_SLOT_STAT_largest_free_bytes, &largest));
+    assert_true(rmm_segment_slot_stat(
+        segment, record, RMM_SLOT_STAT_reserved_bytes, &reserved));
+    assert_true(
+        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_total_count, &count));
+    assert_true(
+        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_current_bytes, &bytes));
+    assert_true(
+        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_padding_bytes, &padding));
+    assert_int_equal(largest, free_bytes);
+    assert_int_equal(reserved, free_bytes);
+    assert_int_equal(count, free_bytes);
+    assert_int_equal(bytes, 64 * count);
+    assert_int_equal(padding, 192 * count);
+}
+
+static void a_reader_sees_only_groups_that_agree(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+    int agreed = 0;
+    bool torn;
+
+    (void)state;
+    child_start(&child, write_groups, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(&runtime, &segment);
+    for (int i = 0; i < 20000 && agreed < 2000; i++) {
+        assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+        if (!torn) {
+            assert_group_agrees(&segment, &record);
+            agreed++;
+        }
+    }
+    assert_true(agreed > 0);
+    child_kill(&child);
+    rmm_segment_close(&segment);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            another_process_reads_identity_and_figures, make_runtime, drop_runtime),
+        CASE(another_process_reads_who_it_is),
+        CASE(figures_are_those_that_were_counted),
+        CASE(using_a_resource_is_enough_to_be_seen),
+        CASE(host_memory_is_a_place_and_the_driver_may_come_later),
+        CASE(a_full_slot_table_loses_names_but_no_figures),
+        CASE(a_peak_is_reset_at_the_next_allocation),
+        CASE(a_slots_peak_is_its_own),
+        CASE(an_exclusive_slot_obeys_too),
+        CASE(a_pending_wish_shows_the_current_value_and_binds_no_successor),
+        CASE(eight_threads_leave_exact_figures_and_the_exact_peak),
+        CASE(resets_amid_allocations_never_leave_a_wrong_mark),
+        CASE(a_reader_sees_only_groups_that_agree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a segment: made whole before it is seen, held while the process lives in
+ * whatever form, let go when it ends in whatever way, and never in the way of an
+ * allocation where it cannot be made.
+ */
+#include "sim/publish_case.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <time.h>
+
+#include <rmm/cuda_resource.h>
+#include <rmm/resource.h>
+
+#include "core/host_memory.h"
+#include "publish/runtime_dir.h"
+
+extern char **environ;
+
+static void publish_and_wait(child_t *self, void *argument)
+{
+    rmm_books_t books;
+
+    (void)argument;
+    CHECK(open_books(&books, "waits", 1) == RMM_OK);
+    count_alloc(&books, 100);
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static uint64_t bytes_at_place(const rmm_segment_t *segment)
+{
+    return place_figure(segment, 0, RMM_PLACE_STAT_current_bytes);
+}
+
+/* --- ends --------------------------------------------------------------------------- */
+
+/* Every allocation is of 64 bytes and padded by 192, in one section. */
+static void write_sections(child_t *self, void *argument)
+{
+    rmm_books_t books;
+
+    (void)argument;
+    CHECK(open_books(&books, "sections", 1) == RMM_OK);
+    child_say(self, 'r');
+    for (;;) {
+        rmm__books_begin_exclusive(&books);
+        rmm__books_alloc_exclusive(&books, 64, 192);
+        rmm__books_end_exclusive(&books);
+        rmm__books_begin_exclusive(&books);
+        rmm__books_free_exclusive(&books, 64, 192);
+        rmm__books_end_exclusive(&books);
+    }
+}
+
+static void check_last_figures(const rmm_segment_t *segment)
+{
+    uint64_t bytes, padding;
+    rmm_record_t record;
+    bool torn;
+
+    assert_true(rmm_segment_read_slot(segment, 0, &record, &torn));
+    assert_true(
+        rmm_segment_slot_stat(segment, &record, RMM_SLOT_STAT_current_bytes, &bytes));
+    assert_true(
+        rmm_segment_slot_stat(segment, &record, RMM_SLOT_STAT_padding_bytes, &padding));
+    if (torn) { /* each figure is still one that was written */
+        assert_true(bytes == 0 || bytes == 64);
+        assert_true(padding == 0 || padding == 192);
+    } else {
+        assert_int_equal(padding, 3 * bytes);
+    }
+}
+
+static void killed_at_any_moment_it_is_dead_and_readable(void **state)
+{
+    const unsigned seed = 20240607;
+
+    (void)state;
+    print_message("seed %u\n", seed);
+    srand(seed);
+    for (int i = 0; i < 40; i++) {
+        const struct timespec pause = {.tv_nsec = rand() % 2000000};
+        rmm_segment_t segment;
+        child_t child;
+
+        child_start(&child, write_sections, NULL);
+        assert_int_equal(child_hear(&child), 'r');
+        runtime_segment(&runtime, &segment);
+        assert_true(rmm_segment_is_live(&segment));
+        nanosleep(&pause, NULL);
+        child_kill(&child);
+        assert_false(rmm_segment_is_live(&segment));
+        check_last_figures(&segment);
+        rmm_segment_close(&segment);
+        runtime_empty(&runtime);
+    }
+}
+
+static void die_inside_a_section(child_t *self, void *argument)
+{
+    rmm_books_t books;
+
+    (void)self;
+    (void)argument;
+    CHECK(open_books(&books, "dies", 1) == RMM_OK);
+    rmm__books_begin_exclusive(&books);
+    RMM_BOOKS_SET(&books, free_bytes, 5);
+    raise(SIGKILL);
+}
+
+static void killed_inside_a_section_it_is_torn(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+    uint64_t value;
+    bool torn = false;
+
+    (void)state;
+    child_start(&child, die_inside_a_section, NULL);
+    assert_true(WIFSIGNALED(child_wait(&child)));
+    runtime_segment(&runtime, &segment);
+    assert_false(rmm_segment_is_live(&segment));
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+    assert_true(torn);
+    assert_true(
+        rmm_segment_slot_stat(&segment, &record, RMM_SLOT_STAT_free_bytes, &value));
+    assert_int_equal(value, 5);
+    rmm_segment_close(&segment);
+}
+
+static void the_next_program_marks_what_the_last_one_left(void **state)
+{
+    struct stat status;
+    char name[RMM_SEGMENT_NAME_BYTES];
+    const struct timespec old[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000}};
+
+    (void)state;
+    child_run(publish_and_wait, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, name), 1);
+    child_run(publish_and_wait, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 2);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 2);
+    assert_int_equal(fstatat(runtime.fd, name, &status, 0), 0);
+    if ((status.st_mode & 0200) != 0) { /* listed second */
+        char other[RMM_SEGMENT_NAME_BYTES];
+
+        assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+        assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, other), 1);
+        assert_int_equal(fstatat(runtime.fd, other, &status, 0), 0);
+        memcpy(name, other, sizeof(name));
+    }
+    assert_int_equal(status.st_mode & 07777, 0400);
+    assert_int_equal(utimensat(runtime.fd, name, old, 0), 0);
+    child_run(publish_and_wait, NULL);
+    assert_int_not_equal(fstatat(runtime.fd, name, &status, 0), 0);
+}
+
+/* --- forms -------------------------------------------------------------------------- */
+
+static void two_processes_are_two_segments(void **state)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    child_t children[2];
+    rmm_segment_t segment;
+    struct dirent *entry;
+    DIR *directory;
+    pid_t seen = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        child_start(&children[i], publish_and_wait, NULL);
+        assert_int_equal(child_hear(&children[i]), 'r');
+    }
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 2);
+    directory = opendir(runtime.path);
+    while ((entry = readdir(directory)) != NULL) {
+        if (rmm_segment_name_parse(entry->d_name, NULL)) {
+            assert_int_equal(
+                rmm_segment_open(&segment, runtime.fd, entry->d_name, reason),
+                RMM_SEGMENT_GOOD);
+            assert_int_equal(bytes_at_place(&segment), 100);
+            seen += rmm_segment_pid(&segment);
+            rmm_segment_close(&segment);
+        }
+    }
+    closedir(directory);
+    assert_int_equal(seen, children[0].pid + children[1].pid);
+    assert_int_equal(child_wait(&children[0]), 0);
+    assert_int_equal(child_wait(&children[1]), 0);
+}
+
+/* A forked child frees, counts, opens and reads; its parent's books must not notice. */
+static void fork_while_publishing(child_t *self, void *argument)
+{
+    rmm_resource_t *mr = NULL;
+    rmm_books_t books, more;
+    void *block = NULL;
+    void *side = NULL;
+    pid_t pid;
+
+    (void)argument;
+    CHECK(rmm_cuda_resource_create(&mr) == RMM_OK);
+    CHECK(rmm_resource_alloc(mr, 100, 0, NULL, &block) == RMM_OK);
+    CHECK(open_books(&books, "inherited", 2) == RMM_OK);
+    CHECK(rmm__publish_side_file("diag", 8192, &side) == RMM_OK);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        count_alloc(&books, 7000);
+        memset(side, 1, 8192);
+        rmm_resource_dealloc(mr, block, 100, 0, NULL);
+        CHECK(open_books(&more, "of the child", 3) == RMM_OK);
+        count_alloc(&more, 9000);
+        rmm__books_close(&more);
+        CHECK(rmm__publish_side_file("late", 4096, &side) == RMM_OK);
+        memset(side, 1, 4096);
+        rmm_resource_release(mr);
+    }
+    child_say(self, pid == 0 ? 'c' : 'p');
+    child_hear(self);
+}
+
+static void a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive(void **state)
+{
+    rmm_segment_t segment;
+    char words[2];
+    child_t child;
+
+    (void)state;
+    child_start(&child, fork_while_publishing, NULL);
+    words[0] = child_hear(&child);
+    words[1] = child_hear(&child);
+    assert_true(words[0] != 0 && words[1] != 0 && words[0] != words[1]);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 2);
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(rmm_segment_pid(&segment), child.pid);
+    assert_int_equal(bytes_at_place(&segment), 100);
+    assert_int_equal(place_figure(&segment, 0, RMM_PLACE_STAT_total_count), 1);
+    assert_int_equal(rmm_segment_slot_count(&segment), 2);
+
+    kill(child.pid, SIGKILL);
+    assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+    assert_false(rmm_segment_is_live(&segment)); /* its child still waits */
+    child_note_ends(child.in, child.out, 0, 0);
+    close(child.out); /* and now ends */
+    assert_int_equal(child_hear(&child), 0);
+    close(child.in);
+    rmm_segment_close(&segment);
+}
+
+static void fork_first(child_t *self, void *argument)
+{
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        publish_and_wait(self, argument);
+        _exit(0);
+    }
+    child_say(self, 'p');
+    child_hear(self);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+static void a_child_forked_before_any_segment_makes_its_own(void **state)
+{
+    rmm_segment_t segment;
+    child_t child;
+
+    (void)state;
+    child_start(&child, fork_first, NULL);
+    assert_int_not_equal(child_hear(&child), 0);
+    assert_int_not_equal(child_hear(&child), 0);
+    runtime_segment(&runtime, &segment);
+    assert_int_not_equal(rmm_segment_pid(&segment), child.pid);
+    assert_int_equal(rmm_segment_pid(&segment), segment.header.pid);
+    assert_int_equal(bytes_at_place(&segment), 100);
+    rmm_segment_close(&segment);
+    child_wait(&child);
+}
+
+static void publish_and_exec(child_t *self, void *argument)
+{
+    rmm_books_t books;
+
+    (void)self;
+    (void)argument;
+    CHECK(open_books(&books, "execs", 1) == RMM_OK);
+    execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+    CHECK(!"exec");
+}
+
+/* The kernel lets go of old mappings a little after exec closed the pipes. */
+static bool dies_soon(const rmm_segment_t *segment)
+{
+    for (int i = 0; i < 10000 && rmm_segment_is_live(segment); i++) {
+        usleep(1000);
+    }
+    return !rmm_segment_is_live(segment);
+}
+
+static void another_program_in_the_same_process_does_not_keep_it_alive(void **state)
+{
+    rmm_segment_t segment;
+    child_t child;
+
+    (void)state;
+    child_start(&child, publish_and_exec, NULL);
+    assert_int_equal(child_hear(&child), 0); /* pipes close at exec */
+    runtime_segment(&runtime, &segment);
+    assert_true(dies_soon(&segment));
+    assert_int_equal(waitpid(child.pid, NULL, WNOHANG), 0); /* it goes on */
+    rmm_segment_close(&segment);
+    child_kill(&child);
+}
+
+static void publish_and_spawn(child_t *self, void *argument)
+{
+    char *const command[] = {(char[]){"sleep"}, (char[]){"1000"}, NULL};
+    rmm_books_t books;
+    pid_t *pid = argument;
+
+    CHECK(open_books(&books, "spawns", 1) == RMM_OK);
+    CHECK(posix_spawn(pid, "/bin/sleep", NULL, NULL, command, environ) == 0);
+    child_say(self, 'r');
+    raise(SIGKILL);
+}
+
+static void a_spawned_program_does_not_keep_it_alive(void **state)
+{
+    pid_t *pid = mmap(
+        NULL, sizeof(*pid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    rmm_segment_t segment;
+    child_t child;
+
+    (void)state;
+    assert_ptr_not_equal(pid, MAP_FAILED);
+    child_start(&child, publish_and_spawn, pid);
+    assert_int_equal(child_hear(&child), 'r');
+    assert_true(WIFSIGNALED(child_wait(&child)));
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(kill(*pid, 0), 0);
+    assert_false(rmm_segment_is_live(&segment));
+    kill(*pid, SIGKILL);
+    rmm_segment_close(&segment);
+    munmap(pid, sizeof(*pid));
+}
+
+/* Forks all the time in one thread while another makes the segment. */
+static void *fork_all_the_time(void *argument)
+{
+    const atomic_bool *stop = argument;
+
+    while (!atomic_load(stop)) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            usleep(20000);
+            _exit(0);
+        }
+        CHECK(pid > 0 && waitpid(pid, NULL, WNOHANG) >= 0);
+        usleep(100);
+    }
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
+    return NULL;
+}
+
+static void publish_amid_forks(child_t *self, void *argument)
+{
+    static atomic_bool stop;
+    pthread_t thread;
+    rmm_books_t books;
+
+    (void)self;
+    (void)argument;
+    CHECK(pthread_create(&thread, NULL, fork_all_the_time, &stop) == 0);
+    usleep(1000);
+    CHECK(open_books(&books, "amid forks", 1) == RMM_OK);
+    count_alloc(&books, 100);
+    usleep(2000);
+    raise(SIGKILL);
+}
+
+static void no_child_forked_meanwhile_inherits_the_lock(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        rmm_segment_t segment;
+        child_t child;
+
+        child_start(&child, publish_amid_forks, NULL);
+        assert_true(WIFSIGNALED(child_wait(&child)));
+        runtime_segment(&runtime, &segment);
+        assert_false(rmm_segment_is_live(&segment));
+        rmm_segment_close(&segment);
+        runtime_empty(&runtime);
+    }
+}
+
+/* --- seen only whole ---------------------------------------------------------------- */
+
+static void start_many(child_t *self, void *argument)
+{
+    child_t children[40];
+
+    (void)argument;
+    for (int i = 0; i < 40; i++) {
+        child_start(&children[i], publish_and_wait, NULL);
+    }
+    for (int i = 0; i < 40; i++) {
+        CHECK(child_hear(&children[i]) == 'r');
+    }
+    child_say(self, 'r');
+    child_hear(self);
+    for (int i = 0; i < 40; i++) {
+        CHECK(child_wait(&children[i]) == 0);
+    }
+}
+
+/* Every segment that has its name is good and held, at every moment. */
+static int look_at_all(void)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    DIR *directory = opendir(runtime.path);
+    struct dirent *entry;
+    int count = 0;
+
+    assert_non_null(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        rmm_segment_t segment;
+        rmm_control_t control;
+
+        if (!rmm_segment_name_parse(entry->d_name, NULL)) {
+            continue;
+        }
+        if (rmm_segment_open(&segment, runtime.fd, entry->d_name, reason) !=
+            RMM_SEGMENT_GOOD) {
+            fail_msg("%s: %s", entry->d_name, reason);
+        }
+        assert_true(rmm_segment_is_live(&segment));
+        assert_int_equal(rmm_control_open(&control, runtime.fd, &segment), 0);
+        rmm_control_close(&control);
+        rmm_segment_close(&segment);
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void nobody_ever_sees_one_half_made(void **state)
+{
+    child_t child;
+
+    (void)state;
+    child_start(&child, start_many, NULL);
+    while (look_at_all() < 40) {
+        (void)rmm__runtime_dir_sweep(runtime.fd, -1); /* and no sweep gets in the way */
+    }
+    assert_int_equal(child_hear(&child), 'r');
+    assert_int_equal(look_at_all(), 40);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+/* --- where none can be made --------------------------------------------------------- */
+
+/* Books that work as if they were published. */
+static void count_in_private(child_t *self, void *argument)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_books_t books;
+    void *side = NULL;
+
+    (void)self;
+    (void)argument;
+    for (int i = 0; i < 3; i++) { /* one warning at most */
+        CHECK(open_books(&books, "private", 1) == RMM_OK);
+        CHECK(!books.slot_is_private);
+        count_alloc(&books, 300);
+        count_alloc(&books, 200);
+        count_free(&books, 300);
+        rmm__books_stats(&books, &stats);
+        CHECK(stats.current_bytes == 200 && stats.peak_bytes == 500);
+        CHECK(stats.current_count == 1 && stats.peak_count == 2);
+        rmm__books_close(&books);
+    }
+    CHECK(rmm__places[0].peak_bytes == 900); /* 400 were never freed */
+    CHECK(rmm__publish_side_file("diag", 65536, &side) == RMM_OK);
+    memset(side, 1, 65536);
+}
+
+static void assert_warned_once(const char *part, const char *other_part)
+{
+    const char *first = strstr(logged(), "[warn]");
+
+    if (first == NULL || strstr(first, part) == NULL ||
+        strstr(first, other_part) == NULL || strstr(first + 1, "[warn]") != NULL) {
+        fail_msg("log: \"%s\"", logged());
+    }
+}
+
+static void switched_off_it_keeps_books_and_says_nothing(void **state)
+{
+    (void)state;
+    setenv("RMM_PUBLISH", "0", 1);
+    child_run(count_in_private, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+    assert_string_equal(logged(), "");
+}
+
+static void a_place_that_is_no_directory_is_one_warning(void **state)
+{
+    (void)state;
+    setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
+    child_run(count_in_private, NULL);
+    assert_warned_once("/dev/null is not a directory", "set RMM_PUBLISH to 0");
+}
+
+/* In a mount namespace of its own, a tmpfs on the directory named. */
+static void mount_tmpfs(const char *path, unsigned long flags, const char *options)
+{
+    if (geteuid() != 0) {
+        CHECK(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0);
+    } else {
+        CHECK(unshare(CLONE_NEWNS) == 0);
+    }
+    CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    CHECK(mount("none", path, "tmpfs", flags, options) == 0);
+}
+
+static int entries_in(const char *path)
+{
+    DIR *directory = opendir(path);
+    int count = 0;
+
+    CHECK(directory != NULL);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count - 2;
+}
+
+static void publish_on_a_small_tmpfs(child_t *self, void *argument)
+{
+    const char *path = getenv("RMM_RUNTIME_DIR");
+
+    mount_tmpfs(path, 0, argument);
+    count_in_private(self, NULL);
+    CHECK(entries_in(path) == 0);
+}
+
+static void on_a_full_disk_nothing_fails_and_nothing_is_left(void **state)
+{
+    char path[192];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/small", runtime.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    setenv("RMM_RUNTIME_DIR", path, 1);
+    child_run(publish_on_a_small_tmpfs, (char[]){"size=64k"});
+    assert_warned_once(path, "No space left on device");
+    assert_non_null(strstr(logged(), "RMM_RUNTIME_DIR"));
+    assert_int_equal(unlink(log_path), 0);
+    child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=2"}); /* room for control */
+    assert_warned_once(path, "No space left on device");
+    assert_int_equal(unlink(log_path), 0);
+    child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=1"});
+    assert_warned_once(path, "No space left on device");
+}
+
+static void publish_then_fill_the_disk(child_t *self, void *argument)
+{
+    const char *path = getenv("RMM_RUNTIME_DIR");
+    rmm_books_t books;
+    void *side = NULL;
+
+    (void)self;
+    mount_tmpfs(path, 0, argument);
+    CHECK(open_books(&books, "first", 1) == RMM_OK);
+    CHECK(entries_in(path) == 2);
+    CHECK(rmm__publish_side_file("diag", 1 << 20, &side) == RMM_OK);
+    memset(side, 1, 1 << 20); /* private: no SIGBUS */
+    CHECK(entries_in(path) == 2);
+    for (int i = 0; i < 1000; i++) { /* all space was taken at the start */
+        count_alloc(&books, 1);
+        CHECK(open_books(&books, "one of many", 2) == RMM_OK);
+    }
+}
+
+static void a_disk_that_fills_up_later_cannot_kill_an_allocation(void **state)
+{
+    char path[192];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/small", runtime.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    setenv("RMM_RUNTIME_DIR", path, 1);
+    child_run(publish_then_fill_the_disk, (char[]){"size=200k"});
+    assert_warned_once(path, "No space left on device");
+}
+
+static void publish_on_a_read_only_mount(child_t *self, void *argument)
+{
+    mount_tmpfs(getenv("RMM_RUNTIME_DIR"), MS_RDONLY, "size=64k");
+    count_in_private(self, argument);
+}
+
+static void a_place_that_cannot_be_written_is_one_warning(void **state)
+{
+    char path[192];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/read_only", runtime.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    setenv("RMM_RUNTIME_DIR", path, 1);
+    child_run(publish_on_a_read_only_mount, NULL);
+    assert_warned_once("not writable: Read-only file system", path);
+}
+
+/* --- every request that can fail, fails once ---------------------------------------- */
+
+/* Ends with 2 if the plan was not reached. */
+static void publish_under_a_fault(child_t *self, void *argument)
+{
+    rmm_books_t books;
+    rmm_status_t status;
+    void *side = NULL;
+
+    (void)self;
+    rmm__publish_open("sim");
+    rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
+    /* counted from here: the first request of publish_under_a_fault itself */
+    status = open_books(&books, "fault", 1);
+    CHECK(status == RMM_OK);
+    count_alloc(&books, 100);
+    status = rmm__publish_side_file("diag", 4096, &side);
+    CHECK(status == RMM_OK || status == RMM_ERR_OUT_OF_HOST_MEMORY);
+    if (status == RMM_OK) {
+        memset(side, 1, 4096);
+    }
+    _exit(rmm__host_memory_fail_struck() ? 0 : 2);
+}
+
+static void open_under_a_fault(child_t *self, void *argument)
+{
+    rmm_books_t books;
+
+    (void)self;
+    rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
+    CHECK(open_books(&books, "fault", 1) == RMM_OK);
+    count_alloc(&books, 100);
+    CHECK(rmm__places[0].current_bytes == 100);
+    _exit(rmm__host_memory_fail_struck() ? 0 : 2);
+}
+
+/* Runs body for the first, second, ... request until none is left to fail. Afterwards
+ * there are whole segments only: `segments_left` of them, at most. */
+static void sweep_faults(child_fn body, int least_faults)
+{
+    int nth = 0, status = 0;
+
+    while (status == 0) {
+        child_t child;
+
+        nth++;
+        child_start(&child, body, (void *)(uintptr_t)nth);
+        status = child_wait(&child);
+        assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+        assert_true(
+            runtime_count(&runtime, RMM_FILE_SIDE, NULL) >=
+            runtime_count(&runtime, RMM_FILE_SEGMENT, NULL));
+        if (runtime_count(&runtime, RMM_FILE_SEGMENT, NULL) == 0) {
+            assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 0);
+        }
+        runtime_empty(&runtime);
+    }
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+    assert_true(nth > least_faults);
+}
+
+static void any_failure_while_publishing_leaves_books_that_work(void **state)
+{
+    (void)state;
+    sweep_faults(open_under_a_fault, 6); /* open, space and mapping of two files */
+}
+
+static void any_failure_of_a_side_file_leaves_memory_that_works(void **state)
+{
+    (void)state;
+    sweep_faults(publish_under_a_fault, 3);
+}
+
+/* --- side files --------------------------------------------------------------------- */
+
+static void make_a_side_file(child_t *self, void *argument)
+{
+    rmm_books_t books;
+    void *first = NULL, *again = NULL;
+
+    (void)argument;
+    CHECK(open_books(&books, "first", 1) == RMM_OK);
+    CHECK(rmm__publish_side_file("diag", 8192, &first) == RMM_OK);
+    CHECK(rmm__publish_side_file("diag", 8192, &again) == RMM_OK);
+    CHECK(first == again);
+    for (size_t i = 0; i < 8192; i++) {
+        CHECK(((unsigned char *)first)[i] == 0);
+    }
+    memcpy((char *)first + 8000, "here", 5);
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static void a_side_file_lies_beside_its_segment(void **state)
+{
+    char name[RMM_SEGMENT_NAME_BYTES + 8];
+    char text[5] = "";
+    rmm_segment_t segment;
+    child_t child;
+    int fd;
+
+    (void)state;
+    child_start(&child, make_a_side_file, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(&runtime, &segment);
+    snprintf(name, sizeof(name), "%s.diag", segment.name);
+    fd = openat(runtime.fd, name, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, text, sizeof(text), 8000), 5);
+    assert_string_equal(text, "here");
+    close(fd);
+    rmm_segment_close(&segment);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(killed_at_any_moment_it_is_dead_and_readable),
+        CASE(killed_inside_a_section_it_is_torn),
+        CASE(the_next_program_marks_what_the_last_one_left),
+        CASE(two_processes_are_two_segments),
+        CASE(a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive),
+        CASE(a_child_forked_before_any_segment_makes_its_own),
+        CASE(another_program_in_the_same_process_does_not_keep_it_alive),
+        CASE(a_spawned_program_does_not_keep_it_alive),
+        CASE(no_child_forked_meanwhile_inherits_the_lock),
+        CASE(nobody_ever_sees_one_half_made),
+        CASE(switched_off_it_keeps_books_and_says_nothing),
+        CASE(a_place_that_is_no_directory_is_one_warning),
+        CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
+        CASE(a_disk_that_fills_up_later_cannot_kill_an_allocation),
+        CASE(a_place_that_cannot_be_written_is_one_warning),
+        CASE(any_failure_while_publishing_leaves_books_that_work),
+        CASE(any_failure_of_a_side_file_leaves_memory_that_works),
+        CASE(a_side_file_lies_beside_its_segment),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
