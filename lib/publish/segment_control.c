@@ -39,7 +39,7 @@ static int check_file(int fd, uid_t owner, struct stat *status)
     if (fstat(fd, status) != 0) {
         return -errno;
     }
-    if (!S_ISREG(status->st_mode) || status->st_nlink != 1 ||
+    if (!S_ISREG(status->st_mode) || status->st_nlink > 1 ||
         status->st_size > (off_t)RMM_SEGMENT_MAX_BYTES) {
         return -EPROTO;
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the reader accepts, refuses and reads, on segments made by hand. */
+#include "harness/harness.h"
+
 #include "unit/segment_sample.h"
 
 #include <stdio.h>

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads all that a file offers, as the daemon would, and checks what the reader promises
+ * of whatever it accepts. Used by the mutation test and by libFuzzer; a broken promise
+ * aborts.
+ */
+#ifndef RMM_TESTS_FUZZ_EXERCISE_SEGMENT_H
+#define RMM_TESTS_FUZZ_EXERCISE_SEGMENT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "publish/segment_reader.h"
+
+#define PROMISE(condition)                                                             \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            fprintf(                                                                   \
+                stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__,             \
+                #condition);                                                           \
+            abort();                                                                   \
+        }                                                                              \
+    } while (0)
+
+static inline void exercise_text(const char *text, size_t bytes)
+{
+    PROMISE(strnlen(text, bytes) < bytes);
+    for (; *text != '\0'; text++) {
+        PROMISE((unsigned char)*text >= 0x20 && *text != 0x7f);
+    }
+}
+
+static inline void exercise_schema(const rmm_segment_t *segment)
+{
+    const rmm_segment_header_t *header = &segment->header;
+
+    PROMISE(header->schema_count <= RMM_SCHEMA_MAX);
+    for (uint32_t i = 0; i < header->schema_count; i++) {
+        const rmm_segment_schema_t *entry = &segment->schema[i];
+        uint32_t stride = entry->scope == RMM_SCHEMA_PLACE ? header->places_stride
+                                                           : header->slots_stride;
+
+        exercise_text(entry->name, sizeof(entry->name));
+        PROMISE(strcspn(entry->name, "/.\"\\{} \n") == strlen(entry->name));
+        PROMISE(entry->offset + 8ull <= stride);
+        PROMISE(entry->kind >= RMM_KIND_GAUGE && entry->kind <= RMM_KIND_MARK);
+        PROMISE(entry->unit == RMM_UNIT_BYTES || entry->unit == RMM_UNIT_COUNT);
+    }
+}
+
+/* Every figure, by this version's list and by the segment's; returns a digest. */
+static inline uint64_t exercise_figures(
+    const rmm_segment_t *segment, const rmm_record_t *record, uint16_t scope)
+{
+    uint64_t digest = 0, value = 0;
+
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        if (segment->schema[i].scope == scope) {
+            digest += rmm_record_schema_value(record, &segment->schema[i]);
+        }
+    }
+    for (int i = 0; scope == RMM_SCHEMA_PLACE && i < RMM_PLACE_STAT_COUNT; i++) {
+        digest += rmm_segment_place_stat(segment, record, (rmm_place_stat_t)i, &value);
+    }
+    for (int i = 0; scope == RMM_SCHEMA_SLOT && i < RMM_SLOT_STAT_COUNT; i++) {
+        digest += rmm_segment_slot_stat(segment, record, (rmm_slot_stat_t)i, &value);
+    }
+    return digest + value;
+}
+
+static inline uint64_t exercise_records(const rmm_segment_t *segment)
+{
+    uint32_t places = rmm_segment_place_count(segment);
+    uint32_t slots = rmm_segment_slot_count(segment);
+    rmm_record_t record;
+    uint64_t digest = 0;
+    bool torn;
+
+    PROMISE(
+        places <= RMM_SEGMENT_MAX_BYTES / 64 && slots <= RMM_SEGMENT_MAX_BYTES / 64);
+    for (uint32_t i = 0; i < places; i++) {
+        if (rmm_segment_read_place(segment, i, &record)) {
+            exercise_text(record.place.uuid, sizeof(record.place.uuid));
+            exercise_text(record.place.pci_bus_id, sizeof(record.place.pci_bus_id));
+            exercise_text(record.place.name, sizeof(record.place.name));
+            digest += exercise_figures(segment, &record, RMM_SCHEMA_PLACE);
+        }
+    }
+    for (uint32_t i = 0; i < slots; i++) {
+        if (rmm_segment_read_slot(segment, i, &record, &torn)) {
+            exercise_text(record.slot.type, sizeof(record.slot.type));
+            exercise_text(record.slot.name, sizeof(record.slot.name));
+            digest += exercise_figures(segment, &record, RMM_SCHEMA_SLOT);
+        }
+    }
+    return digest;
+}
+
+/* fd stays the caller's. */
+static inline rmm_segment_verdict_t exercise_segment(int fd)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+    rmm_segment_verdict_t verdict = rmm_segment_attach(&segment, fd, reason);
+    volatile uint64_t digest;
+
+    exercise_text(reason, sizeof(reason));
+    PROMISE((verdict == RMM_SEGMENT_GOOD) == (reason[0] == '\0'));
+    if (verdict == RMM_SEGMENT_GOOD) {
+        exercise_text(segment.header.driver, sizeof(segment.header.driver));
+        exercise_text(segment.header.comm, sizeof(segment.header.comm));
+        exercise_text(segment.header.cmdline, sizeof(segment.header.cmdline));
+        exercise_schema(&segment);
+        digest = exercise_records(&segment);
+        (void)digest;
+        (void)rmm_segment_is_live(&segment);
+    }
+    return verdict;
+}
+
+/* fd stays the caller's. Wishes only change numbers inside the file. */
+static inline int exercise_control(int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    rmm_control_t control;
+    rmm_control_place_t place;
+    rmm_control_slot_t slot;
+    int error = rmm_control_attach(&control, fd, geteuid());
+
+    if (error != 0) {
+        PROMISE(error < 0 && control.fd == -1);
+        return error;
+    }
+    for (uint32_t i = 0; i < 300; i++) {
+        PROMISE(
+            (rmm_control_read_place(&control, i, &place) == 0) ==
+            (i < control.places_count));
+        PROMISE(
+            (rmm_control_reset_place_peak(&control, i) == 0) ==
+            (i < control.places_count));
+        PROMISE(
+            (rmm_control_reset_node_peak(&control, i) == 0) ==
+            (i < control.places_count));
+        PROMISE(
+            (rmm_control_read_slot(&control, i, &slot) == 0) ==
+            (i < control.slots_count));
+        PROMISE(
+            (rmm_control_reset_slot_peak(&control, i) == 0) ==
+            (i < control.slots_count));
+    }
+    PROMISE(lseek(fd, 0, SEEK_END) == size);
+    return 0;
+}
+
+#endif /* RMM_TESTS_FUZZ_EXERCISE_SEGMENT_H */
