@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docs/segment-format.md against segment_format.h: every row of every table, in order,
+ * and no byte of a record that no row describes.
+ */
+#include "harness/harness.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "publish/segment_reader.h"
+
+#define ROWS_MAX 64
+#define LINE_BYTES 512
+
+typedef struct row {
+    const char *field;
+    size_t offset, bytes;
+} row_t;
+
+#define ROW(record, field)                                                             \
+    {                                                                                  \
+#field, offsetof(record, field), sizeof(((record *)NULL)->field)               \
+    }
+
+static const row_t file_rows[] = {
+    ROW(rmm_segment_layout_t, header),
+    ROW(rmm_segment_layout_t, schema),
+    ROW(rmm_segment_layout_t, places),
+    ROW(rmm_segment_layout_t, slots),
+};
+
+static const row_t header_rows[] = {
+    ROW(rmm_segment_header_t, magic),
+    ROW(rmm_segment_header_t, version_major),
+    ROW(rmm_segment_header_t, version_minor),
+    ROW(rmm_segment_header_t, header_bytes),
+    ROW(rmm_segment_header_t, segment_bytes),
+    ROW(rmm_segment_header_t, start_time_ticks),
+    ROW(rmm_segment_header_t, start_time_ns),
+    ROW(rmm_segment_header_t, pid),
+    ROW(rmm_segment_header_t, uid),
+    ROW(rmm_segment_header_t, library_version),
+    ROW(rmm_segment_header_t, ready),
+    ROW(rmm_segment_header_t, schema_offset),
+    ROW(rmm_segment_header_t, schema_stride),
+    ROW(rmm_segment_header_t, schema_count),
+    ROW(rmm_segment_header_t, places_offset),
+    ROW(rmm_segment_header_t, places_stride),
+    ROW(rmm_segment_header_t, places_count),
+    ROW(rmm_segment_header_t, slots_offset),
+    ROW(rmm_segment_header_t, slots_stride),
+    ROW(rmm_segment_header_t, slots_count),
+    ROW(rmm_segment_header_t, slots_high),
+    ROW(rmm_segment_header_t, driver),
+    ROW(rmm_segment_header_t, comm),
+    ROW(rmm_segment_header_t, cmdline),
+};
+
+static const row_t schema_rows[] = {
+    ROW(rmm_segment_schema_t, name),      ROW(rmm_segment_schema_t, scope),
+    ROW(rmm_segment_schema_t, kind),      ROW(rmm_segment_schema_t, unit),
+    ROW(rmm_segment_schema_t, reserved0), ROW(rmm_segment_schema_t, offset),
+    ROW(rmm_segment_schema_t, reserved1),
+};
+
+static const row_t place_rows[] = {
+    ROW(rmm_segment_place_t, used),
+    ROW(rmm_segment_place_t, reserved0),
+    ROW(rmm_segment_place_t, peak_reset_seen),
+    ROW(rmm_segment_place_t, node_peak_reset_seen),
+    ROW(rmm_segment_place_t, capacity_bytes),
+    ROW(rmm_segment_place_t, device_free_bytes),
+    ROW(rmm_segment_place_t, uuid),
+    ROW(rmm_segment_place_t, pci_bus_id),
+    ROW(rmm_segment_place_t, name),
+    ROW(rmm_segment_place_t, reserved1),
+#define X(field, kind, unit, help) ROW(rmm_segment_place_t, field),
+    RMM_PLACE_STATS(X)
+#undef X
+        ROW(rmm_segment_place_t, reserved2),
+};
+
+static const row_t slot_rows[] = {
+    ROW(rmm_segment_slot_t, generation),
+    ROW(rmm_segment_slot_t, live),
+    ROW(rmm_segment_slot_t, sequence),
+    ROW(rmm_segment_slot_t, peak_reset_seen),
+    ROW(rmm_segment_slot_t, instance_id),
+    ROW(rmm_segment_slot_t, upstream_id),
+    ROW(rmm_segment_slot_t, place),
+    ROW(rmm_segment_slot_t, reserved0),
+    ROW(rmm_segment_slot_t, created_ns),
+    ROW(rmm_segment_slot_t, type),
+    ROW(rmm_segment_slot_t, name),
+#define X(field, kind, unit, help) ROW(rmm_segment_slot_t, field),
+    RMM_SLOT_STATS(X)
+#undef X
+        ROW(rmm_segment_slot_t, reserved1),
+};
+
+static const row_t control_rows[] = {
+    ROW(rmm_control_page_t, magic),         ROW(rmm_control_page_t, version_major),
+    ROW(rmm_control_page_t, version_minor), ROW(rmm_control_page_t, places_offset),
+    ROW(rmm_control_page_t, places_stride), ROW(rmm_control_page_t, places_count),
+    ROW(rmm_control_page_t, slots_offset),  ROW(rmm_control_page_t, slots_stride),
+    ROW(rmm_control_page_t, slots_count),   ROW(rmm_control_page_t, reserved0),
+    ROW(rmm_control_page_t, reserved1),     ROW(rmm_control_page_t, places),
+    ROW(rmm_control_page_t, slots),
+};
+
+static const row_t control_place_rows[] = {
+    ROW(rmm_control_place_t, peak_reset),
+    ROW(rmm_control_place_t, node_peak_reset),
+    ROW(rmm_control_place_t, limit_bytes),
+};
+
+static const row_t control_slot_rows[] = {
+    ROW(rmm_control_slot_t, peak_reset),
+    ROW(rmm_control_slot_t, reserved0),
+    ROW(rmm_control_slot_t, limit_bytes),
+};
+
+typedef struct table {
+    const char *heading;
+    const row_t *rows;
+    size_t count, bytes; /* of the record */
+} table_t;
+
+#define TABLE(heading, rows, record)                                                   \
+    {                                                                                  \
+        heading, rows, sizeof(rows) / sizeof((rows)[0]), sizeof(record)                \
+    }
+
+static const table_t tables[] = {
+    TABLE("## File", file_rows, rmm_segment_layout_t),
+    TABLE("## Header", header_rows, rmm_segment_header_t),
+    TABLE("## Schema", schema_rows, rmm_segment_schema_t),
+    TABLE("## Place", place_rows, rmm_segment_place_t),
+    TABLE("## Slot", slot_rows, rmm_segment_slot_t),
+    TABLE("## Control page", control_rows, rmm_control_page_t),
+    TABLE("## Control of a place", control_place_rows, rmm_control_place_t),
+    TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),
+};
+
+static FILE *open_document(void)
+{
+    const char *root = getenv("RMM_SOURCE_DIR");
+    char path[512];
+    FILE *document;
+
+    if (root == NULL) {
+        fail_msg("RMM_SOURCE_DIR is not set: run this through ctest");
+    }
+    snprintf(path, sizeof(path), "%s/docs/segment-format.md", root);
+    document = fopen(path, "re");
+    if (document == NULL) {
+        fail_msg("cannot open %s", path);
+    }
+    return document;
+}
+
+/* Moves behind the heading; fails if the document does not have it. */
+static void find_heading(FILE *document, const char *heading)
+{
+    char line[LINE_BYTES];
+
+    rewind(document);
+    while (fgets(line, sizeof(line), document) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, heading) == 0) {
+            return;
+        }
+    }
+    fail_msg("no heading \"%s\"", heading);
+}
+
+/* The section's rows "| offset | bytes | type | `field` | ..."; returns how many. */
+static size_t read_rows(
+    FILE *document, const char *heading, row_t rows[ROWS_MAX], char names[ROWS_MAX][64])
+{
+    char line[LINE_BYTES];
+    size_t count = 0;
+
+    find_heading(document, heading);
+    while (count < ROWS_MAX && fgets(line, sizeof(line), document) != NULL &&
+           strncmp(line, "## ", 3) != 0) {
+        row_t *row = &rows[count];
+
+        if (sscanf(
+                line, "| %zu | %zu |%*[^|]| `%63[a-z0-9_]` |", &row->offset,
+                &row->bytes, names[count]) == 3) {
+            row->field = names[count++];
+        }
+    }
+    return count;
+}
+
+static void the_document_describes_every_byte(void **state)
+{
+    FILE *document = open_document();
+    static char names[ROWS_MAX][64];
+    static row_t rows[ROWS_MAX];
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
+        size_t end = 0;
+
+        assert_int_equal(
+            read_rows(document, tables[t].heading, rows, names), tables[t].count);
+        for (size_t i = 0; i < tables[t].count; i++) {
+            const row_t *row = &tables[t].rows[i];
+
+            assert_string_equal(rows[i].field, row->field);
+            if (rows[i].offset != row->offset || rows[i].bytes != row->bytes) {
+                fail_msg(
+                    "%s: %s is at %zu with %zu bytes", tables[t].heading, row->field,
+                    row->offset, row->bytes);
+            }
+            assert_int_equal(row->offset, end); /* no hole before it */
+            end = row->offset + row->bytes;
+        }
+        assert_int_equal(end, tables[t].bytes);
+    }
+    fclose(document);
+}
+
+typedef struct constant {
+    const char *name;
+    uint64_t value;
+} constant_t;
+
+#define CONSTANT(name)                                                                 \
+    {                                                                                  \
+#name, name                                                                    \
+    }
+
+static const constant_t constants[] = {
+    CONSTANT(RMM_SEGMENT_MAGIC),        CONSTANT(RMM_CONTROL_MAGIC),
+    CONSTANT(RMM_SEGMENT_MAJOR),        CONSTANT(RMM_SEGMENT_MINOR),
+    CONSTANT(RMM_SEGMENT_PLACES),       CONSTANT(RMM_SEGMENT_HOST_PLACE),
+    CONSTANT(RMM_SEGMENT_SLOTS),        CONSTANT(RMM_SEGMENT_MAX_BYTES),
+    CONSTANT(RMM_SEGMENT_RECORD_BYTES), CONSTANT(RMM_SCHEMA_MAX),
+};
+
+static void the_document_has_the_constants(void **state)
+{
+    const size_t count = sizeof(constants) / sizeof(constants[0]);
+    FILE *document = open_document();
+    char line[LINE_BYTES], name[64], value[64];
+    size_t found = 0;
+
+    (void)state;
+    find_heading(document, "## Constants");
+    while (fgets(line, sizeof(line), document) != NULL &&
+           strncmp(line, "## ", 3) != 0) {
+        if (sscanf(line, "| `%63[A-Z_]` | %63s |", name, value) == 2) {
+            assert_true(found < count);
+            assert_string_equal(name, constants[found].name);
+            assert_int_equal(strtoull(value, NULL, 0), constants[found].value);
+            found++;
+        }
+    }
+    assert_int_equal(found, count);
+    fclose(document);
+}
+
+static void the_magics_are_the_letters_said(void **state)
+{
+    const uint64_t segment = RMM_SEGMENT_MAGIC, control = RMM_CONTROL_MAGIC;
+
+    (void)state;
+    assert_memory_equal(&segment, "RMMCSEG1", 8);
+    assert_memory_equal(&control, "RMMCCTL1", 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_document_describes_every_byte),
+        cmocka_unit_test(the_document_has_the_constants),
+        cmocka_unit_test(the_magics_are_the_letters_said),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
