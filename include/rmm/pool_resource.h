@@ -40,7 +40,7 @@ typedef struct rmm_pool_options {
 /**
  * Create a pool over @p upstream, which it retains.
  *
- * Sizes that are no multiple of 256 are rounded up (initial) or down (maximum).
+ * Both sizes are rounded up to a multiple of 256.
  *
  * @param upstream  where chunks come from
  * @param options   NULL: all defaults

@@ -407,21 +407,25 @@ storage_resize(void *context, char what, void *old, size_t old_bytes, size_t new
     return rmm__resize(old, old_bytes, new_bytes);
 }
 
+/* Up to whole units; what does not fit becomes the largest that does. */
+static uint64_t whole_units(uint64_t bytes)
+{
+    return bytes > UINT64_MAX - POOL_UNIT
+               ? UINT64_MAX / POOL_UNIT * POOL_UNIT
+               : (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
+}
+
 static rmm_status_t check_options(rmm_pool_options_t *options)
 {
-    uint64_t unit_mask = POOL_UNIT - 1;
-
-    if (options->initial_bytes > PTRDIFF_MAX - unit_mask) {
+    if (options->initial_bytes > PTRDIFF_MAX) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
             "initial_bytes %" PRIu64 " is more than any device has",
             options->initial_bytes);
     }
-    options->initial_bytes = (options->initial_bytes + unit_mask) & ~unit_mask;
-    if (options->maximum_bytes == 0) {
-        options->maximum_bytes = UINT64_MAX;
-    }
-    options->maximum_bytes &= ~unit_mask;
+    options->initial_bytes = whole_units(options->initial_bytes);
+    options->maximum_bytes =
+        whole_units(options->maximum_bytes != 0 ? options->maximum_bytes : UINT64_MAX);
     if (options->initial_bytes > options->maximum_bytes) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,

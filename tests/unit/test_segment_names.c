@@ -2,6 +2,7 @@
 /* Names of files in the runtime directory, and text of unknown origin. */
 #include "harness/harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "publish/segment_name.h"
@@ -97,7 +98,7 @@ static void text_becomes_printable_utf8(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         memset(buffer, 'x', sizeof(buffer));
-        strcpy(buffer, texts[i].dirty);
+        snprintf(buffer, sizeof(buffer), "%s", texts[i].dirty);
         rmm__text_clean(buffer, sizeof(buffer));
         assert_string_equal(buffer, texts[i].clean);
         rmm__text_copy(buffer, sizeof(buffer), texts[i].dirty);
