@@ -8,6 +8,8 @@
 #include "harness/harness.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +201,203 @@ static void growth_does_not_ruin_a_capture(void **state)
     rmm_resource_dealloc(fixture->pool, target, MIB, 0, stream);
 }
 
+static rmm_resource_t *small_pool(fixture_t *fixture, uint64_t bytes)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool;
+
+    options.maximum_bytes = bytes;
+    assert_ok(rmm_pool_resource_create(fixture->cuda, &options, &pool));
+    return pool;
+}
+
+/* Grow, take over, wait, synchronise, fail, trim: all that a pool may tell the driver. */
+static void *use_every_rung(void *argument)
+{
+    fixture_t *fixture = argument;
+    rmm_resource_t *pool = small_pool(fixture, 2 * MIB);
+    const char *failure = NULL;
+    void *block;
+
+    for (int i = 0; i < 4 && failure == NULL; i++) {
+        rmm_stream_t stream = fixture->streams[1];
+
+        if (rmm_resource_alloc(pool, MIB + 1, 0, stream, &block) != RMM_OK) {
+            failure = "own stream";
+            break;
+        }
+        rmm_resource_dealloc(pool, block, MIB + 1, 0, stream);
+        if (rmm_resource_alloc(pool, 2 * MIB, 0, RMM_STREAM_PER_THREAD, &block) !=
+            RMM_OK) {
+            failure = "another stream";
+            break;
+        }
+        rmm_resource_dealloc(pool, block, 2 * MIB, 0, RMM_STREAM_PER_THREAD);
+    }
+    if (rmm_resource_alloc(pool, 3 * MIB, 0, NULL, &block) != RMM_ERR_OUT_OF_MEMORY) {
+        failure = "out of memory";
+    }
+    if (rmm_resource_trim(pool, 0) != RMM_OK) {
+        failure = "trim";
+    }
+    rmm_resource_release(pool);
+    return (void *)(uintptr_t)failure;
+}
+
+static void nothing_another_thread_does_ruins_a_capture(void **state)
+{
+    fixture_t *fixture = *state;
+    cudaStream_t stream = fixture->streams[0];
+    cudaGraph_t graph = NULL;
+    pthread_t thread;
+    void *failure;
+    void *target;
+
+    assert_ok(rmm_resource_alloc(fixture->pool, MIB, 0, stream, &target));
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_cuda(cudaMemsetAsync(target, 7, MIB, stream));
+    assert_int_equal(pthread_create(&thread, NULL, use_every_rung, fixture), 0);
+    assert_int_equal(pthread_join(thread, &failure), 0);
+    assert_cuda(cudaStreamEndCapture(stream, &graph));
+    if (failure != NULL) {
+        fail_msg("%s", (const char *)failure);
+    }
+    assert_cuda(cudaGraphDestroy(graph));
+    rmm_resource_dealloc(fixture->pool, target, MIB, 0, stream);
+}
+
+/* The graph writes 7 into a block freed while it was captured; a later user writes 1. */
+static void what_a_graph_uses_stays_its_own(void **state)
+{
+    fixture_t *fixture = *state;
+    cudaStream_t stream = fixture->streams[0];
+    rmm_resource_t *pool = small_pool(fixture, 2 * MIB);
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    void *block;
+
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_ok(rmm_resource_alloc(pool, MIB, 0, stream, &block));
+    assert_cuda(cudaMemsetAsync(block, 7, MIB, stream));
+    rmm_resource_dealloc(pool, block, MIB, 0, stream);
+    assert_cuda(cudaStreamEndCapture(stream, &graph));
+    assert_cuda(cudaGraphInstantiate(&executable, graph, 0));
+
+    for (int i = 0; i < 2; i++) { /* on the stream of the capture, and on another */
+        assert_ok(rmm_resource_alloc(pool, MIB, 0, fixture->streams[i], &block));
+        assert_cuda(cudaMemsetAsync(block, 1, MIB, fixture->streams[i]));
+        assert_cuda(cudaStreamSynchronize(fixture->streams[i]));
+        assert_cuda(cudaGraphLaunch(executable, stream));
+        assert_filled(block, 1, MIB);
+        rmm_resource_dealloc(pool, block, MIB, 0, fixture->streams[i]);
+    }
+    assert_cuda(cudaGraphExecDestroy(executable));
+    assert_cuda(cudaGraphDestroy(graph));
+    rmm_resource_release(pool);
+}
+
+/* --- traffic: fills of megabytes that overlap on six streams, in a pool so small that
+ * blocks change streams all the time ------------------------------------------------ */
+
+enum { STREAMS = 6, LIVE = 12, STEPS = 3000, SAMPLE = 256 };
+
+typedef struct sampled_block {
+    void *ptr;
+    size_t bytes;
+    int value, stream;
+} sampled_block_t;
+
+typedef struct traffic {
+    rmm_resource_t *pool;
+    rmm_stream_t streams[STREAMS];
+    sampled_block_t live[LIVE];
+    int live_count, freed;
+    unsigned seed;
+    unsigned char *samples; /* pinned: what a block's ends held when it was freed */
+    unsigned char expected[STEPS];
+} traffic_t;
+
+static void traffic_free(traffic_t *traffic, int index)
+{
+    sampled_block_t block = traffic->live[index];
+    rmm_stream_t stream = traffic->streams[block.stream];
+    unsigned char *sample = traffic->samples + (size_t)2 * SAMPLE * traffic->freed;
+    const char *last = (const char *)block.ptr + block.bytes - SAMPLE;
+
+    assert_cuda(
+        cudaMemcpyAsync(sample, block.ptr, SAMPLE, cudaMemcpyDeviceToHost, stream));
+    assert_cuda(
+        cudaMemcpyAsync(sample + SAMPLE, last, SAMPLE, cudaMemcpyDeviceToHost, stream));
+    rmm_resource_dealloc(traffic->pool, block.ptr, block.bytes, 0, stream);
+    traffic->expected[traffic->freed++] = (unsigned char)block.value;
+    traffic->live[index] = traffic->live[--traffic->live_count];
+}
+
+static void traffic_allocate(traffic_t *traffic, int step)
+{
+    sampled_block_t block = {
+        .bytes = MIB / 4 * (size_t)(1 + rand_r(&traffic->seed) % 24),
+        .value = step % 251,
+        .stream = rand_r(&traffic->seed) % STREAMS,
+    };
+    rmm_stream_t stream = traffic->streams[block.stream];
+
+    if (rmm_resource_alloc(traffic->pool, block.bytes, 0, stream, &block.ptr) ==
+        RMM_OK) {
+        assert_cuda(cudaMemsetAsync(block.ptr, block.value, block.bytes, stream));
+        traffic->live[traffic->live_count++] = block;
+    }
+}
+
+static void traffic_compare(const traffic_t *traffic)
+{
+    assert_cuda(cudaDeviceSynchronize());
+    for (int i = 0; i < traffic->freed; i++) {
+        for (int j = 0; j < 2 * SAMPLE; j++) {
+            unsigned char found = traffic->samples[(size_t)2 * SAMPLE * i + j];
+
+            if (found != traffic->expected[i]) {
+                fail_msg("block %d held %d, not %d", i, found, traffic->expected[i]);
+            }
+        }
+    }
+    assert_true(traffic->freed > STEPS / 3);
+}
+
+static void data_never_mixes_between_streams(void **state)
+{
+    fixture_t *fixture = *state;
+    traffic_t *traffic = test_calloc(1, sizeof(*traffic));
+    void *samples;
+
+    traffic->pool = small_pool(fixture, 24 * MIB);
+    traffic->seed = 7;
+    assert_cuda(cudaMallocHost(&samples, (size_t)2 * SAMPLE * STEPS));
+    traffic->samples = samples;
+    for (int i = 0; i < STREAMS; i++) {
+        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &traffic->streams[i]));
+    }
+    for (int step = 0; step < STEPS; step++) {
+        bool is_full = traffic->live_count == LIVE;
+
+        if (traffic->live_count > 0 && (is_full || rand_r(&traffic->seed) % 2 == 0)) {
+            traffic_free(traffic, rand_r(&traffic->seed) % traffic->live_count);
+        } else {
+            traffic_allocate(traffic, step);
+        }
+    }
+    while (traffic->live_count > 0) {
+        traffic_free(traffic, 0);
+    }
+    traffic_compare(traffic);
+    for (int i = 0; i < STREAMS; i++) {
+        assert_ok(rmm_stream_destroy(traffic->streams[i]));
+    }
+    assert_cuda(cudaFreeHost(samples));
+    rmm_resource_release(traffic->pool);
+    test_free(traffic);
+}
+
 static void the_books_agree_with_what_was_asked(void **state)
 {
     fixture_t *fixture = *state;
@@ -230,6 +429,9 @@ int main(void)
         CASE(memory_freed_on_a_stream_outlives_the_stream),
         CASE(refuses_more_than_the_device_has_and_recovers),
         CASE(growth_does_not_ruin_a_capture),
+        CASE(nothing_another_thread_does_ruins_a_capture),
+        CASE(what_a_graph_uses_stays_its_own),
+        CASE(data_never_mixes_between_streams),
         CASE(the_books_agree_with_what_was_asked),
     };
     rmm_status_t status;
