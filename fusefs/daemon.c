@@ -32,7 +32,7 @@
 #include "watch.h"
 
 #define TICK_MS 200
-#define PAUSE_NS 2000000 /* between two ticks, however much happens */
+#define PAUSE_NS 1000000 /* between two ticks, however much happens */
 #define WAKE_NS 20000000 /* until main has noticed that it should end */
 #define REASON_BYTES 512
 
@@ -264,6 +264,9 @@ static int serve(rmmfs_t *rmmfs)
 static bool start(rmmfs_t *rmmfs)
 {
     const options_t *options = rmmfs->options;
+    if (!options->foreground) {
+        log_terminal_from(LOG_LEVEL_WARN);
+    }
     fill_standard_descriptors();
     raise_descriptor_limit();
     if (!mountpoint_prepare(

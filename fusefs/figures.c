@@ -102,7 +102,7 @@ static void reset_node_pending(figures_t *figures, bool pending)
 
 /* --- a resource --------------------------------------------------------------------- */
 
-void figures_of_resource(const slot_view_t *view, figures_t *out)
+void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out)
 {
     const rmm_segment_t *segment = &view->member->segment;
     memset(out, 0, sizeof(*out));
@@ -116,7 +116,7 @@ void figures_of_resource(const slot_view_t *view, figures_t *out)
     out->largest_free_sum = out->largest_free_bytes;
     out->torn = view->torn;
     derive_cached(out);
-    if (view->member->has_control) {
+    if ((want & FIGURES_MARKS) != 0 && view->member->has_control) {
         rmm_control_t control = view->member->control;
         rmm_control_slot_t wish;
         bool told = rmm_control_read_slot(&control, view->index, &wish) == 0;
@@ -131,7 +131,7 @@ static bool add_free_blocks(const slot_view_t *view, void *arg)
 {
     figures_t *place = arg;
     figures_t resource;
-    figures_of_resource(view, &resource);
+    figures_of_resource(view, 0, &resource);
     place->free_bytes = figure_add(place->free_bytes, resource.free_bytes);
     place->largest_free_sum =
         figure_add(place->largest_free_sum, resource.largest_free_bytes);
@@ -168,8 +168,7 @@ static void apply_place_wishes(
     reset_node_pending(out, wish.node_peak_reset != identity->node_peak_reset_seen);
 }
 
-bool figures_read_place(
-    const member_t *member, uint32_t place, unsigned want, figures_t *out)
+bool figures_read_place(member_t *member, uint32_t place, unsigned want, figures_t *out)
 {
     rmm_record_t record;
     if (member->state == MEMBER_UNREADABLE ||
@@ -216,7 +215,7 @@ bool figures_of_process(
     bool found = false;
     memset(out, 0, sizeof(*out));
     for (uint32_t i = 0; i < process->member_count; i++) {
-        const member_t *member = process->members[i];
+        member_t *member = process->members[i];
         figures_t part;
         uint32_t place;
         if (!member_place_on(member, device, &place) ||
@@ -265,7 +264,7 @@ static void
 sum_process(const process_t *process, uint32_t device, unsigned want, device_sum_t *sum)
 {
     for (uint32_t i = 0; i < process->member_count; i++) {
-        const member_t *member = process->members[i];
+        member_t *member = process->members[i];
         figures_t part;
         uint32_t place;
         if (member->state == MEMBER_LIVE && member_place_on(member, device, &place) &&

@@ -40,7 +40,7 @@ typedef struct figures {
     bool torn;
 } figures_t;
 
-void figures_of_resource(const slot_view_t *view, figures_t *out);
+void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out);
 
 /* A process on one device, over its segments; false: it has nothing there. */
 bool figures_of_process(
@@ -60,7 +60,7 @@ void figures_sum_device(
 
 /* A place of one member; false: it cannot be read. */
 bool figures_read_place(
-    const member_t *member, uint32_t place, unsigned want, figures_t *out);
+    member_t *member, uint32_t place, unsigned want, figures_t *out);
 
 /* Add a part to a sum (marks too: an upper bound); cached_bytes is that of the sum. */
 void figures_add(figures_t *sum, const figures_t *part);

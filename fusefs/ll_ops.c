@@ -3,10 +3,6 @@
  * Requests of the kernel, translated: inode numbers to nodes, errors to errno, texts to
  * replies. The only file that knows FUSE.
  *
- * A file is rendered when it is opened and its text is cut into pieces at reads, so no
- * reader sees half of two states. A read at offset 0 on a descriptor that is kept renders
- * again (as sysfs does), but for the first one after the open.
- *
  * Inode numbers carry everything (tree.h), so lookups are not counted and forget has
  * nothing to do. Files have size 0 and direct_io, as in /proc: without it the kernel
  * believes the size and `cat` prints nothing.
@@ -15,7 +11,8 @@
  * process is found at once, and a process that left is taken back (session_forget).
  *
  * Locking: each look at the model is between watch_begin and watch_end, and replies are
- * sent after it. A handle's mutex orders reads of threads that share a descriptor.
+ * sent after it. Once a reply is sent the request is gone, and what it was about may be
+ * closed by another thread.
  */
 #define FUSE_USE_VERSION 312
 
@@ -24,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,16 +30,17 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "log.h"
-#include "render.h"
+#include "opened.h"
 #include "tree.h"
 
 #define CACHE_SECONDS 1.0
 #define THREADS_MAX 10
+#define NAME_BYTES_MAX 255
 
 struct session {
     struct fuse_session *fuse;
     watch_t *watch;
+    opened_list_t opened;
     bool mounted;
 };
 
@@ -102,6 +99,10 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct fuse_entry_param entry;
     node_t dir, node;
     bool found = false;
+    if (strlen(name) > NAME_BYTES_MAX) {
+        fuse_reply_err(req, ENAMETOOLONG);
+        return;
+    }
     if (node_from_inode(parent, &dir)) {
         const model_t *model = watch_begin(watch_of(req));
         found = tree_lookup(model, dir, name, &node) && fill_entry(model, node, &entry);
@@ -178,105 +179,42 @@ static void ll_readlink(fuse_req_t req, fuse_ino_t ino)
 
 static void ll_statfs(fuse_req_t req, fuse_ino_t ino)
 {
-    const struct statvfs status = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
+    const struct statvfs status = {
+        .f_bsize = 4096, .f_frsize = 4096, .f_namemax = NAME_BYTES_MAX};
     (void)ino;
     fuse_reply_statfs(req, &status);
 }
 
 /* --- files ---------------------------------------------------------------------------- */
 
-/* Once a read is answered its descriptor may be closed, so release may come before the
- * read is done with the handle: both hold a reference. */
-typedef struct handle {
-    atomic_uint references;
-    pthread_mutex_t lock;
-    node_t node;
-    bool is_new; /* rendered by the open, not yet read from its beginning */
-    text_t text;
-} handle_t;
-
-static handle_t *handle_of(const struct fuse_file_info *fi)
+static opened_list_t *list_of(fuse_req_t req)
 {
-    return (handle_t *)(uintptr_t)fi->fh;
+    session_t *session = fuse_req_userdata(req);
+    return &session->opened;
 }
 
-static int render(watch_t *watch, handle_t *handle)
+static file_t *file_of(const struct fuse_file_info *fi)
 {
-    model_t *model = watch_model(watch);
-    (void)watch_begin(watch);
-    int error = render_file(model, handle->node, &handle->text);
-    watch_end(watch);
-    return error;
-}
-
-/* May this file be written at all? The kernel lets root open anything. */
-static int check_writable(watch_t *watch, node_t node)
-{
-    node_info_t info;
-    const model_t *model = watch_begin(watch);
-    bool found = tree_info(model, node, &info);
-    watch_end(watch);
-    if (!found) {
-        return -ENOENT;
-    }
-    return (info.mode & S_IWUSR) != 0 ? 0 : -EACCES;
-}
-
-static void release_handle(handle_t *handle)
-{
-    /* acquire-release: what the other did with it is over before it is freed */
-    if (atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel) > 1) {
-        return;
-    }
-    text_fini(&handle->text);
-    pthread_mutex_destroy(&handle->lock);
-    free(handle);
-}
-
-static int open_node(watch_t *watch, node_t node, int flags, handle_t **handle_out)
-{
-    int error = 0;
-    if ((flags & O_ACCMODE) != O_RDONLY) {
-        error = check_writable(watch, node);
-    }
-    handle_t *handle = error == 0 ? malloc(sizeof(*handle)) : NULL;
-    if (handle == NULL) {
-        return error != 0 ? error : -ENOMEM;
-    }
-    atomic_init(&handle->references, 1);
-    pthread_mutex_init(&handle->lock, NULL);
-    handle->node = node;
-    handle->is_new = true;
-    text_init(&handle->text);
-    if ((flags & O_ACCMODE) != O_WRONLY) {
-        error = render(watch, handle);
-    }
-    if (error != 0) {
-        release_handle(handle);
-        return error;
-    }
-    *handle_out = handle;
-    return 0;
+    return (file_t *)(uintptr_t)fi->fh;
 }
 
 static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     node_t node;
-    handle_t *handle;
-    if (!node_from_inode(ino, &node)) {
-        fuse_reply_err(req, ENOENT);
-        return;
-    }
-    int error = open_node(watch_of(req), node, fi->flags, &handle);
+    file_t *file;
+    opened_list_t *list = list_of(req);
+    int error = node_from_inode(ino, &node)
+                    ? file_open(list, watch_of(req), node, fi->flags, &file)
+                    : -ENOENT;
     if (error != 0) {
         fuse_reply_err(req, -error);
         return;
     }
-    fi->fh = (uintptr_t)handle;
+    fi->fh = (uintptr_t)file;
     fi->direct_io = 1;
     fi->noflush = 1;
     if (fuse_reply_open(req, fi) == -ENOENT) {
-        release_handle(handle); /* the open was interrupted: no release will come */
+        file_close(list, file); /* the open was interrupted: no release will come */
     }
 }
 
@@ -284,28 +222,20 @@ static void ll_read(
     fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     struct fuse_file_info *fi)
 {
-    handle_t *handle = handle_of(fi);
-    const text_t *text = &handle->text;
-    int error = 0;
+    opened_list_t *list = list_of(req);
+    file_t *file = file_of(fi);
+    const char *bytes;
+    size_t length;
     (void)ino;
     atomic_fetch_add_explicit(
         &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed);
-    pthread_mutex_lock(&handle->lock);
-    if (offset == 0 && !handle->is_new) {
-        error = render(watch_of(req), handle);
-    }
-    handle->is_new = handle->is_new && offset != 0;
+    int error = file_read(file, watch_of(req), size, offset, &bytes, &length);
     if (error != 0) {
         fuse_reply_err(req, error == -ENOENT ? ENODEV : -error);
-    } else if (offset < 0 || (size_t)offset >= text->length) {
-        fuse_reply_buf(req, NULL, 0);
-    } else {
-        size_t left = text->length - (size_t)offset;
-        fuse_reply_buf(req, text->data + offset, left < size ? left : size);
+        return;
     }
-    pthread_mutex_unlock(&handle->lock);
-    release_handle(handle);
+    fuse_reply_buf(req, bytes, length);
+    file_read_end(list, file); /* req is gone: not list_of(req) here */
 }
 
 /* Each write is a command of its own, wherever the descriptor stands: `>` and `>>` mean
@@ -316,9 +246,9 @@ static void ll_write(
 {
     (void)ino;
     (void)offset;
+    node_t node = file_node_of(file_of(fi));
     model_t *model = watch_begin_change(watch_of(req));
-    int error =
-        control_write(model, handle_of(fi)->node, fuse_req_ctx(req)->uid, bytes, size);
+    int error = control_write(model, node, fuse_req_ctx(req)->uid, bytes, size);
     watch_end(watch_of(req));
     if (error != 0) {
         fuse_reply_err(req, -error);
@@ -330,81 +260,27 @@ static void ll_write(
 static void ll_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;
-    release_handle(handle_of(fi));
+    file_close(list_of(req), file_of(fi));
     fuse_reply_err(req, 0);
 }
 
 /* --- directories ---------------------------------------------------------------------- */
 
-/* A directory as it was when it was opened: nothing appears twice or is skipped while
- * processes come and go. Positions: 0 ".", 1 "..", then the items. */
-typedef struct listing {
-    node_t dir, parent;
-    struct item {
-        char name[TREE_NAME_BYTES];
-        node_t node;
-    } * items;
-    size_t count, capacity;
-    bool failed;
-} listing_t;
-
-static void add_item(const char *name, node_t node, void *arg)
-{
-    listing_t *listing = arg;
-    if (listing->count == listing->capacity) {
-        size_t capacity = listing->capacity == 0 ? 32 : listing->capacity * 2;
-        struct item *grown = realloc(listing->items, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            listing->failed = true;
-            return;
-        }
-        listing->items = grown;
-        listing->capacity = capacity;
-    }
-    struct item *item = &listing->items[listing->count++];
-    (void)snprintf(item->name, sizeof(item->name), "%s", name);
-    item->node = node;
-}
-
-static void free_listing(listing_t *listing)
-{
-    free(listing->items);
-    free(listing);
-}
-
-static int list_dir(watch_t *watch, node_t dir, listing_t **listing_out)
-{
-    listing_t *listing = calloc(1, sizeof(*listing));
-    if (listing == NULL) {
-        return -ENOMEM;
-    }
-    const model_t *model = watch_begin(watch);
-    bool found = tree_list(model, dir, add_item, listing);
-    listing->dir = dir;
-    listing->parent = tree_parent(model, dir);
-    watch_end(watch);
-    if (!found || listing->failed) {
-        int error = found ? -ENOMEM : -ENOENT;
-        free_listing(listing);
-        return error;
-    }
-    *listing_out = listing;
-    return 0;
-}
-
 static void ll_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     node_t node;
     listing_t *listing;
-    int error =
-        node_from_inode(ino, &node) ? list_dir(watch_of(req), node, &listing) : -ENOENT;
+    opened_list_t *list = list_of(req);
+    int error = node_from_inode(ino, &node)
+                    ? listing_open(list, watch_of(req), node, &listing)
+                    : -ENOENT;
     if (error != 0) {
         fuse_reply_err(req, -error);
         return;
     }
     fi->fh = (uintptr_t)listing;
     if (fuse_reply_open(req, fi) == -ENOENT) {
-        free_listing(listing);
+        listing_close(list, listing);
     }
 }
 
@@ -413,53 +289,53 @@ static listing_t *listing_of(const struct fuse_file_info *fi)
     return (listing_t *)(uintptr_t)fi->fh;
 }
 
-static const char *item_at(const listing_t *listing, size_t position, node_t *node_out)
-{
-    if (position < 2) {
-        *node_out = position == 0 ? listing->dir : listing->parent;
-        return position == 0 ? "." : "..";
-    }
-    *node_out = listing->items[position - 2].node;
-    return listing->items[position - 2].name;
-}
+/* A part of a listing, as it is written into the reply. */
+typedef struct reply {
+    char *bytes;
+    size_t used, size;
+    bool plus; /* with attributes, which saves the lookups of `ls -l` */
+} reply_t;
 
-/* Bytes of one entry in the reply; more than `room`: it did not fit. 0: it is gone. */
-static size_t add_entry(
-    fuse_req_t req, const model_t *model, char *buffer, size_t room,
-    const listing_t *listing, size_t position, bool plus)
+/* False: it does not fit. One that is gone meanwhile is left out. */
+static bool add_entry(
+    fuse_req_t req, const model_t *model, reply_t *reply, const char *name, node_t node,
+    off_t next)
 {
     struct fuse_entry_param entry;
-    node_t node;
-    const char *name = item_at(listing, position, &node);
     if (!fill_entry(model, node, &entry)) {
-        return 0;
+        return true;
     }
-    off_t next = (off_t)position + 1;
-    return plus ? fuse_add_direntry_plus(req, buffer, room, name, &entry, next)
-                : fuse_add_direntry(req, buffer, room, name, &entry.attr, next);
+    char *to = reply->bytes + reply->used;
+    size_t room = reply->size - reply->used;
+    size_t bytes = reply->plus
+                       ? fuse_add_direntry_plus(req, to, room, name, &entry, next)
+                       : fuse_add_direntry(req, to, room, name, &entry.attr, next);
+    if (bytes > room) {
+        return false;
+    }
+    reply->used += bytes;
+    return true;
 }
 
 static void read_entries(
     fuse_req_t req, size_t size, off_t offset, const listing_t *listing, bool plus)
 {
-    char *buffer = malloc(size);
-    size_t used = 0;
-    if (buffer == NULL) {
+    reply_t reply = {.bytes = malloc(size), .size = size, .plus = plus};
+    size_t position = (size_t)offset;
+    const char *name;
+    node_t node;
+    if (reply.bytes == NULL) {
         fuse_reply_err(req, ENOMEM);
         return;
     }
     const model_t *model = watch_begin(watch_of(req));
-    for (size_t i = (size_t)offset; i < listing->count + 2; i++) {
-        size_t bytes =
-            add_entry(req, model, buffer + used, size - used, listing, i, plus);
-        if (bytes > size - used) {
-            break;
-        }
-        used += bytes;
+    while ((name = listing_at(listing, position, &node)) != NULL &&
+           add_entry(req, model, &reply, name, node, (off_t)position + 1)) {
+        position++;
     }
     watch_end(watch_of(req));
-    fuse_reply_buf(req, buffer, used);
-    free(buffer);
+    fuse_reply_buf(req, reply.bytes, reply.used);
+    free(reply.bytes);
 }
 
 static void ll_readdir(
@@ -481,7 +357,7 @@ static void ll_readdirplus(
 static void ll_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;
-    free_listing(listing_of(fi));
+    listing_close(list_of(req), listing_of(fi));
     fuse_reply_err(req, 0);
 }
 
@@ -577,6 +453,7 @@ session_open(const session_config_t *config, char *reason, size_t reason_bytes)
     struct fuse_args args = FUSE_ARGS_INIT(config->debug ? 4 : 3, argv);
     session_t *session = calloc(1, sizeof(*session));
     if (session != NULL) {
+        opened_list_init(&session->opened);
         session->fuse =
             fuse_session_new(&args, &operations, sizeof(operations), session);
     }
@@ -675,5 +552,6 @@ void session_close(session_t *session)
         fuse_session_unmount(session->fuse);
     }
     fuse_session_destroy(session->fuse);
+    opened_list_fini(&session->opened);
     free(session);
 }

@@ -17,6 +17,7 @@ static const int priorities[LOG_LEVEL_COUNT] = {
     LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR, LOG_ERR};
 
 static atomic_int threshold = LOG_LEVEL_INFO;
+static atomic_int terminal_threshold = LOG_LEVEL_DEBUG;
 static atomic_bool use_syslog;
 
 void log_message(log_level_t level, const char *format, ...)
@@ -31,9 +32,15 @@ void log_message(log_level_t level, const char *format, ...)
     va_end(args);
     if (atomic_load_explicit(&use_syslog, memory_order_relaxed)) {
         syslog(priorities[level], "%s", line);
-    } else {
+    } else if (
+        (int)level >= atomic_load_explicit(&terminal_threshold, memory_order_relaxed)) {
         (void)fprintf(stderr, "rmmfs: %s\n", line);
     }
+}
+
+void log_terminal_from(log_level_t level)
+{
+    atomic_store_explicit(&terminal_threshold, (int)level, memory_order_relaxed);
 }
 
 void log_to_syslog(void)

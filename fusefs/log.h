@@ -28,6 +28,9 @@ void log_message(log_level_t level, const char *format, ...)
 #define log_warn(...) log_message(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(...) log_message(LOG_LEVEL_ERROR, __VA_ARGS__)
 
+/* Until then stderr gets only what weighs as much: it is somebody's terminal. */
+void log_terminal_from(log_level_t level);
+
 /* From here on write to syslog: the terminal is somebody else's now. */
 void log_to_syslog(void);
 

@@ -123,7 +123,7 @@ void marks_note_upper(model_t *model)
     }
 }
 
-static void fold_place(model_t *model, const member_t *member, member_place_t place)
+static void fold_place(model_t *model, member_t *member, member_place_t place)
 {
     device_t *device = model_device(model, place.device);
     figures_t left;
@@ -146,7 +146,7 @@ static void fold_place(model_t *model, const member_t *member, member_place_t pl
     (void)mark_raise(&device->lifetime_peak_bytes, left.lifetime_peak_bytes);
 }
 
-void marks_fold(model_t *model, const member_t *member)
+void marks_fold(model_t *model, member_t *member)
 {
     for (uint32_t i = 0; i < member->place_count; i++) {
         fold_place(model, member, member->places[i]);

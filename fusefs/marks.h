@@ -31,7 +31,7 @@ void marks_take(model_t *model);
 void marks_note_upper(model_t *model);
 
 /* Keep what a member leaves; it is live now, exited next. Lock held alone. */
-void marks_fold(model_t *model, const member_t *member);
+void marks_fold(model_t *model, member_t *member);
 
 /* The current sum becomes the marks. Lock held alone. */
 void marks_reset_device(model_t *model, uint32_t device);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 
 /* --- names ---------------------------------------------------------------------------- */
 
-/* Nobody can tell the pid: "1000.0123456789abcdef" is "seg-0123456789abcdef". */
+/* "4711"; nobody can tell the pid: "1000.0123456789abcdef" is "seg-0123456789abcdef". */
 static void name_process(char *name, size_t bytes, const char *segment, pid_t pid)
 {
     const char *dot = strchr(segment, '.');
@@ -31,6 +32,46 @@ static void name_process(char *name, size_t bytes, const char *segment, pid_t pi
     } else {
         (void)snprintf(name, bytes, "seg-%.16s", dot != NULL ? dot + 1 : segment);
     }
+}
+
+/* Field 22 of /proc/<pid>/stat, which tells a process from a later one of its pid. False:
+ * nobody has that pid. */
+static bool read_start_time(pid_t pid, uint64_t *ticks_out)
+{
+    char path[32], line[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t got = file == NULL ? 0 : fread(line, 1, sizeof(line) - 1, file);
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    line[got] = '\0';
+    const char *rest = strrchr(line, ')'); /* the name before it may hold anything */
+    for (int field = 2; rest != NULL && field < 22; field++) {
+        rest = strchr(rest + 1, ' ');
+    }
+    return rest != NULL && sscanf(rest, " %" SCNu64, ticks_out) == 1;
+}
+
+/*
+ * The pid of who holds the segment. Of one that ended before we could look, the pid that
+ * it saw itself, if that was ours too: it is a zombie still, or nobody has it now, here or
+ * in the model.
+ */
+static pid_t find_pid(const model_t *model, const rmm_segment_t *segment)
+{
+    char name[32];
+    uint64_t ticks;
+    pid_t pid = rmm_segment_is_live(segment) ? rmm_segment_pid(segment) : 0;
+    pid_t own = (pid_t)segment->header.pid;
+    if (pid > 0 || rmm_segment_is_live(segment) || own <= 0) {
+        return pid;
+    }
+    if (read_start_time(own, &ticks)) {
+        return ticks == segment->header.start_time_ticks ? own : 0;
+    }
+    name_process(name, sizeof(name), segment->name, own);
+    return model_process_named(model, name) == NULL ? own : 0;
 }
 
 /* An exited process may still stand where another with its pid now starts. */
@@ -173,7 +214,7 @@ static void take_good(model_t *model, member_t *member)
         take_folded(model, member, folded);
         return;
     }
-    pid_t pid = rmm_segment_pid(&member->segment);
+    pid_t pid = find_pid(model, &member->segment);
     name_process(name, sizeof(name), member->segment.name, pid);
     member->state = MEMBER_LIVE; /* the next refresh finds out if it is not */
     take(model, member, name, pid);

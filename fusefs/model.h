@@ -29,6 +29,7 @@
 #define DEVICE_HOST 0xffffu  /* host memory, where a device index stands */
 #define DEVICE_NONE 0xfffeu
 #define DEVICE_EXTRAS_MAX 32u
+#define SLOT_HINTS 64u
 
 /* A statistic that this version does not know, by the name in the segment's schema. */
 typedef struct extra {
@@ -84,6 +85,8 @@ typedef struct member {
     member_place_t places[RMM_SEGMENT_PLACES];
     uint32_t place_count;
     uint64_t exited_ns; /* CLOCK_BOOTTIME */
+    _Atomic(uint16_t)
+        slot_hints[SLOT_HINTS]; /* where an instance id was seen: slots.c */
 } member_t;
 
 typedef struct process {

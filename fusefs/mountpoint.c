@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,6 +199,14 @@ static bool clear_dead(const char *path, const reason_t *reason)
     return true;
 }
 
+/* stat alone may be answered by the kernel, which remembers a root for a second. */
+static int look_at(const char *path, struct stat *status)
+{
+    struct statfs space;
+    int result = stat(path, status);
+    return result != 0 || !S_ISDIR(status->st_mode) ? result : statfs(path, &space);
+}
+
 static bool check_directory(
     const char *path, const struct stat *status, bool nonempty, const reason_t *reason)
 {
@@ -253,12 +262,12 @@ bool mountpoint_prepare(
     if (!resolve(path, mountpoint->path, &reason)) {
         return false;
     }
-    int result = stat(mountpoint->path, &status);
+    int result = look_at(mountpoint->path, &status);
     while (result != 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
         if (!clear_dead(mountpoint->path, &reason)) {
             return false;
         }
-        result = stat(mountpoint->path, &status);
+        result = look_at(mountpoint->path, &status);
     }
     if (result == 0) {
         return check_directory(mountpoint->path, &status, nonempty, &reason);

@@ -297,7 +297,7 @@ int render_process_device(model_t *model, node_t node, text_t *text)
 
 int render_resource(model_t *model, node_t node, text_t *text)
 {
-    const member_t *member = model_member(model, node.serial);
+    member_t *member = model_member(model, node.serial);
     slot_view_t view;
     figures_t figures;
     extras_t extras;
@@ -308,7 +308,7 @@ int render_resource(model_t *model, node_t node, text_t *text)
         render_string(text, rmm_record_slot(&view.record)->type);
         return 0;
     }
-    figures_of_resource(&view, &figures);
+    figures_of_resource(&view, render_figure_needs(node.file), &figures);
     if (node.file == FILE_STAT) {
         extras_of_resource(&view, &extras);
         render_slot_stat(text, &figures, &extras);

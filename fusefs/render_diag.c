@@ -84,15 +84,30 @@ static void render_kernels(const rmm_diag_file_t *file, text_t *text)
     }
 }
 
-/* What the library saw, and what it could not note. */
+/* What the library saw, and what it could not note. file NULL: there is none. */
 static void render_stat(const rmm_diag_file_t *file, text_t *text)
 {
-    const rmm_diag_header_t *header = &file->header;
-    render_key(text, "kernels", rmm_diag_kernel_count(file));
+    static const rmm_diag_header_t none = {
+        .launches = FIGURE_UNKNOWN,
+        .launches_unnamed = FIGURE_UNKNOWN,
+        .parameter_failures = FIGURE_UNKNOWN,
+        .blocks_dropped = FIGURE_UNKNOWN};
+    const rmm_diag_header_t *header = file != NULL ? &file->header : &none;
+    uint64_t kernels = file != NULL ? rmm_diag_kernel_count(file) : FIGURE_UNKNOWN;
+    render_key(text, "kernels", kernels);
     render_key(text, "launches", header->launches);
     render_key(text, "launches_unnamed", header->launches_unnamed);
     render_key(text, "parameter_failures", header->parameter_failures);
     render_key(text, "blocks_dropped", header->blocks_dropped);
+}
+
+static void render_none(uint8_t file, text_t *text)
+{
+    if (file == FILE_CUPTI) {
+        text_puts(text, "off\n");
+    } else if (file == FILE_STAT) {
+        render_stat(NULL, text);
+    }
 }
 
 static void render_header(uint8_t file, text_t *text)
@@ -146,8 +161,8 @@ int render_diag(model_t *model, node_t node, text_t *text)
             found = true; /* a process has one diagnosis library */
         }
     }
-    if (!found && node.file == FILE_CUPTI) {
-        text_puts(text, "off\n");
+    if (!found) {
+        render_none(node.file, text);
     }
     return 0;
 }

@@ -31,7 +31,7 @@ static glance_t glance_at(const unsigned char *slot)
 }
 
 typedef struct walk {
-    const member_t *member;
+    member_t *member;
     uint32_t wanted_id; /* 0: all */
     slot_fn visit;
     void *arg;
@@ -89,7 +89,7 @@ static void walk_slots(const walk_t *walk)
     }
 }
 
-void slots_each(const member_t *member, slot_fn visit, void *arg)
+void slots_each(member_t *member, slot_fn visit, void *arg)
 {
     if (member->state == MEMBER_UNREADABLE) {
         return;
@@ -111,13 +111,25 @@ static bool take_first(const slot_view_t *view, void *arg)
     return false;
 }
 
-bool slots_find(const member_t *member, uint32_t instance_id, slot_view_t *view_out)
+static _Atomic(uint16_t) *hint_of(member_t *member, uint32_t instance_id)
+{
+    return &member->slot_hints[instance_id % SLOT_HINTS];
+}
+
+bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out)
 {
     if (member->state == MEMBER_UNREADABLE || instance_id == 0) {
         return false;
     }
+    _Atomic(uint16_t) *hint = hint_of(member, instance_id);
     search_t search = {.view = view_out};
     walk_t walk = {member, instance_id, take_first, &search};
-    walk_slots(&walk);
+    (void)visit_slot(&walk, atomic_load_explicit(hint, memory_order_relaxed));
+    if (!search.found) {
+        walk_slots(&walk);
+    }
+    if (search.found) {
+        atomic_store_explicit(hint, (uint16_t)view_out->index, memory_order_relaxed);
+    }
     return search.found;
 }

@@ -5,7 +5,8 @@
  * The table has room for hundreds, a program uses a few, and the reader's check of one
  * slot is three system calls. So the table is looked through in large pieces first, up to
  * the first piece in which no slot was ever used: the writer takes the lowest free one.
- * Only what looks alive is then read through the reader, which decides.
+ * Only what looks alive is then read through the reader, which decides. Where a resource
+ * was found last is tried first when it is asked for again.
  */
 #ifndef RMM_FUSEFS_SLOTS_H
 #define RMM_FUSEFS_SLOTS_H
@@ -17,7 +18,7 @@
 
 /* A resource, as read at one moment. */
 typedef struct slot_view {
-    const member_t *member;
+    member_t *member;
     uint32_t index;
     bool torn; /* its writer died, or did not come to an end, in the middle */
     rmm_record_t record;
@@ -27,9 +28,9 @@ typedef struct slot_view {
 typedef bool (*slot_fn)(const slot_view_t *view, void *arg);
 
 /* Every resource that lives in the segment, in the order of slots. */
-void slots_each(const member_t *member, slot_fn visit, void *arg);
+void slots_each(member_t *member, slot_fn visit, void *arg);
 
 /* The resource with this instance id; false: it does not live (any more). */
-bool slots_find(const member_t *member, uint32_t instance_id, slot_view_t *view_out);
+bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out);
 
 #endif /* RMM_FUSEFS_SLOTS_H */

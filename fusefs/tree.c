@@ -155,13 +155,13 @@ static const process_t *process_of(const model_t *model, node_t node)
     if (node.dir != DIR_RESOURCE) {
         return model_process(model, node.serial);
     }
-    const member_t *member = model_member(model, node.serial);
+    member_t *member = model_member(model, node.serial);
     return member != NULL ? member->process : NULL;
 }
 
 static bool find_resource(const model_t *model, node_t node, slot_view_t *view)
 {
-    const member_t *member = model_member(model, node.serial);
+    member_t *member = model_member(model, node.serial);
     return member != NULL && slots_find(member, node.id, view);
 }
 

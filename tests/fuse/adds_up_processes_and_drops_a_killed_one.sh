@@ -5,6 +5,7 @@
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
+list_gpus 2
 start_daemon
 start_program a
 start_program b

@@ -3,7 +3,7 @@
 # What every test of the mount begins with: a private folder with a runtime directory and
 # a mount point, a daemon, programs to look at, checks that say what they saw. Sourced.
 #
-#   RMMFS          the daemon
+#   RMMFS          the daemon (as built in build/dev, unless told otherwise)
 #   RMMFS_PROGRAM  tests/fuse/program.c
 #
 # The end, however it comes, stops what was started, unmounts and removes the folder.
@@ -12,6 +12,9 @@ set -eu
 test_name=$(basename "$0" .sh)
 test_path=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 unset XDG_RUNTIME_DIR NOTIFY_SOCKET
+build=${test_path%/tests/fuse/*}/build/dev
+export RMMFS=${RMMFS:-$build/fusefs/rmmfs}
+export RMMFS_PROGRAM=${RMMFS_PROGRAM:-$build/tests/fuse/rmmfs_program}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rmmfs-test.XXXXXX")
 chmod 755 "$work"
@@ -46,6 +49,8 @@ finish() {
     for name in "${!program_pid[@]}"; do
         kill -KILL "${program_pid[$name]}" 2>/dev/null || true
     done
+    # shellcheck disable=SC2046  (pids)
+    kill -KILL $(jobs -p) 2>/dev/null || true
     [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || true
     wait 2>/dev/null || true
     while is_mounted; do
@@ -161,6 +166,16 @@ kill_program() {
     kill -KILL "${program_pid[$1]}"
     wait "${program_pid[$1]}" 2>/dev/null || true
     forget_program "$1"
+}
+
+# The driver's list has N GPUs: then gpu0 is gpu0 whichever program is seen first.
+list_gpus() { # N
+    local i
+    for ((i = 0; i < $1; i++)); do
+        mkdir -p "$RMM_NVIDIA_PROC/0000:0$i:00.0"
+        printf 'Model: \t\t Test GPU %s\nGPU UUID: \t GPU-0000000%s\n' "$i" "$i" \
+            >"$RMM_NVIDIA_PROC/0000:0$i:00.0/information"
+    done
 }
 
 # A GPU of a test, number N: place N in every program.

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Files that look like segments and are none: each is refused, counted and logged once with
+# the reason, and good programs are shown as before.
+# shellcheck source=tests/fuse/common.sh
+. "$(dirname "$0")/common.sh"
+
+start_daemon
+start_program good
+gpu good 0
+tell good alloc 0 1000
+segment=$(find "$run" -regex '.*/0\.[0-9a-f]*')
+expect gpu0/current_bytes 1000
+
+head -c 100 "$segment" >"$run/0.0000000000000001"              # cut
+ln -s "$segment" "$run/0.0000000000000002"                     # a link
+mkfifo "$run/0.0000000000000003"                               # nobody writes to it
+cp "$segment" "$run/54321.0000000000000004"                    # not of the uid in its name
+mkdir "$run/0.0000000000000005"
+: >"$run/0.0000000000000006"                                   # empty
+head -c 600000 /dev/urandom >"$run/0.0000000000000007"         # large
+head -c 147776 /dev/urandom >"$run/0.0000000000000008"         # noise
+ln "$segment" "$run/0.0000000000000009"                        # two names
+expect gpu0/current_bytes 1000
+eventually is daemon/segments_rejected 9
+expect daemon/segments 1
+[ "$(grep -c refused "$log")" = 9 ] || fail "$(grep -c refused "$log") lines in the log, not 9"
+rm -r "$run"/*.000000000000000?
+echo "a line" >"$run/notes.txt"
+expect gpu0/current_bytes 1000
+expect daemon/segments_rejected 9
+
+# Bits flipped anywhere: whatever the reader makes of them, nothing breaks.
+python3 - "$segment" "$run" <<'END'
+import os, random, sys
+whole = bytearray(open(sys.argv[1], "rb").read())
+random.seed(7)
+for i in range(150):
+    bytes_ = bytearray(whole)
+    for _ in range(random.choice([1, 2, 30])):
+        at = random.randrange(0, random.choice([448, 4600, 17300, len(whole)]))
+        bytes_[at] ^= 1 << random.randrange(8)
+    name = "%s/0.%016x" % (sys.argv[2], 0x1000 + i)
+    with open(name + ".new", "wb") as file:
+        file.write(bytes_)
+    os.rename(name + ".new", name)
+END
+grep -r . "$mnt" >/dev/null 2>&1 || true
+expect gpu0/current_bytes 1000
+expect "proc/${program_pid[good]}/gpu0/current_bytes" 1000
+rm "$run"/*.000000000000????
+
+# A segment that its program cuts while it is in use: unreadable, not 0 and not fatal.
+start_program cut
+gpu cut 0
+tell cut alloc 0 5
+expect gpu0/current_bytes 1005
+cut=$(find "$run" -regex '.*/0\.[0-9a-f]*' ! -path "$segment")
+truncate -s 1000 "$cut"
+expect gpu0/current_bytes 1000
+expect "proc/${program_pid[cut]}/state" unreadable
+expect_gone "proc/${program_pid[cut]}/gpu0"
+cut_pid=${program_pid[cut]}
+kill_program cut
+expect_gone "proc/$cut_pid/state"
+stop_daemon

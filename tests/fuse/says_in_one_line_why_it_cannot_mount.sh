@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A mount that cannot be: one line that says what is wrong, exit status 1, nothing mounted.
+# shellcheck source=tests/fuse/common.sh
+. "$(dirname "$0")/common.sh"
+
+refuses() { # PATTERN ARGUMENT...
+    local pattern=$1 status=0
+    shift
+    "$RMMFS" "$@" >"$work/out" 2>&1 || status=$?
+    [ "$status" = 1 ] || fail "rmmfs $*: exit status $status"
+    [ "$(wc -l <"$work/out")" = 1 ] || fail "rmmfs $*: not one line: $(cat "$work/out")"
+    grep -q -- "$pattern" "$work/out" || fail "rmmfs $*: $(cat "$work/out")"
+    [ "$(grep -c "$work" /proc/self/mountinfo)" = "${mounts:-0}" ] || fail "rmmfs $* left a mount"
+}
+
+refuses "$work/nowhere does not exist: .mkdir" "$work/nowhere"
+refuses "No such file" "$work/nowhere/deeper"
+touch "$work/file"
+refuses "is not a directory" "$work/file"
+mkdir "$work/full"
+touch "$work/full/something"
+refuses "is not empty" "$work/full"
+refuses "is where segments are" "$run"
+refuses "is where segments are" -f "$work" -o nonempty
+refuses "unknown mount option 'no_such'" -o no_such "$mnt"
+refuses "one mount point only" "$mnt" "$work/full"
+RMM_RUNTIME_DIR=$work/file/run refuses "RMM_RUNTIME_DIR\|cannot make" "$mnt"
+RMM_RUNTIME_DIR=relative refuses "absolute path" "$mnt"
+"$RMMFS" --no-such 2>"$work/out" && fail "an unknown option was taken"
+grep -q "see rmmfs --help" "$work/out" || fail "an unknown option: $(cat "$work/out")"
+"$RMMFS" --help | grep -q "^Usage: rmmfs" || fail "no --help"
+"$RMMFS" --version | grep -qE '^rmmfs [0-9]+\.[0-9]+\.[0-9]+$' || fail "no --version"
+
+# Twice on one directory.
+start_daemon
+mounts=1
+refuses "mounted on $mnt already (pid $daemon)" "$mnt"
+refuses "mounted on $mnt already" "$mnt/"
+(cd "$work" && refuses "mounted on $mnt already" mnt)
+answers || fail "the first daemon does not answer any more"
+stop_daemon
+
+# Somebody else's dead mount is not ours to clear.
+mounts=0
+refuses "cannot open /dev/fuse\|cannot mount\|does not exist" "$work/nowhere"
