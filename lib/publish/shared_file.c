@@ -135,6 +135,9 @@ int rmm__shared_file_create(
 
 int rmm__shared_file_publish(rmm_shared_file_t *file, const char *name)
 {
+    if (rmm__host_memory_should_fail()) {
+        return -ENOSPC; /* a directory may have to grow for a name */
+    }
     if (renameat(file->dirfd, file->temporary, file->dirfd, name) != 0) {
         return -errno;
     }

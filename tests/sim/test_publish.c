@@ -421,6 +421,7 @@ static void read_own_peak(child_t *self, void *argument)
     rmm__books_stats(&first, &stats);
     CHECK(stats.peak_bytes == 5 && stats.peak_count == 1); /* not obeyed, yet shown */
     CHECK(open_books(&second, "second", 2) == RMM_OK);
+    CHECK(second.slot->peak_reset_seen == 1 && second.wishes->peak_reset == 1);
     count_alloc(&second, 30);
     count_free(&second, 30);
     rmm__books_stats(&second, &stats);
@@ -448,12 +449,29 @@ static void a_pending_wish_shows_the_current_value_and_binds_no_successor(void *
 
 /* --- many threads ------------------------------------------------------------------- */
 
-enum { THREADS = 8, ROUNDS = 4000 };
+enum { THREADS = 8, ROUNDS = 4000, TOGETHER = 8000 };
 
 typedef struct crowd {
     rmm_books_t books;
     pthread_barrier_t barrier;
 } crowd_t;
+
+/* All hold 1000 bytes at one moment; one looks, and forgets the mark for the next time. */
+static void allocate_together(crowd_t *crowd, int round)
+{
+    const bool last = round == TOGETHER - 1;
+
+    pthread_barrier_wait(&crowd->barrier);
+    count_alloc(&crowd->books, 1000);
+    if (pthread_barrier_wait(&crowd->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+        CHECK(rmm__places[0].peak_bytes == THREADS * 1000);
+        CHECK(crowd->books.slot->peak_bytes == THREADS * 1000);
+        rmm__places[0].peak_bytes = last ? THREADS * 1000 : 0;
+        crowd->books.slot->peak_bytes = last ? THREADS * 1000 : 0;
+    }
+    pthread_barrier_wait(&crowd->barrier);
+    count_free(&crowd->books, 1000);
+}
 
 static void *allocate_alone_then_together(void *argument)
 {
@@ -463,10 +481,9 @@ static void *allocate_alone_then_together(void *argument)
         count_alloc(&crowd->books, 100);
         count_free(&crowd->books, 100);
     }
-    pthread_barrier_wait(&crowd->barrier);
-    count_alloc(&crowd->books, 1000);
-    pthread_barrier_wait(&crowd->barrier);
-    count_free(&crowd->books, 1000);
+    for (int i = 0; i < TOGETHER; i++) {
+        allocate_together(crowd, i);
+    }
     return NULL;
 }
 
@@ -493,8 +510,8 @@ static void run_crowd(child_t *self, void *argument)
 /* Alone they hold at most 800 bytes together; then all hold 1000 at one moment. */
 static void eight_threads_leave_exact_figures_and_the_exact_peak(void **state)
 {
-    const uint64_t count = THREADS * (ROUNDS + 1);
-    const uint64_t bytes = THREADS * (ROUNDS * 100u + 1000u);
+    const uint64_t count = THREADS * (ROUNDS + TOGETHER);
+    const uint64_t bytes = THREADS * (ROUNDS * 100u + TOGETHER * 1000u);
     rmm_segment_t segment;
 
     (void)state;

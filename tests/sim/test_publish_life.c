@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of a segment: made whole before it is seen, held while the process lives in
- * whatever form, let go when it ends in whatever way, and never in the way of an
- * allocation where it cannot be made.
+ * whatever form, and let go when it ends in whatever way.
  */
 #include "sim/publish_case.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <time.h>
 
 #include <rmm/cuda_resource.h>
 #include <rmm/resource.h>
 
-#include "core/host_memory.h"
 #include "publish/runtime_dir.h"
 
 extern char **environ;
@@ -470,237 +466,6 @@ static void nobody_ever_sees_one_half_made(void **state)
     assert_int_equal(child_wait(&child), 0);
 }
 
-/* --- where none can be made --------------------------------------------------------- */
-
-/* Books that work as if they were published. */
-static void count_in_private(child_t *self, void *argument)
-{
-    rmm_stats_t stats = RMM_STATS_INIT;
-    rmm_books_t books;
-    void *side = NULL;
-
-    (void)self;
-    (void)argument;
-    for (int i = 0; i < 3; i++) { /* one warning at most */
-        CHECK(open_books(&books, "private", 1) == RMM_OK);
-        CHECK(!books.slot_is_private);
-        count_alloc(&books, 300);
-        count_alloc(&books, 200);
-        count_free(&books, 300);
-        rmm__books_stats(&books, &stats);
-        CHECK(stats.current_bytes == 200 && stats.peak_bytes == 500);
-        CHECK(stats.current_count == 1 && stats.peak_count == 2);
-        rmm__books_close(&books);
-    }
-    CHECK(rmm__places[0].peak_bytes == 900); /* 400 were never freed */
-    CHECK(rmm__publish_side_file("diag", 65536, &side) == RMM_OK);
-    memset(side, 1, 65536);
-}
-
-static void assert_warned_once(const char *part, const char *other_part)
-{
-    const char *first = strstr(logged(), "[warn]");
-
-    if (first == NULL || strstr(first, part) == NULL ||
-        strstr(first, other_part) == NULL || strstr(first + 1, "[warn]") != NULL) {
-        fail_msg("log: \"%s\"", logged());
-    }
-}
-
-static void switched_off_it_keeps_books_and_says_nothing(void **state)
-{
-    (void)state;
-    setenv("RMM_PUBLISH", "0", 1);
-    child_run(count_in_private, NULL);
-    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
-    assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
-    assert_string_equal(logged(), "");
-}
-
-static void a_place_that_is_no_directory_is_one_warning(void **state)
-{
-    (void)state;
-    setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
-    child_run(count_in_private, NULL);
-    assert_warned_once("/dev/null is not a directory", "set RMM_PUBLISH to 0");
-}
-
-/* In a mount namespace of its own, a tmpfs on the directory named. */
-static void mount_tmpfs(const char *path, unsigned long flags, const char *options)
-{
-    if (geteuid() != 0) {
-        CHECK(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0);
-    } else {
-        CHECK(unshare(CLONE_NEWNS) == 0);
-    }
-    CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-    CHECK(mount("none", path, "tmpfs", flags, options) == 0);
-}
-
-static int entries_in(const char *path)
-{
-    DIR *directory = opendir(path);
-    int count = 0;
-
-    CHECK(directory != NULL);
-    while (readdir(directory) != NULL) {
-        count++;
-    }
-    closedir(directory);
-    return count - 2;
-}
-
-static void publish_on_a_small_tmpfs(child_t *self, void *argument)
-{
-    const char *path = getenv("RMM_RUNTIME_DIR");
-
-    mount_tmpfs(path, 0, argument);
-    count_in_private(self, NULL);
-    CHECK(entries_in(path) == 0);
-}
-
-static void on_a_full_disk_nothing_fails_and_nothing_is_left(void **state)
-{
-    char path[192];
-
-    (void)state;
-    snprintf(path, sizeof(path), "%s/small", runtime.path);
-    assert_int_equal(mkdir(path, 0700), 0);
-    setenv("RMM_RUNTIME_DIR", path, 1);
-    child_run(publish_on_a_small_tmpfs, (char[]){"size=64k"});
-    assert_warned_once(path, "No space left on device");
-    assert_non_null(strstr(logged(), "RMM_RUNTIME_DIR"));
-    assert_int_equal(unlink(log_path), 0);
-    child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=2"}); /* room for control */
-    assert_warned_once(path, "No space left on device");
-    assert_int_equal(unlink(log_path), 0);
-    child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=1"});
-    assert_warned_once(path, "No space left on device");
-}
-
-static void publish_then_fill_the_disk(child_t *self, void *argument)
-{
-    const char *path = getenv("RMM_RUNTIME_DIR");
-    rmm_books_t books;
-    void *side = NULL;
-
-    (void)self;
-    mount_tmpfs(path, 0, argument);
-    CHECK(open_books(&books, "first", 1) == RMM_OK);
-    CHECK(entries_in(path) == 2);
-    CHECK(rmm__publish_side_file("diag", 1 << 20, &side) == RMM_OK);
-    memset(side, 1, 1 << 20); /* private: no SIGBUS */
-    CHECK(entries_in(path) == 2);
-    for (int i = 0; i < 1000; i++) { /* all space was taken at the start */
-        count_alloc(&books, 1);
-        CHECK(open_books(&books, "one of many", 2) == RMM_OK);
-    }
-}
-
-static void a_disk_that_fills_up_later_cannot_kill_an_allocation(void **state)
-{
-    char path[192];
-
-    (void)state;
-    snprintf(path, sizeof(path), "%s/small", runtime.path);
-    assert_int_equal(mkdir(path, 0700), 0);
-    setenv("RMM_RUNTIME_DIR", path, 1);
-    child_run(publish_then_fill_the_disk, (char[]){"size=200k"});
-    assert_warned_once(path, "No space left on device");
-}
-
-static void publish_on_a_read_only_mount(child_t *self, void *argument)
-{
-    mount_tmpfs(getenv("RMM_RUNTIME_DIR"), MS_RDONLY, "size=64k");
-    count_in_private(self, argument);
-}
-
-static void a_place_that_cannot_be_written_is_one_warning(void **state)
-{
-    char path[192];
-
-    (void)state;
-    snprintf(path, sizeof(path), "%s/read_only", runtime.path);
-    assert_int_equal(mkdir(path, 0700), 0);
-    setenv("RMM_RUNTIME_DIR", path, 1);
-    child_run(publish_on_a_read_only_mount, NULL);
-    assert_warned_once("not writable: Read-only file system", path);
-}
-
-/* --- every request that can fail, fails once ---------------------------------------- */
-
-/* Ends with 2 if the plan was not reached. */
-static void publish_under_a_fault(child_t *self, void *argument)
-{
-    rmm_books_t books;
-    rmm_status_t status;
-    void *side = NULL;
-
-    (void)self;
-    rmm__publish_open("sim");
-    rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
-    /* counted from here: the first request of publish_under_a_fault itself */
-    status = open_books(&books, "fault", 1);
-    CHECK(status == RMM_OK);
-    count_alloc(&books, 100);
-    status = rmm__publish_side_file("diag", 4096, &side);
-    CHECK(status == RMM_OK || status == RMM_ERR_OUT_OF_HOST_MEMORY);
-    if (status == RMM_OK) {
-        memset(side, 1, 4096);
-    }
-    _exit(rmm__host_memory_fail_struck() ? 0 : 2);
-}
-
-static void open_under_a_fault(child_t *self, void *argument)
-{
-    rmm_books_t books;
-
-    (void)self;
-    rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
-    CHECK(open_books(&books, "fault", 1) == RMM_OK);
-    count_alloc(&books, 100);
-    CHECK(rmm__places[0].current_bytes == 100);
-    _exit(rmm__host_memory_fail_struck() ? 0 : 2);
-}
-
-/* Runs body for the first, second, ... request until none is left to fail. Afterwards
- * there are whole segments only: `segments_left` of them, at most. */
-static void sweep_faults(child_fn body, int least_faults)
-{
-    int nth = 0, status = 0;
-
-    while (status == 0) {
-        child_t child;
-
-        nth++;
-        child_start(&child, body, (void *)(uintptr_t)nth);
-        status = child_wait(&child);
-        assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
-        assert_true(
-            runtime_count(&runtime, RMM_FILE_SIDE, NULL) >=
-            runtime_count(&runtime, RMM_FILE_SEGMENT, NULL));
-        if (runtime_count(&runtime, RMM_FILE_SEGMENT, NULL) == 0) {
-            assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 0);
-        }
-        runtime_empty(&runtime);
-    }
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 2);
-    assert_true(nth > least_faults);
-}
-
-static void any_failure_while_publishing_leaves_books_that_work(void **state)
-{
-    (void)state;
-    sweep_faults(open_under_a_fault, 6); /* open, space and mapping of two files */
-}
-
-static void any_failure_of_a_side_file_leaves_memory_that_works(void **state)
-{
-    (void)state;
-    sweep_faults(publish_under_a_fault, 3);
-}
-
 /* --- side files --------------------------------------------------------------------- */
 
 static void make_a_side_file(child_t *self, void *argument)
@@ -756,13 +521,6 @@ int main(void)
         CASE(a_spawned_program_does_not_keep_it_alive),
         CASE(no_child_forked_meanwhile_inherits_the_lock),
         CASE(nobody_ever_sees_one_half_made),
-        CASE(switched_off_it_keeps_books_and_says_nothing),
-        CASE(a_place_that_is_no_directory_is_one_warning),
-        CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
-        CASE(a_disk_that_fills_up_later_cannot_kill_an_allocation),
-        CASE(a_place_that_cannot_be_written_is_one_warning),
-        CASE(any_failure_while_publishing_leaves_books_that_work),
-        CASE(any_failure_of_a_side_file_leaves_memory_that_works),
         CASE(a_side_file_lies_beside_its_segment),
     };
 

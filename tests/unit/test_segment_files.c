@@ -307,6 +307,27 @@ static void what_somebody_holds_stays(void **state)
     assert_false(exists(orphan));
 }
 
+static void asking_who_holds_it_leaves_no_lock(void **state)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+    int fd;
+
+    (void)state;
+    fd = put_file(name, &sample, sizeof(sample));
+    assert_int_equal(
+        rmm_segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
+    assert_false(rmm_segment_is_live(&segment));
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    assert_true(rmm_segment_is_live(&segment));
+    assert_int_equal(rmm_segment_pid(&segment), getpid());
+    assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0); /* readers hold no segment */
+    assert_false(rmm_segment_is_live(&segment));
+    assert_int_equal(rmm_segment_pid(&segment), 0);
+    close(fd);
+    rmm_segment_close(&segment);
+}
+
 static void a_young_temporary_stays(void **state)
 {
     char temporary[RMM_SEGMENT_NAME_BYTES + 8];
@@ -487,6 +508,7 @@ int main(void)
         CASE(a_dead_segment_is_marked_then_removed_with_its_side_files),
         CASE(a_mark_from_the_future_starts_again),
         CASE(what_somebody_holds_stays),
+        CASE(asking_who_holds_it_leaves_no_lock),
         CASE(a_young_temporary_stays),
         CASE(what_is_not_ours_stays),
         CASE(a_user_sweeps_only_what_is_theirs_and_root_everything),
