@@ -12,8 +12,10 @@
 #include "driver/driver.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cuda.h>
@@ -54,6 +56,19 @@ static struct {
     stream_capture_info_fn stream_capture_info;
 } entry;
 
+/*
+ * The process exits: the runtime is about to go, and a call into it from a thread that
+ * still runs, or from a later exit handler, may crash (seen on an H200: a thread in
+ * cudaEventRecord). From here on every call answers cudaErrorCudartUnloading. A call that
+ * is under way at that moment cannot be helped without a lock around each.
+ */
+static atomic_bool is_exiting;
+
+static void note_exit(void)
+{
+    atomic_store_explicit(&is_exiting, true, memory_order_relaxed);
+}
+
 /* A failed call's code, with the runtime's last error cleared. */
 static int cleared(cudaError_t error)
 {
@@ -63,6 +78,11 @@ static int cleared(cudaError_t error)
     return (int)error;
 }
 
+/* CALL(cudaFunction(...)): the call, unless the process exits. */
+#define CALL(call)                                                                     \
+    (atomic_load_explicit(&is_exiting, memory_order_relaxed) ? RMM_DRIVER_UNLOADING    \
+                                                             : cleared(call))
+
 static cudaEvent_t native_event(rmm_driver_event_t event)
 {
     return (cudaEvent_t)(void *)event;
@@ -70,17 +90,17 @@ static cudaEvent_t native_event(rmm_driver_event_t event)
 
 static int cuda_device_count(int *count)
 {
-    return cleared(cudaGetDeviceCount(count));
+    return CALL(cudaGetDeviceCount(count));
 }
 
 static int cuda_device_get(int *device)
 {
-    return cleared(cudaGetDevice(device));
+    return CALL(cudaGetDevice(device));
 }
 
 static int cuda_device_set(int device)
 {
-    return cleared(cudaSetDevice(device));
+    return CALL(cudaSetDevice(device));
 }
 
 /* "GPU-" and the 16 bytes in groups of 4-2-2-2-6, as nvidia-smi prints them. */
@@ -99,13 +119,13 @@ static int cuda_device_info(int device, rmm_device_info_t *info)
 {
     struct cudaDeviceProp properties;
     char bus_id[sizeof(info->pci_bus_id)];
-    cudaError_t error = cudaGetDeviceProperties(&properties, device);
+    int error = CALL(cudaGetDeviceProperties(&properties, device));
 
-    if (error == cudaSuccess) {
-        error = cudaDeviceGetPCIBusId(bus_id, (int)sizeof(bus_id), device);
+    if (error == RMM_DRIVER_OK) {
+        error = CALL(cudaDeviceGetPCIBusId(bus_id, (int)sizeof(bus_id), device));
     }
-    if (error != cudaSuccess) {
-        return cleared(error);
+    if (error != RMM_DRIVER_OK) {
+        return error;
     }
     format_uuid(info->uuid, properties.uuid.bytes);
     memcpy(info->pci_bus_id, bus_id, sizeof(bus_id));
@@ -116,57 +136,56 @@ static int cuda_device_info(int device, rmm_device_info_t *info)
 
 static int cuda_device_synchronize(void)
 {
-    return cleared(cudaDeviceSynchronize());
+    return CALL(cudaDeviceSynchronize());
 }
 
 static int cuda_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
 {
     size_t free_now;
     size_t total;
-    cudaError_t error = cudaMemGetInfo(&free_now, &total);
+    int error = CALL(cudaMemGetInfo(&free_now, &total));
 
-    if (error != cudaSuccess) {
-        return cleared(error);
+    if (error == RMM_DRIVER_OK) {
+        *free_bytes = free_now;
+        *total_bytes = total;
     }
-    *free_bytes = free_now;
-    *total_bytes = total;
-    return RMM_DRIVER_OK;
+    return error;
 }
 
 static int cuda_mem_alloc(void **ptr, size_t bytes)
 {
     void *fresh;
-    cudaError_t error = cudaMalloc(&fresh, bytes);
+    int error = CALL(cudaMalloc(&fresh, bytes));
 
-    if (error == cudaSuccess) {
+    if (error == RMM_DRIVER_OK) {
         *ptr = fresh;
     }
-    return cleared(error);
+    return error;
 }
 
 static int cuda_mem_free(void *ptr)
 {
-    return cleared(cudaFree(ptr));
+    return CALL(cudaFree(ptr));
 }
 
 static int cuda_stream_create(uint32_t flags, rmm_stream_t *stream)
 {
-    return cleared(cudaStreamCreateWithFlags(stream, flags));
+    return CALL(cudaStreamCreateWithFlags(stream, flags));
 }
 
 static int cuda_stream_destroy(rmm_stream_t stream)
 {
-    return cleared(cudaStreamDestroy(stream));
+    return CALL(cudaStreamDestroy(stream));
 }
 
 static int cuda_stream_synchronize(rmm_stream_t stream)
 {
-    return cleared(cudaStreamSynchronize(stream));
+    return CALL(cudaStreamSynchronize(stream));
 }
 
 static int cuda_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event)
 {
-    return cleared(cudaStreamWaitEvent(stream, native_event(event), 0));
+    return CALL(cudaStreamWaitEvent(stream, native_event(event), 0));
 }
 
 /* The driver's entry point needs a current context; the runtime makes one. */
@@ -175,7 +194,7 @@ static int stream_id(rmm_stream_t stream, unsigned long long *id)
     if (entry.stream_get_id(stream, id) == CUDA_SUCCESS) {
         return RMM_DRIVER_OK;
     }
-    return cleared(cudaStreamGetId(stream, id));
+    return CALL(cudaStreamGetId(stream, id));
 }
 
 static bool is_capturing(rmm_stream_t stream)
@@ -211,6 +230,9 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
         *key = (rmm_stream_key_t){0, 0};
         return RMM_DRIVER_OK;
     }
+    if (atomic_load_explicit(&is_exiting, memory_order_relaxed)) {
+        return RMM_DRIVER_UNLOADING;
+    }
     if (is_capturing(stream)) {
         return capture_key(stream, key);
     }
@@ -224,43 +246,43 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
 static int cuda_event_create(rmm_driver_event_t *event)
 {
     cudaEvent_t fresh;
-    cudaError_t error = cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming);
+    int error = CALL(cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming));
 
-    if (error == cudaSuccess) {
+    if (error == RMM_DRIVER_OK) {
         *event = (rmm_driver_event_t)(void *)fresh;
     }
-    return cleared(error);
+    return error;
 }
 
 static int cuda_event_destroy(rmm_driver_event_t event)
 {
-    return cleared(cudaEventDestroy(native_event(event)));
+    return CALL(cudaEventDestroy(native_event(event)));
 }
 
 static int cuda_event_record(rmm_driver_event_t event, rmm_stream_t stream)
 {
-    return cleared(cudaEventRecord(native_event(event), stream));
+    return CALL(cudaEventRecord(native_event(event), stream));
 }
 
 static int cuda_event_query(rmm_driver_event_t event)
 {
-    return cleared(cudaEventQuery(native_event(event)));
+    return CALL(cudaEventQuery(native_event(event)));
 }
 
 static int cuda_event_synchronize(rmm_driver_event_t event)
 {
-    return cleared(cudaEventSynchronize(native_event(event)));
+    return CALL(cudaEventSynchronize(native_event(event)));
 }
 
 static int cuda_capture_mode_exchange(int *mode)
 {
     enum cudaStreamCaptureMode native = (enum cudaStreamCaptureMode) * mode;
-    cudaError_t error = cudaThreadExchangeStreamCaptureMode(&native);
+    int error = CALL(cudaThreadExchangeStreamCaptureMode(&native));
 
-    if (error == cudaSuccess) {
+    if (error == RMM_DRIVER_OK) {
         *mode = (int)native;
     }
-    return cleared(error);
+    return error;
 }
 
 static const char *cuda_error_name(int error)
@@ -349,6 +371,11 @@ const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out)
     }
     if (error == RMM_DRIVER_OK) {
         error = find_entries();
+    }
+    if (error == RMM_DRIVER_OK && atexit(note_exit) != 0) {
+        *status_out =
+            rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
+        return NULL;
     }
     if (error != RMM_DRIVER_OK) {
         *status_out = rmm__error_cuda(
