@@ -21,14 +21,7 @@
  * first. On a trace of GPT-2 training this lowers the smallest sufficient capacity from
  * 1.064 to 1.025 times the peak, which no way of choosing among free blocks does.
  */
-#include "suballoc/suballoc_impl.h"
-
-#define INLINE RMM_SUBALLOC_INLINE
-#define NOINLINE RMM_SUBALLOC_NOINLINE
-
-/* Blocks looked at before one that fits less tightly is taken. */
-#define SCAN_OWN 8
-#define SCAN_NEXT 4
+#include "suballoc/suballoc_fit.h"
 
 /* 256 KiB. Smaller blocks are taken from the front, without a look at the neighbours. */
 #define LARGE_UNITS 1024u
@@ -99,78 +92,6 @@ void rmm__suballoc_block_set_tag(rmm_suballoc_t *sa, rmm_block_t block, uint32_t
     sa->nodes[block].tag = tag;
 }
 
-/* Units to skip at the front of a block so that the rest is aligned. */
-static inline uint32_t pad_of(uint32_t unit, uint32_t align_units)
-{
-    return -unit & (align_units - 1);
-}
-
-static inline bool
-fits(const rmm_block_node_t *node, uint32_t units, uint32_t align_units)
-{
-    return node->units >= units &&
-           node->units - units >= pad_of(node->unit, align_units);
-}
-
-/* The smallest fitting one among the first `most` of a bin's list; 0 if none fits. */
-static inline uint32_t best_of(
-    const rmm_suballoc_t *sa, uint32_t index, uint32_t units, uint32_t align_units,
-    uint32_t most)
-{
-    uint32_t best = 0, best_units = UINT32_MAX;
-    for (; index != 0 && most > 0; most--) {
-        const rmm_block_node_t *node = &sa->nodes[index];
-        if (node->units <= best_units && fits(node, units, align_units)) {
-            best = index;
-            best_units = node->units;
-            if (best_units == units) {
-                break;
-            }
-        }
-        index = node->link_next;
-    }
-    return best;
-}
-
-/* The head of the first bin at or above this one that is not empty, or 0. */
-static inline uint32_t head_at_or_above(const rmm_heap_body_t *body, uint32_t bin)
-{
-    uint32_t bits = body->bins[bin / 32] >> bin % 32;
-    if (bits != 0) {
-        return body->heads[bin + (uint32_t)__builtin_ctz(bits)];
-    }
-    uint32_t levels = body->levels & (UINT32_MAX - 1) << bin / 32;
-    if (levels == 0) {
-        return 0;
-    }
-    uint32_t level = (uint32_t)__builtin_ctz(levels);
-    return body->heads[level * 32 + (uint32_t)__builtin_ctz(body->bins[level])];
-}
-
-/* Make `largest` exact: the largest block is in the topmost bin. */
-static NOINLINE void largest_search(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
-{
-    body->largest = 0;
-    if (body->levels == 0) {
-        return;
-    }
-    uint32_t level = 31u - (uint32_t)__builtin_clz(body->levels);
-    uint32_t bin = 32 * level + 31u - (uint32_t)__builtin_clz(body->bins[level]);
-    for (uint32_t index = body->heads[bin]; index != 0;
-         index = sa->nodes[index].link_next) {
-        largest_enters(body, sa->nodes[index].units);
-    }
-}
-
-/* The largest one in the bins. */
-static inline uint32_t largest_settled(const rmm_suballoc_t *sa, rmm_heap_body_t *body)
-{
-    if (body->largest_count == 0) {
-        largest_search(sa, body);
-    }
-    return body->largest;
-}
-
 uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap)
 {
     assert(heap_is_valid(sa, heap));
@@ -212,57 +133,6 @@ void rmm__suballoc_rebin(
 {
     bin_remove(sa, body, node);
     bin_insert(sa, body, node, bin_of(node->units));
-}
-
-/* ---- which free block ------------------------------------------------------------- */
-
-/* Nothing lies in a bin above the request's own: it is the own one whole, or none. */
-static NOINLINE uint32_t
-find_last_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
-{
-    if (units > largest_settled(sa, body)) {
-        return 0;
-    }
-    return best_of(sa, body->heads[bin_of(units)], units, 1, UINT32_MAX);
-}
-
-/*
- * The block to take `units` from, or 0: best of a few in the own bin; else of a few in the
- * next bin, where everything fits; else what is left.
- */
-INLINE uint32_t find_fit(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
-{
-    uint32_t own = bin_of(units);
-    uint32_t index = body->heads[own];
-    if (index != 0) {
-        index = best_of(sa, index, units, 1, SCAN_OWN);
-        if (index != 0) {
-            return index;
-        }
-    }
-    index = head_at_or_above(body, own + 1);
-    if (RMM_SUBALLOC_UNLIKELY(index == 0)) {
-        return find_last_fit(sa, body, units);
-    }
-    return sa->nodes[index].link_next == 0 ? index
-                                           : best_of(sa, index, units, 1, SCAN_NEXT);
-}
-
-/* The same for more alignment than a unit's: the best among `most` of the first bin that
- * has one that fits. */
-static uint32_t find_aligned_fit(
-    rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units, uint32_t align_units,
-    uint32_t most)
-{
-    uint32_t head = head_at_or_above(body, bin_of(units));
-    while (head != 0) {
-        uint32_t index = best_of(sa, head, units, align_units, most);
-        if (index != 0) {
-            return index;
-        }
-        head = head_at_or_above(body, sa->nodes[head].bin + 1);
-    }
-    return 0;
 }
 
 /* ---- which part of it ------------------------------------------------------------- */
@@ -359,75 +229,115 @@ static uint32_t cut_pad(rmm_suballoc_t *sa, uint32_t index, uint32_t pad)
     return back;
 }
 
-static NOINLINE rmm_suballoc_result_t alloc_aligned(
-    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
-    rmm_block_t *block_out)
+/*
+ * The unsettled block, if it is just what is wanted: nothing changes but whose it is.
+ * Otherwise 0.
+ */
+INLINE uint32_t take_unsettled(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units)
 {
     rmm_heap_body_t *body = &sa->heaps[heap];
-    if (!rmm__suballoc_reserve(sa)) {
-        return RMM_SUBALLOC_NO_STORAGE;
+    uint32_t index = body->unsettled;
+    rmm_block_node_t *node = &sa->nodes[index];
+    if (index == 0 || node->units != units || pad_of(node->unit, align_units) != 0) {
+        return 0;
     }
-    if (units > largest_settled(sa, body)) {
-        return RMM_SUBALLOC_NO_FIT;
-    }
-    uint32_t index = find_aligned_fit(sa, body, units, align_units, SCAN_OWN);
-    if (index == 0) {
-        index = find_aligned_fit(sa, body, units, align_units, UINT32_MAX);
-    }
-    if (index == 0) {
-        return RMM_SUBALLOC_NO_FIT;
-    }
+    body->unsettled = 0;
+    body->free_units -= units;
+    sa->total_free_units -= units;
+    make_live(sa, node);
+    check_heavily(sa);
+    return index;
+}
+
+/* What is taken stays aligned: from the front, whatever the neighbours are. */
+static NOINLINE uint32_t
+take_aligned(rmm_suballoc_t *sa, uint32_t index, uint32_t units, uint32_t align_units)
+{
     uint32_t pad = pad_of(sa->nodes[index].unit, align_units);
     if (pad != 0) {
         index = cut_pad(sa, index, pad);
     }
-    *block_out = take(sa, body, index, units, true);
-    return RMM_SUBALLOC_OK;
+    return take(sa, &sa->heaps[sa->nodes[index].heap], index, units, true);
 }
 
-/* The unsettled block has the size that is wanted: nothing changes but whose it is. */
-INLINE rmm_block_t
-take_unsettled(rmm_suballoc_t *sa, rmm_heap_body_t *body, uint32_t units)
+/* Storage for any alloc: two nodes and a live block. */
+INLINE bool has_storage(rmm_suballoc_t *sa, uint32_t align_units)
 {
-    uint32_t index = body->unsettled;
-    body->unsettled = 0;
-    body->free_units -= units;
-    sa->total_free_units -= units;
-    make_live(sa, &sa->nodes[index]);
-    check_heavily(sa);
-    return index;
+    if (RMM_SUBALLOC_UNLIKELY(
+            sa->unused_nodes == 0 || sa->live_blocks >= sa->table_limit ||
+            align_units > 1)) {
+        return rmm__suballoc_reserve(sa);
+    }
+    return true;
+}
+
+/* Not inline: the path through take_unsettled() then saves no registers. */
+static NOINLINE rmm_suballoc_result_t alloc_by_search(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
+    rmm_block_t *block_out)
+{
+    if (!has_storage(sa, align_units)) {
+        return RMM_SUBALLOC_NO_STORAGE;
+    }
+    rmm__suballoc_settle(sa, heap);
+    rmm_heap_body_t *body = &sa->heaps[heap];
+    bool aligned = RMM_SUBALLOC_UNLIKELY(align_units > 1);
+    uint32_t index = aligned ? find_aligned_fit(sa, body, units, align_units)
+                             : find_fit(sa, body, units);
+    if (RMM_SUBALLOC_UNLIKELY(index == 0)) {
+        return RMM_SUBALLOC_NO_FIT;
+    }
+    *block_out = aligned ? take_aligned(sa, index, units, align_units)
+                         : take(sa, body, index, units, false);
+    return RMM_SUBALLOC_OK;
 }
 
 rmm_suballoc_result_t rmm__suballoc_alloc(
     rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
     rmm_block_t *block_out)
 {
-    assert(heap_is_valid(sa, heap));
-    assert(units > 0 && align_units > 0 && align_units <= RMM_SUBALLOC_PHASES);
-    assert((align_units & (align_units - 1)) == 0 && "a power of two");
-    rmm_heap_body_t *body = &sa->heaps[heap];
-    if (body->unsettled != 0) {
-        const rmm_block_node_t *node = &sa->nodes[body->unsettled];
-        if (node->units == units && pad_of(node->unit, align_units) == 0) {
-            *block_out = take_unsettled(sa, body, units);
-            return RMM_SUBALLOC_OK;
-        }
-        rmm__suballoc_settle(sa, heap);
+    assert(request_is_valid(sa, heap, units, align_units));
+    uint32_t index = take_unsettled(sa, heap, units, align_units);
+    if (index != 0) {
+        *block_out = index;
+        return RMM_SUBALLOC_OK;
     }
-    if (RMM_SUBALLOC_UNLIKELY(align_units > 1)) {
-        return alloc_aligned(sa, heap, units, align_units, block_out);
-    }
-    if (RMM_SUBALLOC_UNLIKELY(
-            sa->unused_nodes == 0 || sa->live_blocks >= sa->table_limit) &&
-        !rmm__suballoc_reserve(sa)) {
+    return alloc_by_search(sa, heap, units, align_units, block_out);
+}
+
+static NOINLINE rmm_suballoc_result_t alloc_by_search_of_two(
+    rmm_suballoc_t *sa, rmm_heap_t first, rmm_heap_t second, uint32_t units,
+    uint32_t align_units, rmm_block_t *block_out)
+{
+    if (!has_storage(sa, align_units)) {
         return RMM_SUBALLOC_NO_STORAGE;
     }
-    uint32_t index = find_fit(sa, body, units);
+    rmm__suballoc_settle(sa, first);
+    rmm__suballoc_settle(sa, second);
+    uint32_t index =
+        find_either(sa, &sa->heaps[first], &sa->heaps[second], units, align_units);
     if (RMM_SUBALLOC_UNLIKELY(index == 0)) {
         return RMM_SUBALLOC_NO_FIT;
     }
-    *block_out = take(sa, body, index, units, false);
+    *block_out = RMM_SUBALLOC_UNLIKELY(align_units > 1)
+                     ? take_aligned(sa, index, units, align_units)
+                     : take(sa, &sa->heaps[sa->nodes[index].heap], index, units, false);
     return RMM_SUBALLOC_OK;
+}
+
+rmm_suballoc_result_t rmm__suballoc_alloc_either(
+    rmm_suballoc_t *sa, rmm_heap_t first, rmm_heap_t second, uint32_t units,
+    uint32_t align_units, rmm_block_t *block_out)
+{
+    assert(request_is_valid(sa, first, units, align_units));
+    assert(heap_is_valid(sa, second) && first != second);
+    uint32_t index = take_unsettled(sa, first, units, align_units);
+    if (index != 0) {
+        *block_out = index;
+        return RMM_SUBALLOC_OK;
+    }
+    return alloc_by_search_of_two(sa, first, second, units, align_units, block_out);
 }
 
 /* ---- giving back ------------------------------------------------------------------ */
@@ -506,20 +416,15 @@ NOINLINE void rmm__suballoc_settle(rmm_suballoc_t *sa, rmm_heap_t heap)
     }
 }
 
-void rmm__suballoc_free(
-    rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+/* A live block becomes its heap's unsettled one. */
+INLINE void
+leave_unsettled(rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
 {
-    assert(heap_is_valid(sa, heap));
-    rmm_block_node_t *node = &sa->nodes[block];
-    assert(rmm__suballoc_find(sa, node->unit) == block && "the block is live");
     rmm_heap_body_t *body = &sa->heaps[heap];
-    if (body->unsettled != 0) {
-        rmm__suballoc_settle(sa, heap);
-    }
+    rmm_block_node_t *node = &sa->nodes[block];
     assert(body->newest == 0 || sa->ages[body->newest].stamp <= stamp);
-    if (node->units >= LARGE_UNITS) {
-        learn_lifetime(sa, node);
-    }
+    __builtin_prefetch(&sa->nodes[node->prev]); /* for settle() */
+    __builtin_prefetch(&sa->nodes[node->next]);
     node->heap = heap;
     sa->ages[block].stamp = stamp;
     body->unsettled = block;
@@ -527,6 +432,29 @@ void rmm__suballoc_free(
     sa->total_free_units += node->units;
     sa->live_blocks--;
     check_heavily(sa);
+}
+
+static NOINLINE void
+free_with_more(rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+{
+    rmm__suballoc_settle(sa, heap);
+    if (sa->nodes[block].units >= LARGE_UNITS) {
+        learn_lifetime(sa, &sa->nodes[block]);
+    }
+    leave_unsettled(sa, block, heap, stamp);
+}
+
+void rmm__suballoc_free(
+    rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+{
+    assert(heap_is_valid(sa, heap));
+    assert(
+        rmm__suballoc_find(sa, sa->nodes[block].unit) == block && "the block is live");
+    if (sa->heaps[heap].unsettled != 0 || sa->nodes[block].units >= LARGE_UNITS) {
+        free_with_more(sa, block, heap, stamp);
+    } else {
+        leave_unsettled(sa, block, heap, stamp);
+    }
 }
 
 uint64_t rmm__suballoc_transfer(

@@ -93,6 +93,16 @@ rmm_suballoc_result_t rmm__suballoc_alloc(
     rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
     rmm_block_t *block_out);
 
+/*
+ * The same from either of two heaps: from the one whose block fits more tightly, the first
+ * if both do alike. Best fit over both holds far less memory than trying one after the
+ * other: a stream's own heap and the clean one, smallest capacity over peak on the trace
+ * gpt_train 1.025 instead of 1.091.
+ */
+rmm_suballoc_result_t rmm__suballoc_alloc_either(
+    rmm_suballoc_t *sa, rmm_heap_t first, rmm_heap_t second, uint32_t units,
+    uint32_t align_units, rmm_block_t *block_out);
+
 /* The live block that starts at this unit, or RMM_BLOCK_NONE. Any number may be asked. */
 rmm_block_t rmm__suballoc_find(const rmm_suballoc_t *sa, uint32_t unit);
 

@@ -147,6 +147,13 @@ static inline bool heap_is_valid(const rmm_suballoc_t *sa, rmm_heap_t heap)
     return heap < sa->heap_count && sa->heaps[heap].in_use == 1;
 }
 
+static inline bool request_is_valid(
+    const rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units)
+{
+    return heap_is_valid(sa, heap) && units > 0 && align_units > 0 &&
+           align_units <= RMM_SUBALLOC_PHASES && (align_units & (align_units - 1)) == 0;
+}
+
 /*
  * Unit numbers come in strides of powers of two. A product's low bits would show them; its
  * high bits do not (golden ratio, Knuth 6.4).

@@ -249,6 +249,61 @@ static void a_fit_behind_many_near_misses_is_found(void **state)
     take_aligned(f, f->other, 1053, 1);
 }
 
+/* ---- either of two heaps ---------------------------------------------------------- */
+
+static rmm_block_t
+take_either(fixture_t *f, uint32_t units, uint32_t align_units, uint32_t *unit_out)
+{
+    rmm_block_t block = RMM_BLOCK_NONE;
+    assert_int_equal(
+        rmm__suballoc_alloc_either(
+            f->sa, f->heap, f->other, units, align_units, &block),
+        RMM_SUBALLOC_OK);
+    assert_sound(f->sa);
+    *unit_out = unit_of(f, block);
+    return block;
+}
+
+static void the_tighter_of_two_heaps_is_taken(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t blocks[8];
+    uint32_t unit = 0;
+    fill(f, blocks, 8, 128);
+    give(f, blocks[0], f->heap, 1); /* 256 free in the first heap */
+    give(f, blocks[1], f->heap, 1);
+    give(f, blocks[3], f->other, 1); /* 128 in the second */
+    give(f, blocks[5], f->heap, 2);  /* and 128 in the first, freed last */
+    take_either(f, 100, 1, &unit);
+    assert_int_equal(unit, f->first + 5 * 128);
+    take_either(f, 100, 1, &unit);
+    assert_int_equal(unit, f->first + 3 * 128);
+    take_either(f, 64, 64, &unit);
+    assert_int_equal(unit, f->first);
+    take_either(f, 28, 1, &unit);
+    assert_int_equal(unit, f->first + 5 * 128 + 100);
+    take_either(f, 28, 1, &unit);
+    assert_int_equal(unit, f->first + 3 * 128 + 100);
+}
+
+static void either_heap_alone_is_enough(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t unit = 0;
+    rmm_block_t all = take_either(f, REGION_UNITS, 1, &unit), none = 77;
+    assert_int_equal(
+        rmm__suballoc_alloc_either(f->sa, f->heap, f->other, 1, 1, &none),
+        RMM_SUBALLOC_NO_FIT);
+    assert_int_equal(
+        rmm__suballoc_alloc_either(f->sa, f->heap, f->other, 1, 64, &none),
+        RMM_SUBALLOC_NO_FIT);
+    assert_int_equal(none, 77);
+    give(f, all, f->other, 1);
+    all = take_either(f, REGION_UNITS, 1024, &unit);
+    give(f, all, f->heap, 2);
+    take_either(f, REGION_UNITS, 1, &unit);
+}
+
 /* ---- the block that was freed last ------------------------------------------------ */
 
 static void the_same_size_gets_the_same_block_again(void **state)
@@ -658,6 +713,8 @@ int main(void)
         CASE(does_not_merge_over_the_border_of_regions),
         CASE(one_block_of_many_takes_the_tightest_fit),
         CASE(a_fit_behind_many_near_misses_is_found),
+        CASE(the_tighter_of_two_heaps_is_taken),
+        CASE(either_heap_alone_is_enough),
         CASE(the_same_size_gets_the_same_block_again),
         CASE(the_block_freed_last_counts_as_merged),
         CASE(the_block_freed_last_is_merged_for_a_larger_one),

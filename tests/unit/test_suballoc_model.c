@@ -255,43 +255,72 @@ static uint64_t next_stamp(model_t *model, shadow_heap_t *heap)
     return heap->last_stamp;
 }
 
+/* In the shadow: the block has left the heap. */
+static void
+play_alloc(model_t *model, shadow_heap_t *heap, rmm_block_t block, uint32_t units)
+{
+    uint32_t unit = rmm__suballoc_block_unit(model->sa, block);
+    require(model, rmm__suballoc_block_units(model->sa, block) == units);
+    require(model, rmm__suballoc_block_tag(model->sa, block) == 0);
+    for (uint32_t i = 0; i < units; i++) {
+        const cell_t *cell = cell_at(model, unit + i);
+        require(model, cell != NULL && cell->heap == heap->heap);
+    }
+    uint32_t id = ++model->next_id;
+    rmm__suballoc_block_set_tag(model->sa, block, id);
+    set_cells(model, unit, units, &(cell_t){.heap = LIVE, .id = id});
+    model->live[model->live_count++] = (shadow_block_t){unit, units, id};
+}
+
+/* An alloc that wants just the block that was freed last takes it: true. */
+static bool play_taken_again(
+    model_t *model, shadow_heap_t *heap, rmm_block_t block, uint32_t units,
+    uint32_t align)
+{
+    if (units != heap->last.units || heap->last.unit % align != 0) {
+        return false;
+    }
+    require(model, rmm__suballoc_block_unit(model->sa, block) == heap->last.unit);
+    heap->last.units = 0;
+    play_alloc(model, heap, block, units);
+    return true;
+}
+
 static void do_alloc(model_t *model)
 {
     if (model->live_count == MAX_LIVE) {
         return;
     }
-    shadow_heap_t *heap = some_heap(model);
+    shadow_heap_t *heap = some_heap(model), *second = some_heap(model);
     uint32_t units = draw_units(model, MAX_REGION_UNITS);
     uint32_t align = 1u << (draw(model, 3) == 0 ? draw(model, 14) : 0);
     if (heap->last.units != 0 && draw(model, 3) == 0) { /* the same again */
         units = heap->last.units;
     }
+    bool either = second != heap && draw(model, 2) == 0;
     rmm_block_t block = RMM_BLOCK_NONE;
     rmm_suballoc_result_t result =
-        rmm__suballoc_alloc(model->sa, heap->heap, units, align, &block);
+        either ? rmm__suballoc_alloc_either(
+                     model->sa, heap->heap, second->heap, units, align, &block)
+               : rmm__suballoc_alloc(model->sa, heap->heap, units, align, &block);
+    if (result == RMM_SUBALLOC_OK && block != RMM_BLOCK_NONE &&
+        play_taken_again(model, heap, block, units, align)) {
+        return;
+    }
+    settle(model, heap);
+    if (either) {
+        settle(model, second);
+    }
     if (result == RMM_SUBALLOC_NO_FIT) {
         require(model, !fit_exists(model, heap->heap, units, align));
-        settle(model, heap);
+        require(model, !either || !fit_exists(model, second->heap, units, align));
         return;
     }
     require(model, result == RMM_SUBALLOC_OK && block != RMM_BLOCK_NONE);
     uint32_t unit = rmm__suballoc_block_unit(model->sa, block);
-    require(model, rmm__suballoc_block_units(model->sa, block) == units);
-    require(model, rmm__suballoc_block_tag(model->sa, block) == 0);
-    require(model, unit % align == 0);
-    for (uint32_t i = 0; i < units; i++) {
-        const cell_t *cell = cell_at(model, unit + i);
-        require(model, cell != NULL && cell->heap == heap->heap);
-    }
-    if (units == heap->last.units && heap->last.unit % align == 0) {
-        require(model, unit == heap->last.unit);
-        heap->last.units = 0;
-    }
-    settle(model, heap);
-    uint32_t id = ++model->next_id;
-    rmm__suballoc_block_set_tag(model->sa, block, id);
-    set_cells(model, unit, units, &(cell_t){.heap = LIVE, .id = id});
-    model->live[model->live_count++] = (shadow_block_t){unit, units, id};
+    require(model, unit % align == 0 && cell_at(model, unit) != NULL);
+    play_alloc(
+        model, cell_at(model, unit)->heap == heap->heap ? heap : second, block, units);
 }
 
 static void do_free(model_t *model)
