@@ -90,7 +90,7 @@ junit_results() {
             result = status == "run" ? "pass" : "fail"; reason = ""; last = ""; inside = 1
         }
         /<skipped / {
-            if ($0 ~ /SKIP_RETURN_CODE/) result = "skip"
+            if ($0 ~ /SKIP_RE/) result = "skip"
             else reason = attribute("message")
         }
         /SKIPPED \]/ && result == "pass" && inside { result = "skip"; reason = "some of its cases" }

@@ -145,7 +145,9 @@ run_ctest() {
     setarch -R true 2>/dev/null && fixed=(setarch -R)
     rm -f "$results"
     private=$(mktemp -d)
-    mkdir -m 700 "$private/tmp" "$private/run"
+    chmod 755 "$private" # some tests act as another user
+    mkdir -m 1777 "$private/tmp"
+    mkdir -m 700 "$private/run"
     RMM_TEST_RUN=$private TMPDIR=$private/tmp RMM_RUNTIME_DIR=$private/run \
         "${fixed[@]}" ctest --preset "$preset" -j 2 -LE "^($excluded)\$" \
         --output-junit "$results" --test-output-size-passed 262144 </dev/null
