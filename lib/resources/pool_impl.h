@@ -147,6 +147,10 @@ bool rmm__pool_batch_note_locked(pool_stream_t *slot, uint64_t bytes);
 /* Record the event for the frees so far; unpins. `stream` is alive: the caller holds it. */
 void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream);
 
+/* Move what finished events of a pinned slot have freed to the clean heap; in a scope.
+ * True if anything moved. */
+bool rmm__pool_reclaim(pool_t *self, pool_stream_t *slot);
+
 /* The oldest batch that still covers free blocks, taken out of the slot; false: none. */
 bool rmm__pool_batch_pop_locked(
     pool_t *self, pool_stream_t *slot, pool_batch_t *batch_out);

@@ -40,55 +40,25 @@ static bool slot_gives(const pool_stream_t *slot)
 
 /* --- rung 1 ------------------------------------------------------------------------- */
 
-/* Take the oldest batch of the table's index-th slot for asking; false: nothing there. */
-static bool batch_borrow(
-    pool_t *self, uint32_t index, pool_stream_t **slot_out, pool_batch_t *batch)
+/* The table's index-th slot, pinned; NULL: none there, or one that gives nothing. */
+static pool_stream_t *slot_pin(pool_t *self, uint32_t index)
 {
-    bool found = false;
+    pool_stream_t *slot = NULL;
 
     rmm__mutex_lock(&self->lock);
     if (index < self->stream_capacity && slot_gives(self->streams[index])) {
-        *slot_out = self->streams[index];
-        found = rmm__pool_batch_pop_locked(self, *slot_out, batch);
-        (*slot_out)->pins += found;
+        slot = self->streams[index];
+        slot->pins++;
     }
     rmm__mutex_unlock(&self->lock);
-    return found;
+    return slot;
 }
 
-/* After asking: finished blocks become clean, others go back to wait. */
-static void
-batch_settle(pool_t *self, pool_stream_t *slot, const pool_batch_t *batch, bool done)
+static void slot_unpin(pool_t *self, pool_stream_t *slot)
 {
     rmm__mutex_lock(&self->lock);
     slot->pins--;
-    if (done) {
-        rmm__pool_event_spare_locked(self, batch->event);
-        rmm__suballoc_transfer(self->blocks, slot->heap, self->clean, batch->stamp, 0);
-        rmm__pool_figures_locked(self);
-    } else {
-        rmm__pool_batch_insert_locked(self, slot, batch);
-    }
     rmm__mutex_unlock(&self->lock);
-}
-
-/* True if anything became clean. */
-static bool reclaim_slot(pool_t *self, uint32_t index)
-{
-    pool_stream_t *slot;
-    pool_batch_t batch;
-    bool any = false;
-
-    while (batch_borrow(self, index, &slot, &batch)) {
-        bool done = self->driver->event_query(batch.event) == RMM_DRIVER_OK;
-
-        batch_settle(self, slot, &batch, done);
-        if (!done) {
-            break;
-        }
-        any = true;
-    }
-    return any;
 }
 
 static uint32_t slots_capacity(pool_t *self)
@@ -114,7 +84,12 @@ reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
         return false;
     }
     for (uint32_t i = 0; i < capacity; i++) {
-        any |= reclaim_slot(self, i);
+        pool_stream_t *slot = slot_pin(self, i);
+
+        if (slot != NULL) {
+            any |= rmm__pool_reclaim(self, slot);
+            slot_unpin(self, slot);
+        }
     }
     rmm__driver_scope_leave(&scope);
     *status = RMM_ERR_OUT_OF_MEMORY;
