@@ -88,6 +88,10 @@ bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit);
  * Take a block from the free ones of a heap. units >= 1; align_units a power of two, at
  * most RMM_SUBALLOC_PHASES. Finds a fit whenever one exists. Best fit among the first
  * few of the request's own bin, then good fit by bitmap, then the own bin whole.
+ *
+ * Of a larger block it takes the front; with align_units 1 and 256 KiB or more, that end
+ * beside which memory will stay in use longer. (So memory that is to be taken from one end
+ * to the other, as a heap of addresses without memory behind them, wants align_units > 1.)
  */
 rmm_suballoc_result_t rmm__suballoc_alloc(
     rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t align_units,
