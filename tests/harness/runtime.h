@@ -92,6 +92,22 @@ static inline void runtime_close(runtime_t *runtime)
     assert_int_equal(rmdir(runtime->path), 0);
 }
 
+/* Group setup and teardown of a program whose cases share one runtime directory. */
+static inline int runtime_setup(void **state)
+{
+    static runtime_t runtime;
+
+    runtime_open(&runtime);
+    *state = &runtime;
+    return 0;
+}
+
+static inline int runtime_teardown(void **state)
+{
+    runtime_close(*state);
+    return 0;
+}
+
 /* Open the only segment there is. */
 static inline void runtime_segment(const runtime_t *runtime, rmm_segment_t *segment)
 {

@@ -203,21 +203,6 @@ static void every_driver_call_may_fail(void **state)
     assert_true(struck >= 50);
 }
 
-static int make_runtime(void **state)
-{
-    static runtime_t runtime;
-
-    runtime_open(&runtime);
-    *state = &runtime;
-    return 0;
-}
-
-static int drop_runtime(void **state)
-{
-    runtime_close(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,5 +211,5 @@ int main(void)
         cmocka_unit_test(every_driver_call_may_fail),
     };
 
-    return cmocka_run_group_tests(tests, make_runtime, drop_runtime);
+    return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
 }

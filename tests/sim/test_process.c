@@ -242,21 +242,6 @@ static void a_thread_may_outlive_main(void **state)
 }
 #endif
 
-static int make_runtime(void **state)
-{
-    static runtime_t runtime;
-
-    runtime_open(&runtime);
-    *state = &runtime;
-    return 0;
-}
-
-static int drop_runtime(void **state)
-{
-    runtime_close(*state);
-    return 0;
-}
-
 /* A GPU cannot be asked for in this process: a child of a process that uses one cannot. */
 static int has_driver(void)
 {
@@ -289,5 +274,5 @@ int main(void)
     if (in_child(has_driver) == 77) {
         return 77;
     }
-    return cmocka_run_group_tests(tests, make_runtime, drop_runtime);
+    return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
 }
