@@ -266,6 +266,32 @@ static void nothing_another_thread_does_ruins_a_capture(void **state)
     rmm_resource_dealloc(fixture->pool, target, MIB, 0, stream);
 }
 
+/* What the pool's last resort stands on: docs/decisions/0004. */
+static void a_small_free_waits_for_the_whole_device(void **state)
+{
+    fixture_t *fixture = *state;
+    const size_t bytes = (size_t)4 << 30;
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    cudaEvent_t done;
+    rmm_stream_t stream;
+    void *block;
+
+    assert_ok(rmm_resource_alloc(fixture->pool, bytes, 0, NULL, &block));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
+    assert_cuda(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+    for (int i = 0; i < 50; i++) {
+        assert_cuda(cudaMemsetAsync(block, i, bytes, stream));
+    }
+    assert_cuda(cudaEventRecord(done, stream));
+    assert_ok(rmm_stream_destroy(stream));
+    assert_int_equal(cudaEventQuery(done), cudaErrorNotReady);
+    assert_cuda(rmm__driver_barrier(driver));
+    assert_int_equal(cudaEventQuery(done), cudaSuccess);
+    assert_cuda(cudaEventDestroy(done));
+    rmm_resource_dealloc(fixture->pool, block, bytes, 0, NULL);
+}
+
 /* The graph writes 7 into a block freed while it was captured; a later user writes 1. */
 static void what_a_graph_uses_stays_its_own(void **state)
 {
@@ -430,6 +456,7 @@ int main(void)
         CASE(refuses_more_than_the_device_has_and_recovers),
         CASE(growth_does_not_ruin_a_capture),
         CASE(nothing_another_thread_does_ruins_a_capture),
+        CASE(a_small_free_waits_for_the_whole_device),
         CASE(what_a_graph_uses_stays_its_own),
         CASE(data_never_mixes_between_streams),
         CASE(the_books_agree_with_what_was_asked),
