@@ -128,9 +128,12 @@ bool options_parse(options_t *options, int argc, char **argv)
     int letter;
     memset(options, 0, sizeof(*options));
     fill_getopt(longs, shorts);
+    opterr = 0; /* one line, and ours */
     while ((letter = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         if (letter == '?') {
-            (void)fprintf(stderr, "rmmfs: see rmmfs --help\n");
+            (void)fprintf(
+                stderr, "rmmfs: unknown or incomplete option '%s': see rmmfs --help\n",
+                argv[optind - 1]);
             return false;
         }
         if (letter == 'o') {

@@ -13,15 +13,12 @@
 
 /* The words that tell a candidate, from a piece of the table. */
 typedef struct glance {
-    uint32_t generation, live, instance_id;
+    uint32_t live, instance_id;
 } glance_t;
 
 static glance_t glance_at(const unsigned char *slot)
 {
     glance_t glance;
-    memcpy(
-        &glance.generation, slot + offsetof(rmm_segment_slot_t, generation),
-        sizeof(glance.generation));
     memcpy(
         &glance.live, slot + offsetof(rmm_segment_slot_t, live), sizeof(glance.live));
     memcpy(
@@ -52,16 +49,13 @@ static bool visit_slot(const walk_t *walk, uint32_t index)
     return walk->visit(&view, walk->arg);
 }
 
-/* Slots first..first+count of the table. *used_out: one of them was ever used. */
+/* Slots first..first+count of the table. False: the walk is over. */
 static bool walk_piece(
-    const walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t count,
-    bool *used_out)
+    const walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t count)
 {
     uint32_t stride = walk->member->segment.header.slots_stride;
-    *used_out = false;
     for (uint32_t i = 0; i < count; i++) {
         glance_t glance = glance_at(piece + (size_t)i * stride);
-        *used_out = *used_out || glance.generation != 0;
         bool fits = walk->wanted_id == 0 || glance.instance_id == walk->wanted_id;
         if (glance.live != 0 && fits && !visit_slot(walk, first + i)) {
             return false;
@@ -73,17 +67,16 @@ static bool walk_piece(
 static void walk_slots(const walk_t *walk)
 {
     unsigned char piece[PIECE_BYTES];
-    const rmm_segment_header_t *header = &walk->member->segment.header;
-    uint32_t slots = rmm_segment_slot_count(&walk->member->segment);
-    uint32_t per_piece = PIECE_BYTES / header->slots_stride;
+    const rmm_segment_t *segment = &walk->member->segment;
+    uint32_t slots = rmm_segment_slot_count(segment);
+    uint32_t stride = segment->header.slots_stride;
+    uint32_t per_piece = PIECE_BYTES / stride;
     for (uint32_t first = 0; first < slots; first += per_piece) {
         uint32_t count = slots - first < per_piece ? slots - first : per_piece;
-        size_t bytes = (size_t)count * header->slots_stride;
-        uint64_t offset = header->slots_offset + (uint64_t)first * header->slots_stride;
-        bool used;
-        if (pread(walk->member->segment.fd, piece, bytes, (off_t)offset) !=
-                (ssize_t)bytes ||
-            !walk_piece(walk, piece, first, count, &used) || !used) {
+        size_t bytes = (size_t)count * stride;
+        uint64_t offset = segment->header.slots_offset + (uint64_t)first * stride;
+        if (pread(segment->fd, piece, bytes, (off_t)offset) != (ssize_t)bytes ||
+            !walk_piece(walk, piece, first, count)) {
             return;
         }
     }

@@ -2,11 +2,10 @@
 /*
  * Finding the resources in a segment's slot table.
  *
- * The table has room for hundreds, a program uses a few, and the reader's check of one
- * slot is three system calls. So the table is looked through in large pieces first, up to
- * the first piece in which no slot was ever used: the writer takes the lowest free one.
- * Only what looks alive is then read through the reader, which decides. Where a resource
- * was found last is tried first when it is asked for again.
+ * The reader's check of one slot is three system calls, and most slots may be empty. So
+ * the table is looked through in large pieces first, and only what looks alive is then
+ * read through the reader, which decides. Where a resource was found last is tried first
+ * when it is asked for again.
  */
 #ifndef RMM_FUSEFS_SLOTS_H
 #define RMM_FUSEFS_SLOTS_H

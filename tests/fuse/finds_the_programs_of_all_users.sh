@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Root's daemon without RMM_RUNTIME_DIR: makes /run/rmm for everybody, finds what programs of
+# users wrote to their own places before and after, and believes no directory that is not
+# its user's. In a mount namespace with a /run and a /dev/shm of its own.
+# shellcheck source=tests/fuse/common.sh
+. "$(dirname "$0")/common.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+if [ -z "${RMMFS_TEST_INSIDE:-}" ]; then
+    unshare --mount true 2>/dev/null || skip "no mount namespaces here"
+    RMMFS_TEST_INSIDE=1 unshare --mount "$test_path" || exit $?
+    exit 0
+fi
+mount -t tmpfs tmpfs /run
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+unset RMM_RUNTIME_DIR
+as=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
+mkdir -p /run/user/65534 /run/user/77
+chown 65534 /run/user/65534
+chmod 700 /run/user/65534
+
+# Before the daemon there is no /run/rmm: in the user's session, and in shared memory.
+start_program session "${as[@]}" env XDG_RUNTIME_DIR=/run/user/65534
+start_program shared "${as[@]}"
+start_program roots
+gpu session 0
+gpu shared 0
+gpu roots 0
+tell session alloc 0 1
+tell shared alloc 0 20
+tell roots alloc 0 300
+ls /run/user/65534/rmm/65534.* /dev/shm/rmm-65534/65534.* /dev/shm/rmm-0/0.* >/dev/null ||
+    fail "the programs wrote somewhere else"
+
+start_daemon
+expect gpu0/current_bytes 321
+[ "$(stat -c '%a %u' /run/rmm)" = "1777 0" ] || fail "/run/rmm is $(stat -c '%a %u' /run/rmm)"
+start_program late "${as[@]}"
+gpu late 0
+tell late alloc 0 4000
+[ -n "$(ls /run/rmm/65534.* 2>/dev/null)" ] || fail "a late program does not write to /run/rmm"
+expect gpu0/current_bytes 4321
+expect "proc/${program_pid[late]}/uid" 65534
+[ -e /run/rmm/rmmfs.state ] || [ -e /dev/shm/rmm-0/rmmfs.state ] || fail "no state file"
+
+# A directory that its user does not own, a link, and a file of another user's name.
+install -d -o 1 -m 777 /dev/shm/rmm-77
+cp /dev/shm/rmm-0/0.*[0-9a-f] /dev/shm/rmm-77/ 2>/dev/null || true
+ln -s /dev/shm/rmm-77 /dev/shm/rmm-78
+ln -s /run/rmm /run/user/77/rmm
+sleep 0.3
+expect gpu0/current_bytes 4321
+expect daemon/segments 4
+
+# A user who comes later, in a place that is made later.
+mkdir -p /run/user/5
+chown 5 /run/user/5
+mkdir -m 700 /run/user/5/rmm
+chown 5 /run/user/5/rmm
+RMM_RUNTIME_DIR=/run/user/5/rmm start_program later setpriv --reuid 5 --regid 5 --clear-groups --
+gpu later 0
+tell later alloc 0 50000
+eventually is gpu0/current_bytes 54321
+kill_program shared
+expect gpu0/current_bytes 54301
+stop_daemon

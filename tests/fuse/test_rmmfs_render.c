@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts of files: formats are an interface.
+ */
+#include "model_fixture.h"
+
+#include <errno.h>
+
+#include "render.h"
+#include "tree.h"
+
+typedef struct texts {
+    fixture_t fixture;
+    text_t text;
+    char string[16384];
+} texts_t;
+
+static texts_t *open_texts(void)
+{
+    texts_t *texts = calloc(1, sizeof(*texts));
+    assert_non_null(texts);
+    fixture_open(&texts->fixture);
+    text_init(&texts->text);
+    return texts;
+}
+
+static void end_texts(texts_t *texts)
+{
+    text_fini(&texts->text);
+    fixture_close(&texts->fixture);
+    free(texts);
+}
+
+static const char *read_path(texts_t *texts, const char *path)
+{
+    char copy[256], *rest = copy, *name;
+    node_t node = tree_root;
+    snprintf(copy, sizeof(copy), "%s", path);
+    while ((name = strsep(&rest, "/")) != NULL) {
+        if (!tree_lookup(&texts->fixture.model, node, name, &node)) {
+            fail_msg("no %s in %s", name, path);
+        }
+    }
+    assert_int_equal(render_file(&texts->fixture.model, node, &texts->text), 0);
+    assert_true(texts->text.length < sizeof(texts->string));
+    memcpy(texts->string, texts->text.data, texts->text.length);
+    texts->string[texts->text.length] = '\0';
+    return texts->string;
+}
+
+/* The value of a key in a flat-keyed file; NULL: no such line. */
+static const char *value_of(texts_t *texts, const char *path, const char *key)
+{
+    char *rest = texts->string, *line;
+    (void)read_path(texts, path);
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        size_t length = strlen(key);
+        if (strncmp(line, key, length) == 0 && line[length] == ' ') {
+            return line + length + 1;
+        }
+    }
+    return NULL;
+}
+
+typedef struct all {
+    texts_t *texts;
+    node_t dirs[200];
+    size_t count, files;
+} all_t;
+
+static void render_one(const char *name, node_t node, void *arg)
+{
+    all_t *all = arg;
+    text_t *text = &all->texts->text;
+    if (node.file == FILE_SELF) {
+        all->dirs[all->count++] = node;
+        assert_int_equal(render_file(&all->texts->fixture.model, node, text), -EISDIR);
+    } else if (node.file != FILE_LINK && node.file != FILE_UPSTREAM) {
+        if (render_file(&all->texts->fixture.model, node, text) != 0) {
+            fail_msg("%s cannot be rendered", name);
+        }
+        assert_true(text->length > 0);
+        assert_int_equal(text->data[text->length - 1], '\n');
+        all->files++;
+    }
+}
+
+static void every_file_has_a_text_that_ends_in_a_newline(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    (void)fixture_process(&texts->fixture, 4711);
+    all_t *all = calloc(1, sizeof(*all));
+    all->texts = texts;
+    all->dirs[all->count++] = tree_root;
+    for (size_t i = 0; i < all->count; i++) {
+        assert_true(tree_list(&texts->fixture.model, all->dirs[i], render_one, all));
+    }
+    assert_true(all->files > 100);
+    free(all);
+    end_texts(texts);
+}
+
+static void values_are_decimal_and_unknown_is_minus_one(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    rmm_segment_place_t *place = fixture_place(&texts->fixture, 0);
+    place->current_bytes = UINT64_MAX - 1;
+    place->reserved_bytes = 12345;
+    (void)fixture_process(&texts->fixture, 7);
+    assert_string_equal(
+        read_path(texts, "gpu0/current_bytes"), "18446744073709551614\n");
+    assert_string_equal(read_path(texts, "gpu0/reserved_bytes"), "12345\n");
+    assert_string_equal(read_path(texts, "gpu0/padding_bytes"), "0\n");
+    assert_string_equal(read_path(texts, "gpu0/device_free_bytes"), "-1\n");
+    assert_string_equal(read_path(texts, "gpu0/fragmentation"), "0.000\n");
+    assert_string_equal(read_path(texts, "version"), "1\n");
+    assert_string_equal(read_path(texts, "proc/7/state"), "live\n");
+    assert_string_equal(read_path(texts, "proc/7/comm"), "sample\n");
+    assert_string_equal(read_path(texts, "proc/7/diag/cupti"), "off\n");
+    (void)fixture_gpu(&texts->fixture, "GPU-1");
+    texts->fixture.model.gpus[1].capacity_bytes = 0;
+    texts->fixture.model.gpus[1].pci_bus_id[0] = '\0';
+    texts->fixture.model.gpus[1].name[0] = '\0';
+    assert_string_equal(read_path(texts, "gpu1/capacity_bytes"), "-1\n");
+    assert_string_equal(read_path(texts, "gpu1/name"), "-1\n");
+    assert_string_equal(
+        read_path(texts, "gpus"), "# gpu uuid pci_bus_id capacity_bytes name\n"
+                                  "gpu0 GPU-00000000 0000:01:00.0 1048576 Sample\n"
+                                  "gpu1 GPU-1 -1 -1 -1\n");
+    end_texts(texts);
+}
+
+static void stat_has_every_statistic_of_the_list(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    (void)fixture_process(&texts->fixture, 7);
+    for (int i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+        const char *name = rmm__place_stats[i].name;
+        assert_non_null(value_of(texts, "gpu0/stat", name));
+        assert_non_null(value_of(texts, "host/stat", name));
+        assert_non_null(value_of(texts, "proc/7/gpu0/stat", name));
+    }
+    for (int i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
+        assert_non_null(
+            value_of(texts, "proc/7/gpu0/mr/1.a_pool/stat", rmm__slot_stats[i].name));
+    }
+    assert_string_equal(value_of(texts, "proc/7/gpu0/mr/1.a_pool/stat", "torn"), "0");
+    end_texts(texts);
+}
+
+/* Put a statistic that this version does not know behind the others. */
+static void add_statistic(
+    fixture_t *fixture, uint16_t scope, const char *name, uint16_t kind,
+    uint32_t offset)
+{
+    rmm_segment_schema_t *entry =
+        &fixture->layout.schema[fixture->layout.header.schema_count++];
+    strcpy(entry->name, name);
+    entry->scope = scope;
+    entry->kind = kind;
+    entry->unit = RMM_UNIT_COUNT;
+    entry->offset = offset;
+}
+
+static void stat_shows_statistics_of_newer_programs(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    fixture_t *fixture = &texts->fixture;
+    uint32_t at = offsetof(rmm_segment_place_t, reserved2);
+    rmm_segment_place_t *place = fixture_place(fixture, 0);
+    add_statistic(fixture, RMM_SCHEMA_PLACE, "new_count", RMM_KIND_COUNTER, at);
+    add_statistic(fixture, RMM_SCHEMA_PLACE, "new_mark", RMM_KIND_MARK, at + 8);
+    add_statistic(
+        fixture, RMM_SCHEMA_SLOT, "new_gauge", RMM_KIND_GAUGE,
+        offsetof(rmm_segment_slot_t, reserved1));
+    place->reserved2[0] = 5;
+    place->reserved2[1] = 70;
+    fixture->layout.slots[0].reserved1[0] = 9;
+    (void)fixture_process(fixture, 7);
+    place->reserved2[1] = 60;
+    (void)fixture_process(fixture, 8);
+    assert_string_equal(value_of(texts, "proc/7/gpu0/stat", "new_count"), "5");
+    assert_string_equal(value_of(texts, "gpu0/stat", "new_count"), "10");
+    assert_string_equal(value_of(texts, "gpu0/stat", "new_mark"), "70");
+    assert_string_equal(
+        value_of(texts, "proc/7/gpu0/mr/1.a_pool/stat", "new_gauge"), "9");
+    end_texts(texts);
+}
+
+static void strings_of_programs_cannot_break_a_line(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    strcpy(texts->fixture.layout.header.comm, "a\nb\tc\x7f");
+    strcpy(texts->fixture.layout.header.cmdline, "x --y\n0 0 0");
+    (void)fixture_process(&texts->fixture, 7);
+    assert_string_equal(read_path(texts, "proc/7/comm"), "a?b?c?\n");
+    assert_string_equal(read_path(texts, "proc/7/cmdline"), "x --y?0 0 0\n");
+    const char *table = read_path(texts, "gpu0/processes");
+    assert_non_null(strstr(table, "\n7 "));
+    assert_non_null(strstr(table, " a?b?c?\n"));
+    end_texts(texts);
+}
+
+static void a_process_that_cannot_be_read_says_so_and_nothing_else(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    member_t *member = fixture_process(&texts->fixture, 7);
+    node_t node, dir;
+    member->state = MEMBER_UNREADABLE;
+    assert_string_equal(read_path(texts, "proc/7/state"), "unreadable\n");
+    assert_true(tree_lookup(&texts->fixture.model, tree_root, "proc", &dir));
+    assert_true(tree_lookup(&texts->fixture.model, dir, "7", &dir));
+    assert_false(tree_lookup(&texts->fixture.model, dir, "comm", &node));
+    assert_false(tree_lookup(&texts->fixture.model, dir, "gpu0", &node));
+    assert_string_equal(read_path(texts, "gpu0/current_bytes"), "0\n");
+    end_texts(texts);
+}
+
+static void long_texts_grow(void **state)
+{
+    (void)state;
+    text_t text;
+    text_init(&text);
+    for (int i = 0; i < 10000; i++) {
+        text_printf(&text, "%d %s\n", i, "a line of some length");
+    }
+    assert_false(text.failed);
+    assert_int_equal(text.length, 10000 * 23 + 10 + 180 + 2700 + 36000);
+    assert_memory_equal(text.data, "0 a line", 8);
+    assert_memory_equal(text.data + text.length - 28, "\n9999 a line", 12);
+    text_clear(&text);
+    assert_int_equal(text.length, 0);
+    text_fini(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_file_has_a_text_that_ends_in_a_newline),
+        cmocka_unit_test(values_are_decimal_and_unknown_is_minus_one),
+        cmocka_unit_test(stat_has_every_statistic_of_the_list),
+        cmocka_unit_test(stat_shows_statistics_of_newer_programs),
+        cmocka_unit_test(strings_of_programs_cannot_break_a_line),
+        cmocka_unit_test(a_process_that_cannot_be_read_says_so_and_nothing_else),
+        cmocka_unit_test(long_texts_grow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

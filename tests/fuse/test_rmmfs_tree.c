@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names, inode numbers, owners: the tree without a mount.
+ */
+#include "model_fixture.h"
+
+#include <sys/stat.h>
+
+#include "tree.h"
+
+static void inode_numbers_carry_the_node_and_come_back(void **state)
+{
+    (void)state;
+    assert_int_equal(node_to_inode(tree_root), 1);
+    for (uint32_t i = 0; i < 100000; i++) {
+        node_t node = {
+            (uint8_t)(i % DIR_KIND_COUNT), (uint8_t)(1 + i % (FILE_ID_COUNT - 1)),
+            (i * 2654435761u) & NODE_SERIAL_MAX, i * 40503u * 65537u};
+        node_t back;
+        assert_true(node_from_inode(node_to_inode(node), &back));
+        assert_int_equal(back.dir, node.dir);
+        assert_int_equal(back.file, node.file);
+        assert_int_equal(back.serial, node.serial);
+        assert_int_equal(back.id, node.id);
+    }
+}
+
+static void numbers_that_are_no_inode_are_refused(void **state)
+{
+    (void)state;
+    node_t node;
+    assert_false(node_from_inode(0, &node));
+    assert_false(node_from_inode(FILE_ID_COUNT, &node));
+    assert_false(node_from_inode(1 | (uint64_t)DIR_KIND_COUNT << 7, &node));
+}
+
+/* --- the whole tree --------------------------------------------------------------- */
+
+#define NODES_MAX 1000
+
+typedef struct walk {
+    const model_t *model;
+    node_t dir;
+    uint64_t inodes[NODES_MAX];
+    const char *names[64];
+    size_t count, names_in_dir;
+} walk_t;
+
+static void visit(const char *name, node_t node, void *arg)
+{
+    walk_t *walk = arg;
+    node_t found;
+    node_info_t info;
+    assert_true(tree_lookup(walk->model, walk->dir, name, &found));
+    assert_int_equal(node_to_inode(found), node_to_inode(node));
+    assert_true(tree_info(walk->model, node, &info));
+    node_t parent = tree_parent(walk->model, node);
+    if (S_ISDIR(info.mode)) {
+        assert_int_equal(node_to_inode(parent), node_to_inode(walk->dir));
+    }
+    assert_int_equal(node.file == FILE_SELF, S_ISDIR(info.mode));
+    for (size_t i = 0; i < walk->count; i++) {
+        assert_int_not_equal(walk->inodes[i], node_to_inode(node));
+    }
+    assert_true(walk->count < NODES_MAX);
+    walk->inodes[walk->count++] = node_to_inode(node);
+}
+
+static void every_name_listed_is_found_and_no_inode_is_given_twice(void **state)
+{
+    (void)state;
+    static walk_t walk;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    fixture_open(fixture);
+    (void)fixture_process(fixture, 4711);
+    (void)fixture_process(fixture, 4712);
+    (void)fixture_process(fixture, 4712); /* two segments */
+    walk.model = &fixture->model;
+    walk.inodes[walk.count++] = node_to_inode(tree_root);
+    for (size_t i = 0; i < walk.count; i++) {
+        assert_true(node_from_inode(walk.inodes[i], &walk.dir));
+        if (walk.dir.file == FILE_SELF) {
+            assert_true(tree_list(walk.model, walk.dir, visit, &walk));
+        }
+    }
+    assert_true(walk.count > 200);
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static bool find(const model_t *model, const char *path, node_t *node_out)
+{
+    char copy[256], *rest = copy, *name;
+    node_t node = tree_root;
+    snprintf(copy, sizeof(copy), "%s", path);
+    while ((name = strsep(&rest, "/")) != NULL) {
+        if (!tree_lookup(model, node, name, &node)) {
+            return false;
+        }
+    }
+    *node_out = node;
+    return true;
+}
+
+static void what_has_left_is_not_there(void **state)
+{
+    (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    node_t file, dir, resource;
+    node_info_t info;
+    char target[TREE_NAME_BYTES * 2];
+    fixture_open(fixture);
+    member_t *member = fixture_process(fixture, 4711);
+    assert_true(find(&fixture->model, "proc/4711/gpu0/current_bytes", &file));
+    assert_true(find(&fixture->model, "proc/4711/gpu0", &dir));
+    assert_true(find(&fixture->model, "proc/4711/gpu0/mr/1.a_pool", &resource));
+    model_remove_member(&fixture->model, member);
+    assert_false(find(&fixture->model, "proc/4711", &file));
+    assert_false(tree_info(&fixture->model, file, &info));
+    assert_false(tree_info(&fixture->model, dir, &info));
+    assert_false(tree_info(&fixture->model, resource, &info));
+    assert_false(tree_list(&fixture->model, dir, visit, NULL));
+    assert_false(tree_link(&fixture->model, file, target));
+    /* Another process of that pid is another inode. */
+    (void)fixture_process(fixture, 4711);
+    node_t again;
+    assert_true(find(&fixture->model, "proc/4711/gpu0", &again));
+    assert_int_not_equal(node_to_inode(again), node_to_inode(dir));
+    assert_int_equal(fixture->model.vanished_count, 1);
+    assert_string_equal(fixture->model.vanished[0].name, "4711");
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
+{
+    (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    node_t node;
+    node_info_t info;
+    fixture_open(fixture);
+    fixture_process(fixture, 4711)->process->uid = 1234;
+    const struct {
+        const char *path;
+        mode_t mode;
+        bool owned;
+    } files[] = {
+        {"version", S_IFREG | 0444, false},
+        {"gpu0/peak_bytes", S_IFREG | 0644, false},
+        {"host", S_IFDIR | 0555, false},
+        {"daemon/log_level", S_IFREG | 0644, false},
+        {"by-uuid/GPU-00000000", S_IFLNK | 0777, false},
+        {"proc/4711", S_IFDIR | 0555, true},
+        {"proc/4711/host/peak_bytes", S_IFREG | 0644, true},
+        {"proc/4711/diag/usage", S_IFREG | 0440, true},
+        {"proc/4711/gpu0/mr/3.a_pool/peak_bytes", S_IFREG | 0644, true},
+        {"proc/4711/gpu0/mr/3.a_pool/type", S_IFREG | 0444, true},
+    };
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        assert_true(find(&fixture->model, files[i].path, &node));
+        assert_true(tree_info(&fixture->model, node, &info));
+        assert_int_equal(info.mode, files[i].mode);
+        assert_int_equal(info.uid, files[i].owned ? 1234 : geteuid());
+    }
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static void names_of_resources_are_names_of_files(void **state)
+{
+    (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    node_t node;
+    fixture_open(fixture);
+    strcpy(fixture->layout.slots[0].name, "../..\nup");
+    strcpy(fixture->layout.slots[2].name, "");
+    fixture->layout.slots[2].upstream_id = 1;
+    (void)fixture_process(fixture, 1);
+    assert_true(
+        find(&fixture->model, "proc/1/gpu0/mr/1..._..?up", &node) ||
+        find(&fixture->model, "proc/1/gpu0/mr/1..._.._up", &node));
+    assert_true(find(&fixture->model, "proc/1/gpu0/mr/3.pool", &node));
+    node.file = FILE_UPSTREAM;
+    char target[TREE_NAME_BYTES * 2];
+    assert_true(tree_link(&fixture->model, node, target));
+    assert_memory_equal(target, "../1..._..", 10);
+    fixture_close(fixture);
+    free(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inode_numbers_carry_the_node_and_come_back),
+        cmocka_unit_test(numbers_that_are_no_inode_are_refused),
+        cmocka_unit_test(every_name_listed_is_found_and_no_inode_is_given_twice),
+        cmocka_unit_test(what_has_left_is_not_there),
+        cmocka_unit_test(a_file_belongs_to_its_process_and_says_who_may_write),
+        cmocka_unit_test(names_of_resources_are_names_of_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
