@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Run by a user: that user's programs, read by that user; nobody else gets in.
+test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-[ "$(id -u)" = 0 ] || skip "needs root, to be two users"
 command -v fusermount3 >/dev/null || skip "no fusermount3"
 as=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
 

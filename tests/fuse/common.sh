@@ -16,18 +16,33 @@ build=${test_path%/tests/fuse/*}/build/dev
 export RMMFS=${RMMFS:-$build/fusefs/rmmfs}
 export RMMFS_PROGRAM=${RMMFS_PROGRAM:-$build/tests/fuse/rmmfs_program}
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/rmmfs-test.XXXXXX")
+# Where the private folder is made. A test of several users sets test_users=2: then another
+# user must be able to come in, which a folder of tests/run does not allow.
+base=${TMPDIR:-/tmp}
+if [ -n "${test_users:-}" ]; then
+    [ "$(id -u)" = 0 ] || { echo "skipped: needs root, to be two users"; exit 77; }
+    command -v setpriv >/dev/null || { echo "skipped: no setpriv"; exit 77; }
+    setpriv --reuid 65534 --regid 65534 --clear-groups -- test -x "$base" || base=/tmp
+fi
+work=$(mktemp -d "$base/rmmfs-test.XXXXXX")
 chmod 755 "$work"
 run=$work/run
 mnt=$work/mnt
 log=$work/rmmfs.log
 mkdir "$run" "$mnt"
 export RMM_RUNTIME_DIR=$run RMM_NVIDIA_PROC=$work/nvidia
+if [ -n "${test_users:-}" ]; then # the build folder may be closed to others, too
+    cp "$RMMFS" "$RMMFS_PROGRAM" "$work"
+    RMMFS=$work/${RMMFS##*/}
+    RMMFS_PROGRAM=$work/${RMMFS_PROGRAM##*/}
+fi
 daemon=
 declare -A program_pid program_in program_out
 
+reproduce_line="reproduce: RMMFS=$RMMFS RMMFS_PROGRAM=$RMMFS_PROGRAM $test_path"
+
 reproduce() {
-    echo "reproduce: RMMFS=$RMMFS RMMFS_PROGRAM=$RMMFS_PROGRAM $test_path"
+    echo "$reproduce_line"
 }
 
 fail() {

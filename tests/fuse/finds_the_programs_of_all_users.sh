@@ -3,9 +3,9 @@
 # Root's daemon without RMM_RUNTIME_DIR: makes /run/rmm for everybody, finds what programs of
 # users wrote to their own places before and after, and believes no directory that is not
 # its user's. In a mount namespace with a /run and a /dev/shm of its own.
+test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-[ "$(id -u)" = 0 ] || skip "needs root"
 if [ -z "${RMMFS_TEST_INSIDE:-}" ]; then
     unshare --mount true 2>/dev/null || skip "no mount namespaces here"
     RMMFS_TEST_INSIDE=1 unshare --mount "$test_path" || exit $?

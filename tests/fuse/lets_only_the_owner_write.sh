@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everybody reads figures; a mark is reset by its process's user or root, the node's by
 # root. What names kernels and addresses only its owner reads.
+test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-[ "$(id -u)" = 0 ] || skip "needs root, to be two users"
-command -v setpriv >/dev/null || skip "no setpriv"
 
 as() { # UID COMMAND...
     setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"
