@@ -8,8 +8,9 @@
  *
  * How a block gets from one stream to another. Every stream that frees has a slot with a
  * heap of its own: its blocks are reused on that stream at once. Frees are stamped with
- * the slot's open stamp. After BATCH_FREES frees or BATCH_BYTES (and after the very
- * first free of a stream) the stamp is closed: an event is recorded on the freeing
+ * the slot's open stamp. After POOL_BATCH_FREES frees, or once they are POOL_BATCH_BYTES
+ * or a POOL_BATCH_SHARE-th of the pool (and after the very first free of a stream) the
+ * stamp is closed: an event is recorded on the freeing
  * call's stream, which that call proves to be alive, and covers every free stamped so
  * far. Behind that event the blocks may go to the clean heap (event done) or to another
  * stream's heap (that stream waits for the event). Blocks that no event covers move only
@@ -43,6 +44,9 @@ enum {
         16 /* events kept per stream; then the oldest two become one */
 };
 #define POOL_BATCH_BYTES ((uint64_t)64 * 1024 * 1024)
+#define POOL_BATCH_SHARE                                                               \
+    1024 /* of what the pool holds: a smaller limit than the bytes */
+#define POOL_LARGE_UNITS 1024u /* 256 KiB: worth asking other streams' events for */
 #define POOL_UNIT ((uint64_t)RMM_SUBALLOC_UNIT_BYTES)
 
 /* All frees of the slot stamped up to `stamp` are behind `event`. */
@@ -124,6 +128,12 @@ void rmm__pool_figures_locked(pool_t *self);
 rmm_status_t
 rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out);
 
+/*
+ * Before a large block is cut: take over what other streams' finished events have freed,
+ * so that it merges first. Asks the driver only where another stream has a batch.
+ */
+void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want);
+
 /* Take `wish` bytes, or less down to `need`, from upstream into the clean heap. Both are
  * multiples of 256; grow_lock held. */
 rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
@@ -143,7 +153,7 @@ rmm_status_t rmm__pool_streams_init(pool_t *self);
 void rmm__pool_streams_fini(pool_t *self);
 
 /* One more free was stamped with the open stamp. True: close it (pins the slot). */
-bool rmm__pool_batch_note_locked(pool_stream_t *slot, uint64_t bytes);
+bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t bytes);
 /* Record the event for the frees so far; unpins. `stream` is alive: the caller holds it. */
 void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream);
 

@@ -40,14 +40,20 @@ static bool slot_gives(const pool_stream_t *slot)
 
 /* --- rung 1 ------------------------------------------------------------------------- */
 
-/* The table's index-th slot, pinned; NULL: none there, or one that gives nothing. */
-static pool_stream_t *slot_pin(pool_t *self, uint32_t index)
+/* The table's index-th slot, pinned; NULL: none there, `but`'s, or nothing to ask for. */
+static pool_stream_t *
+slot_pin(pool_t *self, uint32_t index, const rmm_stream_key_t *but)
 {
     pool_stream_t *slot = NULL;
 
     rmm__mutex_lock(&self->lock);
-    if (index < self->stream_capacity && slot_gives(self->streams[index])) {
+    if (index < self->stream_capacity) {
         slot = self->streams[index];
+    }
+    if (!slot_gives(slot) || slot->batch_count == 0 ||
+        (but != NULL && slot->key.stream_id == but->stream_id)) {
+        slot = NULL;
+    } else {
         slot->pins++;
     }
     rmm__mutex_unlock(&self->lock);
@@ -71,29 +77,64 @@ static uint32_t slots_capacity(pool_t *self)
     return capacity;
 }
 
-static bool
-reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+/* but: a slot to leave out, as the owner of the request's stream; NULL: none. */
+static bool reclaim_all_but(pool_t *self, const rmm_stream_key_t *but)
 {
     uint32_t capacity = slots_capacity(self);
-    rmm_driver_scope_t scope;
     bool any = false;
 
-    (void)want;
-    *status = rmm__driver_scope_enter(&scope, self->driver, self->base.device);
-    if (*status != RMM_OK) {
-        return false;
-    }
     for (uint32_t i = 0; i < capacity; i++) {
-        pool_stream_t *slot = slot_pin(self, i);
+        pool_stream_t *slot = slot_pin(self, i, but);
 
         if (slot != NULL) {
             any |= rmm__pool_reclaim(self, slot);
             slot_unpin(self, slot);
         }
     }
+    return any;
+}
+
+static bool
+reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    rmm_driver_scope_t scope;
+    bool any;
+
+    (void)want;
+    *status = rmm__driver_scope_enter(&scope, self->driver, self->base.device);
+    if (*status != RMM_OK) {
+        return false;
+    }
+    any = reclaim_all_but(self, NULL);
     rmm__driver_scope_leave(&scope);
     *status = RMM_ERR_OUT_OF_MEMORY;
     return any;
+}
+
+static bool others_have_batches(pool_t *self, const rmm_stream_key_t *key)
+{
+    bool any = false;
+
+    rmm__mutex_lock(&self->lock);
+    for (uint32_t i = 0; i < self->stream_capacity && !any; i++) {
+        const pool_stream_t *slot = self->streams[i];
+
+        any = slot_gives(slot) && slot->batch_count > 0 &&
+              slot->key.stream_id != key->stream_id;
+    }
+    rmm__mutex_unlock(&self->lock);
+    return any;
+}
+
+void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want)
+{
+    rmm_driver_scope_t scope;
+
+    if (others_have_batches(self, &want->key) &&
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
+        (void)reclaim_all_but(self, &want->key);
+        rmm__driver_scope_leave(&scope);
+    }
 }
 
 /* --- rung 2 ------------------------------------------------------------------------- */

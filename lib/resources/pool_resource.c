@@ -87,36 +87,35 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
     }
 }
 
-static rmm_suballoc_result_t take_from_locked(
-    pool_t *self, const pool_want_t *want, rmm_heap_t heap, rmm_block_t *block)
+/* The tighter fit of the stream's own heap and the clean one. */
+static rmm_suballoc_result_t
+take_tightest_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block)
 {
-    uint64_t before = rmm__suballoc_largest_free(self->blocks, heap);
+    const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
+    uint64_t clean_before = rmm__suballoc_largest_free(self->blocks, self->clean);
     rmm_suballoc_result_t result;
 
-    if (before < want->units) {
-        return RMM_SUBALLOC_NO_FIT;
+    if (own != NULL) {
+        uint64_t own_before = rmm__suballoc_largest_free(self->blocks, own->heap);
+
+        result = rmm__suballoc_alloc_either(
+            self->blocks, own->heap, self->clean, want->units, want->align_units,
+            block);
+        note_largest_locked(self, own->heap, own_before);
+    } else {
+        result = rmm__suballoc_alloc(
+            self->blocks, self->clean, want->units, want->align_units, block);
     }
-    result =
-        rmm__suballoc_alloc(self->blocks, heap, want->units, want->align_units, block);
-    if (result == RMM_SUBALLOC_OK) {
-        note_largest_locked(self, heap, before);
-    }
+    note_largest_locked(self, self->clean, clean_before);
     return result;
 }
 
 rmm_status_t
 rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
 {
-    const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
-    rmm_suballoc_result_t result = RMM_SUBALLOC_NO_FIT;
     rmm_block_t block;
+    rmm_suballoc_result_t result = take_tightest_locked(self, want, &block);
 
-    if (own != NULL) {
-        result = take_from_locked(self, want, own->heap, &block);
-    }
-    if (result == RMM_SUBALLOC_NO_FIT) {
-        result = take_from_locked(self, want, self->clean, &block);
-    }
     if (result == RMM_SUBALLOC_NO_STORAGE) {
         return RMM_ERR_OUT_OF_HOST_MEMORY; /* the storage set the last error */
     }
@@ -191,6 +190,9 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return status;
     }
 
+    if (want.units >= POOL_LARGE_UNITS) {
+        rmm__pool_reclaim_others(self, &want);
+    }
     rmm__mutex_lock(&self->lock);
     status = rmm__pool_take_locked(self, &want, ptr_out);
     rmm__mutex_unlock(&self->lock);
@@ -257,7 +259,7 @@ static bool leave_block_locked(
     publish_free_locked(self);
     rmm__books_end_exclusive(books);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
-    return slot != NULL && rmm__pool_batch_note_locked(slot, request->bytes);
+    return slot != NULL && rmm__pool_batch_note_locked(self, slot, request->bytes);
 }
 
 /*

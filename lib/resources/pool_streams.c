@@ -235,14 +235,22 @@ static rmm_driver_event_t event_obtain(pool_t *self)
 
 /* --- batches ------------------------------------------------------------------------ */
 
-bool rmm__pool_batch_note_locked(pool_stream_t *slot, uint64_t bytes)
+/* What a stream may keep from the others, behind no event: little of what is held. */
+static uint64_t batch_limit(const pool_t *self)
+{
+    uint64_t share = self->reserved_bytes / POOL_BATCH_SHARE;
+
+    return share < POOL_BATCH_BYTES ? share : POOL_BATCH_BYTES;
+}
+
+bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t bytes)
 {
     slot->open_frees++;
     slot->open_bytes += bytes;
     if (slot->eventless) {
         return false;
     }
-    if (slot->open_frees < POOL_BATCH_FREES && slot->open_bytes < POOL_BATCH_BYTES &&
+    if (slot->open_frees < POOL_BATCH_FREES && slot->open_bytes < batch_limit(self) &&
         slot->open_stamp != 1 && !slot->foreign) {
         return false;
     }
@@ -390,14 +398,16 @@ bool rmm__pool_reclaim(pool_t *self, pool_stream_t *slot)
 }
 
 /*
- * Once a batch, and so a few ns a free: what is finished goes back to all streams, where
- * it merges with its neighbours. Without this every stream hoards, and a pool of six
- * streams holds half as much again.
+ * Now and then, and so a few ns a free: what is finished goes back to all streams, where
+ * it merges with its neighbours.
  */
-static void reclaim_finished(pool_t *self, pool_stream_t *slot)
+static void reclaim_finished(pool_t *self, pool_stream_t *slot, uint32_t batch_count)
 {
     rmm_driver_scope_t scope;
 
+    if (batch_count < POOL_STREAM_BATCHES / 2) {
+        return;
+    }
     if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
         (void)rmm__pool_reclaim(self, slot);
         rmm__driver_scope_leave(&scope);
@@ -410,6 +420,7 @@ void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t strea
     pool_batch_t batch = {.stamp = close_stamp(self, slot, &foreign)};
     int error = RMM_DRIVER_INVALID_HANDLE;
     bool recorded = !foreign && record(self, stream, &batch, &error);
+    uint32_t batch_count = 0;
 
     if (error == RMM_DRIVER_INVALID_HANDLE) {
         close_foreign(self, slot, batch.stamp, stream);
@@ -418,9 +429,10 @@ void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t strea
     if (recorded) {
         rmm__mutex_lock(&self->lock);
         rmm__pool_batch_insert_locked(self, slot, &batch);
+        batch_count = slot->batch_count;
         rmm__mutex_unlock(&self->lock);
     }
-    reclaim_finished(self, slot);
+    reclaim_finished(self, slot, batch_count);
     rmm__mutex_lock(&self->lock);
     slot->pins--;
     rmm__mutex_unlock(&self->lock);
