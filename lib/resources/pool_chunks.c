@@ -131,9 +131,14 @@ bool rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *uni
     return true;
 }
 
+const pool_chunk_t *rmm__pool_chunk_of_locked(const pool_t *self, uint32_t unit)
+{
+    return &self->by_unit[count_up_to_unit(self, unit) - 1];
+}
+
 void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit)
 {
-    const pool_chunk_t *chunk = &self->by_unit[count_up_to_unit(self, unit) - 1];
+    const pool_chunk_t *chunk = rmm__pool_chunk_of_locked(self, unit);
 
     return chunk->address + (uint64_t)(unit - chunk->first_unit) * POOL_UNIT;
 }

@@ -176,6 +176,8 @@ void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk);
 void rmm__pool_chunks_remove_locked(pool_t *self, const pool_chunk_t *chunk);
 /* False if the address is in no chunk or on no unit's start. */
 bool rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out);
+/* The chunk that this unit is in. */
+const pool_chunk_t *rmm__pool_chunk_of_locked(const pool_t *self, uint32_t unit);
 void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit);
 /* To and from upstream, with the books of both sides. */
 rmm_status_t rmm__pool_chunk_obtain(pool_t *self, uint64_t bytes, void **ptr_out);

@@ -311,19 +311,44 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
 
 /* --- trim and destroy --------------------------------------------------------------- */
 
+typedef struct chunk_search {
+    const pool_t *self;
+    uint64_t keep_bytes;
+    pool_chunk_t found; /* no bytes: none yet */
+} chunk_search_t;
+
+/* Keep the youngest chunk that is one block free for any stream. A block of a stream's or
+ * a capture's heap may have work queued that still uses it. */
+static bool look_at_block(void *context, const rmm_block_info_t *info)
+{
+    chunk_search_t *search = context;
+    const pool_t *self = search->self;
+    const pool_chunk_t *chunk;
+
+    if (info->heap != self->clean) {
+        return true;
+    }
+    chunk = rmm__pool_chunk_of_locked(self, info->unit);
+    if (chunk->bytes == info->units * POOL_UNIT &&
+        self->reserved_bytes - chunk->bytes >= search->keep_bytes &&
+        (search->found.bytes == 0 || search->found.first_unit < chunk->first_unit)) {
+        search->found = *chunk;
+    }
+    return true;
+}
+
 /* Take one whole free chunk out, the youngest first; false: none may go. */
 static bool take_free_chunk(pool_t *self, uint64_t keep_bytes, pool_chunk_t *chunk)
 {
-    bool found = false;
+    chunk_search_t search = {.self = self, .keep_bytes = keep_bytes};
+    bool found;
 
     rmm__mutex_lock(&self->lock);
-    for (uint32_t i = self->chunk_count; i > 0 && !found; i--) {
-        *chunk = self->by_unit[i - 1];
-        if (self->reserved_bytes - chunk->bytes < keep_bytes ||
-            !rmm__suballoc_remove_region(self->blocks, chunk->first_unit)) {
-            continue;
-        }
-        found = true;
+    rmm__suballoc_walk(self->blocks, look_at_block, &search);
+    found = search.found.bytes != 0 &&
+            rmm__suballoc_remove_region(self->blocks, search.found.first_unit);
+    if (found) {
+        *chunk = search.found;
         rmm__pool_chunks_remove_locked(self, chunk);
         self->reserved_bytes -= chunk->bytes;
         rmm__pool_figures_locked(self);

@@ -142,12 +142,31 @@ static void gives_nobody_else_what_a_graph_uses(void **state)
     }
 }
 
+/* A whole chunk, freed while the graph was captured: launching it writes there. */
+static void keeps_what_a_graph_uses_when_trimmed(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, MIB);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_sim_graph_t graph = capture_with_a_block(pool, stream);
+
+    (void)state;
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(stats_of(pool).reserved_bytes, MIB);
+    assert_cuda(rmm_sim_graph_launch(graph, stream));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(rmm_sim_violations(), 0);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    rmm_resource_release(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_another_threads_capture_whole_in_every_mode),
         cmocka_unit_test(allocates_on_the_capturing_stream_itself),
         cmocka_unit_test(gives_nobody_else_what_a_graph_uses),
+        cmocka_unit_test(keeps_what_a_graph_uses_when_trimmed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
