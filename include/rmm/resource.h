@@ -14,7 +14,9 @@
  * Threads: any function here, any thread, same resource.
  *
  * Devices: a resource belongs to the device that was current at its creation and
- * makes its driver calls there, whatever device is current later.
+ * makes its driver calls there, whatever device is current later. NULL and
+ * RMM_STREAM_LEGACY name the legacy default stream of that device; streams of other
+ * devices are allowed.
  *
  * Units: bytes. No bytes is success, yields NULL, and counts as one allocation.
  */

@@ -154,13 +154,15 @@ static rmm_request_t upstream_request(uint64_t bytes)
 }
 
 /* Memory of a stream-ordered upstream is ours on one stream only, until that is done. */
-static rmm_status_t wait_until_ready(const rmm_resource_t *upstream)
+static rmm_status_t wait_until_ready(const pool_t *self)
 {
+    const rmm_resource_t *upstream = self->base.upstream;
     const rmm_resource_ops_t *ops =
         atomic_load_explicit(&upstream->ops, memory_order_relaxed);
 
-    return ops->ready_on_all_streams ? RMM_OK
-                                     : rmm_stream_synchronize(RMM_STREAM_LEGACY);
+    return ops->ready_on_all_streams
+               ? RMM_OK
+               : rmm__driver_wait_default_stream(self->base.device);
 }
 
 rmm_status_t rmm__pool_chunk_obtain(pool_t *self, uint64_t bytes, void **ptr_out)
@@ -171,7 +173,7 @@ rmm_status_t rmm__pool_chunk_obtain(pool_t *self, uint64_t bytes, void **ptr_out
     if (status != RMM_OK) {
         return status;
     }
-    status = wait_until_ready(self->base.upstream);
+    status = wait_until_ready(self);
     if (status != RMM_OK) {
         rmm__resource_dealloc(self->base.upstream, *ptr_out, &request);
     }

@@ -48,6 +48,8 @@ enum {
     1024 /* of what the pool holds: a smaller limit than the bytes */
 #define POOL_LARGE_UNITS 1024u /* 256 KiB: worth asking other streams' events for */
 #define POOL_UNIT ((uint64_t)RMM_SUBALLOC_UNIT_BYTES)
+/* A chunk's units, behind their phase, fit 32 bits: 1 TiB, all but 2 MiB. */
+#define POOL_CHUNK_BYTES (((uint64_t)UINT32_MAX - RMM_SUBALLOC_PHASES) * POOL_UNIT)
 
 /* All frees of the slot stamped up to `stamp` are behind `event`. */
 typedef struct pool_batch {
@@ -65,6 +67,9 @@ typedef struct pool_stream {
     uint64_t sync_stamp; /* a synchronise under way covers up to here; 0: none */
     bool eventless;      /* an event proves nothing: a capture's slot, or unproven */
     bool foreign;        /* a stream of another device: no event of ours fits it */
+    bool native;         /* a stream of the pool's device: an event was recorded */
+    bool doubtful;       /* not native, and holds frees that nothing waited for: our
+                            device's synchronise may say nothing of them */
     uint32_t batch_count;
     pool_batch_t batches[POOL_STREAM_BATCHES]; /* oldest first, stamps rising */
 } pool_stream_t;
@@ -151,6 +156,15 @@ pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key);
 /* RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY; fini also after a failure. */
 rmm_status_t rmm__pool_streams_init(pool_t *self);
 void rmm__pool_streams_fini(pool_t *self);
+
+/*
+ * Around a call with a stream of the caller's. The legacy default stream is that of the
+ * current device; here it always means that of the pool's, which is made current. False:
+ * it cannot be; then do not leave.
+ */
+bool rmm__pool_stream_enter(
+    pool_t *self, rmm_stream_t stream, rmm_driver_scope_t *scope);
+void rmm__pool_stream_leave(rmm_stream_t stream, rmm_driver_scope_t *scope);
 
 /* One more free was stamped with the open stamp. True: close it (pins the slot). */
 bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t bytes);

@@ -17,6 +17,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "log/log.h"
 
@@ -200,6 +201,19 @@ static bool fits_own(pool_t *self, const pool_want_t *want)
     return fits;
 }
 
+static bool wait_on_device(pool_t *self, rmm_stream_t stream, rmm_driver_event_t event)
+{
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (!rmm__pool_stream_enter(self, stream, &scope)) {
+        return false;
+    }
+    error = self->driver->stream_wait_event(stream, event);
+    rmm__pool_stream_leave(stream, &scope);
+    return error == RMM_DRIVER_OK;
+}
+
 static bool wait_for_one(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
     pool_stream_t *donor = NULL;
@@ -212,8 +226,8 @@ static bool wait_for_one(pool_t *self, const pool_want_t *want, rmm_status_t *st
         return false; /* a wait for outside work would break the capture */
     }
     while (!fits_own(self, want) && donor_borrow(self, want, &index, &donor, &batch)) {
-        int error = self->driver->stream_wait_event(want->request->stream, batch.event);
-        bool moved = donor_settle(self, want, donor, &batch, error == RMM_DRIVER_OK);
+        bool waiting = wait_on_device(self, want->request->stream, batch.event);
+        bool moved = donor_settle(self, want, donor, &batch, waiting);
 
         any |= moved;
         if (!moved) {
@@ -247,33 +261,40 @@ static uint64_t growth_wish(pool_t *self, uint64_t need)
 
     wish = wish < GROWTH_MIN ? GROWTH_MIN : wish;
     wish = wish > GROWTH_MAX ? GROWTH_MAX : wish;
-    return wish < need ? round_up(need, GROWTH_MIN) : wish;
+    wish = wish < need ? round_up(need, GROWTH_MIN) : wish;
+    return wish > POOL_CHUNK_BYTES ? POOL_CHUNK_BYTES : wish;
 }
 
 static rmm_status_t chunk_add(pool_t *self, void *ptr, uint64_t bytes)
 {
     pool_chunk_t chunk = {.address = ptr, .bytes = bytes};
     uint32_t phase = (uint32_t)((uintptr_t)ptr / POOL_UNIT % RMM_SUBALLOC_PHASES);
-    rmm_status_t status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    rmm_suballoc_result_t result = RMM_SUBALLOC_NO_STORAGE;
 
     rmm__mutex_lock(&self->lock);
-    if (rmm__pool_chunks_reserve_locked(self) &&
-        rmm__suballoc_add_region(
+    if (rmm__pool_chunks_reserve_locked(self)) {
+        result = rmm__suballoc_add_region(
             self->blocks, self->clean, (uint32_t)(bytes / POOL_UNIT), phase, 0,
-            &chunk.first_unit) == RMM_SUBALLOC_OK) {
+            &chunk.first_unit);
+    }
+    if (result == RMM_SUBALLOC_OK) {
         rmm__pool_chunks_insert_locked(self, &chunk);
         self->reserved_bytes += bytes;
         RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, growth_count, 1);
         rmm__pool_figures_locked(self);
-        status = RMM_OK;
     }
     rmm__mutex_unlock(&self->lock);
-    if (status != RMM_OK) {
-        rmm__pool_chunk_return(self, &chunk);
-        return rmm__error(
-            status, "no host memory to divide a chunk of %" PRIu64, bytes);
+    if (result == RMM_SUBALLOC_OK) {
+        return RMM_OK;
     }
-    return RMM_OK;
+    rmm__pool_chunk_return(self, &chunk);
+    if (result == RMM_SUBALLOC_NO_UNITS) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY, "a pool divides no more than 1 TiB in all");
+    }
+    return rmm__error(
+        RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory to divide a chunk of %" PRIu64,
+        bytes);
 }
 
 /* Upstream may have less than the wish: halve down to what is needed. */
@@ -299,6 +320,13 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
     void *ptr;
 
     RMM_ASSERT_LOCKED(&self->grow_lock);
+    if (need > POOL_CHUNK_BYTES) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "a chunk of %" PRIu64 " bytes is more than the %" PRIu64
+            " that a pool can divide",
+            need, POOL_CHUNK_BYTES);
+    }
     if (need > room) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
@@ -349,7 +377,8 @@ static pool_stream_t *slot_at(const pool_t *self, uint32_t index)
 
 /*
  * What was freed before now is covered by a synchronise that begins after: close every
- * slot's stamp, remember how far, and pin the slot meanwhile.
+ * slot's stamp, remember how far, and pin the slot meanwhile. Not what another device may
+ * still use.
  */
 static void stamps_close(pool_t *self)
 {
@@ -357,7 +386,7 @@ static void stamps_close(pool_t *self)
     for (uint32_t i = 0; i <= self->stream_capacity; i++) {
         pool_stream_t *slot = slot_at(self, i);
 
-        if (slot_gives(slot)) {
+        if (slot_gives(slot) && !slot->doubtful) {
             slot->pins++;
             slot->sync_stamp = slot->open_stamp++;
             slot->open_frees = 0;
@@ -367,14 +396,19 @@ static void stamps_close(pool_t *self)
     rmm__mutex_unlock(&self->lock);
 }
 
+/* Not those that were closed meanwhile. */
 static void slot_drop_batches(pool_t *self, pool_stream_t *slot, uint64_t up_to)
 {
-    pool_batch_t batch;
+    uint32_t gone = 0;
 
-    while (slot->batch_count > 0 && slot->batches[0].stamp <= up_to &&
-           rmm__pool_batch_pop_locked(self, slot, &batch)) {
-        rmm__pool_event_spare_locked(self, batch.event);
+    while (gone < slot->batch_count && slot->batches[gone].stamp <= up_to) {
+        rmm__pool_event_spare_locked(self, slot->batches[gone].event);
+        gone++;
     }
+    slot->batch_count -= gone;
+    memmove(
+        &slot->batches[0], &slot->batches[gone],
+        slot->batch_count * sizeof(slot->batches[0]));
 }
 
 /* Unpin; where the device was synchronised, blocks up to the remembered stamp are clean. */
@@ -385,7 +419,7 @@ static void stamps_settle(pool_t *self, bool synchronised)
         pool_stream_t *slot = slot_at(self, i);
 
         if (slot == NULL || slot->sync_stamp == 0) {
-            continue; /* a capture's, or made meanwhile */
+            continue; /* a capture's, doubtful, or made meanwhile */
         }
         slot->pins--;
         if (synchronised) {
@@ -494,14 +528,17 @@ rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **
 
     for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
         rmm_status_t status;
+        bool helped = ladder[i](self, want, &status);
 
-        if (ladder[i](self, want, &status)) {
+        while (helped) {
             rmm__mutex_lock(&self->lock);
             status = rmm__pool_take_locked(self, want, ptr_out);
             rmm__mutex_unlock(&self->lock);
             if (status != RMM_ERR_OUT_OF_MEMORY) {
                 return status; /* a block, or no host memory for its node */
             }
+            /* others were faster: grow until upstream says no */
+            helped = ladder[i] == grow && grow(self, want, &status);
         }
         if (status != RMM_ERR_OUT_OF_MEMORY) {
             failure = status; /* upstream's own reason, should nothing else help */

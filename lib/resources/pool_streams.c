@@ -121,6 +121,7 @@ static pool_stream_t *slot_create(pool_t *self, rmm_stream_key_t key)
     slot->key = key;
     slot->open_stamp = 1;
     slot->eventless = key.capture_id != 0;
+    slot->native = key.stream_id == 0; /* see rmm__pool_stream_enter() */
     return slot;
 }
 
@@ -177,6 +178,20 @@ void rmm__pool_streams_fini(pool_t *self)
     rmm__free(self->unproven);
     rmm__free(self->streams);
     rmm__free(self->spare_events);
+}
+
+bool rmm__pool_stream_enter(
+    pool_t *self, rmm_stream_t stream, rmm_driver_scope_t *scope)
+{
+    return !rmm_stream_is_default(stream) ||
+           rmm__driver_scope_enter(scope, self->driver, self->base.device) == RMM_OK;
+}
+
+void rmm__pool_stream_leave(rmm_stream_t stream, rmm_driver_scope_t *scope)
+{
+    if (rmm_stream_is_default(stream)) {
+        rmm__driver_scope_leave(scope);
+    }
 }
 
 /* --- events ------------------------------------------------------------------------- */
@@ -250,8 +265,9 @@ bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t byt
     if (slot->eventless) {
         return false;
     }
+    slot->doubtful = !slot->native;
     if (slot->open_frees < POOL_BATCH_FREES && slot->open_bytes < batch_limit(self) &&
-        slot->open_stamp != 1 && !slot->foreign) {
+        slot->open_stamp != 1 && slot->native) {
         return false;
     }
     slot->pins++;
@@ -306,48 +322,59 @@ bool rmm__pool_batch_pop_locked(
     return found;
 }
 
-/* A stream of another device: the only proof is to wait for it, here and now. */
+/* A stream of another device, or one that may be: the only proof is to wait for it, here
+ * and now. */
 static void
-close_foreign(pool_t *self, pool_stream_t *slot, uint64_t stamp, rmm_stream_t stream)
+close_by_waiting(pool_t *self, pool_stream_t *slot, uint64_t stamp, rmm_stream_t stream)
 {
     int error = self->driver->stream_synchronize(stream);
 
     rmm__mutex_lock(&self->lock);
-    slot->foreign = true;
+    slot->pins--;
     if (error == RMM_DRIVER_OK) {
         rmm__suballoc_transfer(self->blocks, slot->heap, self->clean, stamp, 0);
+        /* pinned: another thread still waits for later frees */
+        slot->doubtful = !slot->native && (slot->open_frees != 0 || slot->pins != 0);
         rmm__pool_figures_locked(self);
     }
-    slot->pins--;
     rmm__mutex_unlock(&self->lock);
 }
 
-/* Frees from here on carry the next stamp; those before may be waited for. */
-static uint64_t close_stamp(pool_t *self, pool_stream_t *slot, bool *foreign_out)
-{
+typedef struct closing {
     uint64_t stamp;
+    bool foreign, native; /* as the slot was */
+} closing_t;
+
+/* Frees from here on carry the next stamp; those before may be waited for. */
+static closing_t close_stamp(pool_t *self, pool_stream_t *slot)
+{
+    closing_t closing;
 
     rmm__mutex_lock(&self->lock);
-    *foreign_out = slot->foreign;
-    stamp = slot->open_stamp++;
+    closing = (closing_t){slot->open_stamp++, slot->foreign, slot->native};
     slot->open_frees = 0;
     slot->open_bytes = 0;
     rmm__mutex_unlock(&self->lock);
-    return stamp;
+    return closing;
 }
 
 /* False: no event could be had or recorded; error_out says why (OK: none to be had). */
 static bool
 record(pool_t *self, rmm_stream_t stream, pool_batch_t *batch, int *error_out)
 {
+    rmm_driver_scope_t scope;
+
     *error_out = RMM_DRIVER_OK;
     batch->event = event_obtain(self);
     if (batch->event == NULL) {
         return false;
     }
-    *error_out = self->driver->event_record(batch->event, stream);
-    if (*error_out == RMM_DRIVER_OK) {
-        return true;
+    if (rmm__pool_stream_enter(self, stream, &scope)) {
+        *error_out = self->driver->event_record(batch->event, stream);
+        rmm__pool_stream_leave(stream, &scope);
+        if (*error_out == RMM_DRIVER_OK) {
+            return true;
+        }
     }
     rmm__mutex_lock(&self->lock);
     rmm__pool_event_spare_locked(self, batch->event);
@@ -416,21 +443,25 @@ static void reclaim_finished(pool_t *self, pool_stream_t *slot, uint32_t batch_c
 
 void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream)
 {
-    bool foreign;
-    pool_batch_t batch = {.stamp = close_stamp(self, slot, &foreign)};
-    int error = RMM_DRIVER_INVALID_HANDLE;
-    bool recorded = !foreign && record(self, stream, &batch, &error);
+    closing_t closing = close_stamp(self, slot);
+    pool_batch_t batch = {.stamp = closing.stamp};
+    int error = RMM_DRIVER_OK;
+    bool recorded = !closing.foreign && record(self, stream, &batch, &error);
     uint32_t batch_count = 0;
 
-    if (error == RMM_DRIVER_INVALID_HANDLE) {
-        close_foreign(self, slot, batch.stamp, stream);
-        return;
-    }
+    rmm__mutex_lock(&self->lock);
+    slot->foreign |= error == RMM_DRIVER_INVALID_HANDLE && !closing.native;
     if (recorded) {
-        rmm__mutex_lock(&self->lock);
+        slot->native = true;
+        slot->doubtful = false;
         rmm__pool_batch_insert_locked(self, slot, &batch);
         batch_count = slot->batch_count;
-        rmm__mutex_unlock(&self->lock);
+    }
+    rmm__mutex_unlock(&self->lock);
+
+    if (!recorded && !closing.native) {
+        close_by_waiting(self, slot, closing.stamp, stream);
+        return;
     }
     reclaim_finished(self, slot, batch_count);
     rmm__mutex_lock(&self->lock);
