@@ -179,7 +179,8 @@ left_nothing() {
         umount -l "$mount"
         bad=1
     done < <(awk -v below="$1/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo)
-    find "$1/tmp" "$1/run" -mindepth 1 | sed "s|^$1/||" | grep . && bad=1
+    # the thread sanitizer leaves a file of its own when a process is killed as it starts
+    find "$1/tmp" "$1/run" -mindepth 1 ! -name 'tsan.rodata.*' | sed "s|^$1/||" | grep . && bad=1
     return $bad
 }
 
