@@ -75,7 +75,8 @@ void rmm__books_close(rmm_books_t *books);
 /* Whole of rmm_resource_get_stats() but for the argument checks. */
 void rmm__books_stats(const rmm_books_t *books, rmm_stats_t *out);
 
-/* Map "<segment>.<suffix>", zeroed, or private memory when not publishing. */
+/* Map "<segment>.<suffix>", zeroed, or private memory when not publishing. RMM_ERR_IO
+ * where the file cannot be made: nobody would see it elsewhere, but less may fit. */
 rmm_status_t
 rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out);
 

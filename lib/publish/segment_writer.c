@@ -374,8 +374,11 @@ static rmm_status_t side_memory_locked(
     RMM_ASSERT(rmm__publisher.mapping_count < RMM_MAPPINGS_MAX && "raise the maximum");
     if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
         memory = make_side_file_locked(suffix, bytes, warning);
-    }
-    if (memory == NULL) {
+        if (memory ==
+            NULL) { /* nobody would see it in private memory: a smaller one may fit */
+            return rmm__error(RMM_ERR_IO, "%s", warning);
+        }
+    } else {
         memory = rmm__calloc(1, bytes);
         if (memory == NULL) {
             return RMM_ERR_OUT_OF_HOST_MEMORY;

@@ -82,7 +82,8 @@ typedef struct rmm_diag_services_v1 {
     /**
      * Map a zeroed file of @p bytes beside this process's segment, named
      * "<segment>.<suffix>", where rmmfs finds it; private memory where the process does
-     * not publish. Stays mapped until exit; not inherited by a forked child.
+     * not publish. Stays mapped until exit; not inherited by a forked child. RMM_ERR_IO
+     * where the file cannot be made (no space: fewer bytes may fit).
      */
     rmm_status_t (*side_file)(const char *suffix, size_t bytes, void **memory_out);
 } rmm_diag_services_v1_t;
