@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -152,6 +153,13 @@ static void take_events(dirs_t *dirs)
             at += (ssize_t)(sizeof(*event) + event->len);
         }
     }
+}
+
+bool dirs_have_news(const dirs_t *dirs)
+{
+    int bytes = 0;
+    return dirs->inotify_fd >= 0 && ioctl(dirs->inotify_fd, FIONREAD, &bytes) == 0 &&
+           bytes > 0;
 }
 
 void dirs_take_news(dirs_t *dirs)

@@ -79,6 +79,9 @@ typedef struct dirs {
 bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes);
 void dirs_close(dirs_t *dirs);
 
+/* True if there is news to take. Without a lock. */
+bool dirs_have_news(const dirs_t *dirs);
+
 /* Take the news: afterwards `stale` and each directory's `changed` are right. */
 void dirs_take_news(dirs_t *dirs);
 

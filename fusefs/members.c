@@ -415,6 +415,29 @@ bool members_refresh(model_t *model)
     return folded || model->gpu_count != gpus_before;
 }
 
+static bool is_beginner(const member_t *member)
+{
+    for (uint32_t i = 0; i < member->place_count; i++) {
+        if (member->places[i].device != DEVICE_HOST) {
+            return false;
+        }
+    }
+    return member->state == MEMBER_LIVE;
+}
+
+bool members_have_beginners(const model_t *model)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        const process_t *process = model->processes[i];
+        for (uint32_t j = 0; j < process->member_count; j++) {
+            if (is_beginner(process->members[j])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* --- leaving -------------------------------------------------------------------------- */
 
 static member_t *find_expired(const model_t *model, uint64_t now)

@@ -31,6 +31,9 @@ bool members_refresh(model_t *model);
 /* Those that nobody holds are shown, but add to no total: they ended before our time. */
 void members_disown_dead(model_t *model);
 
+/* True if a live one uses no GPU yet. */
+bool members_have_beginners(const model_t *model);
+
 /* Remove those that have been shown long enough. */
 void members_expire(model_t *model);
 

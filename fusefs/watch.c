@@ -19,7 +19,6 @@
 
 #define MS 1000000ull
 #define FRESH_NS (1 * MS)
-#define EXACT_MEMBERS 4u /* so few cost less than 5 us a look */
 #define SURVEY_EVERY_NS                                                                \
     (1000 * MS) /* a file system mounted over a directory is no news */
 #define SWEEP_EVERY_NS (10000 * MS)
@@ -28,7 +27,7 @@ struct watch {
     model_t model;
     dirs_t dirs;
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
-    atomic_uint live;               /* members, at the last refresh */
+    atomic_bool has_beginners;      /* see members.h */
     uint64_t survey_ns, sweep_ns;   /* when next; background thread only */
 };
 
@@ -67,17 +66,18 @@ static void refresh(watch_t *watch)
         state_save(&watch->model);
     }
     atomic_store_explicit(
-        &watch->live, watch->model.member_count, memory_order_relaxed);
+        &watch->has_beginners, members_have_beginners(&watch->model),
+        memory_order_relaxed);
     atomic_store_explicit(&watch->refreshed_ns, monotonic_ns(), memory_order_relaxed);
 }
 
+/* Without a lock: this is asked at every look. */
 static bool is_fresh(const watch_t *watch)
 {
-    if (atomic_load_explicit(&watch->live, memory_order_relaxed) <= EXACT_MEMBERS) {
-        return false;
-    }
     uint64_t then = atomic_load_explicit(&watch->refreshed_ns, memory_order_relaxed);
-    return monotonic_ns() - then < FRESH_NS;
+    return monotonic_ns() - then < FRESH_NS &&
+           !atomic_load_explicit(&watch->has_beginners, memory_order_relaxed) &&
+           !dirs_have_news(&watch->dirs);
 }
 
 static void sweep(watch_t *watch)

@@ -3,12 +3,14 @@
  * Keeps the model true: segments come and go, marks are taken, the dead are swept.
  *
  * Freshness. Figures are read when they are asked for; this is about who is there. Whoever
- * looks at the model goes through watch_begin(), which refreshes it first: always while
- * few programs run, and when the last refresh is older than a millisecond else. Without readers the background thread calls
- * watch_tick(): at news of a directory, and every 200 ms.
+ * looks at the model goes through watch_begin(), which refreshes it first: when a directory
+ * has news, when a program has just started and uses no GPU yet, and when the last refresh
+ * is older than a millisecond. So a new program and its first GPU are seen at once; an
+ * exit, or a GPU that a program uses besides, within a millisecond. Without readers the
+ * background thread calls watch_tick(): at news of a directory, and every 200 ms.
  *
- * Cost of a refresh in which nothing happened: one system call, and two per live segment
- * (its lock, its table of places).
+ * Cost of a look: one system call. Of a refresh in which nothing happened: two more per
+ * live segment (its lock, its table of places).
  */
 #ifndef RMM_FUSEFS_WATCH_H
 #define RMM_FUSEFS_WATCH_H

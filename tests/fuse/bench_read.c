@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What reading a file costs: open + read + close, and pread at 0 on a descriptor that is
- * kept. All files are measured in turns, so that what else happens on the machine hits
- * them alike. Prints median and 90th percentile in microseconds, and how much each file's
- * median is above the first one's.
+ * kept. Each file is measured in turns with the first one, the yardstick, each of the two
+ * first at every other turn: so the machine's moods and cold caches hit both alike.
+ * Prints medians and 90th percentiles in microseconds, and the difference of the medians.
  *
- *   bench_read ROUNDS NAME=FILE...
+ *   bench_read ROUNDS NAME=YARDSTICK NAME=FILE...
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FILES_MAX 16
+#define KINDS 2 /* open + read + close, pread */
 
 typedef struct subject {
     const char *name, *path;
     int fd;
-    uint64_t *open_ns, *pread_ns;
+    uint64_t *times_ns;
 } subject_t;
 
 static uint64_t now_ns(void)
@@ -81,54 +81,62 @@ static void open_subject(subject_t *subject, char *argument, size_t rounds)
     subject->name = argument;
     subject->path = equals + 1;
     subject->fd = open(subject->path, O_RDONLY);
-    subject->open_ns = calloc(rounds, sizeof(uint64_t));
-    subject->pread_ns = calloc(rounds, sizeof(uint64_t));
-    if (subject->fd < 0 || subject->open_ns == NULL || subject->pread_ns == NULL) {
+    subject->times_ns = calloc(rounds, sizeof(uint64_t));
+    if (subject->fd < 0 || subject->times_ns == NULL) {
         die("cannot open", subject->path);
     }
 }
 
-static void report(const subject_t *subjects, size_t count, size_t rounds)
+static uint64_t time_one(const subject_t *subject, int kind)
 {
-    double first[2] = {0, 0};
-    (void)printf(
-        "%-28s %28s %28s\n%-28s %8s %8s %10s %8s %8s %10s\n", "", "open+read+close, us",
-        "pread, us", "file", "median", "p90", "above", "median", "p90", "above");
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *times[2] = {subjects[i].open_ns, subjects[i].pread_ns};
-        (void)printf("%-28s", subjects[i].name);
-        for (int kind = 0; kind < 2; kind++) {
-            qsort(times[kind], rounds, sizeof(uint64_t), by_value);
-            double median = at_percent(times[kind], rounds, 50);
-            first[kind] = i == 0 ? median : first[kind];
-            (void)printf(
-                " %8.2f %8.2f %+10.2f", median, at_percent(times[kind], rounds, 90),
-                median - first[kind]);
+    return kind == 0 ? time_open(subject) : time_pread(subject);
+}
+
+static void compare(subject_t *yardstick, subject_t *subject, size_t rounds)
+{
+    (void)printf("%-26s", subject->name);
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t round = 0; round < rounds; round++) {
+            subject_t *first = round % 2 == 0 ? yardstick : subject;
+            subject_t *second = round % 2 == 0 ? subject : yardstick;
+            first->times_ns[round] = time_one(first, kind);
+            second->times_ns[round] = time_one(second, kind);
         }
-        (void)printf("\n");
+        qsort(yardstick->times_ns, rounds, sizeof(uint64_t), by_value);
+        qsort(subject->times_ns, rounds, sizeof(uint64_t), by_value);
+        double bare = at_percent(yardstick->times_ns, rounds, 50);
+        double median = at_percent(subject->times_ns, rounds, 50);
+        (void)printf(
+            " %8.2f %8.2f %8.2f %+7.2f", bare, median,
+            at_percent(subject->times_ns, rounds, 90), median - bare);
     }
+    (void)printf("\n");
+    (void)fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-    subject_t subjects[FILES_MAX];
-    size_t rounds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0;
-    size_t count = argc > 2 ? (size_t)argc - 2 : 0;
-    if (rounds == 0 || count > FILES_MAX) {
-        (void)fprintf(stderr, "usage: bench_read ROUNDS NAME=FILE...\n");
+    subject_t yardstick, subject;
+    size_t rounds = argc > 3 ? strtoull(argv[1], NULL, 10) : 0;
+    if (rounds == 0) {
+        (void)fprintf(stderr, "usage: bench_read ROUNDS NAME=YARDSTICK NAME=FILE...\n");
         return EXIT_FAILURE;
     }
-    for (size_t i = 0; i < count; i++) {
-        open_subject(&subjects[i], argv[i + 2], rounds);
+    open_subject(&yardstick, argv[2], rounds);
+    (void)printf(
+        "%-26s %35s %35s\n%-26s", "microseconds", "open + read + close", "pread",
+        "file");
+    for (int kind = 0; kind < KINDS; kind++) {
+        (void)printf(" %8s %8s %8s %7s", yardstick.name, "median", "p90", "above");
     }
-    for (size_t round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < count; i++) {
-            subjects[i].open_ns[round] = time_open(&subjects[i]);
-        }
-        for (size_t i = 0; i < count; i++) {
-            subjects[i].pread_ns[round] = time_pread(&subjects[i]);
-        }
+    (void)printf("\n");
+    for (int i = 3; i < argc; i++) {
+        open_subject(&subject, argv[i], rounds);
+        compare(&yardstick, &subject, rounds);
+        (void)close(subject.fd);
+        free(subject.times_ns);
     }
-    report(subjects, count, rounds);
+    (void)close(yardstick.fd);
+    free(yardstick.times_ns);
     return EXIT_SUCCESS;
 }

@@ -61,6 +61,7 @@ skip() {
 finish() {
     local status=$? name
     trap - EXIT
+    exec 2>/dev/null # the shell would tell of each that is killed
     for name in "${!program_pid[@]}"; do
         kill -KILL "${program_pid[$name]}" 2>/dev/null || true
     done

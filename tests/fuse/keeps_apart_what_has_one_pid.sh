@@ -5,15 +5,56 @@
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
+list_gpus 2
 start_daemon
-# An exec within one process: the first program's segment is over, the pid stays.
-start_program a sh -c 'printf "place 0 GPU-0 0000:00:00.0 1000 T\nalloc 0 100\nquit\n" |
-    "$RMMFS_PROGRAM" >/dev/null; exec "$0"'
-gpu a 0
-tell a alloc 0 7
-expect "proc/${program_pid[a]}/state" live
-expect "proc/${program_pid[a]}/gpu1/current_bytes" 7
 
+# An exec: the first program's segment is over, the process goes on. What is held is what
+# the second holds, totals are of both.
+start_program a
+gpu a 0
+tell a alloc 0 100
+process=proc/${program_pid[a]}
+expect "$process/gpu0/current_bytes" 100
+tell a exec
+expect "$process/state" live
+expect "$process/gpu0/current_bytes" 0
+expect gpu0/current_bytes 0
+gpu a 0
+gpu a 1
+tell a alloc 0 30
+tell a alloc 1 7
+expect "$process/state" live
+expect "$process/gpu0/current_bytes" 30
+expect "$process/gpu0/total_bytes" 130
+expect "$process/gpu0/current_count" 1
+expect "$process/gpu1/current_bytes" 7
+expect gpu0/current_bytes 30
+expect gpu0/total_bytes 130
+
+# The library twice in one process: both are live.
+library=${RMMFS%/fusefs/rmmfs}/lib/librmm-c.so
+if [ -e "$library" ]; then
+    cp "$library" "$work/first.so"
+    cp "$library" "$work/second.so"
+    RMM_DRIVER=sim start_program b
+    tell b load 1000 "$work/first.so"
+    tell b load 1000 "$work/second.so"
+    process=proc/${program_pid[b]}
+    sim=gpu2
+    expect "$sim/uuid" SIM-0
+    expect "$process/$sim/current_bytes" 2000
+    expect "$sim/current_bytes" 2000
+    expect "$sim/peak_bytes" 2000
+    [ "$(ls "$mnt/$process/$sim/mr" | wc -l)" = 2 ] || fail "mr: $(ls "$mnt/$process/$sim/mr")"
+    for resource in "$mnt/$process/$sim/mr"/*; do
+        [ "$(cat "$resource/current_bytes")" = 1000 ] || fail "$resource"
+    done
+    echo >"$mnt/$process/$sim/peak_bytes"
+    kill_program b
+    expect "$sim/current_bytes" 0
+    expect "$sim/total_bytes" 2000
+    expect "$process/$sim/current_bytes" 2000
+fi
 stop_daemon
 
 # A daemon in a pid namespace of its own cannot tell the pids of programs outside.

@@ -9,8 +9,12 @@
  *   oom P, devfree P BYTES
  *   resource ID TYPE NAME P UPSTREAM_ID
  *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, close ID
- *   pid, quit
+ *   exec              begin anew with the same pid: another segment
+ *   load BYTES PATH   a librmm-c of its own: a further segment, that allocates from a
+ *                     cuda resource
+ *   quit
  */
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +79,43 @@ static bool do_hole(uint32_t id, const char *rest)
     return true;
 }
 
+/* The library's functions, as a program finds them that loads it. */
+typedef rmm_status_t (*create_fn)(rmm_resource_t **out);
+typedef rmm_status_t (*alloc_fn)(
+    rmm_resource_t *mr, size_t bytes, size_t align, void **ptr_out);
+
+static bool find_function(void *library, const char *name, void *function_out)
+{
+    void *found = dlsym(library, name);
+    memcpy(function_out, &found, sizeof(found)); /* C has no cast for this */
+    return found != NULL;
+}
+
+static bool do_load(uint32_t bytes, const char *path)
+{
+    create_fn create;
+    alloc_fn alloc;
+    rmm_resource_t *resource;
+    void *block, *library;
+    char name[256];
+    if (sscanf(path, "%255s", name) != 1) {
+        return false;
+    }
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        (void)fprintf(stderr, "%s\n", dlerror());
+        return false;
+    }
+    return find_function(library, "rmm_cuda_resource_create", &create) &&
+           find_function(library, "rmm_resource_alloc_sync", &alloc) &&
+           create(&resource) == RMM_OK && alloc(resource, bytes, 0, &block) == RMM_OK;
+}
+
+static void do_exec(void)
+{
+    (void)execl("/proc/self/exe", "rmmfs_program", (char *)NULL);
+}
+
 static bool do_place_figure(const char *verb, uint32_t place, uint64_t bytes)
 {
     static const struct verb {
@@ -119,6 +160,13 @@ static bool obey(const char *line)
     if (strcmp(verb, "close") == 0 && id < RESOURCES_MAX) {
         rmm__books_close(&resources[id]);
         return true;
+    }
+    if (strcmp(verb, "load") == 0) {
+        return do_load(id, rest);
+    }
+    if (strcmp(verb, "exec") == 0) {
+        do_exec();
+        return false;
     }
     if (strcmp(verb, "oom") == 0) {
         rmm__place_oom(id);

@@ -155,7 +155,7 @@ static void gpus_keep_their_numbers_and_clean_names(void **unused)
 
 static bool parse(options_t *options, const char *a, const char *b, const char *c)
 {
-    char name[] = "rmmfs", first[64], second[64], third[64];
+    static char name[] = "rmmfs", first[64], second[64], third[64];
     snprintf(first, sizeof(first), "%s", a);
     snprintf(second, sizeof(second), "%s", b);
     snprintf(third, sizeof(third), "%s", c);
