@@ -7,7 +7,9 @@
  * entry points: cuStreamGetId 15 ns against 47 through the runtime.
  *
  * Every failure clears the runtime's last error, which belongs to the program: a failed
- * growth of a pool must not show up in its next cudaGetLastError().
+ * growth of a pool must not show up in its next cudaGetLastError(). An event is asked
+ * through the driver, because "not ready" is no failure and must not clear an error that
+ * the program has not read yet.
  */
 #include "driver/driver.h"
 
@@ -43,17 +45,21 @@ SAME(cudaStreamNonBlocking, RMM_STREAM_NON_BLOCKING);
 
 typedef CUresult (*stream_get_id_fn)(CUstream, unsigned long long *);
 typedef CUresult (*stream_is_capturing_fn)(CUstream, CUstreamCaptureStatus *);
-typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3 */
+typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3, and 12.3 */
                                            CUstream, CUstreamCaptureStatus *,
                                            cuuint64_t *id, CUgraph *,
                                            const CUgraphNode **dependencies,
-                                           size_t *dependency_count);
+                                           void *count_or_edges, size_t *none_or_count);
+typedef CUresult (*event_query_fn)(CUevent);
+
+#define RUINED_CAPTURE UINT64_MAX /* the capture_id of all of them */
 
 /* Filled by rmm__driver_cuda_open() before the table is handed out. */
 static struct {
     stream_get_id_fn stream_get_id;
     stream_is_capturing_fn stream_is_capturing;
     stream_capture_info_fn stream_capture_info;
+    event_query_fn event_query;
 } entry;
 
 /*
@@ -205,18 +211,23 @@ static bool is_capturing(rmm_stream_t stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Asking for the id of a capturing stream ruins the capture (900): its handle will do,
- * because a stream cannot end before its capture. */
+/*
+ * Asking for the id of a capturing stream ruins the capture (900): its handle will do,
+ * because a stream cannot end before its capture. A ruined capture has no id any more, and
+ * its graph will never run. The last argument is for the version of CUDA 12.3, which the
+ * runtimes of 12.3 and 12.4 answer with; others do not look at it.
+ */
 static int capture_key(rmm_stream_t stream, rmm_stream_key_t *key)
 {
     CUstreamCaptureStatus status;
     cuuint64_t capture;
-    int error =
-        (int)entry.stream_capture_info(stream, &status, &capture, NULL, NULL, NULL);
+    int error = (int)entry.stream_capture_info(
+        stream, &status, &capture, NULL, NULL, NULL, NULL);
 
     if (error == RMM_DRIVER_OK) {
         key->stream_id = (uint64_t)(uintptr_t)stream;
-        key->capture_id = capture;
+        key->capture_id =
+            status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? capture : RUINED_CAPTURE;
     }
     return error;
 }
@@ -266,7 +277,15 @@ static int cuda_event_record(rmm_driver_event_t event, rmm_stream_t stream)
 
 static int cuda_event_query(rmm_driver_event_t event)
 {
-    return CALL(cudaEventQuery(native_event(event)));
+    CUresult result;
+
+    if (atomic_load_explicit(&is_exiting, memory_order_relaxed)) {
+        return RMM_DRIVER_UNLOADING;
+    }
+    result = entry.event_query(native_event(event));
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY
+               ? (int)result
+               : cleared(cudaEventQuery(native_event(event)));
 }
 
 static int cuda_event_synchronize(rmm_driver_event_t event)
@@ -331,7 +350,7 @@ static int find_entry(const char *name, unsigned cuda_version, void **function)
     error = cudaGetDriverEntryPointByVersion(
         name, function, cuda_version, cudaEnableLegacyStream, &found);
 #else
-    (void)cuda_version; /* CUDA 12.0 to 12.4 answer with these same functions */
+    (void)cuda_version; /* CUDA 12.0 to 12.4 answer with functions that fit as well */
     error = cudaGetDriverEntryPoint(name, function, cudaEnableLegacyStream, &found);
 #endif
     if (error == cudaSuccess && found != cudaDriverEntryPointSuccess) {
@@ -345,6 +364,7 @@ static int find_entries(void)
     void *get_id = NULL;
     void *is_capturing = NULL;
     void *capture_info = NULL;
+    void *event_query = NULL;
     int error = find_entry("cuStreamGetId", 12000, &get_id);
 
     if (error == RMM_DRIVER_OK) {
@@ -354,9 +374,13 @@ static int find_entries(void)
         error = find_entry("cuStreamGetCaptureInfo", 11030, &capture_info);
     }
     if (error == RMM_DRIVER_OK) {
+        error = find_entry("cuEventQuery", 2000, &event_query);
+    }
+    if (error == RMM_DRIVER_OK) {
         memcpy(&entry.stream_get_id, &get_id, sizeof(get_id));
         memcpy(&entry.stream_is_capturing, &is_capturing, sizeof(is_capturing));
         memcpy(&entry.stream_capture_info, &capture_info, sizeof(capture_info));
+        memcpy(&entry.event_query, &event_query, sizeof(event_query));
     }
     return error;
 }

@@ -25,6 +25,7 @@
 typedef struct fixture {
     rmm_resource_t *cuda, *pool;
     rmm_stream_t streams[2];
+    void *handed; /* to a thread */
 } fixture_t;
 
 static void assert_cuda(int error)
@@ -322,6 +323,75 @@ static void what_a_graph_uses_stays_its_own(void **state)
     rmm_resource_release(pool);
 }
 
+static void *free_into_capture(void *argument)
+{
+    fixture_t *fixture = argument;
+
+    /* the thread's first contact with CUDA */
+    rmm_resource_dealloc(fixture->pool, fixture->handed, MIB, 0, fixture->streams[0]);
+    return NULL;
+}
+
+static void a_fresh_thread_may_free_into_a_capture(void **state)
+{
+    fixture_t *fixture = *state;
+    cudaStream_t stream = fixture->streams[0];
+    cudaGraph_t graph = NULL;
+    pthread_t thread;
+
+    assert_ok(rmm_resource_alloc(fixture->pool, MIB, 0, stream, &fixture->handed));
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    assert_cuda(cudaMemsetAsync(fixture->handed, 7, MIB, stream));
+    assert_int_equal(pthread_create(&thread, NULL, free_into_capture, fixture), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_cuda(cudaStreamEndCapture(stream, &graph));
+    assert_cuda(cudaGraphDestroy(graph));
+}
+
+static void a_ruined_capture_is_still_told_from_its_stream(void **state)
+{
+    fixture_t *fixture = *state;
+    cudaStream_t stream = fixture->streams[0];
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    rmm_stream_key_t keys[2] = {{0, 0}, {0, 0}};
+    cudaGraph_t graph = NULL;
+
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_int_not_equal(cudaDeviceSynchronize(), cudaSuccess);
+    for (int i = 0; i < 2; i++) {
+        assert_cuda(driver->stream_key(stream, &keys[i]));
+        assert_int_not_equal(keys[i].capture_id, 0);
+    }
+    assert_int_equal(keys[0].capture_id, keys[1].capture_id);
+    assert_int_not_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    (void)cudaGetLastError();
+}
+
+static void asking_an_event_leaves_the_programs_error_alone(void **state)
+{
+    fixture_t *fixture = *state;
+    const size_t bytes = (size_t)4 << 30;
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    rmm_driver_event_t event;
+    void *block;
+
+    assert_ok(rmm_resource_alloc(fixture->pool, bytes, 0, NULL, &block));
+    assert_cuda(driver->event_create(&event));
+    for (int i = 0; i < 50; i++) {
+        assert_cuda(cudaMemsetAsync(block, i, bytes, NULL));
+    }
+    assert_cuda(driver->event_record(event, NULL));
+    assert_int_equal(cudaSetDevice(12345), cudaErrorInvalidDevice);
+    assert_int_equal(driver->event_query(event), RMM_DRIVER_NOT_READY);
+    assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
+    assert_cuda(driver->event_synchronize(event));
+    assert_cuda(driver->event_query(event));
+    assert_cuda(driver->event_destroy(event));
+    rmm_resource_dealloc(fixture->pool, block, bytes, 0, NULL);
+}
+
 /* --- traffic: fills of megabytes that overlap on six streams, in a pool so small that
  * blocks change streams all the time ------------------------------------------------ */
 
@@ -456,6 +526,9 @@ int main(void)
         CASE(refuses_more_than_the_device_has_and_recovers),
         CASE(growth_does_not_ruin_a_capture),
         CASE(nothing_another_thread_does_ruins_a_capture),
+        CASE(a_fresh_thread_may_free_into_a_capture),
+        CASE(a_ruined_capture_is_still_told_from_its_stream),
+        CASE(asking_an_event_leaves_the_programs_error_alone),
         CASE(a_small_free_waits_for_the_whole_device),
         CASE(what_a_graph_uses_stays_its_own),
         CASE(data_never_mixes_between_streams),
