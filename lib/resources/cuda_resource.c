@@ -10,6 +10,7 @@
 #include <rmm/cuda_resource.h>
 
 #include "core/assert.h"
+#include "core/diag_attach.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/pointer_map.h"
@@ -201,6 +202,8 @@ static void cuda_destroy(rmm_resource_t *mr)
 
     while (rmm__pointer_map_any(&self->blocks, &block)) {
         rmm__pointer_map_erase(&self->blocks, block.ptr);
+        rmm__diag_on_free(
+            mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
         give_back(self, block.ptr, block.bytes);
     }
     rmm__pointer_map_fini(&self->blocks);

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "core/diag_attach.h"
 #include "core/host_memory.h"
 #include "core/options.h"
 #include "log/log.h"
@@ -383,10 +384,25 @@ static void wait_before_returning(pool_t *self)
     }
 }
 
+/* A diagnosis learns that a block still out ends with its pool. */
+static bool report_left_behind(void *context, const rmm_block_info_t *info)
+{
+    const pool_t *self = context;
+
+    if (info->heap == RMM_HEAP_NONE && info->tag != TAG_GIVEN_UP) {
+        rmm__diag_on_free(
+            self->base.instance_id, self->base.device,
+            rmm__pool_address_of_locked(self, info->unit),
+            info->units * POOL_UNIT - info->tag, RMM_STREAM_LEGACY);
+    }
+    return true;
+}
+
 static void pool_free_all(pool_t *self)
 {
     if (self->chunk_count > 0) {
         wait_before_returning(self);
+        rmm__suballoc_walk(self->blocks, report_left_behind, self);
     }
     for (uint32_t i = 0; i < self->chunk_count; i++) {
         rmm__pool_chunk_return(self, &self->by_address[i]);

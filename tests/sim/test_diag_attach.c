@@ -121,6 +121,35 @@ static void tells_the_hooks_what_users_hold(void **state)
     assert_true(diag_file_find(runtime.path, path));
 }
 
+static void release_with_blocks_out(child_t *self, void *argument)
+{
+    rmm_diag_hooks_v1_t own = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    rmm_resource_t *cuda = NULL, *pool = NULL;
+    void *lost = NULL, *direct = NULL;
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    CHECK(rmm_diag_attach_v1(&own, &services) == RMM_OK);
+    CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &lost) == RMM_OK);
+    CHECK(rmm_resource_alloc(cuda, 50, 0, NULL, &direct) == RMM_OK);
+    rmm_resource_release(pool);
+    CHECK(freed_count == 1);
+    CHECK(freed[0].address == (uint64_t)(uintptr_t)lost && freed[0].bytes == 1000);
+    rmm_resource_release(cuda);
+    CHECK(freed_count == 2);
+    CHECK(freed[1].address == (uint64_t)(uintptr_t)direct && freed[1].bytes == 50);
+}
+
+static void tells_of_blocks_that_end_with_their_resource(void **state)
+{
+    (void)state;
+    setenv("RMM_LOG_LEVEL", "off", 1);
+    child_run(release_with_blocks_out, NULL);
+}
+
 static void fork_attached(child_t *self, void *argument)
 {
     rmm_diag_hooks_v1_t own = hooks();
@@ -158,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(takes_one_with_complete_hooks),
         CASE(tells_the_hooks_what_users_hold),
+        CASE(tells_of_blocks_that_end_with_their_resource),
         CASE(tells_nothing_in_a_forked_child),
     };
 
