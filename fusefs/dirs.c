@@ -345,9 +345,24 @@ static void drop_gone(dirs_t *dirs)
     dirs->count = kept;
 }
 
+static void follow_home(dirs_t *dirs)
+{
+    struct stat status;
+    if (fstat(dirs->home_fd, &status) == 0 && status.st_nlink > 0) {
+        return;
+    }
+    int fd = open(dirs->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)close(dirs->home_fd);
+        dirs->home_fd = fd;
+        dirs->home_moved = true;
+    }
+}
+
 void dirs_survey(dirs_t *dirs)
 {
     dirs->stale = false;
+    follow_home(dirs);
     for (size_t i = 0; i < dirs->count; i++) {
         dirs->list[i]->seen = false;
     }

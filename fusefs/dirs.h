@@ -68,6 +68,7 @@ typedef struct dirs {
     char home[RMM_RUNTIME_DIR_BYTES]; /* where this daemon's own programs write */
     int home_fd;                      /* and its state file is */
     int inotify_fd;                   /* -1: without */
+    bool home_moved;                  /* made again: home_fd is another */
     bool stale;                       /* survey again */
     segment_dir_t **list;
     size_t count, capacity;

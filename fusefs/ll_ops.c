@@ -500,9 +500,12 @@ bool session_mount(
     session->mounted = fuse_session_mount(session->fuse, path) == 0;
     restore_stderr(capture, saved, line, sizeof(line));
     if (!session->mounted) {
+        const char *advice = strstr(line, "not permitted") != NULL
+                                 ? ": a container needs CAP_SYS_ADMIN for it"
+                                 : "";
         (void)snprintf(
-            reason, reason_bytes, "cannot mount on %s: %s", path,
-            line[0] != '\0' ? line : "mount failed");
+            reason, reason_bytes, "cannot mount on %s: %s%s", path,
+            line[0] != '\0' ? line : "mount failed", advice);
     }
     return session->mounted;
 }

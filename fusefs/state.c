@@ -61,24 +61,32 @@ static uint64_t mark_value(const device_t *device, size_t offset)
 
 /* --- the files ------------------------------------------------------------------------ */
 
-static int open_lock(const state_t *state)
+/* -1: not a regular file of ours. */
+static int try_lock_file(const state_t *state)
 {
-    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     int fd = openat(state->dirfd, state->lock_name, flags, 0600);
-    if (fd < 0) {
-        log_warn(
-            "marks are not kept: cannot open %s/%s: %s", state->path, state->lock_name,
-            strerror(errno));
+    struct stat status;
+    if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+                    status.st_uid != geteuid())) {
+        (void)close(fd);
+        errno = EPERM;
         return -1;
     }
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_uid != geteuid()) {
+    return fd;
+}
+
+/* In /run/rmm anybody may have taken the name: root can take it back. */
+static int open_lock(const state_t *state)
+{
+    int fd = try_lock_file(state);
+    if (fd < 0 && unlinkat(state->dirfd, state->lock_name, 0) == 0) {
+        fd = try_lock_file(state);
+    }
+    if (fd < 0) {
         log_warn(
-            "marks are not kept: %s/%s is not a file of uid %u: remove it", state->path,
-            state->lock_name, (unsigned)geteuid());
-        (void)close(fd);
-        return -1;
+            "marks are not kept: cannot open %s/%s as a file of uid %u: %s",
+            state->path, state->lock_name, (unsigned)geteuid(), strerror(errno));
     }
     return fd;
 }
@@ -122,6 +130,22 @@ state_t *state_open(int dirfd, const char *dir_path)
         return NULL;
     }
     return state;
+}
+
+void state_move(state_t *state, int dirfd)
+{
+    if (state == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&state->lock);
+    state->dirfd = dirfd;
+    int lock_fd = open_lock(state);
+    if (lock_fd >= 0) {
+        (void)close(state->lock_fd);
+        state->lock_fd = lock_fd;
+        (void)flock(lock_fd, LOCK_EX | LOCK_NB);
+    }
+    pthread_mutex_unlock(&state->lock);
 }
 
 void state_close(state_t *state)

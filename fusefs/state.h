@@ -31,6 +31,9 @@ typedef struct state state_t;
 state_t *state_open(int dirfd, const char *dir_path);
 void state_close(state_t *state);
 
+/* The directory was removed and made again. */
+void state_move(state_t *state, int dirfd);
+
 /* Fill the model; its GPUs from the driver are numbered already. False: there was none,
  * or it was damaged (logged, moved aside). */
 bool state_load(state_t *state, model_t *model);

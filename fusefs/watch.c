@@ -51,6 +51,11 @@ static void look_around(watch_t *watch)
     if (dirs->stale) {
         dirs_survey(dirs);
     }
+    if (dirs->home_moved) {
+        dirs->home_moved = false;
+        state_move(watch->model.state, dirs->home_fd);
+        state_save(&watch->model);
+    }
     for (size_t i = 0; i < dirs->count; i++) {
         if (dirs->list[i]->changed && !dirs->list[i]->gone) {
             scan_dir(&watch->model, dirs->list[i], only_uid(watch));

@@ -33,3 +33,19 @@ kill -TERM "$second"
 wait "$second" || fail "the second ended with $?"
 expect gpu0/peak_bytes 100
 stop_daemon
+
+# Names that somebody else took first.
+mkfifo "$run/rmmfs.state.new"
+rm "$run/rmmfs.state.lock"
+ln -s /etc/passwd "$run/rmmfs.state.lock"
+start_daemon
+start_program b
+gpu b 0
+tell b alloc 0 200
+end_program b
+expect gpu0/peak_bytes 200
+kill_daemon
+start_daemon
+expect gpu0/peak_bytes 200
+[ ! -L "$run/rmmfs.state.lock" ] || fail "the lock is still a link"
+stop_daemon

@@ -36,10 +36,27 @@ echo >"$mnt/gpu0/peak_bytes" && cat "$mnt/gpu0/peak_bytes" >"$work/shared/peak"
 awk -v at="$mnt" '$5 == at' /proc/self/mountinfo >"$work/shared/mount"
 kill -TERM "$daemon"
 wait "$daemon"
-touch "$work/shared/done"
+
+# Without a mount point ~/rmm, made; killed, cleared and mounted again.
+export HOME=$work/home
+"$RMMFS"
+daemon=$(cat "$HOME/rmm/daemon/pid")
+kill -KILL "$daemon"
+while kill -0 "$daemon" 2>/dev/null && ! grep -q "State:.Z" "/proc/$daemon/status"; do sleep 0.05; done
+"$RMMFS" && cat "$HOME/rmm/gpu0/current_bytes" >"$work/shared/again"
+kill -TERM "$(cat "$HOME/rmm/daemon/pid")"
+while grep -q "$HOME/rmm" /proc/self/mountinfo; do sleep 0.05; done
 END
 export work mnt
+if ! "${as[@]}" test -w /dev/fuse; then
+    status=0
+    "${as[@]}" "$RMMFS" "$mnt" >"$work/out" 2>&1 || status=$?
+    [ "$status" = 1 ] && [ "$(wc -l <"$work/out")" = 1 ] || fail "without /dev/fuse: $status, $(cat "$work/out")"
+    grep -q "cannot open /dev/fuse: Permission denied: have it opened" "$work/out" || fail "$(cat "$work/out")"
+    ! is_mounted || fail "mounted without /dev/fuse"
+fi
 mkdir -m 777 "$work/shared"
+install -d -o 65534 "$work/home"
 touch "$work/user.log"
 chmod 666 "$work/user.log"
 start_program mine "${as[@]}"
@@ -63,3 +80,4 @@ wait "$user" || fail "the user's look: $(cat "$work/user.log")"
 grep -q fuse.rmmfs "$work/shared/mount" || fail "mount is $(cat "$work/shared/mount")"
 ! grep -q allow_other "$work/shared/mount" || fail "others may look"
 [ -e "$run/rmmfs.65534.state" ] || fail "state is not rmmfs.65534.state: $(ls "$run")"
+[ "$(cat "$work/shared/again")" = 10 ] || fail "~/rmm/gpu0/current_bytes is $(cat "$work/shared/again")"

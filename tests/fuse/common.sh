@@ -72,7 +72,7 @@ finish() {
     while is_mounted; do
         umount -l "$mnt" 2>/dev/null || fusermount3 -u -z "$mnt" || break
     done
-    rm -rf "$work"
+    rm -rf --one-file-system "$work" # never into a mount that could not be cleared
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || reproduce
     exit "$status"
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The runtime directory removed and made again: who was there stays (the segment is open),
-# who comes is found.
+# who comes is found, and marks are kept in the new one.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -19,4 +19,10 @@ tell b alloc 0 11
 expect gpu0/current_bytes 111
 kill_program a
 expect gpu0/current_bytes 11
+expect gpu0/total_bytes 111
+eventually test -e "$run/rmmfs.state"
+kill_daemon
+start_daemon
+expect gpu0/total_bytes 111
+expect gpu0/peak_bytes 111
 stop_daemon

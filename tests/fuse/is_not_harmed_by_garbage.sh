@@ -50,6 +50,24 @@ expect gpu0/current_bytes 1000
 expect "proc/${program_pid[good]}/gpu0/current_bytes" 1000
 rm "$run"/*.000000000000????
 
+# Somebody holds one that cannot be read: that process is shown as unreadable, in no sum.
+python3 - "$run/0.00000000000000aa" <<'END' &
+import fcntl, sys, time
+with open(sys.argv[1], "wb") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(b"noise" * 1000)
+    file.flush()
+    time.sleep(60)
+END
+holder=$!
+eventually is "proc/$holder/state" unreadable
+[ "$(ls "$mnt/proc/$holder" | tr '\n' ' ')" = "state uid " ] || fail "proc/$holder has $(ls "$mnt/proc/$holder")"
+expect "proc/$holder/uid" "$(id -u)"
+expect gpu0/current_bytes 1000
+kill -KILL "$holder"
+eventually test ! -e "$mnt/proc/$holder"
+rm "$run/0.00000000000000aa"
+
 # A segment that its program cuts while it is in use: unreadable, not 0 and not fatal.
 start_program cut
 gpu cut 0
