@@ -36,6 +36,7 @@ if [ -n "${test_users:-}" ]; then # the build folder may be closed to others, to
     RMMFS=$work/${RMMFS##*/}
     RMMFS_PROGRAM=$work/${RMMFS_PROGRAM##*/}
 fi
+uid=$(id -u)
 daemon=
 declare -A program_pid program_in program_out
 
@@ -192,6 +193,11 @@ list_gpus() { # N
         printf 'Model: \t\t Test GPU %s\nGPU UUID: \t GPU-0000000%s\n' "$i" "$i" \
             >"$RMM_NVIDIA_PROC/0000:0$i:00.0/information"
     done
+}
+
+# The segments that there are, by name.
+segments() {
+    find "$run" -regex ".*/$uid\\.[0-9a-f]*"
 }
 
 # A GPU of a test, number N: place N in every program.

@@ -13,7 +13,7 @@ expect "$diag/cupti" off
 [ "$(head -c 1 "$mnt/$diag/kernels")" = "#" ] || fail "kernels has no header"
 [ "$(stat -c %a "$mnt/$diag/usage")" = 440 ] || fail "mode of usage"
 
-segment=$(find "$run" -regex '.*/0\.[0-9a-f]*')
+segment=$(segments)
 python3 - "$segment.diag" <<'END'
 import os, struct, sys
 kernels = [b"void fill<float, 4>(float*)", b"scale"]
