@@ -48,7 +48,8 @@ typedef struct rmm_pool_options {
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, initial > maximum, or
  *                                     options were not made with _INIT
- *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
+ *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more, or
+ *                                     upstream belongs to no device (host memory)
  *         RMM_ERR_OUT_OF_MEMORY       upstream cannot give initial_bytes
  *         RMM_ERR_BAD_ALLOC           upstream failed otherwise
  *         RMM_ERR_OUT_OF_HOST_MEMORY

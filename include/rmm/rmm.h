@@ -9,6 +9,9 @@
 #define RMM_RMM_H
 
 #include <rmm/cuda_resource.h>
+#include <rmm/host_resource.h>
+#include <rmm/managed_resource.h>
+#include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
 #include <rmm/resource.h>
 #include <rmm/status.h>

@@ -10,6 +10,7 @@
  *   RMM_SIM_SEED     order of work between streams, default 1
  *   RMM_SIM_FAIL     fault plan: FUNCTION:N[:ERROR][,...] fails the N-th call from now
  *                    of a driver function ("mem_alloc:3"), "any:N" of all together
+ *   RMM_SIM_ATTRIBUTES  abilities to switch off: "managed_memory=0"
  *
  * Work queued on a stream runs late, on the thread of some later driver call, and in an
  * order between streams that is drawn from the seed, unless events or synchronisation

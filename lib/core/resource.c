@@ -129,9 +129,11 @@ static void registry_remove(rmm_resource_t *mr)
     rmm__mutex_unlock(&registry);
 }
 
-/* Opens the segment and this device's place in it; the first resource of a device pays. */
-static rmm_status_t open_place(int device, uint32_t *place_out)
+/* Opens the segment and this device's place in it; the first resource of a device pays.
+ * Pinned memory has a device for its calls, and the host for its place. */
+static rmm_status_t open_place(const rmm_resource_desc_t *desc, uint32_t *place_out)
 {
+    int device = desc->device;
     rmm_status_t status;
     const rmm_driver_t *driver;
     rmm_device_info_t info;
@@ -156,6 +158,10 @@ static rmm_status_t open_place(int device, uint32_t *place_out)
         return rmm__driver_error(driver, error, "reading the device's properties");
     }
     rmm__publish_open(driver->name);
+    *place_out = RMM_SEGMENT_HOST_PLACE;
+    if (desc->in_host_memory) {
+        return RMM_OK;
+    }
     rmm__place_open(
         (uint32_t)device,
         &(rmm_place_identity_t){
@@ -167,8 +173,13 @@ static rmm_status_t open_place(int device, uint32_t *place_out)
 static rmm_status_t open_books(rmm_resource_t *mr, const rmm_resource_desc_t *desc)
 {
     uint32_t place = RMM_SEGMENT_HOST_PLACE;
-    rmm_status_t status = open_place(desc->device, &place);
+    rmm_status_t status = RMM_OK;
 
+    if (desc->upstream != NULL) { /* of the same memory */
+        place = desc->upstream->books.place;
+    } else {
+        status = open_place(desc, &place);
+    }
     if (status != RMM_OK) {
         return status;
     }

@@ -66,7 +66,7 @@ struct rmm_resource {
     _Atomic(const rmm_resource_ops_t *) ops; /* replaced in a forked child */
     _Atomic(uint32_t) references;
     uint32_t properties;      /* RMM_*_ACCESSIBLE */
-    int device;               /* CUDA ordinal; -1: host memory */
+    int device;               /* CUDA ordinal; -1: asks for no driver */
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
     rmm_books_t books;
@@ -82,7 +82,8 @@ typedef struct rmm_resource_desc {
     const char *name;         /* NULL: the type's */
     rmm_resource_t *upstream; /* retained by init */
     uint32_t properties;
-    int device;
+    int device;          /* where its driver calls are made; -1: it makes none */
+    bool in_host_memory; /* counted at the host's place, whatever the device is */
 } rmm_resource_desc_t;
 
 /*

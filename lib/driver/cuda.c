@@ -43,6 +43,10 @@ SAME(cudaStreamCaptureModeThreadLocal, RMM_CAPTURE_MODE_THREAD_LOCAL);
 SAME(cudaStreamCaptureModeRelaxed, RMM_CAPTURE_MODE_RELAXED);
 SAME(cudaStreamNonBlocking, RMM_STREAM_NON_BLOCKING);
 
+#define X(name, ours, cuda, value) SAME(cuda, ours);
+RMM_DRIVER_ATTRIBUTE_MAP(X)
+#undef X
+
 typedef CUresult (*stream_get_id_fn)(CUstream, unsigned long long *);
 typedef CUresult (*stream_is_capturing_fn)(CUstream, CUstreamCaptureStatus *);
 typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3, and 12.3 */
@@ -140,6 +144,19 @@ static int cuda_device_info(int device, rmm_device_info_t *info)
     return RMM_DRIVER_OK;
 }
 
+static int
+cuda_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
+{
+    int answer;
+    int error =
+        CALL(cudaDeviceGetAttribute(&answer, (enum cudaDeviceAttr)attribute, device));
+
+    if (error == RMM_DRIVER_OK) {
+        *value = answer;
+    }
+    return error;
+}
+
 static int cuda_device_synchronize(void)
 {
     return CALL(cudaDeviceSynchronize());
@@ -172,6 +189,34 @@ static int cuda_mem_alloc(void **ptr, size_t bytes)
 static int cuda_mem_free(void *ptr)
 {
     return CALL(cudaFree(ptr));
+}
+
+static int cuda_managed_alloc(void **ptr, size_t bytes)
+{
+    void *fresh;
+    int error = CALL(cudaMallocManaged(&fresh, bytes, cudaMemAttachGlobal));
+
+    if (error == RMM_DRIVER_OK) {
+        *ptr = fresh;
+    }
+    return error;
+}
+
+/* Portable: pinned for the contexts of all devices. */
+static int cuda_host_alloc(void **ptr, size_t bytes)
+{
+    void *fresh;
+    int error = CALL(cudaHostAlloc(&fresh, bytes, cudaHostAllocPortable));
+
+    if (error == RMM_DRIVER_OK) {
+        *ptr = fresh;
+    }
+    return error;
+}
+
+static int cuda_host_free(void *ptr)
+{
+    return CALL(cudaFreeHost(ptr));
 }
 
 static int cuda_stream_create(uint32_t flags, rmm_stream_t *stream)
@@ -320,10 +365,14 @@ static const rmm_driver_t cuda_table = {
     .device_get = cuda_device_get,
     .device_set = cuda_device_set,
     .device_info = cuda_device_info,
+    .device_attribute = cuda_device_attribute,
     .device_synchronize = cuda_device_synchronize,
     .memory_info = cuda_memory_info,
     .mem_alloc = cuda_mem_alloc,
     .mem_free = cuda_mem_free,
+    .managed_alloc = cuda_managed_alloc,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
     .stream_synchronize = cuda_stream_synchronize,

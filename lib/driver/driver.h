@@ -47,6 +47,16 @@ enum {
     RMM_CAPTURE_MODE_RELAXED = 2
 };
 
+/* cudaDeviceAttr: name for RMM_SIM_ATTRIBUTES, ours, CUDA's, value. */
+#define RMM_DRIVER_ATTRIBUTE_MAP(X)                                                    \
+    X(managed_memory, RMM_ATTRIBUTE_MANAGED_MEMORY, cudaDevAttrManagedMemory, 83)
+
+typedef enum rmm_driver_attribute {
+#define X(name, ours, cuda, value) ours = value,
+    RMM_DRIVER_ATTRIBUTE_MAP(X)
+#undef X
+} rmm_driver_attribute_t;
+
 typedef struct rmm_driver_event *rmm_driver_event_t; /* cudaEvent_t, timing off */
 
 /* Who a stream really is: handles are reused after a destroy, these are not. */
@@ -69,11 +79,15 @@ typedef struct rmm_driver {
     int (*device_get)(int *device);
     int (*device_set)(int device);
     int (*device_info)(int device, rmm_device_info_t *info);
+    int (*device_attribute)(rmm_driver_attribute_t attribute, int device, int *value);
     int (*device_synchronize)(void); /* ruins captures: see rmm__driver_barrier() */
     int (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
 
     int (*mem_alloc)(void **ptr, size_t bytes); /* 256-byte aligned at least */
     int (*mem_free)(void *ptr);                 /* waits for the device, as cudaFree */
+    int (*managed_alloc)(void **ptr, size_t bytes); /* freed by mem_free() */
+    int (*host_alloc)(void **ptr, size_t bytes);    /* pinned, for every device */
+    int (*host_free)(void *ptr);
 
     int (*stream_create)(uint32_t flags, rmm_stream_t *stream);
     int (*stream_destroy)(rmm_stream_t stream);

@@ -97,6 +97,23 @@ uint64_t rmm__sim_device_bytes(void)
     return config.memory_bytes;
 }
 
+int rmm__sim_attribute(rmm_driver_attribute_t attribute)
+{
+    static const rmm_driver_attribute_t all[] = {
+#define X(name, ours, cuda, value) ours,
+        RMM_DRIVER_ATTRIBUTE_MAP(X)
+#undef X
+    };
+    uint64_t bit = 1;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++, bit <<= 1) {
+        if (all[i] == attribute) {
+            return (config.attributes_off & bit) == 0;
+        }
+    }
+    return 0;
+}
+
 /* ---- devices ---- */
 
 static int sim_device_count(int *count)
@@ -143,6 +160,20 @@ static int sim_device_info(int device, rmm_device_info_t *info)
     return error;
 }
 
+static int
+sim_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
+{
+    int error = rmm__sim_fault(SIM_FN_device_attribute);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *value = rmm__sim_attribute(attribute);
+    }
+    return error;
+}
+
 /* ---- the table: each call behind the fault plan ---- */
 
 #define FAULTED(name, parameters, arguments)                                           \
@@ -158,6 +189,9 @@ FAULTED(device_synchronize, (void), ())
 FAULTED(memory_info, (uint64_t * free, uint64_t *total), (free, total))
 FAULTED(mem_alloc, (void **ptr, size_t bytes), (ptr, bytes))
 FAULTED(mem_free, (void *ptr), (ptr))
+FAULTED(managed_alloc, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(host_alloc, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(host_free, (void *ptr), (ptr))
 FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
 FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
 FAULTED(stream_synchronize, (rmm_stream_t stream), (stream))

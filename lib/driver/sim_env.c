@@ -123,6 +123,50 @@ static rmm_status_t read_seed(uint64_t *seed)
     return RMM_OK;
 }
 
+/* The bit of NAME=0 or NAME=1; 0: neither. */
+static uint64_t parse_attribute(const char *text, size_t length, bool *off_out)
+{
+    static const char *const names[] = {
+#define X(name, ours, cuda, value) #name,
+        RMM_DRIVER_ATTRIBUTE_MAP(X)
+#undef X
+    };
+
+    if (length < 3 || text[length - 2] != '=' ||
+        (text[length - 1] != '0' && text[length - 1] != '1')) {
+        return 0;
+    }
+    *off_out = text[length - 1] == '0';
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strlen(names[i]) == length - 2 && memcmp(names[i], text, length - 2) == 0) {
+            return UINT64_C(1) << i;
+        }
+    }
+    return 0;
+}
+
+static rmm_status_t read_attributes(uint64_t *attributes_off)
+{
+    const char *text = variable("RMM_SIM_ATTRIBUTES");
+
+    *attributes_off = 0;
+    for (const char *one = text; one != NULL && *one != '\0';) {
+        size_t length = strcspn(one, ",");
+        bool off = false;
+        uint64_t bit = parse_attribute(one, length, &off);
+
+        if (bit == 0 || (one[length] == ',' && one[length + 1] == '\0')) {
+            return malformed(
+                "RMM_SIM_ATTRIBUTES", text,
+                "NAME=0 or NAME=1[,...] with the name of an attribute, such as "
+                "managed_memory");
+        }
+        *attributes_off = off ? *attributes_off | bit : *attributes_off & ~bit;
+        one += length + (one[length] == ',');
+    }
+    return RMM_OK;
+}
+
 static rmm_status_t read_plan(void)
 {
     const char *text = variable("RMM_SIM_FAIL");
@@ -145,6 +189,9 @@ rmm_status_t rmm__sim_env_read(sim_config_t *config)
     }
     if (status == RMM_OK) {
         status = read_seed(&config->seed);
+    }
+    if (status == RMM_OK) {
+        status = read_attributes(&config->attributes_off);
     }
     if (status == RMM_OK) {
         status = read_plan();

@@ -49,6 +49,12 @@ static bool parse_function(const char *text, size_t length, sim_function_t *out)
     return false;
 }
 
+static bool allocates(sim_function_t function)
+{
+    return function == SIM_FN_mem_alloc || function == SIM_FN_managed_alloc ||
+           function == SIM_FN_host_alloc;
+}
+
 /* One FUNCTION:N[:ERROR], as a string of its own that is cut up. */
 static bool parse_fault(char *text, sim_fault_t *fault)
 {
@@ -67,9 +73,8 @@ static bool parse_fault(char *text, sim_fault_t *fault)
         return false;
     }
     if (error == NULL) {
-        fault->error = fault->function == SIM_FN_mem_alloc
-                           ? RMM_DRIVER_MEMORY_ALLOCATION
-                           : SIM_ERROR_UNKNOWN;
+        fault->error = allocates(fault->function) ? RMM_DRIVER_MEMORY_ALLOCATION
+                                                  : SIM_ERROR_UNKNOWN;
         return true;
     }
     if (!rmm__sim_parse_number(error + 1, &number) || number == 0 ||

@@ -11,6 +11,7 @@
  *   sim_capture.c  capturing streams, and what it forbids
  *   sim_graph.c    graphs
  *   sim_error.c    names of errors
+ *   sim_host.c     pinned memory
  *   sim_memory.c   device memory, poison; sim_extent.c: which of it is free
  *   sim_observe.c  events for the diagnosis, the injected library
  *   sim_api.c      <rmm/sim.h>
@@ -61,6 +62,7 @@ typedef struct sim_config {
     int device_count;
     uint64_t memory_bytes; /* of each device */
     uint64_t seed;
+    uint64_t attributes_off; /* a bit for each of RMM_DRIVER_ATTRIBUTE_MAP, in order */
 } sim_config_t;
 
 /* Read RMM_SIM_*, and set the fault plan. Sets the last error on failure. */
@@ -79,10 +81,14 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(device_get)                                                                      \
     X(device_set)                                                                      \
     X(device_info)                                                                     \
+    X(device_attribute)                                                                \
     X(device_synchronize)                                                              \
     X(memory_info)                                                                     \
     X(mem_alloc)                                                                       \
     X(mem_free)                                                                        \
+    X(managed_alloc)                                                                   \
+    X(host_alloc)                                                                      \
+    X(host_free)                                                                       \
     X(stream_create)                                                                   \
     X(stream_destroy)                                                                  \
     X(stream_synchronize)                                                              \
@@ -181,6 +187,8 @@ const char *rmm__sim_violation_text(void);
 int rmm__sim_device_count(void);
 int rmm__sim_device_set(int device);
 uint64_t rmm__sim_device_bytes(void);
+/* 0 where RMM_SIM_ATTRIBUTES switched it off, else 1. */
+int rmm__sim_attribute(rmm_driver_attribute_t attribute);
 
 /* ---- sim_work.c ---- */
 
@@ -349,8 +357,14 @@ int rmm__sim_wait_locked(
 
 int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_mem_free(void *ptr);
+int rmm__sim_managed_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 uint64_t rmm__sim_memory_allocated_locked(int device);
+
+/* ---- sim_host.c ---- */
+
+int rmm__sim_host_alloc(void **ptr_out, size_t bytes);
+int rmm__sim_host_free(void *ptr);
 
 /* ---- sim_extent.c ---- */
 

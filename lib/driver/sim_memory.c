@@ -204,6 +204,14 @@ int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
     return error;
 }
 
+/* Device memory: the host reads and writes it here anyway. */
+int rmm__sim_managed_alloc(void **ptr_out, size_t bytes)
+{
+    return rmm__sim_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY) != 0
+               ? rmm__sim_mem_alloc(ptr_out, bytes)
+               : RMM_DRIVER_NOT_SUPPORTED;
+}
+
 /* The device whose range has this address; -1: none. */
 static int device_of_locked(const void *ptr)
 {

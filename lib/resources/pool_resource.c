@@ -549,6 +549,14 @@ rmm_status_t rmm_pool_resource_create(
     if (status != RMM_OK) {
         return status;
     }
+    if (upstream->device < 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "a pool needs the streams of a device, and its upstream '%s' (%s) belongs "
+            "to "
+            "none: use pinned or managed memory",
+            upstream->name, rmm_resource_type(upstream));
+    }
     driver = rmm__driver(&status);
     if (driver == NULL) {
         return status;

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that are one driver call each: see driver_memory.h.
+ */
+#include "resources/driver_memory.h"
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "log/log.h"
+
+typedef struct driver_memory {
+    rmm_tracked_t tracked; /* first member */
+    const rmm_driver_t *driver;
+    const rmm_driver_memory_kind_t *kind;
+} driver_memory_t;
+
+static driver_memory_t *from_tracked(rmm_tracked_t *tracked)
+{
+    return RMM_CONTAINER_OF(tracked, driver_memory_t, tracked);
+}
+
+/* An allocation's failure in the words of rmm/status.h: memory, or another reason. */
+static rmm_status_t alloc_error(const driver_memory_t *self, int error, size_t bytes)
+{
+    rmm_status_t status = error == RMM_DRIVER_MEMORY_ALLOCATION ? RMM_ERR_OUT_OF_MEMORY
+                                                                : RMM_ERR_BAD_ALLOC;
+
+    return rmm__error_cuda(
+        status, error, "%s of %zu bytes on device %d failed: %s (%d): %s",
+        self->kind->alloc_call, bytes, self->tracked.base.device,
+        self->driver->error_name(error), error, self->driver->error_text(error));
+}
+
+static rmm_status_t
+obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
+{
+    driver_memory_t *self = from_tracked(tracked);
+    rmm_driver_scope_t scope;
+    rmm_status_t status;
+    int error;
+
+    if (request->align > RMM_ALIGN_DEFAULT) {
+        return rmm__error(
+            RMM_ERR_BAD_ALLOC,
+            "the %s resource aligns to %zu, not %zu: use a pool on top of it",
+            self->kind->ops->type_name, RMM_ALIGN_DEFAULT, request->align);
+    }
+    status = rmm__driver_scope_enter(&scope, self->driver, tracked->base.device);
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = self->kind->alloc(self->driver, ptr_out, request->bytes);
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK ? RMM_OK : alloc_error(self, error, request->bytes);
+}
+
+static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
+{
+    driver_memory_t *self = from_tracked(tracked);
+    int device = tracked->base.device;
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (rmm__driver_scope_enter(&scope, self->driver, device) != RMM_OK) {
+        return; /* only while the process exits and the runtime is gone */
+    }
+    error = self->kind->free(self->driver, ptr);
+    rmm__driver_scope_leave(&scope);
+    if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
+        rmm__log_error(
+            "device %d: %s of %p bytes %zu failed: %s (%d)", device,
+            self->kind->free_call, ptr, request->bytes, self->driver->error_name(error),
+            error);
+    }
+}
+
+static void destroy(rmm_tracked_t *tracked)
+{
+    rmm__free(from_tracked(tracked));
+}
+
+static const rmm_tracked_source_t source = {
+    .obtain = obtain, .give_back = give_back, .destroy = destroy};
+
+static rmm_status_t make_instance(
+    const rmm_driver_memory_kind_t *kind, const rmm_driver_t *driver, int device,
+    rmm_tracked_t **out)
+{
+    driver_memory_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
+
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->driver = driver;
+    self->kind = kind;
+    self->tracked.source = &source;
+    status = rmm__tracked_init(
+        &self->tracked, &(rmm_resource_desc_t){
+                            .ops = kind->ops,
+                            .properties = kind->properties,
+                            .device = device,
+                            .in_host_memory = kind->in_host_memory,
+                        });
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->tracked;
+    return RMM_OK;
+}
+
+/* The current device, if this kind of memory can be had there. */
+static rmm_status_t choose_device(
+    const rmm_driver_memory_kind_t *kind, const rmm_driver_t *driver, int *device_out)
+{
+    int error = driver->device_get(device_out);
+
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for the current device");
+    }
+    if (*device_out >= (int)RMM_SEGMENT_DEVICES) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported",
+            *device_out, RMM_SEGMENT_DEVICES);
+    }
+    return kind->check != NULL ? kind->check(driver, *device_out) : RMM_OK;
+}
+
+rmm_status_t
+rmm__driver_memory_create(const rmm_driver_memory_kind_t *kind, rmm_resource_t **out)
+{
+    rmm_resource_t *shared;
+    rmm_tracked_t *fresh;
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int device;
+
+    if (driver == NULL) {
+        return status;
+    }
+    status = choose_device(kind, driver, &device);
+    if (status != RMM_OK) {
+        return status;
+    }
+    shared = rmm__tracked_share(&kind->instances[device]);
+    if (shared == NULL) {
+        status = make_instance(kind, driver, device, &fresh);
+        if (status != RMM_OK) {
+            return status;
+        }
+        shared = rmm__tracked_install(&kind->instances[device], fresh);
+    }
+    *out = shared;
+    return RMM_OK;
+}

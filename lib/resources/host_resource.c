@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of the host's heap, aligned. Asks for no driver: it works on a machine without
+ * a GPU, and with a RMM_DRIVER that is wrong.
+ *
+ * One instance per process, shared by all who create one.
+ *
+ * Locking: as tracked.h.
+ */
+#include <rmm/host_resource.h>
+
+#include <stdlib.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "resources/tracked.h"
+
+static rmm_tracked_t *instance; /* borrowed; NULL: none lives */
+
+static rmm_status_t
+host_obtain(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
+{
+    (void)self;
+    if (rmm__host_memory_should_fail() ||
+        posix_memalign(ptr_out, request->align, request->bytes) != 0) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "no host memory for %zu bytes aligned to %zu: the process or the machine "
+            "is "
+            "at its limit",
+            request->bytes, request->align);
+    }
+    return RMM_OK;
+}
+
+static void host_give_back(rmm_tracked_t *self, void *ptr, const rmm_request_t *request)
+{
+    (void)self;
+    (void)request;
+    free(ptr);
+}
+
+static void host_destroy(rmm_tracked_t *self)
+{
+    rmm__free(self);
+}
+
+static const rmm_tracked_source_t host_source = {
+    .obtain = host_obtain, .give_back = host_give_back, .destroy = host_destroy};
+
+static const rmm_resource_ops_t host_ops = {
+    .type_name = "host",
+    .alloc = rmm__tracked_alloc,
+    .dealloc = rmm__tracked_dealloc,
+    .trim = rmm__tracked_trim,
+    .destroy = rmm__tracked_destroy,
+    .ready_on_all_streams = true,
+    .settles = true,
+};
+
+static rmm_status_t make_instance(rmm_tracked_t **out)
+{
+    rmm_tracked_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
+
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->source = &host_source;
+    status = rmm__tracked_init(
+        self, &(rmm_resource_desc_t){
+                  .ops = &host_ops, .properties = RMM_HOST_ACCESSIBLE, .device = -1});
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = self;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_host_resource_create(rmm_resource_t **out)
+{
+    rmm_resource_t *shared;
+
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    shared = rmm__tracked_share(&instance);
+    if (shared == NULL) {
+        rmm_tracked_t *fresh;
+        rmm_status_t status = make_instance(&fresh);
+
+        if (status != RMM_OK) {
+            return status;
+        }
+        shared = rmm__tracked_install(&instance, fresh);
+    }
+    *out = shared;
+    return RMM_OK;
+}

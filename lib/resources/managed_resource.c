@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that moves between host and device; all but the calls is in driver_memory.c.
+ */
+#include <rmm/managed_resource.h>
+
+#include "core/assert.h"
+#include "resources/driver_memory.h"
+
+static int managed_alloc(const rmm_driver_t *driver, void **ptr_out, size_t bytes)
+{
+    return driver->managed_alloc(ptr_out, bytes);
+}
+
+static int managed_free(const rmm_driver_t *driver, void *ptr)
+{
+    return driver->mem_free(ptr);
+}
+
+static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
+{
+    int value;
+    int error = driver->device_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY, device, &value);
+
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for managed memory");
+    }
+    if (value == 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "device %d has no managed memory (cudaDevAttrManagedMemory is 0): use the "
+            "cuda or the pinned resource",
+            device);
+    }
+    return RMM_OK;
+}
+
+static const rmm_resource_ops_t managed_ops = RMM_DRIVER_MEMORY_OPS("managed");
+
+static rmm_tracked_t *instances[RMM_SEGMENT_DEVICES]; /* borrowed; NULL: none lives */
+
+static const rmm_driver_memory_kind_t managed_kind = {
+    .ops = &managed_ops,
+    .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE,
+    .in_host_memory = false,
+    .alloc_call = "cudaMallocManaged",
+    .free_call = "cudaFree",
+    .alloc = managed_alloc,
+    .free = managed_free,
+    .check = managed_check,
+    .instances = instances,
+};
+
+rmm_status_t rmm_managed_resource_create(rmm_resource_t **out)
+{
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    return rmm__driver_memory_create(&managed_kind, out);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that are remembered one by one, and shared instances: see tracked.h.
+ *
+ * Locking: `instances_lock` protects every place where a shared instance is kept.
+ */
+#include "resources/tracked.h"
+
+#include "core/assert.h"
+#include "core/diag_attach.h"
+
+static rmm_mutex_t instances_lock = RMM_MUTEX_INITIALIZER;
+
+static bool blocks_reserve(rmm_tracked_t *self)
+{
+    bool reserved;
+
+    rmm__mutex_lock(&self->lock);
+    reserved = rmm__pointer_map_reserve(&self->blocks);
+    rmm__mutex_unlock(&self->lock);
+    return reserved;
+}
+
+/* NULL ptr: the allocation failed, give the reserved room back. */
+static void blocks_settle(rmm_tracked_t *self, void *ptr, size_t bytes)
+{
+    rmm__mutex_lock(&self->lock);
+    if (ptr != NULL) {
+        rmm__pointer_map_insert(&self->blocks, ptr, bytes);
+    } else {
+        rmm__pointer_map_unreserve(&self->blocks);
+    }
+    rmm__mutex_unlock(&self->lock);
+}
+
+/* NULL if the block was taken out of the map, else why it cannot be freed. */
+static const char *blocks_take(rmm_tracked_t *self, void *ptr, size_t bytes)
+{
+    const char *refusal = NULL;
+    size_t allocated;
+
+    rmm__mutex_lock(&self->lock);
+    if (!rmm__pointer_map_find(&self->blocks, ptr, &allocated)) {
+        refusal = "not allocated here, or freed already";
+    } else if (allocated != bytes) {
+        refusal = "it was allocated with another size";
+    } else {
+        rmm__pointer_map_erase(&self->blocks, ptr);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return refusal;
+}
+
+static rmm_status_t
+obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
+{
+    rmm_books_t *books = &self->base.books;
+    void *ptr = NULL;
+    rmm_status_t status;
+
+    if (!blocks_reserve(self)) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    status = self->source->obtain(self, request, &ptr);
+    blocks_settle(self, ptr, request->bytes);
+    if (status != RMM_OK) {
+        if (status == RMM_ERR_OUT_OF_MEMORY) {
+            rmm__books_oom(books);
+        }
+        return status;
+    }
+    rmm__books_reserve_shared(books, request->bytes);
+    rmm__place_reserve(books->place, request->bytes);
+    *ptr_out = ptr;
+    return RMM_OK;
+}
+
+rmm_status_t
+rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    void *ptr = NULL;
+
+    if (request->bytes != 0) {
+        rmm_status_t status = obtain_block(rmm__tracked_from_base(mr), request, &ptr);
+
+        if (status != RMM_OK) {
+            return status;
+        }
+    }
+    rmm__books_alloc_shared(&mr->books, request->bytes);
+    *ptr_out = ptr;
+    return RMM_OK;
+}
+
+static void give_back(rmm_tracked_t *self, void *ptr, const rmm_request_t *request)
+{
+    rmm_books_t *books = &self->base.books;
+
+    self->source->give_back(self, ptr, request);
+    rmm__books_unreserve_shared(books, request->bytes);
+    rmm__place_unreserve(books->place, request->bytes);
+}
+
+void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    rmm_tracked_t *self = rmm__tracked_from_base(mr);
+    const char *refusal;
+
+    if (ptr != NULL) {
+        refusal = blocks_take(self, ptr, request->bytes);
+        if (refusal != NULL) {
+            rmm__resource_refuse_free(mr, ptr, request, refusal);
+            return;
+        }
+    }
+    rmm__request_settle(mr, request);
+    rmm__books_free_shared(&mr->books, request->bytes);
+    if (ptr != NULL) {
+        give_back(self, ptr, request);
+    }
+}
+
+rmm_status_t rmm__tracked_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    (void)keep_bytes;
+    return rmm__error(
+        RMM_ERR_UNSUPPORTED, "a %s resource holds nothing that it could give back",
+        rmm_resource_type(mr));
+}
+
+void rmm__tracked_destroy(rmm_resource_t *mr)
+{
+    rmm_tracked_t *self = rmm__tracked_from_base(mr);
+    rmm_pointer_map_entry_t block;
+
+    if (self->instance != NULL) {
+        rmm__mutex_lock(&instances_lock);
+        if (*self->instance == self) {
+            *self->instance = NULL;
+        }
+        rmm__mutex_unlock(&instances_lock);
+    }
+    while (rmm__pointer_map_any(&self->blocks, &block)) {
+        rmm_request_t request = {
+            .bytes = block.bytes,
+            .align = RMM_ALIGN_DEFAULT,
+            .stream = RMM_STREAM_LEGACY};
+
+        rmm__pointer_map_erase(&self->blocks, block.ptr);
+        rmm__diag_on_free(
+            mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
+        give_back(self, block.ptr, &request);
+    }
+    rmm__pointer_map_fini(&self->blocks);
+    rmm__mutex_fini(&self->lock);
+    rmm__resource_fini(mr);
+    self->source->destroy(self);
+}
+
+rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *desc)
+{
+    rmm__mutex_init(&self->lock);
+    return rmm__resource_init(&self->base, desc);
+}
+
+rmm_resource_t *rmm__tracked_share(rmm_tracked_t **place)
+{
+    rmm_resource_t *shared = NULL;
+
+    rmm__mutex_lock(&instances_lock);
+    if (*place != NULL && rmm__resource_try_retain(&(*place)->base)) {
+        shared = &(*place)->base;
+    }
+    rmm__mutex_unlock(&instances_lock);
+    return shared;
+}
+
+rmm_resource_t *rmm__tracked_install(rmm_tracked_t **place, rmm_tracked_t *fresh)
+{
+    rmm_resource_t *winner = &fresh->base;
+
+    fresh->instance = place;
+    rmm__mutex_lock(&instances_lock);
+    if (*place != NULL && rmm__resource_try_retain(&(*place)->base)) {
+        winner = &(*place)->base;
+    } else {
+        *place = fresh;
+    }
+    rmm__mutex_unlock(&instances_lock);
+    if (winner != &fresh->base) {
+        rmm_resource_release(&fresh->base);
+    }
+    return winner;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the base resources share: those that get every block from elsewhere one by one
+ * (cudaMalloc, pinned and managed memory, the host's heap, a program's own functions).
+ * Their allocations are slow anyway, so each block is remembered: a wrong free is refused,
+ * the books stay exact, and what is still out at the end is given back.
+ *
+ * A concrete type embeds rmm_tracked_t as its first member, brings obtain() and
+ * give_back(), and puts the rmm__tracked_* ops into its table.
+ *
+ * Locking: `lock` protects `blocks` and is never held during obtain() or give_back(). A
+ * block leaves the map before it is given back, because the same address may be handed
+ * to another thread at once.
+ */
+#ifndef RMM_RESOURCES_TRACKED_H
+#define RMM_RESOURCES_TRACKED_H
+
+#include "core/mutex.h"
+#include "core/pointer_map.h"
+#include "core/resource_impl.h"
+
+typedef struct rmm_tracked rmm_tracked_t;
+
+/* One per concrete type, static const. */
+typedef struct rmm_tracked_source {
+    /* Never for 0 bytes. Sets the last error and leaves *ptr_out alone on failure. */
+    rmm_status_t (*obtain)(
+        rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
+    void (*give_back)(rmm_tracked_t *self, void *ptr, const rmm_request_t *request);
+    void (*destroy)(rmm_tracked_t *self); /* frees the object, all else is done */
+} rmm_tracked_source_t;
+
+struct rmm_tracked {
+    rmm_resource_t base; /* first member */
+    const rmm_tracked_source_t *source;
+    rmm_tracked_t **instance; /* where the shared one is kept; NULL: not shared */
+    rmm_mutex_t lock;         /* protects blocks */
+    rmm_pointer_map_t blocks;
+};
+
+static inline rmm_tracked_t *rmm__tracked_from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, rmm_tracked_t, base);
+}
+
+/* The source is set and all else zero. As rmm__resource_init(). */
+rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *desc);
+
+/* One more reference on the shared instance kept at *place, or NULL. */
+rmm_resource_t *rmm__tracked_share(rmm_tracked_t **place);
+
+/* Make `fresh` the shared instance. If another thread was faster its own is answered and
+ * `fresh` let go. */
+rmm_resource_t *rmm__tracked_install(rmm_tracked_t **place, rmm_tracked_t *fresh);
+
+/* The ops. */
+rmm_status_t
+rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+rmm_status_t rmm__tracked_trim(rmm_resource_t *mr, size_t keep_bytes);
+void rmm__tracked_destroy(rmm_resource_t *mr);
+
+#endif /* RMM_RESOURCES_TRACKED_H */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host memory, in a process that has no GPU: RMM_DRIVER is one that does not exist, so
+ * every question to a driver would fail.
+ */
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rmm/rmm.h>
+
+#include "core/host_memory.h"
+#include "driver/driver.h"
+
+static rmm_resource_t *make_host(void)
+{
+    rmm_resource_t *host;
+
+    assert_ok(rmm_host_resource_create(&host));
+    return host;
+}
+
+static rmm_stats_t stats_of(const rmm_resource_t *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    return stats;
+}
+
+static void gives_every_alignment(void **state)
+{
+    rmm_resource_t *host = make_host();
+
+    (void)state;
+    for (size_t align = 16; align <= RMM_ALIGN_MAX; align *= 2) {
+        void *ptr;
+
+        assert_ok(rmm_resource_alloc(host, 1000, align, NULL, &ptr));
+        assert_int_equal((uintptr_t)ptr % align, 0);
+        memset(ptr, 1, 1000);
+        rmm_resource_dealloc(host, ptr, 1000, align, NULL);
+    }
+    assert_int_equal(stats_of(host).current_bytes, 0);
+    rmm_resource_release(host);
+}
+
+static void works_without_any_driver(void **state)
+{
+    rmm_resource_t *host = make_host();
+    rmm_status_t status;
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_resource_alloc_sync(host, 1000, 0, &ptr));
+    assert_int_equal(rmm_resource_properties(host), RMM_HOST_ACCESSIBLE);
+    assert_int_equal(stats_of(host).reserved_bytes, 1000);
+    rmm_resource_dealloc_sync(host, ptr, 1000, 0);
+    rmm_resource_release(host);
+    assert_null(rmm__driver(&status));
+}
+
+static void says_out_of_memory(void **state)
+{
+    rmm_resource_t *host = make_host();
+    void *ptr = NULL;
+
+    (void)state;
+    assert_int_equal(
+        rmm_resource_alloc(host, (size_t)1 << 50, 0, NULL, &ptr),
+        RMM_ERR_OUT_OF_MEMORY);
+    assert_null(ptr);
+    assert_int_equal(stats_of(host).oom_count, 1);
+    rmm_resource_release(host);
+}
+
+static void refuses_frees_that_cannot_be_right(void **state)
+{
+    rmm_resource_t *host = make_host();
+    char *ptr;
+    void *block;
+
+    (void)state;
+    assert_ok(rmm_resource_alloc(host, 1000, 0, NULL, &block));
+    ptr = block;
+    rmm_resource_dealloc(host, ptr + 256, 1000, 0, NULL);
+    rmm_resource_dealloc(host, ptr, 999, 0, NULL);
+    rmm_resource_dealloc(host, ptr, 1000, 0, NULL);
+    rmm_resource_dealloc(host, ptr, 1000, 0, NULL);
+    assert_int_equal(stats_of(host).invalid_free_count, 3);
+    rmm_resource_release(host);
+}
+
+static void frees_what_is_out_at_its_end(void **state)
+{
+    rmm_resource_t *host = make_host();
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_resource_alloc(host, 1000, 0, NULL, &ptr));
+    rmm_resource_release(host); /* the address sanitizer would tell of a leak */
+    host = make_host();
+    assert_int_equal(stats_of(host).current_bytes, 0);
+    rmm_resource_release(host);
+}
+
+static void carries_no_pool(void **state)
+{
+    rmm_resource_t *host = make_host();
+    rmm_resource_t *pool = NULL;
+
+    (void)state;
+    assert_int_equal(rmm_pool_resource_create(host, NULL, &pool), RMM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(rmm_last_error_message(), "pinned"));
+    assert_null(pool);
+    rmm_resource_release(host);
+}
+
+/* The n-th request for host memory fails, until the scenario succeeds. */
+static void survives_every_failing_request(void **state)
+{
+    bool struck = true;
+
+    (void)state;
+    for (uint64_t n = 1; struck; n++) {
+        rmm_resource_t *host = NULL;
+        void *ptr = NULL;
+        rmm_status_t status;
+
+        rmm__host_memory_fail(n);
+        status = rmm_host_resource_create(&host);
+        if (status == RMM_OK) {
+            status = rmm_resource_alloc(host, 1000, 0, NULL, &ptr);
+            if (status == RMM_OK) {
+                rmm_resource_dealloc(host, ptr, 1000, 0, NULL);
+            }
+            assert_int_equal(stats_of(host).current_bytes, 0);
+            rmm_resource_release(host);
+        }
+        struck = rmm__host_memory_fail_struck();
+        rmm__host_memory_fail(0);
+        assert_true(
+            status == RMM_OK || status == RMM_ERR_OUT_OF_HOST_MEMORY ||
+            status == RMM_ERR_OUT_OF_MEMORY);
+        assert_true(struck || status == RMM_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_every_alignment),
+        cmocka_unit_test(works_without_any_driver),
+        cmocka_unit_test(says_out_of_memory),
+        cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(frees_what_is_out_at_its_end),
+        cmocka_unit_test(carries_no_pool),
+        cmocka_unit_test(survives_every_failing_request),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
