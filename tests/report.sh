@@ -56,14 +56,17 @@ check() {
 
 # count_junit PRESET FILE: adds ctest's results. A skip is a failure under CI.
 count_junit() {
-    local name result reason
+    local name result reason listed seen=0
+    listed=$(sed -nE 's/^[[:space:]]*tests="([0-9]+)".*/\1/p' "$2" | head -n 1)
     while IFS=$'\t' read -r name result reason; do
+        seen=$((seen + 1))
         case "$result" in
         pass) count_pass ;;
         skip) count_ctest_skip "$1" "$name" "$reason" ;;
         *) count_failure "$1: $name${reason:+ ($reason)}" "ctest --preset $1 -R '^${name//./\\.}\$'" ;;
         esac
     done < <(junit_results "$2")
+    [ "$seen" = "$listed" ] || count_failure "$1: $seen of ${listed:-?} results could be read" "cat $2"
 }
 
 count_ctest_skip() { # PRESET NAME REASON
