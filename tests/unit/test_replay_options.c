@@ -60,6 +60,10 @@ static void takes_options_before_and_after_the_log(void **state)
     assert_true(options.json);
     assert_true(options.hold);
     assert_string_equal(options.log_path, "log.csv");
+    assert_true(parse("rmm-replay -h"));
+    assert_true(options.help);
+    assert_true(parse("rmm-replay -V"));
+    assert_true(options.version);
     assert_true(parse("rmm-replay --repeat 3 -- --odd"));
     assert_string_equal(options.log_path, "--odd");
 }

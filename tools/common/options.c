@@ -24,14 +24,23 @@ find_option(const tool_command_t *command, const char *argument)
     return NULL;
 }
 
+static const char *long_form(const char *argument)
+{
+    if (strcmp(argument, "-h") == 0) {
+        return "--help";
+    }
+    return strcmp(argument, "-V") == 0 ? "--version" : argument;
+}
+
 /* Applies the option at argv[index]; the number of words used, or -1. */
 static int apply_option(
     const tool_command_t *command, char **argv, void *values,
     char message[TOOL_MESSAGE_MAX])
 {
-    const char *name = argv[0] + 2;
+    const char *argument = long_form(argv[0]);
+    const char *name = argument + 2;
     const tool_option_t *option = find_option(command, name);
-    if (strncmp(argv[0], "--", 2) != 0 || option == NULL) {
+    if (strncmp(argument, "--", 2) != 0 || option == NULL) {
         snprintf(
             message, TOOL_MESSAGE_MAX, "unknown option %.100s; see --help", argv[0]);
         return -1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program's options as one table: from it come the parsing and the --help text.
- * Long options only: --name VALUE or --name=VALUE, "--" ends them.
+ * Long options only: --name VALUE or --name=VALUE, "--" ends them; but -h and -V stand for
+ * --help and --version, which is what a hand types first.
  */
 #ifndef RMM_TOOLS_COMMON_OPTIONS_H
 #define RMM_TOOLS_COMMON_OPTIONS_H

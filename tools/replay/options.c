@@ -90,8 +90,8 @@ static const tool_option_t table[] = {
      "and four times that, to a thousandth of the peak (at least\n"
      "256 bytes); a fresh pool for each trial"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
-    {"help", NULL, NULL, FIELD(help), "print this and exit"},
-    {"version", NULL, NULL, FIELD(version), "print the version and exit"},
+    {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
+    {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
 };
 
 const tool_command_t replay_command = {

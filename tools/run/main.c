@@ -45,9 +45,10 @@ static const tool_option_t table[] = {
     {"diag", "usage", parse_diag, offsetof(run_options_t, diag),
      "what to find out: usage (default), which kernel used\n"
      "which allocation"},
-    {"help", NULL, NULL, offsetof(run_options_t, help), "print this and exit"},
+    {"help", NULL, NULL, offsetof(run_options_t, help),
+     "print this and exit (also -h)"},
     {"version", NULL, NULL, offsetof(run_options_t, version),
-     "print the version and exit"},
+     "print the version and exit (also -V)"},
 };
 
 static const tool_command_t command = {
