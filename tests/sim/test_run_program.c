@@ -137,10 +137,29 @@ static void says_when_the_named_library_is_not_there(void **state)
     setenv("RMM_INJECT_LIBRARY", "/nonexistent.so", 1);
     assert_refused(
         "-- /bin/true", 125,
-        "RMM_INJECT_LIBRARY names /nonexistent.so: No such file or directory");
+        "RMM_INJECT_LIBRARY names /nonexistent.so: No such file or directory; name "
+        "librmm-inject.so, or unset it");
     setenv("RMM_INJECT_LIBRARY", place, 1);
     run("-- /bin/true");
     program_assert_status(&program, 125);
+    setenv("RMM_INJECT_LIBRARY", library, 1);
+}
+
+static void refuses_a_named_file_that_is_no_library(void **state)
+{
+    (void)state;
+    char path[256], line[512];
+    snprintf(path, sizeof path, "%s/notes.txt", place);
+    snprintf(
+        line, sizeof line,
+        "RMM_INJECT_LIBRARY names %s: not a shared library; name librmm-inject.so, or "
+        "unset it",
+        path);
+    setenv("RMM_INJECT_LIBRARY", path, 1);
+    write_text("notes.txt", "no library\n", 0644);
+    assert_refused("-- /bin/true", 125, line);
+    write_text("notes.txt", "", 0644);
+    assert_refused("-- /bin/true", 125, line);
     setenv("RMM_INJECT_LIBRARY", library, 1);
 }
 
@@ -200,7 +219,7 @@ static int make_place(void **state)
     assert_non_null(mkdtemp(place));
     unsetenv("CUDA_INJECTION64_PATH");
     snprintf(library, sizeof library, "%s/library.so", place);
-    write_text("library.so", "any file", 0644);
+    write_text("library.so", "\177ELF: as much as is looked at", 0644);
     setenv("RMM_INJECT_LIBRARY", library, 1);
     return 0;
 }
@@ -225,6 +244,7 @@ int main(void)
         cmocka_unit_test(refuses_what_it_does_not_know),
         cmocka_unit_test(refuses_to_push_out_another_tool),
         cmocka_unit_test(says_when_the_named_library_is_not_there),
+        cmocka_unit_test(refuses_a_named_file_that_is_no_library),
         cmocka_unit_test(finds_the_library_of_its_installation),
     };
     return cmocka_run_group_tests(tests, make_place, leave_place);

@@ -5,7 +5,9 @@
  */
 #include "run/inject_path.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +42,42 @@ static bool resolve(const char *candidate, char path[PATH_MAX])
     return access(path, R_OK) == 0;
 }
 
+/* The driver says nothing of a file that it cannot load. */
+static bool is_library(const char *path)
+{
+    char magic[4] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool filled = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic;
+    close(fd);
+    return filled && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+static bool
+take_named(const char *named, char path[PATH_MAX], char message[INJECT_MESSAGE_MAX])
+{
+    const char *wrong = NULL;
+    if (!resolve(named, path)) {
+        wrong = strerror(errno);
+    } else if (!is_library(path)) {
+        wrong = "not a shared library";
+    } else {
+        return true;
+    }
+    snprintf(
+        message, INJECT_MESSAGE_MAX,
+        "RMM_INJECT_LIBRARY names %s: %s; name " LIBRARY ", or unset it", named, wrong);
+    return false;
+}
+
 bool inject_path_find(char path[PATH_MAX], char message[INJECT_MESSAGE_MAX])
 {
     static const char *const places[] = {RMM_RUN_LIBDIR, "../inject"};
     const char *named = getenv("RMM_INJECT_LIBRARY");
     if (named != NULL && named[0] != '\0') {
-        if (!resolve(named, path)) {
-            snprintf(
-                message, INJECT_MESSAGE_MAX, "RMM_INJECT_LIBRARY names %s: %s", named,
-                strerror(errno));
-            return false;
-        }
-        return true;
+        return take_named(named, path, message);
     }
     char folder[PATH_MAX];
     if (!own_folder(folder)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the diagnosis library is. Looked for, first found wins:
- *   $RMM_INJECT_LIBRARY, which must then exist;
+ *   $RMM_INJECT_LIBRARY, which must then be a shared library;
  *   the library folder of the installation that the program lies in;
  *   the build folder that the program lies in.
  * Relative to the program, so that an installation can be moved.
