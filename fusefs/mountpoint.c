@@ -156,7 +156,9 @@ static bool resolve(const char *wanted, char path[PATH_MAX], const reason_t *rea
         *slash = '\0';
     }
     if (realpath(above, parent) == NULL) {
-        return refuse(reason, "cannot use %s: %s", wanted, strerror(errno));
+        return refuse(
+            reason, "cannot use %s: %s: name an empty directory", wanted,
+            strerror(errno));
     }
     int printed =
         snprintf(path, PATH_MAX, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name);
@@ -278,7 +280,8 @@ bool mountpoint_prepare(
     if (errno == ENOENT) {
         return refuse(&reason, "%s does not exist: `mkdir %s` first", path, path);
     }
-    return refuse(&reason, "cannot use %s: %s", path, strerror(errno));
+    return refuse(
+        &reason, "cannot use %s: %s: name an empty directory", path, strerror(errno));
 }
 
 void mountpoint_abandon(const mountpoint_t *mountpoint)

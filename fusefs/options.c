@@ -64,6 +64,22 @@ static bool is_passed_on(const char *word)
     return false;
 }
 
+/* libfuse would say so in a line of its own, before ours. */
+static bool max_read_is_good(const char *word)
+{
+    static const char name[] = "max_read=";
+    const char *value = word + sizeof(name) - 1;
+    if (strncmp(word, name, sizeof(name) - 1) != 0 ||
+        (value[0] != '\0' && strlen(value) < sizeof("4294967295") - 1 &&
+         strspn(value, "0123456789") == strlen(value))) {
+        return true;
+    }
+    (void)fprintf(
+        stderr, "rmmfs: mount option '%s': expected max_read=BYTES, such as 131072\n",
+        word);
+    return false;
+}
+
 static bool take_mount_option(options_t *options, const char *word)
 {
     for (size_t i = 0; i < sizeof(mount_descs) / sizeof(mount_descs[0]); i++) {
@@ -71,6 +87,9 @@ static bool take_mount_option(options_t *options, const char *word)
             *flag_at(options, mount_descs[i].offset) = true;
             return true;
         }
+    }
+    if (!max_read_is_good(word)) {
+        return false;
     }
     size_t used = strlen(options->mount_options);
     size_t room = sizeof(options->mount_options) - used;

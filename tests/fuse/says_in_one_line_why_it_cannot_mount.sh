@@ -15,7 +15,7 @@ refuses() { # PATTERN ARGUMENT...
 }
 
 refuses "$work/nowhere does not exist: .mkdir" "$work/nowhere"
-refuses "No such file" "$work/nowhere/deeper"
+refuses "No such file or directory: name an empty directory" "$work/nowhere/deeper"
 touch "$work/file"
 refuses "is not a directory" "$work/file"
 mkdir "$work/full"
@@ -24,6 +24,8 @@ refuses "is not empty" "$work/full"
 refuses "is where segments are" "$run"
 refuses "is where segments are" -f "$work" -o nonempty
 refuses "unknown mount option 'no_such'" -o no_such "$mnt"
+refuses "mount option 'max_read=many': expected max_read=BYTES" -o max_read=many "$mnt"
+refuses "mount option 'max_read=': expected max_read=BYTES" -o ro,max_read= "$mnt"
 refuses "one mount point only" "$mnt" "$work/full"
 RMM_RUNTIME_DIR=$work/file/run refuses "RMM_RUNTIME_DIR\|cannot make" "$mnt"
 RMM_RUNTIME_DIR=relative refuses "absolute path" "$mnt"
