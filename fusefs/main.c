@@ -3,11 +3,24 @@
  * rmmfs: shows the segments of all processes as the file tree /rmm. See docs/filesystem.md
  * for the tree and rmmfs(8) for the program.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon.h"
 #include "options.h"
+
+/* A page that a full disk cut must not pass for a whole one. */
+static int end_of_output(void)
+{
+    if (fflush(stdout) != 0) {
+        (void)fprintf(
+            stderr, "rmmfs: cannot write to standard output: %s\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
 
 int main(int argc, char **argv)
 {
@@ -17,11 +30,11 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         options_print_help();
-        return EXIT_SUCCESS;
+        return end_of_output();
     }
     if (options.version) {
         (void)printf("rmmfs %s\n", RMMFS_VERSION);
-        return EXIT_SUCCESS;
+        return end_of_output();
     }
     return daemon_run(&options);
 }

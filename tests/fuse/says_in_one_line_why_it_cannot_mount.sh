@@ -34,6 +34,11 @@ refuses "option '-x': see rmmfs --help" -x
 refuses "option '-o': see rmmfs --help" -o
 "$RMMFS" --help | grep -q "^Usage: rmmfs" || fail "no --help"
 "$RMMFS" --version | grep -qE '^rmmfs [0-9]+\.[0-9]+\.[0-9]+$' || fail "no --version"
+for option in --help --version; do
+    ! "$RMMFS" $option >/dev/full 2>"$work/out" || fail "$option: a full disk is no failure"
+    [ "$(cat "$work/out")" = "rmmfs: cannot write to standard output: No space left on device" ] ||
+        fail "$option: $(cat "$work/out")"
+done
 
 # Twice on one directory.
 start_daemon
