@@ -8,7 +8,9 @@
 #ifndef RMM_RMM_H
 #define RMM_RMM_H
 
+#include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>
+#include <rmm/fixed_size_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>

@@ -260,6 +260,20 @@ RMM_COLD void rmm__resource_refuse_free(
 
 /* --- public calls ----------------------------------------------------------------- */
 
+/* How many callbacks this thread is in. One instruction to read, also in a library that
+ * was opened by dlopen(): a few bytes of the room that is kept for these. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) uint32_t callback_depth;
+
+void rmm__callback_enter(void)
+{
+    callback_depth++;
+}
+
+void rmm__callback_leave(void)
+{
+    callback_depth--;
+}
+
 static bool align_is_valid(size_t align)
 {
     return (align & (align - 1)) == 0 && align <= RMM_ALIGN_MAX;
@@ -271,14 +285,16 @@ static rmm_request_t user_request(size_t bytes, size_t align, rmm_stream_t strea
         .bytes = bytes,
         .align = align > RMM_ALIGN_DEFAULT ? align : RMM_ALIGN_DEFAULT,
         .stream = stream,
-        .user = true,
+        .user = callback_depth == 0,
     };
 }
 
 RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
 {
     rmm__books_oom(&mr->books);
-    rmm__place_oom(mr->books.place);
+    if (callback_depth == 0) {
+        rmm__place_oom(mr->books.place);
+    }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
         "%s '%s': %zu bytes are more than an address space holds",
@@ -302,15 +318,17 @@ rmm_status_t rmm_resource_alloc(
 
     status = rmm__resource_alloc(mr, &request, ptr_out);
     if (status != RMM_OK) {
-        if (status == RMM_ERR_OUT_OF_MEMORY) {
+        if (status == RMM_ERR_OUT_OF_MEMORY && request.user) {
             rmm__place_oom(mr->books.place);
         }
         return status;
     }
-    rmm__place_alloc(mr->books.place, bytes);
+    if (request.user) {
+        rmm__place_alloc(mr->books.place, bytes);
+    }
     if (bytes == 0) {
         atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
-    } else {
+    } else if (request.user) {
         rmm__diag_on_alloc(mr->instance_id, mr->device, *ptr_out, bytes, stream);
     }
     return RMM_OK;
@@ -345,7 +363,7 @@ void rmm_resource_dealloc(
             mr, ptr, &request, "an allocation of 0 bytes is NULL");
         return;
     }
-    if (ptr != NULL) {
+    if (ptr != NULL && request.user) {
         rmm__diag_on_free(mr->instance_id, mr->device, ptr, bytes, stream);
     }
     rmm__resource_dealloc(mr, ptr, &request);

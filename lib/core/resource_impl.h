@@ -123,6 +123,13 @@ rmm__request_settle(const rmm_resource_t *mr, const rmm_request_t *request)
     }
 }
 
+/*
+ * Around a call of a program's own function (the callback resource): what that function
+ * takes and gives back on this thread is not the user's, who asked for something else.
+ */
+void rmm__callback_enter(void);
+void rmm__callback_leave(void);
+
 /* Count and log a free that cannot be right; `why` completes "refused free of ...". */
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of the pool, shared by its files:
+ *   fixed_size_resource.c  a pool of blocks of one size: its options
  *   pool_resource.c  the ops, the creator, the books
  *   pool_ladder.c    what is tried, in order, when the fast path finds no block
  *   pool_streams.c   who freed what behind which event
@@ -84,6 +85,8 @@ typedef struct pool {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
     uint64_t maximum_bytes; /* UINT64_MAX: none */
+    uint32_t block_units;   /* every block has this size; 0: any */
+    uint64_t growth_bytes;  /* of every chunk; 0: as the ladder sees fit */
     rmm_mutex_t grow_lock;
 
     rmm_mutex_t lock; /* protects all below */
@@ -116,6 +119,24 @@ static inline pool_t *pool_from_base(rmm_resource_t *mr)
 }
 
 /* --- pool_resource.c ---------------------------------------------------------------- */
+
+/* What a pool is to be; sizes are multiples of 256. */
+typedef struct pool_plan {
+    const rmm_resource_ops_t *ops; /* the pool's or rmm__fixed_size_ops */
+    const char *name;              /* NULL: the type's */
+    uint64_t initial_bytes, maximum_bytes;
+    uint64_t block_bytes; /* 0: any, else at most POOL_BLOCK_BYTES */
+    uint64_t chunk_bytes; /* a multiple of block_bytes; 0: as the ladder sees fit */
+} pool_plan_t;
+
+/* A block's padding is its tag: 32 bits, of which one value is taken. */
+#define POOL_BLOCK_BYTES (((uint64_t)UINT32_MAX) / POOL_UNIT * POOL_UNIT)
+
+extern const rmm_resource_ops_t rmm__fixed_size_ops;
+
+/* As rmm_pool_resource_create(), the arguments checked. */
+rmm_status_t rmm__pool_create(
+    rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out);
 
 /*
  * Take a block for `want` from its own stream's heap or the clean one, and enter it in the

@@ -338,8 +338,9 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
     }
     if (status == RMM_OK) {
         rmm__log_info(
-            "pool '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
-            self->base.name, self->base.instance_id, bytes, reserved + bytes);
+            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            bytes, reserved + bytes);
     }
     return status;
 }
@@ -358,11 +359,15 @@ static bool clean_fits(pool_t *self, const pool_want_t *want)
 static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
     uint64_t need = ((uint64_t)want->units + (want->align_units - 1)) * POOL_UNIT;
+    uint64_t wish = growth_wish(self, need);
 
+    if (self->growth_bytes != 0) { /* blocks of one size: whole chunks of them */
+        need = self->growth_bytes;
+        wish = need;
+    }
     rmm__mutex_lock(&self->grow_lock);
-    *status = clean_fits(self, want)
-                  ? RMM_OK /* another thread has just grown it */
-                  : rmm__pool_grow(self, need, growth_wish(self, need));
+    *status = clean_fits(self, want) ? RMM_OK /* another thread has just grown it */
+                                     : rmm__pool_grow(self, need, wish);
     rmm__mutex_unlock(&self->grow_lock);
     return *status == RMM_OK;
 }
@@ -511,11 +516,10 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
     }
     return rmm__error_cuda(
         status, rmm_last_cuda_error(),
-        "pool '%s': no room for %zu bytes: largest free %" PRIu64
-        ", total free %" PRIu64 ", reserved %" PRIu64 ", device free %" PRIu64
-        ", fragmentation %.3f; %s",
-        self->base.name, want->request->bytes, largest_bytes, free_bytes, reserved,
-        device_free,
+        "%s '%s': no room for %zu bytes: largest free %" PRIu64 ", total free %" PRIu64
+        ", reserved %" PRIu64 ", device free %" PRIu64 ", fragmentation %.3f; %s",
+        rmm_resource_type(&self->base), self->base.name, want->request->bytes,
+        largest_bytes, free_bytes, reserved, device_free,
         free_bytes != 0 ? 1.0 - (double)largest_bytes / (double)free_bytes : 0.0,
         reason);
 }

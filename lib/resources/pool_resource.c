@@ -13,7 +13,7 @@
 #include "core/options.h"
 #include "log/log.h"
 
-/* Tag of a block that was freed but can never be used again; others: 0 to 255. */
+/* Tag of a block that was freed but can never be used again; others: the padding. */
 #define TAG_GIVEN_UP UINT32_MAX
 
 /* --- figures ------------------------------------------------------------------------ */
@@ -68,7 +68,7 @@ void rmm__pool_figures_locked(pool_t *self)
 
 /* --- allocate ----------------------------------------------------------------------- */
 
-/* What rounding added, 0..255: a live block's tag, so that a free's size can be checked. */
+/* What rounding added, 0..255, or more where all blocks have one size: a live block's tag, so that a free's size can be checked. */
 static uint32_t padding_of(const pool_want_t *want)
 {
     return (uint32_t)((uint64_t)want->units * POOL_UNIT - want->request->bytes);
@@ -149,9 +149,39 @@ static void count_nothing(pool_t *self, bool is_free)
 RMM_COLD static rmm_status_t too_large(pool_t *self, const rmm_request_t *request)
 {
     rmm__books_oom(&self->base.books);
+    if (self->block_units != 0) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "%s '%s': %zu bytes are more than its blocks of %" PRIu64,
+            rmm_resource_type(&self->base), self->base.name, request->bytes,
+            (uint64_t)self->block_units * POOL_UNIT);
+    }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes are more than a pool can hold",
         self->base.name, request->bytes);
+}
+
+/* The request in units; those of a whole block where all blocks have one size. */
+static rmm_status_t
+measure(pool_t *self, const rmm_request_t *request, pool_want_t *want)
+{
+    uint64_t units = request->bytes / POOL_UNIT + (request->bytes % POOL_UNIT != 0);
+    uint32_t fixed = self->block_units;
+
+    if (units > (fixed != 0 ? fixed : UINT32_MAX - RMM_SUBALLOC_PHASES)) {
+        return too_large(self, request);
+    }
+    if (fixed != 0 && request->align > RMM_ALIGN_DEFAULT) {
+        return rmm__error(
+            RMM_ERR_BAD_ALLOC,
+            "%s '%s': blocks of one size are aligned to %zu, not %zu",
+            rmm_resource_type(&self->base), self->base.name, RMM_ALIGN_DEFAULT,
+            request->align);
+    }
+    want->request = request;
+    want->align_units = (uint32_t)(request->align / POOL_UNIT);
+    want->units = fixed != 0 ? fixed : (uint32_t)units;
+    return RMM_OK;
 }
 
 /* Who the stream is; a failure is the driver's, not a lack of memory. */
@@ -163,30 +193,27 @@ static rmm_status_t stream_key(pool_t *self, rmm_stream_t stream, rmm_stream_key
         return RMM_OK;
     }
     return rmm__error_cuda(
-        RMM_ERR_BAD_ALLOC, error,
-        "pool '%s': asking which stream %p is failed: %s (%d)", self->base.name,
-        (void *)stream, self->driver->error_name(error), error);
+        RMM_ERR_BAD_ALLOC, error, "%s '%s': asking which stream %p is failed: %s (%d)",
+        rmm_resource_type(&self->base), self->base.name, (void *)stream,
+        self->driver->error_name(error), error);
 }
 
 static rmm_status_t
 pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     pool_t *self = pool_from_base(mr);
-    pool_want_t want = {
-        .request = request, .align_units = (uint32_t)(request->align / POOL_UNIT)};
-    uint64_t units = request->bytes / POOL_UNIT + (request->bytes % POOL_UNIT != 0);
+    pool_want_t want;
     rmm_status_t status;
 
-    if (units == 0) {
+    if (request->bytes == 0) {
         count_nothing(self, false);
         *ptr_out = NULL;
         return RMM_OK;
     }
-    if (units > UINT32_MAX - RMM_SUBALLOC_PHASES) {
-        return too_large(self, request);
+    status = measure(self, request, &want);
+    if (status == RMM_OK) {
+        status = stream_key(self, request->stream, &want.key);
     }
-    want.units = (uint32_t)units;
-    status = stream_key(self, request->stream, &want.key);
     if (status != RMM_OK) {
         return status;
     }
@@ -436,6 +463,17 @@ static const rmm_resource_ops_t pool_ops = {
     .settles = true,
 };
 
+/* The same with blocks of one size. */
+const rmm_resource_ops_t rmm__fixed_size_ops = {
+    .type_name = "fixed_size",
+    .alloc = pool_alloc,
+    .dealloc = pool_dealloc,
+    .trim = pool_trim,
+    .destroy = pool_destroy,
+    .ready_on_all_streams = false,
+    .settles = true,
+};
+
 /* --- create ------------------------------------------------------------------------- */
 
 static void *
@@ -504,12 +542,12 @@ static rmm_status_t take_initial(pool_t *self, uint64_t bytes)
 }
 
 static rmm_status_t
-init_pool(pool_t *self, rmm_resource_t *upstream, const rmm_pool_options_t *options)
+init_pool(pool_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
 {
     rmm_status_t status = rmm__resource_init(
         &self->base, &(rmm_resource_desc_t){
-                         .ops = &pool_ops,
-                         .name = options->name,
+                         .ops = plan->ops,
+                         .name = plan->name,
                          .upstream = upstream,
                          .properties = rmm_resource_properties(upstream),
                          .device = upstream->device,
@@ -518,12 +556,14 @@ init_pool(pool_t *self, rmm_resource_t *upstream, const rmm_pool_options_t *opti
     if (status != RMM_OK) {
         return status;
     }
-    self->maximum_bytes = options->maximum_bytes;
+    self->maximum_bytes = plan->maximum_bytes;
+    self->block_units = (uint32_t)(plan->block_bytes / POOL_UNIT);
+    self->growth_bytes = plan->chunk_bytes;
     rmm__mutex_init(&self->lock);
     rmm__mutex_init(&self->grow_lock);
     status = init_blocks(self);
     if (status == RMM_OK) {
-        status = take_initial(self, options->initial_bytes);
+        status = take_initial(self, plan->initial_bytes);
     }
     if (status != RMM_OK) {
         pool_free_all(self);
@@ -532,12 +572,42 @@ init_pool(pool_t *self, rmm_resource_t *upstream, const rmm_pool_options_t *opti
     return status;
 }
 
+rmm_status_t rmm__pool_create(
+    rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
+{
+    const rmm_driver_t *driver;
+    pool_t *self;
+    rmm_status_t status;
+
+    if (upstream->device < 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "a %s resource needs the streams of a device, and its upstream '%s' (%s) "
+            "belongs to none: use pinned or managed memory",
+            plan->ops->type_name, upstream->name, rmm_resource_type(upstream));
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    self = rmm__calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->driver = driver;
+    status = init_pool(self, upstream, plan);
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->base;
+    return RMM_OK;
+}
+
 rmm_status_t rmm_pool_resource_create(
     rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out)
 {
     rmm_pool_options_t opts;
-    const rmm_driver_t *driver;
-    pool_t *self;
     rmm_status_t status;
 
     RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
@@ -549,28 +619,12 @@ rmm_status_t rmm_pool_resource_create(
     if (status != RMM_OK) {
         return status;
     }
-    if (upstream->device < 0) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED,
-            "a pool needs the streams of a device, and its upstream '%s' (%s) belongs "
-            "to "
-            "none: use pinned or managed memory",
-            upstream->name, rmm_resource_type(upstream));
-    }
-    driver = rmm__driver(&status);
-    if (driver == NULL) {
-        return status;
-    }
-    self = rmm__calloc(1, sizeof(*self));
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    self->driver = driver;
-    status = init_pool(self, upstream, &opts);
-    if (status != RMM_OK) {
-        rmm__free(self);
-        return status;
-    }
-    *out = &self->base;
-    return RMM_OK;
+    return rmm__pool_create(
+        upstream,
+        &(pool_plan_t){
+            .ops = &pool_ops,
+            .name = opts.name,
+            .initial_bytes = opts.initial_bytes,
+            .maximum_bytes = opts.maximum_bytes},
+        out);
 }

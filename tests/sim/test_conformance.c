@@ -419,10 +419,49 @@ static rmm_resource_t *make_managed(void)
     return mr;
 }
 
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    return rmm_resource_alloc(payload, bytes, 0, stream, ptr_out);
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    rmm_resource_dealloc(payload, ptr, bytes, 0, stream);
+}
+
+/* Over a cuda resource that lives as long as the test. */
+static rmm_resource_t *make_callback(void)
+{
+    static rmm_resource_t *inner;
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    if (inner == NULL) {
+        inner = make_cuda();
+    }
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = inner;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    return mr;
+}
+
+static rmm_resource_t *make_fixed_size(void)
+{
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr;
+
+    assert_ok(rmm_fixed_size_resource_create(cuda, NULL, &mr));
+    rmm_resource_release(cuda);
+    return mr;
+}
+
 static subject_t subjects[] = {
     {"cuda", make_cuda, UNLIMITED},       {"pool", make_subject_pool, UNLIMITED},
     {"host", make_host, UNLIMITED},       {"pinned", make_pinned, UNLIMITED},
-    {"managed", make_managed, UNLIMITED},
+    {"managed", make_managed, UNLIMITED}, {"callback", make_callback, UNLIMITED},
+    {"fixed_size", make_fixed_size, MIB},
 };
 
 #define CASE(function)                                                                 \

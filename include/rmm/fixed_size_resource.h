@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/fixed_size_resource.h
+ *
+ * Blocks of one size, cut from chunks of a fixed number of them. Nothing is taken from
+ * upstream before the first allocation. Stream order, reuse and trim are those of
+ * rmm/pool_resource.h.
+ *
+ * A request for more than a block is RMM_ERR_OUT_OF_MEMORY; for less takes a whole one.
+ *
+ * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
+ *
+ * Lifetime, threads: as rmm/resource.h.
+ */
+#ifndef RMM_FIXED_SIZE_RESOURCE_H
+#define RMM_FIXED_SIZE_RESOURCE_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zero in any field means its default. */
+typedef struct rmm_fixed_size_options {
+    size_t struct_size;        /**< set by RMM_FIXED_SIZE_OPTIONS_INIT; do not touch */
+    uint64_t block_bytes;      /**< rounded up to 256; below 4 GiB; default 1 MiB */
+    uint64_t blocks_per_chunk; /**< default 128; a chunk is below 1 TiB */
+    const char *name;          /**< shown in /rmm; copied; default "fixed_size" */
+} rmm_fixed_size_options_t;
+
+#define RMM_FIXED_SIZE_OPTIONS_INIT                                                    \
+    {                                                                                  \
+        sizeof(rmm_fixed_size_options_t), 0, 0, NULL                                   \
+    }
+
+/**
+ * Create a resource of blocks of one size over @p upstream, which it retains.
+ *
+ * @param upstream  where chunks come from
+ * @param options   NULL: all defaults
+ * @param out       receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, a size is too large, or
+ *                                     options were not made with _INIT
+ *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more, or
+ *                                     upstream belongs to no device (host memory)
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_fixed_size_resource_create(
+    rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
+    rmm_resource_t **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_FIXED_SIZE_RESOURCE_H */

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's own memory. Its blocks are remembered like those of a driver (tracked.h),
+ * so a wrong free never reaches the program's function, and none is left at the end.
+ *
+ * Locking: as tracked.h; the program's functions are called with no lock held.
+ */
+#include <rmm/callback_resource.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "core/options.h"
+#include "driver/driver.h"
+#include "resources/tracked.h"
+
+typedef struct callback {
+    rmm_tracked_t tracked; /* first member */
+    rmm_callback_options_t functions;
+} callback_t;
+
+static callback_t *from_tracked(rmm_tracked_t *tracked)
+{
+    return RMM_CONTAINER_OF(tracked, callback_t, tracked);
+}
+
+static void
+call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
+{
+    const rmm_callback_options_t *functions = &from_tracked(tracked)->functions;
+
+    rmm__callback_enter();
+    functions->dealloc(ptr, request->bytes, request->stream, functions->payload);
+    rmm__callback_leave();
+}
+
+/* What the function set as the last error, if it did, is the reason. */
+RMM_COLD static rmm_status_t
+refused(const callback_t *self, rmm_status_t status, size_t bytes, const char *before)
+{
+    char reason[RMM_ERROR_BYTES];
+    bool told = strcmp(before, rmm_last_error_message()) != 0;
+
+    snprintf(reason, sizeof(reason), "%.300s", told ? rmm_last_error_message() : "");
+    return rmm__error(
+        status, "callback '%s': the program's alloc function refused %zu bytes: %s%s%s",
+        self->tracked.base.name, bytes, rmm_status_text(status), told ? ": " : "",
+        reason);
+}
+
+/* Of what was given on RMM_OK: why it will not do, NULL if it will. */
+static rmm_status_t inspect(callback_t *self, void *ptr, const rmm_request_t *request)
+{
+    if (ptr == NULL) {
+        return rmm__error(
+            RMM_ERR_BAD_ALLOC,
+            "callback '%s': the program's alloc function said RMM_OK and gave NULL",
+            self->tracked.base.name);
+    }
+    if ((uintptr_t)ptr % request->align != 0) {
+        call_dealloc(&self->tracked, ptr, request);
+        return rmm__error(
+            RMM_ERR_BAD_ALLOC,
+            "callback '%s': the program's alloc function gave %p, which is not aligned "
+            "to %zu",
+            self->tracked.base.name, ptr, request->align);
+    }
+    return RMM_OK;
+}
+
+static rmm_status_t
+callback_obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
+{
+    callback_t *self = from_tracked(tracked);
+    const rmm_callback_options_t *functions = &self->functions;
+    char before[RMM_ERROR_BYTES];
+    void *ptr = NULL;
+    rmm_status_t status;
+
+    snprintf(before, sizeof(before), "%s", rmm_last_error_message());
+    rmm__callback_enter();
+    status =
+        functions->alloc(request->bytes, request->stream, functions->payload, &ptr);
+    rmm__callback_leave();
+    if (status != RMM_OK) {
+        return refused(self, status, request->bytes, before);
+    }
+    status = inspect(self, ptr, request);
+    if (status == RMM_OK) {
+        *ptr_out = ptr;
+    }
+    return status;
+}
+
+static void callback_destroy(rmm_tracked_t *tracked)
+{
+    rmm__free(from_tracked(tracked));
+}
+
+static const rmm_tracked_source_t source = {
+    .obtain = callback_obtain,
+    .give_back = call_dealloc,
+    .destroy = callback_destroy,
+};
+
+static const rmm_resource_ops_t callback_ops = {
+    .type_name = "callback",
+    .alloc = rmm__tracked_alloc,
+    .dealloc = rmm__tracked_dealloc,
+    .trim = rmm__tracked_trim,
+    .destroy = rmm__tracked_destroy,
+    .ready_on_all_streams = false, /* the function knows its stream only */
+    .settles = true,
+};
+
+static rmm_status_t
+create(const rmm_callback_options_t *options, int device, rmm_resource_t **out)
+{
+    callback_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
+
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->functions = *options;
+    self->functions.name = NULL; /* the base has a copy */
+    self->tracked.source = &source;
+    status = rmm__tracked_init(
+        &self->tracked, &(rmm_resource_desc_t){
+                            .ops = &callback_ops,
+                            .name = options->name,
+                            .properties = RMM_DEVICE_ACCESSIBLE,
+                            .device = device,
+                        });
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->tracked.base;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_callback_resource_create(
+    const rmm_callback_options_t *options, rmm_resource_t **out)
+{
+    rmm_callback_options_t opts;
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int device;
+    int error;
+
+    RMM_CHECK_ARG(options != NULL, "options are NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status != RMM_OK) {
+        return status;
+    }
+    RMM_CHECK_ARG(opts.alloc != NULL && opts.dealloc != NULL, "a function is NULL");
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_get(&device);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for the current device");
+    }
+    return create(&opts, device, out);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of one size: a pool whose requests are all made one size and whose chunks are
+ * whole numbers of them, so that nothing is ever left over. How blocks change streams, the
+ * books and the locking are the pool's (pool_impl.h).
+ */
+#include <rmm/fixed_size_resource.h>
+
+#include <inttypes.h>
+
+#include "core/assert.h"
+#include "core/options.h"
+#include "resources/pool_impl.h"
+
+#define BLOCK_BYTES_DEFAULT ((uint64_t)1024 * 1024)
+#define BLOCKS_PER_CHUNK_DEFAULT 128
+
+/* Defaults filled in and block_bytes rounded up, or why it cannot be. */
+static rmm_status_t check_options(rmm_fixed_size_options_t *options)
+{
+    uint64_t block = options->block_bytes;
+    uint64_t count = options->blocks_per_chunk;
+
+    block = block != 0 ? block : BLOCK_BYTES_DEFAULT;
+    count = count != 0 ? count : BLOCKS_PER_CHUNK_DEFAULT;
+    if (block > POOL_BLOCK_BYTES) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "block_bytes %" PRIu64 " is more than %" PRIu64 ": use a pool", block,
+            POOL_BLOCK_BYTES);
+    }
+    block = (block + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
+    if (count > POOL_CHUNK_BYTES / block) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "%" PRIu64 " blocks of %" PRIu64
+            " bytes are more than a chunk can hold, %" PRIu64
+            " bytes: lower blocks_per_chunk",
+            count, block, POOL_CHUNK_BYTES);
+    }
+    options->block_bytes = block;
+    options->blocks_per_chunk = count;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_fixed_size_resource_create(
+    rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
+    rmm_resource_t **out)
+{
+    rmm_fixed_size_options_t opts;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status == RMM_OK) {
+        status = check_options(&opts);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    return rmm__pool_create(
+        upstream,
+        &(pool_plan_t){
+            .ops = &rmm__fixed_size_ops,
+            .name = opts.name,
+            .maximum_bytes = UINT64_MAX / POOL_UNIT * POOL_UNIT,
+            .block_bytes = opts.block_bytes,
+            .chunk_bytes = opts.block_bytes * opts.blocks_per_chunk},
+        out);
+}
