@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/descriptor.h"
+
 #define SMALL_ALIGN UINT64_C(512) /* as cudaMalloc */
 #define LARGE_ALIGN (UINT64_C(2) << 20)
 #define LARGE_BYTES (UINT64_C(1) << 20) /* from here on at LARGE_ALIGN */
@@ -75,7 +77,8 @@ static bool range_reserve(sim_range_t *range, int device)
 
 static bool pattern_open(sim_pattern_t *pattern)
 {
-    int fd = memfd_create("rmm-sim-poison", MFD_CLOEXEC);
+    int fd =
+        rmm__descriptor_above_standard(memfd_create("rmm-sim-poison", MFD_CLOEXEC));
 
     if (fd < 0) {
         return false;

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/descriptor.h"
+
 #define LINE_BYTES 1024
 
 static const char *const level_names[] = {
@@ -80,7 +82,8 @@ static void open_sink(void)
     int fd;
 
     if (path != NULL && path[0] != '\0') {
-        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        fd = rmm__descriptor_above_standard(
+            open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
         if (fd >= 0) {
             sink_fd = fd;
             threshold = RMM_LOG_LEVEL_INFO;

@@ -270,16 +270,24 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
     return error == 0;
 }
 
-static bool publishing_is_wanted(void)
+static bool publishing_is_wanted(char warning[WARNING_BYTES])
 {
     const char *wish = getenv("RMM_PUBLISH");
 
+    if (wish != NULL && wish[0] != '\0' && strcmp(wish, "0") != 0 &&
+        strcmp(wish, "1") != 0) {
+        snprintf(
+            warning, WARNING_BYTES,
+            "RMM_PUBLISH is '%.32s': set it to 0 to publish nothing, or to 1; "
+            "publishing",
+            wish);
+    }
     return wish == NULL || strcmp(wish, "0") != 0;
 }
 
 static void open_locked(const char *driver, char warning[WARNING_BYTES])
 {
-    if (publishing_is_wanted() && open_shared_locked(driver, warning)) {
+    if (publishing_is_wanted(warning) && open_shared_locked(driver, warning)) {
         rmm__publisher.state = RMM_PUBLISH_SHARED;
     } else {
         rmm__publisher.state = RMM_PUBLISH_PRIVATE;

@@ -6,6 +6,7 @@
  */
 #include "sim/pool_harness.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -149,6 +150,29 @@ static void a_child_that_starts_before_any_resource_works(void **state)
     assert_int_equal(in_child(use_first_time), 0);
 }
 
+/* --- descriptors -------------------------------------------------------------------- */
+
+/* CUDA opens what it likes; this library keeps out of the way. */
+static int work_without_standard_output(void)
+{
+    if (!rmm_sim_active()) {
+        return 0;
+    }
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    the_pool =
+        make_pool(64 * MIB, 0); /* large enough to be poisoned by a pattern file */
+    return fcntl(STDIN_FILENO, F_GETFD) == -1 && fcntl(STDOUT_FILENO, F_GETFD) == -1
+               ? 0
+               : 1;
+}
+
+static void closed_standard_descriptors_stay_closed(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(work_without_standard_output), 0);
+}
+
 /* --- exec --------------------------------------------------------------------------- */
 
 static int exec_with_memory_held(void)
@@ -269,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_child_forked_amid_allocations_does_not_hang),
 #endif
         cmocka_unit_test(a_child_that_starts_before_any_resource_works),
+        cmocka_unit_test(closed_standard_descriptors_stay_closed),
         cmocka_unit_test(exec_with_memory_held_works),
         cmocka_unit_test(exit_with_memory_held_works),
         cmocka_unit_test(an_exit_handler_may_free_and_release),

@@ -55,6 +55,16 @@ static void switched_off_it_keeps_books_and_says_nothing(void **state)
     assert_string_equal(logged(), "");
 }
 
+static void an_odd_wish_is_one_warning_and_publishes(void **state)
+{
+    (void)state;
+    setenv("RMM_PUBLISH", "banana", 1);
+    child_run(count_in_private, NULL);
+    unsetenv("RMM_PUBLISH");
+    assert_warned_once("RMM_PUBLISH is 'banana'", "set it to 0");
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
+}
+
 static void a_place_that_is_no_directory_is_one_warning(void **state)
 {
     (void)state;
@@ -268,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(switched_off_it_keeps_books_and_says_nothing),
+        CASE(an_odd_wish_is_one_warning_and_publishes),
         CASE(a_place_that_is_no_directory_is_one_warning),
         CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
         CASE(a_disk_that_fills_up_later_cannot_kill_an_allocation),
