@@ -8,6 +8,7 @@
 #ifndef RMM_RMM_H
 #define RMM_RMM_H
 
+#include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/fixed_size_resource.h>

@@ -74,15 +74,33 @@ void rmm__pointer_map_unreserve(rmm_pointer_map_t *map)
 
 void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes)
 {
-    size_t index = slot_of(map, ptr);
+    rmm__pointer_map_insert_entry(map, &(rmm_pointer_map_entry_t){ptr, bytes, NULL});
+}
+
+void rmm__pointer_map_insert_entry(
+    rmm_pointer_map_t *map, const rmm_pointer_map_entry_t *entry)
+{
+    size_t index = slot_of(map, entry->ptr);
 
     RMM_ASSERT(map->promised > 0 && map->entries[index].ptr == NULL);
     map->promised--;
-    map->entries[index] = (rmm_pointer_map_entry_t){ptr, bytes};
+    map->entries[index] = *entry;
     map->count++;
 }
 
 bool rmm__pointer_map_find(const rmm_pointer_map_t *map, const void *ptr, size_t *bytes)
+{
+    rmm_pointer_map_entry_t entry;
+    bool found = rmm__pointer_map_find_entry(map, ptr, &entry);
+
+    if (found) {
+        *bytes = entry.bytes;
+    }
+    return found;
+}
+
+bool rmm__pointer_map_find_entry(
+    const rmm_pointer_map_t *map, const void *ptr, rmm_pointer_map_entry_t *entry)
 {
     size_t index;
 
@@ -93,7 +111,7 @@ bool rmm__pointer_map_find(const rmm_pointer_map_t *map, const void *ptr, size_t
     if (map->entries[index].ptr == NULL) {
         return false;
     }
-    *bytes = map->entries[index].bytes;
+    *entry = map->entries[index];
     return true;
 }
 
@@ -117,7 +135,7 @@ bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr)
             hole = i;
         }
     }
-    map->entries[hole] = (rmm_pointer_map_entry_t){NULL, 0};
+    map->entries[hole] = (rmm_pointer_map_entry_t){0};
     map->count--;
     return true;
 }

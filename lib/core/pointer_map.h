@@ -15,6 +15,7 @@
 typedef struct rmm_pointer_map_entry {
     void *ptr; /* NULL: empty */
     size_t bytes;
+    void *owner; /* as inserted */
 } rmm_pointer_map_entry_t;
 
 typedef struct rmm_pointer_map {
@@ -33,10 +34,15 @@ void rmm__pointer_map_unreserve(rmm_pointer_map_t *map);
 
 /* ptr is not in the map and not NULL; room was reserved. */
 void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes);
+/* The same, with whom the block came from. */
+void rmm__pointer_map_insert_entry(
+    rmm_pointer_map_t *map, const rmm_pointer_map_entry_t *entry);
 
 /* False if absent. */
 bool rmm__pointer_map_find(
     const rmm_pointer_map_t *map, const void *ptr, size_t *bytes);
+bool rmm__pointer_map_find_entry(
+    const rmm_pointer_map_t *map, const void *ptr, rmm_pointer_map_entry_t *entry);
 bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr);
 
 /* Any one entry, for emptying a map; false if there is none. */

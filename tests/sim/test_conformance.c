@@ -457,11 +457,24 @@ static rmm_resource_t *make_fixed_size(void)
     return mr;
 }
 
+static rmm_resource_t *make_binning(void)
+{
+    rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr;
+
+    options.min_exponent = 12;
+    options.max_exponent = 20;
+    assert_ok(rmm_binning_resource_create(cuda, &options, &mr));
+    rmm_resource_release(cuda);
+    return mr;
+}
+
 static subject_t subjects[] = {
     {"cuda", make_cuda, UNLIMITED},       {"pool", make_subject_pool, UNLIMITED},
     {"host", make_host, UNLIMITED},       {"pinned", make_pinned, UNLIMITED},
     {"managed", make_managed, UNLIMITED}, {"callback", make_callback, UNLIMITED},
-    {"fixed_size", make_fixed_size, MIB},
+    {"fixed_size", make_fixed_size, MIB}, {"binning", make_binning, UNLIMITED},
 };
 
 #define CASE(function)                                                                 \

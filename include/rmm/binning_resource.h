@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/binning_resource.h
+ *
+ * Passes each request to the smallest of its bins that is large enough, else to
+ * upstream. A bin is a resource: blocks of one size over upstream, or one of yours.
+ * Requests for more than 256 bytes of alignment go to upstream.
+ *
+ * Lifetime: as rmm/resource.h; it retains its bins, which live as long as it does.
+ *
+ * Threads: as rmm/resource.h. Bins may be added at any time, by any thread: a block goes
+ * back to where it came from, also when a better bin was added since.
+ */
+#ifndef RMM_BINNING_RESOURCE_H
+#define RMM_BINNING_RESOURCE_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Bins of 2^min_exponent to 2^max_exponent bytes, all powers of two between. */
+typedef struct rmm_binning_options {
+    size_t struct_size;    /**< set by RMM_BINNING_OPTIONS_INIT; do not touch */
+    uint32_t min_exponent; /**< 8 to max_exponent; default 8 */
+    uint32_t max_exponent; /**< at most 31; 0: no bins at first */
+    const char *name;      /**< shown in /rmm; copied; default "binning" */
+} rmm_binning_options_t;
+
+#define RMM_BINNING_OPTIONS_INIT                                                       \
+    {                                                                                  \
+        sizeof(rmm_binning_options_t), 0, 0, NULL                                      \
+    }
+
+/**
+ * Create a binning resource over @p upstream, which it retains.
+ *
+ * @param upstream  what bins take their memory from, and larger requests go to
+ * @param options   NULL: no bins at first
+ * @param out       receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, the exponents are out of
+ *                                     their range, or options were not made with _INIT
+ *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more, or a bin
+ *                                     cannot be built on upstream (host memory)
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_binning_resource_create(
+    rmm_resource_t *upstream, const rmm_binning_options_t *options,
+    rmm_resource_t **out);
+
+/**
+ * Add a bin for requests of up to @p bytes, rounded up to 256.
+ *
+ * @param mr           a binning resource
+ * @param bytes        from 1
+ * @param bin_or_NULL  retained; of the same memory as upstream. NULL: blocks of that size
+ *                     over upstream, in chunks of up to 128 MiB or 128 blocks
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    mr is no binning resource, bytes is 0 or too large,
+ *                                     it has a bin of that size, or the bin's memory is
+ *                                     of another device
+ *         RMM_ERR_UNSUPPORTED         a bin cannot be built on upstream (host memory)
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_binning_resource_add_bin(
+    rmm_resource_t *mr, size_t bytes, rmm_resource_t *bin_or_NULL);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_BINNING_RESOURCE_H */

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests by size. The table of bins is never changed: add_bin() makes a longer one and
+ * publishes it; old tables stay until the end, because a request may still read them.
+ *
+ * Where a block came from is remembered, for two reasons: a bin added later must not get
+ * a block of another one, and a wrong free is refused before a bin sees it.
+ *
+ * Locking: `add_lock` lets one thread at a time make a table. A shard's lock protects its
+ * map. No bin is called under a lock.
+ */
+#include <rmm/binning_resource.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <rmm/fixed_size_resource.h>
+
+#include "core/assert.h"
+#include "core/diag_attach.h"
+#include "core/host_memory.h"
+#include "core/mutex.h"
+#include "core/options.h"
+#include "core/pointer_map.h"
+#include "core/resource_impl.h"
+#include "driver/driver.h"
+
+#define SHARDS 16u
+#define EXPONENT_MIN 8u /* 256 bytes, to which sizes are rounded up */
+#define EXPONENT_MAX 31u
+#define CHUNK_BYTES ((uint64_t)128 * 1024 * 1024)
+#define CHUNK_BLOCKS 128u
+
+typedef struct bin {
+    uint64_t bytes;
+    rmm_resource_t *mr; /* retained by the binning resource */
+} bin_t;
+
+typedef struct bin_table {
+    struct bin_table *older;
+    uint32_t count;
+    bin_t bins[]; /* by size, rising */
+} bin_table_t;
+
+typedef struct shard {
+    rmm_mutex_t lock;
+    rmm_pointer_map_t blocks; /* owner: the resource that gave it */
+} shard_t;
+
+typedef struct binning {
+    rmm_resource_t base; /* first member */
+    rmm_mutex_t add_lock;
+    _Atomic(bin_table_t *) table; /* NULL: no bins */
+    shard_t shards[SHARDS];
+} binning_t;
+
+static binning_t *from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, binning_t, base);
+}
+
+/* Not the bits that the map itself goes by. */
+static shard_t *shard_of(binning_t *self, const void *ptr)
+{
+    return &self->shards[((uintptr_t)ptr >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
+}
+
+static bin_table_t *table_now(const binning_t *self)
+{
+    /* acquire: pairs with publish_table() */
+    return atomic_load_explicit(&self->table, memory_order_acquire);
+}
+
+/* Index of the first bin of at least `bytes`. */
+static uint32_t place_in(const bin_table_t *table, uint64_t bytes)
+{
+    uint32_t low = 0;
+    uint32_t high = table != NULL ? table->count : 0;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (table->bins[middle].bytes < bytes) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static rmm_resource_t *choose(const binning_t *self, const rmm_request_t *request)
+{
+    const bin_table_t *table = table_now(self);
+    uint32_t index = place_in(table, request->bytes);
+
+    return table != NULL && index < table->count && request->align <= RMM_ALIGN_DEFAULT
+               ? table->bins[index].mr
+               : self->base.upstream;
+}
+
+/* --- allocate and free -------------------------------------------------------------- */
+
+static bool remember(binning_t *self, const rmm_pointer_map_entry_t *entry)
+{
+    shard_t *shard = shard_of(self, entry->ptr);
+    bool reserved;
+
+    rmm__mutex_lock(&shard->lock);
+    reserved = rmm__pointer_map_reserve(&shard->blocks);
+    if (reserved) {
+        rmm__pointer_map_insert_entry(&shard->blocks, entry);
+    }
+    rmm__mutex_unlock(&shard->lock);
+    return reserved;
+}
+
+static rmm_status_t
+take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
+{
+    rmm_resource_t *owner = choose(self, request);
+    rmm_pointer_map_entry_t entry = {NULL, request->bytes, owner};
+    rmm_status_t status = rmm__resource_alloc(owner, request, &entry.ptr);
+
+    if (status != RMM_OK) {
+        if (status == RMM_ERR_OUT_OF_MEMORY) {
+            rmm__books_oom(&self->base.books);
+        }
+        return status;
+    }
+    if (!remember(self, &entry)) {
+        rmm_request_t undo = *request;
+
+        undo.user = false; /* nobody has counted it yet */
+        rmm__resource_dealloc(owner, entry.ptr, &undo);
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    *ptr_out = entry.ptr;
+    return RMM_OK;
+}
+
+static rmm_status_t
+binning_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    void *ptr = NULL;
+    rmm_status_t status =
+        request->bytes != 0 ? take_from(from_base(mr), request, &ptr) : RMM_OK;
+
+    if (status == RMM_OK) {
+        rmm__books_alloc_shared(&mr->books, request->bytes);
+        *ptr_out = ptr;
+    }
+    return status;
+}
+
+/* NULL if the block was taken out of the map, else why it cannot be freed. */
+static const char *
+forget(binning_t *self, void *ptr, size_t bytes, rmm_pointer_map_entry_t *entry)
+{
+    shard_t *shard = shard_of(self, ptr);
+    const char *refusal = NULL;
+
+    rmm__mutex_lock(&shard->lock);
+    if (!rmm__pointer_map_find_entry(&shard->blocks, ptr, entry)) {
+        refusal = "not allocated here, or freed already";
+    } else if (entry->bytes != bytes) {
+        refusal = "it was allocated with another size";
+    } else {
+        rmm__pointer_map_erase(&shard->blocks, ptr);
+    }
+    rmm__mutex_unlock(&shard->lock);
+    return refusal;
+}
+
+static void binning_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    rmm_pointer_map_entry_t entry;
+    const char *refusal;
+
+    if (ptr == NULL) {
+        rmm__request_settle(mr, request); /* no bin has seen it */
+        rmm__books_free_shared(&mr->books, 0);
+        return;
+    }
+    refusal = forget(from_base(mr), ptr, request->bytes, &entry);
+    if (refusal != NULL) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+        return;
+    }
+    rmm__books_free_shared(&mr->books, request->bytes);
+    rmm__resource_dealloc(entry.owner, ptr, request);
+}
+
+static uint64_t held_by(const rmm_resource_t *mr)
+{
+    return rmm__figure_get(&mr->books.slot->reserved_bytes);
+}
+
+/* Each bin may keep what the others leave of the whole. */
+static rmm_status_t binning_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    const bin_table_t *table = table_now(from_base(mr));
+    uint32_t count = table != NULL ? table->count : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t others = 0;
+        rmm_status_t status;
+
+        for (uint32_t k = 0; k < count; k++) {
+            others += k != i ? held_by(table->bins[k].mr) : 0;
+        }
+        status = rmm_resource_trim(
+            table->bins[i].mr, keep_bytes > others ? keep_bytes - (size_t)others : 0);
+        if (status != RMM_OK && status != RMM_ERR_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return RMM_OK;
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+/* Work on what is out may still be queued, on streams that nobody names here. */
+static void wait_for_device(const binning_t *self)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status;
+    const rmm_driver_t *driver;
+
+    if (self->base.device < 0) {
+        return;
+    }
+    driver = rmm__driver(&status);
+    if (driver != NULL &&
+        rmm__driver_scope_enter(&scope, driver, self->base.device) == RMM_OK) {
+        (void)rmm__driver_barrier(driver);
+        rmm__driver_scope_leave(&scope);
+    }
+}
+
+static void free_outstanding(binning_t *self, shard_t *shard)
+{
+    const rmm_resource_t *mr = &self->base;
+    rmm_pointer_map_entry_t entry;
+
+    if (shard->blocks.count != 0) {
+        wait_for_device(self);
+    }
+    while (rmm__pointer_map_any(&shard->blocks, &entry)) {
+        rmm_request_t request = {
+            entry.bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY, .user = true};
+
+        rmm__pointer_map_erase(&shard->blocks, entry.ptr);
+        rmm__diag_on_free(
+            mr->instance_id, mr->device, entry.ptr, entry.bytes, RMM_STREAM_LEGACY);
+        rmm__resource_dealloc(entry.owner, entry.ptr, &request);
+    }
+}
+
+static void binning_destroy(rmm_resource_t *mr)
+{
+    binning_t *self = from_base(mr);
+    bin_table_t *table = table_now(self);
+
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        free_outstanding(self, &self->shards[i]);
+        rmm__pointer_map_fini(&self->shards[i].blocks);
+        rmm__mutex_fini(&self->shards[i].lock);
+    }
+    for (uint32_t i = 0; table != NULL && i < table->count; i++) {
+        rmm_resource_release(table->bins[i].mr);
+    }
+    while (table != NULL) {
+        bin_table_t *older = table->older;
+
+        rmm__free(table);
+        table = older;
+    }
+    rmm__place_forget(
+        mr->books.place, 0,
+        atomic_load_explicit(&mr->zero_count, memory_order_relaxed));
+    rmm__mutex_fini(&self->add_lock);
+    rmm__resource_fini(mr);
+    rmm__free(self);
+}
+
+static const rmm_resource_ops_t binning_ops = {
+    .type_name = "binning",
+    .alloc = binning_alloc,
+    .dealloc = binning_dealloc,
+    .trim = binning_trim,
+    .destroy = binning_destroy,
+    .ready_on_all_streams = false,
+    .settles = false,
+};
+
+/* --- bins --------------------------------------------------------------------------- */
+
+static rmm_status_t make_bin(binning_t *self, uint64_t bytes, rmm_resource_t **out)
+{
+    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
+    uint64_t count = CHUNK_BYTES / bytes;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.40s-%" PRIu64, self->base.name, bytes);
+    options.block_bytes = bytes;
+    options.blocks_per_chunk = count > CHUNK_BLOCKS ? CHUNK_BLOCKS : count + !count;
+    options.name = name;
+    return rmm_fixed_size_resource_create(self->base.upstream, &options, out);
+}
+
+static rmm_status_t publish_table(binning_t *self, const bin_t *bin)
+{
+    bin_table_t *old = table_now(self);
+    uint32_t count = old != NULL ? old->count : 0;
+    uint32_t index = place_in(old, bin->bytes);
+    bin_table_t *fresh;
+
+    RMM_ASSERT_LOCKED(&self->add_lock);
+    if (index < count && old->bins[index].bytes == bin->bytes) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT, "binning '%s' has a bin of %" PRIu64 " bytes",
+            self->base.name, bin->bytes);
+    }
+    fresh = rmm__calloc(1, sizeof(*fresh) + (count + 1) * sizeof(bin_t));
+    if (fresh == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    fresh->older = old;
+    fresh->count = count + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        fresh->bins[i + (i >= index)] = old->bins[i];
+    }
+    fresh->bins[index] = *bin;
+    /* release: pairs with table_now() */
+    atomic_store_explicit(&self->table, fresh, memory_order_release);
+    return RMM_OK;
+}
+
+/* `bin` NULL: one is made. */
+static rmm_status_t add_bin(binning_t *self, uint64_t bytes, rmm_resource_t *bin)
+{
+    bin_t fresh = {
+        (bytes + RMM_ALIGN_DEFAULT - 1) / RMM_ALIGN_DEFAULT * RMM_ALIGN_DEFAULT,
+        rmm_resource_retain(bin)};
+    rmm_status_t status = RMM_OK;
+
+    if (bin == NULL) {
+        status = make_bin(self, fresh.bytes, &fresh.mr);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    rmm__mutex_lock(&self->add_lock);
+    status = publish_table(self, &fresh);
+    rmm__mutex_unlock(&self->add_lock);
+    if (status != RMM_OK) {
+        rmm_resource_release(fresh.mr);
+    }
+    return status;
+}
+
+rmm_status_t
+rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *bin)
+{
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(
+        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &binning_ops,
+        "the resource is not a binning resource");
+    RMM_CHECK_ARG(bytes != 0 && bytes <= PTRDIFF_MAX, "no bin has that size");
+    RMM_CHECK_ARG(bin != mr, "a resource cannot be its own bin");
+    RMM_CHECK_ARG(
+        bin == NULL ||
+            (bin->device == mr->device && bin->books.place == mr->books.place),
+        "the bin's memory is not that of upstream: another device, or the host's");
+    return add_bin(from_base(mr), bytes, bin);
+}
+
+/* --- create ------------------------------------------------------------------------- */
+
+static rmm_status_t check_options(rmm_binning_options_t *options)
+{
+    uint32_t low = options->min_exponent;
+    uint32_t high = options->max_exponent;
+
+    if (high != 0 && low == 0) {
+        low = EXPONENT_MIN;
+    }
+    if ((high != 0 || low != 0) &&
+        (low < EXPONENT_MIN || low > high || high > EXPONENT_MAX)) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "exponents %" PRIu32 " to %" PRIu32 " are no range within %u to %u", low,
+            high, EXPONENT_MIN, EXPONENT_MAX);
+    }
+    options->min_exponent = low;
+    return RMM_OK;
+}
+
+static rmm_status_t
+init(binning_t *self, rmm_resource_t *upstream, const rmm_binning_options_t *options)
+{
+    rmm_status_t status = rmm__resource_init(
+        &self->base, &(rmm_resource_desc_t){
+                         .ops = &binning_ops,
+                         .name = options->name,
+                         .upstream = upstream,
+                         .properties = rmm_resource_properties(upstream),
+                         .device = upstream->device,
+                     });
+
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    rmm__mutex_init(&self->add_lock);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        rmm__mutex_init(&self->shards[i].lock);
+    }
+    for (uint32_t e = options->min_exponent; e != 0 && e <= options->max_exponent;
+         e++) {
+        status = add_bin(self, UINT64_C(1) << e, NULL);
+        if (status != RMM_OK) {
+            binning_destroy(&self->base);
+            return status;
+        }
+    }
+    return RMM_OK;
+}
+
+rmm_status_t rmm_binning_resource_create(
+    rmm_resource_t *upstream, const rmm_binning_options_t *options,
+    rmm_resource_t **out)
+{
+    rmm_binning_options_t opts;
+    binning_t *self;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status == RMM_OK) {
+        status = check_options(&opts);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    self = rmm__calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    status = init(self, upstream, &opts);
+    if (status == RMM_OK) {
+        *out = &self->base;
+    }
+    return status;
+}
