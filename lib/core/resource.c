@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,12 +261,25 @@ RMM_COLD void rmm__resource_refuse_free(
 
 /* --- public calls ----------------------------------------------------------------- */
 
-/* How many callbacks this thread is in. One instruction to read, also in a library that
- * was opened by dlopen(): a few bytes of the room that is kept for these. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) uint32_t callback_depth;
+/*
+ * How many callbacks this thread is in. Not of the initial-exec model, with which all of
+ * the library's thread-local memory would have to fit into what the loader keeps for
+ * dlopen(), and Python could not load it; so most programs are spared the look-up by
+ * asking first whether any callback was ever made.
+ */
+static _Thread_local uint32_t callback_depth;
+static atomic_bool any_callback;
+
+static bool inside_callback(void)
+{
+    /* relaxed: what matters is this thread's own store, which it sees */
+    return atomic_load_explicit(&any_callback, memory_order_relaxed) &&
+           callback_depth != 0;
+}
 
 void rmm__callback_enter(void)
 {
+    atomic_store_explicit(&any_callback, true, memory_order_relaxed);
     callback_depth++;
 }
 
@@ -285,14 +299,14 @@ static rmm_request_t user_request(size_t bytes, size_t align, rmm_stream_t strea
         .bytes = bytes,
         .align = align > RMM_ALIGN_DEFAULT ? align : RMM_ALIGN_DEFAULT,
         .stream = stream,
-        .user = callback_depth == 0,
+        .user = !inside_callback(),
     };
 }
 
 RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
 {
     rmm__books_oom(&mr->books);
-    if (callback_depth == 0) {
+    if (!inside_callback()) {
         rmm__place_oom(mr->books.place);
     }
     return rmm__error(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: symbols.sh LIBRARY MAP
 # What the library exports is what the map file lists, no more and no less, and each
-# symbol carries the version node.
+# symbol carries the version node. dlopen() can load it.
 set -eu
 have=$(nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
 want=$(sed -n 's/^ *\(rmm_[a-z0-9_]*\);$/\1/p' "$2" | sort)
@@ -18,6 +18,11 @@ fi
 unversioned=$(nm -D --defined-only "$1" | awk '$2 != "A" && $3 !~ /@/ { print $3 }')
 if [ -n "$unversioned" ]; then
     echo "exported without a version: $unversioned" >&2
+    exit 1
+fi
+# With initial-exec thread-local memory dlopen() fails where the loader has little room left.
+if readelf -d "$1" | grep -q STATIC_TLS; then
+    echo "needs static thread-local memory: programs that use dlopen() could not load it" >&2
     exit 1
 fi
 echo "$have" | wc -l | sed 's/$/ symbols, as in the map/'
