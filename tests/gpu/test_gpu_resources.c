@@ -202,6 +202,47 @@ static void growth_does_not_ruin_a_capture(void **state)
     rmm_resource_dealloc(fixture->pool, target, MIB, 0, stream);
 }
 
+/* Sizes up to a fixed-size block; data written by the GPU and read back. Releases mr. */
+static void use_and_release(rmm_resource_t *mr, rmm_stream_t stream)
+{
+    static const size_t sizes[] = {4, 1000, 64 * 1024, MIB};
+    rmm_stats_t stats = RMM_STATS_INIT;
+    void *blocks[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        assert_ok(rmm_resource_alloc(mr, sizes[i], 0, stream, &blocks[i]));
+        assert_int_equal((uintptr_t)blocks[i] % RMM_ALIGN_DEFAULT, 0);
+        assert_cuda(cudaMemsetAsync(blocks[i], (int)i + 1, sizes[i], stream));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_filled(blocks[i], (int)i + 1, sizes[i]);
+        rmm_resource_dealloc(mr, blocks[i], sizes[i], 0, stream);
+    }
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    assert_int_equal(stats.current_bytes, 0);
+    assert_int_equal(stats.total_count, 4);
+    assert_int_equal(stats.invalid_free_count, 0);
+    rmm_resource_release(mr);
+}
+
+static void every_resource_hands_out_memory_that_the_gpu_writes(void **state)
+{
+    fixture_t *fixture = *state;
+    rmm_binning_options_t bins = RMM_BINNING_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    assert_ok(rmm_pinned_resource_create(&mr));
+    use_and_release(mr, fixture->streams[0]);
+    assert_ok(rmm_managed_resource_create(&mr));
+    use_and_release(mr, fixture->streams[0]);
+    assert_ok(rmm_fixed_size_resource_create(fixture->cuda, NULL, &mr));
+    use_and_release(mr, fixture->streams[0]);
+    bins.min_exponent = 10;
+    bins.max_exponent = 16;
+    assert_ok(rmm_binning_resource_create(fixture->pool, &bins, &mr));
+    use_and_release(mr, fixture->streams[0]);
+}
+
 static rmm_resource_t *small_pool(fixture_t *fixture, uint64_t bytes)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
@@ -525,6 +566,7 @@ int main(void)
         CASE(memory_freed_on_a_stream_outlives_the_stream),
         CASE(refuses_more_than_the_device_has_and_recovers),
         CASE(growth_does_not_ruin_a_capture),
+        CASE(every_resource_hands_out_memory_that_the_gpu_writes),
         CASE(nothing_another_thread_does_ruins_a_capture),
         CASE(a_fresh_thread_may_free_into_a_capture),
         CASE(a_ruined_capture_is_still_told_from_its_stream),
