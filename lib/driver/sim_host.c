@@ -12,7 +12,7 @@
 
 #define PAGE 4096u /* as cudaHostAlloc gives whole pages */
 #define BUCKETS 256u
-#define POISON_MAX ((size_t)64 << 20) /* more would cost more than it finds */
+#define POISON_MAX ((size_t)256 << 10) /* more would cost more than it finds */
 
 typedef struct sim_host_block {
     struct sim_host_block *next;
