@@ -37,6 +37,9 @@ function(rmm_add_test)
     if(RMM_SANITIZE) # several times slower, and perhaps on a busy machine
         math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
     endif()
+    if(ARG_TIMEOUT GREATER 600) # a test that hangs must not cost the whole run
+        set(ARG_TIMEOUT 600)
+    endif()
     add_executable(test_${ARG_NAME} ${ARG_SOURCES})
     target_link_libraries(test_${ARG_NAME} PRIVATE rmm_harness rmm_defaults ${ARG_LIBS})
     add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
