@@ -49,7 +49,16 @@ enum {
 
 /* cudaDeviceAttr: name for RMM_SIM_ATTRIBUTES, ours, CUDA's, value. */
 #define RMM_DRIVER_ATTRIBUTE_MAP(X)                                                    \
-    X(managed_memory, RMM_ATTRIBUTE_MANAGED_MEMORY, cudaDevAttrManagedMemory, 83)
+    X(managed_memory, RMM_ATTRIBUTE_MANAGED_MEMORY, cudaDevAttrManagedMemory, 83)      \
+    X(pageable_memory_access, RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,                    \
+      cudaDevAttrPageableMemoryAccess, 88)                                             \
+    X(concurrent_managed_access, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,              \
+      cudaDevAttrConcurrentManagedAccess, 89)                                          \
+    X(virtual_memory, RMM_ATTRIBUTE_VIRTUAL_MEMORY,                                    \
+      CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                    \
+    X(memory_pools, RMM_ATTRIBUTE_MEMORY_POOLS, cudaDevAttrMemoryPoolsSupported, 115)  \
+    X(memory_pool_handle_types, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES,                \
+      cudaDevAttrMemoryPoolSupportedHandleTypes, 119)
 
 typedef enum rmm_driver_attribute {
 #define X(name, ours, cuda, value) ours = value,
@@ -57,7 +66,16 @@ typedef enum rmm_driver_attribute {
 #undef X
 } rmm_driver_attribute_t;
 
-typedef struct rmm_driver_event *rmm_driver_event_t; /* cudaEvent_t, timing off */
+typedef struct rmm_driver_event *rmm_driver_event_t;     /* cudaEvent_t, timing off */
+typedef struct rmm_driver_mempool *rmm_driver_mempool_t; /* cudaMemPool_t */
+typedef uint64_t rmm_driver_physical_t; /* CUmemGenericAllocationHandle */
+
+#define RMM_DRIVER_HOST (-1) /* a place for memory: the host, not a device */
+
+typedef struct rmm_driver_mempool_figures {
+    uint64_t reserved_bytes; /* held from the device now */
+    uint64_t used_bytes;     /* handed out now */
+} rmm_driver_mempool_figures_t;
 
 /* Who a stream really is: handles are reused after a destroy, these are not. */
 typedef struct rmm_stream_key {
@@ -89,8 +107,51 @@ typedef struct rmm_driver {
     int (*host_alloc)(void **ptr, size_t bytes);    /* pinned, for every device */
     int (*host_free)(void *ptr);
 
+    /* Copies and fills as cudaMemcpyAsync (default kind) and cudaMemsetAsync: any device
+     * or host address, in the stream's order. */
+    int (*memcpy_async)(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+    int (*memset_async)(void *dst, int value, size_t bytes, rmm_stream_t stream);
+
+    /* Where managed or system memory should lie (cudaMemAdviseSetPreferredLocation), and
+     * bringing it there. A device, or RMM_DRIVER_HOST. */
+    int (*mem_prefer)(void *ptr, size_t bytes, int device);
+    int (*mem_prefetch)(const void *ptr, size_t bytes, int device, rmm_stream_t stream);
+
+    /* Stream-ordered memory. A pool of pinned-type device memory on the current device;
+     * handle_types are cudaMemAllocationHandleType bits. The managed pool is the
+     * device's own default one (CUDA 13): never destroyed. NOT_SUPPORTED where the
+     * runtime or the driver has none. */
+    int (*mempool_create)(uint32_t handle_types, rmm_driver_mempool_t *pool);
+    int (*mempool_destroy)(rmm_driver_mempool_t pool);
+    int (*mempool_managed)(rmm_driver_mempool_t *pool);
+    int (*mempool_get_threshold)(rmm_driver_mempool_t pool, uint64_t *bytes);
+    int (*mempool_set_threshold)(rmm_driver_mempool_t pool, uint64_t bytes);
+    int (*mempool_figures)(
+        rmm_driver_mempool_t pool, rmm_driver_mempool_figures_t *figures);
+    int (*mempool_trim)(rmm_driver_mempool_t pool, size_t keep_bytes);
+    int (*mempool_alloc)(
+        rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream);
+    int (*mempool_free)(void *ptr, rmm_stream_t stream); /* cudaFreeAsync */
+
+    /* Virtual memory of the current device. Sizes are multiples of the granularity.
+     * address_map() also lets the current device read and write what it maps;
+     * address_share() lets another one. Unmapping waits for nothing: the caller knows
+     * that no work uses the range. */
+    int (*virtual_granularity)(size_t *bytes);
+    int (*address_reserve)(void **ptr, size_t bytes);
+    int (*address_free)(void *ptr, size_t bytes);
+    int (*physical_create)(size_t bytes, rmm_driver_physical_t *physical);
+    int (*physical_release)(rmm_driver_physical_t physical);
+    int (*address_map)(void *ptr, size_t bytes, rmm_driver_physical_t physical);
+    int (*address_unmap)(void *ptr, size_t bytes);
+    int (*address_share)(void *ptr, size_t bytes, int device);
+
+    /* May `device` read and write memory of `peer`? */
+    int (*peer_can_access)(int device, int peer, int *can);
+
     int (*stream_create)(uint32_t flags, rmm_stream_t *stream);
     int (*stream_destroy)(rmm_stream_t stream);
+    int (*stream_flags)(rmm_stream_t stream, uint32_t *flags);
     int (*stream_synchronize)(rmm_stream_t stream);
     int (*stream_wait_event)(rmm_stream_t stream, rmm_driver_event_t event);
     /* No call at all for the legacy default stream. Two of 15 ns for others. While a
