@@ -11,6 +11,7 @@
 #include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>
+#include <rmm/device_resource.h>
 #include <rmm/fixed_size_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/managed_resource.h>

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The default resource of each device.
+ *
+ * Why nothing is released at exit: threads and exit handlers of the program may still
+ * allocate and free after ours would have run. The table is static and its resources stay
+ * reachable.
+ *
+ * Locking: none to get or set what is there (resource_place.h). `maker` protects
+ * `initial` and is held while an initial resource is made, driver calls included: two
+ * threads that both begin must not make two pools of half the memory each. A resource's
+ * creator calls nothing back that could come here. In a forked child the lock is made
+ * anew: what another thread was making is lost there.
+ */
+#include <rmm/device_resource.h>
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include <rmm/cuda_resource.h>
+
+#include "core/assert.h"
+#include "core/mutex.h"
+#include "device/resource_place.h"
+#include "driver/driver.h"
+#include "publish/segment_format.h"
+
+static rmm_resource_place_t places[RMM_SEGMENT_DEVICES]; /* empty: the initial one */
+static rmm_mutex_t maker = RMM_MUTEX_INITIALIZER;
+static rmm_resource_t *initial[RMM_SEGMENT_DEVICES]; /* kept for ever; NULL: not made */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void after_fork_in_child(void)
+{
+    rmm__mutex_init(&maker);
+}
+
+static void install_fork_handler(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+static rmm_status_t open_driver(const rmm_driver_t **driver_out)
+{
+    rmm_status_t status = RMM_OK;
+
+    *driver_out = rmm__driver(&status);
+    return *driver_out != NULL ? RMM_OK : status;
+}
+
+static rmm_status_t check_device(const rmm_driver_t *driver, int device)
+{
+    int count;
+    int error = driver->device_count(&count);
+
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "counting the devices");
+    }
+    if (device < 0) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT, "device %d: ordinals begin at 0", device);
+    }
+    if (device >= count) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_RANGE, "device %d: this process sees %d, from 0", device,
+            count);
+    }
+    if (device >= (int)RMM_SEGMENT_DEVICES) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported", device,
+            RMM_SEGMENT_DEVICES);
+    }
+    return RMM_OK;
+}
+
+static rmm_status_t
+make_initial(const rmm_driver_t *driver, int device, rmm_resource_t **out)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+
+    if (status == RMM_OK) {
+        status = rmm_cuda_resource_create(out);
+        rmm__driver_scope_leave(&scope);
+    }
+    return status;
+}
+
+/* Sees to it that the initial resource is there; borrowed from the table. */
+static rmm_status_t
+need_initial(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_out)
+{
+    rmm_status_t status = RMM_OK;
+
+    pthread_once(&fork_once, install_fork_handler);
+    rmm__mutex_lock(&maker);
+    if (initial[device] == NULL) {
+        status = make_initial(driver, device, &initial[device]);
+    }
+    *borrowed_out = initial[device];
+    rmm__mutex_unlock(&maker);
+    return status;
+}
+
+/* The default of a device whose place was found empty. */
+RMM_COLD static rmm_status_t first_get(int device, rmm_resource_t **out)
+{
+    const rmm_driver_t *driver;
+    rmm_resource_t *mr = NULL;
+    rmm_resource_t *taken;
+    rmm_status_t status = open_driver(&driver);
+
+    if (status == RMM_OK) {
+        status = check_device(driver, device);
+    }
+    if (status == RMM_OK) {
+        status = need_initial(driver, device, &mr);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    (void)rmm__place_fill(&places[device], mr);
+    taken = rmm__place_take(&places[device]);
+    /* emptied again by a reset: the initial one it is */
+    *out = taken != NULL ? taken : rmm_resource_retain(mr);
+    return RMM_OK;
+}
+
+rmm_status_t rmm_get_per_device_resource(int device, rmm_resource_t **out)
+{
+    rmm_resource_t *mr = NULL;
+
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    if (device >= 0 && device < (int)RMM_SEGMENT_DEVICES) {
+        mr = rmm__place_take(&places[device]);
+    }
+    if (mr == NULL) {
+        return first_get(device, out);
+    }
+    *out = mr;
+    return RMM_OK;
+}
+
+/* An empty place is filled first, so that there is something to answer. */
+static rmm_status_t
+replace(int device, rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out)
+{
+    rmm_resource_t *previous;
+
+    do {
+        rmm_resource_t *current;
+        rmm_status_t status = rmm_get_per_device_resource(device, &current);
+
+        if (status != RMM_OK) {
+            return status;
+        }
+        rmm_resource_release(current);
+        previous = rmm__place_replace(&places[device], mr_or_NULL);
+    } while (previous == NULL); /* emptied meanwhile by a reset */
+    *previous_out = previous;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_set_per_device_resource(
+    int device, rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out_or_NULL)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status = open_driver(&driver);
+
+    if (status == RMM_OK) {
+        status = check_device(driver, device);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    if (previous_out_or_NULL != NULL) {
+        return replace(device, mr_or_NULL, previous_out_or_NULL);
+    }
+    rmm_resource_release(rmm__place_exchange(&places[device], mr_or_NULL));
+    return RMM_OK;
+}
+
+rmm_status_t rmm_reset_per_device_resource(int device)
+{
+    return rmm_set_per_device_resource(device, NULL, NULL);
+}
+
+/* --- of the current device ---------------------------------------------------------- */
+
+static rmm_status_t current_device(int *device_out)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status = open_driver(&driver);
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = driver->device_get(device_out);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for the current device");
+    }
+    return RMM_OK;
+}
+
+rmm_status_t rmm_get_current_device_resource(rmm_resource_t **out)
+{
+    int device;
+    rmm_status_t status = current_device(&device);
+
+    return status == RMM_OK ? rmm_get_per_device_resource(device, out) : status;
+}
+
+rmm_status_t rmm_set_current_device_resource(
+    rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out_or_NULL)
+{
+    int device;
+    rmm_status_t status = current_device(&device);
+
+    return status == RMM_OK
+               ? rmm_set_per_device_resource(device, mr_or_NULL, previous_out_or_NULL)
+               : status;
+}
+
+rmm_status_t rmm_reset_current_device_resource(void)
+{
+    return rmm_set_current_device_resource(NULL, NULL);
+}
