@@ -10,7 +10,13 @@
  *   RMM_SIM_SEED     order of work between streams, default 1
  *   RMM_SIM_FAIL     fault plan: FUNCTION:N[:ERROR][,...] fails the N-th call from now
  *                    of a driver function ("mem_alloc:3"), "any:N" of all together
- *   RMM_SIM_ATTRIBUTES  abilities to switch off: "managed_memory=0"
+ *   RMM_SIM_ATTRIBUTES  abilities to switch off: "managed_memory=0,peers=0"
+ *     managed_memory, pageable_memory_access, concurrent_managed_access,
+ *     virtual_memory, memory_pools, memory_pool_handle_types: as cudaDeviceAttr, all 1
+ *     managed_alloc  0: managed_memory promises it, but an allocation answers 801, as
+ *                    on a virtual GPU without unified memory
+ *     managed_pools  0: no pool of managed memory, as CUDA before 13
+ *     peers          0: no device can access another's memory
  *
  * Work queued on a stream runs late, on the thread of some later driver call, and in an
  * order between streams that is drawn from the seed, unless events or synchronisation
@@ -98,6 +104,14 @@ RMM_API bool rmm_sim_fail_struck(void);
 RMM_API uint64_t rmm_sim_violations(void);
 /** The last one, "" before the first; valid until the next. */
 RMM_API const char *rmm_sim_last_violation(void);
+
+/**
+ * Where this range of memory was last asked to be prefetched to, and where it was asked
+ * to lie: a device, -1 the host, RMM_SIM_NOWHERE if not asked for the whole range alike.
+ */
+#define RMM_SIM_NOWHERE (-2)
+RMM_API int rmm_sim_prefetched_to(const void *ptr, size_t bytes);
+RMM_API int rmm_sim_preferred_at(const void *ptr, size_t bytes);
 
 /** Device memory allocated now from the simulated driver, on one device. */
 RMM_API uint64_t rmm_sim_allocated_bytes(int device);

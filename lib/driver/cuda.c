@@ -11,17 +11,12 @@
  * through the driver, because "not ready" is no failure and must not clear an error that
  * the program has not read yet.
  */
-#include "driver/driver.h"
+#include "driver/cuda_internal.h"
 
 #include <assert.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cuda.h>
-#include <cuda_runtime_api.h>
 
 #include "core/error.h"
 
@@ -66,32 +61,12 @@ static struct {
     event_query_fn event_query;
 } entry;
 
-/*
- * The process exits: the runtime is about to go, and a call into it from a thread that
- * still runs, or from a later exit handler, may crash (seen on an H200: a thread in
- * cudaEventRecord). From here on every call answers cudaErrorCudartUnloading. A call that
- * is under way at that moment cannot be helped without a lock around each.
- */
-static atomic_bool is_exiting;
+atomic_bool rmm__cuda_exits;
 
 static void note_exit(void)
 {
-    atomic_store_explicit(&is_exiting, true, memory_order_relaxed);
+    atomic_store_explicit(&rmm__cuda_exits, true, memory_order_relaxed);
 }
-
-/* A failed call's code, with the runtime's last error cleared. */
-static int cleared(cudaError_t error)
-{
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError();
-    }
-    return (int)error;
-}
-
-/* CALL(cudaFunction(...)): the call, unless the process exits. */
-#define CALL(call)                                                                     \
-    (atomic_load_explicit(&is_exiting, memory_order_relaxed) ? RMM_DRIVER_UNLOADING    \
-                                                             : cleared(call))
 
 static cudaEvent_t native_event(rmm_driver_event_t event)
 {
@@ -148,7 +123,12 @@ static int
 cuda_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
 {
     int answer;
-    int error =
+    int error;
+
+    if (attribute == RMM_ATTRIBUTE_VIRTUAL_MEMORY) { /* the runtime does not know it */
+        return rmm__cuda_virtual_attribute(device, value);
+    }
+    error =
         CALL(cudaDeviceGetAttribute(&answer, (enum cudaDeviceAttr)attribute, device));
 
     if (error == RMM_DRIVER_OK) {
@@ -229,6 +209,17 @@ static int cuda_stream_destroy(rmm_stream_t stream)
     return CALL(cudaStreamDestroy(stream));
 }
 
+static int cuda_stream_flags(rmm_stream_t stream, uint32_t *flags)
+{
+    unsigned answer;
+    int error = CALL(cudaStreamGetFlags(stream, &answer));
+
+    if (error == RMM_DRIVER_OK) {
+        *flags = answer;
+    }
+    return error;
+}
+
 static int cuda_stream_synchronize(rmm_stream_t stream)
 {
     return CALL(cudaStreamSynchronize(stream));
@@ -286,7 +277,7 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
         *key = (rmm_stream_key_t){0, 0};
         return RMM_DRIVER_OK;
     }
-    if (atomic_load_explicit(&is_exiting, memory_order_relaxed)) {
+    if (rmm__cuda_is_exiting()) {
         return RMM_DRIVER_UNLOADING;
     }
     if (is_capturing(stream)) {
@@ -324,13 +315,13 @@ static int cuda_event_query(rmm_driver_event_t event)
 {
     CUresult result;
 
-    if (atomic_load_explicit(&is_exiting, memory_order_relaxed)) {
+    if (rmm__cuda_is_exiting()) {
         return RMM_DRIVER_UNLOADING;
     }
     result = entry.event_query(native_event(event));
     return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY
                ? (int)result
-               : cleared(cudaEventQuery(native_event(event)));
+               : rmm__cuda_cleared(cudaEventQuery(native_event(event)));
 }
 
 static int cuda_event_synchronize(rmm_driver_event_t event)
@@ -373,8 +364,31 @@ static const rmm_driver_t cuda_table = {
     .managed_alloc = cuda_managed_alloc,
     .host_alloc = cuda_host_alloc,
     .host_free = cuda_host_free,
+    .memcpy_async = rmm__cuda_memcpy_async,
+    .memset_async = rmm__cuda_memset_async,
+    .mem_prefer = rmm__cuda_mem_prefer,
+    .mem_prefetch = rmm__cuda_mem_prefetch,
+    .mempool_create = rmm__cuda_mempool_create,
+    .mempool_destroy = rmm__cuda_mempool_destroy,
+    .mempool_managed = rmm__cuda_mempool_managed,
+    .mempool_get_threshold = rmm__cuda_mempool_get_threshold,
+    .mempool_set_threshold = rmm__cuda_mempool_set_threshold,
+    .mempool_figures = rmm__cuda_mempool_figures,
+    .mempool_trim = rmm__cuda_mempool_trim,
+    .mempool_alloc = rmm__cuda_mempool_alloc,
+    .mempool_free = rmm__cuda_mempool_free,
+    .virtual_granularity = rmm__cuda_virtual_granularity,
+    .address_reserve = rmm__cuda_address_reserve,
+    .address_free = rmm__cuda_address_free,
+    .physical_create = rmm__cuda_physical_create,
+    .physical_release = rmm__cuda_physical_release,
+    .address_map = rmm__cuda_address_map,
+    .address_unmap = rmm__cuda_address_unmap,
+    .address_share = rmm__cuda_address_share,
+    .peer_can_access = rmm__cuda_peer_can_access,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
+    .stream_flags = cuda_stream_flags,
     .stream_synchronize = cuda_stream_synchronize,
     .stream_wait_event = cuda_stream_wait_event,
     .stream_key = cuda_stream_key,
@@ -389,8 +403,7 @@ static const rmm_driver_t cuda_table = {
     .observe = NULL,
 };
 
-/* The function of that name with the meaning that it had in `cuda_version`. */
-static int find_entry(const char *name, unsigned cuda_version, void **function)
+int rmm__cuda_find_entry(const char *name, unsigned cuda_version, void **function)
 {
     enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
     cudaError_t error;
@@ -405,7 +418,7 @@ static int find_entry(const char *name, unsigned cuda_version, void **function)
     if (error == cudaSuccess && found != cudaDriverEntryPointSuccess) {
         error = cudaErrorSymbolNotFound;
     }
-    return cleared(error);
+    return rmm__cuda_cleared(error);
 }
 
 static int find_entries(void)
@@ -414,16 +427,16 @@ static int find_entries(void)
     void *is_capturing = NULL;
     void *capture_info = NULL;
     void *event_query = NULL;
-    int error = find_entry("cuStreamGetId", 12000, &get_id);
+    int error = rmm__cuda_find_entry("cuStreamGetId", 12000, &get_id);
 
     if (error == RMM_DRIVER_OK) {
-        error = find_entry("cuStreamIsCapturing", 10000, &is_capturing);
+        error = rmm__cuda_find_entry("cuStreamIsCapturing", 10000, &is_capturing);
     }
     if (error == RMM_DRIVER_OK) {
-        error = find_entry("cuStreamGetCaptureInfo", 11030, &capture_info);
+        error = rmm__cuda_find_entry("cuStreamGetCaptureInfo", 11030, &capture_info);
     }
     if (error == RMM_DRIVER_OK) {
-        error = find_entry("cuEventQuery", 2000, &event_query);
+        error = rmm__cuda_find_entry("cuEventQuery", 2000, &event_query);
     }
     if (error == RMM_DRIVER_OK) {
         memcpy(&entry.stream_get_id, &get_id, sizeof(get_id));
@@ -437,7 +450,7 @@ static int find_entries(void)
 const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out)
 {
     int count = 0;
-    int error = cleared(cudaGetDeviceCount(&count));
+    int error = rmm__cuda_cleared(cudaGetDeviceCount(&count));
 
     if (error == RMM_DRIVER_OK && count == 0) {
         error = RMM_DRIVER_NO_DEVICE;
@@ -459,5 +472,6 @@ const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out)
             cuda_error_text(error), cuda_error_name(error), error);
         return NULL;
     }
+    rmm__cuda_virtual_open();
     return &cuda_table;
 }

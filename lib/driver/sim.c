@@ -97,17 +97,17 @@ uint64_t rmm__sim_device_bytes(void)
     return config.memory_bytes;
 }
 
-int rmm__sim_attribute(rmm_driver_attribute_t attribute)
+int rmm__sim_attribute(int ability)
 {
-    static const rmm_driver_attribute_t all[] = {
-#define X(name, ours, cuda, value) ours,
-        RMM_DRIVER_ATTRIBUTE_MAP(X)
+    static const int all[] = {
+#define X(name, ours, cuda, value) (int)(ours),
+        SIM_ABILITY_MAP(X)
 #undef X
     };
     uint64_t bit = 1;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++, bit <<= 1) {
-        if (all[i] == attribute) {
+        if (all[i] == ability) {
             return (config.attributes_off & bit) == 0;
         }
     }
@@ -174,6 +174,20 @@ sim_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
     return error;
 }
 
+static int sim_peer_can_access(int device, int peer, int *can)
+{
+    int error = rmm__sim_fault(SIM_FN_peer_can_access);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count ||
+                                   peer < 0 || peer >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *can = device == peer || rmm__sim_attribute(SIM_PEERS) != 0;
+    }
+    return error;
+}
+
 /* ---- the table: each call behind the fault plan ---- */
 
 #define FAULTED(name, parameters, arguments)                                           \
@@ -192,8 +206,19 @@ FAULTED(mem_free, (void *ptr), (ptr))
 FAULTED(managed_alloc, (void **ptr, size_t bytes), (ptr, bytes))
 FAULTED(host_alloc, (void **ptr, size_t bytes), (ptr, bytes))
 FAULTED(host_free, (void *ptr), (ptr))
+FAULTED(
+    memcpy_async, (void *dst, const void *src, size_t bytes, rmm_stream_t stream),
+    (dst, src, bytes, stream))
+FAULTED(
+    memset_async, (void *dst, int value, size_t bytes, rmm_stream_t stream),
+    (dst, value, bytes, stream))
+FAULTED(mem_prefer, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
+FAULTED(
+    mem_prefetch, (const void *ptr, size_t bytes, int device, rmm_stream_t stream),
+    (ptr, bytes, device, stream))
 FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
 FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
+FAULTED(stream_flags, (rmm_stream_t stream, uint32_t *flags), (stream, flags))
 FAULTED(stream_synchronize, (rmm_stream_t stream), (stream))
 FAULTED(
     stream_wait_event, (rmm_stream_t stream, rmm_driver_event_t event), (stream, event))

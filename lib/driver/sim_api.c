@@ -29,129 +29,31 @@ bool rmm_sim_active(void)
 
 /* ---- work ---- */
 
-/* Queue a task, of which the reference passes on to here; NULL: no host memory. */
-static int submit(const char *call, sim_task_t *task, sim_observation_t *observation)
-{
-    int error = task != NULL ? rmm__sim_enter(call) : RMM_DRIVER_MEMORY_ALLOCATION;
-    sim_stream_t *stream;
-
-    if (error != RMM_DRIVER_OK) {
-        rmm__sim_task_release_locked(task); /* not shared yet */
-        return error;
-    }
-    stream = rmm__sim_stream_find_locked(observation->stream, call, &error);
-    if (stream != NULL) {
-        observation->device = stream->device;
-        /* as CUDA: kernels only where the stream's device is current */
-        error = observation->kind == RMM_DIAG_LAUNCH &&
-                        stream->device != rmm__sim_thread.device
-                    ? RMM_DRIVER_INVALID_HANDLE
-                    : rmm__sim_submit_locked(stream, task, &observation->capturing);
-    }
-    rmm__sim_task_release_locked(task);
-    rmm__sim_leave();
-    if (error == RMM_DRIVER_OK) {
-        rmm__sim_tell(observation);
-    }
-    return error;
-}
-
-/* Every whole 8-byte word of the parameters; at most SIM_PARAM_WORDS. */
-static size_t collect_words(
-    uint64_t *words, const void *const *params, const size_t *param_bytes,
-    size_t param_count)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < param_count; i++) {
-        size_t whole = param_bytes[i] / sizeof(*words);
-
-        memcpy(words + count, params[i], whole * sizeof(*words));
-        count += whole;
-    }
-    return count;
-}
-
-static bool params_are_valid(
-    const void *const *params, const size_t *param_bytes, size_t param_count)
-{
-    size_t total = 0;
-
-    if (param_count != 0 && (params == NULL || param_bytes == NULL)) {
-        return false;
-    }
-    for (size_t i = 0; i < param_count; i++) {
-        if (params[i] == NULL || param_bytes[i] == 0 ||
-            param_bytes[i] > SIM_PARAM_BYTES_MAX - total) {
-            return false;
-        }
-        total += param_bytes[i];
-    }
-    return true;
-}
-
 int rmm_sim_launch(
     const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
     const void *const *params, const size_t *param_bytes, size_t param_count)
 {
     int error = ready();
-    uint64_t words[SIM_PARAM_BYTES_MAX / sizeof(uint64_t)];
-    sim_observation_t observation = {
-        .kind = RMM_DIAG_LAUNCH, .stream = stream, .kernel = fn, .name = name};
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    if (fn == NULL || !params_are_valid(params, param_bytes, param_count)) {
-        return RMM_DRIVER_INVALID_VALUE;
-    }
-    if (rmm__sim_is_observed()) {
-        observation.words = words;
-        observation.word_count = collect_words(words, params, param_bytes, param_count);
-    }
-    return submit(
-        "launch", rmm__sim_task_kernel(fn, params, param_bytes, param_count),
-        &observation);
+    return error != RMM_DRIVER_OK
+               ? error
+               : rmm__sim_launch(name, fn, stream, params, param_bytes, param_count);
 }
 
 int rmm_sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
 {
     int error = ready();
-    uint64_t words[] = {(uint64_t)(uintptr_t)dst, (uint64_t)(uintptr_t)src};
-    sim_observation_t observation = {
-        .kind = RMM_DIAG_COPY,
-        .stream = stream,
-        .words = words,
-        .word_count = 2,
-        .bytes = bytes};
 
-    if (error != RMM_DRIVER_OK || bytes == 0) {
-        return error;
-    }
-    if (dst == NULL || src == NULL) {
-        return RMM_DRIVER_INVALID_VALUE;
-    }
-    return submit("memcpy_async", rmm__sim_task_copy(dst, src, bytes), &observation);
+    return error != RMM_DRIVER_OK ? error
+                                  : rmm__sim_memcpy_async(dst, src, bytes, stream);
 }
 
 int rmm_sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)
 {
     int error = ready();
-    uint64_t words[] = {(uint64_t)(uintptr_t)dst};
-    sim_observation_t observation = {
-        .kind = RMM_DIAG_SET,
-        .stream = stream,
-        .words = words,
-        .word_count = 1,
-        .bytes = bytes};
 
-    if (error != RMM_DRIVER_OK || bytes == 0) {
-        return error;
-    }
-    if (dst == NULL) {
-        return RMM_DRIVER_INVALID_VALUE;
-    }
-    return submit("memset_async", rmm__sim_task_set(dst, value, bytes), &observation);
+    return error != RMM_DRIVER_OK ? error
+                                  : rmm__sim_memset_async(dst, value, bytes, stream);
 }
 
 /* ---- order ---- */
@@ -306,6 +208,30 @@ uint64_t rmm_sim_violations(void)
 const char *rmm_sim_last_violation(void)
 {
     return rmm__sim_violation_text();
+}
+
+int rmm_sim_prefetched_to(const void *ptr, size_t bytes)
+{
+    int device = RMM_SIM_NOWHERE;
+
+    if (rmm_sim_active()) {
+        rmm__mutex_lock(&rmm__sim_lock);
+        device = rmm__sim_prefetched_to_locked(ptr, bytes);
+        rmm__mutex_unlock(&rmm__sim_lock);
+    }
+    return device;
+}
+
+int rmm_sim_preferred_at(const void *ptr, size_t bytes)
+{
+    int device = RMM_SIM_NOWHERE;
+
+    if (rmm_sim_active()) {
+        rmm__mutex_lock(&rmm__sim_lock);
+        device = rmm__sim_preferred_at_locked(ptr, bytes);
+        rmm__mutex_unlock(&rmm__sim_lock);
+    }
+    return device;
 }
 
 uint64_t rmm_sim_allocated_bytes(int device)

@@ -128,7 +128,7 @@ static uint64_t parse_attribute(const char *text, size_t length, bool *off_out)
 {
     static const char *const names[] = {
 #define X(name, ours, cuda, value) #name,
-        RMM_DRIVER_ATTRIBUTE_MAP(X)
+        SIM_ABILITY_MAP(X)
 #undef X
     };
 

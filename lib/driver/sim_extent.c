@@ -18,6 +18,7 @@ struct sim_extent {
     uint64_t bytes;
     uint64_t longest; /* of this subtree */
     uint64_t priority;
+    int use;
     sim_extent_t *left, *right;
 };
 
@@ -161,7 +162,7 @@ bool rmm__sim_space_init(sim_space_t *space, uint64_t bytes)
 }
 
 bool rmm__sim_space_take(
-    sim_space_t *space, uint64_t bytes, uint64_t align, uint64_t *offset_out)
+    sim_space_t *space, uint64_t bytes, uint64_t align, int use, uint64_t *offset_out)
 {
     sim_extent_t *found = find_lowest(space->free, bytes, align);
     sim_extent_t *before, *after;
@@ -182,6 +183,7 @@ bool rmm__sim_space_take(
     found = take_out(&space->free, found->offset);
     found->offset = begin;
     found->bytes = bytes;
+    found->use = use;
     insert(&space->used, found);
     if (before->bytes != 0) {
         insert(&space->free, before);
@@ -194,6 +196,26 @@ bool rmm__sim_space_take(
         free(after);
     }
     *offset_out = begin;
+    return true;
+}
+
+bool rmm__sim_space_find(const sim_space_t *space, uint64_t offset, sim_found_t *out)
+{
+    const sim_extent_t *below = NULL; /* the last that begins at offset or before */
+
+    for (const sim_extent_t *extent = space->used; extent != NULL;) {
+        if (extent->offset <= offset) {
+            below = extent;
+            extent = extent->right;
+        } else {
+            extent = extent->left;
+        }
+    }
+    if (below == NULL || offset - below->offset >= below->bytes) {
+        return false;
+    }
+    *out = (sim_found_t){
+        .offset = below->offset, .bytes = below->bytes, .use = below->use};
     return true;
 }
 

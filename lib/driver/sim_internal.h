@@ -12,6 +12,8 @@
  *   sim_graph.c    graphs
  *   sim_error.c    names of errors
  *   sim_host.c     pinned memory
+ *   sim_launch.c   queueing kernels, copies and fills
+ *   sim_managed.c  managed memory, and where it was asked to lie
  *   sim_memory.c   device memory, poison; sim_extent.c: which of it is free
  *   sim_observe.c  events for the diagnosis, the injected library
  *   sim_api.c      <rmm/sim.h>
@@ -62,8 +64,17 @@ typedef struct sim_config {
     int device_count;
     uint64_t memory_bytes; /* of each device */
     uint64_t seed;
-    uint64_t attributes_off; /* a bit for each of RMM_DRIVER_ATTRIBUTE_MAP, in order */
+    uint64_t attributes_off; /* a bit for each of SIM_ABILITY_MAP, in order */
 } sim_config_t;
+
+/* What RMM_SIM_ATTRIBUTES can switch off: attributes, and what has none in CUDA. */
+#define SIM_ABILITY_MAP(X)                                                             \
+    RMM_DRIVER_ATTRIBUTE_MAP(X)                                                        \
+    X(managed_alloc, SIM_MANAGED_ALLOC, none, -1) /* 0: as a vGPU that promises it */  \
+    X(managed_pools, SIM_MANAGED_POOLS, none, -2) /* 0: as CUDA before 13 */           \
+    X(peers, SIM_PEERS, none, -3) /* 0: no device can access another's memory */
+
+enum { SIM_MANAGED_ALLOC = -1, SIM_MANAGED_POOLS = -2, SIM_PEERS = -3 };
 
 /* Read RMM_SIM_*, and set the fault plan. Sets the last error on failure. */
 rmm_status_t rmm__sim_env_read(sim_config_t *config);
@@ -89,8 +100,14 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(managed_alloc)                                                                   \
     X(host_alloc)                                                                      \
     X(host_free)                                                                       \
+    X(memcpy_async)                                                                    \
+    X(memset_async)                                                                    \
+    X(mem_prefer)                                                                      \
+    X(mem_prefetch)                                                                    \
+    X(peer_can_access)                                                                 \
     X(stream_create)                                                                   \
     X(stream_destroy)                                                                  \
+    X(stream_flags)                                                                    \
     X(stream_synchronize)                                                              \
     X(stream_wait_event)                                                               \
     X(stream_key)                                                                      \
@@ -187,8 +204,8 @@ const char *rmm__sim_violation_text(void);
 int rmm__sim_device_count(void);
 int rmm__sim_device_set(int device);
 uint64_t rmm__sim_device_bytes(void);
-/* 0 where RMM_SIM_ATTRIBUTES switched it off, else 1. */
-int rmm__sim_attribute(rmm_driver_attribute_t attribute);
+/* One of SIM_ABILITY_MAP: 0 where RMM_SIM_ATTRIBUTES switched it off, else 1. */
+int rmm__sim_attribute(int ability);
 
 /* ---- sim_work.c ---- */
 
@@ -302,6 +319,7 @@ int rmm__sim_streams_open(void);
 
 int rmm__sim_stream_create(uint32_t flags, rmm_stream_t *stream_out);
 int rmm__sim_stream_destroy(rmm_stream_t stream);
+int rmm__sim_stream_flags(rmm_stream_t stream, uint32_t *flags);
 int rmm__sim_stream_synchronize(rmm_stream_t stream);
 int rmm__sim_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event);
 int rmm__sim_stream_key(rmm_stream_t stream, rmm_stream_key_t *key);
@@ -353,13 +371,48 @@ int rmm__sim_record_locked(
 int rmm__sim_wait_locked(
     sim_stream_t *stream, const sim_event_t *event, bool *capturing_out);
 
+/* ---- sim_launch.c ---- */
+
+int rmm__sim_launch(
+    const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
+    const void *const *params, const size_t *param_bytes, size_t param_count);
+int rmm__sim_memcpy_async(
+    void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
+
 /* ---- sim_memory.c ---- */
+
+typedef enum sim_use { SIM_USE_PLAIN, SIM_USE_MANAGED } sim_use_t;
+
+typedef struct sim_block {
+    int device;
+    sim_use_t use;
+    char *begin;
+    uint64_t bytes;
+} sim_block_t;
+
+/* The allocation that holds this address of any device; false if none does. */
+bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out);
+/* An address of a device, allocated or not. */
+bool rmm__sim_memory_is_device_locked(const void *ptr);
 
 int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_mem_free(void *ptr);
-int rmm__sim_managed_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 uint64_t rmm__sim_memory_allocated_locked(int device);
+/* An allocation on the current device, with the checks of mem_alloc. */
+int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use);
+
+/* ---- sim_managed.c ---- */
+
+int rmm__sim_managed_alloc(void **ptr_out, size_t bytes);
+int rmm__sim_mem_prefer(void *ptr, size_t bytes, int device);
+int rmm__sim_mem_prefetch(
+    const void *ptr, size_t bytes, int device, rmm_stream_t stream);
+/* The range is no managed memory any more. */
+void rmm__sim_managed_forget_locked(const void *ptr, uint64_t bytes);
+int rmm__sim_prefetched_to_locked(const void *ptr, size_t bytes);
+int rmm__sim_preferred_at_locked(const void *ptr, size_t bytes);
 
 /* ---- sim_host.c ---- */
 
@@ -380,7 +433,14 @@ typedef struct sim_space {
 bool rmm__sim_space_init(sim_space_t *space, uint64_t bytes);
 /* The lowest free [offset, offset + bytes) at a multiple of align. */
 bool rmm__sim_space_take(
-    sim_space_t *space, uint64_t bytes, uint64_t align, uint64_t *offset_out);
+    sim_space_t *space, uint64_t bytes, uint64_t align, int use, uint64_t *offset_out);
+typedef struct sim_found {
+    uint64_t offset, bytes;
+    int use;
+} sim_found_t;
+
+/* What is used and holds offset; false if that is free. */
+bool rmm__sim_space_find(const sim_space_t *space, uint64_t offset, sim_found_t *out);
 /* The length of what begins at offset, now free; 0 if nothing that is used does. */
 uint64_t rmm__sim_space_give(sim_space_t *space, uint64_t offset);
 

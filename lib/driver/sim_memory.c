@@ -169,7 +169,7 @@ static void poison(char *at, uint64_t bytes, sim_pattern_t *pattern)
     }
 }
 
-static int alloc_locked(void **ptr_out, uint64_t bytes)
+static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)
 {
     int device = rmm__sim_thread.device;
     sim_range_t *range = &ranges[device];
@@ -181,7 +181,7 @@ static int alloc_locked(void **ptr_out, uint64_t bytes)
     }
     bytes = (bytes + SMALL_ALIGN - 1) & ~(SMALL_ALIGN - 1);
     if ((range->base == NULL && !range_reserve(range, device)) ||
-        !rmm__sim_space_take(&range->space, bytes, align, &offset)) {
+        !rmm__sim_space_take(&range->space, bytes, align, use, &offset)) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
     poison(range->base + offset, bytes, &fresh_pattern);
@@ -190,9 +190,9 @@ static int alloc_locked(void **ptr_out, uint64_t bytes)
     return RMM_DRIVER_OK;
 }
 
-int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
+int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use)
 {
-    int error = rmm__sim_enter("mem_alloc");
+    int error = rmm__sim_enter(call);
 
     if (error != RMM_DRIVER_OK) {
         return error;
@@ -201,18 +201,15 @@ int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
     if (error == RMM_DRIVER_OK && bytes == 0) {
         *ptr_out = NULL;
     } else if (error == RMM_DRIVER_OK) {
-        error = alloc_locked(ptr_out, bytes);
+        error = alloc_locked(ptr_out, bytes, use);
     }
     rmm__sim_leave();
     return error;
 }
 
-/* Device memory: the host reads and writes it here anyway. */
-int rmm__sim_managed_alloc(void **ptr_out, size_t bytes)
+int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
 {
-    return rmm__sim_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY) != 0
-               ? rmm__sim_mem_alloc(ptr_out, bytes)
-               : RMM_DRIVER_NOT_SUPPORTED;
+    return rmm__sim_memory_take("mem_alloc", ptr_out, bytes, SIM_USE_PLAIN);
 }
 
 /* The device whose range has this address; -1: none. */
@@ -228,6 +225,31 @@ static int device_of_locked(const void *ptr)
         }
     }
     return -1;
+}
+
+bool rmm__sim_memory_is_device_locked(const void *ptr)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    return device_of_locked(ptr) >= 0;
+}
+
+bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
+{
+    int device = device_of_locked(ptr);
+    sim_found_t found;
+
+    if (device < 0 ||
+        !rmm__sim_space_find(
+            &ranges[device].space, (uint64_t)((const char *)ptr - ranges[device].base),
+            &found)) {
+        return false;
+    }
+    *out = (sim_block_t){
+        .device = device,
+        .use = (sim_use_t)found.use,
+        .begin = ranges[device].base + found.offset,
+        .bytes = found.bytes};
+    return true;
 }
 
 static int free_locked(char *ptr)
@@ -250,6 +272,7 @@ static int free_locked(char *ptr)
             (void *)ptr, device);
         return RMM_DRIVER_INVALID_VALUE;
     }
+    rmm__sim_managed_forget_locked(ptr, bytes);
     poison(ptr, bytes, &freed_pattern);
     ranges[device].allocated_bytes -= bytes;
     return RMM_DRIVER_OK;

@@ -203,6 +203,22 @@ int rmm__sim_stream_destroy(rmm_stream_t handle)
     return error;
 }
 
+int rmm__sim_stream_flags(rmm_stream_t handle, uint32_t *flags)
+{
+    int error = rmm__sim_enter("stream_flags");
+    sim_stream_t *stream;
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    stream = rmm__sim_stream_find_locked(handle, "stream_flags", &error);
+    if (stream != NULL) {
+        *flags = stream->blocking ? 0 : RMM_STREAM_NON_BLOCKING;
+    }
+    rmm__sim_leave();
+    return error;
+}
+
 int rmm__sim_stream_synchronize(rmm_stream_t handle)
 {
     int error = rmm__sim_enter("stream_synchronize");

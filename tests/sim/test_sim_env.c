@@ -84,12 +84,14 @@ static void refuses_malformed_variables_by_name(void **state)
         NULL};
     const char *const seeds[] = {"x", "-1", "18446744073709551616", "1.0", NULL};
     const char *const plans[] = {"mem_alloc", "nothing:1", "any:0", NULL};
+    const char *const abilities[] = {"peers", "peers=2", "peer=0", "peers=0,", NULL};
 
     (void)state;
     assert_all_refused("RMM_SIM_DEVICES", devices);
     assert_all_refused("RMM_SIM_MEMORY", memory);
     assert_all_refused("RMM_SIM_SEED", seeds);
     assert_all_refused("RMM_SIM_FAIL", plans);
+    assert_all_refused("RMM_SIM_ATTRIBUTES", abilities);
 }
 
 static bool is_active(const char *value)
@@ -156,6 +158,82 @@ static void takes_its_settings_from_the_environment(void **state)
     assert_true(holds("RMM_SIM_SEED", "18446744073709551615", is_active));
 }
 
+static int attribute_of(const rmm_driver_t *driver, rmm_driver_attribute_t attribute)
+{
+    int value = -1;
+
+    return driver->device_attribute(attribute, 0, &value) == 0 ? value : -1;
+}
+
+/* What managed memory is said to do, and whether there is any. */
+static bool manages(const rmm_driver_t *driver, int promised, bool there)
+{
+    void *ptr;
+    int error = driver->managed_alloc(&ptr, 1);
+
+    return attribute_of(driver, RMM_ATTRIBUTE_MANAGED_MEMORY) == promised &&
+           error == (there ? RMM_DRIVER_OK : RMM_DRIVER_NOT_SUPPORTED);
+}
+
+static bool has_no_peers(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int can = -1, with_itself = -1;
+
+    (void)value;
+    return driver != NULL && driver->peer_can_access(0, 1, &can) == 0 && can == 0 &&
+           driver->peer_can_access(1, 1, &with_itself) == 0 && with_itself == 1 &&
+           manages(driver, 1, true);
+}
+
+static bool breaks_its_promise(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+
+    (void)value;
+    return driver != NULL && manages(driver, 1, false);
+}
+
+static bool manages_nothing(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+
+    (void)value;
+    return driver != NULL && manages(driver, 0, false);
+}
+
+/* Device memory apart: neither is prefetched, nor can the host's memory be. */
+static bool prefetches_nothing(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    char local[8];
+    void *ptr;
+
+    (void)value;
+    return driver != NULL && driver->managed_alloc(&ptr, 8) == 0 &&
+           driver->mem_prefetch(ptr, 8, 0, NULL) == RMM_DRIVER_INVALID_DEVICE &&
+           driver->mem_prefetch(ptr, 8, RMM_DRIVER_HOST, NULL) == 0 &&
+           driver->mem_prefetch(local, 8, RMM_DRIVER_HOST, NULL) ==
+               RMM_DRIVER_INVALID_VALUE;
+}
+
+static void switches_abilities_off(void **state)
+{
+    (void)state;
+    setenv("RMM_SIM_DEVICES", "2", 1);
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "peers=0", has_no_peers));
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "managed_alloc=0", breaks_its_promise));
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "managed_memory=0", manages_nothing));
+    assert_true(holds(
+        "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0,pageable_memory_access=0",
+        prefetches_nothing));
+    unsetenv("RMM_SIM_DEVICES");
+}
+
 static void takes_an_empty_variable_for_an_unset_one(void **state)
 {
     (void)state;
@@ -199,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_malformed_variables_by_name),
         cmocka_unit_test(takes_its_settings_from_the_environment),
+        cmocka_unit_test(switches_abilities_off),
         cmocka_unit_test(takes_an_empty_variable_for_an_unset_one),
         cmocka_unit_test(is_never_there_without_being_asked_for),
         cmocka_unit_test(runs_on_when_the_injected_library_cannot_be_loaded),

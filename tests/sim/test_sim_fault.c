@@ -120,26 +120,31 @@ static void refuses_plans_that_do_not_parse_and_keeps_the_old_one(void **state)
 
 static void knows_every_function_of_the_table(void **state)
 {
-    const char *const names[] = {
-        "device_count",
-        "device_get",
-        "device_set",
-        "device_info",
-        "device_synchronize",
-        "memory_info",
-        "mem_alloc",
-        "mem_free",
-        "stream_create",
-        "stream_destroy",
-        "stream_synchronize",
-        "stream_wait_event",
-        "stream_key",
-        "event_create",
-        "event_destroy",
-        "event_record",
-        "event_query",
-        "event_synchronize",
-        "capture_mode_exchange"};
+    const char *const names[] = {"device_count",
+                                 "device_get",
+                                 "device_set",
+                                 "device_info",
+                                 "device_synchronize",
+                                 "memory_info",
+                                 "mem_alloc",
+                                 "mem_free",
+                                 "memcpy_async",
+                                 "memset_async",
+                                 "mem_prefer",
+                                 "mem_prefetch",
+                                 "peer_can_access",
+                                 "stream_flags",
+                                 "stream_create",
+                                 "stream_destroy",
+                                 "stream_synchronize",
+                                 "stream_wait_event",
+                                 "stream_key",
+                                 "event_create",
+                                 "event_destroy",
+                                 "event_record",
+                                 "event_query",
+                                 "event_synchronize",
+                                 "capture_mode_exchange"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies, where managed memory lies, and the driver's own memory pools, through the CUDA
+ * runtime. CUDA 13 changed how a place is named and added pools of managed memory.
+ */
+#include "driver/cuda_internal.h"
+
+#include <assert.h>
+
+static_assert(cudaCpuDeviceId == RMM_DRIVER_HOST, "value of RMM_DRIVER_HOST");
+
+int rmm__cuda_memcpy_async(
+    void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+{
+    return CALL(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream));
+}
+
+int rmm__cuda_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)
+{
+    return CALL(cudaMemsetAsync(dst, value, bytes, stream));
+}
+
+/* ---- places ---- */
+
+#if CUDART_VERSION >= 13000
+
+static struct cudaMemLocation place_of(int device)
+{
+    struct cudaMemLocation place = {.type = cudaMemLocationTypeDevice, .id = device};
+
+    if (device == RMM_DRIVER_HOST) {
+        place.type = cudaMemLocationTypeHost;
+        place.id = 0;
+    }
+    return place;
+}
+
+int rmm__cuda_mem_prefer(void *ptr, size_t bytes, int device)
+{
+    return CALL(
+        cudaMemAdvise(ptr, bytes, cudaMemAdviseSetPreferredLocation, place_of(device)));
+}
+
+int rmm__cuda_mem_prefetch(
+    const void *ptr, size_t bytes, int device, rmm_stream_t stream)
+{
+    return CALL(cudaMemPrefetchAsync(ptr, bytes, place_of(device), 0, stream));
+}
+
+#else
+
+int rmm__cuda_mem_prefer(void *ptr, size_t bytes, int device)
+{
+    return CALL(cudaMemAdvise(ptr, bytes, cudaMemAdviseSetPreferredLocation, device));
+}
+
+int rmm__cuda_mem_prefetch(
+    const void *ptr, size_t bytes, int device, rmm_stream_t stream)
+{
+    return CALL(cudaMemPrefetchAsync(ptr, bytes, device, stream));
+}
+
+#endif
+
+/* CUDA denies that a device is a peer of itself. */
+int rmm__cuda_peer_can_access(int device, int peer, int *can)
+{
+    int answer;
+    int error = CALL(cudaDeviceCanAccessPeer(&answer, device, peer));
+
+    if (error == RMM_DRIVER_OK) {
+        *can = answer != 0 || device == peer;
+    }
+    return error;
+}
+
+/* ---- pools ---- */
+
+static cudaMemPool_t native_pool(rmm_driver_mempool_t pool)
+{
+    return (cudaMemPool_t)(void *)pool;
+}
+
+#if CUDART_VERSION >= 12080
+
+static bool driver_is_at_least(int version)
+{
+    int installed = 0;
+
+    return CALL(cudaDriverGetVersion(&installed)) == RMM_DRIVER_OK &&
+           installed >= version;
+}
+
+#endif
+
+/* Memory that the decompression engine of newer GPUs can use: an older driver refuses to
+ * make a pool that asks for it. */
+static int
+create_decompressible(struct cudaMemPoolProps *properties, cudaMemPool_t *pool)
+{
+#if CUDART_VERSION >= 12080
+    if (driver_is_at_least(12080)) {
+        int error;
+
+        properties->usage = cudaMemPoolCreateUsageHwDecompress;
+        error = CALL(cudaMemPoolCreate(pool, properties));
+        properties->usage = 0;
+        return error;
+    }
+#else
+    (void)properties;
+    (void)pool;
+#endif
+    return RMM_DRIVER_NOT_SUPPORTED;
+}
+
+int rmm__cuda_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool)
+{
+    struct cudaMemPoolProps properties = {
+        .allocType = cudaMemAllocationTypePinned,
+        .handleTypes = (enum cudaMemAllocationHandleType)handle_types,
+        .location = {.type = cudaMemLocationTypeDevice}};
+    cudaMemPool_t fresh;
+    int error = CALL(cudaGetDevice(&properties.location.id));
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    error = create_decompressible(&properties, &fresh);
+    if (error != RMM_DRIVER_OK) {
+        error = CALL(cudaMemPoolCreate(&fresh, &properties));
+    }
+    if (error == RMM_DRIVER_OK) {
+        *pool = (rmm_driver_mempool_t)(void *)fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_destroy(rmm_driver_mempool_t pool)
+{
+    return CALL(cudaMemPoolDestroy(native_pool(pool)));
+}
+
+#if CUDART_VERSION >= 13000
+
+int rmm__cuda_mempool_managed(rmm_driver_mempool_t *pool)
+{
+    struct cudaMemLocation place = {.type = cudaMemLocationTypeDevice};
+    cudaMemPool_t found;
+    int error = CALL(cudaGetDevice(&place.id));
+
+    if (error == RMM_DRIVER_OK && !driver_is_at_least(13000)) {
+        error = RMM_DRIVER_NOT_SUPPORTED;
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = CALL(
+            cudaMemGetDefaultMemPool(&found, &place, cudaMemAllocationTypeManaged));
+    }
+    if (error == RMM_DRIVER_OK) {
+        *pool = (rmm_driver_mempool_t)(void *)found;
+    }
+    return error;
+}
+
+#else
+
+int rmm__cuda_mempool_managed(rmm_driver_mempool_t *pool)
+{
+    (void)pool;
+    return rmm__cuda_is_exiting() ? RMM_DRIVER_UNLOADING : RMM_DRIVER_NOT_SUPPORTED;
+}
+
+#endif
+
+static int
+get_attribute(rmm_driver_mempool_t pool, enum cudaMemPoolAttr attribute, uint64_t *out)
+{
+    cuuint64_t value = 0;
+    int error = CALL(cudaMemPoolGetAttribute(native_pool(pool), attribute, &value));
+
+    if (error == RMM_DRIVER_OK) {
+        *out = value;
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_get_threshold(rmm_driver_mempool_t pool, uint64_t *bytes)
+{
+    return get_attribute(pool, cudaMemPoolAttrReleaseThreshold, bytes);
+}
+
+int rmm__cuda_mempool_set_threshold(rmm_driver_mempool_t pool, uint64_t bytes)
+{
+    cuuint64_t value = bytes;
+
+    return CALL(cudaMemPoolSetAttribute(
+        native_pool(pool), cudaMemPoolAttrReleaseThreshold, &value));
+}
+
+int rmm__cuda_mempool_figures(
+    rmm_driver_mempool_t pool, rmm_driver_mempool_figures_t *figures)
+{
+    rmm_driver_mempool_figures_t now;
+    int error =
+        get_attribute(pool, cudaMemPoolAttrReservedMemCurrent, &now.reserved_bytes);
+
+    if (error == RMM_DRIVER_OK) {
+        error = get_attribute(pool, cudaMemPoolAttrUsedMemCurrent, &now.used_bytes);
+    }
+    if (error == RMM_DRIVER_OK) {
+        *figures = now;
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes)
+{
+    return CALL(cudaMemPoolTrimTo(native_pool(pool), keep_bytes));
+}
+
+int rmm__cuda_mempool_alloc(
+    rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream)
+{
+    void *fresh;
+    int error = CALL(cudaMallocFromPoolAsync(&fresh, bytes, native_pool(pool), stream));
+
+    if (error == RMM_DRIVER_OK) {
+        *ptr = fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_free(void *ptr, rmm_stream_t stream)
+{
+    return CALL(cudaFreeAsync(ptr, stream));
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Virtual memory of a device. The runtime has no functions for it, so these go to the
+ * driver's entry points, which are looked for once at the start: a driver without them
+ * is still good for everything else. They set no last error, and CUresult has the values
+ * of cudaError_t for all that they answer.
+ */
+#include "driver/cuda_internal.h"
+
+#include <string.h>
+
+typedef CUresult (*device_get_attribute_fn)(int *, CUdevice_attribute, CUdevice);
+typedef CUresult (*context_get_current_fn)(CUcontext *);
+typedef CUresult (*granularity_fn)(
+    size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags);
+typedef CUresult (*reserve_fn)(
+    CUdeviceptr *, size_t bytes, size_t align, CUdeviceptr wish, unsigned long long);
+typedef CUresult (*range_fn)(CUdeviceptr, size_t bytes);
+typedef CUresult (*create_fn)(
+    CUmemGenericAllocationHandle *, size_t bytes, const CUmemAllocationProp *,
+    unsigned long long);
+typedef CUresult (*release_fn)(CUmemGenericAllocationHandle);
+typedef CUresult (*map_fn)(
+    CUdeviceptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle,
+    unsigned long long);
+typedef CUresult (*set_access_fn)(
+    CUdeviceptr, size_t bytes, const CUmemAccessDesc *, size_t count);
+
+/* Member, type, the driver's name, the CUDA version whose meaning is wanted. */
+#define ENTRY_MAP(X)                                                                   \
+    X(device_get_attribute, device_get_attribute_fn, "cuDeviceGetAttribute", 2000)     \
+    X(context_get_current, context_get_current_fn, "cuCtxGetCurrent", 4000)            \
+    X(granularity, granularity_fn, "cuMemGetAllocationGranularity", 10020)             \
+    X(reserve, reserve_fn, "cuMemAddressReserve", 10020)                               \
+    X(address_free, range_fn, "cuMemAddressFree", 10020)                               \
+    X(create, create_fn, "cuMemCreate", 10020)                                         \
+    X(release, release_fn, "cuMemRelease", 10020)                                      \
+    X(map, map_fn, "cuMemMap", 10020)                                                  \
+    X(unmap, range_fn, "cuMemUnmap", 10020)                                            \
+    X(set_access, set_access_fn, "cuMemSetAccess", 10020)
+
+/* Filled by rmm__cuda_virtual_open(), before the table is handed out. */
+static struct {
+    bool complete;
+#define X(member, type, name, version) type member;
+    ENTRY_MAP(X)
+#undef X
+} entry;
+
+void rmm__cuda_virtual_open(void)
+{
+    void *found;
+
+    entry.complete = true;
+#define X(member, type, name, version)                                                 \
+    if (rmm__cuda_find_entry(name, version, &found) == RMM_DRIVER_OK) {                \
+        memcpy(&entry.member, &found, sizeof(found));                                  \
+    } else {                                                                           \
+        entry.complete = false;                                                        \
+    }
+    ENTRY_MAP(X)
+#undef X
+}
+
+static CUdeviceptr address_of(const void *ptr)
+{
+    return (CUdeviceptr)(uintptr_t)ptr;
+}
+
+/*
+ * The current device, which has a current context from here on: the entry points need
+ * one. Setting the device makes it, and happens only where the thread has none, so that
+ * a program's own context stays current.
+ */
+static int ready(int *device)
+{
+    CUcontext context = NULL;
+    int error;
+
+    if (rmm__cuda_is_exiting()) {
+        return RMM_DRIVER_UNLOADING;
+    }
+    if (!entry.complete) {
+        return RMM_DRIVER_NOT_SUPPORTED;
+    }
+    error = CALL(cudaGetDevice(device));
+    if (error == RMM_DRIVER_OK &&
+        (entry.context_get_current(&context) != CUDA_SUCCESS || context == NULL)) {
+        error = CALL(cudaSetDevice(*device));
+    }
+    return error;
+}
+
+static CUmemAllocationProp properties_of(int device)
+{
+    return (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+}
+
+int rmm__cuda_virtual_attribute(int device, int *value)
+{
+    int current, answer;
+    int error = ready(&current);
+
+    if (error == RMM_DRIVER_NOT_SUPPORTED) {
+        *value = 0;
+        return RMM_DRIVER_OK;
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = (int)entry.device_get_attribute(
+            &answer, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device);
+    }
+    if (error == RMM_DRIVER_OK) {
+        *value = answer;
+    }
+    return error;
+}
+
+int rmm__cuda_virtual_granularity(size_t *bytes)
+{
+    CUmemAllocationProp properties;
+    size_t answer;
+    int device;
+    int error = ready(&device);
+
+    if (error == RMM_DRIVER_OK) {
+        properties = properties_of(device);
+        error = (int)entry.granularity(
+            &answer, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    }
+    if (error == RMM_DRIVER_OK) {
+        *bytes = answer;
+    }
+    return error;
+}
+
+int rmm__cuda_address_reserve(void **ptr, size_t bytes)
+{
+    CUdeviceptr fresh;
+    int device;
+    int error = ready(&device);
+
+    if (error == RMM_DRIVER_OK) {
+        error = (int)entry.reserve(&fresh, bytes, 0, 0, 0);
+    }
+    if (error == RMM_DRIVER_OK) {
+        *ptr = (void *)(uintptr_t)fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_address_free(void *ptr, size_t bytes)
+{
+    int device;
+    int error = ready(&device);
+
+    return error != RMM_DRIVER_OK ? error
+                                  : (int)entry.address_free(address_of(ptr), bytes);
+}
+
+int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical)
+{
+    CUmemGenericAllocationHandle fresh;
+    CUmemAllocationProp properties;
+    int device;
+    int error = ready(&device);
+
+    if (error == RMM_DRIVER_OK) {
+        properties = properties_of(device);
+        error = (int)entry.create(&fresh, bytes, &properties, 0);
+    }
+    if (error == RMM_DRIVER_OK) {
+        *physical = fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_physical_release(rmm_driver_physical_t physical)
+{
+    int device;
+    int error = ready(&device);
+
+    return error != RMM_DRIVER_OK ? error : (int)entry.release(physical);
+}
+
+static int grant(void *ptr, size_t bytes, int device)
+{
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+    return (int)entry.set_access(address_of(ptr), bytes, &access, 1);
+}
+
+int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical)
+{
+    int device;
+    int error = ready(&device);
+
+    if (error == RMM_DRIVER_OK) {
+        error = (int)entry.map(address_of(ptr), bytes, 0, physical, 0);
+    }
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    error = grant(ptr, bytes, device);
+    if (error != RMM_DRIVER_OK) {
+        (void)entry.unmap(address_of(ptr), bytes);
+    }
+    return error;
+}
+
+int rmm__cuda_address_unmap(void *ptr, size_t bytes)
+{
+    int device;
+    int error = ready(&device);
+
+    return error != RMM_DRIVER_OK ? error : (int)entry.unmap(address_of(ptr), bytes);
+}
+
+int rmm__cuda_address_share(void *ptr, size_t bytes, int device)
+{
+    int current;
+    int error = ready(&current);
+
+    return error != RMM_DRIVER_OK ? error : grant(ptr, bytes, device);
+}
