@@ -132,6 +132,9 @@ typedef struct pool_plan {
 /* A block's padding is its tag: 32 bits, of which one value is taken. */
 #define POOL_BLOCK_BYTES (((uint64_t)UINT32_MAX) / POOL_UNIT * POOL_UNIT)
 
+/* Tag of a block that was freed but can never be used again; others: the padding. */
+#define POOL_TAG_GIVEN_UP UINT32_MAX
+
 extern const rmm_resource_ops_t rmm__fixed_size_ops;
 
 /* As rmm_pool_resource_create(), the arguments checked. */
@@ -145,6 +148,25 @@ rmm_status_t rmm__pool_create(
  */
 rmm_status_t
 rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out);
+
+/* The tighter fit of the stream's own heap and the clean one; no books. */
+rmm_suballoc_result_t
+rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block);
+
+/* The live block of these bytes that begins at this unit, or NONE and in *refusal_out why
+ * there is none. */
+#define POOL_NO_SUCH_BLOCK                                                             \
+    "not a live block of this resource: never allocated here, freed already, or not "  \
+    "its first byte"
+rmm_block_t rmm__pool_block_at_locked(
+    const pool_t *self, uint32_t unit, size_t bytes, const char **refusal_out);
+
+/* One heap changed from `before`: the largest block of all is looked for only if it was
+ * that heap's. */
+void rmm__pool_note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t before);
+
+/* The block manager, its clean heap, and the slot for unproven frees. */
+rmm_status_t rmm__pool_blocks_init(pool_t *self);
 
 /* After heaps changed other than by one alloc or free: recount what /rmm shows. */
 void rmm__pool_figures_locked(pool_t *self);
@@ -168,12 +190,41 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
  * grow_lock held. */
 rmm_status_t rmm__pool_clean_all(pool_t *self);
 
+/* Take over what finished events have freed, in a scope. but: a stream whose slot is left
+ * out; NULL: none. True if anything came. */
+bool rmm__pool_reclaim_all(pool_t *self, const rmm_stream_key_t *but);
+
+/* Let the wanting stream wait, on the device, for one other stream that has a large enough
+ * block. True if that brought anything. */
+bool rmm__pool_wait_for_one(
+    pool_t *self, const pool_want_t *want, rmm_status_t *status);
+
+/*
+ * What was freed before now is covered by a synchronise that begins after: close every
+ * slot's stamp, remember how far, and pin the slot meanwhile. Not what another device may
+ * still use. One thread at a time, and always followed by settle: unpin; where the device
+ * was synchronised, blocks up to the remembered stamp are clean.
+ */
+void rmm__pool_stamps_close(pool_t *self);
+void rmm__pool_stamps_settle(pool_t *self, bool synchronised);
+
+/* 0 where the driver does not say; also shown in /rmm from now on. */
+uint64_t rmm__pool_device_free(pool_t *self);
+
 /* --- pool_streams.c ----------------------------------------------------------------- */
 
 /* The slot of a stream, or NULL. */
 pool_stream_t *rmm__pool_stream_find_locked(pool_t *self, rmm_stream_key_t key);
 /* The same, made when missing; NULL without host memory. */
 pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key);
+/*
+ * Where a free goes. key NULL, a stream that cannot be told (the driver failed), and no
+ * host memory for a slot: the one of unproven frees, which wait for the next synchronise
+ * of the device. Only a capture's cannot, because the graph may run after it: NULL, and
+ * the block is given up.
+ */
+pool_stream_t *
+rmm__pool_slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key);
 /* RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY; fini also after a failure. */
 rmm_status_t rmm__pool_streams_init(pool_t *self);
 void rmm__pool_streams_fini(pool_t *self);

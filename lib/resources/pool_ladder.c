@@ -78,8 +78,7 @@ static uint32_t slots_capacity(pool_t *self)
     return capacity;
 }
 
-/* but: a slot to leave out, as the owner of the request's stream; NULL: none. */
-static bool reclaim_all_but(pool_t *self, const rmm_stream_key_t *but)
+bool rmm__pool_reclaim_all(pool_t *self, const rmm_stream_key_t *but)
 {
     uint32_t capacity = slots_capacity(self);
     bool any = false;
@@ -106,7 +105,7 @@ reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
     if (*status != RMM_OK) {
         return false;
     }
-    any = reclaim_all_but(self, NULL);
+    any = rmm__pool_reclaim_all(self, NULL);
     rmm__driver_scope_leave(&scope);
     *status = RMM_ERR_OUT_OF_MEMORY;
     return any;
@@ -133,7 +132,7 @@ void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want)
 
     if (others_have_batches(self, &want->key) &&
         rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
-        (void)reclaim_all_but(self, &want->key);
+        (void)rmm__pool_reclaim_all(self, &want->key);
         rmm__driver_scope_leave(&scope);
     }
 }
@@ -214,7 +213,7 @@ static bool wait_on_device(pool_t *self, rmm_stream_t stream, rmm_driver_event_t
     return error == RMM_DRIVER_OK;
 }
 
-static bool wait_for_one(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+bool rmm__pool_wait_for_one(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
     pool_stream_t *donor = NULL;
     pool_batch_t batch;
@@ -380,12 +379,7 @@ static pool_stream_t *slot_at(const pool_t *self, uint32_t index)
     return index < self->stream_capacity ? self->streams[index] : self->unproven;
 }
 
-/*
- * What was freed before now is covered by a synchronise that begins after: close every
- * slot's stamp, remember how far, and pin the slot meanwhile. Not what another device may
- * still use.
- */
-static void stamps_close(pool_t *self)
+void rmm__pool_stamps_close(pool_t *self)
 {
     rmm__mutex_lock(&self->lock);
     for (uint32_t i = 0; i <= self->stream_capacity; i++) {
@@ -416,8 +410,7 @@ static void slot_drop_batches(pool_t *self, pool_stream_t *slot, uint64_t up_to)
         slot->batch_count * sizeof(slot->batches[0]));
 }
 
-/* Unpin; where the device was synchronised, blocks up to the remembered stamp are clean. */
-static void stamps_settle(pool_t *self, bool synchronised)
+void rmm__pool_stamps_settle(pool_t *self, bool synchronised)
 {
     rmm__mutex_lock(&self->lock);
     for (uint32_t i = 0; i <= self->stream_capacity; i++) {
@@ -452,9 +445,9 @@ rmm_status_t rmm__pool_clean_all(pool_t *self)
     if (status != RMM_OK) {
         return status;
     }
-    stamps_close(self);
+    rmm__pool_stamps_close(self);
     error = rmm__driver_barrier(self->driver);
-    stamps_settle(self, error == RMM_DRIVER_OK);
+    rmm__pool_stamps_settle(self, error == RMM_DRIVER_OK);
     rmm__driver_scope_leave(&scope);
     return error == RMM_DRIVER_OK
                ? RMM_OK
@@ -477,8 +470,7 @@ static bool wait_for_device(pool_t *self, const pool_want_t *want, rmm_status_t 
 
 /* --- the ladder --------------------------------------------------------------------- */
 
-/* 0 where the driver does not say; also shown in /rmm from now on. */
-static uint64_t device_free_now(pool_t *self)
+uint64_t rmm__pool_device_free(pool_t *self)
 {
     rmm_driver_scope_t scope;
     uint64_t free_bytes = 0;
@@ -504,7 +496,7 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
     uint64_t reserved;
 
     snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
-    device_free = device_free_now(self);
+    device_free = rmm__pool_device_free(self);
     rmm__mutex_lock(&self->lock);
     free_bytes = rmm__suballoc_total_free_units(self->blocks) * POOL_UNIT;
     largest_bytes = self->largest_free_units * POOL_UNIT;
@@ -527,7 +519,7 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
 rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
 {
     static const rung_fn ladder[] = {
-        reclaim_finished, wait_for_one, grow, wait_for_device};
+        reclaim_finished, rmm__pool_wait_for_one, grow, wait_for_device};
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
 
     for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {

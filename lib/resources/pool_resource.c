@@ -13,9 +13,6 @@
 #include "core/options.h"
 #include "log/log.h"
 
-/* Tag of a block that was freed but can never be used again; others: the padding. */
-#define TAG_GIVEN_UP UINT32_MAX
-
 /* --- figures ------------------------------------------------------------------------ */
 
 static void publish_free_locked(pool_t *self)
@@ -42,9 +39,7 @@ static uint64_t largest_of_all_locked(const pool_t *self)
     return largest;
 }
 
-/* One heap changed from `before`: the largest block of all is looked for only if it was
- * that heap's. */
-static void note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t before)
+void rmm__pool_note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t before)
 {
     uint64_t now = rmm__suballoc_largest_free(self->blocks, heap);
 
@@ -88,9 +83,8 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
     }
 }
 
-/* The tighter fit of the stream's own heap and the clean one. */
-static rmm_suballoc_result_t
-take_tightest_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block)
+rmm_suballoc_result_t
+rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block)
 {
     const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
     uint64_t clean_before = rmm__suballoc_largest_free(self->blocks, self->clean);
@@ -102,12 +96,12 @@ take_tightest_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block)
         result = rmm__suballoc_alloc_either(
             self->blocks, own->heap, self->clean, want->units, want->align_units,
             block);
-        note_largest_locked(self, own->heap, own_before);
+        rmm__pool_note_largest_locked(self, own->heap, own_before);
     } else {
         result = rmm__suballoc_alloc(
             self->blocks, self->clean, want->units, want->align_units, block);
     }
-    note_largest_locked(self, self->clean, clean_before);
+    rmm__pool_note_largest_locked(self, self->clean, clean_before);
     return result;
 }
 
@@ -115,7 +109,7 @@ rmm_status_t
 rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
 {
     rmm_block_t block;
-    rmm_suballoc_result_t result = take_tightest_locked(self, want, &block);
+    rmm_suballoc_result_t result = rmm__pool_take_block_locked(self, want, &block);
 
     if (result == RMM_SUBALLOC_NO_STORAGE) {
         return RMM_ERR_OUT_OF_HOST_MEMORY; /* the storage set the last error */
@@ -232,26 +226,20 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 
 /* --- free --------------------------------------------------------------------------- */
 
-/* The live block that this free names, or NULL in *refusal_out why it names none. */
-static rmm_block_t
-find_block_locked(pool_t *self, const void *ptr, size_t bytes, const char **refusal_out)
+rmm_block_t rmm__pool_block_at_locked(
+    const pool_t *self, uint32_t unit, size_t bytes, const char **refusal_out)
 {
-    rmm_block_t block = RMM_BLOCK_NONE;
+    rmm_block_t block = rmm__suballoc_find(self->blocks, unit);
     uint64_t block_bytes;
     uint32_t tag;
-    uint32_t unit;
 
-    if (rmm__pool_unit_of_locked(self, ptr, &unit)) {
-        block = rmm__suballoc_find(self->blocks, unit);
-    }
     if (block == RMM_BLOCK_NONE) {
-        *refusal_out = "not a live block of this pool: never allocated here, freed "
-                       "already, or not its first byte";
+        *refusal_out = POOL_NO_SUCH_BLOCK;
         return RMM_BLOCK_NONE;
     }
     block_bytes = rmm__suballoc_block_units(self->blocks, block) * POOL_UNIT;
     tag = rmm__suballoc_block_tag(self->blocks, block);
-    if (tag == TAG_GIVEN_UP) {
+    if (tag == POOL_TAG_GIVEN_UP) {
         *refusal_out = "freed already";
         return RMM_BLOCK_NONE;
     }
@@ -260,6 +248,19 @@ find_block_locked(pool_t *self, const void *ptr, size_t bytes, const char **refu
         return RMM_BLOCK_NONE;
     }
     return block;
+}
+
+/* The live block that this free names, or NONE and in *refusal_out why it names none. */
+static rmm_block_t
+find_block_locked(pool_t *self, const void *ptr, size_t bytes, const char **refusal_out)
+{
+    uint32_t unit;
+
+    if (rmm__pool_unit_of_locked(self, ptr, &unit)) {
+        return rmm__pool_block_at_locked(self, unit, bytes, refusal_out);
+    }
+    *refusal_out = POOL_NO_SUCH_BLOCK;
+    return RMM_BLOCK_NONE;
 }
 
 /* The block goes to the slot's heap; true: the slot's batch is to be closed. No slot: it
@@ -278,9 +279,9 @@ static bool leave_block_locked(
         uint64_t before = rmm__suballoc_largest_free(self->blocks, slot->heap);
 
         rmm__suballoc_free(self->blocks, block, slot->heap, slot->open_stamp);
-        note_largest_locked(self, slot->heap, before);
+        rmm__pool_note_largest_locked(self, slot->heap, before);
     } else {
-        rmm__suballoc_block_set_tag(self->blocks, block, TAG_GIVEN_UP);
+        rmm__suballoc_block_set_tag(self->blocks, block, POOL_TAG_GIVEN_UP);
     }
     rmm__books_begin_exclusive(books);
     rmm__books_free_exclusive(books, request->bytes, padding);
@@ -288,21 +289,6 @@ static bool leave_block_locked(
     rmm__books_end_exclusive(books);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
     return slot != NULL && rmm__pool_batch_note_locked(self, slot, request->bytes);
-}
-
-/*
- * A stream that cannot be told (the driver failed, or no host memory for its slot): its
- * blocks wait for the next synchronise of the device. Only a capture's cannot, because
- * the graph may run after it: NULL, and the block is given up.
- */
-static pool_stream_t *slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key)
-{
-    pool_stream_t *slot = key != NULL ? rmm__pool_stream_get_locked(self, *key) : NULL;
-
-    if (slot == NULL && (key == NULL || key->capture_id == 0)) {
-        slot = self->unproven;
-    }
-    return slot;
 }
 
 static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
@@ -325,7 +311,7 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     rmm__mutex_lock(&self->lock);
     block = find_block_locked(self, ptr, request->bytes, &refusal);
     if (block != RMM_BLOCK_NONE) {
-        slot = slot_for_free_locked(self, known ? &key : NULL);
+        slot = rmm__pool_slot_for_free_locked(self, known ? &key : NULL);
         close = leave_block_locked(self, block, slot, request);
     }
     rmm__mutex_unlock(&self->lock);
@@ -416,7 +402,7 @@ static bool report_left_behind(void *context, const rmm_block_info_t *info)
 {
     const pool_t *self = context;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag != TAG_GIVEN_UP) {
+    if (info->heap == RMM_HEAP_NONE && info->tag != POOL_TAG_GIVEN_UP) {
         rmm__diag_on_free(
             self->base.instance_id, self->base.device,
             rmm__pool_address_of_locked(self, info->unit),
@@ -516,8 +502,7 @@ static rmm_status_t check_options(rmm_pool_options_t *options)
     return RMM_OK;
 }
 
-/* The block manager, its clean heap, and the slot for unproven frees. */
-static rmm_status_t init_blocks(pool_t *self)
+rmm_status_t rmm__pool_blocks_init(pool_t *self)
 {
     static const rmm_suballoc_storage_t storage = {.resize = storage_resize};
 
@@ -561,7 +546,7 @@ init_pool(pool_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
     self->growth_bytes = plan->chunk_bytes;
     rmm__mutex_init(&self->lock);
     rmm__mutex_init(&self->grow_lock);
-    status = init_blocks(self);
+    status = rmm__pool_blocks_init(self);
     if (status == RMM_OK) {
         status = take_initial(self, plan->initial_bytes);
     }

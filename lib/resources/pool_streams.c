@@ -144,6 +144,16 @@ pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key)
     return slot;
 }
 
+pool_stream_t *rmm__pool_slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key)
+{
+    pool_stream_t *slot = key != NULL ? rmm__pool_stream_get_locked(self, *key) : NULL;
+
+    if (slot == NULL && (key == NULL || key->capture_id == 0)) {
+        slot = self->unproven;
+    }
+    return slot;
+}
+
 rmm_status_t rmm__pool_streams_init(pool_t *self)
 {
     /* a key that no stream has; not in the table */

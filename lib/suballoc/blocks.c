@@ -44,24 +44,6 @@ static inline void make_live(rmm_suballoc_t *sa, rmm_block_node_t *node)
     sa->live_blocks++;
 }
 
-static inline void table_insert(rmm_suballoc_t *sa, uint32_t index)
-{
-    rmm_block_node_t *node = &sa->nodes[index];
-    uint32_t slot = slot_of(sa, node->unit);
-    node->link_next = sa->table[slot];
-    sa->table[slot] = index;
-}
-
-static inline void table_remove(rmm_suballoc_t *sa, uint32_t index)
-{
-    uint32_t *link = &sa->table[slot_of(sa, sa->nodes[index].unit)];
-    while (*link != index) {
-        assert(*link != 0 && "the block is in the table");
-        link = &sa->nodes[*link].link_next;
-    }
-    *link = sa->nodes[index].link_next;
-}
-
 rmm_block_t rmm__suballoc_find(const rmm_suballoc_t *sa, uint32_t unit)
 {
     uint32_t index = sa->table[slot_of(sa, unit)];

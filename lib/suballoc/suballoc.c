@@ -237,6 +237,51 @@ static uint32_t make_ring(
     return fence;
 }
 
+bool rmm__suballoc_reserve_region(rmm_suballoc_t *sa)
+{
+    if (sa->region_count == sa->region_capacity) {
+        void *regions = grow(
+            sa, 'r', sa->regions, sizeof *sa->regions, &sa->region_capacity,
+            FIRST_REGIONS);
+        if (regions == NULL) {
+            return false;
+        }
+        sa->regions = regions;
+    }
+    return true;
+}
+
+void rmm__suballoc_insert_region(
+    rmm_suballoc_t *sa, uint32_t place, const rmm_region_t *region)
+{
+    rmm_region_t *at = &sa->regions[place];
+    memmove(at + 1, at, (sa->region_count - place) * sizeof *at);
+    sa->region_count++;
+    *at = *region;
+}
+
+void rmm__suballoc_drop_region(rmm_suballoc_t *sa, uint32_t place)
+{
+    rmm_region_t *at = &sa->regions[place];
+    sa->region_count--;
+    memmove(at, at + 1, (sa->region_count - place) * sizeof *at);
+}
+
+/* These units, which no region has, become the region at this place. */
+static rmm_suballoc_result_t put_region(
+    rmm_suballoc_t *sa, uint32_t place, rmm_heap_t heap, uint32_t first_unit,
+    uint32_t units, uint64_t stamp)
+{
+    if (!rmm__suballoc_reserve(sa) || !rmm__suballoc_reserve_region(sa)) {
+        return RMM_SUBALLOC_NO_STORAGE;
+    }
+    rmm_region_t region = {first_unit, units, 0};
+    region.fence = make_ring(sa, heap, first_unit, units, stamp);
+    rmm__suballoc_insert_region(sa, place, &region);
+    check_heavily(sa);
+    return RMM_SUBALLOC_OK;
+}
+
 rmm_suballoc_result_t rmm__suballoc_add_region(
     rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units, uint32_t phase, uint64_t stamp,
     uint32_t *first_unit_out)
@@ -248,43 +293,50 @@ rmm_suballoc_result_t rmm__suballoc_add_region(
     if (place > sa->region_count) {
         return RMM_SUBALLOC_NO_UNITS;
     }
-    if (!rmm__suballoc_reserve(sa)) {
-        return RMM_SUBALLOC_NO_STORAGE;
+    rmm_suballoc_result_t result =
+        put_region(sa, place, heap, (uint32_t)first_unit, units, stamp);
+    if (result == RMM_SUBALLOC_OK) {
+        *first_unit_out = (uint32_t)first_unit;
     }
-    if (sa->region_count == sa->region_capacity) {
-        void *regions = grow(
-            sa, 'r', sa->regions, sizeof *sa->regions, &sa->region_capacity,
-            FIRST_REGIONS);
-        if (regions == NULL) {
-            return RMM_SUBALLOC_NO_STORAGE;
-        }
-        sa->regions = regions;
-    }
-    rmm_region_t *region = &sa->regions[place];
-    memmove(region + 1, region, (sa->region_count - place) * sizeof *region);
-    sa->region_count++;
-    region->first_unit = (uint32_t)first_unit;
-    region->units = units;
-    region->fence = make_ring(sa, heap, (uint32_t)first_unit, units, stamp);
-    check_heavily(sa);
-    *first_unit_out = (uint32_t)first_unit;
-    return RMM_SUBALLOC_OK;
+    return result;
 }
 
-/* The place of the region that begins at this unit; region_count: there is none. */
-static uint32_t find_region(const rmm_suballoc_t *sa, uint32_t first_unit)
+rmm_suballoc_result_t rmm__suballoc_add_region_at(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t first_unit, uint32_t units,
+    uint64_t stamp)
+{
+    assert(heap_is_valid(sa, heap));
+    assert(units > 0 && first_unit <= UNIT_LIMIT - units);
+    uint32_t place = rmm__suballoc_regions_up_to(sa, first_unit);
+    assert(
+        place == 0 ||
+        sa->regions[place - 1].units <= first_unit - sa->regions[place - 1].first_unit);
+    assert(
+        place == sa->region_count ||
+        units <= sa->regions[place].first_unit - first_unit);
+    return put_region(sa, place, heap, first_unit, units, stamp);
+}
+
+uint32_t rmm__suballoc_regions_up_to(const rmm_suballoc_t *sa, uint32_t unit)
 {
     uint32_t low = 0, high = sa->region_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (sa->regions[middle].first_unit < first_unit) {
+        if (sa->regions[middle].first_unit <= unit) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    bool found = low < sa->region_count && sa->regions[low].first_unit == first_unit;
-    return found ? low : sa->region_count;
+    return low;
+}
+
+/* The place of the region that begins at this unit; region_count: there is none. */
+static uint32_t find_region(const rmm_suballoc_t *sa, uint32_t first_unit)
+{
+    uint32_t place = rmm__suballoc_regions_up_to(sa, first_unit);
+    bool found = place > 0 && sa->regions[place - 1].first_unit == first_unit;
+    return found ? place - 1 : sa->region_count;
 }
 
 bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit)
@@ -306,8 +358,7 @@ bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit)
     heap_leave(sa, &sa->heaps[node->heap], block);
     node_put(sa, block);
     node_put(sa, region->fence);
-    sa->region_count--;
-    memmove(region, region + 1, (sa->region_count - place) * sizeof *region);
+    rmm__suballoc_drop_region(sa, place);
     check_heavily(sa);
     return true;
 }

@@ -79,6 +79,14 @@ rmm_suballoc_result_t rmm__suballoc_add_region(
     uint32_t *first_unit_out);
 
 /*
+ * The same with numbers of the caller's choice, which no region has: for units that are
+ * named alike in several managers. Alignment is that of the numbers.
+ */
+rmm_suballoc_result_t rmm__suballoc_add_region_at(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t first_unit, uint32_t units,
+    uint64_t stamp);
+
+/*
  * Take a region away again. Only when all of it is one free block; false and no change
  * otherwise. Its unit numbers may be used again.
  */
@@ -128,6 +136,25 @@ void rmm__suballoc_block_set_tag(rmm_suballoc_t *sa, rmm_block_t block, uint32_t
  */
 void rmm__suballoc_free(
     rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp);
+
+/*
+ * Give back part of a live block, as free() does; what is before and behind it stays live,
+ * in blocks of their own with the same tag. False, and no change, without storage.
+ */
+bool rmm__suballoc_free_part(
+    rmm_suballoc_t *sa, rmm_block_t block, uint32_t unit, uint32_t units,
+    rmm_heap_t heap, uint64_t stamp);
+
+/*
+ * Take a live block out of its region for good: its units are nobody's, and what is before
+ * and behind it become regions of their own. reserve_region() right before makes room for
+ * that; false without storage.
+ */
+bool rmm__suballoc_reserve_region(rmm_suballoc_t *sa);
+void rmm__suballoc_carve(rmm_suballoc_t *sa, rmm_block_t block);
+
+/* The first unit of the region that this unit is in. */
+uint32_t rmm__suballoc_region_start(const rmm_suballoc_t *sa, uint32_t unit);
 
 /*
  * Move every free block of `from` with stamp <= up_to into `to`, stamped `new_stamp`

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of the block manager: its structures and the small steps on them, shared by
- * suballoc.c (life, heaps, regions), blocks.c (alloc, free, transfer) and check.c.
+ * suballoc.c (life, heaps, regions), blocks.c (alloc, free, transfer), carve.c and check.c.
  *
  * Rules of the nodes:
  *  1. A node is named by its index, never by a pointer: storage moves when it grows.
@@ -110,6 +110,13 @@ struct rmm_suballoc {
  */
 bool rmm__suballoc_reserve(rmm_suballoc_t *sa);
 
+/* The number of regions that begin at or below this unit. */
+uint32_t rmm__suballoc_regions_up_to(const rmm_suballoc_t *sa, uint32_t unit);
+/* Into the list of regions, which has room, and out of it. */
+void rmm__suballoc_insert_region(
+    rmm_suballoc_t *sa, uint32_t place, const rmm_region_t *region);
+void rmm__suballoc_drop_region(rmm_suballoc_t *sa, uint32_t place);
+
 /* Merge the heap's unsettled block and put it into its bin. */
 void rmm__suballoc_settle(rmm_suballoc_t *sa, rmm_heap_t heap);
 
@@ -182,6 +189,24 @@ static inline void node_put(rmm_suballoc_t *sa, uint32_t index)
 {
     sa->nodes[index].link_next = sa->unused_nodes;
     sa->unused_nodes = index;
+}
+
+static inline void table_insert(rmm_suballoc_t *sa, uint32_t index)
+{
+    rmm_block_node_t *node = &sa->nodes[index];
+    uint32_t slot = slot_of(sa, node->unit);
+    node->link_next = sa->table[slot];
+    sa->table[slot] = index;
+}
+
+static inline void table_remove(rmm_suballoc_t *sa, uint32_t index)
+{
+    uint32_t *link = &sa->table[slot_of(sa, sa->nodes[index].unit)];
+    while (*link != index) {
+        assert(*link != 0 && "the block is in the table");
+        link = &sa->nodes[*link].link_next;
+    }
+    *link = sa->nodes[index].link_next;
 }
 
 static inline void largest_enters(rmm_heap_body_t *body, uint32_t units)
