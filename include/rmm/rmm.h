@@ -14,6 +14,7 @@
 #include <rmm/device_resource.h>
 #include <rmm/fixed_size_resource.h>
 #include <rmm/host_resource.h>
+#include <rmm/log.h>
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>

@@ -1,115 +1,187 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats one line and writes it with one write(2), so that lines of several threads and
- * processes do not mix. Where it goes is decided once, at the first message:
- * RMM_DEBUG_LOG_FILE (appended to) with level RMM_LOG_LEVEL or info, else stderr with
- * RMM_LOG_LEVEL or warn.
+ * Decides whether a message is wanted, formats it once, and hands it to the segment's
+ * ring and to the sink.
  *
- * Line: [thread][HH:MM:SS:microseconds][level] message
+ * The environment is asked at the first message or the first call of <rmm/log.h>; until
+ * then the level is undecided, which is below every level, so that no message is missed.
+ *
+ * No lock. A message that is logged while this thread's sink is a function of the
+ * program's and runs goes to the ring only: it could come round again.
  */
 #include "log/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/descriptor.h"
+#include "core/error.h"
 
-#define LINE_BYTES 1024
+#define LEVEL_COUNT (RMM_LEVEL_OFF + 1)
 
-static const char *const level_names[] = {
+static const char *const level_names[LEVEL_COUNT] = {
     "trace", "debug", "info", "warn", "error", "critical", "off",
 };
 
+static const _Atomic(uint32_t) no_wish;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int sink_fd = STDERR_FILENO;
-static rmm_log_level_t threshold = RMM_LOG_LEVEL_WARN;
+static _Atomic(int) stderr_level = RMM_LEVEL_WARN;
+static _Atomic(rmm_log_publish_fn) publish;
+static _Thread_local bool in_sink;
+static _Atomic(uint32_t) shown_to_nobody;
+static _Atomic(uint32_t) *_Atomic level_shown = &shown_to_nobody;
 
-static void write_line(rmm_log_level_t level, const char *message)
+_Atomic(int) rmm__log_level = RMM_LOG_UNDECIDED;
+const _Atomic(uint32_t) *_Atomic rmm__log_wish = &no_wish;
+
+static bool is_level(int level)
 {
-    char line[LINE_BYTES];
+    return level >= RMM_LEVEL_TRACE && level < LEVEL_COUNT;
+}
+
+/* --- the environment ---------------------------------------------------------------- */
+
+static void write_record(rmm_log_level_t level, const char *message)
+{
     struct timespec now;
-    struct tm local;
-    int length;
+    rmm_log_record_t record = {.level = level, .message = message};
+    rmm_log_publish_fn to_ring = atomic_load_explicit(&publish, memory_order_acquire);
 
     clock_gettime(CLOCK_REALTIME, &now);
-    localtime_r(&now.tv_sec, &local);
-    length = snprintf(
-        line, sizeof(line), "[%d][%02d:%02d:%02d:%06ld][%s] %s\n", gettid(),
-        local.tm_hour, local.tm_min, local.tm_sec, now.tv_nsec / 1000,
-        level_names[level], message);
-    if (length >= (int)sizeof(line)) { /* cut, but still one line */
-        length = (int)sizeof(line) - 1;
-        line[length - 1] = '\n';
+    record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    record.thread = (uint32_t)gettid();
+    if (to_ring != NULL) {
+        to_ring(&record);
     }
-    while (write(sink_fd, line, (size_t)length) < 0 && errno == EINTR) {
+    if (!in_sink) {
+        in_sink = true;
+        rmm__log_sink_write(
+            &record,
+            (rmm_log_level_t)atomic_load_explicit(&stderr_level, memory_order_relaxed));
+        in_sink = false;
     }
 }
 
-static void read_level(void)
+/* RMM_LOG_UNDECIDED: unset or not a level. */
+static int level_from_environment(char *complaint, size_t complaint_bytes)
 {
     const char *wish = getenv("RMM_LOG_LEVEL");
-    char message[256];
 
     if (wish == NULL || wish[0] == '\0') {
-        return;
+        return RMM_LOG_UNDECIDED;
     }
-    for (int i = RMM_LOG_LEVEL_TRACE; i <= RMM_LOG_LEVEL_OFF; i++) {
+    for (int i = 0; i < LEVEL_COUNT; i++) {
         if (strcasecmp(wish, level_names[i]) == 0) {
-            threshold = (rmm_log_level_t)i;
-            return;
+            return i;
         }
     }
     snprintf(
-        message, sizeof(message),
+        complaint, complaint_bytes,
         "RMM_LOG_LEVEL is '%.32s': use trace, debug, info, warn, error, critical or "
         "off",
         wish);
-    write_line(RMM_LOG_LEVEL_WARN, message);
+    return RMM_LOG_UNDECIDED;
 }
 
-static void open_sink(void)
+static void read_environment(void)
 {
-    const char *path = getenv("RMM_DEBUG_LOG_FILE");
-    char message[512];
-    int fd;
+    char about_level[256] = "";
+    char about_file[512] = "";
+    int level = level_from_environment(about_level, sizeof(about_level));
 
-    if (path != NULL && path[0] != '\0') {
-        fd = rmm__descriptor_above_standard(
-            open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-        if (fd >= 0) {
-            sink_fd = fd;
-            threshold = RMM_LOG_LEVEL_INFO;
-        } else {
-            snprintf(
-                message, sizeof(message),
-                "RMM_DEBUG_LOG_FILE %.300s cannot be opened: "
-                "%s; logging to stderr",
-                path, strerror(errno));
-            write_line(RMM_LOG_LEVEL_WARN, message);
-        }
+    rmm__log_sink_open(about_file, sizeof(about_file));
+    if (is_level(level)) {
+        atomic_store_explicit(&stderr_level, level, memory_order_relaxed);
+    } else {
+        level = RMM_LEVEL_INFO;
     }
-    read_level();
+    atomic_store_explicit(&rmm__log_level, level, memory_order_relaxed);
+    if (about_file[0] != '\0') {
+        write_record(RMM_LEVEL_WARN, about_file);
+    }
+    if (about_level[0] != '\0') {
+        write_record(RMM_LEVEL_WARN, about_level);
+    }
 }
+
+/* --- logging ------------------------------------------------------------------------ */
 
 void rmm__log(rmm_log_level_t level, const char *format, ...)
 {
-    char message[LINE_BYTES];
+    char message[RMM_LOG_MESSAGE_BYTES];
+    int saved_errno = errno;
     va_list arguments;
 
-    pthread_once(&once, open_sink);
-    if (level < threshold || threshold == RMM_LOG_LEVEL_OFF) {
-        return;
+    pthread_once(&once, read_environment);
+    if (rmm__log_is_on(level)) { /* asked again: it may have been undecided */
+        va_start(arguments, format);
+        vsnprintf(message, sizeof(message), format, arguments);
+        va_end(arguments);
+        write_record(level, message);
     }
-    va_start(arguments, format);
-    vsnprintf(message, sizeof(message), format, arguments);
-    va_end(arguments);
-    write_line(level, message);
+    errno = saved_errno;
+}
+
+static void set_level(int level)
+{
+    atomic_store_explicit(&rmm__log_level, level, memory_order_relaxed);
+    atomic_store_explicit(
+        atomic_load_explicit(&level_shown, memory_order_acquire), 1 + (uint32_t)level,
+        memory_order_relaxed);
+}
+
+void rmm__log_attach(
+    rmm_log_publish_fn fn, const _Atomic(uint32_t) *wish, _Atomic(uint32_t) *shown)
+{
+    pthread_once(&once, read_environment);
+    atomic_store_explicit(&level_shown, shown, memory_order_release);
+    set_level(atomic_load_explicit(&rmm__log_level, memory_order_relaxed));
+    /* release: who loads them sees what they name filled */
+    atomic_store_explicit(&publish, fn, memory_order_release);
+    atomic_store_explicit(&rmm__log_wish, wish, memory_order_release);
+}
+
+/* --- <rmm/log.h> -------------------------------------------------------------------- */
+
+const char *rmm_log_level_name(rmm_log_level_t level)
+{
+    return is_level((int)level) ? level_names[level] : "unknown";
+}
+
+rmm_log_level_t rmm_log_get_level(void)
+{
+    pthread_once(&once, read_environment);
+    return (rmm_log_level_t)rmm__log_level_in_force();
+}
+
+rmm_status_t rmm_log_set_level(rmm_log_level_t level)
+{
+    if (!is_level((int)level)) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT, "%d is no level: they are %d (trace) to %d (off)",
+            (int)level, RMM_LEVEL_TRACE, RMM_LEVEL_OFF);
+    }
+    if ((int)level < RMM_LOG_FLOOR) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "%s messages are not in this library: build it with "
+            "-DRMM_LOGGING_LEVEL=%s",
+            level_names[level], level_names[level]);
+    }
+    pthread_once(&once, read_environment);
+    atomic_store_explicit(&stderr_level, (int)level, memory_order_relaxed);
+    set_level((int)level);
+    return RMM_OK;
+}
+
+bool rmm_log_should_log(rmm_log_level_t level)
+{
+    pthread_once(&once, read_environment);
+    return is_level((int)level) && level != RMM_LEVEL_OFF &&
+           (int)level >= RMM_LOG_FLOOR && rmm__log_is_on(level);
 }

@@ -201,3 +201,33 @@ int rmm_control_read_slot(
 
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
 }
+
+int rmm_control_set_log_level(rmm_control_t *control, uint32_t level)
+{
+    uint32_t wish = 1 + level;
+    ssize_t put;
+
+    if (level > RMM_CONTROL_LEVEL_MAX) {
+        return -EINVAL;
+    }
+    put = pwrite(
+        control->fd, &wish, sizeof(wish), offsetof(rmm_control_page_t, log_level));
+    if (put < 0) {
+        return -errno;
+    }
+    return put == (ssize_t)sizeof(wish) ? 0 : -EIO;
+}
+
+bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out)
+{
+    uint32_t wish;
+
+    if (read_at(
+            control->fd, &wish, sizeof(wish),
+            offsetof(rmm_control_page_t, log_level)) != 0 ||
+        wish < 1 || wish > 1 + RMM_CONTROL_LEVEL_MAX) {
+        return false;
+    }
+    *level_out = wish - 1;
+    return true;
+}

@@ -27,7 +27,7 @@
 #define RMM_SEGMENT_MAGIC 0x31474553434d4d52ull /* "RMMCSEG1" */
 #define RMM_CONTROL_MAGIC 0x314c5443434d4d52ull /* "RMMCCTL1" */
 #define RMM_SEGMENT_MAJOR 1u
-#define RMM_SEGMENT_MINOR 0u
+#define RMM_SEGMENT_MINOR 1u
 
 #define RMM_SEGMENT_DEVICES 32u /* places 0..31: CUDA ordinals */
 #define RMM_SEGMENT_PLACES 33u  /* place 32: host memory */
@@ -35,6 +35,9 @@
 #define RMM_SEGMENT_SLOTS 256u
 #define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
 #define RMM_SEGMENT_NO_LIMIT UINT64_MAX
+#define RMM_CONTROL_LEVEL_MAX 6u /* off */
+#define RMM_LOG_RECORDS 128u
+#define RMM_LOG_TEXT_BYTES 488u
 
 typedef struct rmm_segment_header {
     uint64_t magic;
@@ -55,6 +58,11 @@ typedef struct rmm_segment_header {
     char driver[16];   /* "cuda" or "sim" or "none" (host memory only so far) */
     char comm[32];     /* program name; NUL-terminated, like every string here */
     char cmdline[304]; /* arguments separated by spaces, cut */
+    /* minor 1: the debug log's ring */
+    uint32_t log_offset, log_stride,
+        log_count; /* records; rmm_segment_log_t before them */
+    uint32_t reserved0;
+    uint64_t reserved1[6];
 } rmm_segment_header_t;
 
 /* One statistic: where its uint64_t is in a record of `scope`. */
@@ -113,6 +121,29 @@ typedef struct rmm_segment_slot {
     uint64_t reserved1[32];
 } rmm_segment_slot_t;
 
+/*
+ * The newest log_count messages of the debug log. Record n stands at n % log_count and is
+ * whole while its commit word is 2n + 2, before and after it was copied. A writer takes a
+ * record by making the word 2n + 1. Where a slower writer still has it (or was killed with
+ * it) the message is lost and counted.
+ */
+typedef struct rmm_segment_log {
+    _Atomic(uint64_t) next;  /* messages begun since the start */
+    _Atomic(uint64_t) lost;  /* of them, those that found their record taken */
+    _Atomic(uint32_t) level; /* 1 + the program's level; 0: not told yet */
+    uint32_t floor;          /* 1 + the least level that is compiled in */
+    uint64_t reserved[5];
+} rmm_segment_log_t;
+
+typedef struct rmm_segment_log_record {
+    _Atomic(uint64_t) commit;
+    uint64_t time_ns;              /* CLOCK_REALTIME */
+    uint32_t thread;               /* as the process sees it */
+    uint16_t level;                /* 0 trace to 5 critical */
+    uint16_t length;               /* of the text, without its NUL */
+    char text[RMM_LOG_TEXT_BYTES]; /* one line, cut */
+} rmm_segment_log_record_t;
+
 /* Wishes of the daemon for one place, for one slot. Each field is written whole. */
 typedef struct rmm_control_place {
     _Atomic(uint32_t) peak_reset;      /* rises by 1 per wish */
@@ -132,7 +163,7 @@ typedef struct rmm_control_page {
     uint16_t version_minor;
     uint32_t places_offset, places_stride, places_count;
     uint32_t slots_offset, slots_stride, slots_count;
-    uint32_t reserved0;
+    _Atomic(uint32_t) log_level; /* 1 + the level that is wanted; 0: none */
     uint64_t reserved1[3];
     rmm_control_place_t places[RMM_SEGMENT_PLACES];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
@@ -154,24 +185,32 @@ typedef struct rmm_segment_layout {
     rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
     rmm_segment_place_t places[RMM_SEGMENT_PLACES];
     rmm_segment_slot_t slots[RMM_SEGMENT_SLOTS];
+    rmm_segment_log_t log;
+    rmm_segment_log_record_t log_records[RMM_LOG_RECORDS];
 } rmm_segment_layout_t;
 
 static_assert(
     sizeof(_Atomic(uint64_t)) == 8, "64-bit counters are plain and lock-free");
 static_assert(sizeof(_Atomic(uint32_t)) == 4, "32-bit fields are plain and lock-free");
-static_assert(sizeof(rmm_segment_header_t) == 448, "segment header layout is ABI");
+static_assert(sizeof(rmm_segment_header_t) == 512, "segment header layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, ready) == 52, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, slots_high) == 92, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, driver) == 96, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, log_offset) == 448, "layout is ABI");
 static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
 static_assert(sizeof(rmm_segment_place_t) == 384, "place layout is ABI");
 static_assert(offsetof(rmm_segment_place_t, current_bytes) == 192, "layout is ABI");
 static_assert(sizeof(rmm_segment_slot_t) == 512, "slot layout is ABI");
 static_assert(offsetof(rmm_segment_slot_t, current_bytes) == 128, "layout is ABI");
+static_assert(sizeof(rmm_segment_log_t) == 64, "log layout is ABI");
+static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI");
+static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
+static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is ABI");
 static_assert(sizeof(rmm_control_place_t) == 16, "control layout is ABI");
 static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
 static_assert(offsetof(rmm_control_page_t, places) == 64, "control layout is ABI");
 static_assert(offsetof(rmm_segment_layout_t, places) % 64 == 0, "records on lines");
+static_assert(offsetof(rmm_segment_layout_t, log) % 64 == 0, "records on lines");
 static_assert(sizeof(rmm_segment_layout_t) <= RMM_SEGMENT_MAX_BYTES, "size is bounded");
 
 #endif /* RMM_PUBLISH_SEGMENT_FORMAT_H */

@@ -26,6 +26,8 @@
 #define SLOT_TRIES 16
 #define PLACE_LEAST_STRIDE offsetof(rmm_segment_place_t, current_bytes)
 #define SLOT_LEAST_STRIDE offsetof(rmm_segment_slot_t, current_bytes)
+#define HEADER_LEAST_BYTES offsetof(rmm_segment_header_t, log_offset) /* minor 0 */
+#define LOG_LEAST_STRIDE (offsetof(rmm_segment_log_record_t, text) + 8)
 #define ABSENT UINT32_MAX
 
 /* The words of a slot that say whether a copy is consistent. */
@@ -119,6 +121,20 @@ static rmm_segment_verdict_t check_section(
     return RMM_SEGMENT_GOOD;
 }
 
+/* Its head stands before its records. */
+static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char *reason)
+{
+    const section_t section = {
+        "log", header->log_offset, header->log_stride, header->log_count,
+        LOG_LEAST_STRIDE};
+
+    if (header->log_offset <
+        (uint64_t)header->header_bytes + sizeof(rmm_segment_log_t)) {
+        return refuse(reason, "log at %u has no head", header->log_offset);
+    }
+    return check_section(header, &section, reason);
+}
+
 static rmm_segment_verdict_t
 check_sections(const rmm_segment_header_t *header, char *reason)
 {
@@ -135,7 +151,17 @@ check_sections(const rmm_segment_header_t *header, char *reason)
             return RMM_SEGMENT_REFUSED;
         }
     }
-    return RMM_SEGMENT_GOOD;
+    return header->log_count == 0 ? RMM_SEGMENT_GOOD : check_log(header, reason);
+}
+
+/* What a shorter, older version's header lacks reads as zeros. */
+static void forget_beyond(rmm_segment_header_t *header)
+{
+    if (header->header_bytes < sizeof(*header)) {
+        memset(
+            (char *)header + header->header_bytes, 0,
+            sizeof(*header) - header->header_bytes);
+    }
 }
 
 static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
@@ -155,7 +181,7 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
             return verdict;
         }
     }
-    if (header->header_bytes < sizeof(*header) ||
+    if (header->header_bytes < HEADER_LEAST_BYTES ||
         header->segment_bytes > segment->bytes ||
         header->header_bytes > header->segment_bytes) {
         return refuse(
@@ -163,6 +189,7 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
             (unsigned long long)header->segment_bytes,
             (unsigned long long)segment->bytes);
     }
+    forget_beyond(header);
     rmm__text_clean(header->driver, sizeof(header->driver));
     rmm__text_clean(header->comm, sizeof(header->comm));
     rmm__text_clean(header->cmdline, sizeof(header->cmdline));

@@ -162,6 +162,10 @@ void rmm_control_close(rmm_control_t *control);
 int rmm_control_reset_place_peak(rmm_control_t *control, uint32_t place);
 int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t place);
 int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
+/* The level of the program's debug log, 0 trace to 6 off. */
+int rmm_control_set_log_level(rmm_control_t *control, uint32_t level);
+/* False: no wish. */
+bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out);
 /* The wish as it stands, to compare with peak_reset_seen of a record. */
 int rmm_control_read_place(
     rmm_control_t *control, uint32_t place, rmm_control_place_t *out);

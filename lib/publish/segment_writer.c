@@ -29,6 +29,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "log/log.h"
+#include "publish/log_ring.h"
 #include "publish/process_identity.h"
 #include "publish/publisher.h"
 #include "publish/segment_reader.h"
@@ -122,6 +123,10 @@ static void fill_segment(rmm_segment_layout_t *segment, const char *driver)
     header->slots_offset = offsetof(rmm_segment_layout_t, slots);
     header->slots_stride = sizeof(rmm_segment_slot_t);
     header->slots_count = RMM_SEGMENT_SLOTS;
+    header->log_offset = offsetof(rmm_segment_layout_t, log_records);
+    header->log_stride = sizeof(rmm_segment_log_record_t);
+    header->log_count = RMM_LOG_RECORDS;
+    segment->log.floor = 1 + RMM_LOG_FLOOR;
     rmm__text_copy(header->driver, sizeof(header->driver), driver);
     rmm__process_identity(header);
     fill_schema(
@@ -296,6 +301,9 @@ static void open_locked(const char *driver, char warning[WARNING_BYTES])
     }
     rmm__places = rmm__publisher.segment->places;
     rmm__place_wishes = rmm__publisher.control->places;
+    rmm__log_attach(
+        rmm__log_ring_put, &rmm__publisher.control->log_level,
+        &rmm__publisher.segment->log.level);
 }
 
 /* A program that began with host memory only now uses GPUs. */

@@ -7,11 +7,13 @@
 #ifndef RMM_TESTS_FUZZ_EXERCISE_SEGMENT_H
 #define RMM_TESTS_FUZZ_EXERCISE_SEGMENT_H
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "publish/segment_log.h"
 #include "publish/segment_reader.h"
 
 #define PROMISE(condition)                                                             \
@@ -98,6 +100,32 @@ static inline uint64_t exercise_records(const rmm_segment_t *segment)
     return digest;
 }
 
+static inline void exercise_message(const rmm_log_message_t *message, void *arg)
+{
+    uint64_t *count = arg;
+
+    exercise_text(message->text, sizeof(message->text));
+    (*count)++;
+}
+
+static inline void exercise_log(const rmm_segment_t *segment)
+{
+    for (int ended = 0; ended < 2; ended++) {
+        rmm_log_cursor_t cursor = {0};
+        uint64_t count = 0;
+        uint32_t level, least;
+        int error = rmm_segment_read_log(
+            segment, &cursor, ended != 0, exercise_message, &count);
+
+        PROMISE(error == 0 || error == -EPROTO);
+        PROMISE(count <= segment->header.log_count);
+        PROMISE(count + cursor.lost >= count && cursor.next >= count);
+        if (rmm_segment_log_level(segment, &level, &least)) {
+            PROMISE(level <= 6 && least <= 6);
+        }
+    }
+}
+
 /* fd stays the caller's. */
 static inline rmm_segment_verdict_t exercise_segment(int fd)
 {
@@ -114,6 +142,7 @@ static inline rmm_segment_verdict_t exercise_segment(int fd)
         exercise_text(segment.header.cmdline, sizeof(segment.header.cmdline));
         exercise_schema(&segment);
         digest = exercise_records(&segment);
+        exercise_log(&segment);
         (void)digest;
         (void)rmm_segment_is_live(&segment);
     }

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 #define CHANGES_MAX 24
 
 typedef struct image {
-    unsigned char bytes[8192];
+    unsigned char bytes[16384];
     size_t size;
 } image_t;
 
@@ -31,7 +31,7 @@ static void append(image_t *image, const void *bytes, size_t size)
     image->size += size;
 }
 
-/* The sample's records 0 and last, without the empty ones between. */
+/* The sample's records 0 and last, without the empty ones between; four of its log. */
 static void make_segment(image_t *image)
 {
     static rmm_segment_layout_t sample;
@@ -45,13 +45,18 @@ static void make_segment(image_t *image)
     header->slots_offset =
         header->places_offset + 2 * (uint32_t)sizeof(sample.places[0]);
     header->slots_count = 2;
-    header->segment_bytes = header->slots_offset + 2 * sizeof(sample.slots[0]);
+    header->log_offset = header->slots_offset + 2 * (uint32_t)sizeof(sample.slots[0]) +
+                         (uint32_t)sizeof(sample.log);
+    header->log_count = 4;
+    header->segment_bytes = header->log_offset + 4 * sizeof(sample.log_records[0]);
     append(image, header, sizeof(*header));
     append(image, sample.schema, sizeof(sample.schema[0]) * header->schema_count);
     append(image, &sample.places[0], sizeof(sample.places[0]));
     append(image, &sample.places[32], sizeof(sample.places[0]));
     append(image, &sample.slots[0], sizeof(sample.slots[0]));
     append(image, &sample.slots[2], sizeof(sample.slots[0]));
+    append(image, &sample.log, sizeof(sample.log));
+    append(image, sample.log_records, 4 * sizeof(sample.log_records[0]));
     PROMISE(image->size == header->segment_bytes);
 }
 

@@ -65,6 +65,25 @@ static inline void sample_slot(rmm_segment_layout_t *layout, uint32_t index)
     strcpy(slot->name, "a pool");
 }
 
+/* Three whole messages: "message 0" of trace to "message 2" of info. */
+static inline void sample_log(rmm_segment_layout_t *layout)
+{
+    atomic_init(&layout->log.next, 3);
+    atomic_init(&layout->log.level, 1 + 2);
+    layout->log.floor = 1 + 1;
+    for (uint64_t i = 0; i < 3; i++) {
+        rmm_segment_log_record_t *record = &layout->log_records[i];
+
+        atomic_init(&record->commit, 2 * i + 2);
+        record->time_ns = 1000 + i;
+        record->thread = 77;
+        record->level = (uint16_t)i;
+        strcpy(record->text, "message 0");
+        record->text[8] += (char)i;
+        record->length = 9;
+    }
+}
+
 static inline void sample_make(rmm_segment_layout_t *layout)
 {
     rmm_segment_header_t *header = &layout->header;
@@ -84,6 +103,9 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     header->slots_offset = offsetof(rmm_segment_layout_t, slots);
     header->slots_stride = sizeof(rmm_segment_slot_t);
     header->slots_count = RMM_SEGMENT_SLOTS;
+    header->log_offset = offsetof(rmm_segment_layout_t, log_records);
+    header->log_stride = sizeof(rmm_segment_log_record_t);
+    header->log_count = RMM_LOG_RECORDS;
     atomic_init(&header->slots_high, 3);
     strcpy(header->driver, "cuda");
     strcpy(header->comm, "sample");
@@ -93,6 +115,7 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     sample_place(layout, 32);
     sample_slot(layout, 0);
     sample_slot(layout, 2);
+    sample_log(layout);
     atomic_init(&header->ready, 1);
 }
 

@@ -26,10 +26,9 @@ typedef struct row {
     }
 
 static const row_t file_rows[] = {
-    ROW(rmm_segment_layout_t, header),
-    ROW(rmm_segment_layout_t, schema),
-    ROW(rmm_segment_layout_t, places),
-    ROW(rmm_segment_layout_t, slots),
+    ROW(rmm_segment_layout_t, header), ROW(rmm_segment_layout_t, schema),
+    ROW(rmm_segment_layout_t, places), ROW(rmm_segment_layout_t, slots),
+    ROW(rmm_segment_layout_t, log),    ROW(rmm_segment_layout_t, log_records),
 };
 
 static const row_t header_rows[] = {
@@ -57,6 +56,11 @@ static const row_t header_rows[] = {
     ROW(rmm_segment_header_t, driver),
     ROW(rmm_segment_header_t, comm),
     ROW(rmm_segment_header_t, cmdline),
+    ROW(rmm_segment_header_t, log_offset),
+    ROW(rmm_segment_header_t, log_stride),
+    ROW(rmm_segment_header_t, log_count),
+    ROW(rmm_segment_header_t, reserved0),
+    ROW(rmm_segment_header_t, reserved1),
 };
 
 static const row_t schema_rows[] = {
@@ -101,12 +105,24 @@ static const row_t slot_rows[] = {
         ROW(rmm_segment_slot_t, reserved1),
 };
 
+static const row_t log_rows[] = {
+    ROW(rmm_segment_log_t, next),     ROW(rmm_segment_log_t, lost),
+    ROW(rmm_segment_log_t, level),    ROW(rmm_segment_log_t, floor),
+    ROW(rmm_segment_log_t, reserved),
+};
+
+static const row_t log_record_rows[] = {
+    ROW(rmm_segment_log_record_t, commit), ROW(rmm_segment_log_record_t, time_ns),
+    ROW(rmm_segment_log_record_t, thread), ROW(rmm_segment_log_record_t, level),
+    ROW(rmm_segment_log_record_t, length), ROW(rmm_segment_log_record_t, text),
+};
+
 static const row_t control_rows[] = {
     ROW(rmm_control_page_t, magic),         ROW(rmm_control_page_t, version_major),
     ROW(rmm_control_page_t, version_minor), ROW(rmm_control_page_t, places_offset),
     ROW(rmm_control_page_t, places_stride), ROW(rmm_control_page_t, places_count),
     ROW(rmm_control_page_t, slots_offset),  ROW(rmm_control_page_t, slots_stride),
-    ROW(rmm_control_page_t, slots_count),   ROW(rmm_control_page_t, reserved0),
+    ROW(rmm_control_page_t, slots_count),   ROW(rmm_control_page_t, log_level),
     ROW(rmm_control_page_t, reserved1),     ROW(rmm_control_page_t, places),
     ROW(rmm_control_page_t, slots),
 };
@@ -140,6 +156,8 @@ static const table_t tables[] = {
     TABLE("## Schema", schema_rows, rmm_segment_schema_t),
     TABLE("## Place", place_rows, rmm_segment_place_t),
     TABLE("## Slot", slot_rows, rmm_segment_slot_t),
+    TABLE("## Log", log_rows, rmm_segment_log_t),
+    TABLE("## Log record", log_record_rows, rmm_segment_log_record_t),
     TABLE("## Control page", control_rows, rmm_control_page_t),
     TABLE("## Control of a place", control_place_rows, rmm_control_place_t),
     TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),
@@ -243,6 +261,7 @@ static const constant_t constants[] = {
     CONSTANT(RMM_SEGMENT_PLACES),       CONSTANT(RMM_SEGMENT_HOST_PLACE),
     CONSTANT(RMM_SEGMENT_SLOTS),        CONSTANT(RMM_SEGMENT_MAX_BYTES),
     CONSTANT(RMM_SEGMENT_RECORD_BYTES), CONSTANT(RMM_SCHEMA_MAX),
+    CONSTANT(RMM_LOG_RECORDS),          CONSTANT(RMM_LOG_TEXT_BYTES),
 };
 
 static void the_document_has_the_constants(void **state)

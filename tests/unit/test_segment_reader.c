@@ -55,7 +55,7 @@ BREAK(header_long, layout->header.header_bytes = UINT32_MAX)
 BREAK(longer_than_file, layout->header.segment_bytes += 1)
 BREAK(segment_short, layout->header.segment_bytes = 447)
 BREAK(places_inside_header, layout->header.places_offset = 440)
-BREAK(places_outside, layout->header.places_count = 400)
+BREAK(places_outside, layout->header.places_count = 600)
 BREAK(places_overflow, layout->header.places_count = UINT32_MAX;
       layout->header.places_stride = 1024)
 BREAK(places_offset_high, layout->header.places_offset = UINT32_MAX - 7)
@@ -65,7 +65,10 @@ BREAK(places_wide, layout->header.places_stride = 1032)
 BREAK(places_odd_stride, layout->header.places_stride = 388)
 BREAK(places_no_stride, layout->header.places_stride = 0)
 BREAK(slots_narrow, layout->header.slots_stride = 120)
-BREAK(slots_outside, layout->header.slots_count = 257)
+BREAK(slots_outside, layout->header.slots_count = 500)
+BREAK(log_narrow, layout->header.log_stride = 24)
+BREAK(log_outside, layout->header.log_count = 129)
+BREAK(log_without_head, layout->header.log_offset = layout->header.header_bytes)
 BREAK(schema_narrow, layout->header.schema_stride = 48)
 BREAK(schema_outside, layout->header.schema_count = UINT32_MAX)
 BREAK(stat_unnamed, layout->schema[3].name[0] = '\0')
@@ -89,7 +92,7 @@ static const broken_t broken[] = {
     {"magic", break_magic, RMM_SEGMENT_REFUSED, "magic"},
     {"no_magic", break_no_magic, RMM_SEGMENT_NOT_READY, "being made"},
     {"not_ready", break_not_ready, RMM_SEGMENT_NOT_READY, "being made"},
-    {"major", break_major, RMM_SEGMENT_REFUSED, "format 2.0"},
+    {"major", break_major, RMM_SEGMENT_REFUSED, "format 2.1"},
     {"header_short", break_header_short, RMM_SEGMENT_REFUSED, "header"},
     {"header_long", break_header_long, RMM_SEGMENT_REFUSED, "header"},
     {"longer_than_file", break_longer_than_file, RMM_SEGMENT_REFUSED, "header"},
@@ -105,6 +108,9 @@ static const broken_t broken[] = {
     {"no_stride", break_places_no_stride, RMM_SEGMENT_REFUSED, "stride 0"},
     {"slots_narrow", break_slots_narrow, RMM_SEGMENT_REFUSED, "stride 120 of slots"},
     {"slots_outside", break_slots_outside, RMM_SEGMENT_REFUSED, "slots at"},
+    {"log_narrow", break_log_narrow, RMM_SEGMENT_REFUSED, "stride 24 of log"},
+    {"log_outside", break_log_outside, RMM_SEGMENT_REFUSED, "log at"},
+    {"log_without_head", break_log_without_head, RMM_SEGMENT_REFUSED, "no head"},
     {"schema_narrow", break_schema_narrow, RMM_SEGMENT_REFUSED, "stride 48 of schema"},
     {"schema_outside", break_schema_outside, RMM_SEGMENT_REFUSED, "schema at"},
     {"stat_unnamed", break_stat_unnamed, RMM_SEGMENT_REFUSED, "name"},
@@ -312,6 +318,7 @@ static void a_newer_segment_shows_its_new_figures(void **state)
     header->places_count = 40;
     header->slots_offset = PLACES_AT + 40 * STRIDE;
     header->slots_count = 1;
+    header->log_count = 0;
     memcpy(bytes + SCHEMA_AT, &foreign, sizeof(foreign));
     memcpy(bytes + SCHEMA_AT + SCHEMA_STRIDE, &sample.schema[0], sizeof(extra));
     memcpy(bytes + SCHEMA_AT + 2 * SCHEMA_STRIDE, &extra, sizeof(extra));

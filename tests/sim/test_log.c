@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debug log: what goes where at which level, chosen by the environment, the program
+ * or an operator; and that what one process writes another reads, whole and once.
+ *
+ * Each case is a process of its own: the environment is asked once in each.
+ */
+#include "harness/runtime.h"
+
+#include <pthread.h>
+
+#include <rmm/host_resource.h>
+#include <rmm/log.h>
+
+#include "log/log.h"
+#include "publish/segment_log.h"
+
+static runtime_t *runtime;
+
+/* A path in the test's folder. */
+static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", runtime->path, name);
+    return path;
+}
+
+static const char *content_of(const char *path)
+{
+    static char text[65536];
+    FILE *file = fopen(path, "re");
+    size_t length;
+
+    CHECK(file != NULL);
+    length = fread(text, 1, sizeof(text) - 1, file);
+    text[length] = '\0';
+    fclose(file);
+    return text;
+}
+
+static size_t lines_of(const char *path)
+{
+    size_t lines = 0;
+
+    for (const char *at = content_of(path); *at != '\0'; at++) {
+        lines += *at == '\n';
+    }
+    return lines;
+}
+
+/* From now on stderr is this file. */
+static const char *divert_stderr(void)
+{
+    int fd = open(path_of("stderr"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+    return path_of("stderr");
+}
+
+static void log_one_of_each(void)
+{
+    rmm__log_trace("a trace");
+    rmm__log_debug("a debug message");
+    rmm__log_info("an info");
+    rmm__log_warn("a warning");
+    rmm__log_error("an error");
+    RMM_LOG_AT(RMM_LEVEL_CRITICAL, "a critical one");
+}
+
+/* --- levels ------------------------------------------------------------------------- */
+
+static void shows_warnings_only(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+    const char *text;
+
+    (void)self;
+    (void)argument;
+    log_one_of_each();
+    text = content_of(path);
+    if (strstr(text, "an info") != NULL || strstr(text, "[warn] a warning\n") == NULL ||
+        strstr(text, "[critical] a critical one\n") == NULL || lines_of(path) != 3) {
+        _exit(1);
+    }
+    if (rmm_log_get_level() != RMM_LEVEL_INFO) { /* what the ring has */
+        _exit(2);
+    }
+}
+
+static void stderr_has_warnings_and_worse(void **state)
+{
+    (void)state;
+    child_run(shows_warnings_only, NULL);
+}
+
+static void shows_down_to(child_t *self, void *argument)
+{
+    const char *path;
+
+    (void)self;
+    setenv("RMM_LOG_LEVEL", argument, 1);
+    path = divert_stderr();
+    log_one_of_each();
+    _exit((int)lines_of(path));
+}
+
+static int lines_at(const char *level)
+{
+    child_t child;
+    char argument[16];
+
+    snprintf(argument, sizeof(argument), "%s", level);
+    child_start(&child, shows_down_to, argument);
+    return WEXITSTATUS(child_wait(&child));
+}
+
+static void the_environment_names_the_level(void **state)
+{
+    (void)state;
+    assert_int_equal(lines_at("trace"), 5); /* traces are compiled out by default */
+    assert_int_equal(lines_at("debug"), 5);
+    assert_int_equal(lines_at("Info"), 4);
+    assert_int_equal(lines_at("error"), 2);
+    assert_int_equal(lines_at("critical"), 1);
+    assert_int_equal(lines_at("off"), 0);
+    assert_int_equal(lines_at("loud"), 3 + 1); /* and one that says what is wrong */
+}
+
+static void sets_levels(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+
+    (void)self;
+    (void)argument;
+    if (rmm_log_set_level((rmm_log_level_t)7) != RMM_ERR_INVALID_ARGUMENT ||
+        rmm_log_set_level((rmm_log_level_t)-1) != RMM_ERR_INVALID_ARGUMENT ||
+        rmm_log_set_level(RMM_LEVEL_TRACE) != RMM_ERR_UNSUPPORTED ||
+        strstr(rmm_last_error_message(), "RMM_LOGGING_LEVEL") == NULL ||
+        rmm_log_get_level() != RMM_LEVEL_INFO) {
+        _exit(1);
+    }
+    if (rmm_log_set_level(RMM_LEVEL_DEBUG) != RMM_OK ||
+        !rmm_log_should_log(RMM_LEVEL_DEBUG) || rmm_log_should_log(RMM_LEVEL_TRACE) ||
+        rmm_log_should_log(RMM_LEVEL_OFF)) {
+        _exit(2);
+    }
+    log_one_of_each();
+    if (lines_of(path) != 5 || rmm_log_set_level(RMM_LEVEL_OFF) != RMM_OK ||
+        rmm_log_should_log(RMM_LEVEL_CRITICAL)) {
+        _exit(3);
+    }
+    log_one_of_each();
+    _exit(lines_of(path) == 5 ? 0 : 4);
+}
+
+static void the_program_sets_the_level(void **state)
+{
+    (void)state;
+    child_run(sets_levels, NULL);
+}
+
+static void levels_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(rmm_log_level_name(RMM_LEVEL_TRACE), "trace");
+    assert_string_equal(rmm_log_level_name(RMM_LEVEL_OFF), "off");
+    assert_string_equal(rmm_log_level_name((rmm_log_level_t)99), "unknown");
+}
+
+/* --- sinks -------------------------------------------------------------------------- */
+
+static void writes_files(child_t *self, void *argument)
+{
+    char first[256], second[256];
+
+    (void)self;
+    (void)argument;
+    snprintf(first, sizeof(first), "%s", path_of("first.log"));
+    snprintf(second, sizeof(second), "%s", path_of("second.log"));
+    setenv("RMM_DEBUG_LOG_FILE", first, 1);
+    log_one_of_each();
+    CHECK(lines_of(first) == 4); /* info and worse */
+    CHECK(rmm_log_to_file(second) == RMM_OK);
+    rmm__log_warn("to the second");
+    CHECK(lines_of(first) == 4 && lines_of(second) == 1);
+    CHECK(rmm_log_to_file("/no/such/folder/log") == RMM_ERR_IO);
+    CHECK(strstr(rmm_last_error_message(), "/no/such/folder/log") != NULL);
+    CHECK(rmm_log_to_file("") == RMM_ERR_INVALID_ARGUMENT);
+    CHECK(rmm_log_to_file(NULL) == RMM_ERR_INVALID_ARGUMENT);
+    rmm__log_warn("still to the second");
+    CHECK(lines_of(second) == 2);
+    CHECK(rmm_log_to_file(first) == RMM_OK); /* appended to */
+    rmm__log_warn("to the first again");
+    CHECK(lines_of(first) == 5);
+}
+
+static void files_are_appended_to_and_exchanged(void **state)
+{
+    (void)state;
+    child_run(writes_files, NULL);
+}
+
+static void names_a_bad_file(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+
+    (void)self;
+    (void)argument;
+    setenv("RMM_DEBUG_LOG_FILE", "/no/such/folder/log", 1);
+    rmm__log_warn("a warning");
+    _exit(
+        lines_of(path) == 2 &&
+                strstr(content_of(path), "/no/such/folder/log cannot be opened") != NULL
+            ? 0
+            : 1);
+}
+
+static void a_bad_file_is_one_warning(void **state)
+{
+    (void)state;
+    child_run(names_a_bad_file, NULL);
+}
+
+typedef struct collected {
+    _Atomic(unsigned) count;
+    rmm_log_level_t level;
+    char text[64];
+} collected_t;
+
+static void collect(rmm_log_level_t level, const char *message, void *arg)
+{
+    collected_t *collected = arg;
+
+    collected->level = level;
+    snprintf(collected->text, sizeof(collected->text), "%s", message);
+    rmm__log_error("from inside the sink"); /* must not come back here */
+    atomic_fetch_add(&collected->count, 1);
+}
+
+static void calls_back(child_t *self, void *argument)
+{
+    collected_t collected = {0};
+    const char *path = divert_stderr();
+
+    (void)self;
+    (void)argument;
+    if (rmm_log_to_callback(collect, &collected) != RMM_OK) {
+        _exit(1);
+    }
+    log_one_of_each();
+    if (collected.count != 4 || collected.level != RMM_LEVEL_CRITICAL ||
+        strcmp(collected.text, "a critical one") != 0) {
+        _exit(2);
+    }
+    if (rmm_log_to_callback(NULL, NULL) != RMM_OK) {
+        _exit(3);
+    }
+    log_one_of_each();
+    rmm_log_to_stderr();
+    rmm__log_warn("back again");
+    _exit(collected.count == 4 && lines_of(path) == 1 ? 0 : 4);
+}
+
+static void a_function_may_be_the_sink(void **state)
+{
+    (void)state;
+    child_run(calls_back, NULL);
+}
+
+/* --- the ring ----------------------------------------------------------------------- */
+
+static void open_segment(void)
+{
+    rmm_resource_t *host;
+
+    CHECK(rmm_host_resource_create(&host) == RMM_OK);
+    rmm_resource_release(host);
+}
+
+static void logs_and_waits(child_t *self, void *argument)
+{
+    (void)argument;
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    open_segment();
+    log_one_of_each();
+    child_say(self, 'l');
+    while (child_hear(self) != 0) {
+        log_one_of_each();
+        child_say(self, 'l');
+    }
+}
+
+typedef struct tally {
+    uint64_t count, bad;
+    uint64_t next[8]; /* of each writing thread */
+    char last[64];
+} tally_t;
+
+static void tally_message(const rmm_log_message_t *message, void *arg)
+{
+    tally_t *tally = arg;
+
+    tally->count++;
+    snprintf(tally->last, sizeof(tally->last), "%.63s", message->text);
+}
+
+static void another_process_reads_it_and_sets_the_level(void **state)
+{
+    rmm_log_cursor_t cursor = {0};
+    rmm_control_t control;
+    rmm_segment_t segment;
+    uint32_t level, least;
+    tally_t tally = {0};
+    child_t child;
+
+    (void)state;
+    child_start(&child, logs_and_waits, NULL);
+    assert_int_equal(child_hear(&child), 'l');
+    runtime_segment(runtime, &segment);
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
+    assert_int_equal(tally.count, 4);
+    assert_string_equal(tally.last, "a critical one");
+    assert_true(rmm_segment_log_level(&segment, &level, &least));
+    assert_int_equal(level, RMM_LEVEL_INFO);
+    assert_int_equal(least, RMM_LOG_FLOOR);
+
+    assert_int_equal(rmm_control_open(&control, runtime->fd, &segment), 0);
+    assert_false(rmm_control_log_level(&control, &level));
+    assert_int_equal(rmm_control_set_log_level(&control, 7), -EINVAL);
+    assert_int_equal(rmm_control_set_log_level(&control, RMM_LEVEL_DEBUG), 0);
+    assert_true(rmm_control_log_level(&control, &level));
+    assert_int_equal(level, RMM_LEVEL_DEBUG);
+    child_say(&child, 'm');
+    assert_int_equal(child_hear(&child), 'l');
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
+    assert_int_equal(tally.count, 4 + 5);
+    rmm_control_close(&control);
+    rmm_segment_close(&segment);
+    assert_int_equal(child_wait(&child), 0);
+    runtime_empty(runtime);
+}
+
+#define WRITERS 4
+#define MESSAGES 20000
+
+static void *write_numbered(void *argument)
+{
+    unsigned writer = *(unsigned *)argument;
+
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        rmm__log_info("%u %u %u", writer, i, writer + i);
+    }
+    return NULL;
+}
+
+static void logs_from_threads(child_t *self, void *argument)
+{
+    pthread_t threads[WRITERS];
+    unsigned numbers[WRITERS];
+
+    (void)argument;
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    open_segment();
+    child_say(self, 'r');
+    for (unsigned i = 0; i < WRITERS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, write_numbered, &numbers[i]) == 0);
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static void check_numbered(const rmm_log_message_t *message, void *arg)
+{
+    tally_t *tally = arg;
+    unsigned writer, number, sum;
+    bool whole = sscanf(message->text, "%u %u %u", &writer, &number, &sum) == 3 &&
+                 writer < WRITERS && sum == writer + number &&
+                 number >= tally->next[writer];
+
+    tally->count++;
+    if (whole) {
+        tally->next[writer] = number + 1;
+    } else {
+        tally->bad++;
+    }
+}
+
+/* Read while they write: whatever arrives is whole and in order, and none is lost but
+ * those that are counted. */
+static void threads_write_whole_messages(void **state)
+{
+    rmm_log_cursor_t cursor = {0};
+    rmm_segment_t segment;
+    tally_t tally = {0};
+    child_t child;
+
+    (void)state;
+    child_start(&child, logs_from_threads, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(runtime, &segment);
+    while (rmm_segment_is_live(&segment)) {
+        assert_int_equal(
+            rmm_segment_read_log(&segment, &cursor, false, check_numbered, &tally), 0);
+    }
+    assert_int_equal(child_wait(&child), 0);
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, true, check_numbered, &tally), 0);
+    assert_int_equal(tally.bad, 0);
+    assert_int_equal(tally.count + cursor.lost, WRITERS * MESSAGES);
+    assert_true(tally.count >= RMM_LOG_RECORDS / 2); /* the last ones, at least */
+    rmm_segment_close(&segment);
+    runtime_empty(runtime);
+}
+
+static void logs_for_ever(child_t *self, void *argument)
+{
+    unsigned writer = 0;
+
+    (void)argument;
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    open_segment();
+    child_say(self, 'r');
+    for (;;) {
+        write_numbered(&writer);
+    }
+}
+
+static void a_killed_writer_leaves_a_log_that_can_be_read(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        rmm_log_cursor_t cursor = {0};
+        rmm_segment_t segment;
+        tally_t tally = {0};
+        child_t child;
+
+        child_start(&child, logs_for_ever, NULL);
+        assert_int_equal(child_hear(&child), 'r');
+        usleep(500 + 137 * (unsigned)round);
+        child_kill(&child);
+        runtime_segment(runtime, &segment);
+        assert_int_equal(
+            rmm_segment_read_log(&segment, &cursor, true, tally_message, &tally), 0);
+        assert_true(tally.count <= RMM_LOG_RECORDS);
+        rmm_segment_close(&segment);
+        runtime_empty(runtime);
+    }
+}
+
+static int setup(void **state)
+{
+    unsetenv("RMM_LOG_LEVEL");
+    unsetenv("RMM_DEBUG_LOG_FILE");
+    runtime_setup(state);
+    runtime = *state;
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stderr_has_warnings_and_worse),
+        cmocka_unit_test(the_environment_names_the_level),
+        cmocka_unit_test(the_program_sets_the_level),
+        cmocka_unit_test(levels_have_names),
+        cmocka_unit_test(files_are_appended_to_and_exchanged),
+        cmocka_unit_test(a_bad_file_is_one_warning),
+        cmocka_unit_test(a_function_may_be_the_sink),
+        cmocka_unit_test(another_process_reads_it_and_sets_the_level),
+        cmocka_unit_test(threads_write_whole_messages),
+        cmocka_unit_test(a_killed_writer_leaves_a_log_that_can_be_read),
+    };
+
+    return cmocka_run_group_tests(tests, setup, runtime_teardown);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debug log's ring: what a reader makes of rings in every state that a writer can
+ * leave them in, and of those that none would.
+ */
+#include "harness/harness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "publish/segment_log.h"
+#include "unit/segment_sample.h"
+
+static rmm_segment_layout_t sample;
+
+typedef struct heard {
+    uint64_t numbers[2 * RMM_LOG_RECORDS];
+    size_t count;
+    rmm_log_message_t last;
+} heard_t;
+
+static void hear(const rmm_log_message_t *message, void *arg)
+{
+    heard_t *heard = arg;
+
+    assert_true(heard->count < 2 * RMM_LOG_RECORDS);
+    heard->numbers[heard->count++] = message->number;
+    heard->last = *message;
+}
+
+static int make_sample(void **state)
+{
+    (void)state;
+    sample_make(&sample);
+    return 0;
+}
+
+static void put(uint64_t number, const char *text)
+{
+    rmm_segment_log_record_t *record = &sample.log_records[number % RMM_LOG_RECORDS];
+
+    atomic_init(&record->commit, 2 * number + 2);
+    record->level = 4;
+    snprintf(record->text, sizeof(record->text), "%s", text);
+}
+
+static heard_t read_all(rmm_log_cursor_t *cursor, bool ended)
+{
+    heard_t heard = {.count = 0};
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+
+    if (rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason) !=
+        RMM_SEGMENT_GOOD) {
+        fail_msg("refused: %s", reason);
+    }
+    assert_int_equal(rmm_segment_read_log(&segment, cursor, ended, hear, &heard), 0);
+    rmm_segment_close(&segment);
+    return heard;
+}
+
+static void every_message_comes_once_and_in_order(void **state)
+{
+    rmm_log_cursor_t cursor = {0};
+    heard_t heard = read_all(&cursor, false);
+
+    (void)state;
+    assert_int_equal(heard.count, 3);
+    assert_int_equal(heard.numbers[0], 0);
+    assert_string_equal(heard.last.text, "message 2");
+    assert_int_equal(heard.last.time_ns, 1002);
+    assert_int_equal(heard.last.thread, 77);
+    assert_int_equal(heard.last.level, 2);
+    assert_int_equal(read_all(&cursor, false).count, 0);
+    atomic_init(&sample.log.next, 4);
+    put(3, "one more");
+    heard = read_all(&cursor, false);
+    assert_int_equal(heard.count, 1);
+    assert_string_equal(heard.last.text, "one more");
+    assert_int_equal(cursor.lost, 0);
+}
+
+static void a_reader_that_is_too_slow_is_told_what_it_missed(void **state)
+{
+    rmm_log_cursor_t cursor = {.next = 3};
+    heard_t heard;
+
+    (void)state;
+    for (uint64_t i = 3; i < 1003; i++) {
+        put(i, "fast");
+    }
+    atomic_init(&sample.log.next, 1003);
+    heard = read_all(&cursor, false);
+    assert_int_equal(heard.count, RMM_LOG_RECORDS);
+    assert_int_equal(heard.numbers[0], 1003 - RMM_LOG_RECORDS);
+    assert_int_equal(cursor.lost, 1000 - RMM_LOG_RECORDS);
+    assert_int_equal(cursor.next, 1003);
+}
+
+static void what_is_being_written_is_waited_for(void **state)
+{
+    rmm_log_cursor_t cursor = {0};
+
+    (void)state;
+    atomic_init(&sample.log.next, 5);
+    atomic_init(&sample.log_records[3].commit, 2 * 3 + 1);
+    put(4, "later");
+    assert_int_equal(read_all(&cursor, false).count, 3);
+    assert_int_equal(cursor.next, 3);
+    put(3, "at last");
+    assert_int_equal(read_all(&cursor, false).count, 2);
+    assert_int_equal(cursor.lost, 0);
+}
+
+static void a_writer_killed_in_the_middle_loses_one_message(void **state)
+{
+    rmm_log_cursor_t cursor = {0};
+
+    (void)state;
+    atomic_init(&sample.log.next, 5);
+    atomic_init(&sample.log_records[3].commit, 2 * 3 + 1);
+    put(4, "of another thread");
+    assert_int_equal(read_all(&cursor, true).count, 4);
+    assert_int_equal(cursor.lost, 1);
+    assert_int_equal(cursor.next, 5);
+}
+
+static void a_thread_that_is_stuck_holds_nobody_up_for_long(void **state)
+{
+    rmm_log_cursor_t cursor = {.next = 3};
+    heard_t heard;
+
+    (void)state;
+    for (uint64_t i = 4; i < 40; i++) {
+        put(i, "goes on");
+    }
+    atomic_init(&sample.log.next, 40);
+    atomic_init(&sample.log_records[3].commit, 2 * 3 + 1);
+    heard = read_all(&cursor, false);
+    assert_int_equal(heard.count, 36);
+    assert_int_equal(cursor.lost, 1);
+}
+
+static void nonsense_is_bounded_and_clean(void **state)
+{
+    rmm_log_cursor_t cursor = {0};
+    heard_t heard;
+
+    (void)state;
+    atomic_init(&sample.log.next, UINT64_MAX);
+    heard = read_all(&cursor, true);
+    assert_int_equal(heard.count, 0);
+    assert_int_equal(cursor.next, UINT64_MAX);
+
+    atomic_init(&sample.log.next, 2); /* it ran backwards */
+    assert_int_equal(read_all(&cursor, true).count, 0);
+
+    cursor = (rmm_log_cursor_t){.next = 1};
+    memset(sample.log_records[1].text, '\n', RMM_LOG_TEXT_BYTES);
+    heard = read_all(&cursor, true);
+    assert_int_equal(heard.count, 1);
+    assert_int_equal(strlen(heard.last.text), RMM_LOG_TEXT_BYTES - 1);
+    assert_null(strchr(heard.last.text, '\n'));
+}
+
+static void an_older_segment_has_no_log(void **state)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_log_cursor_t cursor = {0};
+    rmm_segment_t segment;
+    uint32_t level, least;
+    heard_t heard = {.count = 0};
+
+    (void)state;
+    sample.header.header_bytes = 448;
+    sample.header.version_minor = 0;
+    assert_int_equal(
+        rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
+        RMM_SEGMENT_GOOD);
+    assert_false(rmm_segment_has_log(&segment));
+    assert_false(rmm_segment_log_level(&segment, &level, &least));
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, false, hear, &heard), -EPROTO);
+    rmm_segment_close(&segment);
+}
+
+static void the_level_is_told(void **state)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+    uint32_t level, least;
+
+    (void)state;
+    assert_int_equal(
+        rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
+        RMM_SEGMENT_GOOD);
+    assert_true(rmm_segment_log_level(&segment, &level, &least));
+    assert_int_equal(level, 2);
+    assert_int_equal(least, 1);
+    atomic_init(&sample.log.level, 9);
+    assert_true(
+        pwrite(segment.fd, &sample, sizeof(sample), 0) == (ssize_t)sizeof(sample));
+    assert_false(rmm_segment_log_level(&segment, &level, &least));
+    rmm_segment_close(&segment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_message_comes_once_and_in_order, make_sample),
+        cmocka_unit_test_setup(
+            a_reader_that_is_too_slow_is_told_what_it_missed, make_sample),
+        cmocka_unit_test_setup(what_is_being_written_is_waited_for, make_sample),
+        cmocka_unit_test_setup(
+            a_writer_killed_in_the_middle_loses_one_message, make_sample),
+        cmocka_unit_test_setup(
+            a_thread_that_is_stuck_holds_nobody_up_for_long, make_sample),
+        cmocka_unit_test_setup(nonsense_is_bounded_and_clean, make_sample),
+        cmocka_unit_test_setup(an_older_segment_has_no_log, make_sample),
+        cmocka_unit_test_setup(the_level_is_told, make_sample),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
