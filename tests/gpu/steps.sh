@@ -50,10 +50,25 @@ build_all() {
 # --- the gpu suite -----------------------------------------------------------------------
 
 step_suite() {
-    attempt suite 180 suite
+    attempt suite 420 suite
+    matrix_rows
 }
 suite() {
-    ctest --test-dir $build -L '^gpu$' --output-on-failure --no-tests=error
+    rm -f "$build/junit.xml"
+    ctest --test-dir $build -L '^gpu$' --output-on-failure --no-tests=error \
+        --output-junit "$root/$build/junit.xml" --test-output-size-passed 262144
+}
+# A row for each resource and adaptor; the same table with the simulated GPU's half:
+# tests/conformance/table build/dev/junit.xml build/gpu/junit.xml
+matrix_rows() {
+    local name result reason
+    while IFS=$'\t' read -r name result reason; do
+        case "$result" in
+        pass) row "${name#gpu.conformance.}" passed "RMM's 29 cases" ;;
+        skip) row "${name#gpu.conformance.}" skipped "$reason" ;;
+        *) row "${name#gpu.conformance.}" FAILED "see build/gpu/logs/suite.log" ;;
+        esac
+    done < <(. tests/report.sh && junit_results $build/junit.xml | grep '^gpu\.conformance\.')
 }
 
 # --- proof that the real driver was used ---------------------------------------------------

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How each subject is made. Options are those of a first use: small bins, no limits that
+ * the cases could meet.
+ */
+#include "conformance/subjects.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "driver/driver.h"
+
+static rmm_status_t build_pool(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_pool_resource_create(upstream, NULL, out);
+}
+
+static rmm_status_t build_over(
+    rmm_status_t (*base)(rmm_resource_t **),
+    rmm_status_t (*build)(rmm_resource_t *, rmm_resource_t **), rmm_resource_t **out)
+{
+    rmm_resource_t *upstream = NULL;
+    rmm_status_t status = base(&upstream);
+
+    if (status == RMM_OK) {
+        status = build(upstream, out);
+    }
+    rmm_resource_release(upstream);
+    return status;
+}
+
+static rmm_status_t make_pool(rmm_resource_t **out)
+{
+    return build_over(rmm_cuda_resource_create, build_pool, out);
+}
+
+static rmm_status_t build_fixed_size(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_fixed_size_resource_create(upstream, NULL, out);
+}
+
+static rmm_status_t build_binning(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
+
+    options.min_exponent = 14;
+    options.max_exponent = 18;
+    return rmm_binning_resource_create(upstream, &options, out);
+}
+
+/* --- a program's own memory: the driver's, asked for by hand ------------------------ */
+
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int error;
+
+    (void)stream;
+    (void)payload;
+    error = driver->mem_alloc(ptr_out, bytes);
+    return error == RMM_DRIVER_OK ? RMM_OK
+                                  : rmm__driver_error(driver, error, "mem_alloc");
+}
+
+/* It waits for the device, so the stream does not matter. */
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    rmm_status_t status;
+
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+    (void)rmm__driver(&status)->mem_free(ptr);
+}
+
+static rmm_status_t make_callback(rmm_resource_t **out)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    return rmm_callback_resource_create(&options, out);
+}
+
+/* --- the table ---------------------------------------------------------------------- */
+
+const subject_t subjects[] = {
+#define SUBJECT(name, type, largest, base, build) {#name, #type, largest, base, build},
+#include "conformance/subjects.def"
+#undef SUBJECT
+};
+
+const size_t subject_count = sizeof(subjects) / sizeof(subjects[0]);
+
+const subject_t *subject_find(const char *name)
+{
+    for (size_t i = 0; i < subject_count; i++) {
+        if (strcmp(subjects[i].name, name) == 0) {
+            return &subjects[i];
+        }
+    }
+    return NULL;
+}
+
+rmm_status_t subject_make(const subject_t *subject, rmm_resource_t **out)
+{
+    return subject->build == NULL ? subject->base(out)
+                                  : build_over(subject->base, subject->build, out);
+}

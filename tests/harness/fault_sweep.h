@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that can fail fails in turn: the N-th driver call, each function's N-th call,
+ * the N-th request for host memory, for N = 1, 2, ... until the scenario gets through.
+ * Each time every status is one of the contract, what the caller did not get stays
+ * untouched, and nothing is left behind. Each N runs in a process of its own, because the
+ * segment is made once per process; its leaks are the sanitizer's to see.
+ *
+ * The scenario runs in the child: it reports with CHECK_THAT(), never with cmocka, and
+ * hands every status to check_failure().
+ */
+#ifndef RMM_TESTS_HARNESS_FAULT_SWEEP_H
+#define RMM_TESTS_HARNESS_FAULT_SWEEP_H
+
+#include "harness/harness.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rmm/sim.h>
+#include <rmm/status.h>
+
+#include "core/host_memory.h"
+
+enum { SWEEP_ROUNDS = 3000 };
+enum { SWEEP_GOT_THROUGH = 0, SWEEP_STRUCK = 10, SWEEP_BROKEN = 20 };
+
+typedef void (*sweep_scenario_fn)(const void *context);
+
+typedef struct sweep {
+    sweep_scenario_fn scenario;
+    const void *context;
+} sweep_t;
+
+#define CHECK_THAT(condition)                                                          \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+            exit(SWEEP_BROKEN);                                                        \
+        }                                                                              \
+    } while (0)
+
+static inline bool sweep_status_is_clean(rmm_status_t status)
+{
+    return status == RMM_OK || status == RMM_ERR_OUT_OF_MEMORY ||
+           status == RMM_ERR_BAD_ALLOC || status == RMM_ERR_OUT_OF_HOST_MEMORY ||
+           status == RMM_ERR_CUDA || status == RMM_ERR_NO_DEVICE;
+}
+
+static inline void check_failure(rmm_status_t status)
+{
+    CHECK_THAT(sweep_status_is_clean(status));
+    CHECK_THAT(status == RMM_OK || rmm_last_error_message()[0] != '\0');
+}
+
+/* plan: "FUNCTION", or NULL for host memory. A refused mem_free keeps memory. */
+static inline void sweep_child(const sweep_t *sweep, const char *plan, uint64_t nth)
+{
+    char text[64];
+    bool struck;
+
+    CHECK_THAT(rmm_sim_active());
+    if (plan != NULL) {
+        snprintf(text, sizeof(text), "%s:%" PRIu64, plan, nth);
+        CHECK_THAT(rmm_sim_fail(text));
+    } else {
+        rmm__host_memory_fail(nth);
+    }
+    sweep->scenario(sweep->context);
+    struck = plan != NULL ? rmm_sim_fail_struck() : rmm__host_memory_fail_struck();
+    if (plan == NULL) {
+        CHECK_THAT(rmm_sim_allocated_bytes(0) == 0);
+    }
+    CHECK_THAT(rmm_sim_violations() == 0);
+    exit(struck ? SWEEP_STRUCK : SWEEP_GOT_THROUGH);
+}
+
+static inline bool
+sweep_gets_through(const sweep_t *sweep, const char *plan, uint64_t n)
+{
+    int status;
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        sweep_child(sweep, plan, n);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!WIFEXITED(status) || (WEXITSTATUS(status) != SWEEP_GOT_THROUGH &&
+                               WEXITSTATUS(status) != SWEEP_STRUCK)) {
+        fail_msg(
+            "%s:%" PRIu64 " ended with wait status %d",
+            plan != NULL ? plan : "host memory", n, status);
+    }
+    return WEXITSTATUS(status) == SWEEP_GOT_THROUGH;
+}
+
+/* Fails every N-th until the scenario gets through; returns how many failed. */
+static inline uint64_t sweep_all(const sweep_t *sweep, const char *plan, uint64_t step)
+{
+    uint64_t struck = 0;
+
+    for (uint64_t nth = 1; nth < SWEEP_ROUNDS * step; nth += step) {
+        if (sweep_gets_through(sweep, plan, nth)) {
+            return struck;
+        }
+        struck++;
+    }
+    fail_msg("%s never got through", plan != NULL ? plan : "host memory");
+    return 0;
+}
+
+/* Under a sanitizer every seventh only. */
+static inline uint64_t sweep_step(void)
+{
+    return getenv("RMM_TEST_QUICK") != NULL ? 7 : 1;
+}
+
+#endif /* RMM_TESTS_HARNESS_FAULT_SWEEP_H */
