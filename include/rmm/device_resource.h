@@ -6,7 +6,8 @@
  * when they are given none.
  *
  * The initial one is made at the first use: the cuda resource, or what RMM_RESOURCE in
- * the environment asks for. Once made it is kept, so a reset brings the same one back.
+ * the environment asks for (rmm/resource_spec.h). Once made it is kept, so a reset brings
+ * the same one back.
  *
  * Lifetime: a default is retained for as long as it is set, the initial one until the
  * process ends; nothing is destroyed at exit. A get gives a reference of the caller's own,
@@ -40,6 +41,8 @@ extern "C" {
  *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
  *         RMM_ERR_UNSUPPORTED         the device is one of more than are supported
  *         and what making the initial resource answers, where none was made before:
+ *         RMM_ERR_INVALID_ARGUMENT    RMM_RESOURCE is malformed; the message says how
+ *         RMM_ERR_OUT_OF_MEMORY       RMM_RESOURCE asks for more than is free
  *         RMM_ERR_OUT_OF_HOST_MEMORY, RMM_ERR_CUDA
  */
 RMM_API RMM_NODISCARD rmm_status_t

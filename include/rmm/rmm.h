@@ -19,6 +19,7 @@
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
 #include <rmm/resource.h>
+#include <rmm/resource_spec.h>
 #include <rmm/status.h>
 #include <rmm/stream.h>
 #include <rmm/version.h>

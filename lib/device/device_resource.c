@@ -16,12 +16,14 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <rmm/cuda_resource.h>
 
 #include "core/assert.h"
 #include "core/mutex.h"
 #include "device/resource_place.h"
+#include "device/spec.h"
 #include "driver/driver.h"
 #include "publish/segment_format.h"
 
@@ -76,11 +78,14 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 static rmm_status_t
 make_initial(const rmm_driver_t *driver, int device, rmm_resource_t **out)
 {
+    const char *text = getenv("RMM_RESOURCE");
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
 
     if (status == RMM_OK) {
-        status = rmm_cuda_resource_create(out);
+        status = text == NULL || *text == '\0'
+                     ? rmm_cuda_resource_create(out)
+                     : rmm__spec_create("RMM_RESOURCE is", text, out);
         rmm__driver_scope_leave(&scope);
     }
     return status;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A resource said in words: "[adaptor[:sizes]+...]type[:sizes]", such as
+ * "statistics+pool:50%:8GiB". Three steps:
+ *
+ *   parse   text to words and sizes; knows no resource (spec_parse.c, pure)
+ *   check   do these words and sizes make sense together (spec_kinds.c, one table)
+ *   build   create the resources, innermost first (spec_build.c)
+ *
+ * A reason is one phrase that follows "the value is '...': ".
+ */
+#ifndef RMM_DEVICE_SPEC_H
+#define RMM_DEVICE_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/resource.h>
+
+enum {
+    RMM_SPEC_PARTS = 8,
+    RMM_SPEC_SIZES = 2,
+    RMM_SPEC_NAME_BYTES = 24,
+    RMM_SPEC_REASON_BYTES = 320,
+    RMM_SPEC_SHOWN_BYTES = 64
+};
+
+typedef struct rmm_spec_size {
+    uint64_t value;
+    bool is_percent; /* of the device's free memory; else bytes */
+} rmm_spec_size_t;
+
+typedef struct rmm_spec_part {
+    char name[RMM_SPEC_NAME_BYTES];
+    uint32_t size_count;
+    rmm_spec_size_t sizes[RMM_SPEC_SIZES];
+} rmm_spec_part_t;
+
+/* Outermost first, as written: the last part is the type. */
+typedef struct rmm_spec {
+    uint32_t count;
+    rmm_spec_part_t parts[RMM_SPEC_PARTS];
+} rmm_spec_t;
+
+/* False: why, in reason. */
+bool rmm__spec_parse(
+    const char *text, rmm_spec_t *out, char reason[RMM_SPEC_REASON_BYTES]);
+
+/* As much of a text as belongs into a message, fit for one line; returns `shown`. */
+const char *
+rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]);
+
+/*
+ * What a word stands for. create() gets what the part stands on (NULL for a type) and as
+ * many sizes as were given, the others 0.
+ */
+typedef struct rmm_spec_kind {
+    const char *name;
+    bool is_adaptor;
+    bool no_percent;
+    uint32_t least_sizes;
+    uint32_t most_sizes;
+    const char *size_names; /* "initial and maximum" */
+    rmm_status_t (*create)(
+        rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],
+        rmm_resource_t **out);
+} rmm_spec_kind_t;
+
+/* NULL: no such word. */
+const rmm_spec_kind_t *rmm__spec_kind(const char *name);
+
+/* False: why, in reason. */
+bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES]);
+
+/*
+ * All of it on the current device. `what` begins a message about the text:
+ * "RMM_RESOURCE is".
+ */
+rmm_status_t rmm__spec_create(const char *what, const char *text, rmm_resource_t **out);
+
+#endif /* RMM_DEVICE_SPEC_H */

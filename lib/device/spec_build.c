@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From words to resources on the current device. */
+#include <rmm/resource_spec.h>
+
+#include <stddef.h>
+#include <string.h>
+
+#include "core/assert.h"
+#include "device/spec.h"
+#include "driver/driver.h"
+
+#define PERCENT_UNIT 256u
+
+static rmm_status_t free_memory(uint64_t *free_bytes)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    uint64_t total_bytes;
+    int error;
+
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->memory_info(free_bytes, &total_bytes);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking for the free memory");
+}
+
+static bool has_percent(const rmm_spec_t *spec)
+{
+    for (uint32_t i = 0; i < spec->count; i++) {
+        for (uint32_t j = 0; j < spec->parts[i].size_count; j++) {
+            if (spec->parts[i].sizes[j].is_percent) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void resolve_sizes(
+    const rmm_spec_part_t *part, uint64_t free_bytes, uint64_t sizes[RMM_SPEC_SIZES])
+{
+    for (uint32_t i = 0; i < RMM_SPEC_SIZES; i++) {
+        sizes[i] = part->sizes[i].value;
+        if (part->sizes[i].is_percent) {
+            sizes[i] = free_bytes / 100 * sizes[i] / PERCENT_UNIT * PERCENT_UNIT;
+        }
+    }
+}
+
+/* Innermost first. What was free before the first of them was made counts for all. */
+static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
+{
+    rmm_resource_t *mr = NULL;
+    uint64_t free_bytes = 0;
+    rmm_status_t status = has_percent(spec) ? free_memory(&free_bytes) : RMM_OK;
+
+    for (uint32_t i = spec->count; i > 0 && status == RMM_OK; i--) {
+        const rmm_spec_part_t *part = &spec->parts[i - 1];
+        rmm_resource_t *upstream = mr;
+        uint64_t sizes[RMM_SPEC_SIZES];
+
+        resolve_sizes(part, free_bytes, sizes);
+        status = rmm__spec_kind(part->name)->create(upstream, sizes, &mr);
+        rmm_resource_release(upstream); /* retained by what stands on it */
+    }
+    if (status == RMM_OK) {
+        *out = mr;
+    }
+    return status;
+}
+
+rmm_status_t rmm__spec_create(const char *what, const char *text, rmm_resource_t **out)
+{
+    char reason[RMM_SPEC_REASON_BYTES];
+    char shown[RMM_SPEC_SHOWN_BYTES];
+    rmm_spec_t spec;
+    rmm_status_t status;
+
+    rmm__spec_show(text, strlen(text), shown);
+    if (!rmm__spec_parse(text, &spec, reason) || !rmm__spec_check(&spec, reason)) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "%s '%s': %s; good are for example pool:50%% and fixed_size:2MiB", what,
+            shown, reason);
+    }
+    status = build(&spec, out);
+    if (status != RMM_OK) {
+        return rmm__error_cuda(
+            status, rmm_last_cuda_error(), "%s '%s': %s", what, shown,
+            rmm_last_error_message());
+    }
+    return RMM_OK;
+}
+
+rmm_status_t rmm_resource_create_from_spec(const char *spec, rmm_resource_t **out)
+{
+    RMM_CHECK_ARG(spec != NULL, "the spec is NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    return rmm__spec_create("the spec is", spec, out);
+}

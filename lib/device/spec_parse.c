@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The syntax of spec.h, and nothing else:
+ *
+ *   spec = part *("+" part)        part = name *2(":" size)
+ *   name = a letter, then letters, digits and "_"
+ *   size = digits, then nothing (bytes), KiB, MiB, GiB, TiB or %
+ *
+ * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
+ */
+#include "device/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const letters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+static const char *const name_characters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+const char *
+rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES])
+{
+    size_t end = length < RMM_SPEC_SHOWN_BYTES ? length : RMM_SPEC_SHOWN_BYTES - 1;
+
+    for (size_t i = 0; i < end; i++) {
+        bool is_control = (unsigned char)text[i] < ' ' || text[i] == 0x7f;
+
+        shown[i] = is_control ? '?' : text[i];
+    }
+    shown[end] = '\0';
+    return shown;
+}
+
+static bool parse_digits(const char *digits, size_t length, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        uint64_t digit = (uint64_t)(digits[i] - '0');
+
+        if (value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return length > 0;
+}
+
+static bool parse_unit(const char *unit, size_t length, rmm_spec_size_t *size)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+
+    size->is_percent = length == 1 && unit[0] == '%';
+    if (size->is_percent) {
+        return size->value >= 1 && size->value <= 100;
+    }
+    for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        unsigned shift = 10 * (i + 1);
+
+        if (length == strlen(units[i]) && memcmp(unit, units[i], length) == 0) {
+            if (size->value > UINT64_MAX >> shift) {
+                return false;
+            }
+            size->value <<= shift;
+            return true;
+        }
+    }
+    return length == 0;
+}
+
+static bool
+parse_size(const char *text, size_t length, rmm_spec_size_t *size, char *reason)
+{
+    char shown[RMM_SPEC_SHOWN_BYTES];
+    size_t digits = 0;
+
+    while (digits < length && text[digits] >= '0' && text[digits] <= '9') {
+        digits++;
+    }
+    if (parse_digits(text, digits, &size->value) &&
+        parse_unit(text + digits, length - digits, size)) {
+        return true;
+    }
+    snprintf(
+        reason, RMM_SPEC_REASON_BYTES,
+        "'%s' is not a size (bytes, or with KiB, MiB, GiB, TiB, or 1%% to 100%%)",
+        rmm__spec_show(text, length, shown));
+    return false;
+}
+
+static bool
+parse_name(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
+{
+    char shown[RMM_SPEC_SHOWN_BYTES];
+    size_t good = strspn(text, name_characters);
+
+    if (length == 0) {
+        snprintf(reason, RMM_SPEC_REASON_BYTES, "a name is missing");
+        return false;
+    }
+    if (good < length || strchr(letters, text[0]) == NULL ||
+        length >= sizeof part->name) {
+        snprintf(
+            reason, RMM_SPEC_REASON_BYTES, "'%s' is not the name of a resource",
+            rmm__spec_show(text, length, shown));
+        return false;
+    }
+    memcpy(part->name, text, length);
+    part->name[length] = '\0';
+    return true;
+}
+
+/* From text to the next "+" or the end. */
+static bool
+parse_part(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
+{
+    const char *end = text + length;
+    size_t word = strcspn(text, ":+");
+
+    memset(part, 0, sizeof(*part));
+    if (!parse_name(text, word, part, reason)) {
+        return false;
+    }
+    for (text += word; text < end; text += word) {
+        text++; /* the colon */
+        word = strcspn(text, ":+");
+        if (part->size_count == RMM_SPEC_SIZES) {
+            snprintf(
+                reason, RMM_SPEC_REASON_BYTES, "'%s' has more than %d sizes",
+                part->name, RMM_SPEC_SIZES);
+            return false;
+        }
+        if (!parse_size(text, word, &part->sizes[part->size_count++], reason)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rmm__spec_parse(
+    const char *text, rmm_spec_t *out, char reason[RMM_SPEC_REASON_BYTES])
+{
+    size_t length;
+
+    memset(out, 0, sizeof(*out));
+    do {
+        length = strcspn(text, "+");
+        if (out->count == RMM_SPEC_PARTS) {
+            snprintf(
+                reason, RMM_SPEC_REASON_BYTES, "it has more than %d parts",
+                RMM_SPEC_PARTS);
+            return false;
+        }
+        if (!parse_part(text, length, &out->parts[out->count++], reason)) {
+            return false;
+        }
+        text += length;
+    } while (*text++ == '+');
+    return true;
+}

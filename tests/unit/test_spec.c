@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resources said in words: what is read, and what is refused with which reason.
+ */
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "device/spec.h"
+
+static rmm_spec_t parsed(const char *text)
+{
+    char reason[RMM_SPEC_REASON_BYTES] = "";
+    rmm_spec_t spec;
+
+    if (!rmm__spec_parse(text, &spec, reason)) {
+        fail_msg("'%s': %s", text, reason);
+    }
+    return spec;
+}
+
+/* The reason says what `part` says. */
+static void expect_malformed(const char *text, const char *part)
+{
+    char reason[RMM_SPEC_REASON_BYTES] = "";
+    rmm_spec_t spec;
+
+    if (rmm__spec_parse(text, &spec, reason) && rmm__spec_check(&spec, reason)) {
+        fail_msg("'%s' was taken", text);
+    }
+    if (strstr(reason, part) == NULL) {
+        fail_msg("'%s': the reason is \"%s\", not \"...%s...\"", text, reason, part);
+    }
+    assert_null(strchr(reason, '\n'));
+}
+
+static void expect_size(const char *size, uint64_t value, bool is_percent)
+{
+    char text[64];
+    rmm_spec_t spec;
+
+    snprintf(text, sizeof(text), "pool:%s", size);
+    spec = parsed(text);
+    assert_int_equal(spec.parts[0].size_count, 1);
+    assert_int_equal(spec.parts[0].sizes[0].value, value);
+    assert_int_equal(spec.parts[0].sizes[0].is_percent, is_percent);
+}
+
+static void reads_a_name_alone(void **state)
+{
+    rmm_spec_t spec = parsed("pool");
+
+    (void)state;
+    assert_int_equal(spec.count, 1);
+    assert_string_equal(spec.parts[0].name, "pool");
+    assert_int_equal(spec.parts[0].size_count, 0);
+}
+
+static void reads_sizes_in_every_unit(void **state)
+{
+    (void)state;
+    expect_size("0", 0, false);
+    expect_size("1000", 1000, false);
+    expect_size("2KiB", 2048, false);
+    expect_size("3MiB", UINT64_C(3) << 20, false);
+    expect_size("8GiB", UINT64_C(8) << 30, false);
+    expect_size("1TiB", UINT64_C(1) << 40, false);
+    expect_size("18446744073709551615", UINT64_MAX, false);
+    expect_size("16777215TiB", UINT64_C(16777215) << 40, false);
+    expect_size("1%", 1, true);
+    expect_size("50%", 50, true);
+    expect_size("100%", 100, true);
+}
+
+static void reads_parts_in_the_order_written(void **state)
+{
+    rmm_spec_t spec = parsed("limiting:4GiB+statistics+pool:50%:90%");
+
+    (void)state;
+    assert_int_equal(spec.count, 3);
+    assert_string_equal(spec.parts[0].name, "limiting");
+    assert_int_equal(spec.parts[0].sizes[0].value, UINT64_C(4) << 30);
+    assert_string_equal(spec.parts[1].name, "statistics");
+    assert_int_equal(spec.parts[1].size_count, 0);
+    assert_string_equal(spec.parts[2].name, "pool");
+    assert_int_equal(spec.parts[2].size_count, 2);
+    assert_int_equal(spec.parts[2].sizes[0].value, 50);
+    assert_true(spec.parts[2].sizes[0].is_percent);
+    assert_int_equal(spec.parts[2].sizes[1].value, 90);
+}
+
+static void refuses_what_is_no_size(void **state)
+{
+    static const char *const sizes[] = {
+        "",
+        "x",
+        "-1",
+        "+1",
+        " 1",
+        "1 ",
+        "1.5GiB",
+        "1GB",
+        "1gib",
+        "0x10",
+        "%",
+        "0%",
+        "101%",
+        "50%%",
+        "5 %",
+        "1GiBs",
+        "Gi",
+        "1G",
+        "1e9",
+        "1KiB%",
+        "18446744073709551616",
+        "16777216TiB",
+        "99999999999999999999"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "pool:%s", sizes[i]);
+        if (strcmp(sizes[i], "+1") == 0) {
+            expect_malformed(text, "'' is not a size");
+        } else {
+            expect_malformed(text, "is not a size");
+        }
+    }
+    expect_malformed("pool:1MiB:", "'' is not a size");
+    expect_malformed("pool::1MiB", "'' is not a size");
+}
+
+static void refuses_what_is_no_name(void **state)
+{
+    (void)state;
+    expect_malformed("", "a name is missing");
+    expect_malformed("+", "a name is missing");
+    expect_malformed("pool+", "a name is missing");
+    expect_malformed("+pool", "a name is missing");
+    expect_malformed(":1MiB", "a name is missing");
+    expect_malformed(" pool", "' pool' is not the name of a resource");
+    expect_malformed("pool ", "'pool ' is not the name of a resource");
+    expect_malformed("1pool", "'1pool' is not the name");
+    expect_malformed("po-ol", "'po-ol' is not the name");
+    expect_malformed("pool,cuda", "'pool,cuda' is not the name");
+    expect_malformed("pool\n", "is not the name");
+    expect_malformed("a_name_that_is_longer_than_any", "is not the name");
+}
+
+static void refuses_more_than_it_has_room_for(void **state)
+{
+    (void)state;
+    expect_malformed("a+a+a+a+a+a+a+a+a", "more than 8 parts");
+    expect_malformed("pool:1:2:3", "'pool' has more than 2 sizes");
+}
+
+static void refuses_words_that_stand_for_nothing(void **state)
+{
+    (void)state;
+    expect_malformed("poool", "there is no resource 'poool', but cuda ");
+    expect_malformed("poool", " pool ");
+    expect_malformed("Pool", "no resource 'Pool'");
+    expect_malformed("host", "no resource 'host'"); /* no kernel could use it */
+}
+
+static void refuses_sizes_where_they_mean_nothing(void **state)
+{
+    (void)state;
+    expect_malformed("cuda:1MiB", "'cuda' takes no size");
+    expect_malformed("managed:50%", "'managed' takes no size");
+    expect_malformed("fixed_size:1MiB:2MiB", "'fixed_size' takes at most 1 size: ");
+    expect_malformed("fixed_size:50%", "takes bytes");
+}
+
+static void refuses_an_order_that_cannot_be(void **state)
+{
+    (void)state;
+    expect_malformed("pool+cuda", "'pool' is no adaptor");
+    expect_malformed("cuda+cuda", "'cuda' is no adaptor");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_a_name_alone),
+        cmocka_unit_test(reads_sizes_in_every_unit),
+        cmocka_unit_test(reads_parts_in_the_order_written),
+        cmocka_unit_test(refuses_what_is_no_size),
+        cmocka_unit_test(refuses_what_is_no_name),
+        cmocka_unit_test(refuses_more_than_it_has_room_for),
+        cmocka_unit_test(refuses_words_that_stand_for_nothing),
+        cmocka_unit_test(refuses_sizes_where_they_mean_nothing),
+        cmocka_unit_test(refuses_an_order_that_cannot_be),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
