@@ -51,16 +51,17 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_binning_resource_create(
     rmm_resource_t **out);
 
 /**
- * Add a bin for requests of up to @p bytes, rounded up to 256.
+ * Add a bin for requests of up to @p bytes, rounded up to 256. If there is one of that
+ * size it stays, and @p bin_or_NULL is not used.
  *
  * @param mr           a binning resource
  * @param bytes        from 1
  * @param bin_or_NULL  retained; of the same memory as upstream. NULL: blocks of that size
  *                     over upstream, in chunks of up to 128 MiB or 128 blocks
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    mr is no binning resource, bytes is 0 or too large,
- *                                     it has a bin of that size, or the bin's memory is
- *                                     of another device
+ *         RMM_ERR_INVALID_ARGUMENT    mr is no binning resource, bytes is 0 or too large
+ *                                     (4 GiB and more need a bin of yours), or the bin's
+ *                                     memory is of another device
  *         RMM_ERR_UNSUPPORTED         a bin cannot be built on upstream (host memory)
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */

@@ -309,7 +309,8 @@ static rmm_status_t make_bin(binning_t *self, uint64_t bytes, rmm_resource_t **o
     return rmm_fixed_size_resource_create(self->base.upstream, &options, out);
 }
 
-static rmm_status_t publish_table(binning_t *self, const bin_t *bin)
+/* As RMM, a bin that is there stays. On RMM_OK *used_out tells whether `bin` was taken. */
+static rmm_status_t publish_table(binning_t *self, const bin_t *bin, bool *used_out)
 {
     bin_table_t *old = table_now(self);
     uint32_t count = old != NULL ? old->count : 0;
@@ -318,9 +319,8 @@ static rmm_status_t publish_table(binning_t *self, const bin_t *bin)
 
     RMM_ASSERT_LOCKED(&self->add_lock);
     if (index < count && old->bins[index].bytes == bin->bytes) {
-        return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT, "binning '%s' has a bin of %" PRIu64 " bytes",
-            self->base.name, bin->bytes);
+        *used_out = false;
+        return RMM_OK;
     }
     fresh = rmm__calloc(1, sizeof(*fresh) + (count + 1) * sizeof(bin_t));
     if (fresh == NULL) {
@@ -334,6 +334,7 @@ static rmm_status_t publish_table(binning_t *self, const bin_t *bin)
     fresh->bins[index] = *bin;
     /* release: pairs with table_now() */
     atomic_store_explicit(&self->table, fresh, memory_order_release);
+    *used_out = true;
     return RMM_OK;
 }
 
@@ -344,6 +345,7 @@ static rmm_status_t add_bin(binning_t *self, uint64_t bytes, rmm_resource_t *bin
         (bytes + RMM_ALIGN_DEFAULT - 1) / RMM_ALIGN_DEFAULT * RMM_ALIGN_DEFAULT,
         rmm_resource_retain(bin)};
     rmm_status_t status = RMM_OK;
+    bool used = false;
 
     if (bin == NULL) {
         status = make_bin(self, fresh.bytes, &fresh.mr);
@@ -352,9 +354,9 @@ static rmm_status_t add_bin(binning_t *self, uint64_t bytes, rmm_resource_t *bin
         return status;
     }
     rmm__mutex_lock(&self->add_lock);
-    status = publish_table(self, &fresh);
+    status = publish_table(self, &fresh, &used);
     rmm__mutex_unlock(&self->add_lock);
-    if (status != RMM_OK) {
+    if (!used) {
         rmm_resource_release(fresh.mr);
     }
     return status;

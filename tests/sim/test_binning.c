@@ -135,7 +135,11 @@ static void refuses_bins_that_cannot_be(void **state)
     assert_int_equal(
         rmm_binning_resource_add_bin(mr, 0, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
-        rmm_binning_resource_add_bin(mr, 1024, NULL), RMM_ERR_INVALID_ARGUMENT);
+        rmm_binning_resource_add_bin(mr, (size_t)1 << 32, NULL),
+        RMM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(rmm_last_error_message(), "use a pool"));
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, SIZE_MAX, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_binning_resource_add_bin(mr, 4096, host), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
@@ -143,6 +147,48 @@ static void refuses_bins_that_cannot_be(void **state)
     assert_int_equal(
         rmm_binning_resource_add_bin(host, 4096, NULL), RMM_ERR_INVALID_ARGUMENT);
     rmm_resource_release(host);
+    end(mr);
+}
+
+static void takes_a_pool_for_a_bin_of_any_size(void **state)
+{
+    const size_t sizes[] = {(size_t)1 << 31, (size_t)1 << 32, (size_t)1 << 40};
+    rmm_resource_t *mr = make_binning(10, 11);
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(rmm_binning_resource_add_bin(mr, sizes[i], pool));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        void *ptr = take(mr, sizes[i], NULL);
+
+        assert_int_equal(stats_of(pool).current_bytes, sizes[i]);
+        give(mr, ptr, sizes[i], NULL);
+    }
+    rmm_resource_release(pool);
+    end(mr);
+}
+
+static void leaves_an_existing_bin_as_it_is(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *first = make_pool(0, 0);
+    rmm_resource_t *second = make_pool(0, 0);
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, first));
+    ptr = take(mr, 1000, NULL);
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, second));
+    assert_ok(rmm_binning_resource_add_bin(mr, 1000, NULL)); /* rounded up: the same */
+    assert_int_equal(stats_of(first).current_bytes, 1000);
+    give(mr, ptr, 1000, NULL);
+    give(mr, take(mr, 1000, NULL), 1000, NULL);
+    assert_int_equal(stats_of(first).total_count, 2);
+    assert_int_equal(stats_of(second).total_count, 0);
+    rmm_resource_release(first);
+    rmm_resource_release(second);
     end(mr);
 }
 
@@ -223,6 +269,39 @@ static void *allocate_all_sizes(void *argument)
     return (void *)failures;
 }
 
+static void *add_all_bins(void *argument)
+{
+    uintptr_t failures = 0;
+
+    for (size_t k = 1; k <= 64; k++) {
+        failures += rmm_binning_resource_add_bin(argument, KIB * k, NULL) != RMM_OK;
+    }
+    return (void *)failures;
+}
+
+static void takes_the_same_bins_from_threads_at_once(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, add_all_bins, mr), 0);
+    }
+    assert_null(allocate_all_sizes(mr));
+    for (int i = 0; i < THREADS; i++) {
+        void *failures;
+
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    for (size_t k = 1; k <= 64; k++) {
+        give(mr, take(mr, KIB * k, NULL), KIB * k, NULL);
+    }
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    end(mr);
+}
+
 static void takes_bins_while_others_allocate(void **state)
 {
     rmm_resource_t *mr = make_binning(0, 0);
@@ -254,9 +333,12 @@ int main(void)
         cmocka_unit_test(makes_bins_of_a_range_of_powers),
         cmocka_unit_test(refuses_exponents_out_of_range),
         cmocka_unit_test(refuses_bins_that_cannot_be),
+        cmocka_unit_test(takes_a_pool_for_a_bin_of_any_size),
+        cmocka_unit_test(leaves_an_existing_bin_as_it_is),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(frees_what_is_out_at_its_end),
         cmocka_unit_test(survives_every_failing_request),
+        cmocka_unit_test(takes_the_same_bins_from_threads_at_once),
         cmocka_unit_test(takes_bins_while_others_allocate),
     };
 
