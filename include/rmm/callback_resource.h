@@ -7,7 +7,8 @@
  * The functions may use resources of this library, but none that is built on this one.
  * What they take there counts in the figures of those resources, not as a user's on the
  * device (its user is counted here already), so it must be given back by the dealloc
- * function too; what the device's reserved bytes show counts it in both.
+ * function too. A block for which the alloc function took memory there counts as the
+ * device's reserved bytes there only, any other one here.
  *
  * Alignment: what the alloc function gives. It has to give RMM_ALIGN_DEFAULT at least;
  * a block that is aligned to less than asked for goes back, and the allocation is
@@ -50,21 +51,25 @@ typedef struct rmm_callback_options {
     rmm_callback_dealloc_fn dealloc; /**< required */
     void *payload;                   /**< passed to both; borrowed, may be NULL */
     const char *name;                /**< shown in /rmm; copied; default "callback" */
+    /** RMM_*_ACCESSIBLE: who can reach the memory; default RMM_DEVICE_ACCESSIBLE.
+     * RMM_HOST_ACCESSIBLE alone needs no GPU. */
+    uint32_t properties;
 } rmm_callback_options_t;
 
 #define RMM_CALLBACK_OPTIONS_INIT                                                      \
     {                                                                                  \
-        sizeof(rmm_callback_options_t), NULL, NULL, NULL, NULL                         \
+        sizeof(rmm_callback_options_t), NULL, NULL, NULL, NULL, 0                      \
     }
 
 /**
- * Create a resource over the program's functions, on the current device.
+ * Create a resource over the program's functions, on the current device, if a device can
+ * reach its memory.
  *
  * @param options  required
  * @param out      receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    options, a function or out is NULL, or options
- *                                     were not made with _INIT
+ *         RMM_ERR_INVALID_ARGUMENT    options, a function or out is NULL, a property
+ *                                     is unknown, or options were not made with _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
  *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
  *         RMM_ERR_OUT_OF_HOST_MEMORY

@@ -268,6 +268,7 @@ RMM_COLD void rmm__resource_refuse_free(
  * asking first whether any callback was ever made.
  */
 static _Thread_local uint32_t callback_depth;
+static _Thread_local uint64_t callback_taken;
 static atomic_bool any_callback;
 
 static bool inside_callback(void)
@@ -286,6 +287,11 @@ void rmm__callback_enter(void)
 void rmm__callback_leave(void)
 {
     callback_depth--;
+}
+
+uint64_t rmm__callback_taken(void)
+{
+    return callback_taken;
 }
 
 static bool align_is_valid(size_t align)
@@ -339,6 +345,8 @@ rmm_status_t rmm_resource_alloc(
     }
     if (request.user) {
         rmm__place_alloc(mr->books.place, bytes);
+    } else {
+        callback_taken += bytes != 0;
     }
     if (bytes == 0) {
         atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);

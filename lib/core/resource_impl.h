@@ -130,6 +130,10 @@ rmm__request_settle(const rmm_resource_t *mr, const rmm_request_t *request)
 void rmm__callback_enter(void);
 void rmm__callback_leave(void);
 
+/* How many blocks this thread has taken inside callbacks: of one that did, the memory is
+ * counted as held from the driver where it took it. */
+uint64_t rmm__callback_taken(void);
+
 /* Count and log a free that cannot be right; `why` completes "refused free of ...". */
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);

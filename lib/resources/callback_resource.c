@@ -131,7 +131,7 @@ create(const rmm_callback_options_t *options, int device, rmm_resource_t **out)
         &self->tracked, &(rmm_resource_desc_t){
                             .ops = &callback_ops,
                             .name = options->name,
-                            .properties = RMM_DEVICE_ACCESSIBLE,
+                            .properties = options->properties,
                             .device = device,
                         });
     if (status != RMM_OK) {
@@ -142,14 +142,34 @@ create(const rmm_callback_options_t *options, int device, rmm_resource_t **out)
     return RMM_OK;
 }
 
+/* -1 where no device can reach the memory: none is asked for. */
+static rmm_status_t
+choose_device(const rmm_callback_options_t *options, int *device_out)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int error;
+
+    if ((options->properties & RMM_DEVICE_ACCESSIBLE) == 0) {
+        *device_out = -1;
+        return RMM_OK;
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_get(device_out);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking for the current device");
+}
+
 rmm_status_t rmm_callback_resource_create(
     const rmm_callback_options_t *options, rmm_resource_t **out)
 {
     rmm_callback_options_t opts;
-    const rmm_driver_t *driver;
     rmm_status_t status;
     int device;
-    int error;
 
     RMM_CHECK_ARG(options != NULL, "options are NULL");
     RMM_CHECK_ARG(out != NULL, "out is NULL");
@@ -158,13 +178,15 @@ rmm_status_t rmm_callback_resource_create(
         return status;
     }
     RMM_CHECK_ARG(opts.alloc != NULL && opts.dealloc != NULL, "a function is NULL");
-    driver = rmm__driver(&status);
-    if (driver == NULL) {
-        return status;
+    RMM_CHECK_ARG(
+        (opts.properties & ~(RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE)) == 0,
+        "unknown property");
+    if (opts.properties == 0) {
+        opts.properties = RMM_DEVICE_ACCESSIBLE;
     }
-    error = driver->device_get(&device);
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for the current device");
+    status = choose_device(&opts, &device);
+    if (status != RMM_OK) {
+        return status;
     }
     return create(&opts, device, out);
 }

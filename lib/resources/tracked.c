@@ -22,11 +22,11 @@ static bool blocks_reserve(rmm_tracked_t *self)
 }
 
 /* NULL ptr: the allocation failed, give the reserved room back. */
-static void blocks_settle(rmm_tracked_t *self, void *ptr, size_t bytes)
+static void blocks_settle(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 {
     rmm__mutex_lock(&self->lock);
-    if (ptr != NULL) {
-        rmm__pointer_map_insert(&self->blocks, ptr, bytes);
+    if (block->ptr != NULL) {
+        rmm__pointer_map_insert_entry(&self->blocks, block);
     } else {
         rmm__pointer_map_unreserve(&self->blocks);
     }
@@ -34,15 +34,15 @@ static void blocks_settle(rmm_tracked_t *self, void *ptr, size_t bytes)
 }
 
 /* NULL if the block was taken out of the map, else why it cannot be freed. */
-static const char *blocks_take(rmm_tracked_t *self, void *ptr, size_t bytes)
+static const char *blocks_take(
+    rmm_tracked_t *self, void *ptr, size_t bytes, rmm_pointer_map_entry_t *block)
 {
     const char *refusal = NULL;
-    size_t allocated;
 
     rmm__mutex_lock(&self->lock);
-    if (!rmm__pointer_map_find(&self->blocks, ptr, &allocated)) {
+    if (!rmm__pointer_map_find_entry(&self->blocks, ptr, block)) {
         refusal = "not allocated here, or freed already";
-    } else if (allocated != bytes) {
+    } else if (block->bytes != bytes) {
         refusal = "it was allocated with another size";
     } else {
         rmm__pointer_map_erase(&self->blocks, ptr);
@@ -55,14 +55,18 @@ static rmm_status_t
 obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
 {
     rmm_books_t *books = &self->base.books;
-    void *ptr = NULL;
+    rmm_pointer_map_entry_t block = {NULL, request->bytes, self};
+    uint64_t taken = rmm__callback_taken();
     rmm_status_t status;
 
     if (!blocks_reserve(self)) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    status = self->source->obtain(self, request, &ptr);
-    blocks_settle(self, ptr, request->bytes);
+    status = self->source->obtain(self, request, &block.ptr);
+    if (rmm__callback_taken() != taken) {
+        block.owner = NULL; /* the place has counted it already */
+    }
+    blocks_settle(self, &block);
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY) {
             rmm__books_oom(books);
@@ -70,8 +74,10 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
         return status;
     }
     rmm__books_reserve_shared(books, request->bytes);
-    rmm__place_reserve(books->place, request->bytes);
-    *ptr_out = ptr;
+    if (block.owner != NULL) {
+        rmm__place_reserve(books->place, request->bytes);
+    }
+    *ptr_out = block.ptr;
     return RMM_OK;
 }
 
@@ -92,22 +98,27 @@ rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
     return RMM_OK;
 }
 
-static void give_back(rmm_tracked_t *self, void *ptr, const rmm_request_t *request)
+static void give_back(
+    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
+    const rmm_request_t *request)
 {
     rmm_books_t *books = &self->base.books;
 
-    self->source->give_back(self, ptr, request);
+    self->source->give_back(self, block->ptr, request);
     rmm__books_unreserve_shared(books, request->bytes);
-    rmm__place_unreserve(books->place, request->bytes);
+    if (block->owner != NULL) {
+        rmm__place_unreserve(books->place, request->bytes);
+    }
 }
 
 void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     rmm_tracked_t *self = rmm__tracked_from_base(mr);
+    rmm_pointer_map_entry_t block;
     const char *refusal;
 
     if (ptr != NULL) {
-        refusal = blocks_take(self, ptr, request->bytes);
+        refusal = blocks_take(self, ptr, request->bytes, &block);
         if (refusal != NULL) {
             rmm__resource_refuse_free(mr, ptr, request, refusal);
             return;
@@ -116,7 +127,7 @@ void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
     rmm__request_settle(mr, request);
     rmm__books_free_shared(&mr->books, request->bytes);
     if (ptr != NULL) {
-        give_back(self, ptr, request);
+        give_back(self, &block, request);
     }
 }
 
@@ -149,7 +160,7 @@ void rmm__tracked_destroy(rmm_resource_t *mr)
         rmm__pointer_map_erase(&self->blocks, block.ptr);
         rmm__diag_on_free(
             mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
-        give_back(self, block.ptr, &request);
+        give_back(self, &block, &request);
     }
     rmm__pointer_map_fini(&self->blocks);
     rmm__mutex_fini(&self->lock);

@@ -35,6 +35,7 @@ struct rmm_tracked {
     const rmm_tracked_source_t *source;
     rmm_tracked_t **instance; /* where the shared one is kept; NULL: not shared */
     rmm_mutex_t lock;         /* protects blocks */
+    /* owner: NULL if the place has the block as held by the resource it came from */
     rmm_pointer_map_t blocks;
 };
 

@@ -116,6 +116,58 @@ static void counts_the_users_bytes_once(void **state)
     end(&program, mr);
 }
 
+static uint64_t place_reserved(void)
+{
+    return rmm__figure_get(&rmm__places[0].reserved_bytes);
+}
+
+static rmm_status_t
+driver_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    (void)stream;
+    (void)payload;
+    assert_cuda(sim_driver()->mem_alloc(ptr_out, bytes));
+    return RMM_OK;
+}
+
+static void driver_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+    assert_cuda(sim_driver()->mem_free(ptr));
+}
+
+static void counts_what_it_holds_of_the_device_once(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    program_t program = {0};
+    rmm_resource_t *from_ours = make_callback(&program);
+    rmm_resource_t *from_driver;
+    uint64_t before = place_reserved();
+    void *ptr = take(from_ours, 1000, NULL);
+
+    (void)state;
+    assert_int_equal(
+        place_reserved() - before, 1256); /* as the inner resource has it */
+    assert_int_equal(stats_of(from_ours).reserved_bytes, 1000);
+    give(from_ours, ptr, 1000, NULL);
+    assert_int_equal(place_reserved(), before);
+
+    options.alloc = driver_alloc;
+    options.dealloc = driver_dealloc;
+    assert_ok(rmm_callback_resource_create(&options, &from_driver));
+    ptr = take(from_driver, 1000, NULL);
+    assert_int_equal(place_reserved() - before, 1000);
+    take(from_ours, 500, NULL);
+    assert_int_equal(place_reserved() - before, 1000 + 756);
+    give(from_driver, ptr, 1000, NULL);
+    assert_int_equal(place_reserved() - before, 756);
+    rmm_resource_release(from_driver);
+    end(&program, from_ours); /* with a block out */
+    assert_int_equal(place_reserved(), before);
+}
+
 static void passes_nothing_of_no_bytes_on(void **state)
 {
     program_t program = {0};
@@ -221,6 +273,10 @@ static void needs_both_functions(void **state)
     options.alloc = program_alloc;
     assert_int_equal(
         rmm_callback_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
+    options.dealloc = program_dealloc;
+    options.properties = 4;
+    assert_int_equal(
+        rmm_callback_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_null(mr);
 }
 
@@ -229,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_the_functions_what_was_asked),
         cmocka_unit_test(counts_the_users_bytes_once),
+        cmocka_unit_test(counts_what_it_holds_of_the_device_once),
         cmocka_unit_test(passes_nothing_of_no_bytes_on),
         cmocka_unit_test(passes_a_refusal_on_with_its_reason),
         cmocka_unit_test(refuses_what_is_no_proper_block),

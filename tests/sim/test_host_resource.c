@@ -118,6 +118,44 @@ static void carries_no_pool(void **state)
 }
 
 /* The n-th request for host memory fails, until the scenario succeeds. */
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    (void)stream;
+    (void)payload;
+    *ptr_out = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    return *ptr_out != NULL ? RMM_OK : RMM_ERR_OUT_OF_MEMORY;
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+    free(ptr);
+}
+
+static void a_callback_for_host_memory_needs_no_driver_either(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr = NULL;
+    void *ptr;
+
+    (void)state;
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    assert_int_not_equal(rmm_callback_resource_create(&options, &mr), RMM_OK);
+    assert_null(mr);
+    options.properties = RMM_HOST_ACCESSIBLE;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    assert_int_equal(rmm_resource_properties(mr), RMM_HOST_ACCESSIBLE);
+    assert_ok(rmm_resource_alloc_sync(mr, 1000, 0, &ptr));
+    memset(ptr, 1, 1000);
+    rmm_resource_dealloc_sync(mr, ptr, 1000, 0);
+    assert_ok(rmm_resource_alloc(mr, 1000, 0, NULL, &ptr)); /* left to the end */
+    rmm_resource_release(mr);
+}
+
 static void survives_every_failing_request(void **state)
 {
     bool struck = true;
@@ -156,6 +194,7 @@ int main(void)
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(frees_what_is_out_at_its_end),
         cmocka_unit_test(carries_no_pool),
+        cmocka_unit_test(a_callback_for_host_memory_needs_no_driver_either),
         cmocka_unit_test(survives_every_failing_request),
     };
 
