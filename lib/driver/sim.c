@@ -216,6 +216,25 @@ FAULTED(mem_prefer, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
 FAULTED(
     mem_prefetch, (const void *ptr, size_t bytes, int device, rmm_stream_t stream),
     (ptr, bytes, device, stream))
+FAULTED(
+    mempool_create, (uint32_t handle_types, rmm_driver_mempool_t *pool),
+    (handle_types, pool))
+FAULTED(mempool_destroy, (rmm_driver_mempool_t pool), (pool))
+FAULTED(mempool_managed, (rmm_driver_mempool_t * pool), (pool))
+FAULTED(
+    mempool_get_threshold, (rmm_driver_mempool_t pool, uint64_t *bytes), (pool, bytes))
+FAULTED(
+    mempool_set_threshold, (rmm_driver_mempool_t pool, uint64_t bytes), (pool, bytes))
+FAULTED(
+    mempool_figures, (rmm_driver_mempool_t pool, rmm_driver_mempool_figures_t *figures),
+    (pool, figures))
+FAULTED(
+    mempool_trim, (rmm_driver_mempool_t pool, size_t keep_bytes), (pool, keep_bytes))
+FAULTED(
+    mempool_alloc,
+    (rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream),
+    (pool, ptr, bytes, stream))
+FAULTED(mempool_free, (void *ptr, rmm_stream_t stream), (ptr, stream))
 FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
 FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
 FAULTED(stream_flags, (rmm_stream_t stream, uint32_t *flags), (stream, flags))

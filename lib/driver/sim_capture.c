@@ -112,6 +112,11 @@ static void capture_end(sim_capture_t *capture)
     free(capture);
 }
 
+uint64_t rmm__sim_capture_id_locked(const sim_stream_t *stream)
+{
+    return stream->capture != NULL ? stream->capture->id : 0;
+}
+
 void rmm__sim_capture_forget_locked(sim_stream_t *stream)
 {
     sim_capture_t *capture = stream->capture;

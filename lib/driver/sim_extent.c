@@ -161,6 +161,13 @@ bool rmm__sim_space_init(sim_space_t *space, uint64_t bytes)
     return true;
 }
 
+void rmm__sim_space_fini(sim_space_t *space)
+{
+    /* nothing is used, so the free parts have joined to one */
+    free(space->free);
+    space->free = NULL;
+}
+
 bool rmm__sim_space_take(
     sim_space_t *space, uint64_t bytes, uint64_t align, int use, uint64_t *offset_out)
 {

@@ -15,6 +15,7 @@
  *   sim_launch.c   queueing kernels, copies and fills
  *   sim_managed.c  managed memory, and where it was asked to lie
  *   sim_memory.c   device memory, poison; sim_extent.c: which of it is free
+ *   sim_mempool.c  memory pools; sim_async.c: their memory in stream order
  *   sim_observe.c  events for the diagnosis, the injected library
  *   sim_api.c      <rmm/sim.h>
  *
@@ -104,6 +105,15 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(memset_async)                                                                    \
     X(mem_prefer)                                                                      \
     X(mem_prefetch)                                                                    \
+    X(mempool_create)                                                                  \
+    X(mempool_destroy)                                                                 \
+    X(mempool_managed)                                                                 \
+    X(mempool_get_threshold)                                                           \
+    X(mempool_set_threshold)                                                           \
+    X(mempool_figures)                                                                 \
+    X(mempool_trim)                                                                    \
+    X(mempool_alloc)                                                                   \
+    X(mempool_free)                                                                    \
     X(peer_can_access)                                                                 \
     X(stream_create)                                                                   \
     X(stream_destroy)                                                                  \
@@ -212,7 +222,8 @@ int rmm__sim_attribute(int ability);
 typedef enum sim_task_kind {
     SIM_TASK_KERNEL,
     SIM_TASK_COPY,
-    SIM_TASK_SET
+    SIM_TASK_SET,
+    SIM_TASK_CALL /* of the simulator itself */
 } sim_task_kind_t;
 
 /* What is to be done, with its parameters; shared by a graph and its launches. */
@@ -225,6 +236,9 @@ typedef struct sim_task {
     const void *src;
     int value;
     size_t bytes;
+    void (*run)(void *object);
+    void (*drop)(void *object); /* the task is gone */
+    void *object;
 } sim_task_t;
 
 typedef struct sim_stream sim_stream_t;
@@ -278,6 +292,9 @@ sim_task_t *rmm__sim_task_kernel(
     size_t param_count);
 sim_task_t *rmm__sim_task_copy(void *dst, const void *src, size_t bytes);
 sim_task_t *rmm__sim_task_set(void *dst, int value, size_t bytes);
+/* Both are called with the lock held; drop() also if the task never runs. */
+sim_task_t *
+rmm__sim_task_call(void (*run)(void *object), void (*drop)(void *object), void *object);
 void rmm__sim_task_release_locked(sim_task_t *task);
 
 /* Queue work at the end of a stream. `task` and `awaits` are borrowed; both NULL: a
@@ -361,6 +378,8 @@ int rmm__sim_capture_forbids_locked(void);
 int rmm__sim_capture_check_wait_locked(const sim_stream_t *stream);
 int rmm__sim_capture_check_event_locked(const sim_event_t *event);
 int rmm__sim_capture_check_device_locked(int device);
+/* 0: the stream does not capture. */
+uint64_t rmm__sim_capture_id_locked(const sim_stream_t *stream);
 /* The stream is being destroyed. */
 void rmm__sim_capture_forget_locked(sim_stream_t *stream);
 
@@ -382,7 +401,13 @@ int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t strea
 
 /* ---- sim_memory.c ---- */
 
-typedef enum sim_use { SIM_USE_PLAIN, SIM_USE_MANAGED } sim_use_t;
+typedef enum sim_use {
+    SIM_USE_PLAIN,
+    SIM_USE_MANAGED,
+    SIM_USE_POOL,         /* a segment of a memory pool */
+    SIM_USE_MANAGED_POOL, /* of one of managed memory */
+    SIM_USE_GRAPH         /* allocated in a capture */
+} sim_use_t;
 
 typedef struct sim_block {
     int device;
@@ -402,6 +427,33 @@ int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 uint64_t rmm__sim_memory_allocated_locked(int device);
 /* An allocation on the current device, with the checks of mem_alloc. */
 int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use);
+
+int rmm__sim_memory_take_locked(int device, uint64_t bytes, sim_use_t use, char **out);
+/* What rmm__sim_memory_take_locked() took. */
+void rmm__sim_memory_give_locked(char *begin);
+/* RMM_SIM_POISON_ALLOC or _FREE. */
+void rmm__sim_poison_locked(char *begin, uint64_t bytes, int value);
+
+/* ---- sim_mempool.c ---- */
+
+int rmm__sim_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool_out);
+int rmm__sim_mempool_destroy(rmm_driver_mempool_t pool);
+int rmm__sim_mempool_managed(rmm_driver_mempool_t *pool_out);
+int rmm__sim_mempool_get_threshold(rmm_driver_mempool_t pool, uint64_t *bytes);
+int rmm__sim_mempool_set_threshold(rmm_driver_mempool_t pool, uint64_t bytes);
+int rmm__sim_mempool_figures(
+    rmm_driver_mempool_t pool, rmm_driver_mempool_figures_t *figures);
+int rmm__sim_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes);
+/* The program has waited for work of the device: pools keep to their thresholds. */
+void rmm__sim_mempool_settle_locked(int device);
+
+/* ---- sim_async.c ---- */
+
+int rmm__sim_mempool_alloc(
+    rmm_driver_mempool_t pool, void **ptr_out, size_t bytes, rmm_stream_t stream);
+int rmm__sim_mempool_free(void *ptr, rmm_stream_t stream);
+/* Behind all work of the device, whose memory this is. */
+int rmm__sim_async_free_now_locked(void *ptr);
 
 /* ---- sim_managed.c ---- */
 
@@ -431,6 +483,8 @@ typedef struct sim_space {
 
 /* False without host memory. */
 bool rmm__sim_space_init(sim_space_t *space, uint64_t bytes);
+/* Nothing of it is used. */
+void rmm__sim_space_fini(sim_space_t *space);
 /* The lowest free [offset, offset + bytes) at a multiple of align. */
 bool rmm__sim_space_take(
     sim_space_t *space, uint64_t bytes, uint64_t align, int use, uint64_t *offset_out);

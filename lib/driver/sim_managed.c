@@ -112,7 +112,7 @@ void rmm__sim_managed_forget_locked(const void *ptr, uint64_t bytes)
     uintptr_t begin = (uintptr_t)ptr;
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    /* whole allocations only: no note reaches beyond one, so none is cut in two */
+    /* without host memory a note of more than this stays: nothing worse */
     (void)notes_cut(&prefetched, begin, begin + bytes);
     (void)notes_cut(&preferred, begin, begin + bytes);
 }
@@ -131,13 +131,13 @@ int rmm__sim_preferred_at_locked(const void *ptr, size_t bytes)
 
 /* ---- the calls ---- */
 
-/* Managed memory, all of one allocation; or the host's, where a device can read that. */
+/* Managed memory, all of one allocation or of one segment of a pool; or the host's, where a device can read that. */
 static bool can_move_locked(const void *ptr, size_t bytes)
 {
     sim_block_t block;
 
     if (rmm__sim_memory_find_locked(ptr, &block)) {
-        return block.use == SIM_USE_MANAGED &&
+        return (block.use == SIM_USE_MANAGED || block.use == SIM_USE_MANAGED_POOL) &&
                bytes <= block.bytes - (size_t)((const char *)ptr - block.begin);
     }
     return !rmm__sim_memory_is_device_locked(ptr) &&

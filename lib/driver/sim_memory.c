@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/assert.h"
 #include "core/descriptor.h"
 
 #define SMALL_ALIGN UINT64_C(512) /* as cudaMalloc */
@@ -169,13 +170,20 @@ static void poison(char *at, uint64_t bytes, sim_pattern_t *pattern)
     }
 }
 
-static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)
+void rmm__sim_poison_locked(char *begin, uint64_t bytes, int value)
 {
-    int device = rmm__sim_thread.device;
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    poison(
+        begin, bytes, value == RMM_SIM_POISON_ALLOC ? &fresh_pattern : &freed_pattern);
+}
+
+int rmm__sim_memory_take_locked(int device, uint64_t bytes, sim_use_t use, char **out)
+{
     sim_range_t *range = &ranges[device];
     uint64_t align = bytes >= LARGE_BYTES ? LARGE_ALIGN : SMALL_ALIGN;
     uint64_t offset;
 
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
     if (bytes > rmm__sim_device_bytes()) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
@@ -186,8 +194,19 @@ static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)
     }
     poison(range->base + offset, bytes, &fresh_pattern);
     range->allocated_bytes += bytes;
-    *ptr_out = range->base + offset;
+    *out = range->base + offset;
     return RMM_DRIVER_OK;
+}
+
+static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)
+{
+    char *fresh;
+    int error = rmm__sim_memory_take_locked(rmm__sim_thread.device, bytes, use, &fresh);
+
+    if (error == RMM_DRIVER_OK) {
+        *ptr_out = fresh;
+    }
+    return error;
 }
 
 int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use)
@@ -252,10 +271,41 @@ bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
     return true;
 }
 
+/* False if no allocation begins there. */
+static bool give_locked(int device, char *ptr)
+{
+    uint64_t bytes = rmm__sim_space_give(
+        &ranges[device].space, (uint64_t)(ptr - ranges[device].base));
+
+    if (bytes != 0) {
+        rmm__sim_managed_forget_locked(ptr, bytes);
+        poison(ptr, bytes, &freed_pattern);
+        ranges[device].allocated_bytes -= bytes;
+    }
+    return bytes != 0;
+}
+
+void rmm__sim_memory_give_locked(char *begin)
+{
+    bool given = give_locked(device_of_locked(begin), begin);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    RMM_ASSERT(given);
+    (void)given;
+}
+
+static bool is_pooled(const void *ptr)
+{
+    sim_block_t block;
+
+    return rmm__sim_memory_find_locked(ptr, &block) &&
+           (block.use == SIM_USE_POOL || block.use == SIM_USE_MANAGED_POOL ||
+            block.use == SIM_USE_GRAPH);
+}
+
 static int free_locked(char *ptr)
 {
     int device = device_of_locked(ptr);
-    uint64_t bytes;
 
     if (device < 0) {
         rmm__sim_violation_locked(
@@ -264,17 +314,15 @@ static int free_locked(char *ptr)
     }
     /* as cudaFree; before the poison, which work that uses the block must not see */
     rmm__sim_finish_device_locked(device);
-    bytes = rmm__sim_space_give(
-        &ranges[device].space, (uint64_t)(ptr - ranges[device].base));
-    if (bytes == 0) {
+    if (is_pooled(ptr)) {
+        return rmm__sim_async_free_now_locked(ptr);
+    }
+    if (!give_locked(device, ptr)) {
         rmm__sim_violation_locked(
             "mem_free: no allocation begins at %p of device %d: freed twice?",
             (void *)ptr, device);
         return RMM_DRIVER_INVALID_VALUE;
     }
-    rmm__sim_managed_forget_locked(ptr, bytes);
-    poison(ptr, bytes, &freed_pattern);
-    ranges[device].allocated_bytes -= bytes;
     return RMM_DRIVER_OK;
 }
 

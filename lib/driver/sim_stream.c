@@ -234,6 +234,7 @@ int rmm__sim_stream_synchronize(rmm_stream_t handle)
         error = rmm__sim_capture_check_wait_locked(stream);
         if (error == RMM_DRIVER_OK) {
             rmm__sim_finish_stream_locked(stream);
+            rmm__sim_mempool_settle_locked(device);
         }
     }
     rmm__sim_leave();
@@ -255,6 +256,7 @@ int rmm__sim_device_synchronize(void)
     error = rmm__sim_capture_check_device_locked(device);
     if (error == RMM_DRIVER_OK) {
         rmm__sim_finish_device_locked(device);
+        rmm__sim_mempool_settle_locked(device);
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
@@ -463,6 +465,7 @@ int rmm__sim_event_synchronize(rmm_driver_event_t handle)
         error = rmm__sim_capture_check_event_locked(event);
         if (error == RMM_DRIVER_OK && event->record != NULL) {
             rmm__sim_finish_item_locked(event->record);
+            rmm__sim_mempool_settle_locked(device);
         }
     }
     rmm__sim_leave();

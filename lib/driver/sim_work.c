@@ -138,9 +138,25 @@ sim_task_t *rmm__sim_task_set(void *dst, int value, size_t bytes)
     return task;
 }
 
+sim_task_t *
+rmm__sim_task_call(void (*run)(void *object), void (*drop)(void *object), void *object)
+{
+    sim_task_t *task = task_create(SIM_TASK_CALL, 0);
+
+    if (task != NULL) {
+        task->run = run;
+        task->drop = drop;
+        task->object = object;
+    }
+    return task;
+}
+
 void rmm__sim_task_release_locked(sim_task_t *task)
 {
     if (task != NULL && --task->references == 0) {
+        if (task->kind == SIM_TASK_CALL) {
+            task->drop(task->object);
+        }
         free(task);
     }
 }
@@ -157,6 +173,9 @@ static void task_run(sim_task_t *task)
         break;
     case SIM_TASK_SET:
         memset(task->dst, task->value, task->bytes);
+        break;
+    case SIM_TASK_CALL:
+        task->run(task->object);
         break;
     }
     rmm__sim_thread.in_kernel = false;

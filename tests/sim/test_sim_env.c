@@ -221,6 +221,47 @@ static bool prefetches_nothing(const char *value)
                RMM_DRIVER_INVALID_VALUE;
 }
 
+/* Whether there are pools of device and of managed memory. */
+static bool pools_are(const rmm_driver_t *driver, int ours, int managed)
+{
+    rmm_driver_mempool_t pool;
+
+    return driver->mempool_create(0, &pool) == ours &&
+           driver->mempool_managed(&pool) == managed;
+}
+
+static bool has_no_pools(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+
+    (void)value;
+    return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOLS) == 0 &&
+           pools_are(driver, RMM_DRIVER_NOT_SUPPORTED, RMM_DRIVER_NOT_SUPPORTED);
+}
+
+static bool has_no_managed_pools(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+
+    (void)value;
+    return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOLS) == 1 &&
+           pools_are(driver, RMM_DRIVER_OK, RMM_DRIVER_NOT_SUPPORTED);
+}
+
+static bool shares_no_pools(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    rmm_driver_mempool_t pool;
+
+    (void)value;
+    return driver != NULL && pools_are(driver, RMM_DRIVER_OK, RMM_DRIVER_OK) &&
+           attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES) == 0 &&
+           driver->mempool_create(1, &pool) == RMM_DRIVER_NOT_SUPPORTED;
+}
+
 static void switches_abilities_off(void **state)
 {
     (void)state;
@@ -232,6 +273,12 @@ static void switches_abilities_off(void **state)
         "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0,pageable_memory_access=0",
         prefetches_nothing));
     unsetenv("RMM_SIM_DEVICES");
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "memory_pools=0", has_no_pools));
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "managed_pools=0", has_no_managed_pools));
+    assert_true(holds(
+        "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0", has_no_managed_pools));
+    assert_true(
+        holds("RMM_SIM_ATTRIBUTES", "memory_pool_handle_types=0", shares_no_pools));
 }
 
 static void takes_an_empty_variable_for_an_unset_one(void **state)
