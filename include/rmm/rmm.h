@@ -11,7 +11,11 @@
 #include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>
+#include <rmm/device.h>
+#include <rmm/device_array.h>
+#include <rmm/device_buffer.h>
 #include <rmm/device_resource.h>
+#include <rmm/device_scalar.h>
 #include <rmm/fixed_size_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/log.h>
@@ -22,6 +26,7 @@
 #include <rmm/resource_spec.h>
 #include <rmm/status.h>
 #include <rmm/stream.h>
+#include <rmm/stream_pool.h>
 #include <rmm/version.h>
 
 #endif /* RMM_RMM_H */

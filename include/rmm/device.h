@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/device.h
+ *
+ * Questions about devices, the calling thread's current device, and bringing managed
+ * memory to where it will be used.
+ *
+ * Lifetime: nothing here is kept.
+ *
+ * Threads: any. Each thread has a current device of its own, which is CUDA's.
+ *
+ * Units: bytes; devices by CUDA ordinal.
+ *
+ * Every call talks to the driver. What all of them may answer beside what they name:
+ * RMM_ERR_NO_DEVICE (no usable GPU; the message says what to do), RMM_ERR_CUDA (the
+ * driver refused), RMM_ERR_INVALID_ARGUMENT (a NULL where a result belongs).
+ */
+#ifndef RMM_DEVICE_H
+#define RMM_DEVICE_H
+
+#include <stddef.h>
+
+#include <rmm/export.h>
+#include <rmm/status.h>
+#include <rmm/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** rmm_prefetch(): to the host's memory. */
+#define RMM_DEVICE_HOST (-1)
+
+/** How many devices this process sees. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_count(int *count_out);
+
+/** The calling thread's current device. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_current(int *device_out);
+
+/** Make @p device the calling thread's current one, until the next call. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_set(int device);
+
+/** What rmm_device_scope_leave() brings back. The field is private. */
+typedef struct rmm_device_scope {
+    int previous; /* -1: nothing to bring back */
+} rmm_device_scope_t;
+
+/**
+ * Make a device the calling thread's current one for a while [cuda_set_device_raii].
+ *
+ * @param device     negative, or current already: nothing is set and nothing brought back
+ * @param scope_out  for rmm_device_scope_leave() on the same thread; untouched on failure,
+ *                   and then there is nothing to leave
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out);
+
+/** Bring the previous device back. A second call does nothing. */
+RMM_API void rmm_device_scope_leave(rmm_device_scope_t *scope);
+
+/** Memory of the current device: free now (other processes use it as well), and all. */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out);
+
+/**
+ * A share of the memory that is free on the current device, rounded down to a multiple
+ * of RMM_ALIGN_DEFAULT (256).
+ *
+ * @param percent  0 to 100; any other is RMM_ERR_INVALID_ARGUMENT
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_percent_of_free_device_memory(int percent, size_t *bytes_out);
+
+/**
+ * Move managed (or system) memory to a device in the order of a stream, before a kernel
+ * there needs it. A hint: where it can do nothing it answers RMM_OK and does nothing,
+ * that is on a device without concurrent managed access, and for memory that cannot move
+ * (the driver's cudaErrorInvalidValue).
+ *
+ * @param ptr     start of the range; bytes 0 is RMM_OK
+ * @param device  where to, or RMM_DEVICE_HOST
+ * @param stream  a default stream is that of the current device
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  ptr is NULL with bytes not 0, or device is negative
+ *                                   and not RMM_DEVICE_HOST
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_prefetch(const void *ptr, size_t bytes, int device, rmm_stream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_DEVICE_H */

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/device_array.h
+ *
+ * Uninitialised elements of one size in device memory [device_uvector], by element size,
+ * and the same typed:
+ *
+ *     RMM_DEVICE_ARRAY(float) xs = RMM_DEVICE_ARRAY_OF_INIT(float);
+ *     if (rmm_device_array_float_init(&xs, 100, stream, NULL) == RMM_OK &&
+ *         rmm_device_array_float_set_element(&xs, 3, 1.5f, stream) == RMM_OK) { ... }
+ *     rmm_device_array_float_fini(&xs);
+ *
+ * Lifetime, failure, stream order, devices, threads and statuses: as rmm/device_buffer.h,
+ * on which an array is built.
+ *
+ * Elements: get and set copy the element in the order of the stream given and wait for
+ * that stream; the _async ones do not wait, so their host memory stays valid, and for set
+ * unchanged, until the stream has got there. An index that is not below the size is
+ * RMM_ERR_OUT_OF_RANGE. If the copy or the wait fails (RMM_ERR_CUDA) the value is
+ * indeterminate, in the array after a set and in the host memory after a get.
+ *
+ * Units: elements, where it does not say bytes. A count whose bytes do not fit into a
+ * size_t is RMM_ERR_INVALID_ARGUMENT.
+ */
+#ifndef RMM_DEVICE_ARRAY_H
+#define RMM_DEVICE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/device_buffer.h>
+#include <rmm/export.h>
+#include <rmm/status.h>
+#include <rmm/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** All fields are private: use the functions. */
+typedef struct rmm_device_array {
+    rmm_device_buffer_t buffer;
+    size_t element_bytes;
+} rmm_device_array_t;
+
+/** An empty array without a resource, as RMM_DEVICE_BUFFER_INIT. */
+#define RMM_DEVICE_ARRAY_INIT(element_bytes)                                           \
+    {                                                                                  \
+        RMM_DEVICE_BUFFER_INIT, (element_bytes)                                        \
+    }
+
+/**
+ * Begin an array of @p count uninitialised elements.
+ *
+ * @param array          storage of the caller; what it holds is overwritten, not freed
+ * @param element_bytes  0 is RMM_ERR_INVALID_ARGUMENT
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_init(
+    rmm_device_array_t *array, size_t element_bytes, size_t count, rmm_stream_t stream,
+    rmm_resource_t *mr);
+
+/** The same for elements that need an alignment, as rmm_device_buffer_init_aligned(). */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_init_aligned(
+    rmm_device_array_t *array, size_t element_bytes, size_t align, size_t count,
+    rmm_stream_t stream, rmm_resource_t *mr);
+
+/** As rmm_device_buffer_fini(); the element size stays. */
+RMM_API void rmm_device_array_fini(rmm_device_array_t *array);
+
+/** As rmm_device_buffer_copy(), with the element size. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_copy(
+    rmm_device_array_t *dst, const rmm_device_array_t *src, rmm_stream_t stream,
+    rmm_resource_t *mr);
+
+/** As rmm_device_buffer_move(), with the element size, which src keeps. */
+RMM_API void rmm_device_array_move(rmm_device_array_t *dst, rmm_device_array_t *src);
+
+/**
+ * Move the memory out into a buffer that has begun (RMM_DEVICE_BUFFER_INIT at least); the
+ * array is empty then, as after a move.
+ */
+RMM_API void
+rmm_device_array_release(rmm_device_array_t *array, rmm_device_buffer_t *buffer_out);
+
+/** As rmm_device_buffer_resize(), _reserve(), _shrink_to_fit(), _set_stream(). */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_device_array_resize(rmm_device_array_t *array, size_t count, rmm_stream_t stream);
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_reserve(
+    rmm_device_array_t *array, size_t capacity, rmm_stream_t stream);
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_device_array_shrink_to_fit(rmm_device_array_t *array, rmm_stream_t stream);
+RMM_API void
+rmm_device_array_set_stream(rmm_device_array_t *array, rmm_stream_t stream);
+
+/** Copy one element to the device, and wait. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element(
+    rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream);
+/** The same without waiting; no value is special, so -0.0 stays negative. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element_async(
+    rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream);
+/** Fill one element with bytes of zero, without waiting. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element_to_zero_async(
+    rmm_device_array_t *array, size_t index, rmm_stream_t stream);
+
+/** Copy one element to the host, and wait. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_get_element(
+    const rmm_device_array_t *array, size_t index, void *value_out,
+    rmm_stream_t stream);
+/** The same without waiting. */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_get_element_async(
+    const rmm_device_array_t *array, size_t index, void *value_out,
+    rmm_stream_t stream);
+/** The first and the last element, as rmm_device_array_get_element(). */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_front(
+    const rmm_device_array_t *array, void *value_out, rmm_stream_t stream);
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_back(
+    const rmm_device_array_t *array, void *value_out, rmm_stream_t stream);
+
+/**
+ * rmm_prefetch() of @p count elements from @p first, on the array's device.
+ *
+ * @return also RMM_ERR_OUT_OF_RANGE, if they are not all in the array
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_prefetch(
+    const rmm_device_array_t *array, size_t first, size_t count, int device,
+    rmm_stream_t stream);
+
+/** Where an element lies; the index is not checked, and the size's is the end. */
+RMM_API void *rmm_device_array_element(const rmm_device_array_t *array, size_t index);
+/** The first element; NULL while the capacity is 0. */
+RMM_API void *rmm_device_array_data(const rmm_device_array_t *array);
+RMM_API size_t rmm_device_array_size(const rmm_device_array_t *array);
+RMM_API size_t rmm_device_array_capacity(const rmm_device_array_t *array);
+RMM_API size_t rmm_device_array_element_bytes(const rmm_device_array_t *array);
+RMM_API bool rmm_device_array_is_empty(const rmm_device_array_t *array);
+RMM_API rmm_stream_t rmm_device_array_stream(const rmm_device_array_t *array);
+/** Borrowed; NULL for an array that has none yet. */
+RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *array);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* --- typed ------------------------------------------------------------------------- */
+
+#ifdef __cplusplus
+#define RMM_ALIGN_OF(type) alignof(type)
+#else
+#define RMM_ALIGN_OF(type) _Alignof(type)
+#endif
+
+#ifdef __GNUC__
+#define RMM_TYPED_INLINE __attribute__((unused)) static inline
+#else
+#define RMM_TYPED_INLINE static inline
+#endif
+
+/** The typed array whose name in RMM_DEVICE_ARRAY_DEFINE() is @p name. */
+#define RMM_DEVICE_ARRAY(name) rmm_device_array_##name##_t
+
+/** RMM_DEVICE_ARRAY_INIT() of a typed array. */
+#define RMM_DEVICE_ARRAY_OF_INIT(type)                                                 \
+    {                                                                                  \
+        RMM_DEVICE_ARRAY_INIT(sizeof(type))                                            \
+    }
+
+/**
+ * At file scope: the type rmm_device_array_<name>_t and its functions, each as the one
+ * without the name, with values of @p type. A set takes a value, a set_async an address.
+ * Its member `array` goes to all functions that are not repeated here.
+ *
+ *     RMM_DEVICE_ARRAY_DEFINE(point, struct point);
+ *     RMM_DEVICE_ARRAY(point) points = RMM_DEVICE_ARRAY_OF_INIT(struct point);
+ */
+#define RMM_DEVICE_ARRAY_DEFINE(name, type)                                            \
+    typedef struct rmm_device_array_##name {                                           \
+        rmm_device_array_t array;                                                      \
+    } rmm_device_array_##name##_t;                                                     \
+                                                                                       \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_init(        \
+        RMM_DEVICE_ARRAY(name) * a, size_t count, rmm_stream_t stream,                 \
+        rmm_resource_t * mr)                                                           \
+    {                                                                                  \
+        return rmm_device_array_init_aligned(                                          \
+            &a->array, sizeof(type), RMM_ALIGN_OF(type), count, stream, mr);           \
+    }                                                                                  \
+    RMM_TYPED_INLINE void rmm_device_array_##name##_fini(RMM_DEVICE_ARRAY(name) * a)   \
+    {                                                                                  \
+        rmm_device_array_fini(a != NULL ? &a->array : NULL);                           \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_copy(        \
+        RMM_DEVICE_ARRAY(name) * dst, const RMM_DEVICE_ARRAY(name) * src,              \
+        rmm_stream_t stream, rmm_resource_t * mr)                                      \
+    {                                                                                  \
+        return rmm_device_array_copy(&dst->array, &src->array, stream, mr);            \
+    }                                                                                  \
+    RMM_TYPED_INLINE void rmm_device_array_##name##_move(                              \
+        RMM_DEVICE_ARRAY(name) * dst, RMM_DEVICE_ARRAY(name) * src)                    \
+    {                                                                                  \
+        rmm_device_array_move(&dst->array, &src->array);                               \
+    }                                                                                  \
+    RMM_TYPED_INLINE void rmm_device_array_##name##_release(                           \
+        RMM_DEVICE_ARRAY(name) * a, rmm_device_buffer_t * buffer_out)                  \
+    {                                                                                  \
+        rmm_device_array_release(&a->array, buffer_out);                               \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_resize(      \
+        RMM_DEVICE_ARRAY(name) * a, size_t count, rmm_stream_t stream)                 \
+    {                                                                                  \
+        return rmm_device_array_resize(&a->array, count, stream);                      \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_reserve(     \
+        RMM_DEVICE_ARRAY(name) * a, size_t capacity, rmm_stream_t stream)              \
+    {                                                                                  \
+        return rmm_device_array_reserve(&a->array, capacity, stream);                  \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
+        rmm_device_array_##name##_shrink_to_fit(                                       \
+            RMM_DEVICE_ARRAY(name) * a, rmm_stream_t stream)                           \
+    {                                                                                  \
+        return rmm_device_array_shrink_to_fit(&a->array, stream);                      \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_set_element( \
+        RMM_DEVICE_ARRAY(name) * a, size_t index, type value, rmm_stream_t stream)     \
+    {                                                                                  \
+        return rmm_device_array_set_element(&a->array, index, &value, stream);         \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
+        rmm_device_array_##name##_set_element_async(                                   \
+            RMM_DEVICE_ARRAY(name) * a, size_t index, type const *value,               \
+            rmm_stream_t stream)                                                       \
+    {                                                                                  \
+        return rmm_device_array_set_element_async(&a->array, index, value, stream);    \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
+        rmm_device_array_##name##_set_element_to_zero_async(                           \
+            RMM_DEVICE_ARRAY(name) * a, size_t index, rmm_stream_t stream)             \
+    {                                                                                  \
+        return rmm_device_array_set_element_to_zero_async(&a->array, index, stream);   \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_get_element( \
+        const RMM_DEVICE_ARRAY(name) * a, size_t index, type * value_out,              \
+        rmm_stream_t stream)                                                           \
+    {                                                                                  \
+        return rmm_device_array_get_element(&a->array, index, value_out, stream);      \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
+        rmm_device_array_##name##_get_element_async(                                   \
+            const RMM_DEVICE_ARRAY(name) * a, size_t index, type * value_out,          \
+            rmm_stream_t stream)                                                       \
+    {                                                                                  \
+        return rmm_device_array_get_element_async(                                     \
+            &a->array, index, value_out, stream);                                      \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_front(       \
+        const RMM_DEVICE_ARRAY(name) * a, type * value_out, rmm_stream_t stream)       \
+    {                                                                                  \
+        return rmm_device_array_front(&a->array, value_out, stream);                   \
+    }                                                                                  \
+    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_back(        \
+        const RMM_DEVICE_ARRAY(name) * a, type * value_out, rmm_stream_t stream)       \
+    {                                                                                  \
+        return rmm_device_array_back(&a->array, value_out, stream);                    \
+    }                                                                                  \
+    RMM_TYPED_INLINE type *rmm_device_array_##name##_element(                          \
+        const RMM_DEVICE_ARRAY(name) * a, size_t index)                                \
+    {                                                                                  \
+        return (type *)rmm_device_array_element(&a->array, index);                     \
+    }                                                                                  \
+    RMM_TYPED_INLINE type *rmm_device_array_##name##_data(                             \
+        const RMM_DEVICE_ARRAY(name) * a)                                              \
+    {                                                                                  \
+        return (type *)rmm_device_array_data(&a->array);                               \
+    }                                                                                  \
+    RMM_TYPED_INLINE size_t rmm_device_array_##name##_size(                            \
+        const RMM_DEVICE_ARRAY(name) * a)                                              \
+    {                                                                                  \
+        return rmm_device_array_size(&a->array);                                       \
+    }                                                                                  \
+    RMM_TYPED_INLINE size_t rmm_device_array_##name##_capacity(                        \
+        const RMM_DEVICE_ARRAY(name) * a)                                              \
+    {                                                                                  \
+        return rmm_device_array_capacity(&a->array);                                   \
+    }                                                                                  \
+    RMM_TYPED_INLINE bool rmm_device_array_##name##_is_empty(                          \
+        const RMM_DEVICE_ARRAY(name) * a)                                              \
+    {                                                                                  \
+        return rmm_device_array_is_empty(&a->array);                                   \
+    }                                                                                  \
+    struct rmm_device_array_##name /* takes the semicolon */
+
+/* Those that are there. */
+RMM_DEVICE_ARRAY_DEFINE(float, float);
+RMM_DEVICE_ARRAY_DEFINE(double, double);
+RMM_DEVICE_ARRAY_DEFINE(char, char);
+RMM_DEVICE_ARRAY_DEFINE(int, int);
+RMM_DEVICE_ARRAY_DEFINE(int8_t, int8_t);
+RMM_DEVICE_ARRAY_DEFINE(int16_t, int16_t);
+RMM_DEVICE_ARRAY_DEFINE(int32_t, int32_t);
+RMM_DEVICE_ARRAY_DEFINE(int64_t, int64_t);
+RMM_DEVICE_ARRAY_DEFINE(uint8_t, uint8_t);
+RMM_DEVICE_ARRAY_DEFINE(uint16_t, uint16_t);
+RMM_DEVICE_ARRAY_DEFINE(uint32_t, uint32_t);
+RMM_DEVICE_ARRAY_DEFINE(uint64_t, uint64_t);
+
+#endif /* RMM_DEVICE_ARRAY_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One value: an array of one element.
+ *
+ * Locking: none, the scalar is the caller's.
+ */
+#include <rmm/device_scalar.h>
+
+#include "core/assert.h"
+
+rmm_status_t rmm_device_scalar_init(
+    rmm_device_scalar_t *scalar, size_t value_bytes, rmm_stream_t stream,
+    rmm_resource_t *mr)
+{
+    return rmm_device_scalar_init_aligned(
+        scalar, value_bytes, RMM_ALIGN_DEFAULT, stream, mr);
+}
+
+rmm_status_t rmm_device_scalar_init_aligned(
+    rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, rmm_stream_t stream,
+    rmm_resource_t *mr)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    return rmm_device_array_init_aligned(
+        &scalar->array, value_bytes, align, 1, stream, mr);
+}
+
+rmm_status_t rmm_device_scalar_init_value(
+    rmm_device_scalar_t *scalar, size_t value_bytes, const void *value,
+    rmm_stream_t stream, rmm_resource_t *mr)
+{
+    return rmm_device_scalar_init_value_aligned(
+        scalar, value_bytes, RMM_ALIGN_DEFAULT, value, stream, mr);
+}
+
+rmm_status_t rmm_device_scalar_init_value_aligned(
+    rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, const void *value,
+    rmm_stream_t stream, rmm_resource_t *mr)
+{
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    RMM_CHECK_ARG(value != NULL, "value is NULL");
+    RMM_CHECK_ARG(value_bytes != 0, "value_bytes is 0");
+    status = rmm_device_buffer_init_copy_from_aligned(
+        &scalar->array.buffer, value, value_bytes, align, stream, mr);
+    if (status == RMM_OK) {
+        scalar->array.element_bytes = value_bytes;
+    }
+    return status;
+}
+
+void rmm_device_scalar_fini(rmm_device_scalar_t *scalar)
+{
+    if (scalar != NULL) {
+        rmm_device_array_fini(&scalar->array);
+    }
+}
+
+rmm_status_t rmm_device_scalar_copy(
+    rmm_device_scalar_t *dst, const rmm_device_scalar_t *src, rmm_stream_t stream,
+    rmm_resource_t *mr)
+{
+    RMM_CHECK_ARG(dst != NULL && src != NULL, "a scalar is NULL");
+    return rmm_device_array_copy(&dst->array, &src->array, stream, mr);
+}
+
+void rmm_device_scalar_move(rmm_device_scalar_t *dst, rmm_device_scalar_t *src)
+{
+    rmm_device_array_move(&dst->array, &src->array);
+}
+
+rmm_status_t rmm_device_scalar_value(
+    const rmm_device_scalar_t *scalar, void *value_out, rmm_stream_t stream)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    return rmm_device_array_get_element(&scalar->array, 0, value_out, stream);
+}
+
+rmm_status_t rmm_device_scalar_set_value_async(
+    rmm_device_scalar_t *scalar, const void *value, rmm_stream_t stream)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    return rmm_device_array_set_element_async(&scalar->array, 0, value, stream);
+}
+
+rmm_status_t rmm_device_scalar_set_value_to_zero_async(
+    rmm_device_scalar_t *scalar, rmm_stream_t stream)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    return rmm_device_array_set_element_to_zero_async(&scalar->array, 0, stream);
+}
+
+void rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stream)
+{
+    rmm_device_array_set_stream(&scalar->array, stream);
+}
+
+rmm_status_t rmm_device_scalar_prefetch(
+    const rmm_device_scalar_t *scalar, int device, rmm_stream_t stream)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    return rmm_device_buffer_prefetch(&scalar->array.buffer, device, stream);
+}
+
+void *rmm_device_scalar_data(const rmm_device_scalar_t *scalar)
+{
+    return rmm_device_array_data(&scalar->array);
+}
+
+size_t rmm_device_scalar_size(const rmm_device_scalar_t *scalar)
+{
+    return rmm_device_array_size(&scalar->array);
+}
+
+rmm_stream_t rmm_device_scalar_stream(const rmm_device_scalar_t *scalar)
+{
+    return rmm_device_array_stream(&scalar->array);
+}
+
+rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *scalar)
+{
+    return rmm_device_array_resource(&scalar->array);
+}

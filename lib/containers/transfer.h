@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the containers tell the driver: copies, fills and waits. The device of the
+ * container is current, so that a default stream is that of this device.
+ */
+#ifndef RMM_CONTAINERS_TRANSFER_H
+#define RMM_CONTAINERS_TRANSFER_H
+
+#include <stddef.h>
+
+#include <rmm/status.h>
+#include <rmm/stream.h>
+
+/* RMM_OK, or RMM_ERR_NO_DEVICE or RMM_ERR_CUDA with the last error set. 0 bytes is OK. */
+rmm_status_t
+rmm__copy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+rmm_status_t rmm__fill_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
+
+/*
+ * Wait until the stream is done with host memory of the caller. Also where it answers an
+ * error nothing queued uses that memory any more.
+ */
+rmm_status_t rmm__wait_for_copies(rmm_stream_t stream);
+
+#endif /* RMM_CONTAINERS_TRANSFER_H */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public questions about devices: argument checks and the driver table.
+ *
+ * No state: the current device is the driver's, one for each thread.
+ */
+#include <rmm/device.h>
+
+#include <stdint.h>
+
+#include <rmm/resource.h>
+
+#include "core/assert.h"
+#include "driver/driver.h"
+
+rmm_status_t rmm_device_count(int *count_out)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int error;
+
+    RMM_CHECK_ARG(count_out != NULL, "count_out is NULL");
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_count(count_out);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "counting the devices");
+}
+
+rmm_status_t rmm_device_current(int *device_out)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int error;
+
+    RMM_CHECK_ARG(device_out != NULL, "device_out is NULL");
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_get(device_out);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking for the current device");
+}
+
+rmm_status_t rmm_device_set(int device)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int error;
+
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_set(device);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "making a device current");
+}
+
+rmm_status_t rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out)
+{
+    rmm_status_t status = RMM_OK;
+    int previous = -1;
+
+    RMM_CHECK_ARG(scope_out != NULL, "scope_out is NULL");
+    if (device >= 0) {
+        status = rmm_device_current(&previous);
+    }
+    if (status == RMM_OK && previous == device) {
+        previous = -1;
+    }
+    if (status == RMM_OK && previous >= 0) {
+        status = rmm_device_set(device);
+    }
+    if (status == RMM_OK) {
+        scope_out->previous = previous;
+    }
+    return status;
+}
+
+void rmm_device_scope_leave(rmm_device_scope_t *scope)
+{
+    if (scope != NULL && scope->previous >= 0) {
+        /* it was current before: only a runtime that is going refuses */
+        (void)!rmm_device_set(scope->previous);
+        scope->previous = -1;
+    }
+}
+
+rmm_status_t
+rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    uint64_t free_bytes;
+    uint64_t total_bytes;
+    int error;
+
+    RMM_CHECK_ARG(free_bytes_out != NULL, "free_bytes_out is NULL");
+    RMM_CHECK_ARG(total_bytes_out != NULL, "total_bytes_out is NULL");
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->memory_info(&free_bytes, &total_bytes);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for the free memory");
+    }
+    *free_bytes_out = (size_t)free_bytes;
+    *total_bytes_out = (size_t)total_bytes;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_percent_of_free_device_memory(int percent, size_t *bytes_out)
+{
+    size_t free_bytes;
+    size_t total_bytes;
+    size_t share;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    RMM_CHECK_ARG(percent >= 0 && percent <= 100, "percent is not 0 to 100");
+    status = rmm_available_device_memory(&free_bytes, &total_bytes);
+    if (status != RMM_OK) {
+        return status;
+    }
+    /* exact, and cannot overflow */
+    share =
+        free_bytes / 100 * (size_t)percent + free_bytes % 100 * (size_t)percent / 100;
+    *bytes_out = share & ~(RMM_ALIGN_DEFAULT - 1);
+    return RMM_OK;
+}
+
+/* Pages of managed memory can move there while kernels run. */
+static rmm_status_t can_prefetch(const rmm_driver_t *driver, int device, int *can_out)
+{
+    rmm_status_t status = RMM_OK;
+    int error;
+
+    if (device == RMM_DEVICE_HOST) {
+        status = rmm_device_current(&device); /* the one that they come from */
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = driver->device_attribute(
+        RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, can_out);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking for concurrent access");
+}
+
+rmm_status_t
+rmm_prefetch(const void *ptr, size_t bytes, int device, rmm_stream_t stream)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int can = 0;
+    int error;
+
+    RMM_CHECK_ARG(ptr != NULL || bytes == 0, "ptr is NULL");
+    RMM_CHECK_ARG(
+        device >= 0 || device == RMM_DEVICE_HOST,
+        "device is neither an ordinal nor RMM_DEVICE_HOST");
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    status = can_prefetch(driver, device, &can);
+    if (status != RMM_OK || can == 0 || bytes == 0) {
+        return status;
+    }
+    error = driver->mem_prefetch(
+        ptr, bytes, device == RMM_DEVICE_HOST ? RMM_DRIVER_HOST : device, stream);
+    return error == RMM_DRIVER_OK || error == RMM_DRIVER_INVALID_VALUE
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "prefetching");
+}
