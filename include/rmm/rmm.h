@@ -27,6 +27,7 @@
 #include <rmm/status.h>
 #include <rmm/stream.h>
 #include <rmm/stream_pool.h>
+#include <rmm/torch.h>
 #include <rmm/version.h>
 
 #endif /* RMM_RMM_H */

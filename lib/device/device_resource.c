@@ -8,13 +8,14 @@
  *
  * Locking: none to get or set what is there (resource_place.h). `maker` protects
  * `initial` and is held while an initial resource is made, driver calls included: two
- * threads that both begin must not make two pools of half the memory each. A resource's
- * creator calls nothing back that could come here. In a forked child the lock is made
- * anew: what another thread was making is lost there.
+ * threads that both begin must not make two pools of half the memory each. A creator may
+ * log, and the program's log callback may come here: that thread is refused. In a forked
+ * child the lock is made anew: what another thread was making is lost there.
  */
 #include <rmm/device_resource.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -91,16 +92,25 @@ make_initial(const rmm_driver_t *driver, int device, rmm_resource_t **out)
     return status;
 }
 
+static _Thread_local bool is_making; /* this thread, above us */
+
 /* Sees to it that the initial resource is there; borrowed from the table. */
 static rmm_status_t
 need_initial(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_out)
 {
     rmm_status_t status = RMM_OK;
 
+    if (is_making) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED, "device %d: this thread is making a default resource",
+            device);
+    }
     pthread_once(&fork_once, install_fork_handler);
     rmm__mutex_lock(&maker);
     if (initial[device] == NULL) {
+        is_making = true;
         status = make_initial(driver, device, &initial[device]);
+        is_making = false;
     }
     *borrowed_out = initial[device];
     rmm__mutex_unlock(&maker);

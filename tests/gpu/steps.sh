@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite driver replay demo diagnosis sanitizer"
+steps="machine build suite driver replay demo diagnosis torch sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -185,6 +185,35 @@ wait_until_still() { # FILE: until its figure stays the same for half a second
 launch_cost() {
     $build/tests/gpu/bench_launch $build/tools/run/rmm-run | tee "$work/bench"
     tail -n 1 "$work/bench" >"$work/figure"
+}
+
+# --- PyTorch on our allocator: the same training, its bytes in the tree, a clean end ------------
+
+step_torch() {
+    if ! python3 -c 'import torch' 2>/dev/null; then
+        row "PyTorch trains on a pool" skipped "no PyTorch on this machine"
+        return
+    fi
+    attempt "PyTorch trains on a pool" 240 torch_trains
+}
+torch_trains() {
+    local mount=$work/rmm-torch
+    export CUBLAS_WORKSPACE_CONFIG=:4096:8
+    mkdir -p "$mount"
+    trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
+    $build/fusefs/rmmfs -f "$mount" &
+    wait_for "$mount/version" || return 1
+    python3 tests/gpu/torch_train.py "$work/theirs.pt" || return 1
+    RMM_RESOURCE=pool:1GiB python3 tests/gpu/torch_train.py "$work/ours.pt" \
+        "$root/$build/lib/librmm-c.so" 2>"$work/torch.err"
+    local status=$?
+    cat "$work/torch.err"
+    [ $status -eq 0 ] || return $status
+    # one line for the allocation that had to fail, none for a refused free
+    [ "$(grep -c 'for PyTorch on device 0: out of memory' "$work/torch.err")" = 1 ] || return 1
+    ! grep -q 'refused free' "$work/torch.err" || return 1
+    python3 tests/gpu/torch_compare.py "$work/theirs.pt" "$work/ours.pt" | tee "$work/figure" || return 1
+    [ "$(cat "$mount/gpu0/peak_bytes")" -gt 1000000 ] || { echo "gpu0/peak_bytes: $(cat "$mount/gpu0/peak_bytes")"; return 1; }
 }
 
 step_sanitizer() {

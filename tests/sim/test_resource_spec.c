@@ -306,6 +306,39 @@ static void a_program_that_sets_its_own_pays_for_no_other(void **state)
     assert_int_equal(in_child_with("pool:50%", set_before_any_get), 0);
 }
 
+static unsigned refused_in_callback;
+
+static void ask_for_the_default(rmm_log_level_t level, const char *message, void *arg)
+{
+    rmm_resource_t *mr;
+
+    (void)level;
+    (void)message;
+    (void)arg;
+    refused_in_callback += rmm_get_current_device_resource(&mr) == RMM_ERR_UNSUPPORTED;
+}
+
+static int ask_while_it_is_made(void)
+{
+    rmm_resource_t *mr;
+
+    CHECK_THAT(rmm_log_to_callback(ask_for_the_default, NULL) == RMM_OK);
+    CHECK_THAT(rmm_log_set_level(RMM_LEVEL_DEBUG) == RMM_OK);
+    setenv("RMM_PUBLISH", "1", 1); /* the first resource warns that it cannot */
+    setenv("RMM_RUNTIME_DIR", "/proc/nowhere", 1);
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    rmm_log_to_stderr();
+    rmm_resource_release(mr);
+    CHECK_THAT(refused_in_callback > 0);
+    return 0;
+}
+
+static void a_log_callback_that_asks_for_it_does_not_hang(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child_with("pool", ask_while_it_is_made), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_malformed_value_is_refused_at_each_use),
         cmocka_unit_test(too_much_is_out_of_memory),
         cmocka_unit_test(a_program_that_sets_its_own_pays_for_no_other),
+        cmocka_unit_test(a_log_callback_that_asks_for_it_does_not_hang),
         cmocka_unit_test(each_word_builds_what_it_says),
         cmocka_unit_test(sizes_are_initial_and_maximum),
         cmocka_unit_test(percent_is_of_what_is_free_now),

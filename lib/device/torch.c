@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of PyTorch's pluggable allocator.
+ *
+ * Why a map: PyTorch frees by address, and the default resource may have been replaced
+ * since. Each entry holds a reference of the resource that its block came from.
+ *
+ * Why an exception out of C: PyTorch (2.11, CUDAPluggableAllocator::malloc) does not look
+ * at what it gets, and its contract for failures is a C++ exception. libstdc++ exports a
+ * function that throws one with a text; nothing here holds a lock or memory when it is
+ * called, and this file is compiled with -fexceptions.
+ *
+ * Locking: `lock` protects `blocks`; never held while a resource is called. Held over
+ * fork(), so that the child finds the map whole.
+ */
+#include <rmm/torch.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <rmm/device_resource.h>
+
+#include "core/assert.h"
+#include "core/mutex.h"
+#include "core/pointer_map.h"
+#include "log/log.h"
+
+static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
+static rmm_pointer_map_t
+    blocks; /* never freed: tensors may outlive any handler of ours */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    rmm__mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    rmm__mutex_unlock(&lock);
+}
+
+static void install_fork_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* --- failures ------------------------------------------------------------------------- */
+
+typedef void (*raise_fn)(const char *text);
+
+/* std::__throw_runtime_error(char const *), if PyTorch is here to catch it. */
+static raise_fn find_raise(void)
+{
+    void *torch = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+    void *runtime;
+    void *symbol;
+    raise_fn raise = NULL;
+
+    if (torch == NULL) {
+        return NULL;
+    }
+    dlclose(torch); /* PyTorch keeps it loaded */
+    runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (runtime != NULL) {
+        symbol = dlsym(runtime, "_ZSt21__throw_runtime_errorPKc");
+        memcpy(&raise, &symbol, sizeof(raise)); /* C knows no cast to a function */
+        dlclose(runtime);
+    }
+    return raise;
+}
+
+RMM_COLD static void *fail(rmm_status_t status, size_t bytes, int device)
+{
+    raise_fn raise;
+
+    (void)rmm__error_cuda(
+        status, rmm_last_cuda_error(),
+        "rmm-c, %zu bytes for PyTorch on device %d: %s: %s", bytes, device,
+        rmm_status_text(status), rmm_last_error_message());
+    rmm__log_error("%s", rmm_last_error_message());
+    raise = find_raise();
+    if (raise != NULL) {
+        raise(rmm_last_error_message());
+    }
+    return NULL;
+}
+
+/* --- the two functions ---------------------------------------------------------------- */
+
+static rmm_status_t reserve(void)
+{
+    bool reserved;
+
+    pthread_once(&fork_once, install_fork_handlers);
+    rmm__mutex_lock(&lock);
+    reserved = rmm__pointer_map_reserve(&blocks);
+    rmm__mutex_unlock(&lock);
+    return reserved ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
+static void remember(void *ptr, size_t bytes, rmm_resource_t *mr)
+{
+    rmm__mutex_lock(&lock);
+    if (ptr != NULL) {
+        rmm__pointer_map_insert_entry(
+            &blocks, &(rmm_pointer_map_entry_t){ptr, bytes, mr});
+    } else {
+        rmm__pointer_map_unreserve(&blocks);
+    }
+    rmm__mutex_unlock(&lock);
+}
+
+/* The reference of the block becomes the caller's; NULL: no such block. */
+static rmm_resource_t *forget(void *ptr)
+{
+    rmm_pointer_map_entry_t entry = {NULL, 0, NULL};
+
+    rmm__mutex_lock(&lock);
+    if (rmm__pointer_map_find_entry(&blocks, ptr, &entry)) {
+        rmm__pointer_map_erase(&blocks, ptr);
+    }
+    rmm__mutex_unlock(&lock);
+    return entry.owner;
+}
+
+void *rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream)
+{
+    rmm_resource_t *mr;
+    void *ptr = NULL;
+    rmm_status_t status;
+
+    if (bytes == 0) { /* PyTorch never frees these */
+        return NULL;
+    }
+    status = rmm_get_per_device_resource(device, &mr);
+    if (status != RMM_OK) {
+        return fail(status, bytes, device);
+    }
+    status = reserve();
+    if (status == RMM_OK) {
+        status = rmm_resource_alloc(mr, bytes, 0, stream, &ptr);
+        remember(ptr, bytes, mr);
+    }
+    if (status != RMM_OK) {
+        rmm_resource_release(mr);
+        return fail(status, bytes, device);
+    }
+    return ptr;
+}
+
+void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream)
+{
+    rmm_resource_t *mr = ptr != NULL ? forget(ptr) : NULL;
+
+    if (ptr == NULL) {
+        return;
+    }
+    if (mr == NULL) {
+        rmm__log_error(
+            "PyTorch frees %p bytes %zu on device %d, which rmm_torch_malloc did not "
+            "give out",
+            ptr, bytes, device);
+        return;
+    }
+    rmm_resource_dealloc(mr, ptr, bytes, 0, stream);
+    rmm_resource_release(mr);
+}
