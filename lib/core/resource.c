@@ -254,6 +254,9 @@ RMM_COLD void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why)
 {
     rmm__books_invalid_free(&mr->books);
+    if (request->refused != NULL) {
+        *request->refused = true;
+    }
     rmm__log_error(
         "%s '%s' (%" PRIu32 "): refused free of %p bytes %zu: %s",
         rmm_resource_type(mr), mr->name, mr->instance_id, ptr, request->bytes, why);

@@ -40,7 +40,8 @@ typedef struct rmm_request {
     size_t bytes;
     size_t align;
     rmm_stream_t stream;
-    bool user; /* counted at the place: a user holds this memory */
+    bool user;     /* counted at the place: a user holds this memory */
+    bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
 } rmm_request_t;
 
 typedef struct rmm_resource_ops {
@@ -134,7 +135,8 @@ void rmm__callback_leave(void);
  * counted as held from the driver where it took it. */
 uint64_t rmm__callback_taken(void);
 
-/* Count and log a free that cannot be right; `why` completes "refused free of ...". */
+/* Count and log a free that cannot be right, and tell who asked through the request; `why`
+ * completes "refused free of ...". */
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);
 
