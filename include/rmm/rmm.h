@@ -8,6 +8,7 @@
 #ifndef RMM_RMM_H
 #define RMM_RMM_H
 
+#include <rmm/aligned_adaptor.h>
 #include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>
@@ -16,17 +17,22 @@
 #include <rmm/device_buffer.h>
 #include <rmm/device_resource.h>
 #include <rmm/device_scalar.h>
+#include <rmm/failure_callback_adaptor.h>
 #include <rmm/fixed_size_resource.h>
 #include <rmm/host_resource.h>
+#include <rmm/limiting_adaptor.h>
 #include <rmm/log.h>
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
+#include <rmm/prefetch_adaptor.h>
 #include <rmm/resource.h>
 #include <rmm/resource_spec.h>
+#include <rmm/statistics_adaptor.h>
 #include <rmm/status.h>
 #include <rmm/stream.h>
 #include <rmm/stream_pool.h>
+#include <rmm/thread_safe_adaptor.h>
 #include <rmm/torch.h>
 #include <rmm/version.h>
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/aligned_adaptor.h
+ *
+ * Alignments that its upstream cannot give: it asks upstream for more, and hands out an
+ * address within.
+ *
+ * A request of `threshold_bytes` or more gets `alignment_bytes`; a smaller one, and one
+ * that asks for more than that, gets the alignment that it asks for. Above 256, which every
+ * resource gives, upstream is asked for the size rounded up to the alignment, plus the
+ * alignment, less 256. All else is passed on as it is.
+ *
+ * A free must name the size of the allocation; its alignment is remembered.
+ *
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Aligned blocks that are
+ * out at its last release go back to upstream; those that were passed on stay upstream's.
+ */
+#ifndef RMM_ALIGNED_ADAPTOR_H
+#define RMM_ALIGNED_ADAPTOR_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rmm_aligned_options {
+    size_t struct_size; /**< set by RMM_ALIGNED_OPTIONS_INIT; do not touch */
+    uint64_t
+        alignment_bytes; /**< a power of two up to 1 TiB; below 256 is 256, which is
+                                   the default */
+    uint64_t threshold_bytes; /**< smaller requests are not aligned to it; default 0 */
+    const char *name;         /**< shown in /rmm; copied; default "aligned" */
+} rmm_aligned_options_t;
+
+#define RMM_ALIGNED_OPTIONS_INIT                                                       \
+    {                                                                                  \
+        sizeof(rmm_aligned_options_t), 0, 0, NULL                                      \
+    }
+
+/**
+ * Create an aligned adaptor over @p upstream, which it retains.
+ *
+ * @param options  NULL: all defaults
+ * @param out      receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, alignment_bytes is no power
+ *                                     of two or too large, or options were not made with
+ *                                     _INIT
+ *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_aligned_adaptor_create(
+    rmm_resource_t *upstream, const rmm_aligned_options_t *options,
+    rmm_resource_t **out);
+
+/**
+ * The alignment in force.
+ *
+ * @param mr  an aligned adaptor
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  mr is no aligned adaptor, bytes_out is NULL
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_aligned_get_alignment(const rmm_resource_t *mr, uint64_t *bytes_out);
+
+/** The threshold, as rmm_aligned_get_alignment(). [get_alignment_threshold] */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_aligned_get_threshold(const rmm_resource_t *mr, uint64_t *bytes_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_ALIGNED_ADAPTOR_H */

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the adaptors share: resources that pass requests on to their upstream and hold no
+ * memory of their own. A concrete adaptor embeds rmm_adaptor_t as its first member, brings
+ * what it does differently, and takes the rest from here.
+ *
+ * Books: an adaptor's slot counts what passes through it. The request's `user` is handed
+ * on, so what the place counts is settled once, by the resource that has the block. A
+ * free is counted down before upstream sees it, because the block may be handed out again
+ * at once; if upstream refuses the free it is counted up again, so that for a moment
+ * a figure may be too low, never too high.
+ *
+ * Figures may go below zero: what was allocated elsewhere may be freed here. Hence the
+ * signed tally; the slot shows nothing then.
+ *
+ * Locking: `lock` protects the tally and lets one writer at a time into the slot. It is
+ * held for a few stores, never during a call of upstream, so whoever finds it taken
+ * spins; one atomic operation a time, where five counters would take five.
+ */
+#ifndef RMM_ADAPTORS_ADAPTOR_H
+#define RMM_ADAPTORS_ADAPTOR_H
+
+#include "core/resource_impl.h"
+
+/* Both numbers of one kind: high-water mark of a value that began at 0. */
+typedef struct rmm_tally_part {
+    int64_t current, peak, total;
+} rmm_tally_part_t;
+
+typedef struct rmm_tally {
+    rmm_tally_part_t bytes, count;
+} rmm_tally_t;
+
+typedef struct rmm_adaptor {
+    rmm_resource_t base;    /* first member */
+    _Atomic(uint32_t) lock; /* 1: taken */
+    rmm_tally_t tally;      /* since creation; protected by lock */
+} rmm_adaptor_t;
+
+/* What a concrete adaptor is made of. */
+typedef struct rmm_adaptor_plan {
+    const rmm_resource_ops_t *ops; /* two, from RMM_ADAPTOR_OPS */
+    size_t bytes;                  /* of the concrete type */
+    const char *name;              /* NULL: the type's */
+} rmm_adaptor_plan_t;
+
+/* Tables for an upstream whose blocks are not, and are, ready on all streams. */
+#define RMM_ADAPTOR_OPS(type, alloc, dealloc, trim, destroy)                           \
+    {                                                                                  \
+        {type, alloc, dealloc, trim, destroy, false, false},                           \
+        {                                                                              \
+            type, alloc, dealloc, trim, destroy, true, false                           \
+        }                                                                              \
+    }
+
+/*
+ * Memory for a concrete adaptor, all zero but for the base. What follows cannot fail, or
+ * undoes it with rmm__adaptor_destroy().
+ * RMM_OK, RMM_ERR_OUT_OF_HOST_MEMORY.
+ */
+rmm_status_t rmm__adaptor_create(
+    const rmm_adaptor_plan_t *plan, rmm_resource_t *upstream, rmm_adaptor_t **out);
+
+/* Is it one of these? False in a forked child, where none works. */
+static inline bool
+rmm__adaptor_is(const rmm_resource_t *mr, const rmm_resource_ops_t *ops)
+{
+    const rmm_resource_ops_t *its =
+        atomic_load_explicit(&mr->ops, memory_order_relaxed);
+
+    return its == &ops[0] || its == &ops[1];
+}
+
+static inline rmm_adaptor_t *rmm__adaptor_from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, rmm_adaptor_t, base);
+}
+
+/* --- the tally ---------------------------------------------------------------------- */
+
+static inline void rmm__tally_add(rmm_tally_part_t *part, int64_t value)
+{
+    part->current += value;
+    part->total += value;
+    if (part->current > part->peak) {
+        part->peak = part->current;
+    }
+}
+
+static inline void rmm__tally_alloc(rmm_tally_t *tally, uint64_t bytes)
+{
+    rmm__tally_add(&tally->bytes, (int64_t)bytes);
+    rmm__tally_add(&tally->count, 1);
+}
+
+/* sign 1: freed; -1: that free was refused. */
+static inline void rmm__tally_free(rmm_tally_t *tally, uint64_t bytes, int64_t sign)
+{
+    tally->bytes.current -= sign * (int64_t)bytes;
+    tally->count.current -= sign;
+}
+
+void rmm__adaptor_wait_for_lock(rmm_adaptor_t *self);
+
+static inline void rmm__adaptor_lock(rmm_adaptor_t *self)
+{
+    uint32_t idle = 0;
+
+    /* acquire: pairs with rmm__adaptor_unlock() */
+    if (!atomic_compare_exchange_strong_explicit(
+            &self->lock, &idle, 1, memory_order_acquire, memory_order_relaxed)) {
+        rmm__adaptor_wait_for_lock(self);
+    }
+}
+
+static inline void rmm__adaptor_unlock(rmm_adaptor_t *self)
+{
+    /* release: pairs with rmm__adaptor_lock() */
+    atomic_store_explicit(&self->lock, 0, memory_order_release);
+}
+
+#define RMM_ASSERT_ADAPTOR_LOCKED(self)                                                \
+    RMM_ASSERT(atomic_load_explicit(&(self)->lock, memory_order_relaxed) == 1)
+
+static inline uint64_t rmm__not_negative(int64_t value)
+{
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* The slot's current figures follow the tally. Between begin and end. */
+static inline void rmm__adaptor_show_current_locked(rmm_adaptor_t *self)
+{
+    rmm_books_t *books = &self->base.books;
+    const rmm_tally_part_t *count = &self->tally.count;
+
+    RMM_BOOKS_SET(books, current_bytes, rmm__not_negative(self->tally.bytes.current));
+    RMM_BOOKS_SET(books, freed_count, (uint64_t)(count->total - count->current));
+}
+
+static inline void rmm__adaptor_count_alloc_locked(rmm_adaptor_t *self, uint64_t bytes)
+{
+    rmm_books_t *books = &self->base.books;
+    rmm_segment_slot_t *slot = books->slot;
+    uint64_t bytes_now, count_now;
+
+    rmm__tally_alloc(&self->tally, bytes);
+    bytes_now = rmm__not_negative(self->tally.bytes.current);
+    count_now = rmm__not_negative(self->tally.count.current);
+    rmm__books_begin_exclusive(books);
+    rmm__adaptor_show_current_locked(self);
+    RMM_BOOKS_SET(books, total_bytes, (uint64_t)self->tally.bytes.total);
+    RMM_BOOKS_SET(books, total_count, (uint64_t)self->tally.count.total);
+    if (rmm__reset_is_due(&slot->peak_reset_seen, &books->wishes->peak_reset)) {
+        rmm__books_obey_reset(books);
+    }
+    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_bytes, bytes_now);
+    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_count, count_now);
+    RMM_BOOKS_RAISE_EXCLUSIVE(books, lifetime_peak_bytes, bytes_now);
+    rmm__books_end_exclusive(books);
+}
+
+/* sign: as rmm__tally_free(). */
+static inline void
+rmm__adaptor_count_free_locked(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
+{
+    rmm__tally_free(&self->tally, bytes, sign);
+    rmm__books_begin_exclusive(&self->base.books);
+    rmm__adaptor_show_current_locked(self);
+    rmm__books_end_exclusive(&self->base.books);
+}
+
+/* --- passing on --------------------------------------------------------------------- */
+
+static inline void rmm__adaptor_count_alloc(rmm_adaptor_t *self, uint64_t bytes)
+{
+    rmm__adaptor_lock(self);
+    rmm__adaptor_count_alloc_locked(self, bytes);
+    rmm__adaptor_unlock(self);
+}
+
+static inline void
+rmm__adaptor_count_free(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
+{
+    rmm__adaptor_lock(self);
+    rmm__adaptor_count_free_locked(self, bytes, sign);
+    rmm__adaptor_unlock(self);
+}
+
+/* Counts a failure that ends an allocation here; returns `status`. */
+rmm_status_t rmm__adaptor_failed(rmm_adaptor_t *self, rmm_status_t status);
+
+/* Upstream refused a free, which is counted up again already: the slot's figure, and who
+ * asked is told. */
+void rmm__adaptor_refused(rmm_adaptor_t *self, const rmm_request_t *request);
+
+/* To upstream, not counted here; false if upstream refused. */
+static inline bool
+rmm__adaptor_pass_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *request)
+{
+    bool refused = false;
+    rmm_request_t passed = *request;
+
+    passed.refused = &refused;
+    rmm__resource_dealloc(self->base.upstream, ptr, &passed);
+    return !refused;
+}
+
+/* Give a block back that nobody has been told of, nor the place. */
+void rmm__adaptor_undo_alloc(
+    rmm_adaptor_t *self, void *ptr, const rmm_request_t *request);
+
+/* Counted down, passed on, and up again if upstream refused: then false. */
+bool rmm__adaptor_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *request);
+
+/* --- the ops of an adaptor that does nothing else ------------------------------------ */
+
+rmm_status_t
+rmm__adaptor_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+void rmm__adaptor_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+rmm_status_t rmm__adaptor_trim(rmm_resource_t *mr, size_t keep_bytes);
+void rmm__adaptor_destroy(rmm_resource_t *mr);
+
+#endif /* RMM_ADAPTORS_ADAPTOR_H */

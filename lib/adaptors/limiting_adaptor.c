@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A limit on what is out. Room is reserved before upstream is asked, by compare and swap:
+ * adding first and taking back afterwards would for a moment refuse requests of others
+ * that fit. It is given back after upstream has the block, so that upstream never holds
+ * more than the limit either.
+ */
+#include <rmm/limiting_adaptor.h>
+
+#include <inttypes.h>
+
+#include "adaptors/adaptor.h"
+#include "core/assert.h"
+#include "core/options.h"
+
+typedef struct limiting {
+    rmm_adaptor_t adaptor; /* first member */
+    uint64_t limit_bytes;
+    uint64_t alignment_bytes;
+    _Atomic(uint64_t) allocated_bytes; /* rounded up; never above the limit */
+} limiting_t;
+
+static limiting_t *from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, limiting_t, adaptor.base);
+}
+
+/* No overflow: bytes is at most PTRDIFF_MAX, alignment RMM_ALIGN_MAX. */
+static uint64_t rounded(const limiting_t *self, size_t bytes)
+{
+    return (bytes + self->alignment_bytes - 1) & ~(self->alignment_bytes - 1);
+}
+
+static bool reserve(limiting_t *self, uint64_t bytes)
+{
+    uint64_t allocated =
+        atomic_load_explicit(&self->allocated_bytes, memory_order_relaxed);
+
+    do {
+        if (bytes > self->limit_bytes - allocated) {
+            return false;
+        }
+        /* acquire: pairs with unreserve(): upstream has got what made this room */
+    } while (!atomic_compare_exchange_weak_explicit(
+        &self->allocated_bytes, &allocated, allocated + bytes, memory_order_acquire,
+        memory_order_relaxed));
+    return true;
+}
+
+static void unreserve(limiting_t *self, uint64_t bytes)
+{
+    uint64_t allocated =
+        atomic_load_explicit(&self->allocated_bytes, memory_order_relaxed);
+
+    /* release: pairs with reserve() */
+    while (!atomic_compare_exchange_weak_explicit(
+        &self->allocated_bytes, &allocated, allocated > bytes ? allocated - bytes : 0,
+        memory_order_release, memory_order_relaxed)) {
+    }
+}
+
+RMM_COLD static rmm_status_t over_limit(limiting_t *self, size_t bytes)
+{
+    return rmm__adaptor_failed(
+        &self->adaptor,
+        rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "limiting '%s': exceeded the limit of %" PRIu64
+            " bytes: %zu requested, %" PRIu64 " allocated",
+            self->adaptor.base.name, self->limit_bytes, bytes,
+            atomic_load_explicit(&self->allocated_bytes, memory_order_relaxed)));
+}
+
+static rmm_status_t
+limiting_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    limiting_t *self = from_base(mr);
+    uint64_t bytes = rounded(self, request->bytes);
+    rmm_status_t status;
+
+    if (!reserve(self, bytes)) {
+        return over_limit(self, request->bytes);
+    }
+    status = rmm__resource_alloc(mr->upstream, request, ptr_out);
+    if (status != RMM_OK) {
+        unreserve(self, bytes);
+        return rmm__adaptor_failed(&self->adaptor, status);
+    }
+    rmm__adaptor_count_alloc(&self->adaptor, request->bytes);
+    return RMM_OK;
+}
+
+static void
+limiting_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    limiting_t *self = from_base(mr);
+
+    if (rmm__adaptor_free(&self->adaptor, ptr, request)) {
+        unreserve(self, rounded(self, request->bytes));
+    }
+}
+
+static const rmm_resource_ops_t limiting_ops[] = RMM_ADAPTOR_OPS(
+    "limiting", limiting_alloc, limiting_dealloc, rmm__adaptor_trim,
+    rmm__adaptor_destroy);
+
+static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *bytes_out)
+{
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(
+        rmm__adaptor_is(mr, limiting_ops), "the resource is not a limiting adaptor");
+    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    return RMM_OK;
+}
+
+rmm_status_t rmm_limiting_get_allocated(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    rmm_status_t status = check(mr, bytes_out);
+
+    if (status == RMM_OK) {
+        *bytes_out = atomic_load_explicit(
+            &((const limiting_t *)mr)->allocated_bytes, memory_order_relaxed);
+    }
+    return status;
+}
+
+rmm_status_t rmm_limiting_get_limit(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    rmm_status_t status = check(mr, bytes_out);
+
+    if (status == RMM_OK) {
+        *bytes_out = ((const limiting_t *)mr)->limit_bytes;
+    }
+    return status;
+}
+
+static rmm_status_t check_options(rmm_limiting_options_t *options)
+{
+    uint64_t alignment = options->alignment_bytes;
+
+    RMM_CHECK_ARG(options->limit_bytes != 0, "limit_bytes is 0: set it");
+    if (alignment == 0) {
+        alignment = RMM_ALIGN_DEFAULT;
+    }
+    if ((alignment & (alignment - 1)) != 0 || alignment > RMM_ALIGN_MAX) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "alignment_bytes %" PRIu64 " is not a power of two up to %zu", alignment,
+            RMM_ALIGN_MAX);
+    }
+    options->alignment_bytes = alignment;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_limiting_adaptor_create(
+    rmm_resource_t *upstream, const rmm_limiting_options_t *options,
+    rmm_resource_t **out)
+{
+    rmm_limiting_options_t opts;
+    rmm_adaptor_t *adaptor;
+    limiting_t *self;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_ARG(options != NULL, "options are NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status == RMM_OK) {
+        status = check_options(&opts);
+    }
+    if (status == RMM_OK) {
+        status = rmm__adaptor_create(
+            &(rmm_adaptor_plan_t){limiting_ops, sizeof(limiting_t), opts.name},
+            upstream, &adaptor);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    self = from_base(&adaptor->base);
+    self->limit_bytes = opts.limit_bytes;
+    self->alignment_bytes = opts.alignment_bytes;
+    *out = &adaptor->base;
+    return RMM_OK;
+}
