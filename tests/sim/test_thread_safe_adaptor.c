@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread-safe adaptor over functions of a program that bear one call at a time: plain
+ * variables, which the thread sanitizer watches.
+ */
+#include "sim/adaptor_harness.h"
+
+#include <pthread.h>
+
+#define THREADS 4
+
+typedef struct program {
+    rmm_resource_t *inner;
+    int inside; /* calls under way */
+    int overlaps;
+    uint64_t calls;
+} program_t;
+
+static void enter(program_t *program)
+{
+    program->overlaps += program->inside != 0;
+    program->inside++;
+    program->calls++;
+}
+
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    program_t *program = payload;
+    rmm_status_t status;
+
+    enter(program);
+    status = rmm_resource_alloc(program->inner, bytes, 0, stream, ptr_out);
+    program->inside--;
+    return status;
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    program_t *program = payload;
+
+    enter(program);
+    rmm_resource_dealloc(program->inner, ptr, bytes, 0, stream);
+    program->inside--;
+}
+
+static rmm_resource_t *make_thread_safe(program_t *program)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *callback;
+    rmm_resource_t *mr;
+
+    program->inner = make_pool(0, 0);
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = program;
+    assert_ok(rmm_callback_resource_create(&options, &callback));
+    assert_ok(rmm_thread_safe_adaptor_create(callback, NULL, &mr));
+    rmm_resource_release(callback);
+    return mr;
+}
+
+static void *take_and_give(void *argument)
+{
+    rmm_resource_t *mr = argument;
+    uintptr_t failures = 0;
+
+    for (size_t i = 0; i < 500; i++) {
+        void *ptr;
+
+        if (rmm_resource_alloc(mr, 1 + i, 0, NULL, &ptr) == RMM_OK) {
+            rmm_resource_dealloc(mr, ptr, 1 + i, 0, NULL);
+        } else {
+            failures++;
+        }
+    }
+    return (void *)failures;
+}
+
+static void calls_its_upstream_once_at_a_time(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_thread_safe(&program);
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, mr), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        void *failures;
+
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    assert_int_equal(program.calls, 2 * 500 * THREADS);
+    assert_int_equal(program.overlaps, 0);
+    assert_int_equal(stats_of(mr).total_count, 500 * THREADS);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    rmm_resource_release(mr);
+    rmm_resource_release(program.inner);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_its_upstream_once_at_a_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
