@@ -20,7 +20,10 @@
  *
  * Work queued on a stream runs late, on the thread of some later driver call, and in an
  * order between streams that is drawn from the seed, unless events or synchronisation
- * forbid it. Kernels are host functions. Memory is poisoned when allocated and freed.
+ * forbid it. Kernels are host functions. Memory is poisoned when allocated and freed,
+ * that of memory pools when the allocation and the free run in their streams. Memory
+ * pools reuse a freed block for another stream only when the free has run, whatever
+ * events say. Virtual memory is poisoned whenever it is mapped; CUDA keeps its contents.
  *
  * Errors are cudaError_t values (0 is success), as the driver that it stands for.
  *
@@ -98,7 +101,8 @@ RMM_API bool rmm_sim_fail_struck(void);
 
 /**
  * What a correct program never does: use of a destroyed stream or event, a double free,
- * a free of an unknown address. Each is refused with an error, printed once on stderr,
+ * a free of an unknown address or before its allocation, virtual memory mapped, unmapped
+ * or freed in an order that cannot be right, unmapped or not shared but used. Each is refused with an error, printed once on stderr,
  * and counted here.
  */
 RMM_API uint64_t rmm_sim_violations(void);
@@ -113,8 +117,13 @@ RMM_API const char *rmm_sim_last_violation(void);
 RMM_API int rmm_sim_prefetched_to(const void *ptr, size_t bytes);
 RMM_API int rmm_sim_preferred_at(const void *ptr, size_t bytes);
 
-/** Device memory allocated now from the simulated driver, on one device. */
+/**
+ * Device memory allocated now from the simulated driver, on one device: also what memory
+ * pools reserve, what graphs own, and physical memory, mapped or not.
+ */
 RMM_API uint64_t rmm_sim_allocated_bytes(int device);
+/** Addresses reserved now for mapping memory, with memory behind them or not. */
+RMM_API uint64_t rmm_sim_address_bytes(void);
 
 #ifdef __cplusplus
 }

@@ -235,6 +235,17 @@ FAULTED(
     (rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream),
     (pool, ptr, bytes, stream))
 FAULTED(mempool_free, (void *ptr, rmm_stream_t stream), (ptr, stream))
+FAULTED(virtual_granularity, (size_t * bytes), (bytes))
+FAULTED(address_reserve, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(address_free, (void *ptr, size_t bytes), (ptr, bytes))
+FAULTED(
+    physical_create, (size_t bytes, rmm_driver_physical_t *physical), (bytes, physical))
+FAULTED(physical_release, (rmm_driver_physical_t physical), (physical))
+FAULTED(
+    address_map, (void *ptr, size_t bytes, rmm_driver_physical_t physical),
+    (ptr, bytes, physical))
+FAULTED(address_unmap, (void *ptr, size_t bytes), (ptr, bytes))
+FAULTED(address_share, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
 FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
 FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
 FAULTED(stream_flags, (rmm_stream_t stream, uint32_t *flags), (stream, flags))

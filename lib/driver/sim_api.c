@@ -234,6 +234,19 @@ int rmm_sim_preferred_at(const void *ptr, size_t bytes)
     return device;
 }
 
+uint64_t rmm_sim_address_bytes(void)
+{
+    uint64_t bytes;
+
+    if (!rmm_sim_active()) {
+        return 0;
+    }
+    rmm__mutex_lock(&rmm__sim_lock);
+    bytes = rmm__sim_address_bytes_locked();
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return bytes;
+}
+
 uint64_t rmm_sim_allocated_bytes(int device)
 {
     uint64_t bytes;

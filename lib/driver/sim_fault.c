@@ -52,7 +52,8 @@ static bool parse_function(const char *text, size_t length, sim_function_t *out)
 static bool allocates(sim_function_t function)
 {
     return function == SIM_FN_mem_alloc || function == SIM_FN_managed_alloc ||
-           function == SIM_FN_host_alloc || function == SIM_FN_mempool_alloc;
+           function == SIM_FN_host_alloc || function == SIM_FN_mempool_alloc ||
+           function == SIM_FN_physical_create;
 }
 
 /* One FUNCTION:N[:ERROR], as a string of its own that is cut up. */

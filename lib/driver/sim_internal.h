@@ -16,6 +16,7 @@
  *   sim_managed.c  managed memory, and where it was asked to lie
  *   sim_memory.c   device memory, poison; sim_extent.c: which of it is free
  *   sim_mempool.c  memory pools; sim_async.c: their memory in stream order
+ *   sim_virtual.c  reserved addresses, physical memory, mapping
  *   sim_observe.c  events for the diagnosis, the injected library
  *   sim_api.c      <rmm/sim.h>
  *
@@ -114,6 +115,14 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(mempool_trim)                                                                    \
     X(mempool_alloc)                                                                   \
     X(mempool_free)                                                                    \
+    X(virtual_granularity)                                                             \
+    X(address_reserve)                                                                 \
+    X(address_free)                                                                    \
+    X(physical_create)                                                                 \
+    X(physical_release)                                                                \
+    X(address_map)                                                                     \
+    X(address_unmap)                                                                   \
+    X(address_share)                                                                   \
     X(peer_can_access)                                                                 \
     X(stream_create)                                                                   \
     X(stream_destroy)                                                                  \
@@ -303,6 +312,9 @@ int rmm__sim_queue_locked(
     sim_stream_t *stream, sim_task_t *task, sim_item_t *awaits, sim_item_t **item_out);
 void rmm__sim_item_release_locked(sim_item_t *item);
 
+/* A copy or fill that has not run touches the range. */
+bool rmm__sim_queue_uses_locked(const void *begin, uint64_t bytes);
+
 static inline bool rmm__sim_item_is_done(const sim_item_t *item)
 {
     return item->stream == NULL;
@@ -429,6 +441,9 @@ uint64_t rmm__sim_memory_allocated_locked(int device);
 int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use);
 
 int rmm__sim_memory_take_locked(int device, uint64_t bytes, sim_use_t use, char **out);
+/* Memory without an address; false if the device has not that much left. */
+bool rmm__sim_memory_charge_locked(int device, uint64_t bytes);
+void rmm__sim_memory_uncharge_locked(int device, uint64_t bytes);
 /* What rmm__sim_memory_take_locked() took. */
 void rmm__sim_memory_give_locked(char *begin);
 /* RMM_SIM_POISON_ALLOC or _FREE. */
@@ -454,6 +469,22 @@ int rmm__sim_mempool_alloc(
 int rmm__sim_mempool_free(void *ptr, rmm_stream_t stream);
 /* Behind all work of the device, whose memory this is. */
 int rmm__sim_async_free_now_locked(void *ptr);
+
+/* ---- sim_virtual.c ---- */
+
+int rmm__sim_virtual_granularity(size_t *bytes);
+int rmm__sim_address_reserve(void **ptr_out, size_t bytes);
+int rmm__sim_address_free(void *ptr, size_t bytes);
+int rmm__sim_physical_create(size_t bytes, rmm_driver_physical_t *physical_out);
+int rmm__sim_physical_release(rmm_driver_physical_t physical);
+int rmm__sim_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
+int rmm__sim_address_unmap(void *ptr, size_t bytes);
+int rmm__sim_address_share(void *ptr, size_t bytes, int device);
+uint64_t rmm__sim_address_bytes_locked(void);
+/* An address of a reservation. */
+bool rmm__sim_virtual_holds_locked(const void *ptr);
+/* May work of the device touch this? A violation if not; true outside reservations. */
+bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device);
 
 /* ---- sim_managed.c ---- */
 

@@ -141,6 +141,7 @@ static bool can_move_locked(const void *ptr, size_t bytes)
                bytes <= block.bytes - (size_t)((const char *)ptr - block.begin);
     }
     return !rmm__sim_memory_is_device_locked(ptr) &&
+           !rmm__sim_virtual_holds_locked(ptr) &&
            rmm__sim_attribute(RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
 }
 

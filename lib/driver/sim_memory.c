@@ -35,7 +35,7 @@
 typedef struct sim_range {
     char *base; /* NULL: not reserved yet */
     uint64_t bytes;
-    uint64_t allocated_bytes;
+    uint64_t allocated_bytes; /* physical memory among them, which is not in space */
     sim_space_t space;
 } sim_range_t;
 
@@ -188,7 +188,8 @@ int rmm__sim_memory_take_locked(int device, uint64_t bytes, sim_use_t use, char 
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
     bytes = (bytes + SMALL_ALIGN - 1) & ~(SMALL_ALIGN - 1);
-    if ((range->base == NULL && !range_reserve(range, device)) ||
+    if (bytes > rmm__sim_device_bytes() - range->allocated_bytes ||
+        (range->base == NULL && !range_reserve(range, device)) ||
         !rmm__sim_space_take(&range->space, bytes, align, use, &offset)) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
@@ -196,6 +197,24 @@ int rmm__sim_memory_take_locked(int device, uint64_t bytes, sim_use_t use, char 
     range->allocated_bytes += bytes;
     *out = range->base + offset;
     return RMM_DRIVER_OK;
+}
+
+bool rmm__sim_memory_charge_locked(int device, uint64_t bytes)
+{
+    bool fits = bytes <= rmm__sim_device_bytes() - ranges[device].allocated_bytes;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (fits) {
+        ranges[device].allocated_bytes += bytes;
+    }
+    return fits;
+}
+
+void rmm__sim_memory_uncharge_locked(int device, uint64_t bytes)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    RMM_ASSERT(ranges[device].allocated_bytes >= bytes);
+    ranges[device].allocated_bytes -= bytes;
 }
 
 static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)

@@ -161,8 +161,27 @@ void rmm__sim_task_release_locked(sim_task_t *task)
     }
 }
 
-static void task_run(sim_task_t *task)
+/* False, and a violation, where a real GPU would end the program's context. */
+static bool task_may_run(const sim_task_t *task, int device)
 {
+    switch (task->kind) {
+    case SIM_TASK_COPY:
+        return rmm__sim_virtual_allows_locked(task->src, task->bytes, device) &&
+               rmm__sim_virtual_allows_locked(task->dst, task->bytes, device);
+    case SIM_TASK_SET:
+        return rmm__sim_virtual_allows_locked(task->dst, task->bytes, device);
+    case SIM_TASK_KERNEL:
+    case SIM_TASK_CALL:
+        break;
+    }
+    return true;
+}
+
+static void task_run(sim_task_t *task, int device)
+{
+    if (!task_may_run(task, device)) {
+        return;
+    }
     rmm__sim_thread.in_kernel = true;
     switch (task->kind) {
     case SIM_TASK_KERNEL:
@@ -277,7 +296,7 @@ static void run_head(sim_stream_t *stream)
 
     remove_head(stream);
     if (item->task != NULL) {
-        task_run(item->task);
+        task_run(item->task, stream->device);
     }
     item->stream = NULL;
     rmm__sim_item_release_locked(item);
@@ -308,6 +327,34 @@ int rmm__sim_queue_locked(
         run_head(work.oldest->stream);
     }
     return RMM_DRIVER_OK;
+}
+
+static bool
+overlaps(const void *ptr, uint64_t bytes, const void *begin, uint64_t length)
+{
+    uintptr_t a = (uintptr_t)ptr;
+    uintptr_t b = (uintptr_t)begin;
+
+    return a < b + length && b < a + bytes;
+}
+
+bool rmm__sim_queue_uses_locked(const void *begin, uint64_t bytes)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    for (const sim_item_t *item = work.oldest; item != NULL; item = item->newer) {
+        const sim_task_t *task = item->task;
+
+        if (task == NULL ||
+            (task->kind != SIM_TASK_COPY && task->kind != SIM_TASK_SET)) {
+            continue;
+        }
+        if (overlaps(task->dst, task->bytes, begin, bytes) ||
+            (task->kind == SIM_TASK_COPY &&
+             overlaps(task->src, task->bytes, begin, bytes))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- order ---- */

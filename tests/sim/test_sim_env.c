@@ -262,6 +262,21 @@ static bool shares_no_pools(const char *value)
            driver->mempool_create(1, &pool) == RMM_DRIVER_NOT_SUPPORTED;
 }
 
+static bool has_no_virtual_memory(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    rmm_driver_physical_t physical;
+    size_t bytes;
+    void *ptr;
+
+    (void)value;
+    return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY) == 0 &&
+           driver->virtual_granularity(&bytes) == RMM_DRIVER_NOT_SUPPORTED &&
+           driver->address_reserve(&ptr, 2 << 20) == RMM_DRIVER_NOT_SUPPORTED &&
+           driver->physical_create(2 << 20, &physical) == RMM_DRIVER_NOT_SUPPORTED;
+}
+
 static void switches_abilities_off(void **state)
 {
     (void)state;
@@ -274,6 +289,7 @@ static void switches_abilities_off(void **state)
         prefetches_nothing));
     unsetenv("RMM_SIM_DEVICES");
     assert_true(holds("RMM_SIM_ATTRIBUTES", "memory_pools=0", has_no_pools));
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "virtual_memory=0", has_no_virtual_memory));
     assert_true(holds("RMM_SIM_ATTRIBUTES", "managed_pools=0", has_no_managed_pools));
     assert_true(holds(
         "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0", has_no_managed_pools));
