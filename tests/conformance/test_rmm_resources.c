@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RMM's cases of pool_mr, pinned_host_pool_mr, binning_mr and callback_mr.
+ */
+#include "conformance/rmm_cases.h"
+
+/* --- a program's own memory that can be limited and counted -------------------------- */
+
+typedef struct program {
+    rmm_resource_t *inner;
+    size_t limit, used;
+    int allocs, deallocs;
+    size_t bytes;
+    rmm_stream_t stream;
+    FILE *log;
+} program_t;
+
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    program_t *program = payload;
+    rmm_status_t status;
+
+    if (program->limit != 0 && bytes > program->limit - program->used) {
+        return RMM_ERR_OUT_OF_MEMORY;
+    }
+    status = rmm_resource_alloc(program->inner, bytes, 0, stream, ptr_out);
+    if (status == RMM_OK) {
+        program->allocs++;
+        program->used += bytes;
+        program->bytes = bytes;
+        program->stream = stream;
+        if (program->log != NULL) {
+            fprintf(program->log, "Allocating %zu bytes\n", bytes);
+        }
+    }
+    return status;
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    program_t *program = payload;
+
+    program->deallocs++;
+    program->used -= bytes;
+    program->bytes = bytes;
+    program->stream = stream;
+    if (program->log != NULL) {
+        fprintf(program->log, "Deallocating %zu bytes\n", bytes);
+    }
+    rmm_resource_dealloc(program->inner, ptr, bytes, 0, stream);
+}
+
+static rmm_resource_t *program_resource(program_t *program)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    program->inner = cuda_resource();
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = program;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    return mr;
+}
+
+/* --- pool_mr_tests ------------------------------------------------------------------ */
+
+static void max_less_than_initial(rmm_resource_t *upstream)
+{
+    rmm_resource_t *mr = NULL;
+
+    assert_int_equal(pool_over(upstream, 1024, 256, &mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_null(mr);
+}
+
+static void throw_max_less_than_initial(void **state)
+{
+    (void)state;
+    max_less_than_initial(cuda_resource());
+}
+
+static uint64_t percent_of_free(uint64_t percent)
+{
+    uint64_t free_bytes;
+    uint64_t total_bytes;
+
+    assert_int_equal(gpu()->memory_info(&free_bytes, &total_bytes), RMM_DRIVER_OK);
+    return free_bytes / 100 * percent / 256 * 256;
+}
+
+static void allocate_ninety_percent(void **state)
+{
+    rmm_resource_t *mr;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), percent_of_free(90), 0, &mr));
+    rmm_resource_release(mr);
+}
+
+static void two_large_buffers(void **state)
+{
+    rmm_resource_t *mr;
+    size_t quarter = percent_of_free(25);
+    void *first;
+    void *second;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), percent_of_free(50), 0, &mr));
+    first = take(mr, quarter);
+    second = take(mr, quarter);
+    use(first, 256, NULL);
+    use(second, 256, NULL);
+    give(mr, first, quarter);
+    give(mr, second, quarter);
+    rmm_resource_release(mr);
+}
+
+/* RMM's figures, in MiB, because this pool grows by 2 MiB at least. With a maximum RMM's
+ * takes half of the rest at once and so refuses 4000; ours has room for it. */
+static void force_growth(void **state)
+{
+    static const uint64_t maxima[] = {0, 8192 * MIB};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        program_t program = {.limit = 6000 * MIB};
+        rmm_resource_t *mr;
+
+        assert_ok(pool_over(program_resource(&program), 0, maxima[i], &mr));
+        take(mr, 1000 * MIB);
+        take(mr, 4000 * MIB);
+        take(mr, 500 * MIB);
+        refuse(mr, 2000 * MIB);
+        assert_true(program.used <= program.limit);
+        rmm_resource_release(mr);
+        assert_int_equal(program.used, 0);
+        rmm_resource_release(program.inner);
+    }
+}
+
+static void deleted_stream(void **state)
+{
+    rmm_resource_t *mr;
+    rmm_stream_t stream;
+    void *ptr;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
+    assert_ok(rmm_stream_create(0, &stream));
+    assert_ok(rmm_resource_alloc(mr, 10000, 0, stream, &ptr));
+    rmm_resource_dealloc(mr, ptr, 10000, 0, stream);
+    assert_ok(rmm_stream_destroy(stream));
+    ptr = take(mr, 10000);
+    use(ptr, 10000, NULL);
+    give(mr, ptr, 10000);
+    rmm_resource_release(mr);
+}
+
+static void initial_and_max_equal(rmm_resource_t *upstream)
+{
+    rmm_resource_t *mr;
+
+    assert_ok(pool_over(upstream, 1000192, 1000192, &mr));
+    give(mr, take(mr, 1000), 1000);
+    rmm_resource_release(mr);
+}
+
+static void initial_and_max_pool_size_equal(void **state)
+{
+    (void)state;
+    initial_and_max_equal(cuda_resource());
+}
+
+/* RMM refuses them; here they are rounded up, as the header says. */
+static void non_aligned(rmm_resource_t *(*upstream)(void))
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_resource_t *mr;
+    void *first;
+    void *second;
+
+    assert_ok(pool_over(upstream(), 1000031, 1000192, &mr));
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    assert_int_equal(stats.reserved_bytes, 1000192);
+    give(mr, take(mr, 1000), 1000);
+    rmm_resource_release(mr);
+    assert_ok(pool_over(upstream(), 1000192, 1000200, &mr));
+    first = take(mr, 1000192);
+    second = take(mr, 256); /* all that the maximum allows, rounded up */
+    refuse(mr, 1);
+    give(mr, first, 1000192);
+    give(mr, second, 256);
+    rmm_resource_release(mr);
+}
+
+static void non_aligned_pool_size(void **state)
+{
+    (void)state;
+    non_aligned(cuda_resource);
+}
+
+static void upstream_doesnt_support_mem_info(void **state)
+{
+    rmm_resource_t *lower;
+    rmm_resource_t *upper;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), 0, 0, &lower));
+    assert_ok(pool_over(lower, 0, 0, &upper));
+    give(upper, take(upper, 1024), 1024);
+    rmm_resource_release(upper);
+}
+
+static void multidevice_pool(void **state)
+{
+    rmm_resource_t *pools[2];
+    void *blocks[2];
+    int count;
+
+    (void)state;
+    assert_int_equal(gpu()->device_count(&count), RMM_DRIVER_OK);
+    if (count < 2) {
+        print_message("one device only\n");
+        skip();
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(gpu()->device_set(i), RMM_DRIVER_OK);
+        assert_ok(pool_over(cuda_resource(), 1024, 1024, &pools[i]));
+        assert_ok(rmm_set_per_device_resource(i, pools[i], NULL));
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(gpu()->device_set(i), RMM_DRIVER_OK);
+        assert_ok(
+            rmm_resource_alloc(pools[i], 16, 0, RMM_STREAM_PER_THREAD, &blocks[i]));
+    }
+    for (int i = 0; i < 2; i++) { /* while device 1 is current */
+        rmm_resource_dealloc(pools[i], blocks[i], 16, 0, NULL);
+        assert_ok(rmm_reset_per_device_resource(i));
+        rmm_resource_release(pools[i]);
+    }
+    assert_int_equal(gpu()->device_set(0), RMM_DRIVER_OK);
+}
+
+static void get_upstream_resource(void **state)
+{
+    rmm_resource_t *cuda = cuda_resource();
+    rmm_resource_t *mr;
+
+    (void)state;
+    assert_ok(pool_over(rmm_resource_retain(cuda), 0, 0, &mr));
+    assert_ptr_equal(rmm_resource_upstream(mr), cuda);
+    assert_true(rmm_resource_is_equal(rmm_resource_upstream(mr), cuda));
+    assert_null(rmm_resource_upstream(cuda));
+    rmm_resource_release(mr);
+    rmm_resource_release(cuda);
+}
+
+static void allocate_deallocate(void **state)
+{
+    rmm_resource_t *mr;
+    void *ptr;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
+    ptr = take(mr, 1024);
+    use(ptr, 1024, NULL);
+    give(mr, ptr, 1024);
+    rmm_resource_release(mr);
+}
+
+static void shared_ownership(void **state)
+{
+    rmm_resource_t *mr;
+    rmm_resource_t *copy;
+    void *ptr;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
+    copy = rmm_resource_retain(mr);
+    ptr = take(mr, 1024);
+    rmm_resource_release(mr);
+    use(ptr, 1024, NULL);
+    give(copy, ptr, 1024);
+    rmm_resource_release(copy);
+}
+
+static void equality(void **state)
+{
+    rmm_resource_t *mr;
+    rmm_resource_t *copy;
+    rmm_resource_t *other;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
+    assert_ok(pool_over(cuda_resource(), 0, 0, &other));
+    copy = rmm_resource_retain(mr);
+    assert_true(rmm_resource_is_equal(mr, copy));
+    assert_false(rmm_resource_is_equal(mr, other));
+    rmm_resource_release(copy);
+    rmm_resource_release(mr);
+    rmm_resource_release(other);
+}
+
+static void pool_size(void **state)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_resource_t *mr;
+
+    (void)state;
+    assert_ok(pool_over(cuda_resource(), MIB, 0, &mr));
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    assert_true(stats.reserved_bytes >= MIB);
+    rmm_resource_release(mr);
+}
+
+/* --- pinned_host_pool_mr_tests ------------------------------------------------------ */
+
+static void pinned_throw_max_less_than_initial(void **state)
+{
+    (void)state;
+    max_less_than_initial(pinned_resource());
+}
+
+static void pinned_initial_and_max_pool_size_equal(void **state)
+{
+    (void)state;
+    initial_and_max_equal(pinned_resource());
+}
+
+static void pinned_non_aligned_pool_size(void **state)
+{
+    (void)state;
+    non_aligned(pinned_resource);
+}
+
+static void pinned_throw_out_of_memory(void **state)
+{
+    rmm_resource_t *mr;
+    void *ptr;
+
+    (void)state;
+    assert_ok(pool_over(pinned_resource(), 0, 1024, &mr));
+    ptr = take(mr, 1024);
+    memset(ptr, 1, 1024);
+    refuse(mr, 1024);
+    give(mr, ptr, 1024);
+    rmm_resource_release(mr);
+}
+
+/* --- binning_mr_tests, callback_mr_tests -------------------------------------------- */
+
+static void explicit_bin_mr(void **state)
+{
+    rmm_resource_t *cuda = cuda_resource();
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_resource_t *mr;
+    rmm_resource_t *bin;
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_binning_resource_create(cuda, NULL, &mr));
+    assert_ok(pool_over(cuda, 0, 0, &bin));
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, bin));
+    ptr = take(mr, 512);
+    assert_ok(rmm_resource_get_stats(bin, &stats));
+    assert_int_equal(stats.current_bytes, 512);
+    use(ptr, 512, NULL);
+    give(mr, ptr, 512);
+    rmm_resource_release(bin);
+    rmm_resource_release(mr);
+}
+
+static void test_callbacks_are_invoked(void **state)
+{
+    const size_t bytes = 10 * MIB;
+    program_t program = {0};
+    rmm_resource_t *mr = program_resource(&program);
+    rmm_stream_t stream;
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_stream_create(0, &stream));
+    assert_ok(rmm_resource_alloc(mr, bytes, 0, stream, &ptr));
+    assert_int_equal(program.allocs, 1);
+    assert_int_equal(program.bytes, bytes);
+    assert_ptr_equal(program.stream, stream);
+    program.stream = NULL;
+    rmm_resource_dealloc(mr, ptr, bytes, 0, stream);
+    assert_int_equal(program.deallocs, 1);
+    assert_int_equal(program.bytes, bytes);
+    assert_ptr_equal(program.stream, stream);
+    assert_ok(rmm_stream_destroy(stream));
+    rmm_resource_release(mr);
+    rmm_resource_release(program.inner);
+}
+
+static void logging_test(void **state)
+{
+    char *text = NULL;
+    size_t length = 0;
+    program_t program = {.log = open_memstream(&text, &length)};
+    rmm_resource_t *mr = program_resource(&program);
+
+    (void)state;
+    assert_non_null(program.log);
+    give(mr, take(mr, MIB), MIB);
+    assert_int_equal(fclose(program.log), 0);
+    assert_string_equal(text, "Allocating 1048576 bytes\nDeallocating 1048576 bytes\n");
+    free(text);
+    rmm_resource_release(mr);
+    rmm_resource_release(program.inner);
+}
+
+/* clang-format off */
+static const struct CMUnitTest tests[] = {
+    CASE("PoolTest.ThrowMaxLessThanInitial", throw_max_less_than_initial),
+    CASE("PoolTest.AllocateNinetyPercent", allocate_ninety_percent),
+    CASE("PoolTest.TwoLargeBuffers", two_large_buffers),
+    CASE("PoolTest.ForceGrowth", force_growth),
+    CASE("PoolTest.DeletedStream", deleted_stream),
+    CASE("PoolTest.InitialAndMaxPoolSizeEqual", initial_and_max_pool_size_equal),
+    CASE("PoolTest.NonAlignedPoolSize", non_aligned_pool_size),
+    CASE("PoolTest.UpstreamDoesntSupportMemInfo", upstream_doesnt_support_mem_info),
+    CASE("PoolTest.MultidevicePool", multidevice_pool),
+    CASE("PoolTest.GetUpstreamResource", get_upstream_resource),
+    CASE("PoolTest.AllocateDeallocate", allocate_deallocate),
+    CASE("PoolTest.SharedOwnership", shared_ownership),
+    CASE("PoolTest.Equality", equality),
+    CASE("PoolTest.PoolSize", pool_size),
+    CASE("PinnedPoolTest.ThrowMaxLessThanInitial", pinned_throw_max_less_than_initial),
+    CASE("PinnedPoolTest.InitialAndMaxPoolSizeEqual", pinned_initial_and_max_pool_size_equal),
+    CASE("PinnedPoolTest.NonAlignedPoolSize", pinned_non_aligned_pool_size),
+    CASE("PinnedPoolTest.ThrowOutOfMemory", pinned_throw_out_of_memory),
+    CASE("BinningTest.ExplicitBinMR", explicit_bin_mr),
+    CASE("CallbackTest.TestCallbacksAreInvoked", test_callbacks_are_invoked),
+    CASE("CallbackTest.LoggingTest", logging_test),
+};
+/* clang-format on */
+
+int main(void)
+{
+    int result = begin_cases();
+
+    return result != 0 ? result : cmocka_run_group_tests(tests, NULL, NULL);
+}
