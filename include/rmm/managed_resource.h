@@ -20,13 +20,16 @@ extern "C" {
 #endif
 
 /**
- * Create a resource of managed memory on the current device.
+ * Create a resource of managed memory on the current device. The first one of a device
+ * takes and frees a byte, because a virtual GPU may claim this memory and have none:
+ * that waits for the device.
  *
  * @param out  receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    out is NULL
  *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
- *         RMM_ERR_UNSUPPORTED         the device has no managed memory
+ *         RMM_ERR_UNSUPPORTED         the device has no managed memory, or is a vGPU
+ *                                     without unified memory; the message says which
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  *         RMM_ERR_CUDA                the driver failed
  */

@@ -141,7 +141,8 @@ RMM_API uint32_t rmm_resource_properties(const rmm_resource_t *mr);
 
 /**
  * Read the figures of this resource. Never blocks; each figure is exact, two of them
- * may be from moments a few nanoseconds apart.
+ * may be from moments a few nanoseconds apart. A resource over one of CUDA's memory
+ * pools asks the driver for reserved_bytes.
  *
  * @param out  struct_size set by RMM_STATS_INIT; no more than that is written
  * @return RMM_OK, or RMM_ERR_INVALID_ARGUMENT

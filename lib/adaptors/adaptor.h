@@ -47,9 +47,9 @@ typedef struct rmm_adaptor_plan {
 /* Tables for an upstream whose blocks are not, and are, ready on all streams. */
 #define RMM_ADAPTOR_OPS(type, alloc, dealloc, trim, destroy)                           \
     {                                                                                  \
-        {type, alloc, dealloc, trim, destroy, false, false},                           \
+        {type, alloc, dealloc, trim, destroy, NULL, false, false},                     \
         {                                                                              \
-            type, alloc, dealloc, trim, destroy, true, false                           \
+            type, alloc, dealloc, trim, destroy, NULL, true, false                     \
         }                                                                              \
     }
 

@@ -511,6 +511,7 @@ uint32_t rmm_resource_properties(const rmm_resource_t *mr)
 
 rmm_status_t rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out)
 {
+    void (*refresh)(const rmm_resource_t *);
     rmm_stats_t all = RMM_STATS_INIT;
     size_t bytes;
 
@@ -520,6 +521,10 @@ rmm_status_t rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out)
         out->struct_size >= sizeof(out->struct_size),
         "struct_size is not set: use RMM_STATS_INIT");
     bytes = out->struct_size < sizeof(all) ? out->struct_size : sizeof(all);
+    refresh = atomic_load_explicit(&mr->ops, memory_order_relaxed)->refresh;
+    if (refresh != NULL) {
+        refresh(mr);
+    }
     rmm__books_stats(&mr->books, &all);
     all.struct_size = out->struct_size;
     memcpy(out, &all, bytes);

@@ -3,8 +3,9 @@
  * The base that every resource embeds as its FIRST member, and its ops table.
  *
  * Rules for implementers:
- *  - ops tables are static const; one per concrete type. Every op is mandatory; an
- *    ability that is missing is a function that answers RMM_ERR_UNSUPPORTED.
+ *  - ops tables are static const; one per concrete type. Every op but refresh() is
+ *    mandatory; an ability that is missing is a function that answers
+ *    RMM_ERR_UNSUPPORTED.
  *  - The public wrappers in resource.c have already checked arguments: bytes is at most
  *    PTRDIFF_MAX, align is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX,
  *    pointers are not NULL (but for a free of 0 bytes).
@@ -51,6 +52,9 @@ typedef struct rmm_resource_ops {
     void (*dealloc)(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
     rmm_status_t (*trim)(rmm_resource_t *mr, size_t keep_bytes);
     void (*destroy)(rmm_resource_t *mr);
+    /* Before somebody reads the books: bring up to date what only the driver knows.
+     * Writes nothing but the books. NULL: they always are. */
+    void (*refresh)(const rmm_resource_t *mr);
     /* What alloc() returns may be used on every stream at once (cudaMalloc), not only
      * in the order of the stream that it was asked on. */
     bool ready_on_all_streams;

@@ -180,3 +180,36 @@ rmm_status_t rmm__driver_wait_default_stream(int device)
                ? RMM_OK
                : rmm__driver_error(driver, error, "waiting for the default stream");
 }
+
+rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = rmm__driver_barrier(driver);
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "waiting for the device");
+}
+
+rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    int error;
+
+    if (driver == NULL) {
+        return status;
+    }
+    error = driver->device_get(device_out);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for the current device");
+    }
+    *driver_out = driver;
+    return RMM_OK;
+}

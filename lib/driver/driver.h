@@ -17,6 +17,7 @@
 #ifndef RMM_DRIVER_DRIVER_H
 #define RMM_DRIVER_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -214,6 +215,27 @@ rmm_status_t rmm__driver_scope_enter(
 void rmm__driver_scope_leave(rmm_driver_scope_t *scope);
 
 /*
+ * Around a call with a stream of the caller's. The legacy default stream is that of the
+ * current device; for a resource it always means that of its own, which is made current.
+ * No call at all for other streams. False: it cannot be; then do not leave.
+ */
+static inline bool rmm__driver_stream_enter(
+    rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device,
+    rmm_stream_t stream)
+{
+    return !rmm_stream_is_default(stream) ||
+           rmm__driver_scope_enter(scope, driver, device) == RMM_OK;
+}
+
+static inline void
+rmm__driver_stream_leave(rmm_driver_scope_t *scope, rmm_stream_t stream)
+{
+    if (rmm_stream_is_default(stream)) {
+        rmm__driver_scope_leave(scope);
+    }
+}
+
+/*
  * Wait for all work on the current device, also that of destroyed streams, and leave the
  * graph captures of other threads alone. In a scope only. Returns a driver's error.
  */
@@ -221,5 +243,11 @@ int rmm__driver_barrier(const rmm_driver_t *driver);
 
 /* Wait for the device's legacy default stream, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_default_stream(int device);
+
+/* Wait for all work on this device, leaving captures alone. RMM_OK or why not. */
+rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);
+
+/* The table and the calling thread's current device. RMM_OK or why not. */
+rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out);
 
 #endif /* RMM_DRIVER_DRIVER_H */

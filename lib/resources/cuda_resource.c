@@ -19,7 +19,7 @@ static int cuda_free(const rmm_driver_t *driver, void *ptr)
 
 static const rmm_resource_ops_t cuda_ops = RMM_DRIVER_MEMORY_OPS("cuda");
 
-static rmm_tracked_t *instances[RMM_SEGMENT_DEVICES]; /* borrowed; NULL: none lives */
+static rmm_tracked_t *instances; /* one for each device; NULL: none lives */
 
 static const rmm_driver_memory_kind_t cuda_kind = {
     .ops = &cuda_ops,
@@ -29,7 +29,7 @@ static const rmm_driver_memory_kind_t cuda_kind = {
     .free_call = "cudaFree",
     .alloc = cuda_alloc,
     .free = cuda_free,
-    .instances = instances,
+    .instances = &instances,
 };
 
 rmm_status_t rmm_cuda_resource_create(rmm_resource_t **out)

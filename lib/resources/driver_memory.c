@@ -86,12 +86,17 @@ static rmm_status_t make_instance(
     const rmm_driver_memory_kind_t *kind, const rmm_driver_t *driver, int device,
     rmm_tracked_t **out)
 {
-    driver_memory_t *self = rmm__calloc(1, sizeof(*self));
-    rmm_status_t status;
+    rmm_status_t status = kind->check != NULL ? kind->check(driver, device) : RMM_OK;
+    driver_memory_t *self;
 
+    if (status != RMM_OK) {
+        return status;
+    }
+    self = rmm__calloc(1, sizeof(*self));
     if (self == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
+    self->tracked.instance_key = (uint64_t)device;
     self->driver = driver;
     self->kind = kind;
     self->tracked.source = &source;
@@ -110,46 +115,25 @@ static rmm_status_t make_instance(
     return RMM_OK;
 }
 
-/* The current device, if this kind of memory can be had there. */
-static rmm_status_t choose_device(
-    const rmm_driver_memory_kind_t *kind, const rmm_driver_t *driver, int *device_out)
-{
-    int error = driver->device_get(device_out);
-
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for the current device");
-    }
-    if (*device_out >= (int)RMM_SEGMENT_DEVICES) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported",
-            *device_out, RMM_SEGMENT_DEVICES);
-    }
-    return kind->check != NULL ? kind->check(driver, *device_out) : RMM_OK;
-}
-
 rmm_status_t
 rmm__driver_memory_create(const rmm_driver_memory_kind_t *kind, rmm_resource_t **out)
 {
+    const rmm_driver_t *driver;
     rmm_resource_t *shared;
     rmm_tracked_t *fresh;
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
     int device;
+    rmm_status_t status = rmm__driver_here(&driver, &device);
 
-    if (driver == NULL) {
-        return status;
-    }
-    status = choose_device(kind, driver, &device);
     if (status != RMM_OK) {
         return status;
     }
-    shared = rmm__tracked_share(&kind->instances[device]);
+    shared = rmm__tracked_share(kind->instances, (uint64_t)device);
     if (shared == NULL) {
         status = make_instance(kind, driver, device, &fresh);
         if (status != RMM_OK) {
             return status;
         }
-        shared = rmm__tracked_install(&kind->instances[device], fresh);
+        shared = rmm__tracked_install(kind->instances, fresh);
     }
     *out = shared;
     return RMM_OK;

@@ -20,9 +20,10 @@ typedef struct rmm_driver_memory_kind {
     const char *alloc_call, *free_call; /* as messages name them */
     int (*alloc)(const rmm_driver_t *driver, void **ptr_out, size_t bytes);
     int (*free)(const rmm_driver_t *driver, void *ptr);
-    /* RMM_OK if the device has this kind, else why not, with the last error set. */
+    /* RMM_OK if the device has this kind, else why not, with the last error set. Asked
+     * when the first instance of a device is made. */
     rmm_status_t (*check)(const rmm_driver_t *driver, int device);
-    rmm_tracked_t **instances; /* RMM_SEGMENT_DEVICES of them, all NULL at first */
+    rmm_tracked_t **instances; /* a list with one for each device; NULL at first */
 } rmm_driver_memory_kind_t;
 
 #define RMM_DRIVER_MEMORY_OPS(name)                                                    \

@@ -15,7 +15,7 @@
 #include "core/host_memory.h"
 #include "resources/tracked.h"
 
-static rmm_tracked_t *instance; /* borrowed; NULL: none lives */
+static rmm_tracked_t *instances; /* a list of one; NULL: none lives */
 
 static rmm_status_t
 host_obtain(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
@@ -83,7 +83,7 @@ rmm_status_t rmm_host_resource_create(rmm_resource_t **out)
     rmm_resource_t *shared;
 
     RMM_CHECK_ARG(out != NULL, "out is NULL");
-    shared = rmm__tracked_share(&instance);
+    shared = rmm__tracked_share(&instances, 0);
     if (shared == NULL) {
         rmm_tracked_t *fresh;
         rmm_status_t status = make_instance(&fresh);
@@ -91,7 +91,7 @@ rmm_status_t rmm_host_resource_create(rmm_resource_t **out)
         if (status != RMM_OK) {
             return status;
         }
-        shared = rmm__tracked_install(&instance, fresh);
+        shared = rmm__tracked_install(&instances, fresh);
     }
     *out = shared;
     return RMM_OK;

@@ -17,6 +17,50 @@ static int managed_free(const rmm_driver_t *driver, void *ptr)
     return driver->mem_free(ptr);
 }
 
+/* The smallest piece, taken and given back: what the driver answers. */
+static rmm_status_t probe(const rmm_driver_t *driver, int device, int *error_out)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+    void *ptr;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    *error_out = driver->managed_alloc(&ptr, 1);
+    if (*error_out == RMM_DRIVER_OK) {
+        driver->mem_free(ptr);
+    }
+    rmm__driver_scope_leave(&scope);
+    return RMM_OK;
+}
+
+/*
+ * The attribute is not enough: a virtual GPU without unified memory has it, and refuses
+ * every allocation. A device that is full has managed memory all the same.
+ */
+static rmm_status_t try_it(const rmm_driver_t *driver, int device)
+{
+    int error;
+    rmm_status_t status = probe(driver, device, &error);
+
+    if (status != RMM_OK || error == RMM_DRIVER_OK ||
+        error == RMM_DRIVER_MEMORY_ALLOCATION) {
+        return status;
+    }
+    if (error == RMM_DRIVER_NOT_SUPPORTED) {
+        return rmm__error_cuda(
+            RMM_ERR_UNSUPPORTED, error,
+            "device %d says that it has managed memory (cudaDevAttrManagedMemory is "
+            "1), "
+            "but cudaMallocManaged answers cudaErrorNotSupported, as a vGPU without "
+            "unified memory does: enable it in the vGPU's configuration, or use the "
+            "cuda or the pinned resource",
+            device);
+    }
+    return rmm__driver_error(driver, error, "cudaMallocManaged");
+}
+
 static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
 {
     int value;
@@ -32,12 +76,12 @@ static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
             "cuda or the pinned resource",
             device);
     }
-    return RMM_OK;
+    return try_it(driver, device);
 }
 
 static const rmm_resource_ops_t managed_ops = RMM_DRIVER_MEMORY_OPS("managed");
 
-static rmm_tracked_t *instances[RMM_SEGMENT_DEVICES]; /* borrowed; NULL: none lives */
+static rmm_tracked_t *instances; /* one for each device; NULL: none lives */
 
 static const rmm_driver_memory_kind_t managed_kind = {
     .ops = &managed_ops,
@@ -48,7 +92,7 @@ static const rmm_driver_memory_kind_t managed_kind = {
     .alloc = managed_alloc,
     .free = managed_free,
     .check = managed_check,
-    .instances = instances,
+    .instances = &instances,
 };
 
 rmm_status_t rmm_managed_resource_create(rmm_resource_t **out)

@@ -19,7 +19,7 @@ static int pinned_free(const rmm_driver_t *driver, void *ptr)
 
 static const rmm_resource_ops_t pinned_ops = RMM_DRIVER_MEMORY_OPS("pinned");
 
-static rmm_tracked_t *instances[RMM_SEGMENT_DEVICES]; /* borrowed; NULL: none lives */
+static rmm_tracked_t *instances; /* one for each device; NULL: none lives */
 
 static const rmm_driver_memory_kind_t pinned_kind = {
     .ops = &pinned_ops,
@@ -29,7 +29,7 @@ static const rmm_driver_memory_kind_t pinned_kind = {
     .free_call = "cudaFreeHost",
     .alloc = pinned_alloc,
     .free = pinned_free,
-    .instances = instances,
+    .instances = &instances,
 };
 
 rmm_status_t rmm_pinned_resource_create(rmm_resource_t **out)

@@ -229,15 +229,6 @@ rmm__pool_slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key);
 rmm_status_t rmm__pool_streams_init(pool_t *self);
 void rmm__pool_streams_fini(pool_t *self);
 
-/*
- * Around a call with a stream of the caller's. The legacy default stream is that of the
- * current device; here it always means that of the pool's, which is made current. False:
- * it cannot be; then do not leave.
- */
-bool rmm__pool_stream_enter(
-    pool_t *self, rmm_stream_t stream, rmm_driver_scope_t *scope);
-void rmm__pool_stream_leave(rmm_stream_t stream, rmm_driver_scope_t *scope);
-
 /* One more free was stamped with the open stamp. True: close it (pins the slot). */
 bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t bytes);
 /* Record the event for the frees so far; unpins. `stream` is alive: the caller holds it. */

@@ -205,11 +205,11 @@ static bool wait_on_device(pool_t *self, rmm_stream_t stream, rmm_driver_event_t
     rmm_driver_scope_t scope;
     int error;
 
-    if (!rmm__pool_stream_enter(self, stream, &scope)) {
+    if (!rmm__driver_stream_enter(&scope, self->driver, self->base.device, stream)) {
         return false;
     }
     error = self->driver->stream_wait_event(stream, event);
-    rmm__pool_stream_leave(stream, &scope);
+    rmm__driver_stream_leave(&scope, stream);
     return error == RMM_DRIVER_OK;
 }
 

@@ -121,7 +121,7 @@ static pool_stream_t *slot_create(pool_t *self, rmm_stream_key_t key)
     slot->key = key;
     slot->open_stamp = 1;
     slot->eventless = key.capture_id != 0;
-    slot->native = key.stream_id == 0; /* see rmm__pool_stream_enter() */
+    slot->native = key.stream_id == 0; /* see rmm__driver_stream_enter() */
     return slot;
 }
 
@@ -188,20 +188,6 @@ void rmm__pool_streams_fini(pool_t *self)
     rmm__free(self->unproven);
     rmm__free(self->streams);
     rmm__free(self->spare_events);
-}
-
-bool rmm__pool_stream_enter(
-    pool_t *self, rmm_stream_t stream, rmm_driver_scope_t *scope)
-{
-    return !rmm_stream_is_default(stream) ||
-           rmm__driver_scope_enter(scope, self->driver, self->base.device) == RMM_OK;
-}
-
-void rmm__pool_stream_leave(rmm_stream_t stream, rmm_driver_scope_t *scope)
-{
-    if (rmm_stream_is_default(stream)) {
-        rmm__driver_scope_leave(scope);
-    }
 }
 
 /* --- events ------------------------------------------------------------------------- */
@@ -379,9 +365,9 @@ record(pool_t *self, rmm_stream_t stream, pool_batch_t *batch, int *error_out)
     if (batch->event == NULL) {
         return false;
     }
-    if (rmm__pool_stream_enter(self, stream, &scope)) {
+    if (rmm__driver_stream_enter(&scope, self->driver, self->base.device, stream)) {
         *error_out = self->driver->event_record(batch->event, stream);
-        rmm__pool_stream_leave(stream, &scope);
+        rmm__driver_stream_leave(&scope, stream);
         if (*error_out == RMM_DRIVER_OK) {
             return true;
         }

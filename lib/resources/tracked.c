@@ -2,7 +2,8 @@
 /*
  * Blocks that are remembered one by one, and shared instances: see tracked.h.
  *
- * Locking: `instances_lock` protects every place where a shared instance is kept.
+ * Locking: `instances_lock` protects every list of shared instances. One whose last
+ * reference is gone stays in its list until it is destroyed, and is passed over.
  */
 #include "resources/tracked.h"
 
@@ -51,10 +52,20 @@ static const char *blocks_take(
     return refusal;
 }
 
+/* The block is held from the driver, and counted so, unless its owner says otherwise. */
+static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
+{
+    rmm_books_t *books = &self->base.books;
+
+    rmm__books_reserve_shared(books, block->bytes);
+    if (block->owner != NULL) {
+        rmm__place_reserve(books->place, block->bytes);
+    }
+}
+
 static rmm_status_t
 obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_books_t *books = &self->base.books;
     rmm_pointer_map_entry_t block = {NULL, request->bytes, self};
     uint64_t taken = rmm__callback_taken();
     rmm_status_t status;
@@ -69,13 +80,12 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
     blocks_settle(self, &block);
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY) {
-            rmm__books_oom(books);
+            rmm__books_oom(&self->base.books);
         }
         return status;
     }
-    rmm__books_reserve_shared(books, request->bytes);
-    if (block.owner != NULL) {
-        rmm__place_reserve(books->place, request->bytes);
+    if (!self->source->keeps_reserve) {
+        hold(self, &block);
     }
     *ptr_out = block.ptr;
     return RMM_OK;
@@ -105,6 +115,9 @@ static void give_back(
     rmm_books_t *books = &self->base.books;
 
     self->source->give_back(self, block->ptr, request);
+    if (self->source->keeps_reserve) {
+        return;
+    }
     rmm__books_unreserve_shared(books, request->bytes);
     if (block->owner != NULL) {
         rmm__place_unreserve(books->place, request->bytes);
@@ -139,17 +152,25 @@ rmm_status_t rmm__tracked_trim(rmm_resource_t *mr, size_t keep_bytes)
         rmm_resource_type(mr));
 }
 
+static void uninstall(rmm_tracked_t *self)
+{
+    rmm_tracked_t **link = self->instances;
+
+    rmm__mutex_lock(&instances_lock);
+    while (*link != self) {
+        link = &(*link)->next_instance;
+    }
+    *link = self->next_instance;
+    rmm__mutex_unlock(&instances_lock);
+}
+
 void rmm__tracked_destroy(rmm_resource_t *mr)
 {
     rmm_tracked_t *self = rmm__tracked_from_base(mr);
     rmm_pointer_map_entry_t block;
 
-    if (self->instance != NULL) {
-        rmm__mutex_lock(&instances_lock);
-        if (*self->instance == self) {
-            *self->instance = NULL;
-        }
-        rmm__mutex_unlock(&instances_lock);
+    if (self->instances != NULL) {
+        uninstall(self);
     }
     while (rmm__pointer_map_any(&self->blocks, &block)) {
         rmm_request_t request = {
@@ -174,28 +195,39 @@ rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *d
     return rmm__resource_init(&self->base, desc);
 }
 
-rmm_resource_t *rmm__tracked_share(rmm_tracked_t **place)
+/* One that lives, retained, or NULL. */
+static rmm_resource_t *find_locked(rmm_tracked_t **instances, uint64_t key)
 {
-    rmm_resource_t *shared = NULL;
+    RMM_ASSERT_LOCKED(&instances_lock);
+    for (rmm_tracked_t *one = *instances; one != NULL; one = one->next_instance) {
+        if (one->instance_key == key && rmm__resource_try_retain(&one->base)) {
+            return &one->base;
+        }
+    }
+    return NULL;
+}
+
+rmm_resource_t *rmm__tracked_share(rmm_tracked_t **instances, uint64_t key)
+{
+    rmm_resource_t *shared;
 
     rmm__mutex_lock(&instances_lock);
-    if (*place != NULL && rmm__resource_try_retain(&(*place)->base)) {
-        shared = &(*place)->base;
-    }
+    shared = find_locked(instances, key);
     rmm__mutex_unlock(&instances_lock);
     return shared;
 }
 
-rmm_resource_t *rmm__tracked_install(rmm_tracked_t **place, rmm_tracked_t *fresh)
+rmm_resource_t *rmm__tracked_install(rmm_tracked_t **instances, rmm_tracked_t *fresh)
 {
-    rmm_resource_t *winner = &fresh->base;
+    rmm_resource_t *winner;
 
-    fresh->instance = place;
     rmm__mutex_lock(&instances_lock);
-    if (*place != NULL && rmm__resource_try_retain(&(*place)->base)) {
-        winner = &(*place)->base;
-    } else {
-        *place = fresh;
+    winner = find_locked(instances, fresh->instance_key);
+    if (winner == NULL) {
+        winner = &fresh->base;
+        fresh->instances = instances;
+        fresh->next_instance = *instances;
+        *instances = fresh;
     }
     rmm__mutex_unlock(&instances_lock);
     if (winner != &fresh->base) {

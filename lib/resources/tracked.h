@@ -28,13 +28,17 @@ typedef struct rmm_tracked_source {
         rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
     void (*give_back)(rmm_tracked_t *self, void *ptr, const rmm_request_t *request);
     void (*destroy)(rmm_tracked_t *self); /* frees the object, all else is done */
+    bool keeps_reserve; /* it enters in the books what it holds from the driver; else
+                           that is the blocks themselves */
 } rmm_tracked_source_t;
 
 struct rmm_tracked {
     rmm_resource_t base; /* first member */
     const rmm_tracked_source_t *source;
-    rmm_tracked_t **instance; /* where the shared one is kept; NULL: not shared */
-    rmm_mutex_t lock;         /* protects blocks */
+    rmm_tracked_t **instances; /* the list of shared ones it is in; NULL: not shared */
+    rmm_tracked_t *next_instance; /* in that list */
+    uint64_t instance_key;        /* what tells it from the others of the list */
+    rmm_mutex_t lock;             /* protects blocks */
     /* owner: NULL if the place has the block as held by the resource it came from */
     rmm_pointer_map_t blocks;
 };
@@ -47,12 +51,12 @@ static inline rmm_tracked_t *rmm__tracked_from_base(rmm_resource_t *mr)
 /* The source is set and all else zero. As rmm__resource_init(). */
 rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *desc);
 
-/* One more reference on the shared instance kept at *place, or NULL. */
-rmm_resource_t *rmm__tracked_share(rmm_tracked_t **place);
+/* One more reference on the shared instance with this key in the list, or NULL. */
+rmm_resource_t *rmm__tracked_share(rmm_tracked_t **instances, uint64_t key);
 
-/* Make `fresh` the shared instance. If another thread was faster its own is answered and
- * `fresh` let go. */
-rmm_resource_t *rmm__tracked_install(rmm_tracked_t **place, rmm_tracked_t *fresh);
+/* Put `fresh` into the list of shared instances, under its instance_key. If another thread
+ * was faster its own is answered and `fresh` let go. */
+rmm_resource_t *rmm__tracked_install(rmm_tracked_t **instances, rmm_tracked_t *fresh);
 
 /* The ops. */
 rmm_status_t
