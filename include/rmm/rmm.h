@@ -28,10 +28,12 @@
 #include <rmm/prefetch_adaptor.h>
 #include <rmm/resource.h>
 #include <rmm/resource_spec.h>
+#include <rmm/sam_headroom_resource.h>
 #include <rmm/statistics_adaptor.h>
 #include <rmm/status.h>
 #include <rmm/stream.h>
 #include <rmm/stream_pool.h>
+#include <rmm/system_resource.h>
 #include <rmm/thread_safe_adaptor.h>
 #include <rmm/torch.h>
 #include <rmm/version.h>

@@ -48,6 +48,15 @@ static rmm_status_t build_binning(rmm_resource_t *upstream, rmm_resource_t **out
     return rmm_binning_resource_create(upstream, &options, out);
 }
 
+/* Leaves half of the device to others, so that some blocks are parted. */
+static rmm_status_t make_sam_headroom(rmm_resource_t **out)
+{
+    rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
+
+    options.headroom_bytes = 40 * GIB;
+    return rmm_sam_headroom_resource_create(&options, out);
+}
+
 /* --- a program's own memory: the driver's, asked for by hand ------------------------ */
 
 static rmm_status_t

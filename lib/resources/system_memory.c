@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's pages for the device: see system_memory.h.
+ */
+#include "resources/system_memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "log/log.h"
+
+rmm_status_t rmm__system_no_memory(const rmm_request_t *request)
+{
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY,
+        "no system memory for %zu bytes aligned to %zu: the process or the machine is "
+        "at its limit",
+        request->bytes, request->align);
+}
+
+rmm_status_t rmm__system_heap_alloc(const rmm_request_t *request, void **ptr_out)
+{
+    if (rmm__host_memory_should_fail() ||
+        posix_memalign(ptr_out, request->align, request->bytes) != 0) {
+        return rmm__system_no_memory(request);
+    }
+    return RMM_OK;
+}
+
+/* --- waiting before a free ---------------------------------------------------------- */
+
+/* A stream that captures cannot be waited for: what it has queued runs with the graph,
+ * whose memory is the program's to keep. */
+static bool wait_for_stream(const rmm_driver_t *driver, rmm_stream_t stream)
+{
+    rmm_stream_key_t key;
+
+    return driver->stream_key(stream, &key) == RMM_DRIVER_OK && key.capture_id == 0 &&
+           driver->stream_synchronize(stream) == RMM_DRIVER_OK;
+}
+
+bool rmm__system_wait(
+    const rmm_system_memory_t *self, const void *ptr, const rmm_request_t *request)
+{
+    int device = self->tracked.base.device;
+    bool waited = rmm_stream_is_default(request->stream)
+                      ? rmm__driver_wait_default_stream(device) == RMM_OK
+                      : wait_for_stream(self->driver, request->stream);
+
+    if (waited || rmm__driver_wait_device(self->driver, device) == RMM_OK) {
+        return true;
+    }
+    if (rmm_last_cuda_error() != RMM_DRIVER_UNLOADING) { /* at exit nobody minds */
+        rmm__log_error(
+            "device %d: %p bytes %zu stay allocated, because waiting for their last "
+            "use failed: %s",
+            device, ptr, request->bytes, rmm_last_error_message());
+    }
+    return false;
+}
+
+void rmm__system_destroy(rmm_resource_t *mr)
+{
+    rmm_tracked_t *tracked = rmm__tracked_from_base(mr);
+    rmm_pointer_map_entry_t block;
+
+    /* what is still out may be in use on any stream */
+    if (rmm__pointer_map_any(&tracked->blocks, &block)) {
+        (void)rmm__driver_wait_device(
+            rmm__system_from_tracked(tracked)->driver, mr->device);
+    }
+    rmm__tracked_destroy(mr);
+}
+
+void rmm__system_free_object(rmm_tracked_t *tracked)
+{
+    rmm__free(rmm__system_from_tracked(tracked));
+}
+
+/* --- creation ----------------------------------------------------------------------- */
+
+static rmm_status_t check_device(const rmm_driver_t *driver, int device)
+{
+    int value;
+    int error =
+        driver->device_attribute(RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device, &value);
+
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for pageable memory access");
+    }
+    if (value == 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "device %d cannot use the host's pageable memory "
+            "(cudaDevAttrPageableMemoryAccess is 0): it takes a kernel and driver with "
+            "HMM, or a machine with ATS; use the managed or the pinned resource",
+            device);
+    }
+    if (device >= (int)RMM_SEGMENT_DEVICES) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported", device,
+            RMM_SEGMENT_DEVICES);
+    }
+    return RMM_OK;
+}
+
+static rmm_status_t make_instance(
+    const rmm_system_plan_t *plan, const rmm_driver_t *driver, int device,
+    rmm_tracked_t **out)
+{
+    rmm_system_memory_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
+
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->driver = driver;
+    self->headroom_bytes = plan->headroom_bytes;
+    self->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    self->tracked.source = plan->source;
+    self->tracked.instance_key = plan->headroom_bytes;
+    status = rmm__tracked_init(
+        &self->tracked, &(rmm_resource_desc_t){
+                            .ops = plan->ops,
+                            .name = plan->name,
+                            .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE,
+                            .device = device,
+                        });
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->tracked;
+    return RMM_OK;
+}
+
+rmm_status_t rmm__system_create(const rmm_system_plan_t *plan, rmm_resource_t **out)
+{
+    const rmm_driver_t *driver;
+    rmm_resource_t *shared;
+    rmm_tracked_t *fresh;
+    int device;
+    rmm_status_t status = rmm__driver_here(&driver, &device);
+
+    if (status == RMM_OK) {
+        status = check_device(driver, device);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    shared = rmm__tracked_share(&plan->instances[device], plan->headroom_bytes);
+    if (shared == NULL) {
+        status = make_instance(plan, driver, device, &fresh);
+        if (status != RMM_OK) {
+            return status;
+        }
+        shared = rmm__tracked_install(&plan->instances[device], fresh);
+    }
+    *out = shared;
+    return RMM_OK;
+}
