@@ -9,6 +9,9 @@
 #define RMM_RMM_H
 
 #include <rmm/aligned_adaptor.h>
+#include <rmm/async_managed_resource.h>
+#include <rmm/async_resource.h>
+#include <rmm/async_view_resource.h>
 #include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>

@@ -48,6 +48,25 @@ static rmm_status_t build_binning(rmm_resource_t *upstream, rmm_resource_t **out
     return rmm_binning_resource_create(upstream, &options, out);
 }
 
+static rmm_status_t make_async(rmm_resource_t **out)
+{
+    return rmm_async_resource_create(NULL, out);
+}
+
+/* It alone keeps the pool that it looks at. */
+static rmm_status_t make_async_view(rmm_resource_t **out)
+{
+    rmm_resource_t *async = NULL;
+    rmm_status_t status = make_async(&async);
+
+    if (status == RMM_OK) {
+        status =
+            rmm_async_view_resource_create(rmm_async_resource_pool_handle(async), out);
+    }
+    rmm_resource_release(async);
+    return status;
+}
+
 /* Leaves half of the device to others, so that some blocks are parted. */
 static rmm_status_t make_sam_headroom(rmm_resource_t **out)
 {

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/async_resource.h
+ *
+ * Device memory from CUDA's stream-ordered allocator (cudaMallocAsync), out of a memory
+ * pool of the resource's own on the current device. Allocating and freeing wait for
+ * nothing; what was freed on one stream serves another one when the driver finds that
+ * the order allows it.
+ *
+ * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
+ *
+ * Figures: reserved_bytes is what the CUDA pool holds from the device. The driver grows
+ * and shrinks it by itself and is asked now and then only, so that the file in /rmm may
+ * lag by 64 allocations; rmm_resource_get_stats() asks.
+ *
+ * Lifetime, threads: as rmm/resource.h. Two async resources are never equal. The CUDA
+ * pool is destroyed with the last resource over it (a view of it is one), which waits for
+ * the device.
+ */
+#ifndef RMM_ASYNC_RESOURCE_H
+#define RMM_ASYNC_RESOURCE_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** rmm_async_options_t::handle_types: how the pool's memory may be given to another
+ * process; cudaMemAllocationHandleType, may be or'ed. */
+#define RMM_ASYNC_HANDLE_POSIX_FD 0x1u
+#define RMM_ASYNC_HANDLE_WIN32 0x2u
+#define RMM_ASYNC_HANDLE_WIN32_KMT 0x4u
+#define RMM_ASYNC_HANDLE_FABRIC 0x8u
+
+/** rmm_async_options_t::flags: a release threshold of 0, as CUDA's own default: all that
+ * is unused goes back to the device whenever something synchronises. Slow. */
+#define RMM_ASYNC_RELEASE_UNUSED 0x1u
+
+/** Zero in any field means its default. */
+typedef struct rmm_async_options {
+    size_t struct_size;          /**< set by RMM_ASYNC_OPTIONS_INIT; do not touch */
+    uint64_t initial_pool_bytes; /**< taken by the pool at creation; 0: nothing */
+    uint64_t release_threshold_bytes; /**< unused memory above it goes back when
+                                           something synchronises; 0: none ever does
+                                           (but see RMM_ASYNC_RELEASE_UNUSED) */
+    uint32_t handle_types;            /**< RMM_ASYNC_HANDLE_*; 0: not to be shared */
+    uint32_t flags;                   /**< RMM_ASYNC_RELEASE_UNUSED, or 0 */
+    const char *name;                 /**< shown in /rmm; copied; default "async" */
+} rmm_async_options_t;
+
+#define RMM_ASYNC_OPTIONS_INIT                                                         \
+    {                                                                                  \
+        sizeof(rmm_async_options_t), 0, 0, 0, 0, NULL                                  \
+    }
+
+/**
+ * Create a memory pool on the current device, and a resource over it.
+ *
+ * @param options  NULL: all defaults
+ * @param out      receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    out is NULL, options were not made with _INIT, an
+ *                                     unknown flag or handle type, or a threshold
+ *                                     together with RMM_ASYNC_RELEASE_UNUSED
+ *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
+ *         RMM_ERR_UNSUPPORTED         the device has no memory pools, or not with these
+ *                                     handle types (the message names the attribute);
+ *                                     or options of a newer version ask for more
+ *         RMM_ERR_OUT_OF_MEMORY       the device cannot give initial_pool_bytes
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ *         RMM_ERR_CUDA                the driver failed
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_async_resource_create(const rmm_async_options_t *options, rmm_resource_t **out);
+
+/**
+ * The cudaMemPool_t of an async, async_view or async_managed resource, borrowed; NULL for
+ * any other resource.
+ */
+RMM_API void *rmm_async_resource_pool_handle(const rmm_resource_t *mr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_ASYNC_RESOURCE_H */

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A memory pool of our own; all but its making is in mempool.h.
+ *
+ * The release threshold is "keep all" unless asked otherwise: CUDA's own default, 0, gives
+ * everything unused back at each synchronise, after which the next allocation costs as
+ * much as cudaMalloc.
+ */
+#include <rmm/async_resource.h>
+
+#include <stddef.h>
+
+#include "core/assert.h"
+#include "core/options.h"
+#include "resources/mempool.h"
+
+#define HANDLE_TYPES                                                                   \
+    (RMM_ASYNC_HANDLE_POSIX_FD | RMM_ASYNC_HANDLE_WIN32 | RMM_ASYNC_HANDLE_WIN32_KMT | \
+     RMM_ASYNC_HANDLE_FABRIC)
+
+static const rmm_resource_ops_t async_ops = RMM_MEMPOOL_OPS("async");
+
+static rmm_status_t check_options(const rmm_async_options_t *options)
+{
+    RMM_CHECK_ARG(
+        (options->handle_types & ~HANDLE_TYPES) == 0, "an unknown handle type");
+    RMM_CHECK_ARG((options->flags & ~RMM_ASYNC_RELEASE_UNUSED) == 0, "an unknown flag");
+    RMM_CHECK_ARG(
+        options->flags == 0 || options->release_threshold_bytes == 0,
+        "RMM_ASYNC_RELEASE_UNUSED is a threshold of 0: give no other one");
+    return RMM_OK;
+}
+
+/* RMM_OK, or RMM_ERR_UNSUPPORTED with the attribute that says so. */
+static rmm_status_t
+check_device(const rmm_driver_t *driver, int device, uint32_t handle_types)
+{
+    rmm_status_t status = rmm__mempool_require(driver, device);
+    int supported;
+    int error;
+
+    if (status != RMM_OK || handle_types == 0) {
+        return status;
+    }
+    error = driver->device_attribute(
+        RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, device, &supported);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for the pools' handle types");
+    }
+    if ((handle_types & ~(uint32_t)supported) != 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "device %d has no memory pools with handle types 0x%x "
+            "(cudaDevAttrMemoryPoolSupportedHandleTypes is 0x%x)",
+            device, handle_types, (unsigned)supported);
+    }
+    return RMM_OK;
+}
+
+/* --- the pool, in a scope ----------------------------------------------------------- */
+
+/* Once taken and given back, the memory stays in the pool. */
+static int prime(const rmm_driver_t *driver, rmm_driver_mempool_t pool, size_t bytes)
+{
+    void *ptr;
+    int error = driver->mempool_alloc(pool, &ptr, bytes, RMM_STREAM_LEGACY);
+
+    return error == RMM_DRIVER_OK ? driver->mempool_free(ptr, RMM_STREAM_LEGACY)
+                                  : error;
+}
+
+static rmm_status_t fill(
+    const rmm_driver_t *driver, const rmm_async_options_t *options,
+    rmm_driver_mempool_t pool)
+{
+    uint64_t threshold = options->release_threshold_bytes;
+    int error;
+
+    if (threshold == 0 && (options->flags & RMM_ASYNC_RELEASE_UNUSED) == 0) {
+        threshold = UINT64_MAX;
+    }
+    error = driver->mempool_set_threshold(pool, threshold);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "setting the pool's release threshold");
+    }
+    if (options->initial_pool_bytes > PTRDIFF_MAX) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "initial_pool_bytes are more than an address space holds");
+    }
+    if (options->initial_pool_bytes != 0) {
+        error = prime(driver, pool, (size_t)options->initial_pool_bytes);
+    }
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "taking initial_pool_bytes");
+}
+
+static rmm_status_t make_pool(
+    const rmm_driver_t *driver, const rmm_async_options_t *options,
+    rmm_driver_mempool_t *pool_out)
+{
+    rmm_driver_mempool_t pool;
+    int error = driver->mempool_create(options->handle_types, &pool);
+    rmm_status_t status;
+
+    if (error == RMM_DRIVER_NOT_SUPPORTED) {
+        return rmm__error_cuda(
+            RMM_ERR_UNSUPPORTED, error,
+            "cudaMemPoolCreate answers cudaErrorNotSupported, handle types 0x%x: the "
+            "driver or the runtime is too old, or the system is not set up for them",
+            options->handle_types);
+    }
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "cudaMemPoolCreate");
+    }
+    status = fill(driver, options, pool);
+    if (status != RMM_OK) {
+        driver->mempool_destroy(pool);
+        return status;
+    }
+    *pool_out = pool;
+    return RMM_OK;
+}
+
+/* --- the resource ------------------------------------------------------------------- */
+
+static rmm_status_t create_in_scope(
+    rmm_mempool_plan_t *plan, const rmm_async_options_t *options, rmm_resource_t **out)
+{
+    rmm_status_t status = make_pool(plan->driver, options, &plan->handle);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = rmm__mempool_resource_create(plan, out);
+    if (status != RMM_OK) {
+        plan->driver->mempool_destroy(plan->handle);
+    }
+    return status;
+}
+
+static rmm_status_t create(
+    const rmm_driver_t *driver, int device, const rmm_async_options_t *options,
+    rmm_resource_t **out)
+{
+    rmm_mempool_plan_t plan = {
+        .ops = &async_ops,
+        .name = options->name,
+        .properties = RMM_DEVICE_ACCESSIBLE,
+        .driver = driver,
+        .device = device,
+        .end = RMM_MEMPOOL_DESTROY};
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+
+    if (status == RMM_OK) {
+        status = create_in_scope(&plan, options, out);
+        rmm__driver_scope_leave(&scope);
+    }
+    return status;
+}
+
+rmm_status_t
+rmm_async_resource_create(const rmm_async_options_t *options, rmm_resource_t **out)
+{
+    const rmm_driver_t *driver;
+    rmm_async_options_t opts;
+    rmm_status_t status;
+    int device;
+
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status == RMM_OK) {
+        status = check_options(&opts);
+    }
+    if (status == RMM_OK) {
+        status = rmm__driver_here(&driver, &device);
+    }
+    if (status == RMM_OK) {
+        status = check_device(driver, device, opts.handle_types);
+    }
+    return status == RMM_OK ? create(driver, device, &opts, out) : status;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Somebody else's memory pool; all else is in mempool.h.
+ */
+#include <rmm/async_view_resource.h>
+
+#include "core/assert.h"
+#include "resources/mempool.h"
+
+static const rmm_resource_ops_t async_view_ops = RMM_MEMPOOL_OPS("async_view");
+
+static rmm_tracked_t *instances; /* one for each pool; NULL: none lives */
+
+/* The driver is asked before anything is made of the handle. */
+static rmm_status_t check_pool(const rmm_driver_t *driver, rmm_driver_mempool_t pool)
+{
+    rmm_driver_mempool_figures_t figures;
+    int error = driver->mempool_figures(pool, &figures);
+
+    if (error == RMM_DRIVER_INVALID_VALUE || error == RMM_DRIVER_INVALID_HANDLE) {
+        return rmm__error_cuda(
+            RMM_ERR_INVALID_ARGUMENT, error, "%p is no memory pool of the driver's",
+            (void *)pool);
+    }
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "reading the memory pool");
+}
+
+rmm_status_t rmm_async_view_resource_create(void *cuda_mem_pool, rmm_resource_t **out)
+{
+    rmm_mempool_plan_t plan = {
+        .ops = &async_view_ops,
+        .properties = RMM_DEVICE_ACCESSIBLE,
+        .handle = (rmm_driver_mempool_t)cuda_mem_pool,
+        .instances = &instances,
+        .instance_key = (uint64_t)(uintptr_t)cuda_mem_pool};
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_ARG(cuda_mem_pool != NULL, "the pool is NULL");
+    status = rmm__driver_here(&plan.driver, &plan.device);
+    if (status == RMM_OK) {
+        status = rmm__mempool_require(plan.driver, plan.device);
+    }
+    if (status == RMM_OK) {
+        status = check_pool(plan.driver, plan.handle);
+    }
+    return status == RMM_OK ? rmm__mempool_resource_create(&plan, out) : status;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA's memory pools that some resource uses, and what each holds: see mempool.h.
+ *
+ * Who asks the driver writes its answer with an exchange and counts the difference at the
+ * place, so that the place has the sum of the last answers whoever asks at once.
+ *
+ * Locking: `pools_lock` protects the list and the references.
+ */
+#include "resources/mempool.h"
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "log/log.h"
+
+static rmm_mutex_t pools_lock = RMM_MUTEX_INITIALIZER;
+static rmm_mempool_t *pools;
+
+static rmm_mempool_t *find_locked(rmm_driver_mempool_t handle)
+{
+    RMM_ASSERT_LOCKED(&pools_lock);
+    for (rmm_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
+        if (pool->handle == handle) {
+            return pool;
+        }
+    }
+    return NULL;
+}
+
+/* The one that is known with one more reference, else `fresh`, which joins the list. */
+static rmm_mempool_t *join(rmm_mempool_t *fresh)
+{
+    rmm_mempool_t *pool;
+
+    rmm__mutex_lock(&pools_lock);
+    pool = find_locked(fresh->handle);
+    if (pool == NULL) {
+        pool = fresh;
+        pool->next = pools;
+        pools = pool;
+    }
+    pool->end = fresh->end > pool->end ? fresh->end : pool->end;
+    pool->references++;
+    rmm__mutex_unlock(&pools_lock);
+    return pool;
+}
+
+/* True: that was the last reference, and the pool is out of the list. */
+static bool leave(rmm_mempool_t *pool)
+{
+    rmm_mempool_t **link = &pools;
+    bool is_last;
+
+    rmm__mutex_lock(&pools_lock);
+    is_last = --pool->references == 0;
+    if (is_last) {
+        while (*link != pool) {
+            link = &(*link)->next;
+        }
+        *link = pool->next;
+    }
+    rmm__mutex_unlock(&pools_lock);
+    return is_last;
+}
+
+rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out)
+{
+    rmm_mempool_t *fresh = rmm__calloc(1, sizeof(*fresh));
+    rmm_mempool_t *pool;
+
+    if (fresh == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    fresh->driver = plan->driver;
+    fresh->handle = plan->handle;
+    fresh->device = plan->device;
+    fresh->end = plan->end;
+    pool = join(fresh);
+    if (pool != fresh) {
+        rmm__free(fresh);
+    }
+    *pool_out = pool;
+    return RMM_OK;
+}
+
+/* In a scope. Returns a driver's error. */
+static int end_native(const rmm_mempool_t *pool)
+{
+    const rmm_driver_t *driver = pool->driver;
+
+    (void)rmm__driver_barrier(driver); /* so that all that was freed can go back */
+    return pool->end == RMM_MEMPOOL_DESTROY ? driver->mempool_destroy(pool->handle)
+                                            : driver->mempool_trim(pool->handle, 0);
+}
+
+static void end_pool(const rmm_mempool_t *pool)
+{
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (rmm__driver_scope_enter(&scope, pool->driver, pool->device) != RMM_OK) {
+        return; /* only while the process exits and the runtime is gone */
+    }
+    error = end_native(pool);
+    rmm__driver_scope_leave(&scope);
+    if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
+        rmm__log_error(
+            "device %d: %s of %p failed: %s (%d)", pool->device,
+            pool->end == RMM_MEMPOOL_DESTROY ? "cudaMemPoolDestroy"
+                                             : "cudaMemPoolTrimTo",
+            (void *)pool->handle, pool->driver->error_name(error), error);
+    }
+}
+
+static void let_go(rmm_mempool_t *pool, bool keep_native)
+{
+    if (!leave(pool)) {
+        return;
+    }
+    rmm__place_unreserve(
+        (uint32_t)pool->device,
+        atomic_exchange_explicit(&pool->reserved_bytes, 0, memory_order_relaxed));
+    if (!keep_native && pool->end != RMM_MEMPOOL_LEAVE) {
+        end_pool(pool);
+    }
+    rmm__free(pool);
+}
+
+void rmm__mempool_close(rmm_mempool_t *pool)
+{
+    let_go(pool, false);
+}
+
+void rmm__mempool_abandon(rmm_mempool_t *pool)
+{
+    let_go(pool, true);
+}
+
+int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books)
+{
+    rmm_driver_mempool_figures_t figures;
+    int error = pool->driver->mempool_figures(pool->handle, &figures);
+    uint64_t before;
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    before = atomic_exchange_explicit(
+        &pool->reserved_bytes, figures.reserved_bytes, memory_order_relaxed);
+    /* a fall adds what wraps around to less */
+    rmm__place_reserve(books->place, figures.reserved_bytes - before);
+    RMM_BOOKS_SET(books, reserved_bytes, figures.reserved_bytes);
+    return RMM_DRIVER_OK;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the resources over CUDA's memory pools share (async, async_view, async_managed):
+ * blocks that the driver hands out in stream order.
+ *
+ * Every pool that some resource uses has one rmm_mempool_t, however many resources look
+ * at it: what the pool holds from the device is counted once at the place, and shown by
+ * each of these resources in its own slot. A pool that an async resource made is
+ * destroyed with the last resource over it, so that a view never outlives it. A pool
+ * belongs to one device, and so do all who look at it: the first one says which.
+ *
+ * What a pool holds only the driver knows. It is asked when live bytes exceed what was
+ * known, at every MEMPOOL_ASK_EVERY-th allocation, at trim and when somebody reads the
+ * figures through this library: /rmm may lag by that many allocations.
+ *
+ * Cost of an allocation on a stream that the program made: one driver call, and the map
+ * of blocks (tracked.h). The legacy default stream costs four calls more, which make the
+ * resource's device current.
+ *
+ * Locking: as tracked.h; `pools_lock` (mempool.c) protects the list of pools and their
+ * references. No lock is held during a driver call.
+ */
+#ifndef RMM_RESOURCES_MEMPOOL_H
+#define RMM_RESOURCES_MEMPOOL_H
+
+#include <stdatomic.h>
+
+#include "driver/driver.h"
+#include "resources/tracked.h"
+
+#define MEMPOOL_ASK_EVERY 64u /* a power of two; asking costs about as much as a free */
+
+/* What becomes of a pool when the last resource over it is gone; a later one includes
+ * those before. All but the first wait for the device, as cudaFree does. */
+typedef enum rmm_mempool_end {
+    RMM_MEMPOOL_LEAVE,  /* nothing: it is the program's */
+    RMM_MEMPOOL_TRIM,   /* what nobody uses goes back to the device */
+    RMM_MEMPOOL_DESTROY /* it was made for a resource */
+} rmm_mempool_end_t;
+
+typedef struct rmm_mempool {
+    struct rmm_mempool *next;
+    const rmm_driver_t *driver;
+    rmm_driver_mempool_t handle;
+    int device;
+    rmm_mempool_end_t end;            /* protected by pools_lock */
+    uint32_t references;              /* protected by pools_lock */
+    _Atomic(uint64_t) reserved_bytes; /* as counted at the place */
+} rmm_mempool_t;
+
+typedef struct rmm_mempool_resource {
+    rmm_tracked_t tracked; /* first member */
+    rmm_mempool_t *pool;   /* one reference */
+} rmm_mempool_resource_t;
+
+/* What is to be made. */
+typedef struct rmm_mempool_plan {
+    const rmm_resource_ops_t *ops; /* made by RMM_MEMPOOL_OPS */
+    const char *name;              /* NULL: the type's */
+    uint32_t properties;
+    const rmm_driver_t *driver;
+    int device;
+    rmm_driver_mempool_t handle;
+    rmm_mempool_end_t end;     /* on failure nothing becomes of it */
+    rmm_tracked_t **instances; /* shared by all who create one; NULL: not shared */
+    uint64_t instance_key;
+} rmm_mempool_plan_t;
+
+#define RMM_MEMPOOL_OPS(type)                                                          \
+    {                                                                                  \
+        .type_name = (type), .alloc = rmm__mempool_alloc,                              \
+        .dealloc = rmm__tracked_dealloc, .trim = rmm__mempool_trim,                    \
+        .destroy = rmm__mempool_destroy, .refresh = rmm__mempool_refresh,              \
+        .ready_on_all_streams = false, .settles = true,                                \
+    }
+
+/* The ops. */
+rmm_status_t
+rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes);
+void rmm__mempool_destroy(rmm_resource_t *mr);
+void rmm__mempool_refresh(const rmm_resource_t *mr);
+
+/* RMM_OK, or RMM_ERR_UNSUPPORTED where the device has no memory pools. */
+rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device);
+
+/* The end of every creator. RMM_OK, RMM_ERR_OUT_OF_HOST_MEMORY, or what the driver
+ * answers. */
+rmm_status_t
+rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **out);
+
+/* --- mempool.c: the pools themselves ------------------------------------------------ */
+
+/* The pool with this handle, one reference. RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. */
+rmm_status_t
+rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out);
+/* The last one gives up what the place counts, and ends the pool. */
+void rmm__mempool_close(rmm_mempool_t *pool);
+/* The same after a failure: the pool itself stays as it is. */
+void rmm__mempool_abandon(rmm_mempool_t *pool);
+
+/* Ask the driver what the pool holds, for the place and this slot. RMM_DRIVER_OK or its
+ * error. */
+int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books);
+
+#endif /* RMM_RESOURCES_MEMPOOL_H */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of CUDA's memory pools, as resources: see mempool.h.
+ *
+ * Locking: as tracked.h; no lock is held during a driver call.
+ */
+#include <rmm/async_resource.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "log/log.h"
+#include "resources/mempool.h"
+
+static rmm_mempool_resource_t *from_tracked(rmm_tracked_t *tracked)
+{
+    return RMM_CONTAINER_OF(tracked, rmm_mempool_resource_t, tracked);
+}
+
+static const rmm_mempool_resource_t *from_const_base(const rmm_resource_t *mr)
+{
+    return (const rmm_mempool_resource_t *)(const void *)mr; /* first members */
+}
+
+/* --- one block ---------------------------------------------------------------------- */
+
+RMM_COLD static rmm_status_t
+alloc_error(const rmm_mempool_t *pool, int error, size_t bytes)
+{
+    rmm_status_t status = error == RMM_DRIVER_MEMORY_ALLOCATION ? RMM_ERR_OUT_OF_MEMORY
+                                                                : RMM_ERR_BAD_ALLOC;
+
+    return rmm__error_cuda(
+        status, error,
+        "cudaMallocFromPoolAsync of %zu bytes on device %d failed: %s (%d): %s", bytes,
+        pool->device, pool->driver->error_name(error), error,
+        pool->driver->error_text(error));
+}
+
+RMM_COLD static rmm_status_t too_aligned(const rmm_tracked_t *tracked, size_t align)
+{
+    return rmm__error(
+        RMM_ERR_BAD_ALLOC,
+        "the %s resource aligns to %zu, not %zu: use a pool on top of it",
+        rmm_resource_type(&tracked->base), RMM_ALIGN_DEFAULT, align);
+}
+
+static rmm_status_t
+obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
+{
+    const rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (request->align > RMM_ALIGN_DEFAULT) {
+        return too_aligned(tracked, request->align);
+    }
+    if (!rmm__driver_stream_enter(
+            &scope, pool->driver, pool->device, request->stream)) {
+        return RMM_ERR_CUDA; /* the last error says why */
+    }
+    error = pool->driver->mempool_alloc(
+        pool->handle, ptr_out, request->bytes, request->stream);
+    rmm__driver_stream_leave(&scope, request->stream);
+    return error == RMM_DRIVER_OK ? RMM_OK : alloc_error(pool, error, request->bytes);
+}
+
+static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
+{
+    const rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (!rmm__driver_stream_enter(
+            &scope, pool->driver, pool->device, request->stream)) {
+        return; /* only while the process exits and the runtime is gone */
+    }
+    error = pool->driver->mempool_free(ptr, request->stream);
+    rmm__driver_stream_leave(&scope, request->stream);
+    if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
+        rmm__log_error(
+            "device %d: cudaFreeAsync of %p bytes %zu failed: %s (%d)", pool->device,
+            ptr, request->bytes, pool->driver->error_name(error), error);
+    }
+}
+
+static void destroy(rmm_tracked_t *tracked)
+{
+    rmm_mempool_resource_t *self = from_tracked(tracked);
+
+    if (self->pool != NULL) {
+        rmm__mempool_close(self->pool);
+    }
+    rmm__free(self);
+}
+
+static const rmm_tracked_source_t source = {
+    .obtain = obtain,
+    .give_back = give_back,
+    .destroy = destroy,
+    .keeps_reserve = true};
+
+/* --- the ops ------------------------------------------------------------------------ */
+
+rmm_status_t
+rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    rmm_books_t *books = &mr->books;
+    rmm_status_t status = rmm__tracked_alloc(mr, request, ptr_out);
+
+    if (status == RMM_OK &&
+        (RMM_BOOKS_GET(books, current_bytes) > RMM_BOOKS_GET(books, reserved_bytes) ||
+         RMM_BOOKS_GET(books, total_count) % MEMPOOL_ASK_EVERY == 0)) {
+        rmm__mempool_refresh(mr);
+    }
+    return status;
+}
+
+/* A driver that does not answer leaves the figure as it is. */
+void rmm__mempool_refresh(const rmm_resource_t *mr)
+{
+    (void)rmm__mempool_ask(from_const_base(mr)->pool, &mr->books);
+}
+
+rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    const rmm_mempool_t *pool = from_const_base(mr)->pool;
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, pool->driver, pool->device);
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    /* what was freed but is not done with yet cannot go back */
+    error = rmm__driver_barrier(pool->driver);
+    if (error == RMM_DRIVER_OK) {
+        error = pool->driver->mempool_trim(pool->handle, keep_bytes);
+    }
+    rmm__driver_scope_leave(&scope);
+    rmm__mempool_refresh(mr);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(pool->driver, error, "trimming the memory pool");
+}
+
+void rmm__mempool_destroy(rmm_resource_t *mr)
+{
+    const rmm_mempool_t *pool = from_const_base(mr)->pool;
+    rmm_pointer_map_entry_t block;
+
+    /* what is still out goes back on another stream than those that used it */
+    if (rmm__pointer_map_any(&rmm__tracked_from_base(mr)->blocks, &block)) {
+        (void)rmm__driver_wait_device(pool->driver, pool->device);
+    }
+    rmm__tracked_destroy(mr);
+}
+
+/* --- creation ----------------------------------------------------------------------- */
+
+rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
+{
+    int value;
+    int error = driver->device_attribute(RMM_ATTRIBUTE_MEMORY_POOLS, device, &value);
+
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(driver, error, "asking for memory pools");
+    }
+    if (value == 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "device %d has no memory pools (cudaDevAttrMemoryPoolsSupported is 0): use "
+            "a pool resource over the cuda resource",
+            device);
+    }
+    return RMM_OK;
+}
+
+/* The base, and the first look at what the pool holds. */
+static rmm_status_t init(rmm_mempool_resource_t *self, const rmm_mempool_plan_t *plan)
+{
+    rmm_status_t status;
+    int error;
+
+    self->tracked.source = &source;
+    self->tracked.instance_key = plan->instance_key;
+    status = rmm__tracked_init(
+        &self->tracked, &(rmm_resource_desc_t){
+                            .ops = plan->ops,
+                            .name = plan->name,
+                            .properties = plan->properties,
+                            .device = self->pool->device,
+                        });
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = rmm__mempool_ask(self->pool, &self->tracked.base.books);
+    if (error != RMM_DRIVER_OK) {
+        rmm__resource_fini(&self->tracked.base);
+        return rmm__driver_error(plan->driver, error, "reading the memory pool");
+    }
+    return RMM_OK;
+}
+
+static rmm_status_t make(const rmm_mempool_plan_t *plan, rmm_tracked_t **out)
+{
+    rmm_mempool_resource_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
+
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    status = rmm__mempool_open(plan, &self->pool);
+    if (status != RMM_OK) {
+        goto err_free_self;
+    }
+    status = init(self, plan);
+    if (status != RMM_OK) {
+        goto err_abandon_pool;
+    }
+    *out = &self->tracked;
+    return RMM_OK;
+
+err_abandon_pool:
+    rmm__mempool_abandon(self->pool);
+err_free_self:
+    rmm__free(self);
+    return status;
+}
+
+rmm_status_t
+rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **out)
+{
+    rmm_tracked_t *fresh;
+    rmm_status_t status;
+
+    if (plan->instances != NULL) {
+        rmm_resource_t *shared =
+            rmm__tracked_share(plan->instances, plan->instance_key);
+
+        if (shared != NULL) {
+            *out = shared;
+            return RMM_OK;
+        }
+    }
+    status = make(plan, &fresh);
+    if (status != RMM_OK) {
+        return status;
+    }
+    *out = plan->instances != NULL ? rmm__tracked_install(plan->instances, fresh)
+                                   : &fresh->base;
+    return RMM_OK;
+}
+
+void *rmm_async_resource_pool_handle(const rmm_resource_t *mr)
+{
+    void (*refresh)(const rmm_resource_t *);
+
+    if (mr == NULL) {
+        return NULL;
+    }
+    refresh = atomic_load_explicit(&mr->ops, memory_order_relaxed)->refresh;
+    return refresh == rmm__mempool_refresh ? (void *)from_const_base(mr)->pool->handle
+                                           : NULL;
+}
