@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "log.h"
+#include "log_line.h"
 #include "marks.h"
 #include "slots.h"
 #include "state.h"
@@ -129,6 +130,33 @@ static int set_log_level(const char *bytes, size_t length)
     return 0;
 }
 
+/* Of a process: every segment of it that lives. */
+static int set_process_log_level(
+    const model_t *model, node_t node, const char *bytes, size_t length)
+{
+    const process_t *process = model_process(model, node.serial);
+    int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
+    char word[COMMAND_BYTES_MAX];
+    uint32_t level, now, least;
+    if (!read_word(bytes, length, word) || !log_line_level_parse(word, &level)) {
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        member_t *member = process->members[i];
+        if (member->state != MEMBER_LIVE || !member->has_control) {
+            continue;
+        }
+        if (rmm_segment_log_level(&member->segment, &now, &least) && level < least) {
+            return -EINVAL; /* compiled out */
+        }
+        error = rmm_control_set_log_level(&member->control, level);
+        if (error != 0) {
+            return error;
+        }
+    }
+    return error;
+}
+
 /* --- all ------------------------------------------------------------------------------ */
 
 int control_write(
@@ -150,7 +178,9 @@ int control_write(
     case FILE_PEAK_BYTES:
         return reset_peak(model, node);
     case FILE_LOG_LEVEL:
-        return set_log_level(bytes, length);
+        return node.dir == DIR_PROCESS
+                   ? set_process_log_level(model, node, bytes, length)
+                   : set_log_level(bytes, length);
     default:
         return -EACCES;
     }

@@ -6,7 +6,8 @@
  *   peak_bytes   anything: this level's mark becomes the current value. gpuN and host:
  *                the daemon's mark, and a wish to every live process there; below
  *                proc/<pid>: a wish in its control page, obeyed at its next allocation
- *   log_level    of the daemon: debug info warn error off
+ *   log_level    of the daemon: debug info warn error off; of a process: trace debug
+ *                info warn error critical off, a wish in its control page
  *
  * Threads: model lock held alone.
  */

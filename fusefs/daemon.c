@@ -32,8 +32,9 @@
 #include "watch.h"
 
 #define TICK_MS 200
-#define PAUSE_NS 1000000 /* between two ticks, however much happens */
-#define WAKE_NS 20000000 /* until main has noticed that it should end */
+#define TICK_WAITED_FOR_MS 20 /* while somebody waits for a stream */
+#define PAUSE_NS 1000000      /* between two ticks, however much happens */
+#define WAKE_NS 20000000      /* until main has noticed that it should end */
 #define REASON_BYTES 512
 
 typedef struct rmmfs {
@@ -60,10 +61,13 @@ static void *run_background(void *arg)
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     struct pollfd waits[] = {
         {.fd = rmmfs->stop_fd, .events = POLLIN},
-        {.fd = watch_news_fd(rmmfs->watch), .events = POLLIN}};
+        {.fd = watch_news_fd(rmmfs->watch), .events = POLLIN},
+        {.fd = session_news_fd(rmmfs->session), .events = POLLIN}};
+    bool waited_for = false;
     while (!atomic_load_explicit(&rmmfs->done, memory_order_relaxed)) {
-        (void)poll(waits, 2, TICK_MS);
+        (void)poll(waits, 3, waited_for ? TICK_WAITED_FOR_MS : TICK_MS);
         watch_tick(rmmfs->watch, forget_process, rmmfs->session);
+        waited_for = session_wake(rmmfs->session);
         (void)nanosleep(&pause, NULL);
     }
     return NULL;

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,11 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "journal.h"
 #include "opened.h"
+#include "stream.h"
 #include "tree.h"
+#include "waiters.h"
 
 #define CACHE_SECONDS 1.0
 #define THREADS_MAX 10
@@ -41,6 +45,7 @@ struct session {
     struct fuse_session *fuse;
     watch_t *watch;
     opened_list_t opened;
+    waiters_t waiters;
     bool mounted;
 };
 
@@ -66,8 +71,27 @@ static void fill_times(struct stat *attributes, uint64_t changed_ns)
     attributes->st_ctim = time;
 }
 
+/* Of the node's log: what this user may read of it. */
+static void
+fill_spool(const model_t *model, node_t node, uid_t uid, struct stat *attributes)
+{
+    journal_collect(model->journal, model);
+    journal_extent_t extent = journal_extent(model->journal, node.id, uid);
+    attributes->st_size = (off_t)extent.bytes;
+    fill_times(
+        attributes,
+        extent.changed_ns != 0 ? extent.changed_ns : model->started_real_ns);
+}
+
+/* Its attributes change as it grows, and another file takes its name. */
+static double cache_seconds(node_t node)
+{
+    return node_is_spool(node) ? 0.0 : CACHE_SECONDS;
+}
+
 /* False: gone. */
-static bool fill_attributes(const model_t *model, node_t node, struct stat *attributes)
+static bool
+fill_attributes(const model_t *model, node_t node, uid_t uid, struct stat *attributes)
 {
     node_info_t info;
     memset(attributes, 0, sizeof(*attributes));
@@ -81,17 +105,20 @@ static bool fill_attributes(const model_t *model, node_t node, struct stat *attr
     attributes->st_gid = info.gid;
     attributes->st_blksize = 4096;
     fill_times(attributes, info.changed_ns);
+    if (node_is_spool(node)) {
+        fill_spool(model, node, uid, attributes);
+    }
     return true;
 }
 
 static bool
-fill_entry(const model_t *model, node_t node, struct fuse_entry_param *entry)
+fill_entry(const model_t *model, node_t node, uid_t uid, struct fuse_entry_param *entry)
 {
     memset(entry, 0, sizeof(*entry));
     entry->ino = node_to_inode(node);
-    entry->attr_timeout = CACHE_SECONDS;
-    entry->entry_timeout = CACHE_SECONDS;
-    return fill_attributes(model, node, &entry->attr);
+    entry->attr_timeout = cache_seconds(node);
+    entry->entry_timeout = cache_seconds(node);
+    return fill_attributes(model, node, uid, &entry->attr);
 }
 
 static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -105,7 +132,8 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     }
     if (node_from_inode(parent, &dir)) {
         const model_t *model = watch_begin(watch_of(req));
-        found = tree_lookup(model, dir, name, &node) && fill_entry(model, node, &entry);
+        found = tree_lookup(model, dir, name, &node) &&
+                fill_entry(model, node, fuse_req_ctx(req)->uid, &entry);
         watch_end(watch_of(req));
     }
     if (found) {
@@ -122,7 +150,7 @@ static bool get_attributes(fuse_req_t req, fuse_ino_t ino, struct stat *attribut
         return false;
     }
     const model_t *model = watch_begin(watch_of(req));
-    bool found = fill_attributes(model, node, attributes);
+    bool found = fill_attributes(model, node, fuse_req_ctx(req)->uid, attributes);
     watch_end(watch_of(req));
     return found;
 }
@@ -131,8 +159,10 @@ static void ll_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     struct stat attributes;
     (void)fi;
+    node_t node = tree_root;
+    (void)node_from_inode(ino, &node);
     if (get_attributes(req, ino, &attributes)) {
-        fuse_reply_attr(req, &attributes, CACHE_SECONDS);
+        fuse_reply_attr(req, &attributes, cache_seconds(node));
     } else {
         fuse_reply_err(req, ENOENT);
     }
@@ -203,9 +233,10 @@ static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     node_t node;
     file_t *file;
     opened_list_t *list = list_of(req);
-    int error = node_from_inode(ino, &node)
-                    ? file_open(list, watch_of(req), node, fi->flags, &file)
-                    : -ENOENT;
+    int error = node_from_inode(ino, &node) ? file_open(
+                                                  list, watch_of(req), node, fi->flags,
+                                                  fuse_req_ctx(req)->uid, &file)
+                                            : -ENOENT;
     if (error != 0) {
         fuse_reply_err(req, -error);
         return;
@@ -213,10 +244,148 @@ static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     fi->fh = (uintptr_t)file;
     fi->direct_io = 1;
     fi->noflush = 1;
+    fi->nonseekable = file_stream_of(file) != NULL;
     if (fuse_reply_open(req, fi) == -ENOENT) {
         file_close(list, file); /* the open was interrupted: no release will come */
     }
 }
+
+/* --- streams -------------------------------------------------------------------------- */
+
+static void reply_stream(fuse_req_t req, stream_t *stream, size_t size)
+{
+    text_t text;
+    text_init(&text);
+    stream_take(stream, size, &text);
+    if (text.failed) {
+        fuse_reply_err(req, ENOMEM);
+    } else {
+        fuse_reply_buf(req, text.data, text.length);
+    }
+    text_fini(&text);
+}
+
+static bool is_interrupted(void *request)
+{
+    return fuse_req_interrupted(request) != 0;
+}
+
+/* The reader got a signal. Whoever takes the request out of the waiters answers it. */
+static void give_up_read(fuse_req_t req, void *data)
+{
+    session_t *session = data;
+    if (waiters_take(&session->waiters, req)) {
+        fuse_reply_err(req, EINTR);
+    }
+}
+
+static void park_read(session_t *session, fuse_req_t req, stream_t *stream, size_t size)
+{
+    const waiter_t waiter = {.request = req, .stream = stream, .size = size};
+    fuse_req_interrupt_func(req, give_up_read, session);
+    if (!waiters_add(&session->waiters, &waiter, is_interrupted)) {
+        fuse_reply_err(req, is_interrupted(req) ? EINTR : ENOMEM);
+    }
+}
+
+static void read_stream(
+    fuse_req_t req, stream_t *stream, size_t size, const struct fuse_file_info *fi)
+{
+    session_t *session = fuse_req_userdata(req);
+    const model_t *model = watch_begin(session->watch);
+    stream_state_t state = stream_fetch(stream, model);
+    watch_end(session->watch);
+    if (state == STREAM_DATA) {
+        reply_stream(req, stream, size);
+    } else if (state == STREAM_END) {
+        fuse_reply_buf(req, NULL, 0);
+    } else if ((fi->flags & O_NONBLOCK) != 0) {
+        fuse_reply_err(req, EAGAIN);
+    } else {
+        park_read(session, req, stream, size);
+    }
+}
+
+static void ll_poll(
+    fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+    struct fuse_pollhandle *handle)
+{
+    session_t *session = fuse_req_userdata(req);
+    stream_t *stream = file_stream_of(file_of(fi));
+    unsigned events = POLLIN | POLLRDNORM | (stream == NULL ? POLLOUT | POLLWRNORM : 0);
+    (void)ino;
+    if (stream != NULL) {
+        const model_t *model = watch_begin(session->watch);
+        stream_state_t state = stream_fetch(stream, model);
+        watch_end(session->watch);
+        events = state == STREAM_WAIT ? 0 : events;
+    }
+    if (handle != NULL) {
+        const waiter_t waiter = {.request = handle, .stream = stream, .is_poll = true};
+        if (events != 0 || !waiters_add(&session->waiters, &waiter, NULL)) {
+            fuse_pollhandle_destroy(handle);
+        }
+    }
+    fuse_reply_poll(req, events);
+}
+
+/* Polls of a file that is closed; `with` NULL: everything, because the session ends. */
+static void drop_waiters(session_t *session, const stream_t *with)
+{
+    waiter_t *waiter = waiters_take_all(&session->waiters, with);
+    while (waiter != NULL) {
+        waiter_t *next = waiter->next;
+        if (waiter->is_poll) {
+            fuse_pollhandle_destroy(waiter->request);
+        } else {
+            fuse_reply_err(waiter->request, ENODEV);
+        }
+        free(waiter);
+        waiter = next;
+    }
+}
+
+static bool is_ready(const waiter_t *waiter, void *arg)
+{
+    return stream_fetch(waiter->stream, arg) != STREAM_WAIT;
+}
+
+static void answer_waiter(waiter_t *waiter)
+{
+    if (waiter->is_poll) {
+        (void)fuse_lowlevel_notify_poll(waiter->request);
+        fuse_pollhandle_destroy(waiter->request);
+    } else {
+        reply_stream(waiter->request, waiter->stream, waiter->size);
+    }
+    free(waiter);
+}
+
+int session_news_fd(const session_t *session)
+{
+    return session->waiters.news_fd;
+}
+
+bool session_wake(session_t *session)
+{
+    uint64_t count;
+    (void)!read(session->waiters.news_fd, &count, sizeof(count));
+    if (!waiters_any(&session->waiters)) {
+        return false;
+    }
+    const model_t *model = watch_begin(session->watch);
+    waiter_t *waiter =
+        waiters_take_ready(&session->waiters, is_ready, (void *)(uintptr_t)model);
+    watch_end(session->watch);
+    while (waiter != NULL) {
+        waiter_t *next = waiter->next;
+        answer_waiter(waiter);
+        waiter = next;
+    }
+    return waiters_any(&session->waiters);
+}
+
+/* --- reading and writing -------------------------------------------------------------- */
 
 static void ll_read(
     fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
@@ -229,6 +398,10 @@ static void ll_read(
     (void)ino;
     atomic_fetch_add_explicit(
         &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
+    if (file_stream_of(file) != NULL) {
+        read_stream(req, file_stream_of(file), size, fi);
+        return;
+    }
     int error = file_read(file, watch_of(req), size, offset, &bytes, &length);
     if (error != 0) {
         fuse_reply_err(req, error == -ENOENT ? ENODEV : -error);
@@ -260,6 +433,9 @@ static void ll_write(
 static void ll_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;
+    if (file_stream_of(file_of(fi)) != NULL) {
+        drop_waiters(fuse_req_userdata(req), file_stream_of(file_of(fi)));
+    }
     file_close(list_of(req), file_of(fi));
     fuse_reply_err(req, 0);
 }
@@ -302,7 +478,7 @@ static bool add_entry(
     off_t next)
 {
     struct fuse_entry_param entry;
-    if (!fill_entry(model, node, &entry)) {
+    if (!fill_entry(model, node, fuse_req_ctx(req)->uid, &entry)) {
         return true;
     }
     char *to = reply->bytes + reply->used;
@@ -422,6 +598,7 @@ static const struct fuse_lowlevel_ops operations = {
     .readlink = ll_readlink,
     .statfs = ll_statfs,
     .open = ll_open,
+    .poll = ll_poll,
     .read = ll_read,
     .write = ll_write,
     .release = ll_release,
@@ -441,6 +618,15 @@ static const struct fuse_lowlevel_ops operations = {
 
 /* --- the session ---------------------------------------------------------------------- */
 
+static void session_free(session_t *session)
+{
+    if (session != NULL) {
+        opened_list_fini(&session->opened);
+        waiters_fini(&session->waiters);
+        free(session);
+    }
+}
+
 session_t *
 session_open(const session_config_t *config, char *reason, size_t reason_bytes)
 {
@@ -454,13 +640,14 @@ session_open(const session_config_t *config, char *reason, size_t reason_bytes)
     session_t *session = calloc(1, sizeof(*session));
     if (session != NULL) {
         opened_list_init(&session->opened);
+        (void)waiters_init(&session->waiters); /* without: news come with the tick */
         session->fuse =
             fuse_session_new(&args, &operations, sizeof(operations), session);
     }
     fuse_opt_free_args(&args);
     if (session == NULL || session->fuse == NULL) {
         (void)snprintf(reason, reason_bytes, "libfuse refuses the options %s", list);
-        free(session);
+        session_free(session);
         return NULL;
     }
     return session;
@@ -551,10 +738,10 @@ void session_close(session_t *session)
     if (session == NULL) {
         return;
     }
+    drop_waiters(session, NULL);
     if (session->mounted) {
         fuse_session_unmount(session->fuse);
     }
     fuse_session_destroy(session->fuse);
-    opened_list_fini(&session->opened);
-    free(session);
+    session_free(session);
 }

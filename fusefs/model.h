@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "publish/segment_log.h"
 #include "publish/segment_reader.h"
 
 #define DEVICE_GPUS_MAX 128u /* a bound against a hostile program, not a wish */
@@ -84,7 +85,8 @@ typedef struct member {
     struct process *process;
     member_place_t places[RMM_SEGMENT_PLACES];
     uint32_t place_count;
-    uint64_t exited_ns; /* CLOCK_BOOTTIME */
+    uint64_t exited_ns;          /* CLOCK_BOOTTIME */
+    rmm_log_cursor_t log_cursor; /* of the journal, under its lock */
     _Atomic(uint16_t)
         slot_hints[SLOT_HINTS]; /* where an instance id was seen: slots.c */
 } member_t;
@@ -125,7 +127,8 @@ typedef struct model {
     uint32_t folded_count, folded_capacity;
     vanished_t *vanished;
     uint32_t vanished_count, vanished_capacity;
-    struct state *state; /* where marks are kept; NULL: nowhere (tests) */
+    struct state *state;     /* where marks are kept; NULL: nowhere (tests) */
+    struct journal *journal; /* NULL: none (tests) */
     uid_t uid;
     gid_t gid;
     uint64_t started_ns;      /* CLOCK_BOOTTIME */

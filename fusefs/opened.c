@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "journal.h"
 #include "render.h"
 #include "text.h"
 
@@ -59,9 +60,25 @@ struct file {
     atomic_uint references; /* the descriptor's, and one of each read under way */
     pthread_mutex_t lock;   /* orders reads: held from file_read to file_read_end */
     node_t node;
-    bool is_new; /* rendered by the open, not yet read from its beginning */
+    uid_t uid;        /* who opened it */
+    stream_t *stream; /* NULL: it is none */
+    bool is_new;      /* rendered by the open, not yet read from its beginning */
     text_t text;
 };
+
+/* Its place in the node's log. */
+static void read_spool(watch_t *watch, file_t *file, size_t size, off_t offset)
+{
+    const model_t *model = watch_begin(watch);
+    journal_collect(model->journal, model);
+    text_clear(&file->text);
+    if (offset >= 0) {
+        journal_read(
+            model->journal, file->node.id, file->uid, (uint64_t)offset, size,
+            &file->text);
+    }
+    watch_end(watch);
+}
 
 static int render(watch_t *watch, file_t *file)
 {
@@ -88,15 +105,19 @@ static int check_writable(watch_t *watch, node_t node)
 static void free_file(opened_t *opened)
 {
     file_t *file = (file_t *)opened;
+    if (file->stream != NULL) {
+        stream_close(file->stream);
+    }
     text_fini(&file->text);
     pthread_mutex_destroy(&file->lock);
     free(file);
 }
 
-static file_t *make_file(node_t node)
+static file_t *make_file(node_t node, uid_t uid)
 {
-    file_t *file = malloc(sizeof(*file));
+    file_t *file = calloc(1, sizeof(*file));
     if (file != NULL) {
+        file->uid = uid;
         file->opened.free = free_file;
         atomic_init(&file->references, 1);
         pthread_mutex_init(&file->lock, NULL);
@@ -107,19 +128,33 @@ static file_t *make_file(node_t node)
     return file;
 }
 
+/* For the first read. */
+static int prepare(watch_t *watch, file_t *file)
+{
+    if (node_is_spool(file->node)) {
+        return 0;
+    }
+    if (stream_is(file->node)) {
+        file->stream = stream_open(file->node, file->uid);
+        return file->stream != NULL ? 0 : -ENOMEM;
+    }
+    return render(watch, file);
+}
+
 int file_open(
-    opened_list_t *list, watch_t *watch, node_t node, int flags, file_t **file_out)
+    opened_list_t *list, watch_t *watch, node_t node, int flags, uid_t uid,
+    file_t **file_out)
 {
     int mode = flags & O_ACCMODE;
     int error = mode != O_RDONLY ? check_writable(watch, node) : 0;
     if (error != 0) {
         return error;
     }
-    file_t *file = make_file(node);
+    file_t *file = make_file(node, uid);
     if (file == NULL) {
         return -ENOMEM;
     }
-    error = mode != O_WRONLY ? render(watch, file) : 0;
+    error = mode != O_WRONLY ? prepare(watch, file) : 0;
     if (error != 0) {
         free_file(&file->opened);
         return error;
@@ -143,12 +178,33 @@ node_t file_node_of(const file_t *file)
     return file->node;
 }
 
+stream_t *file_stream_of(const file_t *file)
+{
+    return file->stream;
+}
+
+/* What file->text holds from `at` on. */
+static void cut_text(
+    file_t *file, size_t at, size_t size, const char **bytes_out, size_t *length_out)
+{
+    size_t length = file->text.length;
+    at = at < length ? at : length;
+    *bytes_out = file->text.data + at;
+    *length_out = length - at < size ? length - at : size;
+    atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+}
+
 int file_read(
     file_t *file, watch_t *watch, size_t size, off_t offset, const char **bytes_out,
     size_t *length_out)
 {
     int error = 0;
     pthread_mutex_lock(&file->lock);
+    if (node_is_spool(file->node)) {
+        read_spool(watch, file, size, offset);
+        cut_text(file, 0, size, bytes_out, length_out);
+        return 0;
+    }
     if (offset == 0 && !file->is_new) {
         error = render(watch, file);
     }
@@ -157,11 +213,9 @@ int file_read(
         pthread_mutex_unlock(&file->lock);
         return error;
     }
-    size_t length = file->text.length;
-    size_t at = offset < 0 || (uint64_t)offset > length ? length : (size_t)offset;
-    *bytes_out = file->text.data + at;
-    *length_out = length - at < size ? length - at : size;
-    atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+    cut_text(
+        file, offset < 0 ? file->text.length : (size_t)offset, size, bytes_out,
+        length_out);
     return 0;
 }
 

@@ -7,6 +7,9 @@
  * sysfs does), but for the first one after the open. A directory is listed when it is
  * opened: nothing appears twice or is skipped while processes come and go.
  *
+ * Two kinds are not rendered: the node's log, of which each read gives what is there at
+ * its offset, and streams (stream.h), which have no offset.
+ *
  * All that is open stands in a list, so that a daemon that ends while somebody has files
  * open leaves nothing behind.
  *
@@ -19,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "stream.h"
 #include "tree.h"
 #include "watch.h"
 
@@ -39,12 +43,15 @@ void opened_list_fini(opened_list_t *list);
 
 typedef struct file file_t;
 
-/* flags are those of open(2). 0, or a negative errno: -ENOENT gone, -EACCES not for
+/* flags are those of open(2), uid opens it. 0, or a negative errno: -ENOENT gone, -EACCES not for
  * writing, -ENOMEM. */
 int file_open(
-    opened_list_t *list, watch_t *watch, node_t node, int flags, file_t **file_out);
+    opened_list_t *list, watch_t *watch, node_t node, int flags, uid_t uid,
+    file_t **file_out);
 void file_close(opened_list_t *list, file_t *file);
 node_t file_node_of(const file_t *file);
+/* NULL: it is none; then file_read is not for it. */
+stream_t *file_stream_of(const file_t *file);
 
 /*
  * Bytes from `offset` on, at most `size`: between file_read and file_read_end they stay

@@ -10,6 +10,7 @@
 
 #include "extras.h"
 #include "log.h"
+#include "log_line.h"
 #include "marks.h"
 #include "render_parts.h"
 #include "slots.h"
@@ -26,12 +27,15 @@ static const char readme[] =
     "  grep . /rmm/proc/*/gpu0/*_bytes     the same by process\n"
     "  ls /rmm/proc/<pid>/gpu0/mr          a process's pools and other resources\n"
     "  watch -n1 cat /rmm/gpu0/stat        everything of a level in one file\n"
+    "  tail -F /rmm/log                    what the library tells in all programs\n"
+    "  echo debug > /rmm/proc/<pid>/log_level   more of it from one\n"
     "\n"
     "gpus             table of GPUs; by-uuid/ has links by stable name\n"
     "gpuN/  host/     over all processes: a GPU, and host memory\n"
     "proc/<pid>/      one process, until 30 s after its end\n"
     "proc/<pid>/gpuN/mr/<id>.<name>/   one resource\n"
     "daemon/          rmmfs itself\n"
+    "log  *_pipe      text that grows; a pipe waits for more at its end\n"
     "\n"
     "Numbers are decimal, in bytes, nanoseconds or a count; -1 is unknown. "
     "current_bytes\n"
@@ -234,6 +238,41 @@ render_process_stat(const model_t *model, const process_t *process, text_t *text
     render_process_sum(text, "host_", &sum);
 }
 
+static void append_message(const rmm_log_message_t *message, void *arg)
+{
+    log_line_append(arg, NULL, message);
+}
+
+/* What is in the rings now. */
+static void render_process_log(const process_t *process, text_t *text)
+{
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        const member_t *member = process->members[i];
+        rmm_log_cursor_t cursor = {0};
+        if (member->state != MEMBER_UNREADABLE &&
+            rmm_segment_has_log(&member->segment)) {
+            (void)rmm_segment_read_log(
+                &member->segment, &cursor, true, append_message, text);
+        }
+    }
+}
+
+/* An operator's wish, else the program's own; of its first segment that tells. */
+static void render_process_log_level(const process_t *process, text_t *text)
+{
+    uint32_t level, least;
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        member_t *member = process->members[i];
+        if ((member->has_control && rmm_control_log_level(&member->control, &level)) ||
+            (member->state != MEMBER_UNREADABLE &&
+             rmm_segment_log_level(&member->segment, &level, &least))) {
+            text_printf(text, "%s\n", log_line_level_name(level));
+            return;
+        }
+    }
+    text_puts(text, "-1\n");
+}
+
 int render_process(model_t *model, node_t node, text_t *text)
 {
     const process_t *process = model_process(model, node.serial);
@@ -264,6 +303,12 @@ int render_process(model_t *model, node_t node, text_t *text)
         return 0;
     case FILE_STAT:
         render_process_stat(model, process, text);
+        return 0;
+    case FILE_PROCESS_LOG:
+        render_process_log(process, text);
+        return 0;
+    case FILE_LOG_LEVEL:
+        render_process_log_level(process, text);
         return 0;
     default:
         return -ENOENT;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "journal.h"
 #include "slots.h"
 
 #define MODE_r (S_IFREG | 0444)
@@ -41,13 +42,14 @@ static const struct file_desc {
         FILE_OOM_COUNT, FILE_INVALID_FREE_COUNT, FILE_STAT
 
 static const uint8_t dir_files[DIR_KIND_COUNT][24] = {
-    [DIR_ROOT] = {FILE_VERSION, FILE_README, FILE_GPUS},
+    [DIR_ROOT] = {FILE_VERSION, FILE_README, FILE_GPUS, FILE_LOG_PIPE},
     [DIR_DAEMON] =
         {FILE_PID, FILE_UPTIME_SECONDS, FILE_SEGMENTS, FILE_SEGMENTS_REJECTED,
          FILE_READS_TOTAL, FILE_LOG_LEVEL},
     [DIR_DEVICE] = {FIGURE_FILES, FILE_PEAK_UPPER_BYTES, FILE_EVENTS, FILE_PROCESSES},
     [DIR_PROCESS] =
-        {FILE_COMM, FILE_CMDLINE, FILE_UID, FILE_STATE, FILE_START_TIME_NS, FILE_STAT},
+        {FILE_COMM, FILE_CMDLINE, FILE_UID, FILE_STATE, FILE_START_TIME_NS, FILE_STAT,
+         FILE_PROCESS_LOG, FILE_PROCESS_LOG_PIPE, FILE_LOG_LEVEL},
     [DIR_PROCESS_DEVICE] = {FIGURE_FILES, FILE_EVENTS},
     [DIR_RESOURCE] = {FILE_TYPE, FIGURE_FILES},
     [DIR_DIAG] = {FILE_CUPTI, FILE_STAT, FILE_USAGE, FILE_KERNELS},
@@ -202,9 +204,23 @@ list_files(node_t dir, const uint8_t *list, size_t count, tree_list_fn visit, vo
     }
 }
 
+/* Which generation it is stands in the inode: a new one is another file. */
+static void list_logs(const model_t *model, tree_list_fn visit, void *arg)
+{
+    if (model->journal == NULL) {
+        return;
+    }
+    uint32_t generation = journal_generation(model->journal);
+    visit("log", (node_t){DIR_ROOT, FILE_LOG, 0, generation}, arg);
+    if (generation > 1) {
+        visit("log.1", (node_t){DIR_ROOT, FILE_LOG_1, 0, generation - 1}, arg);
+    }
+}
+
 static void list_root(const model_t *model, tree_list_fn visit, void *arg)
 {
     char name[16];
+    list_logs(model, visit, arg);
     visit("by-uuid", dir_node(DIR_BY_UUID, 0, 0), arg);
     visit("daemon", dir_node(DIR_DAEMON, 0, 0), arg);
     visit("host", dir_node(DIR_DEVICE, 0, DEVICE_HOST), arg);
@@ -402,6 +418,9 @@ static bool node_exists(const model_t *model, node_t node)
     case FILE_LINK:
     case FILE_UPSTREAM:
         return tree_link(model, node, target);
+    case FILE_LOG:
+    case FILE_LOG_1:
+        return node.dir == DIR_ROOT && model->journal != NULL;
     default:
         return file_belongs(model, node);
     }

@@ -10,7 +10,8 @@
  *   bits 11-31  serial   process, or segment of a resource; 0: none. Serials are given
  *                        out in order and not again while in use, so a recycled pid has
  *                        another inode
- *   bits 32-63  id       device index, or a resource's instance id
+ *   bits 32-63  id       device index, a resource's instance id, or the generation of
+ *                        the node's log
  *
  * The root directory is kind 0, file 1, no serial, no id: inode 1, as FUSE wants it.
  *
@@ -55,6 +56,11 @@ typedef enum dir_kind {
     X(SEGMENTS_REJECTED, "segments_rejected", r)                                       \
     X(READS_TOTAL, "reads_total", r)                                                   \
     X(LOG_LEVEL, "log_level", w)                                                       \
+    X(LOG, "log", r)                                                                   \
+    X(LOG_1, "log.1", r)                                                               \
+    X(LOG_PIPE, "log_pipe", r)                                                         \
+    X(PROCESS_LOG, "log", o)                                                           \
+    X(PROCESS_LOG_PIPE, "log_pipe", o)                                                 \
     X(UUID, "uuid", r)                                                                 \
     X(PCI_BUS_ID, "pci_bus_id", r)                                                     \
     X(NAME, "name", r)                                                                 \
@@ -128,6 +134,12 @@ typedef void (*tree_list_fn)(const char *name, node_t node, void *arg);
 bool tree_list(const model_t *model, node_t dir, tree_list_fn visit, void *arg);
 
 node_t tree_parent(const model_t *model, node_t node);
+
+/* The node's log or its predecessor: a text with a true size, that only grows. */
+static inline bool node_is_spool(node_t node)
+{
+    return node.file == FILE_LOG || node.file == FILE_LOG_1;
+}
 
 /* Where a link points; false: gone. */
 bool tree_link(const model_t *model, node_t node, char target[TREE_NAME_BYTES * 2]);

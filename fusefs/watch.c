@@ -11,6 +11,7 @@
 
 #include "dirs.h"
 #include "gpus.h"
+#include "journal.h"
 #include "log.h"
 #include "marks.h"
 #include "members.h"
@@ -122,6 +123,7 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
     model_init(&watch->model);
     gpus_scan_driver(&watch->model, config->driver_root);
     watch->model.state = state_open(watch->dirs.home_fd, watch->dirs.home);
+    watch->model.journal = journal_open(watch->model.uid);
     meet_what_is_there(watch);
     watch->survey_ns = monotonic_ns() + SURVEY_EVERY_NS;
     watch->sweep_ns = monotonic_ns() + SWEEP_EVERY_NS;
@@ -132,6 +134,7 @@ void watch_close(watch_t *watch)
 {
     state_save(&watch->model);
     state_close(watch->model.state);
+    journal_close(watch->model.journal);
     model_fini(&watch->model);
     dirs_close(&watch->dirs);
     free(watch);
@@ -187,6 +190,9 @@ static void tick_locked(watch_t *watch, uint64_t now)
     watch->dirs.stale = watch->dirs.stale || survey;
     refresh(watch);
     marks_take(&watch->model);
+    if (watch->model.journal != NULL) {
+        journal_collect(watch->model.journal, &watch->model);
+    }
     members_expire(&watch->model);
     if (is_due(&watch->sweep_ns, SWEEP_EVERY_NS, now)) {
         sweep(watch);

@@ -9,6 +9,7 @@
  *   oom P, devfree P BYTES
  *   resource ID TYPE NAME P UPSTREAM_ID
  *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, close ID
+ *   log LEVEL TEXT    into its debug log, 0 trace to 5 critical
  *   exec              begin anew with the same pid: another segment
  *   load BYTES PATH   a librmm-c of its own: a further segment, that allocates from a
  *                     cuda resource
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log/log.h"
 #include "publish/books.h"
 
 #define RESOURCES_MAX 600
@@ -163,6 +165,10 @@ static bool obey(const char *line)
     }
     if (strcmp(verb, "load") == 0) {
         return do_load(id, rest);
+    }
+    if (strcmp(verb, "log") == 0) {
+        RMM_LOG_AT((rmm_log_level_t)id, "%.*s", (int)strcspn(rest, "\n"), rest);
+        return true;
     }
     if (strcmp(verb, "exec") == 0) {
         do_exec();

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "render.h"
+#include "stream.h"
 #include "tree.h"
 
 typedef struct texts {
@@ -75,6 +76,10 @@ static void render_one(const char *name, node_t node, void *arg)
     if (node.file == FILE_SELF) {
         all->dirs[all->count++] = node;
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), -EISDIR);
+    } else if (stream_is(node)) {
+        assert_int_equal(render_file(&all->texts->fixture.model, node, text), -ENOENT);
+    } else if (node.file == FILE_PROCESS_LOG) { /* empty, if nothing was logged */
+        assert_int_equal(render_file(&all->texts->fixture.model, node, text), 0);
     } else if (node.file != FILE_LINK && node.file != FILE_UPSTREAM) {
         if (render_file(&all->texts->fixture.model, node, text) != 0) {
             fail_msg("%s cannot be rendered", name);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debug logs of all processes as one text that only grows: /rmm/log. The rings in the
+ * segments hold little, so they are read five times a second (and when somebody looks),
+ * and what they had is kept here.
+ *
+ * Each user sees the lines of the processes that are his; root, and whom the daemon runs
+ * as, all. So there is one text for each user and one of all.
+ *
+ * When a text is full a new generation begins for all: `log` is another file then (its
+ * inode says which generation), and the one before is `log.1`. So `tail -F` follows, and
+ * no byte that a reader may have seen ever moves under it.
+ *
+ * Threads: any; `lock` inside. The model's lock is held, shared is enough, and taken
+ * before.
+ */
+#ifndef RMM_FUSEFS_JOURNAL_H
+#define RMM_FUSEFS_JOURNAL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model.h"
+#include "text.h"
+
+#define JOURNAL_BYTES ((size_t)1 << 20) /* of a text, then a new generation */
+
+typedef struct journal journal_t;
+
+/* NULL: no memory. `uid`: sees everything, as root does. */
+journal_t *journal_open(uid_t uid);
+void journal_close(journal_t *journal);
+
+/* Take in what was logged since the last time. */
+void journal_collect(journal_t *journal, const model_t *model);
+
+/* The current one; from 1. */
+uint32_t journal_generation(journal_t *journal);
+
+/* What `uid` may read of a generation: nothing if it is no more. When it last grew stays
+ * the same meanwhile: tail -F looks for another file only while nothing changes. */
+typedef struct journal_extent {
+    uint64_t bytes;
+    uint64_t changed_ns; /* CLOCK_REALTIME; 0: never */
+} journal_extent_t;
+
+journal_extent_t journal_extent(journal_t *journal, uint32_t generation, uid_t uid);
+
+/* Append up to `size` bytes from `offset` on to `text`. */
+void journal_read(
+    journal_t *journal, uint32_t generation, uid_t uid, uint64_t offset, size_t size,
+    text_t *text);
+
+#endif /* RMM_FUSEFS_JOURNAL_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines of logs; see log_line.h.
+ */
+#include "log_line.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const level_names[] = {
+    "trace", "debug", "info", "warn", "error", "critical", "off",
+};
+#define LEVEL_COUNT (sizeof(level_names) / sizeof(level_names[0]))
+
+const char *log_line_level_name(uint32_t level)
+{
+    return level < LEVEL_COUNT ? level_names[level] : "unknown";
+}
+
+bool log_line_level_parse(const char *name, uint32_t *level_out)
+{
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+        if (strcmp(name, level_names[i]) == 0) {
+            *level_out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void log_line_append(
+    text_t *text, const char *process, const rmm_log_message_t *message)
+{
+    time_t seconds = (time_t)(message->time_ns / 1000000000u);
+    struct tm local = {0};
+    (void)localtime_r(&seconds, &local);
+    if (process != NULL) {
+        text_printf(text, "[%s]", process);
+    }
+    text_printf(
+        text, "[%u][%02d:%02d:%02d:%06u][%s] ", message->thread, local.tm_hour,
+        local.tm_min, local.tm_sec, (unsigned)(message->time_ns % 1000000000u / 1000u),
+        log_line_level_name(message->level));
+    text_puts(text, message->text);
+    text_puts(text, "\n");
+}
+
+void log_line_append_lost(text_t *text, const char *process, uint64_t count)
+{
+    if (count != 0) {
+        text_printf(text, "# lost %" PRIu64 " messages of %s\n", count, process);
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages of programs' debug logs as lines. The same as in the file that a program
+ * itself writes; in the log of the node with the process before it:
+ *
+ *   [process][thread][HH:MM:SS:microseconds][level] message
+ */
+#ifndef RMM_FUSEFS_LOG_LINE_H
+#define RMM_FUSEFS_LOG_LINE_H
+
+#include "publish/segment_log.h"
+#include "text.h"
+
+/* process: name of its directory; NULL: the reader knows. */
+void log_line_append(
+    text_t *text, const char *process, const rmm_log_message_t *message);
+
+/* "# lost 3 messages of 4711"; nothing if count is 0. */
+void log_line_append_lost(text_t *text, const char *process, uint64_t count);
+
+/* "warn"; a number that is no level: "unknown". */
+const char *log_line_level_name(uint32_t level);
+/* False: not the name of a level. */
+bool log_line_level_parse(const char *name, uint32_t *level_out);
+
+#endif /* RMM_FUSEFS_LOG_LINE_H */

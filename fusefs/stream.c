@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that are read like a pipe; see stream.h. Two sources: the node's journal, by
+ * generation and offset; and the rings of one process, by a cursor for each segment.
+ */
+#include "stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "journal.h"
+#include "log_line.h"
+
+#define FETCH_BYTES ((size_t)64 << 10)
+
+typedef struct member_cursor {
+    uint32_t serial;
+    rmm_log_cursor_t log;
+} member_cursor_t;
+
+struct stream {
+    pthread_mutex_t lock;
+    node_t node;
+    uid_t uid;
+    text_t fetched;
+    size_t taken; /* bytes of it */
+
+    uint32_t generation; /* of the journal; 0: at its beginning */
+    uint64_t offset;
+
+    member_cursor_t *cursors; /* of the process's segments */
+    size_t cursor_count;
+};
+
+bool stream_is(node_t node)
+{
+    return node.file == FILE_LOG_PIPE || node.file == FILE_PROCESS_LOG_PIPE;
+}
+
+stream_t *stream_open(node_t node, uid_t uid)
+{
+    stream_t *stream = calloc(1, sizeof(*stream));
+    if (stream != NULL) {
+        pthread_mutex_init(&stream->lock, NULL);
+        stream->node = node;
+        stream->uid = uid;
+        text_init(&stream->fetched);
+    }
+    return stream;
+}
+
+void stream_close(stream_t *stream)
+{
+    pthread_mutex_destroy(&stream->lock);
+    text_fini(&stream->fetched);
+    free(stream->cursors);
+    free(stream);
+}
+
+/* --- the node's log ------------------------------------------------------------------- */
+
+/* Where a reader goes on when the generation that he read is full or gone. */
+static void next_generation(stream_t *stream, journal_t *journal)
+{
+    uint32_t newest = journal_generation(journal);
+    if (stream->generation == 0) {
+        stream->generation = newest > 1 ? newest - 1 : 1;
+    } else if (
+        stream->generation < newest &&
+        stream->offset >=
+            journal_extent(journal, stream->generation, stream->uid).bytes) {
+        if (stream->generation + 1 < newest) {
+            text_puts(&stream->fetched, "# lost what this reader was too slow for\n");
+            stream->generation = newest - 2;
+        }
+        stream->generation++;
+        stream->offset = 0;
+    }
+}
+
+static stream_state_t fetch_journal(stream_t *stream, const model_t *model)
+{
+    size_t before;
+    if (model->journal == NULL) {
+        return STREAM_END;
+    }
+    journal_collect(model->journal, model);
+    next_generation(stream, model->journal);
+    before = stream->fetched.length;
+    journal_read(
+        model->journal, stream->generation, stream->uid, stream->offset, FETCH_BYTES,
+        &stream->fetched);
+    stream->offset += stream->fetched.length - before;
+    return stream->fetched.length != 0 ? STREAM_DATA : STREAM_WAIT;
+}
+
+/* --- a process's log ------------------------------------------------------------------ */
+
+/* NULL: no memory. */
+static member_cursor_t *cursor_of(stream_t *stream, const member_t *member)
+{
+    for (size_t i = 0; i < stream->cursor_count; i++) {
+        if (stream->cursors[i].serial == member->serial) {
+            return &stream->cursors[i];
+        }
+    }
+    member_cursor_t *grown = realloc(
+        stream->cursors, (stream->cursor_count + 1) * sizeof(stream->cursors[0]));
+    if (grown == NULL) {
+        return NULL;
+    }
+    stream->cursors = grown;
+    grown[stream->cursor_count] = (member_cursor_t){.serial = member->serial};
+    return &grown[stream->cursor_count++];
+}
+
+static void append_message(const rmm_log_message_t *message, void *arg)
+{
+    log_line_append(arg, NULL, message);
+}
+
+static void fetch_member(stream_t *stream, const member_t *member)
+{
+    member_cursor_t *cursor = cursor_of(stream, member);
+    if (cursor == NULL || !rmm_segment_has_log(&member->segment)) {
+        return;
+    }
+    uint64_t lost = cursor->log.lost;
+    (void)rmm_segment_read_log(
+        &member->segment, &cursor->log, member->state == MEMBER_EXITED, append_message,
+        &stream->fetched);
+    log_line_append_lost(
+        &stream->fetched, member->process->name, cursor->log.lost - lost);
+}
+
+static stream_state_t fetch_process(stream_t *stream, const model_t *model)
+{
+    const process_t *process = model_process(model, stream->node.serial);
+    if (process == NULL) {
+        return STREAM_END;
+    }
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        if (process->members[i]->state != MEMBER_UNREADABLE) {
+            fetch_member(stream, process->members[i]);
+        }
+    }
+    if (stream->fetched.length != 0) {
+        return STREAM_DATA;
+    }
+    return process_is_live(process) ? STREAM_WAIT : STREAM_END;
+}
+
+/* --- all ------------------------------------------------------------------------------ */
+
+stream_state_t stream_fetch(stream_t *stream, const model_t *model)
+{
+    stream_state_t state = STREAM_DATA;
+    pthread_mutex_lock(&stream->lock);
+    if (stream->taken == stream->fetched.length) {
+        stream->taken = 0;
+        text_clear(&stream->fetched);
+        state = stream->node.file == FILE_LOG_PIPE ? fetch_journal(stream, model)
+                                                   : fetch_process(stream, model);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return state;
+}
+
+/* Up to the last newline that fits; all that fits if there is none. */
+static size_t whole_lines(const char *bytes, size_t left, size_t size)
+{
+    if (left <= size) {
+        return left;
+    }
+    const char *end = memrchr(bytes, '\n', size);
+    return end != NULL ? (size_t)(end - bytes) + 1 : size;
+}
+
+void stream_take(stream_t *stream, size_t size, text_t *text)
+{
+    pthread_mutex_lock(&stream->lock);
+    const char *bytes = stream->fetched.data + stream->taken;
+    size_t length = whole_lines(bytes, stream->fetched.length - stream->taken, size);
+    text_append(text, bytes, length);
+    stream->taken += length;
+    pthread_mutex_unlock(&stream->lock);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that are read like a pipe: log_pipe. Each open has a cursor of its own, begins
+ * with what is still there, and waits for more at the end (who waits: waiters.h). What it
+ * was too slow for is told in a line "# lost ...".
+ *
+ * The stream of a process ends when the process has exited and all was read.
+ *
+ * Knows no FUSE. Threads: any; reads of one stream are put in order by its lock. The
+ * model's lock is held, shared is enough, where a model is passed, and taken before.
+ */
+#ifndef RMM_FUSEFS_STREAM_H
+#define RMM_FUSEFS_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "text.h"
+#include "tree.h"
+
+typedef struct stream stream_t;
+
+typedef enum stream_state {
+    STREAM_DATA, /* there is something to take */
+    STREAM_WAIT, /* not now */
+    STREAM_END   /* never again */
+} stream_state_t;
+
+/* Is this file a stream? */
+bool stream_is(node_t node);
+
+/* NULL: no memory. `uid`: who opens it. */
+stream_t *stream_open(node_t node, uid_t uid);
+void stream_close(stream_t *stream);
+
+/* Fetch what is new, if all that was fetched is taken. */
+stream_state_t stream_fetch(stream_t *stream, const model_t *model);
+
+/* Append up to `size` bytes of what was fetched; whole lines where they fit. */
+void stream_take(stream_t *stream, size_t size, text_t *text);
+
+#endif /* RMM_FUSEFS_STREAM_H */

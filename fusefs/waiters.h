@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait for a stream: reads at its end, polls. They are parked here and hold
+ * no thread, so any number may wait; the background thread looks after them as long as
+ * there are some.
+ *
+ * Who takes a request out of here, under the lock, is the one who answers it. Knows no
+ * FUSE: a request is whatever the owner passed. Threads: any.
+ */
+#ifndef RMM_FUSEFS_WAITERS_H
+#define RMM_FUSEFS_WAITERS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "stream.h"
+
+typedef struct waiter {
+    struct waiter *next;
+    void *request;
+    stream_t *stream;
+    size_t size;  /* of a read */
+    bool is_poll; /* request is a poll handle */
+} waiter_t;
+
+typedef struct waiters {
+    pthread_mutex_t lock;
+    waiter_t *first;
+    int news_fd; /* eventfd: readable when somebody began to wait; -1: none */
+} waiters_t;
+
+/* False: no descriptor. */
+bool waiters_init(waiters_t *waiters);
+void waiters_fini(waiters_t *waiters);
+
+/*
+ * Park it. False, and the caller keeps it: `is_over` said so under the lock (it may be
+ * NULL), or there is no memory.
+ */
+bool waiters_add(
+    waiters_t *waiters, const waiter_t *waiter, bool (*is_over)(void *request));
+
+/* Take the one of that request out. False: it is not, or no more, here. */
+bool waiters_take(waiters_t *waiters, const void *request);
+
+/* Take out all of a stream (NULL: of any), or those of which `wanted` is true; the caller
+ * frees the list's elements. */
+waiter_t *waiters_take_all(waiters_t *waiters, const stream_t *stream);
+waiter_t *waiters_take_ready(
+    waiters_t *waiters, bool (*wanted)(const waiter_t *waiter, void *arg), void *arg);
+
+bool waiters_any(waiters_t *waiters);
+
+#endif /* RMM_FUSEFS_WAITERS_H */
