@@ -35,6 +35,11 @@ endif()
 rmm_decide(RMM_HAVE_CUPTI "${RMM_BUILD_INJECT}" "${cupti_found}" "CUPTI in librmm-inject"
     "Without CUPTI headers librmm-inject diagnoses the simulated GPU only.")
 
+find_path(RMM_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(RMM_NVTX AND NOT RMM_NVTX_INCLUDE_DIR)
+    message(FATAL_ERROR "RMM_NVTX: asked for, but nvtx3/nvToolsExt.h was not found. It comes with the CUDA toolkit; set RMM_NVTX_INCLUDE_DIR to the folder above nvtx3 if it is somewhere else.")
+endif()
+
 find_path(RMM_FUSE_INCLUDE_DIR fuse_lowlevel.h PATH_SUFFIXES fuse3)
 find_library(RMM_FUSE_LIBRARY NAMES fuse3 libfuse3.so.3)
 set(fuse_found FALSE)

@@ -23,6 +23,7 @@
 #include "core/diag_attach.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
+#include "core/nvtx.h"
 #include "core/resource_impl.h"
 #include "driver/driver.h"
 #include "log/log.h"
@@ -339,7 +340,13 @@ rmm_status_t rmm_resource_alloc(
         return too_large(mr, bytes);
     }
 
+    if (request.user) {
+        rmm__nvtx_begin_alloc(bytes);
+    }
     status = rmm__resource_alloc(mr, &request, ptr_out);
+    if (request.user) {
+        rmm__nvtx_end();
+    }
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY && request.user) {
             rmm__place_oom(mr->books.place);
@@ -391,7 +398,13 @@ void rmm_resource_dealloc(
     if (ptr != NULL && request.user) {
         rmm__diag_on_free(mr->instance_id, mr->device, ptr, bytes, stream);
     }
+    if (request.user) {
+        rmm__nvtx_begin_dealloc(bytes);
+    }
     rmm__resource_dealloc(mr, ptr, &request);
+    if (request.user) {
+        rmm__nvtx_end();
+    }
 }
 
 rmm_status_t
