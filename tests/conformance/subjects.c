@@ -5,6 +5,7 @@
  */
 #include "conformance/subjects.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -74,6 +75,72 @@ static rmm_status_t make_sam_headroom(rmm_resource_t **out)
 
     options.headroom_bytes = 40 * GIB;
     return rmm_sam_headroom_resource_create(&options, out);
+}
+
+/* --- adaptors ----------------------------------------------------------------------- */
+
+static rmm_status_t build_aligned(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_aligned_options_t options = RMM_ALIGNED_OPTIONS_INIT;
+
+    options.alignment_bytes = 4096; /* as RMM's own tests */
+    options.threshold_bytes = 65536;
+    return rmm_aligned_adaptor_create(upstream, &options, out);
+}
+
+static bool never_retry(size_t bytes, void *argument)
+{
+    (void)bytes;
+    (void)argument;
+    return false;
+}
+
+static rmm_status_t
+build_failure_callback(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_failure_callback_options_t options = RMM_FAILURE_CALLBACK_OPTIONS_INIT;
+
+    options.callback = never_retry;
+    return rmm_failure_callback_adaptor_create(upstream, &options, out);
+}
+
+static rmm_status_t build_limiting(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
+
+    options.limit_bytes = 8 * GIB; /* all threads' largest blocks at once */
+    return rmm_limiting_adaptor_create(upstream, &options, out);
+}
+
+static rmm_status_t make_limited(rmm_resource_t **out)
+{
+    return build_over(rmm_cuda_resource_create, build_limiting, out);
+}
+
+static rmm_status_t build_prefetch(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_prefetch_adaptor_create(upstream, NULL, out);
+}
+
+static rmm_status_t build_statistics(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_statistics_adaptor_create(upstream, NULL, out);
+}
+
+static rmm_status_t build_thread_safe(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_thread_safe_adaptor_create(upstream, NULL, out);
+}
+
+/* Binning over a pool over cuda. */
+static rmm_status_t make_binning_over_pool(rmm_resource_t **out)
+{
+    return build_over(make_pool, build_binning, out);
+}
+
+static rmm_status_t make_limited_stack(rmm_resource_t **out)
+{
+    return build_over(make_binning_over_pool, build_limiting, out);
 }
 
 /* --- a program's own memory: the driver's, asked for by hand ------------------------ */

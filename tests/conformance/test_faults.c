@@ -127,6 +127,7 @@ int main(int argc, char **argv)
         return 2;
     }
     subject = *found;
+    sweep_warm_up();
     {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test_prestate(every_request_for_host_memory_may_fail, &subject),

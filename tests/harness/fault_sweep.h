@@ -25,6 +25,7 @@
 #include <rmm/status.h>
 
 #include "core/host_memory.h"
+#include "driver/driver.h"
 
 enum { SWEEP_ROUNDS = 3000 };
 enum { SWEEP_GOT_THROUGH = 0, SWEEP_STRUCK = 10, SWEEP_BROKEN = 20 };
@@ -114,6 +115,21 @@ static inline uint64_t sweep_all(const sweep_t *sweep, const char *plan, uint64_
     }
     fail_msg("%s never got through", plan != NULL ? plan : "host memory");
     return 0;
+}
+
+/* The simulated GPU's own start, once in main() and not in each child: it has megabytes
+ * to fill. */
+static inline void sweep_warm_up(void)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    void *block;
+
+    if (!rmm_sim_active() || driver->mem_alloc(&block, 64u << 20) != RMM_DRIVER_OK ||
+        driver->mem_free(block) != RMM_DRIVER_OK) {
+        fprintf(stderr, "no simulated GPU: set RMM_DRIVER=sim\n");
+        exit(2);
+    }
 }
 
 /* Under a sanitizer every seventh only. */

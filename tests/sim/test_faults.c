@@ -127,5 +127,6 @@ int main(void)
         cmocka_unit_test(every_driver_call_may_fail),
     };
 
+    sweep_warm_up();
     return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
 }
