@@ -4,8 +4,10 @@
  * "statistics+pool:50%:8GiB". Three steps:
  *
  *   parse   text to words and sizes; knows no resource (spec_parse.c, pure)
- *   check   do these words and sizes make sense together (spec_kinds.c, one table)
+ *   check   do these words and sizes make sense together (spec_check.c)
  *   build   create the resources, innermost first (spec_build.c)
+ *
+ * The words are those of one table (spec_kinds.c).
  *
  * A reason is one phrase that follows "the value is '...': ".
  */
@@ -22,7 +24,7 @@ enum {
     RMM_SPEC_PARTS = 8,
     RMM_SPEC_SIZES = 2,
     RMM_SPEC_NAME_BYTES = 24,
-    RMM_SPEC_REASON_BYTES = 320,
+    RMM_SPEC_REASON_BYTES = 400,
     RMM_SPEC_SHOWN_BYTES = 64
 };
 
@@ -57,16 +59,18 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
  */
 typedef struct rmm_spec_kind {
     const char *name;
-    bool is_adaptor;
-    bool no_percent;
-    uint32_t least_sizes;
-    uint32_t most_sizes;
-    const char *size_names; /* "initial and maximum" */
     rmm_status_t (*create)(
         rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],
         rmm_resource_t **out);
+    bool is_adaptor;
+    bool no_percent; /* its sizes are bytes */
+    uint32_t least_sizes;
+    uint32_t most_sizes;
+    const char *size_names; /* "initial and maximum"; NULL: takes none */
 } rmm_spec_kind_t;
 
+/* The words one by one, from 0; NULL: there are no more. */
+const rmm_spec_kind_t *rmm__spec_kind_at(size_t index);
 /* NULL: no such word. */
 const rmm_spec_kind_t *rmm__spec_kind(const char *name);
 

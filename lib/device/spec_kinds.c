@@ -1,130 +1,206 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words of a spec stand for: one table, one line a word. Not in it: what needs a
- * program's function (callback, failure_callback) or a handle (async_view), and host
- * memory, which a kernel cannot use.
+ * What the words of a spec stand for: one table, one line a word, at the end. Not in it:
+ * what needs a program's function (callback, failure_callback) or a handle (async_view), and
+ * host memory, which a kernel cannot use.
  */
-#include "device/spec.h"
-
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
+#include <rmm/aligned_adaptor.h>
+#include <rmm/async_managed_resource.h>
+#include <rmm/async_resource.h>
 #include <rmm/binning_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/fixed_size_resource.h>
+#include <rmm/limiting_adaptor.h>
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
+#include <rmm/prefetch_adaptor.h>
+#include <rmm/sam_headroom_resource.h>
+#include <rmm/statistics_adaptor.h>
+#include <rmm/system_resource.h>
+#include <rmm/thread_safe_adaptor.h>
+
+#include "device/spec.h"
 
 /* The bins that RMM's benchmarks use: 256 KiB to 4 MiB. */
 enum { BIN_MIN_EXPONENT = 18, BIN_MAX_EXPONENT = 22 };
 
-typedef rmm_status_t (*base_create_fn)(rmm_resource_t **out);
-
-/* A creator of the table out of one that takes nothing. */
-#define PLAIN(word)                                                                    \
+/* The parameters of every creator; some have no use for some of them. */
+#define UNUSED __attribute__((unused))
+#define CREATOR(word)                                                                  \
     static rmm_status_t create_##word(                                                 \
-        rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],                \
-        rmm_resource_t **out)                                                          \
+        UNUSED rmm_resource_t *upstream, UNUSED const uint64_t sizes[RMM_SPEC_SIZES],  \
+        rmm_resource_t **out)
+
+/* --- types that take nothing --------------------------------------------------------- */
+
+#define PLAIN(word)                                                                    \
+    CREATOR(word)                                                                      \
     {                                                                                  \
-        (void)upstream;                                                                \
-        (void)sizes;                                                                   \
         return rmm_##word##_resource_create(out);                                      \
     }
 
+PLAIN(async_managed)
 PLAIN(cuda)
 PLAIN(managed)
 PLAIN(pinned)
+PLAIN(system)
 
-static rmm_status_t create_pool_over(
-    base_create_fn create_base, const uint64_t sizes[RMM_SPEC_SIZES],
-    rmm_resource_t **out)
+/* --- types with sizes ------------------------------------------------------------------ */
+
+CREATOR(async)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+
+    options.initial_pool_bytes = sizes[0];
+    return rmm_async_resource_create(&options, out);
+}
+
+CREATOR(sam_headroom)
+{
+    rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
+
+    options.headroom_bytes = sizes[0];
+    return rmm_sam_headroom_resource_create(&options, out);
+}
+
+/* --- types that stand on one of the plain ones ------------------------------------------- */
+
+typedef rmm_status_t (*create_over_fn)(
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out);
+
+/* What `create` puts on `base`, whose reference is taken over. */
+static rmm_status_t over(
+    rmm_status_t base_status, rmm_resource_t *base, create_over_fn create,
+    const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+{
+    rmm_status_t status = base_status;
+
+    if (status == RMM_OK) {
+        status = create(base, sizes, out);
+        rmm_resource_release(base);
+    }
+    return status;
+}
+
+#define OVER(word, base, create)                                                       \
+    CREATOR(word)                                                                      \
+    {                                                                                  \
+        rmm_resource_t *below = NULL;                                                  \
+        rmm_status_t status = create_##base(NULL, sizes, &below);                      \
+                                                                                       \
+        return over(status, below, create, sizes, out);                                \
+    }
+
+static rmm_status_t pool_over(
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_resource_t *base;
-    rmm_status_t status = create_base(&base);
 
-    if (status != RMM_OK) {
-        return status;
-    }
     options.initial_bytes = sizes[0];
     options.maximum_bytes = sizes[1];
-    status = rmm_pool_resource_create(base, &options, out);
-    rmm_resource_release(base);
-    return status;
+    return rmm_pool_resource_create(base, &options, out);
 }
 
-#define POOL(word, base)                                                               \
-    static rmm_status_t create_##word(                                                 \
-        rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],                \
-        rmm_resource_t **out)                                                          \
-    {                                                                                  \
-        (void)upstream;                                                                \
-        return create_pool_over(rmm_##base##_resource_create, sizes, out);             \
-    }
-
-POOL(pool, cuda)
-POOL(managed_pool, managed)
-POOL(pinned_pool, pinned)
-
-static rmm_status_t create_fixed_size(
-    rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],
-    rmm_resource_t **out)
+static rmm_status_t fixed_size_over(
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
 {
     rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
-    rmm_resource_t *cuda;
-    rmm_status_t status = rmm_cuda_resource_create(&cuda);
 
-    (void)upstream;
-    if (status != RMM_OK) {
-        return status;
-    }
     options.block_bytes = sizes[0];
-    status = rmm_fixed_size_resource_create(cuda, &options, out);
-    rmm_resource_release(cuda);
-    return status;
+    return rmm_fixed_size_resource_create(base, &options, out);
 }
 
-static rmm_status_t create_binning(
-    rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],
-    rmm_resource_t **out)
+static rmm_status_t binning_over(
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
 {
     rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
-    rmm_resource_t *pool;
-    rmm_status_t status = create_pool(NULL, sizes, &pool);
 
-    (void)upstream;
-    if (status != RMM_OK) {
-        return status;
-    }
+    (void)sizes; /* the pool's below */
     options.min_exponent = BIN_MIN_EXPONENT;
     options.max_exponent = BIN_MAX_EXPONENT;
-    status = rmm_binning_resource_create(pool, &options, out);
-    rmm_resource_release(pool);
-    return status;
+    return rmm_binning_resource_create(base, &options, out);
 }
 
-/* --- the table ---------------------------------------------------------------------- */
+OVER(pool, cuda, pool_over)
+OVER(managed_pool, managed, pool_over)
+OVER(pinned_pool, pinned, pool_over)
+OVER(fixed_size, cuda, fixed_size_over)
+OVER(binning, pool, binning_over)
 
-#define POOL_SIZES .most_sizes = 2, .size_names = "initial and maximum"
+/* --- adaptors -------------------------------------------------------------------------- */
+
+#define PLAIN_ADAPTOR(word)                                                            \
+    CREATOR(word)                                                                      \
+    {                                                                                  \
+        return rmm_##word##_adaptor_create(upstream, NULL, out);                       \
+    }
+
+PLAIN_ADAPTOR(prefetch)
+PLAIN_ADAPTOR(statistics)
+PLAIN_ADAPTOR(thread_safe)
+
+CREATOR(aligned)
+{
+    rmm_aligned_options_t options = RMM_ALIGNED_OPTIONS_INIT;
+
+    options.alignment_bytes = sizes[0];
+    options.threshold_bytes = sizes[1];
+    return rmm_aligned_adaptor_create(upstream, &options, out);
+}
+
+CREATOR(limiting)
+{
+    rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
+
+    options.limit_bytes = sizes[0];
+    return rmm_limiting_adaptor_create(upstream, &options, out);
+}
+
+/* --- the table ------------------------------------------------------------------------ */
+
+#define TYPE(word, most, what)                                                         \
+    {                                                                                  \
+#word, create_##word, false, false, 0, most, what                              \
+    }
+#define ADAPTOR(word, least, most, what)                                               \
+    {                                                                                  \
+#word, create_##word, true, false, least, most, what                           \
+    }
+#define IN_BYTES(word, adaptor, least, most, what)                                     \
+    {                                                                                  \
+#word, create_##word, adaptor, true, least, most, what                         \
+    }
 
 static const rmm_spec_kind_t kinds[] = {
-    {.name = "cuda", .create = create_cuda},
-    {.name = "managed", .create = create_managed},
-    {.name = "pinned", .create = create_pinned},
-    {.name = "pool", .create = create_pool, POOL_SIZES},
-    {.name = "managed_pool", .create = create_managed_pool, POOL_SIZES},
-    {.name = "pinned_pool", .create = create_pinned_pool, POOL_SIZES},
-    {.name = "binning", .create = create_binning, POOL_SIZES},
-    {.name = "fixed_size",
-     .create = create_fixed_size,
-     .most_sizes = 1,
-     .size_names = "that of a block",
-     .no_percent = true},
+    TYPE(cuda, 0, NULL),
+    TYPE(pool, 2, "initial and maximum"),
+    TYPE(async, 1, "initial"),
+    TYPE(binning, 2, "initial and maximum of the pool below"),
+    IN_BYTES(fixed_size, false, 0, 1, "that of a block"),
+    TYPE(managed, 0, NULL),
+    TYPE(managed_pool, 2, "initial and maximum"),
+    TYPE(async_managed, 0, NULL),
+    TYPE(pinned, 0, NULL),
+    TYPE(pinned_pool, 2, "initial and maximum"),
+    TYPE(system, 0, NULL),
+    TYPE(sam_headroom, 1, "what to leave free"),
+    IN_BYTES(aligned, true, 1, 2, "alignment and threshold"),
+    ADAPTOR(limiting, 1, 1, "the limit"),
+    ADAPTOR(prefetch, 0, 0, NULL),
+    ADAPTOR(statistics, 0, 0, NULL),
+    ADAPTOR(thread_safe, 0, 0, NULL),
 };
 
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
+
+const rmm_spec_kind_t *rmm__spec_kind_at(size_t index)
+{
+    return index < KIND_COUNT ? &kinds[index] : NULL;
+}
 
 const rmm_spec_kind_t *rmm__spec_kind(const char *name)
 {
@@ -134,81 +210,4 @@ const rmm_spec_kind_t *rmm__spec_kind(const char *name)
         }
     }
     return NULL;
-}
-
-/* --- does it make sense ------------------------------------------------------------- */
-
-static bool unknown_name(const char *name, char *reason)
-{
-    int length =
-        snprintf(reason, RMM_SPEC_REASON_BYTES, "there is no resource '%s', but", name);
-
-    for (size_t i = 0; i < KIND_COUNT && length < RMM_SPEC_REASON_BYTES; i++) {
-        length += snprintf(
-            reason + length, RMM_SPEC_REASON_BYTES - (size_t)length, " %s",
-            kinds[i].name);
-    }
-    return false;
-}
-
-static bool check_place(
-    const rmm_spec_kind_t *kind, bool is_last, char reason[RMM_SPEC_REASON_BYTES])
-{
-    if (is_last && kind->is_adaptor) {
-        snprintf(
-            reason, RMM_SPEC_REASON_BYTES,
-            "'%s' is an adaptor and stands on another resource: %s+pool", kind->name,
-            kind->name);
-        return false;
-    }
-    if (!is_last && !kind->is_adaptor) {
-        snprintf(
-            reason, RMM_SPEC_REASON_BYTES,
-            "'%s' is no adaptor: it stands on nothing and comes last", kind->name);
-        return false;
-    }
-    return true;
-}
-
-static bool check_sizes(
-    const rmm_spec_kind_t *kind, const rmm_spec_part_t *part,
-    char reason[RMM_SPEC_REASON_BYTES])
-{
-    if (part->size_count > kind->most_sizes && kind->most_sizes == 0) {
-        snprintf(reason, RMM_SPEC_REASON_BYTES, "'%s' takes no size", kind->name);
-        return false;
-    }
-    if (part->size_count > kind->most_sizes || part->size_count < kind->least_sizes) {
-        snprintf(
-            reason, RMM_SPEC_REASON_BYTES, "'%s' takes %s%u size%s: %s", kind->name,
-            kind->least_sizes < kind->most_sizes ? "at most " : "", kind->most_sizes,
-            kind->most_sizes == 1 ? "" : "s", kind->size_names);
-        return false;
-    }
-    for (uint32_t i = 0; i < part->size_count; i++) {
-        if (part->sizes[i].is_percent && kind->no_percent) {
-            snprintf(
-                reason, RMM_SPEC_REASON_BYTES,
-                "'%s' takes bytes, not a part of the free memory", kind->name);
-            return false;
-        }
-    }
-    return true;
-}
-
-bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])
-{
-    for (uint32_t i = 0; i < spec->count; i++) {
-        const rmm_spec_part_t *part = &spec->parts[i];
-        const rmm_spec_kind_t *kind = rmm__spec_kind(part->name);
-
-        if (kind == NULL) {
-            return unknown_name(part->name, reason);
-        }
-        if (!check_place(kind, i + 1 == spec->count, reason) ||
-            !check_sizes(kind, part, reason)) {
-            return false;
-        }
-    }
-    return true;
 }

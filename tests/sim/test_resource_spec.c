@@ -28,38 +28,77 @@ static rmm_resource_t *make(const char *spec)
     return mr;
 }
 
+typedef struct word {
+    const char *spec, *type, *upstream;
+} word_t;
+
+static const word_t words[] = {
+    {"cuda", "cuda", NULL},
+    {"managed", "managed", NULL},
+    {"pinned", "pinned", NULL},
+    {"pool", "pool", "cuda"},
+    {"managed_pool", "pool", "managed"},
+    {"pinned_pool", "pool", "pinned"},
+    {"binning", "binning", "pool"},
+    {"fixed_size", "fixed_size", "cuda"},
+    {"async", "async", NULL},
+    {"async:1MiB", "async", NULL},
+    {"async_managed", "async_managed", NULL},
+    {"system", "system", NULL},
+    {"sam_headroom:1GiB", "sam_headroom", NULL},
+    {"aligned:4KiB+cuda", "aligned", "cuda"},
+    {"limiting:1GiB+pool", "limiting", "pool"},
+    {"prefetch+managed", "prefetch", "managed"},
+    {"statistics+async", "statistics", "async"},
+    {"thread_safe+cuda", "thread_safe", "cuda"},
+    {"statistics+limiting:50%+pool:1MiB", "statistics", "limiting"},
+};
+
+enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
+
+static void expect_built(const word_t *word)
+{
+    rmm_resource_t *mr = make(word->spec);
+    rmm_resource_t *upstream = rmm_resource_upstream(mr);
+
+    assert_string_equal(rmm_resource_type(mr), word->type);
+    assert_int_equal(mr->device, 0);
+    if (word->upstream == NULL) {
+        assert_null(upstream);
+    } else {
+        assert_string_equal(rmm_resource_type(upstream), word->upstream);
+    }
+    give(mr, take(mr, 1000, NULL), 1000, NULL);
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 static void each_word_builds_what_it_says(void **state)
 {
-    static const struct {
-        const char *spec, *type, *upstream;
-    } cases[] = {
-        {"cuda", "cuda", NULL},
-        {"managed", "managed", NULL},
-        {"pinned", "pinned", NULL},
-        {"pool", "pool", "cuda"},
-        {"managed_pool", "pool", "managed"},
-        {"pinned_pool", "pool", "pinned"},
-        {"binning", "binning", "pool"},
-        {"fixed_size", "fixed_size", "cuda"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        rmm_resource_t *mr = make(cases[i].spec);
-        rmm_resource_t *upstream = rmm_resource_upstream(mr);
-
-        assert_string_equal(rmm_resource_type(mr), cases[i].type);
-        assert_int_equal(mr->device, 0);
-        if (cases[i].upstream == NULL) {
-            assert_null(upstream);
-        } else {
-            assert_string_equal(rmm_resource_type(upstream), cases[i].upstream);
-        }
-        give(mr, take(mr, 1000, NULL), 1000, NULL);
-        rmm_resource_release(mr);
-        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        expect_built(&words[i]);
     }
     assert_int_equal(rmm_sim_violations(), 0);
+}
+
+static void no_word_is_left_out_above(void **state)
+{
+    const rmm_spec_kind_t *kind;
+
+    (void)state;
+    for (size_t i = 0; (kind = rmm__spec_kind_at(i)) != NULL; i++) {
+        size_t length = strlen(kind->name);
+        bool found = false;
+
+        for (size_t j = 0; j < WORD_COUNT; j++) {
+            found = found || (strncmp(words[j].spec, kind->name, length) == 0 &&
+                              strchr(":+", words[j].spec[length]) != NULL);
+        }
+        if (!found) {
+            fail_msg("no case for the word '%s'", kind->name);
+        }
+    }
 }
 
 static void sizes_are_initial_and_maximum(void **state)
@@ -112,10 +151,26 @@ static void a_block_has_the_size_said(void **state)
     rmm_resource_release(mr);
 }
 
+static void an_adaptor_gets_its_sizes(void **state)
+{
+    rmm_resource_t *mr = make("limiting:1MiB+aligned:64KiB+cuda");
+    void *ptr = take(mr, 512 * KIB, NULL);
+    void *more;
+
+    (void)state;
+    assert_int_equal((uintptr_t)ptr % (64 * KIB), 0);
+    assert_int_equal(
+        rmm_resource_alloc(mr, 513 * KIB, 0, NULL, &more), RMM_ERR_OUT_OF_MEMORY);
+    give(mr, ptr, 512 * KIB, NULL);
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 static void a_wrong_spec_is_refused_in_one_line(void **state)
 {
     static const char *const wrong[] = {
-        "", "poool", "pool:x", "pool+cuda", "cuda:1MiB", "pool:1:2:3", "pool:\n"};
+        "",          "poool",     "statistics", "limiting+pool", "pool:x",
+        "pool+cuda", "cuda:1MiB", "pool:1:2:3", "pool:\n"};
     rmm_resource_t *mark = (void *)&mark;
     rmm_resource_t *mr = mark;
 
@@ -248,9 +303,9 @@ static int expect_refusal_each_time(void)
     for (int i = 0; i < 3; i++) {
         CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_ERR_INVALID_ARGUMENT);
         CHECK_THAT(
-            strstr(rmm_last_error_message(), "RMM_RESOURCE is 'pol:50%': ") != NULL);
+            strstr(rmm_last_error_message(), "RMM_RESOURCE is 'pol:50%' (") != NULL);
         CHECK_THAT(strstr(rmm_last_error_message(), "no resource 'pol'") != NULL);
-        CHECK_THAT(strstr(rmm_last_error_message(), "for example pool:50%") != NULL);
+        CHECK_THAT(strstr(rmm_last_error_message(), "example pool:50%") != NULL);
     }
     CHECK_THAT(rmm_resource_create_from_spec("pool", &pool) == RMM_OK);
     CHECK_THAT(rmm_set_current_device_resource(pool, &mr) == RMM_ERR_INVALID_ARGUMENT);
@@ -349,9 +404,11 @@ int main(void)
         cmocka_unit_test(a_program_that_sets_its_own_pays_for_no_other),
         cmocka_unit_test(a_log_callback_that_asks_for_it_does_not_hang),
         cmocka_unit_test(each_word_builds_what_it_says),
+        cmocka_unit_test(no_word_is_left_out_above),
         cmocka_unit_test(sizes_are_initial_and_maximum),
         cmocka_unit_test(percent_is_of_what_is_free_now),
         cmocka_unit_test(a_block_has_the_size_said),
+        cmocka_unit_test(an_adaptor_gets_its_sizes),
         cmocka_unit_test(a_wrong_spec_is_refused_in_one_line),
         cmocka_unit_test(what_a_creator_refuses_names_the_spec),
         cmocka_unit_test(what_fails_on_the_way_leaves_nothing),

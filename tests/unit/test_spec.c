@@ -159,8 +159,8 @@ static void refuses_more_than_it_has_room_for(void **state)
 static void refuses_words_that_stand_for_nothing(void **state)
 {
     (void)state;
-    expect_malformed("poool", "there is no resource 'poool', but cuda ");
-    expect_malformed("poool", " pool ");
+    expect_malformed("poool", "there is no resource 'poool', but cuda pool ");
+    expect_malformed("poool", " thread_safe"); /* the last one */
     expect_malformed("Pool", "no resource 'Pool'");
     expect_malformed("host", "no resource 'host'"); /* no kernel could use it */
 }
@@ -172,6 +172,10 @@ static void refuses_sizes_where_they_mean_nothing(void **state)
     expect_malformed("managed:50%", "'managed' takes no size");
     expect_malformed("fixed_size:1MiB:2MiB", "'fixed_size' takes at most 1 size: ");
     expect_malformed("fixed_size:50%", "takes bytes");
+    expect_malformed("limiting+pool", "'limiting' takes 1 size: the limit");
+    expect_malformed("aligned+pool", "'aligned' takes 1 or 2 sizes: ");
+    expect_malformed("aligned:10%+pool", "'aligned' takes bytes");
+    expect_malformed("statistics:1+pool", "'statistics' takes no size");
 }
 
 static void refuses_an_order_that_cannot_be(void **state)
@@ -179,6 +183,8 @@ static void refuses_an_order_that_cannot_be(void **state)
     (void)state;
     expect_malformed("pool+cuda", "'pool' is no adaptor");
     expect_malformed("cuda+cuda", "'cuda' is no adaptor");
+    expect_malformed("statistics", "'statistics' is an adaptor");
+    expect_malformed("pool+statistics", "'pool' is no adaptor");
 }
 
 int main(void)

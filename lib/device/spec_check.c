@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Do the words and sizes of a spec make sense together? */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "device/spec.h"
+
+static bool unknown_name(const char *name, char reason[RMM_SPEC_REASON_BYTES])
+{
+    const rmm_spec_kind_t *kind;
+    int length =
+        snprintf(reason, RMM_SPEC_REASON_BYTES, "there is no resource '%s', but", name);
+
+    for (size_t i = 0; (kind = rmm__spec_kind_at(i)) != NULL; i++) {
+        if (length < RMM_SPEC_REASON_BYTES) {
+            length += snprintf(
+                reason + length, RMM_SPEC_REASON_BYTES - (size_t)length, " %s",
+                kind->name);
+        }
+    }
+    return false;
+}
+
+static bool check_place(
+    const rmm_spec_kind_t *kind, bool is_last, char reason[RMM_SPEC_REASON_BYTES])
+{
+    if (is_last && kind->is_adaptor) {
+        snprintf(
+            reason, RMM_SPEC_REASON_BYTES,
+            "'%s' is an adaptor and stands on another resource: %s+pool", kind->name,
+            kind->name);
+        return false;
+    }
+    if (!is_last && !kind->is_adaptor) {
+        snprintf(
+            reason, RMM_SPEC_REASON_BYTES,
+            "'%s' is no adaptor: it stands on nothing and comes last", kind->name);
+        return false;
+    }
+    return true;
+}
+
+/* "'limiting' takes 1 size: the limit" */
+static bool wrong_count(const rmm_spec_kind_t *kind, char reason[RMM_SPEC_REASON_BYTES])
+{
+    const char *how_many = kind->least_sizes == kind->most_sizes ? ""
+                           : kind->least_sizes == 0              ? "at most "
+                                                                 : "1 or ";
+
+    snprintf(
+        reason, RMM_SPEC_REASON_BYTES, "'%s' takes %s%u size%s: %s", kind->name,
+        how_many, kind->most_sizes, kind->most_sizes == 1 ? "" : "s", kind->size_names);
+    return false;
+}
+
+static bool check_sizes(
+    const rmm_spec_kind_t *kind, const rmm_spec_part_t *part,
+    char reason[RMM_SPEC_REASON_BYTES])
+{
+    if (part->size_count > 0 && kind->most_sizes == 0) {
+        snprintf(reason, RMM_SPEC_REASON_BYTES, "'%s' takes no size", kind->name);
+        return false;
+    }
+    if (part->size_count > kind->most_sizes || part->size_count < kind->least_sizes) {
+        return wrong_count(kind, reason);
+    }
+    for (uint32_t i = 0; i < part->size_count; i++) {
+        if (part->sizes[i].is_percent && kind->no_percent) {
+            snprintf(
+                reason, RMM_SPEC_REASON_BYTES,
+                "'%s' takes bytes, not a part of the free memory", kind->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])
+{
+    for (uint32_t i = 0; i < spec->count; i++) {
+        const rmm_spec_part_t *part = &spec->parts[i];
+        const rmm_spec_kind_t *kind = rmm__spec_kind(part->name);
+
+        if (kind == NULL) {
+            return unknown_name(part->name, reason);
+        }
+        if (!check_place(kind, i + 1 == spec->count, reason) ||
+            !check_sizes(kind, part, reason)) {
+            return false;
+        }
+    }
+    return true;
+}
