@@ -19,19 +19,21 @@
  * Stream order: every call that allocates, copies or frees does so in the order of one
  * stream and waits for nothing. That stream is the one given to the call; an end (fini,
  * or being moved or copied onto) frees on the buffer's own stream, which is the one last
- * given to init, resize, reserve, shrink_to_fit or set_stream. A call with another stream
- * than before does not order it behind the old one: where resize(), reserve() and
- * shrink_to_fit() reallocate, they copy the old contents and free the old memory on the
- * stream given, so the caller orders that stream behind all work on the contents first.
+ * given to init, resize, reserve, shrink_to_fit or set_stream, and which is still alive
+ * then. A call with another stream than before does not order it behind the old one: where
+ * resize(), reserve() and shrink_to_fit() reallocate, they copy the old contents and free
+ * the old memory on the stream given, so the caller orders that stream behind all work on
+ * the contents first (an event, or a synchronise).
  *
  * Host memory as a source: read when the stream gets there, so it stays valid and
  * unchanged until then. From pageable memory CUDA may read it before the call returns;
  * nothing may rely on that.
  *
- * Devices: a buffer belongs to the device of its resource, or, where that gives memory
- * which the host can access as well (pinned, managed, host), to the device current when
- * it got its resource. All its calls run there, whatever device is current; the default
- * streams are those of that device.
+ * Devices: a buffer belongs to the device of its resource; plain host memory has none, so
+ * there to the device current when the buffer got its resource. All its calls run on it,
+ * whatever device is current, and the default streams are those of that device. Plain host
+ * memory cannot be freed in stream order: what frees it waits for the stream. Without a
+ * GPU a buffer of plain host memory works all the same, and copies at once.
  *
  * Threads: several threads may read one buffer; a change needs it alone.
  *

@@ -24,17 +24,17 @@ static const rmm_device_buffer_t empty_buffer = RMM_DEVICE_BUFFER_INIT;
 
 /* --- where memory comes from ------------------------------------------------------ */
 
-/* The device that a buffer of this resource belongs to; -1 without a GPU. */
+/* The device that a buffer of this resource belongs to; -1: host memory and no GPU. */
 static rmm_status_t device_of(const rmm_resource_t *mr, int *device_out)
 {
     rmm_status_t status;
 
-    if (mr->device >= 0 && (mr->properties & RMM_HOST_ACCESSIBLE) == 0) {
+    if (mr->device >= 0) {
         *device_out = mr->device;
         return RMM_OK;
     }
     status = rmm_device_current(device_out);
-    if (status == RMM_ERR_NO_DEVICE && mr->device < 0) {
+    if (status == RMM_ERR_NO_DEVICE) {
         *device_out = -1; /* host memory works all the same */
         status = RMM_OK;
     }
@@ -113,6 +113,10 @@ static void give_back(const rmm_device_buffer_t *buffer, rmm_stream_t stream)
     }
     /* Refused while the process exits, say: the resource still finds its own device. */
     entered = rmm_device_scope_enter(buffer->device, &scope) == RMM_OK;
+    if (entered && buffer->mr->device < 0 && buffer->device >= 0) {
+        /* a resource that makes no driver call cannot free in a stream's order */
+        (void)!rmm__wait_for_copies(stream);
+    }
     rmm_resource_dealloc(
         buffer->mr, buffer->data, buffer->capacity_bytes, buffer->alignment, stream);
     if (entered) {

@@ -11,7 +11,10 @@
 #include <rmm/status.h>
 #include <rmm/stream.h>
 
-/* RMM_OK, or RMM_ERR_NO_DEVICE or RMM_ERR_CUDA with the last error set. 0 bytes is OK. */
+/*
+ * RMM_OK, or RMM_ERR_CUDA with the last error set. 0 bytes is OK. Without a GPU there is
+ * plain host memory only and nothing is ever queued: then at once, and nothing to wait for.
+ */
 rmm_status_t
 rmm__copy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 rmm_status_t rmm__fill_async(void *dst, int value, size_t bytes, rmm_stream_t stream);

@@ -297,6 +297,7 @@ static int run_again(const char *role, const char *name, const char *value)
     assert_true(pid >= 0);
     if (pid == 0) {
         setenv(name, value, 1);
+        setenv("CUDA_VISIBLE_DEVICES", "", 1); /* for RMM_DRIVER=cuda: no device */
         execl("/proc/self/exe", "test_device", role, (char *)NULL);
         _exit(99);
     }
@@ -330,7 +331,7 @@ static void a_prefetch_does_nothing_without_concurrent_access(void **state)
         run_again("no_access", "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0"), 0);
 }
 
-/* No driver at all: each answers why, and a host buffer works all the same. */
+/* No driver at all: each answers why. */
 static int play_no_driver(void)
 {
     rmm_device_scope_t scope;
@@ -359,6 +360,62 @@ static void every_call_says_why_there_is_no_driver(void **state)
     assert_int_equal(run_again("no_driver", "RMM_DRIVER", "none"), 0);
 }
 
+/* Containers of plain host memory, where only those can be. */
+static bool use_host_array(rmm_resource_t *host)
+{
+    rmm_device_array_t array;
+    int value = 5;
+    int found = 0;
+    bool ok;
+
+    if (rmm_device_array_init(&array, sizeof(int), 4, NULL, host) != RMM_OK) {
+        return false;
+    }
+    ok = rmm_device_array_set_element(&array, 3, &value, NULL) == RMM_OK &&
+         rmm_device_array_set_element_to_zero_async(&array, 2, NULL) == RMM_OK &&
+         rmm_device_array_resize(&array, 1000, NULL) == RMM_OK &&
+         rmm_device_array_get_element(&array, 3, &found, NULL) == RMM_OK &&
+         found == 5 && ((int *)rmm_device_array_data(&array))[2] == 0 &&
+         rmm_device_buffer_device(&array.buffer) == -1;
+    rmm_device_array_fini(&array);
+    return ok;
+}
+
+static int play_no_gpu(void)
+{
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+    rmm_resource_t *host;
+    rmm_stats_t stats = RMM_STATS_INIT;
+    int device = -5;
+    bool ok = rmm_device_count(&device) == RMM_ERR_NO_DEVICE &&
+              strstr(rmm_last_error_message(), "RMM_DRIVER") != NULL &&
+              rmm_device_buffer_init(&buffer, 8, NULL, NULL) == RMM_ERR_NO_DEVICE &&
+              rmm_device_buffer_resize(&buffer, 8, NULL) == RMM_ERR_NO_DEVICE &&
+              rmm_prefetch(&device, 1, 0, NULL) == RMM_ERR_NO_DEVICE;
+
+    if (!ok || rmm_host_resource_create(&host) != RMM_OK) {
+        return 1;
+    }
+    ok = use_host_array(host) && rmm_resource_get_stats(host, &stats) == RMM_OK &&
+         stats.current_count == 0 && stats.total_count == 2;
+    rmm_resource_release(host);
+    return ok ? 0 : 2;
+}
+
+static void host_memory_works_without_a_gpu(void **state)
+{
+    (void)state;
+    assert_int_equal(run_again("no_gpu", "RMM_DRIVER", "cuda"), 0);
+}
+
+static int play(const char *role)
+{
+    if (strcmp(role, "no_access") == 0) {
+        return play_no_access();
+    }
+    return strcmp(role, "no_driver") == 0 ? play_no_driver() : play_no_gpu();
+}
+
 #define CASE(name) cmocka_unit_test_setup(name, on_device_zero)
 
 int main(int argc, char **argv)
@@ -379,10 +436,11 @@ int main(int argc, char **argv)
         CASE(another_failure_of_a_prefetch_is_told),
         CASE(a_prefetch_does_nothing_without_concurrent_access),
         CASE(every_call_says_why_there_is_no_driver),
+        CASE(host_memory_works_without_a_gpu),
     };
 
     if (argc == 2) {
-        return strcmp(argv[1], "no_access") == 0 ? play_no_access() : play_no_driver();
+        return play(argv[1]);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -600,6 +600,25 @@ static void nothing_waits_for_the_stream(void **state)
     rmm_resource_release(pool);
 }
 
+/* Freed while queued work still reads it, unless the buffer waits: ask the sanitizer. */
+static void host_memory_outlives_the_copies_that_use_it(void **state)
+{
+    fixture_t *fixture = *state;
+    rmm_resource_t *host;
+    rmm_device_buffer_t source;
+    rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
+
+    assert_ok(rmm_host_resource_create(&host));
+    assert_ok(rmm_device_buffer_init(&source, BYTES, fixture->stream, host));
+    memcpy(rmm_device_buffer_data(&source), fixture->pattern, BYTES);
+    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture->stream, fixture->mr));
+    assert_ok(rmm_device_buffer_resize(&source, 2 * BYTES, fixture->stream));
+    rmm_device_buffer_fini(&source);
+    assert_filled(fixture, &copy, BYTES);
+    rmm_device_buffer_fini(&copy);
+    rmm_resource_release(host);
+}
+
 static void refuses_null_buffers(void **state)
 {
     fixture_t *fixture = *state;
@@ -658,6 +677,7 @@ int main(void)
         FOR_BOTH(an_empty_buffer_grows_from_its_own_resource),
         FOR_BOTH(a_reallocation_copies_behind_the_work_of_its_stream),
         FOR_BOTH(nothing_waits_for_the_stream),
+        FOR_BOTH(host_memory_outlives_the_copies_that_use_it),
         FOR_BOTH(refuses_null_buffers),
     };
 
