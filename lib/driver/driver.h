@@ -114,14 +114,18 @@ typedef struct rmm_driver {
     int (*memset_async)(void *dst, int value, size_t bytes, rmm_stream_t stream);
 
     /* Where managed or system memory should lie (cudaMemAdviseSetPreferredLocation), and
-     * bringing it there. A device, or RMM_DRIVER_HOST. */
+     * bringing it there. A device, or RMM_DRIVER_HOST. INVALID_VALUE for other memory,
+     * INVALID_DEVICE where concurrent_managed_access is missing. A stream that captures
+     * takes no prefetch, which ruins the capture. */
     int (*mem_prefer)(void *ptr, size_t bytes, int device);
     int (*mem_prefetch)(const void *ptr, size_t bytes, int device, rmm_stream_t stream);
 
     /* Stream-ordered memory. A pool of pinned-type device memory on the current device;
      * handle_types are cudaMemAllocationHandleType bits. The managed pool is the
      * device's own default one (CUDA 13): never destroyed. NOT_SUPPORTED where the
-     * runtime or the driver has none. */
+     * runtime or the driver has none. On a stream that captures, an allocation and a
+     * free become nodes of the graph, and only what the same capture allocated can be
+     * freed. No block has 0 bytes. A destroyed pool stays until its last block is free. */
     int (*mempool_create)(uint32_t handle_types, rmm_driver_mempool_t *pool);
     int (*mempool_destroy)(rmm_driver_mempool_t pool);
     int (*mempool_managed)(rmm_driver_mempool_t *pool);
@@ -136,8 +140,9 @@ typedef struct rmm_driver {
 
     /* Virtual memory of the current device. Sizes are multiples of the granularity.
      * address_map() also lets the current device read and write what it maps;
-     * address_share() lets another one. Unmapping waits for nothing: the caller knows
-     * that no work uses the range. */
+     * address_share() lets another one, into whole mappings. address_unmap() takes away
+     * what one address_map() made, and waits for nothing: the caller knows that no work
+     * uses the range. Released memory lives while it is mapped. */
     int (*virtual_granularity)(size_t *bytes);
     int (*address_reserve)(void **ptr, size_t bytes);
     int (*address_free)(void *ptr, size_t bytes);

@@ -187,6 +187,26 @@ static bool has_no_peers(const char *value)
            manages(driver, 1, true);
 }
 
+/* Memory that is mapped cannot be shared with a device that is no peer. */
+static bool shares_nothing(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    size_t granule = 2 << 20;
+    rmm_driver_physical_t physical;
+    void *ptr;
+
+    (void)value;
+    return driver != NULL && driver->address_reserve(&ptr, granule) == 0 &&
+           driver->physical_create(granule, &physical) == 0 &&
+           driver->device_set(1) == 0 &&
+           driver->address_map(ptr, granule, physical) == RMM_DRIVER_INVALID_DEVICE &&
+           driver->device_set(0) == 0 &&
+           driver->address_map(ptr, granule, physical) == 0 &&
+           driver->address_share(ptr, granule, 0) == 0 &&
+           driver->address_share(ptr, granule, 1) == RMM_DRIVER_INVALID_DEVICE;
+}
+
 static bool breaks_its_promise(const char *value)
 {
     rmm_status_t status;
@@ -282,6 +302,7 @@ static void switches_abilities_off(void **state)
     (void)state;
     setenv("RMM_SIM_DEVICES", "2", 1);
     assert_true(holds("RMM_SIM_ATTRIBUTES", "peers=0", has_no_peers));
+    assert_true(holds("RMM_SIM_ATTRIBUTES", "peers=0", shares_nothing));
     assert_true(holds("RMM_SIM_ATTRIBUTES", "managed_alloc=0", breaks_its_promise));
     assert_true(holds("RMM_SIM_ATTRIBUTES", "managed_memory=0", manages_nothing));
     assert_true(holds(
