@@ -9,6 +9,7 @@
 #define RMM_RMM_H
 
 #include <rmm/aligned_adaptor.h>
+#include <rmm/arena_resource.h>
 #include <rmm/async_managed_resource.h>
 #include <rmm/async_resource.h>
 #include <rmm/async_view_resource.h>
@@ -39,7 +40,6 @@
 #include <rmm/system_resource.h>
 #include <rmm/thread_safe_adaptor.h>
 #include <rmm/torch.h>
-#include <rmm/tracking_adaptor.h>
 #include <rmm/version.h>
 
 #endif /* RMM_RMM_H */

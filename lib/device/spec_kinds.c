@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <rmm/aligned_adaptor.h>
+#include <rmm/arena_resource.h>
 #include <rmm/async_managed_resource.h>
 #include <rmm/async_resource.h>
 #include <rmm/binning_resource.h>
@@ -22,7 +23,6 @@
 #include <rmm/statistics_adaptor.h>
 #include <rmm/system_resource.h>
 #include <rmm/thread_safe_adaptor.h>
-#include <rmm/tracking_adaptor.h>
 
 #include "device/spec.h"
 
@@ -106,6 +106,15 @@ static rmm_status_t pool_over(
     return rmm_pool_resource_create(base, &options, out);
 }
 
+static rmm_status_t arena_over(
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+{
+    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
+
+    options.arena_bytes = sizes[0];
+    return rmm_arena_resource_create(base, &options, out);
+}
+
 static rmm_status_t fixed_size_over(
     rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
 {
@@ -129,6 +138,7 @@ static rmm_status_t binning_over(
 OVER(pool, cuda, pool_over)
 OVER(managed_pool, managed, pool_over)
 OVER(pinned_pool, pinned, pool_over)
+OVER(arena, cuda, arena_over)
 OVER(fixed_size, cuda, fixed_size_over)
 OVER(binning, pool, binning_over)
 
@@ -143,7 +153,6 @@ OVER(binning, pool, binning_over)
 PLAIN_ADAPTOR(prefetch)
 PLAIN_ADAPTOR(statistics)
 PLAIN_ADAPTOR(thread_safe)
-PLAIN_ADAPTOR(tracking)
 
 CREATOR(aligned)
 {
@@ -180,6 +189,7 @@ CREATOR(limiting)
 static const rmm_spec_kind_t kinds[] = {
     TYPE(cuda, 0, NULL),
     TYPE(pool, 2, "initial and maximum"),
+    TYPE(arena, 1, "that of the arena"),
     TYPE(async, 1, "initial"),
     TYPE(binning, 2, "initial and maximum of the pool below"),
     IN_BYTES(fixed_size, false, 0, 1, "that of a block"),
@@ -195,7 +205,6 @@ static const rmm_spec_kind_t kinds[] = {
     ADAPTOR(prefetch, 0, 0, NULL),
     ADAPTOR(statistics, 0, 0, NULL),
     ADAPTOR(thread_safe, 0, 0, NULL),
-    ADAPTOR(tracking, 0, 0, NULL),
 };
 
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };

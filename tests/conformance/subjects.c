@@ -35,6 +35,11 @@ static rmm_status_t make_pool(rmm_resource_t **out)
     return build_over(rmm_cuda_resource_create, build_pool, out);
 }
 
+static rmm_status_t build_arena(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_arena_resource_create(upstream, NULL, out);
+}
+
 static rmm_status_t build_fixed_size(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_fixed_size_resource_create(upstream, NULL, out);
@@ -130,20 +135,6 @@ static rmm_status_t build_statistics(rmm_resource_t *upstream, rmm_resource_t **
 static rmm_status_t build_thread_safe(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_thread_safe_adaptor_create(upstream, NULL, out);
-}
-
-static rmm_status_t build_tracking(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_tracking_adaptor_create(upstream, NULL, out);
-}
-
-static rmm_status_t
-build_tracking_stacks(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
-
-    options.capture_stacks = true;
-    return rmm_tracking_adaptor_create(upstream, &options, out);
 }
 
 /* Binning over a pool over cuda. */

@@ -35,6 +35,19 @@ static inline rmm_resource_t *make_pool(uint64_t initial_bytes, uint64_t maximum
     return pool;
 }
 
+/* The arena holds the only reference on its upstream. */
+static inline rmm_resource_t *make_arena(uint64_t arena_bytes)
+{
+    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *arena;
+
+    options.arena_bytes = arena_bytes;
+    assert_ok(rmm_arena_resource_create(cuda, &options, &arena));
+    rmm_resource_release(cuda);
+    return arena;
+}
+
 static inline void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)
 {
     void *ptr = NULL;

@@ -1,208 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a block ever handed out before the work that still uses it is over? Kernels of
- * random traffic write into their blocks and look for what they wrote; the simulated GPU
- * runs them late and in a seeded order, so that a missing order shows as mixed-up data.
- *
- * The same traffic over a pool that was broken on purpose must be caught.
+ * The pool under order_traffic.h, and single cases of a block that changes streams.
  */
-#include "sim/pool_harness.h"
-
-#include <stdlib.h>
+#include "sim/order_traffic.h"
 
 #include "resources/pool_impl.h"
 
-enum { STREAMS = 5, LIVE = 48, STEPS = 400 };
-#define POOL_BYTES (256 * KIB)
-
-typedef struct live_block {
-    void *ptr;
-    size_t bytes;
-    uint64_t number;
-    int stream;
-} live_block_t;
-
-typedef struct traffic {
-    rmm_resource_t *pool;
-    rmm_stream_t streams[STREAMS];
-    live_block_t live[LIVE];
-    int live_count;
-    uint64_t random;
-    uint64_t mixups; /* words that another use had overwritten */
-    uint64_t served;
-} traffic_t;
-
-/* What the pool had to do for the traffic, over all seeds. */
-typedef struct effort {
-    uint64_t served, crossings, synchronises, mixups;
-} effort_t;
-
-static uint64_t draw(traffic_t *traffic, uint64_t bound)
+static rmm_resource_t *make_subject(void)
 {
-    traffic->random = traffic->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (traffic->random >> 33) % bound;
+    return make_pool(0, 256 * KIB);
 }
 
-static void free_one(traffic_t *traffic, int index)
+static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
 {
-    live_block_t block = traffic->live[index];
-    rmm_stream_t stream = traffic->streams[block.stream];
-
-    launch_check(block.ptr, block.bytes, block.number, &traffic->mixups, stream);
-    give(traffic->pool, block.ptr, block.bytes, stream);
-    traffic->live[index] = traffic->live[--traffic->live_count];
+    pool_from_base(mr)->driver = driver;
 }
 
-static void allocate_one(traffic_t *traffic, uint64_t number)
-{
-    live_block_t block = {
-        .bytes = 256 * (1 + draw(traffic, 64)),
-        .number = number,
-        .stream = (int)draw(traffic, STREAMS),
-    };
-    rmm_stream_t stream = traffic->streams[block.stream];
-    rmm_status_t status =
-        rmm_resource_alloc(traffic->pool, block.bytes, 0, stream, &block.ptr);
-
-    if (status == RMM_ERR_OUT_OF_MEMORY) {
-        return; /* what is live leaves no room: the next step frees */
-    }
-    assert_int_equal(status, RMM_OK);
-    launch_fill(block.ptr, block.bytes, number, stream);
-    traffic->live[traffic->live_count++] = block;
-    traffic->served++;
-}
-
-/* A stream ends with its memory freed but its work still queued; its handle comes again. */
-static void replace_stream(traffic_t *traffic)
-{
-    int stream = 1 + (int)draw(traffic, STREAMS - 1);
-
-    for (int i = traffic->live_count - 1; i >= 0; i--) {
-        if (traffic->live[i].stream == stream) {
-            free_one(traffic, i);
-        }
-    }
-    assert_cuda(sim_driver()->stream_destroy(traffic->streams[stream]));
-    traffic->streams[stream] = make_stream(RMM_STREAM_NON_BLOCKING);
-}
-
-static void step(traffic_t *traffic, uint64_t number)
-{
-    uint64_t dice = draw(traffic, 100);
-
-    if (dice < 2) {
-        replace_stream(traffic);
-    } else if (traffic->live_count > 0 && (traffic->live_count == LIVE || dice < 45)) {
-        free_one(traffic, (int)draw(traffic, (uint64_t)traffic->live_count));
-    } else {
-        allocate_one(traffic, number);
-    }
-}
-
-static void run(traffic_t *traffic)
-{
-    traffic->streams[0] = RMM_STREAM_LEGACY;
-    for (int i = 1; i < STREAMS; i++) {
-        traffic->streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
-    }
-    for (uint64_t i = 1; i <= STEPS; i++) {
-        step(traffic, i);
-    }
-    while (traffic->live_count > 0) {
-        free_one(traffic, 0);
-    }
-    assert_cuda(rmm_sim_device_synchronize());
-    for (int i = 1; i < STREAMS; i++) {
-        assert_cuda(sim_driver()->stream_destroy(traffic->streams[i]));
-    }
-}
-
-static void sum_up(const traffic_t *traffic, effort_t *effort)
-{
-    const rmm_segment_slot_t *slot = traffic->pool->books.slot;
-
-    effort->served += traffic->served;
-    effort->mixups += traffic->mixups;
-    effort->crossings += atomic_load(&slot->cross_stream_count);
-    effort->synchronises += atomic_load(&slot->sync_count);
-}
-
-static uint64_t seed_count(void)
-{
-    return getenv("RMM_TEST_QUICK") != NULL ? SEEDS / 5 : SEEDS;
-}
-
-/* broken: a driver table that the pool is made to use; NULL: the real one. */
-static effort_t run_seeds(const rmm_driver_t *broken)
-{
-    effort_t effort = {0};
-
-    for (uint64_t seed = 1; seed <= seed_count(); seed++) {
-        traffic_t traffic = {.random = seed, .pool = make_pool(0, POOL_BYTES)};
-
-        if (broken != NULL) {
-            pool_from_base(traffic.pool)->driver = broken;
-        }
-        rmm_sim_reseed(seed);
-        run(&traffic);
-        if (traffic.mixups != 0 && broken == NULL) {
-            print_error(
-                "seed %lu: %lu words\n", (unsigned long)seed,
-                (unsigned long)traffic.mixups);
-        }
-        sum_up(&traffic, &effort);
-        assert_int_equal(stats_of(traffic.pool).current_bytes, 0);
-        rmm_resource_release(traffic.pool);
-    }
-    return effort;
-}
+static const order_subject_t subject = {make_subject, use_driver, 64, 0};
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {
-    effort_t effort = run_seeds(NULL);
-
     (void)state;
-    print_message(
-        "%lu allocations, %lu taken over from other streams, %lu synchronises\n",
-        (unsigned long)effort.served, (unsigned long)effort.crossings,
-        (unsigned long)effort.synchronises);
-    assert_int_equal(effort.mixups, 0);
-    assert_true(effort.served > seed_count() * 100);
-    assert_true(effort.crossings > 0);
-    assert_true(effort.synchronises > 0);
-    assert_int_equal(rmm_sim_violations(), 0);
-}
-
-static int query_says_done(rmm_driver_event_t event)
-{
-    (void)event;
-    return RMM_DRIVER_OK;
-}
-
-static int wait_does_nothing(rmm_stream_t stream, rmm_driver_event_t event)
-{
-    (void)stream;
-    (void)event;
-    return RMM_DRIVER_OK;
+    never_reuses_before_its_order(&subject);
 }
 
 static void catches_a_pool_that_takes_every_event_for_finished(void **state)
 {
-    rmm_driver_t broken = *sim_driver();
-
     (void)state;
-    broken.event_query = query_says_done;
-    assert_true(run_seeds(&broken).mixups > 0);
+    catches_wrong_queries(&subject);
 }
 
 static void catches_a_pool_that_does_not_wait_for_events(void **state)
 {
-    rmm_driver_t broken = *sim_driver();
-
     (void)state;
-    broken.stream_wait_event = wait_does_nothing;
-    assert_true(run_seeds(&broken).mixups > 0);
+    catches_missing_waits(&subject);
 }
 
 /* --- single cases ------------------------------------------------------------------- */

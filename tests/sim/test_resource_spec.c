@@ -41,6 +41,9 @@ static const word_t words[] = {
     {"pinned_pool", "pool", "pinned"},
     {"binning", "binning", "pool"},
     {"fixed_size", "fixed_size", "cuda"},
+    {"arena", "arena", "cuda"},
+    {"arena:4MiB", "arena", "cuda"},
+    {"statistics+arena:1GiB", "statistics", "arena"},
     {"async", "async", NULL},
     {"async:1MiB", "async", NULL},
     {"async_managed", "async_managed", NULL},
@@ -51,7 +54,6 @@ static const word_t words[] = {
     {"prefetch+managed", "prefetch", "managed"},
     {"statistics+async", "statistics", "async"},
     {"thread_safe+cuda", "thread_safe", "cuda"},
-    {"tracking+cuda", "tracking", "cuda"},
     {"statistics+limiting:50%+pool:1MiB", "statistics", "limiting"},
 };
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is said when a request finds no room: the last error, and the dump for whoever
+ * asked for one. Looks at one arena after the other, so that the figures of a busy arena
+ * resource need not add up. A dump that cannot be written is one line in the log.
+ */
+#include "resources/arena_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/descriptor.h"
+#include "log/log.h"
+
+typedef struct arena_figures {
+    uint64_t superblock_count, superblock_bytes;
+    uint64_t free_bytes, largest_free_bytes, live_blocks;
+    bool exists;
+} arena_figures_t;
+
+typedef struct report {
+    size_t requested_bytes;
+    arena_figures_t total;
+    arena_figures_t arenas[ARENA_COUNT + 1]; /* the last: the global one */
+} report_t;
+
+typedef struct count {
+    arena_resource_t *self;
+    report_t *report;
+} count_t;
+
+/* A superblock counts where it is, among the global arena's live blocks. */
+static bool count_superblock(void *context, const rmm_block_info_t *info)
+{
+    const count_t *count = context;
+    arena_figures_t *of;
+
+    if (info->heap == RMM_HEAP_NONE && info->tag == ARENA_TAG_SUPERBLOCK) {
+        of = &count->report->arenas[ARENA_COUNT];
+        of->superblock_count++;
+        of->superblock_bytes += info->units * POOL_UNIT;
+    }
+    return true;
+}
+
+static void look_at_arena(arena_resource_t *self, uint32_t index, report_t *report)
+{
+    arena_t *arena = rmm__arena_at(self, index);
+    arena_figures_t *figures = &report->arenas[index];
+    count_t count = {self, report};
+
+    if (arena == NULL) {
+        return;
+    }
+    figures->exists = true;
+    rmm__mutex_lock(&arena->pool.lock);
+    rmm__pool_figures_locked(&arena->pool);
+    figures->largest_free_bytes = arena->pool.largest_free_units * POOL_UNIT;
+    figures->free_bytes =
+        rmm__suballoc_total_free_units(arena->pool.blocks) * POOL_UNIT;
+    figures->live_blocks = rmm__suballoc_live_blocks(arena->pool.blocks);
+    if (index == ARENA_COUNT && self->dump_path != NULL) {
+        rmm__suballoc_walk(arena->pool.blocks, count_superblock, &count);
+    }
+    rmm__mutex_unlock(&arena->pool.lock);
+    figures->live_blocks -= figures->superblock_count;
+}
+
+static void look(arena_resource_t *self, report_t *report)
+{
+    arena_figures_t *total = &report->total;
+
+    for (uint32_t i = 0; i <= ARENA_COUNT; i++) {
+        const arena_figures_t *figures = &report->arenas[i];
+
+        look_at_arena(self, i, report);
+        total->superblock_count += figures->superblock_count;
+        total->superblock_bytes += figures->superblock_bytes;
+        total->free_bytes += figures->free_bytes;
+        total->live_blocks += figures->live_blocks;
+        if (figures->largest_free_bytes > total->largest_free_bytes) {
+            total->largest_free_bytes = figures->largest_free_bytes;
+        }
+    }
+}
+
+/* How much of what is free is not in one piece; 0 where nothing is free. */
+static double fragmentation_of(const arena_figures_t *figures)
+{
+    return figures->free_bytes == 0 ? 0.0
+                                    : 1.0 - (double)figures->largest_free_bytes /
+                                                (double)figures->free_bytes;
+}
+
+/* --- the dump ----------------------------------------------------------------------- */
+
+static void print_dump(FILE *file, const arena_resource_t *self, const report_t *report)
+{
+    const arena_figures_t *total = &report->total;
+    struct tm utc;
+    time_t now = time(NULL);
+    char when[32] = "";
+
+    if (gmtime_r(&now, &utc) != NULL) {
+        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    fprintf(
+        file, "arena '%s' (%" PRIu32 ") at %s\n", self->base.name,
+        self->base.instance_id, when);
+    fprintf(file, "requested bytes: %zu\n", report->requested_bytes);
+    fprintf(file, "arena size: %" PRIu64 "\n", self->bytes);
+    fprintf(file, "number of superblocks: %" PRIu64 "\n", total->superblock_count);
+    fprintf(file, "superblock bytes: %" PRIu64 "\n", total->superblock_bytes);
+    fprintf(file, "live blocks: %" PRIu64 "\n", total->live_blocks);
+    fprintf(file, "total free: %" PRIu64 "\n", total->free_bytes);
+    fprintf(file, "largest free block: %" PRIu64 "\n", total->largest_free_bytes);
+    fprintf(file, "fragmentation: %.2f%%\n", 100.0 * fragmentation_of(total));
+    for (uint32_t i = 0; i <= ARENA_COUNT; i++) {
+        const arena_figures_t *figures = &report->arenas[ARENA_COUNT - i];
+        char name[16] = "global";
+
+        if (i != 0) {
+            snprintf(name, sizeof(name), "%" PRIu32, ARENA_COUNT - i);
+        }
+        if (figures->exists) {
+            fprintf(
+                file,
+                "arena %s: live blocks %" PRIu64 ", free %" PRIu64
+                ", largest free block %" PRIu64 ", fragmentation %.2f%%\n",
+                name, figures->live_blocks, figures->free_bytes,
+                figures->largest_free_bytes, 100.0 * fragmentation_of(figures));
+        }
+    }
+}
+
+/* 0, or the errno that says why not. A pipe without a reader is an error, no wait. */
+static int write_dump(const arena_resource_t *self, const report_t *report)
+{
+    int fd = rmm__descriptor_above_standard(open(
+        self->dump_path,
+        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    int error = errno;
+    bool failed;
+
+    if (file == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return error;
+    }
+    print_dump(file, self, report);
+    errno = EIO; /* should fclose() not say */
+    failed = ferror(file) != 0;
+    failed |= fclose(file) != 0;
+    return failed ? errno : 0;
+}
+
+static void dump(arena_resource_t *self, const report_t *report)
+{
+    int error;
+
+    rmm__mutex_lock(&self->dump_lock);
+    error = write_dump(self, report);
+    rmm__mutex_unlock(&self->dump_lock);
+    if (error != 0) {
+        rmm__log_error(
+            "arena '%s' (%" PRIu32 "): cannot write its dump to '%s': %s (%d)",
+            self->base.name, self->base.instance_id, self->dump_path, strerror(error),
+            error);
+    }
+}
+
+/* --- the error ---------------------------------------------------------------------- */
+
+rmm_status_t rmm__arena_give_up(
+    arena_resource_t *self, const rmm_request_t *request, const char *why)
+{
+    report_t report = {.requested_bytes = request->bytes};
+    uint64_t device_free = rmm__pool_device_free(&self->global->pool);
+
+    rmm__books_oom(&self->base.books);
+    look(self, &report);
+    if (self->dump_path != NULL) {
+        dump(self, &report);
+    }
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY,
+        "arena '%s': no room for %zu bytes: largest free %" PRIu64
+        ", total free %" PRIu64 ", reserved %" PRIu64 ", device free %" PRIu64
+        ", fragmentation %.3f; %s",
+        self->base.name, request->bytes, report.total.largest_free_bytes,
+        report.total.free_bytes, self->bytes, device_free,
+        fragmentation_of(&report.total), why);
+}
