@@ -409,8 +409,8 @@ static void ends_with_2_when_used_wrongly(void **state)
     (void)state;
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
-        "--resource arena x", 2,
-        "--resource: \"arena\" is not a resource: pool or cuda");
+        "--resource slab x", 2,
+        "--resource: \"slab\" is not a resource: pool, arena or cuda");
     assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
 }
 

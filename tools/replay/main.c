@@ -33,9 +33,9 @@ typedef struct session {
 
 static bool open_resource(const replay_options_t *options, rmm_resource_t **out)
 {
-    bool opened = options->resource == REPLAY_POOL
-                      ? pool_open(options->pool_bytes, out)
-                      : rmm_cuda_resource_create(out) == RMM_OK;
+    bool opened = options->resource == REPLAY_CUDA
+                      ? rmm_cuda_resource_create(out) == RMM_OK
+                      : pool_open(options->resource, options->pool_bytes, out);
     if (!opened) {
         tool_error("%s", rmm_last_error_message());
     }
@@ -212,7 +212,9 @@ static bool run_session(session_t *session)
     rmm_resource_release(resource);
     if (session->options.find_capacity && session->measured) {
         uint64_t *capacity_bytes = &session->report.capacity_bytes;
-        worked = pool_find_capacity(&session->plan, capacity_bytes) && worked;
+        worked = pool_find_capacity(
+                     session->options.resource, &session->plan, capacity_bytes) &&
+                 worked;
         worked = print_report(session) && worked;
     }
     return worked;

@@ -16,10 +16,12 @@ static const char *parse_resource(const char *text, void *field)
     replay_resource_t *resource = field;
     if (strcmp(text, "pool") == 0) {
         *resource = REPLAY_POOL;
+    } else if (strcmp(text, "arena") == 0) {
+        *resource = REPLAY_ARENA;
     } else if (strcmp(text, "cuda") == 0) {
         *resource = REPLAY_CUDA;
     } else {
-        return "a resource: pool or cuda";
+        return "a resource: pool, arena or cuda";
     }
     return NULL;
 }
@@ -65,13 +67,14 @@ static const char *parse_hold(const char *text, void *field)
 #define FIELD(name) offsetof(replay_options_t, name)
 
 static const tool_option_t table[] = {
-    {"resource", "cuda|pool", parse_resource, FIELD(resource),
-     "what serves the allocations: a pool (default), or\n"
-     "cudaMalloc and cudaFree themselves"},
+    {"resource", "arena|cuda|pool", parse_resource, FIELD(resource),
+     "what serves the allocations: a pool (default), an arena,\n"
+     "or cudaMalloc and cudaFree themselves"},
     {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
-     "size of the pool, initial and maximum, rounded down to 256\n"
-     "(KiB, MiB, GiB, TiB may follow the number); default: the\n"
-     "pool grows from nothing"},
+     "size of the pool, initial and maximum, or of the arena,\n"
+     "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
+     "number); default: a pool grows from nothing, an arena has\n"
+     "half of what the device has free"},
     {"speed", "max|FACTOR", parse_speed, FIELD(speed),
      "max (default): as fast as it goes; 1: as recorded;\n"
      "10: ten times faster"},
@@ -86,7 +89,7 @@ static const tool_option_t table[] = {
      "wait at the end with what the log left allocated;\n"
      "SIGTERM and SIGINT end it early"},
     {"find-capacity", NULL, NULL, FIELD(find_capacity),
-     "find the smallest pool that runs the log, between its peak\n"
+     "find the smallest pool (or arena) that runs the log, between its peak\n"
      "and four times that, to a thousandth of the peak (at least\n"
      "256 bytes); a fresh pool for each trial"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
@@ -112,10 +115,10 @@ const tool_command_t replay_command = {
 static const char *find_conflict(const replay_options_t *options)
 {
     if (options->resource == REPLAY_CUDA && options->pool_bytes > 0) {
-        return "--pool-bytes needs --resource pool";
+        return "--pool-bytes needs --resource pool or arena";
     }
     if (options->resource == REPLAY_CUDA && options->find_capacity) {
-        return "--find-capacity needs --resource pool";
+        return "--find-capacity needs --resource pool or arena";
     }
     if (options->find_capacity && options->pool_bytes > 0) {
         return "--find-capacity finds the size of the pool: leave --pool-bytes out";

@@ -10,11 +10,15 @@
 
 #include "common/options.h"
 
-typedef enum replay_resource { REPLAY_POOL, REPLAY_CUDA } replay_resource_t;
+typedef enum replay_resource {
+    REPLAY_POOL,
+    REPLAY_ARENA,
+    REPLAY_CUDA
+} replay_resource_t;
 
 typedef struct replay_options {
     replay_resource_t resource;
-    uint64_t pool_bytes; /* 0: grows from nothing */
+    uint64_t pool_bytes; /* 0: a pool grows from nothing, an arena takes half */
     double speed;        /* 0: as fast as it goes */
     uint64_t repeat;
     double hold_seconds;

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include <rmm/arena_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/pool_resource.h>
 
@@ -14,16 +15,31 @@
 #include "replay/capacity.h"
 #include "replay/replay.h"
 
-bool pool_open(uint64_t pool_bytes, rmm_resource_t **out)
+static rmm_status_t
+open_pool(rmm_resource_t *upstream, uint64_t pool_bytes, rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    options.initial_bytes = pool_bytes / CAPACITY_UNIT * CAPACITY_UNIT;
+    options.maximum_bytes = options.initial_bytes;
+    return rmm_pool_resource_create(upstream, &options, out);
+}
+
+static rmm_status_t
+open_arena(rmm_resource_t *upstream, uint64_t arena_bytes, rmm_resource_t **out)
+{
+    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
+    options.arena_bytes = arena_bytes;
+    return rmm_arena_resource_create(upstream, &options, out);
+}
+
+bool pool_open(replay_resource_t kind, uint64_t pool_bytes, rmm_resource_t **out)
 {
     rmm_resource_t *upstream;
     if (rmm_cuda_resource_create(&upstream) != RMM_OK) {
         return false;
     }
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    options.initial_bytes = pool_bytes / CAPACITY_UNIT * CAPACITY_UNIT;
-    options.maximum_bytes = options.initial_bytes;
-    rmm_status_t status = rmm_pool_resource_create(upstream, &options, out);
+    rmm_status_t status = kind == REPLAY_ARENA ? open_arena(upstream, pool_bytes, out)
+                                               : open_pool(upstream, pool_bytes, out);
     rmm_resource_release(upstream);
     return status == RMM_OK;
 }
@@ -47,33 +63,42 @@ static capacity_trial_t run_trial(const plan_t *plan, rmm_resource_t *pool)
     return answer;
 }
 
+typedef struct search {
+    replay_resource_t kind;
+    const plan_t *plan;
+} search_t;
+
+static const char *name_of(replay_resource_t kind)
+{
+    return kind == REPLAY_ARENA ? "an arena" : "a pool";
+}
+
 static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
 {
-    const plan_t *plan = context;
+    const search_t *search = context;
     rmm_resource_t *pool;
-    if (!pool_open(capacity_bytes, &pool)) {
+    if (!pool_open(search->kind, capacity_bytes, &pool)) {
         tool_error(
-            "cannot try a pool of %" PRIu64 " bytes: %s", capacity_bytes,
-            rmm_last_error_message());
+            "cannot try %s of %" PRIu64 " bytes: %s", name_of(search->kind),
+            capacity_bytes, rmm_last_error_message());
         return CAPACITY_TRIAL_FAILED;
     }
-    capacity_trial_t answer = run_trial(plan, pool);
+    capacity_trial_t answer = run_trial(search->plan, pool);
     rmm_resource_release(pool);
     return answer;
 }
 
-bool pool_find_capacity(const plan_t *plan, uint64_t *capacity_bytes)
+bool pool_find_capacity(
+    replay_resource_t kind, const plan_t *plan, uint64_t *capacity_bytes)
 {
-    plan_t borrowed = *plan; /* the search hands its context on as it is */
-    switch (
-        capacity_search(plan->peak_bytes, try_capacity, &borrowed, capacity_bytes)) {
+    search_t search = {kind, plan};
+    switch (capacity_search(plan->peak_bytes, try_capacity, &search, capacity_bytes)) {
     case CAPACITY_FOUND:
         return true;
     case CAPACITY_NOT_FOUND:
         tool_error(
-            "the log does not run in a pool of four times its peak of %" PRIu64
-            " bytes",
-            plan->peak_bytes);
+            "the log does not run in %s of four times its peak of %" PRIu64 " bytes",
+            name_of(kind), plan->peak_bytes);
         return false;
     case CAPACITY_STOPPED:
         break;
