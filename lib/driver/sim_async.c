@@ -33,9 +33,8 @@ struct sim_async_block {
     sim_async_block_t *next; /* in its bucket */
     sim_async_block_t *next_pending;
     uint32_t references;
-    sim_mempool_t *pool; /* NULL: a graph's */
-    sim_piece_t piece;   /* of the pool; a graph's has no segment */
-    int device;
+    sim_mempool_t *pool;    /* NULL: a graph's */
+    sim_piece_t piece;      /* of the pool; a graph's has no segment */
     uint64_t capture_id;    /* a graph's: which capture made it */
     sim_stream_t *freed_on; /* while pending: alive, as its work has not run */
     bool has_run;           /* the allocation; a graph's: and no free since */
@@ -49,13 +48,13 @@ static sim_async_block_t **bucket_of(const void *ptr)
     return &buckets[(uintptr_t)ptr / ALIGN % BUCKETS];
 }
 
+/* With a reference, which passes to the table. */
 static void table_add(sim_async_block_t *block)
 {
     sim_async_block_t **bucket = bucket_of(block->piece.begin);
 
     block->next = *bucket;
     *bucket = block;
-    block->references++;
 }
 
 static sim_async_block_t *table_find(const void *ptr)
@@ -75,7 +74,7 @@ static void block_drop(sim_async_block_t *block)
     }
 }
 
-/* The table's reference goes with it. */
+/* The table's reference passes to the caller. */
 static void table_remove(sim_async_block_t *block)
 {
     sim_async_block_t **link = bucket_of(block->piece.begin);
@@ -84,7 +83,6 @@ static void table_remove(sim_async_block_t *block)
         link = &(*link)->next;
     }
     *link = block->next;
-    block_drop(block);
 }
 
 static void pending_remove(sim_async_block_t *block)
@@ -134,6 +132,7 @@ static void graph_block_settle(sim_async_block_t *block)
     if (block->references == 1 && !block->has_run) {
         rmm__sim_memory_give_locked(block->piece.begin);
         table_remove(block);
+        block_drop(block);
     }
 }
 
@@ -175,7 +174,7 @@ static sim_async_block_t *block_create(sim_mempool_t *pool, const sim_piece_t *p
     if (block != NULL) {
         block->pool = pool;
         block->piece = *piece;
-        block->device = pool->device;
+        block->references = 1;
         table_add(block);
     }
     return block;
@@ -226,15 +225,16 @@ alloc_locked(sim_mempool_t *pool, sim_stream_t *stream, uint64_t bytes, void **p
         *ptr_out = piece.begin;
         return RMM_DRIVER_OK;
     }
-    if (block != NULL) {
-        table_remove(block);
-    }
     if (again == NULL) {
         rmm__sim_mempool_give_locked(pool, &piece);
     } else if (block != NULL) {
         again->is_taken = false;
         again->next_pending = pool->pending;
         pool->pending = again;
+    }
+    if (block != NULL) {
+        table_remove(block);
+        block_drop(block);
     }
     return error;
 }
@@ -255,10 +255,9 @@ static int graph_alloc_locked(
         return error;
     }
     block->piece.bytes = bytes;
-    block->device = pool->device;
     block->capture_id = rmm__sim_capture_id_locked(stream);
+    block->references = 2;
     table_add(block);
-    block->references++;
     error = submit(stream, block, run_alloc);
     if (error == RMM_DRIVER_OK) {
         *ptr_out = block->piece.begin;
@@ -306,16 +305,15 @@ static int free_locked(sim_async_block_t *block, sim_stream_t *stream)
     block->next_pending = pool->pending;
     pool->pending = block;
     pool->used_bytes -= bytes;
-    /* the task may run in there, and the pool be gone then */
-    block->references++;
+    table_remove(block);
     error = submit(stream, block, run_free);
-    if (error == RMM_DRIVER_OK) {
-        table_remove(block);
+    if (error == RMM_DRIVER_OK) { /* it may have run in there, and the pool be gone */
+        block_drop(block);
     } else {
         pending_remove(block);
         pool->used_bytes += bytes;
+        table_add(block);
     }
-    block_drop(block);
     return error;
 }
 
@@ -367,15 +365,17 @@ int rmm__sim_async_free_now_locked(void *ptr)
     if (block == NULL) {
         return refuse_free("mem_free", ptr);
     }
-    block->references++;
-    if (block->pool != NULL) {
-        table_remove(block);
-        block->pool->used_bytes -= block->piece.bytes;
-        block->freed_on = NULL;
-        block->next_pending = block->pool->pending;
-        block->pool->pending = block;
+    if (block->pool == NULL) {
+        run_free(block);
+        graph_block_settle(block);
+        return RMM_DRIVER_OK;
     }
+    table_remove(block);
+    block->pool->used_bytes -= block->piece.bytes;
+    block->freed_on = NULL;
+    block->next_pending = block->pool->pending;
+    block->pool->pending = block;
     run_free(block);
-    drop(block);
+    block_drop(block);
     return RMM_DRIVER_OK;
 }

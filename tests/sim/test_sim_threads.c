@@ -43,10 +43,46 @@ static void work_once(worker_t *self, rmm_stream_t stream, rmm_driver_event_t ev
     self->errors += driver->mem_free(ptr) != 0;
 }
 
+/* A block of a pool, which another stream may have next. */
+static void pool_once(worker_t *self, rmm_driver_mempool_t pool, rmm_stream_t stream)
+{
+    const rmm_driver_t *driver = sim_driver();
+    char value = (char)(self->index + 1);
+    char seen[64];
+    void *ptr = NULL;
+
+    self->errors += driver->mempool_alloc(pool, &ptr, 4096, stream) != 0;
+    self->errors += driver->memset_async(ptr, value, 64, stream) != 0;
+    self->errors += driver->memcpy_async(seen, ptr, 64, stream) != 0;
+    self->errors += driver->mempool_free(ptr, stream) != 0;
+    self->errors += driver->stream_synchronize(stream) != 0;
+    self->errors += seen[0] != value || seen[63] != value;
+}
+
+/* Addresses with memory behind them, and gone again. */
+static void virtual_once(worker_t *self, rmm_stream_t stream)
+{
+    const rmm_driver_t *driver = sim_driver();
+    size_t granule = 2 << 20;
+    rmm_driver_physical_t physical = 0;
+    void *ptr = NULL;
+
+    self->errors += driver->address_reserve(&ptr, 2 * granule) != 0;
+    self->errors += driver->physical_create(granule, &physical) != 0;
+    self->errors += driver->address_map(ptr, granule, physical) != 0;
+    self->errors += driver->physical_release(physical) != 0;
+    self->errors += driver->memset_async(ptr, 1, 64, stream) != 0;
+    self->errors += driver->stream_synchronize(stream) != 0;
+    self->errors += *(const char *)ptr != 1;
+    self->errors += driver->address_unmap(ptr, granule) != 0;
+    self->errors += driver->address_free(ptr, 2 * granule) != 0;
+}
+
 static void *work(void *argument)
 {
     worker_t *self = argument;
     const rmm_driver_t *driver = sim_driver();
+    rmm_driver_mempool_t pool = NULL;
     rmm_driver_event_t event;
     rmm_stream_t stream;
 
@@ -55,6 +91,11 @@ static void *work(void *argument)
     for (int i = 0; i < ROUNDS && !atomic_load(&stop); i++) {
         self->errors += driver->stream_create(RMM_STREAM_NON_BLOCKING, &stream) != 0;
         work_once(self, stream, event);
+        self->errors += driver->mempool_managed(&pool) != 0; /* all threads' */
+        pool_once(self, pool, stream);
+        if (i % 8 == 0) {
+            virtual_once(self, stream);
+        }
         self->errors += driver->stream_destroy(stream) != 0;
     }
     self->errors += driver->event_destroy(event) != 0;
