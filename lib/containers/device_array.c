@@ -44,7 +44,7 @@ rmm_status_t rmm_device_array_init_aligned(
     rmm_stream_t stream, rmm_resource_t *mr)
 {
     rmm_status_t status;
-    size_t bytes;
+    size_t bytes = 0;
 
     RMM_CHECK_ARG(array != NULL, "the array is NULL");
     status = bytes_of(count, element_bytes, &bytes);
@@ -97,7 +97,7 @@ rmm_status_t
 rmm_device_array_resize(rmm_device_array_t *array, size_t count, rmm_stream_t stream)
 {
     rmm_status_t status;
-    size_t bytes;
+    size_t bytes = 0;
 
     RMM_CHECK_ARG(array != NULL, "the array is NULL");
     status = bytes_of(count, array->element_bytes, &bytes);
@@ -109,7 +109,7 @@ rmm_status_t rmm_device_array_reserve(
     rmm_device_array_t *array, size_t capacity, rmm_stream_t stream)
 {
     rmm_status_t status;
-    size_t bytes;
+    size_t bytes = 0;
 
     RMM_CHECK_ARG(array != NULL, "the array is NULL");
     status = bytes_of(capacity, array->element_bytes, &bytes);
