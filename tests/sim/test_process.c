@@ -273,6 +273,153 @@ static void a_thread_may_outlive_main(void **state)
 }
 #endif
 
+/* --- default resources ---------------------------------------------------------------- */
+
+static rmm_resource_t *get_default(void)
+{
+    rmm_resource_t *mr = NULL;
+
+    assert_ok(rmm_get_per_device_resource(0, &mr));
+    return mr;
+}
+
+static void open_default(void)
+{
+    open_pool();
+    assert_ok(rmm_set_per_device_resource(0, the_pool, NULL));
+}
+
+static int use_default_after_fork(void)
+{
+    rmm_resource_t *mr = get_default();
+    void *ptr;
+
+    if (mr != the_pool ||
+        rmm_resource_alloc(mr, 100, 0, NULL, &ptr) != RMM_ERR_UNSUPPORTED) {
+        return 1;
+    }
+    rmm_resource_release(mr);
+    return 0;
+}
+
+static int fork_and_use_default(void)
+{
+    open_default();
+    if (in_child(use_default_after_fork) != 0) {
+        return 1;
+    }
+    rmm_resource_release(get_default());
+    give(the_pool, the_block, 1000, NULL);
+    if (rmm_reset_per_device_resource(0) != RMM_OK) {
+        return 2;
+    }
+    rmm_resource_release(the_pool);
+    return rmm_sim_allocated_bytes(0) == 0 ? 0 : 3;
+}
+
+static void a_forked_child_gets_a_default_that_refuses(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(fork_and_use_default), 0);
+}
+
+static int exit_with_a_default(void)
+{
+    open_default();
+    rmm_resource_release(the_pool); /* the table keeps it */
+    return 7;
+}
+
+static void exit_with_a_default_set_works(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(exit_with_a_default), 7);
+}
+
+/* Late in the exit an allocation may fail; that is all. */
+static void use_default(void)
+{
+    rmm_resource_t *mr;
+    void *ptr;
+
+    if (rmm_get_per_device_resource(0, &mr) != RMM_OK) {
+        return;
+    }
+    if (rmm_resource_alloc(mr, 1000, 0, NULL, &ptr) == RMM_OK) {
+        rmm_resource_dealloc(mr, ptr, 1000, 0, NULL);
+    }
+    rmm_resource_dealloc(the_pool, the_block, 1000, 0, NULL);
+    rmm_resource_release(mr);
+}
+
+static bool use_default_at_the_end;
+
+__attribute__((destructor)) static void static_destructor(void)
+{
+    if (use_default_at_the_end) {
+        use_default();
+    }
+}
+
+static int use_default_in_exit_handler(void)
+{
+    if (atexit(use_default) != 0) { /* runs after those that the driver registers */
+        return 1;
+    }
+    open_default();
+    return 7;
+}
+
+static int use_default_in_static_destructor(void)
+{
+    use_default_at_the_end = true;
+    open_default();
+    return 7;
+}
+
+static void exit_handlers_and_destructors_may_use_the_default(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(use_default_in_exit_handler), 7);
+    assert_int_equal(in_child(use_default_in_static_destructor), 7);
+}
+
+static void *hammer_default(void *argument)
+{
+    rmm_resource_t *mr;
+    void *ptr;
+
+    (void)argument;
+    while (rmm_get_per_device_resource(0, &mr) == RMM_OK) {
+        if (rmm_resource_alloc(mr, 5000, 0, NULL, &ptr) == RMM_OK) {
+            rmm_resource_dealloc(mr, ptr, 5000, 0, NULL);
+        }
+        rmm_resource_release(mr);
+    }
+    return NULL;
+}
+
+static int exit_while_a_thread_uses_the_default(void)
+{
+    pthread_t thread;
+
+    open_default();
+    if (pthread_create(&thread, NULL, hammer_default, NULL) != 0) {
+        return 100;
+    }
+    pthread_detach(thread);
+    usleep(2000);
+    return 7;
+}
+
+static void exit_while_a_thread_uses_the_default_works(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(in_child(exit_while_a_thread_uses_the_default), 7);
+    }
+}
+
 /* A GPU cannot be asked for in this process: a child of a process that uses one cannot. */
 static int has_driver(void)
 {
@@ -298,6 +445,10 @@ int main(void)
         cmocka_unit_test(exit_with_memory_held_works),
         cmocka_unit_test(an_exit_handler_may_free_and_release),
         cmocka_unit_test(exit_while_a_thread_allocates_works),
+        cmocka_unit_test(a_forked_child_gets_a_default_that_refuses),
+        cmocka_unit_test(exit_with_a_default_set_works),
+        cmocka_unit_test(exit_handlers_and_destructors_may_use_the_default),
+        cmocka_unit_test(exit_while_a_thread_uses_the_default_works),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(a_thread_may_outlive_main),
 #endif

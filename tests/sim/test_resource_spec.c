@@ -364,6 +364,63 @@ static void a_program_that_sets_its_own_pays_for_no_other(void **state)
     assert_int_equal(in_child_with("pool:50%", set_before_any_get), 0);
 }
 
+/* The first use with one failure in it; a second use must then work. */
+enum { STRUCK = 10, MAX_ROUNDS = 500 };
+
+static uint64_t nth_call;
+static bool fail_host_memory;
+
+static int use_first_with_a_failure(void)
+{
+    char plan[32];
+    rmm_resource_t *mr = NULL;
+    rmm_status_t status;
+    bool struck;
+
+    snprintf(plan, sizeof(plan), "any:%lu", (unsigned long)nth_call);
+    CHECK_THAT(rmm_sim_active());
+    if (fail_host_memory) {
+        rmm__host_memory_fail(nth_call);
+    } else {
+        CHECK_THAT(rmm_sim_fail(plan));
+    }
+    status = rmm_get_current_device_resource(&mr);
+    struck = fail_host_memory ? rmm__host_memory_fail_struck() : rmm_sim_fail_struck();
+    rmm__host_memory_fail(0);
+    CHECK_THAT(rmm_sim_fail(NULL));
+    CHECK_THAT((status == RMM_OK) == (mr != NULL));
+    CHECK_THAT(status == RMM_OK || rmm_last_error_message()[0] != '\0');
+    rmm_resource_release(mr);
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    CHECK_THAT(strcmp(rmm_resource_type(mr), "statistics") == 0);
+    rmm_resource_release(mr);
+    CHECK_THAT(rmm_sim_violations() == 0);
+    return struck ? STRUCK : 0;
+}
+
+static void expect_recovery_from_each_failure(void)
+{
+    for (nth_call = 1; nth_call < MAX_ROUNDS; nth_call++) {
+        int ended = in_child_with("statistics+pool:1MiB", use_first_with_a_failure);
+
+        if (ended == 0) {
+            assert_true(nth_call > 5);
+            return;
+        }
+        assert_int_equal(ended, STRUCK);
+    }
+    fail_msg("the first use never got through");
+}
+
+static void a_first_use_that_fails_can_be_tried_again(void **state)
+{
+    (void)state;
+    fail_host_memory = false;
+    expect_recovery_from_each_failure();
+    fail_host_memory = true;
+    expect_recovery_from_each_failure();
+}
+
 static unsigned refused_in_callback;
 
 static void ask_for_the_default(rmm_log_level_t level, const char *message, void *arg)
@@ -406,6 +463,7 @@ int main(void)
         cmocka_unit_test(too_much_is_out_of_memory),
         cmocka_unit_test(a_program_that_sets_its_own_pays_for_no_other),
         cmocka_unit_test(a_log_callback_that_asks_for_it_does_not_hang),
+        cmocka_unit_test(a_first_use_that_fails_can_be_tried_again),
         cmocka_unit_test(each_word_builds_what_it_says),
         cmocka_unit_test(no_word_is_left_out_above),
         cmocka_unit_test(sizes_are_initial_and_maximum),
