@@ -101,9 +101,10 @@ RMM_API bool rmm_sim_fail_struck(void);
 
 /**
  * What a correct program never does: use of a destroyed stream or event, a double free,
- * a free of an unknown address or before its allocation, virtual memory mapped, unmapped
- * or freed in an order that cannot be right, unmapped or not shared but used. Each is refused with an error, printed once on stderr,
- * and counted here.
+ * a free of an unknown address or one that runs before its allocation, a graph that runs
+ * again before its memory was freed, virtual memory mapped, unmapped or freed in an order
+ * that cannot be right, or used where nothing is mapped or shared. Each is printed once on
+ * stderr and counted here; a call is refused with an error, queued work cannot be.
  */
 RMM_API uint64_t rmm_sim_violations(void);
 /** The last one, "" before the first; valid until the next. */

@@ -101,6 +101,12 @@ static void run_alloc(void *object)
 {
     sim_async_block_t *block = object;
 
+    if (block->has_run) { /* a pool's runs once */
+        rmm__sim_violation_locked(
+            "graph_launch: the graph runs again, and what it allocated at %p has not "
+            "been freed since the last time",
+            (void *)block->piece.begin);
+    }
     block->has_run = true;
     rmm__sim_poison_locked(
         block->piece.begin, block->piece.bytes, RMM_SIM_POISON_ALLOC);

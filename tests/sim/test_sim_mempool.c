@@ -509,6 +509,33 @@ static void memory_of_a_graph_may_be_freed_outside_of_it(void **state)
     end_pool(pool);
 }
 
+static void catches_a_graph_that_runs_again_with_its_memory_in_use(void **state)
+{
+    rmm_driver_mempool_t pool = make_pool(0);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    uint64_t before = rmm_sim_violations();
+    rmm_sim_graph_t graph;
+    char *block;
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    block = alloc_from(pool, BLOCK, stream);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_launch(graph, stream));
+    assert_cuda(rmm_sim_graph_launch(graph, stream));
+    assert_cuda(sim_driver()->stream_synchronize(stream));
+    assert_int_equal(rmm_sim_violations(), before + 1);
+    assert_non_null(strstr(rmm_sim_last_violation(), "runs again"));
+    free_on(block, stream);
+    free_on(block, stream);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(sim_driver()->stream_synchronize(stream));
+    assert_int_equal(rmm_sim_violations(), before + 2);
+    assert_non_null(strstr(rmm_sim_last_violation(), "freed twice"));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    end_pool(pool);
+}
+
 static void a_capture_frees_only_what_it_allocated(void **state)
 {
     rmm_driver_mempool_t pool = make_pool(0);
@@ -570,6 +597,7 @@ int main(void)
         cmocka_unit_test(refuses_a_block_of_nothing),
         cmocka_unit_test(a_graph_owns_what_its_capture_allocates),
         cmocka_unit_test(memory_of_a_graph_may_be_freed_outside_of_it),
+        cmocka_unit_test(catches_a_graph_that_runs_again_with_its_memory_in_use),
         cmocka_unit_test(a_capture_frees_only_what_it_allocated),
         cmocka_unit_test(a_ruined_capture_leaves_no_memory_behind),
     };
