@@ -37,7 +37,7 @@ typedef struct traffic {
     int live_count;
     uint64_t random;
     uint64_t mixups; /* words that another use had overwritten */
-    uint64_t served;
+    uint64_t tried, served;
 } traffic_t;
 
 /* What the resource had to do for the traffic, over all seeds. */
@@ -45,13 +45,13 @@ typedef struct effort {
     uint64_t served, crossings, synchronises, mixups;
 } effort_t;
 
-static uint64_t draw(traffic_t *traffic, uint64_t bound)
+static inline uint64_t draw(traffic_t *traffic, uint64_t bound)
 {
     traffic->random = traffic->random * 6364136223846793005ull + 1442695040888963407ull;
     return (traffic->random >> 33) % bound;
 }
 
-static void free_one(traffic_t *traffic, int index)
+static inline void free_one(traffic_t *traffic, int index)
 {
     live_block_t block = traffic->live[index];
     rmm_stream_t stream = traffic->streams[block.stream];
@@ -61,7 +61,7 @@ static void free_one(traffic_t *traffic, int index)
     traffic->live[index] = traffic->live[--traffic->live_count];
 }
 
-static size_t draw_size(traffic_t *traffic)
+static inline size_t draw_size(traffic_t *traffic)
 {
     const order_subject_t *subject = traffic->subject;
     bool large = subject->large_units != 0 && draw(traffic, 16) == 0;
@@ -70,7 +70,7 @@ static size_t draw_size(traffic_t *traffic)
                         : 1 + draw(traffic, subject->small_units));
 }
 
-static void allocate_one(traffic_t *traffic, uint64_t number)
+static inline void allocate_one(traffic_t *traffic, uint64_t number)
 {
     live_block_t block = {
         .bytes = draw_size(traffic),
@@ -81,6 +81,7 @@ static void allocate_one(traffic_t *traffic, uint64_t number)
     rmm_status_t status =
         rmm_resource_alloc(traffic->mr, block.bytes, 0, stream, &block.ptr);
 
+    traffic->tried++;
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         return; /* what is live leaves no room: the next step frees */
     }
@@ -91,7 +92,7 @@ static void allocate_one(traffic_t *traffic, uint64_t number)
 }
 
 /* A stream ends with its memory freed but its work still queued; its handle comes again. */
-static void replace_stream(traffic_t *traffic)
+static inline void replace_stream(traffic_t *traffic)
 {
     int stream = 1 + (int)draw(traffic, STREAMS - 1);
 
@@ -104,7 +105,7 @@ static void replace_stream(traffic_t *traffic)
     traffic->streams[stream] = make_stream(RMM_STREAM_NON_BLOCKING);
 }
 
-static void step(traffic_t *traffic, uint64_t number)
+static inline void step(traffic_t *traffic, uint64_t number)
 {
     uint64_t dice = draw(traffic, 100);
 
@@ -117,7 +118,7 @@ static void step(traffic_t *traffic, uint64_t number)
     }
 }
 
-static void run(traffic_t *traffic)
+static inline void run(traffic_t *traffic)
 {
     traffic->streams[0] = RMM_STREAM_LEGACY;
     for (int i = 1; i < STREAMS; i++) {
@@ -135,7 +136,7 @@ static void run(traffic_t *traffic)
     }
 }
 
-static void sum_up(const traffic_t *traffic, effort_t *effort)
+static inline void sum_up(const traffic_t *traffic, effort_t *effort)
 {
     const rmm_segment_slot_t *slot = traffic->mr->books.slot;
 
@@ -145,13 +146,14 @@ static void sum_up(const traffic_t *traffic, effort_t *effort)
     effort->synchronises += atomic_load(&slot->sync_count);
 }
 
-static uint64_t seed_count(void)
+static inline uint64_t seed_count(void)
 {
     return getenv("RMM_TEST_QUICK") != NULL ? SEEDS / 5 : SEEDS;
 }
 
 /* broken: a driver table that the resource is made to use; NULL: the real one. */
-static effort_t run_seeds(const order_subject_t *subject, const rmm_driver_t *broken)
+static inline effort_t
+run_seeds(const order_subject_t *subject, const rmm_driver_t *broken)
 {
     effort_t effort = {0};
     uint64_t count = broken != NULL ? seed_count() / 8 : seed_count();
@@ -176,7 +178,7 @@ static effort_t run_seeds(const order_subject_t *subject, const rmm_driver_t *br
     return effort;
 }
 
-static void never_reuses_before_its_order(const order_subject_t *subject)
+static inline void never_reuses_before_its_order(const order_subject_t *subject)
 {
     effort_t effort = run_seeds(subject, NULL);
 
@@ -191,13 +193,13 @@ static void never_reuses_before_its_order(const order_subject_t *subject)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static int query_says_done(rmm_driver_event_t event)
+static inline int query_says_done(rmm_driver_event_t event)
 {
     (void)event;
     return RMM_DRIVER_OK;
 }
 
-static int wait_does_nothing(rmm_stream_t stream, rmm_driver_event_t event)
+static inline int wait_does_nothing(rmm_stream_t stream, rmm_driver_event_t event)
 {
     (void)stream;
     (void)event;
@@ -205,7 +207,7 @@ static int wait_does_nothing(rmm_stream_t stream, rmm_driver_event_t event)
 }
 
 /* The same traffic over a resource that is broken on purpose must show it. */
-static void catches_wrong_queries(const order_subject_t *subject)
+static inline void catches_wrong_queries(const order_subject_t *subject)
 {
     rmm_driver_t broken = *sim_driver();
 
@@ -213,7 +215,7 @@ static void catches_wrong_queries(const order_subject_t *subject)
     assert_true(run_seeds(subject, &broken).mixups > 0);
 }
 
-static void catches_missing_waits(const order_subject_t *subject)
+static inline void catches_missing_waits(const order_subject_t *subject)
 {
     rmm_driver_t broken = *sim_driver();
 
