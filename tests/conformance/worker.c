@@ -63,8 +63,29 @@ static size_t end_bytes(const block_t *block)
     return block->bytes < END_BYTES ? block->bytes : END_BYTES;
 }
 
+/* Answers what leave_device() takes. */
+static int enter_device(worker_t *worker)
+{
+    int previous = -1;
+
+    if (worker->has_device) {
+        EXPECT(worker, gpu()->device_get(&previous) == RMM_DRIVER_OK);
+        EXPECT(worker, gpu()->device_set(worker->device) == RMM_DRIVER_OK);
+    }
+    return previous;
+}
+
+static void leave_device(worker_t *worker, int previous)
+{
+    if (previous >= 0) {
+        EXPECT(worker, gpu()->device_set(previous) == RMM_DRIVER_OK);
+    }
+}
+
 static void write_mark(worker_t *worker, const block_t *block)
 {
+    int previous = enter_device(worker);
+
     for (int end = 0; end < 2; end++) {
         if (!has(worker, RMM_DEVICE_ACCESSIBLE)) {
             memset(end_of(block, end), block->mark, end_bytes(block));
@@ -75,6 +96,7 @@ static void write_mark(worker_t *worker, const block_t *block)
                             worker->stream) == RMM_DRIVER_OK);
         }
     }
+    leave_device(worker, previous);
     if (worker->order == ORDER_SYNC) {
         worker_wait(worker);
     }
@@ -98,6 +120,7 @@ bool worker_take(worker_t *worker, size_t bytes, block_t *block)
 static void read_mark(worker_t *worker, const block_t *block)
 {
     sample_t *sample = &worker->samples[worker->sample_count++];
+    int previous = enter_device(worker);
 
     sample->mark = block->mark;
     sample->end_bytes = end_bytes(block);
@@ -111,6 +134,7 @@ static void read_mark(worker_t *worker, const block_t *block)
                             worker->stream) == RMM_DRIVER_OK);
         }
     }
+    leave_device(worker, previous);
     if (worker->order == ORDER_SYNC) {
         worker_wait(worker);
         if (has(worker, RMM_HOST_ACCESSIBLE)) {
@@ -133,7 +157,10 @@ void worker_give(worker_t *worker, const block_t *block)
 
 void worker_wait(worker_t *worker)
 {
+    int previous = enter_device(worker);
+
     EXPECT(worker, gpu()->stream_synchronize(worker->stream) == RMM_DRIVER_OK);
+    leave_device(worker, previous);
 }
 
 void worker_compare(worker_t *worker)

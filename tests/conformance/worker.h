@@ -43,6 +43,8 @@ typedef struct worker {
     rmm_resource_t *mr;
     order_t order;
     rmm_stream_t stream;
+    bool has_device; /* `device` is made current for what is queued on the stream */
+    int device;
     uint64_t random;
     uint64_t failures;
     int first_failure; /* line */
