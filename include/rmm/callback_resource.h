@@ -17,6 +17,10 @@
  * Lifetime: as rmm/resource.h. Blocks that are out at the last release are passed to the
  * dealloc function, with RMM_STREAM_LEGACY.
  *
+ * Devices: while a function runs, the device is current that the resource was made on
+ * (unless only the host can reach the memory), and this thread's graph capture mode is
+ * relaxed, so that a cudaMalloc in it does not ruin another thread's capture.
+ *
  * Threads: as rmm/resource.h. The functions are called on the thread that asks, by
  * several at once, and without a lock of this resource.
  */

@@ -3,6 +3,10 @@
  * The program's own memory. Its blocks are remembered like those of a driver (tracked.h),
  * so a wrong free never reaches the program's function, and none is left at the end.
  *
+ * The functions run as a driver call of ours would: with the device current that the
+ * resource was made on, so that a cudaMalloc in them is of that device, and without
+ * harm to the capture of another thread.
+ *
  * Locking: as tracked.h; the program's functions are called with no lock held.
  */
 #include <rmm/callback_resource.h>
@@ -17,7 +21,8 @@
 #include "resources/tracked.h"
 
 typedef struct callback {
-    rmm_tracked_t tracked; /* first member */
+    rmm_tracked_t tracked;      /* first member */
+    const rmm_driver_t *driver; /* NULL: host memory, which has no device */
     rmm_callback_options_t functions;
 } callback_t;
 
@@ -26,14 +31,44 @@ static callback_t *from_tracked(rmm_tracked_t *tracked)
     return RMM_CONTAINER_OF(tracked, callback_t, tracked);
 }
 
+static rmm_status_t enter(const callback_t *self, rmm_driver_scope_t *scope)
+{
+    rmm_status_t status =
+        self->driver != NULL
+            ? rmm__driver_scope_enter(scope, self->driver, self->tracked.base.device)
+            : RMM_OK;
+
+    if (status == RMM_OK) {
+        rmm__callback_enter();
+    }
+    return status;
+}
+
+static void leave(const callback_t *self, rmm_driver_scope_t *scope)
+{
+    rmm__callback_leave();
+    if (self->driver != NULL) {
+        rmm__driver_scope_leave(scope);
+    }
+}
+
 static void
 call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
 {
-    const rmm_callback_options_t *functions = &from_tracked(tracked)->functions;
+    const callback_t *self = from_tracked(tracked);
+    const rmm_callback_options_t *functions = &self->functions;
+    rmm_driver_scope_t scope;
+    bool entered = enter(self, &scope) == RMM_OK;
 
-    rmm__callback_enter();
+    if (!entered) { /* the process exits: the program gets its block back all the same */
+        rmm__callback_enter();
+    }
     functions->dealloc(ptr, request->bytes, request->stream, functions->payload);
-    rmm__callback_leave();
+    if (entered) {
+        leave(self, &scope);
+    } else {
+        rmm__callback_leave();
+    }
 }
 
 /* What the function set as the last error, if it did, is the reason. */
@@ -76,14 +111,17 @@ callback_obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr
     callback_t *self = from_tracked(tracked);
     const rmm_callback_options_t *functions = &self->functions;
     char before[RMM_ERROR_BYTES];
+    rmm_driver_scope_t scope;
     void *ptr = NULL;
-    rmm_status_t status;
+    rmm_status_t status = enter(self, &scope);
 
+    if (status != RMM_OK) {
+        return status;
+    }
     snprintf(before, sizeof(before), "%s", rmm_last_error_message());
-    rmm__callback_enter();
     status =
         functions->alloc(request->bytes, request->stream, functions->payload, &ptr);
-    rmm__callback_leave();
+    leave(self, &scope);
     if (status != RMM_OK) {
         return refused(self, status, request->bytes, before);
     }
@@ -115,8 +153,9 @@ static const rmm_resource_ops_t callback_ops = {
     .settles = true,
 };
 
-static rmm_status_t
-create(const rmm_callback_options_t *options, int device, rmm_resource_t **out)
+static rmm_status_t create(
+    const rmm_callback_options_t *options, const rmm_driver_t *driver, int device,
+    rmm_resource_t **out)
 {
     callback_t *self = rmm__calloc(1, sizeof(*self));
     rmm_status_t status;
@@ -127,6 +166,7 @@ create(const rmm_callback_options_t *options, int device, rmm_resource_t **out)
     self->functions = *options;
     self->functions.name = NULL; /* the base has a copy */
     self->tracked.source = &source;
+    self->driver = driver;
     status = rmm__tracked_init(
         &self->tracked, &(rmm_resource_desc_t){
                             .ops = &callback_ops,
@@ -142,22 +182,25 @@ create(const rmm_callback_options_t *options, int device, rmm_resource_t **out)
     return RMM_OK;
 }
 
-/* -1 where no device can reach the memory: none is asked for. */
-static rmm_status_t
-choose_device(const rmm_callback_options_t *options, int *device_out)
+/* Neither driver nor device where no device can reach the memory: none is asked for. */
+static rmm_status_t choose_device(
+    const rmm_callback_options_t *options, const rmm_driver_t **driver_out,
+    int *device_out)
 {
     const rmm_driver_t *driver;
     rmm_status_t status;
     int error;
 
+    *driver_out = NULL;
+    *device_out = -1;
     if ((options->properties & RMM_DEVICE_ACCESSIBLE) == 0) {
-        *device_out = -1;
         return RMM_OK;
     }
     driver = rmm__driver(&status);
     if (driver == NULL) {
         return status;
     }
+    *driver_out = driver;
     error = driver->device_get(device_out);
     return error == RMM_DRIVER_OK
                ? RMM_OK
@@ -168,6 +211,7 @@ rmm_status_t rmm_callback_resource_create(
     const rmm_callback_options_t *options, rmm_resource_t **out)
 {
     rmm_callback_options_t opts;
+    const rmm_driver_t *driver;
     rmm_status_t status;
     int device;
 
@@ -184,9 +228,9 @@ rmm_status_t rmm_callback_resource_create(
     if (opts.properties == 0) {
         opts.properties = RMM_DEVICE_ACCESSIBLE;
     }
-    status = choose_device(&opts, &device);
+    status = choose_device(&opts, &driver, &device);
     if (status != RMM_OK) {
         return status;
     }
-    return create(&opts, device, out);
+    return create(&opts, driver, device, out);
 }
