@@ -194,7 +194,7 @@ INLINE rmm_block_t take(
 
 /*
  * Cut `pad` units off the front of a free block; returns the part behind them, free as
- * well and of the same age.
+ * well and of the same age. The front keeps the node.
  */
 static uint32_t cut_pad(rmm_suballoc_t *sa, uint32_t index, uint32_t pad)
 {
@@ -458,4 +458,57 @@ uint64_t rmm__suballoc_transfer(
     sa->heaps[to].free_units += moved;
     check_heavily(sa);
     return moved;
+}
+
+static inline bool
+node_holds(const rmm_block_node_t *node, uint32_t unit, uint32_t units)
+{
+    return node->unit <= unit && units <= node->units &&
+           unit - node->unit <= node->units - units;
+}
+
+/* The heap's settled free block that these units are all in, or 0. */
+static uint32_t block_around(
+    const rmm_suballoc_t *sa, const rmm_heap_body_t *body, uint32_t unit,
+    uint32_t units)
+{
+    uint32_t head = head_at_or_above(body, bin_of(units));
+    while (head != 0) {
+        uint32_t bin = sa->nodes[head].bin;
+        for (uint32_t index = head; index != 0; index = sa->nodes[index].link_next) {
+            if (node_holds(&sa->nodes[index], unit, units)) {
+                return index;
+            }
+        }
+        head = head_at_or_above(body, bin + 1);
+    }
+    return 0;
+}
+
+rmm_suballoc_result_t rmm__suballoc_move(
+    rmm_suballoc_t *sa, rmm_heap_t from, rmm_heap_t to, uint32_t unit, uint32_t units,
+    uint64_t stamp)
+{
+    assert(heap_is_valid(sa, from) && heap_is_valid(sa, to) && from != to && units > 0);
+    if (!rmm__suballoc_reserve(sa)) { /* two nodes: what is left before and behind */
+        return RMM_SUBALLOC_NO_STORAGE;
+    }
+    rmm__suballoc_settle(sa, from);
+    rmm__suballoc_settle(sa, to);
+    uint32_t index = block_around(sa, &sa->heaps[from], unit, units);
+    if (index == 0) {
+        return RMM_SUBALLOC_NO_FIT;
+    }
+    if (sa->nodes[index].unit != unit) {
+        index = cut_pad(sa, index, unit - sa->nodes[index].unit);
+    }
+    if (sa->nodes[index].units != units) {
+        cut_pad(sa, index, units);
+    }
+    heap_leave(sa, &sa->heaps[from], index);
+    sa->heaps[from].free_units -= units;
+    sa->heaps[to].free_units += units;
+    join(sa, index, to, stamp);
+    check_heavily(sa);
+    return RMM_SUBALLOC_OK;
 }

@@ -339,23 +339,22 @@ static uint32_t find_region(const rmm_suballoc_t *sa, uint32_t first_unit)
     return found ? place - 1 : sa->region_count;
 }
 
-bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit)
+bool rmm__suballoc_remove_region(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t first_unit)
 {
+    assert(heap_is_valid(sa, heap));
     uint32_t place = find_region(sa, first_unit);
     assert(place < sa->region_count && "a region begins at this unit");
     rmm_region_t *region = &sa->regions[place];
-    rmm_heap_t heap = sa->nodes[sa->nodes[region->fence].next].heap;
-    if (heap != RMM_HEAP_NONE) {
-        rmm__suballoc_settle(sa, heap);
-    }
+    rmm__suballoc_settle(sa, heap);
     uint32_t block = sa->nodes[region->fence].next;
     const rmm_block_node_t *node = &sa->nodes[block];
-    if (node->heap == RMM_HEAP_NONE || node->units != region->units) {
+    if (node->heap != heap || node->units != region->units) {
         return false;
     }
-    sa->heaps[node->heap].free_units -= node->units;
+    sa->heaps[heap].free_units -= node->units;
     sa->total_free_units -= node->units;
-    heap_leave(sa, &sa->heaps[node->heap], block);
+    heap_leave(sa, &sa->heaps[heap], block);
     node_put(sa, block);
     node_put(sa, region->fence);
     rmm__suballoc_drop_region(sa, place);

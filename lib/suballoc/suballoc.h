@@ -16,8 +16,8 @@
  *
  * Locking: none; the caller serialises.
  *
- * Failure: only add_region, heap_create and alloc may need storage; each fails cleanly.
- * free and transfer never fail.
+ * Failure: only add_region, heap_create, alloc and move may need storage; each fails
+ * cleanly. free and transfer never fail.
  */
 #ifndef RMM_SUBALLOC_SUBALLOC_H
 #define RMM_SUBALLOC_SUBALLOC_H
@@ -87,10 +87,11 @@ rmm_suballoc_result_t rmm__suballoc_add_region_at(
     uint64_t stamp);
 
 /*
- * Take a region away again. Only when all of it is one free block; false and no change
- * otherwise. Its unit numbers may be used again.
+ * Take a region away again. Only when all of it is one free block of this heap; false and
+ * no change otherwise. Its unit numbers may be used again.
  */
-bool rmm__suballoc_remove_region(rmm_suballoc_t *sa, uint32_t first_unit);
+bool rmm__suballoc_remove_region(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t first_unit);
 
 /*
  * Take a block from the free ones of a heap. units >= 1; align_units a power of two, at
@@ -163,6 +164,36 @@ uint32_t rmm__suballoc_region_start(const rmm_suballoc_t *sa, uint32_t unit);
 uint64_t rmm__suballoc_transfer(
     rmm_suballoc_t *sa, rmm_heap_t from, rmm_heap_t to, uint64_t up_to,
     uint64_t new_stamp);
+
+/*
+ * Move units that are all in one free block of `from` into `to`, stamped `stamp` (not below
+ * any stamp there), merging with neighbours there; what is left of the block stays as it is.
+ * NO_FIT: they are not; NO_STORAGE; nothing changed then. Looks at the blocks of `from` that
+ * have at least so many units, one after the other.
+ */
+rmm_suballoc_result_t rmm__suballoc_move(
+    rmm_suballoc_t *sa, rmm_heap_t from, rmm_heap_t to, uint32_t unit, uint32_t units,
+    uint64_t stamp);
+
+/*
+ * A heap may stand for addresses behind which there is no memory. Filling a gap there makes
+ * a larger block of the free ones beside it.
+ */
+typedef struct rmm_suballoc_gap {
+    uint32_t unit, units;   /* to be filled; units 0: nothing is missing */
+    uint32_t room;          /* units of the gap from `unit` on: more could be filled */
+    uint32_t before, after; /* free units beside what is to be filled, that count */
+} rmm_suballoc_gap_t;
+
+/*
+ * What to fill so that `filled` gets a block of `units`: the fewest units of one free block
+ * of `gaps`, rounded up to `granule` where the block has that many; the lowest of
+ * equally few. False: no block of `gaps` has the room, with the free blocks beside it.
+ * Looks at all blocks of `gaps`.
+ */
+bool rmm__suballoc_find_gap(
+    rmm_suballoc_t *sa, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
+    uint32_t granule, rmm_suballoc_gap_t *gap_out);
 
 /*
  * O(1), but largest: exact, O(1) unless the largest block has left since it was asked last;

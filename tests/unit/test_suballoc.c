@@ -342,7 +342,7 @@ static void the_block_freed_last_counts_as_merged(void **state)
     assert_int_equal(rmm__suballoc_transfer(f->sa, f->heap, f->other, 2, 8), 0);
     assert_int_equal(rmm__suballoc_transfer(f->sa, f->heap, f->other, 3, 8), 768);
     assert_int_equal(rmm__suballoc_largest_free(f->sa, f->other), REGION_UNITS);
-    assert_true(rmm__suballoc_remove_region(f->sa, f->first));
+    assert_true(rmm__suballoc_remove_region(f->sa, f->other, f->first));
 }
 
 static void the_block_freed_last_is_merged_for_a_larger_one(void **state)
@@ -639,24 +639,31 @@ static void a_region_leaves_only_when_it_is_whole(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 1);
-    assert_false(rmm__suballoc_remove_region(f->sa, f->first));
+    assert_false(rmm__suballoc_remove_region(f->sa, f->heap, f->first));
     give(f, block, f->other, 1);
-    assert_false(rmm__suballoc_remove_region(f->sa, f->first));
+    assert_false(rmm__suballoc_remove_region(f->sa, f->heap, f->first));
     rmm__suballoc_transfer(f->sa, f->other, f->heap, UINT64_MAX, 1);
-    assert_true(rmm__suballoc_remove_region(f->sa, f->first));
+    assert_true(rmm__suballoc_remove_region(f->sa, f->heap, f->first));
     assert_int_equal(rmm__suballoc_total_free_units(f->sa), 0);
     assert_int_equal(rmm__suballoc_largest_free(f->sa, f->heap), 0);
     assert_int_equal(
         rmm__suballoc_alloc(f->sa, f->heap, 1, 1, &block), RMM_SUBALLOC_NO_FIT);
 }
 
+static void a_region_leaves_its_own_heap_only(void **state)
+{
+    fixture_t *f = *state;
+    assert_false(rmm__suballoc_remove_region(f->sa, f->other, f->first));
+    assert_true(rmm__suballoc_remove_region(f->sa, f->heap, f->first));
+}
+
 static void a_region_in_full_use_stays(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, REGION_UNITS);
-    assert_false(rmm__suballoc_remove_region(f->sa, f->first));
+    assert_false(rmm__suballoc_remove_region(f->sa, f->heap, f->first));
     give(f, block, f->other, 1);
-    assert_true(rmm__suballoc_remove_region(f->sa, f->first));
+    assert_true(rmm__suballoc_remove_region(f->sa, f->other, f->first));
 }
 
 static void units_run_out_and_come_back(void **state)
@@ -674,7 +681,7 @@ static void units_run_out_and_come_back(void **state)
         RMM_SUBALLOC_NO_UNITS);
     assert_int_equal(none, 77);
     assert_sound(f->sa);
-    assert_true(rmm__suballoc_remove_region(f->sa, low));
+    assert_true(rmm__suballoc_remove_region(f->sa, f->other, low));
     assert_int_equal(
         rmm__suballoc_add_region(f->sa, f->other, 4 * 8192, 9, 0, &none),
         RMM_SUBALLOC_OK);
@@ -695,7 +702,7 @@ static void the_last_unit_of_all_can_be_used(void **state)
     assert_int_equal(rmm__suballoc_find(f->sa, UINT32_MAX), high);
     give(f, high, f->other, 1);
     give(f, low, f->other, 1);
-    assert_true(rmm__suballoc_remove_region(f->sa, first));
+    assert_true(rmm__suballoc_remove_region(f->sa, f->other, first));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -734,6 +741,7 @@ int main(void)
         CASE(alignment_finds_the_only_block_that_fits),
         CASE(regions_keep_their_phase_and_do_not_overlap),
         CASE(a_region_leaves_only_when_it_is_whole),
+        CASE(a_region_leaves_its_own_heap_only),
         CASE(a_region_in_full_use_stays),
         CASE(units_run_out_and_come_back),
         CASE(the_last_unit_of_all_can_be_used)};

@@ -383,6 +383,114 @@ static void do_transfer(model_t *model)
     require(model, moved == expected);
 }
 
+/* Any units of any region: they move if all of them are free in the heap. */
+static void do_move(model_t *model)
+{
+    shadow_heap_t *from = some_heap(model), *to = some_heap(model);
+    const shadow_region_t *region = &model->regions[draw(model, MAX_REGIONS)];
+    if (from == to || region->units == 0) {
+        return;
+    }
+    uint32_t at = draw(model, region->units);
+    if (draw(model, 4) != 0 && region->cells[at].heap != LIVE) {
+        for (int i = 0; i < MAX_HEAPS; i++) { /* rather one that may succeed */
+            bool is_it = model->heaps[i].exists &&
+                         model->heaps[i].heap == region->cells[at].heap;
+            from = is_it && &model->heaps[i] != to ? &model->heaps[i] : from;
+        }
+    }
+    uint32_t units = draw_units(model, region->units - at);
+    uint32_t unit = region->first_unit + at;
+    uint64_t stamp = next_stamp(model, to);
+    settle(model, from);
+    settle(model, to);
+    bool fits = true;
+    for (uint32_t i = 0; i < units; i++) {
+        fits = fits && region->cells[at + i].heap == from->heap;
+    }
+    rmm_suballoc_result_t result =
+        rmm__suballoc_move(model->sa, from->heap, to->heap, unit, units, stamp);
+    require(model, result == (fits ? RMM_SUBALLOC_OK : RMM_SUBALLOC_NO_FIT));
+    if (fits) {
+        set_cells(model, unit, units, &(cell_t){.heap = to->heap, .stamp = stamp});
+        spread_stamp(model, unit, stamp);
+    }
+}
+
+/* The least that filling one end of this run takes; UINT32_MAX: it does not do. */
+static uint32_t least_to_fill(
+    const shadow_region_t *region, uint32_t i, rmm_heap_t filled, uint32_t units,
+    uint32_t granule)
+{
+    uint32_t end = run_end(region, i), before = 0, after = 0;
+    while (before < i && region->cells[i - 1 - before].heap == filled) {
+        before++;
+    }
+    while (end + after < region->units && region->cells[end + after].heap == filled) {
+        after++;
+    }
+    for (uint32_t n = granule; n - granule < end - i; n += granule) {
+        uint32_t taken = n < end - i ? n : end - i;
+        bool whole = taken == end - i;
+        if (before + taken + (whole ? after : 0) >= units ||
+            after + taken + (whole ? before : 0) >= units) {
+            return taken;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* What would be free in one piece around a unit if these were filled. */
+static uint32_t run_if_filled(
+    model_t *model, const rmm_suballoc_gap_t *gap, rmm_heap_t gaps, rmm_heap_t filled)
+{
+    uint32_t units = gap->units;
+    const cell_t *cell;
+    for (uint32_t i = 0; i < gap->units; i++) {
+        require(model, cell_at(model, gap->unit + i)->heap == gaps);
+    }
+    for (uint32_t i = 1; i <= gap->before; i++) {
+        cell = cell_at(model, gap->unit - i);
+        units += cell != NULL && cell->heap == filled;
+    }
+    for (uint32_t i = 0; i < gap->after; i++) {
+        cell = cell_at(model, gap->unit + gap->units + i);
+        units += cell != NULL && cell->heap == filled;
+    }
+    return units;
+}
+
+static void do_find_gap(model_t *model)
+{
+    shadow_heap_t *gaps = some_heap(model), *filled = some_heap(model);
+    uint32_t units = 1 + draw_units(model, MAX_REGION_UNITS);
+    uint32_t granule = 1 + draw(model, 40);
+    rmm_suballoc_gap_t gap;
+    if (gaps == filled ||
+        rmm__suballoc_largest_free(model->sa, filled->heap) >= units) {
+        return; /* nothing is missing */
+    }
+    settle(model, gaps);
+    settle(model, filled);
+    uint32_t least = UINT32_MAX;
+    for (int r = 0; r < MAX_REGIONS; r++) {
+        const shadow_region_t *region = &model->regions[r];
+        for (uint32_t i = 0; i < region->units; i = run_end(region, i)) {
+            uint32_t here = region->cells[i].heap == gaps->heap
+                                ? least_to_fill(region, i, filled->heap, units, granule)
+                                : UINT32_MAX;
+            least = here < least ? here : least;
+        }
+    }
+    bool found = rmm__suballoc_find_gap(
+        model->sa, gaps->heap, filled->heap, units, granule, &gap);
+    require(model, found == (least != UINT32_MAX));
+    if (found) {
+        require(model, gap.units == least && gap.room >= gap.units);
+        require(model, run_if_filled(model, &gap, gaps->heap, filled->heap) >= units);
+    }
+}
+
 static void do_add_region(model_t *model)
 {
     shadow_region_t *region = &model->regions[draw(model, MAX_REGIONS)];
@@ -412,13 +520,19 @@ static void do_remove_region(model_t *model)
     if (region->units == 0) {
         return;
     }
+    shadow_heap_t *heap = some_heap(model);
     for (int i = 0; i < MAX_HEAPS; i++) {
-        if (model->heaps[i].exists && model->heaps[i].heap == region->cells[0].heap) {
-            settle(model, &model->heaps[i]);
+        if (model->heaps[i].exists && model->heaps[i].heap == region->cells[0].heap &&
+            draw(model, 4) != 0) {
+            heap = &model->heaps[i];
         }
     }
-    bool whole = region->cells[0].heap != LIVE && run_end(region, 0) == region->units;
-    require(model, rmm__suballoc_remove_region(model->sa, region->first_unit) == whole);
+    settle(model, heap);
+    bool whole =
+        region->cells[0].heap == heap->heap && run_end(region, 0) == region->units;
+    require(
+        model, rmm__suballoc_remove_region(model->sa, heap->heap, region->first_unit) ==
+                   whole);
     region->units = whole ? 0 : region->units;
 }
 
@@ -445,8 +559,12 @@ static void do_step(model_t *model)
     uint32_t choice = draw(model, 100);
     if (choice < allocs) {
         do_alloc(model);
-    } else if (choice < 85) {
+    } else if (choice < 79) {
         do_free(model);
+    } else if (choice < 83) {
+        do_move(model);
+    } else if (choice < 85) {
+        do_find_gap(model);
     } else if (choice < 91) {
         do_transfer(model);
     } else if (choice < 94) {

@@ -9,6 +9,7 @@
 #define BLOCKS 1500
 #define REGIONS 40
 #define HEAPS 20
+#define MOVES 3000
 
 typedef struct scenario {
     test_storage_t storage;
@@ -69,6 +70,34 @@ static void take_blocks(scenario_t *scenario)
     }
 }
 
+/* Every second unit of a region goes to another heap: each move leaves one block more. */
+static void move_units(scenario_t *scenario)
+{
+    uint32_t first = 0, moved = 2;
+    rmm_heap_t to = scenario->heaps[1];
+    rmm_suballoc_result_t result = rmm__suballoc_add_region(
+        scenario->sa, scenario->heaps[0], MOVES * 2, 0, 0, &first);
+    if (result != RMM_SUBALLOC_OK) {
+        expect_failure_once(scenario, result);
+        result = rmm__suballoc_add_region(
+            scenario->sa, scenario->heaps[0], MOVES * 2, 0, 0, &first);
+    }
+    assert_int_equal(result, RMM_SUBALLOC_OK);
+    for (; moved < MOVES * 2; moved += 2) {
+        uint32_t unit = first + moved - 1;
+        result = rmm__suballoc_move(scenario->sa, scenario->heaps[0], to, unit, 1, 0);
+        if (result != RMM_SUBALLOC_OK) {
+            assert_int_equal(rmm__suballoc_free_units(scenario->sa, to), moved / 2 - 1);
+            expect_failure_once(scenario, result);
+            result =
+                rmm__suballoc_move(scenario->sa, scenario->heaps[0], to, unit, 1, 0);
+        }
+        assert_int_equal(result, RMM_SUBALLOC_OK);
+    }
+    rmm__suballoc_transfer(scenario->sa, to, scenario->heaps[0], UINT64_MAX, 0);
+    assert_true(rmm__suballoc_remove_region(scenario->sa, scenario->heaps[0], first));
+}
+
 static void give_blocks_without_storage(scenario_t *scenario)
 {
     uint64_t growths = scenario->storage.growths;
@@ -106,6 +135,7 @@ static bool run_with_failure(uint64_t fail_at)
     assert_non_null(scenario->sa);
     make_heaps_and_regions(scenario);
     take_blocks(scenario);
+    move_units(scenario);
     give_blocks_without_storage(scenario);
     rmm__suballoc_destroy(scenario->sa);
     assert_int_equal(scenario->storage.bytes_held, 0);
