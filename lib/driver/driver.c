@@ -144,22 +144,6 @@ void rmm__driver_scope_leave(rmm_driver_scope_t *scope)
     }
 }
 
-/*
- * cudaDeviceSynchronize ruins every capture under way in the process, whatever the
- * calling thread's capture mode (it answers 900, the capture's end 901). cudaFree in
- * relaxed mode waits for the device as well and does not: measured on an H200 (driver
- * 580.159) with blocks of 256 B to 64 MiB, behind a kernel on a destroyed stream.
- */
-int rmm__driver_barrier(const rmm_driver_t *driver)
-{
-    void *block;
-
-    if (driver->mem_alloc(&block, 1) != RMM_DRIVER_OK) {
-        return driver->device_synchronize(); /* the device is full to the last block */
-    }
-    return driver->mem_free(block);
-}
-
 rmm_status_t rmm__driver_wait_default_stream(int device)
 {
     rmm_driver_scope_t scope;

@@ -246,6 +246,13 @@ rmm__driver_stream_leave(rmm_driver_scope_t *scope, rmm_stream_t stream)
  */
 int rmm__driver_barrier(const rmm_driver_t *driver);
 
+/*
+ * The barrier needs one free block of the device, or its fallback ruins captures. Between
+ * keep and drop, which count, one is kept for it, if the device has one. In a scope.
+ */
+void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device);
+void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device);
+
 /* Wait for the device's legacy default stream, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_default_stream(int device);
 

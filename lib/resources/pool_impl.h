@@ -6,6 +6,8 @@
  *   pool_ladder.c    what is tried, in order, when the fast path finds no block
  *   pool_streams.c   who freed what behind which event
  *   pool_chunks.c    memory from upstream, addresses <-> units
+ *   pool_range.c     memory of a virtual pool: mapped where it is wanted
+ *   pool_trim.c      what is free goes back
  *
  * How a block gets from one stream to another. Every stream that frees has a slot with a
  * heap of its own: its blocks are reused on that stream at once. Frees are stamped with
@@ -19,6 +21,12 @@
  *
  * Capture. Memory freed on a capturing stream is used again whenever the graph is
  * launched, on any stream, which no event covers: it stays in a slot of that capture.
+ *
+ * Range. A virtual pool has one chunk for good: its range of addresses. What has no memory
+ * behind it is free in the heap `absent`, which no request is served from. Growth moves a
+ * part of it to the heap `moving`, maps it without any lock but grow_lock, and moves it on
+ * to the clean heap, where it merges with its neighbours; trim goes the other way. Only
+ * the clean heap is unmapped: no work of the GPU and no graph can use it.
  *
  * Locking: `lock` protects every field below it; no driver or upstream call is made under
  * it. `grow_lock` lets one thread at a time ask upstream or synchronise the device, so
@@ -81,18 +89,41 @@ typedef struct pool_chunk {
     uint32_t first_unit;
 } pool_chunk_t;
 
+/* Physical memory, and where in the range it is mapped. */
+typedef struct pool_piece {
+    uint64_t offset, bytes;
+    rmm_driver_physical_t physical;
+} pool_piece_t;
+
+/* Of a virtual pool; all zero in others. */
+typedef struct pool_range {
+    char *address; /* NULL: memory comes from upstream */
+    uint64_t bytes, granule_bytes;
+    uint32_t first_unit;
+    rmm_heap_t absent; /* addresses without memory */
+    rmm_heap_t moving; /* being mapped or unmapped; empty but under grow_lock */
+    uint32_t peers;    /* bit d: device d may use what is mapped */
+    /* grow_lock protects all below */
+    uint64_t tidied_bytes; /* mapped anew since the pool grew last */
+    pool_piece_t *pieces;  /* by offset */
+    uint32_t piece_count, piece_capacity;
+} pool_range_t;
+
 typedef struct pool {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
     uint64_t maximum_bytes; /* UINT64_MAX: none */
     uint32_t block_units;   /* every block has this size; 0: any */
     uint64_t growth_bytes;  /* of every chunk; 0: as the ladder sees fit */
+    bool keeps_barrier;     /* a block for rmm__driver_barrier() */
     rmm_mutex_t grow_lock;
+    pool_range_t range;
 
     rmm_mutex_t lock; /* protects all below */
     rmm_suballoc_t *blocks;
     rmm_heap_t clean; /* free for any stream */
     uint64_t reserved_bytes;
+    uint64_t absent_units;       /* in the heaps `absent` and `moving` */
     uint64_t largest_free_units; /* over all heaps */
 
     pool_stream_t **streams; /* hash table by key, at most half full; NULL: empty */
@@ -127,6 +158,7 @@ typedef struct pool_plan {
     uint64_t initial_bytes, maximum_bytes;
     uint64_t block_bytes; /* 0: any, else at most POOL_BLOCK_BYTES */
     uint64_t chunk_bytes; /* a multiple of block_bytes; 0: as the ladder sees fit */
+    uint64_t flags;       /* RMM_POOL_* */
 } pool_plan_t;
 
 /* A block's padding is its tag: 32 bits, of which one value is taken. */
@@ -168,6 +200,13 @@ void rmm__pool_note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t befor
 /* The block manager, its clean heap, and the slot for unproven frees. */
 rmm_status_t rmm__pool_blocks_init(pool_t *self);
 
+/* Free, and with memory behind it. */
+static inline uint64_t pool_free_bytes(const pool_t *self)
+{
+    return (rmm__suballoc_total_free_units(self->blocks) - self->absent_units) *
+           POOL_UNIT;
+}
+
 /* After heaps changed other than by one alloc or free: recount what /rmm shows. */
 void rmm__pool_figures_locked(pool_t *self);
 
@@ -185,6 +224,13 @@ void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want);
 /* Take `wish` bytes, or less down to `need`, from upstream into the clean heap. Both are
  * multiples of 256; grow_lock held. */
 rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
+
+/* A barrier must not fail because the pool took all of the device: while it holds memory a
+ * block is kept. grow_lock held, or the pool ends. */
+void rmm__pool_keep_barrier(pool_t *self, bool keep);
+
+/* Said once grow_lock is free again: a log's reader may be slow. */
+void rmm__pool_log_growth(pool_t *self, uint64_t before);
 
 /* Synchronise the device; every block freed before is clean then. RMM_OK or why not.
  * grow_lock held. */
@@ -259,5 +305,32 @@ void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit);
 /* To and from upstream, with the books of both sides. */
 rmm_status_t rmm__pool_chunk_obtain(pool_t *self, uint64_t bytes, void **ptr_out);
 void rmm__pool_chunk_return(pool_t *self, const pool_chunk_t *chunk);
+
+/* --- pool_range.c ------------------------------------------------------------------- */
+
+/* Reserve the addresses; in a pool that is new. After a failure close as well. */
+rmm_status_t rmm__pool_range_open(pool_t *self, uint64_t flags);
+/* Unmap and give back everything, if no work of the device can use it any more; else it
+ * stays mapped. */
+void rmm__pool_range_close(pool_t *self, bool is_idle);
+
+/*
+ * Map memory so that the clean heap has a block of `need` bytes: what is missing, and a
+ * little more where the device has it. grow_lock held.
+ */
+rmm_status_t rmm__pool_range_grow(pool_t *self, uint64_t need);
+
+/*
+ * The same with free memory that lies scattered: whole free pieces are mapped anew beside
+ * each other. True if anything moved. grow_lock held.
+ */
+bool rmm__pool_range_gather(pool_t *self, uint64_t need);
+
+/* Give back whole free pieces, the uppermost first, down to keep_bytes. grow_lock held. */
+rmm_status_t rmm__pool_range_trim(pool_t *self, uint64_t keep_bytes);
+
+/* --- pool_trim.c -------------------------------------------------------------------- */
+
+rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 
 #endif /* RMM_RESOURCES_POOL_IMPL_H */

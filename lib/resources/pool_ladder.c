@@ -4,8 +4,11 @@
  * has a block that fits. Each rung costs more than the one before:
  *   1 take over what other streams' finished events have freed     (asks the driver)
  *   2 let this stream wait, on the device, for one other stream    (orders two streams)
- *   3 take a chunk from upstream                                    (cudaMalloc)
- *   4 synchronise the device and merge everything                   (stops the host)
+ *   3 synchronise, and map free memory anew, side by side          (virtual pools, where
+ *                                                                   much is free)
+ *   4 take a chunk from upstream, or map more of the range         (cudaMalloc)
+ *   5 synchronise the device and merge everything                  (stops the host)
+ *   6 map free memory anew, side by side, and what is still missing (virtual pools)
  * and then says why it failed.
  *
  * Nothing here holds the pool's lock during a driver call: a slot is pinned instead, and a
@@ -23,6 +26,7 @@
 
 #define GROWTH_MIN ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
+#define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
 #define GROWTH_SHARE 16 /* one chunk is this part of what is held already */
 
 /* A rung: true if trying again may succeed; false with *status set if it cannot help. */
@@ -236,7 +240,59 @@ bool rmm__pool_wait_for_one(pool_t *self, const pool_want_t *want, rmm_status_t 
     return any;
 }
 
+static bool clean_fits(pool_t *self, const pool_want_t *want)
+{
+    bool fits;
+
+    rmm__mutex_lock(&self->lock);
+    fits = rmm__suballoc_largest_free(self->blocks, self->clean) >=
+           want->units + (want->align_units - 1);
+    rmm__mutex_unlock(&self->lock);
+    return fits;
+}
+
+/* What a free block must have so that the request fits, wherever it begins. */
+static uint64_t need_of(const pool_want_t *want)
+{
+    return ((uint64_t)want->units + (want->align_units - 1)) * POOL_UNIT;
+}
+
 /* --- rung 3 ------------------------------------------------------------------------- */
+
+/*
+ * Much is free, but scattered or not clean: better use that. Not where tidying has not
+ * helped for long: as much as the whole pool was mapped anew since it grew last.
+ */
+static bool is_untidy(pool_t *self)
+{
+    uint64_t free_bytes;
+    uint64_t reserved;
+
+    rmm__mutex_lock(&self->lock);
+    free_bytes = pool_free_bytes(self);
+    reserved = self->reserved_bytes;
+    rmm__mutex_unlock(&self->lock);
+    return free_bytes != 0 && free_bytes >= reserved / TIDY_PART &&
+           self->range.tidied_bytes < reserved;
+}
+
+static bool tidy(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    bool any = false;
+
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    if (self->base.upstream != NULL || captures(want)) {
+        return false; /* a synchronise would break the capture */
+    }
+    rmm__mutex_lock(&self->grow_lock);
+    if (is_untidy(self) && rmm__pool_clean_all(self) == RMM_OK) {
+        any = clean_fits(self, want) || rmm__pool_range_gather(self, need_of(want));
+    }
+    rmm__mutex_unlock(&self->grow_lock);
+    return any;
+}
+
+/* --- rung 4 ------------------------------------------------------------------------- */
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
@@ -310,15 +366,30 @@ obtain_at_most(pool_t *self, uint64_t need, uint64_t *bytes, void **ptr_out)
     return status;
 }
 
-rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
+void rmm__pool_keep_barrier(pool_t *self, bool keep)
 {
-    uint64_t reserved = reserved_now(self);
-    uint64_t room = self->maximum_bytes - reserved;
+    rmm_driver_scope_t scope;
+
+    if (keep == self->keeps_barrier ||
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
+        return;
+    }
+    if (keep) {
+        rmm__driver_barrier_keep(self->driver, self->base.device);
+    } else {
+        rmm__driver_barrier_drop(self->driver, self->base.device);
+    }
+    rmm__driver_scope_leave(&scope);
+    self->keeps_barrier = keep;
+}
+
+static rmm_status_t grow_by_chunk(pool_t *self, uint64_t need, uint64_t wish)
+{
+    uint64_t room = self->maximum_bytes - reserved_now(self);
     uint64_t bytes = wish < room ? wish : room / POOL_UNIT * POOL_UNIT;
     rmm_status_t status;
     void *ptr;
 
-    RMM_ASSERT_LOCKED(&self->grow_lock);
     if (need > POOL_CHUNK_BYTES) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
@@ -332,42 +403,50 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
             self->maximum_bytes, room);
     }
     status = obtain_at_most(self, need, &bytes, &ptr);
+    return status == RMM_OK ? chunk_add(self, ptr, bytes) : status;
+}
+
+rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
+{
+    rmm_status_t status;
+
+    RMM_ASSERT_LOCKED(&self->grow_lock);
+    status = self->base.upstream == NULL ? rmm__pool_range_grow(self, need)
+                                         : grow_by_chunk(self, need, wish);
     if (status == RMM_OK) {
-        status = chunk_add(self, ptr, bytes);
-    }
-    if (status == RMM_OK) {
-        rmm__log_info(
-            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
-            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            bytes, reserved + bytes);
+        rmm__pool_keep_barrier(self, true);
     }
     return status;
 }
 
-static bool clean_fits(pool_t *self, const pool_want_t *want)
+void rmm__pool_log_growth(pool_t *self, uint64_t before)
 {
-    bool fits;
+    uint64_t now = reserved_now(self);
 
-    rmm__mutex_lock(&self->lock);
-    fits = rmm__suballoc_largest_free(self->blocks, self->clean) >=
-           want->units + (want->align_units - 1);
-    rmm__mutex_unlock(&self->lock);
-    return fits;
+    if (now > before) {
+        rmm__log_info(
+            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            now - before, now);
+    }
 }
 
 static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
-    uint64_t need = ((uint64_t)want->units + (want->align_units - 1)) * POOL_UNIT;
+    uint64_t need = need_of(want);
     uint64_t wish = growth_wish(self, need);
+    uint64_t before;
 
     if (self->growth_bytes != 0) { /* blocks of one size: whole chunks of them */
         need = self->growth_bytes;
         wish = need;
     }
     rmm__mutex_lock(&self->grow_lock);
+    before = reserved_now(self);
     *status = clean_fits(self, want) ? RMM_OK /* another thread has just grown it */
                                      : rmm__pool_grow(self, need, wish);
     rmm__mutex_unlock(&self->grow_lock);
+    rmm__pool_log_growth(self, before);
     return *status == RMM_OK;
 }
 
@@ -468,6 +547,23 @@ static bool wait_for_device(pool_t *self, const pool_want_t *want, rmm_status_t 
     return cleaned;
 }
 
+/* --- rung 6 ------------------------------------------------------------------------- */
+
+/* True in any case: with all of the device's memory clean, less is missing than before. */
+static bool gather(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    if (self->base.upstream != NULL) {
+        return false;
+    }
+    rmm__mutex_lock(&self->grow_lock);
+    if (!clean_fits(self, want)) {
+        (void)rmm__pool_range_gather(self, need_of(want));
+    }
+    rmm__mutex_unlock(&self->grow_lock);
+    return true;
+}
+
 /* --- the ladder --------------------------------------------------------------------- */
 
 uint64_t rmm__pool_device_free(pool_t *self)
@@ -498,7 +594,7 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
     snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
     device_free = rmm__pool_device_free(self);
     rmm__mutex_lock(&self->lock);
-    free_bytes = rmm__suballoc_total_free_units(self->blocks) * POOL_UNIT;
+    free_bytes = pool_free_bytes(self);
     largest_bytes = self->largest_free_units * POOL_UNIT;
     reserved = self->reserved_bytes;
     rmm__mutex_unlock(&self->lock);
@@ -519,7 +615,7 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
 rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
 {
     static const rung_fn ladder[] = {
-        reclaim_finished, rmm__pool_wait_for_one, grow, wait_for_device};
+        reclaim_finished, rmm__pool_wait_for_one, tidy, grow, wait_for_device, gather};
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
 
     for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
@@ -533,8 +629,9 @@ rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **
             if (status != RMM_ERR_OUT_OF_MEMORY) {
                 return status; /* a block, or no host memory for its node */
             }
-            /* others were faster: grow until upstream says no */
-            helped = ladder[i] == grow && grow(self, want, &status);
+            /* others were faster, or not all is there: grow until upstream says no */
+            helped =
+                (ladder[i] == grow || ladder[i] == gather) && grow(self, want, &status);
         }
         if (status != RMM_ERR_OUT_OF_MEMORY) {
             failure = status; /* upstream's own reason, should nothing else help */

@@ -19,8 +19,7 @@ static void publish_free_locked(pool_t *self)
 {
     rmm_books_t *books = &self->base.books;
 
-    RMM_BOOKS_SET(
-        books, free_bytes, rmm__suballoc_total_free_units(self->blocks) * POOL_UNIT);
+    RMM_BOOKS_SET(books, free_bytes, pool_free_bytes(self));
     RMM_BOOKS_SET(books, largest_free_bytes, self->largest_free_units * POOL_UNIT);
 }
 
@@ -323,78 +322,21 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     }
 }
 
-/* --- trim and destroy --------------------------------------------------------------- */
+/* --- destroy ------------------------------------------------------------------------ */
 
-typedef struct chunk_search {
-    const pool_t *self;
-    uint64_t keep_bytes;
-    pool_chunk_t found; /* no bytes: none yet */
-} chunk_search_t;
-
-/* Keep the youngest chunk that is one block free for any stream. A block of a stream's or
- * a capture's heap may have work queued that still uses it. */
-static bool look_at_block(void *context, const rmm_block_info_t *info)
-{
-    chunk_search_t *search = context;
-    const pool_t *self = search->self;
-    const pool_chunk_t *chunk;
-
-    if (info->heap != self->clean) {
-        return true;
-    }
-    chunk = rmm__pool_chunk_of_locked(self, info->unit);
-    if (chunk->bytes == info->units * POOL_UNIT &&
-        self->reserved_bytes - chunk->bytes >= search->keep_bytes &&
-        (search->found.bytes == 0 || search->found.first_unit < chunk->first_unit)) {
-        search->found = *chunk;
-    }
-    return true;
-}
-
-/* Take one whole free chunk out, the youngest first; false: none may go. */
-static bool take_free_chunk(pool_t *self, uint64_t keep_bytes, pool_chunk_t *chunk)
-{
-    chunk_search_t search = {.self = self, .keep_bytes = keep_bytes};
-    bool found;
-
-    rmm__mutex_lock(&self->lock);
-    rmm__suballoc_walk(self->blocks, look_at_block, &search);
-    found = search.found.bytes != 0 &&
-            rmm__suballoc_remove_region(self->blocks, search.found.first_unit);
-    if (found) {
-        *chunk = search.found;
-        rmm__pool_chunks_remove_locked(self, chunk);
-        self->reserved_bytes -= chunk->bytes;
-        rmm__pool_figures_locked(self);
-    }
-    rmm__mutex_unlock(&self->lock);
-    return found;
-}
-
-static rmm_status_t pool_trim(rmm_resource_t *mr, size_t keep_bytes)
-{
-    pool_t *self = pool_from_base(mr);
-    pool_chunk_t chunk;
-    rmm_status_t status;
-
-    rmm__mutex_lock(&self->grow_lock);
-    status = rmm__pool_clean_all(self);
-    while (status == RMM_OK && take_free_chunk(self, keep_bytes, &chunk)) {
-        rmm__pool_chunk_return(self, &chunk);
-    }
-    rmm__mutex_unlock(&self->grow_lock);
-    return status;
-}
-
-/* Work on the blocks may still be queued, and upstream may reuse the chunks at once. */
-static void wait_before_returning(pool_t *self)
+/* Work on the blocks may still be queued, and upstream may reuse the chunks at once.
+ * False: there may be such work still, or the process exits. */
+static bool wait_before_returning(pool_t *self)
 {
     rmm_driver_scope_t scope;
+    int error;
 
-    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
-        (void)rmm__driver_barrier(self->driver);
-        rmm__driver_scope_leave(&scope);
+    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
+        return false;
     }
+    error = rmm__driver_barrier(self->driver);
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK;
 }
 
 /* A diagnosis learns that a block still out ends with its pool. */
@@ -413,13 +355,20 @@ static bool report_left_behind(void *context, const rmm_block_info_t *info)
 
 static void pool_free_all(pool_t *self)
 {
+    bool is_idle = true;
+
     if (self->chunk_count > 0) {
-        wait_before_returning(self);
+        is_idle = wait_before_returning(self);
         rmm__suballoc_walk(self->blocks, report_left_behind, self);
     }
-    for (uint32_t i = 0; i < self->chunk_count; i++) {
-        rmm__pool_chunk_return(self, &self->by_address[i]);
+    if (self->base.upstream == NULL) {
+        rmm__pool_range_close(self, is_idle);
+    } else {
+        for (uint32_t i = 0; i < self->chunk_count; i++) {
+            rmm__pool_chunk_return(self, &self->by_address[i]);
+        }
     }
+    rmm__pool_keep_barrier(self, false);
     rmm__pool_streams_fini(self);
     if (self->blocks != NULL) {
         rmm__suballoc_destroy(self->blocks);
@@ -443,7 +392,7 @@ static const rmm_resource_ops_t pool_ops = {
     .type_name = "pool",
     .alloc = pool_alloc,
     .dealloc = pool_dealloc,
-    .trim = pool_trim,
+    .trim = rmm__pool_trim,
     .destroy = pool_destroy,
     .ready_on_all_streams = false,
     .settles = true,
@@ -454,7 +403,7 @@ const rmm_resource_ops_t rmm__fixed_size_ops = {
     .type_name = "fixed_size",
     .alloc = pool_alloc,
     .dealloc = pool_dealloc,
-    .trim = pool_trim,
+    .trim = rmm__pool_trim,
     .destroy = pool_destroy,
     .ready_on_all_streams = false,
     .settles = true,
@@ -522,21 +471,35 @@ static rmm_status_t take_initial(pool_t *self, uint64_t bytes)
         rmm__mutex_lock(&self->grow_lock);
         status = rmm__pool_grow(self, bytes, bytes);
         rmm__mutex_unlock(&self->grow_lock);
+        rmm__pool_log_growth(self, 0);
     }
     return status;
 }
 
+/* Where the pool's memory comes from. */
+static rmm_status_t init_source(pool_t *self, const pool_plan_t *plan)
+{
+    rmm_status_t status = RMM_OK;
+
+    if ((plan->flags & RMM_POOL_VIRTUAL) != 0) {
+        status = rmm__pool_range_open(self, plan->flags);
+    }
+    return status == RMM_OK ? take_initial(self, plan->initial_bytes) : status;
+}
+
 static rmm_status_t
-init_pool(pool_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
+init_pool(pool_t *self, rmm_resource_t *upstream, int device, const pool_plan_t *plan)
 {
     rmm_status_t status = rmm__resource_init(
-        &self->base, &(rmm_resource_desc_t){
-                         .ops = plan->ops,
-                         .name = plan->name,
-                         .upstream = upstream,
-                         .properties = rmm_resource_properties(upstream),
-                         .device = upstream->device,
-                     });
+        &self->base,
+        &(rmm_resource_desc_t){
+            .ops = plan->ops,
+            .name = plan->name,
+            .upstream = upstream,
+            .properties = upstream != NULL ? rmm_resource_properties(upstream)
+                                           : RMM_DEVICE_ACCESSIBLE,
+            .device = device,
+        });
 
     if (status != RMM_OK) {
         return status;
@@ -548,7 +511,7 @@ init_pool(pool_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
     rmm__mutex_init(&self->grow_lock);
     status = rmm__pool_blocks_init(self);
     if (status == RMM_OK) {
-        status = take_initial(self, plan->initial_bytes);
+        status = init_source(self, plan);
     }
     if (status != RMM_OK) {
         pool_free_all(self);
@@ -557,14 +520,31 @@ init_pool(pool_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
     return status;
 }
 
+/* The upstream's device, or the current one. */
+static rmm_status_t choose_device(
+    const rmm_driver_t *driver, const rmm_resource_t *upstream, int *device_out)
+{
+    int error = RMM_DRIVER_OK;
+
+    if (upstream != NULL) {
+        *device_out = upstream->device;
+    } else {
+        error = driver->device_get(device_out);
+    }
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking for the current device");
+}
+
 rmm_status_t rmm__pool_create(
     rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
 {
     const rmm_driver_t *driver;
     pool_t *self;
     rmm_status_t status;
+    int device;
 
-    if (upstream->device < 0) {
+    if (upstream != NULL && upstream->device < 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
             "a %s resource needs the streams of a device, and its upstream '%s' (%s) "
@@ -575,17 +555,46 @@ rmm_status_t rmm__pool_create(
     if (driver == NULL) {
         return status;
     }
+    status = choose_device(driver, upstream, &device);
+    if (status != RMM_OK) {
+        return status;
+    }
     self = rmm__calloc(1, sizeof(*self));
     if (self == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     self->driver = driver;
-    status = init_pool(self, upstream, plan);
+    status = init_pool(self, upstream, device, plan);
     if (status != RMM_OK) {
         rmm__free(self);
         return status;
     }
     *out = &self->base;
+    return RMM_OK;
+}
+
+static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
+{
+    bool is_virtual = (flags & RMM_POOL_VIRTUAL) != 0;
+
+    RMM_CHECK_ARG(upstream != NULL || is_virtual, "upstream is NULL");
+    if ((flags & ~(RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS)) != 0) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT, "flags %#" PRIx64 ": only RMM_POOL_* are known",
+            flags);
+    }
+    if (upstream != NULL && is_virtual) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "RMM_POOL_VIRTUAL maps the device's own memory: pass NULL for upstream, or "
+            "leave the flag out");
+    }
+    if (!is_virtual && (flags & RMM_POOL_PEER_ACCESS) != 0) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT, "RMM_POOL_PEER_ACCESS needs RMM_POOL_VIRTUAL: "
+                                      "for memory of an upstream call "
+                                      "cudaDeviceEnablePeerAccess()");
+    }
     return RMM_OK;
 }
 
@@ -595,9 +604,12 @@ rmm_status_t rmm_pool_resource_create(
     rmm_pool_options_t opts;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
     RMM_CHECK_ARG(out != NULL, "out is NULL");
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    status = rmm__options_copy(
+        &opts, sizeof(opts), options, offsetof(rmm_pool_options_t, flags));
+    if (status == RMM_OK) {
+        status = check_flags(upstream, opts.flags);
+    }
     if (status == RMM_OK) {
         status = check_options(&opts);
     }
@@ -610,6 +622,7 @@ rmm_status_t rmm_pool_resource_create(
             .ops = &pool_ops,
             .name = opts.name,
             .initial_bytes = opts.initial_bytes,
-            .maximum_bytes = opts.maximum_bytes},
+            .maximum_bytes = opts.maximum_bytes,
+            .flags = opts.flags},
         out);
 }

@@ -48,6 +48,20 @@ static inline rmm_resource_t *make_arena(uint64_t arena_bytes)
     return arena;
 }
 
+/* The same without an upstream. */
+static inline rmm_resource_t *
+make_virtual_pool(uint64_t initial_bytes, uint64_t maximum_bytes)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool;
+
+    options.initial_bytes = initial_bytes;
+    options.maximum_bytes = maximum_bytes;
+    options.flags = RMM_POOL_VIRTUAL;
+    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
+    return pool;
+}
+
 static inline void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)
 {
     void *ptr = NULL;

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pool that maps physical memory into one range of addresses. What it shares with every
+ * pool is in test_pool.c, the order of streams in test_pool_order.c.
+ */
+#include "sim/pool_harness.h"
+
+#include <stddef.h>
+
+#include "resources/pool_impl.h"
+
+#define PIECE (2 * MIB) /* the smallest */
+
+static int nothing_is_left(void **state)
+{
+    (void)state;
+    if (rmm_sim_allocated_bytes(0) != 0 || rmm_sim_address_bytes() != 0) {
+        print_error(
+            "%lu bytes and %lu addresses left\n",
+            (unsigned long)rmm_sim_allocated_bytes(0),
+            (unsigned long)rmm_sim_address_bytes());
+        return -1;
+    }
+    return rmm_sim_violations() == 0 ? 0 : -1;
+}
+
+static uint64_t reserved_of(const rmm_resource_t *pool)
+{
+    return stats_of(pool).reserved_bytes;
+}
+
+/* What is held is what the device gave, but for a block that is kept for a barrier. */
+static void assert_books_agree(rmm_resource_t *pool)
+{
+    assert_in_range(rmm_sim_allocated_bytes(0) - reserved_of(pool), 0, 512);
+    assert_null(rmm__suballoc_check(pool_from_base(pool)->blocks));
+}
+
+static rmm_status_t
+create_with(rmm_resource_t *upstream, uint64_t flags, rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.flags = flags;
+    return rmm_pool_resource_create(upstream, &options, out);
+}
+
+static void
+assert_refused(rmm_resource_t *upstream, uint64_t flags, const char *because)
+{
+    rmm_resource_t *out = NULL;
+
+    assert_int_equal(create_with(upstream, flags, &out), RMM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(rmm_last_error_message(), because));
+    assert_null(out);
+}
+
+static void refuses_flags_that_do_not_go_together(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+
+    (void)state;
+    assert_refused(NULL, 0, "upstream is NULL");
+    assert_refused(cuda, RMM_POOL_VIRTUAL, "pass NULL for upstream");
+    assert_refused(cuda, RMM_POOL_PEER_ACCESS, "needs RMM_POOL_VIRTUAL");
+    assert_refused(cuda, (uint64_t)1 << 40, "flags 0x10000000000");
+    rmm_resource_release(cuda);
+}
+
+static void takes_options_of_before_there_were_flags(void **state)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *pool;
+
+    (void)state;
+    options.struct_size = offsetof(rmm_pool_options_t, flags);
+    options.flags = UINT64_MAX; /* not there in a caller of that age */
+    assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
+    rmm_resource_release(pool);
+    rmm_resource_release(cuda);
+}
+
+static void is_a_base_resource_of_type_pool(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+
+    (void)state;
+    assert_string_equal(rmm_resource_type(pool), "pool");
+    assert_null(rmm_resource_upstream(pool));
+    assert_int_equal(rmm_resource_properties(pool), RMM_DEVICE_ACCESSIBLE);
+    assert_int_equal(reserved_of(pool), 0);
+    rmm_resource_release(pool);
+}
+
+static void maps_whole_granules_at_the_start(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(MIB + 1, MIB + 1);
+    void *ptr = NULL;
+
+    (void)state;
+    assert_int_equal(reserved_of(pool), PIECE);
+    assert_books_agree(pool);
+    give(pool, take(pool, PIECE, NULL), PIECE, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, PIECE + 1, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_non_null(strstr(rmm_last_error_message(), "its maximum of 2097152"));
+    rmm_resource_release(pool);
+}
+
+static void grows_by_what_is_missing_beside_what_is_free(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    char *low = take(pool, 10 * MIB, NULL);
+    char *high;
+
+    (void)state;
+    give(pool, low, 10 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, SIZE_MAX)); /* makes it clean, keeps it */
+    assert_int_equal(reserved_of(pool), 10 * MIB);
+    high = take(pool, 15 * MIB, NULL);
+    assert_ptr_equal(high, low);
+    assert_int_equal(reserved_of(pool), 16 * MIB);
+    assert_books_agree(pool);
+    give(pool, high, 15 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+static void stops_at_its_maximum(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 8 * MIB);
+    void *blocks[4];
+    void *ptr = NULL;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        blocks[i] = take(pool, 2 * MIB, NULL);
+    }
+    assert_int_equal(
+        rmm_resource_alloc(pool, 256, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_null(ptr);
+    assert_int_equal(reserved_of(pool), 8 * MIB);
+    for (int i = 0; i < 4; i++) {
+        give(pool, blocks[i], 2 * MIB, NULL);
+    }
+    give(pool, take(pool, 8 * MIB, NULL), 8 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+static void gives_alignments_up_to_the_largest(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+
+    (void)state;
+    for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
+        void *odd = take(pool, 300, NULL);
+        void *ptr = NULL;
+
+        assert_ok(rmm_resource_alloc(pool, 3 * MIB, align, NULL, &ptr));
+        assert_int_equal((uintptr_t)ptr % align, 0);
+        rmm_resource_dealloc(pool, ptr, 3 * MIB, align, NULL);
+        give(pool, odd, 300, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
+/* --- trim ---------------------------------------------------------------------------- */
+
+enum { BLOCKS = 8 };
+
+/* Blocks of a piece each, with their number in them. */
+static void fill_pool(rmm_resource_t *pool, void **blocks)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = take(pool, PIECE, NULL);
+        launch_fill(blocks[i], PIECE, (uint64_t)i + 1, NULL);
+    }
+}
+
+static void give_every_second(rmm_resource_t *pool, void **blocks)
+{
+    for (int i = 0; i < BLOCKS; i += 2) {
+        give(pool, blocks[i], PIECE, NULL);
+    }
+}
+
+/* The others still hold what was written. */
+static void check_and_give_others(rmm_resource_t *pool, void **blocks)
+{
+    uint64_t mixups = 0;
+
+    for (int i = 1; i < BLOCKS; i += 2) {
+        launch_check(blocks[i], PIECE, (uint64_t)i + 1, &mixups, NULL);
+    }
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(mixups, 0);
+    for (int i = 1; i < BLOCKS; i += 2) {
+        give(pool, blocks[i], PIECE, NULL);
+    }
+}
+
+static void trim_gives_back_pieces_between_blocks_in_use(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *blocks[BLOCKS];
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), BLOCKS / 2 * PIECE);
+    assert_books_agree(pool);
+    check_and_give_others(pool, blocks);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    give(pool, take(pool, MIB, NULL), MIB, NULL); /* still of use */
+    rmm_resource_release(pool);
+}
+
+static void trim_keeps_what_it_is_told_to(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
+
+    (void)state;
+    assert_ok(rmm_resource_trim(pool, 3 * PIECE + 1));
+    assert_int_equal(reserved_of(pool), 4 * PIECE);
+    assert_ok(rmm_resource_trim(pool, SIZE_MAX));
+    assert_int_equal(reserved_of(pool), 4 * PIECE);
+    assert_books_agree(pool);
+    rmm_resource_release(pool);
+}
+
+static void trim_leaves_a_piece_that_is_used_in_part(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(2 * PIECE, 0);
+    void *first = take(pool, 256, NULL);
+
+    (void)state;
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), PIECE);
+    give(pool, first, 256, NULL);
+    rmm_resource_release(pool);
+}
+
+static void growth_fills_holes_before_it_goes_on_at_the_tail(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *blocks[BLOCKS];
+    void *again[BLOCKS];
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    assert_ok(rmm_resource_trim(pool, 0));
+    for (int i = 0; i < BLOCKS; i += 2) {
+        again[i] = take(pool, PIECE, NULL);
+        assert_ptr_equal(again[i], blocks[i]);
+    }
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    check_and_give_others(pool, blocks);
+    for (int i = 0; i < BLOCKS; i += 2) {
+        give(pool, again[i], PIECE, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
+/* --- scattered free memory ----------------------------------------------------------- */
+
+static void what_fits_the_free_total_is_given_though_scattered(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
+    void *blocks[BLOCKS];
+    void *large;
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    large = take(pool, BLOCKS / 2 * PIECE, NULL); /* all that is free */
+    launch_fill(large, BLOCKS / 2 * PIECE, 99, NULL);
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    assert_books_agree(pool);
+    check_and_give_others(pool, blocks);
+    give(pool, large, BLOCKS / 2 * PIECE, NULL);
+    rmm_resource_release(pool);
+}
+
+static void scattered_memory_and_a_little_growth_make_a_large_block(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, (BLOCKS + 1) * PIECE);
+    void *blocks[BLOCKS];
+    void *large;
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    large = take(pool, (BLOCKS / 2 + 1) * PIECE, NULL);
+    assert_int_equal(reserved_of(pool), (BLOCKS + 1) * PIECE);
+    give(pool, large, (BLOCKS / 2 + 1) * PIECE, NULL);
+    check_and_give_others(pool, blocks);
+    rmm_resource_release(pool);
+}
+
+static void a_full_device_is_used_to_the_last_piece(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    uint64_t total = 0;
+    uint64_t free_bytes = 0;
+    void *blocks[2];
+    void *ptr = NULL;
+
+    (void)state;
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
+    total = total / PIECE * PIECE - 2 * PIECE; /* less a barrier's block */
+    blocks[0] = take(pool, total / 2 / PIECE * PIECE, NULL);
+    blocks[1] = take(pool, total / 4, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, total, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_true(reserved_of(pool) <= total); /* a failure leaves nothing mapped */
+    give(pool, blocks[0], total / 2 / PIECE * PIECE, NULL);
+    give(pool, blocks[1], total / 4, NULL);
+    ptr = take(pool, total, NULL);
+    give(pool, ptr, total, NULL);
+    rmm_resource_release(pool);
+}
+
+/* --- the end, refusals, devices ------------------------------------------------------ */
+
+static void unmaps_everything_with_blocks_still_out(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(MIB, 0);
+    void *lost = take(pool, 5 * MIB, NULL);
+
+    (void)state;
+    launch_fill(lost, 5 * MIB, 7, NULL); /* queued: the end waits for it */
+    rmm_resource_release(pool);
+}
+
+static void refuses_frees_of_addresses_without_memory(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(MIB, 0);
+    char *block = take(pool, MIB, NULL);
+
+    (void)state;
+    give(pool, block + 100 * MIB, MIB, NULL);
+    give(pool, block + 256, MIB, NULL);
+    assert_int_equal(stats_of(pool).invalid_free_count, 2);
+    give(pool, block, MIB, NULL);
+    give(pool, block, MIB, NULL);
+    assert_int_equal(stats_of(pool).invalid_free_count, 3);
+    rmm_resource_release(pool);
+}
+
+static void counts_its_memory_at_the_device(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
+    const rmm_segment_place_t *place = &rmm__places[0];
+
+    (void)state;
+    assert_int_equal(rmm__figure_get(&place->reserved_bytes), 6 * MIB);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(rmm__figure_get(&place->reserved_bytes), 0);
+    give(pool, take(pool, 3 * MIB, NULL), 3 * MIB, NULL);
+    assert_int_equal(rmm__figure_get(&place->reserved_bytes), reserved_of(pool));
+    rmm_resource_release(pool);
+    assert_int_equal(rmm__figure_get(&place->reserved_bytes), 0);
+}
+
+static void counts_as_free_only_what_has_memory(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
+    const rmm_segment_slot_t *slot = pool->books.slot;
+
+    (void)state;
+    assert_int_equal(rmm__figure_get(&slot->free_bytes), 6 * MIB);
+    assert_int_equal(rmm__figure_get(&slot->largest_free_bytes), 6 * MIB);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(rmm__figure_get(&slot->free_bytes), 0);
+    assert_int_equal(rmm__figure_get(&slot->largest_free_bytes), 0);
+    rmm_resource_release(pool);
+}
+
+static void belongs_to_the_device_on_which_it_was_made(void **state)
+{
+    rmm_resource_t *pool;
+
+    (void)state;
+    assert_cuda(rmm_sim_set_device(1));
+    pool = make_virtual_pool(0, 0);
+    assert_cuda(rmm_sim_set_device(0));
+    give(pool, take(pool, MIB, NULL), MIB, NULL);
+    assert_true(rmm_sim_allocated_bytes(1) >= PIECE);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm_resource_release(pool);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+}
+
+/* --- captures ------------------------------------------------------------------------ */
+
+static void grows_while_a_stream_captures(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_sim_graph_t graph;
+    void *inside;
+    void *beside;
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(stream, 0));
+    inside = take(pool, 3 * MIB, stream);
+    launch_fill(inside, 3 * MIB, 5, stream);
+    beside = take(pool, 9 * MIB, NULL);
+    give(pool, inside, 3 * MIB, stream);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_ok(rmm_resource_trim(pool, 0)); /* what the graph uses stays */
+    assert_true(reserved_of(pool) >= 12 * MIB);
+    assert_cuda(rmm_sim_graph_launch(graph, stream));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    give(pool, beside, 9 * MIB, NULL);
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    rmm_resource_release(pool);
+}
+
+#define CASE(name) cmocka_unit_test_teardown(name, nothing_is_left)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(refuses_flags_that_do_not_go_together),
+        CASE(takes_options_of_before_there_were_flags),
+        CASE(is_a_base_resource_of_type_pool),
+        CASE(maps_whole_granules_at_the_start),
+        CASE(grows_by_what_is_missing_beside_what_is_free),
+        CASE(stops_at_its_maximum),
+        CASE(gives_alignments_up_to_the_largest),
+        CASE(trim_gives_back_pieces_between_blocks_in_use),
+        CASE(trim_keeps_what_it_is_told_to),
+        CASE(trim_leaves_a_piece_that_is_used_in_part),
+        CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
+        CASE(what_fits_the_free_total_is_given_though_scattered),
+        CASE(scattered_memory_and_a_little_growth_make_a_large_block),
+        CASE(a_full_device_is_used_to_the_last_piece),
+        CASE(unmaps_everything_with_blocks_still_out),
+        CASE(refuses_frees_of_addresses_without_memory),
+        CASE(counts_its_memory_at_the_device),
+        CASE(counts_as_free_only_what_has_memory),
+        CASE(belongs_to_the_device_on_which_it_was_made),
+        CASE(grows_while_a_stream_captures),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
