@@ -269,6 +269,19 @@ static void serves_from_cuda_itself(void **state)
     json_decref(object);
 }
 
+static void serves_from_a_pool_that_maps_virtual_memory(void **state)
+{
+    (void)state;
+    run("--resource pool-virtual --verify --json " DATA "/replay/streams.csv");
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_string_equal(
+        json_string_value(json_object_get(object, "resource")), "pool-virtual");
+    assert_int_equal(integer(object, "peak_bytes"), 170001);
+    assert_int_equal(integer(object, "reserved_bytes"), 2 * 1024 * 1024);
+    json_decref(object);
+}
+
 /* Recorded: 17 us from first to last row; at a factor of 0.0001 at least 170 ms. */
 static void waits_for_the_recorded_moments(void **state)
 {
@@ -410,7 +423,7 @@ static void ends_with_2_when_used_wrongly(void **state)
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
         "--resource slab x", 2,
-        "--resource: \"slab\" is not a resource: pool, arena or cuda");
+        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena or cuda");
     assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
 }
 
@@ -491,6 +504,7 @@ int main(void)
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
         cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
         cmocka_unit_test(serves_from_cuda_itself),
+        cmocka_unit_test(serves_from_a_pool_that_maps_virtual_memory),
         cmocka_unit_test(waits_for_the_recorded_moments),
         cmocka_unit_test(holds_what_is_left_until_sigterm_and_ends_well),
         cmocka_unit_test(ends_by_itself_when_the_hold_is_over),

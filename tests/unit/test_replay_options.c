@@ -73,7 +73,7 @@ static void says_what_an_option_expects(void **state)
     (void)state;
     assert_refused(
         "rmm-replay --resource slab log",
-        "--resource: \"slab\" is not a resource: pool, arena or cuda");
+        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena or cuda");
     assert_refused(
         "rmm-replay --pool-bytes 12MB log",
         "--pool-bytes: \"12MB\" is not a size of at least 256 bytes, such as "
@@ -99,10 +99,10 @@ static void refuses_options_that_exclude_each_other(void **state)
     (void)state;
     assert_refused(
         "rmm-replay --resource cuda --pool-bytes 1GiB log",
-        "--pool-bytes needs --resource pool or arena");
+        "--pool-bytes needs a pool or an arena as --resource");
     assert_refused(
         "rmm-replay --resource cuda --find-capacity log",
-        "--find-capacity needs --resource pool or arena");
+        "--find-capacity needs a pool or an arena as --resource");
     assert_false(parse("rmm-replay --find-capacity --pool-bytes 1GiB log"));
     assert_false(parse("rmm-replay --find-capacity --hold 1 log"));
 }

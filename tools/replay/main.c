@@ -118,7 +118,7 @@ static void fill_report(session_t *session, const rmm_stats_t *stats)
     bool timed = replay->speed == 0 && replay->verify == NULL && replay->run_count > 0;
 
     report->log = session->options.log_path;
-    report->resource = rmm_resource_type(replay->resource);
+    report->resource = replay_resource_name(session->options.resource);
     report->driver = rmm_sim_active() ? "sim" : "cuda";
     report->operations = plan->op_count;
     report->repeats = replay->run_count;

@@ -11,19 +11,28 @@
 
 #define SECONDS_MAX 1e9
 
+static const char *const resource_names[] = {
+    [REPLAY_POOL] = "pool",
+    [REPLAY_POOL_VIRTUAL] = "pool-virtual",
+    [REPLAY_ARENA] = "arena",
+    [REPLAY_CUDA] = "cuda",
+};
+
+const char *replay_resource_name(replay_resource_t resource)
+{
+    return resource_names[resource];
+}
+
 static const char *parse_resource(const char *text, void *field)
 {
     replay_resource_t *resource = field;
-    if (strcmp(text, "pool") == 0) {
-        *resource = REPLAY_POOL;
-    } else if (strcmp(text, "arena") == 0) {
-        *resource = REPLAY_ARENA;
-    } else if (strcmp(text, "cuda") == 0) {
-        *resource = REPLAY_CUDA;
-    } else {
-        return "a resource: pool, arena or cuda";
+    for (size_t i = 0; i < sizeof resource_names / sizeof *resource_names; i++) {
+        if (strcmp(text, resource_names[i]) == 0) {
+            *resource = (replay_resource_t)i;
+            return NULL;
+        }
     }
-    return NULL;
+    return "a resource: pool, pool-virtual, arena or cuda";
 }
 
 static const char *parse_pool_bytes(const char *text, void *field)
@@ -67,9 +76,10 @@ static const char *parse_hold(const char *text, void *field)
 #define FIELD(name) offsetof(replay_options_t, name)
 
 static const tool_option_t table[] = {
-    {"resource", "arena|cuda|pool", parse_resource, FIELD(resource),
-     "what serves the allocations: a pool (default), an arena,\n"
-     "or cudaMalloc and cudaFree themselves"},
+    {"resource", "NAME", parse_resource, FIELD(resource),
+     "what serves the allocations: pool (default), a pool over\n"
+     "cudaMalloc; pool-virtual, one that maps virtual memory;\n"
+     "arena; or cuda, cudaMalloc and cudaFree themselves"},
     {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
      "size of the pool, initial and maximum, or of the arena,\n"
      "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
@@ -115,10 +125,10 @@ const tool_command_t replay_command = {
 static const char *find_conflict(const replay_options_t *options)
 {
     if (options->resource == REPLAY_CUDA && options->pool_bytes > 0) {
-        return "--pool-bytes needs --resource pool or arena";
+        return "--pool-bytes needs a pool or an arena as --resource";
     }
     if (options->resource == REPLAY_CUDA && options->find_capacity) {
-        return "--find-capacity needs --resource pool or arena";
+        return "--find-capacity needs a pool or an arena as --resource";
     }
     if (options->find_capacity && options->pool_bytes > 0) {
         return "--find-capacity finds the size of the pool: leave --pool-bytes out";

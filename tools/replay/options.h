@@ -12,6 +12,7 @@
 
 typedef enum replay_resource {
     REPLAY_POOL,
+    REPLAY_POOL_VIRTUAL,
     REPLAY_ARENA,
     REPLAY_CUDA
 } replay_resource_t;
@@ -33,6 +34,9 @@ typedef struct replay_options {
 } replay_options_t;
 
 extern const tool_command_t replay_command;
+
+/* As --resource takes it. */
+const char *replay_resource_name(replay_resource_t resource);
 
 /* False: one line in message. */
 bool replay_options_parse(

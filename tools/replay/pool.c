@@ -15,10 +15,12 @@
 #include "replay/capacity.h"
 #include "replay/replay.h"
 
+/* upstream NULL: over virtual memory. */
 static rmm_status_t
 open_pool(rmm_resource_t *upstream, uint64_t pool_bytes, rmm_resource_t **out)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    options.flags = upstream == NULL ? RMM_POOL_VIRTUAL : 0;
     options.initial_bytes = pool_bytes / CAPACITY_UNIT * CAPACITY_UNIT;
     options.maximum_bytes = options.initial_bytes;
     return rmm_pool_resource_create(upstream, &options, out);
@@ -34,8 +36,8 @@ open_arena(rmm_resource_t *upstream, uint64_t arena_bytes, rmm_resource_t **out)
 
 bool pool_open(replay_resource_t kind, uint64_t pool_bytes, rmm_resource_t **out)
 {
-    rmm_resource_t *upstream;
-    if (rmm_cuda_resource_create(&upstream) != RMM_OK) {
+    rmm_resource_t *upstream = NULL;
+    if (kind != REPLAY_POOL_VIRTUAL && rmm_cuda_resource_create(&upstream) != RMM_OK) {
         return false;
     }
     rmm_status_t status = kind == REPLAY_ARENA ? open_arena(upstream, pool_bytes, out)
