@@ -36,7 +36,7 @@ list_steps() {
 step_setup() {
     check "packages" rmm_require_packages build-essential cmake ninja-build pkg-config \
         clang clang-format-14 libclang-rt-14-dev libcmocka-dev zlib1g-dev \
-        libfuse3-dev fuse3 libjansson-dev python3
+        libfuse3-dev fuse3 libjansson-dev libunwind8 python3
     check "cmake is 3.24 or newer" cmake_is_new_enough
     gcc --version | head -n 1
     cmake --version | head -n 1

@@ -179,112 +179,113 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
     } rmm_device_array_##name##_t;                                                     \
                                                                                        \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_init(        \
-        RMM_DEVICE_ARRAY(name) * a, size_t count, rmm_stream_t stream,                 \
-        rmm_resource_t * mr)                                                           \
+        rmm_device_array_##name##_t *a, size_t count, rmm_stream_t stream,             \
+        rmm_resource_t *mr)                                                            \
     {                                                                                  \
         return rmm_device_array_init_aligned(                                          \
             &a->array, sizeof(type), RMM_ALIGN_OF(type), count, stream, mr);           \
     }                                                                                  \
-    RMM_TYPED_INLINE void rmm_device_array_##name##_fini(RMM_DEVICE_ARRAY(name) * a)   \
+    RMM_TYPED_INLINE void rmm_device_array_##name##_fini(                              \
+        rmm_device_array_##name##_t *a)                                                \
     {                                                                                  \
         rmm_device_array_fini(a != NULL ? &a->array : NULL);                           \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_copy(        \
-        RMM_DEVICE_ARRAY(name) * dst, const RMM_DEVICE_ARRAY(name) * src,              \
-        rmm_stream_t stream, rmm_resource_t * mr)                                      \
+        rmm_device_array_##name##_t *dst, const rmm_device_array_##name##_t *src,      \
+        rmm_stream_t stream, rmm_resource_t *mr)                                       \
     {                                                                                  \
         return rmm_device_array_copy(&dst->array, &src->array, stream, mr);            \
     }                                                                                  \
     RMM_TYPED_INLINE void rmm_device_array_##name##_move(                              \
-        RMM_DEVICE_ARRAY(name) * dst, RMM_DEVICE_ARRAY(name) * src)                    \
+        rmm_device_array_##name##_t *dst, rmm_device_array_##name##_t *src)            \
     {                                                                                  \
         rmm_device_array_move(&dst->array, &src->array);                               \
     }                                                                                  \
     RMM_TYPED_INLINE void rmm_device_array_##name##_release(                           \
-        RMM_DEVICE_ARRAY(name) * a, rmm_device_buffer_t * buffer_out)                  \
+        rmm_device_array_##name##_t *a, rmm_device_buffer_t *buffer_out)               \
     {                                                                                  \
         rmm_device_array_release(&a->array, buffer_out);                               \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_resize(      \
-        RMM_DEVICE_ARRAY(name) * a, size_t count, rmm_stream_t stream)                 \
+        rmm_device_array_##name##_t *a, size_t count, rmm_stream_t stream)             \
     {                                                                                  \
         return rmm_device_array_resize(&a->array, count, stream);                      \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_reserve(     \
-        RMM_DEVICE_ARRAY(name) * a, size_t capacity, rmm_stream_t stream)              \
+        rmm_device_array_##name##_t *a, size_t capacity, rmm_stream_t stream)          \
     {                                                                                  \
         return rmm_device_array_reserve(&a->array, capacity, stream);                  \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
         rmm_device_array_##name##_shrink_to_fit(                                       \
-            RMM_DEVICE_ARRAY(name) * a, rmm_stream_t stream)                           \
+            rmm_device_array_##name##_t *a, rmm_stream_t stream)                       \
     {                                                                                  \
         return rmm_device_array_shrink_to_fit(&a->array, stream);                      \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_set_element( \
-        RMM_DEVICE_ARRAY(name) * a, size_t index, type value, rmm_stream_t stream)     \
+        rmm_device_array_##name##_t *a, size_t index, type value, rmm_stream_t stream) \
     {                                                                                  \
         return rmm_device_array_set_element(&a->array, index, &value, stream);         \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
         rmm_device_array_##name##_set_element_async(                                   \
-            RMM_DEVICE_ARRAY(name) * a, size_t index, type const *value,               \
+            rmm_device_array_##name##_t *a, size_t index, type const *value,           \
             rmm_stream_t stream)                                                       \
     {                                                                                  \
         return rmm_device_array_set_element_async(&a->array, index, value, stream);    \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
         rmm_device_array_##name##_set_element_to_zero_async(                           \
-            RMM_DEVICE_ARRAY(name) * a, size_t index, rmm_stream_t stream)             \
+            rmm_device_array_##name##_t *a, size_t index, rmm_stream_t stream)         \
     {                                                                                  \
         return rmm_device_array_set_element_to_zero_async(&a->array, index, stream);   \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_get_element( \
-        const RMM_DEVICE_ARRAY(name) * a, size_t index, type * value_out,              \
+        const rmm_device_array_##name##_t *a, size_t index, type *value_out,           \
         rmm_stream_t stream)                                                           \
     {                                                                                  \
         return rmm_device_array_get_element(&a->array, index, value_out, stream);      \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
         rmm_device_array_##name##_get_element_async(                                   \
-            const RMM_DEVICE_ARRAY(name) * a, size_t index, type * value_out,          \
+            const rmm_device_array_##name##_t *a, size_t index, type *value_out,       \
             rmm_stream_t stream)                                                       \
     {                                                                                  \
         return rmm_device_array_get_element_async(                                     \
             &a->array, index, value_out, stream);                                      \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_front(       \
-        const RMM_DEVICE_ARRAY(name) * a, type * value_out, rmm_stream_t stream)       \
+        const rmm_device_array_##name##_t *a, type *value_out, rmm_stream_t stream)    \
     {                                                                                  \
         return rmm_device_array_front(&a->array, value_out, stream);                   \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_back(        \
-        const RMM_DEVICE_ARRAY(name) * a, type * value_out, rmm_stream_t stream)       \
+        const rmm_device_array_##name##_t *a, type *value_out, rmm_stream_t stream)    \
     {                                                                                  \
         return rmm_device_array_back(&a->array, value_out, stream);                    \
     }                                                                                  \
     RMM_TYPED_INLINE type *rmm_device_array_##name##_element(                          \
-        const RMM_DEVICE_ARRAY(name) * a, size_t index)                                \
+        const rmm_device_array_##name##_t *a, size_t index)                            \
     {                                                                                  \
         return (type *)rmm_device_array_element(&a->array, index);                     \
     }                                                                                  \
     RMM_TYPED_INLINE type *rmm_device_array_##name##_data(                             \
-        const RMM_DEVICE_ARRAY(name) * a)                                              \
+        const rmm_device_array_##name##_t *a)                                          \
     {                                                                                  \
         return (type *)rmm_device_array_data(&a->array);                               \
     }                                                                                  \
     RMM_TYPED_INLINE size_t rmm_device_array_##name##_size(                            \
-        const RMM_DEVICE_ARRAY(name) * a)                                              \
+        const rmm_device_array_##name##_t *a)                                          \
     {                                                                                  \
         return rmm_device_array_size(&a->array);                                       \
     }                                                                                  \
     RMM_TYPED_INLINE size_t rmm_device_array_##name##_capacity(                        \
-        const RMM_DEVICE_ARRAY(name) * a)                                              \
+        const rmm_device_array_##name##_t *a)                                          \
     {                                                                                  \
         return rmm_device_array_capacity(&a->array);                                   \
     }                                                                                  \
     RMM_TYPED_INLINE bool rmm_device_array_##name##_is_empty(                          \
-        const RMM_DEVICE_ARRAY(name) * a)                                              \
+        const rmm_device_array_##name##_t *a)                                          \
     {                                                                                  \
         return rmm_device_array_is_empty(&a->array);                                   \
     }                                                                                  \
@@ -293,6 +294,7 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
 /* Those that are there. */
 RMM_DEVICE_ARRAY_DEFINE(float, float);
 RMM_DEVICE_ARRAY_DEFINE(double, double);
+RMM_DEVICE_ARRAY_DEFINE(bool, bool);
 RMM_DEVICE_ARRAY_DEFINE(char, char);
 RMM_DEVICE_ARRAY_DEFINE(int, int);
 RMM_DEVICE_ARRAY_DEFINE(int8_t, int8_t);

@@ -23,7 +23,8 @@
  * then. A call with another stream than before does not order it behind the old one: where
  * resize(), reserve() and shrink_to_fit() reallocate, they copy the old contents and free
  * the old memory on the stream given, so the caller orders that stream behind all work on
- * the contents first (an event, or a synchronise).
+ * the contents first (an event, or a synchronise). RMM_STREAM_PER_THREAD is in each call
+ * that of the calling thread, also in the one that ends the buffer.
  *
  * Host memory as a source: read when the stream gets there, so it stays valid and
  * unchanged until then. From pageable memory CUDA may read it before the call returns;

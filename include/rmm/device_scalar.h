@@ -18,7 +18,9 @@
 #ifndef RMM_DEVICE_SCALAR_H
 #define RMM_DEVICE_SCALAR_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <rmm/device_array.h>
 #include <rmm/export.h>
@@ -127,52 +129,53 @@ RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *sc
     } rmm_device_scalar_##name##_t;                                                    \
                                                                                        \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_scalar_##name##_init(       \
-        RMM_DEVICE_SCALAR(name) * s, rmm_stream_t stream, rmm_resource_t * mr)         \
+        rmm_device_scalar_##name##_t *s, rmm_stream_t stream, rmm_resource_t *mr)      \
     {                                                                                  \
         return rmm_device_scalar_init_aligned(                                         \
             &s->scalar, sizeof(type), RMM_ALIGN_OF(type), stream, mr);                 \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_scalar_##name##_init_value( \
-        RMM_DEVICE_SCALAR(name) * s, type const *value, rmm_stream_t stream,           \
+        rmm_device_scalar_##name##_t *s, type const *value, rmm_stream_t stream,       \
         rmm_resource_t *mr)                                                            \
     {                                                                                  \
         return rmm_device_scalar_init_value_aligned(                                   \
             &s->scalar, sizeof(type), RMM_ALIGN_OF(type), value, stream, mr);          \
     }                                                                                  \
-    RMM_TYPED_INLINE void rmm_device_scalar_##name##_fini(RMM_DEVICE_SCALAR(name) * s) \
+    RMM_TYPED_INLINE void rmm_device_scalar_##name##_fini(                             \
+        rmm_device_scalar_##name##_t *s)                                               \
     {                                                                                  \
         rmm_device_scalar_fini(s != NULL ? &s->scalar : NULL);                         \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_scalar_##name##_copy(       \
-        RMM_DEVICE_SCALAR(name) * dst, const RMM_DEVICE_SCALAR(name) * src,            \
-        rmm_stream_t stream, rmm_resource_t * mr)                                      \
+        rmm_device_scalar_##name##_t *dst, const rmm_device_scalar_##name##_t *src,    \
+        rmm_stream_t stream, rmm_resource_t *mr)                                       \
     {                                                                                  \
         return rmm_device_scalar_copy(&dst->scalar, &src->scalar, stream, mr);         \
     }                                                                                  \
     RMM_TYPED_INLINE void rmm_device_scalar_##name##_move(                             \
-        RMM_DEVICE_SCALAR(name) * dst, RMM_DEVICE_SCALAR(name) * src)                  \
+        rmm_device_scalar_##name##_t *dst, rmm_device_scalar_##name##_t *src)          \
     {                                                                                  \
         rmm_device_scalar_move(&dst->scalar, &src->scalar);                            \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_scalar_##name##_value(      \
-        const RMM_DEVICE_SCALAR(name) * s, type * value_out, rmm_stream_t stream)      \
+        const rmm_device_scalar_##name##_t *s, type *value_out, rmm_stream_t stream)   \
     {                                                                                  \
         return rmm_device_scalar_value(&s->scalar, value_out, stream);                 \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
         rmm_device_scalar_##name##_set_value_async(                                    \
-            RMM_DEVICE_SCALAR(name) * s, type const *value, rmm_stream_t stream)       \
+            rmm_device_scalar_##name##_t *s, type const *value, rmm_stream_t stream)   \
     {                                                                                  \
         return rmm_device_scalar_set_value_async(&s->scalar, value, stream);           \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
         rmm_device_scalar_##name##_set_value_to_zero_async(                            \
-            RMM_DEVICE_SCALAR(name) * s, rmm_stream_t stream)                          \
+            rmm_device_scalar_##name##_t *s, rmm_stream_t stream)                      \
     {                                                                                  \
         return rmm_device_scalar_set_value_to_zero_async(&s->scalar, stream);          \
     }                                                                                  \
     RMM_TYPED_INLINE type *rmm_device_scalar_##name##_data(                            \
-        const RMM_DEVICE_SCALAR(name) * s)                                             \
+        const rmm_device_scalar_##name##_t *s)                                         \
     {                                                                                  \
         return (type *)rmm_device_scalar_data(&s->scalar);                             \
     }                                                                                  \
@@ -181,6 +184,7 @@ RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *sc
 /* Those that are there. */
 RMM_DEVICE_SCALAR_DEFINE(float, float);
 RMM_DEVICE_SCALAR_DEFINE(double, double);
+RMM_DEVICE_SCALAR_DEFINE(bool, bool);
 RMM_DEVICE_SCALAR_DEFINE(char, char);
 RMM_DEVICE_SCALAR_DEFINE(int, int);
 RMM_DEVICE_SCALAR_DEFINE(int8_t, int8_t);

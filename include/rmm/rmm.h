@@ -40,6 +40,7 @@
 #include <rmm/system_resource.h>
 #include <rmm/thread_safe_adaptor.h>
 #include <rmm/torch.h>
+#include <rmm/tracking_adaptor.h>
 #include <rmm/version.h>
 
 #endif /* RMM_RMM_H */

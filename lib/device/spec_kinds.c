@@ -23,6 +23,7 @@
 #include <rmm/statistics_adaptor.h>
 #include <rmm/system_resource.h>
 #include <rmm/thread_safe_adaptor.h>
+#include <rmm/tracking_adaptor.h>
 
 #include "device/spec.h"
 
@@ -153,6 +154,7 @@ OVER(binning, pool, binning_over)
 PLAIN_ADAPTOR(prefetch)
 PLAIN_ADAPTOR(statistics)
 PLAIN_ADAPTOR(thread_safe)
+PLAIN_ADAPTOR(tracking)
 
 CREATOR(aligned)
 {
@@ -205,6 +207,7 @@ static const rmm_spec_kind_t kinds[] = {
     ADAPTOR(prefetch, 0, 0, NULL),
     ADAPTOR(statistics, 0, 0, NULL),
     ADAPTOR(thread_safe, 0, 0, NULL),
+    ADAPTOR(tracking, 0, 0, NULL),
 };
 
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };

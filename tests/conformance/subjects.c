@@ -137,6 +137,20 @@ static rmm_status_t build_thread_safe(rmm_resource_t *upstream, rmm_resource_t *
     return rmm_thread_safe_adaptor_create(upstream, NULL, out);
 }
 
+static rmm_status_t build_tracking(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_tracking_adaptor_create(upstream, NULL, out);
+}
+
+static rmm_status_t
+build_tracking_stacks(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
+
+    options.capture_stacks = true;
+    return rmm_tracking_adaptor_create(upstream, &options, out);
+}
+
 /* Binning over a pool over cuda. */
 static rmm_status_t make_binning_over_pool(rmm_resource_t **out)
 {

@@ -17,6 +17,7 @@ typedef struct point {
 
 RMM_DEVICE_ARRAY_DEFINE(over_aligned, over_aligned_t);
 RMM_DEVICE_ARRAY_DEFINE(point, struct point);
+RMM_DEVICE_ARRAY_DEFINE(text, const char *);
 
 typedef struct fixture {
     rmm_resource_t *mr;
@@ -481,6 +482,29 @@ static void alignment_is_that_of_the_type(void **state)
     rmm_resource_release(pool);
 }
 
+/* bool is a macro in C, and an address is a type of two words. */
+static void types_may_be_macros_and_pointers(void **state)
+{
+    fixture_t *fixture = *state;
+    RMM_DEVICE_ARRAY(bool) bools = RMM_DEVICE_ARRAY_OF_INIT(bool);
+    RMM_DEVICE_ARRAY(text) texts = RMM_DEVICE_ARRAY_OF_INIT(const char *);
+    const char *const text = "kept";
+    const char *found = NULL;
+    bool is_set = false;
+
+    assert_ok(rmm_device_array_bool_resize(&bools, 2, fixture->stream));
+    assert_ok(rmm_device_array_bool_set_element(&bools, 1, true, fixture->stream));
+    assert_ok(rmm_device_array_bool_back(&bools, &is_set, fixture->stream));
+    assert_true(is_set);
+    assert_ok(rmm_device_array_text_resize(&texts, 1, fixture->stream));
+    assert_ok(
+        rmm_device_array_text_set_element_async(&texts, 0, &text, fixture->stream));
+    assert_ok(rmm_device_array_text_front(&texts, &found, fixture->stream));
+    assert_ptr_equal(found, text);
+    rmm_device_array_text_fini(&texts);
+    rmm_device_array_bool_fini(&bools);
+}
+
 static void refuses_null(void **state)
 {
     fixture_t *fixture = *state;
@@ -534,6 +558,7 @@ int main(void)
         CASE(set_and_get_stream),
         CASE(the_elements_are_one_range),
         CASE(alignment_is_that_of_the_type),
+        CASE(types_may_be_macros_and_pointers),
         CASE(refuses_null),
     };
 

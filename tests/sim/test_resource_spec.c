@@ -54,6 +54,7 @@ static const word_t words[] = {
     {"prefetch+managed", "prefetch", "managed"},
     {"statistics+async", "statistics", "async"},
     {"thread_safe+cuda", "thread_safe", "cuda"},
+    {"tracking+cuda", "tracking", "cuda"},
     {"statistics+limiting:50%+pool:1MiB", "statistics", "limiting"},
 };
 

@@ -160,7 +160,7 @@ static void refuses_words_that_stand_for_nothing(void **state)
 {
     (void)state;
     expect_malformed("poool", "there is no resource 'poool', but cuda pool ");
-    expect_malformed("poool", " thread_safe"); /* the last one */
+    expect_malformed("poool", " tracking"); /* the last one */
     expect_malformed("Pool", "no resource 'Pool'");
     expect_malformed("host", "no resource 'host'"); /* no kernel could use it */
 }

@@ -26,6 +26,7 @@ rmm_package_provides() {
         libcmocka-dev) rmm_header_is_there cmocka.h ;;
         zlib1g-dev) rmm_header_is_there zlib.h ;;
         libjansson-dev) rmm_header_is_there jansson.h ;;
+        libunwind8) ldconfig -p | grep -q 'libunwind\.so\.8 ' ;;
         *) return 1 ;;
     esac >/dev/null 2>&1
 }

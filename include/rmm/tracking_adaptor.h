@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/tracking_adaptor.h
+ *
+ * Remembers every block that is out, if wanted with the call stack that asked for it: for
+ * finding leaks. Blocks of 0 bytes are not remembered.
+ *
+ * A free of a block that it does not know is logged as an error and passed on to upstream;
+ * it does not count. A free with another size is logged as an error too, and carried out
+ * with the size of the allocation.
+ *
+ * A last release with blocks out logs each of them (the first 100), with its stack.
+ *
+ * Call stacks are captured with libunwind where it is installed (from 0.1 us an
+ * allocation), else with backtrace(3) (some us). Symbols are looked up when they are
+ * printed; a program linked with -rdynamic shows the names of its own functions.
+ *
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
+ * its last release stay upstream's.
+ */
+#ifndef RMM_TRACKING_ADAPTOR_H
+#define RMM_TRACKING_ADAPTOR_H
+
+#include <rmm/resource.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rmm_tracking_options {
+    size_t struct_size;  /**< set by RMM_TRACKING_OPTIONS_INIT; do not touch */
+    bool capture_stacks; /**< remember who allocated; default false */
+    uint32_t max_frames; /**< of a stack, innermost first; up to and default 64 */
+    const char *name;    /**< shown in /rmm; copied; default "tracking" */
+} rmm_tracking_options_t;
+
+#define RMM_TRACKING_OPTIONS_INIT                                                      \
+    {                                                                                  \
+        sizeof(rmm_tracking_options_t), false, 0, NULL                                 \
+    }
+
+/** A block that is out. */
+typedef struct rmm_tracking_block {
+    void *ptr;
+    size_t bytes;        /**< as requested */
+    void *const *frames; /**< return addresses, innermost first; NULL: not captured */
+    size_t frame_count;
+} rmm_tracking_block_t;
+
+/**
+ * Create a tracking adaptor over @p upstream, which it retains.
+ *
+ * @param options  NULL: all defaults
+ * @param out      receives the resource, one reference; untouched on failure
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, max_frames is too large, or
+ *                                     options were not made with _INIT
+ *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_adaptor_create(
+    rmm_resource_t *upstream, const rmm_tracking_options_t *options,
+    rmm_resource_t **out);
+
+/**
+ * What is out at this moment, by rising address: a copy, which later calls do not change.
+ *
+ * @param mr          a tracking adaptor
+ * @param blocks_out  receives an array to be given to rmm_tracking_free(); NULL if nothing
+ *                    is out
+ * @param count_out   receives its length
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    mr is no tracking adaptor, an argument is NULL
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_outstanding(
+    rmm_resource_t *mr, rmm_tracking_block_t **blocks_out, size_t *count_out);
+
+/** Free what rmm_tracking_outstanding() gave, with all stacks. NULL is ignored. */
+RMM_API void rmm_tracking_free(rmm_tracking_block_t *blocks);
+
+/** rmm_tracking_report(): to the log, level info. */
+#define RMM_TRACKING_TO_LOG (-1)
+
+/**
+ * Print what is out, a line each: "PTR: BYTES B", and below it " : callstack:" the frames
+ * as "#0 in SYMBOL from FILE".
+ *
+ * @param fd  a descriptor open for writing, or RMM_TRACKING_TO_LOG
+ * @return as rmm_tracking_outstanding(), and RMM_ERR_IO if it cannot be written
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_TRACKING_ADAPTOR_H */

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every block that is out, in a table by address. What prints and copies it is in
+ * tracking_report.c.
+ *
+ * A block leaves the table before upstream sees its free, because the same address may be
+ * handed out again at once; if upstream refuses the free, it comes back. What is in the
+ * table and the figures change under one lock, so they always agree.
+ *
+ * Locking: `lock` protects the table and, here, the adaptor's tally and slot, instead of
+ * the adaptor's own lock: growing the table is too long for one that spins. Stacks are
+ * captured and freed outside.
+ */
+#include "adaptors/tracking_impl.h"
+
+#include <inttypes.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "core/options.h"
+#include "log/log.h"
+
+static tracking_t *from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, tracking_t, adaptor.base);
+}
+
+/* --- the table ---------------------------------------------------------------------- */
+
+/* False without host memory. A block that is in the table already was freed without our
+ * knowledge, since upstream gave it out again: *stale is what we thought to be out. */
+static bool remember(
+    tracking_t *self, const rmm_pointer_map_entry_t *block,
+    rmm_pointer_map_entry_t *stale)
+{
+    bool reserved;
+
+    rmm__mutex_lock(&self->lock);
+    if (rmm__pointer_map_find_entry(&self->blocks, block->ptr, stale)) {
+        rmm__pointer_map_erase(&self->blocks, block->ptr);
+        rmm__adaptor_count_free_locked(&self->adaptor, stale->bytes, 1);
+    } else {
+        stale->ptr = NULL;
+    }
+    reserved = rmm__pointer_map_reserve(&self->blocks);
+    if (reserved) {
+        rmm__pointer_map_insert_entry(&self->blocks, block);
+        rmm__adaptor_count_alloc_locked(&self->adaptor, block->bytes);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return reserved;
+}
+
+/* False if it is not in the table. */
+static bool forget(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *block)
+{
+    bool found;
+
+    rmm__mutex_lock(&self->lock);
+    found = rmm__pointer_map_find_entry(&self->blocks, ptr, block);
+    if (found) {
+        rmm__pointer_map_erase(&self->blocks, ptr);
+        rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, 1);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return found;
+}
+
+/* Upstream refused the free: the block is out as before. */
+RMM_COLD static void take_back(tracking_t *self, const rmm_pointer_map_entry_t *block)
+{
+    bool reserved;
+
+    rmm__mutex_lock(&self->lock);
+    reserved = rmm__pointer_map_reserve(&self->blocks);
+    if (reserved) {
+        rmm__pointer_map_insert_entry(&self->blocks, block);
+    }
+    rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, -1);
+    rmm__mutex_unlock(&self->lock);
+    if (!reserved) {
+        rmm__free(block->owner);
+    }
+}
+
+static void count_nothing(tracking_t *self, bool allocated)
+{
+    rmm__mutex_lock(&self->lock);
+    if (allocated) {
+        rmm__adaptor_count_alloc_locked(&self->adaptor, 0);
+    } else {
+        rmm__adaptor_count_free_locked(&self->adaptor, 0, 1);
+    }
+    rmm__mutex_unlock(&self->lock);
+}
+
+/* --- allocate and free -------------------------------------------------------------- */
+
+RMM_COLD static void
+say_stale(const tracking_t *self, const rmm_pointer_map_entry_t *stale)
+{
+    rmm__log_warn(
+        "tracking '%s': %p bytes %zu was freed elsewhere, not through this adaptor",
+        self->adaptor.base.name, stale->ptr, stale->bytes);
+    rmm__free(stale->owner);
+}
+
+static rmm_status_t
+take_block(tracking_t *self, const rmm_request_t *request, void **ptr_out)
+{
+    rmm_pointer_map_entry_t block = {.bytes = request->bytes};
+    rmm_pointer_map_entry_t stale;
+    rmm_status_t status =
+        rmm__resource_alloc(self->adaptor.base.upstream, request, &block.ptr);
+
+    if (status != RMM_OK) {
+        return rmm__adaptor_failed(&self->adaptor, status);
+    }
+    if (self->max_frames != 0) { /* without host memory the block has no stack */
+        block.owner = rmm__call_stack_capture(self->max_frames);
+    }
+    if (!remember(self, &block, &stale)) {
+        rmm__adaptor_undo_alloc(&self->adaptor, block.ptr, request);
+        rmm__free(block.owner);
+        status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    } else {
+        *ptr_out = block.ptr;
+    }
+    if (stale.ptr != NULL) {
+        say_stale(self, &stale);
+    }
+    return status;
+}
+
+static rmm_status_t
+tracking_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    tracking_t *self = from_base(mr);
+    rmm_status_t status;
+
+    if (request->bytes != 0) {
+        return take_block(self, request, ptr_out);
+    }
+    status = rmm__resource_alloc(mr->upstream, request, ptr_out);
+    if (status != RMM_OK) {
+        return rmm__adaptor_failed(&self->adaptor, status);
+    }
+    count_nothing(self, true);
+    return RMM_OK;
+}
+
+RMM_COLD static void
+free_unknown(tracking_t *self, void *ptr, const rmm_request_t *request)
+{
+    rmm__log_error(
+        "tracking '%s': deallocating a pointer that was not tracked: %p bytes %zu; "
+        "passed on",
+        self->adaptor.base.name, ptr, request->bytes);
+    if (!rmm__adaptor_pass_free(&self->adaptor, ptr, request)) {
+        rmm__adaptor_refused(&self->adaptor, request);
+    }
+}
+
+RMM_COLD static void say_wrong_size(
+    const tracking_t *self, const rmm_pointer_map_entry_t *block, size_t bytes)
+{
+    rmm__log_error(
+        "tracking '%s': deallocating %p with bytes %zu, but it was allocated with %zu; "
+        "freed as allocated",
+        self->adaptor.base.name, block->ptr, bytes, block->bytes);
+}
+
+static void give_block(tracking_t *self, void *ptr, const rmm_request_t *request)
+{
+    rmm_pointer_map_entry_t block;
+    rmm_request_t true_request = *request;
+
+    if (!forget(self, ptr, &block)) {
+        free_unknown(self, ptr, request);
+        return;
+    }
+    if (block.bytes != request->bytes) {
+        say_wrong_size(self, &block, request->bytes);
+        true_request.bytes = block.bytes;
+    }
+    if (rmm__adaptor_pass_free(&self->adaptor, ptr, &true_request)) {
+        rmm__free(block.owner);
+    } else {
+        take_back(self, &block);
+        rmm__adaptor_refused(&self->adaptor, request);
+    }
+}
+
+static void
+tracking_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    tracking_t *self = from_base(mr);
+
+    if (ptr != NULL) {
+        give_block(self, ptr, request);
+        return;
+    }
+    count_nothing(self, false);
+    (void)rmm__adaptor_pass_free(&self->adaptor, ptr, request);
+}
+
+static void tracking_destroy(rmm_resource_t *mr)
+{
+    tracking_t *self = from_base(mr);
+    rmm_pointer_map_entry_t block;
+
+    rmm__tracking_report_leaks(self);
+    while (rmm__pointer_map_any(&self->blocks, &block)) {
+        rmm__pointer_map_erase(&self->blocks, block.ptr);
+        rmm__free(block.owner);
+    }
+    rmm__pointer_map_fini(&self->blocks);
+    rmm__mutex_fini(&self->lock);
+    rmm__adaptor_destroy(mr);
+}
+
+static const rmm_resource_ops_t tracking_ops[] = RMM_ADAPTOR_OPS(
+    "tracking", tracking_alloc, tracking_dealloc, rmm__adaptor_trim, tracking_destroy);
+
+/* --- public ------------------------------------------------------------------------- */
+
+tracking_t *rmm__tracking_from(rmm_resource_t *mr)
+{
+    return rmm__adaptor_is(mr, tracking_ops) ? from_base(mr) : NULL;
+}
+
+rmm_status_t rmm_tracking_adaptor_create(
+    rmm_resource_t *upstream, const rmm_tracking_options_t *options,
+    rmm_resource_t **out)
+{
+    rmm_tracking_options_t opts;
+    rmm_adaptor_t *adaptor;
+    tracking_t *self;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    if (status != RMM_OK) {
+        return status;
+    }
+    RMM_CHECK_ARG(opts.max_frames <= RMM_CALL_STACK_DEPTH, "max_frames is above 64");
+    status = rmm__adaptor_create(
+        &(rmm_adaptor_plan_t){tracking_ops, sizeof(tracking_t), opts.name}, upstream,
+        &adaptor);
+    if (status != RMM_OK) {
+        return status;
+    }
+    self = from_base(&adaptor->base);
+    rmm__mutex_init(&self->lock);
+    if (opts.capture_stacks) {
+        rmm__call_stack_prepare();
+        self->max_frames =
+            opts.max_frames != 0 ? opts.max_frames : RMM_CALL_STACK_DEPTH;
+    }
+    *out = &adaptor->base;
+    return RMM_OK;
+}
