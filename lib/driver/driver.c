@@ -165,6 +165,19 @@ rmm_status_t rmm__driver_wait_default_stream(int device)
                : rmm__driver_error(driver, error, "waiting for the default stream");
 }
 
+/* Not a scope: which stream "per thread" means depends on the device that is current. */
+int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream)
+{
+    int mode = RMM_CAPTURE_MODE_RELAXED;
+    int error = driver->capture_mode_exchange(&mode);
+
+    if (error == RMM_DRIVER_OK) {
+        error = driver->stream_synchronize(stream);
+        driver->capture_mode_exchange(&mode);
+    }
+    return error;
+}
+
 rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
 {
     rmm_driver_scope_t scope;

@@ -256,6 +256,13 @@ void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device);
 /* Wait for the device's legacy default stream, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_default_stream(int device);
 
+/*
+ * Wait for a stream of the caller's, leaving the captures of other threads alone: while one
+ * captures in global mode, cudaStreamSynchronize of any stream ruins it unless this
+ * thread's mode is relaxed (docs/decisions/0004). Returns a driver's error.
+ */
+int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream);
+
 /* Wait for all work on this device, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);
 

@@ -114,12 +114,15 @@ static void end_pool(const rmm_mempool_t *pool)
 
 static void let_go(rmm_mempool_t *pool, bool keep_native)
 {
+    uint64_t reserved;
+
     if (!leave(pool)) {
         return;
     }
-    rmm__place_unreserve(
-        (uint32_t)pool->device,
-        atomic_exchange_explicit(&pool->reserved_bytes, 0, memory_order_relaxed));
+    reserved = atomic_exchange_explicit(&pool->reserved_bytes, 0, memory_order_relaxed);
+    if (reserved != 0) {
+        rmm__place_unreserve((uint32_t)pool->device, reserved);
+    }
     if (!keep_native && pool->end != RMM_MEMPOOL_LEAVE) {
         end_pool(pool);
     }

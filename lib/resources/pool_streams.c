@@ -323,7 +323,7 @@ bool rmm__pool_batch_pop_locked(
 static void
 close_by_waiting(pool_t *self, pool_stream_t *slot, uint64_t stamp, rmm_stream_t stream)
 {
-    int error = self->driver->stream_synchronize(stream);
+    int error = rmm__driver_wait_stream(self->driver, stream);
 
     rmm__mutex_lock(&self->lock);
     slot->pins--;

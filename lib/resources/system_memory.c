@@ -38,7 +38,7 @@ static bool wait_for_stream(const rmm_driver_t *driver, rmm_stream_t stream)
     rmm_stream_key_t key;
 
     return driver->stream_key(stream, &key) == RMM_DRIVER_OK && key.capture_id == 0 &&
-           driver->stream_synchronize(stream) == RMM_DRIVER_OK;
+           rmm__driver_wait_stream(driver, stream) == RMM_DRIVER_OK;
 }
 
 bool rmm__system_wait(

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "core/resource_impl.h"
+#include "resources/system_memory.h"
 
 #define GIB (1024 * MIB)
 
@@ -146,16 +146,54 @@ static void a_free_leaves_a_capture_whole(void **state)
     end(mr);
 }
 
+static int modes[8];
+static int mode_count;
+
+static int synchronize_and_look(rmm_stream_t stream)
+{
+    int mode = RMM_CAPTURE_MODE_GLOBAL;
+
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    modes[mode_count++ % 8] = mode;
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    return sim_driver()->stream_synchronize(stream);
+}
+
+/* CUDA takes a wait for any stream amiss while another thread captures in global mode. */
+static void a_free_waits_in_relaxed_mode(void **state)
+{
+    rmm_driver_t watched = *sim_driver();
+    rmm_resource_t *mr = make_system();
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    int mode = RMM_CAPTURE_MODE_RELAXED;
+
+    (void)state;
+    watched.stream_synchronize = synchronize_and_look;
+    rmm__system_from_tracked(rmm__tracked_from_base(mr))->driver = &watched;
+    mode_count = 0;
+    give(mr, take(mr, MIB, stream), MIB, stream);
+    give(mr, take(mr, MIB, RMM_STREAM_PER_THREAD), MIB, RMM_STREAM_PER_THREAD);
+    assert_int_equal(mode_count, 2);
+    assert_int_equal(modes[0], RMM_CAPTURE_MODE_RELAXED);
+    assert_int_equal(modes[1], RMM_CAPTURE_MODE_RELAXED);
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    assert_int_equal(mode, RMM_CAPTURE_MODE_GLOBAL); /* as it was */
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    end(mr);
+}
+
 /* The wait fails once: then the whole device is waited for. */
 static void a_free_never_outruns_its_work(void **state)
 {
     static const char *const plans[] = {
-        "stream_key:1", "stream_synchronize:1", "stream_synchronize:1:700"};
+        "stream_key:1", "stream_synchronize:1", "stream_synchronize:1:700",
+        "capture_mode_exchange:1"};
     rmm_resource_t *mr = make_system();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         void *block = take(mr, MIB, stream);
         journal_t journal = {.count = 0};
 
@@ -372,6 +410,7 @@ int main(void)
         cmocka_unit_test(counts_as_memory_of_its_device),
         cmocka_unit_test(a_free_waits_for_the_work_of_its_stream),
         cmocka_unit_test(a_free_leaves_a_capture_whole),
+        cmocka_unit_test(a_free_waits_in_relaxed_mode),
         cmocka_unit_test(a_free_never_outruns_its_work),
         cmocka_unit_test(the_end_waits_for_all_work),
         cmocka_unit_test(refuses_what_no_machine_has),
