@@ -8,6 +8,9 @@
  */
 #include "sim/pool_harness.h"
 
+#include <stdio.h>
+
+#include "core/host_memory.h"
 #include "core/resource_impl.h"
 
 #define GIB (1024 * MIB)
@@ -214,6 +217,59 @@ static void an_initial_size_beyond_the_device_leaves_nothing_behind(void **state
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
+/* Create and release one; true if it could be created. */
+static bool create_and_release(void)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+    rmm_resource_t *mr = NULL;
+    rmm_status_t status;
+
+    options.initial_pool_bytes = MIB;
+    options.release_threshold_bytes = MIB;
+    options.handle_types = RMM_ASYNC_HANDLE_POSIX_FD;
+    status = rmm_async_resource_create(&options, &mr);
+    assert_true((status == RMM_OK) == (mr != NULL));
+    rmm_resource_release(mr);
+    return status == RMM_OK;
+}
+
+static void assert_nothing_is_left(void)
+{
+    assert_true(rmm_sim_fail(NULL));
+    rmm__host_memory_fail(0);
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(place_reserved(0), 0);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
+/* Each call but those that give back fails in turn, and each request for host memory. */
+static void a_creation_that_fails_leaves_nothing_behind(void **state)
+{
+    static const char *const calls[] = {
+        "device_get",     "device_attribute",      "capture_mode_exchange",
+        "mempool_create", "mempool_set_threshold", "mempool_alloc",
+        "device_info",    "mempool_figures"};
+    bool created = false;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        char plan[40];
+
+        snprintf(plan, sizeof(plan), "%s:1", calls[i]);
+        assert_true(rmm_sim_fail(plan));
+        assert_false(create_and_release());
+        assert_true(rmm_sim_fail_struck());
+        assert_nothing_is_left();
+    }
+    for (uint64_t nth = 1; !created; nth++) {
+        rmm__host_memory_fail(nth);
+        created = create_and_release();
+        assert_true(created || nth < 100);
+        assert_nothing_is_left();
+    }
+}
+
 /* --- async: blocks ------------------------------------------------------------------ */
 
 static void refuses_sizes_near_the_end_of_the_address_space(void **state)
@@ -331,6 +387,29 @@ static void the_default_stream_is_that_of_its_device(void **state)
     assert_cuda(rmm_sim_set_device(0));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(mixups, 0);
+    end(mr);
+}
+
+static void a_stream_of_another_device_may_be_used(void **state)
+{
+    rmm_resource_t *mr = make_async();
+    rmm_stream_t foreign;
+    uint64_t mixups = 0;
+    void *block;
+
+    (void)state;
+    assert_cuda(rmm_sim_set_device(1));
+    foreign = make_stream(RMM_STREAM_NON_BLOCKING);
+    block = take(mr, MIB, foreign);
+    launch_fill(block, MIB, 7, foreign);
+    launch_check(block, MIB, 7, &mixups, foreign);
+    give(mr, block, MIB, foreign);
+    assert_true(rmm_sim_allocated_bytes(0) >= MIB);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+    assert_cuda(rmm_sim_stream_synchronize(foreign));
+    assert_int_equal(mixups, 0);
+    assert_cuda(sim_driver()->stream_destroy(foreign));
+    assert_cuda(rmm_sim_set_device(0));
     end(mr);
 }
 
@@ -688,12 +767,14 @@ int main(void)
         cmocka_unit_test(handle_types_are_those_of_the_device),
         cmocka_unit_test(refuses_options_that_make_no_sense),
         cmocka_unit_test(an_initial_size_beyond_the_device_leaves_nothing_behind),
+        cmocka_unit_test(a_creation_that_fails_leaves_nothing_behind),
         cmocka_unit_test(refuses_sizes_near_the_end_of_the_address_space),
         cmocka_unit_test(tells_memory_from_other_failures),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(a_block_of_no_bytes_costs_nothing),
         cmocka_unit_test(asks_the_driver_for_no_more_than_it_must),
         cmocka_unit_test(the_default_stream_is_that_of_its_device),
+        cmocka_unit_test(a_stream_of_another_device_may_be_used),
         cmocka_unit_test(the_synchronous_twins_synchronise),
         cmocka_unit_test(what_is_still_out_at_the_end_goes_back),
         cmocka_unit_test(work_that_is_queued_outlives_the_resource),

@@ -49,6 +49,23 @@ static void managed_memory_is_the_devices(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* The first one asks the driver for memory, to see whether it gets any. */
+static void managed_memory_can_be_made_while_a_capture_is_under_way(void **state)
+{
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    journal_t journal = {.count = 0};
+    rmm_sim_graph_t graph;
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_cuda(launch_mark(&journal, 1, stream));
+    rmm_resource_release(make(rmm_managed_resource_create));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 static void are_shared_by_all_who_create_one(void **state)
 {
     const create_fn creators[] = {
@@ -146,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pinned_memory_is_the_hosts_and_calls_its_device),
         cmocka_unit_test(managed_memory_is_the_devices),
+        cmocka_unit_test(managed_memory_can_be_made_while_a_capture_is_under_way),
         cmocka_unit_test(are_shared_by_all_who_create_one),
         cmocka_unit_test(tells_which_call_failed_and_why),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
