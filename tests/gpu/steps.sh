@@ -108,16 +108,16 @@ traces() {
         awk -F/ '!seen[$NF]++'
 }
 
-# --- replay: every trace, both resources, each byte checked; then how fast, how tight --------
+# --- replay: every trace, these resources, each byte checked; then how fast, how tight --------
 
 step_replay() {
     local trace name resource
     while read -r trace; do
         name=$(basename "$trace" .csv.gz)
-        for resource in cuda pool; do
+        for resource in cuda pool async; do
             attempt "verify $name $resource" 90 replayed --verify --resource $resource "$trace"
         done
-        for resource in cuda pool; do
+        for resource in cuda pool async; do
             attempt "speed $name $resource" 60 replayed --resource $resource --repeat 5 "$trace"
         done
         attempt "capacity $name" 60 replayed --find-capacity "$trace"

@@ -258,15 +258,25 @@ static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
     json_decref(object);
 }
 
-static void serves_from_cuda_itself(void **state)
+static void serves_from_each_resource_that_has_no_size(void **state)
 {
+    static const char *const names[] = {
+        "async", "async_managed", "cuda", "managed", "system"};
+
     (void)state;
-    run("--resource cuda --verify --json " DATA "/replay/streams.csv");
-    program_assert_status(&program, 0);
-    json_t *object = parsed_output();
-    assert_string_equal(json_string_value(json_object_get(object, "resource")), "cuda");
-    assert_int_equal(integer(object, "peak_bytes"), 170001);
-    json_decref(object);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[256];
+        snprintf(
+            command, sizeof command,
+            "--resource %s --verify --json %s/replay/streams.csv", names[i], DATA);
+        run(command);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_string_equal(
+            json_string_value(json_object_get(object, "resource")), names[i]);
+        assert_int_equal(integer(object, "peak_bytes"), 170001);
+        json_decref(object);
+    }
 }
 
 static void serves_from_a_pool_that_maps_virtual_memory(void **state)
@@ -423,7 +433,8 @@ static void ends_with_2_when_used_wrongly(void **state)
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
         "--resource slab x", 2,
-        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena or cuda");
+        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena, async, "
+        "async_managed, cuda, managed or system");
     assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
 }
 
@@ -503,7 +514,7 @@ int main(void)
 #endif
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
         cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
-        cmocka_unit_test(serves_from_cuda_itself),
+        cmocka_unit_test(serves_from_each_resource_that_has_no_size),
         cmocka_unit_test(serves_from_a_pool_that_maps_virtual_memory),
         cmocka_unit_test(waits_for_the_recorded_moments),
         cmocka_unit_test(holds_what_is_left_until_sigterm_and_ends_well),

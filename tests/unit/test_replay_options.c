@@ -73,7 +73,8 @@ static void says_what_an_option_expects(void **state)
     (void)state;
     assert_refused(
         "rmm-replay --resource slab log",
-        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena or cuda");
+        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena, async, "
+        "async_managed, cuda, managed or system");
     assert_refused(
         "rmm-replay --pool-bytes 12MB log",
         "--pool-bytes: \"12MB\" is not a size of at least 256 bytes, such as "

@@ -33,9 +33,10 @@ typedef struct session {
 
 static bool open_resource(const replay_options_t *options, rmm_resource_t **out)
 {
-    bool opened = options->resource == REPLAY_CUDA
-                      ? rmm_cuda_resource_create(out) == RMM_OK
-                      : pool_open(options->resource, options->pool_bytes, out);
+    const char *name = replay_resource_name(options->resource);
+    bool opened = replay_resource_has_size(options->resource)
+                      ? pool_open(options->resource, options->pool_bytes, out)
+                      : rmm_resource_create_from_spec(name, out) == RMM_OK;
     if (!opened) {
         tool_error("%s", rmm_last_error_message());
     }

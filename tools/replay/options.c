@@ -15,7 +15,11 @@ static const char *const resource_names[] = {
     [REPLAY_POOL] = "pool",
     [REPLAY_POOL_VIRTUAL] = "pool-virtual",
     [REPLAY_ARENA] = "arena",
+    [REPLAY_ASYNC] = "async",
+    [REPLAY_ASYNC_MANAGED] = "async_managed",
     [REPLAY_CUDA] = "cuda",
+    [REPLAY_MANAGED] = "managed",
+    [REPLAY_SYSTEM] = "system",
 };
 
 const char *replay_resource_name(replay_resource_t resource)
@@ -32,7 +36,8 @@ static const char *parse_resource(const char *text, void *field)
             return NULL;
         }
     }
-    return "a resource: pool, pool-virtual, arena or cuda";
+    return "a resource: pool, pool-virtual, arena, async, async_managed, cuda, managed "
+           "or system";
 }
 
 static const char *parse_pool_bytes(const char *text, void *field)
@@ -79,7 +84,8 @@ static const tool_option_t table[] = {
     {"resource", "NAME", parse_resource, FIELD(resource),
      "what serves the allocations: pool (default), a pool over\n"
      "cudaMalloc; pool-virtual, one that maps virtual memory;\n"
-     "arena; or cuda, cudaMalloc and cudaFree themselves"},
+     "arena; cuda, cudaMalloc and cudaFree themselves; async,\n"
+     "cudaMallocAsync; async_managed; managed; or system"},
     {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
      "size of the pool, initial and maximum, or of the arena,\n"
      "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
@@ -124,10 +130,10 @@ const tool_command_t replay_command = {
 
 static const char *find_conflict(const replay_options_t *options)
 {
-    if (options->resource == REPLAY_CUDA && options->pool_bytes > 0) {
+    if (!replay_resource_has_size(options->resource) && options->pool_bytes > 0) {
         return "--pool-bytes needs a pool or an arena as --resource";
     }
-    if (options->resource == REPLAY_CUDA && options->find_capacity) {
+    if (!replay_resource_has_size(options->resource) && options->find_capacity) {
         return "--find-capacity needs a pool or an arena as --resource";
     }
     if (options->find_capacity && options->pool_bytes > 0) {

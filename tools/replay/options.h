@@ -14,8 +14,18 @@ typedef enum replay_resource {
     REPLAY_POOL,
     REPLAY_POOL_VIRTUAL,
     REPLAY_ARENA,
-    REPLAY_CUDA
+    /* of no size: */
+    REPLAY_ASYNC,
+    REPLAY_ASYNC_MANAGED,
+    REPLAY_CUDA,
+    REPLAY_MANAGED,
+    REPLAY_SYSTEM
 } replay_resource_t;
+
+static inline bool replay_resource_has_size(replay_resource_t resource)
+{
+    return resource <= REPLAY_ARENA;
+}
 
 typedef struct replay_options {
     replay_resource_t resource;
