@@ -344,6 +344,48 @@ static void counts_exactly_on_threads(void **state)
     end_adaptor(mr);
 }
 
+/* --- resources that RMM tests with the adaptors --------------------------------------- */
+
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    return rmm_resource_alloc(payload, bytes, 0, stream, ptr_out);
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    rmm_resource_dealloc(payload, ptr, bytes, 0, stream);
+}
+
+static void assert_shared(rmm_resource_t *mr)
+{
+    rmm_resource_t *other = rmm_resource_retain(mr);
+    void *ptr = take(mr, 1000, NULL);
+
+    assert_true(rmm_resource_is_equal(mr, other));
+    rmm_resource_release(mr);
+    give(other, ptr, 1000, NULL);
+    give(other, take(other, 2000, NULL), 2000, NULL);
+    rmm_resource_release(other);
+}
+
+static void arena_and_callback_share_ownership(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr;
+
+    (void)state;
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = cuda;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    assert_shared(mr);
+    assert_ok(rmm_arena_resource_create(cuda, NULL, &mr));
+    assert_shared(mr);
+    end_adaptor(cuda);
+}
+
 /* --- whose bytes -------------------------------------------------------------------- */
 
 /* Binning over pool over cuda behind two adaptors. */
@@ -439,10 +481,11 @@ static const struct {
 
 int main(void)
 {
-    static struct CMUnitTest tests[PAIR_COUNT + 2] = {
+    static struct CMUnitTest tests[PAIR_COUNT + 3] = {
         [PAIR_COUNT] =
             cmocka_unit_test(counts_bytes_once_however_resources_are_stacked),
         [PAIR_COUNT + 1] = cmocka_unit_test(counts_a_pool_over_adaptors_once),
+        [PAIR_COUNT + 2] = cmocka_unit_test(arena_and_callback_share_ownership),
     };
     static char names[PAIR_COUNT][80];
 
