@@ -83,7 +83,7 @@ rmm_status_t rmm__spec_create(const char *what, const char *text, rmm_resource_t
     if (!rmm__spec_parse(text, &spec, reason) || !rmm__spec_check(&spec, reason)) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
-            "%s '%s' (good is for example pool:50%% or statistics+pool:1GiB:8GiB): %s",
+            "%s '%s' (good is for example pool:50%% or statistics+arena:8GiB): %s",
             what, shown, reason);
     }
     status = build(&spec, out);
