@@ -69,6 +69,16 @@ CREATOR(sam_headroom)
     return rmm_sam_headroom_resource_create(&options, out);
 }
 
+CREATOR(pool_virtual)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.initial_bytes = sizes[0];
+    options.maximum_bytes = sizes[1];
+    options.flags = RMM_POOL_VIRTUAL;
+    return rmm_pool_resource_create(NULL, &options, out);
+}
+
 /* --- types that stand on one of the plain ones ------------------------------------------- */
 
 typedef rmm_status_t (*create_over_fn)(
@@ -137,8 +147,8 @@ static rmm_status_t binning_over(
 }
 
 OVER(pool, cuda, pool_over)
-OVER(managed_pool, managed, pool_over)
-OVER(pinned_pool, pinned, pool_over)
+OVER(pool_managed, managed, pool_over)
+OVER(pool_pinned, pinned, pool_over)
 OVER(arena, cuda, arena_over)
 OVER(fixed_size, cuda, fixed_size_over)
 OVER(binning, pool, binning_over)
@@ -191,15 +201,16 @@ CREATOR(limiting)
 static const rmm_spec_kind_t kinds[] = {
     TYPE(cuda, 0, NULL),
     TYPE(pool, 2, "initial and maximum"),
+    TYPE(pool_virtual, 2, "initial and maximum"),
     TYPE(arena, 1, "that of the arena"),
     TYPE(async, 1, "initial"),
     TYPE(binning, 2, "initial and maximum of the pool below"),
     IN_BYTES(fixed_size, false, 0, 1, "that of a block"),
     TYPE(managed, 0, NULL),
-    TYPE(managed_pool, 2, "initial and maximum"),
+    TYPE(pool_managed, 2, "initial and maximum"),
     TYPE(async_managed, 0, NULL),
     TYPE(pinned, 0, NULL),
-    TYPE(pinned_pool, 2, "initial and maximum"),
+    TYPE(pool_pinned, 2, "initial and maximum"),
     TYPE(system, 0, NULL),
     TYPE(sam_headroom, 1, "what to leave free"),
     IN_BYTES(aligned, true, 1, 2, "alignment and threshold"),

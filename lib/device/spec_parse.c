@@ -3,7 +3,7 @@
  * The syntax of spec.h, and nothing else:
  *
  *   spec = part *("+" part)        part = name *2(":" size)
- *   name = a letter, then letters, digits and "_"
+ *   name = a letter, then letters, digits and "_"; "-" is the same as "_"
  *   size = digits, then nothing (bytes), KiB, MiB, GiB, TiB or %
  *
  * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
@@ -16,7 +16,7 @@
 static const char *const letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 static const char *const name_characters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 const char *
 rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES])
@@ -107,7 +107,9 @@ parse_name(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
             rmm__spec_show(text, length, shown));
         return false;
     }
-    memcpy(part->name, text, length);
+    for (size_t i = 0; i < length; i++) {
+        part->name[i] = text[i] == '-' ? '_' : text[i];
+    }
     part->name[length] = '\0';
     return true;
 }

@@ -57,6 +57,13 @@ static void reads_a_name_alone(void **state)
     assert_int_equal(spec.parts[0].size_count, 0);
 }
 
+static void takes_a_dash_for_an_underscore(void **state)
+{
+    (void)state;
+    assert_string_equal(parsed("pool-virtual").parts[0].name, "pool_virtual");
+    assert_string_equal(parsed("thread-safe+cuda").parts[0].name, "thread_safe");
+}
+
 static void reads_sizes_in_every_unit(void **state)
 {
     (void)state;
@@ -143,7 +150,8 @@ static void refuses_what_is_no_name(void **state)
     expect_malformed(" pool", "' pool' is not the name of a resource");
     expect_malformed("pool ", "'pool ' is not the name of a resource");
     expect_malformed("1pool", "'1pool' is not the name");
-    expect_malformed("po-ol", "'po-ol' is not the name");
+    expect_malformed("-pool", "'-pool' is not the name");
+    expect_malformed("po-ol", "no resource 'po_ol'");
     expect_malformed("pool,cuda", "'pool,cuda' is not the name");
     expect_malformed("pool\n", "is not the name");
     expect_malformed("a_name_that_is_longer_than_any", "is not the name");
@@ -159,7 +167,8 @@ static void refuses_more_than_it_has_room_for(void **state)
 static void refuses_words_that_stand_for_nothing(void **state)
 {
     (void)state;
-    expect_malformed("poool", "there is no resource 'poool', but cuda pool ");
+    expect_malformed(
+        "poool", "there is no resource 'poool', but cuda pool pool_virtual ");
     expect_malformed("poool", " tracking"); /* the last one */
     expect_malformed("Pool", "no resource 'Pool'");
     expect_malformed("host", "no resource 'host'"); /* no kernel could use it */
@@ -191,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_name_alone),
+        cmocka_unit_test(takes_a_dash_for_an_underscore),
         cmocka_unit_test(reads_sizes_in_every_unit),
         cmocka_unit_test(reads_parts_in_the_order_written),
         cmocka_unit_test(refuses_what_is_no_size),
