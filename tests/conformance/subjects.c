@@ -40,6 +40,14 @@ static rmm_status_t build_arena(rmm_resource_t *upstream, rmm_resource_t **out)
     return rmm_arena_resource_create(upstream, NULL, out);
 }
 
+static rmm_status_t make_pool_virtual(rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.flags = RMM_POOL_VIRTUAL;
+    return rmm_pool_resource_create(NULL, &options, out);
+}
+
 static rmm_status_t build_fixed_size(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_fixed_size_resource_create(upstream, NULL, out);

@@ -16,7 +16,7 @@ enum { FEW_SEEDS = 40 };
 
 typedef struct named {
     const char *name;
-    order_subject_t subject; /* small_units: none is larger than 16 KiB */
+    order_subject_t subject; /* fixed sizes: up to 16 KiB, which is 64 units */
     bool is_small; /* so much that blocks must change streams, or allocations fail */
 } named_t;
 
@@ -48,6 +48,18 @@ static rmm_resource_t *pinned_pool(void)
 static rmm_resource_t *managed_pool(void)
 {
     return build_pool_over(rmm_managed_resource_create);
+}
+
+/* Has 2 MiB at least, so its blocks are larger. */
+static rmm_resource_t *pool_virtual(void)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    options.maximum_bytes = 2 * MIB;
+    options.flags = RMM_POOL_VIRTUAL;
+    assert_ok(rmm_pool_resource_create(NULL, &options, &mr));
+    return mr;
 }
 
 static rmm_resource_t *pool_over_pool(void)
@@ -213,20 +225,22 @@ static void never_mixes_streams(void **state)
     assert_true(named->is_small == (served < most));
 }
 
-#define SMALL(make)                                                                    \
-    {                                                                                  \
-#make, {make, NULL, 64, 0 }, true                                              \
-    }
-#define LARGE(make)                                                                    \
-    {                                                                                  \
-#make, {make, NULL, 64, 0 }, false                                             \
-    }
-
+/* clang-format off */
 static named_t subjects[] = {
-    SMALL(adaptors), SMALL(aligned),        LARGE(async),        LARGE(async_managed),
-    SMALL(binning),  SMALL(fixed_size),     SMALL(managed_pool), SMALL(pinned_pool),
-    SMALL(pool),     SMALL(pool_over_pool), SMALL(prefetch),
+    {"adaptors", {adaptors, NULL, 64, 0}, true},
+    {"aligned", {aligned, NULL, 64, 0}, true},
+    {"async", {async, NULL, 64, 0}, false},
+    {"async_managed", {async_managed, NULL, 64, 0}, false},
+    {"binning", {binning, NULL, 64, 0}, true},
+    {"fixed_size", {fixed_size, NULL, 64, 0}, true},
+    {"managed_pool", {managed_pool, NULL, 64, 0}, true},
+    {"pinned_pool", {pinned_pool, NULL, 64, 0}, true},
+    {"pool", {pool, NULL, 64, 0}, true},
+    {"pool_over_pool", {pool_over_pool, NULL, 64, 0}, true},
+    {"pool_virtual", {pool_virtual, NULL, 640, 0}, true},
+    {"prefetch", {prefetch, NULL, 64, 0}, true},
 };
+/* clang-format on */
 
 #define SUBJECT_COUNT (sizeof(subjects) / sizeof(subjects[0]))
 
