@@ -10,6 +10,7 @@
  */
 #include "harness/harness.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -446,6 +447,82 @@ static void system_memory_is_both_sides(void **state)
     use_and_release(mr, fixture->streams[0]);
 }
 
+/* --- decompression: RMM's hwdecompress ------------------------------------------------ */
+
+#if CUDART_VERSION >= 12080
+
+typedef CUresult (*device_attribute_fn)(int *, CUdevice_attribute, CUdevice);
+typedef CUresult (*pointer_attribute_fn)(void *, CUpointer_attribute, CUdeviceptr);
+
+static void *entry_point(const char *name)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    void *function = NULL;
+
+    assert_cuda(cudaGetDriverEntryPointByVersion(
+        name, &function, 12080, cudaEnableDefault, &found));
+    return found == cudaDriverEntryPointSuccess ? function : NULL;
+}
+
+/* Ends the case where the device has no engine for it, or the driver knows of none. */
+static void need_decompression(void)
+{
+    void *found = entry_point("cuDeviceGetAttribute");
+    device_attribute_fn device_attribute;
+    int algorithms = 0;
+
+    memcpy(&device_attribute, &found, sizeof(found));
+    if (found == NULL ||
+        device_attribute(
+            &algorithms, CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK, 0) !=
+            CUDA_SUCCESS) {
+        algorithms = 0;
+    }
+    if (algorithms == 0) {
+        print_message("the device has no decompression engine\n");
+        skip();
+    }
+}
+
+static void assert_decompressible(rmm_resource_t *mr)
+{
+    void *found = entry_point("cuPointerGetAttribute");
+    void *block = take(mr, MIB, NULL);
+    pointer_attribute_fn pointer_attribute;
+    int capable = 0;
+
+    assert_non_null(found);
+    memcpy(&pointer_attribute, &found, sizeof(found));
+    assert_int_equal(
+        pointer_attribute(
+            &capable, CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE,
+            (CUdeviceptr)(uintptr_t)block),
+        CUDA_SUCCESS);
+    assert_true(capable);
+    give(mr, block, MIB, NULL);
+}
+
+static void the_engine_can_use_cuda_memory(void **state)
+{
+    rmm_resource_t *cuda;
+
+    (void)state;
+    need_decompression();
+    assert_ok(rmm_cuda_resource_create(&cuda));
+    assert_decompressible(cuda);
+    rmm_resource_release(cuda);
+}
+
+static void the_engine_can_use_async_memory(void **state)
+{
+    fixture_t *fixture = *state;
+
+    need_decompression();
+    assert_decompressible(fixture->async);
+}
+
+#endif
+
 /* --- costs -------------------------------------------------------------------------- */
 
 static double now_ns(void)
@@ -524,6 +601,10 @@ int main(void)
         CASE(a_view_of_the_devices_own_pool_leaves_it_as_it_is),
         CASE(managed_blocks_are_the_hosts_too),
         CASE(system_memory_is_both_sides),
+#if CUDART_VERSION >= 12080
+        CASE(the_engine_can_use_cuda_memory),
+        CASE(the_engine_can_use_async_memory),
+#endif
         CASE(tells_what_it_costs),
     };
     rmm_status_t status;

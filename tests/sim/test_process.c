@@ -42,9 +42,15 @@ static int in_child(int (*body)(void))
 static rmm_resource_t *the_pool;
 static void *the_block;
 
+static bool is_async; /* the pool is CUDA's */
+
 static void open_pool(void)
 {
-    the_pool = make_pool(MIB, 0);
+    if (is_async) {
+        assert_ok(rmm_async_resource_create(NULL, &the_pool));
+    } else {
+        the_pool = make_pool(MIB, 0);
+    }
     the_block = take(the_pool, 1000, NULL);
 }
 
@@ -273,6 +279,23 @@ static void a_thread_may_outlive_main(void **state)
 }
 #endif
 
+/* The same where the driver owns the blocks. */
+static void async_memory_survives_all_of_that(void **state)
+{
+    (void)state;
+    is_async = true;
+    assert_int_equal(in_child(fork_and_use), 0);
+    assert_int_equal(in_child(exit_with_memory_held), 7);
+    assert_int_equal(in_child(free_in_exit_handler), 7);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(in_child(exit_while_a_thread_allocates), 7);
+    }
+#ifndef __SANITIZE_THREAD__
+    assert_int_equal(in_child(leave_main_first), 7);
+#endif
+    is_async = false;
+}
+
 /* --- default resources ---------------------------------------------------------------- */
 
 static rmm_resource_t *get_default(void)
@@ -445,6 +468,7 @@ int main(void)
         cmocka_unit_test(exit_with_memory_held_works),
         cmocka_unit_test(an_exit_handler_may_free_and_release),
         cmocka_unit_test(exit_while_a_thread_allocates_works),
+        cmocka_unit_test(async_memory_survives_all_of_that),
         cmocka_unit_test(a_forked_child_gets_a_default_that_refuses),
         cmocka_unit_test(exit_with_a_default_set_works),
         cmocka_unit_test(exit_handlers_and_destructors_may_use_the_default),
