@@ -157,6 +157,28 @@ static int set_process_log_level(
     return error;
 }
 
+static int
+set_trace(const model_t *model, node_t node, const char *bytes, size_t length)
+{
+    const process_t *process = model_process(model, node.serial);
+    int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
+    char word[COMMAND_BYTES_MAX];
+    if (!read_word(bytes, length, word) ||
+        (strcmp(word, "0") != 0 && strcmp(word, "1") != 0)) {
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        member_t *member = process->members[i];
+        if (member->state == MEMBER_LIVE && member->has_control) {
+            error = rmm_control_set_trace(&member->control, word[0] == '1');
+            if (error != 0) {
+                return error;
+            }
+        }
+    }
+    return error;
+}
+
 /* --- all ------------------------------------------------------------------------------ */
 
 int control_write(
@@ -181,6 +203,8 @@ int control_write(
         return node.dir == DIR_PROCESS
                    ? set_process_log_level(model, node, bytes, length)
                    : set_log_level(bytes, length);
+    case FILE_ENABLE:
+        return set_trace(model, node, bytes, length);
     default:
         return -EACCES;
     }

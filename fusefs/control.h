@@ -8,6 +8,7 @@
  *                proc/<pid>: a wish in its control page, obeyed at its next allocation
  *   log_level    of the daemon: debug info warn error off; of a process: trace debug
  *                info warn error critical off, a wish in its control page
+ *   trace/enable 1 or 0, likewise
  *
  * Threads: model lock held alone.
  */

@@ -244,7 +244,6 @@ static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     fi->fh = (uintptr_t)file;
     fi->direct_io = 1;
     fi->noflush = 1;
-    fi->nonseekable = file_stream_of(file) != NULL;
     if (fuse_reply_open(req, fi) == -ENOENT) {
         file_close(list, file); /* the open was interrupted: no release will come */
     }

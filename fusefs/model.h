@@ -85,8 +85,9 @@ typedef struct member {
     struct process *process;
     member_place_t places[RMM_SEGMENT_PLACES];
     uint32_t place_count;
-    uint64_t exited_ns;          /* CLOCK_BOOTTIME */
-    rmm_log_cursor_t log_cursor; /* of the journal, under its lock */
+    uint64_t exited_ns;            /* CLOCK_BOOTTIME */
+    rmm_ring_cursor_t log_cursor;  /* of the journal, under its lock */
+    _Atomic(uint64_t) events_lost; /* to readers of events_pipe */
     _Atomic(uint16_t)
         slot_hints[SLOT_HINTS]; /* where an instance id was seen: slots.c */
 } member_t;

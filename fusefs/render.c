@@ -29,6 +29,8 @@ static const char readme[] =
     "  watch -n1 cat /rmm/gpu0/stat        everything of a level in one file\n"
     "  tail -F /rmm/log                    what the library tells in all programs\n"
     "  echo debug > /rmm/proc/<pid>/log_level   more of it from one\n"
+    "  echo 1 > /rmm/proc/<pid>/trace/enable    then cat events_pipe beside: every\n"
+    "                                      allocation and free, as CSV\n"
     "\n"
     "gpus             table of GPUs; by-uuid/ has links by stable name\n"
     "gpuN/  host/     over all processes: a GPU, and host memory\n"
@@ -248,12 +250,38 @@ static void render_process_log(const process_t *process, text_t *text)
 {
     for (uint32_t i = 0; i < process->member_count; i++) {
         const member_t *member = process->members[i];
-        rmm_log_cursor_t cursor = {0};
+        rmm_ring_cursor_t cursor = {0};
         if (member->state != MEMBER_UNREADABLE &&
             rmm_segment_has_log(&member->segment)) {
             (void)rmm_segment_read_log(
                 &member->segment, &cursor, true, append_message, text);
         }
+    }
+}
+
+/* enable is 1 if any of its segments traces. */
+static int render_trace(model_t *model, node_t node, text_t *text)
+{
+    const process_t *process = model_process(model, node.serial);
+    uint64_t lost = 0;
+    bool on = false;
+    if (process == NULL) {
+        return -ENOENT;
+    }
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        member_t *member = process->members[i];
+        lost += atomic_load_explicit(&member->events_lost, memory_order_relaxed);
+        on = on || (member->has_control && rmm_control_trace(&member->control));
+    }
+    switch (node.file) {
+    case FILE_ENABLE:
+        render_value(text, on);
+        return 0;
+    case FILE_LOST:
+        render_value(text, lost);
+        return 0;
+    default:
+        return -ENOENT;
     }
 }
 
@@ -374,6 +402,7 @@ int render_file(model_t *model, node_t node, text_t *text)
         [DIR_PROCESS_DEVICE] = render_process_device,
         [DIR_RESOURCE] = render_resource,
         [DIR_DIAG] = render_diag,
+        [DIR_TRACE] = render_trace,
     };
     text_clear(text);
     if (node.file == FILE_SELF) {

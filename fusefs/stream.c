@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that are read like a pipe; see stream.h. Two sources: the node's journal, by
- * generation and offset; and the rings of one process, by a cursor for each segment.
+ * Files that are read like a pipe; see stream.h. Two kinds of source: the node's journal,
+ * by generation and offset; and the rings of one process, of messages or of allocation
+ * events, by a cursor for each segment.
  */
 #include "stream.h"
 
@@ -9,14 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dirs.h"
 #include "journal.h"
 #include "log_line.h"
+#include "publish/segment_events.h"
 
 #define FETCH_BYTES ((size_t)64 << 10)
 
 typedef struct member_cursor {
     uint32_t serial;
-    rmm_log_cursor_t log;
+    rmm_ring_cursor_t ring;
+    rmm_events_t events;
+    bool has_events;
+    bool came_late; /* the ring was there before: what it had lost is none of ours */
 } member_cursor_t;
 
 struct stream {
@@ -31,11 +37,15 @@ struct stream {
 
     member_cursor_t *cursors; /* of the process's segments */
     size_t cursor_count;
+
+    bool has_header; /* of the events' CSV */
+    rmm_event_clock_t clock;
 };
 
 bool stream_is(node_t node)
 {
-    return node.file == FILE_LOG_PIPE || node.file == FILE_PROCESS_LOG_PIPE;
+    return node.file == FILE_LOG_PIPE || node.file == FILE_PROCESS_LOG_PIPE ||
+           node.file == FILE_EVENTS_PIPE;
 }
 
 stream_t *stream_open(node_t node, uid_t uid)
@@ -54,6 +64,11 @@ void stream_close(stream_t *stream)
 {
     pthread_mutex_destroy(&stream->lock);
     text_fini(&stream->fetched);
+    for (size_t i = 0; i < stream->cursor_count; i++) {
+        if (stream->cursors[i].has_events) {
+            rmm_events_close(&stream->cursors[i].events);
+        }
+    }
     free(stream->cursors);
     free(stream);
 }
@@ -120,18 +135,69 @@ static void append_message(const rmm_log_message_t *message, void *arg)
     log_line_append(arg, NULL, message);
 }
 
-static void fetch_member(stream_t *stream, const member_t *member)
+static void fetch_messages(stream_t *stream, const member_t *member)
 {
     member_cursor_t *cursor = cursor_of(stream, member);
     if (cursor == NULL || !rmm_segment_has_log(&member->segment)) {
         return;
     }
-    uint64_t lost = cursor->log.lost;
+    uint64_t lost = cursor->ring.lost;
     (void)rmm_segment_read_log(
-        &member->segment, &cursor->log, member->state == MEMBER_EXITED, append_message,
+        &member->segment, &cursor->ring, member->state == MEMBER_EXITED, append_message,
         &stream->fetched);
     log_line_append_lost(
-        &stream->fetched, member->process->name, cursor->log.lost - lost);
+        &stream->fetched, member->process->name, cursor->ring.lost - lost);
+}
+
+/* --- a process's events --------------------------------------------------------------- */
+
+static void append_event(const rmm_event_t *event, void *arg)
+{
+    stream_t *stream = arg;
+    char row[RMM_EVENT_CSV_BYTES];
+    text_append(&stream->fetched, row, rmm__event_csv(row, event, &stream->clock));
+}
+
+/* The ring is made when tracing is first switched on: until then, again. */
+static bool open_events(member_cursor_t *cursor, const member_t *member)
+{
+    if (!cursor->has_events && member->dir != NULL) {
+        cursor->has_events =
+            rmm_events_open(&cursor->events, member->dir->fd, &member->segment) == 0;
+    }
+    return cursor->has_events;
+}
+
+/* What is lost is counted in trace/lost: rows say nothing but events. */
+static void fetch_events(stream_t *stream, member_t *member)
+{
+    member_cursor_t *cursor = cursor_of(stream, member);
+    bool first = !stream->has_header;
+    if (first) {
+        stream->has_header = true;
+        text_puts(&stream->fetched, RMM_EVENT_CSV_HEADER "\n");
+    }
+    if (cursor == NULL || !open_events(cursor, member)) {
+        return;
+    }
+    cursor->came_late = cursor->came_late || first;
+    uint64_t lost = cursor->ring.lost;
+    (void)rmm_events_read(
+        &cursor->events, &cursor->ring, member->state == MEMBER_EXITED, append_event,
+        stream);
+    lost = cursor->came_late ? cursor->ring.lost : lost;
+    cursor->came_late = false;
+    atomic_fetch_add_explicit(
+        &member->events_lost, cursor->ring.lost - lost, memory_order_relaxed);
+}
+
+static void fetch_member(stream_t *stream, member_t *member)
+{
+    if (stream->node.file == FILE_EVENTS_PIPE) {
+        fetch_events(stream, member);
+    } else {
+        fetch_messages(stream, member);
+    }
 }
 
 static stream_state_t fetch_process(stream_t *stream, const model_t *model)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that are read like a pipe: log_pipe. Each open has a cursor of its own, begins
+ * Files that are read like a pipe: log_pipe, events_pipe. Each open has a cursor of its own, begins
  * with what is still there, and waits for more at the end (who waits: waiters.h). What it
  * was too slow for is told in a line "# lost ...".
  *

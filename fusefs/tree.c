@@ -49,10 +49,11 @@ static const uint8_t dir_files[DIR_KIND_COUNT][24] = {
     [DIR_DEVICE] = {FIGURE_FILES, FILE_PEAK_UPPER_BYTES, FILE_EVENTS, FILE_PROCESSES},
     [DIR_PROCESS] =
         {FILE_COMM, FILE_CMDLINE, FILE_UID, FILE_STATE, FILE_START_TIME_NS, FILE_STAT,
-         FILE_PROCESS_LOG, FILE_PROCESS_LOG_PIPE, FILE_LOG_LEVEL},
+         FILE_PROCESS_LOG, FILE_PROCESS_LOG_PIPE, FILE_LOG_LEVEL, FILE_EVENTS_PIPE},
     [DIR_PROCESS_DEVICE] = {FIGURE_FILES, FILE_EVENTS},
     [DIR_RESOURCE] = {FILE_TYPE, FIGURE_FILES},
     [DIR_DIAG] = {FILE_CUPTI, FILE_STAT, FILE_USAGE, FILE_KERNELS},
+    [DIR_TRACE] = {FILE_ENABLE, FILE_LOST},
 };
 /* Of a GPU, not of host memory. */
 static const uint8_t gpu_files[] = {
@@ -181,6 +182,7 @@ static bool dir_exists(const model_t *model, node_t node)
         return model_device_const(model, node.id) != NULL;
     case DIR_PROCESS:
     case DIR_DIAG:
+    case DIR_TRACE:
         return model_process(model, node.serial) != NULL;
     case DIR_PROCESS_DEVICE:
     case DIR_RESOURCES:
@@ -256,6 +258,7 @@ static void list_process(
         return; /* unreadable: nothing but its state */
     }
     visit("diag", dir_node(DIR_DIAG, process->serial, 0), arg);
+    visit("trace", dir_node(DIR_TRACE, process->serial, 0), arg);
     if (process_has_device(process, DEVICE_HOST)) {
         visit("host", dir_node(DIR_PROCESS_DEVICE, process->serial, DEVICE_HOST), arg);
     }
@@ -333,6 +336,7 @@ list_subdirs(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
     case DIR_DAEMON:
     case DIR_DEVICE:
     case DIR_DIAG:
+    case DIR_TRACE:
     case DIR_KIND_COUNT:
         break;
     }
@@ -455,6 +459,7 @@ node_t tree_parent(const model_t *model, node_t node)
         return dir_node(DIR_PROCESSES, 0, 0);
     case DIR_PROCESS_DEVICE:
     case DIR_DIAG:
+    case DIR_TRACE:
         return dir_node(DIR_PROCESS, node.serial, 0);
     case DIR_RESOURCES:
         return dir_node(DIR_PROCESS_DEVICE, node.serial, node.id);

@@ -41,6 +41,7 @@ typedef enum dir_kind {
     DIR_RESOURCES,      /* .../mr */
     DIR_RESOURCE,       /* .../mr/<id>.<name> */
     DIR_DIAG,           /* proc/<pid>/diag */
+    DIR_TRACE,          /* proc/<pid>/trace */
     DIR_KIND_COUNT
 } dir_kind_t;
 
@@ -61,6 +62,9 @@ typedef enum dir_kind {
     X(LOG_PIPE, "log_pipe", r)                                                         \
     X(PROCESS_LOG, "log", o)                                                           \
     X(PROCESS_LOG_PIPE, "log_pipe", o)                                                 \
+    X(EVENTS_PIPE, "events_pipe", o)                                                   \
+    X(ENABLE, "enable", w)                                                             \
+    X(LOST, "lost", r)                                                                 \
     X(UUID, "uuid", r)                                                                 \
     X(PCI_BUS_ID, "pci_bus_id", r)                                                     \
     X(NAME, "name", r)                                                                 \

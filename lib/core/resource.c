@@ -27,6 +27,7 @@
 #include "core/resource_impl.h"
 #include "driver/driver.h"
 #include "log/log.h"
+#include "publish/trace.h"
 
 static rmm_mutex_t registry = RMM_MUTEX_INITIALIZER;
 static rmm_resource_t *registry_head;
@@ -325,6 +326,57 @@ RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
         rmm_resource_type(mr), mr->name, bytes);
 }
 
+RMM_COLD static void trace_event(
+    const rmm_resource_t *mr, uint32_t action, const void *ptr,
+    const rmm_request_t *request)
+{
+    const rmm_event_t event = {
+        .action = action,
+        .pointer = (uint64_t)(uintptr_t)ptr,
+        .bytes = request->bytes,
+        .stream = (uint64_t)(uintptr_t)request->stream,
+    };
+
+    rmm__trace_put(&event, mr->device, mr->instance_id);
+}
+
+/* What users do, if somebody looks on. A free before the block can be had again. */
+static inline void trace(
+    const rmm_resource_t *mr, uint32_t action, const void *ptr,
+    const rmm_request_t *request)
+{
+    if (rmm__trace_is_on() && request->user) {
+        trace_event(mr, action, ptr, request);
+    }
+}
+
+static rmm_status_t
+alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status)
+{
+    if (status == RMM_ERR_OUT_OF_MEMORY && request->user) {
+        rmm__place_oom(mr->books.place);
+    }
+    trace(mr, RMM_EVENT_FAILURE, NULL, request);
+    return status;
+}
+
+static inline void
+note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
+{
+    trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
+    if (request->user) {
+        rmm__place_alloc(mr->books.place, request->bytes);
+    } else {
+        callback_taken += request->bytes != 0;
+    }
+    if (request->bytes == 0) {
+        atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
+    } else if (request->user) {
+        rmm__diag_on_alloc(
+            mr->instance_id, mr->device, ptr, request->bytes, request->stream);
+    }
+}
+
 rmm_status_t rmm_resource_alloc(
     rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream, void **ptr_out)
 {
@@ -348,21 +400,9 @@ rmm_status_t rmm_resource_alloc(
         rmm__nvtx_end();
     }
     if (status != RMM_OK) {
-        if (status == RMM_ERR_OUT_OF_MEMORY && request.user) {
-            rmm__place_oom(mr->books.place);
-        }
-        return status;
+        return alloc_failed(mr, &request, status);
     }
-    if (request.user) {
-        rmm__place_alloc(mr->books.place, bytes);
-    } else {
-        callback_taken += bytes != 0;
-    }
-    if (bytes == 0) {
-        atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
-    } else if (request.user) {
-        rmm__diag_on_alloc(mr->instance_id, mr->device, *ptr_out, bytes, stream);
-    }
+    note_alloc(mr, &request, *ptr_out);
     return RMM_OK;
 }
 
@@ -398,6 +438,7 @@ void rmm_resource_dealloc(
     if (ptr != NULL && request.user) {
         rmm__diag_on_free(mr->instance_id, mr->device, ptr, bytes, stream);
     }
+    trace(mr, RMM_EVENT_FREE, ptr, &request);
     if (request.user) {
         rmm__nvtx_begin_dealloc(bytes);
     }

@@ -202,20 +202,22 @@ int rmm_control_read_slot(
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
 }
 
-int rmm_control_set_log_level(rmm_control_t *control, uint32_t level)
+/* A word of the head, which every control page has. */
+static int write_word(rmm_control_t *control, uint32_t value, size_t offset)
 {
-    uint32_t wish = 1 + level;
-    ssize_t put;
+    ssize_t put = pwrite(control->fd, &value, sizeof(value), (off_t)offset);
 
-    if (level > RMM_CONTROL_LEVEL_MAX) {
-        return -EINVAL;
-    }
-    put = pwrite(
-        control->fd, &wish, sizeof(wish), offsetof(rmm_control_page_t, log_level));
     if (put < 0) {
         return -errno;
     }
-    return put == (ssize_t)sizeof(wish) ? 0 : -EIO;
+    return put == (ssize_t)sizeof(value) ? 0 : -EIO;
+}
+
+int rmm_control_set_log_level(rmm_control_t *control, uint32_t level)
+{
+    return level <= RMM_CONTROL_LEVEL_MAX
+               ? write_word(control, 1 + level, offsetof(rmm_control_page_t, log_level))
+               : -EINVAL;
 }
 
 bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out)
@@ -230,4 +232,19 @@ bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out)
     }
     *level_out = wish - 1;
     return true;
+}
+
+int rmm_control_set_trace(rmm_control_t *control, bool enable)
+{
+    return write_word(control, enable, offsetof(rmm_control_page_t, trace_enable));
+}
+
+bool rmm_control_trace(rmm_control_t *control)
+{
+    uint32_t wish;
+
+    return read_at(
+               control->fd, &wish, sizeof(wish),
+               offsetof(rmm_control_page_t, trace_enable)) == 0 &&
+           wish != 0;
 }

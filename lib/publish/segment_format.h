@@ -163,8 +163,10 @@ typedef struct rmm_control_page {
     uint16_t version_minor;
     uint32_t places_offset, places_stride, places_count;
     uint32_t slots_offset, slots_stride, slots_count;
-    _Atomic(uint32_t) log_level; /* 1 + the level that is wanted; 0: none */
-    uint64_t reserved1[3];
+    _Atomic(uint32_t) log_level;    /* 1 + the level that is wanted; 0: none */
+    _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
+    uint32_t reserved0;
+    uint64_t reserved1[2];
     rmm_control_place_t places[RMM_SEGMENT_PLACES];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
 } rmm_control_page_t;
@@ -206,6 +208,7 @@ static_assert(sizeof(rmm_segment_log_t) == 64, "log layout is ABI");
 static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI");
 static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is ABI");
+static_assert(offsetof(rmm_control_page_t, trace_enable) == 40, "layout is ABI");
 static_assert(sizeof(rmm_control_place_t) == 16, "control layout is ABI");
 static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
 static_assert(offsetof(rmm_control_page_t, places) == 64, "control layout is ABI");

@@ -6,6 +6,7 @@
 #ifndef RMM_PUBLISH_SEGMENT_LOG_H
 #define RMM_PUBLISH_SEGMENT_LOG_H
 
+#include "publish/ring.h"
 #include "publish/segment_reader.h"
 
 typedef struct rmm_log_message {
@@ -18,12 +19,6 @@ typedef struct rmm_log_message {
 
 typedef void (*rmm_log_message_fn)(const rmm_log_message_t *message, void *arg);
 
-/* Where a reader stands in the log of one process; all zero: at its beginning. */
-typedef struct rmm_log_cursor {
-    uint64_t next; /* number of the message to come */
-    uint64_t lost; /* messages that were gone before they could be read */
-} rmm_log_cursor_t;
-
 /* Of a segment that has a log (minor 1). */
 bool rmm_segment_has_log(const rmm_segment_t *segment);
 
@@ -33,7 +28,7 @@ bool rmm_segment_has_log(const rmm_segment_t *segment);
  * Returns 0, -EPROTO (no log, or it was cut), -ENOMEM.
  */
 int rmm_segment_read_log(
-    const rmm_segment_t *segment, rmm_log_cursor_t *cursor, bool ended,
+    const rmm_segment_t *segment, rmm_ring_cursor_t *cursor, bool ended,
     rmm_log_message_fn fn, void *arg);
 
 /* The program's level and the least that it has compiled in, RMM's numbers 0 to 6; false:

@@ -166,6 +166,9 @@ int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
 int rmm_control_set_log_level(rmm_control_t *control, uint32_t level);
 /* False: no wish. */
 bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out);
+/* Allocation events: see segment_events.h. */
+int rmm_control_set_trace(rmm_control_t *control, bool enable);
+bool rmm_control_trace(rmm_control_t *control);
 /* The wish as it stands, to compare with peak_reset_seen of a record. */
 int rmm_control_read_place(
     rmm_control_t *control, uint32_t place, rmm_control_place_t *out);

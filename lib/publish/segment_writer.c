@@ -35,6 +35,7 @@
 #include "publish/segment_reader.h"
 #include "publish/shared_file.h"
 #include "publish/text.h"
+#include "publish/trace.h"
 
 #define WARNING_BYTES 512
 
@@ -304,6 +305,7 @@ static void open_locked(const char *driver, char warning[WARNING_BYTES])
     rmm__log_attach(
         rmm__log_ring_put, &rmm__publisher.control->log_level,
         &rmm__publisher.segment->log.level);
+    rmm__trace_wish = &rmm__publisher.control->trace_enable;
 }
 
 /* A program that began with host memory only now uses GPUs. */

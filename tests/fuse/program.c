@@ -10,6 +10,8 @@
  *   resource ID TYPE NAME P UPSTREAM_ID
  *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, close ID
  *   log LEVEL TEXT    into its debug log, 0 trace to 5 critical
+ *   event ACTION POINTER BYTES STREAM   traced, if that is on
+ *   events N          of that many blocks, one after the other allocated and freed
  *   exec              begin anew with the same pid: another segment
  *   load BYTES PATH   a librmm-c of its own: a further segment, that allocates from a
  *                     cuda resource
@@ -24,6 +26,7 @@
 
 #include "log/log.h"
 #include "publish/books.h"
+#include "publish/trace.h"
 
 #define RESOURCES_MAX 600
 
@@ -137,6 +140,41 @@ static bool do_place_figure(const char *verb, uint32_t place, uint64_t bytes)
     return false;
 }
 
+static void
+put_event(uint32_t action, uint64_t pointer, uint64_t bytes, uint64_t stream)
+{
+    const rmm_event_t event = {
+        .action = action, .pointer = pointer, .bytes = bytes, .stream = stream};
+    if (rmm__trace_is_on()) {
+        rmm__trace_put(&event, 0, 1);
+    }
+}
+
+static bool do_event(const char *rest)
+{
+    char action[16];
+    uint64_t pointer, bytes, stream;
+    if (sscanf(
+            rest, "%15s %" SCNx64 " %" SCNu64 " %" SCNx64, action, &pointer, &bytes,
+            &stream) != 4) {
+        return false;
+    }
+    put_event(
+        strcmp(action, "allocate") == 0 ? RMM_EVENT_ALLOCATE
+        : strcmp(action, "free") == 0   ? RMM_EVENT_FREE
+                                        : RMM_EVENT_FAILURE,
+        pointer, bytes, stream);
+    return true;
+}
+
+static void do_events(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        put_event(
+            i % 2 == 0 ? RMM_EVENT_ALLOCATE : RMM_EVENT_FREE, 0x100000 + i / 2, i, 0);
+    }
+}
+
 static bool obey(const char *line)
 {
     char verb[16] = "";
@@ -165,6 +203,13 @@ static bool obey(const char *line)
     }
     if (strcmp(verb, "load") == 0) {
         return do_load(id, rest);
+    }
+    if (strcmp(verb, "event") == 0) {
+        return do_event(line + strlen(verb));
+    }
+    if (strcmp(verb, "events") == 0) {
+        do_events(id);
+        return true;
     }
     if (strcmp(verb, "log") == 0) {
         RMM_LOG_AT((rmm_log_level_t)id, "%.*s", (int)strcspn(rest, "\n"), rest);

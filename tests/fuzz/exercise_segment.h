@@ -111,7 +111,7 @@ static inline void exercise_message(const rmm_log_message_t *message, void *arg)
 static inline void exercise_log(const rmm_segment_t *segment)
 {
     for (int ended = 0; ended < 2; ended++) {
-        rmm_log_cursor_t cursor = {0};
+        rmm_ring_cursor_t cursor = {0};
         uint64_t count = 0;
         uint32_t level, least;
         int error = rmm_segment_read_log(

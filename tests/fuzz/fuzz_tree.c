@@ -11,6 +11,7 @@
 
 #include "fuse/model_fixture.h"
 #include "render.h"
+#include "stream.h"
 #include "tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -26,8 +27,12 @@ typedef struct walk {
 
 static void walk_dir(walk_t *walk, node_t dir);
 
-static void check_text(const text_t *text)
+/* A log may be empty. */
+static void check_text(const text_t *text, bool may_be_empty)
 {
+    if (text->length == 0 && may_be_empty) {
+        return;
+    }
     if (text->length == 0 || text->data[text->length - 1] != '\n') {
         abort();
     }
@@ -37,6 +42,20 @@ static void check_text(const text_t *text)
             abort();
         }
     }
+}
+
+static void read_stream(walk_t *walk, node_t node)
+{
+    stream_t *stream = stream_open(node, 0);
+    if (stream == NULL) {
+        abort();
+    }
+    text_clear(&walk->text);
+    if (stream_fetch(stream, walk->model) == STREAM_DATA) {
+        stream_take(stream, SIZE_MAX, &walk->text);
+        check_text(&walk->text, false);
+    }
+    stream_close(stream);
 }
 
 static void visit(const char *name, node_t node, void *arg)
@@ -53,8 +72,10 @@ static void visit(const char *name, node_t node, void *arg)
     (void)tree_link(walk->model, node, target);
     if (node.file == FILE_SELF) {
         walk_dir(walk, node);
+    } else if (stream_is(node)) {
+        read_stream(walk, node);
     } else if (render_file(walk->model, node, &walk->text) == 0) {
-        check_text(&walk->text);
+        check_text(&walk->text, node.file == FILE_PROCESS_LOG);
     }
 }
 

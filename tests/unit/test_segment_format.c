@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "publish/segment_events.h"
 #include "publish/segment_reader.h"
 
 #define ROWS_MAX 64
@@ -117,12 +118,31 @@ static const row_t log_record_rows[] = {
     ROW(rmm_segment_log_record_t, length), ROW(rmm_segment_log_record_t, text),
 };
 
+static const row_t events_rows[] = {
+    ROW(rmm_events_header_t, magic),          ROW(rmm_events_header_t, version_major),
+    ROW(rmm_events_header_t, version_minor),  ROW(rmm_events_header_t, header_bytes),
+    ROW(rmm_events_header_t, file_bytes),     ROW(rmm_events_header_t, records_offset),
+    ROW(rmm_events_header_t, records_stride), ROW(rmm_events_header_t, records_count),
+    ROW(rmm_events_header_t, ready),          ROW(rmm_events_header_t, reserved0),
+    ROW(rmm_events_header_t, next),           ROW(rmm_events_header_t, lost),
+    ROW(rmm_events_header_t, reserved1),
+};
+
+static const row_t event_rows[] = {
+    ROW(rmm_events_record_t, commit),      ROW(rmm_events_record_t, time_ns),
+    ROW(rmm_events_record_t, pointer),     ROW(rmm_events_record_t, bytes),
+    ROW(rmm_events_record_t, stream),      ROW(rmm_events_record_t, thread),
+    ROW(rmm_events_record_t, action),      ROW(rmm_events_record_t, device),
+    ROW(rmm_events_record_t, resource_id), ROW(rmm_events_record_t, reserved),
+};
+
 static const row_t control_rows[] = {
     ROW(rmm_control_page_t, magic),         ROW(rmm_control_page_t, version_major),
     ROW(rmm_control_page_t, version_minor), ROW(rmm_control_page_t, places_offset),
     ROW(rmm_control_page_t, places_stride), ROW(rmm_control_page_t, places_count),
     ROW(rmm_control_page_t, slots_offset),  ROW(rmm_control_page_t, slots_stride),
     ROW(rmm_control_page_t, slots_count),   ROW(rmm_control_page_t, log_level),
+    ROW(rmm_control_page_t, trace_enable),  ROW(rmm_control_page_t, reserved0),
     ROW(rmm_control_page_t, reserved1),     ROW(rmm_control_page_t, places),
     ROW(rmm_control_page_t, slots),
 };
@@ -158,6 +178,8 @@ static const table_t tables[] = {
     TABLE("## Slot", slot_rows, rmm_segment_slot_t),
     TABLE("## Log", log_rows, rmm_segment_log_t),
     TABLE("## Log record", log_record_rows, rmm_segment_log_record_t),
+    TABLE("## Events file", events_rows, rmm_events_header_t),
+    TABLE("## Event", event_rows, rmm_events_record_t),
     TABLE("## Control page", control_rows, rmm_control_page_t),
     TABLE("## Control of a place", control_place_rows, rmm_control_place_t),
     TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),

@@ -46,7 +46,7 @@ static void put(uint64_t number, const char *text)
     snprintf(record->text, sizeof(record->text), "%s", text);
 }
 
-static heard_t read_all(rmm_log_cursor_t *cursor, bool ended)
+static heard_t read_all(rmm_ring_cursor_t *cursor, bool ended)
 {
     heard_t heard = {.count = 0};
     char reason[RMM_SEGMENT_REASON_BYTES];
@@ -63,7 +63,7 @@ static heard_t read_all(rmm_log_cursor_t *cursor, bool ended)
 
 static void every_message_comes_once_and_in_order(void **state)
 {
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
     heard_t heard = read_all(&cursor, false);
 
     (void)state;
@@ -84,7 +84,7 @@ static void every_message_comes_once_and_in_order(void **state)
 
 static void a_reader_that_is_too_slow_is_told_what_it_missed(void **state)
 {
-    rmm_log_cursor_t cursor = {.next = 3};
+    rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
 
     (void)state;
@@ -101,7 +101,7 @@ static void a_reader_that_is_too_slow_is_told_what_it_missed(void **state)
 
 static void what_is_being_written_is_waited_for(void **state)
 {
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
 
     (void)state;
     atomic_init(&sample.log.next, 5);
@@ -116,7 +116,7 @@ static void what_is_being_written_is_waited_for(void **state)
 
 static void a_writer_killed_in_the_middle_loses_one_message(void **state)
 {
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
 
     (void)state;
     atomic_init(&sample.log.next, 5);
@@ -129,7 +129,7 @@ static void a_writer_killed_in_the_middle_loses_one_message(void **state)
 
 static void a_thread_that_is_stuck_holds_nobody_up_for_long(void **state)
 {
-    rmm_log_cursor_t cursor = {.next = 3};
+    rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
 
     (void)state;
@@ -145,7 +145,7 @@ static void a_thread_that_is_stuck_holds_nobody_up_for_long(void **state)
 
 static void nonsense_is_bounded_and_clean(void **state)
 {
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
     heard_t heard;
 
     (void)state;
@@ -157,7 +157,7 @@ static void nonsense_is_bounded_and_clean(void **state)
     atomic_init(&sample.log.next, 2); /* it ran backwards */
     assert_int_equal(read_all(&cursor, true).count, 0);
 
-    cursor = (rmm_log_cursor_t){.next = 1};
+    cursor = (rmm_ring_cursor_t){.next = 1};
     memset(sample.log_records[1].text, '\n', RMM_LOG_TEXT_BYTES);
     heard = read_all(&cursor, true);
     assert_int_equal(heard.count, 1);
@@ -168,7 +168,7 @@ static void nonsense_is_bounded_and_clean(void **state)
 static void an_older_segment_has_no_log(void **state)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
     rmm_segment_t segment;
     uint32_t level, least;
     heard_t heard = {.count = 0};
