@@ -26,6 +26,7 @@
 #include <rmm/host_resource.h>
 #include <rmm/limiting_adaptor.h>
 #include <rmm/log.h>
+#include <rmm/logging_adaptor.h>
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>

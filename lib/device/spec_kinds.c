@@ -15,6 +15,7 @@
 #include <rmm/cuda_resource.h>
 #include <rmm/fixed_size_resource.h>
 #include <rmm/limiting_adaptor.h>
+#include <rmm/logging_adaptor.h>
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
@@ -162,6 +163,7 @@ OVER(binning, pool, binning_over)
     }
 
 PLAIN_ADAPTOR(prefetch)
+PLAIN_ADAPTOR(logging)
 PLAIN_ADAPTOR(statistics)
 PLAIN_ADAPTOR(thread_safe)
 PLAIN_ADAPTOR(tracking)
@@ -215,6 +217,7 @@ static const rmm_spec_kind_t kinds[] = {
     TYPE(sam_headroom, 1, "what to leave free"),
     IN_BYTES(aligned, true, 1, 2, "alignment and threshold"),
     ADAPTOR(limiting, 1, 1, "the limit"),
+    ADAPTOR(logging, 0, 0, NULL),
     ADAPTOR(prefetch, 0, 0, NULL),
     ADAPTOR(statistics, 0, 0, NULL),
     ADAPTOR(thread_safe, 0, 0, NULL),

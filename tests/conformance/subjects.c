@@ -130,6 +130,21 @@ static rmm_status_t make_limited(rmm_resource_t **out)
     return build_over(rmm_cuda_resource_create, build_limiting, out);
 }
 
+static void drop_rows(const char *rows, size_t length, void *arg)
+{
+    (void)rows;
+    (void)length;
+    (void)arg;
+}
+
+static rmm_status_t build_logging(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+
+    options.sink = drop_rows;
+    return rmm_logging_adaptor_create(upstream, &options, out);
+}
+
 static rmm_status_t build_prefetch(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_prefetch_adaptor_create(upstream, NULL, out);

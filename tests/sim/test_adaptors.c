@@ -42,9 +42,17 @@ static bool gives_up(size_t bytes, void *arg)
     return false;
 }
 
+static void drop_rows(const char *rows, size_t length, void *arg)
+{
+    (void)rows;
+    (void)length;
+    (void)arg;
+}
+
 SUBJECT(aligned, (void)options)
 SUBJECT(failure_callback, options.callback = gives_up)
 SUBJECT(limiting, options.limit_bytes = UINT64_MAX)
+SUBJECT(logging, options.sink = drop_rows)
 SUBJECT(prefetch, (void)options)
 SUBJECT(statistics, (void)options)
 SUBJECT(thread_safe, (void)options)
@@ -54,6 +62,7 @@ static subject_t subjects[] = {
     {"aligned", make_aligned, unsound_aligned, false},
     {"failure_callback", make_failure_callback, unsound_failure_callback, false},
     {"limiting", make_limiting, unsound_limiting, false},
+    {"logging", make_logging, unsound_logging, false},
     {"prefetch", make_prefetch, unsound_prefetch, false},
     {"statistics", make_statistics, unsound_statistics, false},
     {"thread_safe", make_thread_safe, unsound_thread_safe, false},

@@ -307,7 +307,7 @@ static void tally_message(const rmm_log_message_t *message, void *arg)
 
 static void another_process_reads_it_and_sets_the_level(void **state)
 {
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
     rmm_control_t control;
     rmm_segment_t segment;
     uint32_t level, least;
@@ -394,7 +394,7 @@ static void check_numbered(const rmm_log_message_t *message, void *arg)
  * those that are counted. */
 static void threads_write_whole_messages(void **state)
 {
-    rmm_log_cursor_t cursor = {0};
+    rmm_ring_cursor_t cursor = {0};
     rmm_segment_t segment;
     tally_t tally = {0};
     child_t child;
@@ -434,7 +434,7 @@ static void a_killed_writer_leaves_a_log_that_can_be_read(void **state)
 {
     (void)state;
     for (int round = 0; round < 20; round++) {
-        rmm_log_cursor_t cursor = {0};
+        rmm_ring_cursor_t cursor = {0};
         rmm_segment_t segment;
         tally_t tally = {0};
         child_t child;

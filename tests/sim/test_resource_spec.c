@@ -53,6 +53,7 @@ static const word_t words[] = {
     {"sam_headroom:1GiB", "sam_headroom", NULL},
     {"aligned:4KiB+cuda", "aligned", "cuda"},
     {"limiting:1GiB+pool", "limiting", "pool"},
+    {"logging+cuda", "logging", "cuda"},
     {"prefetch+managed", "prefetch", "managed"},
     {"statistics+async", "statistics", "async"},
     {"thread_safe+cuda", "thread_safe", "cuda"},
@@ -478,5 +479,6 @@ int main(void)
         cmocka_unit_test(what_fails_on_the_way_leaves_nothing),
     };
 
+    setenv("RMM_LOG_FILE", "/dev/null", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of a log on their way to a file; see row_writer.h.
+ */
+#include "adaptors/row_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "core/mutex.h"
+#include "log/log.h"
+
+#define BUFFER_BYTES ((size_t)64 * 1024)
+
+static _Thread_local const rmm_row_writer_t *in_sink_of;
+
+/* --- all of them -------------------------------------------------------------------- */
+
+static rmm_mutex_t list_lock = RMM_MUTEX_INITIALIZER; /* protects: */
+static rmm_row_writer_t *all;
+static bool flushes_at_exit;
+static pid_t of_process;
+
+/* Not in a forked child that exits: the rows are its parent's. */
+static void flush_all(void)
+{
+    rmm__mutex_lock(&list_lock);
+    if (of_process == getpid()) {
+        for (rmm_row_writer_t *writer = all; writer != NULL; writer = writer->next) {
+            (void)rmm__row_writer_flush(writer);
+        }
+    }
+    rmm__mutex_unlock(&list_lock);
+}
+
+static bool enlist(rmm_row_writer_t *self)
+{
+    rmm__mutex_lock(&list_lock);
+    if (!flushes_at_exit) {
+        flushes_at_exit = atexit(flush_all) == 0;
+        of_process = getpid();
+    }
+    if (flushes_at_exit) {
+        self->next = all;
+        if (all != NULL) {
+            all->previous = self;
+        }
+        all = self;
+    }
+    rmm__mutex_unlock(&list_lock);
+    return flushes_at_exit;
+}
+
+static void delist(rmm_row_writer_t *self)
+{
+    rmm__mutex_lock(&list_lock);
+    if (self->next != NULL) {
+        self->next->previous = self->previous;
+    }
+    if (self->previous != NULL) {
+        self->previous->next = self->next;
+    } else if (all == self) {
+        all = self->next;
+    }
+    rmm__mutex_unlock(&list_lock);
+}
+
+/* --- writing out -------------------------------------------------------------------- */
+
+/* 0 or an errno. */
+static int write_whole(int fd, const char *bytes, size_t length)
+{
+    while (length != 0) {
+        ssize_t put = write(fd, bytes, length);
+
+        if (put < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (put > 0) {
+            bytes += put;
+            length -= (size_t)put;
+        }
+    }
+    return 0;
+}
+
+static uint64_t count_rows(const char *bytes, size_t length)
+{
+    uint64_t rows = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        rows += bytes[i] == '\n';
+    }
+    return rows;
+}
+
+/* Without the lock, by the one who writes. Returns the rows that were lost. */
+static uint64_t put_out(rmm_row_writer_t *self, const char *bytes, size_t length)
+{
+    const rmm_row_writer_t *outer = in_sink_of;
+    int error = 0;
+
+    in_sink_of = self;
+    if (self->fd >= 0 && !self->failed) {
+        error = write_whole(self->fd, bytes, length);
+    }
+    if (self->sink != NULL) {
+        self->sink(bytes, length, self->sink_arg);
+    }
+    in_sink_of = outer;
+    if (error != 0) {
+        self->failed = true;
+        rmm__log_error(
+            "allocation log %s: cannot write: %s (%d); rows are dropped from here on",
+            self->path, strerror(error), error);
+    }
+    return self->fd >= 0 && self->failed ? count_rows(bytes, length) : 0;
+}
+
+/* Lock held, and again at the end; nobody else writes. */
+static void write_out_locked(rmm_row_writer_t *self)
+{
+    self->writing = true;
+    do {
+        char *bytes = self->active;
+        size_t length = self->active_length;
+        uint64_t lost;
+
+        self->active = self->spare;
+        self->active_length = 0;
+        self->spare = bytes;
+        pthread_mutex_unlock(&self->lock);
+        lost = put_out(self, bytes, length);
+        pthread_mutex_lock(&self->lock);
+        self->lost_rows += lost;
+    } while (self->auto_flush && self->active_length != 0);
+    self->writing = false;
+    pthread_cond_broadcast(&self->idle);
+}
+
+char *rmm__row_begin(rmm_row_writer_t *self)
+{
+    pthread_mutex_lock(&self->lock);
+    while (self->active_length + RMM_ROW_BYTES > BUFFER_BYTES) {
+        if (!self->writing) {
+            write_out_locked(self);
+        } else if (in_sink_of == self) {
+            self->lost_rows++;
+            pthread_mutex_unlock(&self->lock);
+            return NULL;
+        } else {
+            pthread_cond_wait(&self->idle, &self->lock);
+        }
+    }
+    return self->active + self->active_length;
+}
+
+void rmm__row_end(rmm_row_writer_t *self, size_t length)
+{
+    self->active_length += length;
+    if (self->auto_flush && !self->writing) {
+        write_out_locked(self);
+    }
+    pthread_mutex_unlock(&self->lock);
+}
+
+rmm_status_t rmm__row_writer_flush(rmm_row_writer_t *self)
+{
+    uint64_t lost;
+
+    pthread_mutex_lock(&self->lock);
+    while (self->writing && in_sink_of != self) {
+        pthread_cond_wait(&self->idle, &self->lock);
+    }
+    if (self->active_length != 0 && !self->writing) {
+        write_out_locked(self);
+    }
+    lost = self->lost_rows;
+    pthread_mutex_unlock(&self->lock);
+    return lost == 0 ? RMM_OK
+                     : rmm__error(
+                           RMM_ERR_IO,
+                           "allocation log %s: %" PRIu64
+                           " rows are lost; see the debug log for why",
+                           self->path != NULL ? self->path : "", lost);
+}
+
+/* --- life --------------------------------------------------------------------------- */
+
+static rmm_status_t open_file(rmm_row_writer_t *self, const char *path)
+{
+    self->fd = rmm__descriptor_above_standard(
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+    return self->fd >= 0 ? RMM_OK
+                         : rmm__error(
+                               RMM_ERR_IO, "cannot open the allocation log %.300s: %s",
+                               path, strerror(errno));
+}
+
+static void free_parts(rmm_row_writer_t *self)
+{
+    if (self->fd >= 0) {
+        close(self->fd);
+    }
+    rmm__free(self->active);
+    rmm__free(self->spare);
+    rmm__free(self->path);
+}
+
+static rmm_status_t
+take_memory(rmm_row_writer_t *self, const rmm_logging_options_t *options)
+{
+    self->fd = -1;
+    self->active = rmm__calloc(1, BUFFER_BYTES);
+    self->spare = self->active != NULL ? rmm__calloc(1, BUFFER_BYTES) : NULL;
+    if (self->spare != NULL && options->path != NULL) {
+        self->path = rmm__strdup(options->path);
+    }
+    return self->spare != NULL && (options->path == NULL || self->path != NULL)
+               ? RMM_OK
+               : RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
+static void put_header(rmm_row_writer_t *self, const char *header)
+{
+    char *row = rmm__row_begin(self);
+    size_t length = strlen(header);
+
+    memcpy(row, header, length);
+    row[length] = '\n';
+    rmm__row_end(self, length + 1);
+}
+
+rmm_status_t rmm__row_writer_init(
+    rmm_row_writer_t *self, const rmm_logging_options_t *options, const char *header)
+{
+    rmm_status_t status = take_memory(self, options);
+
+    if (status == RMM_OK && options->path != NULL) {
+        status = open_file(self, options->path);
+    }
+    if (status != RMM_OK) {
+        free_parts(self);
+        return status;
+    }
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->idle, NULL);
+    self->auto_flush = options->auto_flush;
+    self->sink = options->sink;
+    self->sink_arg = options->sink_arg;
+    put_header(self, header);
+    status = rmm__row_writer_flush(self); /* a disk that is full already */
+    if (status == RMM_OK && !enlist(self)) {
+        status = rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
+    }
+    if (status != RMM_OK) {
+        pthread_cond_destroy(&self->idle);
+        pthread_mutex_destroy(&self->lock);
+        free_parts(self);
+    }
+    return status;
+}
+
+void rmm__row_writer_fini(rmm_row_writer_t *self)
+{
+    delist(self);
+    (void)rmm__row_writer_flush(self);
+    pthread_cond_destroy(&self->idle);
+    pthread_mutex_destroy(&self->lock);
+    free_parts(self);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the rows of a log go: gathered in a buffer, written out to a file and a function
+ * when it is full, in order, and never under the lock that other threads' rows need.
+ *
+ * Two buffers: one is filled, one is written, by the thread that found the first one full.
+ * If both are full others wait for it: no row is dropped because a disk is slow.
+ *
+ * Locking: `lock` protects everything; whoever has set `writing` owns the spare buffer and
+ * the sinks without it. A sink that logs (through the adaptor that it is a sink of) never
+ * waits for itself: such a row is dropped if there is no room.
+ */
+#ifndef RMM_ADAPTORS_ROW_WRITER_H
+#define RMM_ADAPTORS_ROW_WRITER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/logging_adaptor.h>
+
+#include "publish/event_csv.h"
+
+#define RMM_ROW_BYTES 512 /* no row is longer */
+
+typedef struct rmm_row_writer {
+    pthread_mutex_t lock;
+    pthread_cond_t idle; /* `writing` became false */
+    char *active, *spare;
+    size_t active_length;
+    bool writing;
+    bool auto_flush;
+    bool failed; /* said so once */
+    uint64_t lost_rows;
+    rmm_event_clock_t clock;
+    int fd; /* -1: none */
+    char *path;
+    rmm_logging_sink_fn sink;
+    void *sink_arg;
+    struct rmm_row_writer *next, *previous; /* of all, for the process's exit */
+} rmm_row_writer_t;
+
+/*
+ * Opens the file and writes `header`. `self` is zeroed memory that stays where it is.
+ * RMM_OK, RMM_ERR_IO, RMM_ERR_OUT_OF_HOST_MEMORY; after a failure nothing is left.
+ */
+rmm_status_t rmm__row_writer_init(
+    rmm_row_writer_t *self, const rmm_logging_options_t *options, const char *header);
+/* Writes out what is there. */
+void rmm__row_writer_fini(rmm_row_writer_t *self);
+
+/*
+ * Between begin and end a row is printed to where begin says, and its length given to
+ * end. NULL: no room for this row (see above); then no end.
+ */
+char *rmm__row_begin(rmm_row_writer_t *self);
+void rmm__row_end(rmm_row_writer_t *self, size_t length);
+
+/* RMM_OK, or RMM_ERR_IO if rows were ever lost. */
+rmm_status_t rmm__row_writer_flush(rmm_row_writer_t *self);
+
+#endif /* RMM_ADAPTORS_ROW_WRITER_H */
