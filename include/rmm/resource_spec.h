@@ -36,6 +36,14 @@ extern "C" {
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_resource_create_from_spec(const char *spec, rmm_resource_t **out);
 
+/**
+ * Is @p spec one? Creates nothing and asks no device: for programs that read it before they
+ * need it.
+ *
+ * @return RMM_OK, or RMM_ERR_INVALID_ARGUMENT with the reason as its message
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_resource_check_spec(const char *spec);
+
 #ifdef __cplusplus
 }
 #endif

@@ -72,25 +72,34 @@ static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
     return status;
 }
 
-rmm_status_t rmm__spec_create(const char *what, const char *text, rmm_resource_t **out)
+static rmm_status_t read_spec(const char *what, const char *text, rmm_spec_t *spec)
 {
     char reason[RMM_SPEC_REASON_BYTES];
     char shown[RMM_SPEC_SHOWN_BYTES];
-    rmm_spec_t spec;
-    rmm_status_t status;
 
-    rmm__spec_show(text, strlen(text), shown);
-    if (!rmm__spec_parse(text, &spec, reason) || !rmm__spec_check(&spec, reason)) {
-        return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT,
-            "%s '%s' (good is for example pool:50%% or statistics+arena:8GiB): %s",
-            what, shown, reason);
+    if (rmm__spec_parse(text, spec, reason) && rmm__spec_check(spec, reason)) {
+        return RMM_OK;
+    }
+    return rmm__error(
+        RMM_ERR_INVALID_ARGUMENT,
+        "%s '%s' (good is for example pool:50%% or statistics+arena:8GiB): %s", what,
+        rmm__spec_show(text, strlen(text), shown), reason);
+}
+
+rmm_status_t rmm__spec_create(const char *what, const char *text, rmm_resource_t **out)
+{
+    char shown[RMM_SPEC_SHOWN_BYTES];
+    rmm_spec_t spec;
+    rmm_status_t status = read_spec(what, text, &spec);
+
+    if (status != RMM_OK) {
+        return status;
     }
     status = build(&spec, out);
     if (status != RMM_OK) {
         return rmm__error_cuda(
-            status, rmm_last_cuda_error(), "%s '%s': %s", what, shown,
-            rmm_last_error_message());
+            status, rmm_last_cuda_error(), "%s '%s': %s", what,
+            rmm__spec_show(text, strlen(text), shown), rmm_last_error_message());
     }
     return RMM_OK;
 }
@@ -100,4 +109,12 @@ rmm_status_t rmm_resource_create_from_spec(const char *spec, rmm_resource_t **ou
     RMM_CHECK_ARG(spec != NULL, "the spec is NULL");
     RMM_CHECK_ARG(out != NULL, "out is NULL");
     return rmm__spec_create("the spec is", spec, out);
+}
+
+rmm_status_t rmm_resource_check_spec(const char *spec)
+{
+    rmm_spec_t parsed;
+
+    RMM_CHECK_ARG(spec != NULL, "the spec is NULL");
+    return read_spec("the spec is", spec, &parsed);
 }

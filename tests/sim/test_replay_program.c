@@ -261,7 +261,15 @@ static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
 static void serves_from_each_resource_that_has_no_size(void **state)
 {
     static const char *const names[] = {
-        "async", "async_managed", "cuda", "managed", "system"};
+        "async",
+        "async_managed",
+        "cuda",
+        "managed",
+        "system",
+        "pool:1MiB:8MiB",
+        "statistics+arena",
+        "limiting:50%+pool",
+        "binning"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -432,9 +440,9 @@ static void ends_with_2_when_used_wrongly(void **state)
     (void)state;
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
-        "--resource slab x", 2,
-        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena, async, "
-        "async_managed, cuda, managed or system");
+        "--resource cuda:1MiB x", 2,
+        "--resource: the spec is 'cuda:1MiB' (good is for example pool:50% or "
+        "statistics+arena:8GiB): 'cuda' takes no size");
     assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
 }
 

@@ -68,6 +68,7 @@ static void expect_built(const word_t *word)
     rmm_resource_t *mr = make(word->spec);
     rmm_resource_t *upstream = rmm_resource_upstream(mr);
 
+    assert_ok(rmm_resource_check_spec(word->spec));
     assert_string_equal(rmm_resource_type(mr), word->type);
     assert_int_equal(mr->device, 0);
     if (word->upstream == NULL) {
@@ -189,6 +190,7 @@ static void a_wrong_spec_is_refused_in_one_line(void **state)
         assert_non_null(strstr(rmm_last_error_message(), "pool:50%"));
         assert_null(strchr(rmm_last_error_message(), '\n'));
     }
+    assert_int_equal(rmm_resource_check_spec(NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_resource_create_from_spec(NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(

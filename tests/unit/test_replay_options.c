@@ -43,7 +43,7 @@ static void has_defaults(void **state)
     (void)state;
     assert_true(parse("rmm-replay log.csv"));
     assert_string_equal(options.log_path, "log.csv");
-    assert_int_equal(options.resource, REPLAY_POOL);
+    assert_string_equal(options.resource, "pool");
     assert_int_equal(options.pool_bytes, 0);
     assert_true(options.speed == 0);
     assert_int_equal(options.repeat, 1);
@@ -72,9 +72,9 @@ static void says_what_an_option_expects(void **state)
 {
     (void)state;
     assert_refused(
-        "rmm-replay --resource slab log",
-        "--resource: \"slab\" is not a resource: pool, pool-virtual, arena, async, "
-        "async_managed, cuda, managed or system");
+        "rmm-replay --resource= log",
+        "--resource: \"\" is not a resource, such as pool, cuda or "
+        "limiting:1GiB+async");
     assert_refused(
         "rmm-replay --pool-bytes 12MB log",
         "--pool-bytes: \"12MB\" is not a size of at least 256 bytes, such as "
@@ -95,15 +95,33 @@ static void says_what_an_option_expects(void **state)
     assert_refused("rmm-replay a b", "more than one log is named; see --help");
 }
 
+static void knows_which_resources_have_a_size(void **state)
+{
+    static const char *const none[] = {
+        "cuda",      "async", "fixed_size", "pool:1GiB", "statistics+pool:1GiB:2GiB",
+        "arena:1GiB"};
+
+    (void)state;
+    assert_int_equal(replay_resource_sizes("pool"), 2);
+    assert_int_equal(replay_resource_sizes("pool-virtual"), 2);
+    assert_int_equal(replay_resource_sizes("binning"), 2);
+    assert_int_equal(replay_resource_sizes("limiting:1GiB+pool_managed"), 2);
+    assert_int_equal(replay_resource_sizes("arena"), 1);
+    assert_int_equal(replay_resource_sizes("tracking+arena"), 1);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(replay_resource_sizes(none[i]), 0);
+    }
+}
+
 static void refuses_options_that_exclude_each_other(void **state)
 {
     (void)state;
     assert_refused(
         "rmm-replay --resource cuda --pool-bytes 1GiB log",
-        "--pool-bytes needs a pool or an arena as --resource");
+        "--pool-bytes needs a pool or an arena without a size as --resource");
     assert_refused(
         "rmm-replay --resource cuda --find-capacity log",
-        "--find-capacity needs a pool or an arena as --resource");
+        "--find-capacity needs a pool or an arena without a size as --resource");
     assert_false(parse("rmm-replay --find-capacity --pool-bytes 1GiB log"));
     assert_false(parse("rmm-replay --find-capacity --hold 1 log"));
 }
@@ -233,6 +251,7 @@ int main(void)
         cmocka_unit_test(has_defaults),
         cmocka_unit_test(takes_options_before_and_after_the_log),
         cmocka_unit_test(says_what_an_option_expects),
+        cmocka_unit_test(knows_which_resources_have_a_size),
         cmocka_unit_test(refuses_options_that_exclude_each_other),
         cmocka_unit_test(reads_sizes_with_suffixes),
         cmocka_unit_test(reads_fractions),

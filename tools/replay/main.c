@@ -33,10 +33,7 @@ typedef struct session {
 
 static bool open_resource(const replay_options_t *options, rmm_resource_t **out)
 {
-    const char *name = replay_resource_name(options->resource);
-    bool opened = replay_resource_has_size(options->resource)
-                      ? pool_open(options->resource, options->pool_bytes, out)
-                      : rmm_resource_create_from_spec(name, out) == RMM_OK;
+    bool opened = pool_open(options->resource, options->pool_bytes, out);
     if (!opened) {
         tool_error("%s", rmm_last_error_message());
     }
@@ -119,7 +116,7 @@ static void fill_report(session_t *session, const rmm_stats_t *stats)
     bool timed = replay->speed == 0 && replay->verify == NULL && replay->run_count > 0;
 
     report->log = session->options.log_path;
-    report->resource = replay_resource_name(session->options.resource);
+    report->resource = session->options.resource;
     report->driver = rmm_sim_active() ? "sim" : "cuda";
     report->operations = plan->op_count;
     report->repeats = replay->run_count;
@@ -228,6 +225,10 @@ int main(int argc, char **argv)
     (void)argc;
     if (!replay_options_parse(argv, &session.options, message)) {
         tool_error("%s", message);
+        return TOOL_EXIT_USAGE;
+    }
+    if (rmm_resource_check_spec(session.options.resource) != RMM_OK) {
+        tool_error("--resource: %s", rmm_last_error_message());
         return TOOL_EXIT_USAGE;
     }
     if (session.options.help) {

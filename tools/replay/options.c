@@ -11,33 +11,29 @@
 
 #define SECONDS_MAX 1e9
 
-static const char *const resource_names[] = {
-    [REPLAY_POOL] = "pool",
-    [REPLAY_POOL_VIRTUAL] = "pool-virtual",
-    [REPLAY_ARENA] = "arena",
-    [REPLAY_ASYNC] = "async",
-    [REPLAY_ASYNC_MANAGED] = "async_managed",
-    [REPLAY_CUDA] = "cuda",
-    [REPLAY_MANAGED] = "managed",
-    [REPLAY_SYSTEM] = "system",
-};
-
-const char *replay_resource_name(replay_resource_t resource)
+unsigned replay_resource_sizes(const char *resource)
 {
-    return resource_names[resource];
+    const char *innermost = strrchr(resource, '+');
+    innermost = innermost != NULL ? innermost + 1 : resource;
+    if (strchr(innermost, ':') != NULL) {
+        return 0;
+    }
+    if (strncmp(innermost, "pool", strlen("pool")) == 0 ||
+        strcmp(innermost, "binning") == 0) {
+        return 2;
+    }
+    return strcmp(innermost, "arena") == 0 ? 1 : 0;
 }
 
+/* What the words mean the library knows. */
 static const char *parse_resource(const char *text, void *field)
 {
-    replay_resource_t *resource = field;
-    for (size_t i = 0; i < sizeof resource_names / sizeof *resource_names; i++) {
-        if (strcmp(text, resource_names[i]) == 0) {
-            *resource = (replay_resource_t)i;
-            return NULL;
-        }
+    const char **resource = field;
+    if (*text == '\0' || strlen(text) > REPLAY_RESOURCE_MAX) {
+        return "a resource, such as pool, cuda or limiting:1GiB+async";
     }
-    return "a resource: pool, pool-virtual, arena, async, async_managed, cuda, managed "
-           "or system";
+    *resource = text;
+    return NULL;
 }
 
 static const char *parse_pool_bytes(const char *text, void *field)
@@ -81,11 +77,10 @@ static const char *parse_hold(const char *text, void *field)
 #define FIELD(name) offsetof(replay_options_t, name)
 
 static const tool_option_t table[] = {
-    {"resource", "NAME", parse_resource, FIELD(resource),
-     "what serves the allocations: pool (default), a pool over\n"
-     "cudaMalloc; pool-virtual, one that maps virtual memory;\n"
-     "arena; cuda, cudaMalloc and cudaFree themselves; async,\n"
-     "cudaMallocAsync; async_managed; managed; or system"},
+    {"resource", "SPEC", parse_resource, FIELD(resource),
+     "what serves the allocations, in the words of RMM_RESOURCE:\n"
+     "pool (default), pool_virtual, arena, async, cuda, managed,\n"
+     "statistics+pool:50%, ..."},
     {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
      "size of the pool, initial and maximum, or of the arena,\n"
      "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
@@ -130,11 +125,12 @@ const tool_command_t replay_command = {
 
 static const char *find_conflict(const replay_options_t *options)
 {
-    if (!replay_resource_has_size(options->resource) && options->pool_bytes > 0) {
-        return "--pool-bytes needs a pool or an arena as --resource";
+    bool is_sized = replay_resource_sizes(options->resource) > 0;
+    if (!is_sized && options->pool_bytes > 0) {
+        return "--pool-bytes needs a pool or an arena without a size as --resource";
     }
-    if (!replay_resource_has_size(options->resource) && options->find_capacity) {
-        return "--find-capacity needs a pool or an arena as --resource";
+    if (!is_sized && options->find_capacity) {
+        return "--find-capacity needs a pool or an arena without a size as --resource";
     }
     if (options->find_capacity && options->pool_bytes > 0) {
         return "--find-capacity finds the size of the pool: leave --pool-bytes out";
@@ -148,7 +144,7 @@ static const char *find_conflict(const replay_options_t *options)
 bool replay_options_parse(
     char **argv, replay_options_t *options, char message[TOOL_MESSAGE_MAX])
 {
-    *options = (replay_options_t){.repeat = 1, .hold_seconds = -1};
+    *options = (replay_options_t){.resource = "pool", .repeat = 1, .hold_seconds = -1};
     int operands = tool_options_parse(&replay_command, argv, options, message);
     if (operands < 0) {
         return false;

@@ -10,27 +10,10 @@
 
 #include "common/options.h"
 
-typedef enum replay_resource {
-    REPLAY_POOL,
-    REPLAY_POOL_VIRTUAL,
-    REPLAY_ARENA,
-    /* of no size: */
-    REPLAY_ASYNC,
-    REPLAY_ASYNC_MANAGED,
-    REPLAY_CUDA,
-    REPLAY_MANAGED,
-    REPLAY_SYSTEM
-} replay_resource_t;
-
-static inline bool replay_resource_has_size(replay_resource_t resource)
-{
-    return resource <= REPLAY_ARENA;
-}
-
 typedef struct replay_options {
-    replay_resource_t resource;
-    uint64_t pool_bytes; /* 0: a pool grows from nothing, an arena takes half */
-    double speed;        /* 0: as fast as it goes */
+    const char *resource; /* as rmm/resource_spec.h has it; borrowed from argv */
+    uint64_t pool_bytes;  /* 0: a pool grows from nothing, an arena takes half */
+    double speed;         /* 0: as fast as it goes */
     uint64_t repeat;
     double hold_seconds;
     bool hold;
@@ -45,8 +28,11 @@ typedef struct replay_options {
 
 extern const tool_command_t replay_command;
 
-/* As --resource takes it. */
-const char *replay_resource_name(replay_resource_t resource);
+#define REPLAY_RESOURCE_MAX 128 /* longest --resource */
+
+/* How many sizes say how large this resource is in all: 2 of a pool (initial and maximum),
+ * 1 of an arena; 0: it has no such size, or has been given one. */
+unsigned replay_resource_sizes(const char *resource);
 
 /* False: one line in message. */
 bool replay_options_parse(

@@ -6,44 +6,26 @@
 #include "replay/pool.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-#include <rmm/arena_resource.h>
-#include <rmm/cuda_resource.h>
-#include <rmm/pool_resource.h>
+#include <rmm/resource_spec.h>
 
 #include "common/error.h"
 #include "replay/capacity.h"
 #include "replay/replay.h"
 
-/* upstream NULL: over virtual memory. */
-static rmm_status_t
-open_pool(rmm_resource_t *upstream, uint64_t pool_bytes, rmm_resource_t **out)
+bool pool_open(const char *resource, uint64_t pool_bytes, rmm_resource_t **out)
 {
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    options.flags = upstream == NULL ? RMM_POOL_VIRTUAL : 0;
-    options.initial_bytes = pool_bytes / CAPACITY_UNIT * CAPACITY_UNIT;
-    options.maximum_bytes = options.initial_bytes;
-    return rmm_pool_resource_create(upstream, &options, out);
-}
-
-static rmm_status_t
-open_arena(rmm_resource_t *upstream, uint64_t arena_bytes, rmm_resource_t **out)
-{
-    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
-    options.arena_bytes = arena_bytes;
-    return rmm_arena_resource_create(upstream, &options, out);
-}
-
-bool pool_open(replay_resource_t kind, uint64_t pool_bytes, rmm_resource_t **out)
-{
-    rmm_resource_t *upstream = NULL;
-    if (kind != REPLAY_POOL_VIRTUAL && rmm_cuda_resource_create(&upstream) != RMM_OK) {
-        return false;
+    char spec[REPLAY_RESOURCE_MAX + 64];
+    uint64_t bytes = pool_bytes / CAPACITY_UNIT * CAPACITY_UNIT;
+    if (pool_bytes == 0) {
+        snprintf(spec, sizeof spec, "%s", resource);
+    } else if (replay_resource_sizes(resource) == 1) {
+        snprintf(spec, sizeof spec, "%s:%" PRIu64, resource, bytes);
+    } else {
+        snprintf(spec, sizeof spec, "%s:%" PRIu64 ":%" PRIu64, resource, bytes, bytes);
     }
-    rmm_status_t status = kind == REPLAY_ARENA ? open_arena(upstream, pool_bytes, out)
-                                               : open_pool(upstream, pool_bytes, out);
-    rmm_resource_release(upstream);
-    return status == RMM_OK;
+    return rmm_resource_create_from_spec(spec, out) == RMM_OK;
 }
 
 static capacity_trial_t run_trial(const plan_t *plan, rmm_resource_t *pool)
@@ -66,23 +48,18 @@ static capacity_trial_t run_trial(const plan_t *plan, rmm_resource_t *pool)
 }
 
 typedef struct search {
-    replay_resource_t kind;
+    const char *resource;
     const plan_t *plan;
 } search_t;
-
-static const char *name_of(replay_resource_t kind)
-{
-    return kind == REPLAY_ARENA ? "an arena" : "a pool";
-}
 
 static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
 {
     const search_t *search = context;
     rmm_resource_t *pool;
-    if (!pool_open(search->kind, capacity_bytes, &pool)) {
+    if (!pool_open(search->resource, capacity_bytes, &pool)) {
         tool_error(
-            "cannot try %s of %" PRIu64 " bytes: %s", name_of(search->kind),
-            capacity_bytes, rmm_last_error_message());
+            "cannot try %" PRIu64 " bytes: %s", capacity_bytes,
+            rmm_last_error_message());
         return CAPACITY_TRIAL_FAILED;
     }
     capacity_trial_t answer = run_trial(search->plan, pool);
@@ -91,16 +68,16 @@ static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
 }
 
 bool pool_find_capacity(
-    replay_resource_t kind, const plan_t *plan, uint64_t *capacity_bytes)
+    const char *resource, const plan_t *plan, uint64_t *capacity_bytes)
 {
-    search_t search = {kind, plan};
+    search_t search = {resource, plan};
     switch (capacity_search(plan->peak_bytes, try_capacity, &search, capacity_bytes)) {
     case CAPACITY_FOUND:
         return true;
     case CAPACITY_NOT_FOUND:
         tool_error(
-            "the log does not run in %s of four times its peak of %" PRIu64 " bytes",
-            name_of(kind), plan->peak_bytes);
+            "the log does not run in '%s' of four times its peak of %" PRIu64 " bytes",
+            resource, plan->peak_bytes);
         return false;
     case CAPACITY_STOPPED:
         break;
