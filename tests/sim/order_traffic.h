@@ -22,6 +22,9 @@ typedef struct order_subject {
     uint64_t small_units, large_units; /* of 256 bytes; large 0: none */
 } order_subject_t;
 
+/* Called now and then in between, where a test sets it. */
+static void (*disturb)(rmm_resource_t *mr);
+
 typedef struct live_block {
     void *ptr;
     size_t bytes;
@@ -111,6 +114,8 @@ static inline void step(traffic_t *traffic, uint64_t number)
 
     if (dice < 2) {
         replace_stream(traffic);
+    } else if (dice == 2 && disturb != NULL) {
+        disturb(traffic->mr);
     } else if (traffic->live_count > 0 && (traffic->live_count == LIVE || dice < 45)) {
         free_one(traffic, (int)draw(traffic, (uint64_t)traffic->live_count));
     } else {

@@ -35,7 +35,27 @@ static void traffic(rmm_resource_t *pool, rmm_stream_t stream)
                 pool, blocks[i], 30 * KIB, 0, i % 2 == 0 ? stream : NULL);
         }
     }
-    check_failure(rmm_resource_trim(pool, 0));
+}
+
+/* Blocks of a piece of a virtual pool, every second one freed, and one of all that. */
+static void scatter(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    void *blocks[8] = {NULL};
+    void *large = NULL;
+
+    for (int i = 0; i < 8; i++) {
+        check_failure(rmm_resource_alloc(pool, 2 * MIB, 0, stream, &blocks[i]));
+    }
+    for (int i = 0; i < 8; i += 2) {
+        rmm_resource_dealloc(
+            pool, blocks[i], blocks[i] != NULL ? 2 * MIB : 0, 0, stream);
+    }
+    check_failure(rmm_resource_alloc(pool, 8 * MIB, 0, stream, &large));
+    rmm_resource_dealloc(pool, large, large != NULL ? 8 * MIB : 0, 0, stream);
+    for (int i = 1; i < 8; i += 2) {
+        rmm_resource_dealloc(
+            pool, blocks[i], blocks[i] != NULL ? 2 * MIB : 0, 0, stream);
+    }
 }
 
 static void use_pool(rmm_resource_t *pool)
@@ -46,7 +66,12 @@ static void use_pool(rmm_resource_t *pool)
 
     check_failure(status);
     if (status == RMM_OK) {
-        traffic(pool, stream);
+        if (rmm_resource_upstream(pool) == NULL) {
+            scatter(pool, stream);
+        } else {
+            traffic(pool, stream);
+        }
+        check_failure(rmm_resource_trim(pool, 0));
         check_failure(rmm_stream_destroy(stream));
     }
     CHECK_THAT(rmm__suballoc_check(pool_from_base(pool)->blocks) == NULL);
@@ -80,15 +105,58 @@ static void scenario(const void *context)
     rmm_resource_release(cuda);
 }
 
+static void virtual_scenario(const void *context)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool = NULL;
+    rmm_status_t status;
+
+    (void)context;
+    options.initial_bytes = 2 * MIB;
+    options.maximum_bytes = 16 * MIB;
+    options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
+    status = rmm_pool_resource_create(NULL, &options, &pool);
+    check_failure(status);
+    CHECK_THAT((status == RMM_OK) == (pool != NULL));
+    if (status == RMM_OK) {
+        use_pool(pool);
+        rmm_resource_release(pool);
+    }
+}
+
 static const sweep_t the_sweep = {scenario, NULL};
+static const sweep_t virtual_sweep = {virtual_scenario, NULL};
+
+static void sweep_host_memory(const sweep_t *scenarios)
+{
+    uint64_t struck = sweep_all(scenarios, NULL, 1);
+
+    print_message("%lu requests failed in turn\n", (unsigned long)struck);
+    assert_true(struck >= 10);
+}
 
 static void every_request_for_host_memory_may_fail(void **state)
 {
-    uint64_t struck = sweep_all(&the_sweep, NULL, 1);
-
     (void)state;
-    print_message("%lu requests failed in turn\n", (unsigned long)struck);
-    assert_true(struck >= 10);
+    sweep_host_memory(&the_sweep);
+}
+
+static void every_request_of_a_virtual_pool_may_fail(void **state)
+{
+    (void)state;
+    sweep_host_memory(&virtual_sweep);
+}
+
+static void
+sweep_first_calls(const sweep_t *scenarios, const char *const *functions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (uint64_t nth = 1; nth <= 6; nth++) {
+            if (sweep_gets_through(scenarios, functions[i], nth)) {
+                break;
+            }
+        }
+    }
 }
 
 static void the_first_calls_of_every_function_may_fail(void **state)
@@ -101,30 +169,51 @@ static void the_first_calls_of_every_function_may_fail(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        for (uint64_t nth = 1; nth <= 6; nth++) {
-            if (sweep_gets_through(&the_sweep, functions[i], nth)) {
-                break;
-            }
-        }
-    }
+    sweep_first_calls(&the_sweep, functions, sizeof(functions) / sizeof(functions[0]));
+}
+
+static void the_first_calls_that_map_memory_may_fail(void **state)
+{
+    static const char *const functions[] = {
+        "device_attribute", "virtual_granularity", "address_reserve", "address_free",
+        "physical_create",  "physical_release",    "address_map",     "address_unmap",
+        "address_share",    "device_count",        "peer_can_access",
+    };
+
+    (void)state;
+    sweep_first_calls(
+        &virtual_sweep, functions, sizeof(functions) / sizeof(functions[0]));
+}
+
+static void sweep_driver_calls(const sweep_t *scenarios)
+{
+    uint64_t struck = sweep_all(scenarios, "any", sweep_step());
+
+    print_message("%lu calls failed in turn\n", (unsigned long)struck);
+    assert_true(struck >= 50);
 }
 
 static void every_driver_call_may_fail(void **state)
 {
-    uint64_t struck = sweep_all(&the_sweep, "any", sweep_step());
-
     (void)state;
-    print_message("%lu calls failed in turn\n", (unsigned long)struck);
-    assert_true(struck >= 50);
+    sweep_driver_calls(&the_sweep);
+}
+
+static void every_driver_call_of_a_virtual_pool_may_fail(void **state)
+{
+    (void)state;
+    sweep_driver_calls(&virtual_sweep);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request_for_host_memory_may_fail),
+        cmocka_unit_test(every_request_of_a_virtual_pool_may_fail),
         cmocka_unit_test(the_first_calls_of_every_function_may_fail),
+        cmocka_unit_test(the_first_calls_that_map_memory_may_fail),
         cmocka_unit_test(every_driver_call_may_fail),
+        cmocka_unit_test(every_driver_call_of_a_virtual_pool_may_fail),
     };
 
     sweep_warm_up();

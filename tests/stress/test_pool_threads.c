@@ -4,6 +4,9 @@
  */
 #include "stress/threads.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "resources/pool_impl.h"
 
 static void check(rmm_resource_t *mr)
@@ -29,6 +32,40 @@ static void threads_short_of_memory(void **state)
     run_workers(make_pool(0, SHORT_OF_MEMORY), false, check);
 }
 
+static void threads_on_a_virtual_pool_short_of_memory(void **state)
+{
+    (void)state;
+    run_workers(make_virtual_pool(0, SHORT_OF_MEMORY), false, check);
+}
+
+typedef struct trimmer {
+    rmm_resource_t *pool;
+    _Atomic(bool) is_over;
+} trimmer_t;
+
+static void *trim_again_and_again(void *argument)
+{
+    trimmer_t *trimmer = argument;
+
+    while (!atomic_load_explicit(&trimmer->is_over, memory_order_relaxed)) {
+        assert_ok(rmm_resource_trim(trimmer->pool, 0));
+    }
+    return NULL;
+}
+
+static void threads_on_a_virtual_pool_that_is_trimmed_all_the_time(void **state)
+{
+    trimmer_t trimmer = {.pool = make_virtual_pool(0, 0)};
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, trim_again_and_again, &trimmer), 0);
+    run_workers(rmm_resource_retain(trimmer.pool), false, check);
+    atomic_store_explicit(&trimmer.is_over, true, memory_order_relaxed);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    rmm_resource_release(trimmer.pool);
+}
+
 static void another_thread_frees_what_this_one_allocates(void **state)
 {
     (void)state;
@@ -41,6 +78,8 @@ int main(void)
         cmocka_unit_test(threads_on_streams_of_their_own),
         cmocka_unit_test(threads_on_one_stream),
         cmocka_unit_test(threads_short_of_memory),
+        cmocka_unit_test(threads_on_a_virtual_pool_short_of_memory),
+        cmocka_unit_test(threads_on_a_virtual_pool_that_is_trimmed_all_the_time),
         cmocka_unit_test(another_thread_frees_what_this_one_allocates),
     };
 
