@@ -63,28 +63,38 @@ static size_t end_bytes(const block_t *block)
     return block->bytes < END_BYTES ? block->bytes : END_BYTES;
 }
 
-/* Answers what leave_device() takes. */
-static int enter_device(worker_t *worker)
+/* Around what the worker itself queues, and not around the library's calls. */
+typedef struct own_calls {
+    int device, mode;
+} own_calls_t;
+
+static own_calls_t begin_own_calls(worker_t *worker)
 {
-    int previous = -1;
+    own_calls_t previous = {-1, RMM_CAPTURE_MODE_RELAXED};
 
     if (worker->has_device) {
-        EXPECT(worker, gpu()->device_get(&previous) == RMM_DRIVER_OK);
+        EXPECT(worker, gpu()->device_get(&previous.device) == RMM_DRIVER_OK);
         EXPECT(worker, gpu()->device_set(worker->device) == RMM_DRIVER_OK);
+    }
+    if (worker->spares_captures) {
+        EXPECT(worker, gpu()->capture_mode_exchange(&previous.mode) == RMM_DRIVER_OK);
     }
     return previous;
 }
 
-static void leave_device(worker_t *worker, int previous)
+static void end_own_calls(worker_t *worker, own_calls_t *previous)
 {
-    if (previous >= 0) {
-        EXPECT(worker, gpu()->device_set(previous) == RMM_DRIVER_OK);
+    if (worker->spares_captures) {
+        EXPECT(worker, gpu()->capture_mode_exchange(&previous->mode) == RMM_DRIVER_OK);
+    }
+    if (previous->device >= 0) {
+        EXPECT(worker, gpu()->device_set(previous->device) == RMM_DRIVER_OK);
     }
 }
 
 static void write_mark(worker_t *worker, const block_t *block)
 {
-    int previous = enter_device(worker);
+    own_calls_t previous = begin_own_calls(worker);
 
     for (int end = 0; end < 2; end++) {
         if (!has(worker, RMM_DEVICE_ACCESSIBLE)) {
@@ -96,7 +106,7 @@ static void write_mark(worker_t *worker, const block_t *block)
                             worker->stream) == RMM_DRIVER_OK);
         }
     }
-    leave_device(worker, previous);
+    end_own_calls(worker, &previous);
     if (worker->order == ORDER_SYNC) {
         worker_wait(worker);
     }
@@ -120,7 +130,7 @@ bool worker_take(worker_t *worker, size_t bytes, block_t *block)
 static void read_mark(worker_t *worker, const block_t *block)
 {
     sample_t *sample = &worker->samples[worker->sample_count++];
-    int previous = enter_device(worker);
+    own_calls_t previous = begin_own_calls(worker);
 
     sample->mark = block->mark;
     sample->end_bytes = end_bytes(block);
@@ -134,7 +144,7 @@ static void read_mark(worker_t *worker, const block_t *block)
                             worker->stream) == RMM_DRIVER_OK);
         }
     }
-    leave_device(worker, previous);
+    end_own_calls(worker, &previous);
     if (worker->order == ORDER_SYNC) {
         worker_wait(worker);
         if (has(worker, RMM_HOST_ACCESSIBLE)) {
@@ -157,10 +167,10 @@ void worker_give(worker_t *worker, const block_t *block)
 
 void worker_wait(worker_t *worker)
 {
-    int previous = enter_device(worker);
+    own_calls_t previous = begin_own_calls(worker);
 
     EXPECT(worker, gpu()->stream_synchronize(worker->stream) == RMM_DRIVER_OK);
-    leave_device(worker, previous);
+    end_own_calls(worker, &previous);
 }
 
 void worker_compare(worker_t *worker)

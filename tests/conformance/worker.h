@@ -45,6 +45,7 @@ typedef struct worker {
     rmm_stream_t stream;
     bool has_device; /* `device` is made current for what is queued on the stream */
     int device;
+    bool spares_captures; /* its own calls may not ruin another thread's capture */
     uint64_t random;
     uint64_t failures;
     int first_failure; /* line */
