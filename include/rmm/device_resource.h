@@ -39,7 +39,9 @@ extern "C" {
  *         RMM_ERR_INVALID_ARGUMENT    device is negative, out is NULL
  *         RMM_ERR_OUT_OF_RANGE        there is no such device
  *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
- *         RMM_ERR_UNSUPPORTED         the device is one of more than are supported
+ *         RMM_ERR_UNSUPPORTED         the device is one of more than are supported, or a
+ *                                     log callback asks while its thread makes the
+ *                                     initial resource
  *         and what making the initial resource answers, where none was made before:
  *         RMM_ERR_INVALID_ARGUMENT    RMM_RESOURCE is malformed; the message says how
  *         RMM_ERR_OUT_OF_MEMORY       RMM_RESOURCE asks for more than is free

@@ -76,20 +76,42 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
     return RMM_OK;
 }
 
+static rmm_status_t check_address(const rmm_resource_t *mr)
+{
+    if (!rmm__place_can_hold(mr)) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "resource at %p: no address of more than 52 bits can "
+            "be a default",
+            (const void *)mr);
+    }
+    return RMM_OK;
+}
+
 static rmm_status_t
 make_initial(const rmm_driver_t *driver, int device, rmm_resource_t **out)
 {
     const char *text = getenv("RMM_RESOURCE");
+    rmm_resource_t *mr = NULL;
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
 
-    if (status == RMM_OK) {
-        status = text == NULL || *text == '\0'
-                     ? rmm_cuda_resource_create(out)
-                     : rmm__spec_create("RMM_RESOURCE is", text, out);
-        rmm__driver_scope_leave(&scope);
+    if (status != RMM_OK) {
+        return status;
     }
-    return status;
+    status = text == NULL || *text == '\0'
+                 ? rmm_cuda_resource_create(&mr)
+                 : rmm__spec_create("RMM_RESOURCE is", text, &mr);
+    rmm__driver_scope_leave(&scope);
+    if (status == RMM_OK) {
+        status = check_address(mr);
+    }
+    if (status != RMM_OK) {
+        rmm_resource_release(mr);
+        return status;
+    }
+    *out = mr;
+    return RMM_OK;
 }
 
 static _Thread_local bool is_making; /* this thread, above us */
@@ -184,6 +206,9 @@ rmm_status_t rmm_set_per_device_resource(
 
     if (status == RMM_OK) {
         status = check_device(driver, device);
+    }
+    if (status == RMM_OK) {
+        status = check_address(mr_or_NULL);
     }
     if (status != RMM_OK) {
         return status;

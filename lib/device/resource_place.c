@@ -19,13 +19,18 @@ static uint32_t taken_of(uint64_t word)
     return (uint32_t)(word & TAKEN_MASK);
 }
 
-/* No reference taken yet. Addresses have at most 52 bits. */
+/* No reference taken yet. */
 static uint64_t word_of(const rmm_resource_t *mr)
+{
+    RMM_ASSERT(rmm__place_can_hold(mr));
+    return (uint64_t)(uintptr_t)mr << ADDRESS_SHIFT;
+}
+
+bool rmm__place_can_hold(const rmm_resource_t *mr)
 {
     uint64_t word = (uint64_t)(uintptr_t)mr << ADDRESS_SHIFT;
 
-    RMM_ASSERT(resource_of(word) == mr && taken_of(word) == 0);
-    return word;
+    return resource_of(word) == mr && taken_of(word) == 0;
 }
 
 static void add_references(rmm_resource_t *mr, uint32_t count)

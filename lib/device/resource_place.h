@@ -35,6 +35,9 @@ typedef struct rmm_resource_place {
     _Atomic(uint64_t) word;
 } rmm_resource_place_t;
 
+/* Can its address be kept in a word? Tagged addresses cannot. */
+bool rmm__place_can_hold(const rmm_resource_t *mr);
+
 /* A reference of the caller's own, or NULL: the place is empty. */
 rmm_resource_t *rmm__place_take(rmm_resource_place_t *place);
 
