@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite driver replay demo diagnosis torch sanitizer"
+steps="machine build suite resources driver replay demo diagnosis torch sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -49,26 +49,48 @@ build_all() {
 
 # --- the gpu suite -----------------------------------------------------------------------
 
+# What runs for each resource and adaptor is a step of its own.
+each_resource='^gpu\.(conformance|exit|capture|devices)\.'
+
 step_suite() {
     attempt suite 420 suite
-    matrix_rows
 }
 suite() {
-    rm -f "$build/junit.xml"
-    ctest --test-dir $build -L '^gpu$' --output-on-failure --no-tests=error \
-        --output-junit "$root/$build/junit.xml" --test-output-size-passed 262144
+    gpu_tests suite.xml -E "$each_resource"
 }
-# A row for each resource and adaptor; the same table with the simulated GPU's half:
-# tests/conformance/table build/dev/junit.xml build/gpu/junit.xml
-matrix_rows() {
-    local name result reason
-    while IFS=$'\t' read -r name result reason; do
-        case "$result" in
-        pass) row "${name#gpu.conformance.}" passed "RMM's 29 cases" ;;
-        skip) row "${name#gpu.conformance.}" skipped "$reason" ;;
-        *) row "${name#gpu.conformance.}" FAILED "see build/gpu/logs/suite.log" ;;
+gpu_tests() { # RESULTS ARGUMENT...
+    local results=$root/$build/$1
+    shift
+    rm -f "$results"
+    ctest --test-dir $build -L '^gpu$' --output-on-failure --no-tests=error \
+        --output-junit "$results" --test-output-size-passed 262144 "$@"
+}
+
+# --- every resource and adaptor through the shared suites --------------------------------
+
+step_resources() {
+    attempt resources 560 resources
+    resource_rows
+}
+# Side by side, as far as the memory of a GPU goes; children that start CUDA take long.
+resources() {
+    local status=0
+    gpu_tests conformance.xml -R '^gpu\.conformance\.' -j 4 || status=1
+    gpu_tests hazards.xml -R '^gpu\.(exit|capture|devices)\.' -j 8 || status=1
+    return $status
+}
+# A row for each. The whole table, with the simulated GPU's half:
+# tests/conformance/table build/dev/junit.xml build/gpu/*.xml
+resource_rows() {
+    local name matrix own exit capture devices result
+    while read -r name _ _ _ _ _ _ matrix own exit capture devices; do
+        result=passed
+        [ "$matrix" != skipped ] || result=skipped
+        case " $matrix $exit $capture $devices " in
+        *FAILED* | *" . "*) result=FAILED ;;
         esac
-    done < <(. tests/report.sh && junit_results $build/junit.xml | grep '^gpu\.conformance\.')
+        row "$name" $result "matrix $matrix, exit $exit, capture $capture, devices $devices"
+    done < <(tests/conformance/table $build/conformance.xml $build/hazards.xml | tail -n +3)
 }
 
 # --- proof that the real driver was used ---------------------------------------------------
