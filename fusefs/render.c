@@ -338,6 +338,9 @@ int render_process(model_t *model, node_t node, text_t *text)
     case FILE_LOG_LEVEL:
         render_process_log_level(process, text);
         return 0;
+    case FILE_LEAKS:
+        render_leaks(process, text);
+        return 0;
     default:
         return -ENOENT;
     }

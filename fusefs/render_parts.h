@@ -29,6 +29,9 @@ void render_place_stat(text_t *text, const figures_t *figures, const extras_t *e
 void render_slot_stat(text_t *text, const figures_t *figures, const extras_t *extras);
 void render_events(text_t *text, const figures_t *figures);
 
+/* What a process's tracking adaptors know to be out. */
+void render_leaks(const process_t *process, text_t *text);
+
 /* All return 0 or -ENOENT. */
 int render_root(model_t *model, node_t node, text_t *text);
 int render_daemon(model_t *model, node_t node, text_t *text);

@@ -65,6 +65,7 @@ typedef enum dir_kind {
     X(EVENTS_PIPE, "events_pipe", o)                                                   \
     X(ENABLE, "enable", w)                                                             \
     X(LOST, "lost", r)                                                                 \
+    X(LEAKS, "leaks", o)                                                               \
     X(UUID, "uuid", r)                                                                 \
     X(PCI_BUS_ID, "pci_bus_id", r)                                                     \
     X(NAME, "name", r)                                                                 \

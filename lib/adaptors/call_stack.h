@@ -18,6 +18,7 @@
 
 typedef struct rmm_call_stack {
     uint32_t count;
+    uint32_t note;  /* the owner's */
     void *frames[]; /* return addresses, innermost first */
 } rmm_call_stack_t;
 

@@ -27,28 +27,60 @@ static tracking_t *from_base(rmm_resource_t *mr)
 
 /* --- the table ---------------------------------------------------------------------- */
 
+static void show_locked(tracking_t *self, rmm_pointer_map_entry_t *block)
+{
+    const rmm_call_stack_t *stack = rmm__tracking_stack(block);
+    rmm_leak_t leak = {block->ptr, block->bytes, NULL, 0};
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (stack != NULL) {
+        leak.frames = stack->frames;
+        leak.frame_count = stack->count;
+    }
+    rmm__tracking_set_row(block, rmm__leak_row_show(&self->rows, &leak));
+}
+
+static bool insert_locked(tracking_t *self, rmm_pointer_map_entry_t *block)
+{
+    if (!rmm__pointer_map_reserve(&self->blocks)) {
+        return false;
+    }
+    show_locked(self, block);
+    rmm__pointer_map_insert_entry(&self->blocks, block);
+    return true;
+}
+
+static bool
+take_out_locked(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *block)
+{
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (!rmm__pointer_map_find_entry(&self->blocks, ptr, block)) {
+        return false;
+    }
+    rmm__pointer_map_erase(&self->blocks, ptr);
+    rmm__leak_row_clear(&self->rows, rmm__tracking_row(block));
+    return true;
+}
+
 /* False without host memory. A block that is in the table already was freed without our
  * knowledge, since upstream gave it out again: *stale is what we thought to be out. */
 static bool remember(
-    tracking_t *self, const rmm_pointer_map_entry_t *block,
-    rmm_pointer_map_entry_t *stale)
+    tracking_t *self, rmm_pointer_map_entry_t *block, rmm_pointer_map_entry_t *stale)
 {
-    bool reserved;
+    bool inserted;
 
     rmm__mutex_lock(&self->lock);
-    if (rmm__pointer_map_find_entry(&self->blocks, block->ptr, stale)) {
-        rmm__pointer_map_erase(&self->blocks, block->ptr);
+    if (take_out_locked(self, block->ptr, stale)) {
         rmm__adaptor_count_free_locked(&self->adaptor, stale->bytes, 1);
     } else {
         stale->ptr = NULL;
     }
-    reserved = rmm__pointer_map_reserve(&self->blocks);
-    if (reserved) {
-        rmm__pointer_map_insert_entry(&self->blocks, block);
+    inserted = insert_locked(self, block);
+    if (inserted) {
         rmm__adaptor_count_alloc_locked(&self->adaptor, block->bytes);
     }
     rmm__mutex_unlock(&self->lock);
-    return reserved;
+    return inserted;
 }
 
 /* False if it is not in the table. */
@@ -57,9 +89,8 @@ static bool forget(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *b
     bool found;
 
     rmm__mutex_lock(&self->lock);
-    found = rmm__pointer_map_find_entry(&self->blocks, ptr, block);
+    found = take_out_locked(self, ptr, block);
     if (found) {
-        rmm__pointer_map_erase(&self->blocks, ptr);
         rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, 1);
     }
     rmm__mutex_unlock(&self->lock);
@@ -67,19 +98,16 @@ static bool forget(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *b
 }
 
 /* Upstream refused the free: the block is out as before. */
-RMM_COLD static void take_back(tracking_t *self, const rmm_pointer_map_entry_t *block)
+RMM_COLD static void take_back(tracking_t *self, rmm_pointer_map_entry_t *block)
 {
-    bool reserved;
+    bool inserted;
 
     rmm__mutex_lock(&self->lock);
-    reserved = rmm__pointer_map_reserve(&self->blocks);
-    if (reserved) {
-        rmm__pointer_map_insert_entry(&self->blocks, block);
-    }
+    inserted = insert_locked(self, block);
     rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, -1);
     rmm__mutex_unlock(&self->lock);
-    if (!reserved) {
-        rmm__free(block->owner);
+    if (!inserted) {
+        rmm__free(rmm__tracking_stack(block));
     }
 }
 
@@ -102,7 +130,7 @@ say_stale(const tracking_t *self, const rmm_pointer_map_entry_t *stale)
     rmm__log_warn(
         "tracking '%s': %p bytes %zu was freed elsewhere, not through this adaptor",
         self->adaptor.base.name, stale->ptr, stale->bytes);
-    rmm__free(stale->owner);
+    rmm__free(rmm__tracking_stack(stale));
 }
 
 static rmm_status_t
@@ -121,7 +149,7 @@ take_block(tracking_t *self, const rmm_request_t *request, void **ptr_out)
     }
     if (!remember(self, &block, &stale)) {
         rmm__adaptor_undo_alloc(&self->adaptor, block.ptr, request);
-        rmm__free(block.owner);
+        rmm__free(rmm__tracking_stack(&block));
         status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {
         *ptr_out = block.ptr;
@@ -184,7 +212,7 @@ static void give_block(tracking_t *self, void *ptr, const rmm_request_t *request
         true_request.bytes = block.bytes;
     }
     if (rmm__adaptor_pass_free(&self->adaptor, ptr, &true_request)) {
-        rmm__free(block.owner);
+        rmm__free(rmm__tracking_stack(&block));
     } else {
         take_back(self, &block);
         rmm__adaptor_refused(&self->adaptor, request);
@@ -210,10 +238,13 @@ static void tracking_destroy(rmm_resource_t *mr)
     rmm_pointer_map_entry_t block;
 
     rmm__tracking_report_leaks(self);
+    rmm__mutex_lock(&self->lock);
     while (rmm__pointer_map_any(&self->blocks, &block)) {
-        rmm__pointer_map_erase(&self->blocks, block.ptr);
-        rmm__free(block.owner);
+        (void)take_out_locked(self, block.ptr, &block);
+        rmm__free(rmm__tracking_stack(&block));
     }
+    rmm__leak_rows_close(&self->rows);
+    rmm__mutex_unlock(&self->lock);
     rmm__pointer_map_fini(&self->blocks);
     rmm__mutex_fini(&self->lock);
     rmm__adaptor_destroy(mr);
@@ -253,6 +284,7 @@ rmm_status_t rmm_tracking_adaptor_create(
     }
     self = from_base(&adaptor->base);
     rmm__mutex_init(&self->lock);
+    rmm__leak_rows_open(&self->rows, adaptor->base.instance_id);
     if (opts.capture_stacks) {
         rmm__call_stack_prepare();
         self->max_frames =

@@ -21,7 +21,7 @@
 
 static size_t frames_of(const rmm_pointer_map_entry_t *entry)
 {
-    const rmm_call_stack_t *stack = entry->owner;
+    const rmm_call_stack_t *stack = rmm__tracking_stack(entry);
 
     return stack != NULL ? stack->count : 0;
 }
@@ -54,7 +54,7 @@ static void fill_locked(const tracking_t *self, copy_t *copy)
 
     for (size_t i = 0; i < map->capacity; i++) {
         const rmm_pointer_map_entry_t *entry = &map->entries[i];
-        const rmm_call_stack_t *stack = entry->owner;
+        const rmm_call_stack_t *stack = rmm__tracking_stack(entry);
         size_t frame_count = frames_of(entry);
 
         if (entry->ptr == NULL) {

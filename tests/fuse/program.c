@@ -9,6 +9,9 @@
  *   oom P, devfree P BYTES
  *   resource ID TYPE NAME P UPSTREAM_ID
  *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, close ID
+ *   track ID STACKS   a tracking adaptor over host memory, with stacks if not 0
+ *   borrow ID BYTES COUNT, return ID   COUNT blocks through it; all of them back
+ *   untrack ID        its end, whatever is out
  *   log LEVEL TEXT    into its debug log, 0 trace to 5 critical
  *   event ACTION POINTER BYTES STREAM   traced, if that is on
  *   events N          of that many blocks, one after the other allocated and freed
@@ -23,6 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <rmm/host_resource.h>
+#include <rmm/tracking_adaptor.h>
 
 #include "log/log.h"
 #include "publish/books.h"
@@ -83,6 +89,82 @@ static bool do_hole(uint32_t id, const char *rest)
     RMM_BOOKS_SET(&resources[id], largest_free_bytes, largest);
     return true;
 }
+
+/* --- tracking ----------------------------------------------------------------------- */
+
+#define TRACKERS_MAX 4
+#define BORROWED_MAX 20000
+
+static struct tracker {
+    rmm_resource_t *mr;
+    void *blocks[BORROWED_MAX];
+    size_t bytes[BORROWED_MAX];
+    size_t count;
+} trackers[TRACKERS_MAX];
+
+static bool do_track(uint32_t id, bool stacks)
+{
+    rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
+    rmm_resource_t *host;
+    rmm_status_t status;
+    if (id >= TRACKERS_MAX || rmm_host_resource_create(&host) != RMM_OK) {
+        return false;
+    }
+    options.capture_stacks = stacks;
+    status = rmm_tracking_adaptor_create(host, &options, &trackers[id].mr);
+    rmm_resource_release(host);
+    return status == RMM_OK;
+}
+
+static bool do_borrow(struct tracker *tracker, const char *rest)
+{
+    size_t bytes, count;
+    if (sscanf(rest, "%zu %zu", &bytes, &count) != 2 ||
+        count > BORROWED_MAX - tracker->count) {
+        return false;
+    }
+    for (; count > 0; count--) {
+        void **block = &tracker->blocks[tracker->count];
+        if (rmm_resource_alloc(tracker->mr, bytes, 0, NULL, block) != RMM_OK) {
+            return false;
+        }
+        tracker->bytes[tracker->count++] = bytes;
+    }
+    return true;
+}
+
+static bool do_return(struct tracker *tracker)
+{
+    for (; tracker->count > 0; tracker->count--) {
+        size_t last = tracker->count - 1;
+        rmm_resource_dealloc(
+            tracker->mr, tracker->blocks[last], tracker->bytes[last], 0, NULL);
+    }
+    return true;
+}
+
+/* Of a tracker. True: it was one, and *done_out says whether it could be done. */
+static bool
+obey_tracker(const char *verb, uint32_t id, const char *rest, bool *done_out)
+{
+    struct tracker *tracker = id < TRACKERS_MAX ? &trackers[id] : NULL;
+    bool known = true;
+    if (strcmp(verb, "track") == 0) {
+        *done_out = do_track(id, atoi(rest) != 0);
+    } else if (strcmp(verb, "borrow") == 0) {
+        *done_out = tracker != NULL && do_borrow(tracker, rest);
+    } else if (strcmp(verb, "return") == 0) {
+        *done_out = tracker != NULL && do_return(tracker);
+    } else if (strcmp(verb, "untrack") == 0) {
+        *done_out = tracker != NULL;
+        rmm_resource_release(tracker != NULL ? tracker->mr : NULL);
+    } else {
+        known = false;
+    }
+    return known;
+}
+
+/* --- a second library --------------------------------------------------------------- */
 
 /* The library's functions, as a program finds them that loads it. */
 typedef rmm_status_t (*create_fn)(rmm_resource_t **out);
@@ -185,6 +267,10 @@ static bool obey(const char *line)
     }
     const char *rest = line + end;
     uint64_t bytes = strtoull(rest, NULL, 10);
+    bool done = false;
+    if (obey_tracker(verb, id, rest, &done)) {
+        return done;
+    }
     if (strcmp(verb, "place") == 0) {
         return do_place(id, rest);
     }

@@ -153,6 +153,7 @@ static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
         {"proc/4711", S_IFDIR | 0555, true},
         {"proc/4711/host/peak_bytes", S_IFREG | 0644, true},
         {"proc/4711/diag/usage", S_IFREG | 0440, true},
+        {"proc/4711/leaks", S_IFREG | 0440, true},
         {"proc/4711/gpu0/mr/3.a_pool/peak_bytes", S_IFREG | 0644, true},
         {"proc/4711/gpu0/mr/3.a_pool/type", S_IFREG | 0444, true},
     };

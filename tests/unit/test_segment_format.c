@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "publish/segment_events.h"
+#include "publish/segment_leaks.h"
 #include "publish/segment_reader.h"
 
 #define ROWS_MAX 64
@@ -159,6 +160,23 @@ static const row_t control_slot_rows[] = {
     ROW(rmm_control_slot_t, limit_bytes),
 };
 
+static const row_t leaks_rows[] = {
+    ROW(rmm_leaks_header_t, magic),         ROW(rmm_leaks_header_t, version_major),
+    ROW(rmm_leaks_header_t, version_minor), ROW(rmm_leaks_header_t, header_bytes),
+    ROW(rmm_leaks_header_t, file_bytes),    ROW(rmm_leaks_header_t, rows_offset),
+    ROW(rmm_leaks_header_t, rows_stride),   ROW(rmm_leaks_header_t, rows_count),
+    ROW(rmm_leaks_header_t, ready),         ROW(rmm_leaks_header_t, rows_used),
+    ROW(rmm_leaks_header_t, reserved0),     ROW(rmm_leaks_header_t, unlisted),
+    ROW(rmm_leaks_header_t, reserved1),
+};
+
+static const row_t leak_rows[] = {
+    ROW(rmm_leaks_row_t, sequence),     ROW(rmm_leaks_row_t, resource_id),
+    ROW(rmm_leaks_row_t, address),      ROW(rmm_leaks_row_t, bytes),
+    ROW(rmm_leaks_row_t, allocated_ns), ROW(rmm_leaks_row_t, frame_count),
+    ROW(rmm_leaks_row_t, reserved0),    ROW(rmm_leaks_row_t, frames),
+};
+
 typedef struct table {
     const char *heading;
     const row_t *rows;
@@ -183,6 +201,8 @@ static const table_t tables[] = {
     TABLE("## Control page", control_rows, rmm_control_page_t),
     TABLE("## Control of a place", control_place_rows, rmm_control_place_t),
     TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),
+    TABLE("## Leaks", leaks_rows, rmm_leaks_header_t),
+    TABLE("## A leak", leak_rows, rmm_leaks_row_t),
 };
 
 static FILE *open_document(void)
@@ -278,12 +298,13 @@ typedef struct constant {
     }
 
 static const constant_t constants[] = {
-    CONSTANT(RMM_SEGMENT_MAGIC),        CONSTANT(RMM_CONTROL_MAGIC),
-    CONSTANT(RMM_SEGMENT_MAJOR),        CONSTANT(RMM_SEGMENT_MINOR),
-    CONSTANT(RMM_SEGMENT_PLACES),       CONSTANT(RMM_SEGMENT_HOST_PLACE),
-    CONSTANT(RMM_SEGMENT_SLOTS),        CONSTANT(RMM_SEGMENT_MAX_BYTES),
-    CONSTANT(RMM_SEGMENT_RECORD_BYTES), CONSTANT(RMM_SCHEMA_MAX),
-    CONSTANT(RMM_LOG_RECORDS),          CONSTANT(RMM_LOG_TEXT_BYTES),
+    CONSTANT(RMM_SEGMENT_MAGIC),      CONSTANT(RMM_CONTROL_MAGIC),
+    CONSTANT(RMM_LEAKS_MAGIC),        CONSTANT(RMM_SEGMENT_MAJOR),
+    CONSTANT(RMM_SEGMENT_MINOR),      CONSTANT(RMM_SEGMENT_PLACES),
+    CONSTANT(RMM_SEGMENT_HOST_PLACE), CONSTANT(RMM_SEGMENT_SLOTS),
+    CONSTANT(RMM_SEGMENT_MAX_BYTES),  CONSTANT(RMM_SEGMENT_RECORD_BYTES),
+    CONSTANT(RMM_SCHEMA_MAX),         CONSTANT(RMM_LOG_RECORDS),
+    CONSTANT(RMM_LOG_TEXT_BYTES),
 };
 
 static void the_document_has_the_constants(void **state)

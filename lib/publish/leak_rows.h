@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer's side of "<segment>.leaks": rows in which a tracking adaptor shows what is
+ * out. The rows are shared by all of the process's adaptors in chunks; within its chunks
+ * an adaptor needs nobody. Not publishing, or with no chunk left, there is no row.
+ *
+ * Locking: the owner's, around every call. Cost: a dozen stores a block.
+ */
+#ifndef RMM_PUBLISH_LEAK_ROWS_H
+#define RMM_PUBLISH_LEAK_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RMM_LEAK_CHUNK_ROWS 256u
+#define RMM_LEAK_CHUNKS 64u
+#define RMM_NO_LEAK_ROW UINT32_MAX
+
+typedef struct rmm_leak_rows {
+    uint32_t resource_id;
+    uint64_t chunks; /* bit i: chunk i is this one's */
+    uint32_t *free;  /* rows of its chunks that show nothing */
+    size_t free_count, free_capacity;
+} rmm_leak_rows_t;
+
+typedef struct rmm_leak {
+    const void *ptr;
+    size_t bytes;
+    void *const *frames;
+    size_t frame_count;
+} rmm_leak_t;
+
+/* All zero before. Makes the file, once a process; one that cannot be had is a warning. */
+void rmm__leak_rows_open(rmm_leak_rows_t *rows, uint32_t resource_id);
+
+/* Every row was cleared. */
+void rmm__leak_rows_close(rmm_leak_rows_t *rows);
+
+/* The row that shows it now, or RMM_NO_LEAK_ROW. */
+uint32_t rmm__leak_row_show(rmm_leak_rows_t *rows, const rmm_leak_t *leak);
+
+/* What show() answered, none included. */
+void rmm__leak_row_clear(rmm_leak_rows_t *rows, uint32_t row);
+
+#endif /* RMM_PUBLISH_LEAK_ROWS_H */

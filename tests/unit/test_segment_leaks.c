@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of the list of leaks, on files made by hand: what holds together is read,
+ * what does not is refused, and a row that moves is never shown half.
+ */
+#include "harness/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/runtime.h"
+#include "publish/segment_leaks_reader.h"
+
+#define ROWS 200
+
+typedef struct sample {
+    rmm_leaks_header_t header;
+    rmm_leaks_row_t rows[ROWS];
+} sample_t;
+
+static void make(sample_t *sample)
+{
+    rmm_leaks_header_t *header = &sample->header;
+
+    memset(sample, 0, sizeof(*sample));
+    header->magic = RMM_LEAKS_MAGIC;
+    header->version_major = RMM_LEAKS_MAJOR;
+    header->header_bytes = sizeof(*header);
+    header->file_bytes = sizeof(*sample);
+    header->rows_offset = offsetof(sample_t, rows);
+    header->rows_stride = sizeof(rmm_leaks_row_t);
+    header->rows_count = ROWS;
+    header->rows_used = ROWS - 10;
+    header->ready = 1;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        rmm_leaks_row_t *row = &sample->rows[i];
+
+        row->sequence = 2 * i;
+        row->resource_id = i % 2;
+        row->address = 0x1000 * i;
+        row->bytes = i;
+        row->frame_count = i % 3;
+        row->frames[0] = i;
+        row->frames[1] = i + 1;
+    }
+}
+
+static int file_of(const void *bytes, size_t size)
+{
+    int fd = memfd_create("leaks", MFD_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, bytes, size, 0), (ssize_t)size);
+    return fd;
+}
+
+static int attach(const sample_t *sample, rmm_leaks_file_t *file)
+{
+    int fd = file_of(sample, sizeof(*sample));
+    int error = rmm_leaks_attach(file, fd);
+
+    if (error != 0) {
+        close(fd);
+    }
+    return error;
+}
+
+typedef struct seen {
+    uint32_t count, stop_after;
+} seen_t;
+
+static bool see(const rmm_leak_info_t *leak, void *arg)
+{
+    seen_t *seen = arg;
+
+    assert_int_equal(leak->address, 0x1000 * leak->bytes);
+    assert_int_equal(leak->frame_count, leak->bytes % 3);
+    for (uint32_t i = 0; i < leak->frame_count; i++) {
+        assert_int_equal(leak->frames[i], leak->bytes + i);
+    }
+    seen->count++;
+    return seen->count != seen->stop_after;
+}
+
+static void what_holds_together_is_read(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    seen_t seen = {0, 0};
+
+    (void)state;
+    make(&sample);
+    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
+    assert_int_equal(seen.count, (ROWS - 10) / 2);
+    seen = (seen_t){0, 70};
+    assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
+    assert_int_equal(seen.count, 70);
+    rmm_leaks_close(&file);
+}
+
+static bool see_many_frames(const rmm_leak_info_t *leak, void *arg)
+{
+    *(bool *)arg |= leak->frame_count == RMM_LEAKS_FRAMES;
+    assert_true(leak->frame_count <= RMM_LEAKS_FRAMES);
+    return true;
+}
+
+static void more_than_there_is_room_for_is_cut(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    bool saw = false;
+
+    (void)state;
+    make(&sample);
+    sample.header.rows_used = UINT32_MAX;
+    sample.rows[1].frame_count = UINT32_MAX;
+    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(rmm_leaks_each(&file, see_many_frames, &saw), 0);
+    assert_true(saw);
+    rmm_leaks_close(&file);
+}
+
+static void a_row_that_moves_all_the_while_is_counted_not_shown(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    seen_t seen = {0, 0};
+
+    (void)state;
+    make(&sample);
+    sample.rows[1].sequence = 7;
+    sample.rows[99].sequence = 9;
+    sample.rows[98].sequence = 9; /* moving, and perhaps empty */
+    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(rmm_leaks_each(&file, see, &seen), 3);
+    assert_int_equal(seen.count, (ROWS - 10) / 2 - 2);
+    rmm_leaks_close(&file);
+}
+
+static void what_does_not_hold_together_is_refused(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    int fd;
+
+    (void)state;
+#define REFUSES(change, error)                                                         \
+    do {                                                                               \
+        make(&sample);                                                                 \
+        change;                                                                        \
+        assert_int_equal(attach(&sample, &file), error);                               \
+    } while (0)
+    REFUSES(sample.header.magic++, -EPROTO);
+    REFUSES(sample.header.version_major++, -EPROTO);
+    REFUSES(sample.header.ready = 0, -EAGAIN);
+    REFUSES(sample.header.file_bytes++, -EPROTO);
+    REFUSES(sample.header.header_bytes = 8, -EPROTO);
+    REFUSES(sample.header.rows_offset = 0, -EPROTO);
+    REFUSES(sample.header.rows_offset++, -EPROTO);
+    REFUSES(sample.header.rows_offset = UINT32_MAX & ~7u, -EPROTO);
+    REFUSES(sample.header.rows_stride = 120, -EPROTO);
+    REFUSES(sample.header.rows_stride = 130, -EPROTO);
+    REFUSES(sample.header.rows_stride = 64 * 1024, -EPROTO);
+    REFUSES(sample.header.rows_count++, -EPROTO);
+    REFUSES(sample.header.rows_count = UINT32_MAX, -EPROTO);
+    make(&sample);
+    fd = file_of(&sample, 100);
+    assert_int_equal(rmm_leaks_attach(&file, fd), -EPROTO);
+    close(fd);
+}
+
+static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    seen_t seen = {0, 0};
+
+    (void)state;
+    make(&sample);
+    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(ftruncate(file.fd, offsetof(sample_t, rows[70])), 0);
+    assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
+    assert_int_equal(seen.count, 32); /* of the first 64 rows */
+    rmm_leaks_close(&file);
+}
+
+static void only_a_regular_file_of_its_owner_is_opened(void **state)
+{
+    static const char segment[] = "0.0123456789abcdef";
+    static const char name[] = "0.0123456789abcdef.leaks";
+    static sample_t sample;
+    runtime_t runtime;
+    rmm_leaks_file_t file;
+    int fd;
+
+    (void)state;
+    make(&sample);
+    runtime_open(&runtime);
+    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -ENOENT);
+    fd = openat(runtime.fd, name, O_CREAT | O_RDWR, 0600);
+    assert_int_equal(write(fd, &sample, sizeof(sample)), sizeof(sample));
+    close(fd);
+    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), 0);
+    rmm_leaks_close(&file);
+    assert_int_equal(
+        rmm_leaks_open(&file, runtime.fd, segment, geteuid() + 1), -EPROTO);
+    assert_int_equal(linkat(runtime.fd, name, runtime.fd, "other", 0), 0);
+    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
+    assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+    assert_int_equal(symlinkat("other", runtime.fd, name), 0);
+    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -ELOOP);
+    assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
+    assert_int_equal(mkfifoat(runtime.fd, name, 0600), 0);
+    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
+    runtime_close(&runtime);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_holds_together_is_read),
+        cmocka_unit_test(more_than_there_is_room_for_is_cut),
+        cmocka_unit_test(a_row_that_moves_all_the_while_is_counted_not_shown),
+        cmocka_unit_test(what_does_not_hold_together_is_refused),
+        cmocka_unit_test(a_file_cut_while_it_is_read_ends_the_walk),
+        cmocka_unit_test(only_a_regular_file_of_its_owner_is_opened),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
