@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,11 @@
 #include "core/nvtx.h"
 #include "core/resource_impl.h"
 #include "driver/driver.h"
+#include "log/limit.h"
 #include "log/log.h"
 #include "publish/trace.h"
+
+#define FAILURES_LOGGED_PER_SECOND 10
 
 static rmm_mutex_t registry = RMM_MUTEX_INITIALIZER;
 static rmm_resource_t *registry_head;
@@ -317,9 +321,6 @@ static rmm_request_t user_request(size_t bytes, size_t align, rmm_stream_t strea
 RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
 {
     rmm__books_oom(&mr->books);
-    if (!inside_callback()) {
-        rmm__place_oom(mr->books.place);
-    }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
         "%s '%s': %zu bytes are more than an address space holds",
@@ -350,6 +351,26 @@ static inline void trace(
     }
 }
 
+/* A program may live with it, and try again and again. */
+RMM_COLD static void
+log_failure(const rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status)
+{
+    static rmm_log_limit_t limit;
+    char more[64] = "";
+    uint64_t left_out;
+
+    if (!rmm__log_limit_allows(&limit, FAILURES_LOGGED_PER_SECOND, &left_out)) {
+        return;
+    }
+    if (left_out != 0) {
+        snprintf(more, sizeof(more), " (and %" PRIu64 " more since)", left_out);
+    }
+    rmm__log_info(
+        "%s '%s' (%" PRIu32 "): %zu bytes on device %d failed: %s: %s%s",
+        rmm_resource_type(mr), mr->name, mr->instance_id, request->bytes, mr->device,
+        rmm_status_name(status), rmm_last_error_message(), more);
+}
+
 static rmm_status_t
 alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status)
 {
@@ -357,6 +378,9 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
         rmm__place_oom(mr->books.place);
     }
     trace(mr, RMM_EVENT_FAILURE, NULL, request);
+    if (request->user && rmm__log_is_on(RMM_LEVEL_INFO)) {
+        log_failure(mr, request, status);
+    }
     return status;
 }
 
@@ -389,7 +413,7 @@ rmm_status_t rmm_resource_alloc(
         align_is_valid(align), "align is not a power of two up to RMM_ALIGN_MAX");
     RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
     if (bytes > PTRDIFF_MAX) {
-        return too_large(mr, bytes);
+        return alloc_failed(mr, &request, too_large(mr, bytes));
     }
 
     if (request.user) {

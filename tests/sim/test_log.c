@@ -9,8 +9,10 @@
 
 #include <pthread.h>
 
+#include <rmm/cuda_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/log.h>
+#include <rmm/pool_resource.h>
 
 #include "log/log.h"
 #include "publish/segment_log.h"
@@ -268,6 +270,71 @@ static void a_function_may_be_the_sink(void **state)
     child_run(calls_back, NULL);
 }
 
+/* --- what the library says ----------------------------------------------------------- */
+
+typedef struct said {
+    unsigned growths, failures, left_out;
+    char failure[1024];
+} said_t;
+
+static void note_what_is_said(rmm_log_level_t level, const char *message, void *arg)
+{
+    said_t *said = arg;
+    const char *more = strstr(message, " (and ");
+    unsigned count;
+
+    said->growths += level == RMM_LEVEL_INFO && strstr(message, "grew by") != NULL;
+    if (level == RMM_LEVEL_INFO && strstr(message, "failed: RMM_ERR_OUT_OF_MEMORY")) {
+        said->failures++;
+        snprintf(said->failure, sizeof(said->failure), "%s", message);
+    }
+    if (more != NULL && sscanf(more, " (and %u more since)", &count) == 1) {
+        said->left_out += count;
+    }
+}
+
+static const char *const figures[] = {"'mine'",       "107374182400", "largest free",
+                                      "total free",   "reserved",     "device free",
+                                      "fragmentation"};
+
+static void fails_often(child_t *self, void *argument)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *cuda, *pool;
+    said_t said = {0};
+    void *ptr;
+
+    (void)self;
+    (void)argument;
+    options.name = "mine";
+    options.initial_bytes = 1 << 20;
+    CHECK(rmm_log_to_callback(note_what_is_said, &said) == RMM_OK);
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK);
+    CHECK(said.growths == 1);
+    CHECK(rmm_resource_alloc(pool, (size_t)100 << 30, 0, NULL, &ptr) != RMM_OK);
+    CHECK(said.failures == 1);
+    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+        CHECK(strstr(said.failure, figures[i]) != NULL);
+    }
+    for (int i = 0; i < 500; i++) {
+        CHECK(rmm_resource_alloc(pool, (size_t)100 << 30, 0, NULL, &ptr) != RMM_OK);
+    }
+    CHECK(said.failures < 200); /* 10 a second, however slow this machine is */
+    usleep(1100 * 1000);
+    CHECK(rmm_resource_alloc(pool, SIZE_MAX, 0, NULL, &ptr) != RMM_OK);
+    CHECK(said.failures + said.left_out == 502);
+    rmm_resource_release(pool);
+    rmm_resource_release(cuda);
+}
+
+static void pools_tell_of_growth_and_of_failures_with_all_figures(void **state)
+{
+    (void)state;
+    child_run(fails_often, NULL);
+    runtime_empty(runtime);
+}
+
 /* --- the ring ----------------------------------------------------------------------- */
 
 static void open_segment(void)
@@ -471,6 +538,7 @@ int main(void)
         cmocka_unit_test(files_are_appended_to_and_exchanged),
         cmocka_unit_test(a_bad_file_is_one_warning),
         cmocka_unit_test(a_function_may_be_the_sink),
+        cmocka_unit_test(pools_tell_of_growth_and_of_failures_with_all_figures),
         cmocka_unit_test(another_process_reads_it_and_sets_the_level),
         cmocka_unit_test(threads_write_whole_messages),
         cmocka_unit_test(a_killed_writer_leaves_a_log_that_can_be_read),
