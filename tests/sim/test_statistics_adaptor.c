@@ -363,6 +363,51 @@ static void keeps_the_scopes_of_threads_apart(void **state)
     end_adaptor(mr);
 }
 
+static void *use_blocks(void *argument)
+{
+    worker_t *worker = argument;
+
+    for (int round = 0; round < 500; round++) {
+        use_a_block(worker, worker->bytes);
+    }
+    return NULL;
+}
+
+/* Scopes come and go; nothing that passed is lost between them, or counted in two. */
+static void pushes_and_pops_while_others_allocate(void **state)
+{
+    rmm_resource_t *mr = make_statistics(make_pool(0, 0));
+    worker_t workers[THREADS];
+    pthread_t threads[THREADS];
+    uint64_t in_scopes = 0;
+    rmm_stats_t stats;
+
+    (void)state;
+    push(mr);
+    for (size_t i = 0; i < THREADS; i++) {
+        workers[i] = (worker_t){.mr = mr, .bytes = 1000};
+        assert_int_equal(pthread_create(&threads[i], NULL, use_blocks, &workers[i]), 0);
+    }
+    for (int round = 0; round < 200; round++) {
+        push(mr);
+        stats = pop(mr);
+        assert_int_equal(stats.total_bytes, 1000 * stats.total_count);
+        in_scopes += stats.total_count;
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    stats = pop(mr);
+    assert_int_equal(stats.total_count, THREADS * 500);
+    assert_in_range(in_scopes, 0, THREADS * 500);
+    assert_bytes(&stats, 0, (int64_t)stats.peak_bytes, THREADS * 500 * 1000);
+    assert_in_range(stats.peak_bytes, 1000, THREADS * 1000);
+    stats = figures(mr);
+    assert_int_equal(stats.total_count, THREADS * 500);
+    end_adaptor(mr);
+}
+
 static void *free_in_a_scope(void *argument)
 {
     worker_t *worker = argument;
@@ -468,6 +513,7 @@ int main(void)
         cmocka_unit_test(counts_no_failure),
         cmocka_unit_test(fills_no_more_than_the_caller_knows),
         cmocka_unit_test(keeps_the_scopes_of_threads_apart),
+        cmocka_unit_test(pushes_and_pops_while_others_allocate),
         cmocka_unit_test(counts_a_free_in_the_scope_of_the_thread_that_frees),
         cmocka_unit_test(counts_down_before_a_block_can_be_reused),
         cmocka_unit_test(survives_failing_requests_for_host_memory),
