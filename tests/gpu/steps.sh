@@ -50,7 +50,7 @@ build_all() {
 # --- the gpu suite -----------------------------------------------------------------------
 
 # What runs for each resource and adaptor is a step of its own.
-each_resource='^gpu\.(conformance|exit|capture|devices)\.'
+each_resource='^gpu\.(conformance|contract|exit|capture|devices)\.'
 
 step_suite() {
     attempt suite 420 suite
@@ -75,21 +75,21 @@ step_resources() {
 # Side by side, as far as the memory of a GPU goes; children that start CUDA take long.
 resources() {
     local status=0
-    gpu_tests conformance.xml -R '^gpu\.conformance\.' -j 4 || status=1
+    gpu_tests conformance.xml -R '^gpu\.(conformance|contract)\.' -j 4 || status=1
     gpu_tests hazards.xml -R '^gpu\.(exit|capture|devices)\.' -j 8 || status=1
     return $status
 }
 # A row for each. The whole table, with the simulated GPU's half:
 # tests/conformance/table build/dev/junit.xml build/gpu/*.xml
 resource_rows() {
-    local name matrix own exit capture devices result
-    while read -r name _ _ _ _ _ _ matrix own exit capture devices; do
+    local name matrix own contract exit capture devices result
+    while read -r name _ _ _ _ _ _ _ matrix own contract exit capture devices; do
         result=passed
         [ "$matrix" != skipped ] || result=skipped
-        case " $matrix $exit $capture $devices " in
+        case " $matrix $contract $exit $capture $devices " in
         *FAILED* | *" . "*) result=FAILED ;;
         esac
-        row "$name" $result "matrix $matrix, exit $exit, capture $capture, devices $devices"
+        row "$name" $result "matrix $matrix, contract $contract, exit $exit, capture $capture, devices $devices"
     done < <(tests/conformance/table $build/conformance.xml $build/hazards.xml | tail -n +3)
 }
 

@@ -209,6 +209,65 @@ static void fails_to_start_beyond_its_maximum_or_its_device(void **state)
     rmm_resource_release(cuda);
 }
 
+typedef struct scarce {
+    size_t left;
+    int odd; /* requests for what is no multiple of 256 */
+} scarce_t;
+
+static rmm_status_t
+scarce_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    scarce_t *scarce = payload;
+
+    (void)stream;
+    scarce->odd += bytes % 256 != 0;
+    if (bytes > scarce->left) {
+        return RMM_ERR_OUT_OF_MEMORY;
+    }
+    scarce->left -= bytes;
+    assert_cuda(sim_driver()->mem_alloc(ptr_out, bytes));
+    return RMM_OK;
+}
+
+static void scarce_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)stream;
+    ((scarce_t *)payload)->left += bytes;
+    assert_cuda(sim_driver()->mem_free(ptr));
+}
+
+/* RMM asks for half of what an odd maximum leaves, and lays odd blocks out in it. */
+static void grows_by_multiples_of_256_only(void **state)
+{
+    static const uint64_t odd_maxima[] = {8193, 100001, 3 * MIB + 77, 0};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        scarce_t scarce = {.left = 3 * MIB + 1};
+        rmm_callback_options_t callback = RMM_CALLBACK_OPTIONS_INIT;
+        rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+        rmm_resource_t *upstream;
+        rmm_resource_t *pool;
+        void *ptr = NULL;
+
+        callback.alloc = scarce_alloc;
+        callback.dealloc = scarce_dealloc;
+        callback.payload = &scarce;
+        options.maximum_bytes = odd_maxima[i];
+        assert_ok(rmm_callback_resource_create(&callback, &upstream));
+        assert_ok(rmm_pool_resource_create(upstream, &options, &pool));
+        rmm_resource_release(upstream);
+        for (int k = 0;
+             k < 200 && rmm_resource_alloc(pool, 777, 0, NULL, &ptr) == RMM_OK; k++) {
+            assert_int_equal((uintptr_t)ptr % 256, 0); /* left to the end of the pool */
+        }
+        assert_non_null(ptr);
+        assert_int_equal(scarce.odd, 0);
+        assert_int_equal(stats_of(pool).reserved_bytes % 256, 0);
+        rmm_resource_release(pool);
+    }
+}
+
 static void asks_upstream_for_less_when_it_has_less(void **state)
 {
     uint64_t free_bytes;
@@ -374,6 +433,7 @@ int main(void)
         CASE(grows_up_to_its_maximum),
         CASE(takes_exactly_the_initial_bytes),
         CASE(fails_to_start_beyond_its_maximum_or_its_device),
+        CASE(grows_by_multiples_of_256_only),
         CASE(asks_upstream_for_less_when_it_has_less),
         CASE(says_what_is_missing_when_it_is_out_of_memory),
         CASE(refuses_frees_that_cannot_be_right),

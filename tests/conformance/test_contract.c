@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rmm/resource.h promises of every resource and RMM's did not keep everywhere: sizes
+ * that overflow, alignments, wrong frees, exhaustion, streams that end, exact books.
+ *
+ *   test_contract SUBJECT
+ */
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rmm/sim.h>
+
+#include "conformance/worker.h"
+#include "driver/driver.h"
+
+enum { SKIPPED = 77, HELD_MAX = 64, STREAM_ROUNDS = 100 };
+
+static const subject_t *subject;
+
+static rmm_stats_t stats_of(const rmm_resource_t *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    return stats;
+}
+
+static size_t fitting(size_t bytes)
+{
+    return bytes < subject->largest ? bytes : subject->largest;
+}
+
+static void *take(rmm_resource_t *mr, size_t bytes)
+{
+    void *ptr = NULL;
+
+    assert_ok(rmm_resource_alloc(mr, bytes, 0, NULL, &ptr));
+    assert_non_null(ptr);
+    return ptr;
+}
+
+static void give(rmm_resource_t *mr, void *ptr, size_t bytes)
+{
+    rmm_resource_dealloc(mr, ptr, bytes, 0, NULL);
+}
+
+static void refuses_sizes_near_the_end_of_the_address_space(void **state)
+{
+    static const size_t ends[] = {
+        SIZE_MAX, PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4095};
+    rmm_resource_t *mr = subject_begin(subject);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        for (size_t less = 0; less <= 512; less += less < 4 ? 1 : 127) {
+            void *mark = &mark;
+            void *ptr = mark;
+            rmm_status_t status = rmm_resource_alloc(mr, ends[i] - less, 0, NULL, &ptr);
+
+            assert_true(
+                status == RMM_ERR_OUT_OF_MEMORY ||
+                (!rmm_sim_active() && status == RMM_ERR_BAD_ALLOC)); /* the driver's */
+            assert_ptr_equal(ptr, mark);
+            assert_true(rmm_last_error_message()[0] != '\0');
+            status = rmm_resource_alloc_sync(mr, ends[i] - less, RMM_ALIGN_MAX, &ptr);
+            assert_true(rmm_status_is_alloc_failure(status));
+            assert_ptr_equal(ptr, mark);
+        }
+    }
+    give(mr, take(mr, 1000), 1000); /* all is as before */
+    assert_int_equal(stats_of(mr).total_count, 1);
+    subject_end(mr);
+}
+
+static void gives_an_alignment_or_says_no(void **state)
+{
+    static const size_t wrong[] = {3, 255, 768, RMM_ALIGN_MAX * 2, SIZE_MAX};
+    rmm_resource_t *mr = subject_begin(subject);
+    void *mark = &mark;
+    void *ptr = mark;
+
+    (void)state;
+    for (size_t align = 1; align <= RMM_ALIGN_MAX; align *= 2) {
+        rmm_status_t status = rmm_resource_alloc(mr, 1000, align, NULL, &ptr);
+
+        if (status == RMM_OK) {
+            assert_int_equal((uintptr_t)ptr % align, 0);
+            assert_int_equal((uintptr_t)ptr % RMM_ALIGN_DEFAULT, 0);
+            rmm_resource_dealloc(mr, ptr, 1000, align, NULL);
+            ptr = mark;
+        } else {
+            assert_true(align > RMM_ALIGN_DEFAULT);
+            assert_true(rmm_status_is_alloc_failure(status));
+            assert_ptr_equal(ptr, mark);
+        }
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(
+            rmm_resource_alloc(mr, 1000, wrong[i], NULL, &ptr),
+            RMM_ERR_INVALID_ARGUMENT);
+        assert_ptr_equal(ptr, mark);
+    }
+    subject_end(mr);
+}
+
+/* As RMM's, a tracking adaptor frees what it knows to be there. */
+static bool takes_any_size(void)
+{
+    return strcmp(subject->type, "tracking") == 0;
+}
+
+/* Refused, counted, and nothing else happens: RMM corrupts its lists. */
+static void refuses_frees_that_cannot_be_right(void **state)
+{
+    rmm_resource_t *mr = subject_begin(subject);
+    char *first = take(mr, 1000);
+    char *second = take(mr, 1000);
+
+    (void)state;
+    give(mr, first + 256, 744);
+    if (!takes_any_size()) {
+        give(mr, first, 5000); /* rounded up it is another size in any resource */
+    }
+    give(mr, (char *)&mr, 1000);
+    assert_int_equal(stats_of(mr).current_bytes, 2000);
+    give(mr, first, 1000);
+    give(mr, first, 1000);
+    assert_int_equal(stats_of(mr).current_bytes, 1000);
+    assert_int_equal(stats_of(mr).current_count, 1);
+    give(mr, second, 1000);
+    assert_int_equal(stats_of(mr).current_bytes, 0);
+    assert_int_equal(stats_of(mr).total_count, 2);
+    rmm_resource_release(mr);
+    if (rmm_sim_active()) {
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    }
+}
+
+/* With a gigabyte of device memory (RMM_SIM_MEMORY); what has host memory has no end. */
+static size_t take_all(rmm_resource_t *mr, size_t bytes, void **held)
+{
+    size_t count = 0;
+    rmm_status_t status = RMM_OK;
+
+    while (count < HELD_MAX && status == RMM_OK) {
+        status = rmm_resource_alloc(mr, bytes, 0, NULL, &held[count]);
+        count += status == RMM_OK;
+    }
+    assert_true(status == RMM_OK || status == RMM_ERR_OUT_OF_MEMORY);
+    return count;
+}
+
+static void is_as_good_as_new_after_it_ran_out(void **state)
+{
+    size_t bytes = fitting(40 * MIB + 1);
+    rmm_resource_t *mr;
+    void *held[HELD_MAX];
+    size_t first = 0;
+
+    (void)state;
+    if (!rmm_sim_active()) {
+        return; /* nobody fills a GPU that others use as well */
+    }
+    mr = subject_begin(subject);
+    for (int round = 0; round < 3; round++) {
+        size_t count = take_all(mr, bytes, held);
+
+        first = round == 0 ? count : first;
+        assert_true(count >= 4);
+        assert_int_equal(count, first);
+        for (size_t i = 0; i < count && !takes_any_size(); i++) {
+            give(mr, held[i], 0); /* nothing of that size is out */
+        }
+        assert_int_equal(stats_of(mr).current_count, count);
+        for (size_t i = count; i > 0; i--) {
+            give(mr, held[i - 1], bytes);
+        }
+        assert_int_equal(stats_of(mr).current_bytes, 0);
+        assert_int_equal(rmm_sim_device_synchronize(), 0);
+    }
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+/* A stream ends right after its free, and its handle comes back with the next one. */
+static void survives_streams_that_end_and_handles_that_return(void **state)
+{
+    rmm_resource_t *mr = subject_begin(subject);
+    worker_t *worker = test_calloc(1, sizeof(*worker));
+    rmm_status_t status;
+
+    (void)state;
+    *worker =
+        (worker_t){.subject = subject, .mr = mr, .order = ORDER_STREAM, .random = 1};
+    for (int i = 0; i < STREAM_ROUNDS; i++) {
+        block_t block;
+
+        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &worker->stream));
+        if (worker_take(worker, fitting(100 * KIB), &block)) {
+            worker_give(worker, &block);
+        }
+        if (i % 2 == 0) {
+            worker_wait(worker); /* the others end with their work still queued */
+        }
+        assert_ok(rmm_stream_destroy(worker->stream));
+    }
+    assert_int_equal(rmm__driver(&status)->device_synchronize(), RMM_DRIVER_OK);
+    assert_ok(rmm_stream_create(0, &worker->stream));
+    worker_compare(worker);
+    worker_assert(worker);
+    assert_ok(rmm_stream_destroy(worker->stream));
+    test_free(worker);
+    subject_end(mr);
+}
+
+/* RMM's six figures, as requested, whatever is rounded up inside. */
+static void keeps_exact_books(void **state)
+{
+    rmm_resource_t *mr = subject_begin(subject);
+    void *first = take(mr, 1);
+    void *second = take(mr, 3000);
+    void *none = NULL;
+    rmm_stats_t stats;
+
+    (void)state;
+    give(mr, first, 1);
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &none));
+    assert_null(none);
+    first = take(mr, 999);
+    stats = stats_of(mr);
+    assert_int_equal(stats.current_bytes, 3999);
+    assert_int_equal(stats.current_count, 3);
+    assert_int_equal(stats.peak_bytes, 3999);
+    assert_int_equal(stats.peak_count, 3);
+    assert_int_equal(stats.total_bytes, 4000);
+    assert_int_equal(stats.total_count, 4);
+    give(mr, none, 0);
+    give(mr, first, 999);
+    give(mr, second, 3000);
+    stats = stats_of(mr);
+    assert_int_equal(stats.current_count, 0);
+    assert_int_equal(stats.peak_bytes, 3999);
+    assert_int_equal(stats.total_count, 4);
+    subject_end(mr);
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
+
+static int look_at_machine(void)
+{
+    rmm_resource_t *mr = NULL;
+    rmm_status_t status;
+
+    if (rmm__driver(&status) == NULL) {
+        printf("skipped: %s\n", rmm_last_error_message());
+        return status == RMM_ERR_NO_DEVICE ? SKIPPED : 1;
+    }
+    status = subject_make(subject, &mr);
+    rmm_resource_release(mr);
+    if (status == RMM_ERR_UNSUPPORTED && !rmm_sim_active()) {
+        printf("skipped: %s\n", rmm_last_error_message());
+        return SKIPPED;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_sizes_near_the_end_of_the_address_space),
+        cmocka_unit_test(gives_an_alignment_or_says_no),
+        cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(is_as_good_as_new_after_it_ran_out),
+        cmocka_unit_test(survives_streams_that_end_and_handles_that_return),
+        cmocka_unit_test(keeps_exact_books),
+    };
+    int result;
+
+    subject = argc == 2 ? subject_find(argv[1]) : NULL;
+    if (subject == NULL) {
+        fprintf(stderr, "usage: %s SUBJECT, one of subjects.def\n", argv[0]);
+        return 2;
+    }
+    result = look_at_machine();
+    return result != 0 ? result : cmocka_run_group_tests(tests, NULL, NULL);
+}
