@@ -251,25 +251,36 @@ static void nothing_is_a_row_too(void **state)
     assert_row(next_row(next_row(text)), "free,(nil),0,0");
 }
 
-/* RMM's STDOUT and STDERR: their first line is the header. */
-static void standard_output_may_be_the_file(void **state)
+/* What is written to a standard descriptor by an adaptor over /dev/std...: the header. */
+static void assert_header_on(int standard, const char *device)
 {
-    int saved = dup(STDOUT_FILENO);
+    int saved = dup(standard);
     int fd = open(path_of("stdout"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     char text[4096];
     rmm_resource_t *mr;
 
-    (void)state;
-    fflush(stdout);
-    assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) == STDOUT_FILENO);
-    mr = log_to("/dev/stdout");
+    fflush(NULL);
+    assert_true(saved >= 0 && dup2(fd, standard) == standard);
+    mr = log_to(device);
     rmm_resource_release(mr);
-    assert_true(dup2(saved, STDOUT_FILENO) == STDOUT_FILENO);
+    assert_true(dup2(saved, standard) == standard);
     close(saved);
     close(fd);
     read_file(path_of("stdout"), text, sizeof(text));
     assert_int_equal(
         strncmp(text, rmm_logging_header(RMM_LOGGING_FORMAT_RMM), strlen(HEADER)), 0);
+}
+
+static void standard_output_may_be_the_file(void **state)
+{
+    (void)state;
+    assert_header_on(STDOUT_FILENO, "/dev/stdout");
+}
+
+static void standard_error_may_be_the_file(void **state)
+{
+    (void)state;
+    assert_header_on(STDERR_FILENO, "/dev/stderr");
 }
 
 static void more_columns_only_when_asked_for(void **state)
@@ -603,6 +614,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_failed_allocation_is_a_row),
         cmocka_unit_test(nothing_is_a_row_too),
         cmocka_unit_test(standard_output_may_be_the_file),
+        cmocka_unit_test(standard_error_may_be_the_file),
         cmocka_unit_test(more_columns_only_when_asked_for),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(a_disk_that_is_full_from_the_start_is_refused),
