@@ -91,6 +91,32 @@ static void replays_the_recorded_training_trace(void **state)
     json_decref(object);
 }
 
+/* The log of a replay, made by the logging adaptor, is that log again; what was left at
+ * its end was freed by the tool. */
+static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
+{
+    char arguments[640];
+    (void)state;
+    setenv("RMM_LOG_FILE", path("again.csv"), 1);
+    run("--json --resource logging+pool " TRACE);
+    unsetenv("RMM_LOG_FILE");
+    program_assert_status(&program, 0);
+    json_t *first = parsed_output();
+    snprintf(arguments, sizeof arguments, "--json %s", path("again.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+    json_t *second = parsed_output();
+    assert_int_equal(integer(second, "peak_bytes"), TRACE_PEAK);
+    assert_int_equal(integer(second, "log_peak_bytes"), TRACE_PEAK);
+    assert_int_equal(integer(second, "skipped_rows"), 0);
+    assert_int_equal(
+        integer(second, "operations"),
+        TRACE_OPERATIONS + integer(first, "left_count"));
+    json_decref(first);
+    json_decref(second);
+}
+
 static void prints_a_table_without_json(void **state)
 {
     (void)state;
@@ -510,6 +536,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replays_the_recorded_training_trace),
+        cmocka_unit_test(a_log_of_the_adaptor_replays_to_the_same_figures),
         cmocka_unit_test(prints_a_table_without_json),
         cmocka_unit_test(verifies_the_trace_under_several_seeds),
         cmocka_unit_test(verifies_threads_and_streams_under_many_seeds),
