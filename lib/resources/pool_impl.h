@@ -7,6 +7,8 @@
  *   pool_streams.c   who freed what behind which event
  *   pool_chunks.c    memory from upstream, addresses <-> units
  *   pool_range.c     memory of a virtual pool: mapped where it is wanted
+ *   pool_gather.c    its free pieces: mapped anew, or given back
+ *   pool_pieces.h    what these two share
  *   pool_trim.c      what is free goes back
  *
  * How a block gets from one stream to another. Every stream that frees has a slot with a
@@ -319,6 +321,8 @@ void rmm__pool_range_close(pool_t *self, bool is_idle);
  * little more where the device has it. grow_lock held.
  */
 rmm_status_t rmm__pool_range_grow(pool_t *self, uint64_t need);
+
+/* --- pool_gather.c ------------------------------------------------------------------ */
 
 /*
  * The same with free memory that lies scattered: whole free pieces are mapped anew beside
