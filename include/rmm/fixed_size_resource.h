@@ -8,7 +8,8 @@
  *
  * A request for more than a block is RMM_ERR_OUT_OF_MEMORY; for less takes a whole one.
  *
- * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
+ * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX. Where the size of a block
+ * is no multiple of what is asked for, some memory beside such blocks is lost meanwhile.
  *
  * Lifetime, threads: as rmm/resource.h.
  */

@@ -438,7 +438,7 @@ static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
     uint64_t before;
 
     if (self->growth_bytes != 0) { /* blocks of one size: whole chunks of them */
-        need = self->growth_bytes;
+        need = round_up(need, self->growth_bytes);
         wish = need;
     }
     rmm__mutex_lock(&self->grow_lock);

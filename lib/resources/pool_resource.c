@@ -164,13 +164,6 @@ measure(pool_t *self, const rmm_request_t *request, pool_want_t *want)
     if (units > (fixed != 0 ? fixed : UINT32_MAX - RMM_SUBALLOC_PHASES)) {
         return too_large(self, request);
     }
-    if (fixed != 0 && request->align > RMM_ALIGN_DEFAULT) {
-        return rmm__error(
-            RMM_ERR_BAD_ALLOC,
-            "%s '%s': blocks of one size are aligned to %zu, not %zu",
-            rmm_resource_type(&self->base), self->base.name, RMM_ALIGN_DEFAULT,
-            request->align);
-    }
     want->request = request;
     want->align_units = (uint32_t)(request->align / POOL_UNIT);
     want->units = fixed != 0 ? fixed : (uint32_t)units;

@@ -48,6 +48,45 @@ static void takes_whole_chunks_when_first_needed(void **state)
     end(mr);
 }
 
+static void a_block_size_or_chunk_of_zero_is_its_default(void **state)
+{
+    rmm_resource_t *no_size = make_fixed(0, 3);
+    rmm_resource_t *no_count = make_fixed(4096, 0);
+
+    (void)state;
+    give(no_size, take(no_size, MIB, NULL), MIB, NULL); /* never NULL */
+    assert_int_equal(stats_of(no_size).reserved_bytes, 3 * MIB);
+    give(no_count, take(no_count, 4096, NULL), 4096, NULL);
+    assert_int_equal(stats_of(no_count).reserved_bytes, 128 * 4096);
+    rmm_resource_release(no_count);
+    end(no_size);
+}
+
+/* Also where a chunk is smaller than the alignment, and a block no multiple of it. */
+static void gives_larger_alignments_on_request(void **state)
+{
+    static const uint64_t block_bytes[] = {256, 1000, 4096, 3 * MIB};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
+            rmm_resource_t *mr = make_fixed(block_bytes[i], 2);
+            void *blocks[5] = {NULL};
+
+            for (int k = 0; k < 5; k++) {
+                assert_ok(rmm_resource_alloc(mr, 200, align, NULL, &blocks[k]));
+                assert_int_equal((uintptr_t)blocks[k] % align, 0);
+            }
+            give(mr, take(mr, 100, NULL), 100, NULL);
+            for (int k = 0; k < 5; k++) {
+                rmm_resource_dealloc(mr, blocks[k], 200, align, NULL);
+            }
+            assert_int_equal(stats_of(mr).invalid_free_count, 0);
+            end(mr);
+        }
+    }
+}
+
 static void has_the_defaults_of_its_header(void **state)
 {
     rmm_resource_t *mr = make_fixed(0, 0);
@@ -68,7 +107,6 @@ static void refuses_more_than_a_block_and_names_both_sizes(void **state)
         rmm_resource_alloc(mr, 4097, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_non_null(strstr(rmm_last_error_message(), "4097"));
     assert_non_null(strstr(rmm_last_error_message(), "4096"));
-    assert_int_equal(rmm_resource_alloc(mr, 100, 512, NULL, &ptr), RMM_ERR_BAD_ALLOC);
     assert_null(ptr);
     assert_int_equal(stats_of(mr).oom_count, 1);
     end(mr);
@@ -168,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_whole_chunks_when_first_needed),
         cmocka_unit_test(has_the_defaults_of_its_header),
+        cmocka_unit_test(a_block_size_or_chunk_of_zero_is_its_default),
+        cmocka_unit_test(gives_larger_alignments_on_request),
         cmocka_unit_test(refuses_more_than_a_block_and_names_both_sizes),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(refuses_sizes_that_overflow),
