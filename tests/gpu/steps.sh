@@ -136,10 +136,10 @@ step_replay() {
     local trace name resource
     while read -r trace; do
         name=$(basename "$trace" .csv.gz)
-        for resource in cuda pool async; do
+        for resource in cuda pool pool_virtual async; do
             attempt "verify $name $resource" 90 replayed --verify --resource $resource "$trace"
         done
-        for resource in cuda pool async; do
+        for resource in cuda pool pool_virtual async; do
             attempt "speed $name $resource" 60 replayed --resource $resource --repeat 5 "$trace"
         done
         attempt "capacity $name" 60 replayed --find-capacity "$trace"

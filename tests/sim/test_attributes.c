@@ -63,9 +63,25 @@ static rmm_status_t create_view(rmm_resource_t **out)
     return rmm_async_view_resource_create(&pool, out);
 }
 
+static rmm_status_t create_virtual_pool(rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.flags = RMM_POOL_VIRTUAL;
+    return rmm_pool_resource_create(NULL, &options, out);
+}
+
 static rmm_status_t create_headroom(rmm_resource_t **out)
 {
     return rmm_sam_headroom_resource_create(NULL, out);
+}
+
+static void virtual_pools_are_refused_where_nothing_can_be_mapped(void **state)
+{
+    (void)state;
+    refuses(
+        "virtual_memory=0", create_virtual_pool,
+        "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0");
 }
 
 static void managed_memory_is_refused_where_there_is_none(void **state)
@@ -163,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(managed_memory_is_refused_where_there_is_none),
+        cmocka_unit_test(virtual_pools_are_refused_where_nothing_can_be_mapped),
         cmocka_unit_test(managed_memory_is_refused_on_a_vgpu_that_only_promises_it),
         cmocka_unit_test(async_memory_is_refused_without_memory_pools),
         cmocka_unit_test(managed_pools_are_refused_where_the_host_must_not_touch),

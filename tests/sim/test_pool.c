@@ -169,6 +169,28 @@ static void grows_up_to_its_maximum(void **state)
     rmm_resource_release(pool);
 }
 
+/* RMM asks for half of what is left, which may be no multiple of 256. */
+static void growth_to_an_odd_maximum_stays_aligned(void **state)
+{
+    rmm_resource_t *pool = make_pool(0, 1000031);
+    void *blocks[40];
+    int count = 0;
+    void *ptr;
+
+    (void)state;
+    while (rmm_resource_alloc(pool, 30001, 0, NULL, &ptr) == RMM_OK) {
+        assert_int_equal((uintptr_t)ptr % 256, 0);
+        assert_int_equal(stats_of(pool).reserved_bytes % 256, 0);
+        blocks[count++] = ptr;
+    }
+    assert_int_equal(count, 1000192 / 30208);
+    assert_true(stats_of(pool).reserved_bytes <= 1000192);
+    while (count > 0) {
+        give(pool, blocks[--count], 30001, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
 static void takes_exactly_the_initial_bytes(void **state)
 {
     rmm_resource_t *pool = make_pool(1000192, 1000192);
@@ -431,6 +453,7 @@ int main(void)
         CASE(merges_freed_blocks_back_into_one),
         CASE(reuses_at_once_on_the_same_stream),
         CASE(grows_up_to_its_maximum),
+        CASE(growth_to_an_odd_maximum_stays_aligned),
         CASE(takes_exactly_the_initial_bytes),
         CASE(fails_to_start_beyond_its_maximum_or_its_device),
         CASE(grows_by_multiples_of_256_only),

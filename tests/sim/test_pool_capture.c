@@ -160,6 +160,44 @@ static void keeps_what_a_graph_uses_when_trimmed(void **state)
     rmm_resource_release(pool);
 }
 
+/* Everything that the device has, in ever smaller blocks; how many. */
+static int fill_device(void **blocks, int room)
+{
+    int count = 0;
+
+    for (size_t bytes = (size_t)1 << 40; bytes >= 256; bytes /= 2) {
+        while (count < room &&
+               sim_driver()->mem_alloc(&blocks[count], bytes) == RMM_DRIVER_OK) {
+            count++;
+        }
+    }
+    assert_true(count < room);
+    return count;
+}
+
+static void a_barrier_on_a_full_device_leaves_captures_whole(void **state)
+{
+    rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_resource_t *pool = make_pool(MIB, 0);
+    rmm_sim_graph_t graph;
+    void *blocks[200];
+    int count = fill_device(blocks, 200);
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(capturing, GLOBAL));
+    for (int i = 0; i < 3; i++) { /* what is kept for this is kept again */
+        assert_ok(rmm_resource_trim(pool, SIZE_MAX));
+    }
+    assert_cuda(rmm_sim_end_capture(capturing, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    while (count > 0) {
+        assert_cuda(sim_driver()->mem_free(blocks[--count]));
+    }
+    assert_cuda(sim_driver()->stream_destroy(capturing));
+    rmm_resource_release(pool);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +205,7 @@ int main(void)
         cmocka_unit_test(allocates_on_the_capturing_stream_itself),
         cmocka_unit_test(gives_nobody_else_what_a_graph_uses),
         cmocka_unit_test(keeps_what_a_graph_uses_when_trimmed),
+        cmocka_unit_test(a_barrier_on_a_full_device_leaves_captures_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

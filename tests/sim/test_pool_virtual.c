@@ -396,6 +396,29 @@ static void belongs_to_the_device_on_which_it_was_made(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(1), 0);
 }
 
+/* The table's own fill, on a device that did not map the memory. */
+static void is_shared_with_other_devices_on_request(void **state)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool;
+    rmm_stream_t stream;
+    unsigned char *block;
+
+    (void)state;
+    options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
+    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
+    block = take(pool, 3 * MIB, NULL);
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(sim_driver()->memset_async(block, 42, 3 * MIB, stream));
+    assert_cuda(sim_driver()->stream_synchronize(stream));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_cuda(rmm_sim_set_device(0));
+    assert_int_equal(block[3 * MIB - 1], 42); /* refused otherwise: a violation */
+    give(pool, block, 3 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
 /* --- captures ------------------------------------------------------------------------ */
 
 static void grows_while_a_stream_captures(void **state)
@@ -447,6 +470,7 @@ int main(void)
         CASE(counts_its_memory_at_the_device),
         CASE(counts_as_free_only_what_has_memory),
         CASE(belongs_to_the_device_on_which_it_was_made),
+        CASE(is_shared_with_other_devices_on_request),
         CASE(grows_while_a_stream_captures),
     };
 
