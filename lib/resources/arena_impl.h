@@ -40,12 +40,20 @@
 enum {
     ARENA_COUNT_LOG2 = 6,
     ARENA_COUNT = 1 << ARENA_COUNT_LOG2,
+    ARENA_PATIENCE = 32,      /* rounds of questions about events, some 150 ns each */
     ARENA_GRANULE_UNITS = 256 /* 64 KiB: superblocks are multiples, and aligned to it */
 };
-#define ARENA_SMALL_UNITS 4096u      /* 1 MiB: larger requests are the global arena's */
-#define ARENA_SUPERBLOCK_UNITS 4096u /* what an arena borrows at once, at least */
-#define ARENA_SUPERBLOCK_MAX_UNITS 32768u /* 8 MiB, where the arena has 8 GiB */
-#define ARENA_SUPERBLOCK_SHARE 1024       /* of all memory, between these two */
+/* What an arena borrows at once: a share of all memory between 1 and 8 MiB. */
+#define ARENA_SUPERBLOCK_SHARE 1024
+#define ARENA_SUPERBLOCK_MIN_UNITS 4096u
+#define ARENA_SUPERBLOCK_MAX_UNITS 32768u
+/* Larger requests are the global arena's: a share too, between 64 KiB and 1 MiB, so that
+ * superblocks take little of a small arena. */
+#define ARENA_SMALL_SHARE 4096
+#define ARENA_SMALL_MIN_UNITS 256u
+#define ARENA_SMALL_MAX_UNITS 4096u
+/* A request for such a share of all memory is huge, and placed with care. */
+#define ARENA_HUGE_SHARE 64
 
 /* Tag of the global arena's blocks that are superblocks. */
 #define ARENA_TAG_SUPERBLOCK (POOL_TAG_GIVEN_UP - 1)
@@ -62,6 +70,7 @@ typedef struct arena_resource {
     uint64_t bytes;
     uint32_t first_unit; /* its number, so that aligned units are aligned memory */
     uint32_t superblock_units; /* what an arena borrows at once where there is plenty */
+    uint32_t small_units;      /* larger requests are the global arena's */
     char *dump_path;           /* owned; NULL: no dump */
     arena_t *global;
     _Atomic(arena_t *) arenas[ARENA_COUNT]; /* by rmm__arena_index(); NULL: none yet */
@@ -92,9 +101,10 @@ static inline arena_t *rmm__arena_at(arena_resource_t *self, uint32_t index)
                : atomic_load_explicit(&self->arenas[index], memory_order_acquire);
 }
 
-static inline bool rmm__arena_wants_small(const pool_want_t *want)
+static inline bool
+rmm__arena_wants_small(const arena_resource_t *self, const pool_want_t *want)
 {
-    return want->units <= ARENA_SMALL_UNITS;
+    return want->units <= self->small_units;
 }
 
 static inline uint32_t rmm__arena_whole_granules(uint32_t units)

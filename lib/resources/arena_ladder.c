@@ -30,7 +30,7 @@ take_anywhere(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_ou
     uint32_t home = rmm__arena_index(want->key);
     rmm_status_t status;
 
-    if (!rmm__arena_wants_small(want)) {
+    if (!rmm__arena_wants_small(self, want)) {
         return rmm__arena_take(self, ARENA_COUNT, want, false, unit_out);
     }
     status = rmm__arena_take(self, home, want, true, unit_out);
@@ -75,10 +75,12 @@ static bool wait_in(arena_resource_t *self, uint32_t index, const pool_want_t *w
     arena_t *arena = rmm__arena_at(self, index);
     rmm_status_t status;
 
-    if (arena == NULL || (!rmm__arena_wants_small(want) && index != ARENA_COUNT)) {
+    if (arena == NULL ||
+        (!rmm__arena_wants_small(self, want) && index != ARENA_COUNT)) {
         return false;
     }
-    if (rmm__arena_wants_small(want) && index == ARENA_COUNT) { /* for a superblock */
+    if (rmm__arena_wants_small(self, want) &&
+        index == ARENA_COUNT) { /* for a superblock */
         here.units = rmm__arena_whole_granules(want->units + (want->align_units - 1));
         here.align_units = ARENA_GRANULE_UNITS;
     }
@@ -173,7 +175,7 @@ rmm_status_t rmm__arena_alloc_slow(
     uint32_t home = rmm__arena_index(want->key);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
-    if (rmm__arena_wants_small(want)) {
+    if (rmm__arena_wants_small(self, want)) {
         rmm__pool_reclaim_others(&rmm__arena_at(self, home)->pool, want);
         status = rmm__arena_take(self, home, want, true, unit_out);
     }

@@ -221,20 +221,40 @@ static rmm_status_t status_of(rmm_suballoc_result_t result)
                                              : RMM_ERR_OUT_OF_MEMORY;
 }
 
+/* Of the stream's own heap or the clean one. Only the global arena's largest block is
+ * shown, and kept for that. */
+static inline rmm_suballoc_result_t take_block_locked(
+    pool_t *pool, bool is_global, const pool_want_t *want, rmm_block_t *block)
+{
+    const pool_stream_t *own;
+
+    if (is_global) {
+        return rmm__pool_take_block_locked(pool, want, block);
+    }
+    own = rmm__pool_stream_find_locked(pool, want->key);
+    return own != NULL
+               ? rmm__suballoc_alloc_either(
+                     pool->blocks, own->heap, pool->clean, want->units,
+                     want->align_units, block)
+               : rmm__suballoc_alloc(
+                     pool->blocks, pool->clean, want->units, want->align_units, block);
+}
+
 rmm_status_t rmm__arena_take(
     arena_resource_t *self, uint32_t index, const pool_want_t *want, bool refill,
     uint32_t *unit_out)
 {
     pool_t *pool = &rmm__arena_at(self, index)->pool;
+    bool is_global = index == ARENA_COUNT;
     rmm_suballoc_result_t result;
     rmm_block_t block;
 
     rmm__mutex_lock(&pool->lock);
-    result = rmm__pool_take_block_locked(pool, want, &block);
+    result = take_block_locked(pool, is_global, want, &block);
     if (result == RMM_SUBALLOC_NO_FIT && refill) {
         result = borrow_locked(self, index, want);
         if (result == RMM_SUBALLOC_OK) {
-            result = rmm__pool_take_block_locked(pool, want, &block);
+            result = take_block_locked(pool, is_global, want, &block);
         }
     }
     if (result == RMM_SUBALLOC_OK) {
@@ -242,7 +262,7 @@ rmm_status_t rmm__arena_take(
             pool->blocks, block,
             (uint32_t)((uint64_t)want->units * POOL_UNIT - want->request->bytes));
         *unit_out = rmm__suballoc_block_unit(pool->blocks, block);
-        if (index == ARENA_COUNT) {
+        if (is_global) {
             rmm__arena_publish_largest_locked(self);
         }
     }

@@ -242,6 +242,9 @@ rmm_status_t rmm__pool_clean_all(pool_t *self);
  * out; NULL: none. True if anything came. */
 bool rmm__pool_reclaim_all(pool_t *self, const rmm_stream_key_t *but);
 
+/* Is there an event to ask for, of a stream other than this one? */
+bool rmm__pool_others_have_batches(pool_t *self, const rmm_stream_key_t *key);
+
 /* Let the wanting stream wait, on the device, for one other stream that has a large enough
  * block. True if that brought anything. */
 bool rmm__pool_wait_for_one(

@@ -115,7 +115,7 @@ reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
     return any;
 }
 
-static bool others_have_batches(pool_t *self, const rmm_stream_key_t *key)
+bool rmm__pool_others_have_batches(pool_t *self, const rmm_stream_key_t *key)
 {
     bool any = false;
 
@@ -134,7 +134,7 @@ void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want)
 {
     rmm_driver_scope_t scope;
 
-    if (others_have_batches(self, &want->key) &&
+    if (rmm__pool_others_have_batches(self, &want->key) &&
         rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
         (void)rmm__pool_reclaim_all(self, &want->key);
         rmm__driver_scope_leave(&scope);

@@ -437,6 +437,28 @@ static void reclaim_finished(pool_t *self, pool_stream_t *slot, uint32_t batch_c
     }
 }
 
+/*
+ * A stream freed for the first time. Many slots may be of streams that are gone, each with
+ * some blocks in it: what is finished leaves them, and empty slots go when the table is
+ * made anew. Well before it is, because what is asked for in vain now may be done then; at
+ * every eighth stream, because all slots are asked.
+ */
+static void reclaim_if_crowded(pool_t *self)
+{
+    rmm_driver_scope_t scope;
+    bool crowded;
+
+    rmm__mutex_lock(&self->lock);
+    crowded = self->stream_capacity > MIN_CAPACITY && self->stream_count % 8 == 0 &&
+              4 * self->stream_count >= self->stream_capacity;
+    rmm__mutex_unlock(&self->lock);
+    if (crowded &&
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
+        (void)rmm__pool_reclaim_all(self, NULL);
+        rmm__driver_scope_leave(&scope);
+    }
+}
+
 void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream)
 {
     closing_t closing = close_stamp(self, slot);
@@ -460,6 +482,9 @@ void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t strea
         return;
     }
     reclaim_finished(self, slot, batch_count);
+    if (closing.stamp == 1) {
+        reclaim_if_crowded(self);
+    }
     rmm__mutex_lock(&self->lock);
     slot->pins--;
     rmm__mutex_unlock(&self->lock);

@@ -22,9 +22,8 @@ static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
     arena->global->pool.driver = driver;
 }
 
-/* Small ones of up to 160 KiB, large ones just above 1 MiB. */
-static const order_subject_t subject = {
-    make_subject, use_driver, 640, ARENA_SMALL_UNITS + 1};
+/* Small ones of up to 64 KiB, which are arenas' here, large ones just above 1 MiB. */
+static const order_subject_t subject = {make_subject, use_driver, 256, 4097};
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {
@@ -168,7 +167,7 @@ static void does_not_grow_with_the_number_of_streams_that_were(void **state)
     arena_resource_t *arena = arena_from_base(mr);
 
     (void)state;
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 5000; i++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         void *small = take(mr, 1000, stream);
         void *large = take(mr, 2 * MIB, stream);

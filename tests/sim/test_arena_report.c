@@ -114,22 +114,22 @@ static void dumps_on_failure_to_the_default_file(void **state)
 static void replaces_the_dump_at_each_failure(void **state)
 {
     rmm_resource_t *arena = make_dumping("here.log");
-    void *block = take(arena, 700 * KIB, NULL);
+    void *block = take(arena, 60 * KIB, NULL);
     folder_t folder;
     char text[4096];
 
     (void)state;
     folder_enter(&folder);
     assert_false(has_room(arena, 8 * MIB, NULL));
-    assert_false(has_room(arena, 512 * KIB, NULL));
+    assert_false(has_room(arena, MIB - 512, NULL));
     read_file("here.log", text, sizeof(text));
     assert_null(strstr(text, "8388608"));
-    assert_non_null(strstr(text, "\nrequested bytes: 524288\n"));
+    assert_non_null(strstr(text, "\nrequested bytes: 1048064\n"));
     assert_non_null(strstr(text, "\nnumber of superblocks: 1\n"));
     assert_non_null(strstr(text, "\nlive blocks: 1\n"));
     assert_int_equal(unlink("here.log"), 0);
     folder_leave(&folder);
-    give(arena, block, 700 * KIB, NULL);
+    give(arena, block, 60 * KIB, NULL);
     rmm_resource_release(arena);
 }
 

@@ -79,6 +79,22 @@ static void survives_the_end_of_a_stream_that_freed(void **state)
     rmm_resource_release(pool);
 }
 
+/* Each leaves a small block behind, and there is no need to look for room. */
+static void forgets_streams_that_are_gone_where_there_is_plenty(void **state)
+{
+    rmm_resource_t *pool = make_pool(64 * MIB, 64 * MIB);
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+
+        give(pool, take(pool, 1000, stream), 1000, stream);
+        assert_cuda(sim_driver()->stream_destroy(stream));
+    }
+    assert_true(pool_from_base(pool)->stream_capacity <= 128);
+    rmm_resource_release(pool);
+}
+
 static void waits_for_a_stream_of_another_device_before_reuse(void **state)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
@@ -131,6 +147,7 @@ int main(void)
         cmocka_unit_test(catches_a_pool_that_does_not_wait_for_events),
         cmocka_unit_test(waits_on_the_device_for_one_other_stream),
         cmocka_unit_test(survives_the_end_of_a_stream_that_freed),
+        cmocka_unit_test(forgets_streams_that_are_gone_where_there_is_plenty),
         cmocka_unit_test(waits_for_a_stream_of_another_device_before_reuse),
         cmocka_unit_test(tells_the_per_thread_streams_of_two_threads_apart),
     };
