@@ -84,7 +84,7 @@ take_small(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
  * all finished ones have freed, this stream's too, so that it merges first. A huge block in
  * a wrong place is what makes the next one fail, so for that the others are asked again for
  * a moment: so many times, not until they are done, which would stop for ever where their
- * work waits for this thread. (Smallest capacity over peak on the trace multi_stream 1.11
+ * work waits for this thread. (Smallest capacity over peak on the trace multi_stream 1.12
  * instead of 1.29.)
  */
 static void gather(arena_resource_t *self, const pool_want_t *want)
