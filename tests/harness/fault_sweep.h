@@ -37,6 +37,9 @@ typedef struct sweep {
     const void *context;
 } sweep_t;
 
+/* In the test's own process, after each child; NULL: nothing. */
+static void (*sweep_after_each)(void);
+
 #define CHECK_THAT(condition)                                                          \
     do {                                                                               \
         if (!(condition)) {                                                            \
@@ -93,6 +96,9 @@ sweep_gets_through(const sweep_t *sweep, const char *plan, uint64_t n)
         sweep_child(sweep, plan, n);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (sweep_after_each != NULL) {
+        sweep_after_each();
+    }
     if (!WIFEXITED(status) || (WEXITSTATUS(status) != SWEEP_GOT_THROUGH &&
                                WEXITSTATUS(status) != SWEEP_STRUCK)) {
         fail_msg(

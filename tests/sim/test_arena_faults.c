@@ -219,5 +219,6 @@ int main(void)
         cmocka_unit_test(a_forked_child_is_refused_and_harms_nothing),
     };
 
+    sweep_warm_up();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

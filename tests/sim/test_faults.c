@@ -205,6 +205,23 @@ static void every_driver_call_of_a_virtual_pool_may_fail(void **state)
     sweep_driver_calls(&virtual_sweep);
 }
 
+static const runtime_t *the_runtime;
+
+/* What hundreds of children leave, each next one would look through. */
+static void sweep_segments_away(void)
+{
+    runtime_empty(the_runtime);
+}
+
+static int open_runtime(void **state)
+{
+    int result = runtime_setup(state);
+
+    the_runtime = *state;
+    sweep_after_each = sweep_segments_away;
+    return result;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,5 +234,5 @@ int main(void)
     };
 
     sweep_warm_up();
-    return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
+    return cmocka_run_group_tests(tests, open_runtime, runtime_teardown);
 }
