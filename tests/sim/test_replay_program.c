@@ -111,8 +111,7 @@ static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
     assert_int_equal(integer(second, "log_peak_bytes"), TRACE_PEAK);
     assert_int_equal(integer(second, "skipped_rows"), 0);
     assert_int_equal(
-        integer(second, "operations"),
-        TRACE_OPERATIONS + integer(first, "left_count"));
+        integer(second, "operations"), TRACE_OPERATIONS + integer(first, "left_count"));
     json_decref(first);
     json_decref(second);
 }
