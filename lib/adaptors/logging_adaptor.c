@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "adaptors/adaptor.h"
 #include "adaptors/call_stack.h"
@@ -19,6 +18,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/options.h"
+#include "core/thread_id.h"
 
 #define CALLER_DEPTH 16u
 #define CALLER_BYTES (RMM_ROW_BYTES - RMM_EVENT_CSV_BYTES - 64)
@@ -40,16 +40,6 @@ static uint64_t now_ns(clockid_t clock)
 
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint32_t this_thread(void)
-{
-    static _Thread_local uint32_t id; /* a forked child logs nothing */
-
-    if (id == 0) {
-        id = (uint32_t)gettid();
-    }
-    return id;
 }
 
 /* --- rows --------------------------------------------------------------------------- */
@@ -101,7 +91,7 @@ static void put_row(logging_t *self, rmm_event_t *event, int64_t duration_ns)
     if (self->extended) {
         describe_caller(caller);
     }
-    event->thread = this_thread();
+    event->thread = rmm__thread_id();
     row = rmm__row_begin(&self->writer);
     if (row == NULL) {
         return;

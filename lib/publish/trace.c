@@ -7,9 +7,9 @@
 #include "publish/trace.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include "core/assert.h"
+#include "core/thread_id.h"
 #include "log/log.h"
 #include "publish/books.h"
 #include "publish/segment_events.h"
@@ -55,16 +55,6 @@ RMM_COLD static rmm_events_layout_t *open_ring(void)
     return layout;
 }
 
-static uint32_t this_thread(void)
-{
-    static _Thread_local uint32_t id; /* a forked child's ring is nobody's */
-
-    if (id == 0) {
-        id = (uint32_t)gettid();
-    }
-    return id;
-}
-
 void rmm__trace_put(const rmm_event_t *event, int device, uint32_t resource_id)
 {
     rmm_events_layout_t *layout = atomic_load_explicit(&ring, memory_order_acquire);
@@ -86,7 +76,7 @@ void rmm__trace_put(const rmm_event_t *event, int device, uint32_t resource_id)
     record->pointer = event->pointer;
     record->bytes = event->bytes;
     record->stream = event->stream;
-    record->thread = this_thread();
+    record->thread = rmm__thread_id();
     record->action = event->action;
     record->device = device;
     record->resource_id = resource_id;
