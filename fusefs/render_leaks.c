@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/<pid>/leaks, from the side files that tracking adaptors keep. Frames are shown as
- * FILE+OFFSET, which addr2line takes, by what /proc/<pid>/maps says of the process; of one
- * that has ended, or is not ours to look at, as addresses.
+ * proc/<pid>/leaks, from the side files that tracking adaptors keep: a row for each block,
+ * oldest first, frames as FILE+OFFSET, which addr2line takes; then where those files are.
+ * All of it is in the side file, so a process that has ended shows the same.
  *
- * The side file is opened for each look: it appears with the first tracking adaptor, and
- * a look at it is rare.
+ * Columns are separated by tabs and frames by semicolons: names of files have spaces. The
+ * side file is opened for each look: it appears with the first tracking adaptor, and a
+ * look at it is rare.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,141 +18,173 @@
 #include "publish/segment_leaks_reader.h"
 #include "render_parts.h"
 
-/* --- what is mapped where ------------------------------------------------------------- */
+typedef struct module {
+    rmm_leaks_module_t told;
+    bool shown; /* by a frame */
+} module_t;
 
-typedef struct mapping {
-    uint64_t begin, end;
-    uint64_t base; /* of the file: where its first mapping begins */
-    char name[64]; /* without its folder */
-} mapping_t;
-
-typedef struct maps {
-    mapping_t *items; /* rising */
-    size_t count, capacity;
-} maps_t;
-
-static bool maps_grow(maps_t *maps)
-{
-    size_t capacity = maps->capacity != 0 ? 2 * maps->capacity : 64;
-    mapping_t *items = realloc(maps->items, capacity * sizeof(*items));
-    if (items == NULL) {
-        return false;
-    }
-    maps->items = items;
-    maps->capacity = capacity;
-    return true;
-}
-
-/* Several mappings of one file follow each other. */
-static uint64_t base_of(const maps_t *maps, const mapping_t *mapping)
-{
-    const mapping_t *last = maps->count > 0 ? &maps->items[maps->count - 1] : NULL;
-    return last != NULL && strcmp(last->name, mapping->name) == 0 ? last->base
-                                                                  : mapping->begin;
-}
-
-/* One line; what is no file's is left out. */
-static void maps_add(maps_t *maps, const char *line)
-{
-    mapping_t mapping;
-    char path[512];
-    if (sscanf(
-            line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %511[^\n]", &mapping.begin,
-            &mapping.end, path) != 3 ||
-        path[0] != '/' || (maps->count == maps->capacity && !maps_grow(maps))) {
-        return;
-    }
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(mapping.name, sizeof(mapping.name), "%.63s", slash + 1);
-    mapping.base = base_of(maps, &mapping);
-    maps->items[maps->count++] = mapping;
-}
-
-static void maps_read(maps_t *maps, pid_t pid)
-{
-    char path[32], line[1024];
-    *maps = (maps_t){NULL, 0, 0};
-    (void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        maps_add(maps, line);
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
-static const mapping_t *maps_find(const maps_t *maps, uint64_t address)
-{
-    size_t low = 0, high = maps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (address >= maps->items[middle].end) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < maps->count && address >= maps->items[low].begin ? &maps->items[low]
-                                                                  : NULL;
-}
-
-/* --- the table ------------------------------------------------------------------------ */
-
+/* What one side file tells, read whole before it is printed. */
 typedef struct list {
-    text_t *text;
-    maps_t maps;
-    uint64_t now_ns;
+    rmm_leak_info_t *leaks;
+    size_t leak_count, leak_capacity;
+    module_t *modules;
+    size_t module_count, module_capacity;
+    bool failed; /* no memory */
 } list_t;
 
-static void put_frame(const list_t *list, uint64_t frame)
+/* --- reading ------------------------------------------------------------------------- */
+
+/* Room for one more item of `bytes`; the array as it is now, or NULL without memory. */
+static void *make_room(void *items, size_t count, size_t *capacity, size_t bytes)
 {
-    const mapping_t *mapping = maps_find(&list->maps, frame);
-    if (mapping == NULL) {
-        text_printf(list->text, "0x%" PRIx64, frame);
-        return;
+    if (count < *capacity) {
+        return items;
     }
-    text_put_foreign(list->text, mapping->name);
-    text_printf(list->text, "+0x%" PRIx64, frame - mapping->base);
+    size_t larger = *capacity != 0 ? 2 * *capacity : 64;
+    void *resized = realloc(items, larger * bytes);
+    if (resized != NULL) {
+        *capacity = larger;
+    }
+    return resized;
 }
 
-static bool put_leak(const rmm_leak_info_t *leak, void *arg)
+static bool take_leak(const rmm_leak_info_t *leak, void *arg)
 {
-    const list_t *list = arg;
-    uint64_t age_ns =
-        list->now_ns > leak->allocated_ns ? list->now_ns - leak->allocated_ns : 0;
-    text_printf(
-        list->text, "0x%" PRIx64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " ", leak->address,
-        leak->bytes, leak->resource_id, age_ns);
-    for (uint32_t i = 0; i < leak->frame_count; i++) {
-        text_puts(list->text, i > 0 ? ";" : "");
-        put_frame(list, leak->frames[i]);
+    list_t *list = arg;
+    rmm_leak_info_t *leaks =
+        make_room(list->leaks, list->leak_count, &list->leak_capacity, sizeof(*leaks));
+    if (leaks == NULL) {
+        list->failed = true;
+        return false;
     }
-    text_puts(list->text, leak->frame_count > 0 ? "\n" : "-\n");
+    list->leaks = leaks;
+    leaks[list->leak_count++] = *leak;
     return true;
 }
 
-static void put_file(const rmm_leaks_file_t *file, list_t *list)
+static bool take_module(const rmm_leaks_module_t *told, void *arg)
 {
-    uint32_t moving = rmm_leaks_each(file, put_leak, list);
+    list_t *list = arg;
+    module_t *modules = make_room(
+        list->modules, list->module_count, &list->module_capacity, sizeof(*modules));
+    if (modules == NULL) {
+        list->failed = true;
+        return false;
+    }
+    list->modules = modules;
+    modules[list->module_count++] = (module_t){*told, false};
+    return true;
+}
+
+static int by_age(const void *left, const void *right)
+{
+    const rmm_leak_info_t *a = left;
+    const rmm_leak_info_t *b = right;
+    if (a->allocated_ns != b->allocated_ns) {
+        return a->allocated_ns < b->allocated_ns ? -1 : 1;
+    }
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* --- printing ------------------------------------------------------------------------ */
+
+/* The last one around the call before this return address; NULL: none. */
+static module_t *find_module(const list_t *list, uint64_t frame)
+{
+    for (size_t i = list->module_count; i > 0; i--) {
+        module_t *module = &list->modules[i - 1];
+        if (module->told.begin < frame && frame <= module->told.end) {
+            return module;
+        }
+    }
+    return NULL;
+}
+
+/* Without its folder; what would end a frame is replaced. */
+static void put_name(text_t *text, const rmm_leaks_module_t *module)
+{
+    const char *slash = strrchr(module->path, '/');
+    char name[RMM_LEAKS_PATH_BYTES];
+    (void)snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : module->path);
+    for (char *at = strchr(name, ';'); at != NULL; at = strchr(at, ';')) {
+        *at = '?';
+    }
+    text_put_foreign(text, name);
+}
+
+static void put_stack(const list_t *list, const rmm_leak_info_t *leak, text_t *text)
+{
+    for (uint32_t i = 0; i < leak->frame_count; i++) {
+        module_t *module = find_module(list, leak->frames[i]);
+        text_puts(text, i > 0 ? ";" : "");
+        if (module == NULL) {
+            text_printf(text, "0x%" PRIx64, leak->frames[i]);
+            continue;
+        }
+        module->shown = true;
+        put_name(text, &module->told);
+        text_printf(text, "+0x%" PRIx64, leak->frames[i] - module->told.base);
+    }
+    text_puts(text, leak->frame_count > 0 ? "\n" : "-\n");
+}
+
+static void put_leaks(const list_t *list, text_t *text)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    for (size_t i = 0; i < list->leak_count; i++) {
+        const rmm_leak_info_t *leak = &list->leaks[i];
+        text_printf(
+            text,
+            "0x%" PRIx64 "\t%" PRIu64 "\t0x%" PRIx64 "\t%" PRIu32 "\t%" PRId32
+            "\t%" PRIu64 "\t%" PRIu32 "\t",
+            leak->address, leak->bytes, leak->stream, leak->resource_id, leak->device,
+            now_ns > leak->allocated_ns ? now_ns - leak->allocated_ns : 0,
+            leak->thread);
+        put_stack(list, leak, text);
+    }
+}
+
+static void put_modules(const list_t *list, text_t *text)
+{
+    for (size_t i = 0; i < list->module_count; i++) {
+        if (list->modules[i].shown) {
+            text_puts(text, "# file\t");
+            put_name(text, &list->modules[i].told);
+            text_puts(text, "\t");
+            text_put_foreign(text, list->modules[i].told.path);
+            text_puts(text, "\n");
+        }
+    }
+}
+
+static void put_file(const rmm_leaks_file_t *file, text_t *text)
+{
+    list_t list = {0};
+    uint32_t moving = rmm_leaks_each(file, take_leak, &list);
     uint64_t unlisted =
         atomic_load_explicit(&file->header.unlisted, memory_order_relaxed);
+    rmm_leaks_each_module(file, take_module, &list);
+    if (list.leak_count > 0) {
+        qsort(list.leaks, list.leak_count, sizeof(list.leaks[0]), by_age);
+    }
+    put_leaks(&list, text);
+    put_modules(&list, text);
     if (moving > 0) {
-        text_printf(list->text, "# %u more were being changed\n", moving);
+        text_printf(text, "# %u more were being changed\n", moving);
     }
     if (unlisted > 0) {
-        text_printf(list->text, "# %" PRIu64 " more have no room here\n", unlisted);
+        text_printf(text, "# %" PRIu64 " more have no room here\n", unlisted);
     }
+    text->failed |= list.failed;
+    free(list.leaks);
+    free(list.modules);
 }
 
 void render_leaks(const process_t *process, text_t *text)
 {
-    struct timespec now;
-    list_t list = {.text = text};
-    text_puts(text, "# addr size resource age_ns stack\n");
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    list.now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    maps_read(&list.maps, process_is_live(process) ? process->pid : 0);
+    text_puts(text, "# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n");
     for (uint32_t i = 0; i < process->member_count; i++) {
         const member_t *member = process->members[i];
         rmm_leaks_file_t file;
@@ -159,9 +192,8 @@ void render_leaks(const process_t *process, text_t *text)
             rmm_leaks_open(
                 &file, member->dir->fd, member->segment.name, member->segment.uid) ==
                 0) {
-            put_file(&file, &list);
+            put_file(&file, text);
             rmm_leaks_close(&file);
         }
     }
-    free(list.maps.items);
 }

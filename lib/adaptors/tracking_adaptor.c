@@ -19,6 +19,7 @@
 #include "core/host_memory.h"
 #include "core/options.h"
 #include "log/log.h"
+#include "publish/leak_modules.h"
 
 static tracking_t *from_base(rmm_resource_t *mr)
 {
@@ -27,25 +28,33 @@ static tracking_t *from_base(rmm_resource_t *mr)
 
 /* --- the table ---------------------------------------------------------------------- */
 
-static void show_locked(tracking_t *self, rmm_pointer_map_entry_t *block)
+static void
+show_locked(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t stream)
 {
     const rmm_call_stack_t *stack = rmm__tracking_stack(block);
-    rmm_leak_t leak = {block->ptr, block->bytes, NULL, 0};
+    rmm_leak_t leak = {
+        .ptr = block->ptr,
+        .bytes = block->bytes,
+        .stream = stream,
+        .device = self->adaptor.base.device};
 
     RMM_ASSERT_LOCKED(&self->lock);
     if (stack != NULL) {
-        leak.frames = stack->frames;
-        leak.frame_count = stack->count;
+        size_t own = rmm__leak_modules_own(stack->frames, stack->count);
+
+        leak.frames = stack->frames + own;
+        leak.frame_count = stack->count - own;
     }
     rmm__tracking_set_row(block, rmm__leak_row_show(&self->rows, &leak));
 }
 
-static bool insert_locked(tracking_t *self, rmm_pointer_map_entry_t *block)
+static bool
+insert_locked(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t stream)
 {
     if (!rmm__pointer_map_reserve(&self->blocks)) {
         return false;
     }
-    show_locked(self, block);
+    show_locked(self, block, stream);
     rmm__pointer_map_insert_entry(&self->blocks, block);
     return true;
 }
@@ -65,7 +74,8 @@ take_out_locked(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *bloc
 /* False without host memory. A block that is in the table already was freed without our
  * knowledge, since upstream gave it out again: *stale is what we thought to be out. */
 static bool remember(
-    tracking_t *self, rmm_pointer_map_entry_t *block, rmm_pointer_map_entry_t *stale)
+    tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t stream,
+    rmm_pointer_map_entry_t *stale)
 {
     bool inserted;
 
@@ -75,7 +85,7 @@ static bool remember(
     } else {
         stale->ptr = NULL;
     }
-    inserted = insert_locked(self, block);
+    inserted = insert_locked(self, block, stream);
     if (inserted) {
         rmm__adaptor_count_alloc_locked(&self->adaptor, block->bytes);
     }
@@ -97,13 +107,14 @@ static bool forget(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *b
     return found;
 }
 
-/* Upstream refused the free: the block is out as before. */
-RMM_COLD static void take_back(tracking_t *self, rmm_pointer_map_entry_t *block)
+/* Upstream refused the free: the block is out as before, and listed as of now. */
+RMM_COLD static void
+take_back(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t stream)
 {
     bool inserted;
 
     rmm__mutex_lock(&self->lock);
-    inserted = insert_locked(self, block);
+    inserted = insert_locked(self, block, stream);
     rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, -1);
     rmm__mutex_unlock(&self->lock);
     if (!inserted) {
@@ -133,6 +144,15 @@ say_stale(const tracking_t *self, const rmm_pointer_map_entry_t *stale)
     rmm__free(rmm__tracking_stack(stale));
 }
 
+static void tell_modules(const rmm_pointer_map_entry_t *block)
+{
+    const rmm_call_stack_t *stack = rmm__tracking_stack(block);
+
+    if (stack != NULL) {
+        rmm__leak_modules_learn(stack->frames, stack->count);
+    }
+}
+
 static rmm_status_t
 take_block(tracking_t *self, const rmm_request_t *request, void **ptr_out)
 {
@@ -146,8 +166,9 @@ take_block(tracking_t *self, const rmm_request_t *request, void **ptr_out)
     }
     if (self->max_frames != 0) { /* without host memory the block has no stack */
         block.owner = rmm__call_stack_capture(self->max_frames);
+        tell_modules(&block);
     }
-    if (!remember(self, &block, &stale)) {
+    if (!remember(self, &block, request->stream, &stale)) {
         rmm__adaptor_undo_alloc(&self->adaptor, block.ptr, request);
         rmm__free(rmm__tracking_stack(&block));
         status = RMM_ERR_OUT_OF_HOST_MEMORY;
@@ -214,7 +235,7 @@ static void give_block(tracking_t *self, void *ptr, const rmm_request_t *request
     if (rmm__adaptor_pass_free(&self->adaptor, ptr, &true_request)) {
         rmm__free(rmm__tracking_stack(&block));
     } else {
-        take_back(self, &block);
+        take_back(self, &block, request->stream);
         rmm__adaptor_refused(&self->adaptor, request);
     }
 }

@@ -8,6 +8,7 @@
  */
 #include "publish/leak_rows.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -15,12 +16,15 @@
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
+#include "core/thread_id.h"
 #include "publish/books.h"
+#include "publish/leak_modules.h"
 #include "publish/publisher.h"
 #include "publish/segment_leaks.h"
 
 typedef struct leaks_file {
     rmm_leaks_header_t header;
+    rmm_leaks_module_t modules[RMM_LEAK_MODULES];
     rmm_leaks_row_t rows[RMM_LEAK_CHUNK_ROWS * RMM_LEAK_CHUNKS];
 } leaks_file_t;
 
@@ -51,27 +55,45 @@ static void fill_header(rmm_leaks_header_t *header)
     header->rows_offset = offsetof(leaks_file_t, rows);
     header->rows_stride = sizeof(rmm_leaks_row_t);
     header->rows_count = RMM_LEAK_CHUNK_ROWS * RMM_LEAK_CHUNKS;
+    header->modules_offset = offsetof(leaks_file_t, modules);
+    header->modules_stride = sizeof(rmm_leaks_module_t);
+    header->modules_count = RMM_LEAK_MODULES;
     /* release: who sees `ready` sees all of it */
     atomic_store_explicit(&header->ready, 1, memory_order_release);
 }
 
-static void open_file(void)
+static void before_fork(void)
 {
+    rmm__mutex_lock(&opening);
+}
+
+static void after_fork(void)
+{
+    rmm__mutex_unlock(&opening);
+}
+
+static void open_file_locked(void)
+{
+    leaks_file_t *leaks;
     void *memory;
 
-    if (!is_publishing() ||
+    RMM_ASSERT_LOCKED(&opening);
+    /* a child that another thread forks now must not find the lock taken */
+    if (!is_publishing() || pthread_atfork(before_fork, after_fork, after_fork) != 0 ||
         rmm__publish_side_file(RMM_LEAKS_SUFFIX, sizeof(leaks_file_t), &memory) !=
             RMM_OK) {
         return;
     }
-    fill_header(memory);
+    leaks = memory;
+    fill_header(&leaks->header);
+    rmm__leak_modules_open(&leaks->header, leaks->modules);
     /* release: pairs with file_now() */
-    atomic_store_explicit(&file, memory, memory_order_release);
+    atomic_store_explicit(&file, leaks, memory_order_release);
 }
 
 static leaks_file_t *file_now(void)
 {
-    /* acquire: pairs with open_file() */
+    /* acquire: pairs with open_file_locked() */
     return atomic_load_explicit(&file, memory_order_acquire);
 }
 
@@ -81,7 +103,7 @@ void rmm__leak_rows_open(rmm_leak_rows_t *rows, uint32_t resource_id)
     rmm__mutex_lock(&opening);
     if (!opened) {
         opened = true;
-        open_file();
+        open_file_locked();
     }
     rmm__mutex_unlock(&opening);
 }
@@ -189,16 +211,19 @@ static void end_change(rmm_leaks_row_t *row)
 
 static void fill_row(rmm_leaks_row_t *row, uint32_t resource_id, const rmm_leak_t *leak)
 {
-    uint32_t frames = leak->frame_count < RMM_LEAKS_FRAMES ? (uint32_t)leak->frame_count
-                                                           : RMM_LEAKS_FRAMES;
+    uint32_t count = leak->frame_count < RMM_LEAKS_FRAMES ? (uint32_t)leak->frame_count
+                                                          : RMM_LEAKS_FRAMES;
 
     begin_change(row);
     SET(row->resource_id, resource_id);
     SET(row->address, (uint64_t)(uintptr_t)leak->ptr);
     SET(row->bytes, (uint64_t)leak->bytes);
     SET(row->allocated_ns, about_now_ns());
-    SET(row->frame_count, frames);
-    for (uint32_t i = 0; i < frames; i++) {
+    SET(row->stream, (uint64_t)(uintptr_t)leak->stream);
+    SET(row->thread, rmm__thread_id());
+    SET(row->device, leak->device);
+    SET(row->frame_count, count);
+    for (uint32_t i = 0; i < count; i++) {
         SET(row->frames[i], (uint64_t)(uintptr_t)leak->frames[i]);
     }
     end_change(row);

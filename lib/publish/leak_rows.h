@@ -26,6 +26,8 @@ typedef struct rmm_leak_rows {
 typedef struct rmm_leak {
     const void *ptr;
     size_t bytes;
+    void *stream;
+    int device;
     void *const *frames;
     size_t frame_count;
 } rmm_leak_t;

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "publish/text.h"
+
 #define PIECE_ROWS 32u
 #define STRIDE_MAX 512u
 #define ROW_TRIES 8
@@ -31,6 +33,13 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
 
 /* --- opening ------------------------------------------------------------------------ */
 
+static bool table_fits(
+    const rmm_leaks_header_t *header, uint32_t offset, uint32_t stride, uint32_t count)
+{
+    return offset >= header->header_bytes && offset % 8 == 0 && stride % 8 == 0 &&
+           offset + (uint64_t)stride * count <= header->file_bytes;
+}
+
 static bool header_holds(const rmm_leaks_header_t *header, uint64_t file_bytes)
 {
     return header->magic == RMM_LEAKS_MAGIC &&
@@ -38,11 +47,13 @@ static bool header_holds(const rmm_leaks_header_t *header, uint64_t file_bytes)
            header->header_bytes >= sizeof(*header) &&
            header->file_bytes <= file_bytes && file_bytes <= RMM_LEAKS_FILE_BYTES_MAX &&
            header->rows_stride >= sizeof(rmm_leaks_row_t) &&
-           header->rows_stride <= STRIDE_MAX && header->rows_stride % 8 == 0 &&
-           header->rows_offset >= header->header_bytes &&
-           header->rows_offset % 8 == 0 &&
-           header->rows_offset + (uint64_t)header->rows_stride * header->rows_count <=
-               header->file_bytes;
+           header->rows_stride <= STRIDE_MAX &&
+           header->modules_stride >= sizeof(rmm_leaks_module_t) &&
+           table_fits(
+               header, header->rows_offset, header->rows_stride, header->rows_count) &&
+           table_fits(
+               header, header->modules_offset, header->modules_stride,
+               header->modules_count);
 }
 
 int rmm_leaks_attach(rmm_leaks_file_t *file, int fd)
@@ -156,6 +167,9 @@ static look_t look_at(const piece_t *piece, size_t offset, rmm_leak_info_t *out)
     out->address = GET(row->address);
     out->bytes = GET(row->bytes);
     out->allocated_ns = GET(row->allocated_ns);
+    out->stream = GET(row->stream);
+    out->thread = GET(row->thread);
+    out->device = GET(row->device);
     out->frame_count = GET(row->frame_count);
     if (out->frame_count > RMM_LEAKS_FRAMES) {
         out->frame_count = RMM_LEAKS_FRAMES;
@@ -216,4 +230,40 @@ uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *a
         }
     }
     return left_out;
+}
+
+/* --- modules ------------------------------------------------------------------------ */
+
+/* How many there are by now: the header's copy may be older than the rows. */
+static uint32_t count_modules(const rmm_leaks_file_t *file)
+{
+    uint32_t used;
+
+    if (!read_at(
+            file->fd, &used, sizeof(used),
+            offsetof(rmm_leaks_header_t, modules_used))) {
+        return 0;
+    }
+    return least(used, file->header.modules_count);
+}
+
+void rmm_leaks_each_module(
+    const rmm_leaks_file_t *file, rmm_leaks_module_fn visit, void *arg)
+{
+    const rmm_leaks_header_t *header = &file->header;
+    uint32_t count = count_modules(file);
+
+    for (uint32_t i = 0; i < count; i++) {
+        rmm_leaks_module_t module;
+
+        if (!read_at(
+                file->fd, &module, sizeof(module),
+                header->modules_offset + (uint64_t)i * header->modules_stride)) {
+            return;
+        }
+        rmm__text_clean(module.path, sizeof(module.path));
+        if (module.begin < module.end && !visit(&module, arg)) {
+            return;
+        }
+    }
 }

@@ -15,7 +15,7 @@
 
 #include "publish/segment_leaks.h"
 
-#define RMM_LEAKS_FILE_BYTES_MAX (64u << 20)
+#define RMM_LEAKS_FILE_BYTES_MAX (16u << 20)
 
 typedef struct rmm_leaks_file {
     int fd;
@@ -36,8 +36,9 @@ void rmm_leaks_close(rmm_leaks_file_t *file);
 
 /* A block that is out, as it was at one moment. */
 typedef struct rmm_leak_info {
-    uint64_t address, bytes, allocated_ns; /* CLOCK_MONOTONIC */
-    uint32_t resource_id;
+    uint64_t address, bytes, stream, allocated_ns; /* CLOCK_MONOTONIC */
+    uint32_t resource_id, thread;
+    int32_t device;
     uint32_t frame_count; /* at most RMM_LEAKS_FRAMES */
     uint64_t frames[RMM_LEAKS_FRAMES];
 } rmm_leak_info_t;
@@ -50,5 +51,16 @@ typedef bool (*rmm_leak_fn)(const rmm_leak_info_t *leak, void *arg);
  * returns how many were, so that nothing is missing silently.
  */
 uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg);
+
+/* False ends the walk. */
+typedef bool (*rmm_leaks_module_fn)(const rmm_leaks_module_t *module, void *arg);
+
+/*
+ * Every module that is told of now, in the order in which they were loaded: the last one
+ * around an address counts. begin < end, the path is clean text. After the blocks: then
+ * theirs are all there.
+ */
+void rmm_leaks_each_module(
+    const rmm_leaks_file_t *file, rmm_leaks_module_fn visit, void *arg);
 
 #endif /* RMM_PUBLISH_SEGMENT_LEAKS_READER_H */

@@ -4,9 +4,24 @@
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
-header="# addr size resource age_ns stack"
-rows() { # FILE: without the header
-    tail -n +2 "$mnt/$1"
+header=$'# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack'
+rows() { # FILE: the blocks
+    grep -v '^#' "$mnt/$1" || true
+}
+program=$(basename "$RMMFS_PROGRAM")
+
+# The functions that allocated a block of that size, innermost first, as addr2line finds
+# them with nothing but the file's text and the files that it names.
+functions() { # FILE SIZE
+    local frame path
+    for frame in $(rows "$1" | awk -F'\t' -v size="$2" '$2 == size { print $8; exit }' | tr ';' '\n'); do
+        path=$(awk -F'\t' -v name="${frame%+*}" '$1 == "# file" && $2 == name { print $3 }' "$mnt/$1")
+        [ -z "$path" ] || addr2line -f -e "$path" "${frame##*+}" | head -n 1
+    done
+}
+expect_functions() { # FILE SIZE
+    command -v addr2line >/dev/null || return 0
+    functions "$1" "$2" | grep -qx do_borrow || fail "no frame of do_borrow: $(cat "$mnt/$1")"
 }
 
 start_daemon
@@ -24,27 +39,29 @@ tell a borrow 0 1234 2
 tell a borrow 1 77 1
 [ "$(rows "$leaks" | awk '{ print $2 }' | sort -n | tr '\n' ' ')" = "77 1234 1234 " ] ||
     fail "leaks: $(cat "$mnt/$leaks")"
-[ "$(rows "$leaks" | awk '{ print $3 }' | sort -u | wc -l)" = 2 ] || fail "resources: $(cat "$mnt/$leaks")"
-rows "$leaks" | awk '$1 !~ /^0x[0-9a-f]+$/ || $4 !~ /^[0-9]+$/ || $4 > 120e9 { exit 1 }' ||
-    fail "addresses and ages: $(cat "$mnt/$leaks")"
-[ "$(rows "$leaks" | awk '$2 == 77 { print $5 }')" = - ] || fail "a stack that was not captured"
-program=$(basename "$RMMFS_PROGRAM")
-rows "$leaks" | awk -v frame="(^|;)$program\\+0x[0-9a-f]+" '$2 == 1234 && $5 !~ frame { exit 1 }' ||
+[ "$(rows "$leaks" | awk '{ print $4 }' | sort -u | wc -l)" = 2 ] || fail "resources: $(cat "$mnt/$leaks")"
+rows "$leaks" | awk -v thread="${program_pid[a]}" '$1 !~ /^0x[0-9a-f]+$/ || $3 != "0x0" ||
+    $5 != -1 || $6 !~ /^[0-9]+$/ || $6 > 120e9 || $7 != thread { exit 1 }' ||
+    fail "columns: $(cat "$mnt/$leaks")"
+[ "$(rows "$leaks" | awk '$2 == 77 { print $8 }')" = - ] || fail "a stack that was not captured"
+rows "$leaks" | awk -v frame="^$program\\+0x[0-9a-f]+;" '$2 == 1234 && $8 !~ frame { exit 1 }' ||
     fail "stacks: $(cat "$mnt/$leaks")"
 expect "proc/${program_pid[b]}/leaks" "$header"
+expect_functions "$leaks" 1234
 
-# A frame's offset is what addr2line takes.
-if command -v addr2line >/dev/null; then
-    for frame in $(rows "$leaks" | awk '$2 == 1234 { print $5; exit }' | tr ';' '\n' | grep "^$program+"); do
-        addr2line -f -e "$RMMFS_PROGRAM" "${frame#*+}"
-    done | grep -qx do_borrow || fail "no frame of do_borrow: $(cat "$mnt/$leaks")"
-fi
+# Oldest first; times are as fine as the system's clock tick.
+sleep 0.05
+tell a borrow 0 4321 1
+[ "$(rows "$leaks" | awk '{ print $2 }' | tail -n 1)" = 4321 ] || fail "order: $(cat "$mnt/$leaks")"
+rows "$leaks" | awk '{ print $6 }' | sort -c -n -r || fail "order: $(cat "$mnt/$leaks")"
 
 # Freed, and gone with the adaptor.
 tell a return 0
 [ "$(rows "$leaks" | wc -l)" = 1 ] || fail "after the free: $(cat "$mnt/$leaks")"
 tell a untrack 1
 expect "$leaks" "$header"
+grep -q "\\[error\\] tracking 'tracking': 0x[0-9a-f]*: 77 B" "$mnt/proc/${program_pid[a]}/log" ||
+    fail "what was out at the end is not in the log: $(cat "$mnt/proc/${program_pid[a]}/log")"
 
 # More than there are rows: how many more, and all rows are free afterwards.
 tell a borrow 0 8 17000
@@ -55,15 +72,19 @@ expect "$leaks" "$header"
 tell a borrow 0 99 1
 [ "$(rows "$leaks" | awk '{ print $2 }')" = 99 ] || fail "a row used again: $(cat "$mnt/$leaks")"
 
-# Of a program that ended, as addresses: nobody knows any more what was mapped where.
+# Of a program that was killed it is the same, names included.
 tell b track 0 1
 tell b borrow 0 55 1
 b=proc/${program_pid[b]}
+without_age() { # FILE
+    awk -F'\t' -v OFS='\t' '!/^#/ { $6 = "" } { print }' "$mnt/$1"
+}
+before=$(without_age "$b/leaks")
 kill_program b
 eventually grep -qx exited "$mnt/$b/state"
-rows "$b/leaks" | awk '$2 != 55 || $5 !~ /^0x[0-9a-f]+(;0x[0-9a-f]+)*$/ { exit 1 }' ||
-    fail "leaks of what has ended: $(cat "$mnt/$b/leaks")"
-[ "$(rows "$b/leaks" | wc -l)" = 1 ] || fail "leaks of what has ended: $(cat "$mnt/$b/leaks")"
+[ "$(without_age "$b/leaks")" = "$before" ] ||
+    fail "leaks of what was killed: $(cat "$mnt/$b/leaks"), before: $before"
+expect_functions "$b/leaks" 55
 
 # Noise: as if there were none.
 for segment in $(segments); do

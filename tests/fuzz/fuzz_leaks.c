@@ -18,9 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define CHANGE_BYTES 11
 #define ROWS 70
+#define MODULES 4
 
 typedef struct sample {
     rmm_leaks_header_t header;
+    rmm_leaks_module_t modules[MODULES];
     rmm_leaks_row_t rows[ROWS];
 } sample_t;
 
@@ -37,7 +39,15 @@ static void make(sample_t *sample)
     header->rows_stride = sizeof(rmm_leaks_row_t);
     header->rows_count = ROWS;
     header->rows_used = ROWS;
+    header->modules_offset = offsetof(sample_t, modules);
+    header->modules_stride = sizeof(rmm_leaks_module_t);
+    header->modules_count = MODULES;
+    header->modules_used = MODULES;
     header->ready = 1;
+    for (uint32_t i = 0; i < MODULES; i++) {
+        sample->modules[i] = (rmm_leaks_module_t){
+            .begin = 4096 * i, .end = 4096 * (i + 1), .path = "/lib/one.so"};
+    }
     for (uint32_t i = 0; i < ROWS; i++) {
         sample->rows[i].resource_id = 1;
         sample->rows[i].frame_count = i % (RMM_LEAKS_FRAMES + 1);
@@ -71,6 +81,17 @@ static bool see(const rmm_leak_info_t *leak, void *arg)
     return true;
 }
 
+static bool see_module(const rmm_leaks_module_t *module, void *arg)
+{
+    uint64_t *sum = arg;
+
+    if (module->begin >= module->end) {
+        abort();
+    }
+    *sum += strlen(module->path);
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     sample_t sample;
@@ -90,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     if (rmm_leaks_attach(&file, fd) == 0) {
         (void)rmm_leaks_each(&file, see, &sum);
+        rmm_leaks_each_module(&file, see_module, &sum);
     }
     (void)close(fd);
     return 0;

@@ -161,20 +161,31 @@ static const row_t control_slot_rows[] = {
 };
 
 static const row_t leaks_rows[] = {
-    ROW(rmm_leaks_header_t, magic),         ROW(rmm_leaks_header_t, version_major),
-    ROW(rmm_leaks_header_t, version_minor), ROW(rmm_leaks_header_t, header_bytes),
-    ROW(rmm_leaks_header_t, file_bytes),    ROW(rmm_leaks_header_t, rows_offset),
-    ROW(rmm_leaks_header_t, rows_stride),   ROW(rmm_leaks_header_t, rows_count),
-    ROW(rmm_leaks_header_t, ready),         ROW(rmm_leaks_header_t, rows_used),
-    ROW(rmm_leaks_header_t, reserved0),     ROW(rmm_leaks_header_t, unlisted),
+    ROW(rmm_leaks_header_t, magic),          ROW(rmm_leaks_header_t, version_major),
+    ROW(rmm_leaks_header_t, version_minor),  ROW(rmm_leaks_header_t, header_bytes),
+    ROW(rmm_leaks_header_t, file_bytes),     ROW(rmm_leaks_header_t, rows_offset),
+    ROW(rmm_leaks_header_t, rows_stride),    ROW(rmm_leaks_header_t, rows_count),
+    ROW(rmm_leaks_header_t, ready),          ROW(rmm_leaks_header_t, rows_used),
+    ROW(rmm_leaks_header_t, reserved0),      ROW(rmm_leaks_header_t, unlisted),
+    ROW(rmm_leaks_header_t, modules_offset), ROW(rmm_leaks_header_t, modules_stride),
+    ROW(rmm_leaks_header_t, modules_count),  ROW(rmm_leaks_header_t, modules_used),
     ROW(rmm_leaks_header_t, reserved1),
+};
+
+static const row_t leaks_module_rows[] = {
+    ROW(rmm_leaks_module_t, begin),
+    ROW(rmm_leaks_module_t, end),
+    ROW(rmm_leaks_module_t, base),
+    ROW(rmm_leaks_module_t, path),
 };
 
 static const row_t leak_rows[] = {
     ROW(rmm_leaks_row_t, sequence),     ROW(rmm_leaks_row_t, resource_id),
     ROW(rmm_leaks_row_t, address),      ROW(rmm_leaks_row_t, bytes),
-    ROW(rmm_leaks_row_t, allocated_ns), ROW(rmm_leaks_row_t, frame_count),
-    ROW(rmm_leaks_row_t, reserved0),    ROW(rmm_leaks_row_t, frames),
+    ROW(rmm_leaks_row_t, allocated_ns), ROW(rmm_leaks_row_t, stream),
+    ROW(rmm_leaks_row_t, thread),       ROW(rmm_leaks_row_t, device),
+    ROW(rmm_leaks_row_t, frame_count),  ROW(rmm_leaks_row_t, reserved0),
+    ROW(rmm_leaks_row_t, frames),       ROW(rmm_leaks_row_t, reserved1),
 };
 
 typedef struct table {
@@ -202,6 +213,7 @@ static const table_t tables[] = {
     TABLE("## Control of a place", control_place_rows, rmm_control_place_t),
     TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),
     TABLE("## Leaks", leaks_rows, rmm_leaks_header_t),
+    TABLE("## A module", leaks_module_rows, rmm_leaks_module_t),
     TABLE("## A leak", leak_rows, rmm_leaks_row_t),
 };
 

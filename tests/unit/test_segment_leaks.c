@@ -18,8 +18,11 @@
 
 #define ROWS 200
 
+#define MODULES 5
+
 typedef struct sample {
     rmm_leaks_header_t header;
+    rmm_leaks_module_t modules[MODULES];
     rmm_leaks_row_t rows[ROWS];
 } sample_t;
 
@@ -36,7 +39,15 @@ static void make(sample_t *sample)
     header->rows_stride = sizeof(rmm_leaks_row_t);
     header->rows_count = ROWS;
     header->rows_used = ROWS - 10;
+    header->modules_offset = offsetof(sample_t, modules);
+    header->modules_stride = sizeof(rmm_leaks_module_t);
+    header->modules_count = MODULES;
+    header->modules_used = MODULES - 1;
     header->ready = 1;
+    for (uint32_t i = 0; i < MODULES; i++) {
+        sample->modules[i] = (rmm_leaks_module_t){
+            .begin = 100 * i, .end = 100 * i + 50, .base = i, .path = "/lib/one.so"};
+    }
     for (uint32_t i = 0; i < ROWS; i++) {
         rmm_leaks_row_t *row = &sample->rows[i];
 
@@ -44,6 +55,9 @@ static void make(sample_t *sample)
         row->resource_id = i % 2;
         row->address = 0x1000 * i;
         row->bytes = i;
+        row->stream = 3 * i;
+        row->thread = 5 * i;
+        row->device = -(int32_t)i;
         row->frame_count = i % 3;
         row->frames[0] = i;
         row->frames[1] = i + 1;
@@ -79,6 +93,9 @@ static bool see(const rmm_leak_info_t *leak, void *arg)
     seen_t *seen = arg;
 
     assert_int_equal(leak->address, 0x1000 * leak->bytes);
+    assert_int_equal(leak->stream, 3 * leak->bytes);
+    assert_int_equal(leak->thread, 5 * leak->bytes);
+    assert_int_equal(leak->device, -(int)leak->bytes);
     assert_int_equal(leak->frame_count, leak->bytes % 3);
     for (uint32_t i = 0; i < leak->frame_count; i++) {
         assert_int_equal(leak->frames[i], leak->bytes + i);
@@ -165,11 +182,16 @@ static void what_does_not_hold_together_is_refused(void **state)
     REFUSES(sample.header.rows_offset = 0, -EPROTO);
     REFUSES(sample.header.rows_offset++, -EPROTO);
     REFUSES(sample.header.rows_offset = UINT32_MAX & ~7u, -EPROTO);
-    REFUSES(sample.header.rows_stride = 120, -EPROTO);
-    REFUSES(sample.header.rows_stride = 130, -EPROTO);
+    REFUSES(sample.header.rows_stride = 184, -EPROTO);
+    REFUSES(sample.header.rows_stride = 196, -EPROTO);
     REFUSES(sample.header.rows_stride = 64 * 1024, -EPROTO);
     REFUSES(sample.header.rows_count++, -EPROTO);
     REFUSES(sample.header.rows_count = UINT32_MAX, -EPROTO);
+    REFUSES(sample.header.modules_offset = 0, -EPROTO);
+    REFUSES(sample.header.modules_offset++, -EPROTO);
+    REFUSES(sample.header.modules_stride = 248, -EPROTO);
+    REFUSES(sample.header.modules_stride = UINT32_MAX & ~7u, -EPROTO);
+    REFUSES(sample.header.modules_count = UINT32_MAX, -EPROTO);
     make(&sample);
     fd = file_of(&sample, 100);
     assert_int_equal(rmm_leaks_attach(&file, fd), -EPROTO);
@@ -188,6 +210,76 @@ static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
     assert_int_equal(ftruncate(file.fd, offsetof(sample_t, rows[70])), 0);
     assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, 32); /* of the first 64 rows */
+    rmm_leaks_close(&file);
+}
+
+typedef struct seen_modules {
+    uint64_t begins[MODULES];
+    char last_path[RMM_LEAKS_PATH_BYTES];
+    uint32_t count, stop_after;
+} seen_modules_t;
+
+static bool see_module(const rmm_leaks_module_t *module, void *arg)
+{
+    seen_modules_t *seen = arg;
+
+    assert_true(seen->count < MODULES);
+    assert_non_null(memchr(module->path, '\0', sizeof(module->path)));
+    seen->begins[seen->count++] = module->begin;
+    memcpy(seen->last_path, module->path, sizeof(module->path));
+    return seen->count != seen->stop_after;
+}
+
+static void complete_modules_are_told_of_in_their_order(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    seen_modules_t seen = {0};
+    const uint32_t all = MODULES;
+
+    (void)state;
+    make(&sample);
+    assert_int_equal(attach(&sample, &file), 0);
+    rmm_leaks_each_module(&file, see_module, &seen);
+    assert_int_equal(seen.count, MODULES - 1);
+    for (uint32_t i = 0; i < seen.count; i++) {
+        assert_int_equal(seen.begins[i], 100 * i);
+    }
+    assert_string_equal(seen.last_path, "/lib/one.so");
+    /* one more is loaded while the file is open */
+    assert_int_equal(
+        pwrite(file.fd, &all, sizeof(all), offsetof(rmm_leaks_header_t, modules_used)),
+        sizeof(all));
+    seen = (seen_modules_t){0};
+    rmm_leaks_each_module(&file, see_module, &seen);
+    assert_int_equal(seen.count, MODULES);
+    seen = (seen_modules_t){.stop_after = 2};
+    rmm_leaks_each_module(&file, see_module, &seen);
+    assert_int_equal(seen.count, 2);
+    rmm_leaks_close(&file);
+}
+
+static void modules_that_make_no_sense_are_left_out_and_paths_cleaned(void **state)
+{
+    static sample_t sample;
+    rmm_leaks_file_t file;
+    seen_modules_t seen = {0};
+
+    (void)state;
+    make(&sample);
+    sample.header.modules_used = UINT32_MAX;
+    sample.modules[0].end = 0;
+    sample.modules[1].end = sample.modules[1].begin;
+    memset(sample.modules[MODULES - 1].path, '\n', RMM_LEAKS_PATH_BYTES);
+    assert_int_equal(attach(&sample, &file), 0);
+    rmm_leaks_each_module(&file, see_module, &seen);
+    assert_int_equal(seen.count, MODULES - 2);
+    assert_int_equal(strlen(seen.last_path), RMM_LEAKS_PATH_BYTES - 1);
+    assert_int_equal(strspn(seen.last_path, "?"), RMM_LEAKS_PATH_BYTES - 1);
+    assert_int_equal(ftruncate(file.fd, offsetof(sample_t, modules[3])), 0);
+    seen = (seen_modules_t){0};
+    rmm_leaks_each_module(&file, see_module, &seen);
+    assert_int_equal(seen.count, 1);
     rmm_leaks_close(&file);
 }
 
@@ -230,6 +322,8 @@ int main(void)
         cmocka_unit_test(a_row_that_moves_all_the_while_is_counted_not_shown),
         cmocka_unit_test(what_does_not_hold_together_is_refused),
         cmocka_unit_test(a_file_cut_while_it_is_read_ends_the_walk),
+        cmocka_unit_test(complete_modules_are_told_of_in_their_order),
+        cmocka_unit_test(modules_that_make_no_sense_are_left_out_and_paths_cleaned),
         cmocka_unit_test(only_a_regular_file_of_its_owner_is_opened),
     };
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of modules; see leak_modules.h.
+ *
+ * Locking: `busy` lets one thread at the table. It is tried, never waited for: the loader,
+ * which is asked meanwhile, may have its own lock held by a thread that allocates. A child
+ * forked meanwhile finds it taken for good, and has no table that anybody sees.
+ */
+#include "publish/leak_modules.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/assert.h"
+
+#define PAGE_SHIFT 12
+#define PAGES                                                                          \
+    256u /* a power of two; pages of code that a program's stacks go through */
+
+/* What was told, where nobody else writes. */
+typedef struct span {
+    uintptr_t begin, end;
+    uint64_t path_hash;
+} span_t;
+
+static _Atomic(rmm_leaks_header_t *) header;  /* NULL: no table */
+static rmm_leaks_module_t *table;             /* behind header */
+static _Atomic(uintptr_t) known_pages[PAGES]; /* whose module is told, or has none */
+static _Atomic(uintptr_t) own_begin, own_end; /* 0: not known, or the program's */
+static atomic_flag busy = ATOMIC_FLAG_INIT;   /* protects: */
+static span_t told[RMM_LEAK_MODULES];
+static uint32_t told_count;
+static uint64_t seen_adds; /* of the loader, when it was last asked */
+
+static const char own_place = 0;
+
+/* --- the table ---------------------------------------------------------------------- */
+
+static uint64_t hash_of(const char *path)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+
+    for (; *path != '\0'; path++) {
+        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+static bool is_told(const span_t *span)
+{
+    for (uint32_t i = 0; i < told_count; i++) {
+        if (told[i].begin == span->begin && told[i].end == span->end &&
+            told[i].path_hash == span->path_hash) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The end of the path: there is what tells modules apart. */
+static void copy_path(char target[RMM_LEAKS_PATH_BYTES], const char *path)
+{
+    size_t length = strlen(path);
+    size_t cut = length < RMM_LEAKS_PATH_BYTES ? 0 : length - RMM_LEAKS_PATH_BYTES + 1;
+
+    memcpy(target, path + cut, length - cut + 1);
+}
+
+static void tell(const span_t *span, uintptr_t base, const char *path)
+{
+    rmm_leaks_module_t *module = &table[told_count];
+
+    module->begin = span->begin;
+    module->end = span->end;
+    module->base = base;
+    copy_path(module->path, path);
+    told[told_count++] = *span;
+    /* release: pairs with rmm_leaks_each_module(): who counts it sees it complete */
+    atomic_store_explicit(
+        &atomic_load_explicit(&header, memory_order_relaxed)->modules_used, told_count,
+        memory_order_release);
+}
+
+/* --- the loader --------------------------------------------------------------------- */
+
+static span_t span_of(const struct dl_phdr_info *info)
+{
+    span_t span = {UINTPTR_MAX, 0, 0};
+
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+
+        if (part->p_type != PT_LOAD) {
+            continue;
+        }
+        span.begin = begin < span.begin ? begin : span.begin;
+        span.end = begin + part->p_memsz > span.end ? begin + part->p_memsz : span.end;
+    }
+    return span;
+}
+
+static void note_own(const span_t *span)
+{
+    uintptr_t place = (uintptr_t)&own_place;
+
+    if (span->begin <= place && place < span->end) {
+        atomic_store_explicit(&own_begin, span->begin, memory_order_relaxed);
+        atomic_store_explicit(&own_end, span->end, memory_order_relaxed);
+    }
+}
+
+static void path_of_program(char *path, size_t bytes)
+{
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+
+    path[length > 0 ? length : 0] = '\0';
+}
+
+/* The first is the program, which has no name here. */
+static int see_module(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    bool *is_program = arg;
+    char program[4096];
+    const char *path = info->dlpi_name;
+    span_t span = span_of(info);
+
+    (void)bytes;
+    if (*is_program) {
+        if (info->dlpi_adds == seen_adds) {
+            return 1; /* nothing is new */
+        }
+        seen_adds = info->dlpi_adds;
+        path_of_program(program, sizeof(program));
+        path = program;
+    } else {
+        note_own(&span);
+    }
+    *is_program = false;
+    span.path_hash = hash_of(path);
+    if (span.begin < span.end && path[0] != '\0' && !is_told(&span)) {
+        tell(&span, info->dlpi_addr, path);
+    }
+    return told_count == RMM_LEAK_MODULES;
+}
+
+static bool is_in_module(uintptr_t address)
+{
+    for (uint32_t i = 0; i < told_count; i++) {
+        if (told[i].begin <= address && address < told[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- stacks ------------------------------------------------------------------------- */
+
+static _Atomic(uintptr_t) *known_page(uintptr_t page)
+{
+    return &known_pages[page % PAGES];
+}
+
+RMM_COLD static void learn_page(uintptr_t address)
+{
+    bool is_program = true;
+
+    /* acquire, release: who is at the table sees what the last one there did */
+    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
+        return;
+    }
+    if (!is_in_module(address) && told_count < RMM_LEAK_MODULES) {
+        (void)dl_iterate_phdr(see_module, &is_program);
+    }
+    atomic_store_explicit(
+        known_page(address >> PAGE_SHIFT), address >> PAGE_SHIFT, memory_order_relaxed);
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+}
+
+void rmm__leak_modules_learn(void *const *frames, size_t count)
+{
+    /* acquire: pairs with rmm__leak_modules_open() */
+    if (atomic_load_explicit(&header, memory_order_acquire) == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t address = (uintptr_t)frames[i] - 1; /* in the call */
+        uintptr_t page = address >> PAGE_SHIFT;
+
+        if (atomic_load_explicit(known_page(page), memory_order_relaxed) != page) {
+            learn_page(address);
+        }
+    }
+}
+
+size_t rmm__leak_modules_own(void *const *frames, size_t count)
+{
+    uintptr_t begin = atomic_load_explicit(&own_begin, memory_order_relaxed);
+    uintptr_t end = atomic_load_explicit(&own_end, memory_order_relaxed);
+    size_t own = 0;
+
+    while (own < count && (uintptr_t)frames[own] > begin &&
+           (uintptr_t)frames[own] <= end) {
+        own++;
+    }
+    return own < count ? own : 0;
+}
+
+void rmm__leak_modules_open(rmm_leaks_header_t *leaks, rmm_leaks_module_t *modules)
+{
+    table = modules;
+    /* release: pairs with rmm__leak_modules_learn() */
+    atomic_store_explicit(&header, leaks, memory_order_release);
+}
