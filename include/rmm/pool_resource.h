@@ -12,9 +12,12 @@
  * A virtual pool (RMM_POOL_VIRTUAL) has no upstream: it reserves one range of addresses at
  * creation and maps physical memory into it as it grows. All its free memory is beside each
  * other, so growth never makes islands, it grows by what is missing only, and
- * rmm_resource_trim() gives back free memory between blocks in use as well. What is mapped
- * can be used on its own device; see RMM_POOL_PEER_ACCESS. It cannot be passed to
- * cudaIpcGetMemHandle().
+ * rmm_resource_trim() gives back free memory between blocks in use as well. Where no free
+ * block fits but a twelfth of what it holds is free, it synchronises the device and maps
+ * free pieces (2 to 64 MiB) anew side by side, before it grows or fails: a request that
+ * the wholly free pieces could hold does not fail. initial_bytes avoids such stops while
+ * a program finds its size. What is mapped can be used on its own device; see
+ * RMM_POOL_PEER_ACCESS. It cannot be passed to cudaIpcGetMemHandle().
  *
  * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX.
  *

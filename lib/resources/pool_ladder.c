@@ -27,6 +27,7 @@
 #define GROWTH_MIN ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
 #define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
+#define TIDY_TIMES 4    /* so often all of the pool may be mapped anew; then it grows */
 #define GROWTH_SHARE 16 /* one chunk is this part of what is held already */
 
 /* A rung: true if trying again may succeed; false with *status set if it cannot help. */
@@ -261,7 +262,7 @@ static uint64_t need_of(const pool_want_t *want)
 
 /*
  * Much is free, but scattered or not clean: better use that. Not where tidying has not
- * helped for long: as much as the whole pool was mapped anew since it grew last.
+ * helped for long: a multiple of the whole pool was mapped anew since it grew last.
  */
 static bool is_untidy(pool_t *self)
 {
@@ -273,7 +274,7 @@ static bool is_untidy(pool_t *self)
     reserved = self->reserved_bytes;
     rmm__mutex_unlock(&self->lock);
     return free_bytes != 0 && free_bytes >= reserved / TIDY_PART &&
-           self->range.tidied_bytes < reserved;
+           self->range.tidied_bytes / TIDY_TIMES < reserved;
 }
 
 static bool tidy(pool_t *self, const pool_want_t *want, rmm_status_t *status)
