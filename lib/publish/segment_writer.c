@@ -236,15 +236,17 @@ err_discard_control:
 
 /* --- open --------------------------------------------------------------------------- */
 
+/* what: "" for all of it, or a side file's suffix. */
 static void warn_about_step(
-    char warning[WARNING_BYTES], const char *step, const char *directory, int error)
+    char warning[WARNING_BYTES], const char *what, const char *step,
+    const char *directory, int error)
 {
     snprintf(
         warning, WARNING_BYTES,
-        "/rmm will not show this process: cannot %s in %s: %s (%d); free space or "
+        "/rmm will not show %s%sthis process: cannot %s in %s: %s (%d); free space or "
         "permit writing there, set RMM_RUNTIME_DIR to another directory, or set "
         "RMM_PUBLISH to 0",
-        step, directory, strerror(error), error);
+        what, what[0] != '\0' ? " of " : "", step, directory, strerror(error), error);
 }
 
 static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
@@ -261,7 +263,8 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
     }
     dirfd = open(rmm__publisher.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dirfd < 0) {
-        warn_about_step(warning, "open a directory", rmm__publisher.directory, errno);
+        warn_about_step(
+            warning, "", "open a directory", rmm__publisher.directory, errno);
         return false;
     }
     error = ENOMEM;
@@ -271,7 +274,7 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
     }
     close(dirfd);
     if (error != 0) {
-        warn_about_step(warning, step, rmm__publisher.directory, error);
+        warn_about_step(warning, "", step, rmm__publisher.directory, error);
     }
     return error == 0;
 }
@@ -357,7 +360,7 @@ make_side_file_locked(const char *suffix, size_t bytes, char warning[WARNING_BYT
     int error;
 
     if (dirfd < 0) {
-        warn_about_step(warning, step, rmm__publisher.directory, errno);
+        warn_about_step(warning, suffix, step, rmm__publisher.directory, errno);
         return NULL;
     }
     side_name(name, suffix);
@@ -371,7 +374,7 @@ make_side_file_locked(const char *suffix, size_t bytes, char warning[WARNING_BYT
     }
     close(dirfd);
     if (error != 0) {
-        warn_about_step(warning, step, rmm__publisher.directory, -error);
+        warn_about_step(warning, suffix, step, rmm__publisher.directory, -error);
         return NULL;
     }
     add_mapping_locked(file.memory, bytes, true, suffix);
