@@ -62,9 +62,23 @@ static bool take_leak(const rmm_leak_info_t *leak, void *arg)
     return true;
 }
 
+/* What was at these addresses before is there no more. */
+static void drop_overlapped(list_t *list, const rmm_leaks_module_t *by)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->module_count; i++) {
+        const module_t *module = &list->modules[i];
+        if (module->told.end <= by->begin || by->end <= module->told.begin) {
+            list->modules[kept++] = *module;
+        }
+    }
+    list->module_count = kept;
+}
+
 static bool take_module(const rmm_leaks_module_t *told, void *arg)
 {
     list_t *list = arg;
+    drop_overlapped(list, told);
     module_t *modules = make_room(
         list->modules, list->module_count, &list->module_capacity, sizeof(*modules));
     if (modules == NULL) {
@@ -74,6 +88,13 @@ static bool take_module(const rmm_leaks_module_t *told, void *arg)
     list->modules = modules;
     modules[list->module_count++] = (module_t){*told, false};
     return true;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const module_t *a = left;
+    const module_t *b = right;
+    return (a->told.begin > b->told.begin) - (a->told.begin < b->told.begin);
 }
 
 static int by_age(const void *left, const void *right)
@@ -88,16 +109,21 @@ static int by_age(const void *left, const void *right)
 
 /* --- printing ------------------------------------------------------------------------ */
 
-/* The last one around the call before this return address; NULL: none. */
+/* The one around the call before this return address; NULL: none. */
 static module_t *find_module(const list_t *list, uint64_t frame)
 {
-    for (size_t i = list->module_count; i > 0; i--) {
-        module_t *module = &list->modules[i - 1];
-        if (module->told.begin < frame && frame <= module->told.end) {
-            return module;
+    size_t low = 0, high = list->module_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (frame > list->modules[middle].told.end) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return low < list->module_count && frame > list->modules[low].told.begin
+               ? &list->modules[low]
+               : NULL;
 }
 
 /* Without its folder; what would end a frame is replaced. */
@@ -159,16 +185,25 @@ static void put_modules(const list_t *list, text_t *text)
     }
 }
 
+static void read_list(const rmm_leaks_file_t *file, list_t *list, uint32_t *moving_out)
+{
+    *moving_out = rmm_leaks_each(file, take_leak, list);
+    rmm_leaks_each_module(file, take_module, list);
+    if (list->leak_count > 0) {
+        qsort(list->leaks, list->leak_count, sizeof(list->leaks[0]), by_age);
+    }
+    if (list->module_count > 0) {
+        qsort(list->modules, list->module_count, sizeof(list->modules[0]), by_place);
+    }
+}
+
 static void put_file(const rmm_leaks_file_t *file, text_t *text)
 {
     list_t list = {0};
-    uint32_t moving = rmm_leaks_each(file, take_leak, &list);
+    uint32_t moving;
     uint64_t unlisted =
         atomic_load_explicit(&file->header.unlisted, memory_order_relaxed);
-    rmm_leaks_each_module(file, take_module, &list);
-    if (list.leak_count > 0) {
-        qsort(list.leaks, list.leak_count, sizeof(list.leaks[0]), by_age);
-    }
+    read_list(file, &list, &moving);
     put_leaks(&list, text);
     put_modules(&list, text);
     if (moving > 0) {

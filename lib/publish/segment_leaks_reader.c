@@ -244,7 +244,7 @@ static uint32_t count_modules(const rmm_leaks_file_t *file)
             offsetof(rmm_leaks_header_t, modules_used))) {
         return 0;
     }
-    return least(used, file->header.modules_count);
+    return least(least(used, file->header.modules_count), RMM_LEAKS_MODULES_MAX);
 }
 
 void rmm_leaks_each_module(

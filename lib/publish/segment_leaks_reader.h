@@ -16,6 +16,7 @@
 #include "publish/segment_leaks.h"
 
 #define RMM_LEAKS_FILE_BYTES_MAX (16u << 20)
+#define RMM_LEAKS_MODULES_MAX 4096u /* more are not read */
 
 typedef struct rmm_leaks_file {
     int fd;

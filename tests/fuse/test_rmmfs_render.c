@@ -6,6 +6,9 @@
 
 #include <errno.h>
 
+#include "dirs.h"
+#include "harness/runtime.h"
+#include "publish/segment_leaks_reader.h"
 #include "render.h"
 #include "stream.h"
 #include "tree.h"
@@ -227,6 +230,100 @@ static void a_process_that_cannot_be_read_says_so_and_nothing_else(void **state)
     end_texts(texts);
 }
 
+/* --- leaks --------------------------------------------------------------------------- */
+
+typedef struct leaks_sample {
+    rmm_leaks_header_t header;
+    rmm_leaks_module_t modules[3];
+    rmm_leaks_row_t rows[3];
+} leaks_sample_t;
+
+#define LATER (UINT64_MAX - 100) /* than now: of no age */
+
+static void make_leaks(leaks_sample_t *sample)
+{
+    *sample = (leaks_sample_t){
+        .header = {
+            .magic = RMM_LEAKS_MAGIC,
+            .version_major = RMM_LEAKS_MAJOR,
+            .header_bytes = sizeof(rmm_leaks_header_t),
+            .file_bytes = sizeof(*sample),
+            .rows_offset = offsetof(leaks_sample_t, rows),
+            .rows_stride = sizeof(rmm_leaks_row_t),
+            .rows_count = 3,
+            .rows_used = 3,
+            .unlisted = 7,
+            .modules_offset = offsetof(leaks_sample_t, modules),
+            .modules_stride = sizeof(rmm_leaks_module_t),
+            .modules_count = 3,
+            .modules_used = 3,
+            .ready = 1}};
+    sample->modules[0] =
+        (rmm_leaks_module_t){0x1000, 0x2000, 0x800, "/lib/taken over.so"};
+    sample->modules[1] =
+        (rmm_leaks_module_t){0x3000, 0x4000, 0x3000, "/opt/a;b\nc/odd;na\nme.so"};
+    sample->modules[2] = (rmm_leaks_module_t){0x1800, 0x2800, 0x1800, "/lib/new.so"};
+    sample->rows[0] = (rmm_leaks_row_t){
+        .resource_id = 5,
+        .address = 0xa000,
+        .bytes = 10,
+        .allocated_ns = LATER + 1,
+        .stream = 0x55,
+        .thread = 77,
+        .device = 3,
+        .frame_count = 5,
+        .frames = {0x3000, 0x3001, 0x4000, 0x1900, 0x1000}};
+    sample->rows[1] = (rmm_leaks_row_t){.sequence = 1, .resource_id = 6};
+    sample->rows[2] = (rmm_leaks_row_t){
+        .resource_id = 6,
+        .address = 0xb000,
+        .bytes = 20,
+        .allocated_ns = LATER,
+        .device = -1};
+}
+
+static void put_beside(const runtime_t *runtime, const member_t *member)
+{
+    char name[RMM_SEGMENT_NAME_BYTES + sizeof(".leaks")];
+    leaks_sample_t sample;
+    int fd;
+    make_leaks(&sample);
+    snprintf(name, sizeof(name), "%s.leaks", member->segment.name);
+    fd = openat(runtime->fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, &sample, sizeof(sample)), sizeof(sample));
+    close(fd);
+}
+
+static void leaks_are_rows_by_age_and_then_their_files(void **state)
+{
+    (void)state;
+    runtime_t runtime;
+    texts_t *texts = open_texts();
+    member_t *member = fixture_process(&texts->fixture, 100);
+    runtime_open(&runtime);
+    segment_dir_t dir = {.fd = runtime.fd, .references = 1};
+    member->dir = &dir;
+    member->segment.uid = geteuid();
+    assert_string_equal(
+        read_path(texts, "proc/100/leaks"),
+        "# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n");
+    put_beside(&runtime, member);
+    text_clear(&texts->text);
+    assert_string_equal(
+        read_path(texts, "proc/100/leaks"),
+        "# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n"
+        "0xb000\t20\t0x0\t6\t-1\t0\t0\t-\n"
+        "0xa000\t10\t0x55\t5\t3\t0\t77\t"
+        "0x3000;odd?na?me.so+0x1;odd?na?me.so+0x1000;new.so+0x100;0x1000\n"
+        "# file\tnew.so\t/lib/new.so\n"
+        "# file\todd?na?me.so\t/opt/a;b?c/odd;na?me.so\n"
+        "# 1 more were being changed\n"
+        "# 7 more have no room here\n");
+    end_texts(texts);
+    runtime_close(&runtime);
+}
+
 static void long_texts_grow(void **state)
 {
     (void)state;
@@ -253,6 +350,7 @@ int main(void)
         cmocka_unit_test(stat_shows_statistics_of_newer_programs),
         cmocka_unit_test(strings_of_programs_cannot_break_a_line),
         cmocka_unit_test(a_process_that_cannot_be_read_says_so_and_nothing_else),
+        cmocka_unit_test(leaks_are_rows_by_age_and_then_their_files),
         cmocka_unit_test(long_texts_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
