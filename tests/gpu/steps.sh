@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources driver replay demo diagnosis torch sanitizer"
+steps="machine build suite resources adaptors driver replay demo diagnosis torch sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -91,6 +91,26 @@ resource_rows() {
         esac
         row "$name" $result "matrix $matrix, contract $contract, exit $exit, capture $capture, devices $devices"
     done < <(tests/conformance/table $build/conformance.xml $build/hazards.xml | tail -n +3)
+}
+
+# --- RMM's cases of the adaptors, by name --------------------------------------------------
+
+# Programs of the sim suite that ask nothing of the simulator. Prefetching, which does, is in
+# gpu.gpu_adaptors.
+step_adaptors() {
+    local adaptor
+    for adaptor in aligned failure_callback limiting logging statistics thread_safe tracking; do
+        attempt "cases of $adaptor" 60 adaptor_cases $adaptor
+    done
+}
+adaptor_cases() {
+    local unwinder=backtrace
+    ldconfig -p | grep -q 'libunwind\.so\.8' && unwinder=libunwind
+    RMM_LOG_LEVEL=off RMM_PUBLISH=0 RMM_TEST_UNWINDER=$unwinder \
+        $build/tests/sim/test_"$1"_adaptor 2>&1 | tee "$work/cases"
+    local status=${PIPESTATUS[0]}
+    echo "$(grep -c '       OK ' "$work/cases") cases" >"$work/figure"
+    return "$status"
 }
 
 # --- proof that the real driver was used ---------------------------------------------------

@@ -58,7 +58,7 @@ static inline rmm_stream_t make_stream(uint32_t flags)
 {
     rmm_stream_t stream;
 
-    assert_cuda(sim_driver()->stream_create(flags, &stream));
+    assert_ok(rmm_stream_create(flags, &stream));
     return stream;
 }
 

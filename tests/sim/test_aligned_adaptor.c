@@ -154,7 +154,7 @@ static void aligns_the_upstream_address(void **state)
     assert_int_equal((uintptr_t)mock->given_ptr, 256);
     assert_int_equal(mock->given.bytes, 69376);
     assert_ptr_equal(mock->given.stream, RMM_STREAM_PER_THREAD);
-    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_ok(rmm_stream_destroy(stream));
     end_adaptor(mr);
 }
 
@@ -189,13 +189,15 @@ static void aligns_a_real_pointer(void **state)
 {
     rmm_resource_t *mr = make_aligned(make_pool(0, 0), 4096, 65536);
     void *blocks[8];
+    rmm_status_t status;
 
     (void)state;
     for (size_t i = 0; i < 8; i++) {
         (void)take(mr, 256, NULL); /* moves what the pool hands out next */
         blocks[i] = take(mr, 65536 + 256 * i, NULL);
         assert_int_equal((uintptr_t)blocks[i] % 4096, 0);
-        assert_cuda(rmm_sim_memset_async(blocks[i], 1, 65536 + 256 * i, NULL));
+        assert_cuda(
+            rmm__driver(&status)->memset_async(blocks[i], 1, 65536 + 256 * i, NULL));
     }
     for (size_t i = 0; i < 8; i++) {
         give(mr, blocks[i], 65536 + 256 * i, NULL);

@@ -92,7 +92,7 @@ static void forwards_the_alignment(void **state)
     assert_int_equal(mock->given.align, 512);
     assert_int_equal(mock->given.bytes, 100);
     assert_ptr_equal(mock->given.stream, stream);
-    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_ok(rmm_stream_destroy(stream));
     end_adaptor(mr);
 }
 
