@@ -29,7 +29,7 @@ static rmm_status_t device_of(const rmm_resource_t *mr, int *device_out)
 {
     rmm_status_t status;
 
-    if (mr->device >= 0) {
+    if (mr->device >= 0 || rmm__resource_is_forked(mr)) {
         *device_out = mr->device;
         return RMM_OK;
     }
@@ -94,6 +94,9 @@ fill(rmm_device_buffer_t *buffer, size_t bytes, const void *src, size_t src_byte
     if (bytes == 0) {
         return RMM_OK;
     }
+    if (rmm__resource_is_forked(buffer->mr)) {
+        return obtain(buffer, bytes, NULL, 0); /* is refused, and says why */
+    }
     status = rmm_device_scope_enter(buffer->device, &scope);
     if (status != RMM_OK) {
         return status;
@@ -108,8 +111,8 @@ static void give_back(const rmm_device_buffer_t *buffer, rmm_stream_t stream)
     rmm_device_scope_t scope;
     bool entered;
 
-    if (buffer->data == NULL) {
-        return;
+    if (buffer->data == NULL || rmm__resource_is_forked(buffer->mr)) {
+        return; /* the parent's */
     }
     /* Refused while the process exits, say: the resource still finds its own device. */
     entered = rmm_device_scope_enter(buffer->device, &scope) == RMM_OK;

@@ -60,7 +60,7 @@ rmm_status_t rmm__wait_for_copies(rmm_stream_t stream)
     if (driver == NULL) {
         return status == RMM_ERR_NO_DEVICE ? RMM_OK : status;
     }
-    error = driver->stream_synchronize(stream);
+    error = rmm__driver_wait_stream(driver, stream);
     if (error == RMM_DRIVER_OK) {
         return RMM_OK;
     }

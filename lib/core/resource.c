@@ -79,7 +79,7 @@ static const rmm_resource_ops_t forked_ops = {
     .destroy = forked_destroy,
 };
 
-static bool is_forked(const rmm_resource_t *mr)
+bool rmm__resource_is_forked(const rmm_resource_t *mr)
 {
     return atomic_load_explicit(&mr->ops, memory_order_relaxed) == &forked_ops;
 }
@@ -498,7 +498,7 @@ rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **p
 void rmm_resource_dealloc_sync(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align)
 {
-    if (mr != NULL && mr->device >= 0 && !is_forked(mr) &&
+    if (mr != NULL && mr->device >= 0 && !rmm__resource_is_forked(mr) &&
         rmm__driver_wait_default_stream(mr->device) != RMM_OK) {
         rmm__log_error(
             "%s '%s': waiting before a free failed: %s", rmm_resource_type(mr),

@@ -144,6 +144,25 @@ void rmm__driver_scope_leave(rmm_driver_scope_t *scope)
     }
 }
 
+bool rmm__driver_relax_enter(
+    rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device,
+    rmm_stream_t stream)
+{
+    int error;
+
+    if (rmm_stream_is_default(stream)) {
+        return rmm__driver_scope_enter(scope, driver, device) == RMM_OK;
+    }
+    scope->driver = driver;
+    scope->previous_device = -1;
+    scope->previous_mode = RMM_CAPTURE_MODE_RELAXED;
+    error = driver->capture_mode_exchange(&scope->previous_mode);
+    if (error != RMM_DRIVER_OK) {
+        (void)rmm__driver_error(driver, error, "relaxing the capture mode");
+    }
+    return error == RMM_DRIVER_OK;
+}
+
 rmm_status_t rmm__driver_wait_default_stream(int device)
 {
     rmm_driver_scope_t scope;
@@ -176,6 +195,20 @@ int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream)
         driver->capture_mode_exchange(&mode);
     }
     return error;
+}
+
+int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream)
+{
+    rmm_stream_key_t key;
+    int error;
+
+    if (rmm_stream_is_default(stream)) {
+        return RMM_DRIVER_OK;
+    }
+    error = driver->stream_key(stream, &key);
+    return error != RMM_DRIVER_OK || key.capture_id != 0
+               ? error
+               : rmm__driver_wait_stream(driver, stream);
 }
 
 rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)

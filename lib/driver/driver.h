@@ -125,7 +125,11 @@ typedef struct rmm_driver {
      * device's own default one (CUDA 13): never destroyed. NOT_SUPPORTED where the
      * runtime or the driver has none. On a stream that captures, an allocation and a
      * free become nodes of the graph, and only what the same capture allocated can be
-     * freed. No block has 0 bytes. A destroyed pool stays until its last block is free. */
+     * freed. Elsewhere both ruin a capture that another thread has under way in global
+     * mode, as mem_alloc() does, unless this thread's mode is relaxed. 0 bytes are no
+     * block: NULL, which may be freed. A destroyed pool stays until its last block is
+     * free. A block that mem_free() took may count as used for a while. A trim gives back
+     * what some synchronisation has seen to be done with. */
     int (*mempool_create)(uint32_t handle_types, rmm_driver_mempool_t *pool);
     int (*mempool_destroy)(rmm_driver_mempool_t pool);
     int (*mempool_managed)(rmm_driver_mempool_t *pool);
@@ -142,7 +146,9 @@ typedef struct rmm_driver {
      * address_map() also lets the current device read and write what it maps;
      * address_share() lets another one, into whole mappings. address_unmap() takes away
      * what one address_map() made, and waits for nothing: the caller knows that no work
-     * uses the range. Released memory lives while it is mapped. */
+     * uses the range. (CUDA also takes several mappings or none at all; the simulated GPU
+     * refuses those, as they are more likely a mistake.) Released memory lives while it is
+     * mapped. */
     int (*virtual_granularity)(size_t *bytes);
     int (*address_reserve)(void **ptr, size_t bytes);
     int (*address_free)(void *ptr, size_t bytes);
@@ -241,6 +247,20 @@ rmm__driver_stream_leave(rmm_driver_scope_t *scope, rmm_stream_t stream)
 }
 
 /*
+ * The same around a call that would ruin the capture of another thread: the mode is relaxed
+ * for every stream. Two calls of a few ns for other streams than the legacy default one.
+ * False, with the last error set: do not leave.
+ */
+bool rmm__driver_relax_enter(
+    rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device,
+    rmm_stream_t stream);
+
+static inline void rmm__driver_relax_leave(rmm_driver_scope_t *scope)
+{
+    rmm__driver_scope_leave(scope);
+}
+
+/*
  * Wait for all work on the current device, also that of destroyed streams, and leave the
  * graph captures of other threads alone. In a scope only. Returns a driver's error.
  */
@@ -262,6 +282,13 @@ rmm_status_t rmm__driver_wait_default_stream(int device);
  * thread's mode is relaxed (docs/decisions/0004). Returns a driver's error.
  */
 int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream);
+
+/*
+ * Before memory that any device may use is freed by a call that waits for `device` alone:
+ * wait for the stream that it is freed on, which may be another device's. One that captures
+ * has nothing queued, and the legacy default stream is that of `device`. A driver's error.
+ */
+int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream);
 
 /* Wait for all work on this device, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);

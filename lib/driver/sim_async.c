@@ -207,10 +207,13 @@ static int
 alloc_locked(sim_mempool_t *pool, sim_stream_t *stream, uint64_t bytes, void **ptr_out)
 {
     sim_async_block_t *again = pending_find(pool, stream, bytes);
+    int error = rmm__sim_capture_forbids_locked();
     sim_async_block_t *block;
     sim_piece_t piece;
-    int error = RMM_DRIVER_OK;
 
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
     if (again != NULL) {
         piece = again->piece;
     } else {
@@ -288,7 +291,7 @@ int rmm__sim_mempool_alloc(
         pool = rmm__sim_mempool_find_locked(handle, "mempool_alloc", &error);
     }
     if (pool != NULL && bytes == 0) {
-        error = RMM_DRIVER_INVALID_VALUE;
+        *ptr_out = NULL;
     } else if (pool != NULL && stream->capture != NULL) {
         error = graph_alloc_locked(pool, stream, bytes, ptr_out);
     } else if (pool != NULL) {
@@ -305,8 +308,11 @@ static int free_locked(sim_async_block_t *block, sim_stream_t *stream)
 {
     sim_mempool_t *pool = block->pool;
     uint64_t bytes = block->piece.bytes;
-    int error;
+    int error = rmm__sim_capture_forbids_locked();
 
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
     block->freed_on = stream;
     block->next_pending = pool->pending;
     pool->pending = block;
@@ -342,8 +348,10 @@ static int free_checked_locked(void *ptr, sim_stream_t *stream)
          block->capture_id != rmm__sim_capture_id_locked(stream))) {
         return RMM_DRIVER_INVALID_VALUE;
     }
-    return block->pool != NULL ? free_locked(block, stream)
-                               : submit(stream, block, run_free);
+    if (block->pool == NULL) {
+        return submit(stream, block, run_free);
+    }
+    return free_locked(block, stream);
 }
 
 int rmm__sim_mempool_free(void *ptr, rmm_stream_t handle)
@@ -355,7 +363,7 @@ int rmm__sim_mempool_free(void *ptr, rmm_stream_t handle)
         return error;
     }
     stream = rmm__sim_stream_find_locked(handle, "mempool_free", &error);
-    if (stream != NULL) {
+    if (stream != NULL && ptr != NULL) {
         error = free_checked_locked(ptr, stream);
     }
     rmm__sim_leave();
@@ -377,7 +385,7 @@ int rmm__sim_async_free_now_locked(void *ptr)
         return RMM_DRIVER_OK;
     }
     table_remove(block);
-    block->pool->used_bytes -= block->piece.bytes;
+    block->pool->unseen_bytes += block->piece.bytes; /* CUDA counts it for a while */
     block->freed_on = NULL;
     block->next_pending = block->pool->pending;
     block->pool->pending = block;

@@ -6,8 +6,8 @@
  *
  * What ruins a capture, with CUDA's error codes: synchronising or querying what is being
  * captured, the legacy stream while a blocking stream captures, dependencies across the
- * border, and the calls that CUDA calls unsafe (allocation, free, event query and
- * synchronisation), by whom the capture's and the thread's mode forbid them. A ruined
+ * border, and the calls that CUDA calls unsafe (allocation, free, a pool's too outside of
+ * the capture, event query and synchronisation, that of any stream), by whom the capture's and the thread's mode forbid them. A ruined
  * capture answers 901 until it is ended.
  *
  * Locking: all under rmm__sim_lock.
@@ -185,6 +185,8 @@ int rmm__sim_capture_check_wait_locked(const sim_stream_t *stream)
 
     if (error == RMM_DRIVER_OK && stream->capture != NULL) {
         error = ruin(stream->capture, RMM_DRIVER_CAPTURE_UNSUPPORTED);
+    } else if (error == RMM_DRIVER_OK) {
+        error = rmm__sim_capture_forbids_locked();
     }
     return error;
 }

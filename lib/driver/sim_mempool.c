@@ -2,8 +2,9 @@
 /*
  * Memory pools: what a pool reserves of its device, and how it gives that back. A pool
  * grows by segments of 32 MiB or what a block needs; a segment with no block in it goes
- * back when the pool is trimmed, when a program waits for the device and the pool holds
- * more than its threshold, or when another allocation would fail.
+ * back when the pool is trimmed and the program has waited for something since the last
+ * free there, when a program waits and the pool holds more than its threshold, or when
+ * another allocation would fail.
  *
  * A destroyed pool has no handle any more; it stays until its last block has been freed,
  * by work that has run.
@@ -60,12 +61,13 @@ static int segment_create(sim_mempool_t *pool, uint64_t bytes)
 }
 
 /* Give back empty segments while more than so much is reserved. */
-static void shrink(sim_mempool_t *pool, uint64_t keep_bytes)
+static void shrink(sim_mempool_t *pool, uint64_t keep_bytes, bool seen_only)
 {
     for (sim_segment_t **link = &pool->segments; *link != NULL;) {
         sim_segment_t *segment = *link;
 
-        if (segment->used_bytes != 0 || pool->reserved_bytes <= keep_bytes) {
+        if (segment->used_bytes != 0 || pool->reserved_bytes <= keep_bytes ||
+            (seen_only && segment->has_unseen)) {
             link = &segment->next;
             continue;
         }
@@ -81,9 +83,20 @@ static void shrink_all(int device)
 {
     for (sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
         if (pool->device == device) {
-            shrink(pool, 0);
+            shrink(pool, 0, false);
         }
     }
+}
+
+/* What has been freed is now seen to be. */
+static void see(sim_mempool_t *pool)
+{
+    for (sim_segment_t *segment = pool->segments; segment != NULL;
+         segment = segment->next) {
+        segment->has_unseen = false;
+    }
+    pool->used_bytes -= pool->unseen_bytes;
+    pool->unseen_bytes = 0;
 }
 
 void rmm__sim_mempool_settle_locked(int device)
@@ -91,7 +104,8 @@ void rmm__sim_mempool_settle_locked(int device)
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     for (sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
         if (pool->device == device) {
-            shrink(pool, pool->threshold);
+            see(pool);
+            shrink(pool, pool->threshold, true);
         }
     }
 }
@@ -157,7 +171,7 @@ static void pool_free_if_unused(sim_mempool_t *pool)
     if (pool->slot != NULL) {
         return;
     }
-    shrink(pool, 0);
+    shrink(pool, 0, false);
     if (pool->segments != NULL) {
         return;
     }
@@ -177,6 +191,7 @@ void rmm__sim_mempool_give_locked(sim_mempool_t *pool, const sim_piece_t *piece)
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     RMM_ASSERT(bytes == piece->bytes);
     segment->used_bytes -= bytes;
+    segment->has_unseen = true;
     pool_free_if_unused(pool);
 }
 
@@ -220,9 +235,10 @@ static int check_handle_types(uint32_t types)
     if (rmm__sim_attribute(RMM_ATTRIBUTE_MEMORY_POOLS) == 0) {
         return RMM_DRIVER_NOT_SUPPORTED;
     }
-    return types == 0 ||
-                   (types == HANDLE_POSIX_FD &&
-                    rmm__sim_attribute(RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES) != 0)
+    if (types != 0 && types != HANDLE_POSIX_FD) {
+        return RMM_DRIVER_INVALID_VALUE; /* another system's */
+    }
+    return types == 0 || rmm__sim_attribute(RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES) != 0
                ? RMM_DRIVER_OK
                : RMM_DRIVER_NOT_SUPPORTED;
 }
@@ -322,7 +338,7 @@ int rmm__sim_mempool_trim(rmm_driver_mempool_t handle, size_t keep_bytes)
         error = rmm__sim_capture_forbids_locked();
     }
     if (error == RMM_DRIVER_OK) {
-        shrink(pool, keep_bytes);
+        shrink(pool, keep_bytes, true);
     }
     rmm__sim_leave();
     return error;

@@ -18,6 +18,7 @@ typedef struct sim_segment {
     char *begin;
     uint64_t bytes;
     uint64_t used_bytes; /* 0: may go back to the device */
+    bool has_unseen;     /* frees since the program waited the last time */
     sim_space_t space;
 } sim_segment_t;
 
@@ -28,7 +29,8 @@ typedef struct sim_mempool {
     bool is_managed; /* the device's own: never destroyed */
     uint64_t threshold;
     uint64_t reserved_bytes;
-    uint64_t used_bytes; /* handed out, and not yet given to mempool_free() */
+    uint64_t used_bytes;   /* handed out, and not yet given to mempool_free() */
+    uint64_t unseen_bytes; /* of these mem_free() took, since the program waited */
     sim_segment_t *segments;
     sim_async_block_t *pending; /* freed by work that has not run */
 } sim_mempool_t;

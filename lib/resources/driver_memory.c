@@ -61,6 +61,10 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     rmm_driver_scope_t scope;
     int error;
 
+    if (self->kind->of_every_device) {
+        /* the free waits for one device; what fails here, it answers as well */
+        (void)rmm__driver_wait_before_free(self->driver, request->stream);
+    }
     if (rmm__driver_scope_enter(&scope, self->driver, device) != RMM_OK) {
         return; /* only while the process exits and the runtime is gone */
     }

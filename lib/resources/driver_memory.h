@@ -17,6 +17,7 @@ typedef struct rmm_driver_memory_kind {
     const rmm_resource_ops_t *ops; /* made by RMM_DRIVER_MEMORY_OPS */
     uint32_t properties;
     bool in_host_memory;
+    bool of_every_device; /* work of others than its own may use it, too */
     const char *alloc_call, *free_call; /* as messages name them */
     int (*alloc)(const rmm_driver_t *driver, void **ptr_out, size_t bytes);
     int (*free)(const rmm_driver_t *driver, void *ptr);

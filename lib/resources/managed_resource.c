@@ -87,6 +87,7 @@ static const rmm_driver_memory_kind_t managed_kind = {
     .ops = &managed_ops,
     .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE,
     .in_host_memory = false,
+    .of_every_device = true,
     .alloc_call = "cudaMallocManaged",
     .free_call = "cudaFree",
     .alloc = managed_alloc,

@@ -83,12 +83,33 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
     return RMM_OK;
 }
 
+/*
+ * The barrier waits for the work; but a pool gives back only what a synchronisation has
+ * seen to be done, and a cudaFree is none. Any stream's is, so an idle one's will do, which
+ * is nobody's capture.
+ */
+int rmm__mempool_see_frees(const rmm_driver_t *driver)
+{
+    int error = rmm__driver_barrier(driver);
+    rmm_stream_t stream;
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    error = driver->stream_create(RMM_STREAM_NON_BLOCKING, &stream);
+    if (error == RMM_DRIVER_OK) {
+        error = driver->stream_synchronize(stream);
+        (void)driver->stream_destroy(stream);
+    }
+    return error;
+}
+
 /* In a scope. Returns a driver's error. */
 static int end_native(const rmm_mempool_t *pool)
 {
     const rmm_driver_t *driver = pool->driver;
 
-    (void)rmm__driver_barrier(driver); /* so that all that was freed can go back */
+    (void)rmm__mempool_see_frees(driver); /* so that all that was freed can go back */
     return pool->end == RMM_MEMPOOL_DESTROY ? driver->mempool_destroy(pool->handle)
                                             : driver->mempool_trim(pool->handle, 0);
 }
@@ -142,9 +163,14 @@ void rmm__mempool_abandon(rmm_mempool_t *pool)
 int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books)
 {
     rmm_driver_mempool_figures_t figures;
-    int error = pool->driver->mempool_figures(pool->handle, &figures);
+    int mode = RMM_CAPTURE_MODE_RELAXED;
     uint64_t before;
+    int error = pool->driver->capture_mode_exchange(&mode);
 
+    if (error == RMM_DRIVER_OK) {
+        error = pool->driver->mempool_figures(pool->handle, &figures);
+        pool->driver->capture_mode_exchange(&mode);
+    }
     if (error != RMM_DRIVER_OK) {
         return error;
     }

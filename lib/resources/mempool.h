@@ -99,6 +99,9 @@ void rmm__mempool_close(rmm_mempool_t *pool);
 /* The same after a failure: the pool itself stays as it is. */
 void rmm__mempool_abandon(rmm_mempool_t *pool);
 
+/* Wait so that a trim can give back all that was freed. In a scope. A driver's error. */
+int rmm__mempool_see_frees(const rmm_driver_t *driver);
+
 /* Ask the driver what the pool holds, for the place and this slot. RMM_DRIVER_OK or its
  * error. */
 int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books);

@@ -54,13 +54,12 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     if (request->align > RMM_ALIGN_DEFAULT) {
         return too_aligned(tracked, request->align);
     }
-    if (!rmm__driver_stream_enter(
-            &scope, pool->driver, pool->device, request->stream)) {
+    if (!rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
         return RMM_ERR_CUDA; /* the last error says why */
     }
     error = pool->driver->mempool_alloc(
         pool->handle, ptr_out, request->bytes, request->stream);
-    rmm__driver_stream_leave(&scope, request->stream);
+    rmm__driver_relax_leave(&scope);
     return error == RMM_DRIVER_OK ? RMM_OK : alloc_error(pool, error, request->bytes);
 }
 
@@ -70,12 +69,11 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     rmm_driver_scope_t scope;
     int error;
 
-    if (!rmm__driver_stream_enter(
-            &scope, pool->driver, pool->device, request->stream)) {
+    if (!rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
         return; /* only while the process exits and the runtime is gone */
     }
     error = pool->driver->mempool_free(ptr, request->stream);
-    rmm__driver_stream_leave(&scope, request->stream);
+    rmm__driver_relax_leave(&scope);
     if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
         rmm__log_error(
             "device %d: cudaFreeAsync of %p bytes %zu failed: %s (%d)", pool->device,
@@ -131,8 +129,7 @@ rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
     if (status != RMM_OK) {
         return status;
     }
-    /* what was freed but is not done with yet cannot go back */
-    error = rmm__driver_barrier(pool->driver);
+    error = rmm__mempool_see_frees(pool->driver);
     if (error == RMM_DRIVER_OK) {
         error = pool->driver->mempool_trim(pool->handle, keep_bytes);
     }

@@ -25,6 +25,7 @@ static const rmm_driver_memory_kind_t pinned_kind = {
     .ops = &pinned_ops,
     .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE,
     .in_host_memory = true,
+    .of_every_device = true,
     .alloc_call = "cudaHostAlloc",
     .free_call = "cudaFreeHost",
     .alloc = pinned_alloc,

@@ -40,6 +40,22 @@ static void assert_cuda(int error)
     }
 }
 
+/* The errors of a capture that a failed case has left: for the next ones to start clean. */
+static void end_captures(const fixture_t *fixture)
+{
+    for (int i = 0; i < 2; i++) {
+        enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        cudaGraph_t graph = NULL;
+
+        if (cudaStreamIsCapturing(fixture->streams[i], &status) == cudaSuccess &&
+            status != cudaStreamCaptureStatusNone &&
+            cudaStreamEndCapture(fixture->streams[i], &graph) == cudaSuccess) {
+            (void)cudaGraphDestroy(graph);
+        }
+    }
+    (void)cudaGetLastError();
+}
+
 static int set_up(void **state)
 {
     fixture_t *fixture = test_calloc(1, sizeof(*fixture));
@@ -60,6 +76,7 @@ static int tear_down(void **state)
 {
     fixture_t *fixture = *state;
 
+    end_captures(fixture);
     assert_ok(rmm_stream_destroy(fixture->streams[0]));
     assert_ok(rmm_stream_destroy(fixture->streams[1]));
     rmm_resource_release(fixture->async);
@@ -237,10 +254,59 @@ static void the_books_agree_with_the_driver(void **state)
     give(mr, block, 1000 * MIB, stream);
     assert_cuda(cudaDeviceSynchronize()); /* the threshold keeps it */
     assert_true(stats_of(mr).reserved_bytes >= 1000 * MIB);
-    block = take(mr, MIB, stream);
+    assert_ok(rmm_resource_trim(mr, 0)); /* CUDA has seen that it is done with */
+    assert_int_equal(pool_figure(mr, cudaMemPoolAttrReservedMemCurrent), 0);
+    assert_int_equal(stats_of(mr).reserved_bytes, 0);
+}
+
+/* With work queued, so that the free is not done with when the next call comes. */
+static void free_behind_work(rmm_resource_t *mr, rmm_stream_t stream)
+{
+    void *block = take(mr, MIB, stream);
+
     assert_cuda(cudaMemsetAsync(block, 1, MIB, stream));
     give(mr, block, MIB, stream);
-    assert_ok(rmm_resource_trim(mr, 0)); /* also what is not done with yet */
+}
+
+static void trim_pool(const rmm_resource_t *mr, const char *after)
+{
+    assert_cuda(cudaMemPoolTrimTo(rmm_async_resource_pool_handle(mr), 0));
+    print_message(
+        "fact: behind a free and %s a trim leaves %llu\n", after,
+        (unsigned long long)pool_figure(mr, cudaMemPoolAttrReservedMemCurrent));
+}
+
+/* Prints what CUDA takes for having seen that a free is done with. */
+static void a_trim_gives_back_what_is_seen_to_be_done_with(void **state)
+{
+    fixture_t *fixture = *state;
+    rmm_resource_t *mr = fixture->async;
+    rmm_stream_t stream = fixture->streams[0];
+    cudaEvent_t event;
+    void *plain;
+
+    free_behind_work(mr, stream);
+    trim_pool(mr, "nothing");
+    free_behind_work(mr, stream);
+    assert_cuda(cudaMalloc(&plain, 1));
+    assert_cuda(cudaFree(plain));
+    trim_pool(mr, "a cudaFree");
+    assert_cuda(cudaStreamSynchronize(fixture->streams[1]));
+    trim_pool(mr, "a cudaFree and another stream's synchronisation");
+    free_behind_work(mr, stream);
+    assert_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    assert_cuda(cudaEventRecord(event, stream));
+    assert_cuda(cudaEventSynchronize(event));
+    assert_cuda(cudaEventDestroy(event));
+    trim_pool(mr, "an event behind it");
+
+    free_behind_work(mr, stream);
+    assert_ok(rmm_resource_trim(mr, 0));
+    print_message(
+        "fact: rmm_resource_trim() behind a free leaves %llu\n",
+        (unsigned long long)pool_figure(mr, cudaMemPoolAttrReservedMemCurrent));
+    assert_cuda(cudaStreamSynchronize(stream));
+    assert_ok(rmm_resource_trim(mr, 0));
     assert_int_equal(pool_figure(mr, cudaMemPoolAttrReservedMemCurrent), 0);
     assert_int_equal(stats_of(mr).reserved_bytes, 0);
 }
@@ -594,6 +660,7 @@ int main(void)
         CASE(work_that_is_queued_outlives_the_resource),
         CASE(refuses_more_than_the_device_has_and_recovers),
         CASE(the_books_agree_with_the_driver),
+        CASE(a_trim_gives_back_what_is_seen_to_be_done_with),
         CASE(the_end_gives_the_memory_back),
         CASE(shareable_handles_are_shareable),
         CASE(nothing_another_thread_does_ruins_a_capture),

@@ -119,6 +119,40 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_release(pinned);
 }
 
+/* Freed on a stream of another device, by work of that device which has not run. */
+static void a_free_waits_for_the_work_of_another_device(void **state)
+{
+    const create_fn kinds[] = {rmm_pinned_resource_create, rmm_managed_resource_create};
+    enum { BYTES = 4096 };
+    static char seen[BYTES];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rmm_resource_t *mr = make(kinds[i]);
+        rmm_stream_t stream;
+        char *block;
+
+        for (uint64_t seed = 0; seed < 50; seed++) {
+            rmm_sim_reseed(seed);
+            assert_cuda(rmm_sim_set_device(1));
+            stream = make_stream(RMM_STREAM_NON_BLOCKING);
+            block = take(mr, BYTES, stream);
+            assert_cuda(rmm_sim_memset_async(block, 'o', BYTES, stream));
+            assert_cuda(rmm_sim_memcpy_async(seen, block, BYTES, stream));
+            give(mr, block, BYTES, stream);
+            assert_cuda(rmm_sim_device_synchronize());
+            for (int at = 0; at < BYTES; at++) {
+                assert_int_equal(seen[at], 'o');
+            }
+            memset(seen, 0, BYTES);
+            assert_cuda(sim_driver()->stream_destroy(stream));
+            assert_cuda(rmm_sim_set_device(0));
+        }
+        rmm_resource_release(mr);
+    }
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
 static void a_pool_on_pinned_memory_counts_as_the_hosts(void **state)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
@@ -167,6 +201,7 @@ int main(void)
         cmocka_unit_test(are_shared_by_all_who_create_one),
         cmocka_unit_test(tells_which_call_failed_and_why),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(a_free_waits_for_the_work_of_another_device),
         cmocka_unit_test(a_pool_on_pinned_memory_counts_as_the_hosts),
         cmocka_unit_test(a_pool_on_managed_memory_works),
         cmocka_unit_test(the_simulated_driver_notices_wrong_frees_of_pinned_memory),

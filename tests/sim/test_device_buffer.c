@@ -5,6 +5,9 @@
  */
 #include "sim/container_harness.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { BYTES = 1000 };
 
 typedef struct fixture {
@@ -639,6 +642,49 @@ static void refuses_null_buffers(void **state)
         rmm_device_buffer_copy(NULL, &buffer, stream, NULL), RMM_ERR_INVALID_ARGUMENT);
 }
 
+/* --- in a forked child -------------------------------------------------------------- */
+
+/* 0: refused by the resource, and the driver was asked nothing. */
+static int use_in_child(rmm_device_buffer_t *inherited, rmm_resource_t *mr)
+{
+    rmm_device_buffer_t fresh = RMM_DEVICE_BUFFER_INIT;
+
+    if (!rmm_sim_fail("device_get:1,device_set:1,stream_synchronize:1,mem_free:1")) {
+        return 1;
+    }
+    if (rmm_device_buffer_init(&fresh, 1000, NULL, mr) != RMM_ERR_UNSUPPORTED ||
+        strstr(rmm_last_error_message(), "fork()") == NULL) {
+        return 2;
+    }
+    if (rmm_device_buffer_resize(inherited, 5000, NULL) != RMM_ERR_UNSUPPORTED) {
+        return 3;
+    }
+    rmm_device_buffer_fini(inherited);
+    return rmm_sim_fail_struck() ? 4 : 0;
+}
+
+static void a_forked_child_asks_the_driver_nothing(void **state)
+{
+    rmm_resource_t *mr = make_cuda();
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    assert_ok(rmm_device_buffer_init(&buffer, 1000, NULL, mr));
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(20);
+        _exit(use_in_child(&buffer, mr));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    rmm_device_buffer_fini(&buffer);
+    rmm_resource_release(mr);
+}
+
 #define FOR_BOTH(name)                                                                 \
     {"cuda: " #name, name, set_up_cuda, tear_down, NULL},                              \
     {                                                                                  \
@@ -648,6 +694,7 @@ static void refuses_null_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forked_child_asks_the_driver_nothing),
         FOR_BOTH(empty_buffer_has_no_memory),
         FOR_BOTH(default_memory_resource_is_that_of_the_device),
         FOR_BOTH(explicit_memory_resource_is_retained),

@@ -333,6 +333,7 @@ static void forbids_event_queries_as_it_does_allocation(void **state)
 static void ruins_a_capture_by_waiting_for_it(void **state)
 {
     const rmm_driver_t *driver = sim_driver();
+    int mode = RELAXED;
 
     (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RELAXED));
@@ -356,8 +357,14 @@ static void ruins_a_capture_by_waiting_for_it(void **state)
     assert_cuda(driver->event_record(event, side));
     assert_cuda(driver->event_synchronize(event));
 
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL)); /* even by another stream */
+    assert_int_equal(driver->stream_synchronize(side), RMM_DRIVER_CAPTURE_UNSUPPORTED);
+    assert_ruined(stream);
+
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
-    assert_cuda(driver->stream_synchronize(side)); /* another stream is no harm */
+    assert_cuda(driver->capture_mode_exchange(&mode));
+    assert_cuda(driver->stream_synchronize(side));
+    assert_cuda(driver->capture_mode_exchange(&mode));
     assert_whole(stream);
 }
 

@@ -378,6 +378,8 @@ static void mem_free_takes_blocks_of_a_pool_too(void **state)
         assert_cuda(sim_driver()->mem_free(block));
         assert_true(is_all(seen, 'm'));
         assert_true(is_all(block, RMM_SIM_POISON_FREE));
+        assert_int_equal(figures_of(pool).used_bytes, BLOCK); /* as CUDA counts */
+        assert_cuda(sim_driver()->stream_synchronize(stream));
         assert_int_equal(figures_of(pool).used_bytes, 0);
         assert_cuda(sim_driver()->stream_destroy(stream));
     }
@@ -422,19 +424,20 @@ static void refuses_handles_that_cannot_be_shared(void **state)
     (void)state;
     assert_cuda(sim_driver()->mempool_create(1, &pool));
     end_pool(pool);
-    assert_int_equal(sim_driver()->mempool_create(2, &pool), RMM_DRIVER_NOT_SUPPORTED);
+    assert_int_equal(sim_driver()->mempool_create(2, &pool), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(sim_driver()->mempool_create(16, &pool), RMM_DRIVER_INVALID_VALUE);
 }
 
-static void refuses_a_block_of_nothing(void **state)
+static void no_bytes_are_no_block(void **state)
 {
     rmm_driver_mempool_t pool = make_pool(0);
-    void *none = NULL;
+    void *none = &pool;
 
     (void)state;
-    assert_int_equal(
-        sim_driver()->mempool_alloc(pool, &none, 0, NULL), RMM_DRIVER_INVALID_VALUE);
+    assert_cuda(sim_driver()->mempool_alloc(pool, &none, 0, NULL));
     assert_null(none);
+    assert_cuda(sim_driver()->mempool_free(none, NULL));
+    assert_int_equal(figures_of(pool).reserved_bytes, 0);
     end_pool(pool);
 }
 
@@ -554,6 +557,64 @@ static void a_capture_frees_only_what_it_allocated(void **state)
     end_pool(pool);
 }
 
+/* As measured: docs/decisions/0004. */
+static void pools_ruin_a_capture_that_they_are_not_part_of(void **state)
+{
+    rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_stream_t other = make_stream(RMM_STREAM_NON_BLOCKING);
+    int mode = RMM_CAPTURE_MODE_RELAXED;
+    char *block = alloc_from(pool, BLOCK, other);
+    uint64_t before = rmm_sim_violations();
+    rmm_sim_graph_t graph;
+    void *none = NULL;
+
+    (void)state;
+    assert_cuda(sim_driver()->stream_synchronize(other));
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_int_equal(
+        sim_driver()->mempool_alloc(pool, &none, BLOCK, other),
+        RMM_DRIVER_CAPTURE_UNSUPPORTED);
+    assert_int_equal(
+        rmm_sim_end_capture(stream, &graph), RMM_DRIVER_CAPTURE_INVALIDATED);
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_int_equal(
+        sim_driver()->mempool_free(block, other), RMM_DRIVER_CAPTURE_UNSUPPORTED);
+    assert_int_equal(
+        rmm_sim_end_capture(stream, &graph), RMM_DRIVER_CAPTURE_INVALIDATED);
+    assert_int_equal(figures_of(pool).used_bytes, BLOCK);
+
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    free_on(block, other);
+    free_on(alloc_from(pool, BLOCK, other), other);
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_int_equal(rmm_sim_violations(), before);
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_cuda(sim_driver()->stream_destroy(other));
+    end_pool(pool);
+}
+
+/* A trim has to know that a free is done with, and mem_free() tells it nothing. */
+static void trims_only_what_a_synchronisation_has_seen(void **state)
+{
+    rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
+    void *plain = NULL;
+
+    (void)state;
+    free_on(alloc_from(pool, BLOCK, NULL), NULL);
+    assert_cuda(sim_driver()->mem_alloc(&plain, 1));
+    assert_cuda(sim_driver()->mem_free(plain)); /* waits */
+    assert_cuda(sim_driver()->mempool_trim(pool, 0));
+    assert_int_equal(figures_of(pool).reserved_bytes, 32 * MIB);
+    assert_cuda(sim_driver()->stream_synchronize(NULL));
+    assert_cuda(sim_driver()->mempool_trim(pool, 0));
+    assert_int_equal(figures_of(pool).reserved_bytes, 0);
+    end_pool(pool);
+}
+
 static void a_ruined_capture_leaves_no_memory_behind(void **state)
 {
     rmm_driver_mempool_t pool = make_pool(0);
@@ -594,11 +655,13 @@ int main(void)
         cmocka_unit_test(mem_free_takes_blocks_of_a_pool_too),
         cmocka_unit_test(the_managed_pool_is_the_devices_own),
         cmocka_unit_test(refuses_handles_that_cannot_be_shared),
-        cmocka_unit_test(refuses_a_block_of_nothing),
+        cmocka_unit_test(no_bytes_are_no_block),
         cmocka_unit_test(a_graph_owns_what_its_capture_allocates),
         cmocka_unit_test(memory_of_a_graph_may_be_freed_outside_of_it),
         cmocka_unit_test(catches_a_graph_that_runs_again_with_its_memory_in_use),
         cmocka_unit_test(a_capture_frees_only_what_it_allocated),
+        cmocka_unit_test(pools_ruin_a_capture_that_they_are_not_part_of),
+        cmocka_unit_test(trims_only_what_a_synchronisation_has_seen),
         cmocka_unit_test(a_ruined_capture_leaves_no_memory_behind),
     };
 
