@@ -13,6 +13,10 @@
  * and shrinks it by itself and is asked now and then only, so that the file in /rmm may
  * lag by 64 allocations; rmm_resource_get_stats() asks.
  *
+ * Trim: waits for the device, and gives back what is free then. CUDA keeps what no
+ * synchronisation has shown it to be done with: synchronise the stream of a free first to
+ * be sure of it.
+ *
  * Lifetime, threads: as rmm/resource.h. Two async resources are never equal. The CUDA
  * pool is destroyed with the last resource over it (a view of it is one), which waits for
  * the device.

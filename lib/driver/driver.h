@@ -284,9 +284,10 @@ rmm_status_t rmm__driver_wait_default_stream(int device);
 int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream);
 
 /*
- * Before memory that any device may use is freed by a call that waits for `device` alone:
- * wait for the stream that it is freed on, which may be another device's. One that captures
- * has nothing queued, and the legacy default stream is that of `device`. A driver's error.
+ * Before memory that any device may use is freed by a call that waits for one alone: wait
+ * for the stream that it is freed on, which may be another's. A stream that captures has
+ * nothing queued; the legacy default one is that of the resource's own device, for which the
+ * free waits. Returns a driver's error.
  */
 int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream);
 
