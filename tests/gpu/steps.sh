@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay demo diagnosis torch sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis torch sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
+bench=$build/tools/bench/rmm-bench
 
 # --- the machine ---------------------------------------------------------------------
 
@@ -182,6 +183,48 @@ replayed() {
 }
 json() { # FIELD of $work/replay.json
     sed -nE "s/^ *\"$1\": (.*[^,]),?$/\1/p" "$work/replay.json"
+}
+
+# --- rmm-bench: all workloads, on every resource; the JSON stays in the logs --------------
+
+step_bench() {
+    rm -f "$logs/bench.json"
+    attempt bench 118 bench_all
+    [ ! -s "$logs/bench.json" ] || bench_rows
+}
+bench_all() {
+    $bench --json --repetitions 3 >"$logs/bench.json"
+    local status=$?
+    [ $status -eq 0 ] || return $status
+    grep -q '^  "driver": "cuda",' "$logs/bench.json" || { echo "not on the real GPU"; return 1; }
+    grep -E '^  "(cpu|cores|gpu|gpu_driver|clock_ns)"' "$logs/bench.json"
+    echo "$(grep -c '"workload"' "$logs/bench.json") figures, $(basename "$logs")/bench.json" >"$work/figure"
+}
+# A row for each workload: the median on every resource, and what adaptors and the reader add.
+bench_rows() {
+    local name figures
+    while IFS=$'\t' read -r name figures; do
+        row "$name" passed "$figures"
+    done < <(bench_medians "$logs/bench.json")
+}
+bench_medians() { # FILE
+    awk -F '": ' '
+        function text(value) { gsub(/^"|",?$|,$/, "", value); return value }
+        $1 ~ /"workload$/ { workload = text($2) }
+        $1 ~ /"resource$/ { resource = text($2) }
+        $1 ~ /"unit$/ { unit[workload] = text($2) }
+        $1 ~ /"cut$/ { mark = $2 ~ /true/ ? "*" : "" }
+        $1 ~ /"difference$/ { more = $2 ~ /null/ ? "" : sprintf(" (%+.1f)", $2) }
+        $1 ~ /"median$/ {
+            if (!(workload in figures)) { order[++count] = workload }
+            value = $2 ~ /null/ ? "-" : sprintf($2 < 10 ? "%.3f" : "%.1f", $2)
+            figures[workload] = figures[workload] " " resource " " value mark more
+        }
+        END {
+            for (i = 1; i <= count; i++) {
+                printf "%s\t%s:%s\n", order[i], unit[order[i]], figures[order[i]]
+            }
+        }' "$1"
 }
 
 # --- the demo, as a user sees it --------------------------------------------------------------

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options. What the words of a resource mean the library knows. */
+#include "bench/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "common/numbers.h"
+
+#define SEED 1
+
+/* False: too many, too long, or one is empty. */
+static bool split(const char *text, bench_words_t *out)
+{
+    size_t count = 0, length = strlen(text);
+    if (length >= sizeof out->text) {
+        return false;
+    }
+    memcpy(out->text, text, length + 1);
+    for (char *word = out->text; word != NULL; count++) {
+        char *comma = strchr(word, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        if (count == SUBJECTS_MAX || *word == '\0' || strlen(word) > SUBJECT_SPEC_MAX) {
+            return false;
+        }
+        out->words[count] = word;
+        word = comma != NULL ? comma + 1 : NULL;
+    }
+    out->words[count] = NULL;
+    return true;
+}
+
+static const char *parse_filter(const char *text, void *field)
+{
+    return split(text, field) ? NULL : "names of workloads, such as pair,churn-1000";
+}
+
+static const char *parse_resources(const char *text, void *field)
+{
+    return split(text, field) ? NULL : "resources, such as pool,cuda,statistics+arena";
+}
+
+static const char *parse_repetitions(const char *text, void *field)
+{
+    uint64_t *repetitions = field;
+    return number_parse_decimal(text, strlen(text), repetitions) == NUMBER_OK &&
+                   *repetitions >= 1 && *repetitions <= BENCH_REPETITIONS_MAX
+               ? NULL
+               : "a number of times, 1 to 1000";
+}
+
+static const char *parse_seed(const char *text, void *field)
+{
+    return number_parse_decimal(text, strlen(text), field) == NUMBER_OK ? NULL
+                                                                        : "a number";
+}
+
+#define FIELD(name) offsetof(bench_options_t, name)
+
+static const tool_option_t table[] = {
+    {"list", NULL, NULL, FIELD(list), "list the workloads and exit"},
+    {"filter", "NAME[,NAME]...", parse_filter, FIELD(filter),
+     "only workloads that have one of these in their names"},
+    {"resource", "SPEC[,SPEC]...", parse_resources, FIELD(resources),
+     "on these, in the words of RMM_RESOURCE; default: cuda,\n"
+     "async,pool,pool_virtual,arena,binning,fixed_size"},
+    {"quick", NULL, NULL, FIELD(quick),
+     "less of each, 3 repetitions: to see that all works"},
+    {"repetitions", "N", parse_repetitions, FIELD(repetitions),
+     "measure each N times; default 9"},
+    {"seed", "N", parse_seed, FIELD(seed), "of what is random; default 1"},
+    {"json", NULL, NULL, FIELD(json), "print one JSON object"},
+    {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
+    {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
+};
+
+const tool_command_t bench_command = {
+    .usage = "rmm-bench [OPTION]...",
+    .about = "Measure resources against each other, cudaMalloc and cudaMallocAsync "
+             "among them",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .notes =
+        "Without a GPU set RMM_DRIVER=sim for the simulated one: figures are then\n"
+        "of the CPU's half only.\n"
+        "Exit status: 0; 1 after an error or when something could not be "
+        "measured; 2 usage.",
+};
+
+bool bench_options_parse(
+    char **argv, bench_options_t *options, char message[TOOL_MESSAGE_MAX])
+{
+    *options = (bench_options_t){.seed = SEED};
+    int operands = tool_options_parse(&bench_command, argv, options, message);
+    if (operands > 0) {
+        snprintf(
+            message, TOOL_MESSAGE_MAX, "%.100s: takes no operands; see --help",
+            argv[1]);
+    }
+    return operands == 0;
+}
+
+bool bench_options_take(const bench_options_t *options, const char *workload)
+{
+    const char *const *words = options->filter.words;
+    bool taken = words[0] == NULL;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        taken = taken || strstr(workload, words[i]) != NULL;
+    }
+    return taken;
+}
