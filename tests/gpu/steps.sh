@@ -153,17 +153,20 @@ traces() {
 
 # --- replay: every trace, these resources, each byte checked; then how fast, how tight --------
 
+replayed_on="cuda async pool pool_virtual arena binning"
 step_replay() {
     local trace name resource
     while read -r trace; do
         name=$(basename "$trace" .csv.gz)
-        for resource in cuda pool pool_virtual async; do
+        for resource in $replayed_on; do
             attempt "verify $name $resource" 90 replayed --verify --resource $resource "$trace"
         done
-        for resource in cuda pool pool_virtual async; do
+        for resource in $replayed_on; do
             attempt "speed $name $resource" 60 replayed --resource $resource --repeat 5 "$trace"
         done
-        attempt "capacity $name" 60 replayed --find-capacity "$trace"
+        for resource in pool pool_virtual arena; do
+            attempt "capacity $name $resource" 60 replayed --find-capacity --resource $resource "$trace"
+        done
     done < <(traces)
 }
 replayed() {
@@ -189,7 +192,7 @@ json() { # FIELD of $work/replay.json
 
 step_bench() {
     rm -f "$logs/bench.json"
-    attempt bench 118 bench_all
+    attempt bench 180 bench_all
     [ ! -s "$logs/bench.json" ] || bench_rows
 }
 bench_all() {
