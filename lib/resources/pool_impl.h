@@ -14,7 +14,7 @@
  * How a block gets from one stream to another. Every stream that frees has a slot with a
  * heap of its own: its blocks are reused on that stream at once. Frees are stamped with
  * the slot's open stamp. After POOL_BATCH_FREES frees, or once they are POOL_BATCH_BYTES
- * or a POOL_BATCH_SHARE-th of the pool (and after the very first free of a stream) the
+ * or a POOL_BATCH_SHARE-th of the pool, but at least POOL_BATCH_LEAST (and after the very first free of a stream) the
  * stamp is closed: an event is recorded on the freeing
  * call's stream, which that call proves to be alive, and covers every free stamped so
  * far. Behind that event the blocks may go to the clean heap (event done) or to another
@@ -55,6 +55,7 @@ enum {
         16 /* events kept per stream; then the oldest two become one */
 };
 #define POOL_BATCH_BYTES ((uint64_t)64 * 1024 * 1024)
+#define POOL_BATCH_LEAST ((uint64_t)64 * 1024)
 #define POOL_BATCH_SHARE                                                               \
     1024 /* of what the pool holds: a smaller limit than the bytes */
 #define POOL_LARGE_UNITS 1024u /* 256 KiB: worth asking other streams' events for */

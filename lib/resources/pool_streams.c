@@ -246,11 +246,15 @@ static rmm_driver_event_t event_obtain(pool_t *self)
 
 /* --- batches ------------------------------------------------------------------------ */
 
-/* What a stream may keep from the others, behind no event: little of what is held. */
+/*
+ * What a stream may keep from the others, behind no event: little of what is held. But an
+ * event for each of the first frees would triple their cost, while a pool is small.
+ */
 static uint64_t batch_limit(const pool_t *self)
 {
     uint64_t share = self->reserved_bytes / POOL_BATCH_SHARE;
 
+    share = share > POOL_BATCH_LEAST ? share : POOL_BATCH_LEAST;
     return share < POOL_BATCH_BYTES ? share : POOL_BATCH_BYTES;
 }
 
