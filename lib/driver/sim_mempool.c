@@ -352,7 +352,10 @@ int rmm__sim_mempool_get_threshold(rmm_driver_mempool_t handle, uint64_t *bytes)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    pool = rmm__sim_mempool_find_locked(handle, "mempool_get_threshold", &error);
+    error = rmm__sim_capture_forbids_locked();
+    pool = error == RMM_DRIVER_OK
+               ? rmm__sim_mempool_find_locked(handle, "mempool_get_threshold", &error)
+               : NULL;
     if (pool != NULL) {
         *bytes = pool->threshold;
     }
@@ -368,7 +371,10 @@ int rmm__sim_mempool_set_threshold(rmm_driver_mempool_t handle, uint64_t bytes)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    pool = rmm__sim_mempool_find_locked(handle, "mempool_set_threshold", &error);
+    error = rmm__sim_capture_forbids_locked();
+    pool = error == RMM_DRIVER_OK
+               ? rmm__sim_mempool_find_locked(handle, "mempool_set_threshold", &error)
+               : NULL;
     if (pool != NULL) {
         pool->threshold = bytes;
     }
@@ -385,7 +391,10 @@ int rmm__sim_mempool_figures(
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    pool = rmm__sim_mempool_find_locked(handle, "mempool_figures", &error);
+    error = rmm__sim_capture_forbids_locked();
+    pool = error == RMM_DRIVER_OK
+               ? rmm__sim_mempool_find_locked(handle, "mempool_figures", &error)
+               : NULL;
     if (pool != NULL) {
         *figures = (rmm_driver_mempool_figures_t){
             .reserved_bytes = pool->reserved_bytes, .used_bytes = pool->used_bytes};

@@ -11,12 +11,21 @@ static const rmm_resource_ops_t async_view_ops = RMM_MEMPOOL_OPS("async_view");
 
 static rmm_tracked_t *instances; /* one for each pool; NULL: none lives */
 
-/* The driver is asked before anything is made of the handle. */
-static rmm_status_t check_pool(const rmm_driver_t *driver, rmm_driver_mempool_t pool)
+/* The driver is asked before anything is made of the handle. Asking ruins the captures of
+ * other threads, unless this one's mode is relaxed. */
+static rmm_status_t
+check_pool(const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
 {
     rmm_driver_mempool_figures_t figures;
-    int error = driver->mempool_figures(pool, &figures);
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+    int error;
 
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = driver->mempool_figures(pool, &figures);
+    rmm__driver_scope_leave(&scope);
     if (error == RMM_DRIVER_INVALID_VALUE || error == RMM_DRIVER_INVALID_HANDLE) {
         return rmm__error_cuda(
             RMM_ERR_INVALID_ARGUMENT, error, "%p is no memory pool of the driver's",
@@ -44,7 +53,7 @@ rmm_status_t rmm_async_view_resource_create(void *cuda_mem_pool, rmm_resource_t 
         status = rmm__mempool_require(plan.driver, plan.device);
     }
     if (status == RMM_OK) {
-        status = check_pool(plan.driver, plan.handle);
+        status = check_pool(plan.driver, plan.device, plan.handle);
     }
     return status == RMM_OK ? rmm__mempool_resource_create(&plan, out) : status;
 }
