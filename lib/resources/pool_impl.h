@@ -14,8 +14,8 @@
  * How a block gets from one stream to another. Every stream that frees has a slot with a
  * heap of its own: its blocks are reused on that stream at once. Frees are stamped with
  * the slot's open stamp. After POOL_BATCH_FREES frees, or once they are POOL_BATCH_BYTES
- * or a POOL_BATCH_SHARE-th of the pool, but at least POOL_BATCH_LEAST (and after the very first free of a stream) the
- * stamp is closed: an event is recorded on the freeing
+ * or a POOL_BATCH_SHARE-th of the pool, though at least POOL_BATCH_LEAST (and after the
+ * very first free of a stream), the stamp is closed: an event is recorded on the freeing
  * call's stream, which that call proves to be alive, and covers every free stamped so
  * far. Behind that event the blocks may go to the clean heap (event done) or to another
  * stream's heap (that stream waits for the event). Blocks that no event covers move only
