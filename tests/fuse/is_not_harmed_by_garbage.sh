@@ -54,11 +54,12 @@ rm "$run"/*.000000000000????
 
 # Somebody holds one that cannot be read: that process is shown as unreadable, in no sum.
 python3 - "$run/$uid.00000000000000aa" <<'END' &
-import fcntl, sys, time
-with open(sys.argv[1], "wb") as file:
+import fcntl, os, sys, time
+with open(sys.argv[1] + ".new", "wb") as file: # nobody sees it before it is held
     fcntl.flock(file, fcntl.LOCK_EX)
     file.write(b"noise" * 1000)
     file.flush()
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
     time.sleep(60)
 END
 holder=$!
