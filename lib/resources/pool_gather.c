@@ -101,6 +101,81 @@ bool rmm__pool_range_gather(pool_t *self, uint64_t need)
     return any;
 }
 
+/* Pieces that are all clean. */
+typedef struct free_pieces {
+    const pool_t *self;
+    uint32_t next; /* the first that was not looked at */
+    uint64_t bytes, largest_bytes;
+} free_pieces_t;
+
+/* Blocks come by address, as the pieces lie. */
+static bool count_free_pieces(void *context, const rmm_block_info_t *info)
+{
+    free_pieces_t *pieces = context;
+    const pool_range_t *range = &pieces->self->range;
+    uint64_t start = offset_of(pieces->self, info->unit);
+    uint64_t end = start + info->units * POOL_UNIT;
+    uint32_t i = pieces->next;
+
+    if (info->heap != pieces->self->clean) {
+        return true;
+    }
+    while (i < range->piece_count && range->pieces[i].offset < start) {
+        i++;
+    }
+    for (; i < range->piece_count &&
+           range->pieces[i].offset + range->pieces[i].bytes <= end;
+         i++) {
+        uint64_t bytes = range->pieces[i].bytes;
+
+        pieces->bytes += bytes;
+        if (bytes > pieces->largest_bytes) {
+            pieces->largest_bytes = bytes;
+        }
+    }
+    pieces->next = i;
+    return true;
+}
+
+/* Addresses that any of the free pieces fit into, until there are `need` bytes. Nothing
+ * beside them counts: `moving` is empty. */
+static bool find_room_apart(pool_t *self, uint64_t need, rmm_suballoc_gap_t *gap)
+{
+    pool_range_t *range = &self->range;
+    free_pieces_t pieces = {.self = self};
+    uint64_t room;
+    bool found;
+
+    rmm__mutex_lock(&self->lock);
+    rmm__suballoc_walk(self->blocks, count_free_pieces, &pieces);
+    room = need + pieces.largest_bytes;
+    found = pieces.bytes >= need && room <= range->bytes &&
+            rmm__suballoc_find_gap(
+                self->blocks, range->absent, range->moving, to_units(room),
+                to_units(range->granule_bytes), gap);
+    rmm__mutex_unlock(&self->lock);
+    if (found) {
+        gap->units = to_units(round_up(need, range->granule_bytes));
+    }
+    return found;
+}
+
+bool rmm__pool_range_gather_apart(pool_t *self, uint64_t need)
+{
+    rmm_suballoc_gap_t gap;
+    rmm_driver_scope_t scope;
+    bool any;
+
+    RMM_ASSERT_LOCKED(&self->grow_lock);
+    if (!find_room_apart(self, need, &gap) ||
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
+        return false;
+    }
+    any = fill_gap(self, &gap);
+    rmm__driver_scope_leave(&scope);
+    return any;
+}
+
 /* --- trim ---------------------------------------------------------------------------- */
 
 /* One piece, if all of it is clean. True: it is gone. */

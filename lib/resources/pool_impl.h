@@ -334,6 +334,13 @@ rmm_status_t rmm__pool_range_grow(pool_t *self, uint64_t need);
  */
 bool rmm__pool_range_gather(pool_t *self, uint64_t need);
 
+/*
+ * The same where that was not enough, because the pieces are larger than what is missing
+ * there: all that is needed is mapped anew in one place. Nothing is done unless the whole
+ * free pieces are enough. grow_lock held.
+ */
+bool rmm__pool_range_gather_apart(pool_t *self, uint64_t need);
+
 /* Give back whole free pieces, the uppermost first, down to keep_bytes. grow_lock held. */
 rmm_status_t rmm__pool_range_trim(pool_t *self, uint64_t keep_bytes);
 

@@ -9,6 +9,7 @@
  *   4 take a chunk from upstream, or map more of the range         (cudaMalloc)
  *   5 synchronise the device and merge everything                  (stops the host)
  *   6 map free memory anew, side by side, and what is still missing (virtual pools)
+ *   7 map free memory anew, all of it in one place                  (virtual pools)
  * and then says why it failed.
  *
  * Nothing here holds the pool's lock during a driver call: a slot is pinned instead, and a
@@ -565,6 +566,22 @@ static bool gather(pool_t *self, const pool_want_t *want, rmm_status_t *status)
     return true;
 }
 
+/* --- rung 7 ------------------------------------------------------------------------- */
+
+static bool gather_apart(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    bool any;
+
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    if (self->base.upstream != NULL) {
+        return false;
+    }
+    rmm__mutex_lock(&self->grow_lock);
+    any = clean_fits(self, want) || rmm__pool_range_gather_apart(self, need_of(want));
+    rmm__mutex_unlock(&self->grow_lock);
+    return any;
+}
+
 /* --- the ladder --------------------------------------------------------------------- */
 
 uint64_t rmm__pool_device_free(pool_t *self)
@@ -616,7 +633,8 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
 rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
 {
     static const rung_fn ladder[] = {
-        reclaim_finished, rmm__pool_wait_for_one, tidy, grow, wait_for_device, gather};
+        reclaim_finished, rmm__pool_wait_for_one, tidy, grow, wait_for_device, gather,
+        gather_apart};
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
 
     for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {

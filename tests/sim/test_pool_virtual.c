@@ -302,6 +302,59 @@ static void scattered_memory_and_a_little_growth_make_a_large_block(void **state
     rmm_resource_release(pool);
 }
 
+/* The block at this address of those that lie side by side from `base`. */
+static void give_range(rmm_resource_t *pool, char *base, uint64_t bytes, uint64_t block)
+{
+    for (uint64_t offset = 0; offset < bytes; offset += block) {
+        give(pool, base + offset, block, NULL);
+    }
+}
+
+/* The lowest address of so many blocks of one size, which are all there is. */
+static char *take_all(rmm_resource_t *pool, uint64_t count, uint64_t block)
+{
+    char *lowest = take(pool, block, NULL);
+
+    for (uint64_t i = 1; i < count; i++) {
+        char *ptr = take(pool, block, NULL);
+
+        lowest = ptr < lowest ? ptr : lowest;
+    }
+    return lowest;
+}
+
+/*
+ * Where least is missing, beside 30 MiB that are free, there is room for 2; but the only
+ * other free piece has 4.
+ */
+static void pieces_too_large_for_the_nearest_gap_are_used_all_the_same(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(400 * MIB, 560 * MIB);
+    char *low = take_all(pool, 200, 2 * MIB);
+    char *high;
+    void *ptr;
+
+    (void)state;
+    give_range(pool, low + 364 * MIB, 4 * MIB, 2 * MIB);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), 396 * MIB);
+    high = take(pool, 164 * MIB, NULL); /* in pieces of 4 MiB */
+    give(pool, high, 164 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, SIZE_MAX));
+    assert_ptr_equal(take_all(pool, 41, 4 * MIB), high);
+
+    give_range(pool, low + 368 * MIB, 30 * MIB, 2 * MIB);
+    give(pool, high + 80 * MIB, 4 * MIB, NULL);
+    ptr = take(pool, 32 * MIB, NULL);
+    assert_books_agree(pool);
+    give(pool, ptr, 32 * MIB, NULL);
+    give_range(pool, low, 364 * MIB, 2 * MIB);
+    give(pool, low + 398 * MIB, 2 * MIB, NULL);
+    give_range(pool, high, 80 * MIB, 4 * MIB);
+    give_range(pool, high + 84 * MIB, 80 * MIB, 4 * MIB);
+    rmm_resource_release(pool);
+}
+
 static void a_full_device_is_used_to_the_last_piece(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
@@ -464,6 +517,7 @@ int main(void)
         CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
         CASE(what_fits_the_free_total_is_given_though_scattered),
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),
+        CASE(pieces_too_large_for_the_nearest_gap_are_used_all_the_same),
         CASE(a_full_device_is_used_to_the_last_piece),
         CASE(unmaps_everything_with_blocks_still_out),
         CASE(refuses_frees_of_addresses_without_memory),
