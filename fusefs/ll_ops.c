@@ -175,6 +175,7 @@ static void ll_setattr(
     struct fuse_file_info *fi)
 {
     struct stat attributes;
+    node_t node = tree_root;
     (void)wanted;
     (void)fi;
     if (!get_attributes(req, ino, &attributes)) {
@@ -186,7 +187,8 @@ static void ll_setattr(
         (to_set & FUSE_SET_ATTR_SIZE) != 0 && (attributes.st_mode & S_IWUSR) == 0) {
         fuse_reply_err(req, EACCES);
     } else {
-        fuse_reply_attr(req, &attributes, CACHE_SECONDS);
+        (void)node_from_inode(ino, &node);
+        fuse_reply_attr(req, &attributes, cache_seconds(node));
     }
 }
 
@@ -251,17 +253,21 @@ static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* --- streams -------------------------------------------------------------------------- */
 
-static void reply_stream(fuse_req_t req, stream_t *stream, size_t size)
+/* False: another reader of the same descriptor was faster. No answer then: none at all
+ * would be the end of the file. */
+static bool reply_stream(fuse_req_t req, stream_t *stream, size_t size)
 {
     text_t text;
     text_init(&text);
     stream_take(stream, size, &text);
+    bool answered = text.failed || text.length != 0 || size == 0;
     if (text.failed) {
         fuse_reply_err(req, ENOMEM);
-    } else {
+    } else if (answered) {
         fuse_reply_buf(req, text.data, text.length);
     }
     text_fini(&text);
+    return answered;
 }
 
 static bool is_interrupted(void *request)
@@ -287,20 +293,26 @@ static void park_read(session_t *session, fuse_req_t req, stream_t *stream, size
     }
 }
 
-static void read_stream(
-    fuse_req_t req, stream_t *stream, size_t size, const struct fuse_file_info *fi)
+static stream_state_t fetch(session_t *session, stream_t *stream)
 {
-    session_t *session = fuse_req_userdata(req);
     const model_t *model = watch_begin(session->watch);
     stream_state_t state = stream_fetch(stream, model);
     watch_end(session->watch);
-    if (state == STREAM_DATA) {
-        reply_stream(req, stream, size);
-    } else if (state == STREAM_END) {
+    return state;
+}
+
+static void read_stream(fuse_req_t req, stream_t *stream, size_t size, bool may_wait)
+{
+    session_t *session = fuse_req_userdata(req);
+    stream_state_t state = fetch(session, stream);
+    while (state == STREAM_DATA && !reply_stream(req, stream, size)) {
+        state = fetch(session, stream);
+    }
+    if (state == STREAM_END) {
         fuse_reply_buf(req, NULL, 0);
-    } else if ((fi->flags & O_NONBLOCK) != 0) {
+    } else if (state == STREAM_WAIT && !may_wait) {
         fuse_reply_err(req, EAGAIN);
-    } else {
+    } else if (state == STREAM_WAIT) {
         park_read(session, req, stream, size);
     }
 }
@@ -313,16 +325,17 @@ static void ll_poll(
     stream_t *stream = file_stream_of(file_of(fi));
     unsigned events = POLLIN | POLLRDNORM | (stream == NULL ? POLLOUT | POLLWRNORM : 0);
     (void)ino;
-    if (stream != NULL) {
-        const model_t *model = watch_begin(session->watch);
-        stream_state_t state = stream_fetch(stream, model);
-        watch_end(session->watch);
-        events = state == STREAM_WAIT ? 0 : events;
+    if (stream != NULL && fetch(session, stream) == STREAM_WAIT) {
+        events = 0;
     }
     if (handle != NULL) {
         const waiter_t waiter = {.request = handle, .stream = stream, .is_poll = true};
-        if (events != 0 || !waiters_add(&session->waiters, &waiter, NULL)) {
-            fuse_pollhandle_destroy(handle);
+        void *unused = NULL;
+        if (events != 0 || !waiters_add_poll(&session->waiters, &waiter, &unused)) {
+            unused = handle;
+        }
+        if (unused != NULL) {
+            fuse_pollhandle_destroy(unused);
         }
     }
     fuse_reply_poll(req, events);
@@ -355,7 +368,7 @@ static void answer_waiter(waiter_t *waiter)
         (void)fuse_lowlevel_notify_poll(waiter->request);
         fuse_pollhandle_destroy(waiter->request);
     } else {
-        reply_stream(waiter->request, waiter->stream, waiter->size);
+        read_stream(waiter->request, waiter->stream, waiter->size, true);
     }
     free(waiter);
 }
@@ -398,7 +411,7 @@ static void ll_read(
     atomic_fetch_add_explicit(
         &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
     if (file_stream_of(file) != NULL) {
-        read_stream(req, file_stream_of(file), size, fi);
+        read_stream(req, file_stream_of(file), size, (fi->flags & O_NONBLOCK) == 0);
         return;
     }
     int error = file_read(file, watch_of(req), size, offset, &bytes, &length);

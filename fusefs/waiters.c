@@ -49,6 +49,29 @@ bool waiters_add(
     return true;
 }
 
+/* Under one lock: of two who poll at once none may drop the other's and lose its own. */
+static bool swap_poll(waiters_t *waiters, const waiter_t *waiter, void **replaced_out)
+{
+    pthread_mutex_lock(&waiters->lock);
+    waiter_t *old = waiters->first;
+    while (old != NULL && !(old->is_poll && old->stream == waiter->stream)) {
+        old = old->next;
+    }
+    if (old != NULL) {
+        *replaced_out = old->request;
+        old->request = waiter->request;
+    }
+    pthread_mutex_unlock(&waiters->lock);
+    return old != NULL;
+}
+
+bool waiters_add_poll(waiters_t *waiters, const waiter_t *waiter, void **replaced_out)
+{
+    *replaced_out = NULL;
+    return swap_poll(waiters, waiter, replaced_out) ||
+           waiters_add(waiters, waiter, NULL);
+}
+
 typedef struct choice {
     const stream_t *stream;
     const void *request;

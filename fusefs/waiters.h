@@ -41,6 +41,11 @@ void waiters_fini(waiters_t *waiters);
 bool waiters_add(
     waiters_t *waiters, const waiter_t *waiter, bool (*is_over)(void *request));
 
+/* The same for a poll. One that waits for the same stream gives way: who polls again and
+ * again while nothing comes must not fill the memory. *replaced_out: its request, which is
+ * the caller's now, or NULL. False: no memory, nothing changed. */
+bool waiters_add_poll(waiters_t *waiters, const waiter_t *waiter, void **replaced_out);
+
 /* Take the one of that request out. False: it is not, or no more, here. */
 bool waiters_take(waiters_t *waiters, const void *request);
 

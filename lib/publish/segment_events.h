@@ -14,7 +14,9 @@
 #define RMM_EVENTS_MAGIC 0x31545645434d4d52ull /* "RMMCEVT1" */
 #define RMM_EVENTS_SUFFIX "events"
 #define RMM_EVENTS_RECORDS 16384u
-#define RMM_EVENTS_MAX_BYTES (64u * 1024u * 1024u) /* a reader accepts no larger file */
+/* A reader accepts no larger file: all of it may be new at once, and is printed while others
+ * wait. */
+#define RMM_EVENTS_MAX_BYTES (4u * 1024u * 1024u)
 
 typedef struct rmm_events_header {
     uint64_t magic;

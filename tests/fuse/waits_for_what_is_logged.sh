@@ -72,6 +72,28 @@ eventually reads poll polls
 tell a log 3 for who polls
 eventually reads poll "for who polls"
 
+# Two that wait on one descriptor: the one that the message passes by does not see the end.
+python3 - "$mnt/proc/$pid/log_pipe" >"$work/shared" <<'END' &
+import os, sys, threading
+fd = os.open(sys.argv[1], os.O_RDONLY)
+def listen():
+    while True:
+        bytes_ = os.pread(fd, 65536, 0)
+        print("end" if not bytes_ else bytes_.decode(), end="", flush=True)
+        if not bytes_ or b"stop" in bytes_:
+            os._exit(0)
+for _ in range(2):
+    threading.Thread(target=listen).start()
+END
+eventually reads shared "who polls"
+for i in $(seq 20); do
+    tell a log 3 "shared $i."
+    eventually reads shared "shared $i\."
+done
+tell a log 3 stop
+eventually reads shared stop
+! reads shared end || fail "a reader was told that it is the end"
+
 # The program ends: so does its pipe, with all that was said.
 tell a log 5 the last words
 end_program a

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "publish/segment_events.h"
 #include "publish/segment_log.h"
 #include "unit/segment_sample.h"
 
@@ -206,6 +207,29 @@ static void the_level_is_told(void **state)
     rmm_segment_close(&segment);
 }
 
+/* All of it may be new at once, and is printed while others wait. */
+static void a_ring_of_a_million_events_is_refused(void **state)
+{
+    rmm_events_header_t header = {
+        .magic = RMM_EVENTS_MAGIC,
+        .version_major = RMM_SEGMENT_MAJOR,
+        .header_bytes = sizeof(header),
+        .records_offset = sizeof(header),
+        .records_stride = sizeof(rmm_events_record_t),
+        .records_count = RMM_EVENTS_RECORDS,
+        .ready = 1};
+    uint64_t most = sizeof(header) + UINT64_C(1000000) * sizeof(rmm_events_record_t);
+    rmm_events_t events;
+    int fd = sample_file(&header, sizeof(header));
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, sizeof(rmm_events_layout_t)), 0);
+    assert_int_equal(rmm_events_attach(&events, fd, getuid()), 0);
+    assert_int_equal(ftruncate(fd, (off_t)most), 0);
+    assert_int_equal(rmm_events_attach(&events, fd, getuid()), -EPROTO);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup(nonsense_is_bounded_and_clean, make_sample),
         cmocka_unit_test_setup(an_older_segment_has_no_log, make_sample),
         cmocka_unit_test_setup(the_level_is_told, make_sample),
+        cmocka_unit_test(a_ring_of_a_million_events_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
