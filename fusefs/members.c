@@ -53,10 +53,19 @@ static bool read_start_time(pid_t pid, uint64_t *ticks_out)
     return rest != NULL && sscanf(rest, " %" SCNu64, ticks_out) == 1;
 }
 
+/* The owner of a process's folder is its effective user, whatever else it hides. */
+static bool is_process_of(pid_t pid, uid_t uid)
+{
+    char path[32];
+    struct stat status;
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &status) == 0 && status.st_uid == uid;
+}
+
 /*
  * The pid of who holds the segment. Of one that ended before we could look, the pid that
- * it saw itself, if that was ours too: it is a zombie still, or nobody has it now, here or
- * in the model.
+ * it saw itself, if that was ours too: it is a zombie still, of the same user, or nobody
+ * has it now, here or in the model.
  */
 static pid_t find_pid(const model_t *model, const rmm_segment_t *segment)
 {
@@ -68,7 +77,10 @@ static pid_t find_pid(const model_t *model, const rmm_segment_t *segment)
         return pid;
     }
     if (read_start_time(own, &ticks)) {
-        return ticks == segment->header.start_time_ticks ? own : 0;
+        return ticks == segment->header.start_time_ticks &&
+                       is_process_of(own, segment->uid)
+                   ? own
+                   : 0;
     }
     name_process(name, sizeof(name), segment->name, own);
     return model_process_named(model, name) == NULL ? own : 0;
@@ -83,6 +95,7 @@ static void make_way(model_t *model, const char *name, const member_t *newcomer)
     }
     const member_t *old = process_speaker(process);
     if (old != NULL && newcomer->state == MEMBER_LIVE &&
+        process->uid == newcomer->segment.uid &&
         old->segment.header.start_time_ticks ==
             newcomer->segment.header.start_time_ticks) {
         return; /* the same process, another program since */
@@ -176,19 +189,35 @@ static void open_control(member_t *member)
     }
 }
 
+/* A directory is one user's, who reads its logs: a segment of another's that has, or
+ * pretends to have, the same pid gets its own. */
+static bool join(model_t *model, member_t *member, const char *name, pid_t pid)
+{
+    const process_t *process = model_process_named(model, name);
+    char own_name[32];
+    if (process != NULL && process->uid != member->segment.uid) {
+        name_process(own_name, sizeof(own_name), member->segment.name, 0);
+        return model_process_named(model, own_name) == NULL &&
+               model_add_member(model, member, own_name, 0);
+    }
+    return model_add_member(model, member, name, pid);
+}
+
 static void take(model_t *model, member_t *member, const char *name, pid_t pid)
 {
     struct stat status;
     member->gid = fstat(member->segment.fd, &status) == 0 ? status.st_gid : 0;
     open_control(member);
     make_way(model, name, member);
-    if (!model_add_member(model, member, name, pid)) {
-        log_warn("segment %s is not shown: out of memory", member->segment.name);
+    if (!join(model, member, name, pid)) {
+        log_warn(
+            "segment %s is not shown: out of memory, or process %s is another user's",
+            member->segment.name, name);
         drop_member(member);
         return;
     }
     (void)find_places(model, member);
-    log_debug("segment %s is process %s", member->segment.name, name);
+    log_debug("segment %s is process %s", member->segment.name, member->process->name);
 }
 
 /* Its totals are counted; it may still be shown. */
@@ -247,7 +276,7 @@ take_refused(model_t *model, member_t *member, int fd, const struct stat *status
     member->state = MEMBER_UNREADABLE;
     pid_t pid = rmm_segment_pid(&member->segment);
     name_process(name, sizeof(name), member->segment.name, pid);
-    if (pid <= 0 || !model_add_member(model, member, name, pid)) {
+    if (pid <= 0 || !join(model, member, name, pid)) {
         drop_member(member);
     }
 }
