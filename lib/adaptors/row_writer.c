@@ -19,21 +19,18 @@
 
 #define BUFFER_BYTES ((size_t)64 * 1024)
 
-static _Thread_local const rmm_row_writer_t *in_sink_of;
-
 /* --- all of them -------------------------------------------------------------------- */
 
 static rmm_mutex_t list_lock = RMM_MUTEX_INITIALIZER; /* protects: */
 static rmm_row_writer_t *all;
 static bool flushes_at_exit;
-static pid_t of_process;
 
-/* Not in a forked child that exits: the rows are its parent's. */
+/* In a forked child that exits only its own: the others' rows are its parent's. */
 static void flush_all(void)
 {
     rmm__mutex_lock(&list_lock);
-    if (of_process == getpid()) {
-        for (rmm_row_writer_t *writer = all; writer != NULL; writer = writer->next) {
+    for (rmm_row_writer_t *writer = all; writer != NULL; writer = writer->next) {
+        if (writer->of_process == getpid()) {
             (void)rmm__row_writer_flush(writer);
         }
     }
@@ -45,8 +42,8 @@ static bool enlist(rmm_row_writer_t *self)
     rmm__mutex_lock(&list_lock);
     if (!flushes_at_exit) {
         flushes_at_exit = atexit(flush_all) == 0;
-        of_process = getpid();
     }
+    self->of_process = getpid();
     if (flushes_at_exit) {
         self->next = all;
         if (all != NULL) {
@@ -74,21 +71,20 @@ static void delist(rmm_row_writer_t *self)
 
 /* --- writing out -------------------------------------------------------------------- */
 
-/* 0 or an errno. */
-static int write_whole(int fd, const char *bytes, size_t length)
+/* Returns how much of it was written: all, or errno says why not. */
+static size_t write_whole(int fd, const char *bytes, size_t length)
 {
-    while (length != 0) {
-        ssize_t put = write(fd, bytes, length);
+    size_t done = 0;
+
+    while (done < length) {
+        ssize_t put = write(fd, bytes + done, length - done);
 
         if (put < 0 && errno != EINTR) {
-            return errno;
+            break;
         }
-        if (put > 0) {
-            bytes += put;
-            length -= (size_t)put;
-        }
+        done += put > 0 ? (size_t)put : 0;
     }
-    return 0;
+    return done;
 }
 
 static uint64_t count_rows(const char *bytes, size_t length)
@@ -104,30 +100,36 @@ static uint64_t count_rows(const char *bytes, size_t length)
 /* Without the lock, by the one who writes. Returns the rows that were lost. */
 static uint64_t put_out(rmm_row_writer_t *self, const char *bytes, size_t length)
 {
-    const rmm_row_writer_t *outer = in_sink_of;
+    size_t written = self->fd >= 0 ? 0 : length;
     int error = 0;
 
-    in_sink_of = self;
     if (self->fd >= 0 && !self->failed) {
-        error = write_whole(self->fd, bytes, length);
+        written = write_whole(self->fd, bytes, length);
+        error = written < length ? errno : 0;
     }
     if (self->sink != NULL) {
         self->sink(bytes, length, self->sink_arg);
     }
-    in_sink_of = outer;
     if (error != 0) {
         self->failed = true;
         rmm__log_error(
             "allocation log %s: cannot write: %s (%d); rows are dropped from here on",
             self->path, strerror(error), error);
     }
-    return self->fd >= 0 && self->failed ? count_rows(bytes, length) : 0;
+    return count_rows(bytes + written, length - written);
+}
+
+/* A sink that uses the adaptor, maybe through the sink of another one. Lock held. */
+static bool is_in_own_sink_locked(const rmm_row_writer_t *self)
+{
+    return self->writing && pthread_equal(self->writing_thread, pthread_self());
 }
 
 /* Lock held, and again at the end; nobody else writes. */
 static void write_out_locked(rmm_row_writer_t *self)
 {
     self->writing = true;
+    self->writing_thread = pthread_self();
     do {
         char *bytes = self->active;
         size_t length = self->active_length;
@@ -135,12 +137,13 @@ static void write_out_locked(rmm_row_writer_t *self)
 
         self->active = self->spare;
         self->active_length = 0;
+        self->has_more = false;
         self->spare = bytes;
         pthread_mutex_unlock(&self->lock);
         lost = put_out(self, bytes, length);
         pthread_mutex_lock(&self->lock);
         self->lost_rows += lost;
-    } while (self->auto_flush && self->active_length != 0);
+    } while (self->has_more);
     self->writing = false;
     pthread_cond_broadcast(&self->idle);
 }
@@ -151,7 +154,7 @@ char *rmm__row_begin(rmm_row_writer_t *self)
     while (self->active_length + RMM_ROW_BYTES > BUFFER_BYTES) {
         if (!self->writing) {
             write_out_locked(self);
-        } else if (in_sink_of == self) {
+        } else if (is_in_own_sink_locked(self)) {
             self->lost_rows++;
             pthread_mutex_unlock(&self->lock);
             return NULL;
@@ -167,6 +170,8 @@ void rmm__row_end(rmm_row_writer_t *self, size_t length)
     self->active_length += length;
     if (self->auto_flush && !self->writing) {
         write_out_locked(self);
+    } else if (self->auto_flush && !is_in_own_sink_locked(self)) {
+        self->has_more = true; /* not for a sink's own rows: there is no end of them */
     }
     pthread_mutex_unlock(&self->lock);
 }
@@ -176,7 +181,7 @@ rmm_status_t rmm__row_writer_flush(rmm_row_writer_t *self)
     uint64_t lost;
 
     pthread_mutex_lock(&self->lock);
-    while (self->writing && in_sink_of != self) {
+    while (self->writing && !is_in_own_sink_locked(self)) {
         pthread_cond_wait(&self->idle, &self->lock);
     }
     if (self->active_length != 0 && !self->writing) {

@@ -8,7 +8,8 @@
  *
  * Locking: `lock` protects everything; whoever has set `writing` owns the spare buffer and
  * the sinks without it. A sink that logs (through the adaptor that it is a sink of) never
- * waits for itself: such a row is dropped if there is no room.
+ * waits for itself: such a row is dropped if there is no room, and waits for the next row
+ * of others with auto_flush.
  */
 #ifndef RMM_ADAPTORS_ROW_WRITER_H
 #define RMM_ADAPTORS_ROW_WRITER_H
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <rmm/logging_adaptor.h>
 
@@ -29,7 +31,8 @@ typedef struct rmm_row_writer {
     pthread_cond_t idle; /* `writing` became false */
     char *active, *spare;
     size_t active_length;
-    bool writing;
+    bool writing, has_more;   /* has_more: when it is written, again */
+    pthread_t writing_thread; /* if writing */
     bool auto_flush;
     bool failed; /* said so once */
     uint64_t lost_rows;
@@ -38,6 +41,7 @@ typedef struct rmm_row_writer {
     char *path;
     rmm_logging_sink_fn sink;
     void *sink_arg;
+    pid_t of_process;
     struct rmm_row_writer *next, *previous; /* of all, for the process's exit */
 } rmm_row_writer_t;
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rmm/host_resource.h>
 #include <rmm/log.h>
 #include <rmm/logging_adaptor.h>
 
@@ -506,6 +507,60 @@ static void a_sink_may_use_the_adaptor(void **state)
     assert_true(collected.calls > 2);
 }
 
+static void a_sink_that_always_allocates_comes_to_an_end(void **state)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    static collected_t collected;
+    rmm_resource_t *mr;
+
+    (void)state;
+    options.sink = allocate_more; /* a hundred times would be as good as for ever */
+    options.sink_arg = &collected;
+    options.auto_flush = true;
+    mr = make_logging(make_cuda(), &options);
+    collected.mr = mr;
+    give(mr, take(mr, 100, NULL), 100, NULL);
+    assert_int_equal(collected.calls, 3); /* the header, allocated, freed */
+    collected.mr = NULL;
+    end_adaptor(mr);
+    assert_int_equal(collected.calls, 4); /* what the sink did last */
+}
+
+/* Two adaptors whose sinks use each other: more rows than buffers hold. */
+static void use_the_other(const char *rows, size_t length, void *arg)
+{
+    rmm_resource_t *const *other = arg;
+
+    (void)rows;
+    (void)length;
+    for (int i = 0; *other != NULL && i < 2000; i++) {
+        void *ptr = take(*other, 1, NULL);
+
+        give(*other, ptr, 1, NULL);
+    }
+}
+
+static void sinks_may_use_each_others_adaptors(void **state)
+{
+    static rmm_resource_t *first, *second;
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    rmm_resource_t *kept[2];
+
+    (void)state;
+    options.sink = use_the_other;
+    options.sink_arg = &second;
+    kept[0] = make_logging(make_cuda(), &options);
+    options.sink_arg = &first;
+    kept[1] = make_logging(make_cuda(), &options);
+    first = kept[0];
+    second = kept[1];
+    give(first, take(first, 1, NULL), 1, NULL);
+    (void)rmm_logging_flush(first);
+    first = second = NULL;
+    rmm_resource_release(kept[0]);
+    end_adaptor(kept[1]);
+}
+
 /* --- ends --------------------------------------------------------------------------- */
 
 static void exit_writes_and_a_fork_does_not(void **state)
@@ -526,6 +581,23 @@ static void exit_writes_and_a_fork_does_not(void **state)
     read_file(path_of("exit.csv"), text, sizeof(text));
     assert_non_null(strstr(text, ",allocate,"));
     assert_null(strstr(next_row(next_row(text)), "allocate")); /* once */
+    read_file(path_of("child.csv"), text, sizeof(text));
+    assert_non_null(strstr(text, ",allocate,"));
+}
+
+/* A log of its own, that is not ended. */
+static int log_in_child(void)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    rmm_resource_t *host, *mr;
+    void *ptr;
+
+    options.path = path_of("child.csv");
+    return rmm_host_resource_create(&host) == RMM_OK &&
+                   rmm_logging_adaptor_create(host, &options, &mr) == RMM_OK &&
+                   rmm_resource_alloc(mr, 100, 0, NULL, &ptr) == RMM_OK
+               ? 0
+               : 1;
 }
 
 /* In a process of its own: holds a block, forks a child that exits, and exits. */
@@ -538,10 +610,24 @@ static int run_exit(void)
     (void)take(mr, 100, NULL);
     pid = fork();
     if (pid == 0) {
-        exit(0);
+        exit(log_in_child());
     }
     waitpid(pid, &status, 0);
     exit(status == 0 ? 0 : 1);
+}
+
+/* Each row is in the file or lost. */
+static bool all_rows_are_told(uint64_t rows)
+{
+    const char *at = strstr(rmm_last_error_message(), ": ");
+    char text[256];
+    uint64_t lost = 0;
+
+    (void)read_file(path_of("full.csv"), text, sizeof(text));
+    for (const char *c = text; *c != '\0'; c++) {
+        rows -= *c == '\n';
+    }
+    return at != NULL && sscanf(at, ": %" SCNu64 " rows", &lost) == 1 && lost == rows;
 }
 
 /* In a process of its own: the file may grow to 100 bytes. */
@@ -566,7 +652,7 @@ static int run_fill_the_disk(void)
         }
         rmm_resource_dealloc(mr, ptr, 100, 0, NULL);
     }
-    lost = rmm_logging_flush(mr) == RMM_ERR_IO;
+    lost = rmm_logging_flush(mr) == RMM_ERR_IO && all_rows_are_told(1 + 2 * 5000);
     rmm_resource_release(mr);
     return lost && errors_logged == 1 && stat(path_of("full.csv"), &file) == 0 &&
                    file.st_size <= 100
@@ -591,10 +677,10 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = {"named.csv",   "left.csv",    "both.csv",
-                                        "auto.csv",    "env.csv",     "failure.csv",
-                                        "stdout",      "nothing.csv", "extended.csv",
-                                        "million.csv", "exit.csv",    "full.csv"};
+    static const char *const names[] = {
+        "named.csv",   "left.csv", "both.csv",    "auto.csv",     "env.csv",
+        "failure.csv", "stdout",   "nothing.csv", "extended.csv", "million.csv",
+        "exit.csv",    "full.csv", "child.csv"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -621,6 +707,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_disk_that_fills_up_costs_rows_and_no_allocation),
         cmocka_unit_test(a_million_rows_of_threads_are_whole_and_there_once),
         cmocka_unit_test(a_sink_may_use_the_adaptor),
+        cmocka_unit_test(a_sink_that_always_allocates_comes_to_an_end),
+        cmocka_unit_test(sinks_may_use_each_others_adaptors),
         cmocka_unit_test(exit_writes_and_a_fork_does_not),
     };
 
