@@ -257,11 +257,26 @@ static void free_outstanding(binning_t *self, shard_t *shard)
     }
 }
 
+/* Allocations of no bytes that are still out, also those that an adaptor passed on: only
+ * the books know them. */
+static uint64_t outstanding_nothings(const binning_t *self)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    uint64_t blocks = 0;
+
+    rmm__books_stats(&self->base.books, &stats);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        blocks += self->shards[i].blocks.count;
+    }
+    return stats.current_count - blocks;
+}
+
 static void binning_destroy(rmm_resource_t *mr)
 {
     binning_t *self = from_base(mr);
     bin_table_t *table = table_now(self);
 
+    rmm__place_forget(mr->books.place, 0, outstanding_nothings(self));
     for (uint32_t i = 0; i < SHARDS; i++) {
         free_outstanding(self, &self->shards[i]);
         rmm__pointer_map_fini(&self->shards[i].blocks);
@@ -276,9 +291,6 @@ static void binning_destroy(rmm_resource_t *mr)
         rmm__free(table);
         table = older;
     }
-    rmm__place_forget(
-        mr->books.place, 0,
-        atomic_load_explicit(&mr->zero_count, memory_order_relaxed));
     rmm__mutex_fini(&self->add_lock);
     rmm__resource_fini(mr);
     rmm__free(self);

@@ -37,6 +37,13 @@ static uint64_t place_bytes(void)
     return rmm__figure_get(&rmm__places[0].current_bytes);
 }
 
+static uint64_t place_live(void)
+{
+    return rmm_live_count(
+        rmm__figure_get(&rmm__places[0].total_count),
+        rmm__figure_get(&rmm__places[0].freed_count));
+}
+
 static void uses_the_smallest_bin_that_is_large_enough(void **state)
 {
     rmm_resource_t *mr = make_binning(0, 0);
@@ -219,6 +226,26 @@ static void frees_what_is_out_at_its_end(void **state)
     assert_int_equal(place_bytes(), before);
 }
 
+/* An adaptor passes them on, so that it, not the binning resource, is asked for them. */
+static void forgets_allocations_of_no_bytes_made_through_an_adaptor(void **state)
+{
+    rmm_resource_t *mr = make_binning(10, 12);
+    rmm_resource_t *adaptor;
+    uint64_t before = place_live();
+    void *block = take(mr, 1000, NULL);
+    void *nothing;
+
+    (void)state;
+    assert_ok(rmm_statistics_adaptor_create(mr, NULL, &adaptor));
+    assert_ok(rmm_resource_alloc(adaptor, 0, 0, NULL, &nothing));
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &nothing));
+    assert_int_equal(place_live() - before, 3);
+    assert_non_null(block); /* is out as well */
+    rmm_resource_release(adaptor);
+    end(mr);
+    assert_int_equal(place_live(), before);
+}
+
 static void survives_every_failing_request(void **state)
 {
     bool struck = true;
@@ -337,6 +364,7 @@ int main(void)
         cmocka_unit_test(leaves_an_existing_bin_as_it_is),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(frees_what_is_out_at_its_end),
+        cmocka_unit_test(forgets_allocations_of_no_bytes_made_through_an_adaptor),
         cmocka_unit_test(survives_every_failing_request),
         cmocka_unit_test(takes_the_same_bins_from_threads_at_once),
         cmocka_unit_test(takes_bins_while_others_allocate),
