@@ -147,6 +147,7 @@ static rmm_suballoc_result_t loan_take_locked(
     loan->stamp = loan->is_clean ? 0 : slot->open_stamp;
     if (!loan->is_clean) {
         slot->open_frees++; /* no event of this slot covers them yet */
+        slot->doubtful |= own->doubtful && !slot->native;
     }
     return RMM_SUBALLOC_OK;
 }

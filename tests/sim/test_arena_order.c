@@ -3,6 +3,7 @@
  * The arena under order_traffic.h, small and large blocks; blocks that change streams,
  * threads and superblocks; streams and threads that end; captures.
  */
+#include "sim/arena_harness.h"
 #include "sim/order_traffic.h"
 
 #include <pthread.h>
@@ -207,6 +208,35 @@ static void waits_for_a_stream_of_another_device_before_reuse(void **state)
         assert_cuda(rmm_sim_device_synchronize());
         give(arena, block, MIB, NULL);
     }
+    assert_int_equal(mixups, 0);
+    assert_cuda(sim_driver()->stream_destroy(foreign));
+    rmm_resource_release(arena);
+}
+
+/* What its stream freed, and nobody could wait for, stays that stream's in a superblock. */
+static void lends_nobody_what_another_device_may_still_use(void **state)
+{
+    rmm_resource_t *arena = make_arena(MIB);
+    rmm_stream_t foreign;
+    uint64_t mixups = 0;
+    void *block;
+    void *small;
+
+    (void)state;
+    assert_cuda(rmm_sim_set_device(1));
+    foreign = make_stream(RMM_STREAM_NON_BLOCKING);
+    block = take(arena, MIB, foreign);
+    use(block, MIB, 1, &mixups, foreign);
+    assert_cuda(rmm_sim_set_device(0));
+    assert_true(rmm_sim_fail("stream_synchronize:1"));
+    give(arena, block, MIB, foreign);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+
+    small = take(arena, 1000, foreign); /* all of it goes to the stream's arena */
+    assert_false(has_room(arena, 1000, NULL));
+    give(arena, small, 1000, foreign); /* this free waits */
+    assert_true(has_room(arena, MIB, NULL));
     assert_int_equal(mixups, 0);
     assert_cuda(sim_driver()->stream_destroy(foreign));
     rmm_resource_release(arena);
@@ -423,6 +453,7 @@ int main(void)
         cmocka_unit_test(does_not_take_a_stream_for_another_with_its_handle),
         cmocka_unit_test(does_not_grow_with_the_number_of_streams_that_were),
         cmocka_unit_test(waits_for_a_stream_of_another_device_before_reuse),
+        cmocka_unit_test(lends_nobody_what_another_device_may_still_use),
         cmocka_unit_test(gets_all_back_from_threads_that_used_two_arenas_and_ended),
         cmocka_unit_test(frees_a_threads_block_on_a_stream),
         cmocka_unit_test(keeps_another_threads_capture_whole_in_every_mode),
