@@ -19,4 +19,14 @@ rmm__error(rmm_status_t status, const char *format, ...);
 __attribute__((cold, format(printf, 3, 4))) rmm_status_t
 rmm__error_cuda(rmm_status_t status, int cuda_error, const char *format, ...);
 
+/* Around a program's own function that is called on the way to reporting an error: what
+ * fails in there is not what the caller is told. */
+typedef struct rmm_error_kept {
+    char message[RMM_ERROR_BYTES];
+    int cuda_error;
+} rmm_error_kept_t;
+
+void rmm__error_keep(rmm_error_kept_t *kept);
+void rmm__error_restore(const rmm_error_kept_t *kept);
+
 #endif /* RMM_CORE_ERROR_H */

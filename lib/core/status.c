@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/error.h"
 
@@ -85,4 +86,16 @@ rmm__error_cuda(rmm_status_t status, int cuda_error, const char *format, ...)
     record(cuda_error, format, arguments);
     va_end(arguments);
     return status;
+}
+
+void rmm__error_keep(rmm_error_kept_t *kept)
+{
+    memcpy(kept->message, last_message, sizeof(last_message));
+    kept->cuda_error = last_cuda_error;
+}
+
+void rmm__error_restore(const rmm_error_kept_t *kept)
+{
+    memcpy(last_message, kept->message, sizeof(last_message));
+    last_cuda_error = kept->cuda_error;
 }

@@ -63,6 +63,15 @@ static void write_line(int fd, const rmm_log_record_t *record)
     }
 }
 
+static void call_back(const sink_t *sink, const rmm_log_record_t *record)
+{
+    rmm_error_kept_t kept;
+
+    rmm__error_keep(&kept);
+    sink->fn(record->level, record->message, sink->arg);
+    rmm__error_restore(&kept);
+}
+
 void rmm__log_sink_write(const rmm_log_record_t *record, rmm_log_level_t stderr_level)
 {
     /* acquire: pairs with the release in use() */
@@ -70,7 +79,7 @@ void rmm__log_sink_write(const rmm_log_record_t *record, rmm_log_level_t stderr_
 
     if (sink->kind == SINK_CALLBACK) {
         if (sink->fn != NULL) {
-            sink->fn(record->level, record->message, sink->arg);
+            call_back(sink, record);
         }
     } else if (sink->kind == SINK_FILE) {
         write_line(atomic_load_explicit(&file_fd, memory_order_relaxed), record);

@@ -283,6 +283,9 @@ static void note_what_is_said(rmm_log_level_t level, const char *message, void *
     const char *more = strstr(message, " (and ");
     unsigned count;
 
+    /* fails, which its caller must not be told */
+    CHECK(rmm_log_set_level((rmm_log_level_t)99) == RMM_ERR_INVALID_ARGUMENT);
+
     said->growths += level == RMM_LEVEL_INFO && strstr(message, "grew by") != NULL;
     if (level == RMM_LEVEL_INFO && strstr(message, "failed: RMM_ERR_OUT_OF_MEMORY")) {
         said->failures++;
@@ -314,6 +317,7 @@ static void fails_often(child_t *self, void *argument)
     CHECK(said.growths == 1);
     CHECK(rmm_resource_alloc(pool, (size_t)100 << 30, 0, NULL, &ptr) != RMM_OK);
     CHECK(said.failures == 1);
+    CHECK(strstr(rmm_last_error_message(), "largest free") != NULL);
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         CHECK(strstr(said.failure, figures[i]) != NULL);
     }
