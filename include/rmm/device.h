@@ -75,7 +75,8 @@ rmm_percent_of_free_device_memory(int percent, size_t *bytes_out);
  * Move managed (or system) memory to a device in the order of a stream, before a kernel
  * there needs it. A hint: where it can do nothing it answers RMM_OK and does nothing,
  * that is on a device without concurrent managed access, and for memory that cannot move
- * (the driver's cudaErrorInvalidValue).
+ * (the driver's cudaErrorInvalidValue). Not for a stream that captures: CUDA refuses, and
+ * the capture is ruined.
  *
  * @param ptr     start of the range; bytes 0 is RMM_OK
  * @param device  where to, or RMM_DEVICE_HOST
