@@ -357,9 +357,10 @@ static void drop_waiters(session_t *session, const stream_t *with)
     }
 }
 
+/* watch_tick() has collected the journal a moment ago: once for all who wait. */
 static bool is_ready(const waiter_t *waiter, void *arg)
 {
-    return stream_fetch(waiter->stream, arg) != STREAM_WAIT;
+    return stream_fetch_collected(waiter->stream, arg) != STREAM_WAIT;
 }
 
 static void answer_waiter(waiter_t *waiter)

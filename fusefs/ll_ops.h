@@ -46,8 +46,8 @@ void session_forget(session_t *session, const char *name);
 /* To poll: somebody began to wait for a stream. */
 int session_news_fd(const session_t *session);
 
-/* Answer who waits for a stream that has something now. True: others still wait, so come
- * again soon. */
+/* After watch_tick(): answer who waits for a stream that has something now. True: others
+ * still wait, so come again soon. */
 bool session_wake(session_t *session);
 
 /* Unmount (at once, whoever has files open) and free. NULL is ignored. */

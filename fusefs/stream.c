@@ -100,7 +100,6 @@ static stream_state_t fetch_journal(stream_t *stream, const model_t *model)
     if (model->journal == NULL) {
         return STREAM_END;
     }
-    journal_collect(model->journal, model);
     next_generation(stream, model->journal);
     before = stream->fetched.length;
     journal_read(
@@ -220,6 +219,14 @@ static stream_state_t fetch_process(stream_t *stream, const model_t *model)
 /* --- all ------------------------------------------------------------------------------ */
 
 stream_state_t stream_fetch(stream_t *stream, const model_t *model)
+{
+    if (stream->node.file == FILE_LOG_PIPE && model->journal != NULL) {
+        journal_collect(model->journal, model);
+    }
+    return stream_fetch_collected(stream, model);
+}
+
+stream_state_t stream_fetch_collected(stream_t *stream, const model_t *model)
 {
     stream_state_t state = STREAM_DATA;
     pthread_mutex_lock(&stream->lock);

@@ -36,6 +36,8 @@ void stream_close(stream_t *stream);
 
 /* Fetch what is new, if all that was fetched is taken. */
 stream_state_t stream_fetch(stream_t *stream, const model_t *model);
+/* The same for one of many, where the node's journal has just been collected. */
+stream_state_t stream_fetch_collected(stream_t *stream, const model_t *model);
 
 /* Append up to `size` bytes of what was fetched; whole lines where they fit. */
 void stream_take(stream_t *stream, size_t size, text_t *text);
