@@ -9,11 +9,11 @@
 #include "diag/diag_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "publish/segment_side.h"
 
 #define PIECE_ROWS 64u
 #define STRIDE_MAX 1024u
@@ -89,31 +89,16 @@ int rmm_diag_attach(rmm_diag_file_t *file, int fd)
     return 0;
 }
 
-static int check_owner(int fd, uid_t owner)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-        return -errno;
-    }
-    return status.st_uid == owner && status.st_nlink == 1 ? 0 : -EPROTO;
-}
-
 int rmm_diag_open(rmm_diag_file_t *file, int dirfd, const char *segment, uid_t owner)
 {
-    char name[128];
+    int fd = rmm_side_file_open(dirfd, segment, RMM_DIAG_SUFFIX, owner);
+    int error;
+
     file->fd = -1;
-    int length = snprintf(name, sizeof(name), "%s." RMM_DIAG_SUFFIX, segment);
-    if (length < 0 || (size_t)length >= sizeof(name)) {
-        return -ENAMETOOLONG;
-    }
-    int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        return -errno;
+        return fd;
     }
-    int error = check_owner(fd, owner);
-    if (error == 0) {
-        error = rmm_diag_attach(file, fd);
-    }
+    error = rmm_diag_attach(file, fd);
     if (error != 0) {
         (void)close(fd);
     }

@@ -9,12 +9,11 @@
 #include "publish/segment_leaks_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "publish/segment_side.h"
 #include "publish/text.h"
 
 #define PIECE_ROWS 32u
@@ -81,35 +80,16 @@ int rmm_leaks_attach(rmm_leaks_file_t *file, int fd)
     return 0;
 }
 
-static int check_owner(int fd, uid_t owner)
-{
-    struct stat status;
-
-    if (fstat(fd, &status) != 0) {
-        return -errno;
-    }
-    return status.st_uid == owner && status.st_nlink == 1 ? 0 : -EPROTO;
-}
-
 int rmm_leaks_open(rmm_leaks_file_t *file, int dirfd, const char *segment, uid_t owner)
 {
-    char name[128];
-    int length = snprintf(name, sizeof(name), "%s." RMM_LEAKS_SUFFIX, segment);
+    int fd = rmm_side_file_open(dirfd, segment, RMM_LEAKS_SUFFIX, owner);
     int error;
-    int fd;
 
     file->fd = -1;
-    if (length < 0 || (size_t)length >= sizeof(name)) {
-        return -ENAMETOOLONG;
-    }
-    fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        return -errno;
+        return fd;
     }
-    error = check_owner(fd, owner);
-    if (error == 0) {
-        error = rmm_leaks_attach(file, fd);
-    }
+    error = rmm_leaks_attach(file, fd);
     if (error != 0) {
         (void)close(fd);
     }
