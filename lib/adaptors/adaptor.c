@@ -69,16 +69,6 @@ RMM_COLD void rmm__adaptor_refused(rmm_adaptor_t *self, const rmm_request_t *req
     }
 }
 
-RMM_COLD void
-rmm__adaptor_undo_alloc(rmm_adaptor_t *self, void *ptr, const rmm_request_t *request)
-{
-    rmm_request_t undo = *request;
-
-    undo.user = false; /* nobody has counted it yet */
-    undo.refused = NULL;
-    rmm__resource_dealloc(self->base.upstream, ptr, &undo);
-}
-
 bool rmm__adaptor_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *request)
 {
     rmm__adaptor_count_free(self, request->bytes, 1);

@@ -5,7 +5,8 @@
  * what it does differently, and takes the rest from here.
  *
  * Books: an adaptor's slot counts what passes through it. The request's `user` is handed
- * on, so what the place counts is settled once, by the resource that has the block. A
+ * on, so what the place counts is entered and settled once, by the resource that has the
+ * block. A
  * free is counted down before upstream sees it, because the block may be handed out again
  * at once; if upstream refuses the free it is counted up again, so that for a moment
  * a figure may be too low, never too high.
@@ -204,10 +205,6 @@ rmm__adaptor_pass_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *requ
     rmm__resource_dealloc(self->base.upstream, ptr, &passed);
     return !refused;
 }
-
-/* Give a block back that nobody has been told of, nor the place. */
-void rmm__adaptor_undo_alloc(
-    rmm_adaptor_t *self, void *ptr, const rmm_request_t *request);
 
 /* Counted down, passed on, and up again if upstream refused: then false. */
 bool rmm__adaptor_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *request);

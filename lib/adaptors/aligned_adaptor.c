@@ -5,7 +5,7 @@
  * wrong one is refused here; all others are upstream's to judge.
  *
  * Books: upstream sees another size than the user asked for, so this resource, not
- * upstream, settles those requests at the place.
+ * upstream, enters and settles those requests at the place.
  *
  * Locking: `lock` protects `blocks`. A block leaves the map before upstream has it back,
  * because the same address may be handed out again at once.
@@ -84,7 +84,7 @@ upstream_request(const rmm_pointer_map_entry_t *block, rmm_stream_t stream)
         .bytes = (size_t)upstream_bytes(block->bytes, alignment),
         .align = RMM_ALIGN_DEFAULT,
         .stream = stream,
-        .user = false, /* settled here */
+        .user = false, /* entered and settled here */
     };
 }
 
@@ -146,6 +146,7 @@ take_larger(aligned_t *self, const rmm_request_t *request, void **ptr_out)
     block.owner = pack(original, alignment);
     block.ptr = (char *)original + (-(uintptr_t)original & (alignment - 1));
     settle_block(self, &block);
+    rmm__request_enter(&self->adaptor.base, request);
     *ptr_out = block.ptr;
     return RMM_OK;
 }

@@ -74,7 +74,7 @@ prefetch_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     if (self->driver != NULL && request->bytes != 0) {
         status = prefetch(self, ptr, request);
         if (status != RMM_OK) {
-            rmm__adaptor_undo_alloc(&self->adaptor, ptr, request);
+            rmm__resource_dealloc(mr->upstream, ptr, request);
             return status;
         }
     }

@@ -169,7 +169,7 @@ take_block(tracking_t *self, const rmm_request_t *request, void **ptr_out)
         tell_modules(&block);
     }
     if (!remember(self, &block, request->stream, &stale)) {
-        rmm__adaptor_undo_alloc(&self->adaptor, block.ptr, request);
+        rmm__resource_dealloc(self->adaptor.base.upstream, block.ptr, request);
         rmm__free(rmm__tracking_stack(&block));
         status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public calls on any resource: argument checks, the user's share of the books, the
+ * The public calls on any resource: argument checks, what is told of each call, the
  * reference count, and the list of all resources of the process.
  *
  * Why a list: in a forked child neither CUDA nor the locks of the parent's other threads
@@ -388,9 +388,7 @@ static inline void
 note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
 {
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
-    if (request->user) {
-        rmm__place_alloc(mr->books.place, request->bytes);
-    } else {
+    if (!request->user) {
         callback_taken += request->bytes != 0;
     }
     if (request->bytes == 0) {

@@ -11,7 +11,9 @@
  *    pointers are not NULL (but for a free of 0 bytes).
  *  - 0 bytes: alloc() counts one allocation and yields NULL, dealloc() of NULL counts it
  *    freed.
- *  - alloc() writes *ptr_out only when it returns RMM_OK, and updates the slot's books.
+ *  - alloc() writes *ptr_out only when it returns RMM_OK. Whoever settles a request has
+ *    entered it: once the block is obtained it counts up (slot, and rmm__request_enter()
+ *    for the place). Who then cannot pass it on frees it as the user would.
  *  - dealloc() first decides whether the free can be right. If not it calls
  *    rmm__resource_refuse_free() and changes nothing. If it is, it counts down (slot,
  *    and rmm__request_settle() for the place) before the block can be handed out again.
@@ -58,8 +60,8 @@ typedef struct rmm_resource_ops {
     /* What alloc() returns may be used on every stream at once (cudaMalloc), not only
      * in the order of the stream that it was asked on. */
     bool ready_on_all_streams;
-    /* The blocks are its own: it settles requests. False for what only passes requests
-     * on to its upstream (an adaptor). */
+    /* The blocks are its own: it enters and settles requests. False for what only passes
+     * requests on to its upstream (an adaptor). */
     bool settles;
 } rmm_resource_ops_t;
 
@@ -123,7 +125,17 @@ rmm__resource_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reques
     atomic_load_explicit(&mr->ops, memory_order_relaxed)->dealloc(mr, ptr, request);
 }
 
-/* The user's bytes leave the place. Called by the resource that knows the free is right. */
+/* The user's bytes come to the place. Called by the resource that has obtained the block,
+ * and nobody else has it yet. */
+static inline void
+rmm__request_enter(const rmm_resource_t *mr, const rmm_request_t *request)
+{
+    if (request->user) {
+        rmm__place_alloc(mr->books.place, request->bytes);
+    }
+}
+
+/* They leave it. Called by the resource that knows the free is right. */
 static inline void
 rmm__request_settle(const rmm_resource_t *mr, const rmm_request_t *request)
 {

@@ -28,6 +28,7 @@ static void enter_books(arena_resource_t *self, const pool_want_t *want)
     uint64_t bytes = want->request->bytes;
     uint64_t block_bytes = want->units * POOL_UNIT;
 
+    rmm__request_enter(&self->base, want->request);
     rmm__books_alloc_shared(books, bytes);
     rmm__figure_sub(&books->slot->free_bytes, block_bytes);
     if (block_bytes != bytes) {
@@ -121,6 +122,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     uint32_t unit;
 
     if (request->bytes == 0) {
+        rmm__request_enter(mr, request);
         rmm__books_alloc_shared(&mr->books, 0);
         *ptr_out = NULL;
         return RMM_OK;

@@ -129,10 +129,7 @@ take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
         return status;
     }
     if (!remember(self, &entry)) {
-        rmm_request_t undo = *request;
-
-        undo.user = false; /* nobody has counted it yet */
-        rmm__resource_dealloc(owner, entry.ptr, &undo);
+        rmm__resource_dealloc(owner, entry.ptr, request);
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     *ptr_out = entry.ptr;
@@ -143,9 +140,13 @@ static rmm_status_t
 binning_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     void *ptr = NULL;
-    rmm_status_t status =
-        request->bytes != 0 ? take_from(from_base(mr), request, &ptr) : RMM_OK;
+    rmm_status_t status = RMM_OK;
 
+    if (request->bytes != 0) {
+        status = take_from(from_base(mr), request, &ptr);
+    } else {
+        rmm__request_enter(mr, request); /* no bin will see it */
+    }
     if (status == RMM_OK) {
         rmm__books_alloc_shared(&mr->books, request->bytes);
         *ptr_out = ptr;

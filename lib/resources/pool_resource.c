@@ -73,6 +73,7 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
     uint32_t padding = padding_of(want);
 
     rmm__suballoc_block_set_tag(self->blocks, block, padding);
+    rmm__request_enter(&self->base, want->request);
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
     publish_free_locked(self);
@@ -124,15 +125,17 @@ rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
 }
 
 /* An allocation of no bytes, or its free: counted, and nothing else. */
-static void count_nothing(pool_t *self, bool is_free)
+static void count_nothing(pool_t *self, const rmm_request_t *request, bool is_free)
 {
     rmm_books_t *books = &self->base.books;
 
     rmm__mutex_lock(&self->lock);
     rmm__books_begin_exclusive(books);
     if (is_free) {
+        rmm__request_settle(&self->base, request);
         rmm__books_free_exclusive(books, 0, 0);
     } else {
+        rmm__request_enter(&self->base, request);
         rmm__books_alloc_exclusive(books, 0, 0);
     }
     rmm__books_end_exclusive(books);
@@ -192,7 +195,7 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     rmm_status_t status;
 
     if (request->bytes == 0) {
-        count_nothing(self, false);
+        count_nothing(self, request, false);
         *ptr_out = NULL;
         return RMM_OK;
     }
@@ -294,8 +297,7 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     bool known;
 
     if (ptr == NULL) {
-        rmm__request_settle(mr, request);
-        count_nothing(self, true);
+        count_nothing(self, request, true);
         return;
     }
     known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;

@@ -103,6 +103,7 @@ rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
             return status;
         }
     }
+    rmm__request_enter(mr, request);
     rmm__books_alloc_shared(&mr->books, request->bytes);
     *ptr_out = ptr;
     return RMM_OK;

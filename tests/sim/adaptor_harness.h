@@ -53,6 +53,7 @@ mock_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     } else if (rmm__resource_alloc(mock->memory, &inner, ptr_out) != RMM_OK) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
+    rmm__request_enter(mr, request);
     rmm__books_alloc_shared(&mr->books, request->bytes);
     return RMM_OK;
 }
