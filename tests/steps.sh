@@ -3,7 +3,7 @@
 # The steps of tests/run, in the order of this list. Sourced, in the root of the tree.
 . tools/common/setup.sh
 
-steps="setup style dev asan tsan release nocuda fuzz"
+steps="setup style dev asan tsan release bench nocuda fuzz"
 
 step_title() {
     case "$1" in
@@ -13,6 +13,7 @@ step_title() {
     asan) echo "address and undefined behaviour sanitizers, with leaks" ;;
     tsan) echo "thread sanitizer" ;;
     release) echo "optimised build, what is exported and installed, consumers, README" ;;
+    bench) echo "instructions of an operation, against tests/bench/instructions.table" ;;
     nocuda) echo "built without a CUDA toolkit: the simulated GPU only" ;;
     fuzz) echo "each fuzzer for some seconds" ;;
     esac
@@ -36,7 +37,7 @@ list_steps() {
 step_setup() {
     check "packages" rmm_require_packages build-essential cmake ninja-build pkg-config \
         clang clang-format-14 libclang-rt-14-dev libcmocka-dev zlib1g-dev \
-        libfuse3-dev fuse3 libjansson-dev libunwind8 python3
+        libfuse3-dev fuse3 libjansson-dev libunwind8 python3 gnuplot-nox valgrind gcc-12
     check "cmake is 3.24 or newer" cmake_is_new_enough
     gcc --version | head -n 1
     cmake --version | head -n 1
@@ -83,6 +84,16 @@ step_tsan() {
 
 step_release() {
     build release && run_ctest release "fuzz"
+}
+
+step_bench() {
+    check "a count that rises above 5 % is noticed" tests/bench/compare_test.sh
+    build bench || return 0
+    if tests/bench/instructions build/bench; then
+        count_pass
+    else
+        count_failure "bench: instructions of an operation" "tests/bench/instructions build/bench"
+    fi
 }
 
 step_nocuda() {

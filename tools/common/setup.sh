@@ -21,6 +21,9 @@ rmm_package_provides() {
         pkg-config) command -v pkg-config ;;
         fuse3) command -v fusermount3 ;;
         python3) command -v python3 ;;
+        gcc-12) command -v gcc-12 ;;
+        gnuplot-nox) command -v gnuplot ;;
+        valgrind) command -v valgrind ;;
         clang-format-14) command -v clang-format-14 ;;
         libfuse3-dev) rmm_header_is_there fuse3/fuse_lowlevel.h ;;
         libcmocka-dev) rmm_header_is_there cmocka.h ;;
