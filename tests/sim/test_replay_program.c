@@ -291,6 +291,11 @@ static void serves_from_each_resource_that_has_no_size(void **state)
         "cuda",
         "managed",
         "system",
+        "sam_headroom",
+        "pinned",
+        "pool_pinned",
+        "pool_managed",
+        "fixed_size",
         "pool:1MiB:8MiB",
         "statistics+arena",
         "limiting:50%+pool",
@@ -323,6 +328,89 @@ static void serves_from_a_pool_that_maps_virtual_memory(void **state)
     assert_int_equal(integer(object, "peak_bytes"), 170001);
     assert_int_equal(integer(object, "reserved_bytes"), 2 * 1024 * 1024);
     json_decref(object);
+}
+
+#define LARGE_BLOCKS 40
+#define LARGE_PEAK (LARGE_BLOCKS << 20)
+
+/* Blocks of 1 MiB, so that chunks of the smallest size do not matter. */
+static void write_large_log(void)
+{
+    FILE *file = fopen(path("large.csv"), "w");
+    assert_non_null(file);
+    fputs("Thread,Time,Action,Pointer,Size,Stream\n", file);
+    for (unsigned i = 1; i <= LARGE_BLOCKS; i++) {
+        fprintf(file, "1,10:00:00.000000,allocate,0x%x,%u,0\n", i << 20, 1 << 20);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A binning resource has a bin beside its pool. */
+static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
+{
+    static const char *const names[] = {
+        "pool",    "pool_virtual",    "pool_managed", "pool_pinned",
+        "binning", "statistics+pool", "arena",        "tracking+arena"};
+    (void)state;
+    write_large_log();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[1024];
+        snprintf(
+            command, sizeof command, "--find-capacity --json --resource %s %s",
+            names[i], path("large.csv"));
+        run(command);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_true(integer(object, "capacity_bytes") >= LARGE_PEAK);
+        assert_true(integer(object, "capacity_bytes") <= 4 * LARGE_PEAK);
+        json_decref(object);
+    }
+}
+
+static void writes_what_was_held_while_the_log_ran(void **state)
+{
+    char command[1024], line[256];
+    unsigned long long operation, time_ns, live, reserved;
+    (void)state;
+    snprintf(
+        command, sizeof command, "--json --timeline %s --resource pool %s",
+        path("held.csv"), DATA "/replay/small.csv");
+    run(command);
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_true(json_is_null(json_object_get(object, "ns_per_operation")));
+    json_decref(object);
+    FILE *file = fopen(path("held.csv"), "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_string_equal(line, "# log small.csv resource pool driver sim\n");
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_string_equal(line, "operation,time_ns,live_bytes,reserved_bytes\n");
+    const unsigned long long live_bytes[] = {1000, 3000, 2000, 2500, 500};
+    for (unsigned i = 0; i < 5; i++) {
+        assert_non_null(fgets(line, sizeof line, file));
+        assert_int_equal(
+            sscanf(line, "%llu,%llu,%llu,%llu", &operation, &time_ns, &live, &reserved),
+            4);
+        assert_int_equal(operation, i + 1);
+        assert_int_equal(time_ns, 10000 * i);
+        assert_int_equal(live, live_bytes[i]);
+        assert_true(reserved >= live);
+    }
+    assert_null(fgets(line, sizeof line, file));
+    fclose(file);
+}
+
+static void says_that_a_timeline_cannot_be_written(void **state)
+{
+    (void)state;
+    assert_error_line(
+        "--timeline /dev/null/held.csv " DATA "/replay/small.csv", 1,
+        "cannot write /dev/null/held.csv: Not a directory");
+    run("--timeline /dev/full " DATA "/replay/small.csv");
+    program_assert_status(&program, 1);
+    assert_string_equal(
+        program.err, "rmm-replay: cannot write /dev/full: No space left on device\n");
 }
 
 /* Recorded: 17 us from first to last row; at a factor of 0.0001 at least 170 ms. */
@@ -546,6 +634,9 @@ int main(void)
 #ifndef __SANITIZE_THREAD__ /* twenty runs on one thread: minutes, and nothing to see */
         cmocka_unit_test(finds_the_smallest_capacity_close_to_the_peak),
 #endif
+        cmocka_unit_test(finds_the_capacity_of_each_resource_that_has_a_size),
+        cmocka_unit_test(writes_what_was_held_while_the_log_ran),
+        cmocka_unit_test(says_that_a_timeline_cannot_be_written),
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
         cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
         cmocka_unit_test(serves_from_each_resource_that_has_no_size),

@@ -124,6 +124,11 @@ static void refuses_options_that_exclude_each_other(void **state)
         "--find-capacity needs a pool or an arena without a size as --resource");
     assert_false(parse("rmm-replay --find-capacity --pool-bytes 1GiB log"));
     assert_false(parse("rmm-replay --find-capacity --hold 1 log"));
+    assert_refused(
+        "rmm-replay --timeline held.csv --repeat 2 log",
+        "--timeline follows one run: leave --repeat out");
+    assert_refused(
+        "rmm-replay --timeline= log", "--timeline: \"\" is not the name of a file");
 }
 
 static void reads_sizes_with_suffixes(void **state)

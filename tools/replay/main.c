@@ -5,9 +5,11 @@
  * Uses the public API only, through the shared library, so that a diagnosis library
  * injected into it sees what it would see of any program.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
@@ -28,6 +30,7 @@ typedef struct session {
     load_counts_t counts;
     replay_t replay;
     report_t report;
+    timeline_t timeline;
     bool measured; /* the report is filled */
 } session_t;
 
@@ -113,7 +116,8 @@ static void fill_report(session_t *session, const rmm_stats_t *stats)
     const plan_t *plan = &session->plan;
     report_t *report = &session->report;
     double operations = (double)plan->op_count;
-    bool timed = replay->speed == 0 && replay->verify == NULL && replay->run_count > 0;
+    bool timed = replay->speed == 0 && replay->verify == NULL &&
+                 session->options.timeline_path == NULL && replay->run_count > 0;
 
     report->log = session->options.log_path;
     report->resource = session->options.resource;
@@ -152,11 +156,48 @@ static bool print_report(const session_t *session)
     return true;
 }
 
+static bool begin_timeline(session_t *session)
+{
+    const replay_options_t *options = &session->options;
+    char heading[TOOL_MESSAGE_MAX];
+    const char *slash = strrchr(options->log_path, '/');
+    if (options->timeline_path == NULL) {
+        return true;
+    }
+    snprintf(
+        heading, sizeof heading, "log %.100s resource %s driver %s",
+        slash != NULL ? slash + 1 : options->log_path, options->resource,
+        rmm_sim_active() ? "sim" : "cuda");
+    if (!timeline_open(
+            &session->timeline, options->timeline_path, heading,
+            session->plan.op_count)) {
+        tool_error("cannot write %s: %s", options->timeline_path, strerror(errno));
+        return false;
+    }
+    session->replay.timeline = &session->timeline;
+    return true;
+}
+
+static bool end_timeline(session_t *session)
+{
+    if (session->replay.timeline == NULL) {
+        return true;
+    }
+    session->replay.timeline = NULL;
+    bool written = timeline_close(&session->timeline);
+    if (!written) {
+        tool_error(
+            "cannot write %s: %s", session->options.timeline_path, strerror(errno));
+    }
+    return written;
+}
+
 /* With a resource and a replay open: run, and say what happened. */
 static bool measure(session_t *session)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
     bool worked = run_all(session);
+    worked = end_timeline(session) && worked;
     if (rmm_resource_get_stats(session->replay.resource, &stats) != RMM_OK) {
         tool_error("%s", rmm_last_error_message());
         return false;
@@ -194,7 +235,7 @@ static bool open_and_use(session_t *session, rmm_resource_t *resource)
         tool_error("%s", session->replay.error);
         return false;
     }
-    bool worked = use(session);
+    bool worked = begin_timeline(session) && use(session);
     replay_close(&session->replay);
     return worked;
 }

@@ -74,6 +74,13 @@ static const char *parse_hold(const char *text, void *field)
                : "a number of seconds";
 }
 
+static const char *parse_path(const char *text, void *field)
+{
+    const char **path = field;
+    *path = text;
+    return *text != '\0' ? NULL : "the name of a file";
+}
+
 #define FIELD(name) offsetof(replay_options_t, name)
 
 static const tool_option_t table[] = {
@@ -103,6 +110,9 @@ static const tool_option_t table[] = {
      "find the smallest pool (or arena) that runs the log, between its peak\n"
      "and four times that, to a thousandth of the peak (at least\n"
      "256 bytes); a fresh pool for each trial"},
+    {"timeline", "FILE", parse_path, FIELD(timeline_path),
+     "write what is live and what is reserved after the operations,\n"
+     "as CSV; what that takes is not timed"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
@@ -137,6 +147,9 @@ static const char *find_conflict(const replay_options_t *options)
     }
     if (options->find_capacity && options->hold) {
         return "--find-capacity and --hold exclude each other";
+    }
+    if (options->timeline_path != NULL && options->repeat > 1) {
+        return "--timeline follows one run: leave --repeat out";
     }
     return NULL;
 }

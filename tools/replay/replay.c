@@ -3,7 +3,8 @@
  * Every thread of the log is one here, and they take turns in the log's order.
  *
  * Two loops: run_fast() holds nothing but the allocator's calls, since it is what the
- * clock runs around; run_careful() waits for the recorded moments and queues patterns.
+ * clock runs around; run_careful() waits for the recorded moments, queues patterns and
+ * follows what is held.
  */
 #include "replay/replay.h"
 
@@ -171,6 +172,21 @@ static bool check(replay_t *replay, const replay_slot_t *slot, uint32_t stream)
         replay->verify->check(replay->verify_state, &block, replay->streams[stream]));
 }
 
+static bool note(replay_t *replay, const plan_op_t *op)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    if (replay->timeline == NULL) {
+        return true;
+    }
+    if (rmm_resource_get_stats(replay->resource, &stats) != RMM_OK) {
+        snprintf(replay->error, sizeof replay->error, "%s", rmm_last_error_message());
+        return false;
+    }
+    timeline_note(
+        replay->timeline, op->due_ns, stats.current_bytes, stats.reserved_bytes);
+    return true;
+}
+
 static bool run_careful_op(replay_t *replay, uint32_t index)
 {
     const plan_op_t *op = &replay->plan->ops[index];
@@ -195,7 +211,8 @@ static void run_careful(void *context)
             sleep_until(
                 stretch->start_ns + scaled(replay->plan->ops[i].due_ns, replay->speed));
         }
-        stretch->worked = run_careful_op(replay, i);
+        stretch->worked =
+            run_careful_op(replay, i) && note(replay, &replay->plan->ops[i]);
     }
 }
 
@@ -222,7 +239,8 @@ static bool check_left(replay_t *replay)
 bool replay_run(replay_t *replay)
 {
     const plan_t *plan = replay->plan;
-    bool fast = replay->speed == 0 && replay->verify == NULL;
+    bool fast =
+        replay->speed == 0 && replay->verify == NULL && replay->timeline == NULL;
     if (replay->run_count > 0) {
         replay_free_left(replay);
     }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of a timeline: few, and no peak is lost in them.
+ */
+#include "harness/harness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/timeline.h"
+
+static char path[] = "timeline-XXXXXX";
+
+/* A timeline of `operations`; what they hold is their number, but for one high peak. */
+static size_t write_timeline(uint64_t operations, uint64_t peak_at)
+{
+    timeline_t timeline;
+    assert_true(timeline_open(&timeline, path, "log x", operations));
+    for (uint64_t i = 1; i <= operations; i++) {
+        timeline_note(&timeline, 1000 * i, i == peak_at ? 9999999 : i, 2 * i);
+    }
+    assert_true(timeline_close(&timeline));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char line[256];
+    size_t lines = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        lines++;
+    }
+    fclose(file);
+    return lines;
+}
+
+/* The line with this number, from 1. */
+static void assert_line(size_t number, const char *expected)
+{
+    char line[256] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (size_t i = 0; i < number; i++) {
+        assert_non_null(fgets(line, sizeof line, file));
+    }
+    fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    assert_string_equal(line, expected);
+}
+
+static void has_a_row_for_each_operation_of_a_short_log(void **state)
+{
+    (void)state;
+    assert_int_equal(write_timeline(3, 2), 5);
+    assert_line(1, "# log x");
+    assert_line(2, "operation,time_ns,live_bytes,reserved_bytes");
+    assert_line(3, "1,1000,1,2");
+    assert_line(4, "2,2000,9999999,4");
+    assert_line(5, "3,3000,3,6");
+}
+
+static void has_few_rows_for_a_long_log_and_keeps_its_peaks(void **state)
+{
+    (void)state;
+    /* 100001 operations in stretches of 26, the last one shorter */
+    assert_int_equal(write_timeline(100001, 30), 2 + 3847);
+    assert_line(3, "26,26000,26,52");
+    assert_line(4, "52,52000,9999999,104");
+    assert_line(5, "78,78000,78,156");
+    assert_line(2 + 3847, "100001,100001000,100001,200002");
+}
+
+static void says_why_it_cannot_be_written(void **state)
+{
+    timeline_t timeline;
+    (void)state;
+    assert_false(timeline_open(&timeline, "/dev/null/timeline", "log x", 1));
+    assert_int_equal(errno, ENOTDIR);
+    assert_true(timeline_open(&timeline, "/dev/full", "log x", 1));
+    timeline_note(&timeline, 1, 1, 1);
+    assert_false(timeline_close(&timeline));
+    assert_int_equal(errno, ENOSPC);
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    int file = mkstemp(path);
+    return file >= 0 ? close(file) : -1;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_a_row_for_each_operation_of_a_short_log),
+        cmocka_unit_test(has_few_rows_for_a_long_log_and_keeps_its_peaks),
+        cmocka_unit_test(says_why_it_cannot_be_written),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a resource has handed out and what it holds while a log is replayed, as CSV: a file
+ * for pictures. At most TIMELINE_ROWS_MAX rows and one: a row is of a stretch of operations
+ * and has the largest figures of it, so that no peak is lost.
+ *
+ * Threads: call it from one at a time.
+ */
+#ifndef RMM_TOOLS_REPLAY_TIMELINE_H
+#define RMM_TOOLS_REPLAY_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TIMELINE_ROWS_MAX 4000
+
+typedef struct timeline {
+    FILE *file;
+    uint64_t operations;                 /* of the log */
+    uint64_t stretch;                    /* of a row */
+    uint64_t seen;                       /* operations so far */
+    uint64_t live_bytes, reserved_bytes; /* the largest since the last row */
+} timeline_t;
+
+/* The heading says what is replayed on what. False: errno says why. */
+bool timeline_open(
+    timeline_t *timeline, const char *path, const char *heading, uint64_t operations);
+
+/* After an operation of the log, which was recorded at `due_ns`. */
+void timeline_note(
+    timeline_t *timeline, uint64_t due_ns, uint64_t live_bytes,
+    uint64_t reserved_bytes);
+
+/* False: not all could be written; errno says why. */
+bool timeline_close(timeline_t *timeline);
+
+#endif /* RMM_TOOLS_REPLAY_TIMELINE_H */
