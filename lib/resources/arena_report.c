@@ -24,7 +24,7 @@ typedef struct arena_figures {
 typedef struct report {
     size_t requested_bytes;
     arena_figures_t total;
-    arena_figures_t arenas[ARENA_COUNT + 1]; /* the last: the global one */
+    arena_figures_t arenas[FRONT_SHARDS + 1]; /* the last: the global one */
 } report_t;
 
 typedef struct count {
@@ -38,8 +38,8 @@ static bool count_superblock(void *context, const rmm_block_info_t *info)
     const count_t *count = context;
     arena_figures_t *of;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag == ARENA_TAG_SUPERBLOCK) {
-        of = &count->report->arenas[ARENA_COUNT];
+    if (info->heap == RMM_HEAP_NONE && info->tag == POOL_TAG_SUPERBLOCK) {
+        of = &count->report->arenas[FRONT_SHARDS];
         of->superblock_count++;
         of->superblock_bytes += info->units * POOL_UNIT;
     }
@@ -48,24 +48,23 @@ static bool count_superblock(void *context, const rmm_block_info_t *info)
 
 static void look_at_arena(arena_resource_t *self, uint32_t index, report_t *report)
 {
-    arena_t *arena = rmm__arena_at(self, index);
+    pool_t *pool = rmm__front_at(&self->front, index);
     arena_figures_t *figures = &report->arenas[index];
     count_t count = {self, report};
 
-    if (arena == NULL) {
+    if (pool == NULL) {
         return;
     }
     figures->exists = true;
-    rmm__mutex_lock(&arena->pool.lock);
-    rmm__pool_figures_locked(&arena->pool);
-    figures->largest_free_bytes = arena->pool.largest_free_units * POOL_UNIT;
-    figures->free_bytes =
-        rmm__suballoc_total_free_units(arena->pool.blocks) * POOL_UNIT;
-    figures->live_blocks = rmm__suballoc_live_blocks(arena->pool.blocks);
-    if (index == ARENA_COUNT && self->dump_path != NULL) {
-        rmm__suballoc_walk(arena->pool.blocks, count_superblock, &count);
+    rmm__mutex_lock(&pool->lock);
+    rmm__pool_figures_locked(pool);
+    figures->largest_free_bytes = pool->largest_free_units * POOL_UNIT;
+    figures->free_bytes = rmm__suballoc_total_free_units(pool->blocks) * POOL_UNIT;
+    figures->live_blocks = rmm__suballoc_live_blocks(pool->blocks);
+    if (index == FRONT_SHARDS && self->dump_path != NULL) {
+        rmm__suballoc_walk(pool->blocks, count_superblock, &count);
     }
-    rmm__mutex_unlock(&arena->pool.lock);
+    rmm__mutex_unlock(&pool->lock);
     figures->live_blocks -= figures->superblock_count;
 }
 
@@ -73,7 +72,7 @@ static void look(arena_resource_t *self, report_t *report)
 {
     arena_figures_t *total = &report->total;
 
-    for (uint32_t i = 0; i <= ARENA_COUNT; i++) {
+    for (uint32_t i = 0; i <= FRONT_SHARDS; i++) {
         const arena_figures_t *figures = &report->arenas[i];
 
         look_at_arena(self, i, report);
@@ -118,12 +117,12 @@ static void print_dump(FILE *file, const arena_resource_t *self, const report_t 
     fprintf(file, "total free: %" PRIu64 "\n", total->free_bytes);
     fprintf(file, "largest free block: %" PRIu64 "\n", total->largest_free_bytes);
     fprintf(file, "fragmentation: %.2f%%\n", 100.0 * fragmentation_of(total));
-    for (uint32_t i = 0; i <= ARENA_COUNT; i++) {
-        const arena_figures_t *figures = &report->arenas[ARENA_COUNT - i];
+    for (uint32_t i = 0; i <= FRONT_SHARDS; i++) {
+        const arena_figures_t *figures = &report->arenas[FRONT_SHARDS - i];
         char name[16] = "global";
 
         if (i != 0) {
-            snprintf(name, sizeof(name), "%" PRIu32, ARENA_COUNT - i);
+            snprintf(name, sizeof(name), "%" PRIu32, FRONT_SHARDS - i);
         }
         if (figures->exists) {
             fprintf(
@@ -180,7 +179,7 @@ rmm_status_t rmm__arena_give_up(
     arena_resource_t *self, const rmm_request_t *request, const char *why)
 {
     report_t report = {.requested_bytes = request->bytes};
-    uint64_t device_free = rmm__pool_device_free(&self->global->pool);
+    uint64_t device_free = rmm__pool_device_free(self->front.back);
 
     rmm__books_oom(&self->base.books);
     look(self, &report);

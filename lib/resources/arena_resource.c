@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arena resource's operations, its books and its creator. The fast path of a small
- * request is the lock of one arena, which threads on streams of their own share with
- * nobody, and one look into two heaps; of a free the same lock. How blocks change streams,
- * and the locking, are in arena_impl.h.
- *
- * Books: written without a lock, because the arenas have none in common: atomic adds, as
- * the cuda resource.
+ * The arena resource's operations and its creator. The fast path of a small request is the
+ * lock of one arena, which threads on streams of their own share with nobody, and one look
+ * into two heaps; of a free the same lock. How blocks change streams, and the locking, are
+ * in pool_front.h.
  */
 #include "resources/arena_impl.h"
 
@@ -19,38 +16,6 @@
 
 #define ARENA_BYTES_MIN ((uint64_t)1024 * 1024)
 #define DUMP_PATH_DEFAULT "rmm_arena_memory_dump.log"
-
-/* --- books -------------------------------------------------------------------------- */
-
-static void enter_books(arena_resource_t *self, const pool_want_t *want)
-{
-    rmm_books_t *books = &self->base.books;
-    uint64_t bytes = want->request->bytes;
-    uint64_t block_bytes = want->units * POOL_UNIT;
-
-    rmm__request_enter(&self->base, want->request);
-    rmm__books_alloc_shared(books, bytes);
-    rmm__figure_sub(&books->slot->free_bytes, block_bytes);
-    if (block_bytes != bytes) {
-        rmm__figure_add(&books->slot->padding_bytes, block_bytes - bytes);
-        rmm__place_padding_add(books->place, block_bytes - bytes);
-    }
-}
-
-/* Before the block can be handed out again. */
-static void
-leave_books(arena_resource_t *self, const rmm_request_t *request, uint32_t padding)
-{
-    rmm_books_t *books = &self->base.books;
-
-    rmm__request_settle(&self->base, request);
-    rmm__books_free_shared(books, request->bytes);
-    rmm__figure_add(&books->slot->free_bytes, request->bytes + padding);
-    if (padding != 0) {
-        rmm__figure_sub(&books->slot->padding_bytes, padding);
-        rmm__place_padding_sub(books->place, padding);
-    }
-}
 
 /* --- allocate ----------------------------------------------------------------------- */
 
@@ -72,12 +37,12 @@ stream_key(arena_resource_t *self, rmm_stream_t stream, rmm_stream_key_t *key)
 static rmm_status_t
 take_small(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 {
-    uint32_t home = rmm__arena_index(want->key);
+    uint32_t home = rmm__front_index(want->key);
 
-    if (rmm__arena_at(self, home) == NULL && rmm__arena_make(self, home) == NULL) {
+    if (rmm__front_make(&self->front, home) == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    return rmm__arena_take(self, home, want, false, unit_out);
+    return rmm__front_take(&self->front, home, want, false, unit_out);
 }
 
 /*
@@ -90,7 +55,7 @@ take_small(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
  */
 static void gather(arena_resource_t *self, const pool_want_t *want)
 {
-    pool_t *global = &self->global->pool;
+    pool_t *global = &self->global;
     bool is_huge = want->units >= self->bytes / POOL_UNIT / ARENA_HUGE_SHARE;
     int rounds = is_huge ? ARENA_PATIENCE : 1;
     rmm_driver_scope_t scope;
@@ -110,7 +75,7 @@ static rmm_status_t
 take_large(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 {
     gather(self, want);
-    return rmm__arena_take(self, ARENA_COUNT, want, false, unit_out);
+    return rmm__front_take(&self->front, FRONT_BACK, want, false, unit_out);
 }
 
 static rmm_status_t
@@ -137,13 +102,14 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     want.align_units = (uint32_t)(request->align / POOL_UNIT);
     want.units = (uint32_t)((request->bytes + POOL_UNIT - 1) / POOL_UNIT);
 
-    status = rmm__arena_wants_small(self, &want) ? take_small(self, &want, &unit)
-                                                 : take_large(self, &want, &unit);
+    status = rmm__front_wants_small(&self->front, &want)
+                 ? take_small(self, &want, &unit)
+                 : take_large(self, &want, &unit);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         status = rmm__arena_alloc_slow(self, &want, &unit);
     }
     if (status == RMM_OK) {
-        enter_books(self, &want);
+        rmm__front_enter_books(&self->global, &want);
         *ptr_out = rmm__arena_address_of(self, unit);
     }
     return status;
@@ -151,66 +117,34 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 
 /* --- free --------------------------------------------------------------------------- */
 
-/* The block goes to the slot's heap; true: the slot's batch is to be closed. No slot: it
- * is used no more until the resource ends. */
-static bool leave_block_locked(
-    arena_resource_t *self, arena_t *arena, rmm_block_t block, pool_stream_t *slot,
-    const rmm_request_t *request)
+/* Where a block is that begins at this address: unit and arena. False: nowhere here. */
+static bool locate(
+    const arena_resource_t *self, const void *ptr, uint32_t *unit_out, pool_t **arena)
 {
-    pool_t *pool = &arena->pool;
-    uint64_t before;
+    uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)self->memory);
 
-    leave_books(self, request, rmm__suballoc_block_tag(pool->blocks, block));
-    if (slot == NULL) {
-        rmm__suballoc_block_set_tag(pool->blocks, block, POOL_TAG_GIVEN_UP);
+    if (offset >= self->bytes || offset % POOL_UNIT != 0) {
         return false;
     }
-    if (arena == self->global) {
-        before = rmm__suballoc_largest_free(pool->blocks, slot->heap);
-        rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
-        rmm__pool_note_largest_locked(pool, slot->heap, before);
-        rmm__arena_publish_largest_locked(self);
-    } else {
-        rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
-    }
-    return rmm__pool_batch_note_locked(pool, slot, request->bytes);
+    *unit_out = self->first_unit + (uint32_t)(offset / POOL_UNIT);
+    *arena = rmm__front_owner(&self->front, *unit_out);
+    return true;
 }
 
 static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     arena_resource_t *self = arena_from_base(mr);
     const char *refusal = POOL_NO_SUCH_BLOCK;
-    pool_stream_t *slot = NULL;
-    rmm_block_t block = RMM_BLOCK_NONE;
-    rmm_stream_key_t key;
-    arena_t *arena;
+    pool_t *arena;
     uint32_t unit;
-    bool close = false;
-    bool known;
 
     if (ptr == NULL) {
         rmm__request_settle(mr, request);
         rmm__books_free_shared(&mr->books, 0);
-        return;
-    }
-    if (!rmm__arena_locate(self, ptr, &unit, &arena)) {
+    } else if (
+        !locate(self, ptr, &unit, &arena) ||
+        !rmm__front_give(&self->front, arena, unit, request, &refusal)) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
-        return;
-    }
-    known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
-
-    rmm__mutex_lock(&arena->pool.lock);
-    block = rmm__pool_block_at_locked(&arena->pool, unit, request->bytes, &refusal);
-    if (block != RMM_BLOCK_NONE) {
-        slot = rmm__pool_slot_for_free_locked(&arena->pool, known ? &key : NULL);
-        close = leave_block_locked(self, arena, block, slot, request);
-    }
-    rmm__mutex_unlock(&arena->pool.lock);
-
-    if (block == RMM_BLOCK_NONE) {
-        rmm__resource_refuse_free(mr, ptr, request, refusal);
-    } else if (close) {
-        rmm__pool_batch_close(&arena->pool, slot, request->stream);
     }
 }
 
@@ -230,7 +164,7 @@ static bool report_left_behind(void *context, const rmm_block_info_t *info)
 {
     const arena_resource_t *self = context;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag < ARENA_TAG_SUPERBLOCK) {
+    if (info->heap == RMM_HEAP_NONE && info->tag < POOL_TAG_SUPERBLOCK) {
         rmm__diag_on_free(
             self->base.instance_id, self->base.device,
             rmm__arena_address_of(self, info->unit),
@@ -249,14 +183,9 @@ static void return_memory(arena_resource_t *self)
         (void)rmm__driver_barrier(self->driver);
         rmm__driver_scope_leave(&scope);
     }
-    for (uint32_t i = 0; i <= ARENA_COUNT; i++) {
-        arena_t *arena = rmm__arena_at(self, i);
-
-        if (arena != NULL) {
-            rmm__suballoc_walk(arena->pool.blocks, report_left_behind, self);
-        }
-    }
-    rmm__pool_chunk_return(&self->global->pool, &chunk);
+    rmm__suballoc_walk(self->global.blocks, report_left_behind, self);
+    rmm__front_walk(&self->front, report_left_behind, self);
+    rmm__pool_chunk_return(&self->global, &chunk);
 }
 
 /* All but the base. */
@@ -265,16 +194,9 @@ static void arena_free_all(arena_resource_t *self)
     if (self->memory != NULL) {
         return_memory(self);
     }
-    for (uint32_t i = 0; i <= ARENA_COUNT; i++) {
-        arena_t *arena = rmm__arena_at(self, i);
-
-        if (arena != NULL) {
-            rmm__arena_destroy(arena);
-        }
-    }
-    rmm__free(self->owners);
+    rmm__front_fini(&self->front);
+    rmm__front_pool_fini(&self->global);
     rmm__free(self->dump_path);
-    rmm__mutex_fini(&self->rescue_lock);
     rmm__mutex_fini(&self->dump_lock);
 }
 
@@ -344,19 +266,10 @@ static rmm_status_t half_of_free(const arena_resource_t *self, uint64_t *bytes_o
     return RMM_OK;
 }
 
-/* A share of all memory between two limits, in units. */
-static uint32_t share_of(uint64_t bytes, uint64_t share, uint32_t least, uint32_t most)
-{
-    uint64_t units = bytes / share / POOL_UNIT;
-
-    units = units > least ? units : least;
-    return (uint32_t)(units < most ? units : most);
-}
-
 /* The one block, all of it the global arena's. */
 static rmm_status_t take_memory(arena_resource_t *self)
 {
-    pool_t *global = &self->global->pool;
+    pool_t *global = &self->global;
     uint32_t units = (uint32_t)(self->bytes / POOL_UNIT);
     rmm_suballoc_result_t result;
     void *memory;
@@ -367,32 +280,32 @@ static rmm_status_t take_memory(arena_resource_t *self)
     }
     self->memory = memory;
     self->first_unit = (uint32_t)((uintptr_t)memory / POOL_UNIT % RMM_SUBALLOC_PHASES);
-    self->owners =
-        rmm__calloc(((uint64_t)self->first_unit + units) / ARENA_GRANULE_UNITS + 1, 1);
-    if (self->owners == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
     rmm__mutex_lock(&global->lock);
     result = rmm__suballoc_add_region_at(
         global->blocks, global->clean, self->first_unit, units, 0);
     if (result == RMM_SUBALLOC_OK) {
+        global->reserved_bytes = self->bytes;
         rmm__pool_figures_locked(global);
-        rmm__arena_publish_largest_locked(self);
+        rmm__front_measure(&self->front, self->bytes);
     }
     rmm__mutex_unlock(&global->lock);
     if (result != RMM_SUBALLOC_OK) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    RMM_BOOKS_SET(&self->base.books, reserved_bytes, self->bytes);
-    RMM_BOOKS_SET(&self->base.books, free_bytes, self->bytes);
     RMM_BOOKS_SET(&self->base.books, growth_count, 1);
     return RMM_OK;
 }
 
 static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *options)
 {
-    rmm_status_t status = RMM_OK;
+    rmm_status_t status =
+        rmm__front_pool_init(&self->global, self->driver, &self->base);
 
+    rmm__front_init(&self->front, &self->global);
+    if (status != RMM_OK) {
+        return status;
+    }
+    self->global.shares_books = true;
     self->bytes = options->arena_bytes;
     if (self->bytes == 0) {
         status = half_of_free(self, &self->bytes);
@@ -401,11 +314,6 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
         }
     }
     self->bytes = self->bytes / POOL_UNIT * POOL_UNIT;
-    self->superblock_units = rmm__arena_whole_granules(share_of(
-        self->bytes, ARENA_SUPERBLOCK_SHARE, ARENA_SUPERBLOCK_MIN_UNITS,
-        ARENA_SUPERBLOCK_MAX_UNITS));
-    self->small_units = share_of(
-        self->bytes, ARENA_SMALL_SHARE, ARENA_SMALL_MIN_UNITS, ARENA_SMALL_MAX_UNITS);
     if (options->dump_on_failure != 0) {
         self->dump_path = rmm__strdup(
             options->dump_path != NULL ? options->dump_path : DUMP_PATH_DEFAULT);
@@ -413,8 +321,7 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
             return RMM_ERR_OUT_OF_HOST_MEMORY;
         }
     }
-    self->global = rmm__arena_create(self);
-    return self->global != NULL ? take_memory(self) : RMM_ERR_OUT_OF_HOST_MEMORY;
+    return take_memory(self);
 }
 
 static rmm_status_t init_arena(
@@ -433,7 +340,6 @@ static rmm_status_t init_arena(
     if (status != RMM_OK) {
         return status;
     }
-    rmm__mutex_init(&self->rescue_lock);
     rmm__mutex_init(&self->dump_lock);
     status = set_up(self, options);
     if (status != RMM_OK) {

@@ -124,7 +124,8 @@ typedef struct pool {
 
     rmm_mutex_t lock; /* protects all below */
     rmm_suballoc_t *blocks;
-    rmm_heap_t clean; /* free for any stream */
+    rmm_heap_t clean;  /* free for any stream */
+    bool shares_books; /* others than the holder of `lock` write the books */
     uint64_t reserved_bytes;
     uint64_t absent_units;       /* in the heaps `absent` and `moving` */
     uint64_t largest_free_units; /* over all heaps */
@@ -169,6 +170,8 @@ typedef struct pool_plan {
 
 /* Tag of a block that was freed but can never be used again; others: the padding. */
 #define POOL_TAG_GIVEN_UP UINT32_MAX
+/* Tag of a block that is lent to a shard (pool_front.h). */
+#define POOL_TAG_SUPERBLOCK (POOL_TAG_GIVEN_UP - 1)
 
 extern const rmm_resource_ops_t rmm__fixed_size_ops;
 
@@ -209,6 +212,10 @@ static inline uint64_t pool_free_bytes(const pool_t *self)
     return (rmm__suballoc_total_free_units(self->blocks) - self->absent_units) *
            POOL_UNIT;
 }
+
+/* What a change of one block does to the figures of free memory; where the books are
+ * shared, free_bytes is counted up and down by who takes and gives. */
+void rmm__pool_publish_free_locked(pool_t *self);
 
 /* After heaps changed other than by one alloc or free: recount what /rmm shows. */
 void rmm__pool_figures_locked(pool_t *self);

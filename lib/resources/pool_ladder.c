@@ -186,7 +186,7 @@ static bool donor_settle(
                     self->blocks, donor->heap, own->heap, batch->stamp,
                     own->open_stamp) != 0;
         own->open_frees++; /* no event of this stream covers them yet */
-        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, cross_stream_count, moved);
+        rmm__figure_add(&self->base.books.slot->cross_stream_count, moved);
         rmm__pool_figures_locked(self);
     }
     rmm__mutex_unlock(&self->lock);
@@ -337,7 +337,7 @@ static rmm_status_t chunk_add(pool_t *self, void *ptr, uint64_t bytes)
     if (result == RMM_SUBALLOC_OK) {
         rmm__pool_chunks_insert_locked(self, &chunk);
         self->reserved_bytes += bytes;
-        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, growth_count, 1);
+        rmm__figure_add(&self->base.books.slot->growth_count, 1);
         rmm__pool_figures_locked(self);
     }
     rmm__mutex_unlock(&self->lock);
@@ -509,7 +509,7 @@ void rmm__pool_stamps_settle(pool_t *self, bool synchronised)
         slot->sync_stamp = 0;
     }
     if (synchronised) {
-        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, sync_count, 1);
+        rmm__figure_add(&self->base.books.slot->sync_count, 1);
         rmm__pool_figures_locked(self);
     }
     rmm__mutex_unlock(&self->lock);

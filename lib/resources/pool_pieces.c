@@ -42,7 +42,7 @@ void rmm__pool_arrive(pool_t *self, rmm_heap_t to, int64_t gained)
     self->reserved_bytes += (uint64_t)gained;
     count_absent_locked(self);
     if (gained > 0) {
-        RMM_BOOKS_ADD_EXCLUSIVE(&self->base.books, growth_count, 1);
+        rmm__figure_add(&self->base.books.slot->growth_count, 1);
     }
     rmm__pool_figures_locked(self);
     rmm__mutex_unlock(&self->lock);

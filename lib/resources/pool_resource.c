@@ -15,11 +15,13 @@
 
 /* --- figures ------------------------------------------------------------------------ */
 
-static void publish_free_locked(pool_t *self)
+void rmm__pool_publish_free_locked(pool_t *self)
 {
     rmm_books_t *books = &self->base.books;
 
-    RMM_BOOKS_SET(books, free_bytes, pool_free_bytes(self));
+    if (!self->shares_books) {
+        RMM_BOOKS_SET(books, free_bytes, pool_free_bytes(self));
+    }
     RMM_BOOKS_SET(books, largest_free_bytes, self->largest_free_units * POOL_UNIT);
 }
 
@@ -54,8 +56,13 @@ void rmm__pool_figures_locked(pool_t *self)
     RMM_ASSERT_LOCKED(&self->lock);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
     self->largest_free_units = largest_of_all_locked(self);
+    if (self->shares_books) { /* all that is gained is free */
+        rmm__figure_add(
+            &self->base.books.slot->free_bytes,
+            self->reserved_bytes - RMM_BOOKS_GET(&self->base.books, reserved_bytes));
+    }
     rmm__books_begin_exclusive(&self->base.books);
-    publish_free_locked(self);
+    rmm__pool_publish_free_locked(self);
     RMM_BOOKS_SET(&self->base.books, reserved_bytes, self->reserved_bytes);
     rmm__books_end_exclusive(&self->base.books);
 }
@@ -76,7 +83,7 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
     rmm__request_enter(&self->base, want->request);
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
-    publish_free_locked(self);
+    rmm__pool_publish_free_locked(self);
     rmm__books_end_exclusive(&self->base.books);
     if (padding != 0) {
         rmm__place_padding_add(self->base.books.place, padding);
@@ -280,7 +287,7 @@ static bool leave_block_locked(
     }
     rmm__books_begin_exclusive(books);
     rmm__books_free_exclusive(books, request->bytes, padding);
-    publish_free_locked(self);
+    rmm__pool_publish_free_locked(self);
     rmm__books_end_exclusive(books);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
     return slot != NULL && rmm__pool_batch_note_locked(self, slot, request->bytes);

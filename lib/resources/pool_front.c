@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shards of a front, and the table that tells which of them has which granule. A leaf
+ * of the table is made when memory there is lent for the first time, and stays: 4 KiB for
+ * 256 MiB.
+ */
+#include "resources/pool_front.h"
+
+#include "core/host_memory.h"
+
+/* Nobody resets the marks of books that nobody reads. */
+static const rmm_control_slot_t no_wishes;
+
+/* --- shards ------------------------------------------------------------------------- */
+
+rmm_status_t rmm__front_pool_init(
+    pool_t *pool, const rmm_driver_t *driver, const rmm_resource_t *base)
+{
+    pool->driver = driver;
+    pool->base.device = base->device;
+    pool->base.upstream = base->upstream; /* borrowed */
+    pool->base.books = base->books;
+    rmm__mutex_init(&pool->lock);
+    rmm__mutex_init(&pool->grow_lock);
+    return rmm__pool_blocks_init(pool);
+}
+
+void rmm__front_pool_fini(pool_t *pool)
+{
+    rmm__pool_streams_fini(pool);
+    if (pool->blocks != NULL) {
+        rmm__suballoc_destroy(pool->blocks);
+    }
+    rmm__mutex_fini(&pool->lock);
+    rmm__mutex_fini(&pool->grow_lock);
+}
+
+static void shard_destroy(front_shard_t *shard)
+{
+    rmm__front_pool_fini(&shard->pool);
+    rmm__free(shard);
+}
+
+static front_shard_t *shard_create(const pool_t *back)
+{
+    front_shard_t *shard = rmm__calloc(1, sizeof(*shard));
+
+    if (shard == NULL) {
+        return NULL;
+    }
+    if (rmm__front_pool_init(&shard->pool, back->driver, &back->base) != RMM_OK) {
+        shard_destroy(shard);
+        return NULL;
+    }
+    shard->pool.base.books.slot = &shard->figures;
+    shard->pool.base.books.wishes = &no_wishes;
+    return shard;
+}
+
+pool_t *rmm__front_make(pool_front_t *front, uint32_t index)
+{
+    pool_t *there = rmm__front_at(front, index);
+    front_shard_t *found = NULL;
+    front_shard_t *fresh;
+
+    if (there != NULL) {
+        return there;
+    }
+    fresh = shard_create(front->back);
+    if (fresh == NULL) {
+        return NULL;
+    }
+    /* release: pairs with rmm__front_at(); acquire: another thread's shard is whole */
+    if (atomic_compare_exchange_strong_explicit(
+            &front->shards[index], &found, fresh, memory_order_acq_rel,
+            memory_order_acquire)) {
+        return &fresh->pool;
+    }
+    shard_destroy(fresh);
+    return &found->pool;
+}
+
+/* --- who has what ------------------------------------------------------------------- */
+
+static bool leaf_make(_Atomic(front_leaf_t *) *place)
+{
+    front_leaf_t *leaf;
+
+    /* relaxed: only written under the back's lock */
+    if (atomic_load_explicit(place, memory_order_relaxed) != NULL) {
+        return true;
+    }
+    leaf = rmm__calloc(1, sizeof(*leaf));
+    /* release: pairs with rmm__front_owner() */
+    atomic_store_explicit(place, leaf, memory_order_release);
+    return leaf != NULL;
+}
+
+bool rmm__front_owners_reserve(pool_front_t *front, uint32_t first_unit, uint32_t units)
+{
+    uint32_t last = (first_unit + (units - 1)) / FRONT_GRANULE_UNITS;
+
+    RMM_ASSERT_LOCKED(&front->back->lock);
+    for (uint32_t i = first_unit / FRONT_GRANULE_UNITS / FRONT_LEAF_GRANULES;
+         i <= last / FRONT_LEAF_GRANULES; i++) {
+        if (!leaf_make(&front->leaves[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rmm__front_owners_set(
+    pool_front_t *front, uint32_t first_unit, uint32_t units, uint32_t index)
+{
+    uint32_t first = first_unit / FRONT_GRANULE_UNITS;
+    uint32_t count = units / FRONT_GRANULE_UNITS;
+    uint8_t owner = index == FRONT_BACK ? 0 : (uint8_t)(index + 1);
+
+    RMM_ASSERT_LOCKED(&front->back->lock);
+    for (uint32_t i = first; i < first + count; i++) {
+        front_leaf_t *leaf = atomic_load_explicit(
+            &front->leaves[i / FRONT_LEAF_GRANULES], memory_order_relaxed);
+
+        /* relaxed: see rmm__front_owner() */
+        atomic_store_explicit(
+            &leaf->owners[i % FRONT_LEAF_GRANULES], owner, memory_order_relaxed);
+    }
+}
+
+/* --- books -------------------------------------------------------------------------- */
+
+void rmm__front_enter_books(pool_t *back, const pool_want_t *want)
+{
+    rmm_books_t *books = &back->base.books;
+    uint64_t bytes = want->request->bytes;
+    uint64_t block_bytes = want->units * POOL_UNIT;
+
+    rmm__request_enter(&back->base, want->request);
+    rmm__books_alloc_shared(books, bytes);
+    rmm__figure_sub(&books->slot->free_bytes, block_bytes);
+    if (block_bytes != bytes) {
+        rmm__figure_add(&books->slot->padding_bytes, block_bytes - bytes);
+        rmm__place_padding_add(books->place, block_bytes - bytes);
+    }
+}
+
+/* Before the block can be handed out again, if it ever is. */
+static void
+leave_books(pool_t *back, const rmm_request_t *request, uint32_t padding, bool is_lost)
+{
+    rmm_books_t *books = &back->base.books;
+
+    rmm__request_settle(&back->base, request);
+    rmm__books_free_shared(books, request->bytes);
+    if (!is_lost) {
+        rmm__figure_add(&books->slot->free_bytes, request->bytes + padding);
+    }
+    if (padding != 0) {
+        rmm__figure_sub(&books->slot->padding_bytes, padding);
+        rmm__place_padding_sub(books->place, padding);
+    }
+}
+
+/* --- free --------------------------------------------------------------------------- */
+
+/* The block goes to the slot's heap; true: the slot's batch is to be closed. No slot: it
+ * is used no more until the resource ends. */
+static bool leave_block_locked(
+    pool_front_t *front, pool_t *pool, rmm_block_t block, pool_stream_t *slot,
+    const rmm_request_t *request)
+{
+    uint32_t padding = rmm__suballoc_block_tag(pool->blocks, block);
+    uint64_t before;
+
+    leave_books(front->back, request, padding, slot == NULL);
+    if (slot == NULL) {
+        rmm__suballoc_block_set_tag(pool->blocks, block, POOL_TAG_GIVEN_UP);
+        return false;
+    }
+    if (pool == front->back) {
+        before = rmm__suballoc_largest_free(pool->blocks, slot->heap);
+        rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
+        rmm__pool_note_largest_locked(pool, slot->heap, before);
+        rmm__pool_publish_free_locked(pool);
+    } else {
+        rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
+    }
+    RMM_ASSERT_HEAVY(rmm__suballoc_check(pool->blocks) == NULL);
+    return rmm__pool_batch_note_locked(pool, slot, request->bytes);
+}
+
+bool rmm__front_give(
+    pool_front_t *front, pool_t *pool, uint32_t unit, const rmm_request_t *request,
+    const char **refusal_out)
+{
+    pool_stream_t *slot = NULL;
+    rmm_stream_key_t key;
+    rmm_block_t block;
+    bool close = false;
+    bool known = pool->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
+
+    rmm__mutex_lock(&pool->lock);
+    block = rmm__pool_block_at_locked(pool, unit, request->bytes, refusal_out);
+    if (block != RMM_BLOCK_NONE) {
+        slot = rmm__pool_slot_for_free_locked(pool, known ? &key : NULL);
+        close = leave_block_locked(front, pool, block, slot, request);
+    }
+    rmm__mutex_unlock(&pool->lock);
+
+    if (close) {
+        rmm__pool_batch_close(pool, slot, request->stream);
+    }
+    return block != RMM_BLOCK_NONE;
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
+
+/* A share of all memory between two limits, in units. */
+static uint32_t share_of(uint64_t bytes, uint64_t share, uint32_t least, uint32_t most)
+{
+    uint64_t units = bytes / share / POOL_UNIT;
+
+    units = units > least ? units : least;
+    return (uint32_t)(units < most ? units : most);
+}
+
+void rmm__front_measure(pool_front_t *front, uint64_t bytes)
+{
+    /* relaxed: a matter of speed only */
+    atomic_store_explicit(
+        &front->superblock_units,
+        rmm__front_whole_granules(share_of(
+            bytes, FRONT_SUPERBLOCK_SHARE, FRONT_SUPERBLOCK_MIN_UNITS,
+            FRONT_SUPERBLOCK_MAX_UNITS)),
+        memory_order_relaxed);
+    atomic_store_explicit(
+        &front->small_units,
+        share_of(
+            bytes, FRONT_SMALL_SHARE, FRONT_SMALL_MIN_UNITS, FRONT_SMALL_MAX_UNITS),
+        memory_order_relaxed);
+}
+
+void rmm__front_init(pool_front_t *front, pool_t *back)
+{
+    front->back = back;
+    rmm__mutex_init(&front->rescue_lock);
+    rmm__front_measure(front, back->reserved_bytes);
+}
+
+void rmm__front_fini(pool_front_t *front)
+{
+    for (uint32_t i = 0; i < FRONT_SHARDS; i++) {
+        front_shard_t *shard =
+            atomic_load_explicit(&front->shards[i], memory_order_relaxed);
+
+        if (shard != NULL) {
+            shard_destroy(shard);
+        }
+    }
+    for (uint32_t i = 0; i < FRONT_LEAVES; i++) {
+        rmm__free(atomic_load_explicit(&front->leaves[i], memory_order_relaxed));
+    }
+    rmm__mutex_fini(&front->rescue_lock);
+}
+
+void rmm__front_walk(
+    const pool_front_t *front, bool (*fn)(void *context, const rmm_block_info_t *info),
+    void *context)
+{
+    for (uint32_t i = 0; i < FRONT_SHARDS; i++) {
+        const pool_t *pool = rmm__front_at(front, i);
+
+        if (pool != NULL) {
+            rmm__suballoc_walk(pool->blocks, fn, context);
+        }
+    }
+}
