@@ -109,7 +109,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         status = rmm__arena_alloc_slow(self, &want, &unit);
     }
     if (status == RMM_OK) {
-        rmm__front_enter_books(&self->global, &want);
+        rmm__front_enter_books(&self->front, &want);
         *ptr_out = rmm__arena_address_of(self, unit);
     }
     return status;
@@ -301,7 +301,7 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
     rmm_status_t status =
         rmm__front_pool_init(&self->global, self->driver, &self->base);
 
-    rmm__front_init(&self->front, &self->global);
+    rmm__front_init(&self->front, &self->base, &self->global);
     if (status != RMM_OK) {
         return status;
     }

@@ -130,13 +130,13 @@ void rmm__front_owners_set(
 
 /* --- books -------------------------------------------------------------------------- */
 
-void rmm__front_enter_books(pool_t *back, const pool_want_t *want)
+void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want)
 {
-    rmm_books_t *books = &back->base.books;
+    rmm_books_t *books = &front->mr->books;
     uint64_t bytes = want->request->bytes;
     uint64_t block_bytes = want->units * POOL_UNIT;
 
-    rmm__request_enter(&back->base, want->request);
+    rmm__request_enter(front->mr, want->request);
     rmm__books_alloc_shared(books, bytes);
     rmm__figure_sub(&books->slot->free_bytes, block_bytes);
     if (block_bytes != bytes) {
@@ -151,7 +151,7 @@ leave_books(pool_t *back, const rmm_request_t *request, uint32_t padding, bool i
 {
     rmm_books_t *books = &back->base.books;
 
-    rmm__request_settle(&back->base, request);
+    rmm__request_settle(front->mr, request);
     rmm__books_free_shared(books, request->bytes);
     if (!is_lost) {
         rmm__figure_add(&books->slot->free_bytes, request->bytes + padding);
@@ -173,7 +173,7 @@ static bool leave_block_locked(
     uint32_t padding = rmm__suballoc_block_tag(pool->blocks, block);
     uint64_t before;
 
-    leave_books(front->back, request, padding, slot == NULL);
+    leave_books(front, request, padding, slot == NULL);
     if (slot == NULL) {
         rmm__suballoc_block_set_tag(pool->blocks, block, POOL_TAG_GIVEN_UP);
         return false;
@@ -241,8 +241,9 @@ void rmm__front_measure(pool_front_t *front, uint64_t bytes)
         memory_order_relaxed);
 }
 
-void rmm__front_init(pool_front_t *front, pool_t *back)
+void rmm__front_init(pool_front_t *front, rmm_resource_t *mr, pool_t *back)
 {
+    front->mr = mr;
     front->back = back;
     rmm__mutex_init(&front->rescue_lock);
     rmm__front_measure(front, back->reserved_bytes);

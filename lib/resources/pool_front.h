@@ -69,7 +69,8 @@ typedef struct front_leaf {
 } front_leaf_t;
 
 typedef struct pool_front {
-    pool_t *back;
+    rmm_resource_t *mr; /* whose front it is: its books count what is handed out */
+    pool_t *back;       /* its books are the same slot */
     _Atomic(uint32_t) superblock_units; /* borrowed at once where there is plenty */
     _Atomic(uint32_t) small_units;      /* larger requests are the back's */
     rmm_mutex_t rescue_lock;            /* see above */
@@ -136,7 +137,7 @@ rmm_status_t rmm__front_pool_init(
 void rmm__front_pool_fini(pool_t *pool);
 
 /* Over a pool whose books are shared; without a shard yet. Allocates nothing. */
-void rmm__front_init(pool_front_t *front, pool_t *back);
+void rmm__front_init(pool_front_t *front, rmm_resource_t *mr, pool_t *back);
 /* All shards, with what they have out; the back stays. */
 void rmm__front_fini(pool_front_t *front);
 
@@ -154,7 +155,7 @@ void rmm__front_owners_set(
     pool_front_t *front, uint32_t first_unit, uint32_t units, uint32_t index);
 
 /* What was handed out enters the books. */
-void rmm__front_enter_books(pool_t *back, const pool_want_t *want);
+void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want);
 
 /* Free the block at this unit of a shard or the back, books and all. False: there is no
  * such block, and in *refusal_out why. */

@@ -68,7 +68,7 @@ static bool wait_in(pool_front_t *front, uint32_t index, const pool_want_t *want
         return false;
     }
     if (index != FRONT_BACK) { /* the back counts by itself */
-        rmm__figure_add(&front->back->base.books.slot->cross_stream_count, 1);
+        rmm__figure_add(&front->mr->books.slot->cross_stream_count, 1);
     }
     return true;
 }
