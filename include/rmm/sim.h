@@ -87,6 +87,8 @@ RMM_API int rmm_sim_get_device(int *device_out);
 /** Capture: 0 global, 1 thread-local, 2 relaxed, as cudaStreamCaptureMode. */
 RMM_API int rmm_sim_begin_capture(rmm_stream_t stream, int mode);
 RMM_API int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
+/** A copy, or an executable: here they are one. Has launches of its own. */
+RMM_API int rmm_sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out);
 RMM_API int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
 RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
 

@@ -51,8 +51,6 @@ typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3, and 12.3 */
                                            void *count_or_edges, size_t *none_or_count);
 typedef CUresult (*event_query_fn)(CUevent);
 
-#define RUINED_CAPTURE UINT64_MAX /* the capture_id of all of them */
-
 /* Filled by rmm__driver_cuda_open() before the table is handed out. */
 static struct {
     stream_get_id_fn stream_get_id;
@@ -263,7 +261,7 @@ static int capture_key(rmm_stream_t stream, rmm_stream_key_t *key)
     if (error == RMM_DRIVER_OK) {
         key->stream_id = (uint64_t)(uintptr_t)stream;
         key->capture_id =
-            status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? capture : RUINED_CAPTURE;
+            status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? capture : RMM_CAPTURE_RUINED;
     }
     return error;
 }
@@ -340,6 +338,47 @@ static int cuda_capture_mode_exchange(int *mode)
     return error;
 }
 
+/* The graph that the stream captures into. */
+static int captured_graph(rmm_stream_t stream, cudaGraph_t *graph)
+{
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    int error;
+
+    if (rmm__cuda_is_exiting()) {
+        return RMM_DRIVER_UNLOADING;
+    }
+    error =
+        (int)entry.stream_capture_info(stream, &status, &id, graph, NULL, NULL, NULL);
+    return error == RMM_DRIVER_OK && status != CU_STREAM_CAPTURE_STATUS_ACTIVE
+               ? RMM_DRIVER_CAPTURE_INVALIDATED
+               : error;
+}
+
+/* A user object is what CUDA keeps for the graph, its copies and executables, and for
+ * launches that run on. */
+static int
+cuda_capture_watch(rmm_stream_t stream, void (*gone)(void *context), void *context)
+{
+    cudaUserObject_t object;
+    cudaGraph_t graph;
+    int error = captured_graph(stream, &graph);
+
+    if (error == RMM_DRIVER_OK) {
+        error = CALL(cudaUserObjectCreate(
+            &object, context, gone, 1, cudaUserObjectNoDestructorSync));
+    }
+    if (error != RMM_DRIVER_OK) {
+        gone(context);
+        return error;
+    }
+    error = CALL(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
+    if (error != RMM_DRIVER_OK) {
+        (void)CALL(cudaUserObjectRelease(object, 1)); /* calls gone() */
+    }
+    return error;
+}
+
 static const char *cuda_error_name(int error)
 {
     return cudaGetErrorName((cudaError_t)error);
@@ -398,6 +437,7 @@ static const rmm_driver_t cuda_table = {
     .event_query = cuda_event_query,
     .event_synchronize = cuda_event_synchronize,
     .capture_mode_exchange = cuda_capture_mode_exchange,
+    .capture_watch = cuda_capture_watch,
     .error_name = cuda_error_name,
     .error_text = cuda_error_text,
     .observe = NULL,

@@ -84,6 +84,9 @@ typedef struct rmm_stream_key {
     uint64_t capture_id; /* 0: not capturing; else unique to this capture */
 } rmm_stream_key_t;
 
+/* The capture_id of every capture that a call has ruined: its graph will never run. */
+#define RMM_CAPTURE_RUINED UINT64_MAX
+
 typedef struct rmm_device_info {
     char uuid[48];       /* "GPU-xxxxxxxx-xxxx-..." or "SIM-0" */
     char pci_bus_id[20]; /* "0000:3b:00.0"; simulated: "" */
@@ -180,6 +183,16 @@ typedef struct rmm_driver {
      * captures in global mode, another thread's cudaMalloc fails and ruins the capture
      * unless its own mode is relaxed. */
     int (*capture_mode_exchange)(int *mode);
+
+    /*
+     * gone(context) is called once, when the graph that this stream captures into can run
+     * no more: it, its copies and its executables are destroyed and their launches have
+     * ended, or the capture was ruined. That may be on any thread, at any time, also while
+     * the process exits; gone() calls nothing of the driver and waits for nothing. It is
+     * called once as well if this fails. Leaves the capture whole (docs/decisions/0007).
+     */
+    int (*capture_watch)(
+        rmm_stream_t stream, void (*gone)(void *context), void *context);
 
     const char *(*error_name)(int error); /* "cudaErrorMemoryAllocation"; static */
     const char *(*error_text)(int error);

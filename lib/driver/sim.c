@@ -262,6 +262,19 @@ FAULTED(capture_mode_exchange, (int *mode), (mode))
 
 #undef FAULTED
 
+/* What is handed over is called for after a failure as well. */
+static int
+sim_capture_watch(rmm_stream_t stream, void (*gone)(void *context), void *context)
+{
+    int error = rmm__sim_fault(SIM_FN_capture_watch);
+
+    if (error == RMM_DRIVER_OK) {
+        return rmm__sim_capture_watch(stream, gone, context);
+    }
+    gone(context);
+    return error;
+}
+
 static const rmm_driver_t sim_driver = {
     .name = "sim",
 #define X(name) .name = sim_##name,

@@ -158,6 +158,16 @@ int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out)
     return error != RMM_DRIVER_OK ? error : rmm__sim_end_capture(stream, graph_out);
 }
 
+int rmm_sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out)
+{
+    int error = ready();
+
+    if (error == RMM_DRIVER_OK && copy_out == NULL) {
+        error = RMM_DRIVER_INVALID_VALUE;
+    }
+    return error != RMM_DRIVER_OK ? error : rmm__sim_graph_copy(graph, copy_out);
+}
+
 int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream)
 {
     int error = ready();

@@ -30,6 +30,25 @@ struct sim_capture {
 static sim_capture_t *captures;
 static uint64_t last_capture_id;
 
+/* relaxed: read by the thread that uses the stream */
+static void show_id(const sim_stream_t *stream, uint64_t id)
+{
+    if (stream->slot != NULL) {
+        atomic_store_explicit(&stream->slot->capture_id, id, memory_order_relaxed);
+    }
+}
+
+/* From here on it has no id any more, as with CUDA. */
+static int ruin(sim_capture_t *capture, int error)
+{
+    capture->ruined = true;
+    for (const sim_stream_t *stream = capture->members; stream != NULL;
+         stream = stream->next_in_capture) {
+        show_id(stream, RMM_CAPTURE_RUINED);
+    }
+    return error;
+}
+
 /* ---- modes ---- */
 
 int rmm__sim_capture_mode_exchange(int *mode)
@@ -63,8 +82,7 @@ int rmm__sim_capture_forbids_locked(void)
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     for (sim_capture_t *capture = captures; capture != NULL; capture = capture->next) {
         if (forbids(capture, rmm__sim_thread.capture_mode)) {
-            capture->ruined = true;
-            error = RMM_DRIVER_CAPTURE_UNSUPPORTED;
+            error = ruin(capture, RMM_DRIVER_CAPTURE_UNSUPPORTED);
         }
     }
     return error;
@@ -72,28 +90,19 @@ int rmm__sim_capture_forbids_locked(void)
 
 /* ---- members ---- */
 
-static int ruin(sim_capture_t *capture, int error)
-{
-    capture->ruined = true;
-    return error;
-}
-
 static void stream_joins(sim_stream_t *stream, sim_capture_t *capture)
 {
     stream->capture = capture;
     stream->next_in_capture = capture->members;
     capture->members = stream;
-    /* relaxed: read by the thread that uses the stream */
-    atomic_store_explicit(&stream->slot->capture_id, capture->id, memory_order_relaxed);
+    show_id(stream, capture->id);
 }
 
 static void stream_parts(sim_stream_t *stream)
 {
     stream->capture = NULL;
     rmm__sim_nodes_clear(&stream->tails);
-    if (stream->slot != NULL) {
-        atomic_store_explicit(&stream->slot->capture_id, 0, memory_order_relaxed);
-    }
+    show_id(stream, 0);
 }
 
 /* The graph stays with the caller. */
@@ -117,6 +126,11 @@ uint64_t rmm__sim_capture_id_locked(const sim_stream_t *stream)
     return stream->capture != NULL ? stream->capture->id : 0;
 }
 
+sim_graph_t *rmm__sim_capture_graph_locked(const sim_stream_t *stream)
+{
+    return stream->capture != NULL ? stream->capture->graph : NULL;
+}
+
 void rmm__sim_capture_forget_locked(sim_stream_t *stream)
 {
     sim_capture_t *capture = stream->capture;
@@ -125,7 +139,7 @@ void rmm__sim_capture_forget_locked(sim_stream_t *stream)
     if (capture == NULL) {
         return;
     }
-    capture->ruined = true;
+    (void)ruin(capture, 0);
     if (capture->origin == stream) { /* nobody can end it any more */
         rmm__sim_graph_free_locked(capture->graph);
         capture_end(capture);
@@ -412,6 +426,81 @@ int rmm__sim_end_capture(rmm_stream_t handle, rmm_sim_graph_t *graph_out)
     if (stream != NULL) {
         error = end_locked(stream, graph_out);
     }
+    rmm__sim_leave();
+    return error;
+}
+
+/* ---- watching ---- */
+
+typedef struct sim_watch {
+    void (*gone)(void *context);
+    void *context;
+} sim_watch_t;
+
+static void watch_run(void *object)
+{
+    (void)object;
+}
+
+static void watch_drop(void *object)
+{
+    sim_watch_t *watch = object;
+    bool was_in_kernel = rmm__sim_thread.in_kernel;
+
+    rmm__sim_thread.in_kernel = true; /* it must call nothing of the driver */
+    watch->gone(watch->context);
+    rmm__sim_thread.in_kernel = was_in_kernel;
+    free(watch);
+}
+
+static sim_task_t *watch_task(void (*gone)(void *context), void *context)
+{
+    sim_watch_t *watch = malloc(sizeof(*watch));
+    sim_task_t *task =
+        watch != NULL ? rmm__sim_task_call(watch_run, watch_drop, watch) : NULL;
+
+    if (task == NULL) {
+        free(watch);
+        return NULL;
+    }
+    *watch = (sim_watch_t){gone, context};
+    return task;
+}
+
+static int watch_locked(const sim_stream_t *stream, sim_task_t *task)
+{
+    if (stream->capture == NULL) {
+        return SIM_ERROR_ILLEGAL_STATE;
+    }
+    if (stream->capture->ruined) {
+        return RMM_DRIVER_CAPTURE_INVALIDATED;
+    }
+    return rmm__sim_graph_keep_locked(stream->capture->graph, task)
+               ? RMM_DRIVER_OK
+               : RMM_DRIVER_MEMORY_ALLOCATION;
+}
+
+int rmm__sim_capture_watch(
+    rmm_stream_t handle, void (*gone)(void *context), void *context)
+{
+    sim_task_t *task = watch_task(gone, context);
+    sim_stream_t *stream;
+    int error;
+
+    if (task == NULL) {
+        gone(context);
+        return RMM_DRIVER_MEMORY_ALLOCATION;
+    }
+    error = rmm__sim_enter("capture_watch");
+    if (error != RMM_DRIVER_OK) { /* inside a kernel, with the lock */
+        rmm__sim_task_release_locked(task);
+        return error;
+    }
+    stream = rmm__sim_stream_find_locked(handle, "capture_watch", &error);
+    if (stream != NULL) {
+        error = watch_locked(stream, task);
+    }
+    rmm__sim_task_release_locked(task);
     rmm__sim_leave();
     return error;
 }

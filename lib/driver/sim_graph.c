@@ -5,7 +5,11 @@
  *
  * A launch queues the tasks on one stream, in an order that the edges allow and the seed
  * draws: a program that forgot an edge meets another order every time. As in CUDA,
- * launches of one graph do not overlap, whatever their streams.
+ * launches of one graph do not overlap, whatever their streams. There is no difference
+ * between a graph and an executable: a copy has launches of its own, as either has.
+ *
+ * Who watches a graph is a task whose end is the news: the graph holds it, so do its copies
+ * and a larger graph that it was captured into, and every launch holds it to its end.
  *
  * Locking: rmm__sim_lock.
  */
@@ -24,6 +28,8 @@ typedef struct sim_node {
 struct sim_graph {
     sim_node_t *nodes;
     uint32_t count, capacity;
+    sim_task_t **kept; /* owned references */
+    uint32_t kept_count;
     sim_item_t *last_end; /* of the latest launch; owned reference */
 };
 
@@ -87,9 +93,27 @@ void rmm__sim_graph_free_locked(sim_graph_t *graph)
         rmm__sim_task_release_locked(graph->nodes[i].task);
         rmm__sim_nodes_clear(&graph->nodes[i].parents);
     }
+    for (uint32_t i = 0; i < graph->kept_count; i++) {
+        rmm__sim_task_release_locked(graph->kept[i]);
+    }
     rmm__sim_item_release_locked(graph->last_end);
+    free(graph->kept);
     free(graph->nodes);
     free(graph);
+}
+
+bool rmm__sim_graph_keep_locked(sim_graph_t *graph, sim_task_t *task)
+{
+    sim_task_t **kept =
+        realloc(graph->kept, (graph->kept_count + 1u) * sizeof(*graph->kept));
+
+    if (kept == NULL) {
+        return false;
+    }
+    graph->kept = kept;
+    kept[graph->kept_count++] = task;
+    task->references++;
+    return true;
 }
 
 static bool reserve(sim_graph_t *graph)
@@ -152,6 +176,37 @@ int rmm__sim_graph_publish_locked(sim_graph_t *graph, rmm_sim_graph_t *graph_out
     }
     *graph_out = rmm__sim_slot_handle(&graphs, slot);
     return RMM_DRIVER_OK;
+}
+
+static bool copy_node(sim_graph_t *copy, const sim_node_t *node)
+{
+    sim_nodes_t parents = {.count = 0};
+
+    if (!rmm__sim_nodes_copy(&parents, &node->parents) ||
+        rmm__sim_graph_add_locked(copy, node->task, &parents) != RMM_DRIVER_OK) {
+        rmm__sim_nodes_clear(&parents);
+        return false;
+    }
+    rmm__sim_nodes_clear(&parents); /* the node itself; the rest went into the graph */
+    return true;
+}
+
+static sim_graph_t *copy_of(const sim_graph_t *graph)
+{
+    sim_graph_t *copy = rmm__sim_graph_create();
+    bool whole = copy != NULL;
+
+    for (uint32_t i = 0; whole && i < graph->count; i++) {
+        whole = copy_node(copy, &graph->nodes[i]);
+    }
+    for (uint32_t i = 0; whole && i < graph->kept_count; i++) {
+        whole = rmm__sim_graph_keep_locked(copy, graph->kept[i]);
+    }
+    if (!whole && copy != NULL) {
+        rmm__sim_graph_free_locked(copy);
+        copy = NULL;
+    }
+    return copy;
 }
 
 /* ---- launching ---- */
@@ -242,19 +297,46 @@ static int submit_all(const sim_graph_t *graph, sim_stream_t *stream)
     return error;
 }
 
+/* The larger graph that this one becomes part of. */
+static int submit_into_capture(const sim_graph_t *graph, sim_stream_t *stream)
+{
+    sim_graph_t *larger = rmm__sim_capture_graph_locked(stream);
+    int error = submit_all(graph, stream);
+
+    for (uint32_t i = 0; i < graph->kept_count && error == RMM_DRIVER_OK; i++) {
+        if (!rmm__sim_graph_keep_locked(larger, graph->kept[i])) {
+            error = RMM_DRIVER_MEMORY_ALLOCATION;
+        }
+    }
+    return error;
+}
+
+static int submit_kept(const sim_graph_t *graph, sim_stream_t *stream)
+{
+    int error = RMM_DRIVER_OK;
+
+    for (uint32_t i = 0; i < graph->kept_count && error == RMM_DRIVER_OK; i++) {
+        error = rmm__sim_queue_locked(stream, graph->kept[i], NULL, NULL);
+    }
+    return error;
+}
+
 static int launch_locked(sim_graph_t *graph, sim_stream_t *stream)
 {
     int error = RMM_DRIVER_OK;
     sim_item_t *end = NULL;
 
-    if (stream->capture != NULL) { /* becomes part of the larger graph */
-        return submit_all(graph, stream);
+    if (stream->capture != NULL) {
+        return submit_into_capture(graph, stream);
     }
     if (graph->last_end != NULL && !rmm__sim_item_is_done(graph->last_end)) {
         error = rmm__sim_queue_locked(stream, NULL, graph->last_end, NULL);
     }
     if (error == RMM_DRIVER_OK) {
         error = submit_all(graph, stream);
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = submit_kept(graph, stream);
     }
     if (error == RMM_DRIVER_OK) {
         error = rmm__sim_queue_locked(stream, NULL, NULL, &end);
@@ -292,6 +374,28 @@ int rmm__sim_graph_launch(rmm_sim_graph_t graph_handle, rmm_stream_t handle)
     }
     if (graph != NULL) {
         error = launch_locked(graph, stream);
+    }
+    rmm__sim_leave();
+    return error;
+}
+
+int rmm__sim_graph_copy(rmm_sim_graph_t handle, rmm_sim_graph_t *copy_out)
+{
+    int error = rmm__sim_enter("graph_copy");
+    sim_graph_t *graph;
+    sim_graph_t *copy;
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    graph = find_locked(handle, "graph_copy", &error);
+    if (graph != NULL) {
+        copy = copy_of(graph);
+        error = copy != NULL ? rmm__sim_graph_publish_locked(copy, copy_out)
+                             : RMM_DRIVER_MEMORY_ALLOCATION;
+        if (error != RMM_DRIVER_OK && copy != NULL) {
+            rmm__sim_graph_free_locked(copy);
+        }
     }
     rmm__sim_leave();
     return error;

@@ -135,7 +135,8 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(event_record)                                                                    \
     X(event_query)                                                                     \
     X(event_synchronize)                                                               \
-    X(capture_mode_exchange)
+    X(capture_mode_exchange)                                                           \
+    X(capture_watch)
 
 typedef enum sim_function {
 #define X(name) SIM_FN_##name,
@@ -369,7 +370,10 @@ int rmm__sim_graph_add_locked(sim_graph_t *graph, sim_task_t *task, sim_nodes_t 
 bool rmm__sim_graph_ends_in(const sim_graph_t *graph, const sim_nodes_t *tails);
 /* Give a graph its handle. */
 int rmm__sim_graph_publish_locked(sim_graph_t *graph, rmm_sim_graph_t *graph_out);
+/* Keep a task for as long as the graph and its launches are; it does nothing but end. */
+bool rmm__sim_graph_keep_locked(sim_graph_t *graph, sim_task_t *task);
 
+int rmm__sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out);
 int rmm__sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
 int rmm__sim_graph_destroy(rmm_sim_graph_t graph);
 
@@ -383,6 +387,8 @@ void rmm__sim_nodes_clear(sim_nodes_t *nodes);
 int rmm__sim_begin_capture(rmm_stream_t stream, int mode);
 int rmm__sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
 int rmm__sim_capture_mode_exchange(int *mode);
+int rmm__sim_capture_watch(
+    rmm_stream_t stream, void (*gone)(void *context), void *context);
 
 /* The error of an unsafe call, which ruins the captures that forbid it; mostly 0. */
 int rmm__sim_capture_forbids_locked(void);
@@ -392,6 +398,8 @@ int rmm__sim_capture_check_event_locked(const sim_event_t *event);
 int rmm__sim_capture_check_device_locked(int device);
 /* 0: the stream does not capture. */
 uint64_t rmm__sim_capture_id_locked(const sim_stream_t *stream);
+/* What the stream captures into; NULL: nothing. */
+sim_graph_t *rmm__sim_capture_graph_locked(const sim_stream_t *stream);
 /* The stream is being destroyed. */
 void rmm__sim_capture_forget_locked(sim_stream_t *stream);
 

@@ -497,6 +497,119 @@ static void captures_the_per_thread_default_stream(void **state)
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
 
+/* --- watching ----------------------------------------------------------------------- */
+
+static void count_up(void *context)
+{
+    ++*(int *)context;
+}
+
+/* One mark on `stream`, and who watches. */
+static rmm_sim_graph_t captured_and_watched(journal_t *journal, int *gone)
+{
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+    assert_cuda(launch_mark(journal, 1, stream));
+    assert_cuda(sim_driver()->capture_watch(stream, count_up, gone));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_int_equal(*gone, 0);
+    return graph;
+}
+
+static void tells_when_a_graph_is_gone(void **state)
+{
+    journal_t journal = {.count = 0};
+    int gone = 0;
+    rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
+
+    (void)state;
+    assert_cuda(rmm_sim_graph_launch(graph, side));
+    assert_cuda(rmm_sim_stream_synchronize(side));
+    assert_int_equal(gone, 0);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_int_equal(gone, 1);
+}
+
+static void a_running_launch_keeps_its_graph(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        journal_t journal = {.count = 0};
+        int gone = 0;
+        rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
+
+        rmm_sim_reseed(seed);
+        assert_cuda(rmm_sim_graph_launch(graph, side));
+        assert_cuda(rmm_sim_graph_launch(graph, stream));
+        assert_cuda(rmm_sim_graph_destroy(graph));
+        assert_true(gone == 0 || journal.count == 2);
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_int_equal(journal.count, 2);
+        assert_int_equal(gone, 1);
+    }
+}
+
+static void an_executable_and_a_larger_graph_keep_what_is_in_them(void **state)
+{
+    journal_t journal = {.count = 0};
+    int gone = 0;
+    rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
+    rmm_sim_graph_t executable, larger;
+
+    (void)state;
+    assert_cuda(rmm_sim_graph_copy(graph, &executable));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(rmm_sim_begin_capture(side, GLOBAL));
+    assert_cuda(rmm_sim_graph_launch(executable, side));
+    assert_cuda(rmm_sim_end_capture(side, &larger));
+    assert_cuda(rmm_sim_graph_launch(executable, stream));
+    assert_cuda(rmm_sim_graph_destroy(executable));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(journal.count, 1);
+    assert_int_equal(gone, 0);
+    assert_cuda(rmm_sim_graph_launch(larger, stream));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(journal.count, 2);
+    assert_cuda(rmm_sim_graph_destroy(larger));
+    assert_int_equal(gone, 1);
+}
+
+static void a_ruined_capture_takes_its_graph_along(void **state)
+{
+    int gone = 0;
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+    assert_cuda(sim_driver()->capture_watch(stream, count_up, &gone));
+    assert_int_equal(
+        sim_driver()->stream_synchronize(stream), RMM_DRIVER_CAPTURE_UNSUPPORTED);
+    assert_true(capture_id(stream) == RMM_CAPTURE_RUINED);
+    assert_int_equal(
+        sim_driver()->capture_watch(stream, count_up, &gone),
+        RMM_DRIVER_CAPTURE_INVALIDATED);
+    assert_int_equal(gone, 1); /* of the second, which failed */
+    assert_ruined(stream);
+    assert_int_equal(gone, 2);
+}
+
+static void calls_for_what_it_was_given_when_watching_fails(void **state)
+{
+    int gone = 0;
+
+    (void)state;
+    assert_int_not_equal(
+        sim_driver()->capture_watch(stream, count_up, &gone), RMM_DRIVER_OK);
+    assert_int_equal(gone, 1);
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+    assert_true(rmm_sim_fail("capture_watch:1"));
+    assert_int_not_equal(
+        sim_driver()->capture_watch(stream, count_up, &gone), RMM_DRIVER_OK);
+    assert_int_equal(gone, 2);
+    assert_whole(stream);
+    assert_int_equal(gone, 2);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -520,6 +633,11 @@ int main(void)
         CASE(ends_a_capture_only_where_it_began),
         CASE(forgets_the_capture_of_a_destroyed_stream),
         CASE(captures_the_per_thread_default_stream),
+        CASE(tells_when_a_graph_is_gone),
+        CASE(a_running_launch_keeps_its_graph),
+        CASE(an_executable_and_a_larger_graph_keep_what_is_in_them),
+        CASE(a_ruined_capture_takes_its_graph_along),
+        CASE(calls_for_what_it_was_given_when_watching_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
