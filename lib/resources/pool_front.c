@@ -146,10 +146,10 @@ void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want)
 }
 
 /* Before the block can be handed out again, if it ever is. */
-static void
-leave_books(pool_t *back, const rmm_request_t *request, uint32_t padding, bool is_lost)
+static void leave_books(
+    pool_front_t *front, const rmm_request_t *request, uint32_t padding, bool is_lost)
 {
-    rmm_books_t *books = &back->base.books;
+    rmm_books_t *books = &front->mr->books;
 
     rmm__request_settle(front->mr, request);
     rmm__books_free_shared(books, request->bytes);
