@@ -104,6 +104,7 @@ static void assert_percentiles(json_t *entry)
     json_int_t p999 = json_integer_value(member(entry, "p999_ns"));
     assert_true(p50 > 0 && p50 <= p99 && p99 <= p999);
     assert_true(json_integer_value(member(entry, "latencies")) > 0);
+    assert_int_equal(json_array_size(member(entry, "p99_values")), 2);
 }
 
 static void measures_our_resources_beside_the_drivers(void **state)
@@ -129,9 +130,10 @@ static void measures_our_resources_beside_the_drivers(void **state)
 
 static void measures_each_workload_on_the_resource_that_is_named(void **state)
 {
-    const char *const names[] = {
-        "pair-legacy", "pair-per-thread", "churn-100",     "random-1", "random-64",
-        "handoff",     "threads-own-4",   "threads-one-2", "growth",   "trim"};
+    const char *const names[] = {"pair-legacy",   "pair-per-thread", "churn-100",
+                                 "random-1",      "random-64",       "handoff",
+                                 "threads-own-4", "threads-one-2",   "growth",
+                                 "trim",          "largest-free"};
     char arguments[512] = "--resource pool --filter ";
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -196,6 +198,29 @@ static void fails_in_full_resources_until_it_knows_how_long_that_takes(void **st
         json_array_size(member(object, "results")), 2); /* cuda has no size */
     assert_measured(result(object, "full", "pool"));
     assert_measured(result(object, "full", "arena"));
+    json_decref(object);
+}
+
+static void asks_pools_that_grew_for_all_that_they_have_free(void **state)
+{
+    (void)state;
+    json_t *object =
+        measured("--filter largest --resource pool,pool_virtual,arena,cuda");
+    assert_int_equal(json_array_size(member(object, "results")), 4); /* pools grow */
+    json_t *entry = result(object, "largest-free", "pool_virtual");
+    assert_measured(entry);
+    assert_true(json_real_value(member(entry, "median")) == 100);
+    assert_measured(result(object, "largest-holes", "pool"));
+    json_decref(object);
+}
+
+static void says_that_streams_of_cuda_need_a_real_gpu(void **state)
+{
+    (void)state;
+    json_t *object = measured("--filter pair-foreign --resource pool");
+    assert_string_equal(
+        text(result(object, "pair-foreign", "pool"), "problem"),
+        "needs a real GPU: CUDA makes the stream");
     json_decref(object);
 }
 
@@ -308,6 +333,8 @@ int main(void)
         cmocka_unit_test(reads_its_own_segment_meanwhile),
         cmocka_unit_test(says_that_there_is_no_segment_to_read),
         cmocka_unit_test(fails_in_full_resources_until_it_knows_how_long_that_takes),
+        cmocka_unit_test(asks_pools_that_grew_for_all_that_they_have_free),
+        cmocka_unit_test(says_that_streams_of_cuda_need_a_real_gpu),
         cmocka_unit_test(says_what_a_device_is_too_small_for),
         cmocka_unit_test(names_what_failed_and_ends_with_1),
         cmocka_unit_test(prints_a_table_with_the_machine_above),

@@ -30,8 +30,14 @@ bool bench_add(bench_t *bench, const workload_t *workload, const char *resource)
     bench_result_t *result = &bench->results[bench->result_count];
     *result = (bench_result_t){.workload = workload, .resource = resource};
     result->values = calloc(bench->repetitions, sizeof *result->values);
-    bench->result_count += result->values != NULL;
-    return result->values != NULL;
+    result->p99_ns = calloc(bench->repetitions, sizeof *result->p99_ns);
+    if (result->values == NULL || result->p99_ns == NULL) {
+        free(result->values);
+        free(result->p99_ns);
+        return false;
+    }
+    bench->result_count++;
+    return true;
 }
 
 /* The resource of a trial, under the adaptor that the workload puts on it. */
@@ -67,8 +73,17 @@ static bool has_room(const workload_t *workload, trial_t *trial)
     return trial->problem[0] == '\0';
 }
 
+/* Of the latencies from number `begin` on. */
+static uint32_t p99_since(const latencies_t *latencies, size_t begin)
+{
+    latencies_t last = {.ns = latencies->ns + begin, .count = latencies->count - begin};
+    latencies_sort(&last);
+    return latencies_percentile(&last, 0.99);
+}
+
 static void run_trial(const bench_t *bench, bench_result_t *result)
 {
+    size_t latencies_before = result->latencies.count;
     trial_t trial = {
         .scale = &bench->scale,
         .seed = bench->seed,
@@ -86,6 +101,10 @@ static void run_trial(const bench_t *bench, bench_result_t *result)
         memcpy(result->problem, trial.problem, sizeof result->problem);
         result->unsupported = trial.unsupported;
         return;
+    }
+    if (result->latencies.count > latencies_before) {
+        result->p99_ns[result->value_count] =
+            p99_since(&result->latencies, latencies_before);
     }
     result->values[result->value_count++] = trial.value;
     result->operations = trial.operations;
@@ -166,6 +185,7 @@ void bench_fini(bench_t *bench)
 {
     for (size_t i = 0; i < bench->result_count; i++) {
         free(bench->results[i].values);
+        free(bench->results[i].p99_ns);
         latencies_fini(&bench->results[i].latencies);
     }
     free(bench->results);

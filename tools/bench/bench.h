@@ -16,6 +16,7 @@ typedef struct bench_result {
     const workload_t *workload;
     const char *resource; /* borrowed */
     double *values;       /* of each repetition */
+    uint32_t *p99_ns;     /* of single operations of each repetition; 0: of none */
     size_t value_count;
     latencies_t latencies; /* of all repetitions, in rising order at the end */
     uint64_t operations;   /* of one repetition, the last one */

@@ -2,7 +2,7 @@
 /*
  * Trials about the memory of a resource and not about one block: a full one that cannot
  * serve what it has enough free bytes for, one that grows from nothing, one that gives
- * back.
+ * back, one that may not grow further and has all it needs in parts.
  */
 #include "bench/workload.h"
 
@@ -86,6 +86,51 @@ static void fail_often(trial_t *trial)
     }
     trial->operations = FULL_ATTEMPTS;
     trial->value = (double)(before_ns - begin_ns) / FULL_ATTEMPTS;
+}
+
+/* The largest request that is served of `free_blocks` free ones, in blocks; 0: an error. */
+static size_t largest_served(trial_t *trial, const blocks_t *blocks, size_t free_blocks)
+{
+    for (size_t count = free_blocks; count > 0; count--) {
+        void *ptr;
+        size_t bytes = count * blocks->bytes;
+        rmm_status_t status =
+            rmm_resource_alloc(blocks->resource, bytes, 0, RMM_STREAM_LEGACY, &ptr);
+        trial->operations++;
+        if (status == RMM_OK) {
+            rmm_resource_dealloc(blocks->resource, ptr, bytes, 0, RMM_STREAM_LEGACY);
+            return count;
+        }
+        if (status != RMM_ERR_OUT_OF_MEMORY) {
+            trial_fail(trial, status);
+            return 0;
+        }
+    }
+    trial_refuse(trial, "not even one block was served of those that are free");
+    return 0;
+}
+
+/* It may not grow further: what is served comes of what was freed. */
+void run_largest(const workload_t *workload, trial_t *trial)
+{
+    size_t bytes = (size_t)trial->scale->growth_bytes / GROWTH_BLOCKS;
+    size_t step = (size_t)workload->amount, free_blocks = GROWTH_BLOCKS / step;
+    blocks_t blocks;
+    if (!make_blocks(trial, GROWTH_BLOCKS, bytes, &blocks)) {
+        return;
+    }
+    rmm_status_t status = fill(&blocks);
+    if (status == RMM_OK) {
+        free_every(&blocks, step);
+        status = rmm_stream_synchronize(RMM_STREAM_LEGACY);
+    }
+    if (status == RMM_OK) {
+        size_t served = largest_served(trial, &blocks, free_blocks);
+        trial->value = 100.0 * (double)served / (double)free_blocks;
+    }
+    trial_fail(trial, status);
+    free_every(&blocks, 1);
+    free(blocks.ptr);
 }
 
 void run_full(const workload_t *workload, trial_t *trial)

@@ -144,6 +144,20 @@ static json_t *values_array(const bench_result_t *result)
     return array;
 }
 
+/* Of each repetition; empty where no single operations were timed. */
+static json_t *p99_array(const bench_result_t *result)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < result->value_count && array != NULL; i++) {
+        if (result->p99_ns[i] > 0 &&
+            json_array_append_new(array, integer(result->p99_ns[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
 static bool put_figures(const bench_result_t *result, json_t *object)
 {
     const double *values = result->values;
@@ -162,7 +176,7 @@ static bool put_figures(const bench_result_t *result, json_t *object)
         }
         put_all = put(object, part_names[i], value);
     }
-    return put_all;
+    return put_all && put(object, "p99_values", p99_array(result));
 }
 
 static bool

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "bench/clock.h"
+#include "bench/foreign_stream.h"
 #include "bench/player.h"
 #include "bench/poll.h"
 
@@ -161,8 +162,24 @@ static void play_on(
 }
 
 static void
+run_foreign(const workload_t *workload, const script_t *script, trial_t *trial)
+{
+    foreign_stream_t foreign;
+    if (foreign_stream_open(&foreign, trial->problem)) {
+        play_on(workload, script, foreign.stream, trial);
+        foreign_stream_close(&foreign);
+    } else {
+        trial->unsupported = true;
+    }
+}
+
+static void
 run_script(const workload_t *workload, const script_t *script, trial_t *trial)
 {
+    if (workload->stream == WORKLOAD_FOREIGN) {
+        run_foreign(workload, script, trial);
+        return;
+    }
     rmm_stream_t stream =
         workload->stream == WORKLOAD_LEGACY ? RMM_STREAM_LEGACY : RMM_STREAM_PER_THREAD;
     if (workload->stream != WORKLOAD_CREATED) {

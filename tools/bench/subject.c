@@ -48,6 +48,8 @@ static bool suits_by_default(const char *spec, workload_resources_t resources)
         return strcmp(spec, "pool") == 0;
     case WORKLOAD_TRIM:
         return starts_with(spec, "pool") || strcmp(spec, "async") == 0;
+    case WORKLOAD_GROWN:
+        return starts_with(spec, "pool");
     }
     return true;
 }
@@ -56,6 +58,10 @@ bool subject_suits(const char *spec, const workload_t *workload, bool was_named)
 {
     const char *type = innermost(spec);
     if (workload->resources == WORKLOAD_SIZED && !takes_size(type)) {
+        return false;
+    }
+    if (workload->resources == WORKLOAD_GROWN &&
+        (!takes_size(type) || !starts_with(type, "pool"))) {
         return false;
     }
     if (strcmp(type, "fixed_size") == 0 && workload->block_bytes > FIXED_BLOCK_BYTES) {
@@ -73,6 +79,8 @@ bool subject_open(
     uint64_t bytes = (uint64_t)scale->full_blocks * FULL_BLOCK_BYTES;
     if (workload->resources == WORKLOAD_SIZED && starts_with(type, "pool")) {
         snprintf(sized, sizeof sized, "%s:%" PRIu64 ":%" PRIu64, spec, bytes, bytes);
+    } else if (workload->resources == WORKLOAD_GROWN) {
+        snprintf(sized, sizeof sized, "%s:0:%" PRIu64, spec, scale->growth_bytes);
     } else if (workload->resources == WORKLOAD_SIZED) {
         snprintf(sized, sizeof sized, "%s:%" PRIu64, spec, bytes);
     } else if (strcmp(type, "arena") == 0) {

@@ -45,12 +45,14 @@ typedef enum workload_resources {
     WORKLOAD_EACH,  /* each of the usual ones */
     WORKLOAD_POOL,  /* the pool */
     WORKLOAD_SIZED, /* those of a fixed size: pools, arena */
+    WORKLOAD_GROWN, /* those that grow to a size that they are given: pools */
     WORKLOAD_TRIM   /* those that give memory back */
 } workload_resources_t;
 
 typedef enum workload_stream {
     WORKLOAD_LEGACY,
     WORKLOAD_CREATED,
+    WORKLOAD_FOREIGN, /* made by CUDA, not by the library */
     WORKLOAD_PER_THREAD,
     WORKLOAD_OWN /* of each thread one */
 } workload_stream_t;
@@ -95,5 +97,6 @@ void run_handoff(const workload_t *workload, trial_t *trial);
 void run_full(const workload_t *workload, trial_t *trial);
 void run_growth(const workload_t *workload, trial_t *trial);
 void run_trim(const workload_t *workload, trial_t *trial);
+void run_largest(const workload_t *workload, trial_t *trial);
 
 #endif /* RMM_TOOLS_BENCH_WORKLOAD_H */

@@ -50,6 +50,14 @@
 #define OWN(count_) THREADS("own", count_, WORKLOAD_OWN, "each on a stream of its own")
 #define ONE(count_) THREADS("one", count_, WORKLOAD_CREATED, "all on one stream")
 
+#define LARGEST(name_, step_, about_)                                                  \
+    {                                                                                  \
+        .name = "largest-" #name_, .group = "largest", .unit = "% of what is free",    \
+        .about = "one request, after growing in 64 steps to a maximum, " about_,       \
+        .run = run_largest, .amount = step_, .block_bytes = 16 * MIB,                  \
+        .device_bytes = 2 * GIB, .resources = WORKLOAD_GROWN                           \
+    }
+
 #define ADAPTOR(name_, wrap_, against_, about_)                                        \
     {                                                                                  \
         .name = "adaptor-" name_, .group = "adaptor", .unit = "ns a pair",             \
@@ -75,6 +83,9 @@ const workload_t workloads[] = {
     PAIR(
         "created", WORKLOAD_CREATED,
         "the same on a stream made with rmm_stream_create"),
+    PAIR(
+        "foreign", WORKLOAD_FOREIGN,
+        "the same on a stream that the program made with CUDA itself"),
     PAIR(
         "per-thread", WORKLOAD_PER_THREAD,
         "the same on the thread's own default stream"),
@@ -125,6 +136,8 @@ const workload_t workloads[] = {
      .block_bytes = 16 * MIB,
      .device_bytes = 2 * GIB,
      .resources = WORKLOAD_TRIM},
+    LARGEST(free, 1, "all of it free"),
+    LARGEST(holes, 2, "every other block free"),
     ADAPTOR("none", NULL, NULL, "pair-created once more, for the adaptors below"),
     OVER(aligned),
     OVER(failure_callback),
