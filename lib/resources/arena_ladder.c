@@ -91,7 +91,11 @@ rmm_status_t rmm__arena_alloc_slow(
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     if (rmm__front_wants_small(&self->front, want)) {
-        rmm__pool_reclaim_others(rmm__front_at(&self->front, home), want);
+        pool_t *pool = rmm__front_at(&self->front, home);
+
+        if (rmm__pool_others_have_batches(pool, &want->key)) {
+            rmm__pool_reclaim_others(pool, want);
+        }
         status = rmm__front_take(&self->front, home, want, true, unit_out);
     }
     if (status == RMM_ERR_OUT_OF_MEMORY) {

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pool's memory from upstream: which address is which unit of the block manager, in
- * both directions. Chunks are few and come and go rarely, so two sorted arrays do: one
- * search by address at a free, one by unit at an allocation.
+ * both directions.
+ *
+ * The first chunk's units are numbered from the middle of all numbers, and every other
+ * chunk's by how far its address is from that one's: so one subtraction leads from an
+ * address to its unit, and one addition back. Only a chunk more than half a TiB away, which
+ * is `far`, gets any numbers that are free; while there is one, two sorted arrays are
+ * searched instead: by address at a free, by unit at an allocation.
  */
 #include "resources/pool_impl.h"
 
@@ -10,6 +15,8 @@
 
 #include "core/host_memory.h"
 #include "log/log.h"
+
+#define MIDDLE_UNIT (UINT64_C(1) << 31) /* a multiple of RMM_SUBALLOC_PHASES */
 
 static bool grow_array(pool_chunk_t **array, uint32_t old_count, uint32_t new_count)
 {
@@ -88,22 +95,50 @@ static void remove_at(pool_chunk_t *array, uint32_t count, uint32_t index)
     memmove(&array[index], &array[index + 1], (count - index - 1) * sizeof(*array));
 }
 
+/* The address that unit 0 would have, were all numbered as this chunk. */
+static uintptr_t start_of(const pool_chunk_t *chunk)
+{
+    return (uintptr_t)chunk->address - (uint64_t)chunk->first_unit * POOL_UNIT;
+}
+
+bool rmm__pool_chunk_number_locked(const pool_t *self, pool_chunk_t *chunk)
+{
+    uint64_t units = chunk->bytes / POOL_UNIT;
+    uint64_t first = ((uintptr_t)chunk->address - self->near_start) / POOL_UNIT;
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (self->chunk_count == 0) {
+        first =
+            MIDDLE_UNIT + (uintptr_t)chunk->address / POOL_UNIT % RMM_SUBALLOC_PHASES;
+    }
+    chunk->first_unit = (uint32_t)first;
+    return self->far_chunks == 0 && first <= UINT32_MAX && first + units <= UINT32_MAX;
+}
+
 void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk)
 {
+    pool_chunk_t fresh = *chunk;
+
     RMM_ASSERT_LOCKED(&self->lock);
     RMM_ASSERT(self->chunk_count < self->chunk_capacity && "room was reserved");
+    fresh.serial = ++self->chunk_serial;
+    if (self->chunk_count == 0) {
+        self->near_start = start_of(chunk);
+    }
+    self->far_chunks += start_of(chunk) != self->near_start;
     insert_at(
         self->by_address, self->chunk_count, count_up_to_address(self, chunk->address),
-        chunk);
+        &fresh);
     insert_at(
         self->by_unit, self->chunk_count, count_up_to_unit(self, chunk->first_unit),
-        chunk);
+        &fresh);
     self->chunk_count++;
 }
 
 void rmm__pool_chunks_remove_locked(pool_t *self, const pool_chunk_t *chunk)
 {
     RMM_ASSERT_LOCKED(&self->lock);
+    self->far_chunks -= start_of(chunk) != self->near_start;
     remove_at(
         self->by_address, self->chunk_count,
         count_up_to_address(self, chunk->address) - 1);
@@ -113,7 +148,8 @@ void rmm__pool_chunks_remove_locked(pool_t *self, const pool_chunk_t *chunk)
     self->chunk_count--;
 }
 
-bool rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out)
+RMM_COLD bool
+rmm__pool_unit_search_locked(const pool_t *self, const void *ptr, uint32_t *unit_out)
 {
     uint32_t count = count_up_to_address(self, ptr);
     const pool_chunk_t *chunk;
@@ -136,7 +172,7 @@ const pool_chunk_t *rmm__pool_chunk_of_locked(const pool_t *self, uint32_t unit)
     return &self->by_unit[count_up_to_unit(self, unit) - 1];
 }
 
-void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit)
+RMM_COLD void *rmm__pool_address_search_locked(const pool_t *self, uint32_t unit)
 {
     const pool_chunk_t *chunk = rmm__pool_chunk_of_locked(self, unit);
 

@@ -164,52 +164,50 @@ static void leave_books(
 
 /* --- free --------------------------------------------------------------------------- */
 
-/* The block goes to the slot's heap; true: the slot's batch is to be closed. No slot: it
- * is used no more until the resource ends. */
-static bool leave_block_locked(
+/* The block goes to the slot's heap. No slot: it is used no more until the resource ends. */
+static void leave_block_locked(
     pool_front_t *front, pool_t *pool, rmm_block_t block, pool_stream_t *slot,
     const rmm_request_t *request)
 {
     uint32_t padding = rmm__suballoc_block_tag(pool->blocks, block);
-    uint64_t before;
 
     leave_books(front, request, padding, slot == NULL);
     if (slot == NULL) {
         rmm__suballoc_block_set_tag(pool->blocks, block, POOL_TAG_GIVEN_UP);
-        return false;
+        return;
     }
+    rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
     if (pool == front->back) {
-        before = rmm__suballoc_largest_free(pool->blocks, slot->heap);
-        rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
-        rmm__pool_note_largest_locked(pool, slot->heap, before);
+        rmm__pool_note_freed_locked(pool, slot->heap, block);
         rmm__pool_publish_free_locked(pool);
-    } else {
-        rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
     }
     RMM_ASSERT_HEAVY(rmm__suballoc_check(pool->blocks) == NULL);
-    return rmm__pool_batch_note_locked(pool, slot, request->bytes);
 }
 
 bool rmm__front_give(
     pool_front_t *front, pool_t *pool, uint32_t unit, const rmm_request_t *request,
     const char **refusal_out)
 {
-    pool_stream_t *slot = NULL;
+    pool_closing_t closing;
     rmm_stream_key_t key;
     rmm_block_t block;
-    bool close = false;
     bool known = pool->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
 
+    closing.slot = NULL;
     rmm__mutex_lock(&pool->lock);
     block = rmm__pool_block_at_locked(pool, unit, request->bytes, refusal_out);
     if (block != RMM_BLOCK_NONE) {
-        slot = rmm__pool_slot_for_free_locked(pool, known ? &key : NULL);
-        close = leave_block_locked(front, pool, block, slot, request);
+        pool_stream_t *slot = rmm__pool_slot_for_free_locked(pool, known ? &key : NULL);
+
+        leave_block_locked(front, pool, block, slot, request);
+        if (slot != NULL) {
+            rmm__pool_batch_note_locked(pool, slot, request->bytes, &closing);
+        }
     }
     rmm__mutex_unlock(&pool->lock);
 
-    if (close) {
-        rmm__pool_batch_close(pool, slot, request->stream);
+    if (closing.slot != NULL) {
+        rmm__pool_batch_close(pool, &closing, request->stream);
     }
     return block != RMM_BLOCK_NONE;
 }

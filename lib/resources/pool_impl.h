@@ -90,6 +90,7 @@ typedef struct pool_chunk {
     char *address;
     uint64_t bytes;
     uint32_t first_unit;
+    uint32_t serial; /* rises: the youngest has the highest */
 } pool_chunk_t;
 
 /* Physical memory, and where in the range it is mapped. */
@@ -129,14 +130,19 @@ typedef struct pool {
     uint64_t reserved_bytes;
     uint64_t absent_units;       /* in the heaps `absent` and `moving` */
     uint64_t largest_free_units; /* over all heaps */
+    rmm_heap_t largest_heap;     /* one that has such a block */
 
     pool_stream_t **streams; /* hash table by key, at most half full; NULL: empty */
     uint32_t stream_capacity, stream_count;
+    uint32_t batch_slots;       /* of these, that have a batch */
     pool_stream_t *last_stream; /* most recent hit */
     pool_stream_t *unproven;    /* frees on streams that could not be told: a slot of
                                    its own, emptied only behind a synchronise */
     pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
     uint32_t chunk_count, chunk_capacity;
+    uint32_t chunk_serial;
+    uint32_t far_chunks;  /* whose units are not numbered by their distance from: */
+    uintptr_t near_start; /* the address that unit 0 has, or would have */
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
 } pool_t;
@@ -199,9 +205,10 @@ rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *
 rmm_block_t rmm__pool_block_at_locked(
     const pool_t *self, uint32_t unit, size_t bytes, const char **refusal_out);
 
-/* One heap changed from `before`: the largest block of all is looked for only if it was
- * that heap's. */
-void rmm__pool_note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t before);
+/* Keep the largest block of all: `block` was freed into the heap just now; a block was
+ * taken out of the heap, or of either of two. */
+void rmm__pool_note_freed_locked(pool_t *self, rmm_heap_t heap, rmm_block_t block);
+void rmm__pool_note_taken_locked(pool_t *self, rmm_heap_t heap);
 
 /* The block manager, its clean heap, and the slot for unproven frees. */
 rmm_status_t rmm__pool_blocks_init(pool_t *self);
@@ -226,8 +233,8 @@ rmm_status_t
 rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out);
 
 /*
- * Before a large block is cut: take over what other streams' finished events have freed,
- * so that it merges first. Asks the driver only where another stream has a batch.
+ * Before a large block is cut, where others_have_batches(): take over what other streams'
+ * finished events have freed, so that it merges first.
  */
 void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want);
 
@@ -252,6 +259,7 @@ bool rmm__pool_reclaim_all(pool_t *self, const rmm_stream_key_t *but);
 
 /* Is there an event to ask for, of a stream other than this one? */
 bool rmm__pool_others_have_batches(pool_t *self, const rmm_stream_key_t *key);
+bool rmm__pool_others_have_batches_locked(pool_t *self, const rmm_stream_key_t *key);
 
 /* Let the wanting stream wait, on the device, for one other stream that has a large enough
  * block. True if that brought anything. */
@@ -288,10 +296,21 @@ rmm__pool_slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key);
 rmm_status_t rmm__pool_streams_init(pool_t *self);
 void rmm__pool_streams_fini(pool_t *self);
 
-/* One more free was stamped with the open stamp. True: close it (pins the slot). */
-bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t bytes);
+/* A stamp that no free gets any more: its event is to be recorded. */
+typedef struct pool_closing {
+    pool_stream_t *slot; /* pinned; NULL: nothing to do */
+    uint64_t stamp;
+    rmm_driver_event_t event; /* NULL: one is to be made */
+    bool foreign, native;     /* as the slot was */
+} pool_closing_t;
+
+/* One more free was stamped with the open stamp. With a slot in *closing_out, the stamp is
+ * closed and rmm__pool_batch_close() must follow, without the lock. */
+void rmm__pool_batch_note_locked(
+    pool_t *self, pool_stream_t *slot, uint64_t bytes, pool_closing_t *closing_out);
 /* Record the event for the frees so far; unpins. `stream` is alive: the caller holds it. */
-void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream);
+void rmm__pool_batch_close(
+    pool_t *self, const pool_closing_t *closing, rmm_stream_t stream);
 
 /* Move what finished events of a pinned slot have freed to the clean heap; in a scope.
  * True if anything moved. */
@@ -303,6 +322,8 @@ bool rmm__pool_batch_pop_locked(
 void rmm__pool_batch_insert_locked(
     pool_t *self, pool_stream_t *slot, const pool_batch_t *batch);
 void rmm__pool_event_spare_locked(pool_t *self, rmm_driver_event_t event);
+/* Drop the batches up to a stamp: their frees are behind something else. */
+void rmm__pool_batches_drop_locked(pool_t *self, pool_stream_t *slot, uint64_t up_to);
 
 /* --- pool_chunks.c ------------------------------------------------------------------ */
 
@@ -310,11 +331,35 @@ void rmm__pool_event_spare_locked(pool_t *self, rmm_driver_event_t event);
 bool rmm__pool_chunks_reserve_locked(pool_t *self);
 void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk);
 void rmm__pool_chunks_remove_locked(pool_t *self, const pool_chunk_t *chunk);
-/* False if the address is in no chunk or on no unit's start. */
-bool rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out);
+/* The number that the units of a new chunk should begin with, so that a unit's number says
+ * how far its address is from near_start; false: none such, any number will do. */
+bool rmm__pool_chunk_number_locked(const pool_t *self, pool_chunk_t *chunk);
 /* The chunk that this unit is in. */
 const pool_chunk_t *rmm__pool_chunk_of_locked(const pool_t *self, uint32_t unit);
-void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit);
+bool rmm__pool_unit_search_locked(
+    const pool_t *self, const void *ptr, uint32_t *unit_out);
+void *rmm__pool_address_search_locked(const pool_t *self, uint32_t unit);
+
+/* False if no block of the pool can begin at this address; true says no more than that the
+ * block manager may be asked. */
+static inline bool
+rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out)
+{
+    uint64_t offset = (uint64_t)((uintptr_t)ptr - self->near_start);
+
+    if (self->far_chunks != 0) {
+        return rmm__pool_unit_search_locked(self, ptr, unit_out);
+    }
+    *unit_out = (uint32_t)(offset / POOL_UNIT);
+    return offset / POOL_UNIT <= UINT32_MAX && offset % POOL_UNIT == 0;
+}
+
+static inline void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit)
+{
+    return self->far_chunks == 0 ? (void *)(self->near_start + unit * POOL_UNIT)
+                                 : rmm__pool_address_search_locked(self, unit);
+}
+
 /* To and from upstream, with the books of both sides. */
 rmm_status_t rmm__pool_chunk_obtain(pool_t *self, uint64_t bytes, void **ptr_out);
 void rmm__pool_chunk_return(pool_t *self, const pool_chunk_t *chunk);

@@ -21,7 +21,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "log/log.h"
 
@@ -117,17 +116,24 @@ reclaim_finished(pool_t *self, const pool_want_t *want, rmm_status_t *status)
     return any;
 }
 
+bool rmm__pool_others_have_batches_locked(pool_t *self, const rmm_stream_key_t *key)
+{
+    const pool_stream_t *own;
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (self->batch_slots == 0) {
+        return false;
+    }
+    own = rmm__pool_stream_find_locked(self, (rmm_stream_key_t){key->stream_id, 0});
+    return self->batch_slots > (own != NULL && own->batch_count != 0);
+}
+
 bool rmm__pool_others_have_batches(pool_t *self, const rmm_stream_key_t *key)
 {
-    bool any = false;
+    bool any;
 
     rmm__mutex_lock(&self->lock);
-    for (uint32_t i = 0; i < self->stream_capacity && !any; i++) {
-        const pool_stream_t *slot = self->streams[i];
-
-        any = slot_gives(slot) && slot->batch_count > 0 &&
-              slot->key.stream_id != key->stream_id;
-    }
+    any = rmm__pool_others_have_batches_locked(self, key);
     rmm__mutex_unlock(&self->lock);
     return any;
 }
@@ -136,8 +142,7 @@ void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want)
 {
     rmm_driver_scope_t scope;
 
-    if (rmm__pool_others_have_batches(self, &want->key) &&
-        rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
+    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
         (void)rmm__pool_reclaim_all(self, &want->key);
         rmm__driver_scope_leave(&scope);
     }
@@ -330,9 +335,14 @@ static rmm_status_t chunk_add(pool_t *self, void *ptr, uint64_t bytes)
 
     rmm__mutex_lock(&self->lock);
     if (rmm__pool_chunks_reserve_locked(self)) {
-        result = rmm__suballoc_add_region(
-            self->blocks, self->clean, (uint32_t)(bytes / POOL_UNIT), phase, 0,
-            &chunk.first_unit);
+        uint32_t units = (uint32_t)(bytes / POOL_UNIT);
+
+        result =
+            rmm__pool_chunk_number_locked(self, &chunk)
+                ? rmm__suballoc_add_region_at(
+                      self->blocks, self->clean, chunk.first_unit, units, 0)
+                : rmm__suballoc_add_region(
+                      self->blocks, self->clean, units, phase, 0, &chunk.first_unit);
     }
     if (result == RMM_SUBALLOC_OK) {
         rmm__pool_chunks_insert_locked(self, &chunk);
@@ -476,21 +486,6 @@ void rmm__pool_stamps_close(pool_t *self)
     rmm__mutex_unlock(&self->lock);
 }
 
-/* Not those that were closed meanwhile. */
-static void slot_drop_batches(pool_t *self, pool_stream_t *slot, uint64_t up_to)
-{
-    uint32_t gone = 0;
-
-    while (gone < slot->batch_count && slot->batches[gone].stamp <= up_to) {
-        rmm__pool_event_spare_locked(self, slot->batches[gone].event);
-        gone++;
-    }
-    slot->batch_count -= gone;
-    memmove(
-        &slot->batches[0], &slot->batches[gone],
-        slot->batch_count * sizeof(slot->batches[0]));
-}
-
 void rmm__pool_stamps_settle(pool_t *self, bool synchronised)
 {
     rmm__mutex_lock(&self->lock);
@@ -504,7 +499,7 @@ void rmm__pool_stamps_settle(pool_t *self, bool synchronised)
         if (synchronised) {
             rmm__suballoc_transfer(
                 self->blocks, slot->heap, self->clean, slot->sync_stamp, 0);
-            slot_drop_batches(self, slot, slot->sync_stamp);
+            rmm__pool_batches_drop_locked(self, slot, slot->sync_stamp);
         }
         slot->sync_stamp = 0;
     }

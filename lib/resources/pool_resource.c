@@ -12,6 +12,7 @@
 #include "core/host_memory.h"
 #include "core/options.h"
 #include "log/log.h"
+#include "suballoc/suballoc_look.h"
 
 /* --- figures ------------------------------------------------------------------------ */
 
@@ -20,14 +21,18 @@ void rmm__pool_publish_free_locked(pool_t *self)
     rmm_books_t *books = &self->base.books;
 
     if (!self->shares_books) {
-        RMM_BOOKS_SET(books, free_bytes, pool_free_bytes(self));
+        RMM_BOOKS_SET(
+            books, free_bytes,
+            (rmm__suballoc_look_total_free(self->blocks) - self->absent_units) *
+                POOL_UNIT);
     }
     RMM_BOOKS_SET(books, largest_free_bytes, self->largest_free_units * POOL_UNIT);
 }
 
-static uint64_t largest_of_all_locked(const pool_t *self)
+static void look_for_largest_locked(pool_t *self)
 {
-    uint64_t largest = rmm__suballoc_largest_free(self->blocks, self->clean);
+    rmm_heap_t heap = self->clean;
+    uint64_t largest = rmm__suballoc_largest_free(self->blocks, heap);
 
     for (uint32_t i = 0; i <= self->stream_capacity; i++) {
         const pool_stream_t *slot =
@@ -35,19 +40,29 @@ static uint64_t largest_of_all_locked(const pool_t *self)
         uint64_t here =
             slot != NULL ? rmm__suballoc_largest_free(self->blocks, slot->heap) : 0;
 
-        largest = here > largest ? here : largest;
+        if (here > largest) {
+            largest = here;
+            heap = slot->heap;
+        }
     }
-    return largest;
+    self->largest_free_units = largest;
+    self->largest_heap = heap;
 }
 
-void rmm__pool_note_largest_locked(pool_t *self, rmm_heap_t heap, uint64_t before)
+void rmm__pool_note_freed_locked(pool_t *self, rmm_heap_t heap, rmm_block_t block)
 {
-    uint64_t now = rmm__suballoc_largest_free(self->blocks, heap);
+    uint64_t units = rmm__suballoc_look_merged(self->blocks, block, heap);
 
-    if (now >= self->largest_free_units) {
-        self->largest_free_units = now;
-    } else if (before == self->largest_free_units) {
-        self->largest_free_units = largest_of_all_locked(self);
+    if (units > self->largest_free_units) {
+        self->largest_free_units = units;
+        self->largest_heap = heap;
+    }
+}
+
+void rmm__pool_note_taken_locked(pool_t *self, rmm_heap_t heap)
+{
+    if (rmm__suballoc_largest_free(self->blocks, heap) < self->largest_free_units) {
+        look_for_largest_locked(self);
     }
 }
 
@@ -55,7 +70,7 @@ void rmm__pool_figures_locked(pool_t *self)
 {
     RMM_ASSERT_LOCKED(&self->lock);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
-    self->largest_free_units = largest_of_all_locked(self);
+    look_for_largest_locked(self);
     if (self->shares_books) { /* all that is gained is free */
         rmm__figure_add(
             &self->base.books.slot->free_bytes,
@@ -79,7 +94,7 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
 {
     uint32_t padding = padding_of(want);
 
-    rmm__suballoc_block_set_tag(self->blocks, block, padding);
+    rmm__suballoc_look_at(self->blocks, block)->tag = padding;
     rmm__request_enter(&self->base, want->request);
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
@@ -94,21 +109,17 @@ rmm_suballoc_result_t
 rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block)
 {
     const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
-    uint64_t clean_before = rmm__suballoc_largest_free(self->blocks, self->clean);
-    rmm_suballoc_result_t result;
+    rmm_heap_t heap = own != NULL ? own->heap : self->clean;
+    rmm_suballoc_result_t result =
+        own != NULL ? rmm__suballoc_alloc_either(
+                          self->blocks, heap, self->clean, want->units,
+                          want->align_units, block)
+                    : rmm__suballoc_alloc(
+                          self->blocks, heap, want->units, want->align_units, block);
 
-    if (own != NULL) {
-        uint64_t own_before = rmm__suballoc_largest_free(self->blocks, own->heap);
-
-        result = rmm__suballoc_alloc_either(
-            self->blocks, own->heap, self->clean, want->units, want->align_units,
-            block);
-        rmm__pool_note_largest_locked(self, own->heap, own_before);
-    } else {
-        result = rmm__suballoc_alloc(
-            self->blocks, self->clean, want->units, want->align_units, block);
+    if (heap == self->largest_heap || self->clean == self->largest_heap) {
+        rmm__pool_note_taken_locked(self, self->largest_heap);
     }
-    rmm__pool_note_largest_locked(self, self->clean, clean_before);
     return result;
 }
 
@@ -127,7 +138,7 @@ rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
     enter_block_locked(self, want, block);
     *ptr_out = rmm__pool_address_of_locked(
-        self, rmm__suballoc_block_unit(self->blocks, block));
+        self, rmm__suballoc_look_at(self->blocks, block)->unit);
     return RMM_OK;
 }
 
@@ -214,10 +225,13 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return status;
     }
 
-    if (want.units >= POOL_LARGE_UNITS) {
-        rmm__pool_reclaim_others(self, &want);
-    }
     rmm__mutex_lock(&self->lock);
+    if (want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
+        rmm__pool_others_have_batches_locked(self, &want.key)) {
+        rmm__mutex_unlock(&self->lock);
+        rmm__pool_reclaim_others(self, &want);
+        rmm__mutex_lock(&self->lock);
+    }
     status = rmm__pool_take_locked(self, &want, ptr_out);
     rmm__mutex_unlock(&self->lock);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
@@ -231,21 +245,19 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 rmm_block_t rmm__pool_block_at_locked(
     const pool_t *self, uint32_t unit, size_t bytes, const char **refusal_out)
 {
-    rmm_block_t block = rmm__suballoc_find(self->blocks, unit);
-    uint64_t block_bytes;
-    uint32_t tag;
+    rmm_block_t block = rmm__suballoc_look_up(self->blocks, unit);
+    const rmm_block_node_t *node;
 
     if (block == RMM_BLOCK_NONE) {
         *refusal_out = POOL_NO_SUCH_BLOCK;
         return RMM_BLOCK_NONE;
     }
-    block_bytes = rmm__suballoc_block_units(self->blocks, block) * POOL_UNIT;
-    tag = rmm__suballoc_block_tag(self->blocks, block);
-    if (tag == POOL_TAG_GIVEN_UP) {
+    node = rmm__suballoc_look_at(self->blocks, block);
+    if (node->tag == POOL_TAG_GIVEN_UP) {
         *refusal_out = "freed already";
         return RMM_BLOCK_NONE;
     }
-    if (bytes != block_bytes - tag) {
+    if (bytes != node->units * POOL_UNIT - node->tag) {
         *refusal_out = "it was allocated with another size";
         return RMM_BLOCK_NONE;
     }
@@ -265,23 +277,20 @@ find_block_locked(pool_t *self, const void *ptr, size_t bytes, const char **refu
     return RMM_BLOCK_NONE;
 }
 
-/* The block goes to the slot's heap; true: the slot's batch is to be closed. No slot: it
- * is used no more until the pool ends. */
-static bool leave_block_locked(
+/* The block goes to the slot's heap. No slot: it is used no more until the pool ends. */
+static void leave_block_locked(
     pool_t *self, rmm_block_t block, pool_stream_t *slot, const rmm_request_t *request)
 {
     rmm_books_t *books = &self->base.books;
-    uint32_t padding = rmm__suballoc_block_tag(self->blocks, block);
+    uint32_t padding = rmm__suballoc_look_at(self->blocks, block)->tag;
 
     rmm__request_settle(&self->base, request);
     if (padding != 0) {
         rmm__place_padding_sub(books->place, padding);
     }
     if (slot != NULL) {
-        uint64_t before = rmm__suballoc_largest_free(self->blocks, slot->heap);
-
         rmm__suballoc_free(self->blocks, block, slot->heap, slot->open_stamp);
-        rmm__pool_note_largest_locked(self, slot->heap, before);
+        rmm__pool_note_freed_locked(self, slot->heap, block);
     } else {
         rmm__suballoc_block_set_tag(self->blocks, block, POOL_TAG_GIVEN_UP);
     }
@@ -290,19 +299,18 @@ static bool leave_block_locked(
     rmm__pool_publish_free_locked(self);
     rmm__books_end_exclusive(books);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
-    return slot != NULL && rmm__pool_batch_note_locked(self, slot, request->bytes);
 }
 
 static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     pool_t *self = pool_from_base(mr);
     const char *refusal = NULL;
-    pool_stream_t *slot = NULL;
+    pool_closing_t closing;
     rmm_stream_key_t key;
     rmm_block_t block;
-    bool close = false;
     bool known;
 
+    closing.slot = NULL;
     if (ptr == NULL) {
         count_nothing(self, request, true);
         return;
@@ -312,15 +320,19 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     rmm__mutex_lock(&self->lock);
     block = find_block_locked(self, ptr, request->bytes, &refusal);
     if (block != RMM_BLOCK_NONE) {
-        slot = rmm__pool_slot_for_free_locked(self, known ? &key : NULL);
-        close = leave_block_locked(self, block, slot, request);
+        pool_stream_t *slot = rmm__pool_slot_for_free_locked(self, known ? &key : NULL);
+
+        leave_block_locked(self, block, slot, request);
+        if (slot != NULL) {
+            rmm__pool_batch_note_locked(self, slot, request->bytes, &closing);
+        }
     }
     rmm__mutex_unlock(&self->lock);
 
     if (refusal != NULL) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
-    } else if (close) {
-        rmm__pool_batch_close(self, slot, request->stream);
+    } else if (closing.slot != NULL) {
+        rmm__pool_batch_close(self, &closing, request->stream);
     }
 }
 

@@ -66,9 +66,7 @@ static bool slot_is_idle(const pool_t *self, const pool_stream_t *slot)
 
 static void slot_free(pool_t *self, pool_stream_t *slot)
 {
-    for (uint32_t i = 0; i < slot->batch_count; i++) {
-        rmm__pool_event_spare_locked(self, slot->batches[i].event);
-    }
+    rmm__pool_batches_drop_locked(self, slot, UINT64_MAX);
     rmm__suballoc_heap_destroy(self->blocks, slot->heap);
     rmm__free(slot);
 }
@@ -213,27 +211,17 @@ void rmm__pool_event_spare_locked(pool_t *self, rmm_driver_event_t event)
     self->spare_events[self->spare_count++] = event;
 }
 
-static rmm_driver_event_t spare_take(pool_t *self)
+static rmm_driver_event_t spare_take_locked(pool_t *self)
 {
-    rmm_driver_event_t event = NULL;
-
-    rmm__mutex_lock(&self->lock);
-    if (self->spare_count > 0) {
-        event = self->spare_events[--self->spare_count];
-    }
-    rmm__mutex_unlock(&self->lock);
-    return event;
+    return self->spare_count > 0 ? self->spare_events[--self->spare_count] : NULL;
 }
 
 /* An event of the pool's device, or NULL: then the frees wait for the next batch. */
-static rmm_driver_event_t event_obtain(pool_t *self)
+static rmm_driver_event_t event_make(pool_t *self)
 {
-    rmm_driver_event_t event = spare_take(self);
+    rmm_driver_event_t event;
     rmm_driver_scope_t scope;
 
-    if (event != NULL) {
-        return event;
-    }
     if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
         return NULL;
     }
@@ -258,20 +246,58 @@ static uint64_t batch_limit(const pool_t *self)
     return share < POOL_BATCH_BYTES ? share : POOL_BATCH_BYTES;
 }
 
-bool rmm__pool_batch_note_locked(pool_t *self, pool_stream_t *slot, uint64_t bytes)
+/* Frees from here on carry the next stamp; those before may be waited for. */
+static void
+close_stamp_locked(pool_t *self, pool_stream_t *slot, pool_closing_t *closing_out)
+{
+    *closing_out = (pool_closing_t){
+        .slot = slot,
+        .stamp = slot->open_stamp++,
+        .event = slot->foreign ? NULL : spare_take_locked(self),
+        .foreign = slot->foreign,
+        .native = slot->native};
+    slot->open_frees = 0;
+    slot->open_bytes = 0;
+    slot->pins++;
+}
+
+void rmm__pool_batch_note_locked(
+    pool_t *self, pool_stream_t *slot, uint64_t bytes, pool_closing_t *closing_out)
 {
     slot->open_frees++;
     slot->open_bytes += bytes;
     if (slot->eventless) {
-        return false;
+        return;
     }
     slot->doubtful = !slot->native;
-    if (slot->open_frees < POOL_BATCH_FREES && slot->open_bytes < batch_limit(self) &&
-        slot->open_stamp != 1 && slot->native) {
-        return false;
+    if (slot->open_frees >= POOL_BATCH_FREES || slot->open_bytes >= batch_limit(self) ||
+        slot->open_stamp == 1 || !slot->native) {
+        close_stamp_locked(self, slot, closing_out);
     }
-    slot->pins++;
-    return true;
+}
+
+/* Out of the slot: the first of its batches. */
+static void batches_shift(pool_t *self, pool_stream_t *slot, uint32_t gone)
+{
+    if (gone == 0) {
+        return;
+    }
+    slot->batch_count -= gone;
+    self->batch_slots -= slot->batch_count == 0;
+    memmove(
+        &slot->batches[0], &slot->batches[gone],
+        slot->batch_count * sizeof(slot->batches[0]));
+}
+
+void rmm__pool_batches_drop_locked(pool_t *self, pool_stream_t *slot, uint64_t up_to)
+{
+    uint32_t gone = 0;
+
+    while (gone < slot->batch_count && slot->batches[gone].stamp <= up_to) {
+        rmm__pool_event_spare_locked(self, slot->batches[gone].event);
+        gone++;
+    }
+    batches_shift(self, slot, gone);
 }
 
 void rmm__pool_batch_insert_locked(
@@ -283,10 +309,7 @@ void rmm__pool_batch_insert_locked(
     if (slot->batch_count ==
         POOL_STREAM_BATCHES) { /* the next event covers these too */
         rmm__pool_event_spare_locked(self, slot->batches[0].event);
-        slot->batch_count--;
-        memmove(
-            &slot->batches[0], &slot->batches[1],
-            slot->batch_count * sizeof(slot->batches[0]));
+        batches_shift(self, slot, 1);
         index--;
     }
     while (index > 0 && slot->batches[index - 1].stamp > batch->stamp) {
@@ -294,6 +317,7 @@ void rmm__pool_batch_insert_locked(
         index--;
     }
     slot->batches[index] = *batch;
+    self->batch_slots += slot->batch_count == 0;
     slot->batch_count++;
 }
 
@@ -302,7 +326,6 @@ bool rmm__pool_batch_pop_locked(
 {
     uint64_t oldest = rmm__suballoc_oldest_stamp(self->blocks, slot->heap);
     uint32_t useless = 0;
-    uint32_t gone;
     bool found;
 
     RMM_ASSERT_LOCKED(&self->lock);
@@ -314,11 +337,7 @@ bool rmm__pool_batch_pop_locked(
     if (found) {
         *batch_out = slot->batches[useless];
     }
-    gone = useless + (found ? 1 : 0);
-    slot->batch_count -= gone;
-    memmove(
-        &slot->batches[0], &slot->batches[gone],
-        slot->batch_count * sizeof(slot->batches[0]));
+    batches_shift(self, slot, useless + (found ? 1 : 0));
     return found;
 }
 
@@ -340,24 +359,6 @@ close_by_waiting(pool_t *self, pool_stream_t *slot, uint64_t stamp, rmm_stream_t
     rmm__mutex_unlock(&self->lock);
 }
 
-typedef struct closing {
-    uint64_t stamp;
-    bool foreign, native; /* as the slot was */
-} closing_t;
-
-/* Frees from here on carry the next stamp; those before may be waited for. */
-static closing_t close_stamp(pool_t *self, pool_stream_t *slot)
-{
-    closing_t closing;
-
-    rmm__mutex_lock(&self->lock);
-    closing = (closing_t){slot->open_stamp++, slot->foreign, slot->native};
-    slot->open_frees = 0;
-    slot->open_bytes = 0;
-    rmm__mutex_unlock(&self->lock);
-    return closing;
-}
-
 /* False: no event could be had or recorded; error_out says why (OK: none to be had). */
 static bool
 record(pool_t *self, rmm_stream_t stream, pool_batch_t *batch, int *error_out)
@@ -365,29 +366,35 @@ record(pool_t *self, rmm_stream_t stream, pool_batch_t *batch, int *error_out)
     rmm_driver_scope_t scope;
 
     *error_out = RMM_DRIVER_OK;
-    batch->event = event_obtain(self);
     if (batch->event == NULL) {
+        batch->event = event_make(self);
+    }
+    if (batch->event == NULL ||
+        !rmm__driver_stream_enter(&scope, self->driver, self->base.device, stream)) {
         return false;
     }
-    if (rmm__driver_stream_enter(&scope, self->driver, self->base.device, stream)) {
-        *error_out = self->driver->event_record(batch->event, stream);
-        rmm__driver_stream_leave(&scope, stream);
-        if (*error_out == RMM_DRIVER_OK) {
-            return true;
-        }
-    }
-    rmm__mutex_lock(&self->lock);
-    rmm__pool_event_spare_locked(self, batch->event);
-    rmm__mutex_unlock(&self->lock);
-    return false;
+    *error_out = self->driver->event_record(batch->event, stream);
+    rmm__driver_stream_leave(&scope, stream);
+    return *error_out == RMM_DRIVER_OK;
 }
 
-static bool pop(pool_t *self, pool_stream_t *slot, pool_batch_t *batch)
+/* The oldest batch that covers free blocks, or the newest, where that is another one. */
+static bool pop(pool_t *self, pool_stream_t *slot, bool *newest, pool_batch_t *batch)
 {
-    bool found;
+    uint32_t last;
+    bool found = true;
 
     rmm__mutex_lock(&self->lock);
-    found = rmm__pool_batch_pop_locked(self, slot, batch);
+    last = slot->batch_count - 1;
+    *newest = *newest && slot->batch_count > 1 &&
+              slot->batches[last].stamp >=
+                  rmm__suballoc_oldest_stamp(self->blocks, slot->heap);
+    if (*newest) {
+        *batch = slot->batches[last];
+        slot->batch_count--;
+    } else {
+        found = rmm__pool_batch_pop_locked(self, slot, batch);
+    }
     rmm__mutex_unlock(&self->lock);
     return found;
 }
@@ -399,6 +406,7 @@ settle(pool_t *self, pool_stream_t *slot, const pool_batch_t *batch, bool is_don
     rmm__mutex_lock(&self->lock);
     if (is_done) {
         rmm__pool_event_spare_locked(self, batch->event);
+        rmm__pool_batches_drop_locked(self, slot, batch->stamp);
         rmm__suballoc_transfer(self->blocks, slot->heap, self->clean, batch->stamp, 0);
         rmm__pool_figures_locked(self);
     } else {
@@ -407,21 +415,32 @@ settle(pool_t *self, pool_stream_t *slot, const pool_batch_t *batch, bool is_don
     rmm__mutex_unlock(&self->lock);
 }
 
+/* Events of one stream finish in order. So the oldest is asked first, which most often says
+ * that none is done, and then the newest, which may say that all are. */
 bool rmm__pool_reclaim(pool_t *self, pool_stream_t *slot)
 {
     pool_batch_t batch;
+    bool newest = false;
+    bool newest_waits = false;
     bool any = false;
 
-    while (pop(self, slot, &batch)) {
+    while (pop(self, slot, &newest, &batch)) {
         bool is_done = self->driver->event_query(batch.event) == RMM_DRIVER_OK;
 
         settle(self, slot, &batch, is_done);
-        if (!is_done) {
+        if (!is_done && !newest) {
             break;
         }
-        any = true;
+        any |= is_done;
+        newest_waits |= !is_done;
+        newest = is_done && !newest && !newest_waits;
     }
     return any;
+}
+
+static bool is_crowded(uint32_t batch_count)
+{
+    return batch_count >= POOL_STREAM_BATCHES / 2;
 }
 
 /*
@@ -432,7 +451,7 @@ static void reclaim_finished(pool_t *self, pool_stream_t *slot, uint32_t batch_c
 {
     rmm_driver_scope_t scope;
 
-    if (batch_count < POOL_STREAM_BATCHES / 2) {
+    if (!is_crowded(batch_count)) {
         return;
     }
     if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
@@ -463,33 +482,47 @@ static void reclaim_if_crowded(pool_t *self)
     }
 }
 
-void rmm__pool_batch_close(pool_t *self, pool_stream_t *slot, rmm_stream_t stream)
+/* Without an event the frees wait for the next batch, unless nothing says that an event
+ * would ever cover them. */
+static void
+finish_close(pool_t *self, const pool_closing_t *closing, uint32_t batch_count)
 {
-    closing_t closing = close_stamp(self, slot);
-    pool_batch_t batch = {.stamp = closing.stamp};
+    reclaim_finished(self, closing->slot, batch_count);
+    if (closing->stamp == 1) {
+        reclaim_if_crowded(self);
+    }
+    rmm__mutex_lock(&self->lock);
+    closing->slot->pins--;
+    rmm__mutex_unlock(&self->lock);
+}
+
+void rmm__pool_batch_close(
+    pool_t *self, const pool_closing_t *closing, rmm_stream_t stream)
+{
+    pool_stream_t *slot = closing->slot;
+    pool_batch_t batch = {.stamp = closing->stamp, .event = closing->event};
     int error = RMM_DRIVER_OK;
-    bool recorded = !closing.foreign && record(self, stream, &batch, &error);
-    uint32_t batch_count = 0;
+    bool recorded = !closing->foreign && record(self, stream, &batch, &error);
+    uint32_t batch_count;
+    bool is_finished;
 
     rmm__mutex_lock(&self->lock);
-    slot->foreign |= error == RMM_DRIVER_INVALID_HANDLE && !closing.native;
+    slot->foreign |= error == RMM_DRIVER_INVALID_HANDLE && !closing->native;
     if (recorded) {
         slot->native = true;
         slot->doubtful = false;
         rmm__pool_batch_insert_locked(self, slot, &batch);
-        batch_count = slot->batch_count;
+    } else if (batch.event != NULL) {
+        rmm__pool_event_spare_locked(self, batch.event);
     }
+    batch_count = slot->batch_count;
+    is_finished = recorded && closing->stamp != 1 && !is_crowded(batch_count);
+    slot->pins -= is_finished;
     rmm__mutex_unlock(&self->lock);
 
-    if (!recorded && !closing.native) {
-        close_by_waiting(self, slot, closing.stamp, stream);
-        return;
+    if (!recorded && !closing->native) {
+        close_by_waiting(self, slot, closing->stamp, stream);
+    } else if (!is_finished) {
+        finish_close(self, closing, batch_count);
     }
-    reclaim_finished(self, slot, batch_count);
-    if (closing.stamp == 1) {
-        reclaim_if_crowded(self);
-    }
-    rmm__mutex_lock(&self->lock);
-    slot->pins--;
-    rmm__mutex_unlock(&self->lock);
 }

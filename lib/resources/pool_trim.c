@@ -29,7 +29,7 @@ static bool look_at_block(void *context, const rmm_block_info_t *info)
     chunk = rmm__pool_chunk_of_locked(self, info->unit);
     if (chunk->bytes == info->units * POOL_UNIT &&
         self->reserved_bytes - chunk->bytes >= search->keep_bytes &&
-        (search->found.bytes == 0 || search->found.first_unit < chunk->first_unit)) {
+        (search->found.bytes == 0 || search->found.serial < chunk->serial)) {
         search->found = *chunk;
     }
     return true;

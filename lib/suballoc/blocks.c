@@ -22,6 +22,7 @@
  * 1.064 to 1.025 times the peak, which no way of choosing among free blocks does.
  */
 #include "suballoc/suballoc_fit.h"
+#include "suballoc/suballoc_look.h"
 
 /* 256 KiB. Smaller blocks are taken from the front, without a look at the neighbours. */
 #define LARGE_UNITS 1024u
@@ -46,12 +47,7 @@ static inline void make_live(rmm_suballoc_t *sa, rmm_block_node_t *node)
 
 rmm_block_t rmm__suballoc_find(const rmm_suballoc_t *sa, uint32_t unit)
 {
-    uint32_t index = sa->table[slot_of(sa, unit)];
-    while (index != 0 && sa->nodes[index].unit != unit) {
-        index = sa->nodes[index].link_next;
-    }
-    return index != 0 && sa->nodes[index].heap == RMM_HEAP_NONE ? index
-                                                                : RMM_BLOCK_NONE;
+    return rmm__suballoc_look_up(sa, unit);
 }
 
 uint32_t rmm__suballoc_block_unit(const rmm_suballoc_t *sa, rmm_block_t block)
@@ -80,11 +76,7 @@ uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap)
     rmm_heap_body_t *body = &sa->heaps[heap];
     uint32_t largest = largest_settled(sa, body);
     if (body->unsettled != 0) { /* its size when it has merged */
-        const rmm_block_node_t *node = &sa->nodes[body->unsettled];
-        const rmm_block_node_t *prev = &sa->nodes[node->prev];
-        const rmm_block_node_t *next = &sa->nodes[node->next];
-        uint32_t units = node->units + (prev->heap == heap ? prev->units : 0) +
-                         (next->heap == heap ? next->units : 0);
+        uint32_t units = rmm__suballoc_look_merged(sa, body->unsettled, heap);
         largest = units > largest ? units : largest;
     }
     return largest;
