@@ -234,13 +234,13 @@ err_free_name:
 static void settle_outstanding(rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_books_sums_t sums;
 
     if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles) {
         rmm__books_stats(&mr->books, &stats);
+        rmm__books_sums(&mr->books, &sums);
         rmm__place_forget(mr->books.place, stats.current_bytes, stats.current_count);
-        rmm__place_padding_sub(
-            mr->books.place,
-            atomic_load_explicit(&mr->books.slot->padding_bytes, memory_order_relaxed));
+        rmm__place_padding_sub(mr->books.place, sums.padding_bytes);
     }
 }
 

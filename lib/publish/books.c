@@ -20,7 +20,7 @@ typedef struct mark_set {
     _Atomic(uint32_t) *seen;
     const _Atomic(uint32_t) *wish;
     _Atomic(uint64_t) *peak_bytes, *peak_count;
-    const _Atomic(uint64_t) *current_bytes, *total_count, *freed_count;
+    const _Atomic(uint64_t) *current_bytes, *live_count, *total_count, *freed_count;
 } mark_set_t;
 
 static void obey(const mark_set_t *marks)
@@ -34,8 +34,9 @@ static void obey(const mark_set_t *marks)
         marks->peak_bytes, rmm__figure_get(marks->current_bytes), memory_order_relaxed);
     atomic_store_explicit(
         marks->peak_count,
-        rmm_live_count(
-            rmm__figure_get(marks->total_count), rmm__figure_get(marks->freed_count)),
+        rmm__live_count(
+            rmm__figure_get(marks->live_count), rmm__figure_get(marks->total_count),
+            rmm__figure_get(marks->freed_count)),
         memory_order_relaxed);
     /* release: pairs with the acquire in rmm__reset_is_due() */
     atomic_store_explicit(marks->seen, wish, memory_order_release);
@@ -51,6 +52,7 @@ RMM_COLD void rmm__place_obey_resets(uint32_t place)
         .peak_bytes = &record->peak_bytes,
         .peak_count = &record->peak_count,
         .current_bytes = &record->current_bytes,
+        .live_count = &record->live_count,
         .total_count = &record->total_count,
         .freed_count = &record->freed_count,
     };
@@ -74,6 +76,7 @@ RMM_COLD void rmm__books_obey_reset(rmm_books_t *books)
         .peak_bytes = &slot->peak_bytes,
         .peak_count = &slot->peak_count,
         .current_bytes = &slot->current_bytes,
+        .live_count = &slot->live_count,
         .total_count = &slot->total_count,
         .freed_count = &slot->freed_count,
     };
@@ -83,18 +86,106 @@ RMM_COLD void rmm__books_obey_reset(rmm_books_t *books)
     rmm__mutex_unlock(&reset_lock);
 }
 
+/* --- reading ------------------------------------------------------------------------ */
+
+/* Of a figure that goes down: it may be below 0 for a moment, modulo 2^64. */
+static uint64_t not_negative(uint64_t figure)
+{
+    return (int64_t)figure > 0 ? figure : 0;
+}
+
+/* acquire: whatever the caller looks at next is not older than what is summed here */
+static uint64_t sum_of(const rmm_segment_stripe_t *stripes, size_t word)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < RMM_SEGMENT_STRIPES; i++) {
+        const char *stripe = (const char *)&stripes[i];
+
+        sum += atomic_load_explicit(
+            (const _Atomic(uint64_t) *)(const void *)(stripe + word),
+            memory_order_acquire);
+    }
+    return sum;
+}
+
+#define SUM(stripes, field) sum_of(stripes, offsetof(rmm_segment_stripe_t, field))
+
+/* To the record's own words. What is subtracted is read last, so the difference is not
+ * above what was true in between. */
+static void add_stripes(const rmm_segment_stripe_t *stripes, rmm_books_sums_t *sums)
+{
+    sums->total_bytes += SUM(stripes, total_bytes);
+    sums->total_count += SUM(stripes, total_count);
+    sums->padding_bytes += SUM(stripes, padding_added);
+    sums->padding_bytes -= SUM(stripes, padding_removed);
+    sums->freed_count += SUM(stripes, freed_count);
+    sums->padding_bytes = not_negative(sums->padding_bytes);
+}
+
+/* In the order in which they are written here: total_count before freed_count. */
+#define OWN_WORDS(record)                                                              \
+    {                                                                                  \
+        rmm__figure_get(&(record)->total_bytes),                                       \
+            rmm__figure_get(&(record)->total_count),                                   \
+            rmm__figure_get(&(record)->freed_count),                                   \
+            rmm__figure_get(&(record)->padding_bytes)                                  \
+    }
+
+void rmm__books_sums(const rmm_books_t *books, rmm_books_sums_t *out)
+{
+    const rmm_books_sums_t own = OWN_WORDS(books->slot);
+
+    *out = own;
+    add_stripes(books->stripes, out);
+}
+
+void rmm__place_sums(uint32_t place, rmm_books_sums_t *out)
+{
+    const rmm_books_sums_t own = OWN_WORDS(&rmm__places[place]);
+
+    *out = own;
+    add_stripes(rmm__place_stripes[place], out);
+}
+
+uint64_t rmm__books_free_bytes(const rmm_books_t *books)
+{
+    const rmm_segment_slot_t *slot = books->slot;
+    uint64_t free_bytes = rmm__figure_get(&slot->free_bytes);
+    rmm_books_sums_t sums;
+
+    if ((atomic_load_explicit(&slot->flags, memory_order_relaxed) &
+         RMM_SLOT_FREE_IS_REST) == 0) {
+        return free_bytes;
+    }
+    rmm__books_sums(books, &sums);
+    return not_negative(
+        free_bytes - rmm__figure_get(&slot->current_bytes) - sums.padding_bytes);
+}
+
+void rmm__books_free_is_rest(rmm_books_t *books)
+{
+    rmm_segment_slot_t *slot = books->slot;
+    rmm_books_sums_t sums;
+
+    rmm__books_sums(books, &sums);
+    rmm__figure_add(
+        &slot->free_bytes, rmm__figure_get(&slot->current_bytes) + sums.padding_bytes);
+    atomic_fetch_or_explicit(&slot->flags, RMM_SLOT_FREE_IS_REST, memory_order_relaxed);
+}
+
 void rmm__books_stats(const rmm_books_t *books, rmm_stats_t *out)
 {
     const rmm_segment_slot_t *slot = books->slot;
-    uint64_t total_count = rmm__figure_get(&slot->total_count); /* before freed_count */
+    rmm_books_sums_t sums;
 
+    rmm__books_sums(books, &sums);
     out->current_bytes = rmm__figure_get(&slot->current_bytes);
-    out->current_count =
-        rmm_live_count(total_count, rmm__figure_get(&slot->freed_count));
+    out->current_count = rmm_live_count(sums.total_count, sums.freed_count);
     out->peak_bytes = rmm__figure_get(&slot->peak_bytes);
     out->peak_count = rmm__figure_get(&slot->peak_count);
-    out->total_bytes = rmm__figure_get(&slot->total_bytes);
-    out->total_count = total_count;
+    out->total_bytes = sums.total_bytes;
+    out->total_count = sums.total_count;
     out->reserved_bytes = rmm__figure_get(&slot->reserved_bytes);
     out->oom_count = rmm__figure_get(&slot->oom_count);
     out->invalid_free_count = rmm__figure_get(&slot->invalid_free_count);
@@ -126,8 +217,9 @@ void rmm__place_forget(uint32_t place, uint64_t bytes, uint64_t count)
 {
     rmm_segment_place_t *record = &rmm__places[place];
 
-    atomic_fetch_sub_explicit(&record->current_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&record->freed_count, count, memory_order_relaxed);
+    rmm__figure_sub(&record->current_bytes, bytes);
+    rmm__figure_sub(&record->live_count, count);
+    rmm__figure_add(&rmm__place_stripes[place][rmm__stripe_here()].freed_count, count);
 }
 
 void rmm__place_device_free(uint32_t place, uint64_t device_free_bytes)

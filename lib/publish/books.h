@@ -4,9 +4,15 @@
  * owns one slot; the place (its GPU, or host memory) is shared by all resources there.
  *
  * Two ways to write a slot, chosen by the resource:
- *   *_shared     no lock held: atomic adds (cuda resource)
+ *   *_striped    no lock held: atomic adds (arena); *_shared: the stripe is the thread's
  *   *_exclusive  the resource's own lock held: plain stores inside a sequence lock
- * The place is always shared.
+ * The place is always shared. A slot may be written in both ways one after the other, not
+ * at once: both write current_bytes.
+ *
+ * Stripes: only what has an exact highest value is one word that all write, current_bytes
+ * and the live count; they are on one cache line. Sums are counted on one of the stripes
+ * of the slot, and of the place, which the caller names. A figure is the record's own word
+ * plus that of all stripes.
  *
  * Order: count down before a block can be handed out again, count up after it was
  * obtained. So no figure ever exceeds what was true.
@@ -14,9 +20,10 @@
  * Memory: the slot is in the segment, or in private memory when nothing is published
  * (RMM_PUBLISH=0, no place to write, slot table full). Users of this header cannot tell.
  *
- * Cost of one allocation and free of a block: five atomic adds at the place, the same on a
- * shared slot, none on an exclusive one; marks are compared by plain loads and written
- * only when they rise. All relaxed: figures order nothing.
+ * Cost of one allocation and free of a block: four atomic adds on a line that others write
+ * too, at the place, three to five on a stripe; the same on a striped slot, none on an
+ * exclusive one; marks are compared by plain loads and written only when they rise. All
+ * relaxed: figures order nothing.
  *
  * Marks: reset by generation. The daemon raises a number in the control page; the next
  * allocation that sees it differ from the one last obeyed sets the mark to the current
@@ -35,6 +42,7 @@
 
 typedef struct rmm_books {
     rmm_segment_slot_t *slot;         /* never NULL once open */
+    rmm_segment_stripe_t *stripes;    /* RMM_SEGMENT_STRIPES of this slot; likewise */
     const rmm_control_slot_t *wishes; /* of this slot; never NULL once open */
     uint32_t place;                   /* index */
     bool slot_is_private;             /* malloc'ed: freed at close */
@@ -57,6 +65,7 @@ typedef struct rmm_place_identity {
 /* The mapped records, valid in every process state (see segment_writer.c). Set once by
  * rmm__publish_open(); until then they point at static private memory. */
 extern rmm_segment_place_t *rmm__places;
+extern rmm_segment_stripe_t (*rmm__place_stripes)[RMM_SEGMENT_STRIPES];
 extern const rmm_control_place_t *rmm__place_wishes;
 
 /*
@@ -71,6 +80,15 @@ void rmm__place_open(uint32_t place, const rmm_place_identity_t *identity);
 /* RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. Calls rmm__publish_open() must precede. */
 rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc);
 void rmm__books_close(rmm_books_t *books);
+
+/* What may be spread over stripes, summed; never too much of what goes up and down. */
+typedef struct rmm_books_sums {
+    uint64_t total_bytes, total_count, freed_count, padding_bytes;
+} rmm_books_sums_t;
+
+void rmm__books_sums(const rmm_books_t *books, rmm_books_sums_t *out);
+void rmm__place_sums(uint32_t place, rmm_books_sums_t *out);
+uint64_t rmm__books_free_bytes(const rmm_books_t *books);
 
 /* Whole of rmm_resource_get_stats() but for the argument checks. */
 void rmm__books_stats(const rmm_books_t *books, rmm_stats_t *out);
@@ -120,17 +138,65 @@ static inline uint64_t rmm__figure_get(const _Atomic(uint64_t) *figure)
     return atomic_load_explicit(figure, memory_order_relaxed);
 }
 
+/*
+ * Live allocations of a record, modulo 2^64 but for the end: what stripes count is in its
+ * own word, what plain stores count in the other two (total first: see rmm_live_count).
+ */
+static inline uint64_t
+rmm__live_count(uint64_t striped, uint64_t total_count, uint64_t freed_count)
+{
+    uint64_t live = striped + total_count - freed_count;
+
+    return (int64_t)live > 0 ? live : 0;
+}
+
+#define RMM_LIVE_COUNT(record, striped)                                                \
+    rmm__live_count(                                                                   \
+        striped, rmm__figure_get(&(record)->total_count),                              \
+        rmm__figure_get(&(record)->freed_count))
+
+/* --- stripes ---------------------------------------------------------------------- */
+
+/* Of this thread, where nothing better is known: any stripe is right, two threads on one
+ * wait for each other. The golden ratio spreads what is at regular distances. */
+static inline uint32_t rmm__stripe_here(void)
+{
+    uint64_t thread = (uint64_t)(uintptr_t)__builtin_thread_pointer();
+
+    return (uint32_t)((thread * 0x9e3779b97f4a7c15ull) >> 32) % RMM_SEGMENT_STRIPES;
+}
+
+static inline void
+rmm__stripe_alloc(rmm_segment_stripe_t *stripe, uint64_t bytes, uint64_t padding)
+{
+    rmm__figure_add(&stripe->total_bytes, bytes);
+    rmm__figure_add(&stripe->total_count, 1);
+    if (padding != 0) {
+        rmm__figure_add(&stripe->padding_added, padding);
+    }
+}
+
+static inline void rmm__stripe_free(rmm_segment_stripe_t *stripe, uint64_t padding)
+{
+    rmm__figure_add(&stripe->freed_count, 1);
+    if (padding != 0) {
+        rmm__figure_add(&stripe->padding_removed, padding);
+    }
+}
+
 /* --- a slot, resource's lock not needed ------------------------------------------- */
 
-static inline void rmm__books_alloc_shared(rmm_books_t *books, uint64_t bytes)
+/* On a stripe below RMM_SEGMENT_STRIPES, best one that few others use: then only the two
+ * words that have a highest value are on a cache line that threads fight for. */
+static inline void rmm__books_alloc_striped(
+    rmm_books_t *books, uint32_t stripe, uint64_t bytes, uint64_t padding)
 {
     rmm_segment_slot_t *slot = books->slot;
     uint64_t bytes_now = rmm__figure_add(&slot->current_bytes, bytes) + bytes;
-    uint64_t total_count = rmm__figure_add(&slot->total_count, 1) + 1;
-    uint64_t count_now =
-        rmm_live_count(total_count, rmm__figure_get(&slot->freed_count));
+    uint64_t striped_now = rmm__figure_add(&slot->live_count, 1) + 1;
+    uint64_t count_now = RMM_LIVE_COUNT(slot, striped_now);
 
-    rmm__figure_add(&slot->total_bytes, bytes);
+    rmm__stripe_alloc(&books->stripes[stripe], bytes, padding);
     if (rmm__reset_is_due(&slot->peak_reset_seen, &books->wishes->peak_reset)) {
         rmm__books_obey_reset(books);
     }
@@ -139,11 +205,30 @@ static inline void rmm__books_alloc_shared(rmm_books_t *books, uint64_t bytes)
     rmm__mark_raise(&slot->lifetime_peak_bytes, bytes_now);
 }
 
-static inline void rmm__books_free_shared(rmm_books_t *books, uint64_t bytes)
+static inline void rmm__books_free_striped(
+    rmm_books_t *books, uint32_t stripe, uint64_t bytes, uint64_t padding)
 {
     rmm__figure_sub(&books->slot->current_bytes, bytes);
-    rmm__figure_add(&books->slot->freed_count, 1);
+    rmm__figure_sub(&books->slot->live_count, 1);
+    rmm__stripe_free(&books->stripes[stripe], padding);
 }
+
+static inline void rmm__books_alloc_shared(rmm_books_t *books, uint64_t bytes)
+{
+    rmm__books_alloc_striped(books, rmm__stripe_here(), bytes, 0);
+}
+
+static inline void rmm__books_free_shared(rmm_books_t *books, uint64_t bytes)
+{
+    rmm__books_free_striped(books, rmm__stripe_here(), bytes, 0);
+}
+
+/*
+ * From now on free_bytes is what could be handed out if nothing were live: readers subtract
+ * current_bytes and padding_bytes, and no allocation has to. Nobody else writes, and if
+ * anything is live already, it is between begin and end (see below).
+ */
+void rmm__books_free_is_rest(rmm_books_t *books);
 
 static inline void rmm__books_reserve_shared(rmm_books_t *books, uint64_t bytes)
 {
@@ -202,7 +287,9 @@ rmm__books_alloc_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding)
 {
     uint64_t bytes_now = RMM_BOOKS_GET(books, current_bytes) + bytes;
     uint64_t total_count = RMM_BOOKS_GET(books, total_count) + 1;
-    uint64_t count_now = total_count - RMM_BOOKS_GET(books, freed_count);
+    uint64_t count_now = rmm__live_count(
+        RMM_BOOKS_GET(books, live_count), total_count,
+        RMM_BOOKS_GET(books, freed_count));
 
     RMM_BOOKS_SET(books, current_bytes, bytes_now);
     RMM_BOOKS_ADD_EXCLUSIVE(books, padding_bytes, padding);
@@ -226,16 +313,17 @@ rmm__books_free_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding)
 
 /* --- a place: what users hold, what base resources hold from the driver ------------- */
 
-static inline void rmm__place_alloc(uint32_t place, uint64_t bytes)
+/* As at a slot. */
+static inline void rmm__place_alloc_striped(
+    uint32_t place, uint32_t stripe, uint64_t bytes, uint64_t padding)
 {
     rmm_segment_place_t *record = &rmm__places[place];
     const rmm_control_place_t *wishes = &rmm__place_wishes[place];
     uint64_t bytes_now = rmm__figure_add(&record->current_bytes, bytes) + bytes;
-    uint64_t total_count = rmm__figure_add(&record->total_count, 1) + 1;
-    uint64_t count_now =
-        rmm_live_count(total_count, rmm__figure_get(&record->freed_count));
+    uint64_t striped_now = rmm__figure_add(&record->live_count, 1) + 1;
+    uint64_t count_now = RMM_LIVE_COUNT(record, striped_now);
 
-    rmm__figure_add(&record->total_bytes, bytes);
+    rmm__stripe_alloc(&rmm__place_stripes[place][stripe], bytes, padding);
     if (rmm__reset_is_due(&record->peak_reset_seen, &wishes->peak_reset) ||
         rmm__reset_is_due(&record->node_peak_reset_seen, &wishes->node_peak_reset)) {
         rmm__place_obey_resets(place);
@@ -247,10 +335,22 @@ static inline void rmm__place_alloc(uint32_t place, uint64_t bytes)
     rmm__mark_raise(&record->lifetime_peak_bytes, bytes_now);
 }
 
-static inline void rmm__place_free(uint32_t place, uint64_t bytes)
+static inline void rmm__place_free_striped(
+    uint32_t place, uint32_t stripe, uint64_t bytes, uint64_t padding)
 {
     rmm__figure_sub(&rmm__places[place].current_bytes, bytes);
-    rmm__figure_add(&rmm__places[place].freed_count, 1);
+    rmm__figure_sub(&rmm__places[place].live_count, 1);
+    rmm__stripe_free(&rmm__place_stripes[place][stripe], padding);
+}
+
+static inline void rmm__place_alloc(uint32_t place, uint64_t bytes)
+{
+    rmm__place_alloc_striped(place, rmm__stripe_here(), bytes, 0);
+}
+
+static inline void rmm__place_free(uint32_t place, uint64_t bytes)
+{
+    rmm__place_free_striped(place, rmm__stripe_here(), bytes, 0);
 }
 
 static inline void rmm__place_reserve(uint32_t place, uint64_t bytes)
@@ -265,12 +365,14 @@ static inline void rmm__place_unreserve(uint32_t place, uint64_t bytes)
 
 static inline void rmm__place_padding_add(uint32_t place, uint64_t bytes)
 {
-    rmm__figure_add(&rmm__places[place].padding_bytes, bytes);
+    rmm__figure_add(
+        &rmm__place_stripes[place][rmm__stripe_here()].padding_added, bytes);
 }
 
 static inline void rmm__place_padding_sub(uint32_t place, uint64_t bytes)
 {
-    rmm__figure_sub(&rmm__places[place].padding_bytes, bytes);
+    rmm__figure_add(
+        &rmm__place_stripes[place][rmm__stripe_here()].padding_removed, bytes);
 }
 
 /* A resource ends with blocks still out: they leave with it. */

@@ -9,6 +9,11 @@
  * and accepts any minor: it finds records by offset and stride, and statistics by their
  * name in the schema, never by these structs' layout.
  *
+ * Stripes: a figure that is a mere sum (total_bytes, not current_bytes, whose highest value
+ * is wanted) may be counted by many threads at once, each on a cache line of its own. The
+ * figure is the record's word, plus that word of all stripes. What goes down is two words
+ * that only rise: a reader that reads what is subtracted last never says too much.
+ *
  * Files of one process, in the runtime directory:
  *   <uid>.<16 hex digits>           the segment: the process writes, others read
  *   <uid>.<16 hex digits>.control   wishes: rmmfs writes, the process reads
@@ -27,12 +32,13 @@
 #define RMM_SEGMENT_MAGIC 0x31474553434d4d52ull /* "RMMCSEG1" */
 #define RMM_CONTROL_MAGIC 0x314c5443434d4d52ull /* "RMMCCTL1" */
 #define RMM_SEGMENT_MAJOR 1u
-#define RMM_SEGMENT_MINOR 1u
+#define RMM_SEGMENT_MINOR 2u
 
 #define RMM_SEGMENT_DEVICES 32u /* places 0..31: CUDA ordinals */
 #define RMM_SEGMENT_PLACES 33u  /* place 32: host memory */
 #define RMM_SEGMENT_HOST_PLACE 32u
 #define RMM_SEGMENT_SLOTS 256u
+#define RMM_SEGMENT_STRIPES 16u /* of each place and slot; a power of two */
 #define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
 #define RMM_SEGMENT_NO_LIMIT UINT64_MAX
 #define RMM_CONTROL_LEVEL_MAX 6u /* off */
@@ -61,13 +67,20 @@ typedef struct rmm_segment_header {
     /* minor 1: the debug log's ring */
     uint32_t log_offset, log_stride,
         log_count; /* records; rmm_segment_log_t before them */
+    /* minor 2: for each place, and each slot, stripes_count stripes in a row */
+    uint32_t stripes_stride, stripes_count;
+    uint32_t place_stripes_offset, slot_stripes_offset;
     uint32_t reserved0;
-    uint64_t reserved1[6];
+    uint64_t reserved1[4];
 } rmm_segment_header_t;
 
-/* One statistic: where its uint64_t is in a record of `scope`. */
+/* One statistic: where its uint64_t is in a record of `scope`. Of the last two scopes the
+ * word is only a part, so that a reader that knows no stripes does not know the figure. */
 #define RMM_SCHEMA_PLACE 1u
 #define RMM_SCHEMA_SLOT 2u
+#define RMM_SCHEMA_PLACE_STRIPED 3u
+#define RMM_SCHEMA_SLOT_STRIPED 4u
+#define RMM_STRIPE_NONE 0xffffu
 #define RMM_KIND_GAUGE 1u
 #define RMM_KIND_COUNTER 2u
 #define RMM_KIND_MARK 3u
@@ -81,10 +94,22 @@ typedef struct rmm_segment_schema {
     uint16_t unit;
     uint16_t reserved0;
     uint32_t offset;
-    uint32_t reserved1;
+    uint16_t stripe_plus;  /* striped: where in a stripe; RMM_STRIPE_NONE: nowhere */
+    uint16_t stripe_minus; /* likewise, of what is subtracted */
 } rmm_segment_schema_t;
 
-/* A GPU, or host memory. Counters are independent atomics. */
+/* What one of many writers adds to a place, or a slot. All only rise. One cache line. */
+typedef struct rmm_segment_stripe {
+    _Atomic(uint64_t) total_bytes;
+    _Atomic(uint64_t) total_count;
+    _Atomic(uint64_t) freed_count;
+    _Atomic(uint64_t) padding_added;
+    _Atomic(uint64_t) padding_removed;
+    uint64_t reserved[3];
+} rmm_segment_stripe_t;
+
+/* A GPU, or host memory. Counters are independent atomics. The first line of figures is
+ * what every allocation writes, the next one what it looks at. */
 typedef struct rmm_segment_place {
     _Atomic(uint32_t) used; /* 0: nothing here yet; 1: identity below is complete */
     uint32_t reserved0;
@@ -96,29 +121,42 @@ typedef struct rmm_segment_place {
     char pci_bus_id[24];
     char name[64];
     uint64_t reserved1[3]; /* figures begin on a cache line */
-#define X(field, kind, unit, help) _Atomic(uint64_t) field;
-    RMM_PLACE_STATS(X)
-#undef X
-    uint64_t reserved2[11];
+    _Atomic(uint64_t) current_bytes;
+    _Atomic(uint64_t)
+        live_count; /* as total_count - freed_count, of the stripes' part */
+    _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
+    uint64_t reserved2[2];
+    _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
+    _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
+    _Atomic(uint64_t) node_peak_bytes, node_peak_count;
+    uint64_t reserved3[8];
 } rmm_segment_place_t;
 
-/* A resource. Identity is guarded by generation, figures by sequence. */
+/* free_bytes says what can be handed out; what is live is to be subtracted. */
+#define RMM_SLOT_FREE_IS_REST 1u
+
+/* A resource. Identity is guarded by generation, figures by sequence. Lines of figures as
+ * at a place. */
 typedef struct rmm_segment_slot {
     _Atomic(uint32_t) generation; /* odd: identity in flux; rises by 2 per resource */
     _Atomic(uint32_t) live;       /* 1: a resource lives here */
     _Atomic(uint32_t) sequence;   /* odd: figures in flux; always even if lock-free */
     _Atomic(uint32_t) peak_reset_seen;
-    uint32_t instance_id; /* unique in the process, from 1 */
-    uint32_t upstream_id; /* instance_id of the upstream; 0: none */
-    uint32_t place;       /* index of its place */
-    uint32_t reserved0;
-    uint64_t created_ns; /* CLOCK_REALTIME */
+    uint32_t instance_id;    /* unique in the process, from 1 */
+    uint32_t upstream_id;    /* instance_id of the upstream; 0: none */
+    uint32_t place;          /* index of its place */
+    _Atomic(uint32_t) flags; /* RMM_SLOT_*; minor 2 */
+    uint64_t created_ns;     /* CLOCK_REALTIME */
     char type[24];
     char name[64];
-#define X(field, kind, unit, help) _Atomic(uint64_t) field;
-    RMM_SLOT_STATS(X)
-#undef X
-    uint64_t reserved1[32];
+    _Atomic(uint64_t) current_bytes;
+    _Atomic(uint64_t) live_count; /* as at a place */
+    _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
+    _Atomic(uint64_t) free_bytes, largest_free_bytes;
+    _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
+    _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
+    _Atomic(uint64_t) growth_count, cross_stream_count, sync_count;
+    uint64_t reserved0[31];
 } rmm_segment_slot_t;
 
 /*
@@ -189,6 +227,8 @@ typedef struct rmm_segment_layout {
     rmm_segment_slot_t slots[RMM_SEGMENT_SLOTS];
     rmm_segment_log_t log;
     rmm_segment_log_record_t log_records[RMM_LOG_RECORDS];
+    rmm_segment_stripe_t place_stripes[RMM_SEGMENT_PLACES][RMM_SEGMENT_STRIPES];
+    rmm_segment_stripe_t slot_stripes[RMM_SEGMENT_SLOTS][RMM_SEGMENT_STRIPES];
 } rmm_segment_layout_t;
 
 static_assert(
@@ -199,7 +239,10 @@ static_assert(offsetof(rmm_segment_header_t, ready) == 52, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, slots_high) == 92, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, driver) == 96, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, log_offset) == 448, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, stripes_stride) == 460, "layout is ABI");
 static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
+static_assert(offsetof(rmm_segment_schema_t, stripe_plus) == 52, "layout is ABI");
+static_assert(sizeof(rmm_segment_stripe_t) == 64, "a stripe is a line");
 static_assert(sizeof(rmm_segment_place_t) == 384, "place layout is ABI");
 static_assert(offsetof(rmm_segment_place_t, current_bytes) == 192, "layout is ABI");
 static_assert(sizeof(rmm_segment_slot_t) == 512, "slot layout is ABI");
@@ -214,6 +257,13 @@ static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
 static_assert(offsetof(rmm_control_page_t, places) == 64, "control layout is ABI");
 static_assert(offsetof(rmm_segment_layout_t, places) % 64 == 0, "records on lines");
 static_assert(offsetof(rmm_segment_layout_t, log) % 64 == 0, "records on lines");
+static_assert(offsetof(rmm_segment_layout_t, place_stripes) % 64 == 0, "on lines");
+static_assert(offsetof(rmm_segment_layout_t, slot_stripes) % 64 == 0, "on lines");
+static_assert(
+    offsetof(rmm_segment_layout_t, slots) % 64 == 0 &&
+        offsetof(rmm_segment_place_t, peak_bytes) % 64 == 0 &&
+        offsetof(rmm_segment_slot_t, peak_bytes) % 64 == 0,
+    "what is written is on other lines than what is looked at");
 static_assert(sizeof(rmm_segment_layout_t) <= RMM_SEGMENT_MAX_BYTES, "size is bounded");
 
 #endif /* RMM_PUBLISH_SEGMENT_FORMAT_H */

@@ -6,8 +6,10 @@
  * characters. After that, indexes are the only thing that callers can get wrong, and
  * those are checked at each read.
  *
- * Cost: a place is one pread. A slot is three (head, record, head): that the copy of the
+ * Cost: a place is one pread, a slot three (head, record, head): that the copy of the
  * record lies between two looks at the sequence number is what makes it a consistent one.
+ * Two more for stripes, one on either side of the record. What is added is taken from the
+ * first, what is subtracted from the second: a sum is not above what was true in between.
  */
 #include "publish/segment_reader.h"
 
@@ -102,13 +104,9 @@ typedef struct section {
     uint32_t offset, stride, count, least_stride;
 } section_t;
 
-static rmm_segment_verdict_t check_section(
+static rmm_segment_verdict_t check_place_of(
     const rmm_segment_header_t *header, const section_t *section, char *reason)
 {
-    if (section->stride < section->least_stride ||
-        section->stride > RMM_SEGMENT_RECORD_BYTES || section->stride % 8 != 0) {
-        return refuse(reason, "stride %u of %s", section->stride, section->what);
-    }
     /* 32-bit factors: neither the product nor the sum can overflow 64 bits */
     if (section->offset < header->header_bytes || section->offset % 8 != 0 ||
         section->offset + (uint64_t)section->stride * section->count >
@@ -119,6 +117,16 @@ static rmm_segment_verdict_t check_section(
             (unsigned long long)header->segment_bytes);
     }
     return RMM_SEGMENT_GOOD;
+}
+
+static rmm_segment_verdict_t check_section(
+    const rmm_segment_header_t *header, const section_t *section, char *reason)
+{
+    if (section->stride < section->least_stride ||
+        section->stride > RMM_SEGMENT_RECORD_BYTES || section->stride % 8 != 0) {
+        return refuse(reason, "stride %u of %s", section->stride, section->what);
+    }
+    return check_place_of(header, section, reason);
 }
 
 /* Its head stands before its records. */
@@ -133,6 +141,34 @@ static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char 
         return refuse(reason, "log at %u has no head", header->log_offset);
     }
     return check_section(header, &section, reason);
+}
+
+static uint64_t bytes_of_stripes(const rmm_segment_header_t *header)
+{
+    return (uint64_t)header->stripes_stride * header->stripes_count;
+}
+
+/* Of each record a row of them, which is read whole. */
+static rmm_segment_verdict_t
+check_stripes(const rmm_segment_header_t *header, char *reason)
+{
+    uint64_t row = bytes_of_stripes(header);
+    section_t section = {
+        "stripes", header->place_stripes_offset, (uint32_t)row, header->places_count,
+        8};
+
+    if (header->stripes_stride % 8 != 0 || row == 0 ||
+        row > RMM_SEGMENT_STRIPES_BYTES) {
+        return refuse(
+            reason, "stride %u of %u stripes", header->stripes_stride,
+            header->stripes_count);
+    }
+    if (check_place_of(header, &section, reason) != RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
+    }
+    section.offset = header->slot_stripes_offset;
+    section.count = header->slots_count;
+    return check_place_of(header, &section, reason);
 }
 
 static rmm_segment_verdict_t
@@ -151,7 +187,11 @@ check_sections(const rmm_segment_header_t *header, char *reason)
             return RMM_SEGMENT_REFUSED;
         }
     }
-    return header->log_count == 0 ? RMM_SEGMENT_GOOD : check_log(header, reason);
+    if (header->log_count != 0 && check_log(header, reason) != RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
+    }
+    return header->stripes_count == 0 ? RMM_SEGMENT_GOOD
+                                      : check_stripes(header, reason);
 }
 
 /* What a shorter, older version's header lacks reads as zeros. */
@@ -219,16 +259,46 @@ entry_is_new(const rmm_segment_t *segment, const rmm_segment_schema_t *entry)
     return true;
 }
 
+static bool stripe_word_is_good(const rmm_segment_header_t *header, uint16_t word)
+{
+    return word == RMM_STRIPE_NONE ||
+           (word % 8 == 0 && word + 8u <= header->stripes_stride);
+}
+
+/* Afterwards the scope says which record, and the words whether stripes belong to it. */
+static rmm_segment_verdict_t take_stripe_words(
+    const rmm_segment_header_t *header, rmm_segment_schema_t *entry, char *reason)
+{
+    if (entry->scope < RMM_SCHEMA_PLACE_STRIPED) {
+        entry->stripe_plus = entry->stripe_minus = RMM_STRIPE_NONE;
+        return RMM_SEGMENT_GOOD;
+    }
+    if (header->stripes_count == 0 ||
+        !stripe_word_is_good(header, entry->stripe_plus) ||
+        !stripe_word_is_good(header, entry->stripe_minus)) {
+        return refuse(
+            reason, "schema: %s at %u and %u of a stripe of %u bytes", entry->name,
+            entry->stripe_plus, entry->stripe_minus, header->stripes_stride);
+    }
+    entry->scope =
+        entry->scope == RMM_SCHEMA_PLACE_STRIPED ? RMM_SCHEMA_PLACE : RMM_SCHEMA_SLOT;
+    return RMM_SEGMENT_GOOD;
+}
+
 static rmm_segment_verdict_t
 add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
 {
     rmm_segment_header_t *header = &segment->header;
-    uint32_t stride =
-        entry->scope == RMM_SCHEMA_PLACE ? header->places_stride : header->slots_stride;
+    uint32_t stride;
 
     if (!stat_name_is_good(entry->name, sizeof(entry->name))) {
         return refuse(reason, "schema: a name that is none");
     }
+    if (take_stripe_words(header, entry, reason) != RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
+    }
+    stride =
+        entry->scope == RMM_SCHEMA_PLACE ? header->places_stride : header->slots_stride;
     if (entry->offset % 8 != 0 || entry->offset > stride - 8) {
         return refuse(
             reason, "schema: %s at %u of %u bytes", entry->name, entry->offset, stride);
@@ -263,7 +333,7 @@ static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
                 header->schema_offset + (uint64_t)header->schema_stride * i)) {
             return refuse(reason, "schema: cut while it was read");
         }
-        if (entry.scope != RMM_SCHEMA_PLACE && entry.scope != RMM_SCHEMA_SLOT) {
+        if (entry.scope < RMM_SCHEMA_PLACE || entry.scope > RMM_SCHEMA_SLOT_STRIPED) {
             continue; /* a newer writer's: records that this reader does not read */
         }
         if (add_entry(segment, &entry, reason) != RMM_SEGMENT_GOOD) {
@@ -273,16 +343,24 @@ static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
     return RMM_SEGMENT_GOOD;
 }
 
-static uint32_t
-find_offset(const rmm_segment_t *segment, uint16_t scope, const char *name)
+static const rmm_segment_schema_t *
+find_entry(const rmm_segment_t *segment, uint16_t scope, const char *name)
 {
     for (uint32_t i = 0; i < segment->header.schema_count; i++) {
         if (segment->schema[i].scope == scope &&
             strcmp(segment->schema[i].name, name) == 0) {
-            return segment->schema[i].offset;
+            return &segment->schema[i];
         }
     }
-    return ABSENT;
+    return NULL;
+}
+
+static uint32_t
+find_offset(const rmm_segment_t *segment, uint16_t scope, const char *name)
+{
+    const rmm_segment_schema_t *entry = find_entry(segment, scope, name);
+
+    return entry != NULL ? entry->offset : ABSENT;
 }
 
 static void find_known_stats(rmm_segment_t *segment)
@@ -418,18 +496,146 @@ read_record(const rmm_segment_t *segment, uint64_t at, uint32_t stride, void *re
     return read_at(segment->fd, record, stride, at);
 }
 
+/* --- stripes ------------------------------------------------------------------------ */
+
+typedef struct stripe_row {
+    _Alignas(8) unsigned char bytes[RMM_SEGMENT_STRIPES_BYTES];
+} stripe_row_t;
+
+/* A row before the record is read, and the same one afterwards. */
+typedef struct stripe_pair {
+    stripe_row_t before, after;
+} stripe_pair_t;
+
+static bool read_stripes(const rmm_segment_t *segment, uint64_t at, stripe_row_t *row)
+{
+    uint64_t bytes = bytes_of_stripes(&segment->header);
+
+    return bytes == 0 || read_at(segment->fd, row->bytes, bytes, at);
+}
+
+/* A file may lie: no sum wraps. */
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - 1 - b ? UINT64_MAX - 1 : a + b;
+}
+
+static uint64_t
+sum_of_words(const rmm_segment_t *segment, const stripe_row_t *row, uint16_t word)
+{
+    const rmm_segment_header_t *header = &segment->header;
+    uint64_t sum = 0, value;
+
+    for (uint32_t i = 0; word != RMM_STRIPE_NONE && i < header->stripes_count; i++) {
+        memcpy(
+            &value, row->bytes + (size_t)header->stripes_stride * i + word,
+            sizeof(value));
+        sum = add_saturated(sum, value == UINT64_MAX ? value - 1 : value);
+    }
+    return sum;
+}
+
+/* Of what goes down, modulo 2^64: the parts of a figure may be below 0, and for a moment
+ * their sum. */
+static uint64_t not_negative(uint64_t figure)
+{
+    return (int64_t)figure > 0 ? figure : 0;
+}
+
+static uint64_t word_of(const rmm_record_t *record, const rmm_segment_schema_t *entry)
+{
+    uint64_t value;
+
+    memcpy(&value, record->bytes + entry->offset, sizeof(value));
+    return value;
+}
+
+/* The record's own word and those of the stripes: what is added of one reading, what is
+ * subtracted of the other. */
+static uint64_t figure_of(
+    const rmm_segment_t *segment, const rmm_segment_schema_t *entry,
+    const rmm_record_t *record, const stripe_row_t *plus, const stripe_row_t *minus)
+{
+    uint64_t own = word_of(record, entry);
+    uint64_t added = sum_of_words(segment, plus, entry->stripe_plus);
+
+    if (entry->stripe_minus == RMM_STRIPE_NONE) {
+        return entry->stripe_plus == RMM_STRIPE_NONE ? own : add_saturated(own, added);
+    }
+    return not_negative(
+        own + added - sum_of_words(segment, minus, entry->stripe_minus));
+}
+
+static void add_stripes(
+    const rmm_segment_t *segment, uint16_t scope, const stripe_pair_t *pair,
+    rmm_record_t *record)
+{
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        const rmm_segment_schema_t *entry = &segment->schema[i];
+
+        if (entry->scope == scope) {
+            uint64_t value =
+                figure_of(segment, entry, record, &pair->before, &pair->after);
+
+            memcpy(record->bytes + entry->offset, &value, sizeof(value));
+        }
+    }
+}
+
+/* What is free where allocations do not write it: no less is subtracted than was live when
+ * the record was read, so the stripes' readings change places. Before add_stripes(). */
+static void subtract_live(
+    const rmm_segment_t *segment, const stripe_pair_t *pair, rmm_record_t *record)
+{
+    const rmm_segment_schema_t *rest =
+        find_entry(segment, RMM_SCHEMA_SLOT, "free_bytes");
+    const rmm_segment_schema_t *current =
+        find_entry(segment, RMM_SCHEMA_SLOT, "current_bytes");
+    const rmm_segment_schema_t *padding =
+        find_entry(segment, RMM_SCHEMA_SLOT, "padding_bytes");
+    uint64_t value;
+
+    if ((record->slot.flags & RMM_SLOT_FREE_IS_REST) == 0 || rest == NULL ||
+        current == NULL || padding == NULL) {
+        return;
+    }
+    value = not_negative(
+        word_of(record, rest) - word_of(record, current) -
+        figure_of(segment, padding, record, &pair->after, &pair->before));
+    memcpy(record->bytes + rest->offset, &value, sizeof(value));
+}
+
+/* Where a record and its stripes begin. */
+typedef struct whereabouts {
+    uint64_t record, stripes;
+    uint32_t stride; /* of the record */
+} whereabouts_t;
+
+static bool read_with_stripes(
+    const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
+    stripe_pair_t *pair)
+{
+    return read_stripes(segment, where->stripes, &pair->before) &&
+           read_record(segment, where->record, where->stride, record->bytes) &&
+           read_stripes(segment, where->stripes, &pair->after);
+}
+
 bool rmm_segment_read_place(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record)
 {
     const rmm_segment_header_t *header = &segment->header;
     rmm_segment_place_t *place = &record->place;
+    const whereabouts_t where = {
+        .record = header->places_offset + (uint64_t)header->places_stride * index,
+        .stride = header->places_stride,
+        .stripes = header->place_stripes_offset + bytes_of_stripes(header) * index};
+    stripe_pair_t pair;
 
     if (index >= header->places_count ||
-        !read_record(
-            segment, header->places_offset + (uint64_t)header->places_stride * index,
-            header->places_stride, record->bytes)) {
+        !read_with_stripes(segment, &where, record, &pair)) {
         return false;
     }
+    add_stripes(segment, RMM_SCHEMA_PLACE, &pair, record);
     rmm__text_clean(place->uuid, sizeof(place->uuid));
     rmm__text_clean(place->pci_bus_id, sizeof(place->pci_bus_id));
     rmm__text_clean(place->name, sizeof(place->name));
@@ -453,9 +659,11 @@ static slot_look_t compare_heads(const slot_head_t *before, const slot_head_t *a
     return SLOT_STILL;
 }
 
-static slot_look_t
-look_at_slot(const rmm_segment_t *segment, uint64_t at, rmm_record_t *record)
+static slot_look_t look_at_slot(
+    const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
+    stripe_pair_t *pair)
 {
+    const uint64_t at = where->record;
     slot_head_t before, after;
     slot_look_t look = SLOT_MOVING;
 
@@ -466,7 +674,7 @@ look_at_slot(const rmm_segment_t *segment, uint64_t at, rmm_record_t *record)
         if (compare_heads(&before, &before) == SLOT_EMPTY) {
             return SLOT_EMPTY;
         }
-        if (!read_record(segment, at, segment->header.slots_stride, record->bytes) ||
+        if (!read_with_stripes(segment, where, record, pair) ||
             !read_at(segment->fd, &after, sizeof(after), at)) {
             return SLOT_EMPTY;
         }
@@ -487,16 +695,22 @@ bool rmm_segment_read_slot(
 {
     const rmm_segment_header_t *header = &segment->header;
     rmm_segment_slot_t *slot = &record->slot;
+    const whereabouts_t where = {
+        .record = header->slots_offset + (uint64_t)header->slots_stride * index,
+        .stride = header->slots_stride,
+        .stripes = header->slot_stripes_offset + bytes_of_stripes(header) * index};
+    stripe_pair_t pair;
     slot_look_t look;
 
     if (index >= header->slots_count) {
         return false;
     }
-    look = look_at_slot(
-        segment, header->slots_offset + (uint64_t)header->slots_stride * index, record);
+    look = look_at_slot(segment, &where, record, &pair);
     if (look == SLOT_EMPTY || look == SLOT_MOVING) {
         return false;
     }
+    subtract_live(segment, &pair, record);
+    add_stripes(segment, RMM_SCHEMA_SLOT, &pair, record);
     rmm__text_clean(slot->type, sizeof(slot->type));
     rmm__text_clean(slot->name, sizeof(slot->name));
     if (torn_out != NULL) {

@@ -24,8 +24,9 @@
 #include "publish/segment_format.h"
 
 #define RMM_SEGMENT_REASON_BYTES 128
-#define RMM_SEGMENT_RECORD_BYTES 1024 /* largest stride that a reader accepts */
-#define RMM_SEGMENT_NAME_BYTES 64     /* "<uid>.<16 hex digits>" and NUL */
+#define RMM_SEGMENT_RECORD_BYTES 1024  /* largest stride that a reader accepts */
+#define RMM_SEGMENT_STRIPES_BYTES 4096 /* the most of one record's stripes, likewise */
+#define RMM_SEGMENT_NAME_BYTES 64      /* "<uid>.<16 hex digits>" and NUL */
 
 typedef enum rmm_segment_verdict {
     RMM_SEGMENT_GOOD = 0,
@@ -56,9 +57,16 @@ typedef struct rmm_stat_desc {
     const char *help;
 } rmm_stat_desc_t;
 
+/* Of a striped statistic: its words in a stripe, or RMM_STRIPE_NONE. */
+typedef struct rmm_stripe_words {
+    uint16_t plus, minus;
+} rmm_stripe_words_t;
+
 /* This version's lists (stat_table.c, shared with the writer). */
 extern const rmm_stat_desc_t rmm__place_stats[RMM_PLACE_STAT_COUNT];
 extern const rmm_stat_desc_t rmm__slot_stats[RMM_SLOT_STAT_COUNT];
+/* NULL: the record's word is all of it. */
+const rmm_stripe_words_t *rmm__stripe_words(const char *name);
 
 typedef struct rmm_segment {
     int fd;
@@ -68,7 +76,8 @@ typedef struct rmm_segment {
     uint64_t bytes;
     rmm_segment_header_t header; /* checked copy; strings are NUL-terminated */
     /* Checked copy; header.schema_count of them. Kinds and units that this version does
-     * not know read as GAUGE and COUNT. */
+     * not know read as GAUGE and COUNT; the scope is PLACE or SLOT, also of what is striped:
+     * that has words of a stripe. */
     rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
     uint32_t
         place_offset[RMM_PLACE_STAT_COUNT]; /* in a place record; UINT32_MAX: absent */
@@ -118,7 +127,7 @@ uint32_t rmm_segment_place_count(const rmm_segment_t *segment);
 uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
 
 /* False: unused, or the file no longer has it. Strings in the record are terminated and
- * free of control characters; they may hold '/'. Exactly one pread. */
+ * free of control characters; they may hold '/'. The stripes are added to the figures. */
 bool rmm_segment_read_place(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
 

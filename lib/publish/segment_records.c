@@ -14,7 +14,13 @@
 #include "publish/publisher.h"
 #include "publish/text.h"
 
-/* Of a slot that is in no segment: nobody can wish there. */
+/* A slot that is in no segment: the table was full. */
+typedef struct private_slot {
+    rmm_segment_slot_t slot; /* first: what is freed */
+    rmm_segment_stripe_t stripes[RMM_SEGMENT_STRIPES];
+} private_slot_t;
+
+/* Nobody can wish there. */
 static const rmm_control_slot_t no_wishes = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
 
 static uint64_t now_ns(void)
@@ -76,23 +82,44 @@ static void open_host_place_locked(void)
 
 /* --- slots -------------------------------------------------------------------------- */
 
-static void zero_figures(rmm_segment_slot_t *slot)
+static inline void zero(_Atomic(uint64_t) *figure)
 {
-#define X(field, kind, unit, help)                                                     \
-    atomic_store_explicit(&slot->field, 0, memory_order_relaxed);
+    atomic_store_explicit(figure, 0, memory_order_relaxed);
+}
+
+static void zero_figures(const rmm_books_t *books)
+{
+    rmm_segment_slot_t *slot = books->slot;
+
+#define X(field, kind, unit, help) zero(&slot->field);
     RMM_SLOT_STATS(X)
 #undef X
+    zero(&slot->live_count);
+    for (uint32_t i = 0; i < RMM_SEGMENT_STRIPES; i++) {
+        zero(&books->stripes[i].total_bytes);
+        zero(&books->stripes[i].total_count);
+        zero(&books->stripes[i].freed_count);
+        zero(&books->stripes[i].padding_added);
+        zero(&books->stripes[i].padding_removed);
+    }
 }
 
 /* What the resource held is gone; what it did stays until the slot is taken again. */
-static void zero_gauges(rmm_segment_slot_t *slot)
+static void zero_gauges(const rmm_books_t *books)
 {
-#define ZERO_GAUGE(field) atomic_store_explicit(&slot->field, 0, memory_order_relaxed);
+    rmm_segment_slot_t *slot = books->slot;
+
+#define ZERO_GAUGE(field) zero(&slot->field);
 #define ZERO_COUNTER(field)
 #define ZERO_MARK(field)
 #define X(field, kind, unit, help) ZERO_##kind(field)
     RMM_SLOT_STATS(X)
 #undef X
+    zero(&slot->live_count);
+    for (uint32_t i = 0; i < RMM_SEGMENT_STRIPES; i++) {
+        zero(&books->stripes[i].padding_added);
+        zero(&books->stripes[i].padding_removed);
+    }
 }
 
 /* acq_rel: what follows stays behind the odd number, as a reader sees it */
@@ -107,13 +134,15 @@ static void end_identity(rmm_segment_slot_t *slot)
     atomic_fetch_add_explicit(&slot->generation, 1, memory_order_release);
 }
 
-static void fill_slot(
-    rmm_segment_slot_t *slot, const rmm_control_slot_t *wishes,
-    const rmm_books_desc_t *desc)
+static void fill_slot(const rmm_books_t *books, const rmm_books_desc_t *desc)
 {
+    const rmm_control_slot_t *wishes = books->wishes;
+    rmm_segment_slot_t *slot = books->slot;
+
     begin_identity(slot);
-    zero_figures(slot);
+    zero_figures(books);
     atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->flags, 0, memory_order_relaxed);
     atomic_store_explicit(
         &slot->peak_reset_seen,
         atomic_load_explicit(&wishes->peak_reset, memory_order_relaxed),
@@ -147,6 +176,25 @@ static uint32_t take_slot_locked(void)
     return index;
 }
 
+/* The records: the index-th ones of the segment, or memory of their own. */
+static bool take_records(rmm_books_t *books, uint32_t index)
+{
+    private_slot_t *own;
+
+    books->slot_is_private = index == RMM_SEGMENT_SLOTS;
+    if (!books->slot_is_private) {
+        books->wishes = &rmm__publisher.control->slots[index];
+        books->slot = &rmm__publisher.segment->slots[index];
+        books->stripes = rmm__publisher.segment->slot_stripes[index];
+        return true;
+    }
+    own = rmm__calloc(1, sizeof(*own));
+    books->wishes = &no_wishes;
+    books->slot = own != NULL ? &own->slot : NULL;
+    books->stripes = own != NULL ? own->stripes : NULL;
+    return own != NULL;
+}
+
 rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc)
 {
     rmm_status_t status = RMM_OK;
@@ -156,18 +204,10 @@ rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc)
     rmm__mutex_lock(&rmm__publisher.lock);
     index = take_slot_locked();
     books->place = desc->place;
-    books->slot_is_private = index == RMM_SEGMENT_SLOTS;
-    if (books->slot_is_private) {
-        books->wishes = &no_wishes;
-        books->slot = rmm__calloc(1, sizeof(*books->slot));
-    } else {
-        books->wishes = &rmm__publisher.control->slots[index];
-        books->slot = &rmm__publisher.segment->slots[index];
-    }
-    if (books->slot == NULL) {
+    if (!take_records(books, index)) {
         status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {
-        fill_slot(books->slot, books->wishes, desc);
+        fill_slot(books, desc);
         if (desc->place == RMM_SEGMENT_HOST_PLACE) {
             open_host_place_locked();
         }
@@ -188,7 +228,7 @@ void rmm__books_close(rmm_books_t *books)
     rmm__mutex_lock(&rmm__publisher.lock);
     begin_identity(slot);
     atomic_store_explicit(&slot->live, 0, memory_order_relaxed);
-    zero_gauges(slot);
+    zero_gauges(books);
     end_identity(slot);
     rmm__publisher.slot_is_taken[slot - rmm__publisher.segment->slots] = false;
     rmm__mutex_unlock(&rmm__publisher.lock);

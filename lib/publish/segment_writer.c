@@ -49,6 +49,8 @@ rmm_publisher_t rmm__publisher = {
     .control = &private_control,
 };
 rmm_segment_place_t *rmm__places = private_segment.places;
+rmm_segment_stripe_t (*rmm__place_stripes)[RMM_SEGMENT_STRIPES] =
+    private_segment.place_stripes;
 const rmm_control_place_t *rmm__place_wishes = private_control.places;
 
 /* --- fork --------------------------------------------------------------------------- */
@@ -92,16 +94,31 @@ static bool install_fork_handlers_locked(void)
 
 /* --- contents ----------------------------------------------------------------------- */
 
-static void fill_schema(
-    rmm_segment_schema_t *schema, uint16_t scope, const rmm_stat_desc_t *stats,
-    uint32_t count)
+static void
+fill_entry(rmm_segment_schema_t *entry, uint16_t scope, const rmm_stat_desc_t *stat)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        rmm__text_copy(schema[i].name, sizeof(schema[i].name), stats[i].name);
-        schema[i].scope = scope;
-        schema[i].kind = stats[i].kind;
-        schema[i].unit = stats[i].unit;
-        schema[i].offset = stats[i].offset;
+    const rmm_stripe_words_t *words = rmm__stripe_words(stat->name);
+
+    rmm__text_copy(entry->name, sizeof(entry->name), stat->name);
+    entry->scope = scope;
+    entry->kind = stat->kind;
+    entry->unit = stat->unit;
+    entry->offset = stat->offset;
+    if (words != NULL) {
+        entry->scope = scope == RMM_SCHEMA_PLACE ? RMM_SCHEMA_PLACE_STRIPED
+                                                 : RMM_SCHEMA_SLOT_STRIPED;
+        entry->stripe_plus = words->plus;
+        entry->stripe_minus = words->minus;
+    }
+}
+
+static void fill_schema(rmm_segment_schema_t *schema)
+{
+    for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+        fill_entry(schema++, RMM_SCHEMA_PLACE, &rmm__place_stats[i]);
+    }
+    for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
+        fill_entry(schema++, RMM_SCHEMA_SLOT, &rmm__slot_stats[i]);
     }
 }
 
@@ -127,14 +144,14 @@ static void fill_segment(rmm_segment_layout_t *segment, const char *driver)
     header->log_offset = offsetof(rmm_segment_layout_t, log_records);
     header->log_stride = sizeof(rmm_segment_log_record_t);
     header->log_count = RMM_LOG_RECORDS;
+    header->stripes_stride = sizeof(rmm_segment_stripe_t);
+    header->stripes_count = RMM_SEGMENT_STRIPES;
+    header->place_stripes_offset = offsetof(rmm_segment_layout_t, place_stripes);
+    header->slot_stripes_offset = offsetof(rmm_segment_layout_t, slot_stripes);
     segment->log.floor = 1 + RMM_LOG_FLOOR;
     rmm__text_copy(header->driver, sizeof(header->driver), driver);
     rmm__process_identity(header);
-    fill_schema(
-        segment->schema, RMM_SCHEMA_PLACE, rmm__place_stats, RMM_PLACE_STAT_COUNT);
-    fill_schema(
-        segment->schema + RMM_PLACE_STAT_COUNT, RMM_SCHEMA_SLOT, rmm__slot_stats,
-        RMM_SLOT_STAT_COUNT);
+    fill_schema(segment->schema);
     /* release: pairs with read_header() in segment_reader.c */
     atomic_store_explicit(&header->ready, 1, memory_order_release);
 }
@@ -304,6 +321,7 @@ static void open_locked(const char *driver, char warning[WARNING_BYTES])
         fill_control(&private_control);
     }
     rmm__places = rmm__publisher.segment->places;
+    rmm__place_stripes = rmm__publisher.segment->place_stripes;
     rmm__place_wishes = rmm__publisher.control->places;
     rmm__log_attach(
         rmm__log_ring_put, &rmm__publisher.control->log_level,

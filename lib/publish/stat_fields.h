@@ -10,8 +10,11 @@
  *         MARK     high-water mark of the gauge that it names, reset on request
  *   unit  BYTES | COUNT
  *
- * current_count is not stored: it is total_count - freed_count (one atomic less on the
- * allocation path).
+ * current_count is not stored: it is total_count - freed_count.
+ *
+ * What is in RMM_STRIPED_STATS is a sum of the record's word and of words that are spread
+ * over stripes, so that threads do not wait for each other's cache line.
+ * X(name, word of a stripe that is added, word that is subtracted)
  */
 #ifndef RMM_PUBLISH_STAT_FIELDS_H
 #define RMM_PUBLISH_STAT_FIELDS_H
@@ -43,5 +46,13 @@
     X(growth_count, COUNTER, COUNT, "Chunks taken from upstream")                      \
     X(cross_stream_count, COUNTER, COUNT, "Blocks taken over from another stream")     \
     X(sync_count, COUNTER, COUNT, "Times the device was synchronised for memory")
+
+/* free_bytes has no word there, but depends on what has (RMM_SLOT_FREE_IS_REST). */
+#define RMM_STRIPED_STATS(X)                                                           \
+    X(total_bytes, total_bytes, NONE)                                                  \
+    X(total_count, total_count, NONE)                                                  \
+    X(freed_count, freed_count, NONE)                                                  \
+    X(padding_bytes, padding_added, padding_removed)                                   \
+    X(free_bytes, NONE, NONE)
 
 #endif /* RMM_PUBLISH_STAT_FIELDS_H */

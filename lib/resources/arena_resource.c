@@ -306,6 +306,7 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
         return status;
     }
     self->global.shares_books = true;
+    rmm__books_free_is_rest(&self->base.books);
     self->bytes = options->arena_bytes;
     if (self->bytes == 0) {
         status = half_of_free(self, &self->bytes);

@@ -107,7 +107,9 @@ rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
 
     if (status == RMM_OK &&
         (RMM_BOOKS_GET(books, current_bytes) > RMM_BOOKS_GET(books, reserved_bytes) ||
-         RMM_BOOKS_GET(books, total_count) % MEMPOOL_ASK_EVERY == 0)) {
+         rmm__figure_get(&books->stripes[rmm__stripe_here()].total_count) %
+                 MEMPOOL_ASK_EVERY ==
+             0)) {
         rmm__mempool_refresh(mr);
     }
     return status;

@@ -53,6 +53,7 @@ static front_shard_t *shard_create(const pool_t *back)
         return NULL;
     }
     shard->pool.base.books.slot = &shard->figures;
+    shard->pool.base.books.stripes = NULL; /* under the shard's lock: plain stores */
     shard->pool.base.books.wishes = &no_wishes;
     return shard;
 }
@@ -130,34 +131,39 @@ void rmm__front_owners_set(
 
 /* --- books -------------------------------------------------------------------------- */
 
+/* Some neighbours among the shards have one. */
+static uint32_t stripe_of(rmm_stream_key_t key)
+{
+    return rmm__front_index(key) / (FRONT_SHARDS / RMM_SEGMENT_STRIPES);
+}
+
 void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want)
 {
     rmm_books_t *books = &front->mr->books;
     uint64_t bytes = want->request->bytes;
-    uint64_t block_bytes = want->units * POOL_UNIT;
+    uint64_t padding = want->units * POOL_UNIT - bytes;
 
     rmm__request_enter(front->mr, want->request);
-    rmm__books_alloc_shared(books, bytes);
-    rmm__figure_sub(&books->slot->free_bytes, block_bytes);
-    if (block_bytes != bytes) {
-        rmm__figure_add(&books->slot->padding_bytes, block_bytes - bytes);
-        rmm__place_padding_add(books->place, block_bytes - bytes);
+    rmm__books_alloc_striped(books, stripe_of(want->key), bytes, padding);
+    if (padding != 0) {
+        rmm__place_padding_add(books->place, padding);
     }
 }
 
-/* Before the block can be handed out again, if it ever is. */
+/* Before the block can be handed out again, if it ever is: without a slot, it is not. */
 static void leave_books(
-    pool_front_t *front, const rmm_request_t *request, uint32_t padding, bool is_lost)
+    pool_front_t *front, const pool_stream_t *slot, const rmm_request_t *request,
+    uint32_t padding)
 {
     rmm_books_t *books = &front->mr->books;
+    uint32_t stripe = slot != NULL ? stripe_of(slot->key) : rmm__stripe_here();
 
     rmm__request_settle(front->mr, request);
-    rmm__books_free_shared(books, request->bytes);
-    if (!is_lost) {
-        rmm__figure_add(&books->slot->free_bytes, request->bytes + padding);
+    if (slot == NULL) { /* first, or it would be free for a moment */
+        rmm__figure_sub(&books->slot->free_bytes, request->bytes + padding);
     }
+    rmm__books_free_striped(books, stripe, request->bytes, padding);
     if (padding != 0) {
-        rmm__figure_sub(&books->slot->padding_bytes, padding);
         rmm__place_padding_sub(books->place, padding);
     }
 }
@@ -171,7 +177,7 @@ static void leave_block_locked(
 {
     uint32_t padding = rmm__suballoc_block_tag(pool->blocks, block);
 
-    leave_books(front, request, padding, slot == NULL);
+    leave_books(front, slot, request, padding);
     if (slot == NULL) {
         rmm__suballoc_block_set_tag(pool->blocks, block, POOL_TAG_GIVEN_UP);
         return;

@@ -178,18 +178,18 @@ static void stat_shows_statistics_of_newer_programs(void **state)
     (void)state;
     texts_t *texts = open_texts();
     fixture_t *fixture = &texts->fixture;
-    uint32_t at = offsetof(rmm_segment_place_t, reserved2);
+    uint32_t at = offsetof(rmm_segment_place_t, reserved3);
     rmm_segment_place_t *place = fixture_place(fixture, 0);
     add_statistic(fixture, RMM_SCHEMA_PLACE, "new_count", RMM_KIND_COUNTER, at);
     add_statistic(fixture, RMM_SCHEMA_PLACE, "new_mark", RMM_KIND_MARK, at + 8);
     add_statistic(
         fixture, RMM_SCHEMA_SLOT, "new_gauge", RMM_KIND_GAUGE,
-        offsetof(rmm_segment_slot_t, reserved1));
-    place->reserved2[0] = 5;
-    place->reserved2[1] = 70;
-    fixture->layout.slots[0].reserved1[0] = 9;
+        offsetof(rmm_segment_slot_t, reserved0));
+    place->reserved3[0] = 5;
+    place->reserved3[1] = 70;
+    fixture->layout.slots[0].reserved0[0] = 9;
     (void)fixture_process(fixture, 7);
-    place->reserved2[1] = 60;
+    place->reserved3[1] = 60;
     (void)fixture_process(fixture, 8);
     assert_string_equal(value_of(texts, "proc/7/gpu0/stat", "new_count"), "5");
     assert_string_equal(value_of(texts, "gpu0/stat", "new_count"), "10");

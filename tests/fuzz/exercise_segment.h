@@ -47,6 +47,13 @@ static inline void exercise_schema(const rmm_segment_t *segment)
         exercise_text(entry->name, sizeof(entry->name));
         PROMISE(strcspn(entry->name, "/.\"\\{} \n") == strlen(entry->name));
         PROMISE(entry->offset + 8ull <= stride);
+        PROMISE(entry->scope == RMM_SCHEMA_PLACE || entry->scope == RMM_SCHEMA_SLOT);
+        PROMISE(
+            entry->stripe_plus == RMM_STRIPE_NONE ||
+            entry->stripe_plus + 8u <= header->stripes_stride);
+        PROMISE(
+            entry->stripe_minus == RMM_STRIPE_NONE ||
+            entry->stripe_minus + 8u <= header->stripes_stride);
         PROMISE(entry->kind >= RMM_KIND_GAUGE && entry->kind <= RMM_KIND_MARK);
         PROMISE(entry->unit == RMM_UNIT_BYTES || entry->unit == RMM_UNIT_COUNT);
     }

@@ -31,7 +31,8 @@ static void append(image_t *image, const void *bytes, size_t size)
     image->size += size;
 }
 
-/* The sample's records 0 and last, without the empty ones between; four of its log. */
+/* The sample's records 0 and last, without the empty ones between; four of its log, two
+ * stripes for each record. */
 static void make_segment(image_t *image)
 {
     static rmm_segment_layout_t sample;
@@ -48,7 +49,13 @@ static void make_segment(image_t *image)
     header->log_offset = header->slots_offset + 2 * (uint32_t)sizeof(sample.slots[0]) +
                          (uint32_t)sizeof(sample.log);
     header->log_count = 4;
-    header->segment_bytes = header->log_offset + 4 * sizeof(sample.log_records[0]);
+    header->stripes_count = 2;
+    header->place_stripes_offset =
+        header->log_offset + 4 * (uint32_t)sizeof(sample.log_records[0]);
+    header->slot_stripes_offset =
+        header->place_stripes_offset + 4 * (uint32_t)sizeof(rmm_segment_stripe_t);
+    header->segment_bytes =
+        header->slot_stripes_offset + 4 * sizeof(rmm_segment_stripe_t);
     append(image, header, sizeof(*header));
     append(image, sample.schema, sizeof(sample.schema[0]) * header->schema_count);
     append(image, &sample.places[0], sizeof(sample.places[0]));
@@ -57,6 +64,8 @@ static void make_segment(image_t *image)
     append(image, &sample.slots[2], sizeof(sample.slots[0]));
     append(image, &sample.log, sizeof(sample.log));
     append(image, sample.log_records, 4 * sizeof(sample.log_records[0]));
+    append(image, sample.place_stripes, 4 * sizeof(rmm_segment_stripe_t));
+    append(image, sample.slot_stripes, 4 * sizeof(rmm_segment_stripe_t));
     PROMISE(image->size == header->segment_bytes);
 }
 

@@ -41,8 +41,8 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 /* Most bytes of a segment are figures, which may hold anything: aim at the rest. */
 static size_t draw_position(random_source_t *source, size_t bytes)
 {
-    const size_t heads[] = {96, 448, 4096, 4096 + 192, bytes};
-    size_t limit = heads[draw_below(source, 5)];
+    const size_t heads[] = {96, 448, 512, 4096, 4096 + 192, bytes};
+    size_t limit = heads[draw_below(source, sizeof(heads) / sizeof(heads[0]))];
 
     return draw_below(source, limit < bytes ? limit : bytes);
 }

@@ -129,9 +129,10 @@ static inline uint64_t place_bytes(void)
 
 static inline uint64_t place_count(void)
 {
-    return rmm_live_count(
-        rmm__figure_get(&rmm__places[0].total_count),
-        rmm__figure_get(&rmm__places[0].freed_count));
+    rmm_books_sums_t sums;
+
+    rmm__place_sums(0, &sums);
+    return rmm_live_count(sums.total_count, sums.freed_count);
 }
 
 /* Nothing is out, was refused, or is left when it is gone. */

@@ -43,6 +43,14 @@ static inline uint64_t figure_of(const _Atomic(uint64_t) *figure)
     return atomic_load(figure);
 }
 
+static inline uint64_t padding_of(const rmm_resource_t *mr)
+{
+    rmm_books_sums_t sums;
+
+    rmm__books_sums(&mr->books, &sums);
+    return sums.padding_bytes;
+}
+
 /* Every arena's structure is sound, and superblocks and owners agree. */
 static inline void assert_sound(rmm_resource_t *mr)
 {

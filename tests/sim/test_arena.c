@@ -228,12 +228,11 @@ static void frees_sizes_that_were_rounded_up(void **state)
         blocks[i] = take(arena, sizes[i], NULL);
         assert_int_equal((uintptr_t)blocks[i] % 256, 0);
     }
-    assert_int_equal(
-        figure_of(&arena->books.slot->padding_bytes), 255 + 1 + 255 + 1 + 255 + 255);
+    assert_int_equal(padding_of(arena), 255 + 1 + 255 + 1 + 255 + 255);
     for (size_t i = 0; i < 6; i++) {
         give(arena, blocks[i], sizes[i], NULL);
     }
-    assert_int_equal(figure_of(&arena->books.slot->padding_bytes), 0);
+    assert_int_equal(padding_of(arena), 0);
     assert_int_equal(stats_of(arena).invalid_free_count, 0);
     assert_true(has_room(arena, 16 * MIB, NULL));
     rmm_resource_release(arena);
@@ -446,11 +445,11 @@ static void keeps_its_figures(void **state)
     assert_int_equal(stats_of(arena).current_bytes, 1000 + 2 * MIB);
     assert_int_equal(stats_of(arena).peak_bytes, 1000 + 2 * MIB);
     assert_int_equal(stats_of(arena).peak_count, 2);
-    assert_int_equal(figure_of(&slot->free_bytes), 6 * MIB - 1024);
+    assert_int_equal(rmm__books_free_bytes(&arena->books), 6 * MIB - 1024);
     assert_int_equal(figure_of(&slot->largest_free_bytes), 5 * MIB);
     give(arena, small, 1000, NULL);
     give(arena, large, 2 * MIB, NULL);
-    assert_int_equal(figure_of(&slot->free_bytes), 8 * MIB);
+    assert_int_equal(rmm__books_free_bytes(&arena->books), 8 * MIB);
     assert_int_equal(stats_of(arena).current_count, 0);
     assert_int_equal(stats_of(arena).total_bytes, 1000 + 2 * MIB);
     assert_true(has_room(arena, 8 * MIB, NULL));
@@ -558,7 +557,6 @@ static void agrees_with_a_model_under_seeds(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= MODEL_SEEDS; seed++) {
         model_t model = {.arena = make_arena(24 * MIB), .random = seed};
-        const rmm_segment_slot_t *slot = model.arena->books.slot;
 
         print_message("seed %lu\n", (unsigned long)seed);
         for (int i = 1; i < MODEL_STREAMS; i++) {
@@ -567,8 +565,8 @@ static void agrees_with_a_model_under_seeds(void **state)
         model_run(&model);
         assert_int_equal(stats_of(model.arena).peak_bytes, model.peak_bytes);
         assert_int_equal(stats_of(model.arena).invalid_free_count, 0);
-        assert_int_equal(figure_of(&slot->free_bytes), 24 * MIB);
-        assert_int_equal(figure_of(&slot->padding_bytes), 0);
+        assert_int_equal(rmm__books_free_bytes(&model.arena->books), 24 * MIB);
+        assert_int_equal(padding_of(model.arena), 0);
         assert_true(has_room(model.arena, 24 * MIB, NULL));
         assert_sound(model.arena);
         for (int i = 1; i < MODEL_STREAMS; i++) {

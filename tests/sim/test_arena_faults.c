@@ -65,7 +65,7 @@ static void use(rmm_resource_t *arena)
     CHECK_THAT(rmm_resource_get_stats(arena, &stats) == RMM_OK);
     CHECK_THAT(stats.current_bytes == 0 && stats.current_count == 0);
     CHECK_THAT(stats.invalid_free_count == 0);
-    CHECK_THAT(figure_of(&arena->books.slot->free_bytes) == stats.reserved_bytes);
+    CHECK_THAT(rmm__books_free_bytes(&arena->books) == stats.reserved_bytes);
 }
 
 static rmm_resource_t *create(uint64_t arena_bytes)

@@ -39,9 +39,10 @@ static uint64_t place_bytes(void)
 
 static uint64_t place_live(void)
 {
-    return rmm_live_count(
-        rmm__figure_get(&rmm__places[0].total_count),
-        rmm__figure_get(&rmm__places[0].freed_count));
+    rmm_books_sums_t sums;
+
+    rmm__place_sums(0, &sums);
+    return rmm_live_count(sums.total_count, sums.freed_count);
 }
 
 static void uses_the_smallest_bin_that_is_large_enough(void **state)

@@ -178,7 +178,7 @@ static void a_disk_that_fills_up_later_cannot_kill_an_allocation(void **state)
     snprintf(path, sizeof(path), "%s/small", runtime.path);
     assert_int_equal(mkdir(path, 0700), 0);
     setenv("RMM_RUNTIME_DIR", path, 1);
-    child_run(publish_then_fill_the_disk, (char[]){"size=264k"});
+    child_run(publish_then_fill_the_disk, (char[]){"size=560k"});
     assert_warned_once(path, "No space left on device");
 }
 

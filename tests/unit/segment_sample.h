@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A valid segment made by hand, independent of the writer: places 0 and 32, slots 0 and
- * 2. Every figure is its offset in the record plus 1000 times the record's number.
+ * 2. Every figure is its offset in the record plus 1000 times the record's number; the
+ * stripes are zero.
  */
 #ifndef RMM_TESTS_UNIT_SEGMENT_SAMPLE_H
 #define RMM_TESTS_UNIT_SEGMENT_SAMPLE_H
@@ -20,12 +21,18 @@ static inline void sample_schema(
 {
     for (uint32_t i = 0; i < count; i++) {
         rmm_segment_schema_t *entry = &layout->schema[layout->header.schema_count++];
+        const rmm_stripe_words_t *words = rmm__stripe_words(stats[i].name);
 
         strcpy(entry->name, stats[i].name);
         entry->scope = scope;
         entry->kind = stats[i].kind;
         entry->unit = stats[i].unit;
         entry->offset = stats[i].offset;
+        if (words != NULL) {
+            entry->scope = (uint16_t)(scope + 2); /* the same with stripes */
+            entry->stripe_plus = words->plus;
+            entry->stripe_minus = words->minus;
+        }
     }
 }
 
@@ -106,6 +113,10 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     header->log_offset = offsetof(rmm_segment_layout_t, log_records);
     header->log_stride = sizeof(rmm_segment_log_record_t);
     header->log_count = RMM_LOG_RECORDS;
+    header->stripes_stride = sizeof(rmm_segment_stripe_t);
+    header->stripes_count = RMM_SEGMENT_STRIPES;
+    header->place_stripes_offset = offsetof(rmm_segment_layout_t, place_stripes);
+    header->slot_stripes_offset = offsetof(rmm_segment_layout_t, slot_stripes);
     atomic_init(&header->slots_high, 3);
     strcpy(header->driver, "cuda");
     strcpy(header->comm, "sample");
@@ -117,6 +128,26 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     sample_slot(layout, 2);
     sample_log(layout);
     atomic_init(&header->ready, 1);
+}
+
+/* As it was before stripes: other scopes, nothing behind the log. */
+static inline void sample_make_older(rmm_segment_layout_t *layout, uint16_t minor)
+{
+    layout->header.version_minor = minor;
+    layout->header.stripes_stride = layout->header.stripes_count = 0;
+    layout->header.place_stripes_offset = layout->header.slot_stripes_offset = 0;
+    layout->header.segment_bytes = offsetof(rmm_segment_layout_t, place_stripes);
+    for (uint32_t i = 0; i < layout->header.schema_count; i++) {
+        rmm_segment_schema_t *entry = &layout->schema[i];
+
+        entry->scope = entry->scope > RMM_SCHEMA_SLOT ? (uint16_t)(entry->scope - 2)
+                                                      : entry->scope;
+        entry->stripe_plus = entry->stripe_minus = 0;
+    }
+    if (minor == 0) { /* the header ended before the log */
+        layout->header.header_bytes = offsetof(rmm_segment_header_t, log_offset);
+        layout->header.segment_bytes = offsetof(rmm_segment_layout_t, log);
+    }
 }
 
 /* A memory file of these bytes. */

@@ -28,9 +28,10 @@ typedef struct row {
     }
 
 static const row_t file_rows[] = {
-    ROW(rmm_segment_layout_t, header), ROW(rmm_segment_layout_t, schema),
-    ROW(rmm_segment_layout_t, places), ROW(rmm_segment_layout_t, slots),
-    ROW(rmm_segment_layout_t, log),    ROW(rmm_segment_layout_t, log_records),
+    ROW(rmm_segment_layout_t, header),        ROW(rmm_segment_layout_t, schema),
+    ROW(rmm_segment_layout_t, places),        ROW(rmm_segment_layout_t, slots),
+    ROW(rmm_segment_layout_t, log),           ROW(rmm_segment_layout_t, log_records),
+    ROW(rmm_segment_layout_t, place_stripes), ROW(rmm_segment_layout_t, slot_stripes),
 };
 
 static const row_t header_rows[] = {
@@ -61,15 +62,28 @@ static const row_t header_rows[] = {
     ROW(rmm_segment_header_t, log_offset),
     ROW(rmm_segment_header_t, log_stride),
     ROW(rmm_segment_header_t, log_count),
+    ROW(rmm_segment_header_t, stripes_stride),
+    ROW(rmm_segment_header_t, stripes_count),
+    ROW(rmm_segment_header_t, place_stripes_offset),
+    ROW(rmm_segment_header_t, slot_stripes_offset),
     ROW(rmm_segment_header_t, reserved0),
     ROW(rmm_segment_header_t, reserved1),
 };
 
 static const row_t schema_rows[] = {
-    ROW(rmm_segment_schema_t, name),      ROW(rmm_segment_schema_t, scope),
-    ROW(rmm_segment_schema_t, kind),      ROW(rmm_segment_schema_t, unit),
-    ROW(rmm_segment_schema_t, reserved0), ROW(rmm_segment_schema_t, offset),
-    ROW(rmm_segment_schema_t, reserved1),
+    ROW(rmm_segment_schema_t, name),        ROW(rmm_segment_schema_t, scope),
+    ROW(rmm_segment_schema_t, kind),        ROW(rmm_segment_schema_t, unit),
+    ROW(rmm_segment_schema_t, reserved0),   ROW(rmm_segment_schema_t, offset),
+    ROW(rmm_segment_schema_t, stripe_plus), ROW(rmm_segment_schema_t, stripe_minus),
+};
+
+static const row_t stripe_rows[] = {
+    ROW(rmm_segment_stripe_t, total_bytes),
+    ROW(rmm_segment_stripe_t, total_count),
+    ROW(rmm_segment_stripe_t, freed_count),
+    ROW(rmm_segment_stripe_t, padding_added),
+    ROW(rmm_segment_stripe_t, padding_removed),
+    ROW(rmm_segment_stripe_t, reserved),
 };
 
 static const row_t place_rows[] = {
@@ -83,10 +97,22 @@ static const row_t place_rows[] = {
     ROW(rmm_segment_place_t, pci_bus_id),
     ROW(rmm_segment_place_t, name),
     ROW(rmm_segment_place_t, reserved1),
-#define X(field, kind, unit, help) ROW(rmm_segment_place_t, field),
-    RMM_PLACE_STATS(X)
-#undef X
-        ROW(rmm_segment_place_t, reserved2),
+    ROW(rmm_segment_place_t, current_bytes),
+    ROW(rmm_segment_place_t, live_count),
+    ROW(rmm_segment_place_t, total_bytes),
+    ROW(rmm_segment_place_t, total_count),
+    ROW(rmm_segment_place_t, freed_count),
+    ROW(rmm_segment_place_t, padding_bytes),
+    ROW(rmm_segment_place_t, reserved2),
+    ROW(rmm_segment_place_t, peak_bytes),
+    ROW(rmm_segment_place_t, peak_count),
+    ROW(rmm_segment_place_t, lifetime_peak_bytes),
+    ROW(rmm_segment_place_t, reserved_bytes),
+    ROW(rmm_segment_place_t, oom_count),
+    ROW(rmm_segment_place_t, invalid_free_count),
+    ROW(rmm_segment_place_t, node_peak_bytes),
+    ROW(rmm_segment_place_t, node_peak_count),
+    ROW(rmm_segment_place_t, reserved3),
 };
 
 static const row_t slot_rows[] = {
@@ -97,14 +123,28 @@ static const row_t slot_rows[] = {
     ROW(rmm_segment_slot_t, instance_id),
     ROW(rmm_segment_slot_t, upstream_id),
     ROW(rmm_segment_slot_t, place),
-    ROW(rmm_segment_slot_t, reserved0),
+    ROW(rmm_segment_slot_t, flags),
     ROW(rmm_segment_slot_t, created_ns),
     ROW(rmm_segment_slot_t, type),
     ROW(rmm_segment_slot_t, name),
-#define X(field, kind, unit, help) ROW(rmm_segment_slot_t, field),
-    RMM_SLOT_STATS(X)
-#undef X
-        ROW(rmm_segment_slot_t, reserved1),
+    ROW(rmm_segment_slot_t, current_bytes),
+    ROW(rmm_segment_slot_t, live_count),
+    ROW(rmm_segment_slot_t, total_bytes),
+    ROW(rmm_segment_slot_t, total_count),
+    ROW(rmm_segment_slot_t, freed_count),
+    ROW(rmm_segment_slot_t, padding_bytes),
+    ROW(rmm_segment_slot_t, free_bytes),
+    ROW(rmm_segment_slot_t, largest_free_bytes),
+    ROW(rmm_segment_slot_t, peak_bytes),
+    ROW(rmm_segment_slot_t, peak_count),
+    ROW(rmm_segment_slot_t, lifetime_peak_bytes),
+    ROW(rmm_segment_slot_t, reserved_bytes),
+    ROW(rmm_segment_slot_t, oom_count),
+    ROW(rmm_segment_slot_t, invalid_free_count),
+    ROW(rmm_segment_slot_t, growth_count),
+    ROW(rmm_segment_slot_t, cross_stream_count),
+    ROW(rmm_segment_slot_t, sync_count),
+    ROW(rmm_segment_slot_t, reserved0),
 };
 
 static const row_t log_rows[] = {
@@ -205,6 +245,7 @@ static const table_t tables[] = {
     TABLE("## Schema", schema_rows, rmm_segment_schema_t),
     TABLE("## Place", place_rows, rmm_segment_place_t),
     TABLE("## Slot", slot_rows, rmm_segment_slot_t),
+    TABLE("## Stripe", stripe_rows, rmm_segment_stripe_t),
     TABLE("## Log", log_rows, rmm_segment_log_t),
     TABLE("## Log record", log_record_rows, rmm_segment_log_record_t),
     TABLE("## Events file", events_rows, rmm_events_header_t),
@@ -310,12 +351,13 @@ typedef struct constant {
     }
 
 static const constant_t constants[] = {
-    CONSTANT(RMM_SEGMENT_MAGIC),      CONSTANT(RMM_CONTROL_MAGIC),
-    CONSTANT(RMM_LEAKS_MAGIC),        CONSTANT(RMM_SEGMENT_MAJOR),
-    CONSTANT(RMM_SEGMENT_MINOR),      CONSTANT(RMM_SEGMENT_PLACES),
-    CONSTANT(RMM_SEGMENT_HOST_PLACE), CONSTANT(RMM_SEGMENT_SLOTS),
-    CONSTANT(RMM_SEGMENT_MAX_BYTES),  CONSTANT(RMM_SEGMENT_RECORD_BYTES),
-    CONSTANT(RMM_SCHEMA_MAX),         CONSTANT(RMM_LOG_RECORDS),
+    CONSTANT(RMM_SEGMENT_MAGIC),        CONSTANT(RMM_CONTROL_MAGIC),
+    CONSTANT(RMM_LEAKS_MAGIC),          CONSTANT(RMM_SEGMENT_MAJOR),
+    CONSTANT(RMM_SEGMENT_MINOR),        CONSTANT(RMM_SEGMENT_PLACES),
+    CONSTANT(RMM_SEGMENT_HOST_PLACE),   CONSTANT(RMM_SEGMENT_SLOTS),
+    CONSTANT(RMM_SEGMENT_STRIPES),      CONSTANT(RMM_SEGMENT_MAX_BYTES),
+    CONSTANT(RMM_SEGMENT_RECORD_BYTES), CONSTANT(RMM_SEGMENT_STRIPES_BYTES),
+    CONSTANT(RMM_SCHEMA_MAX),           CONSTANT(RMM_LOG_RECORDS),
     CONSTANT(RMM_LOG_TEXT_BYTES),
 };
 

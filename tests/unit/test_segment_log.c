@@ -175,7 +175,7 @@ static void an_older_segment_has_no_log(void **state)
     heard_t heard = {.count = 0};
 
     (void)state;
-    sample.header.header_bytes = 448;
+    sample_make_older(&sample, 0);
     sample.header.version_minor = 0;
     assert_int_equal(
         rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),

@@ -55,7 +55,7 @@ BREAK(header_long, layout->header.header_bytes = UINT32_MAX)
 BREAK(longer_than_file, layout->header.segment_bytes += 1)
 BREAK(segment_short, layout->header.segment_bytes = 447)
 BREAK(places_inside_header, layout->header.places_offset = 440)
-BREAK(places_outside, layout->header.places_count = 600)
+BREAK(places_outside, layout->header.places_count = 2000)
 BREAK(places_overflow, layout->header.places_count = UINT32_MAX;
       layout->header.places_stride = 1024)
 BREAK(places_offset_high, layout->header.places_offset = UINT32_MAX - 7)
@@ -65,10 +65,20 @@ BREAK(places_wide, layout->header.places_stride = 1032)
 BREAK(places_odd_stride, layout->header.places_stride = 388)
 BREAK(places_no_stride, layout->header.places_stride = 0)
 BREAK(slots_narrow, layout->header.slots_stride = 120)
-BREAK(slots_outside, layout->header.slots_count = 500)
+BREAK(slots_outside, layout->header.slots_count = 2000)
 BREAK(log_narrow, layout->header.log_stride = 24)
-BREAK(log_outside, layout->header.log_count = 129)
+BREAK(log_outside, layout->header.log_count = 1000)
 BREAK(log_without_head, layout->header.log_offset = layout->header.header_bytes)
+BREAK(stripes_odd_stride, layout->header.stripes_stride = 60)
+BREAK(stripes_no_stride, layout->header.stripes_stride = 0)
+BREAK(stripes_many, layout->header.stripes_count = 65)
+BREAK(stripes_overflow, layout->header.stripes_count = 0x80000000u;
+      layout->header.stripes_stride = 0x80000000u)
+BREAK(stripes_outside, layout->header.slot_stripes_offset += 64 * 16 * 256)
+BREAK(stripes_inside_header, layout->header.place_stripes_offset = 504)
+BREAK(stripes_of_none, layout->header.stripes_count = 0)
+BREAK(stripe_word_outside, layout->schema[1].stripe_plus = 64)
+BREAK(stripe_word_odd, layout->schema[8].stripe_minus = 4)
 BREAK(schema_narrow, layout->header.schema_stride = 48)
 BREAK(schema_outside, layout->header.schema_count = UINT32_MAX)
 BREAK(stat_unnamed, layout->schema[3].name[0] = '\0')
@@ -92,7 +102,7 @@ static const broken_t broken[] = {
     {"magic", break_magic, RMM_SEGMENT_REFUSED, "magic"},
     {"no_magic", break_no_magic, RMM_SEGMENT_NOT_READY, "being made"},
     {"not_ready", break_not_ready, RMM_SEGMENT_NOT_READY, "being made"},
-    {"major", break_major, RMM_SEGMENT_REFUSED, "format 2.1"},
+    {"major", break_major, RMM_SEGMENT_REFUSED, "format 2.2"},
     {"header_short", break_header_short, RMM_SEGMENT_REFUSED, "header"},
     {"header_long", break_header_long, RMM_SEGMENT_REFUSED, "header"},
     {"longer_than_file", break_longer_than_file, RMM_SEGMENT_REFUSED, "header"},
@@ -111,6 +121,15 @@ static const broken_t broken[] = {
     {"log_narrow", break_log_narrow, RMM_SEGMENT_REFUSED, "stride 24 of log"},
     {"log_outside", break_log_outside, RMM_SEGMENT_REFUSED, "log at"},
     {"log_without_head", break_log_without_head, RMM_SEGMENT_REFUSED, "no head"},
+    {"stripes_odd", break_stripes_odd_stride, RMM_SEGMENT_REFUSED, "60 of 16 stripes"},
+    {"stripes_flat", break_stripes_no_stride, RMM_SEGMENT_REFUSED, "0 of 16 stripes"},
+    {"stripes_many", break_stripes_many, RMM_SEGMENT_REFUSED, "64 of 65 stripes"},
+    {"stripes_overflow", break_stripes_overflow, RMM_SEGMENT_REFUSED, "stripes"},
+    {"stripes_outside", break_stripes_outside, RMM_SEGMENT_REFUSED, "stripes at"},
+    {"stripes_inside", break_stripes_inside_header, RMM_SEGMENT_REFUSED, "stripes at"},
+    {"stripes_of_none", break_stripes_of_none, RMM_SEGMENT_REFUSED, "of a stripe"},
+    {"word_outside", break_stripe_word_outside, RMM_SEGMENT_REFUSED, "at 64 and 65535"},
+    {"word_odd", break_stripe_word_odd, RMM_SEGMENT_REFUSED, "at 24 and 4 of a stripe"},
     {"schema_narrow", break_schema_narrow, RMM_SEGMENT_REFUSED, "stride 48 of schema"},
     {"schema_outside", break_schema_outside, RMM_SEGMENT_REFUSED, "schema at"},
     {"stat_unnamed", break_stat_unnamed, RMM_SEGMENT_REFUSED, "name"},
@@ -268,6 +287,117 @@ static void a_lie_about_used_slots_is_bounded(void **state)
     rmm_segment_close(&segment);
 }
 
+/* --- stripes ------------------------------------------------------------------------ */
+
+static uint64_t place_stat(const rmm_segment_t *segment, rmm_place_stat_t stat)
+{
+    rmm_record_t record;
+    uint64_t value;
+
+    assert_true(rmm_segment_read_place(segment, 0, &record));
+    assert_true(rmm_segment_place_stat(segment, &record, stat, &value));
+    return value;
+}
+
+static uint64_t slot_stat(const rmm_segment_t *segment, rmm_slot_stat_t stat)
+{
+    rmm_record_t record;
+    uint64_t value;
+
+    assert_true(rmm_segment_read_slot(segment, 2, &record, NULL));
+    assert_true(rmm_segment_slot_stat(segment, &record, stat, &value));
+    return value;
+}
+
+static void a_figure_is_the_records_word_and_all_stripes(void **state)
+{
+    const size_t last = RMM_SEGMENT_STRIPES - 1;
+    rmm_segment_t segment;
+
+    (void)state;
+    atomic_init(&sample.places[0].total_bytes, 1000000);
+    atomic_init(&sample.places[0].padding_bytes, 50);
+    atomic_init(&sample.place_stripes[0][0].total_bytes, 10);
+    atomic_init(&sample.place_stripes[0][last].total_bytes, 7);
+    atomic_init(&sample.place_stripes[1][0].total_bytes, 1 << 30); /* a neighbour */
+    atomic_init(&sample.place_stripes[0][3].padding_added, 100);
+    atomic_init(&sample.place_stripes[0][4].padding_removed, 149);
+    atomic_init(&sample.slots[2].freed_count, 5);
+    for (size_t i = 0; i <= last; i++) {
+        atomic_init(&sample.slot_stripes[2][i].freed_count, 1);
+        atomic_init(&sample.slot_stripes[1][i].freed_count, 100);
+    }
+    attach_sample(&segment);
+    assert_int_equal(place_stat(&segment, RMM_PLACE_STAT_total_bytes), 1000017);
+    assert_int_equal(place_stat(&segment, RMM_PLACE_STAT_padding_bytes), 1);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_freed_count), 21);
+    assert_int_equal(
+        slot_stat(&segment, RMM_SLOT_STAT_oom_count),
+        2000 + offsetof(rmm_segment_slot_t, oom_count));
+    rmm_segment_close(&segment);
+}
+
+static void a_gauge_is_never_below_nothing(void **state)
+{
+    rmm_segment_t segment;
+
+    (void)state;
+    atomic_init(&sample.slots[2].padding_bytes, 50);
+    atomic_init(&sample.slot_stripes[2][3].padding_removed, 51);
+    attach_sample(&segment);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes), 0);
+    rmm_segment_close(&segment);
+
+    atomic_init(&sample.slots[2].padding_bytes, (uint64_t)-50); /* freed in one way */
+    atomic_init(&sample.slot_stripes[2][3].padding_removed, 0);
+    atomic_init(&sample.slot_stripes[2][3].padding_added, 60); /* taken in the other */
+    attach_sample(&segment);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes), 10);
+    rmm_segment_close(&segment);
+}
+
+static void sums_of_a_file_that_lies_do_not_wrap(void **state)
+{
+    rmm_segment_t segment;
+
+    (void)state;
+    atomic_init(&sample.slots[2].total_bytes, 10);
+    atomic_init(&sample.slot_stripes[2][0].total_bytes, UINT64_MAX);
+    atomic_init(&sample.slot_stripes[2][1].total_bytes, UINT64_MAX - 5);
+    atomic_init(&sample.slot_stripes[2][1].padding_removed, UINT64_MAX);
+    attach_sample(&segment);
+    assert_true(slot_stat(&segment, RMM_SLOT_STAT_total_bytes) == UINT64_MAX - 1);
+    assert_true(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes) <= INT64_MAX);
+    rmm_segment_close(&segment);
+}
+
+static void free_bytes_may_be_what_is_not_live(void **state)
+{
+    rmm_segment_slot_t *slot = &sample.slots[2];
+    rmm_segment_t segment;
+
+    (void)state;
+    atomic_init(&slot->free_bytes, 10000);
+    atomic_init(&slot->current_bytes, 1000);
+    atomic_init(&slot->padding_bytes, 0);
+    atomic_init(&sample.slot_stripes[2][5].padding_added, 30);
+    atomic_init(&sample.slot_stripes[2][6].padding_removed, 10);
+    attach_sample(&segment);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_free_bytes), 10000);
+    rmm_segment_close(&segment);
+
+    atomic_init(&slot->flags, RMM_SLOT_FREE_IS_REST);
+    attach_sample(&segment);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_free_bytes), 8980);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes), 20);
+    rmm_segment_close(&segment);
+
+    atomic_init(&slot->current_bytes, 10001);
+    attach_sample(&segment);
+    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_free_bytes), 0);
+    rmm_segment_close(&segment);
+}
+
 /* --- other versions ----------------------------------------------------------------- */
 
 static void an_older_segment_lacks_what_it_lacks(void **state)
@@ -285,6 +415,61 @@ static void an_older_segment_lacks_what_it_lacks(void **state)
         &segment, &record, RMM_PLACE_STAT_node_peak_bytes, &value));
     assert_int_equal(value, 5);
     rmm_segment_close(&segment);
+}
+
+static void segments_without_stripes_read_as_ever(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    uint64_t value;
+
+    (void)state;
+    for (uint16_t minor = 0; minor < 2; minor++) {
+        sample_make(&sample);
+        sample_make_older(&sample, minor);
+        attach_sample(&segment);
+        assert_int_equal(segment.header.log_count, minor == 0 ? 0 : RMM_LOG_RECORDS);
+        assert_int_equal(segment.header.stripes_count, 0);
+        assert_true(rmm_segment_read_place(&segment, 32, &record));
+        for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+            assert_true(
+                rmm_segment_place_stat(&segment, &record, (rmm_place_stat_t)i, &value));
+            assert_int_equal(value, 32000 + rmm__place_stats[i].offset);
+        }
+        assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
+        for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
+            assert_true(
+                rmm_segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
+            assert_int_equal(value, 2000 + rmm__slot_stats[i].offset);
+        }
+        rmm_segment_close(&segment);
+    }
+}
+
+/* What a reader of minor 1 does: it passes over scopes that it does not know. */
+static void an_older_reader_does_not_know_what_is_striped(void **state)
+{
+    static const char *const known[] = {"current_bytes",  "peak_bytes",
+                                        "peak_count",     "lifetime_peak_bytes",
+                                        "reserved_bytes", "oom_count"};
+    const rmm_segment_header_t *header = &sample.header;
+    uint32_t old_scopes = 0;
+
+    (void)state;
+    assert_true(header->places_stride <= 1024 && header->slots_stride <= 1024);
+    assert_int_equal(header->header_bytes, 512);
+    for (uint32_t i = 0; i < header->schema_count; i++) {
+        const rmm_segment_schema_t *entry = &sample.schema[i];
+
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+            assert_true(
+                strcmp(entry->name, known[k]) != 0 || entry->scope <= RMM_SCHEMA_SLOT);
+        }
+        old_scopes += entry->scope <= RMM_SCHEMA_SLOT;
+        assert_true(
+            entry->scope <= RMM_SCHEMA_SLOT || rmm__stripe_words(entry->name) != NULL);
+    }
+    assert_int_equal(old_scopes, header->schema_count - 4 - 5);
 }
 
 /* Wider places, a new figure in the new part, a new kind of record, a longer schema
@@ -319,6 +504,7 @@ static void a_newer_segment_shows_its_new_figures(void **state)
     header->slots_offset = PLACES_AT + 40 * STRIDE;
     header->slots_count = 1;
     header->log_count = 0;
+    header->stripes_count = 0;
     memcpy(bytes + SCHEMA_AT, &foreign, sizeof(foreign));
     memcpy(bytes + SCHEMA_AT + SCHEMA_STRIDE, &sample.schema[0], sizeof(extra));
     memcpy(bytes + SCHEMA_AT + 2 * SCHEMA_STRIDE, &extra, sizeof(extra));
@@ -374,6 +560,14 @@ int main(void)
             a_writer_killed_in_the_middle_is_torn_not_endless, make_sample),
         cmocka_unit_test_setup(a_file_cut_while_open_reads_as_nothing, make_sample),
         cmocka_unit_test_setup(a_lie_about_used_slots_is_bounded, make_sample),
+        cmocka_unit_test_setup(
+            a_figure_is_the_records_word_and_all_stripes, make_sample),
+        cmocka_unit_test_setup(a_gauge_is_never_below_nothing, make_sample),
+        cmocka_unit_test_setup(sums_of_a_file_that_lies_do_not_wrap, make_sample),
+        cmocka_unit_test_setup(free_bytes_may_be_what_is_not_live, make_sample),
+        cmocka_unit_test_setup(segments_without_stripes_read_as_ever, make_sample),
+        cmocka_unit_test_setup(
+            an_older_reader_does_not_know_what_is_striped, make_sample),
         cmocka_unit_test_setup(an_older_segment_lacks_what_it_lacks, make_sample),
         cmocka_unit_test_setup(a_newer_segment_shows_its_new_figures, make_sample),
         cmocka_unit_test_setup(more_statistics_than_it_can_keep_are_cut, make_sample),
