@@ -104,11 +104,14 @@ typedef struct pool_range {
     char *address; /* NULL: memory comes from upstream */
     uint64_t bytes, granule_bytes;
     uint32_t first_unit;
-    rmm_heap_t absent; /* addresses without memory */
-    rmm_heap_t moving; /* being mapped or unmapped; empty but under grow_lock */
-    uint32_t peers;    /* bit d: device d may use what is mapped */
+    rmm_heap_t absent;      /* addresses without memory */
+    rmm_heap_t moving;      /* being mapped or unmapped; empty but under grow_lock */
+    uint32_t peers;         /* bit d: device d may use what is mapped */
+    uint64_t initial_bytes; /* what the pool begins with; 0: it grows from nothing */
     /* grow_lock protects all below */
     uint64_t tidied_bytes; /* mapped anew since the pool grew last */
+    uint32_t tidied_count; /* so often it was synchronised for that since then */
+    uint32_t tidied_ever;  /* and since it was made */
     pool_piece_t *pieces;  /* by offset */
     uint32_t piece_count, piece_capacity;
 } pool_range_t;
@@ -367,7 +370,7 @@ void rmm__pool_chunk_return(pool_t *self, const pool_chunk_t *chunk);
 /* --- pool_range.c ------------------------------------------------------------------- */
 
 /* Reserve the addresses; in a pool that is new. After a failure close as well. */
-rmm_status_t rmm__pool_range_open(pool_t *self, uint64_t flags);
+rmm_status_t rmm__pool_range_open(pool_t *self, uint64_t flags, uint64_t initial_bytes);
 /* Unmap and give back everything, if no work of the device can use it any more; else it
  * stays mapped. */
 void rmm__pool_range_close(pool_t *self, bool is_idle);

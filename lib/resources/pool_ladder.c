@@ -28,6 +28,7 @@
 #define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
 #define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
 #define TIDY_TIMES 4    /* so often all of the pool may be mapped anew; then it grows */
+#define TIDY_WORTH 4096 /* a tidying costs a program as much as this part of the pool */
 #define GROWTH_SHARE 16 /* one chunk is this part of what is held already */
 
 /* A rung: true if trying again may succeed; false with *status set if it cannot help. */
@@ -268,9 +269,11 @@ static uint64_t need_of(const pool_want_t *want)
 
 /*
  * Much is free, but scattered or not clean: better use that. Not where tidying has not
- * helped for long: a multiple of the whole pool was mapped anew since it grew last.
+ * helped for long: a multiple of the whole pool was mapped anew since it grew last, or it
+ * was done so often since then that growing by this request would have been cheaper. So a
+ * program that goes on in the same way comes to a size with which it tidies no more.
  */
-static bool is_untidy(pool_t *self)
+static bool is_untidy(pool_t *self, uint64_t need)
 {
     uint64_t free_bytes;
     uint64_t reserved;
@@ -280,7 +283,8 @@ static bool is_untidy(pool_t *self)
     reserved = self->reserved_bytes;
     rmm__mutex_unlock(&self->lock);
     return free_bytes != 0 && free_bytes >= reserved / TIDY_PART &&
-           self->range.tidied_bytes / TIDY_TIMES < reserved;
+           self->range.tidied_bytes / TIDY_TIMES < reserved &&
+           reserved / TIDY_WORTH * self->range.tidied_count <= need;
 }
 
 static bool tidy(pool_t *self, const pool_want_t *want, rmm_status_t *status)
@@ -292,7 +296,9 @@ static bool tidy(pool_t *self, const pool_want_t *want, rmm_status_t *status)
         return false; /* a synchronise would break the capture */
     }
     rmm__mutex_lock(&self->grow_lock);
-    if (is_untidy(self) && rmm__pool_clean_all(self) == RMM_OK) {
+    if (is_untidy(self, need_of(want)) && rmm__pool_clean_all(self) == RMM_OK) {
+        self->range.tidied_count++;
+        self->range.tidied_ever++;
         any = clean_fits(self, want) || rmm__pool_range_gather(self, need_of(want));
     }
     rmm__mutex_unlock(&self->grow_lock);

@@ -3,9 +3,12 @@
  * The memory of a virtual pool: one range of addresses, reserved at creation, and pieces of
  * physical memory mapped into it. The idea and the heaps are in pool_impl.h.
  *
- * A piece is mapped, unmapped and given back as a whole. Many small ones give more back
- * and fit more; few large ones cost less: on an H200 64 MiB take 8 us to make, 1 to map
- * and 39 to allow, 1 GiB 33, 1 and 66.
+ * A piece is mapped, unmapped and given back as a whole. Each costs the driver about the
+ * same, whatever its size: on an H200 25 us to make, map and allow, 20 to unmap and give
+ * back, for 2 MiB and for 64 alike, and one call for many pieces costs what a call for each
+ * does. So a growth is one piece at first. A piece with one small block in it cannot move,
+ * though: once the pool had to be tidied a few times, which few programs need, pieces become
+ * small.
  *
  * Addresses are reserved in plenty, since they cost nothing and only memory that is mapped
  * is held: a block that stays in the way costs a detour, not memory.
@@ -22,10 +25,13 @@
 #include "log/log.h"
 
 #define PIECE_MIN_BYTES ((uint64_t)2 * 1024 * 1024)
-#define PIECE_MAX_BYTES ((uint64_t)64 * 1024 * 1024)
-#define PIECE_PART 256 /* of what is held, in between */
-#define RANGE_TIMES 8  /* addresses, as a multiple of the device's memory */
-#define GROWTH_PART 32 /* grow by this part of what is held, if less is missing */
+#define PIECE_MAX_BYTES ((uint64_t)256 * 1024 * 1024)
+#define FINE_PART 256    /* of what is held: a piece, once the pool was tidied often */
+#define FINE_TIDIES 2    /* so often is not yet often */
+#define INITIAL_PART 128 /* of what a pool begins with: a piece of that */
+#define RANGE_TIMES 8    /* addresses, as a multiple of the device's memory */
+#define GROWTH_PART 16   /* grow by this part of what is held, if less is missing */
+#define ROOM_BYTES ((uint64_t)64 * 1024 * 1024) /* for more the device is asked first */
 
 static void undo_pieces(pool_t *self, uint64_t offset, uint64_t bytes)
 {
@@ -47,12 +53,18 @@ typedef struct growth {
     uint64_t offset, need, wish;
 } growth_t;
 
+/* The size of its pieces; only the last one may have less. */
 static uint64_t piece_limit(const pool_t *self, const growth_t *growth)
 {
+    uint64_t wanted = growth->wish;
     uint64_t limit = PIECE_MIN_BYTES;
 
-    while (limit < PIECE_MAX_BYTES &&
-           limit < (self->reserved_bytes + growth->wish) / PIECE_PART) {
+    if (self->reserved_bytes == 0 && self->range.initial_bytes != 0) {
+        wanted = growth->wish / INITIAL_PART;
+    } else if (self->range.tidied_ever > FINE_TIDIES) {
+        wanted = (self->reserved_bytes + growth->wish) / FINE_PART;
+    }
+    while (limit < PIECE_MAX_BYTES && limit < wanted) {
         limit *= 2;
     }
     return round_up(limit, self->range.granule_bytes);
@@ -90,7 +102,7 @@ static int check_room(const pool_t *self, const growth_t *growth)
     uint64_t total;
     int error = RMM_DRIVER_OK;
 
-    if (growth->need > PIECE_MAX_BYTES) {
+    if (growth->need > ROOM_BYTES) {
         error = self->driver->memory_info(&free_bytes, &total);
         if (error == RMM_DRIVER_OK && free_bytes < growth->need) {
             error = RMM_DRIVER_MEMORY_ALLOCATION;
@@ -135,8 +147,10 @@ static rmm_status_t map_growth(pool_t *self, const growth_t *growth)
                              : rmm__driver_error(self->driver, error, "mapping memory");
         rmm__driver_scope_leave(&scope);
     }
-    self->range.tidied_bytes = status == RMM_OK ? 0 : self->range.tidied_bytes;
-    if (status != RMM_OK) {
+    if (status == RMM_OK) {
+        self->range.tidied_bytes = 0;
+        self->range.tidied_count = 0;
+    } else {
         rmm__pool_arrive(self, self->range.absent, 0);
     }
     return status == RMM_ERR_CUDA ? RMM_ERR_BAD_ALLOC : status;
@@ -297,7 +311,7 @@ static rmm_status_t enter_range_locked(pool_t *self)
     return RMM_OK;
 }
 
-rmm_status_t rmm__pool_range_open(pool_t *self, uint64_t flags)
+rmm_status_t rmm__pool_range_open(pool_t *self, uint64_t flags, uint64_t initial_bytes)
 {
     rmm_driver_scope_t scope;
     rmm_status_t status = check_device(self);
@@ -309,6 +323,7 @@ rmm_status_t rmm__pool_range_open(pool_t *self, uint64_t flags)
     if (status != RMM_OK) {
         return status;
     }
+    self->range.initial_bytes = initial_bytes;
     error = ask_device(self, flags);
     rmm__driver_scope_leave(&scope);
     if (error != RMM_DRIVER_OK) {

@@ -496,7 +496,7 @@ static rmm_status_t init_source(pool_t *self, const pool_plan_t *plan)
     rmm_status_t status = RMM_OK;
 
     if ((plan->flags & RMM_POOL_VIRTUAL) != 0) {
-        status = rmm__pool_range_open(self, plan->flags);
+        status = rmm__pool_range_open(self, plan->flags, plan->initial_bytes);
     }
     return status == RMM_OK ? take_initial(self, plan->initial_bytes) : status;
 }
