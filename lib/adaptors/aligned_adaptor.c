@@ -146,7 +146,7 @@ take_larger(aligned_t *self, const rmm_request_t *request, void **ptr_out)
     block.owner = pack(original, alignment);
     block.ptr = (char *)original + (-(uintptr_t)original & (alignment - 1));
     settle_block(self, &block);
-    rmm__request_enter(&self->adaptor.base, request);
+    rmm__request_enter(&self->adaptor.base, request, 0);
     *ptr_out = block.ptr;
     return RMM_OK;
 }
@@ -195,7 +195,7 @@ aligned_dealloc_op(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 
     switch (judge(self, ptr, request->bytes, &block)) {
     case VERDICT_OURS:
-        rmm__request_settle(mr, request);
+        rmm__request_settle(mr, request, 0);
         rmm__adaptor_count_free(&self->adaptor, request->bytes, 1);
         larger = upstream_request(&block, request->stream);
         rmm__resource_dealloc(mr->upstream, original_of(&block), &larger);
@@ -240,7 +240,8 @@ static void aligned_destroy(rmm_resource_t *mr)
         rmm__pointer_map_erase(&self->blocks, block.ptr);
         rmm__diag_on_free(
             mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
-        rmm__place_forget(mr->books.place, block.bytes, 1);
+        rmm__place_forget(
+            &mr->books, &(rmm_place_left_t){.bytes = block.bytes, .count = 1});
         rmm__resource_dealloc(mr->upstream, original_of(&block), &larger);
     }
     rmm__pointer_map_fini(&self->blocks);

@@ -99,6 +99,7 @@ static void after_fork_in_child(void)
     for (rmm_resource_t *mr = registry_head; mr != NULL; mr = mr->next) {
         atomic_store_explicit(&mr->ops, &forked_ops, memory_order_relaxed);
     }
+    rmm__place_users_reset();
     rmm__mutex_unlock(&registry);
 }
 
@@ -198,6 +199,7 @@ static rmm_status_t open_books(rmm_resource_t *mr, const rmm_resource_desc_t *de
             .instance_id = mr->instance_id,
             .upstream_id = desc->upstream != NULL ? desc->upstream->instance_id : 0,
             .place = place,
+            .lock = desc->books_lock,
         });
 }
 
@@ -239,8 +241,11 @@ static void settle_outstanding(rmm_resource_t *mr)
     if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles) {
         rmm__books_stats(&mr->books, &stats);
         rmm__books_sums(&mr->books, &sums);
-        rmm__place_forget(mr->books.place, stats.current_bytes, stats.current_count);
-        rmm__place_padding_sub(mr->books.place, sums.padding_bytes);
+        rmm__place_forget(
+            &mr->books, &(rmm_place_left_t){
+                            .bytes = stats.current_bytes,
+                            .count = stats.current_count,
+                            .padding = sums.padding_bytes});
     }
 }
 
@@ -250,6 +255,7 @@ void rmm__resource_fini(rmm_resource_t *mr)
 
     registry_remove(mr);
     settle_outstanding(mr);
+    rmm__place_leave(&mr->books.user);
     rmm__books_close(&mr->books);
     rmm__free(mr->name);
     mr->magic = 0;

@@ -91,6 +91,9 @@ typedef struct rmm_resource_desc {
     uint32_t properties;
     int device;          /* where its driver calls are made; -1: it makes none */
     bool in_host_memory; /* counted at the host's place, whatever the device is */
+    rmm_mutex_t
+        *books_lock; /* held wherever its books are written, and there until after
+                                rmm__resource_fini(); NULL: there is no such lock */
 } rmm_resource_desc_t;
 
 /*
@@ -125,22 +128,103 @@ rmm__resource_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reques
     atomic_load_explicit(&mr->ops, memory_order_relaxed)->dealloc(mr, ptr, request);
 }
 
-/* The user's bytes come to the place. Called by the resource that has obtained the block,
- * and nobody else has it yet. */
-static inline void
-rmm__request_enter(const rmm_resource_t *mr, const rmm_request_t *request)
+/*
+ * Before a resource takes the lock under which it enters or settles this request. (A chunk
+ * for a pool above counts nothing, so both need not share the place.)
+ */
+static inline void rmm__request_announce(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
 {
+    if (request->user || padding != 0) {
+        rmm__place_be_user(&mr->books.user);
+    }
+}
+
+/*
+ * The user's bytes come to the place, and what rounding adds to them in any request. Called
+ * by the resource that has obtained the block, and nobody else has it yet. Sums are counted
+ * on this stripe.
+ */
+static inline void rmm__request_enter_striped(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding, uint32_t stripe)
+{
+    uint32_t place = mr->books.place;
+
+    rmm__request_announce(mr, request, padding);
+    RMM_ASSERT(rmm__place_mode(&mr->books.user) != RMM_PLACE_OWNS);
     if (request->user) {
-        rmm__place_alloc(mr->books.place, request->bytes);
+        rmm__place_alloc_striped(place, stripe, request->bytes, padding);
+    } else if (padding != 0) {
+        rmm__place_padding_striped(place, stripe, padding, 0);
     }
 }
 
 /* They leave it. Called by the resource that knows the free is right. */
-static inline void
-rmm__request_settle(const rmm_resource_t *mr, const rmm_request_t *request)
+static inline void rmm__request_settle_striped(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding, uint32_t stripe)
 {
+    uint32_t place = mr->books.place;
+
+    rmm__request_announce(mr, request, padding);
+    RMM_ASSERT(rmm__place_mode(&mr->books.user) != RMM_PLACE_OWNS);
     if (request->user) {
-        rmm__place_free(mr->books.place, request->bytes);
+        rmm__place_free_striped(place, stripe, request->bytes, padding);
+    } else if (padding != 0) {
+        rmm__place_padding_striped(place, stripe, 0, padding);
+    }
+}
+
+static inline void
+rmm__request_enter(rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+{
+    rmm__request_enter_striped(mr, request, padding, rmm__stripe_here());
+}
+
+static inline void
+rmm__request_settle(rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+{
+    rmm__request_settle_striped(mr, request, padding, rmm__stripe_here());
+}
+
+/* The same two of a resource that writes all its books under one lock, which is held. The
+ * request was announced. */
+static inline void rmm__request_enter_locked(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+{
+    uint32_t place = mr->books.place;
+
+    if (!request->user && padding == 0) {
+        return;
+    }
+    if (!rmm__place_is_owned_locked(&mr->books.user)) {
+        rmm__request_enter(mr, request, padding);
+        return;
+    }
+    if (request->user) {
+        rmm__place_alloc_owned(place, request->bytes);
+    }
+    if (padding != 0) {
+        rmm__place_padding_owned(place, padding);
+    }
+}
+
+static inline void rmm__request_settle_locked(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+{
+    uint32_t place = mr->books.place;
+
+    if (!request->user && padding == 0) {
+        return;
+    }
+    if (!rmm__place_is_owned_locked(&mr->books.user)) {
+        rmm__request_settle(mr, request, padding);
+        return;
+    }
+    if (request->user) {
+        rmm__place_free_owned(place, request->bytes);
+    }
+    if (padding != 0) {
+        rmm__place_padding_owned(place, -padding);
     }
 }
 

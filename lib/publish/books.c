@@ -213,13 +213,19 @@ void rmm__place_oom(uint32_t place)
     atomic_fetch_add_explicit(&rmm__places[place].oom_count, 1, memory_order_relaxed);
 }
 
-void rmm__place_forget(uint32_t place, uint64_t bytes, uint64_t count)
+void rmm__place_forget(const rmm_books_t *books, const rmm_place_left_t *left)
 {
-    rmm_segment_place_t *record = &rmm__places[place];
+    uint32_t place = books->place;
+    rmm_segment_stripe_t *stripe = &rmm__place_stripes[place][rmm__stripe_here()];
 
-    rmm__figure_sub(&record->current_bytes, bytes);
-    rmm__figure_sub(&record->live_count, count);
-    rmm__figure_add(&rmm__place_stripes[place][rmm__stripe_here()].freed_count, count);
+    /* a stranger has counted nothing, and another may own the figures. Who owns them ends
+     * here: adding does for it as well */
+    if (rmm__place_mode(&books->user) != RMM_PLACE_STRANGER) {
+        rmm__figure_sub(&rmm__places[place].current_bytes, left->bytes);
+        rmm__figure_sub(&rmm__places[place].live_count, left->count);
+        rmm__figure_add(&stripe->freed_count, left->count);
+        rmm__figure_add(&stripe->padding_removed, left->padding);
+    }
 }
 
 void rmm__place_device_free(uint32_t place, uint64_t device_free_bytes)

@@ -6,8 +6,10 @@
  * Two ways to write a slot, chosen by the resource:
  *   *_striped    no lock held: atomic adds (arena); *_shared: the stripe is the thread's
  *   *_exclusive  the resource's own lock held: plain stores inside a sequence lock
- * The place is always shared. A slot may be written in both ways one after the other, not
- * at once: both write current_bytes.
+ * A slot may be written in both ways one after the other, not at once: both write
+ * current_bytes. A place as well: by plain stores while one resource alone counts there,
+ * under its own lock (*_owned), else by atomic adds. Which, and since when:
+ * place_users.h.
  *
  * Stripes: only what has an exact highest value is one word that all write, current_bytes
  * and the live count; they are on one cache line. Sums are counted on one of the stripes
@@ -21,8 +23,8 @@
  * (RMM_PUBLISH=0, no place to write, slot table full). Users of this header cannot tell.
  *
  * Cost of one allocation and free of a block: four atomic adds on a line that others write
- * too, at the place, three to five on a stripe; the same on a striped slot, none on an
- * exclusive one; marks are compared by plain loads and written only when they rise. All
+ * too, at the place, three to five on a stripe; the same on a striped slot; none where
+ * plain stores do; marks are compared by plain loads and written only when they rise. All
  * relaxed: figures order nothing.
  *
  * Marks: reset by generation. The daemon raises a number in the control page; the next
@@ -38,6 +40,7 @@
 
 #include <rmm/resource.h>
 
+#include "publish/place_users.h"
 #include "publish/segment_format.h"
 
 typedef struct rmm_books {
@@ -45,6 +48,7 @@ typedef struct rmm_books {
     rmm_segment_stripe_t *stripes;    /* RMM_SEGMENT_STRIPES of this slot; likewise */
     const rmm_control_slot_t *wishes; /* of this slot; never NULL once open */
     uint32_t place;                   /* index */
+    rmm_place_user_t user;            /* of that place */
     bool slot_is_private;             /* malloc'ed: freed at close */
 } rmm_books_t;
 
@@ -54,6 +58,7 @@ typedef struct rmm_books_desc {
     uint32_t instance_id;
     uint32_t upstream_id; /* 0: none */
     uint32_t place;       /* from rmm__place_of_device() or RMM_SEGMENT_HOST_PLACE */
+    rmm_mutex_t *lock;    /* under which all is written; NULL: nothing is */
 } rmm_books_desc_t;
 
 /* What a place is called; rmm__place_open copies it. */
@@ -363,21 +368,83 @@ static inline void rmm__place_unreserve(uint32_t place, uint64_t bytes)
     rmm__figure_sub(&rmm__places[place].reserved_bytes, bytes);
 }
 
-static inline void rmm__place_padding_add(uint32_t place, uint64_t bytes)
+/* Of a block that no user holds. */
+static inline void rmm__place_padding_striped(
+    uint32_t place, uint32_t stripe, uint64_t added, uint64_t removed)
 {
-    rmm__figure_add(
-        &rmm__place_stripes[place][rmm__stripe_here()].padding_added, bytes);
+    rmm_segment_stripe_t *sums = &rmm__place_stripes[place][stripe];
+
+    rmm__figure_add(&sums->padding_added, added);
+    rmm__figure_add(&sums->padding_removed, removed);
 }
 
-static inline void rmm__place_padding_sub(uint32_t place, uint64_t bytes)
+static inline void rmm__place_padding_add(uint32_t place, uint64_t bytes)
 {
-    rmm__figure_add(
-        &rmm__place_stripes[place][rmm__stripe_here()].padding_removed, bytes);
+    rmm__place_padding_striped(place, rmm__stripe_here(), bytes, 0);
 }
 
 /* A resource ends with blocks still out: they leave with it. */
-void rmm__place_forget(uint32_t place, uint64_t bytes, uint64_t count);
+typedef struct rmm_place_left {
+    uint64_t bytes, count, padding;
+} rmm_place_left_t;
+void rmm__place_forget(const rmm_books_t *books, const rmm_place_left_t *left);
 void rmm__place_oom(uint32_t place);
 void rmm__place_device_free(uint32_t place, uint64_t device_free_bytes);
+
+/* --- a place that a resource owns, whose lock is held ------------------------------- */
+
+static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static inline void rmm__place_raise_owned(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    if (value > rmm__figure_get(mark)) {
+        rmm__figure_set(mark, value);
+    }
+}
+
+static inline void rmm__place_alloc_owned(uint32_t place, uint64_t bytes)
+{
+    rmm_segment_place_t *record = &rmm__places[place];
+    const rmm_control_place_t *wishes = &rmm__place_wishes[place];
+    uint64_t bytes_now = rmm__figure_get(&record->current_bytes) + bytes;
+    uint64_t total_count = rmm__figure_get(&record->total_count) + 1;
+    uint64_t count_now = rmm__live_count(
+        rmm__figure_get(&record->live_count), total_count,
+        rmm__figure_get(&record->freed_count));
+
+    rmm__figure_set(&record->current_bytes, bytes_now);
+    rmm__figure_set(&record->total_count, total_count);
+    rmm__figure_set(
+        &record->total_bytes, rmm__figure_get(&record->total_bytes) + bytes);
+    if (rmm__reset_is_due(&record->peak_reset_seen, &wishes->peak_reset) ||
+        rmm__reset_is_due(&record->node_peak_reset_seen, &wishes->node_peak_reset)) {
+        rmm__place_obey_resets(place);
+    }
+    rmm__place_raise_owned(&record->peak_bytes, bytes_now);
+    rmm__place_raise_owned(&record->peak_count, count_now);
+    rmm__place_raise_owned(&record->node_peak_bytes, bytes_now);
+    rmm__place_raise_owned(&record->node_peak_count, count_now);
+    rmm__place_raise_owned(&record->lifetime_peak_bytes, bytes_now);
+}
+
+static inline void rmm__place_free_owned(uint32_t place, uint64_t bytes)
+{
+    rmm_segment_place_t *record = &rmm__places[place];
+
+    rmm__figure_set(
+        &record->current_bytes, rmm__figure_get(&record->current_bytes) - bytes);
+    rmm__figure_set(&record->freed_count, rmm__figure_get(&record->freed_count) + 1);
+}
+
+/* Either sign, modulo 2^64. */
+static inline void rmm__place_padding_owned(uint32_t place, uint64_t change)
+{
+    _Atomic(uint64_t) *padding = &rmm__places[place].padding_bytes;
+
+    rmm__figure_set(padding, rmm__figure_get(padding) + change);
+}
 
 #endif /* RMM_PUBLISH_BOOKS_H */

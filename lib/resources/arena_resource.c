@@ -87,7 +87,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     uint32_t unit;
 
     if (request->bytes == 0) {
-        rmm__request_enter(mr, request);
+        rmm__request_enter(mr, request, 0);
         rmm__books_alloc_shared(&mr->books, 0);
         *ptr_out = NULL;
         return RMM_OK;
@@ -139,7 +139,7 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
     uint32_t unit;
 
     if (ptr == NULL) {
-        rmm__request_settle(mr, request);
+        rmm__request_settle(mr, request, 0);
         rmm__books_free_shared(&mr->books, 0);
     } else if (
         !locate(self, ptr, &unit, &arena) ||

@@ -145,7 +145,7 @@ binning_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     if (request->bytes != 0) {
         status = take_from(from_base(mr), request, &ptr);
     } else {
-        rmm__request_enter(mr, request); /* no bin will see it */
+        rmm__request_enter(mr, request, 0); /* no bin will see it */
     }
     if (status == RMM_OK) {
         rmm__books_alloc_shared(&mr->books, request->bytes);
@@ -179,7 +179,7 @@ static void binning_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *
     const char *refusal;
 
     if (ptr == NULL) {
-        rmm__request_settle(mr, request); /* no bin has seen it */
+        rmm__request_settle(mr, request, 0); /* no bin has seen it */
         rmm__books_free_shared(&mr->books, 0);
         return;
     }
@@ -277,7 +277,8 @@ static void binning_destroy(rmm_resource_t *mr)
     binning_t *self = from_base(mr);
     bin_table_t *table = table_now(self);
 
-    rmm__place_forget(mr->books.place, 0, outstanding_nothings(self));
+    rmm__place_forget(
+        &mr->books, &(rmm_place_left_t){.count = outstanding_nothings(self)});
     for (uint32_t i = 0; i < SHARDS; i++) {
         free_outstanding(self, &self->shards[i]);
         rmm__pointer_map_fini(&self->shards[i].blocks);

@@ -143,11 +143,8 @@ void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want)
     uint64_t bytes = want->request->bytes;
     uint64_t padding = want->units * POOL_UNIT - bytes;
 
-    rmm__request_enter(front->mr, want->request);
+    rmm__request_enter_striped(front->mr, want->request, padding, stripe_of(want->key));
     rmm__books_alloc_striped(books, stripe_of(want->key), bytes, padding);
-    if (padding != 0) {
-        rmm__place_padding_add(books->place, padding);
-    }
 }
 
 /* Before the block can be handed out again, if it ever is: without a slot, it is not. */
@@ -158,14 +155,11 @@ static void leave_books(
     rmm_books_t *books = &front->mr->books;
     uint32_t stripe = slot != NULL ? stripe_of(slot->key) : rmm__stripe_here();
 
-    rmm__request_settle(front->mr, request);
+    rmm__request_settle_striped(front->mr, request, padding, stripe);
     if (slot == NULL) { /* first, or it would be free for a moment */
         rmm__figure_sub(&books->slot->free_bytes, request->bytes + padding);
     }
     rmm__books_free_striped(books, stripe, request->bytes, padding);
-    if (padding != 0) {
-        rmm__place_padding_sub(books->place, padding);
-    }
 }
 
 /* --- free --------------------------------------------------------------------------- */

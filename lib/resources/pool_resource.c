@@ -95,14 +95,11 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
     uint32_t padding = padding_of(want);
 
     rmm__suballoc_look_at(self->blocks, block)->tag = padding;
-    rmm__request_enter(&self->base, want->request);
+    rmm__request_enter_locked(&self->base, want->request, padding);
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
     rmm__pool_publish_free_locked(self);
     rmm__books_end_exclusive(&self->base.books);
-    if (padding != 0) {
-        rmm__place_padding_add(self->base.books.place, padding);
-    }
 }
 
 rmm_suballoc_result_t
@@ -147,13 +144,14 @@ static void count_nothing(pool_t *self, const rmm_request_t *request, bool is_fr
 {
     rmm_books_t *books = &self->base.books;
 
+    rmm__request_announce(&self->base, request, 0);
     rmm__mutex_lock(&self->lock);
     rmm__books_begin_exclusive(books);
     if (is_free) {
-        rmm__request_settle(&self->base, request);
+        rmm__request_settle_locked(&self->base, request, 0);
         rmm__books_free_exclusive(books, 0, 0);
     } else {
-        rmm__request_enter(&self->base, request);
+        rmm__request_enter_locked(&self->base, request, 0);
         rmm__books_alloc_exclusive(books, 0, 0);
     }
     rmm__books_end_exclusive(books);
@@ -225,6 +223,7 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return status;
     }
 
+    rmm__request_announce(mr, request, padding_of(&want));
     rmm__mutex_lock(&self->lock);
     if (want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
         rmm__pool_others_have_batches_locked(self, &want.key)) {
@@ -284,10 +283,7 @@ static void leave_block_locked(
     rmm_books_t *books = &self->base.books;
     uint32_t padding = rmm__suballoc_look_at(self->blocks, block)->tag;
 
-    rmm__request_settle(&self->base, request);
-    if (padding != 0) {
-        rmm__place_padding_sub(books->place, padding);
-    }
+    rmm__request_settle_locked(&self->base, request, padding);
     if (slot != NULL) {
         rmm__suballoc_free(self->blocks, block, slot->heap, slot->open_stamp);
         rmm__pool_note_freed_locked(self, slot->heap, block);
@@ -316,6 +312,7 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
         return;
     }
     known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
+    rmm__request_announce(mr, request, 0); /* padding was when it came */
 
     rmm__mutex_lock(&self->lock);
     block = find_block_locked(self, ptr, request->bytes, &refusal);
@@ -389,17 +386,21 @@ static void pool_free_all(pool_t *self)
     }
     rmm__free(self->by_address);
     rmm__free(self->by_unit);
+}
+
+/* The locks last: until its books are closed others may take the pool's own. */
+static void pool_fini(pool_t *self)
+{
+    pool_free_all(self);
+    rmm__resource_fini(&self->base);
     rmm__mutex_fini(&self->lock);
     rmm__mutex_fini(&self->grow_lock);
 }
 
 static void pool_destroy(rmm_resource_t *mr)
 {
-    pool_t *self = pool_from_base(mr);
-
-    pool_free_all(self);
-    rmm__resource_fini(mr);
-    rmm__free(self);
+    pool_fini(pool_from_base(mr));
+    rmm__free(pool_from_base(mr));
 }
 
 static const rmm_resource_ops_t pool_ops = {
@@ -513,6 +514,7 @@ init_pool(pool_t *self, rmm_resource_t *upstream, int device, const pool_plan_t 
             .properties = upstream != NULL ? rmm_resource_properties(upstream)
                                            : RMM_DEVICE_ACCESSIBLE,
             .device = device,
+            .books_lock = &self->lock,
         });
 
     if (status != RMM_OK) {
@@ -528,8 +530,7 @@ init_pool(pool_t *self, rmm_resource_t *upstream, int device, const pool_plan_t 
         status = init_source(self, plan);
     }
     if (status != RMM_OK) {
-        pool_free_all(self);
-        rmm__resource_fini(&self->base);
+        pool_fini(self);
     }
     return status;
 }

@@ -103,7 +103,7 @@ rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
             return status;
         }
     }
-    rmm__request_enter(mr, request);
+    rmm__request_enter(mr, request, 0);
     rmm__books_alloc_shared(&mr->books, request->bytes);
     *ptr_out = ptr;
     return RMM_OK;
@@ -138,7 +138,7 @@ void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
             return;
         }
     }
-    rmm__request_settle(mr, request);
+    rmm__request_settle(mr, request, 0);
     rmm__books_free_shared(&mr->books, request->bytes);
     if (ptr != NULL) {
         give_back(self, &block, request);

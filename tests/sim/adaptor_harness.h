@@ -53,7 +53,7 @@ mock_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     } else if (rmm__resource_alloc(mock->memory, &inner, ptr_out) != RMM_OK) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
-    rmm__request_enter(mr, request);
+    rmm__request_enter(mr, request, 0);
     rmm__books_alloc_shared(&mr->books, request->bytes);
     return RMM_OK;
 }
@@ -72,7 +72,7 @@ mock_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
         rmm__resource_refuse_free(mr, ptr, request, "told to refuse");
         return;
     }
-    rmm__request_settle(mr, request);
+    rmm__request_settle(mr, request, 0);
     rmm__books_free_shared(&mr->books, request->bytes);
     inner.user = false;
     if (mock->address == 0) {

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joining and leaving a place: see place_users.h. */
+#include "publish/place_users.h"
+
+#include <string.h>
+
+#include "core/assert.h"
+#include "publish/segment_format.h"
+
+static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;    /* of all places: joining is rare */
+static rmm_place_user_t *users[RMM_SEGMENT_PLACES]; /* lists */
+
+/* Under the user's own lock, so that it may rely on the mode meanwhile. */
+static void set_mode_locked(rmm_place_user_t *user, uint32_t mode)
+{
+    RMM_ASSERT_LOCKED(&lock);
+    if (user->lock != NULL) {
+        rmm__mutex_lock(user->lock);
+    }
+    /* release: pairs with rmm__place_be_user() */
+    atomic_store_explicit(&user->mode, mode, memory_order_release);
+    if (user->lock != NULL) {
+        rmm__mutex_unlock(user->lock);
+    }
+}
+
+static void enlist_locked(rmm_place_user_t *user)
+{
+    rmm_place_user_t *first = users[user->place];
+
+    RMM_ASSERT_LOCKED(&lock);
+    user->previous = NULL;
+    user->next = first;
+    if (first != NULL) {
+        first->previous = user;
+    }
+    users[user->place] = user;
+}
+
+static void strike_locked(rmm_place_user_t *user)
+{
+    RMM_ASSERT_LOCKED(&lock);
+    if (user->previous != NULL) {
+        user->previous->next = user->next;
+    } else {
+        users[user->place] = user->next;
+    }
+    if (user->next != NULL) {
+        user->next->previous = user->previous;
+    }
+}
+
+static void join_locked(rmm_place_user_t *user)
+{
+    rmm_place_user_t *other = users[user->place];
+
+    RMM_ASSERT_LOCKED(&lock);
+    if (other != NULL && rmm__place_mode(other) == RMM_PLACE_OWNS) {
+        set_mode_locked(other, RMM_PLACE_SHARES);
+    }
+    enlist_locked(user);
+    set_mode_locked(
+        user, other == NULL && user->lock != NULL ? RMM_PLACE_OWNS : RMM_PLACE_SHARES);
+}
+
+RMM_COLD void rmm__place_join(rmm_place_user_t *user)
+{
+    rmm__mutex_lock(&lock);
+    if (rmm__place_mode(user) == RMM_PLACE_STRANGER) { /* no other thread has */
+        join_locked(user);
+    }
+    rmm__mutex_unlock(&lock);
+}
+
+void rmm__place_leave(rmm_place_user_t *user)
+{
+    rmm_place_user_t *left;
+
+    rmm__mutex_lock(&lock);
+    if (rmm__place_mode(user) != RMM_PLACE_STRANGER) {
+        strike_locked(user);
+        set_mode_locked(user, RMM_PLACE_STRANGER);
+        left = users[user->place];
+        if (left != NULL && left->next == NULL && left->lock != NULL) {
+            set_mode_locked(left, RMM_PLACE_OWNS);
+        }
+    }
+    rmm__mutex_unlock(&lock);
+}
+
+void rmm__place_share(rmm_place_user_t *user)
+{
+    rmm__mutex_lock(&lock);
+    if (rmm__place_mode(user) == RMM_PLACE_OWNS) {
+        set_mode_locked(user, RMM_PLACE_SHARES);
+    }
+    user->lock = NULL;
+    rmm__mutex_unlock(&lock);
+}
+
+void rmm__place_users_reset(void)
+{
+    lock = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;
+    memset(users, 0, sizeof(users));
+}

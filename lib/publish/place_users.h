@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who counts users' memory at a place, and how: the figures of a place are one sum over
+ * all resources there, and an atomic addition costs as much as the rest of a pool's hot
+ * path together. Most programs have one pool on a GPU. So while exactly one resource
+ * counts at a place, and writes all its books under one lock of its own, it OWNS the
+ * place's figures and writes them with plain stores; otherwise all SHARE them, with
+ * atomic additions. Readers see no difference: every figure is whole and true at any time.
+ *
+ * Life of a user. A STRANGER joins with its first request that counts (once, a slow path),
+ * and leaves when the resource ends. One alone that has a lock owns. When a second one
+ * joins, that ends under the owner's lock, so the owner is in no critical section. When
+ * all but one have left, that one owns again, if it can.
+ *
+ * Invariants:
+ *  - At most one user of a place owns; then it is the only user, so nobody else writes.
+ *  - `mode` of a user that has a lock changes only under that lock: who reads it there may
+ *    rely on it until the unlock.
+ *  - Whoever writes figures has joined. Figures mean those of users' blocks and their
+ *    padding; reserved bytes, refusals and the driver's free bytes are always atomic.
+ *
+ * Locking: one lock protects the lists and orders all changes of mode; users' locks are
+ * taken under it, so who joins, leaves or shares holds no lock of a resource.
+ *
+ * Fork: the child's figures begin anew in private memory and the resources that it
+ * inherits count no more, so it begins without users.
+ */
+#ifndef RMM_PUBLISH_PLACE_USERS_H
+#define RMM_PUBLISH_PLACE_USERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/mutex.h"
+
+#define RMM_PLACE_STRANGER 0u
+#define RMM_PLACE_SHARES 1u
+#define RMM_PLACE_OWNS 2u
+
+/* Zero but for the first two when its resource begins. */
+typedef struct rmm_place_user {
+    uint32_t place;
+    rmm_mutex_t
+        *lock; /* under which its resource writes all books; NULL: it has none */
+    _Atomic(uint32_t) mode;                 /* RMM_PLACE_* */
+    struct rmm_place_user *next, *previous; /* users of the place */
+} rmm_place_user_t;
+
+/* A stranger's first request that counts; others: no effect. */
+void rmm__place_join(rmm_place_user_t *user);
+
+/* The resource ends, its figures have left. Its lock must still exist. A stranger: no
+ * effect. */
+void rmm__place_leave(rmm_place_user_t *user);
+
+/* From now on the resource writes at the place without its lock. */
+void rmm__place_share(rmm_place_user_t *user);
+
+/* In a forked child. */
+void rmm__place_users_reset(void);
+
+static inline uint32_t rmm__place_mode(const rmm_place_user_t *user)
+{
+    /* relaxed: an owner's changes only under the lock that is held */
+    return atomic_load_explicit(&user->mode, memory_order_relaxed);
+}
+
+/* Before a request that counts. */
+static inline void rmm__place_be_user(rmm_place_user_t *user)
+{
+    /* acquire: pairs with set_mode(); the former owner's stores come before */
+    if (__builtin_expect(
+            atomic_load_explicit(&user->mode, memory_order_acquire) ==
+                RMM_PLACE_STRANGER,
+            0)) {
+        rmm__place_join(user);
+    }
+}
+
+/* May this user write plainly? It has joined and its lock is held. */
+static inline bool rmm__place_is_owned_locked(const rmm_place_user_t *user)
+{
+    RMM_ASSERT(rmm__place_mode(user) != RMM_PLACE_STRANGER);
+    if (rmm__place_mode(user) != RMM_PLACE_OWNS) {
+        return false;
+    }
+    RMM_ASSERT_LOCKED(user->lock);
+    return true;
+}
+
+#endif /* RMM_PUBLISH_PLACE_USERS_H */
