@@ -5,7 +5,8 @@
  * A fixed number of streams, handed out in turn, so that independent work spreads over
  * the device without a stream being made for each piece.
  *
- * Lifetime: the pool owns its streams; none may be destroyed by another, or used after
+ * Lifetime: the pool owns its streams; none may be destroyed by another (rmm/stream.h
+ * says why not by cudaStreamDestroy() either), or used after
  * rmm_stream_pool_destroy(). Streams are shared: two users may get the same one.
  *
  * Threads: any function but the destroy, any thread, same pool.

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "driver/stream_ids.h"
 
 #define SAME(cuda, ours) static_assert((int)(cuda) == (int)(ours), "value of " #ours)
 SAME(cudaSuccess, RMM_DRIVER_OK);
@@ -280,6 +281,10 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
     }
     if (is_capturing(stream)) {
         return capture_key(stream, key);
+    }
+    if (rmm__stream_id_find(stream, &key->stream_id)) { /* by rmm_stream_create() */
+        key->capture_id = 0;
+        return RMM_DRIVER_OK;
     }
     error = stream_id(stream, &id);
     if (error == RMM_DRIVER_OK) {

@@ -14,6 +14,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "driver/stream_ids.h"
+
 #define STREAM_TAG 0x5354u /* "ST": handles 0x5354_0000_0010 and so on */
 #define EVENT_TAG 0x4556u  /* "EV" */
 
@@ -282,6 +284,25 @@ key_of_slot(const sim_slot_t *slot, rmm_stream_t handle, rmm_stream_key_t *key)
     return true;
 }
 
+/* The real GPU's table answers from stream_ids.h: what is wrong there must show here. */
+static bool is_known_as_another(rmm_stream_t handle, const rmm_stream_key_t *key)
+{
+    uint64_t id;
+
+    return key->capture_id == 0 && rmm__stream_id_find(handle, &id) &&
+           id != key->stream_id;
+}
+
+RMM_COLD static void report_another(rmm_stream_t handle)
+{
+    rmm__mutex_lock(&rmm__sim_lock);
+    rmm__sim_violation_locked(
+        "stream_key: stream %p was made by rmm_stream_create() and ended without "
+        "rmm_stream_destroy(), another stream has its handle",
+        (void *)handle);
+    rmm__mutex_unlock(&rmm__sim_lock);
+}
+
 /* The slow cases: a stale handle, a thread's first use of its own stream. */
 RMM_COLD static int stream_key_slow(rmm_stream_t handle, rmm_stream_key_t *key)
 {
@@ -311,6 +332,9 @@ int rmm__sim_stream_key(rmm_stream_t handle, rmm_stream_key_t *key)
                ? rmm__sim_thread.streams[rmm__sim_thread.device]
                : rmm__sim_slot(&streams, handle);
     if (slot != NULL && key_of_slot(slot, handle, key)) {
+        if (is_known_as_another(handle, key)) {
+            report_another(handle);
+        }
         return RMM_DRIVER_OK;
     }
     return stream_key_slow(handle, key);

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public stream functions: argument checks and the driver table. */
+/*
+ * The public stream functions: argument checks, the driver table, and the ids of the
+ * streams made here (stream_ids.h).
+ */
 #include <rmm/stream.h>
 
 #include <stddef.h>
 
 #include "core/assert.h"
 #include "driver/driver.h"
+#include "driver/stream_ids.h"
 
 static bool is_built_in(rmm_stream_t stream)
 {
     return rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream);
+}
+
+/* A stream whose id is not to be had, or for which there is no room, is asked each time. */
+static void keep_id(const rmm_driver_t *driver, rmm_stream_t stream)
+{
+    rmm_stream_key_t key;
+
+    /* one that was destroyed behind our back had this handle: no longer that id */
+    rmm__stream_id_forget(stream);
+    if (driver->stream_key(stream, &key) == RMM_DRIVER_OK && key.capture_id == 0) {
+        (void)rmm__stream_id_keep(stream, key.stream_id);
+    }
 }
 
 rmm_status_t rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out)
@@ -30,6 +46,7 @@ rmm_status_t rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out)
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "creating a stream");
     }
+    keep_id(driver, stream);
     *stream_out = stream;
     return RMM_OK;
 }
@@ -47,6 +64,7 @@ rmm_status_t rmm_stream_destroy(rmm_stream_t stream)
     if (driver == NULL) {
         return status;
     }
+    rmm__stream_id_forget(stream); /* before another stream can get the handle */
     error = driver->stream_destroy(stream);
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "destroying a stream");

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of the table of streams; see stream_ids.h. */
+#include "driver/stream_ids.h"
+
+#include <stddef.h>
+
+#include "core/mutex.h"
+
+static_assert(RMM_STREAM_ID_SETS == 1 << 8, "the hash's highest 8 bits choose the set");
+
+_Alignas(64) rmm_stream_id_t rmm__stream_ids[RMM_STREAM_ID_SETS][RMM_STREAM_ID_WAYS];
+
+static rmm_mutex_t changes = RMM_MUTEX_INITIALIZER; /* one writer at a time */
+
+static rmm_stream_t stream_at(const rmm_stream_id_t *entry)
+{
+    return atomic_load_explicit(&entry->stream, memory_order_relaxed);
+}
+
+/* The entry of this stream; else a free one; else NULL. */
+static rmm_stream_id_t *place_for_locked(rmm_stream_t stream)
+{
+    rmm_stream_id_t *set = rmm__stream_id_set(stream);
+    rmm_stream_id_t *vacant = NULL;
+
+    RMM_ASSERT_LOCKED(&changes);
+    for (int i = 0; i < RMM_STREAM_ID_WAYS; i++) {
+        if (stream_at(&set[i]) == stream) {
+            return &set[i];
+        }
+        if (stream_at(&set[i]) == NULL) {
+            vacant = &set[i];
+        }
+    }
+    return vacant;
+}
+
+bool rmm__stream_id_keep(rmm_stream_t stream, uint64_t id)
+{
+    rmm_stream_id_t *place;
+
+    rmm__mutex_lock(&changes);
+    place = place_for_locked(stream);
+    if (place != NULL) {
+        atomic_store_explicit(&place->id, id, memory_order_relaxed);
+        /* release: pairs with rmm__stream_id_find() */
+        atomic_store_explicit(&place->stream, stream, memory_order_release);
+    }
+    rmm__mutex_unlock(&changes);
+    return place != NULL;
+}
+
+void rmm__stream_id_forget(rmm_stream_t stream)
+{
+    rmm_stream_id_t *place;
+
+    rmm__mutex_lock(&changes);
+    place = place_for_locked(stream);
+    if (place != NULL) {
+        atomic_store_explicit(&place->stream, NULL, memory_order_relaxed);
+    }
+    rmm__mutex_unlock(&changes);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ids of streams that rmm_stream_create() made, by handle, so that the allocation
+ * path need not ask the driver: two calls fewer for each allocation and free together.
+ *
+ * Why it is safe: CUDA uses a handle again after the stream's end, with another id. An
+ * entry therefore goes before its stream does, in rmm_stream_destroy(), which is the one
+ * way that such a stream may end (rmm/stream.h). Whoever looks up a handle has a stream
+ * that lives during the call, so nobody removes or changes the entry that he is to find;
+ * entries of others may come and go beside it.
+ *
+ * Bounded: 1024 streams, four to a set, a set to a cache line. One that finds its set full
+ * has no entry, and the driver is asked as for any other stream.
+ *
+ * Locking: none to look up, a lock of its own for changes.
+ */
+#ifndef RMM_DRIVER_STREAM_IDS_H
+#define RMM_DRIVER_STREAM_IDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/stream.h>
+
+enum { RMM_STREAM_ID_SETS = 256, RMM_STREAM_ID_WAYS = 4 };
+
+typedef struct rmm_stream_id {
+    _Atomic(rmm_stream_t) stream; /* NULL: free */
+    _Atomic(uint64_t) id;
+} rmm_stream_id_t;
+
+extern rmm_stream_id_t rmm__stream_ids[RMM_STREAM_ID_SETS][RMM_STREAM_ID_WAYS];
+
+static inline rmm_stream_id_t *rmm__stream_id_set(rmm_stream_t stream)
+{
+    /* Fibonacci hashing; handles are addresses, aligned to 16 bytes */
+    uint64_t hash = ((uint64_t)(uintptr_t)stream >> 4) * 0x9e3779b97f4a7c15u;
+
+    return rmm__stream_ids[hash >> 56];
+}
+
+/* False: not known here. Not for the built-in streams. */
+static inline bool rmm__stream_id_find(rmm_stream_t stream, uint64_t *id_out)
+{
+    rmm_stream_id_t *set = rmm__stream_id_set(stream);
+
+    for (int i = 0; i < RMM_STREAM_ID_WAYS; i++) {
+        /* acquire: pairs with rmm__stream_id_keep() */
+        if (atomic_load_explicit(&set[i].stream, memory_order_acquire) == stream) {
+            *id_out = atomic_load_explicit(&set[i].id, memory_order_relaxed);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Replaces what is known of a stream of this handle. False: no room. */
+bool rmm__stream_id_keep(rmm_stream_t stream, uint64_t id);
+
+/* Before the stream is destroyed. */
+void rmm__stream_id_forget(rmm_stream_t stream);
+
+#endif /* RMM_DRIVER_STREAM_IDS_H */
