@@ -190,7 +190,7 @@ typedef struct rmm_driver {
      * no more: it, its copies and its executables are destroyed and their launches have
      * ended, or the capture was ruined. That may be on any thread, at any time, also while
      * the process exits; gone() calls nothing of the driver and waits for nothing. It is
-     * called once as well if this fails. Leaves the capture whole (docs/decisions/0007).
+     * called once as well if this fails. Leaves the capture whole (docs/decisions/0008).
      */
     int (*capture_watch)(
         rmm_stream_t stream, void (*gone)(void *context), void *context);

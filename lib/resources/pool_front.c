@@ -194,10 +194,14 @@ bool rmm__front_give(
     bool known = pool->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
 
     closing.slot = NULL;
+    if (known && key.capture_id != 0) {
+        rmm__pool_capture_open(pool, key, request->stream);
+    }
     rmm__mutex_lock(&pool->lock);
     block = rmm__pool_block_at_locked(pool, unit, request->bytes, refusal_out);
     if (block != RMM_BLOCK_NONE) {
-        pool_stream_t *slot = rmm__pool_slot_for_free_locked(pool, known ? &key : NULL);
+        pool_stream_t *slot =
+            rmm__pool_slot_for_free_locked(pool, known ? &key : NULL, block);
 
         leave_block_locked(front, pool, block, slot, request);
         if (slot != NULL) {

@@ -153,6 +153,9 @@ rmm_status_t rmm__front_take(
     rmm_suballoc_result_t result;
     rmm_block_t block;
 
+    if (want->key.capture_id != 0) {
+        rmm__pool_capture_open(pool, want->key, want->request->stream);
+    }
     rmm__mutex_lock(&pool->lock);
     result = take_block_locked(pool, is_back, want, &block);
     if (result == RMM_SUBALLOC_NO_FIT && refill) {
@@ -168,6 +171,8 @@ rmm_status_t rmm__front_take(
         *unit_out = rmm__suballoc_block_unit(pool->blocks, block);
         if (is_back) {
             rmm__pool_publish_free_locked(pool);
+        } else if (want->key.capture_id != 0) {
+            rmm__pool_capture_note_locked(pool, want->key, *unit_out);
         }
     }
     rmm__mutex_unlock(&pool->lock);

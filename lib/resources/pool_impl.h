@@ -5,6 +5,7 @@
  *   pool_resource.c  the ops, the creator, the books
  *   pool_ladder.c    what is tried, in order, when the fast path finds no block
  *   pool_streams.c   who freed what behind which event
+ *   pool_capture.c   what captured graphs use, and when it comes back
  *   pool_chunks.c    memory from upstream, addresses <-> units
  *   pool_range.c     memory of a virtual pool: mapped where it is wanted
  *   pool_gather.c    its free pieces: mapped anew, or given back
@@ -22,7 +23,8 @@
  * behind a synchronise of the whole device. A stream handle is never kept.
  *
  * Capture. Memory freed on a capturing stream is used again whenever the graph is
- * launched, on any stream, which no event covers: it stays in a slot of that capture.
+ * launched, on any stream, which no event covers: it stays in a slot of that capture until
+ * the graph is gone for good.
  *
  * Range. A virtual pool has one chunk for good: its range of addresses. What has no memory
  * behind it is free in the heap `absent`, which no request is served from. Growth moves a
@@ -63,6 +65,9 @@ enum {
 /* A chunk's units, behind their phase, fit 32 bits: 1 TiB, all but 2 MiB. */
 #define POOL_CHUNK_BYTES (((uint64_t)UINT32_MAX - RMM_SUBALLOC_PHASES) * POOL_UNIT)
 
+/* A capture that the pool was used in (pool_capture.c). */
+typedef struct pool_capture pool_capture_t;
+
 /* All frees of the slot stamped up to `stamp` are behind `event`. */
 typedef struct pool_batch {
     uint64_t stamp;
@@ -78,9 +83,10 @@ typedef struct pool_stream {
     uint64_t open_bytes;
     uint64_t sync_stamp; /* a synchronise under way covers up to here; 0: none */
     bool eventless;      /* an event proves nothing: a capture's slot, or unproven */
-    bool foreign;        /* a stream of another device: no event of ours fits it */
-    bool native;         /* a stream of the pool's device: an event was recorded */
-    bool doubtful;       /* not native, and holds frees that nothing waited for: our
+    pool_capture_t *capture; /* of a capture's shelf; others NULL */
+    bool foreign;            /* a stream of another device: no event of ours fits it */
+    bool native;             /* a stream of the pool's device: an event was recorded */
+    bool doubtful;           /* not native, and holds frees that nothing waited for: our
                             device's synchronise may say nothing of them */
     uint32_t batch_count;
     pool_batch_t batches[POOL_STREAM_BATCHES]; /* oldest first, stamps rising */
@@ -139,6 +145,9 @@ typedef struct pool {
     uint32_t stream_capacity, stream_count;
     uint32_t batch_slots;       /* of these, that have a batch */
     pool_stream_t *last_stream; /* most recent hit */
+    uint32_t watched_captures;  /* whose graph will tell when it is gone */
+    uint64_t graphs_gone;       /* of the process, when they were last looked for */
+    bool is_only_device;        /* constant: the process sees no other */
     pool_stream_t *unproven;    /* frees on streams that could not be told: a slot of
                                    its own, emptied only behind a synchronise */
     pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
@@ -293,8 +302,8 @@ pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key);
  * of the device. Only a capture's cannot, because the graph may run after it: NULL, and
  * the block is given up.
  */
-pool_stream_t *
-rmm__pool_slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key);
+pool_stream_t *rmm__pool_slot_for_free_locked(
+    pool_t *self, const rmm_stream_key_t *key, rmm_block_t block);
 /* RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY; fini also after a failure. */
 rmm_status_t rmm__pool_streams_init(pool_t *self);
 void rmm__pool_streams_fini(pool_t *self);
@@ -327,6 +336,22 @@ void rmm__pool_batch_insert_locked(
 void rmm__pool_event_spare_locked(pool_t *self, rmm_driver_event_t event);
 /* Drop the batches up to a stamp: their frees are behind something else. */
 void rmm__pool_batches_drop_locked(pool_t *self, pool_stream_t *slot, uint64_t up_to);
+
+/* --- pool_capture.c ----------------------------------------------------------------- */
+
+/* Before something is taken or freed in a capture, on `stream`, which captures: see to it
+ * that its graph is watched. Without any lock; asks the driver the first time. */
+void rmm__pool_capture_open(pool_t *self, rmm_stream_key_t key, rmm_stream_t stream);
+/* A block that begins here was taken in a capture. */
+void rmm__pool_capture_note_locked(pool_t *self, rmm_stream_key_t key, uint32_t unit);
+/* Where a free in a capture goes; NULL without host memory. */
+pool_stream_t *
+rmm__pool_capture_slot_locked(pool_t *self, rmm_stream_key_t key, rmm_block_t block);
+/* What graphs used that are gone now becomes free for all. True if that is anything. */
+bool rmm__pool_captures_settle_locked(pool_t *self);
+/* The graph is not gone, as far as is known: the shelf must stay. NULL: no capture. */
+bool rmm__pool_capture_is_open(const pool_capture_t *capture);
+void rmm__pool_capture_destroy(pool_capture_t *capture);
 
 /* --- pool_chunks.c ------------------------------------------------------------------ */
 

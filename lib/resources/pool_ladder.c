@@ -74,21 +74,15 @@ static void slot_unpin(pool_t *self, pool_stream_t *slot)
     rmm__mutex_unlock(&self->lock);
 }
 
-static uint32_t slots_capacity(pool_t *self)
-{
-    uint32_t capacity;
-
-    rmm__mutex_lock(&self->lock);
-    capacity = self->stream_capacity;
-    rmm__mutex_unlock(&self->lock);
-    return capacity;
-}
-
 bool rmm__pool_reclaim_all(pool_t *self, const rmm_stream_key_t *but)
 {
-    uint32_t capacity = slots_capacity(self);
-    bool any = false;
+    uint32_t capacity;
+    bool any;
 
+    rmm__mutex_lock(&self->lock);
+    any = rmm__pool_captures_settle_locked(self);
+    capacity = self->stream_capacity;
+    rmm__mutex_unlock(&self->lock);
     for (uint32_t i = 0; i < capacity; i++) {
         pool_stream_t *slot = slot_pin(self, i, but);
 
@@ -479,6 +473,8 @@ static pool_stream_t *slot_at(const pool_t *self, uint32_t index)
 void rmm__pool_stamps_close(pool_t *self)
 {
     rmm__mutex_lock(&self->lock);
+    /* what a graph had on its shelf waits for what is to come */
+    (void)rmm__pool_captures_settle_locked(self);
     for (uint32_t i = 0; i <= self->stream_capacity; i++) {
         pool_stream_t *slot = slot_at(self, i);
 
@@ -510,6 +506,7 @@ void rmm__pool_stamps_settle(pool_t *self, bool synchronised)
         slot->sync_stamp = 0;
     }
     if (synchronised) {
+        (void)rmm__pool_captures_settle_locked(self); /* launches have ended */
         rmm__figure_add(&self->base.books.slot->sync_count, 1);
         rmm__pool_figures_locked(self);
     }

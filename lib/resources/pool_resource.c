@@ -117,6 +117,10 @@ rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *
     if (heap == self->largest_heap || self->clean == self->largest_heap) {
         rmm__pool_note_taken_locked(self, self->largest_heap);
     }
+    if (result == RMM_SUBALLOC_OK && want->key.capture_id != 0) {
+        rmm__pool_capture_note_locked(
+            self, want->key, rmm__suballoc_block_unit(self->blocks, *block));
+    }
     return result;
 }
 
@@ -223,6 +227,9 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return status;
     }
 
+    if (want.key.capture_id != 0) {
+        rmm__pool_capture_open(self, want.key, request->stream);
+    }
     rmm__request_announce(mr, request, padding_of(&want));
     rmm__mutex_lock(&self->lock);
     if (want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
@@ -312,12 +319,16 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
         return;
     }
     known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
+    if (known && key.capture_id != 0) {
+        rmm__pool_capture_open(self, key, request->stream);
+    }
     rmm__request_announce(mr, request, 0); /* padding was when it came */
 
     rmm__mutex_lock(&self->lock);
     block = find_block_locked(self, ptr, request->bytes, &refusal);
     if (block != RMM_BLOCK_NONE) {
-        pool_stream_t *slot = rmm__pool_slot_for_free_locked(self, known ? &key : NULL);
+        pool_stream_t *slot =
+            rmm__pool_slot_for_free_locked(self, known ? &key : NULL, block);
 
         leave_block_locked(self, block, slot, request);
         if (slot != NULL) {

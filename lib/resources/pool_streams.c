@@ -61,13 +61,16 @@ pool_stream_t *rmm__pool_stream_find_locked(pool_t *self, rmm_stream_key_t key)
 
 static bool slot_is_idle(const pool_t *self, const pool_stream_t *slot)
 {
-    return slot->pins == 0 && rmm__suballoc_free_blocks(self->blocks, slot->heap) == 0;
+    return slot->pins == 0 &&
+           rmm__suballoc_free_blocks(self->blocks, slot->heap) == 0 &&
+           !rmm__pool_capture_is_open(slot->capture);
 }
 
 static void slot_free(pool_t *self, pool_stream_t *slot)
 {
     rmm__pool_batches_drop_locked(self, slot, UINT64_MAX);
     rmm__suballoc_heap_destroy(self->blocks, slot->heap);
+    rmm__pool_capture_destroy(slot->capture);
     rmm__free(slot);
 }
 
@@ -142,24 +145,30 @@ pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key)
     return slot;
 }
 
-pool_stream_t *rmm__pool_slot_for_free_locked(pool_t *self, const rmm_stream_key_t *key)
+pool_stream_t *rmm__pool_slot_for_free_locked(
+    pool_t *self, const rmm_stream_key_t *key, rmm_block_t block)
 {
-    pool_stream_t *slot = key != NULL ? rmm__pool_stream_get_locked(self, *key) : NULL;
+    pool_stream_t *slot;
 
-    if (slot == NULL && (key == NULL || key->capture_id == 0)) {
-        slot = self->unproven;
+    if (key != NULL && key->capture_id != 0) {
+        return rmm__pool_capture_slot_locked(self, *key, block);
     }
-    return slot;
+    slot = key != NULL ? rmm__pool_stream_get_locked(self, *key) : NULL;
+    return slot != NULL ? slot : self->unproven;
 }
 
 rmm_status_t rmm__pool_streams_init(pool_t *self)
 {
+    int devices;
+
     /* a key that no stream has; not in the table */
     self->unproven = slot_create(self, (rmm_stream_key_t){UINT64_MAX, 0});
     if (self->unproven == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     self->unproven->eventless = true;
+    self->is_only_device =
+        self->driver->device_count(&devices) == RMM_DRIVER_OK && devices == 1;
     return RMM_OK;
 }
 
@@ -175,6 +184,7 @@ void rmm__pool_streams_fini(pool_t *self)
         for (uint32_t j = 0; slot != NULL && j < slot->batch_count; j++) {
             self->driver->event_destroy(slot->batches[j].event);
         }
+        rmm__pool_capture_destroy(slot != NULL ? slot->capture : NULL);
         rmm__free(slot);
     }
     for (uint32_t i = 0; i < self->spare_count; i++) {
