@@ -5,7 +5,6 @@
 steps="machine build suite resources adaptors driver replay bench demo diagnosis torch sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
-bench=$build/tools/bench/rmm-bench
 
 # --- the machine ---------------------------------------------------------------------
 
@@ -151,64 +150,70 @@ traces() {
         awk -F/ '!seen[$NF]++'
 }
 
-# --- replay: every trace, these resources, each byte checked; then how fast, how tight --------
+# --- replay: every trace on these resources, each byte checked ------------------------------
 
 replayed_on="cuda async pool pool_virtual arena binning"
 step_replay() {
-    local trace name resource
+    local trace resource
     while read -r trace; do
-        name=$(basename "$trace" .csv.gz)
         for resource in $replayed_on; do
-            attempt "verify $name $resource" 90 replayed --verify --resource $resource "$trace"
-        done
-        for resource in $replayed_on; do
-            attempt "speed $name $resource" 60 replayed --resource $resource --repeat 5 "$trace"
-        done
-        for resource in pool pool_virtual arena; do
-            attempt "capacity $name $resource" 60 replayed --find-capacity --resource $resource "$trace"
+            attempt "verify $(basename "$trace" .csv.gz) $resource" 90 verified "$resource" "$trace"
         done
     done < <(traces)
 }
-replayed() {
-    $replay --json "$@" >"$work/replay.json"
+verified() { # RESOURCE TRACE
+    $replay --json --verify --resource "$1" "$2" >"$work/replay.json"
     local status=$?
     cat "$work/replay.json"
     [ $status -eq 0 ] || return $status
     [ "$(json driver)" = '"cuda"' ] || { echo "not on the real GPU"; return 1; }
     [ "$(json failed_allocations)" = 0 ] || { echo "allocations failed"; return 1; }
-    case " $* " in
-    *" --verify "*)
-        [ "$(json verify_mismatches)" = 0 ] || { echo "data was overwritten"; return 1; }
-        echo "$(json operations) operations, 0 words differ, reserved $(json reserved_bytes)" ;;
-    *" --find-capacity "*) echo "$(json capacity_bytes) bytes, $(json capacity_over_peak) of the peak" ;;
-    *) echo "$(json best_ns_per_operation) ns an operation, reserved $(json reserved_bytes)" ;;
-    esac >"$work/figure"
+    [ "$(json verify_mismatches)" = 0 ] || { echo "data was overwritten"; return 1; }
+    echo "$(json operations) operations, 0 words differ, reserved $(json reserved_bytes)" >"$work/figure"
 }
 json() { # FIELD of $work/replay.json
     sed -nE "s/^ *\"$1\": (.*[^,]),?$/\1/p" "$work/replay.json"
 }
 
-# --- rmm-bench: all workloads, on every resource; the JSON stays in the logs --------------
+# --- all that docs/performance.md has figures of; what is raw stays in the logs, in bench/ -----
 
+without_books=$build-without-books
 step_bench() {
-    rm -f "$logs/bench.json"
-    attempt bench 180 bench_all
-    [ ! -s "$logs/bench.json" ] || bench_rows
+    rm -rf "$logs/bench"
+    if grep -qs RMM_BOOKS CMakeLists.txt cmake/*.cmake lib/CMakeLists.txt; then
+        attempt "build without books" 240 build_without_books
+    fi
+    attempt bench 480 bench_all
+    [ ! -s "$logs/bench/bench.json" ] || bench_rows
+}
+build_without_books() {
+    local prefix=()
+    [ ! -d .carry/lib ] || prefix=("-DCMAKE_PREFIX_PATH=$root/.carry")
+    cmake -S . -B $without_books -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRMM_BOOKS=OFF \
+        -DRMM_CUDA=ON -DRMM_BUILD_FUSEFS=OFF -DRMM_BUILD_INJECT=OFF -DRMM_BUILD_TESTS=OFF \
+        "${prefix[@]}" && cmake --build $without_books -j "$(nproc)" --target rmm-bench
 }
 bench_all() {
-    $bench --json --repetitions 3 >"$logs/bench.json"
+    local without=() files
+    [ ! -x $without_books/tools/bench/rmm-bench ] || without=(--without-books $without_books)
+    readarray -t files < <(traces)
+    tools/bench/measure --build $build "${without[@]}" "$logs/bench" "${files[@]}" | tee "$work/replays"
     local status=$?
-    [ $status -eq 0 ] || return $status
-    grep -q '^  "driver": "cuda",' "$logs/bench.json" || { echo "not on the real GPU"; return 1; }
-    grep -E '^  "(cpu|cores|gpu|gpu_driver|clock_ns)"' "$logs/bench.json"
-    echo "$(grep -c '"workload"' "$logs/bench.json") figures, $(basename "$logs")/bench.json" >"$work/figure"
+    grep -q '^  "driver": "cuda",' "$logs/bench/bench.json" || { echo "not on the real GPU"; return 1; }
+    grep -E '^  "(cpu|cores|gpu|gpu_driver|clock_ns)"' "$logs/bench/bench.json"
+    echo "$(grep -c '"workload"' "$logs/bench/bench.json") figures, $(basename "$logs")/bench" >"$work/figure"
+    return $status
 }
-# A row for each workload: the median on every resource, and what adaptors and the reader add.
+# A row for each workload: the median on every resource, and what adaptors and the reader add;
+# and one for each trace.
 bench_rows() {
-    local name figures
+    local name resource figures
     while IFS=$'\t' read -r name figures; do
         row "$name" passed "$figures"
-    done < <(bench_medians "$logs/bench.json")
+    done < <(bench_medians "$logs/bench/bench.json")
+    while IFS=$'\t' read -r name resource figures; do
+        row "$name $resource" passed "$figures"
+    done <"$work/replays"
 }
 bench_medians() { # FILE
     awk -F '": ' '

@@ -12,6 +12,18 @@ c_files() {
     done | sort)
 }
 
+# python_files [ROOT]: every Python script, by name or by its first line.
+python_files() {
+    (cd "${1:-.}" && for folder in $style_folders; do
+        [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.c' ! -name '*.h'
+    done | while read -r file; do
+        case "$file" in
+        *.py) echo "$file" ;;
+        *) head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/env python3$' && echo "$file" ;;
+        esac
+    done | sort)
+}
+
 # script_files [ROOT]: every shell script, by name or by its first line.
 script_files() {
     (cd "${1:-.}" && for folder in .ci $style_folders; do

@@ -110,17 +110,19 @@ static size_t largest_served(trial_t *trial, const blocks_t *blocks, size_t free
     return 0;
 }
 
-/* It may not grow further: what is served comes of what was freed. */
+/* It may not grow further: what is served comes of what was freed. A pool of islands does
+ * not even reach its maximum: then as many blocks as it has. */
 void run_largest(const workload_t *workload, trial_t *trial)
 {
     size_t bytes = (size_t)trial->scale->growth_bytes / GROWTH_BLOCKS;
-    size_t step = (size_t)workload->amount, free_blocks = GROWTH_BLOCKS / step;
+    size_t step = (size_t)workload->amount;
     blocks_t blocks;
     if (!make_blocks(trial, GROWTH_BLOCKS, bytes, &blocks)) {
         return;
     }
     rmm_status_t status = fill(&blocks);
-    if (status == RMM_OK) {
+    size_t free_blocks = (blocks.count + step - 1) / step;
+    if (status == RMM_OK || (status == RMM_ERR_OUT_OF_MEMORY && blocks.count > 0)) {
         free_every(&blocks, step);
         status = rmm_stream_synchronize(RMM_STREAM_LEGACY);
     }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TIMELINE_ROWS_MAX 4000
+#define TIMELINE_ROWS_MAX 1000
 
 typedef struct timeline {
     FILE *file;
