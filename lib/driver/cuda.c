@@ -34,9 +34,9 @@ SAME(cudaErrorNotReady, RMM_DRIVER_NOT_READY);
 SAME(cudaErrorNotSupported, RMM_DRIVER_NOT_SUPPORTED);
 SAME(cudaErrorStreamCaptureUnsupported, RMM_DRIVER_CAPTURE_UNSUPPORTED);
 SAME(cudaErrorStreamCaptureInvalidated, RMM_DRIVER_CAPTURE_INVALIDATED);
-SAME(cudaStreamCaptureModeGlobal, RMM_CAPTURE_MODE_GLOBAL);
-SAME(cudaStreamCaptureModeThreadLocal, RMM_CAPTURE_MODE_THREAD_LOCAL);
-SAME(cudaStreamCaptureModeRelaxed, RMM_CAPTURE_MODE_RELAXED);
+SAME(CU_STREAM_CAPTURE_MODE_GLOBAL, RMM_CAPTURE_MODE_GLOBAL);
+SAME(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, RMM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(CU_STREAM_CAPTURE_MODE_RELAXED, RMM_CAPTURE_MODE_RELAXED);
 SAME(cudaStreamNonBlocking, RMM_STREAM_NON_BLOCKING);
 
 #define X(name, ours, cuda, value) SAME(cuda, ours);
@@ -51,6 +51,7 @@ typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3, and 12.3 */
                                            const CUgraphNode **dependencies,
                                            void *count_or_edges, size_t *none_or_count);
 typedef CUresult (*event_query_fn)(CUevent);
+typedef CUresult (*exchange_mode_fn)(CUstreamCaptureMode *);
 
 /* Filled by rmm__driver_cuda_open() before the table is handed out. */
 static struct {
@@ -58,6 +59,7 @@ static struct {
     stream_is_capturing_fn stream_is_capturing;
     stream_capture_info_fn stream_capture_info;
     event_query_fn event_query;
+    exchange_mode_fn exchange_mode;
 } entry;
 
 atomic_bool rmm__cuda_exits;
@@ -332,15 +334,21 @@ static int cuda_event_synchronize(rmm_driver_event_t event)
     return CALL(cudaEventSynchronize(native_event(event)));
 }
 
+/* The thread's mode is the driver's, for both APIs; this is on the path of each allocation
+ * from CUDA's pools. */
 static int cuda_capture_mode_exchange(int *mode)
 {
-    enum cudaStreamCaptureMode native = (enum cudaStreamCaptureMode) * mode;
-    int error = CALL(cudaThreadExchangeStreamCaptureMode(&native));
+    CUstreamCaptureMode native = (CUstreamCaptureMode)*mode;
+    CUresult result;
 
-    if (error == RMM_DRIVER_OK) {
+    if (rmm__cuda_is_exiting()) {
+        return RMM_DRIVER_UNLOADING;
+    }
+    result = entry.exchange_mode(&native);
+    if (result == CUDA_SUCCESS) {
         *mode = (int)native;
     }
-    return error;
+    return (int)result;
 }
 
 /* The graph that the stream captures into. */
@@ -472,6 +480,7 @@ static int find_entries(void)
     void *is_capturing = NULL;
     void *capture_info = NULL;
     void *event_query = NULL;
+    void *exchange_mode = NULL;
     int error = rmm__cuda_find_entry("cuStreamGetId", 12000, &get_id);
 
     if (error == RMM_DRIVER_OK) {
@@ -484,10 +493,15 @@ static int find_entries(void)
         error = rmm__cuda_find_entry("cuEventQuery", 2000, &event_query);
     }
     if (error == RMM_DRIVER_OK) {
+        error = rmm__cuda_find_entry(
+            "cuThreadExchangeStreamCaptureMode", 10010, &exchange_mode);
+    }
+    if (error == RMM_DRIVER_OK) {
         memcpy(&entry.stream_get_id, &get_id, sizeof(get_id));
         memcpy(&entry.stream_is_capturing, &is_capturing, sizeof(is_capturing));
         memcpy(&entry.stream_capture_info, &capture_info, sizeof(capture_info));
         memcpy(&entry.event_query, &event_query, sizeof(event_query));
+        memcpy(&entry.exchange_mode, &exchange_mode, sizeof(exchange_mode));
     }
     return error;
 }
@@ -517,6 +531,7 @@ const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out)
             cuda_error_text(error), cuda_error_name(error), error);
         return NULL;
     }
+    rmm__cuda_mempool_open();
     rmm__cuda_virtual_open();
     return &cuda_table;
 }

@@ -56,6 +56,8 @@ int rmm__cuda_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stre
 int rmm__cuda_mem_prefer(void *ptr, size_t bytes, int device);
 int rmm__cuda_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream);
+/* Look for the entry points of the two calls that an allocation and a free are. */
+void rmm__cuda_mempool_open(void);
 int rmm__cuda_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool);
 int rmm__cuda_mempool_destroy(rmm_driver_mempool_t pool);
 int rmm__cuda_mempool_managed(rmm_driver_mempool_t *pool);

@@ -6,6 +6,7 @@
 #include "driver/cuda_internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 static_assert(cudaCpuDeviceId == RMM_DRIVER_HOST, "value of RMM_DRIVER_HOST");
 
@@ -218,12 +219,60 @@ int rmm__cuda_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes)
     return CALL(cudaMemPoolTrimTo(native_pool(pool), keep_bytes));
 }
 
+/* ---- a pool's blocks: through the driver where it has them, some 30 ns less a call ---- */
+
+typedef CUresult (*alloc_from_pool_fn)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+typedef CUresult (*free_async_fn)(CUdeviceptr, CUstream);
+
+/* Filled before the table is handed out; NULL: through the runtime. */
+static alloc_from_pool_fn alloc_from_pool;
+static free_async_fn free_async;
+
+void rmm__cuda_mempool_open(void)
+{
+    void *found = NULL;
+
+    if (rmm__cuda_find_entry("cuMemAllocFromPoolAsync", 11020, &found) ==
+        RMM_DRIVER_OK) {
+        memcpy(&alloc_from_pool, &found, sizeof(found));
+    }
+    found = NULL;
+    if (rmm__cuda_find_entry("cuMemFreeAsync", 11020, &found) == RMM_DRIVER_OK) {
+        memcpy(&free_async, &found, sizeof(found));
+    }
+}
+
+/* The driver wants a current context, which the runtime would make. Nothing was done yet.
+ * Other results are the runtime's, number for number. */
+static bool wants_the_runtime(CUresult result)
+{
+    return result == CUDA_ERROR_INVALID_CONTEXT ||
+           result == CUDA_ERROR_NOT_INITIALIZED ||
+           result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 int rmm__cuda_mempool_alloc(
     rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream)
 {
+    CUdeviceptr address;
+    CUresult result = CUDA_ERROR_NOT_INITIALIZED;
     void *fresh;
-    int error = CALL(cudaMallocFromPoolAsync(&fresh, bytes, native_pool(pool), stream));
+    int error;
 
+    if (rmm__cuda_is_exiting()) {
+        return RMM_DRIVER_UNLOADING;
+    }
+    if (alloc_from_pool != NULL &&
+        bytes != 0) { /* the runtime knows what 0 bytes are */
+        result = alloc_from_pool(&address, bytes, native_pool(pool), stream);
+    }
+    if (result == CUDA_SUCCESS) {
+        *ptr = (void *)(uintptr_t)address;
+    }
+    if (!wants_the_runtime(result)) {
+        return (int)result;
+    }
+    error = CALL(cudaMallocFromPoolAsync(&fresh, bytes, native_pool(pool), stream));
     if (error == RMM_DRIVER_OK) {
         *ptr = fresh;
     }
@@ -232,5 +281,13 @@ int rmm__cuda_mempool_alloc(
 
 int rmm__cuda_mempool_free(void *ptr, rmm_stream_t stream)
 {
-    return CALL(cudaFreeAsync(ptr, stream));
+    CUresult result = CUDA_ERROR_NOT_INITIALIZED;
+
+    if (rmm__cuda_is_exiting()) {
+        return RMM_DRIVER_UNLOADING;
+    }
+    if (free_async != NULL && ptr != NULL) {
+        result = free_async((CUdeviceptr)(uintptr_t)ptr, stream);
+    }
+    return wants_the_runtime(result) ? CALL(cudaFreeAsync(ptr, stream)) : (int)result;
 }
