@@ -20,6 +20,7 @@ rmm_status_t rmm__front_pool_init(
     pool->base.device = base->device;
     pool->base.upstream = base->upstream; /* borrowed */
     pool->base.books = base->books;
+    pool->is_shared = true; /* with the streams of other shards */
     rmm__mutex_init(&pool->lock);
     rmm__mutex_init(&pool->grow_lock);
     return rmm__pool_blocks_init(pool);

@@ -22,6 +22,12 @@
  * stream's heap (that stream waits for the event). Blocks that no event covers move only
  * behind a synchronise of the whole device. A stream handle is never kept.
  *
+ * Alone. While one stream only has asked the pool for anything, nobody waits for its
+ * blocks, and its batches are POOL_BATCH_ALONE times as large. What no event covers when
+ * another stream comes is a 64th of the pool at most (or 1 MiB, if that is more) and one
+ * block; it is covered with the first stream's next free. Should none come, it waits for a
+ * synchronise.
+ *
  * Capture. Memory freed on a capturing stream is used again whenever the graph is
  * launched, on any stream, which no event covers: it stays in a slot of that capture until
  * the graph is gone for good.
@@ -59,7 +65,11 @@ enum {
 #define POOL_BATCH_BYTES ((uint64_t)64 * 1024 * 1024)
 #define POOL_BATCH_LEAST ((uint64_t)64 * 1024)
 #define POOL_BATCH_SHARE                                                               \
-    1024 /* of what the pool holds: a smaller limit than the bytes */
+    1024                    /* of what the pool holds: a smaller limit than the bytes */
+#define POOL_BATCH_ALONE 16 /* times as much, while no other stream wants it */
+/* Blocks of one size are counted: from 4 to POOL_BATCH_FREES, else such a share of all. */
+#define POOL_BATCH_BLOCKS 4
+#define POOL_BATCH_BLOCKS_SHARE 32
 #define POOL_LARGE_UNITS 1024u /* 256 KiB: worth asking other streams' events for */
 #define POOL_UNIT ((uint64_t)RMM_SUBALLOC_UNIT_BYTES)
 /* A chunk's units, behind their phase, fit 32 bits: 1 TiB, all but 2 MiB. */
@@ -148,6 +158,8 @@ typedef struct pool {
     uint32_t watched_captures;  /* whose graph will tell when it is gone */
     uint64_t graphs_gone;       /* of the process, when they were last looked for */
     bool is_only_device;        /* constant: the process sees no other */
+    rmm_stream_key_t sole;      /* the only stream so far; none: no bit is 0 */
+    bool is_shared;             /* there was another one */
     pool_stream_t *unproven;    /* frees on streams that could not be told: a slot of
                                    its own, emptied only behind a synchronise */
     pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
@@ -245,7 +257,7 @@ rmm_status_t
 rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out);
 
 /*
- * Before a large block is cut, where others_have_batches(): take over what other streams'
+ * Before a large block is cut, where others_have_batches(): take over what other streams
  * finished events have freed, so that it merges first.
  */
 void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want);
@@ -294,6 +306,8 @@ uint64_t rmm__pool_device_free(pool_t *self);
 
 /* The slot of a stream, or NULL. */
 pool_stream_t *rmm__pool_stream_find_locked(pool_t *self, rmm_stream_key_t key);
+/* A stream without a slot asked for something. */
+void rmm__pool_note_stream_locked(pool_t *self, rmm_stream_key_t key);
 /* The same, made when missing; NULL without host memory. */
 pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key);
 /*

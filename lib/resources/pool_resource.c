@@ -107,12 +107,17 @@ rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *
 {
     const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
     rmm_heap_t heap = own != NULL ? own->heap : self->clean;
-    rmm_suballoc_result_t result =
-        own != NULL ? rmm__suballoc_alloc_either(
-                          self->blocks, heap, self->clean, want->units,
-                          want->align_units, block)
-                    : rmm__suballoc_alloc(
-                          self->blocks, heap, want->units, want->align_units, block);
+    rmm_suballoc_result_t result;
+
+    if (own == NULL) {
+        rmm__pool_note_stream_locked(self, want->key);
+    }
+    result = own != NULL
+                 ? rmm__suballoc_alloc_either(
+                       self->blocks, heap, self->clean, want->units, want->align_units,
+                       block)
+                 : rmm__suballoc_alloc(
+                       self->blocks, heap, want->units, want->align_units, block);
 
     if (heap == self->largest_heap || self->clean == self->largest_heap) {
         rmm__pool_note_taken_locked(self, self->largest_heap);
@@ -304,6 +309,20 @@ static void leave_block_locked(
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
 }
 
+/*
+ * What the stream keeps from the others with this free. A neighbour that it merges with is
+ * behind no event any more either: while nobody else is there, that counts, because then
+ * it may take long until the next event.
+ */
+static uint64_t
+bytes_to_cover(const pool_t *self, const pool_stream_t *slot, rmm_block_t block)
+{
+    return POOL_UNIT * (self->is_shared
+                            ? rmm__suballoc_look_at(self->blocks, block)->units
+                            : rmm__suballoc_look_restamped(
+                                  self->blocks, block, slot->heap, slot->open_stamp));
+}
+
 static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     pool_t *self = pool_from_base(mr);
@@ -332,7 +351,8 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
 
         leave_block_locked(self, block, slot, request);
         if (slot != NULL) {
-            rmm__pool_batch_note_locked(self, slot, request->bytes, &closing);
+            rmm__pool_batch_note_locked(
+                self, slot, bytes_to_cover(self, slot, block), &closing);
         }
     }
     rmm__mutex_unlock(&self->lock);

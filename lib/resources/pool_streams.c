@@ -59,6 +59,17 @@ pool_stream_t *rmm__pool_stream_find_locked(pool_t *self, rmm_stream_key_t key)
     return slot;
 }
 
+void rmm__pool_note_stream_locked(pool_t *self, rmm_stream_key_t key)
+{
+    static const rmm_stream_key_t none = {UINT64_MAX, UINT64_MAX};
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    if (key_equals(self->sole, none)) {
+        self->sole = key;
+    }
+    self->is_shared |= !key_equals(self->sole, key);
+}
+
 static bool slot_is_idle(const pool_t *self, const pool_stream_t *slot)
 {
     return slot->pins == 0 &&
@@ -133,6 +144,7 @@ pool_stream_t *rmm__pool_stream_get_locked(pool_t *self, rmm_stream_key_t key)
     if (slot != NULL) {
         return slot;
     }
+    rmm__pool_note_stream_locked(self, key);
     if (2 * (self->stream_count + 1) > self->stream_capacity && !rehash(self)) {
         return NULL;
     }
@@ -161,6 +173,7 @@ rmm_status_t rmm__pool_streams_init(pool_t *self)
 {
     int devices;
 
+    self->sole = (rmm_stream_key_t){UINT64_MAX, UINT64_MAX};
     /* a key that no stream has; not in the table */
     self->unproven = slot_create(self, (rmm_stream_key_t){UINT64_MAX, 0});
     if (self->unproven == NULL) {
@@ -250,10 +263,24 @@ static rmm_driver_event_t event_make(pool_t *self)
  */
 static uint64_t batch_limit(const pool_t *self)
 {
-    uint64_t share = self->reserved_bytes / POOL_BATCH_SHARE;
+    uint64_t block_bytes = self->block_units * POOL_UNIT;
+    bool counts = block_bytes != 0;
+    uint64_t least = counts ? POOL_BATCH_BLOCKS * block_bytes : POOL_BATCH_LEAST;
+    uint64_t most = counts ? POOL_BATCH_FREES * block_bytes : POOL_BATCH_BYTES;
+    uint64_t share =
+        self->reserved_bytes / (counts ? POOL_BATCH_BLOCKS_SHARE : POOL_BATCH_SHARE);
 
-    share = share > POOL_BATCH_LEAST ? share : POOL_BATCH_LEAST;
-    return share < POOL_BATCH_BYTES ? share : POOL_BATCH_BYTES;
+    share = share > least ? share : least;
+    return share < most ? share : most;
+}
+
+/* What is open in a slot is too much to be kept from the others. */
+static bool is_batch(const pool_t *self, const pool_stream_t *slot)
+{
+    uint64_t times = self->is_shared ? 1 : POOL_BATCH_ALONE;
+
+    return slot->open_frees >= POOL_BATCH_FREES * times ||
+           slot->open_bytes >= batch_limit(self) * times;
 }
 
 /* Frees from here on carry the next stamp; those before may be waited for. */
@@ -280,8 +307,7 @@ void rmm__pool_batch_note_locked(
         return;
     }
     slot->doubtful = !slot->native;
-    if (slot->open_frees >= POOL_BATCH_FREES || slot->open_bytes >= batch_limit(self) ||
-        slot->open_stamp == 1 || !slot->native) {
+    if (is_batch(self, slot) || slot->open_stamp == 1 || !slot->native) {
         close_stamp_locked(self, slot, closing_out);
     }
 }

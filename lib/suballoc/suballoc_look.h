@@ -38,6 +38,19 @@ rmm__suballoc_look_merged(const rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_
            (next->heap == heap ? next->units : 0);
 }
 
+/* Of these, the units that had no such stamp before: what an older neighbour loses. */
+static inline uint32_t rmm__suballoc_look_restamped(
+    const rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+{
+    const rmm_block_node_t *node = &sa->nodes[block];
+    const rmm_block_node_t *prev = &sa->nodes[node->prev];
+    const rmm_block_node_t *next = &sa->nodes[node->next];
+    bool takes_prev = prev->heap == heap && sa->ages[node->prev].stamp < stamp;
+    bool takes_next = next->heap == heap && sa->ages[node->next].stamp < stamp;
+    return node->units + (takes_prev ? prev->units : 0) +
+           (takes_next ? next->units : 0);
+}
+
 /* rmm__suballoc_total_free_units() */
 static inline uint64_t rmm__suballoc_look_total_free(const rmm_suballoc_t *sa)
 {

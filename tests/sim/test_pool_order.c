@@ -36,6 +36,17 @@ static void catches_a_pool_that_does_not_wait_for_events(void **state)
     catches_missing_waits(&subject);
 }
 
+/* Freed, and behind no event, on all streams. */
+static uint64_t open_bytes(const pool_t *pool)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < pool->stream_capacity; i++) {
+        bytes += pool->streams[i] != NULL ? pool->streams[i]->open_bytes : 0;
+    }
+    return bytes;
+}
+
 /* --- single cases ------------------------------------------------------------------- */
 
 static void waits_on_the_device_for_one_other_stream(void **state)
@@ -59,6 +70,41 @@ static void waits_on_the_device_for_one_other_stream(void **state)
     assert_int_equal(mixups, 0);
     assert_cuda(sim_driver()->stream_destroy(donor));
     assert_cuda(sim_driver()->stream_destroy(taker));
+    rmm_resource_release(pool);
+}
+
+/* Blocks of which no event was recorded while their stream was alone. */
+static void
+covers_with_the_next_free_what_was_open_when_another_stream_came(void **state)
+{
+    enum { COUNT = 32 };
+    rmm_resource_t *pool = make_pool(COUNT * MIB, COUNT * MIB);
+    rmm_stream_t first = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_stream_t second = make_stream(RMM_STREAM_NON_BLOCKING);
+    void *blocks[COUNT * 16];
+    void *all;
+
+    (void)state;
+    for (int i = 0; i < COUNT * 16; i++) {
+        blocks[i] = take(pool, MIB / 16, first);
+    }
+    for (int i = 0; i < COUNT * 16; i += 2) { /* no two neighbours */
+        give(pool, blocks[i], MIB / 16, first);
+    }
+    assert_in_range(open_bytes(pool_from_base(pool)), 2 * MIB / 16, MIB);
+    give(pool, take(pool, 256, second), 256, second);
+    give(pool, blocks[1], MIB / 16, first);
+    assert_int_equal(open_bytes(pool_from_base(pool)), 0);
+    for (int i = 3; i < COUNT * 16; i += 2) {
+        give(pool, blocks[i], MIB / 16, first);
+        assert_int_equal(open_bytes(pool_from_base(pool)), 0);
+    }
+    assert_cuda(rmm_sim_device_synchronize());
+    all = take(pool, COUNT * MIB, second);
+    assert_int_equal(pool_from_base(pool)->base.books.slot->sync_count, 0);
+    give(pool, all, COUNT * MIB, second);
+    assert_cuda(sim_driver()->stream_destroy(first));
+    assert_cuda(sim_driver()->stream_destroy(second));
     rmm_resource_release(pool);
 }
 
@@ -146,6 +192,8 @@ int main(void)
         cmocka_unit_test(catches_a_pool_that_takes_every_event_for_finished),
         cmocka_unit_test(catches_a_pool_that_does_not_wait_for_events),
         cmocka_unit_test(waits_on_the_device_for_one_other_stream),
+        cmocka_unit_test(
+            covers_with_the_next_free_what_was_open_when_another_stream_came),
         cmocka_unit_test(survives_the_end_of_a_stream_that_freed),
         cmocka_unit_test(forgets_streams_that_are_gone_where_there_is_plenty),
         cmocka_unit_test(waits_for_a_stream_of_another_device_before_reuse),
