@@ -10,8 +10,8 @@
  * *_reset_seen is the wish's number) a mark is the current value. A process without a
  * control page cannot be told, so its share in a device's mark is its current value.
  *
- * Cost: one pread per live segment; with marks two; with free blocks two more and three
- * per resource. Threads: model lock held, shared is enough.
+ * Cost: three preads per live segment (the record between two looks at its stripes); with
+ * marks four; with free blocks two more and five per resource. Threads: model lock held, shared is enough.
  */
 #ifndef RMM_FUSEFS_FIGURES_H
 #define RMM_FUSEFS_FIGURES_H

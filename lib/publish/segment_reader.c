@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "publish/segment_name.h"
+#include "publish/segment_stripes.h"
 #include "publish/text.h"
 
 #define SLOT_TRIES 16
@@ -143,16 +144,11 @@ static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char 
     return check_section(header, &section, reason);
 }
 
-static uint64_t bytes_of_stripes(const rmm_segment_header_t *header)
-{
-    return (uint64_t)header->stripes_stride * header->stripes_count;
-}
-
 /* Of each record a row of them, which is read whole. */
 static rmm_segment_verdict_t
 check_stripes(const rmm_segment_header_t *header, char *reason)
 {
-    uint64_t row = bytes_of_stripes(header);
+    uint64_t row = rmm__stripes_bytes(header);
     section_t section = {
         "stripes", header->place_stripes_offset, (uint32_t)row, header->places_count,
         8};
@@ -343,22 +339,10 @@ static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
     return RMM_SEGMENT_GOOD;
 }
 
-static const rmm_segment_schema_t *
-find_entry(const rmm_segment_t *segment, uint16_t scope, const char *name)
-{
-    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
-        if (segment->schema[i].scope == scope &&
-            strcmp(segment->schema[i].name, name) == 0) {
-            return &segment->schema[i];
-        }
-    }
-    return NULL;
-}
-
 static uint32_t
 find_offset(const rmm_segment_t *segment, uint16_t scope, const char *name)
 {
-    const rmm_segment_schema_t *entry = find_entry(segment, scope, name);
+    const rmm_segment_schema_t *entry = rmm__schema_find(segment, scope, name);
 
     return entry != NULL ? entry->offset : ABSENT;
 }
@@ -496,113 +480,12 @@ read_record(const rmm_segment_t *segment, uint64_t at, uint32_t stride, void *re
     return read_at(segment->fd, record, stride, at);
 }
 
-/* --- stripes ------------------------------------------------------------------------ */
-
-typedef struct stripe_row {
-    _Alignas(8) unsigned char bytes[RMM_SEGMENT_STRIPES_BYTES];
-} stripe_row_t;
-
-/* A row before the record is read, and the same one afterwards. */
-typedef struct stripe_pair {
-    stripe_row_t before, after;
-} stripe_pair_t;
-
-static bool read_stripes(const rmm_segment_t *segment, uint64_t at, stripe_row_t *row)
+static bool
+read_stripes(const rmm_segment_t *segment, uint64_t at, rmm_stripe_row_t *row)
 {
-    uint64_t bytes = bytes_of_stripes(&segment->header);
+    uint64_t bytes = rmm__stripes_bytes(&segment->header);
 
     return bytes == 0 || read_at(segment->fd, row->bytes, bytes, at);
-}
-
-/* A file may lie: no sum wraps. */
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - 1 - b ? UINT64_MAX - 1 : a + b;
-}
-
-static uint64_t
-sum_of_words(const rmm_segment_t *segment, const stripe_row_t *row, uint16_t word)
-{
-    const rmm_segment_header_t *header = &segment->header;
-    uint64_t sum = 0, value;
-
-    for (uint32_t i = 0; word != RMM_STRIPE_NONE && i < header->stripes_count; i++) {
-        memcpy(
-            &value, row->bytes + (size_t)header->stripes_stride * i + word,
-            sizeof(value));
-        sum = add_saturated(sum, value == UINT64_MAX ? value - 1 : value);
-    }
-    return sum;
-}
-
-/* Of what goes down, modulo 2^64: the parts of a figure may be below 0, and for a moment
- * their sum. */
-static uint64_t not_negative(uint64_t figure)
-{
-    return (int64_t)figure > 0 ? figure : 0;
-}
-
-static uint64_t word_of(const rmm_record_t *record, const rmm_segment_schema_t *entry)
-{
-    uint64_t value;
-
-    memcpy(&value, record->bytes + entry->offset, sizeof(value));
-    return value;
-}
-
-/* The record's own word and those of the stripes: what is added of one reading, what is
- * subtracted of the other. */
-static uint64_t figure_of(
-    const rmm_segment_t *segment, const rmm_segment_schema_t *entry,
-    const rmm_record_t *record, const stripe_row_t *plus, const stripe_row_t *minus)
-{
-    uint64_t own = word_of(record, entry);
-    uint64_t added = sum_of_words(segment, plus, entry->stripe_plus);
-
-    if (entry->stripe_minus == RMM_STRIPE_NONE) {
-        return entry->stripe_plus == RMM_STRIPE_NONE ? own : add_saturated(own, added);
-    }
-    return not_negative(
-        own + added - sum_of_words(segment, minus, entry->stripe_minus));
-}
-
-static void add_stripes(
-    const rmm_segment_t *segment, uint16_t scope, const stripe_pair_t *pair,
-    rmm_record_t *record)
-{
-    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
-        const rmm_segment_schema_t *entry = &segment->schema[i];
-
-        if (entry->scope == scope) {
-            uint64_t value =
-                figure_of(segment, entry, record, &pair->before, &pair->after);
-
-            memcpy(record->bytes + entry->offset, &value, sizeof(value));
-        }
-    }
-}
-
-/* What is free where allocations do not write it: no less is subtracted than was live when
- * the record was read, so the stripes' readings change places. Before add_stripes(). */
-static void subtract_live(
-    const rmm_segment_t *segment, const stripe_pair_t *pair, rmm_record_t *record)
-{
-    const rmm_segment_schema_t *rest =
-        find_entry(segment, RMM_SCHEMA_SLOT, "free_bytes");
-    const rmm_segment_schema_t *current =
-        find_entry(segment, RMM_SCHEMA_SLOT, "current_bytes");
-    const rmm_segment_schema_t *padding =
-        find_entry(segment, RMM_SCHEMA_SLOT, "padding_bytes");
-    uint64_t value;
-
-    if ((record->slot.flags & RMM_SLOT_FREE_IS_REST) == 0 || rest == NULL ||
-        current == NULL || padding == NULL) {
-        return;
-    }
-    value = not_negative(
-        word_of(record, rest) - word_of(record, current) -
-        figure_of(segment, padding, record, &pair->after, &pair->before));
-    memcpy(record->bytes + rest->offset, &value, sizeof(value));
 }
 
 /* Where a record and its stripes begin. */
@@ -613,7 +496,7 @@ typedef struct whereabouts {
 
 static bool read_with_stripes(
     const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
-    stripe_pair_t *pair)
+    rmm_stripe_pair_t *pair)
 {
     return read_stripes(segment, where->stripes, &pair->before) &&
            read_record(segment, where->record, where->stride, record->bytes) &&
@@ -628,14 +511,14 @@ bool rmm_segment_read_place(
     const whereabouts_t where = {
         .record = header->places_offset + (uint64_t)header->places_stride * index,
         .stride = header->places_stride,
-        .stripes = header->place_stripes_offset + bytes_of_stripes(header) * index};
-    stripe_pair_t pair;
+        .stripes = header->place_stripes_offset + rmm__stripes_bytes(header) * index};
+    rmm_stripe_pair_t pair;
 
     if (index >= header->places_count ||
         !read_with_stripes(segment, &where, record, &pair)) {
         return false;
     }
-    add_stripes(segment, RMM_SCHEMA_PLACE, &pair, record);
+    rmm__stripes_add(segment, RMM_SCHEMA_PLACE, &pair, record);
     rmm__text_clean(place->uuid, sizeof(place->uuid));
     rmm__text_clean(place->pci_bus_id, sizeof(place->pci_bus_id));
     rmm__text_clean(place->name, sizeof(place->name));
@@ -661,7 +544,7 @@ static slot_look_t compare_heads(const slot_head_t *before, const slot_head_t *a
 
 static slot_look_t look_at_slot(
     const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
-    stripe_pair_t *pair)
+    rmm_stripe_pair_t *pair)
 {
     const uint64_t at = where->record;
     slot_head_t before, after;
@@ -698,8 +581,8 @@ bool rmm_segment_read_slot(
     const whereabouts_t where = {
         .record = header->slots_offset + (uint64_t)header->slots_stride * index,
         .stride = header->slots_stride,
-        .stripes = header->slot_stripes_offset + bytes_of_stripes(header) * index};
-    stripe_pair_t pair;
+        .stripes = header->slot_stripes_offset + rmm__stripes_bytes(header) * index};
+    rmm_stripe_pair_t pair;
     slot_look_t look;
 
     if (index >= header->slots_count) {
@@ -709,8 +592,8 @@ bool rmm_segment_read_slot(
     if (look == SLOT_EMPTY || look == SLOT_MOVING) {
         return false;
     }
-    subtract_live(segment, &pair, record);
-    add_stripes(segment, RMM_SCHEMA_SLOT, &pair, record);
+    rmm__stripes_subtract_live(segment, &pair, record);
+    rmm__stripes_add(segment, RMM_SCHEMA_SLOT, &pair, record);
     rmm__text_clean(slot->type, sizeof(slot->type));
     rmm__text_clean(slot->name, sizeof(slot->name));
     if (torn_out != NULL) {
