@@ -87,20 +87,8 @@ rescue(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 rmm_status_t rmm__arena_alloc_slow(
     arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 {
-    uint32_t home = rmm__front_index(want->key);
-    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+    rmm_status_t status = rescue(self, want, unit_out);
 
-    if (rmm__front_wants_small(&self->front, want)) {
-        pool_t *pool = rmm__front_at(&self->front, home);
-
-        if (rmm__pool_others_have_batches(pool, &want->key)) {
-            rmm__pool_reclaim_others(pool, want);
-        }
-        status = rmm__front_take(&self->front, home, want, true, unit_out);
-    }
-    if (status == RMM_ERR_OUT_OF_MEMORY) {
-        status = rescue(self, want, unit_out);
-    }
     if (status != RMM_ERR_OUT_OF_MEMORY) {
         return status; /* a block, or no host memory for its node */
     }

@@ -34,17 +34,6 @@ stream_key(arena_resource_t *self, rmm_stream_t stream, rmm_stream_key_t *key)
         (void *)stream, self->driver->error_name(error), error);
 }
 
-static rmm_status_t
-take_small(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
-{
-    uint32_t home = rmm__front_index(want->key);
-
-    if (rmm__front_make(&self->front, home) == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    return rmm__front_take(&self->front, home, want, false, unit_out);
-}
-
 /*
  * Before a large block is cut: if another stream has an event to ask for, take over what
  * all finished ones have freed, this stream's too, so that it merges first. A huge block in
@@ -87,8 +76,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     uint32_t unit;
 
     if (request->bytes == 0) {
-        rmm__request_enter(mr, request, 0);
-        rmm__books_alloc_shared(&mr->books, 0);
+        rmm__front_count_nothing(&self->front, request, false);
         *ptr_out = NULL;
         return RMM_OK;
     }
@@ -103,7 +91,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     want.units = (uint32_t)((request->bytes + POOL_UNIT - 1) / POOL_UNIT);
 
     status = rmm__front_wants_small(&self->front, &want)
-                 ? take_small(self, &want, &unit)
+                 ? rmm__front_take_small(&self->front, &want, &unit)
                  : take_large(self, &want, &unit);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         status = rmm__arena_alloc_slow(self, &want, &unit);
@@ -118,16 +106,15 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 /* --- free --------------------------------------------------------------------------- */
 
 /* Where a block is that begins at this address: unit and arena. False: nowhere here. */
-static bool locate(
-    const arena_resource_t *self, const void *ptr, uint32_t *unit_out, pool_t **arena)
+static bool locate(const arena_resource_t *self, front_place_t *place, pool_t **arena)
 {
-    uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)self->memory);
+    uint64_t offset = (uint64_t)((uintptr_t)place->ptr - (uintptr_t)self->memory);
 
     if (offset >= self->bytes || offset % POOL_UNIT != 0) {
         return false;
     }
-    *unit_out = self->first_unit + (uint32_t)(offset / POOL_UNIT);
-    *arena = rmm__front_owner(&self->front, *unit_out);
+    place->unit = self->first_unit + (uint32_t)(offset / POOL_UNIT);
+    *arena = rmm__front_owner(&self->front, place->unit);
     return true;
 }
 
@@ -135,17 +122,23 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
 {
     arena_resource_t *self = arena_from_base(mr);
     const char *refusal = POOL_NO_SUCH_BLOCK;
+    rmm_stream_key_t key;
+    front_place_t place = {.ptr = ptr};
     pool_t *arena;
-    uint32_t unit;
+    bool known;
 
     if (ptr == NULL) {
-        rmm__request_settle(mr, request, 0);
-        rmm__books_free_shared(&mr->books, 0);
-    } else if (
-        !locate(self, ptr, &unit, &arena) ||
-        !rmm__front_give(&self->front, arena, unit, request, &refusal)) {
-        rmm__resource_refuse_free(mr, ptr, request, refusal);
+        rmm__front_count_nothing(&self->front, request, true);
+        return;
     }
+    if (locate(self, &place, &arena)) {
+        known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
+        if (rmm__front_give(
+                &self->front, arena, &place, request, known ? &key : NULL, &refusal)) {
+            return;
+        }
+    }
+    rmm__resource_refuse_free(mr, ptr, request, refusal);
 }
 
 /* --- trim and destroy --------------------------------------------------------------- */
@@ -307,6 +300,7 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
     }
     self->global.shares_books = true;
     rmm__books_free_is_rest(&self->base.books);
+    self->front.takes_captures = true;
     self->bytes = options->arena_bytes;
     if (self->bytes == 0) {
         status = half_of_free(self, &self->bytes);

@@ -101,18 +101,38 @@ static uintptr_t start_of(const pool_chunk_t *chunk)
     return (uintptr_t)chunk->address - (uint64_t)chunk->first_unit * POOL_UNIT;
 }
 
+/* All begins anew with this chunk; but not under those who ask without the lock. */
+static bool is_first(const pool_t *self)
+{
+    return self->chunk_count == 0 &&
+           (rmm__pool_near_start(self) == 0 ||
+            /* relaxed: written under the lock that is held */
+            atomic_load_explicit(&self->front, memory_order_relaxed) == NULL);
+}
+
+static void count_far(pool_t *self, const pool_chunk_t *chunk, uint32_t step)
+{
+    uint32_t count = atomic_load_explicit(&self->far_chunks, memory_order_relaxed);
+
+    if (start_of(chunk) != rmm__pool_near_start(self)) {
+        atomic_store_explicit(&self->far_chunks, count + step, memory_order_relaxed);
+    }
+}
+
 bool rmm__pool_chunk_number_locked(const pool_t *self, pool_chunk_t *chunk)
 {
     uint64_t units = chunk->bytes / POOL_UNIT;
-    uint64_t first = ((uintptr_t)chunk->address - self->near_start) / POOL_UNIT;
+    uint64_t first =
+        ((uintptr_t)chunk->address - rmm__pool_near_start(self)) / POOL_UNIT;
 
     RMM_ASSERT_LOCKED(&self->lock);
-    if (self->chunk_count == 0) {
+    if (is_first(self)) {
         first =
             MIDDLE_UNIT + (uintptr_t)chunk->address / POOL_UNIT % RMM_SUBALLOC_PHASES;
     }
     chunk->first_unit = (uint32_t)first;
-    return self->far_chunks == 0 && first <= UINT32_MAX && first + units <= UINT32_MAX;
+    return !rmm__pool_has_far_chunks(self) && first <= UINT32_MAX &&
+           first + units <= UINT32_MAX;
 }
 
 void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk)
@@ -122,10 +142,10 @@ void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk)
     RMM_ASSERT_LOCKED(&self->lock);
     RMM_ASSERT(self->chunk_count < self->chunk_capacity && "room was reserved");
     fresh.serial = ++self->chunk_serial;
-    if (self->chunk_count == 0) {
-        self->near_start = start_of(chunk);
+    if (is_first(self)) {
+        atomic_store_explicit(&self->near_start, start_of(chunk), memory_order_relaxed);
     }
-    self->far_chunks += start_of(chunk) != self->near_start;
+    count_far(self, chunk, 1);
     insert_at(
         self->by_address, self->chunk_count, count_up_to_address(self, chunk->address),
         &fresh);
@@ -138,7 +158,7 @@ void rmm__pool_chunks_insert_locked(pool_t *self, const pool_chunk_t *chunk)
 void rmm__pool_chunks_remove_locked(pool_t *self, const pool_chunk_t *chunk)
 {
     RMM_ASSERT_LOCKED(&self->lock);
-    self->far_chunks -= start_of(chunk) != self->near_start;
+    count_far(self, chunk, -1u);
     remove_at(
         self->by_address, self->chunk_count,
         count_up_to_address(self, chunk->address) - 1);

@@ -148,6 +148,18 @@ void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want)
     rmm__books_alloc_striped(books, stripe_of(want->key), bytes, padding);
 }
 
+void rmm__front_count_nothing(
+    pool_front_t *front, const rmm_request_t *request, bool is_free)
+{
+    if (is_free) {
+        rmm__request_settle(front->mr, request, 0);
+        rmm__books_free_shared(&front->mr->books, 0);
+    } else {
+        rmm__request_enter(front->mr, request, 0);
+        rmm__books_alloc_shared(&front->mr->books, 0);
+    }
+}
+
 /* Before the block can be handed out again, if it ever is: without a slot, it is not. */
 static void leave_books(
     pool_front_t *front, const pool_stream_t *slot, const rmm_request_t *request,
@@ -185,24 +197,57 @@ static void leave_block_locked(
     RMM_ASSERT_HEAVY(rmm__suballoc_check(pool->blocks) == NULL);
 }
 
+/* Does the block at this unit begin at this address? The two may have been told to belong
+ * together before a far chunk came (pool_chunks.c), which was given other numbers. */
+static bool is_there_locked(
+    const pool_front_t *front, const pool_t *pool, const front_place_t *place)
+{
+    pool_t *back = front->back;
+    bool is_there;
+
+    if (!rmm__pool_has_far_chunks(back)) {
+        return true;
+    }
+    if (pool != back) {
+        rmm__mutex_lock(&back->lock);
+    }
+    is_there = rmm__pool_address_of_locked(back, place->unit) == place->ptr;
+    if (pool != back) {
+        rmm__mutex_unlock(&back->lock);
+    }
+    return is_there;
+}
+
+/* The live block that this free names, or NONE and in *refusal_out why it names none. */
+static rmm_block_t find_block_locked(
+    const pool_front_t *front, const pool_t *pool, const front_place_t *place,
+    size_t bytes, const char **refusal_out)
+{
+    rmm_block_t block =
+        rmm__pool_block_at_locked(pool, place->unit, bytes, refusal_out);
+
+    if (block != RMM_BLOCK_NONE && !is_there_locked(front, pool, place)) {
+        *refusal_out = POOL_NO_SUCH_BLOCK;
+        return RMM_BLOCK_NONE;
+    }
+    return block;
+}
+
 bool rmm__front_give(
-    pool_front_t *front, pool_t *pool, uint32_t unit, const rmm_request_t *request,
-    const char **refusal_out)
+    pool_front_t *front, pool_t *pool, const front_place_t *place,
+    const rmm_request_t *request, const rmm_stream_key_t *key, const char **refusal_out)
 {
     pool_closing_t closing;
-    rmm_stream_key_t key;
     rmm_block_t block;
-    bool known = pool->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
 
     closing.slot = NULL;
-    if (known && key.capture_id != 0) {
-        rmm__pool_capture_open(pool, key, request->stream);
+    if (key != NULL && key->capture_id != 0) {
+        rmm__pool_capture_open(pool, *key, request->stream);
     }
     rmm__mutex_lock(&pool->lock);
-    block = rmm__pool_block_at_locked(pool, unit, request->bytes, refusal_out);
+    block = find_block_locked(front, pool, place, request->bytes, refusal_out);
     if (block != RMM_BLOCK_NONE) {
-        pool_stream_t *slot =
-            rmm__pool_slot_for_free_locked(pool, known ? &key : NULL, block);
+        pool_stream_t *slot = rmm__pool_slot_for_free_locked(pool, key, block);
 
         leave_block_locked(front, pool, block, slot, request);
         if (slot != NULL) {
@@ -230,6 +275,8 @@ static uint32_t share_of(uint64_t bytes, uint64_t share, uint32_t least, uint32_
 
 void rmm__front_measure(pool_front_t *front, uint64_t bytes)
 {
+    uint32_t fixed = front->back->block_units;
+
     /* relaxed: a matter of speed only */
     atomic_store_explicit(
         &front->superblock_units,
@@ -239,8 +286,10 @@ void rmm__front_measure(pool_front_t *front, uint64_t bytes)
         memory_order_relaxed);
     atomic_store_explicit(
         &front->small_units,
-        share_of(
-            bytes, FRONT_SMALL_SHARE, FRONT_SMALL_MIN_UNITS, FRONT_SMALL_MAX_UNITS),
+        fixed != 0 ? fixed
+                   : share_of(
+                         bytes, FRONT_SMALL_SHARE, FRONT_SMALL_MIN_UNITS,
+                         FRONT_SMALL_MAX_UNITS),
         memory_order_relaxed);
 }
 

@@ -5,6 +5,7 @@
  *   pool_front.c         the shards, and which has which memory
  *   pool_front_loans.c   superblocks are borrowed from the back and given back
  *   pool_front_ladder.c  what is tried when a shard, or the back, has no block that fits
+ *   pool_crowd.c         when a pool opens its front, and what then goes through it
  *
  * A shard is a pool (pool_impl.h) that is no resource: blocks, a lock, and a slot with a
  * heap and events for every stream that freed in it. So a block that is freed on another
@@ -73,6 +74,7 @@ typedef struct pool_front {
     pool_t *back;       /* its books are the same slot */
     _Atomic(uint32_t) superblock_units; /* borrowed at once where there is plenty */
     _Atomic(uint32_t) small_units;      /* larger requests are the back's */
+    bool takes_captures;                /* requests of captures are not the back's */
     rmm_mutex_t rescue_lock;            /* see above */
     _Atomic(front_shard_t *) shards[FRONT_SHARDS]; /* NULL: none yet */
     _Atomic(front_leaf_t *) leaves[FRONT_LEAVES];  /* NULL: all of it the back's */
@@ -115,11 +117,13 @@ static inline pool_t *rmm__front_owner(const pool_front_t *front, uint32_t unit)
     return rmm__front_at(front, owner == 0 ? FRONT_BACK : owner - 1);
 }
 
+/* Is this for a shard? */
 static inline bool
 rmm__front_wants_small(const pool_front_t *front, const pool_want_t *want)
 {
     return want->units <=
-           atomic_load_explicit(&front->small_units, memory_order_relaxed);
+               atomic_load_explicit(&front->small_units, memory_order_relaxed) &&
+           (want->key.capture_id == 0 || front->takes_captures);
 }
 
 static inline uint32_t rmm__front_whole_granules(uint32_t units)
@@ -154,13 +158,23 @@ bool rmm__front_owners_reserve(
 void rmm__front_owners_set(
     pool_front_t *front, uint32_t first_unit, uint32_t units, uint32_t index);
 
+/* Where a block is said to begin. */
+typedef struct front_place {
+    const void *ptr;
+    uint32_t unit;
+} front_place_t;
+
 /* What was handed out enters the books. */
 void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want);
+/* An allocation of no bytes, or its free. */
+void rmm__front_count_nothing(
+    pool_front_t *front, const rmm_request_t *request, bool is_free);
 
-/* Free the block at this unit of a shard or the back, books and all. False: there is no
- * such block, and in *refusal_out why. */
+/* Free the block at this address and unit of a shard or the back, books and all. key NULL: a stream
+ * that cannot be told. False: there is no such block, and in *refusal_out why. */
 bool rmm__front_give(
-    pool_front_t *front, pool_t *pool, uint32_t unit, const rmm_request_t *request,
+    pool_front_t *front, pool_t *pool, const front_place_t *place,
+    const rmm_request_t *request, const rmm_stream_key_t *key,
     const char **refusal_out);
 
 /* Every block of all shards, see rmm__suballoc_walk(); not the back's. */
@@ -186,6 +200,11 @@ void rmm__front_give_back(pool_front_t *front);
 
 /* --- pool_front_ladder.c ------------------------------------------------------------ */
 
+/* A small request at home: without a superblock; behind what others' events there have
+ * finished, with one. The back's, if there is no host memory. As rmm__front_take(). */
+rmm_status_t
+rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out);
+
 /* A large request of the back; a small one at home, with a superblock if need be, else
  * wherever: what is clean elsewhere is as good as what is clean at home. */
 rmm_status_t rmm__front_take_anywhere(
@@ -203,5 +222,74 @@ rmm_status_t rmm__front_wait_for_others(
 /* As the pool's, for the back and all shards; one thread at a time. */
 void rmm__front_stamps_close(pool_front_t *front);
 void rmm__front_stamps_settle(pool_front_t *front, bool synchronised);
+
+/* --- pool_crowd.c ------------------------------------------------------------------- */
+
+/* NULL: not open. */
+static inline pool_front_t *rmm__pool_front(const pool_t *self)
+{
+    /* acquire: pairs with rmm__pool_front_open() */
+    return atomic_load_explicit(&self->front, memory_order_acquire);
+}
+
+/* Who has just waited for the lock. */
+RMM_COLD void rmm__pool_note_wait_locked(pool_t *self, const rmm_stream_key_t *key);
+
+/* Without the lock. False: there is no host memory, and the pool goes on without. */
+RMM_COLD bool rmm__pool_front_open(pool_t *self);
+
+/* Take the pool's lock for a request of a stream (NULL: of none that is known), unless
+ * there is a front: then that, and nothing is locked. */
+static inline pool_front_t *rmm__pool_enter(pool_t *self, const rmm_stream_key_t *key)
+{
+    pool_front_t *front = rmm__pool_front(self);
+
+    if (__builtin_expect(front != NULL, false)) {
+        return front;
+    }
+    if (__builtin_expect(rmm__mutex_lock_told(&self->lock), false)) {
+        rmm__pool_note_wait_locked(self, key);
+    }
+    front = rmm__pool_front(self);
+    if (__builtin_expect(front != NULL, false)) { /* opened meanwhile */
+        rmm__mutex_unlock(&self->lock);
+    }
+    return front;
+}
+
+/* Give the lock back; open a front where that is called for. */
+static inline void rmm__pool_leave(pool_t *self)
+{
+    bool is_crowded = self->crowd.is_crowded;
+
+    rmm__mutex_unlock(&self->lock);
+    if (__builtin_expect(is_crowded, false)) {
+        (void)rmm__pool_front_open(self);
+    }
+}
+
+/* An allocation and a free through the open front. */
+rmm_status_t rmm__pool_front_alloc(
+    pool_t *self, pool_front_t *front, const pool_want_t *want, void **ptr_out);
+void rmm__pool_front_dealloc(
+    pool_t *self, pool_front_t *front, void *ptr, const rmm_request_t *request,
+    const rmm_stream_key_t *key);
+/* As rmm__pool_take_locked(), from wherever there is a block, with a front or without. */
+rmm_status_t
+rmm__pool_take_anywhere(pool_t *self, const pool_want_t *want, void **ptr_out);
+
+/* The rungs that are about all shards; rescue_lock held. */
+rmm_status_t rmm__pool_front_rescue(
+    pool_t *self, pool_front_t *front, const pool_want_t *want, void **ptr_out);
+
+/* What the pool should have so that this request fits: a superblock if it is a shard's. */
+pool_want_t rmm__pool_front_shape(const pool_t *self, const pool_want_t *want);
+
+/* Add what is free in the shards. */
+void rmm__pool_front_add_free(
+    pool_t *self, uint64_t *free_bytes, uint64_t *largest_bytes);
+
+/* With the pool. */
+void rmm__pool_front_fini(pool_t *self);
 
 #endif /* RMM_RESOURCES_POOL_FRONT_H */

@@ -11,6 +11,7 @@
  *   pool_gather.c    its free pieces: mapped anew, or given back
  *   pool_pieces.h    what these two share
  *   pool_trim.c      what is free goes back
+ *   pool_crowd.c     many threads at once: the front (pool_front.h)
  *
  * How a block gets from one stream to another. Every stream that frees has a slot with a
  * heap of its own: its blocks are reused on that stream at once. Frees are stamped with
@@ -46,6 +47,7 @@
 #ifndef RMM_RESOURCES_POOL_IMPL_H
 #define RMM_RESOURCES_POOL_IMPL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -132,17 +134,27 @@ typedef struct pool_range {
     uint32_t piece_count, piece_capacity;
 } pool_range_t;
 
+/* Who waited for the lock (pool_crowd.c). */
+typedef struct pool_crowd {
+    uint64_t stream_id; /* the last one's */
+    uint64_t since;     /* allocations ever when the window began */
+    uint32_t waits;     /* in it */
+    bool is_crowded;    /* who has the lock opens a front when he gives it back */
+} pool_crowd_t;
+
 typedef struct pool {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
-    uint64_t maximum_bytes; /* UINT64_MAX: none */
-    uint32_t block_units;   /* every block has this size; 0: any */
-    uint64_t growth_bytes;  /* of every chunk; 0: as the ladder sees fit */
-    bool keeps_barrier;     /* a block for rmm__driver_barrier() */
+    _Atomic(struct pool_front *) front; /* pool_front.h; NULL: not open, or a shard */
+    uint64_t maximum_bytes;             /* UINT64_MAX: none */
+    uint32_t block_units;               /* every block has this size; 0: any */
+    uint64_t growth_bytes;              /* of every chunk; 0: as the ladder sees fit */
+    bool keeps_barrier;                 /* a block for rmm__driver_barrier() */
     rmm_mutex_t grow_lock;
     pool_range_t range;
 
     rmm_mutex_t lock; /* protects all below */
+    pool_crowd_t crowd;
     rmm_suballoc_t *blocks;
     rmm_heap_t clean;  /* free for any stream */
     bool shares_books; /* others than the holder of `lock` write the books */
@@ -165,8 +177,10 @@ typedef struct pool {
     pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
     uint32_t chunk_count, chunk_capacity;
     uint32_t chunk_serial;
-    uint32_t far_chunks;  /* whose units are not numbered by their distance from: */
-    uintptr_t near_start; /* the address that unit 0 has, or would have */
+    /* Read without the lock where there is a front: */
+    _Atomic(uint32_t)
+        far_chunks; /* whose units are not numbered by their distance from: */
+    _Atomic(uintptr_t) near_start; /* the address that unit 0 has, or would have */
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
 } pool_t;
@@ -382,24 +396,47 @@ bool rmm__pool_unit_search_locked(
     const pool_t *self, const void *ptr, uint32_t *unit_out);
 void *rmm__pool_address_search_locked(const pool_t *self, uint32_t unit);
 
-/* False if no block of the pool can begin at this address; true says no more than that the
- * block manager may be asked. */
-static inline bool
-rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out)
+/* relaxed: who asks about a live block has it from a thread that had the lock, and its
+ * chunk stays */
+static inline bool rmm__pool_has_far_chunks(const pool_t *self)
 {
-    uint64_t offset = (uint64_t)((uintptr_t)ptr - self->near_start);
+    return atomic_load_explicit(&self->far_chunks, memory_order_relaxed) != 0;
+}
 
-    if (self->far_chunks != 0) {
-        return rmm__pool_unit_search_locked(self, ptr, unit_out);
-    }
+static inline uintptr_t rmm__pool_near_start(const pool_t *self)
+{
+    return atomic_load_explicit(&self->near_start, memory_order_relaxed);
+}
+
+/* False if no block of the pool can begin at this address; true says no more than that the
+ * block manager may be asked. Only where there is no far chunk. */
+static inline bool
+rmm__pool_unit_near(const pool_t *self, const void *ptr, uint32_t *unit_out)
+{
+    uint64_t offset = (uint64_t)((uintptr_t)ptr - rmm__pool_near_start(self));
+
     *unit_out = (uint32_t)(offset / POOL_UNIT);
     return offset / POOL_UNIT <= UINT32_MAX && offset % POOL_UNIT == 0;
 }
 
+static inline void *rmm__pool_address_near(const pool_t *self, uint32_t unit)
+{
+    return (void *)(rmm__pool_near_start(self) + unit * POOL_UNIT);
+}
+
+/* The same wherever chunks are. */
+static inline bool
+rmm__pool_unit_of_locked(const pool_t *self, const void *ptr, uint32_t *unit_out)
+{
+    return rmm__pool_has_far_chunks(self)
+               ? rmm__pool_unit_search_locked(self, ptr, unit_out)
+               : rmm__pool_unit_near(self, ptr, unit_out);
+}
+
 static inline void *rmm__pool_address_of_locked(const pool_t *self, uint32_t unit)
 {
-    return self->far_chunks == 0 ? (void *)(self->near_start + unit * POOL_UNIT)
-                                 : rmm__pool_address_search_locked(self, unit);
+    return rmm__pool_has_far_chunks(self) ? rmm__pool_address_search_locked(self, unit)
+                                          : rmm__pool_address_near(self, unit);
 }
 
 /* To and from upstream, with the books of both sides. */

@@ -17,7 +17,7 @@
  * thread may miss that batch for the moment and go one rung further; it never gets
  * memory that it should not have.
  */
-#include "resources/pool_impl.h"
+#include "resources/pool_front.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -465,7 +465,7 @@ void rmm__pool_log_growth(pool_t *self, uint64_t before)
     }
 }
 
-static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+static bool grow_for(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
     uint64_t need = need_of(want);
     uint64_t wish = growth_wish(self, need);
@@ -482,6 +482,16 @@ static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
     rmm__mutex_unlock(&self->grow_lock);
     rmm__pool_log_growth(self, before);
     return *status == RMM_OK;
+}
+
+/* For what a shard needs, if it is a shard's; where there is less left, for less. */
+static bool grow(pool_t *self, const pool_want_t *want, rmm_status_t *status)
+{
+    const pool_want_t shape = rmm__pool_front_shape(self, want);
+
+    return grow_for(self, &shape, status) ||
+           (shape.units != want->units && *status == RMM_ERR_OUT_OF_MEMORY &&
+            grow_for(self, want, status));
 }
 
 /* --- rung 4 ------------------------------------------------------------------------- */
@@ -540,15 +550,23 @@ rmm_status_t rmm__pool_clean_all(pool_t *self)
     rmm_driver_scope_t scope;
     rmm_status_t status =
         rmm__driver_scope_enter(&scope, self->driver, self->base.device);
+    pool_front_t *front = rmm__pool_front(self);
     int error;
 
     RMM_ASSERT_LOCKED(&self->grow_lock);
     if (status != RMM_OK) {
         return status;
     }
-    rmm__pool_stamps_close(self);
-    error = rmm__driver_barrier(self->driver);
-    rmm__pool_stamps_settle(self, error == RMM_DRIVER_OK);
+    if (front != NULL) {
+        rmm__front_stamps_close(front);
+        error = rmm__driver_barrier(self->driver);
+        rmm__front_stamps_settle(front, error == RMM_DRIVER_OK);
+        rmm__front_give_back(front);
+    } else {
+        rmm__pool_stamps_close(self);
+        error = rmm__driver_barrier(self->driver);
+        rmm__pool_stamps_settle(self, error == RMM_DRIVER_OK);
+    }
     rmm__driver_scope_leave(&scope);
     return error == RMM_DRIVER_OK
                ? RMM_OK
@@ -636,6 +654,7 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
     largest_bytes = self->largest_free_units * POOL_UNIT;
     reserved = self->reserved_bytes;
     rmm__mutex_unlock(&self->lock);
+    rmm__pool_front_add_free(self, &free_bytes, &largest_bytes);
 
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         rmm__books_oom(&self->base.books);
@@ -650,21 +669,22 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
         reason);
 }
 
-rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
+enum { LADDER_STREAMS = 2 }; /* the first rungs: no more than other streams' blocks */
+
+static rmm_status_t climb(
+    pool_t *self, const pool_want_t *want, size_t first, void **ptr_out,
+    rmm_status_t *failure)
 {
     static const rung_fn ladder[] = {
         reclaim_finished, rmm__pool_wait_for_one, tidy, grow, wait_for_device, gather,
         gather_apart};
-    rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
 
-    for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
+    for (size_t i = first; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
         rmm_status_t status;
         bool helped = ladder[i](self, want, &status);
 
         while (helped) {
-            rmm__mutex_lock(&self->lock);
-            status = rmm__pool_take_locked(self, want, ptr_out);
-            rmm__mutex_unlock(&self->lock);
+            status = rmm__pool_take_anywhere(self, want, ptr_out);
             if (status != RMM_ERR_OUT_OF_MEMORY) {
                 return status; /* a block, or no host memory for its node */
             }
@@ -673,8 +693,27 @@ rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **
                 (ladder[i] == grow || ladder[i] == gather) && grow(self, want, &status);
         }
         if (status != RMM_ERR_OUT_OF_MEMORY) {
-            failure = status; /* upstream's own reason, should nothing else help */
+            *failure = status; /* upstream's own reason, should nothing else help */
         }
     }
-    return give_up(self, want, failure);
+    return RMM_ERR_OUT_OF_MEMORY;
+}
+
+rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
+{
+    pool_front_t *front = rmm__pool_front(self);
+    rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
+    rmm_status_t status;
+
+    if (front == NULL) {
+        status = climb(self, want, 0, ptr_out, &failure);
+    } else {
+        rmm__mutex_lock(&front->rescue_lock);
+        status = rmm__pool_front_rescue(self, front, want, ptr_out);
+        if (status == RMM_ERR_OUT_OF_MEMORY) {
+            status = climb(self, want, LADDER_STREAMS, ptr_out, &failure);
+        }
+        rmm__mutex_unlock(&front->rescue_lock);
+    }
+    return status == RMM_ERR_OUT_OF_MEMORY ? give_up(self, want, failure) : status;
 }

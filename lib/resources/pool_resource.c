@@ -4,7 +4,7 @@
  * stream's own heap and one into the clean one; everything else is on the ladder. How
  * blocks change streams, and the locking, are in pool_impl.h.
  */
-#include "resources/pool_impl.h"
+#include "resources/pool_front.h"
 
 #include <inttypes.h>
 
@@ -75,6 +75,9 @@ void rmm__pool_figures_locked(pool_t *self)
         rmm__figure_add(
             &self->base.books.slot->free_bytes,
             self->reserved_bytes - RMM_BOOKS_GET(&self->base.books, reserved_bytes));
+        if (rmm__pool_front(self) != NULL) {
+            rmm__front_measure(rmm__pool_front(self), self->reserved_bytes);
+        }
     }
     rmm__books_begin_exclusive(&self->base.books);
     rmm__pool_publish_free_locked(self);
@@ -94,6 +97,7 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
 {
     uint32_t padding = padding_of(want);
 
+    RMM_ASSERT(!self->shares_books);
     rmm__suballoc_look_at(self->blocks, block)->tag = padding;
     rmm__request_enter_locked(&self->base, want->request, padding);
     rmm__books_begin_exclusive(&self->base.books);
@@ -154,7 +158,10 @@ static void count_nothing(pool_t *self, const rmm_request_t *request, bool is_fr
     rmm_books_t *books = &self->base.books;
 
     rmm__request_announce(&self->base, request, 0);
-    rmm__mutex_lock(&self->lock);
+    if (rmm__pool_enter(self, NULL) != NULL) {
+        rmm__front_count_nothing(rmm__pool_front(self), request, is_free);
+        return;
+    }
     rmm__books_begin_exclusive(books);
     if (is_free) {
         rmm__request_settle_locked(&self->base, request, 0);
@@ -164,7 +171,7 @@ static void count_nothing(pool_t *self, const rmm_request_t *request, bool is_fr
         rmm__books_alloc_exclusive(books, 0, 0);
     }
     rmm__books_end_exclusive(books);
-    rmm__mutex_unlock(&self->lock);
+    rmm__pool_leave(self);
 }
 
 RMM_COLD static rmm_status_t too_large(pool_t *self, const rmm_request_t *request)
@@ -216,6 +223,7 @@ static rmm_status_t
 pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     pool_t *self = pool_from_base(mr);
+    pool_front_t *front;
     pool_want_t want;
     rmm_status_t status;
 
@@ -236,15 +244,18 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         rmm__pool_capture_open(self, want.key, request->stream);
     }
     rmm__request_announce(mr, request, padding_of(&want));
-    rmm__mutex_lock(&self->lock);
-    if (want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
+    front = rmm__pool_enter(self, &want.key);
+    if (front == NULL && want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
         rmm__pool_others_have_batches_locked(self, &want.key)) {
         rmm__mutex_unlock(&self->lock);
         rmm__pool_reclaim_others(self, &want);
-        rmm__mutex_lock(&self->lock);
+        front = rmm__pool_enter(self, &want.key);
+    }
+    if (front != NULL) {
+        return rmm__pool_front_alloc(self, front, &want, ptr_out);
     }
     status = rmm__pool_take_locked(self, &want, ptr_out);
-    rmm__mutex_unlock(&self->lock);
+    rmm__pool_leave(self);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         status = rmm__pool_alloc_slow(self, &want, ptr_out);
     }
@@ -264,8 +275,9 @@ rmm_block_t rmm__pool_block_at_locked(
         return RMM_BLOCK_NONE;
     }
     node = rmm__suballoc_look_at(self->blocks, block);
-    if (node->tag == POOL_TAG_GIVEN_UP) {
-        *refusal_out = "freed already";
+    if (node->tag >= POOL_TAG_SUPERBLOCK) { /* lent: the free saw an owner of before */
+        *refusal_out =
+            node->tag == POOL_TAG_GIVEN_UP ? "freed already" : POOL_NO_SUCH_BLOCK;
         return RMM_BLOCK_NONE;
     }
     if (bytes != node->units * POOL_UNIT - node->tag) {
@@ -328,6 +340,7 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     pool_t *self = pool_from_base(mr);
     const char *refusal = NULL;
     pool_closing_t closing;
+    pool_front_t *front;
     rmm_stream_key_t key;
     rmm_block_t block;
     bool known;
@@ -343,7 +356,11 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     }
     rmm__request_announce(mr, request, 0); /* padding was when it came */
 
-    rmm__mutex_lock(&self->lock);
+    front = rmm__pool_enter(self, known ? &key : NULL);
+    if (front != NULL) {
+        rmm__pool_front_dealloc(self, front, ptr, request, known ? &key : NULL);
+        return;
+    }
     block = find_block_locked(self, ptr, request->bytes, &refusal);
     if (block != RMM_BLOCK_NONE) {
         pool_stream_t *slot =
@@ -355,7 +372,7 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
                 self, slot, bytes_to_cover(self, slot, block), &closing);
         }
     }
-    rmm__mutex_unlock(&self->lock);
+    rmm__pool_leave(self);
 
     if (refusal != NULL) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
@@ -386,7 +403,7 @@ static bool report_left_behind(void *context, const rmm_block_info_t *info)
 {
     const pool_t *self = context;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag != POOL_TAG_GIVEN_UP) {
+    if (info->heap == RMM_HEAP_NONE && info->tag < POOL_TAG_SUPERBLOCK) {
         rmm__diag_on_free(
             self->base.instance_id, self->base.device,
             rmm__pool_address_of_locked(self, info->unit),
@@ -402,6 +419,9 @@ static void pool_free_all(pool_t *self)
     if (self->chunk_count > 0) {
         is_idle = wait_before_returning(self);
         rmm__suballoc_walk(self->blocks, report_left_behind, self);
+        if (rmm__pool_front(self) != NULL) {
+            rmm__front_walk(rmm__pool_front(self), report_left_behind, self);
+        }
     }
     if (self->base.upstream == NULL) {
         rmm__pool_range_close(self, is_idle);
@@ -411,6 +431,7 @@ static void pool_free_all(pool_t *self)
         }
     }
     rmm__pool_keep_barrier(self, false);
+    rmm__pool_front_fini(self);
     rmm__pool_streams_fini(self);
     if (self->blocks != NULL) {
         rmm__suballoc_destroy(self->blocks);

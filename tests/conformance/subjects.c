@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "resources/pool_front.h"
 
 static rmm_status_t build_pool(rmm_resource_t *upstream, rmm_resource_t **out)
 {
@@ -46,6 +47,27 @@ static rmm_status_t make_pool_virtual(rmm_resource_t **out)
 
     options.flags = RMM_POOL_VIRTUAL;
     return rmm_pool_resource_create(NULL, &options, out);
+}
+
+/* As in a crowd (lib/resources/pool_front.h), from the first request on. */
+static rmm_status_t open_front(rmm_status_t status, rmm_resource_t **pool)
+{
+    if (status == RMM_OK && !rmm__pool_front_open(pool_from_base(*pool))) {
+        rmm_resource_release(*pool);
+        *pool = NULL;
+        status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    return status;
+}
+
+static rmm_status_t build_pool_front(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return open_front(build_pool(upstream, out), out);
+}
+
+static rmm_status_t make_pool_virtual_front(rmm_resource_t **out)
+{
+    return open_front(make_pool_virtual(out), out);
 }
 
 static rmm_status_t build_fixed_size(rmm_resource_t *upstream, rmm_resource_t **out)

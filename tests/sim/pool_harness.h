@@ -8,7 +8,11 @@
 
 #include "sim/sim_harness.h"
 
+#include <stdlib.h>
+
 #include <rmm/rmm.h>
+
+#include "resources/pool_front.h"
 
 #define KIB ((size_t)1024)
 #define MIB ((size_t)1024 * 1024)
@@ -19,6 +23,20 @@ static inline rmm_resource_t *make_cuda(void)
 
     assert_ok(rmm_cuda_resource_create(&cuda));
     return cuda;
+}
+
+/* With RMM_TEST_FRONT every pool is as in a crowd, from its first request on. */
+static inline bool is_crowd(void)
+{
+    return getenv("RMM_TEST_FRONT") != NULL;
+}
+
+static inline rmm_resource_t *in_crowd(rmm_resource_t *pool)
+{
+    if (is_crowd()) {
+        assert_true(rmm__pool_front_open(pool_from_base(pool)));
+    }
+    return pool;
 }
 
 /* maximum 0: none. The pool holds the only reference on its upstream. */
@@ -32,7 +50,7 @@ static inline rmm_resource_t *make_pool(uint64_t initial_bytes, uint64_t maximum
     options.maximum_bytes = maximum_bytes;
     assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
     rmm_resource_release(cuda);
-    return pool;
+    return in_crowd(pool);
 }
 
 /* The arena holds the only reference on its upstream. */
@@ -59,7 +77,7 @@ make_virtual_pool(uint64_t initial_bytes, uint64_t maximum_bytes)
     options.maximum_bytes = maximum_bytes;
     options.flags = RMM_POOL_VIRTUAL;
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
-    return pool;
+    return in_crowd(pool);
 }
 
 static inline void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)
