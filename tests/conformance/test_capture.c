@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rmm/sim.h>
 
@@ -19,7 +20,13 @@
 #include "driver/driver.h"
 #include "gpu/real_graph.h"
 
-enum { SKIPPED = 77, ROUNDS = 3, TARGET_BYTES = 4096, WRITTEN = 7 };
+enum {
+    SKIPPED = 77,
+    ROUNDS = 3,
+    TARGET_BYTES = 4096,
+    WRITTEN = 7,
+    PATIENCE_MS = 10000
+};
 
 static const subject_t *subject;
 
@@ -245,6 +252,62 @@ static void a_free_in_a_capture_leaves_it_whole(void **state)
     subject_end(mr);
 }
 
+/* From the device, with what can be given back. */
+static uint64_t held_after_trim(rmm_resource_t *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_status_t status = rmm_resource_trim(mr, 0);
+
+    assert_true(status == RMM_OK || status == RMM_ERR_UNSUPPORTED);
+    assert_ok(rmm_resource_get_stats(mr, &stats));
+    return rmm_sim_active() ? rmm_sim_allocated_bytes(0) : stats.reserved_bytes;
+}
+
+/* A real GPU says that a graph is gone a moment later. */
+static uint64_t held_in_the_end(rmm_resource_t *mr, uint64_t hoped_for)
+{
+    uint64_t held = held_after_trim(mr);
+
+    for (int ms = 0; ms < PATIENCE_MS && held > hoped_for; ms++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        held = held_after_trim(mr);
+    }
+    return held;
+}
+
+static void use_blocks(rmm_resource_t *mr, rmm_stream_t stream)
+{
+    void *block;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_ok(rmm_resource_alloc(mr, TARGET_BYTES, 0, stream, &block));
+        rmm_resource_dealloc(mr, block, TARGET_BYTES, 0, stream);
+    }
+}
+
+/* When the graph is gone, as much goes back as if the capture had not been. */
+static void what_a_capture_used_comes_back_with_its_graph(void **state)
+{
+    rmm_resource_t *mr = subject_begin(subject);
+    rmm_stream_t stream = new_stream();
+    uint64_t held;
+    graph_t graph;
+
+    (void)state;
+    use_blocks(mr, stream);
+    assert_ok(rmm_stream_synchronize(stream));
+    held = held_after_trim(mr);
+    for (int i = 0; i < ROUNDS; i++) {
+        begin_capture(stream);
+        use_blocks(mr, stream);
+        graph = end_capture(stream);
+        destroy_graph(&graph);
+    }
+    assert_int_equal(held_in_the_end(mr, held), held);
+    assert_ok(rmm_stream_destroy(stream));
+    subject_end(mr);
+}
+
 /* --- all of it ---------------------------------------------------------------------- */
 
 static int look_at_machine(void)
@@ -271,6 +334,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_threads_capture_stays_whole),
         cmocka_unit_test(a_block_taken_in_a_capture_is_the_graphs),
         cmocka_unit_test(a_free_in_a_capture_leaves_it_whole),
+        cmocka_unit_test(what_a_capture_used_comes_back_with_its_graph),
     };
     int result;
 

@@ -227,7 +227,25 @@ static rmm_resource_t *an_arena(void)
     return make_arena(2 * BLOCK);
 }
 
-static rmm_resource_t *(*const makers[])(void) = {a_pool, a_virtual_pool, an_arena};
+static rmm_resource_t *blocks_of_one_size(void)
+{
+    rmm_limiting_options_t limit = RMM_LIMITING_OPTIONS_INIT;
+    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *limited, *mr;
+
+    limit.limit_bytes = 2 * BLOCK;
+    options.block_bytes = BLOCK;
+    options.blocks_per_chunk = 1;
+    assert_ok(rmm_limiting_adaptor_create(cuda, &limit, &limited));
+    assert_ok(rmm_fixed_size_resource_create(limited, &options, &mr));
+    rmm_resource_release(cuda);
+    rmm_resource_release(limited);
+    return mr;
+}
+
+static rmm_resource_t *(*const makers[])(void) = {
+    a_pool, a_virtual_pool, an_arena, blocks_of_one_size};
 
 typedef struct setting {
     rmm_resource_t *mr;
@@ -292,7 +310,7 @@ static void waits_for_the_last_launch_of_a_graph(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        setting_t here = setting_begin(makers[seed % 3]);
+        setting_t here = setting_begin(makers[seed % 4]);
         rmm_sim_graph_t graph = capture_with_a_block(here.mr, here.stream);
         uint64_t mixups = 0;
         void *blocks[2];
@@ -392,7 +410,7 @@ static void copes_without_host_memory_in_a_capture(void **state)
 
     (void)state;
     for (uint64_t nth = 1; struck; nth++) {
-        setting_t here = setting_begin(makers[nth % 3]);
+        setting_t here = setting_begin(makers[nth % 4]);
         rmm_sim_graph_t graph;
         void *block = NULL;
         rmm_status_t status;
@@ -442,8 +460,8 @@ static void a_graph_runs_beside_work_from_before_its_capture(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 120; seed++) {
-        setting_t here = setting_begin(makers[seed % 3]);
-        bool inside = seed % 2 == 0;
+        setting_t here = setting_begin(makers[seed % 4]);
+        bool inside = seed % 8 < 4;
         uint64_t mixups = 0;
         rmm_sim_graph_t graph;
         void *block;
@@ -472,7 +490,7 @@ static void what_was_taken_before_a_capture_comes_back_behind_a_wait(void **stat
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        setting_t here = setting_begin(makers[seed % 3]);
+        setting_t here = setting_begin(makers[seed % 4]);
         uint64_t mixups = 0;
         rmm_sim_graph_t graph;
         void *blocks[2] = {NULL, NULL};
