@@ -35,7 +35,7 @@ for resource in cuda async pool pool_virtual arena binning; do
     grep -qE "^some"$'\t'"$resource"$'\t'"[0-9.]+ ns an operation$" "$work/lines" ||
         die "no line of $resource: $(cat "$work/lines")"
 done
-grep -qE $'^some\tpool_virtual\tcapacity 1\.0' "$work/lines" || die "no capacity: $(cat "$work/lines")"
+grep -qE $'^some\tpool_virtual\tof the peak: smallest capacity 1\.0[0-9]*, reserved 1\.' "$work/lines" || die "no capacity: $(cat "$work/lines")"
 
 # The series of each picture, and a table with figures of this run.
 for name in threads latency; do
