@@ -2,55 +2,8 @@
 /* The half of the adaptors' base that is not in every allocation: see adaptor.h. */
 #include "adaptors/adaptor.h"
 
-#include <sched.h>
-#include <time.h>
-
 #include "core/assert.h"
 #include "core/host_memory.h"
-
-#define SPINS 64u
-#define YIELDS 32u
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/*
- * The holder is in a few stores, unless it was preempted there: then its processor is
- * offered, and in the end left alone for a while, because a thread of real-time priority
- * would never let it run by yielding.
- */
-static void back_off(uint32_t round)
-{
-    if (round < SPINS) {
-        relax();
-    } else if (round < SPINS + YIELDS) {
-        sched_yield();
-    } else {
-        nanosleep(&(struct timespec){0, 50 * 1000}, NULL);
-    }
-}
-
-RMM_COLD void rmm__adaptor_wait_for_lock(rmm_adaptor_t *self)
-{
-    uint32_t idle;
-
-    for (uint32_t round = 0;; round += round < SPINS + YIELDS) {
-        idle = 0;
-        /* acquire: pairs with rmm__adaptor_unlock() */
-        if (atomic_load_explicit(&self->lock, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_weak_explicit(
-                &self->lock, &idle, 1, memory_order_acquire, memory_order_relaxed)) {
-            return;
-        }
-        back_off(round);
-    }
-}
 
 RMM_COLD rmm_status_t rmm__adaptor_failed(rmm_adaptor_t *self, rmm_status_t status)
 {
@@ -105,8 +58,11 @@ rmm_status_t rmm__adaptor_trim(rmm_resource_t *mr, size_t keep_bytes)
 
 void rmm__adaptor_destroy(rmm_resource_t *mr)
 {
+    rmm_adaptor_t *self = rmm__adaptor_from_base(mr);
+
     rmm__resource_fini(mr);
-    rmm__free(rmm__adaptor_from_base(mr));
+    rmm__mutex_fini(&self->lock);
+    rmm__free(self);
 }
 
 rmm_status_t rmm__adaptor_create(
@@ -132,6 +88,7 @@ rmm_status_t rmm__adaptor_create(
         rmm__free(self);
         return status;
     }
+    rmm__mutex_init(&self->lock);
     *out = self;
     return RMM_OK;
 }

@@ -6,21 +6,21 @@
  *
  * Books: an adaptor's slot counts what passes through it. The request's `user` is handed
  * on, so what the place counts is entered and settled once, by the resource that has the
- * block. A
- * free is counted down before upstream sees it, because the block may be handed out again
- * at once; if upstream refuses the free it is counted up again, so that for a moment
- * a figure may be too low, never too high.
+ * block. A free is counted down before upstream sees it, because the block may be handed
+ * out again at once; if upstream refuses the free it is counted up again, so that for a
+ * moment a figure may be too low, never too high.
  *
  * Figures may go below zero: what was allocated elsewhere may be freed here. Hence the
  * signed tally; the slot shows nothing then.
  *
  * Locking: `lock` protects the tally and lets one writer at a time into the slot. It is
- * held for a few stores, never during a call of upstream, so whoever finds it taken
- * spins; one atomic operation a time, where five counters would take five.
+ * held for a few stores, never during a call of upstream: one atomic operation a time,
+ * where five counters would take five.
  */
 #ifndef RMM_ADAPTORS_ADAPTOR_H
 #define RMM_ADAPTORS_ADAPTOR_H
 
+#include "core/mutex.h"
 #include "core/resource_impl.h"
 
 /* Both numbers of one kind: high-water mark of a value that began at 0. */
@@ -33,9 +33,9 @@ typedef struct rmm_tally {
 } rmm_tally_t;
 
 typedef struct rmm_adaptor {
-    rmm_resource_t base;    /* first member */
-    _Atomic(uint32_t) lock; /* 1: taken */
-    rmm_tally_t tally;      /* since creation; protected by lock */
+    rmm_resource_t base; /* first member */
+    rmm_mutex_t lock;    /* protects: */
+    rmm_tally_t tally;   /* since creation */
 } rmm_adaptor_t;
 
 /* What a concrete adaptor is made of. */
@@ -101,90 +101,78 @@ static inline void rmm__tally_free(rmm_tally_t *tally, uint64_t bytes, int64_t s
     tally->count.current -= sign;
 }
 
-void rmm__adaptor_wait_for_lock(rmm_adaptor_t *self);
-
-static inline void rmm__adaptor_lock(rmm_adaptor_t *self)
-{
-    uint32_t idle = 0;
-
-    /* acquire: pairs with rmm__adaptor_unlock() */
-    if (!atomic_compare_exchange_strong_explicit(
-            &self->lock, &idle, 1, memory_order_acquire, memory_order_relaxed)) {
-        rmm__adaptor_wait_for_lock(self);
-    }
-}
-
-static inline void rmm__adaptor_unlock(rmm_adaptor_t *self)
-{
-    /* release: pairs with rmm__adaptor_lock() */
-    atomic_store_explicit(&self->lock, 0, memory_order_release);
-}
-
-#define RMM_ASSERT_ADAPTOR_LOCKED(self)                                                \
-    RMM_ASSERT(atomic_load_explicit(&(self)->lock, memory_order_relaxed) == 1)
-
 static inline uint64_t rmm__not_negative(int64_t value)
 {
     return value > 0 ? (uint64_t)value : 0;
 }
 
 /* The slot's current figures follow the tally. Between begin and end. */
-static inline void rmm__adaptor_show_current_locked(rmm_adaptor_t *self)
+static inline void
+rmm__adaptor_show_current(rmm_books_t *books, int64_t bytes_now, int64_t freed_count)
 {
-    rmm_books_t *books = &self->base.books;
-    const rmm_tally_part_t *count = &self->tally.count;
-
-    RMM_BOOKS_SET(books, current_bytes, rmm__not_negative(self->tally.bytes.current));
-    RMM_BOOKS_SET(books, freed_count, (uint64_t)(count->total - count->current));
+    RMM_BOOKS_SET(books, current_bytes, rmm__not_negative(bytes_now));
+    RMM_BOOKS_SET(books, freed_count, (uint64_t)freed_count);
 }
 
+/* On a copy of the books and of the tally's figures, as every store into the slot could,
+ * for all that the compiler knows, change where the slot is. */
 static inline void rmm__adaptor_count_alloc_locked(rmm_adaptor_t *self, uint64_t bytes)
 {
-    rmm_books_t *books = &self->base.books;
-    rmm_segment_slot_t *slot = books->slot;
+    rmm_books_t books = self->base.books;
+    rmm_tally_part_t of_bytes = self->tally.bytes;
+    rmm_tally_part_t of_count = self->tally.count;
     uint64_t bytes_now, count_now;
 
-    rmm__tally_alloc(&self->tally, bytes);
-    bytes_now = rmm__not_negative(self->tally.bytes.current);
-    count_now = rmm__not_negative(self->tally.count.current);
-    rmm__books_begin_exclusive(books);
-    rmm__adaptor_show_current_locked(self);
-    RMM_BOOKS_SET(books, total_bytes, (uint64_t)self->tally.bytes.total);
-    RMM_BOOKS_SET(books, total_count, (uint64_t)self->tally.count.total);
-    if (rmm__reset_is_due(&slot->peak_reset_seen, &books->wishes->peak_reset)) {
-        rmm__books_obey_reset(books);
+    rmm__tally_add(&of_bytes, (int64_t)bytes);
+    rmm__tally_add(&of_count, 1);
+    self->tally = (rmm_tally_t){of_bytes, of_count};
+    bytes_now = rmm__not_negative(of_bytes.current);
+    count_now = rmm__not_negative(of_count.current);
+    rmm__books_begin_exclusive(&books);
+    rmm__adaptor_show_current(
+        &books, of_bytes.current, of_count.total - of_count.current);
+    RMM_BOOKS_SET(&books, total_bytes, (uint64_t)of_bytes.total);
+    RMM_BOOKS_SET(&books, total_count, (uint64_t)of_count.total);
+    if (rmm__reset_is_due(&books.slot->peak_reset_seen, &books.wishes->peak_reset)) {
+        rmm__books_obey_reset(&self->base.books);
     }
-    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_bytes, bytes_now);
-    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_count, count_now);
-    RMM_BOOKS_RAISE_EXCLUSIVE(books, lifetime_peak_bytes, bytes_now);
-    rmm__books_end_exclusive(books);
+    RMM_BOOKS_RAISE_EXCLUSIVE(&books, peak_bytes, bytes_now);
+    RMM_BOOKS_RAISE_EXCLUSIVE(&books, peak_count, count_now);
+    RMM_BOOKS_RAISE_EXCLUSIVE(&books, lifetime_peak_bytes, bytes_now);
+    rmm__books_end_exclusive(&books);
 }
 
 /* sign: as rmm__tally_free(). */
 static inline void
 rmm__adaptor_count_free_locked(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
 {
-    rmm__tally_free(&self->tally, bytes, sign);
-    rmm__books_begin_exclusive(&self->base.books);
-    rmm__adaptor_show_current_locked(self);
-    rmm__books_end_exclusive(&self->base.books);
+    rmm_books_t books = self->base.books;
+    int64_t bytes_now = self->tally.bytes.current - sign * (int64_t)bytes;
+    int64_t count_now = self->tally.count.current - sign;
+    int64_t freed_count = self->tally.count.total - count_now;
+
+    self->tally.bytes.current = bytes_now;
+    self->tally.count.current = count_now;
+    rmm__books_begin_exclusive(&books);
+    rmm__adaptor_show_current(&books, bytes_now, freed_count);
+    rmm__books_end_exclusive(&books);
 }
 
 /* --- passing on --------------------------------------------------------------------- */
 
 static inline void rmm__adaptor_count_alloc(rmm_adaptor_t *self, uint64_t bytes)
 {
-    rmm__adaptor_lock(self);
+    rmm__mutex_lock(&self->lock);
     rmm__adaptor_count_alloc_locked(self, bytes);
-    rmm__adaptor_unlock(self);
+    rmm__mutex_unlock(&self->lock);
 }
 
 static inline void
 rmm__adaptor_count_free(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
 {
-    rmm__adaptor_lock(self);
+    rmm__mutex_lock(&self->lock);
     rmm__adaptor_count_free_locked(self, bytes, sign);
-    rmm__adaptor_unlock(self);
+    rmm__mutex_unlock(&self->lock);
 }
 
 /* Counts a failure that ends an allocation here; returns `status`. */

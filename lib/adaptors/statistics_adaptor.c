@@ -57,7 +57,7 @@ static scope_t **find_locked(statistics_t *self, uint64_t thread)
 {
     scope_t **link = thread == 0 ? &self->own : &self->of_threads[thread % BUCKETS];
 
-    RMM_ASSERT_ADAPTOR_LOCKED(&self->adaptor);
+    RMM_ASSERT_LOCKED(&self->adaptor.lock);
     while (*link != NULL && (*link)->thread != thread) {
         link = &(*link)->next;
     }
@@ -85,7 +85,7 @@ static void count_alloc(statistics_t *self, uint64_t bytes)
     uint64_t thread = counting_thread(self);
     scope_t *scope;
 
-    rmm__adaptor_lock(&self->adaptor);
+    rmm__mutex_lock(&self->adaptor.lock);
     rmm__adaptor_count_alloc_locked(&self->adaptor, bytes);
     if (self->own != NULL) {
         rmm__tally_alloc(&self->own->tally, bytes);
@@ -94,7 +94,7 @@ static void count_alloc(statistics_t *self, uint64_t bytes)
     if (scope != NULL) {
         rmm__tally_alloc(&scope->tally, bytes);
     }
-    rmm__adaptor_unlock(&self->adaptor);
+    rmm__mutex_unlock(&self->adaptor.lock);
 }
 
 /* sign: as rmm__tally_free(). */
@@ -103,7 +103,7 @@ static void count_free(statistics_t *self, uint64_t bytes, int64_t sign)
     uint64_t thread = counting_thread(self);
     scope_t *scope;
 
-    rmm__adaptor_lock(&self->adaptor);
+    rmm__mutex_lock(&self->adaptor.lock);
     rmm__adaptor_count_free_locked(&self->adaptor, bytes, sign);
     if (self->own != NULL) {
         rmm__tally_free(&self->own->tally, bytes, sign);
@@ -112,7 +112,7 @@ static void count_free(statistics_t *self, uint64_t bytes, int64_t sign)
     if (scope != NULL) {
         rmm__tally_free(&scope->tally, bytes, sign);
     }
-    rmm__adaptor_unlock(&self->adaptor);
+    rmm__mutex_unlock(&self->adaptor.lock);
 }
 
 static rmm_status_t
@@ -231,9 +231,9 @@ static rmm_status_t get(statistics_t *self, uint64_t thread, rmm_stats_t *out)
     rmm_tally_t now;
     bool found;
 
-    rmm__adaptor_lock(&self->adaptor);
+    rmm__mutex_lock(&self->adaptor.lock);
     found = look_locked(self, thread, &now);
-    rmm__adaptor_unlock(&self->adaptor);
+    rmm__mutex_unlock(&self->adaptor.lock);
     if (!found) {
         return no_scope(self, thread);
     }
@@ -260,12 +260,12 @@ static rmm_status_t push(statistics_t *self, uint64_t thread, rmm_stats_t *out)
     }
     scope->thread = thread;
     count_thread_scopes(self, thread, 1);
-    rmm__adaptor_lock(&self->adaptor);
+    rmm__mutex_lock(&self->adaptor.lock);
     (void)look_locked(self, thread, &before);
     link = find_locked(self, thread);
     scope->next = *link;
     *link = scope;
-    rmm__adaptor_unlock(&self->adaptor);
+    rmm__mutex_unlock(&self->adaptor.lock);
     fill(out, &before);
     return RMM_OK;
 }
@@ -294,9 +294,9 @@ static rmm_status_t pop(statistics_t *self, uint64_t thread, rmm_stats_t *out)
 {
     scope_t *scope;
 
-    rmm__adaptor_lock(&self->adaptor);
+    rmm__mutex_lock(&self->adaptor.lock);
     scope = take_locked(self, thread);
-    rmm__adaptor_unlock(&self->adaptor);
+    rmm__mutex_unlock(&self->adaptor.lock);
     if (scope == NULL) {
         return no_scope(self, thread);
     }

@@ -7,9 +7,8 @@
  * handed out again at once; if upstream refuses the free, it comes back. What is in the
  * table and the figures change under one lock, so they always agree.
  *
- * Locking: `lock` protects the table and, here, the adaptor's tally and slot, instead of
- * the adaptor's own lock: growing the table is too long for one that spins. Stacks are
- * captured and freed outside.
+ * Locking: the adaptor's `lock` protects the table as well. Stacks are captured and freed
+ * outside.
  */
 #include "adaptors/tracking_impl.h"
 
@@ -38,7 +37,7 @@ show_locked(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t strea
         .stream = stream,
         .device = self->adaptor.base.device};
 
-    RMM_ASSERT_LOCKED(&self->lock);
+    RMM_ASSERT_LOCKED(&self->adaptor.lock);
     if (stack != NULL) {
         size_t own = rmm__leak_modules_own(stack->frames, stack->count);
 
@@ -62,7 +61,7 @@ insert_locked(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t str
 static bool
 take_out_locked(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *block)
 {
-    RMM_ASSERT_LOCKED(&self->lock);
+    RMM_ASSERT_LOCKED(&self->adaptor.lock);
     if (!rmm__pointer_map_find_entry(&self->blocks, ptr, block)) {
         return false;
     }
@@ -79,7 +78,7 @@ static bool remember(
 {
     bool inserted;
 
-    rmm__mutex_lock(&self->lock);
+    rmm__mutex_lock(&self->adaptor.lock);
     if (take_out_locked(self, block->ptr, stale)) {
         rmm__adaptor_count_free_locked(&self->adaptor, stale->bytes, 1);
     } else {
@@ -89,7 +88,7 @@ static bool remember(
     if (inserted) {
         rmm__adaptor_count_alloc_locked(&self->adaptor, block->bytes);
     }
-    rmm__mutex_unlock(&self->lock);
+    rmm__mutex_unlock(&self->adaptor.lock);
     return inserted;
 }
 
@@ -98,12 +97,12 @@ static bool forget(tracking_t *self, const void *ptr, rmm_pointer_map_entry_t *b
 {
     bool found;
 
-    rmm__mutex_lock(&self->lock);
+    rmm__mutex_lock(&self->adaptor.lock);
     found = take_out_locked(self, ptr, block);
     if (found) {
         rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, 1);
     }
-    rmm__mutex_unlock(&self->lock);
+    rmm__mutex_unlock(&self->adaptor.lock);
     return found;
 }
 
@@ -113,10 +112,10 @@ take_back(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t stream)
 {
     bool inserted;
 
-    rmm__mutex_lock(&self->lock);
+    rmm__mutex_lock(&self->adaptor.lock);
     inserted = insert_locked(self, block, stream);
     rmm__adaptor_count_free_locked(&self->adaptor, block->bytes, -1);
-    rmm__mutex_unlock(&self->lock);
+    rmm__mutex_unlock(&self->adaptor.lock);
     if (!inserted) {
         rmm__free(rmm__tracking_stack(block));
     }
@@ -124,13 +123,13 @@ take_back(tracking_t *self, rmm_pointer_map_entry_t *block, rmm_stream_t stream)
 
 static void count_nothing(tracking_t *self, bool allocated)
 {
-    rmm__mutex_lock(&self->lock);
+    rmm__mutex_lock(&self->adaptor.lock);
     if (allocated) {
         rmm__adaptor_count_alloc_locked(&self->adaptor, 0);
     } else {
         rmm__adaptor_count_free_locked(&self->adaptor, 0, 1);
     }
-    rmm__mutex_unlock(&self->lock);
+    rmm__mutex_unlock(&self->adaptor.lock);
 }
 
 /* --- allocate and free -------------------------------------------------------------- */
@@ -259,15 +258,14 @@ static void tracking_destroy(rmm_resource_t *mr)
     rmm_pointer_map_entry_t block;
 
     rmm__tracking_report_leaks(self);
-    rmm__mutex_lock(&self->lock);
+    rmm__mutex_lock(&self->adaptor.lock);
     while (rmm__pointer_map_any(&self->blocks, &block)) {
         (void)take_out_locked(self, block.ptr, &block);
         rmm__free(rmm__tracking_stack(&block));
     }
     rmm__leak_rows_close(&self->rows);
-    rmm__mutex_unlock(&self->lock);
+    rmm__mutex_unlock(&self->adaptor.lock);
     rmm__pointer_map_fini(&self->blocks);
-    rmm__mutex_fini(&self->lock);
     rmm__adaptor_destroy(mr);
 }
 
@@ -304,7 +302,6 @@ rmm_status_t rmm_tracking_adaptor_create(
         return status;
     }
     self = from_base(&adaptor->base);
-    rmm__mutex_init(&self->lock);
     rmm__leak_rows_open(&self->rows, adaptor->base.instance_id);
     if (opts.capture_stacks) {
         rmm__call_stack_prepare();

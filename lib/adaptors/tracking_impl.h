@@ -10,14 +10,12 @@
 
 #include "adaptors/adaptor.h"
 #include "adaptors/call_stack.h"
-#include "core/mutex.h"
 #include "core/pointer_map.h"
 #include "publish/leak_rows.h"
 
 typedef struct tracking {
-    rmm_adaptor_t adaptor;    /* first member */
+    rmm_adaptor_t adaptor;    /* first member; its lock protects all below but this: */
     uint32_t max_frames;      /* 0: no stacks */
-    rmm_mutex_t lock;         /* protects the tally, the slot, and: */
     rmm_pointer_map_t blocks; /* owner: see below */
     rmm_leak_rows_t rows;     /* what /rmm shows of them */
 } tracking_t;

@@ -38,7 +38,7 @@ static size_t bytes_needed_locked(const tracking_t *self)
     const rmm_pointer_map_t *map = &self->blocks;
     size_t bytes = map->count * sizeof(rmm_tracking_block_t);
 
-    RMM_ASSERT_LOCKED(&self->lock);
+    RMM_ASSERT_LOCKED(&self->adaptor.lock);
     for (size_t i = 0; self->max_frames != 0 && i < map->capacity; i++) {
         if (map->entries[i].ptr != NULL) {
             bytes += frames_of(&map->entries[i]) * sizeof(void *);
@@ -77,17 +77,17 @@ static bool try_copy(tracking_t *self, copy_t *copy)
 {
     size_t needed;
 
-    rmm__mutex_lock(&self->lock);
+    rmm__mutex_lock(&self->adaptor.lock);
     needed = bytes_needed_locked(self);
     if (needed <= copy->bytes) {
         if (needed != 0) {
             fill_locked(self, copy);
         }
         copy->bytes = needed;
-        rmm__mutex_unlock(&self->lock);
+        rmm__mutex_unlock(&self->adaptor.lock);
         return true;
     }
-    rmm__mutex_unlock(&self->lock);
+    rmm__mutex_unlock(&self->adaptor.lock);
     copy->bytes = needed + needed / 8; /* some may come in the meantime */
     return false;
 }
