@@ -274,6 +274,18 @@ RMM_COLD void rmm__resource_refuse_free(
         rmm_resource_type(mr), mr->name, mr->instance_id, ptr, request->bytes, why);
 }
 
+void rmm__request_enter(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+{
+    rmm__request_enter_striped(mr, request, padding, rmm__stripe_here());
+}
+
+void rmm__request_settle(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+{
+    rmm__request_settle_striped(mr, request, padding, rmm__stripe_here());
+}
+
 /* --- public calls ----------------------------------------------------------------- */
 
 /*

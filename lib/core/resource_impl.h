@@ -174,57 +174,41 @@ static inline void rmm__request_settle_striped(
     }
 }
 
-static inline void
-rmm__request_enter(rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
-{
-    rmm__request_enter_striped(mr, request, padding, rmm__stripe_here());
-}
-
-static inline void
-rmm__request_settle(rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
-{
-    rmm__request_settle_striped(mr, request, padding, rmm__stripe_here());
-}
+/* The same where nothing is known of the stripe. */
+void rmm__request_enter(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding);
+void rmm__request_settle(
+    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding);
 
 /* The same two of a resource that writes all its books under one lock, which is held. The
  * request was announced. */
 static inline void rmm__request_enter_locked(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
 {
-    uint32_t place = mr->books.place;
-
-    if (!request->user && padding == 0) {
-        return;
-    }
     if (!rmm__place_is_owned_locked(&mr->books.user)) {
         rmm__request_enter(mr, request, padding);
         return;
     }
     if (request->user) {
-        rmm__place_alloc_owned(place, request->bytes);
+        rmm__place_alloc_owned(&mr->books, request->bytes);
     }
     if (padding != 0) {
-        rmm__place_padding_owned(place, padding);
+        rmm__place_padding_owned(&mr->books, padding);
     }
 }
 
 static inline void rmm__request_settle_locked(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
 {
-    uint32_t place = mr->books.place;
-
-    if (!request->user && padding == 0) {
-        return;
-    }
     if (!rmm__place_is_owned_locked(&mr->books.user)) {
         rmm__request_settle(mr, request, padding);
         return;
     }
     if (request->user) {
-        rmm__place_free_owned(place, request->bytes);
+        rmm__place_free_owned(&mr->books, request->bytes);
     }
     if (padding != 0) {
-        rmm__place_padding_owned(place, -padding);
+        rmm__place_padding_owned(&mr->books, -padding);
     }
 }
 

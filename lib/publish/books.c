@@ -168,6 +168,10 @@ void rmm__books_free_is_rest(rmm_books_t *books)
     rmm_segment_slot_t *slot = books->slot;
     rmm_books_sums_t sums;
 
+    if ((atomic_load_explicit(&slot->flags, memory_order_relaxed) &
+         RMM_SLOT_FREE_IS_REST) != 0) {
+        return;
+    }
     rmm__books_sums(books, &sums);
     rmm__figure_add(
         &slot->free_bytes, rmm__figure_get(&slot->current_bytes) + sums.padding_bytes);

@@ -48,8 +48,10 @@ typedef struct rmm_books {
     rmm_segment_stripe_t *stripes;    /* RMM_SEGMENT_STRIPES of this slot; likewise */
     const rmm_control_slot_t *wishes; /* of this slot; never NULL once open */
     uint32_t place;                   /* index */
-    rmm_place_user_t user;            /* of that place */
-    bool slot_is_private;             /* malloc'ed: freed at close */
+    rmm_segment_place_t *record;      /* of that place, likewise */
+    const rmm_control_place_t *place_wishes;
+    rmm_place_user_t user; /* of that place */
+    bool slot_is_private;  /* malloc'ed: freed at close */
 } rmm_books_t;
 
 typedef struct rmm_books_desc {
@@ -141,6 +143,11 @@ static inline uint64_t rmm__figure_sub(_Atomic(uint64_t) *figure, uint64_t value
 static inline uint64_t rmm__figure_get(const _Atomic(uint64_t) *figure)
 {
     return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
 }
 
 /*
@@ -288,34 +295,51 @@ static inline void rmm__books_end_exclusive(rmm_books_t *books)
         }                                                                              \
     } while (0)
 
+/* Release, as RMM_BOOKS_SET(); `change` of either sign, modulo 2^64. */
+static inline void rmm__figure_change(_Atomic(uint64_t) *figure, uint64_t change)
+{
+    atomic_store_explicit(
+        figure, rmm__figure_get(figure) + change, memory_order_release);
+}
+
+static inline void rmm__figure_raise(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    if (value > rmm__figure_get(mark)) {
+        atomic_store_explicit(mark, value, memory_order_release);
+    }
+}
+
 /* Between begin and end: */
 static inline void
 rmm__books_alloc_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding)
 {
-    uint64_t bytes_now = RMM_BOOKS_GET(books, current_bytes) + bytes;
-    uint64_t total_count = RMM_BOOKS_GET(books, total_count) + 1;
-    uint64_t count_now = rmm__live_count(
-        RMM_BOOKS_GET(books, live_count), total_count,
-        RMM_BOOKS_GET(books, freed_count));
+    rmm_segment_slot_t *slot = books->slot;
+    uint64_t bytes_now, count_now;
 
-    RMM_BOOKS_SET(books, current_bytes, bytes_now);
-    RMM_BOOKS_ADD_EXCLUSIVE(books, padding_bytes, padding);
-    RMM_BOOKS_ADD_EXCLUSIVE(books, total_bytes, bytes);
-    RMM_BOOKS_SET(books, total_count, total_count);
-    if (rmm__reset_is_due(&books->slot->peak_reset_seen, &books->wishes->peak_reset)) {
+    rmm__figure_change(&slot->current_bytes, bytes);
+    rmm__figure_change(&slot->padding_bytes, padding);
+    rmm__figure_change(&slot->total_bytes, bytes);
+    rmm__figure_change(&slot->total_count, 1);
+    if (rmm__reset_is_due(&slot->peak_reset_seen, &books->wishes->peak_reset)) {
         rmm__books_obey_reset(books);
     }
-    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_bytes, bytes_now);
-    RMM_BOOKS_RAISE_EXCLUSIVE(books, peak_count, count_now);
-    RMM_BOOKS_RAISE_EXCLUSIVE(books, lifetime_peak_bytes, bytes_now);
+    bytes_now = rmm__figure_get(&slot->current_bytes);
+    count_now = RMM_LIVE_COUNT(slot, rmm__figure_get(&slot->live_count));
+    rmm__figure_raise(&slot->peak_count, count_now);
+    if (bytes_now > rmm__figure_get(&slot->peak_bytes)) { /* never above the next one */
+        rmm__figure_raise(&slot->peak_bytes, bytes_now);
+        rmm__figure_raise(&slot->lifetime_peak_bytes, bytes_now);
+    }
 }
 
 static inline void
 rmm__books_free_exclusive(rmm_books_t *books, uint64_t bytes, uint64_t padding)
 {
-    RMM_BOOKS_ADD_EXCLUSIVE(books, current_bytes, -bytes);
-    RMM_BOOKS_ADD_EXCLUSIVE(books, padding_bytes, -padding);
-    RMM_BOOKS_ADD_EXCLUSIVE(books, freed_count, 1);
+    rmm_segment_slot_t *slot = books->slot;
+
+    rmm__figure_change(&slot->current_bytes, -bytes);
+    rmm__figure_change(&slot->padding_bytes, -padding);
+    rmm__figure_change(&slot->freed_count, 1);
 }
 
 /* --- a place: what users hold, what base resources hold from the driver ------------- */
@@ -395,58 +419,40 @@ void rmm__place_device_free(uint32_t place, uint64_t device_free_bytes);
 
 /* --- a place that a resource owns, whose lock is held ------------------------------- */
 
-static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
+static inline void rmm__place_alloc_owned(const rmm_books_t *books, uint64_t bytes)
 {
-    atomic_store_explicit(figure, value, memory_order_relaxed);
-}
+    rmm_segment_place_t *record = books->record;
+    const rmm_control_place_t *wishes = books->place_wishes;
+    uint64_t bytes_now, count_now;
 
-static inline void rmm__place_raise_owned(_Atomic(uint64_t) *mark, uint64_t value)
-{
-    if (value > rmm__figure_get(mark)) {
-        rmm__figure_set(mark, value);
-    }
-}
-
-static inline void rmm__place_alloc_owned(uint32_t place, uint64_t bytes)
-{
-    rmm_segment_place_t *record = &rmm__places[place];
-    const rmm_control_place_t *wishes = &rmm__place_wishes[place];
-    uint64_t bytes_now = rmm__figure_get(&record->current_bytes) + bytes;
-    uint64_t total_count = rmm__figure_get(&record->total_count) + 1;
-    uint64_t count_now = rmm__live_count(
-        rmm__figure_get(&record->live_count), total_count,
-        rmm__figure_get(&record->freed_count));
-
-    rmm__figure_set(&record->current_bytes, bytes_now);
-    rmm__figure_set(&record->total_count, total_count);
-    rmm__figure_set(
-        &record->total_bytes, rmm__figure_get(&record->total_bytes) + bytes);
+    rmm__figure_change(&record->current_bytes, bytes);
+    rmm__figure_change(&record->total_bytes, bytes);
+    rmm__figure_change(&record->total_count, 1);
     if (rmm__reset_is_due(&record->peak_reset_seen, &wishes->peak_reset) ||
         rmm__reset_is_due(&record->node_peak_reset_seen, &wishes->node_peak_reset)) {
-        rmm__place_obey_resets(place);
+        rmm__place_obey_resets(books->place);
     }
-    rmm__place_raise_owned(&record->peak_bytes, bytes_now);
-    rmm__place_raise_owned(&record->peak_count, count_now);
-    rmm__place_raise_owned(&record->node_peak_bytes, bytes_now);
-    rmm__place_raise_owned(&record->node_peak_count, count_now);
-    rmm__place_raise_owned(&record->lifetime_peak_bytes, bytes_now);
+    bytes_now = rmm__figure_get(&record->current_bytes);
+    count_now = RMM_LIVE_COUNT(record, rmm__figure_get(&record->live_count));
+    rmm__figure_raise(&record->peak_bytes, bytes_now);
+    rmm__figure_raise(&record->peak_count, count_now);
+    rmm__figure_raise(&record->node_peak_count, count_now);
+    if (bytes_now > rmm__figure_get(&record->node_peak_bytes)) { /* as at a slot */
+        rmm__figure_raise(&record->node_peak_bytes, bytes_now);
+        rmm__figure_raise(&record->lifetime_peak_bytes, bytes_now);
+    }
 }
 
-static inline void rmm__place_free_owned(uint32_t place, uint64_t bytes)
+static inline void rmm__place_free_owned(const rmm_books_t *books, uint64_t bytes)
 {
-    rmm_segment_place_t *record = &rmm__places[place];
-
-    rmm__figure_set(
-        &record->current_bytes, rmm__figure_get(&record->current_bytes) - bytes);
-    rmm__figure_set(&record->freed_count, rmm__figure_get(&record->freed_count) + 1);
+    rmm__figure_change(&books->record->current_bytes, -bytes);
+    rmm__figure_change(&books->record->freed_count, 1);
 }
 
 /* Either sign, modulo 2^64. */
-static inline void rmm__place_padding_owned(uint32_t place, uint64_t change)
+static inline void rmm__place_padding_owned(const rmm_books_t *books, uint64_t change)
 {
-    _Atomic(uint64_t) *padding = &rmm__places[place].padding_bytes;
-
-    rmm__figure_set(padding, rmm__figure_get(padding) + change);
+    rmm__figure_change(&books->record->padding_bytes, change);
 }
 
 #endif /* RMM_PUBLISH_BOOKS_H */

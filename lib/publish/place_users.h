@@ -78,10 +78,9 @@ static inline void rmm__place_be_user(rmm_place_user_t *user)
     }
 }
 
-/* May this user write plainly? It has joined and its lock is held. */
+/* May this user write plainly? Its lock is held. */
 static inline bool rmm__place_is_owned_locked(const rmm_place_user_t *user)
 {
-    RMM_ASSERT(rmm__place_mode(user) != RMM_PLACE_STRANGER);
     if (rmm__place_mode(user) != RMM_PLACE_OWNS) {
         return false;
     }

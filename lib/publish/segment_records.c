@@ -204,6 +204,8 @@ rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc)
     rmm__mutex_lock(&rmm__publisher.lock);
     index = take_slot_locked();
     books->place = desc->place;
+    books->record = &rmm__places[desc->place];
+    books->place_wishes = &rmm__place_wishes[desc->place];
     books->user = (rmm_place_user_t){.place = desc->place, .lock = desc->lock};
     if (!take_records(books, index)) {
         status = RMM_ERR_OUT_OF_HOST_MEMORY;

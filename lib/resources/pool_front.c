@@ -192,7 +192,7 @@ static void leave_block_locked(
     rmm__suballoc_free(pool->blocks, block, slot->heap, slot->open_stamp);
     if (pool == front->back) {
         rmm__pool_note_freed_locked(pool, slot->heap, block);
-        rmm__pool_publish_free_locked(pool);
+        rmm__pool_show_largest_locked(pool);
     }
     RMM_ASSERT_HEAVY(rmm__suballoc_check(pool->blocks) == NULL);
 }

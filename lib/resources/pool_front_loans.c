@@ -87,7 +87,7 @@ static rmm_suballoc_result_t borrow_units_locked(
     }
     rmm__suballoc_block_set_tag(back->blocks, loan.block, POOL_TAG_SUPERBLOCK);
     rmm__front_owners_set(front, first_unit, units, index);
-    rmm__pool_publish_free_locked(back);
+    rmm__pool_show_largest_locked(back);
     /* what a stream may keep from the others is a share of all memory (pool_streams.c) */
     to->reserved_bytes = back->reserved_bytes;
     return RMM_SUBALLOC_OK;
@@ -170,7 +170,7 @@ rmm_status_t rmm__front_take(
             (uint32_t)((uint64_t)want->units * POOL_UNIT - want->request->bytes));
         *unit_out = rmm__suballoc_block_unit(pool->blocks, block);
         if (is_back) {
-            rmm__pool_publish_free_locked(pool);
+            rmm__pool_show_largest_locked(pool);
         } else if (want->key.capture_id != 0) {
             rmm__pool_capture_note_locked(pool, want->key, *unit_out);
         }

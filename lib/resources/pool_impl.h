@@ -258,9 +258,13 @@ static inline uint64_t pool_free_bytes(const pool_t *self)
            POOL_UNIT;
 }
 
-/* What a change of one block does to the figures of free memory; where the books are
- * shared, free_bytes is counted up and down by who takes and gives. */
-void rmm__pool_publish_free_locked(pool_t *self);
+/* After a change of one block. Free bytes are what is not live (rmm__books_free_is_rest),
+ * and change with it. */
+static inline void rmm__pool_show_largest_locked(pool_t *self)
+{
+    RMM_BOOKS_SET(
+        &self->base.books, largest_free_bytes, self->largest_free_units * POOL_UNIT);
+}
 
 /* After heaps changed other than by one alloc or free: recount what /rmm shows. */
 void rmm__pool_figures_locked(pool_t *self);

@@ -16,19 +16,6 @@
 
 /* --- figures ------------------------------------------------------------------------ */
 
-void rmm__pool_publish_free_locked(pool_t *self)
-{
-    rmm_books_t *books = &self->base.books;
-
-    if (!self->shares_books) {
-        RMM_BOOKS_SET(
-            books, free_bytes,
-            (rmm__suballoc_look_total_free(self->blocks) - self->absent_units) *
-                POOL_UNIT);
-    }
-    RMM_BOOKS_SET(books, largest_free_bytes, self->largest_free_units * POOL_UNIT);
-}
-
 static void look_for_largest_locked(pool_t *self)
 {
     rmm_heap_t heap = self->clean;
@@ -66,23 +53,40 @@ void rmm__pool_note_taken_locked(pool_t *self, rmm_heap_t heap)
     }
 }
 
+#ifdef RMM_HEAVY_CHECKS
+/* What readers make of the figures is what there is. */
+static bool free_is_right_locked(const pool_t *self)
+{
+    return self->shares_books ||
+           rmm__books_free_bytes(&self->base.books) == pool_free_bytes(self);
+}
+#endif
+
 void rmm__pool_figures_locked(pool_t *self)
 {
+    rmm_books_t *books = &self->base.books;
+
     RMM_ASSERT_LOCKED(&self->lock);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
     look_for_largest_locked(self);
+    rmm__books_begin_exclusive(books);
     if (self->shares_books) { /* all that is gained is free */
         rmm__figure_add(
-            &self->base.books.slot->free_bytes,
-            self->reserved_bytes - RMM_BOOKS_GET(&self->base.books, reserved_bytes));
+            &books->slot->free_bytes,
+            self->reserved_bytes - RMM_BOOKS_GET(books, reserved_bytes));
         if (rmm__pool_front(self) != NULL) {
             rmm__front_measure(rmm__pool_front(self), self->reserved_bytes);
         }
+    } else {
+        RMM_BOOKS_SET(
+            books, free_bytes,
+            pool_free_bytes(self) + RMM_BOOKS_GET(books, current_bytes) +
+                RMM_BOOKS_GET(books, padding_bytes));
     }
-    rmm__books_begin_exclusive(&self->base.books);
-    rmm__pool_publish_free_locked(self);
-    RMM_BOOKS_SET(&self->base.books, reserved_bytes, self->reserved_bytes);
-    rmm__books_end_exclusive(&self->base.books);
+    rmm__pool_show_largest_locked(self);
+    RMM_BOOKS_SET(books, reserved_bytes, self->reserved_bytes);
+    rmm__books_end_exclusive(books);
+    RMM_ASSERT_HEAVY(free_is_right_locked(self));
 }
 
 /* --- allocate ----------------------------------------------------------------------- */
@@ -102,7 +106,7 @@ static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_
     rmm__request_enter_locked(&self->base, want->request, padding);
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
-    rmm__pool_publish_free_locked(self);
+    rmm__pool_show_largest_locked(self);
     rmm__books_end_exclusive(&self->base.books);
 }
 
@@ -153,7 +157,8 @@ rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
 }
 
 /* An allocation of no bytes, or its free: counted, and nothing else. */
-static void count_nothing(pool_t *self, const rmm_request_t *request, bool is_free)
+RMM_COLD static void
+count_nothing(pool_t *self, const rmm_request_t *request, bool is_free)
 {
     rmm_books_t *books = &self->base.books;
 
@@ -315,10 +320,14 @@ static void leave_block_locked(
         rmm__suballoc_block_set_tag(self->blocks, block, POOL_TAG_GIVEN_UP);
     }
     rmm__books_begin_exclusive(books);
+    if (slot == NULL) {
+        rmm__figure_sub(&books->slot->free_bytes, request->bytes + padding);
+    }
     rmm__books_free_exclusive(books, request->bytes, padding);
-    rmm__pool_publish_free_locked(self);
+    rmm__pool_show_largest_locked(self);
     rmm__books_end_exclusive(books);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
+    RMM_ASSERT_HEAVY(free_is_right_locked(self));
 }
 
 /*
@@ -572,6 +581,7 @@ init_pool(pool_t *self, rmm_resource_t *upstream, int device, const pool_plan_t 
     if (status != RMM_OK) {
         return status;
     }
+    rmm__books_free_is_rest(&self->base.books);
     self->maximum_bytes = plan->maximum_bytes;
     self->block_units = (uint32_t)(plan->block_bytes / POOL_UNIT);
     self->growth_bytes = plan->chunk_bytes;
