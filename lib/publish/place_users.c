@@ -94,7 +94,9 @@ void rmm__place_share(rmm_place_user_t *user)
     if (rmm__place_mode(user) == RMM_PLACE_OWNS) {
         set_mode_locked(user, RMM_PLACE_SHARES);
     }
-    user->lock = NULL;
+    if (user->lock != NULL) { /* a second call writes nothing: others read by then */
+        user->lock = NULL;
+    }
     rmm__mutex_unlock(&lock);
 }
 
