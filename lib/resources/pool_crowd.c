@@ -21,9 +21,10 @@
 #include "core/host_memory.h"
 #include "log/log.h"
 
-/* So many that waited among so many allocations. */
+/* So many that waited among so many allocations. Few, because the lock is not fair: of 16
+ * threads that all want it one may have it for a hundred times in a row. */
 #define CROWD_WAITS 64
-#define CROWD_WINDOW 1024
+#define CROWD_WINDOW 8192
 /* Chunks of so many bytes begin with a granule, whatever the driver is. */
 #define ALIGNED_CHUNK_BYTES ((uint64_t)2 * 1024 * 1024)
 

@@ -146,10 +146,14 @@ typedef struct pool {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
     _Atomic(struct pool_front *) front; /* pool_front.h; NULL: not open, or a shard */
-    uint64_t maximum_bytes;             /* UINT64_MAX: none */
-    uint32_t block_units;               /* every block has this size; 0: any */
-    uint64_t growth_bytes;              /* of every chunk; 0: as the ladder sees fit */
-    bool keeps_barrier;                 /* a block for rmm__driver_barrier() */
+    /* Written under `lock`, read without it where there is a front: */
+    _Atomic(uint32_t)
+        far_chunks; /* whose units are not numbered by their distance from: */
+    _Atomic(uintptr_t) near_start; /* the address that unit 0 has, or would have */
+    uint64_t maximum_bytes;        /* UINT64_MAX: none */
+    uint32_t block_units;          /* every block has this size; 0: any */
+    uint64_t growth_bytes;         /* of every chunk; 0: as the ladder sees fit */
+    bool keeps_barrier;            /* a block for rmm__driver_barrier() */
     rmm_mutex_t grow_lock;
     pool_range_t range;
 
@@ -177,10 +181,6 @@ typedef struct pool {
     pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
     uint32_t chunk_count, chunk_capacity;
     uint32_t chunk_serial;
-    /* Read without the lock where there is a front: */
-    _Atomic(uint32_t)
-        far_chunks; /* whose units are not numbered by their distance from: */
-    _Atomic(uintptr_t) near_start; /* the address that unit 0 has, or would have */
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
 } pool_t;

@@ -49,7 +49,7 @@ static rmm_resource_t *make_subject(maker_t *maker)
     assert_ok(rmm_callback_resource_create(&callback, &upstream));
     assert_ok(rmm_pool_resource_create(upstream, NULL, &pool));
     rmm_resource_release(upstream);
-    return pool;
+    return in_crowd(pool);
 }
 
 /* Every chunk is taken whole, in pieces, and given back; wrong addresses are refused. */
