@@ -22,6 +22,7 @@
 
 #include "core/assert.h"
 #include "core/diag_attach.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/nvtx.h"
@@ -35,7 +36,6 @@
 
 static rmm_mutex_t registry = RMM_MUTEX_INITIALIZER;
 static rmm_resource_t *registry_head;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint32_t) last_instance_id;
 
 /* --- in a forked child ------------------------------------------------------------ */
@@ -103,7 +103,7 @@ static void after_fork_in_child(void)
     rmm__mutex_unlock(&registry);
 }
 
-static void install_fork_handlers(void)
+RMM_AT_LOAD(RMM_FORK_REGISTRY) static void install_fork_handlers(void)
 {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -112,7 +112,6 @@ static void install_fork_handlers(void)
 
 static void registry_add(rmm_resource_t *mr)
 {
-    pthread_once(&fork_once, install_fork_handlers);
     rmm__mutex_lock(&registry);
     mr->previous = NULL;
     mr->next = registry_head;

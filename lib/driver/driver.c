@@ -5,10 +5,12 @@
  *
  * Locking: `chooser` serialises the first call; afterwards the table is one load. A
  * library that the simulated driver injects may call back into rmm__driver(): it finds
- * the table in place, because injection comes after the store and outside the lock.
+ * the table in place, because injection comes after the store and outside the lock. Held
+ * over a fork, which waits for the first call to end.
  */
 #include "driver/driver.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,10 +18,27 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/mutex.h"
 
 static rmm_mutex_t chooser = RMM_MUTEX_INITIALIZER;
 static _Atomic(const rmm_driver_t *) chosen;
+
+static void before_fork(void)
+{
+    rmm__mutex_lock(&chooser);
+}
+
+static void after_fork(void)
+{
+    rmm__mutex_unlock(&chooser);
+}
+
+/* Without them only a fork amid the first call is not survived. */
+RMM_AT_LOAD(RMM_FORK_DRIVER) static void install_fork_handlers(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
 
 /* Why there is none, kept because the answer is final; written under `chooser`. */
 static rmm_status_t refusal;

@@ -12,17 +12,20 @@
  */
 #include "driver/sim_internal.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
+#include "core/fork.h"
 
 rmm_mutex_t rmm__sim_lock = RMM_MUTEX_INITIALIZER;
 _Thread_local sim_thread_t rmm__sim_thread;
 
 static sim_config_t config; /* constant once open */
+static bool survives_fork;  /* the handlers are installed */
 static bool is_open;        /* protected by rmm__sim_lock, as all below */
 static uint64_t last_thread_id;
 static uint64_t violation_count;
@@ -298,6 +301,11 @@ static void after_fork(void)
     rmm__mutex_unlock(&rmm__sim_lock);
 }
 
+RMM_AT_LOAD(RMM_FORK_SIM) static void install_fork_handlers(void)
+{
+    survives_fork = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+}
+
 static rmm_status_t open_locked(void)
 {
     rmm_status_t status = rmm__sim_env_read(&config);
@@ -307,8 +315,8 @@ static rmm_status_t open_locked(void)
         return status;
     }
     failed = rmm__sim_streams_open();
-    if (failed == 0) {
-        failed = pthread_atfork(before_fork, after_fork, after_fork);
+    if (failed == 0 && !survives_fork) {
+        failed = ENOMEM;
     }
     if (failed != 0) {
         return rmm__error(

@@ -27,6 +27,7 @@
 #include <rmm/version.h>
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "log/log.h"
 #include "publish/log_ring.h"
@@ -83,13 +84,11 @@ static void after_fork_in_child(void)
     rmm__mutex_unlock(&rmm__publisher.lock);
 }
 
-static bool install_fork_handlers_locked(void)
+/* Nobody else runs yet: no lock. */
+RMM_AT_LOAD(RMM_FORK_PUBLISHER) static void install_fork_handlers(void)
 {
-    if (!rmm__publisher.fork_handlers_installed) {
-        rmm__publisher.fork_handlers_installed =
-            pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-    }
-    return rmm__publisher.fork_handlers_installed;
+    rmm__publisher.fork_handlers_installed =
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 /* --- contents ----------------------------------------------------------------------- */
@@ -285,7 +284,7 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
         return false;
     }
     error = ENOMEM;
-    if (install_fork_handlers_locked()) {
+    if (rmm__publisher.fork_handlers_installed) {
         (void)rmm__runtime_dir_sweep(dirfd, (long)geteuid());
         error = -make_files_locked(dirfd, driver, &step);
     }
@@ -317,7 +316,6 @@ static void open_locked(const char *driver, char warning[WARNING_BYTES])
         rmm__publisher.state = RMM_PUBLISH_SHARED;
     } else {
         rmm__publisher.state = RMM_PUBLISH_PRIVATE;
-        (void)install_fork_handlers_locked();
         fill_control(&private_control);
     }
     rmm__places = rmm__publisher.segment->places;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/runtime.h"
@@ -138,6 +139,63 @@ static void a_child_forked_amid_allocations_does_not_hang(void **state)
 {
     (void)state;
     assert_int_equal(in_child(fork_under_load), 0);
+}
+#endif
+
+#ifndef __SANITIZE_THREAD__
+static int use_first_time(void);
+
+static void *use_it_elsewhere(void *argument)
+{
+    pthread_barrier_wait(argument);
+    (void)use_first_time();
+    return NULL;
+}
+
+static void spin_ns(int64_t ns)
+{
+    struct timespec begin, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
+                 begin.tv_nsec <
+             ns);
+}
+
+static int64_t fork_delay_ns;
+
+/* A thread makes the very first resource, while this one forks. */
+static int fork_amid_first_use(void)
+{
+    pthread_barrier_t both;
+    pthread_t thread;
+    int failures;
+
+    if (pthread_barrier_init(&both, NULL, 2) != 0 ||
+        pthread_create(&thread, NULL, use_it_elsewhere, &both) != 0) {
+        return 100;
+    }
+    pthread_barrier_wait(&both);
+    spin_ns(fork_delay_ns);
+    failures = in_child(use_first_time);
+    pthread_join(thread, NULL);
+    return failures;
+}
+
+static void a_child_forked_amid_the_first_use_does_not_hang(void **state)
+{
+    const char *driver = getenv("RMM_DRIVER");
+
+    (void)state;
+    if (driver == NULL || strcmp(driver, "sim") != 0) {
+        skip(); /* CUDA itself does not survive this */
+    }
+    for (int i = 0; i < 200; i++) {
+        fork_delay_ns = i * INT64_C(3000);
+        assert_int_equal(in_child(fork_amid_first_use), 0);
+    }
 }
 #endif
 
@@ -461,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_forked_child_is_refused_and_harms_nothing),
 #ifndef __SANITIZE_THREAD__ /* whose own locks do not survive such a fork */
         cmocka_unit_test(a_child_forked_amid_allocations_does_not_hang),
+        cmocka_unit_test(a_child_forked_amid_the_first_use_does_not_hang),
 #endif
         cmocka_unit_test(a_child_that_starts_before_any_resource_works),
         cmocka_unit_test(closed_standard_descriptors_stay_closed),
