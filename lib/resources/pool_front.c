@@ -16,10 +16,20 @@ static const rmm_control_slot_t no_wishes;
 rmm_status_t rmm__front_pool_init(
     pool_t *pool, const rmm_driver_t *driver, const rmm_resource_t *base)
 {
+    const rmm_books_t *books = &base->books;
+
     pool->driver = driver;
     pool->base.device = base->device;
     pool->base.upstream = base->upstream; /* borrowed */
-    pool->base.books = base->books;
+    pool->base.books = (rmm_books_t){
+        .slot = books->slot,
+        .stripes = books->stripes,
+        .wishes = books->wishes,
+        .place = books->place,
+        .record = books->record,
+        .place_wishes = books->place_wishes,
+        /* the user of the place is the resource alone */
+    };
     pool->is_shared = true; /* with the streams of other shards */
     rmm__mutex_init(&pool->lock);
     rmm__mutex_init(&pool->grow_lock);
