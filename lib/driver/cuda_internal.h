@@ -85,6 +85,6 @@ int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical);
 int rmm__cuda_physical_release(rmm_driver_physical_t physical);
 int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__cuda_address_unmap(void *ptr, size_t bytes);
-int rmm__cuda_address_share(void *ptr, size_t bytes, int device);
+int rmm__cuda_address_access(void *ptr, size_t bytes, int device);
 
 #endif /* RMM_DRIVER_CUDA_INTERNAL_H */

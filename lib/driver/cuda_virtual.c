@@ -184,31 +184,14 @@ int rmm__cuda_physical_release(rmm_driver_physical_t physical)
     return error != RMM_DRIVER_OK ? error : (int)entry.release(physical);
 }
 
-static int grant(void *ptr, size_t bytes, int device)
-{
-    const CUmemAccessDesc access = {
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
-        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-
-    return (int)entry.set_access(address_of(ptr), bytes, &access, 1);
-}
-
 int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical)
 {
     int device;
     int error = ready(&device);
 
-    if (error == RMM_DRIVER_OK) {
-        error = (int)entry.map(address_of(ptr), bytes, 0, physical, 0);
-    }
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    error = grant(ptr, bytes, device);
-    if (error != RMM_DRIVER_OK) {
-        (void)entry.unmap(address_of(ptr), bytes);
-    }
-    return error;
+    return error != RMM_DRIVER_OK
+               ? error
+               : (int)entry.map(address_of(ptr), bytes, 0, physical, 0);
 }
 
 int rmm__cuda_address_unmap(void *ptr, size_t bytes)
@@ -219,10 +202,15 @@ int rmm__cuda_address_unmap(void *ptr, size_t bytes)
     return error != RMM_DRIVER_OK ? error : (int)entry.unmap(address_of(ptr), bytes);
 }
 
-int rmm__cuda_address_share(void *ptr, size_t bytes, int device)
+int rmm__cuda_address_access(void *ptr, size_t bytes, int device)
 {
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     int current;
     int error = ready(&current);
 
-    return error != RMM_DRIVER_OK ? error : grant(ptr, bytes, device);
+    return error != RMM_DRIVER_OK
+               ? error
+               : (int)entry.set_access(address_of(ptr), bytes, &access, 1);
 }

@@ -146,10 +146,10 @@ typedef struct rmm_driver {
     int (*mempool_free)(void *ptr, rmm_stream_t stream); /* cudaFreeAsync */
 
     /* Virtual memory of the current device. Sizes are multiples of the granularity.
-     * address_map() also lets the current device read and write what it maps;
-     * address_share() lets another one, into whole mappings. address_unmap() takes away
-     * what one address_map() made, and waits for nothing: the caller knows that no work
-     * uses the range. (CUDA also takes several mappings or none at all; the simulated GPU
+     * What address_map() maps nobody can touch until address_access() lets a device read
+     * and write it: whole mappings, one or more beside each other. address_unmap() takes
+     * away what one address_map() made, and waits for nothing: the caller knows that no
+     * work uses the range. (CUDA also takes several mappings or none at all; the simulated GPU
      * refuses those, as they are more likely a mistake.) Released memory lives while it is
      * mapped. */
     int (*virtual_granularity)(size_t *bytes);
@@ -159,7 +159,7 @@ typedef struct rmm_driver {
     int (*physical_release)(rmm_driver_physical_t physical);
     int (*address_map)(void *ptr, size_t bytes, rmm_driver_physical_t physical);
     int (*address_unmap)(void *ptr, size_t bytes);
-    int (*address_share)(void *ptr, size_t bytes, int device);
+    int (*address_access)(void *ptr, size_t bytes, int device);
 
     /* May `device` read and write memory of `peer`? */
     int (*peer_can_access)(int device, int peer, int *can);

@@ -248,7 +248,7 @@ FAULTED(
     address_map, (void *ptr, size_t bytes, rmm_driver_physical_t physical),
     (ptr, bytes, physical))
 FAULTED(address_unmap, (void *ptr, size_t bytes), (ptr, bytes))
-FAULTED(address_share, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
+FAULTED(address_access, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
 FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
 FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
 FAULTED(stream_flags, (rmm_stream_t stream, uint32_t *flags), (stream, flags))

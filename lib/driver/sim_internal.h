@@ -122,7 +122,7 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(physical_release)                                                                \
     X(address_map)                                                                     \
     X(address_unmap)                                                                   \
-    X(address_share)                                                                   \
+    X(address_access)                                                                  \
     X(peer_can_access)                                                                 \
     X(stream_create)                                                                   \
     X(stream_destroy)                                                                  \
@@ -487,7 +487,7 @@ int rmm__sim_physical_create(size_t bytes, rmm_driver_physical_t *physical_out);
 int rmm__sim_physical_release(rmm_driver_physical_t physical);
 int rmm__sim_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__sim_address_unmap(void *ptr, size_t bytes);
-int rmm__sim_address_share(void *ptr, size_t bytes, int device);
+int rmm__sim_address_access(void *ptr, size_t bytes, int device);
 uint64_t rmm__sim_address_bytes_locked(void);
 /* An address of a reservation. */
 bool rmm__sim_virtual_holds_locked(const void *ptr);

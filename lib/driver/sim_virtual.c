@@ -12,8 +12,8 @@
  * once, and one again when it runs, which it then does not: a real GPU would end the
  * program's context. A kernel that touches the range crashes.
  *
- * Memory is poisoned whenever it is mapped. CUDA keeps what was in it; a program that
- * relies on that is not served here.
+ * Memory that is mapped stays out of reach until a device is let in, and is poisoned then.
+ * CUDA keeps what was in it; a program that relies on that is not served here.
  *
  * Locking: all under rmm__sim_lock.
  */
@@ -362,21 +362,12 @@ static int map_locked(char *ptr, uint64_t bytes, rmm_driver_physical_t handle)
     if (physical->is_mapped || !is_free(reservation, ptr, bytes)) {
         return refuse("address_map", "mapped already", ptr, bytes);
     }
-    if (!may_access(rmm__sim_thread.device, physical)) {
-        return RMM_DRIVER_INVALID_DEVICE;
-    }
     mapping = calloc(1, sizeof(*mapping));
-    if (mapping == NULL || mprotect(ptr, bytes, PROT_READ | PROT_WRITE) != 0) {
-        free(mapping);
+    if (mapping == NULL) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
-    *mapping = (sim_mapping_t){
-        .begin = ptr,
-        .bytes = bytes,
-        .access = UINT32_C(1) << rmm__sim_thread.device,
-        .physical = physical};
+    *mapping = (sim_mapping_t){.begin = ptr, .bytes = bytes, .physical = physical};
     place(reservation, mapping, true);
-    rmm__sim_poison_locked(ptr, bytes, RMM_SIM_POISON_ALLOC);
     return RMM_DRIVER_OK;
 }
 
@@ -449,33 +440,50 @@ static bool is_whole(const sim_reservation_t *reservation, char *ptr, uint64_t b
     return true;
 }
 
-static int share_locked(char *ptr, uint64_t bytes, int device)
+/* The host stands for all devices: what one may use, it can touch. */
+static int let_in(sim_mapping_t *mapping, int device)
+{
+    if (mapping->access == 0) {
+        if (mprotect(mapping->begin, mapping->bytes, PROT_READ | PROT_WRITE) != 0) {
+            return RMM_DRIVER_MEMORY_ALLOCATION;
+        }
+        rmm__sim_poison_locked(mapping->begin, mapping->bytes, RMM_SIM_POISON_ALLOC);
+    }
+    mapping->access |= UINT32_C(1) << device;
+    return RMM_DRIVER_OK;
+}
+
+static int access_locked(char *ptr, uint64_t bytes, int device)
 {
     sim_reservation_t *reservation = reservation_around(ptr, bytes);
+    int error = RMM_DRIVER_OK;
 
     if (device < 0 || device >= rmm__sim_device_count()) {
         return RMM_DRIVER_INVALID_DEVICE;
     }
     if (reservation == NULL || !is_whole(reservation, ptr, bytes)) {
-        return refuse("address_share", "not whole mappings", ptr, bytes);
+        return refuse("address_access", "not whole mappings", ptr, bytes);
     }
     for (uint64_t at = 0; at < bytes; at += GRANULARITY) {
         if (!may_access(device, (*mapping_slot(reservation, ptr + at))->physical)) {
             return RMM_DRIVER_INVALID_DEVICE;
         }
     }
-    for (uint64_t at = 0; at < bytes; at += GRANULARITY) {
-        (*mapping_slot(reservation, ptr + at))->access |= UINT32_C(1) << device;
+    for (uint64_t at = 0; at < bytes && error == RMM_DRIVER_OK;) {
+        sim_mapping_t *mapping = *mapping_slot(reservation, ptr + at);
+
+        error = let_in(mapping, device);
+        at += mapping->bytes;
     }
-    return RMM_DRIVER_OK;
+    return error;
 }
 
-int rmm__sim_address_share(void *ptr, size_t bytes, int device)
+int rmm__sim_address_access(void *ptr, size_t bytes, int device)
 {
-    int error = begin("address_share");
+    int error = begin("address_access");
 
     if (error == RMM_DRIVER_OK) {
-        error = share_locked(ptr, bytes, device);
+        error = access_locked(ptr, bytes, device);
         rmm__sim_leave();
     }
     return error;

@@ -9,75 +9,136 @@
 
 /* --- gather -------------------------------------------------------------------------- */
 
-/* The uppermost piece below `below` that is not in [first, end); false: none. */
-static bool next_piece(
-    const pool_range_t *range, uint64_t below, uint64_t first, uint64_t end,
-    uint32_t *index_out)
-{
-    for (uint32_t i = range->piece_count; i-- > 0;) {
-        uint64_t offset = range->pieces[i].offset;
+/* Pieces that are all clean. */
+typedef struct free_pieces {
+    pool_t *self;
+    uint64_t bytes, largest_bytes;
+} free_pieces_t;
 
-        if (offset < below && (offset < first || offset >= end)) {
-            *index_out = i;
-            return true;
+static uint32_t first_piece_from(const pool_range_t *range, uint64_t offset)
+{
+    uint32_t low = 0;
+    uint32_t high = range->piece_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (range->pieces[middle].offset < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return false;
+    return low;
 }
 
-/* Its memory has no address any more and no way back. */
+static void mark_pieces_in(void *context, uint32_t unit, uint32_t units)
+{
+    free_pieces_t *found = context;
+    pool_range_t *range = &found->self->range;
+    uint64_t start = offset_of(found->self, unit);
+    uint64_t end = start + units * POOL_UNIT;
+    uint32_t i = first_piece_from(range, start);
+
+    for (; i < range->piece_count &&
+           range->pieces[i].offset + range->pieces[i].bytes <= end;
+         i++) {
+        uint64_t bytes = range->pieces[i].bytes;
+
+        range->pieces[i].is_free = true;
+        found->bytes += bytes;
+        if (bytes > found->largest_bytes) {
+            found->largest_bytes = bytes;
+        }
+    }
+}
+
+/* Looks at the large blocks only, not at all there are. */
+static free_pieces_t find_free_pieces_locked(pool_t *self)
+{
+    free_pieces_t found = {.self = self};
+
+    for (uint32_t i = 0; i < self->range.piece_count; i++) {
+        self->range.pieces[i].is_free = false;
+    }
+    rmm__suballoc_walk_free(
+        self->blocks, self->clean, to_units(self->range.granule_bytes), mark_pieces_in,
+        &found);
+    return found;
+}
+
+/* It could not be mapped at its new place. */
 static void piece_lose(pool_t *self, const pool_piece_t *piece)
 {
-    (void)self->driver->physical_release(piece->physical);
-    rmm__pool_arrive(self, self->range.absent, -(int64_t)piece->bytes);
+    if (piece->is_stuck) {
+        rmm__pool_pieces_insert(&self->range, piece);
+        rmm__pool_arrive_lost(self, 0, piece->bytes);
+    } else {
+        (void)self->driver->physical_release(piece->physical);
+        rmm__pool_arrive(self, self->range.absent, -(int64_t)piece->bytes);
+    }
 }
 
+typedef enum shift {
+    SHIFT_DONE,
+    SHIFT_NONE,  /* it is not free any more, or stays where it is */
+    SHIFT_FAILED /* no other may go there either */
+} shift_t;
+
 /* Map a piece that is all clean at another offset, where nothing is. In a scope. */
-static bool piece_shift(pool_t *self, uint32_t index, uint64_t offset)
+static shift_t piece_shift(pool_t *self, uint32_t index, uint64_t offset)
 {
     pool_piece_t piece = self->range.pieces[index];
     char *old = self->range.address + piece.offset;
 
     if (rmm__pool_move_out(self, self->clean, piece.offset, piece.bytes) !=
         RMM_SUBALLOC_OK) {
-        return false;
+        return SHIFT_NONE;
     }
     if (self->driver->address_unmap(old, piece.bytes) != RMM_DRIVER_OK) {
         rmm__pool_arrive(self, self->clean, 0);
-        return false;
+        return SHIFT_NONE;
     }
     rmm__pool_pieces_remove(&self->range, index);
     rmm__pool_arrive(self, self->range.absent, 0);
     piece.offset = offset;
+    piece.is_free = false;
     if (rmm__pool_move_out(self, self->range.absent, offset, piece.bytes) !=
             RMM_SUBALLOC_OK ||
         rmm__pool_piece_map(self, &piece) != RMM_DRIVER_OK) {
         piece_lose(self, &piece);
-        return false;
+        return SHIFT_FAILED;
     }
     self->range.tidied_bytes += piece.bytes;
     rmm__pool_pieces_insert(&self->range, &piece);
     rmm__pool_arrive(self, self->clean, 0);
-    return true;
+    return SHIFT_DONE;
 }
 
-/* Fill the gap from its front with free pieces from elsewhere. In a scope. */
+/* Fill the gap from its front with free pieces from elsewhere, the uppermost first. In a
+ * scope. */
 static bool fill_gap(pool_t *self, const rmm_suballoc_gap_t *gap)
 {
+    const pool_range_t *range = &self->range;
     uint64_t start = offset_of(self, gap->unit);
     uint64_t first = start - (uint64_t)gap->before * POOL_UNIT;
     uint64_t end = start + (uint64_t)(gap->units + gap->after) * POOL_UNIT;
     uint64_t room = (uint64_t)gap->room * POOL_UNIT;
-    uint64_t below = UINT64_MAX;
     uint64_t done = 0;
-    uint32_t index;
+    shift_t shift = SHIFT_NONE;
 
-    while (done < (uint64_t)gap->units * POOL_UNIT &&
-           next_piece(&self->range, below, first, end, &index)) {
-        uint64_t bytes = self->range.pieces[index].bytes;
+    for (uint32_t i = range->piece_count;
+         i-- > 0 && done < (uint64_t)gap->units * POOL_UNIT && shift != SHIFT_FAILED;) {
+        uint64_t offset = range->pieces[i].offset;
+        uint64_t bytes = range->pieces[i].bytes;
 
-        below = self->range.pieces[index].offset;
-        if (bytes <= room - done && piece_shift(self, index, start + done)) {
+        if (!range->pieces[i].is_free || (offset >= first && offset < end) ||
+            bytes > room - done) {
+            continue;
+        }
+        shift = piece_shift(self, i, start + done);
+        if (shift == SHIFT_DONE) {
+            i += offset > start; /* those between have moved up */
             done += bytes;
             end = start + done > end ? start + done : end;
         }
@@ -85,56 +146,29 @@ static bool fill_gap(pool_t *self, const rmm_suballoc_gap_t *gap)
     return done != 0;
 }
 
-bool rmm__pool_range_gather(pool_t *self, uint64_t need)
+static bool fill_in_scope(pool_t *self, const rmm_suballoc_gap_t *gap)
 {
-    rmm_suballoc_gap_t gap;
     rmm_driver_scope_t scope;
     bool any;
 
-    RMM_ASSERT_LOCKED(&self->grow_lock);
-    if (!rmm__pool_find_gap(self, need, &gap) ||
-        rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
+    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
         return false;
     }
-    any = fill_gap(self, &gap);
+    any = fill_gap(self, gap);
     rmm__driver_scope_leave(&scope);
     return any;
 }
 
-/* Pieces that are all clean. */
-typedef struct free_pieces {
-    const pool_t *self;
-    uint32_t next; /* the first that was not looked at */
-    uint64_t bytes, largest_bytes;
-} free_pieces_t;
-
-/* Blocks come by address, as the pieces lie. */
-static bool count_free_pieces(void *context, const rmm_block_info_t *info)
+bool rmm__pool_range_gather(pool_t *self, uint64_t need)
 {
-    free_pieces_t *pieces = context;
-    const pool_range_t *range = &pieces->self->range;
-    uint64_t start = offset_of(pieces->self, info->unit);
-    uint64_t end = start + info->units * POOL_UNIT;
-    uint32_t i = pieces->next;
+    rmm_suballoc_gap_t gap;
+    bool any;
 
-    if (info->heap != pieces->self->clean) {
-        return true;
-    }
-    while (i < range->piece_count && range->pieces[i].offset < start) {
-        i++;
-    }
-    for (; i < range->piece_count &&
-           range->pieces[i].offset + range->pieces[i].bytes <= end;
-         i++) {
-        uint64_t bytes = range->pieces[i].bytes;
-
-        pieces->bytes += bytes;
-        if (bytes > pieces->largest_bytes) {
-            pieces->largest_bytes = bytes;
-        }
-    }
-    pieces->next = i;
-    return true;
+    RMM_ASSERT_LOCKED(&self->grow_lock);
+    rmm__mutex_lock(&self->lock);
+    any = find_free_pieces_locked(self).bytes != 0;
+    rmm__mutex_unlock(&self->lock);
+    return any && rmm__pool_find_gap(self, need, &gap) && fill_in_scope(self, &gap);
 }
 
 /* Addresses that any of the free pieces fit into, until there are `need` bytes. Nothing
@@ -142,12 +176,12 @@ static bool count_free_pieces(void *context, const rmm_block_info_t *info)
 static bool find_room_apart(pool_t *self, uint64_t need, rmm_suballoc_gap_t *gap)
 {
     pool_range_t *range = &self->range;
-    free_pieces_t pieces = {.self = self};
+    free_pieces_t pieces;
     uint64_t room;
     bool found;
 
     rmm__mutex_lock(&self->lock);
-    rmm__suballoc_walk(self->blocks, count_free_pieces, &pieces);
+    pieces = find_free_pieces_locked(self);
     room = need + pieces.largest_bytes;
     found = pieces.bytes >= need && room <= range->bytes &&
             rmm__suballoc_find_gap(
@@ -163,17 +197,9 @@ static bool find_room_apart(pool_t *self, uint64_t need, rmm_suballoc_gap_t *gap
 bool rmm__pool_range_gather_apart(pool_t *self, uint64_t need)
 {
     rmm_suballoc_gap_t gap;
-    rmm_driver_scope_t scope;
-    bool any;
 
     RMM_ASSERT_LOCKED(&self->grow_lock);
-    if (!find_room_apart(self, need, &gap) ||
-        rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
-        return false;
-    }
-    any = fill_gap(self, &gap);
-    rmm__driver_scope_leave(&scope);
-    return any;
+    return find_room_apart(self, need, &gap) && fill_in_scope(self, &gap);
 }
 
 /* --- trim ---------------------------------------------------------------------------- */

@@ -115,6 +115,8 @@ typedef struct pool_chunk {
 typedef struct pool_piece {
     uint64_t offset, bytes;
     rmm_driver_physical_t physical;
+    bool is_stuck; /* it could be neither used nor unmapped; its addresses are lost */
+    bool is_free;  /* while free pieces are gathered: all of it is clean */
 } pool_piece_t;
 
 /* Of a virtual pool; all zero in others. */
@@ -124,6 +126,7 @@ typedef struct pool_range {
     uint32_t first_unit;
     rmm_heap_t absent;      /* addresses without memory */
     rmm_heap_t moving;      /* being mapped or unmapped; empty but under grow_lock */
+    rmm_heap_t lost;        /* could not be unmapped: never used again */
     uint32_t peers;         /* bit d: device d may use what is mapped */
     uint64_t initial_bytes; /* what the pool begins with; 0: it grows from nothing */
     /* grow_lock protects all below */
@@ -163,7 +166,7 @@ typedef struct pool {
     rmm_heap_t clean;  /* free for any stream */
     bool shares_books; /* others than the holder of `lock` write the books */
     uint64_t reserved_bytes;
-    uint64_t absent_units;       /* in the heaps `absent` and `moving` */
+    uint64_t absent_units;       /* in the heaps `absent`, `moving` and `lost` */
     uint64_t largest_free_units; /* over all heaps */
     rmm_heap_t largest_heap;     /* one that has such a block */
 

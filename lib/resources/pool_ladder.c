@@ -30,7 +30,7 @@
 #define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
 #define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
 #define TIDY_TIMES 4    /* so often all of the pool may be mapped anew; then it grows */
-#define TIDY_WORTH 4096 /* a tidying costs a program as much as this part of the pool */
+#define TIDY_WORTH 2048 /* a tidying costs a program as much as this part of the pool */
 #define GROWTH_SHARE 16 /* one chunk is this part of what is held already */
 
 /* A rung: true if trying again may succeed; false with *status set if it cannot help. */

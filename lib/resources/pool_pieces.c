@@ -4,9 +4,11 @@
  */
 #include "resources/pool_pieces.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/host_memory.h"
+#include "log/log.h"
 
 /* --- places -------------------------------------------------------------------------- */
 
@@ -16,7 +18,8 @@ static void count_absent_locked(pool_t *self)
     const pool_range_t *range = &self->range;
 
     self->absent_units = rmm__suballoc_free_units(self->blocks, range->absent) +
-                         rmm__suballoc_free_units(self->blocks, range->moving);
+                         rmm__suballoc_free_units(self->blocks, range->moving) +
+                         rmm__suballoc_free_units(self->blocks, range->lost);
 }
 
 rmm_suballoc_result_t
@@ -50,6 +53,14 @@ void rmm__pool_arrive(pool_t *self, rmm_heap_t to, int64_t gained)
         rmm__place_reserve(self->base.books.place, (uint64_t)gained);
     } else {
         rmm__place_unreserve(self->base.books.place, (uint64_t)-gained);
+    }
+}
+
+void rmm__pool_arrive_lost(pool_t *self, uint64_t gained, uint64_t lost)
+{
+    rmm__pool_arrive(self, self->range.lost, (int64_t)gained);
+    if (self->shares_books) { /* what is held counts as free there */
+        rmm__figure_sub(&self->base.books.slot->free_bytes, lost);
     }
 }
 
@@ -115,8 +126,33 @@ void rmm__pool_pieces_remove(pool_range_t *range, uint32_t index)
         (range->piece_count - index) * sizeof(range->pieces[0]));
 }
 
+/* The pool's own device, and those it shares with. */
+static int let_devices_in(const pool_t *self, const pool_piece_t *piece)
+{
+    uint32_t devices = self->range.peers | UINT32_C(1) << self->base.device;
+    int error = RMM_DRIVER_OK;
+
+    for (int device = 0; device < 32 && error == RMM_DRIVER_OK; device++) {
+        if ((devices >> device & 1) != 0) {
+            error = self->driver->address_access(
+                self->range.address + piece->offset, piece->bytes, device);
+        }
+    }
+    return error;
+}
+
+void rmm__pool_piece_stick(const pool_t *self, pool_piece_t *piece)
+{
+    piece->is_stuck = true;
+    rmm__log_error(
+        "pool '%s': %" PRIu64
+        " bytes at %p could not be unmapped: they are held, unused, "
+        "until the pool ends",
+        self->base.name, piece->bytes, (void *)(self->range.address + piece->offset));
+}
+
 /* In a scope, as what follows. */
-int rmm__pool_piece_map(const pool_t *self, const pool_piece_t *piece)
+int rmm__pool_piece_map(const pool_t *self, pool_piece_t *piece)
 {
     char *address = self->range.address + piece->offset;
     int error = self->driver->address_map(address, piece->bytes, piece->physical);
@@ -124,13 +160,10 @@ int rmm__pool_piece_map(const pool_t *self, const pool_piece_t *piece)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    for (int device = 0; device < 32 && error == RMM_DRIVER_OK; device++) {
-        if ((self->range.peers >> device & 1) != 0) {
-            error = self->driver->address_share(address, piece->bytes, device);
-        }
-    }
-    if (error != RMM_DRIVER_OK) {
-        (void)self->driver->address_unmap(address, piece->bytes);
+    error = let_devices_in(self, piece);
+    if (error != RMM_DRIVER_OK &&
+        self->driver->address_unmap(address, piece->bytes) != RMM_DRIVER_OK) {
+        rmm__pool_piece_stick(self, piece);
     }
     return error;
 }
@@ -143,7 +176,7 @@ int rmm__pool_piece_make(const pool_t *self, pool_piece_t *piece)
         return error;
     }
     error = rmm__pool_piece_map(self, piece);
-    if (error != RMM_DRIVER_OK) {
+    if (error != RMM_DRIVER_OK && !piece->is_stuck) {
         (void)self->driver->physical_release(piece->physical);
     }
     return error;

@@ -30,21 +30,10 @@
 #define FINE_TIDIES 2    /* so often is not yet often */
 #define INITIAL_PART 128 /* of what a pool begins with: a piece of that */
 #define RANGE_TIMES 8    /* addresses, as a multiple of the device's memory */
-#define GROWTH_PART 16   /* grow by this part of what is held, if less is missing */
+#define GROWTH_PART 32   /* grow by this part of what is held, if less is missing */
+#define GROWTH_PART_SMALL 16                            /* and by this one */
+#define GROWTH_SMALL_BYTES ((uint64_t)32 * 1024 * 1024) /* up to so much */
 #define ROOM_BYTES ((uint64_t)64 * 1024 * 1024) /* for more the device is asked first */
-
-static void undo_pieces(pool_t *self, uint64_t offset, uint64_t bytes)
-{
-    pool_range_t *range = &self->range;
-
-    for (uint32_t i = range->piece_count; i-- > 0;) {
-        if (range->pieces[i].offset >= offset &&
-            range->pieces[i].offset < offset + bytes) {
-            (void)rmm__pool_piece_end(self, &range->pieces[i]);
-            rmm__pool_pieces_remove(range, i);
-        }
-    }
-}
 
 /* --- growth -------------------------------------------------------------------------- */
 
@@ -52,6 +41,36 @@ static void undo_pieces(pool_t *self, uint64_t offset, uint64_t bytes)
 typedef struct growth {
     uint64_t offset, need, wish;
 } growth_t;
+
+/* In a scope: nothing of it is left, but for what cannot be unmapped. One such piece, and
+ * none of the growth's addresses are used again: there are plenty. */
+static void undo_growth(pool_t *self, const growth_t *growth)
+{
+    pool_range_t *range = &self->range;
+    uint64_t stuck_bytes = 0;
+
+    for (uint32_t i = range->piece_count; i-- > 0;) {
+        pool_piece_t *piece = &range->pieces[i];
+
+        if (piece->offset < growth->offset ||
+            piece->offset >= growth->offset + growth->wish) {
+            continue;
+        }
+        if (!piece->is_stuck && rmm__pool_piece_end(self, piece) != RMM_DRIVER_OK) {
+            rmm__pool_piece_stick(self, piece);
+        }
+        if (piece->is_stuck) {
+            stuck_bytes += piece->bytes;
+        } else {
+            rmm__pool_pieces_remove(range, i);
+        }
+    }
+    if (stuck_bytes != 0) {
+        rmm__pool_arrive_lost(self, stuck_bytes, stuck_bytes);
+    } else {
+        rmm__pool_arrive(self, range->absent, 0);
+    }
+}
 
 /* The size of its pieces; only the last one may have less. */
 static uint64_t piece_limit(const pool_t *self, const growth_t *growth)
@@ -70,11 +89,12 @@ static uint64_t piece_limit(const pool_t *self, const growth_t *growth)
     return round_up(limit, self->range.granule_bytes);
 }
 
-/* Map from the offset on; bytes mapped, at least `need`, or 0 and why not. */
-static uint64_t map_pieces(pool_t *self, const growth_t *growth, int *error)
+/* Map from the offset on; bytes mapped, at least `need`, or 0, why not, and what is to be
+ * undone. */
+static uint64_t
+map_pieces(pool_t *self, const growth_t *growth, uint64_t limit, int *error)
 {
     uint64_t target = growth->wish;
-    uint64_t limit = piece_limit(self, growth);
     uint64_t done = 0;
 
     while (done < target) {
@@ -82,13 +102,16 @@ static uint64_t map_pieces(pool_t *self, const growth_t *growth, int *error)
 
         piece.bytes = piece.bytes > limit ? limit : piece.bytes;
         *error = rmm__pool_piece_make(self, &piece);
-        if (*error == RMM_DRIVER_OK) {
+        if (*error == RMM_DRIVER_OK || piece.is_stuck) {
             rmm__pool_pieces_insert(&self->range, &piece);
+        }
+        if (*error == RMM_DRIVER_OK) {
             done += piece.bytes;
-        } else if (*error == RMM_DRIVER_MEMORY_ALLOCATION && target > growth->need) {
+        } else if (
+            *error == RMM_DRIVER_MEMORY_ALLOCATION && !piece.is_stuck &&
+            target > growth->need) {
             target = growth->need; /* the device has less than the wish */
         } else {
-            undo_pieces(self, growth->offset, done);
             return 0;
         }
     }
@@ -125,14 +148,13 @@ static rmm_status_t keep_mapped(pool_t *self, const growth_t *growth, uint64_t m
         rmm__mutex_unlock(&self->lock);
     }
     if (result != RMM_SUBALLOC_OK) {
-        undo_pieces(self, growth->offset, mapped);
         return rmm__pool_no_pieces();
     }
     rmm__pool_arrive(self, self->clean, (int64_t)mapped);
     return RMM_OK;
 }
 
-static rmm_status_t map_growth(pool_t *self, const growth_t *growth)
+static rmm_status_t map_growth(pool_t *self, const growth_t *growth, uint64_t limit)
 {
     rmm_driver_scope_t scope;
     rmm_status_t status =
@@ -140,19 +162,21 @@ static rmm_status_t map_growth(pool_t *self, const growth_t *growth)
     uint64_t mapped;
     int error;
 
-    if (status == RMM_OK) {
-        error = check_room(self, growth);
-        mapped = error == RMM_DRIVER_OK ? map_pieces(self, growth, &error) : 0;
-        status = mapped != 0 ? keep_mapped(self, growth, mapped)
-                             : rmm__driver_error(self->driver, error, "mapping memory");
-        rmm__driver_scope_leave(&scope);
+    if (status != RMM_OK) {
+        rmm__pool_arrive(self, self->range.absent, 0);
+        return status == RMM_ERR_CUDA ? RMM_ERR_BAD_ALLOC : status;
     }
+    error = check_room(self, growth);
+    mapped = error == RMM_DRIVER_OK ? map_pieces(self, growth, limit, &error) : 0;
+    status = mapped != 0 ? keep_mapped(self, growth, mapped)
+                         : rmm__driver_error(self->driver, error, "mapping memory");
     if (status == RMM_OK) {
         self->range.tidied_bytes = 0;
         self->range.tidied_count = 0;
     } else {
-        rmm__pool_arrive(self, self->range.absent, 0);
+        undo_growth(self, growth);
     }
+    rmm__driver_scope_leave(&scope);
     return status == RMM_ERR_CUDA ? RMM_ERR_BAD_ALLOC : status;
 }
 
@@ -164,13 +188,26 @@ RMM_COLD static rmm_status_t no_addresses(const pool_t *self, uint64_t need)
         self->range.bytes, need);
 }
 
+/* By so much at least, or many small blocks would be as many steps. */
+static uint64_t growth_share(const pool_t *self)
+{
+    uint64_t share = self->reserved_bytes / GROWTH_PART_SMALL;
+
+    share = share < GROWTH_SMALL_BYTES ? share : GROWTH_SMALL_BYTES;
+    if (share < self->reserved_bytes / GROWTH_PART) {
+        share = self->reserved_bytes / GROWTH_PART;
+    }
+    return round_up(share, self->range.granule_bytes);
+}
+
 rmm_status_t rmm__pool_range_grow(pool_t *self, uint64_t need)
 {
     uint64_t granule = self->range.granule_bytes;
     uint64_t room = (self->maximum_bytes - self->reserved_bytes) / granule * granule;
-    uint64_t share = round_up(self->reserved_bytes / GROWTH_PART, granule);
+    uint64_t share = growth_share(self);
     rmm_suballoc_gap_t gap;
     growth_t growth;
+    uint64_t limit;
 
     RMM_ASSERT_LOCKED(&self->grow_lock);
     if (!rmm__pool_find_gap(self, need, &gap)) {
@@ -191,12 +228,13 @@ rmm_status_t rmm__pool_range_grow(pool_t *self, uint64_t need)
             RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
             self->maximum_bytes, room);
     }
-    if (!rmm__pool_pieces_reserve(&self->range, growth.wish / PIECE_MIN_BYTES + 1) ||
+    limit = piece_limit(self, &growth);
+    if (!rmm__pool_pieces_reserve(&self->range, growth.wish / limit + 2) ||
         rmm__pool_move_out(self, self->range.absent, growth.offset, growth.wish) !=
             RMM_SUBALLOC_OK) {
         return rmm__pool_no_pieces();
     }
-    return map_growth(self, &growth);
+    return map_growth(self, &growth, limit);
 }
 
 /* --- open and close ------------------------------------------------------------------ */
@@ -300,6 +338,7 @@ static rmm_status_t enter_range_locked(pool_t *self)
     if (!rmm__pool_chunks_reserve_locked(self) ||
         rmm__suballoc_heap_create(self->blocks, &range->absent) != RMM_SUBALLOC_OK ||
         rmm__suballoc_heap_create(self->blocks, &range->moving) != RMM_SUBALLOC_OK ||
+        rmm__suballoc_heap_create(self->blocks, &range->lost) != RMM_SUBALLOC_OK ||
         rmm__suballoc_add_region(
             self->blocks, range->absent, to_units(range->bytes), phase, 0,
             &range->first_unit) != RMM_SUBALLOC_OK) {

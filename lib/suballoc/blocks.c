@@ -477,6 +477,26 @@ static uint32_t block_around(
     return 0;
 }
 
+void rmm__suballoc_walk_free(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units,
+    void (*fn)(void *context, uint32_t unit, uint32_t units), void *context)
+{
+    assert(heap_is_valid(sa, heap) && units > 0);
+    rmm__suballoc_settle(sa, heap);
+    const rmm_heap_body_t *body = &sa->heaps[heap];
+    uint32_t head = head_at_or_above(body, bin_of(units));
+    while (head != 0) {
+        uint32_t bin = sa->nodes[head].bin;
+        for (uint32_t index = head; index != 0; index = sa->nodes[index].link_next) {
+            const rmm_block_node_t *node = &sa->nodes[index];
+            if (node->units >= units) {
+                fn(context, node->unit, node->units);
+            }
+        }
+        head = head_at_or_above(body, bin + 1);
+    }
+}
+
 rmm_suballoc_result_t rmm__suballoc_move(
     rmm_suballoc_t *sa, rmm_heap_t from, rmm_heap_t to, uint32_t unit, uint32_t units,
     uint64_t stamp)

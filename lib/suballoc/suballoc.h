@@ -223,6 +223,12 @@ void rmm__suballoc_walk(
     const rmm_suballoc_t *sa, bool (*fn)(void *context, const rmm_block_info_t *info),
     void *context);
 
+/* Visit the free blocks of a heap that have at least `units`, in no order; fn must not
+ * change anything. Looks at no smaller ones but those of nearly that size. */
+void rmm__suballoc_walk_free(
+    rmm_suballoc_t *sa, rmm_heap_t heap, uint32_t units,
+    void (*fn)(void *context, uint32_t unit, uint32_t units), void *context);
+
 /* Walk and check everything; NULL if sound, else a sentence. For tests and heavy checks. */
 const char *rmm__suballoc_check(const rmm_suballoc_t *sa);
 

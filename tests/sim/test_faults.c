@@ -177,7 +177,7 @@ static void the_first_calls_that_map_memory_may_fail(void **state)
     static const char *const functions[] = {
         "device_attribute", "virtual_granularity", "address_reserve", "address_free",
         "physical_create",  "physical_release",    "address_map",     "address_unmap",
-        "address_share",    "device_count",        "peer_can_access",
+        "address_access",   "device_count",        "peer_can_access",
     };
 
     (void)state;

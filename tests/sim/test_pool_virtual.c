@@ -458,6 +458,74 @@ static void a_full_device_is_used_to_the_last_piece(void **state)
     rmm_resource_release(pool);
 }
 
+/* --- what the driver refuses --------------------------------------------------------- */
+
+/* A pool whose next growth is of pieces of 2 MiB, under a plan of faults: one piece of it
+ * cannot be unmapped, and the next attempt takes other addresses. */
+static void assert_one_piece_is_lost(const char *plan)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    char *first = take(pool, 4 * MIB, NULL);
+    char *second;
+
+    pool_from_base(pool)->range.tidied_ever = 3;
+    assert_true(rmm_sim_fail(plan));
+    second = take(pool, 8 * MIB, NULL);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_true(second >= first + 12 * MIB); /* not where it is */
+    launch_fill(second, 8 * MIB, 5, NULL);
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(reserved_of(pool), 12 * MIB + PIECE); /* it is held */
+    assert_int_equal(pool_free_bytes(pool_from_base(pool)), 0);
+    assert_books_agree(pool);
+
+    give(pool, second, 8 * MIB, NULL);
+    give(pool, first, 4 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), PIECE);
+    assert_int_equal(rmm__figure_get(&pool->books.slot->free_bytes), 0);
+    assert_books_agree(pool);
+    rmm_resource_release(pool);
+}
+
+static void addresses_that_cannot_be_unmapped_are_never_used_again(void **state)
+{
+    (void)state;
+    assert_one_piece_is_lost("address_access:1,address_unmap:1"); /* the piece itself */
+    assert_one_piece_is_lost("address_access:3,address_unmap:1");
+    assert_one_piece_is_lost("address_access:3,address_unmap:2"); /* undoing another */
+    assert_one_piece_is_lost("address_map:4,address_unmap:3");
+    assert_one_piece_is_lost("physical_create:4:999,address_unmap:1");
+}
+
+static void a_piece_that_cannot_be_let_in_anywhere_is_lost(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
+    void *blocks[BLOCKS];
+    void *large = NULL;
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    assert_true(rmm_sim_fail("address_access:1,address_unmap:2"));
+    assert_int_equal(
+        rmm_resource_alloc(pool, BLOCKS / 2 * PIECE, 0, NULL, &large),
+        RMM_ERR_OUT_OF_MEMORY);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    assert_int_equal(pool_free_bytes(pool_from_base(pool)), (BLOCKS / 2 - 1) * PIECE);
+    assert_books_agree(pool);
+    large = take(pool, (BLOCKS / 2 - 1) * PIECE, NULL);
+    check_and_give_others(pool, blocks);
+    give(pool, large, (BLOCKS / 2 - 1) * PIECE, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), PIECE);
+    assert_int_equal(rmm__figure_get(&pool->books.slot->free_bytes), 0);
+    rmm_resource_release(pool);
+}
+
 /* --- the end, refusals, devices ------------------------------------------------------ */
 
 static void unmaps_everything_with_blocks_still_out(void **state)
@@ -602,6 +670,8 @@ int main(void)
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),
         CASE(pieces_too_large_for_the_nearest_gap_are_used_all_the_same),
         CASE(a_full_device_is_used_to_the_last_piece),
+        CASE(addresses_that_cannot_be_unmapped_are_never_used_again),
+        CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost),
         CASE(unmaps_everything_with_blocks_still_out),
         CASE(refuses_frees_of_addresses_without_memory),
         CASE(counts_its_memory_at_the_device),

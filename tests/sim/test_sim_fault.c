@@ -153,7 +153,7 @@ static void knows_every_function_of_the_table(void **state)
         "physical_release",
         "address_map",
         "address_unmap",
-        "address_share",
+        "address_access",
         "peer_can_access",
         "stream_flags",
         "stream_create",

@@ -31,12 +31,18 @@ static rmm_driver_physical_t create(size_t bytes)
 }
 
 /* Map memory whose handle is given up at once: it goes with its mapping. */
-static void map_fresh(char *ptr, size_t bytes)
+static void map_closed(char *ptr, size_t bytes)
 {
     rmm_driver_physical_t physical = create(bytes);
 
     assert_cuda(sim_driver()->address_map(ptr, bytes, physical));
     assert_cuda(sim_driver()->physical_release(physical));
+}
+
+static void map_fresh(char *ptr, size_t bytes)
+{
+    map_closed(ptr, bytes);
+    assert_cuda(sim_driver()->address_access(ptr, bytes, 0));
 }
 
 static void unmap(char *ptr, size_t bytes)
@@ -317,6 +323,32 @@ static void catches_a_copy_from_where_nothing_is_mapped(void **state)
     end(ptr, 2 * GRANULE);
 }
 
+static void mapped_memory_is_out_of_reach_until_a_device_is_let_in(void **state)
+{
+    char *ptr = reserve(4 * GRANULE);
+
+    (void)state;
+    violations = rmm_sim_violations();
+    map_closed(ptr, GRANULE);
+    map_closed(ptr + GRANULE, 2 * GRANULE);
+    assert_false(can_be_written(ptr));
+    assert_cuda(rmm_sim_memset_async(ptr, 1, 1, NULL));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(rmm_sim_violations(), violations + 1);
+    assert_non_null(strstr(rmm_sim_last_violation(), "no access"));
+    assert_cuda(sim_driver()->address_access(ptr, 3 * GRANULE, 0)); /* both at once */
+    assert_true(can_be_written(ptr));
+    assert_true(can_be_written(ptr + 3 * GRANULE - 1));
+    assert_int_equal((unsigned char)ptr[GRANULE], RMM_SIM_POISON_ALLOC);
+    ptr[0] = 7;
+    assert_cuda(sim_driver()->address_access(ptr, 3 * GRANULE, 0)); /* once more */
+    assert_int_equal(ptr[0], 7);
+    assert_false(can_be_written(ptr + 3 * GRANULE));
+    unmap(ptr, GRANULE);
+    unmap(ptr + GRANULE, 2 * GRANULE);
+    end(ptr, 4 * GRANULE);
+}
+
 static void another_device_needs_to_be_let_in(void **state)
 {
     const rmm_driver_t *driver = sim_driver();
@@ -335,11 +367,11 @@ static void another_device_needs_to_be_let_in(void **state)
     assert_non_null(strstr(rmm_sim_last_violation(), "no access"));
     violations++;
 
-    assert_refused(driver->address_share(ptr, GRANULE, 1), "not whole mappings");
-    assert_refused(driver->address_share(ptr, 4 * GRANULE, 1), "not whole mappings");
+    assert_refused(driver->address_access(ptr, GRANULE, 1), "not whole mappings");
+    assert_refused(driver->address_access(ptr, 4 * GRANULE, 1), "not whole mappings");
     assert_int_equal(
-        driver->address_share(ptr, 3 * GRANULE, 2), RMM_DRIVER_INVALID_DEVICE);
-    assert_cuda(driver->address_share(ptr, 3 * GRANULE, 1));
+        driver->address_access(ptr, 3 * GRANULE, 2), RMM_DRIVER_INVALID_DEVICE);
+    assert_cuda(driver->address_access(ptr, 3 * GRANULE, 1));
     assert_cuda(rmm_sim_memcpy_async(seen, ptr, 8, NULL));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(rmm_sim_violations(), violations);
@@ -384,6 +416,7 @@ int main(void)
         cmocka_unit_test(refuses_to_unmap_or_free_what_is_not_there),
         cmocka_unit_test(catches_unmapping_under_queued_work),
         cmocka_unit_test(catches_a_copy_from_where_nothing_is_mapped),
+        cmocka_unit_test(mapped_memory_is_out_of_reach_until_a_device_is_let_in),
         cmocka_unit_test(another_device_needs_to_be_let_in),
         cmocka_unit_test(is_forbidden_where_a_capture_forbids_it),
     };

@@ -135,6 +135,31 @@ static void a_hole_is_filled_from_the_side_where_more_is_free(void **state)
     assert_int_equal(gap.before, 0);
 }
 
+static void sum_up(void *context, uint32_t unit, uint32_t units)
+{
+    uint64_t *sums = context;
+    sums[0] += unit;
+    sums[1] += units;
+}
+
+static void only_free_blocks_that_are_large_enough_are_visited(void **state)
+{
+    fixture_t *f = *state;
+    make_gap(f, 100, 40);
+    make_gap(f, 200, 39);
+    make_gap(f, 300, 500);
+    uint64_t sums[2] = {0, 0};
+    rmm__suballoc_walk_free(f->sa, f->other, 40, sum_up, sums);
+    assert_int_equal(sums[0], 2 * f->first + 100 + 300);
+    assert_int_equal(sums[1], 540);
+    rmm__suballoc_walk_free(f->sa, f->other, 501, sum_up, sums);
+    assert_int_equal(sums[1], 540);
+    take(f, 60);
+    sums[1] = 0;
+    rmm__suballoc_walk_free(f->sa, f->heap, 1, sum_up, sums);
+    assert_int_equal(sums[1], REGION_UNITS - 579 - 60);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -143,6 +168,7 @@ int main(void)
         CASE(a_part_moves_to_another_heap_and_back),
         CASE(growth_at_the_tail_takes_only_what_is_missing),
         CASE(a_hole_that_joins_two_free_blocks_is_filled_first),
-        CASE(a_hole_is_filled_from_the_side_where_more_is_free)};
+        CASE(a_hole_is_filled_from_the_side_where_more_is_free),
+        CASE(only_free_blocks_that_are_large_enough_are_visited)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
