@@ -155,7 +155,8 @@ typedef struct rmm_segment_slot {
     _Atomic(uint64_t) free_bytes, largest_free_bytes;
     _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
     _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
-    _Atomic(uint64_t) growth_count, cross_stream_count, sync_count;
+    _Atomic(uint64_t) growth_count, sync_count;
+    _Atomic(uint64_t) cross_stream_count; /* rises too often for the line before */
     uint64_t reserved0[31];
 } rmm_segment_slot_t;
 

@@ -142,8 +142,8 @@ static const row_t slot_rows[] = {
     ROW(rmm_segment_slot_t, oom_count),
     ROW(rmm_segment_slot_t, invalid_free_count),
     ROW(rmm_segment_slot_t, growth_count),
-    ROW(rmm_segment_slot_t, cross_stream_count),
     ROW(rmm_segment_slot_t, sync_count),
+    ROW(rmm_segment_slot_t, cross_stream_count),
     ROW(rmm_segment_slot_t, reserved0),
 };
 
