@@ -32,6 +32,7 @@ typedef struct arena_resource {
     uint64_t bytes;
     uint32_t first_unit;   /* its number, so that aligned units are aligned memory */
     char *dump_path;       /* owned; NULL: no dump */
+    bool is_synchronised;  /* by the rescue under way; of its lock */
     rmm_mutex_t dump_lock; /* while the dump is written: its own file, nothing else */
     pool_t global;
     pool_front_t front; /* its back is `global` */

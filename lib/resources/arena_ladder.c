@@ -62,6 +62,7 @@ defragment(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
     if (captures(want) || !wait_for_device(self)) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
+    self->is_synchronised = true;
     rmm__front_give_back(&self->front);
     return take_anywhere(self, want, unit_out);
 }
@@ -73,13 +74,19 @@ rescue(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
     static const rung_fn ladder[] = {
         take_anywhere, reclaim_finished, wait_for_others, defragment};
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+    uint64_t word;
 
     rmm__mutex_lock(&self->front.rescue_lock);
+    self->is_synchronised = false;
+    word = rmm__pool_try_begin(self->front.back, want);
     for (size_t i = 0;
          i < sizeof(ladder) / sizeof(ladder[0]) && status == RMM_ERR_OUT_OF_MEMORY;
          i++) {
         status = ladder[i](self, want, unit_out);
     }
+    rmm__pool_try_end(
+        self->front.back, word,
+        self->is_synchronised && status == RMM_ERR_OUT_OF_MEMORY);
     rmm__mutex_unlock(&self->front.rescue_lock);
     return status;
 }
@@ -87,8 +94,11 @@ rescue(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 rmm_status_t rmm__arena_alloc_slow(
     arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 {
-    rmm_status_t status = rescue(self, want, unit_out);
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
+    if (!rmm__pool_is_hopeless(self->front.back, want)) {
+        status = rescue(self, want, unit_out);
+    }
     if (status != RMM_ERR_OUT_OF_MEMORY) {
         return status; /* a block, or no host memory for its node */
     }

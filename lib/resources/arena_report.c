@@ -179,7 +179,8 @@ rmm_status_t rmm__arena_give_up(
     arena_resource_t *self, const rmm_request_t *request, const char *why)
 {
     report_t report = {.requested_bytes = request->bytes};
-    uint64_t device_free = rmm__pool_device_free(self->front.back);
+    const char *since;
+    uint64_t device_free = rmm__pool_device_free_lately(self->front.back, &since);
 
     rmm__books_oom(&self->base.books);
     look(self, &report);
@@ -189,9 +190,9 @@ rmm_status_t rmm__arena_give_up(
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
         "arena '%s': no room for %zu bytes: largest free %" PRIu64
-        ", total free %" PRIu64 ", reserved %" PRIu64 ", device free %" PRIu64
+        ", total free %" PRIu64 ", reserved %" PRIu64 ", device free %" PRIu64 "%s"
         ", fragmentation %.3f; %s",
         self->base.name, request->bytes, report.total.largest_free_bytes,
-        report.total.free_bytes, self->bytes, device_free,
+        report.total.free_bytes, self->bytes, device_free, since,
         fragmentation_of(&report.total), why);
 }

@@ -242,6 +242,12 @@ static uint64_t empty_locked(pool_t *self, pool_stream_t *slot)
         self->unproven->open_stamp);
 }
 
+uint64_t rmm__pool_graphs_gone(void)
+{
+    /* acquire: pairs with graph_gone() */
+    return atomic_load_explicit(&gone_count, memory_order_acquire);
+}
+
 bool rmm__pool_captures_settle_locked(pool_t *self)
 {
     uint64_t moved = 0;
@@ -251,8 +257,7 @@ bool rmm__pool_captures_settle_locked(pool_t *self)
     if (self->watched_captures == 0) {
         return false;
     }
-    /* acquire: pairs with graph_gone() */
-    count = atomic_load_explicit(&gone_count, memory_order_acquire);
+    count = rmm__pool_graphs_gone();
     if (count == self->graphs_gone) {
         return false;
     }

@@ -219,39 +219,27 @@ pool_want_t rmm__pool_front_shape(const pool_t *self, const pool_want_t *want)
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-typedef struct sum {
-    uint64_t free_units, largest_units;
-} sum_t;
-
-static bool add_free(void *context, const rmm_block_info_t *info)
-{
-    sum_t *sum = context;
-
-    if (info->heap != RMM_HEAP_NONE) {
-        sum->free_units += info->units;
-        sum->largest_units =
-            info->units > sum->largest_units ? info->units : sum->largest_units;
-    }
-    return true;
-}
-
 void rmm__pool_front_add_free(
     pool_t *self, uint64_t *free_bytes, uint64_t *largest_bytes)
 {
     pool_front_t *front = rmm__pool_front(self);
-    sum_t sum = {0, *largest_bytes / POOL_UNIT};
+    uint64_t largest = *largest_bytes / POOL_UNIT;
+    uint64_t free_units = 0;
 
     for (uint32_t i = 0; front != NULL && i < FRONT_SHARDS; i++) {
         pool_t *pool = rmm__front_at(front, i);
 
         if (pool != NULL) {
             rmm__mutex_lock(&pool->lock);
-            rmm__suballoc_walk(pool->blocks, add_free, &sum);
+            rmm__pool_figures_locked(pool);
+            free_units += rmm__suballoc_total_free_units(pool->blocks);
+            largest =
+                pool->largest_free_units > largest ? pool->largest_free_units : largest;
             rmm__mutex_unlock(&pool->lock);
         }
     }
-    *free_bytes += sum.free_units * POOL_UNIT;
-    *largest_bytes = sum.largest_units * POOL_UNIT;
+    *free_bytes += free_units * POOL_UNIT;
+    *largest_bytes = largest * POOL_UNIT;
 }
 
 void rmm__pool_front_fini(pool_t *self)

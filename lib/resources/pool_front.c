@@ -264,10 +264,16 @@ bool rmm__front_give(
             rmm__pool_batch_note_locked(pool, slot, request->bytes, &closing);
         }
     }
+    if (atomic_load_explicit(&front->back->hopeless, memory_order_relaxed) != 0) {
+        rmm__pool_hope(front->back); /* what is beside it may be in another shard */
+    }
     rmm__mutex_unlock(&pool->lock);
 
     if (closing.slot != NULL) {
         rmm__pool_batch_close(pool, &closing, request->stream);
+        if (!closing.native) {
+            rmm__pool_hope(front->back); /* what the slot has may be had from now on */
+        }
     }
     return block != RMM_BLOCK_NONE;
 }

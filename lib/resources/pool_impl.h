@@ -11,6 +11,7 @@
  *   pool_gather.c    its free pieces: mapped anew, or given back
  *   pool_pieces.h    what these two share
  *   pool_trim.c      what is free goes back
+ *   pool_hopeless.c  what cannot be served, without trying again
  *   pool_crowd.c     many threads at once: the front (pool_front.h)
  *
  * How a block gets from one stream to another. Every stream that frees has a slot with a
@@ -186,6 +187,11 @@ typedef struct pool {
     uint32_t chunk_serial;
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
+    /* What the ladder found out (pool_hopeless.c); 0: nothing. Written without the lock. */
+    _Atomic(uint64_t) hopeless;
+    uint32_t hopeless_serial; /* of tries */
+    _Atomic(uint64_t) hopeless_graphs;
+    _Atomic(uint64_t) device_free_bytes, device_free_ns; /* when it was asked last */
 } pool_t;
 
 /* A request as the ladder passes it on. */
@@ -272,6 +278,25 @@ static inline void rmm__pool_show_largest_locked(pool_t *self)
 /* After heaps changed other than by one alloc or free: recount what /rmm shows. */
 void rmm__pool_figures_locked(pool_t *self);
 
+/* --- pool_hopeless.c ---------------------------------------------------------------- */
+
+/* Around a try of everything; is_hopeless: all of it was done, and nothing fits. */
+uint64_t rmm__pool_try_begin(pool_t *self, const pool_want_t *want);
+void rmm__pool_try_end(pool_t *self, uint64_t word, bool is_hopeless);
+/* Only growth can help. */
+bool rmm__pool_is_hopeless(const pool_t *self, const pool_want_t *want);
+/* There is something new. */
+void rmm__pool_hope(pool_t *self);
+void rmm__pool_look_for_hope_locked(pool_t *self, rmm_block_t block);
+
+/* A block was freed just now. */
+static inline void rmm__pool_note_room_locked(pool_t *self, rmm_block_t block)
+{
+    if (atomic_load_explicit(&self->hopeless, memory_order_relaxed) != 0) {
+        rmm__pool_look_for_hope_locked(self, block);
+    }
+}
+
 /* --- pool_ladder.c ------------------------------------------------------------------ */
 
 rmm_status_t
@@ -322,6 +347,9 @@ void rmm__pool_stamps_settle(pool_t *self, bool synchronised);
 
 /* 0 where the driver does not say; also shown in /rmm from now on. */
 uint64_t rmm__pool_device_free(pool_t *self);
+/* The same, but the last answer, and in *since_out when, if that is not long ago: the
+ * driver takes its time. "" if it was asked now. */
+uint64_t rmm__pool_device_free_lately(pool_t *self, const char **since_out);
 
 /* --- pool_streams.c ----------------------------------------------------------------- */
 
@@ -384,6 +412,8 @@ pool_stream_t *
 rmm__pool_capture_slot_locked(pool_t *self, rmm_stream_key_t key, rmm_block_t block);
 /* What graphs used that are gone now becomes free for all. True if that is anything. */
 bool rmm__pool_captures_settle_locked(pool_t *self);
+/* How many graphs of the process, that pools were used in, are gone. */
+uint64_t rmm__pool_graphs_gone(void);
 /* The graph is not gone, as far as is known: the shelf must stay. NULL: no capture. */
 bool rmm__pool_capture_is_open(const pool_capture_t *capture);
 void rmm__pool_capture_destroy(pool_capture_t *capture);

@@ -21,11 +21,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "log/log.h"
 
 #define HUGE_SHARE 64 /* of what is held: a request that large is placed with care */
 #define PATIENCE 32u  /* questions about events, some 150 ns each */
+#define DEVICE_FREE_NS                                                                 \
+    100000000u /* asked at most so often where a request fails fast */
 #define GROWTH_MIN ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
 #define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
@@ -573,6 +576,46 @@ rmm_status_t rmm__pool_clean_all(pool_t *self)
                : rmm__driver_error(self->driver, error, "synchronising the device");
 }
 
+/* Could growth serve it, as far as the maximum goes? */
+static bool can_grow(pool_t *self, const pool_want_t *want)
+{
+    uint64_t need = need_of(want);
+    uint64_t free_bytes;
+    uint64_t room;
+
+    rmm__mutex_lock(&self->lock);
+    free_bytes = pool_free_bytes(self);
+    room = self->maximum_bytes - self->reserved_bytes;
+    rmm__mutex_unlock(&self->lock);
+    if (self->base.upstream == NULL) {
+        need = want->units * POOL_UNIT;
+        return room >= self->range.granule_bytes &&
+               (room >= need || free_bytes >= need - room);
+    }
+    if (self->growth_bytes != 0) {
+        need = round_up(need, self->growth_bytes);
+    }
+    return need <= room;
+}
+
+/* More than all that is free, whatever is done with it; or it has been tried. */
+static bool only_growth_helps(pool_t *self, const pool_want_t *want)
+{
+    uint64_t need = want->units * POOL_UNIT;
+    uint64_t free_bytes;
+
+    if (rmm__pool_is_hopeless(self, want)) {
+        return true;
+    }
+    if (rmm__pool_front(self) != NULL) {
+        return false; /* the shards have free memory as well */
+    }
+    rmm__mutex_lock(&self->lock);
+    free_bytes = pool_free_bytes(self);
+    rmm__mutex_unlock(&self->lock);
+    return need > free_bytes && (self->base.upstream != NULL || !can_grow(self, want));
+}
+
 static bool wait_for_device(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
     bool cleaned;
@@ -622,6 +665,14 @@ static bool gather_apart(pool_t *self, const pool_want_t *want, rmm_status_t *st
 
 /* --- the ladder --------------------------------------------------------------------- */
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 uint64_t rmm__pool_device_free(pool_t *self)
 {
     rmm_driver_scope_t scope;
@@ -634,7 +685,21 @@ uint64_t rmm__pool_device_free(pool_t *self)
         }
         rmm__driver_scope_leave(&scope);
     }
+    atomic_store_explicit(&self->device_free_bytes, free_bytes, memory_order_relaxed);
+    atomic_store_explicit(&self->device_free_ns, now_ns(), memory_order_relaxed);
     return free_bytes;
+}
+
+uint64_t rmm__pool_device_free_lately(pool_t *self, const char **since_out)
+{
+    uint64_t asked = atomic_load_explicit(&self->device_free_ns, memory_order_relaxed);
+
+    if (asked == 0 || now_ns() - asked > DEVICE_FREE_NS) {
+        *since_out = "";
+        return rmm__pool_device_free(self);
+    }
+    *since_out = " a moment ago";
+    return atomic_load_explicit(&self->device_free_bytes, memory_order_relaxed);
 }
 
 /* One line with all that an operator asks after an out-of-memory. */
@@ -642,13 +707,14 @@ RMM_COLD static rmm_status_t
 give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
 {
     char reason[RMM_ERROR_BYTES];
+    const char *since;
     uint64_t device_free;
     uint64_t free_bytes;
     uint64_t largest_bytes;
     uint64_t reserved;
 
     snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
-    device_free = rmm__pool_device_free(self);
+    device_free = rmm__pool_device_free_lately(self, &since);
     rmm__mutex_lock(&self->lock);
     free_bytes = pool_free_bytes(self);
     largest_bytes = self->largest_free_units * POOL_UNIT;
@@ -662,18 +728,19 @@ give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
     return rmm__error_cuda(
         status, rmm_last_cuda_error(),
         "%s '%s': no room for %zu bytes: largest free %" PRIu64 ", total free %" PRIu64
-        ", reserved %" PRIu64 ", device free %" PRIu64 ", fragmentation %.3f; %s",
+        ", reserved %" PRIu64 ", device free %" PRIu64 "%s, fragmentation %.3f; %s",
         rmm_resource_type(&self->base), self->base.name, want->request->bytes,
-        largest_bytes, free_bytes, reserved, device_free,
+        largest_bytes, free_bytes, reserved, device_free, since,
         free_bytes != 0 ? 1.0 - (double)largest_bytes / (double)free_bytes : 0.0,
         reason);
 }
 
 enum { LADDER_STREAMS = 2 }; /* the first rungs: no more than other streams' blocks */
 
+/* On RMM_ERR_OUT_OF_MEMORY *synchronised tells whether all was tried. */
 static rmm_status_t climb(
     pool_t *self, const pool_want_t *want, size_t first, void **ptr_out,
-    rmm_status_t *failure)
+    rmm_status_t *failure, bool *synchronised)
 {
     static const rung_fn ladder[] = {
         reclaim_finished, rmm__pool_wait_for_one, tidy, grow, wait_for_device, gather,
@@ -683,6 +750,7 @@ static rmm_status_t climb(
         rmm_status_t status;
         bool helped = ladder[i](self, want, &status);
 
+        *synchronised |= helped && ladder[i] == wait_for_device;
         while (helped) {
             status = rmm__pool_take_anywhere(self, want, ptr_out);
             if (status != RMM_ERR_OUT_OF_MEMORY) {
@@ -699,21 +767,64 @@ static rmm_status_t climb(
     return RMM_ERR_OUT_OF_MEMORY;
 }
 
-rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
+static rmm_status_t
+alloc_by_growth(pool_t *self, const pool_want_t *want, void **ptr_out)
+{
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+
+    if (!can_grow(self, want)) {
+        (void)rmm__error(
+            status, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+            self->maximum_bytes, self->maximum_bytes - reserved_now(self));
+        return give_up(self, want, status);
+    }
+    while (grow(self, want, &status)) {
+        status = rmm__pool_take_anywhere(self, want, ptr_out);
+        if (status != RMM_ERR_OUT_OF_MEMORY) {
+            return status;
+        }
+    }
+    return give_up(self, want, status);
+}
+
+/* All rungs. */
+static rmm_status_t alloc_by_all(
+    pool_t *self, const pool_want_t *want, void **ptr_out, rmm_status_t *failure)
 {
     pool_front_t *front = rmm__pool_front(self);
+    bool synchronised = false;
+    rmm_status_t status;
+    uint64_t word;
+
+    if (front != NULL) {
+        rmm__mutex_lock(&front->rescue_lock);
+    }
+    word = rmm__pool_try_begin(self, want);
+    if (front == NULL) {
+        status = climb(self, want, 0, ptr_out, failure, &synchronised);
+    } else {
+        status = rmm__pool_front_rescue(self, front, want, ptr_out);
+        if (status == RMM_ERR_OUT_OF_MEMORY) {
+            status = climb(self, want, LADDER_STREAMS, ptr_out, failure, &synchronised);
+        }
+    }
+    rmm__pool_try_end(
+        self, word,
+        synchronised && status == RMM_ERR_OUT_OF_MEMORY && *failure == status);
+    if (front != NULL) {
+        rmm__mutex_unlock(&front->rescue_lock);
+    }
+    return status;
+}
+
+rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out)
+{
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
     rmm_status_t status;
 
-    if (front == NULL) {
-        status = climb(self, want, 0, ptr_out, &failure);
-    } else {
-        rmm__mutex_lock(&front->rescue_lock);
-        status = rmm__pool_front_rescue(self, front, want, ptr_out);
-        if (status == RMM_ERR_OUT_OF_MEMORY) {
-            status = climb(self, want, LADDER_STREAMS, ptr_out, &failure);
-        }
-        rmm__mutex_unlock(&front->rescue_lock);
+    if (only_growth_helps(self, want)) {
+        return alloc_by_growth(self, want, ptr_out);
     }
+    status = alloc_by_all(self, want, ptr_out, &failure);
     return status == RMM_ERR_OUT_OF_MEMORY ? give_up(self, want, failure) : status;
 }

@@ -43,6 +43,7 @@ void rmm__pool_arrive(pool_t *self, rmm_heap_t to, int64_t gained)
     rmm__mutex_lock(&self->lock);
     (void)rmm__suballoc_transfer(self->blocks, self->range.moving, to, UINT64_MAX, 0);
     self->reserved_bytes += (uint64_t)gained;
+    rmm__pool_hope(self);
     count_absent_locked(self);
     if (gained > 0) {
         rmm__figure_add(&self->base.books.slot->growth_count, 1);

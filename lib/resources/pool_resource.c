@@ -316,6 +316,7 @@ static void leave_block_locked(
     if (slot != NULL) {
         rmm__suballoc_free(self->blocks, block, slot->heap, slot->open_stamp);
         rmm__pool_note_freed_locked(self, slot->heap, block);
+        rmm__pool_note_room_locked(self, block);
     } else {
         rmm__suballoc_block_set_tag(self->blocks, block, POOL_TAG_GIVEN_UP);
     }
@@ -387,6 +388,9 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
         rmm__resource_refuse_free(mr, ptr, request, refusal);
     } else if (closing.slot != NULL) {
         rmm__pool_batch_close(self, &closing, request->stream);
+        if (!closing.native) {
+            rmm__pool_hope(self); /* what the slot has may be had from now on */
+        }
     }
 }
 

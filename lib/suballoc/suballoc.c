@@ -378,6 +378,27 @@ uint32_t rmm__suballoc_live_blocks(const rmm_suballoc_t *sa)
     return sa->live_blocks;
 }
 
+uint32_t rmm__suballoc_run_around(
+    const rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t but, rmm_heap_t nor,
+    uint32_t most)
+{
+    uint32_t units = sa->nodes[block].units;
+    for (int side = 0; side < 2; side++) {
+        const rmm_block_node_t *node = &sa->nodes[block];
+        for (uint32_t steps = 0;; steps++) {
+            node = &sa->nodes[side == 0 ? node->prev : node->next];
+            if (node->heap == RMM_HEAP_NONE || node->heap == but || node->heap == nor) {
+                break;
+            }
+            if (steps == most) {
+                return UINT32_MAX;
+            }
+            units += node->units;
+        }
+    }
+    return units;
+}
+
 /* Of this node and what it will have merged with; returns the node behind that. */
 static uint32_t
 describe(const rmm_suballoc_t *sa, uint32_t index, rmm_block_info_t *info_out)

@@ -203,6 +203,14 @@ bool rmm__suballoc_find_gap(
 uint64_t rmm__suballoc_free_units(const rmm_suballoc_t *sa, rmm_heap_t heap);
 uint32_t rmm__suballoc_free_blocks(const rmm_suballoc_t *sa, rmm_heap_t heap);
 uint32_t rmm__suballoc_largest_free(const rmm_suballoc_t *sa, rmm_heap_t heap);
+/*
+ * Units around a block that was freed: its own and those of its neighbours, as far as all
+ * are free, in any heap but two (addresses without memory; HEAP_NONE: none such). Looks at
+ * `most` neighbours on each side; UINT32_MAX if there are more.
+ */
+uint32_t rmm__suballoc_run_around(
+    const rmm_suballoc_t *sa, rmm_block_t block, rmm_heap_t but, rmm_heap_t nor,
+    uint32_t most);
 /* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
  * final. */
 uint64_t rmm__suballoc_oldest_stamp(rmm_suballoc_t *sa, rmm_heap_t heap);
