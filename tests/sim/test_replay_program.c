@@ -317,6 +317,25 @@ static void serves_from_each_resource_that_has_no_size(void **state)
     }
 }
 
+/* An adaptor holds nothing itself, nor does a binning resource. */
+static void tells_what_is_held_below_the_resource(void **state)
+{
+    static const char *const names[] = {"statistics+cuda", "tracking+pool", "binning"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[256];
+        snprintf(
+            command, sizeof command, "--resource %s --json %s/replay/small.csv",
+            names[i], DATA);
+        run(command);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_int_equal(integer(object, "left_bytes"), 500);
+        assert_true(integer(object, "reserved_bytes") >= 500);
+        json_decref(object);
+    }
+}
+
 static void serves_from_a_pool_that_maps_virtual_memory(void **state)
 {
     (void)state;
@@ -640,6 +659,7 @@ int main(void)
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
         cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
         cmocka_unit_test(serves_from_each_resource_that_has_no_size),
+        cmocka_unit_test(tells_what_is_held_below_the_resource),
         cmocka_unit_test(serves_from_a_pool_that_maps_virtual_memory),
         cmocka_unit_test(waits_for_the_recorded_moments),
         cmocka_unit_test(holds_what_is_left_until_sigterm_and_ends_well),

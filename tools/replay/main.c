@@ -15,6 +15,7 @@
 #include <rmm/sim.h>
 
 #include "common/error.h"
+#include "replay/held.h"
 #include "replay/hold.h"
 #include "replay/load.h"
 #include "replay/options.h"
@@ -195,10 +196,10 @@ static bool end_timeline(session_t *session)
 /* With a resource and a replay open: run, and say what happened. */
 static bool measure(session_t *session)
 {
-    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_stats_t stats;
     bool worked = run_all(session);
     worked = end_timeline(session) && worked;
-    if (rmm_resource_get_stats(session->replay.resource, &stats) != RMM_OK) {
+    if (!held_stats(session->replay.resource, &stats)) {
         tool_error("%s", rmm_last_error_message());
         return false;
     }

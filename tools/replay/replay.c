@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "replay/held.h"
+
 #define NS_PER_SECOND UINT64_C(1000000000)
 
 static uint64_t now_ns(void)
@@ -174,11 +176,11 @@ static bool check(replay_t *replay, const replay_slot_t *slot, uint32_t stream)
 
 static bool note(replay_t *replay, const plan_op_t *op)
 {
-    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_stats_t stats;
     if (replay->timeline == NULL) {
         return true;
     }
-    if (rmm_resource_get_stats(replay->resource, &stats) != RMM_OK) {
+    if (!held_stats(replay->resource, &stats)) {
         snprintf(replay->error, sizeof replay->error, "%s", rmm_last_error_message());
         return false;
     }
