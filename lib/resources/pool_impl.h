@@ -12,6 +12,7 @@
  *   pool_pieces.h    what these two share
  *   pool_trim.c      what is free goes back
  *   pool_hopeless.c  what cannot be served, without trying again
+ *   pool_report.c    what is said when nothing helped
  *   pool_crowd.c     many threads at once: the front (pool_front.h)
  *
  * How a block gets from one stream to another. Every stream that frees has a slot with a
@@ -345,11 +346,18 @@ bool rmm__pool_wait_for_one(
 void rmm__pool_stamps_close(pool_t *self);
 void rmm__pool_stamps_settle(pool_t *self, bool synchronised);
 
+/* --- pool_report.c ------------------------------------------------------------------ */
+
 /* 0 where the driver does not say; also shown in /rmm from now on. */
 uint64_t rmm__pool_device_free(pool_t *self);
 /* The same, but the last answer, and in *since_out when, if that is not long ago: the
  * driver takes its time. "" if it was asked now. */
 uint64_t rmm__pool_device_free_lately(pool_t *self, const char **since_out);
+
+/* Count it and set the last error: one line with all that an operator asks after an
+ * out-of-memory, and the last error of before as its reason. Returns the status. */
+rmm_status_t
+rmm__pool_give_up(pool_t *self, const pool_want_t *want, rmm_status_t status);
 
 /* --- pool_streams.c ----------------------------------------------------------------- */
 

@@ -20,15 +20,11 @@
 #include "resources/pool_front.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "log/log.h"
 
 #define HUGE_SHARE 64 /* of what is held: a request that large is placed with care */
 #define PATIENCE 32u  /* questions about events, some 150 ns each */
-#define DEVICE_FREE_NS                                                                 \
-    100000000u /* asked at most so often where a request fails fast */
 #define GROWTH_MIN ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
 #define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
@@ -665,76 +661,6 @@ static bool gather_apart(pool_t *self, const pool_want_t *want, rmm_status_t *st
 
 /* --- the ladder --------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-uint64_t rmm__pool_device_free(pool_t *self)
-{
-    rmm_driver_scope_t scope;
-    uint64_t free_bytes = 0;
-    uint64_t total;
-
-    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
-        if (self->driver->memory_info(&free_bytes, &total) == RMM_DRIVER_OK) {
-            rmm__place_device_free(self->base.books.place, free_bytes);
-        }
-        rmm__driver_scope_leave(&scope);
-    }
-    atomic_store_explicit(&self->device_free_bytes, free_bytes, memory_order_relaxed);
-    atomic_store_explicit(&self->device_free_ns, now_ns(), memory_order_relaxed);
-    return free_bytes;
-}
-
-uint64_t rmm__pool_device_free_lately(pool_t *self, const char **since_out)
-{
-    uint64_t asked = atomic_load_explicit(&self->device_free_ns, memory_order_relaxed);
-
-    if (asked == 0 || now_ns() - asked > DEVICE_FREE_NS) {
-        *since_out = "";
-        return rmm__pool_device_free(self);
-    }
-    *since_out = " a moment ago";
-    return atomic_load_explicit(&self->device_free_bytes, memory_order_relaxed);
-}
-
-/* One line with all that an operator asks after an out-of-memory. */
-RMM_COLD static rmm_status_t
-give_up(pool_t *self, const pool_want_t *want, rmm_status_t status)
-{
-    char reason[RMM_ERROR_BYTES];
-    const char *since;
-    uint64_t device_free;
-    uint64_t free_bytes;
-    uint64_t largest_bytes;
-    uint64_t reserved;
-
-    snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
-    device_free = rmm__pool_device_free_lately(self, &since);
-    rmm__mutex_lock(&self->lock);
-    free_bytes = pool_free_bytes(self);
-    largest_bytes = self->largest_free_units * POOL_UNIT;
-    reserved = self->reserved_bytes;
-    rmm__mutex_unlock(&self->lock);
-    rmm__pool_front_add_free(self, &free_bytes, &largest_bytes);
-
-    if (status == RMM_ERR_OUT_OF_MEMORY) {
-        rmm__books_oom(&self->base.books);
-    }
-    return rmm__error_cuda(
-        status, rmm_last_cuda_error(),
-        "%s '%s': no room for %zu bytes: largest free %" PRIu64 ", total free %" PRIu64
-        ", reserved %" PRIu64 ", device free %" PRIu64 "%s, fragmentation %.3f; %s",
-        rmm_resource_type(&self->base), self->base.name, want->request->bytes,
-        largest_bytes, free_bytes, reserved, device_free, since,
-        free_bytes != 0 ? 1.0 - (double)largest_bytes / (double)free_bytes : 0.0,
-        reason);
-}
-
 enum { LADDER_STREAMS = 2 }; /* the first rungs: no more than other streams' blocks */
 
 /* On RMM_ERR_OUT_OF_MEMORY *synchronised tells whether all was tried. */
@@ -776,7 +702,7 @@ alloc_by_growth(pool_t *self, const pool_want_t *want, void **ptr_out)
         (void)rmm__error(
             status, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
             self->maximum_bytes, self->maximum_bytes - reserved_now(self));
-        return give_up(self, want, status);
+        return rmm__pool_give_up(self, want, status);
     }
     while (grow(self, want, &status)) {
         status = rmm__pool_take_anywhere(self, want, ptr_out);
@@ -784,7 +710,7 @@ alloc_by_growth(pool_t *self, const pool_want_t *want, void **ptr_out)
             return status;
         }
     }
-    return give_up(self, want, status);
+    return rmm__pool_give_up(self, want, status);
 }
 
 /* All rungs. */
@@ -826,5 +752,6 @@ rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **
         return alloc_by_growth(self, want, ptr_out);
     }
     status = alloc_by_all(self, want, ptr_out, &failure);
-    return status == RMM_ERR_OUT_OF_MEMORY ? give_up(self, want, failure) : status;
+    return status == RMM_ERR_OUT_OF_MEMORY ? rmm__pool_give_up(self, want, failure)
+                                           : status;
 }
