@@ -191,7 +191,7 @@ build_without_books() {
     [ ! -d .carry/lib ] || prefix=("-DCMAKE_PREFIX_PATH=$root/.carry")
     cmake -S . -B $without_books -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRMM_BOOKS=OFF \
         -DRMM_CUDA=ON -DRMM_BUILD_FUSEFS=OFF -DRMM_BUILD_INJECT=OFF -DRMM_BUILD_TESTS=OFF \
-        "${prefix[@]}" && cmake --build $without_books -j "$(nproc)" --target rmm-bench
+        -DRMM_INSTALL=OFF "${prefix[@]}" && cmake --build $without_books -j "$(nproc)" --target rmm-bench
 }
 bench_all() {
     local without=() files
