@@ -14,10 +14,12 @@
  * other, so growth never makes islands, it grows by what is missing only, and
  * rmm_resource_trim() gives back free memory between blocks in use as well. Where no free
  * block fits but a twelfth of what it holds is free, it synchronises the device and maps
- * free pieces (2 to 64 MiB) anew side by side, before it grows or fails: a request that
- * the wholly free pieces could hold does not fail. initial_bytes avoids such stops while
- * a program finds its size. What is mapped can be used on its own device; see
- * RMM_POOL_PEER_ACCESS. It cannot be passed to cudaIpcGetMemHandle().
+ * free pieces (2 to 256 MiB) anew side by side, before it grows or fails: a request that
+ * the wholly free pieces could hold does not fail. The more often it did so since it grew
+ * last, the larger a request must be for that; others make it grow, so that a program in a
+ * steady state is not stopped again. initial_bytes avoids such stops while a program finds
+ * its size. What is mapped can be used on its own device; see RMM_POOL_PEER_ACCESS. It
+ * cannot be passed to cudaIpcGetMemHandle().
  *
  * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX.
  *

@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
 
 #include "driver/driver.h"
+#include "resources/pool_impl.h"
 
 #define MIB ((size_t)1 << 20)
 #define PIECE (2 * MIB)
@@ -199,6 +201,147 @@ static void nothing_is_unmapped_under_late_work(void **state)
     rmm_resource_release(pool);
 }
 
+/* --- what it costs: printed, not judged ---------------------------------------------- */
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static uint32_t pieces_of(rmm_resource_t *pool)
+{
+    return pool_from_base(pool)->range.piece_count;
+}
+
+static void tells_what_growing_and_giving_back_cost(void **state)
+{
+    enum { COUNT = 64 };
+    rmm_resource_t *pool = make_pool(0, 0, 0);
+    void *blocks[COUNT];
+    double begin = now_us();
+    uint32_t pieces;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = take(pool, 16 * MIB, NULL);
+    }
+    pieces = pieces_of(pool);
+    print_message(
+        "fact: growth to 1 GiB in blocks of 16 MiB: %.0f us, %u pieces\n",
+        now_us() - begin, pieces);
+    assert_in_range(pieces, 1, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_cuda(cudaMemsetAsync(blocks[i], i + 1, 16 * MIB, NULL));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        assert_filled(blocks[i], i + 1, 16 * MIB);
+        rmm_resource_dealloc(pool, blocks[i], 16 * MIB, 0, NULL);
+    }
+    begin = now_us();
+    assert_ok(rmm_resource_trim(pool, 0));
+    print_message("fact: trim of these %u: %.0f us\n", pieces, now_us() - begin);
+    assert_int_equal(reserved_of(pool), 0);
+    rmm_resource_release(pool);
+
+    begin = now_us();
+    pool = make_pool(1024 * MIB, 0, 0);
+    print_message(
+        "fact: a pool that begins with 1 GiB: %.0f us, %u pieces\n", now_us() - begin,
+        pieces_of(pool));
+    rmm_resource_release(pool);
+}
+
+/* Every second piece of 1 GiB, side by side again, with the others' data in place. */
+static void tells_what_gathering_costs(void **state)
+{
+    rmm_resource_t *pool = make_pool(1024 * MIB, 1024 * MIB, 0);
+    uint32_t count = pieces_of(pool);
+    size_t piece = 1024 * MIB / count;
+    void **blocks = calloc(count, sizeof(*blocks));
+    void *large;
+    double begin;
+
+    (void)state;
+    assert_non_null(blocks);
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i] = take(pool, piece, NULL);
+        assert_cuda(cudaMemsetAsync(blocks[i], (int)i % 250 + 1, piece, NULL));
+    }
+    for (uint32_t i = 0; i < count; i += 2) {
+        rmm_resource_dealloc(pool, blocks[i], piece, 0, NULL);
+    }
+    assert_cuda(cudaDeviceSynchronize());
+    begin = now_us();
+    large = take(pool, 512 * MIB, NULL);
+    print_message(
+        "fact: gathering 512 MiB from %u pieces: %.0f us\n", count / 2,
+        now_us() - begin);
+    assert_cuda(cudaMemsetAsync(large, 255, 512 * MIB, NULL));
+    for (uint32_t i = 1; i < count; i += 2) {
+        assert_filled(blocks[i], (int)i % 250 + 1, piece);
+        rmm_resource_dealloc(pool, blocks[i], piece, 0, NULL);
+    }
+    assert_filled(large, 255, 512 * MIB);
+    rmm_resource_dealloc(pool, large, 512 * MIB, 0, NULL);
+    rmm_resource_release(pool);
+    free(blocks);
+}
+
+enum { MIX_LIVE = 512, MIX_STEPS = 20000 };
+
+/* One of many blocks of up to 64 MiB is freed, another taken, always the same ones. */
+static double mix_once(rmm_resource_t *pool, void **ptr, size_t *bytes)
+{
+    double begin = now_us();
+    uint64_t seed = 7;
+
+    for (int step = 0; step < MIX_STEPS + MIX_LIVE; step++) {
+        size_t at = step < MIX_STEPS ? (size_t)(seed >> 33) % MIX_LIVE
+                                     : (size_t)(step - MIX_STEPS);
+
+        if (ptr[at] != NULL) {
+            rmm_resource_dealloc(pool, ptr[at], bytes[at], 0, NULL);
+            ptr[at] = NULL;
+        }
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        if (step < MIX_STEPS) {
+            bytes[at] = 1 + (size_t)(seed >> 20) % (64 * MIB);
+            ptr[at] = take(pool, bytes[at], NULL);
+        }
+    }
+    return (now_us() - begin) * 1e3 / (2 * MIX_STEPS);
+}
+
+static void tells_when_a_steady_mix_needs_the_driver_no_more(void **state)
+{
+    rmm_resource_t *pool = make_pool(0, 0, 0);
+    const pool_range_t *range = &pool_from_base(pool)->range;
+    void **ptr = calloc(MIX_LIVE, sizeof(*ptr));
+    size_t *bytes = calloc(MIX_LIVE, sizeof(*bytes));
+
+    (void)state;
+    assert_non_null(ptr);
+    assert_non_null(bytes);
+    for (int round = 1; round <= 4; round++) {
+        uint32_t tidied = range->tidied_ever;
+        double ns = mix_once(pool, ptr, bytes);
+
+        print_message(
+            "fact: mix up to 64 MiB, round %d: %.0f ns an operation, tidied %u times, "
+            "%lu MiB held\n",
+            round, ns, range->tidied_ever - tidied,
+            (unsigned long)(reserved_of(pool) / MIB));
+    }
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), 0);
+    rmm_resource_release(pool);
+    free(ptr);
+    free(bytes);
+}
+
 /* --- captures ------------------------------------------------------------------------ */
 
 /* Grow, gather, trim, fail: all that a pool may tell the driver; NULL or what failed. */
@@ -316,6 +459,9 @@ int main(void)
         cmocka_unit_test(trim_gives_the_device_its_memory_back),
         cmocka_unit_test(scattered_memory_makes_one_block_and_keeps_the_others_data),
         cmocka_unit_test(nothing_is_unmapped_under_late_work),
+        cmocka_unit_test(tells_what_growing_and_giving_back_cost),
+        cmocka_unit_test(tells_what_gathering_costs),
+        cmocka_unit_test(tells_when_a_steady_mix_needs_the_driver_no_more),
         cmocka_unit_test(mapping_does_not_ruin_another_threads_capture),
         cmocka_unit_test(grows_on_the_capturing_stream_itself),
         cmocka_unit_test(another_gpu_reads_what_is_shared),
