@@ -86,8 +86,14 @@ step_release() {
     build release && run_ctest release "fuzz"
 }
 
+counts_nothing() {
+    RMM_DRIVER=sim build/no_books/tools/bench/rmm-bench --json --quick --filter pair-legacy \
+        --resource pool | grep -q '"books": false'
+}
+
 step_bench() {
     check "a count that rises above 5 % is noticed" tests/bench/compare_test.sh
+    build no_books && check "a build without books runs, and says so" counts_nothing
     build bench || return 0
     if tests/bench/instructions build/bench; then
         count_pass

@@ -201,20 +201,18 @@ void rmm__books_stats(const rmm_books_t *books, rmm_stats_t *out)
 
 void rmm__books_oom(rmm_books_t *books)
 {
-    atomic_fetch_add_explicit(&books->slot->oom_count, 1, memory_order_relaxed);
+    rmm__figure_add(&books->slot->oom_count, 1);
 }
 
 void rmm__books_invalid_free(rmm_books_t *books)
 {
-    atomic_fetch_add_explicit(
-        &books->slot->invalid_free_count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(
-        &rmm__places[books->place].invalid_free_count, 1, memory_order_relaxed);
+    rmm__figure_add(&books->slot->invalid_free_count, 1);
+    rmm__figure_add(&rmm__places[books->place].invalid_free_count, 1);
 }
 
 void rmm__place_oom(uint32_t place)
 {
-    atomic_fetch_add_explicit(&rmm__places[place].oom_count, 1, memory_order_relaxed);
+    rmm__figure_add(&rmm__places[place].oom_count, 1);
 }
 
 void rmm__place_forget(const rmm_books_t *books, const rmm_place_left_t *left)

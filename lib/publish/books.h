@@ -115,39 +115,63 @@ void rmm__books_obey_reset(rmm_books_t *books);
 static inline bool
 rmm__reset_is_due(const _Atomic(uint32_t) *seen, const _Atomic(uint32_t) *wish)
 {
-    return atomic_load_explicit(wish, memory_order_relaxed) !=
-           atomic_load_explicit(seen, memory_order_acquire);
+    return RMM_BOOKS_ON && atomic_load_explicit(wish, memory_order_relaxed) !=
+                               atomic_load_explicit(seen, memory_order_acquire);
 }
 
+/*
+ * One figure. All writing and reading of figures here goes through these and costs nothing
+ * where RMM_BOOKS_ON is 0. add and sub are atomic, and return the value before the call.
+ */
+static inline uint64_t rmm__figure_get(const _Atomic(uint64_t) *figure)
+{
+    return RMM_BOOKS_ON ? atomic_load_explicit(figure, memory_order_relaxed) : 0;
+}
+
+static inline uint64_t rmm__figure_add(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    return RMM_BOOKS_ON ? atomic_fetch_add_explicit(figure, value, memory_order_relaxed)
+                        : 0;
+}
+
+static inline uint64_t rmm__figure_sub(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    return RMM_BOOKS_ON ? atomic_fetch_sub_explicit(figure, value, memory_order_relaxed)
+                        : 0;
+}
+
+/* release: a reader that sees a slot's figure sees the odd sequence before it. Plain stores
+ * on x86, and no fence, which the thread sanitizer would not understand. */
+static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    if (RMM_BOOKS_ON) {
+        atomic_store_explicit(figure, value, memory_order_release);
+    }
+}
+
+/* Nobody else writes it; `change` of either sign, modulo 2^64. */
+static inline void rmm__figure_change(_Atomic(uint64_t) *figure, uint64_t change)
+{
+    rmm__figure_set(figure, rmm__figure_get(figure) + change);
+}
+
+/* Nobody else writes it. */
+static inline void rmm__figure_raise(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    if (value > rmm__figure_get(mark)) {
+        rmm__figure_set(mark, value);
+    }
+}
+
+/* Others may write it. */
 static inline void rmm__mark_raise(_Atomic(uint64_t) *mark, uint64_t value)
 {
-    uint64_t seen = atomic_load_explicit(mark, memory_order_relaxed);
+    uint64_t seen = rmm__figure_get(mark);
 
     while (value > seen &&
            !atomic_compare_exchange_weak_explicit(
                mark, &seen, value, memory_order_relaxed, memory_order_relaxed)) {
     }
-}
-
-/* These return the value before the call. */
-static inline uint64_t rmm__figure_add(_Atomic(uint64_t) *figure, uint64_t value)
-{
-    return atomic_fetch_add_explicit(figure, value, memory_order_relaxed);
-}
-
-static inline uint64_t rmm__figure_sub(_Atomic(uint64_t) *figure, uint64_t value)
-{
-    return atomic_fetch_sub_explicit(figure, value, memory_order_relaxed);
-}
-
-static inline uint64_t rmm__figure_get(const _Atomic(uint64_t) *figure)
-{
-    return atomic_load_explicit(figure, memory_order_relaxed);
-}
-
-static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
-{
-    atomic_store_explicit(figure, value, memory_order_relaxed);
 }
 
 /*
@@ -259,13 +283,9 @@ void rmm__books_invalid_free(rmm_books_t *books); /* slot and place; any time */
 
 /* --- a slot, resource's lock held --------------------------------------------------- */
 
-/*
- * Any figure of the slot, in either way of writing, e.g. SET(books, free_bytes, n).
- * release: a reader that sees the figure sees the odd sequence before it. Plain stores
- * on x86, and no fence, which the thread sanitizer would not understand.
- */
+/* Any figure of the slot, in either way of writing, e.g. SET(books, free_bytes, n). */
 #define RMM_BOOKS_SET(books, field, value)                                             \
-    atomic_store_explicit(&(books)->slot->field, (value), memory_order_release)
+    rmm__figure_set(&(books)->slot->field, (value))
 #define RMM_BOOKS_GET(books, field) rmm__figure_get(&(books)->slot->field)
 #define RMM_BOOKS_ADD_EXCLUSIVE(books, field, value)                                   \
     RMM_BOOKS_SET(books, field, RMM_BOOKS_GET(books, field) + (value))
@@ -273,19 +293,25 @@ void rmm__books_invalid_free(rmm_books_t *books); /* slot and place; any time */
 /* Readers see all figures written between the two, or none. Short: no call that waits. */
 static inline void rmm__books_begin_exclusive(rmm_books_t *books)
 {
-    uint32_t sequence =
-        atomic_load_explicit(&books->slot->sequence, memory_order_relaxed);
+    _Atomic(uint32_t) *sequence = &books->slot->sequence;
 
-    atomic_store_explicit(&books->slot->sequence, sequence + 1, memory_order_relaxed);
+    if (RMM_BOOKS_ON) {
+        atomic_store_explicit(
+            sequence, atomic_load_explicit(sequence, memory_order_relaxed) + 1,
+            memory_order_relaxed);
+    }
 }
 
 static inline void rmm__books_end_exclusive(rmm_books_t *books)
 {
-    uint32_t sequence =
-        atomic_load_explicit(&books->slot->sequence, memory_order_relaxed);
+    _Atomic(uint32_t) *sequence = &books->slot->sequence;
 
-    /* release: pairs with look_at_slot() in segment_reader.c */
-    atomic_store_explicit(&books->slot->sequence, sequence + 1, memory_order_release);
+    if (RMM_BOOKS_ON) {
+        /* release: pairs with look_at_slot() in segment_reader.c */
+        atomic_store_explicit(
+            sequence, atomic_load_explicit(sequence, memory_order_relaxed) + 1,
+            memory_order_release);
+    }
 }
 
 #define RMM_BOOKS_RAISE_EXCLUSIVE(books, field, value)                                 \
@@ -294,20 +320,6 @@ static inline void rmm__books_end_exclusive(rmm_books_t *books)
             RMM_BOOKS_SET(books, field, value);                                        \
         }                                                                              \
     } while (0)
-
-/* Release, as RMM_BOOKS_SET(); `change` of either sign, modulo 2^64. */
-static inline void rmm__figure_change(_Atomic(uint64_t) *figure, uint64_t change)
-{
-    atomic_store_explicit(
-        figure, rmm__figure_get(figure) + change, memory_order_release);
-}
-
-static inline void rmm__figure_raise(_Atomic(uint64_t) *mark, uint64_t value)
-{
-    if (value > rmm__figure_get(mark)) {
-        atomic_store_explicit(mark, value, memory_order_release);
-    }
-}
 
 /* Between begin and end: */
 static inline void

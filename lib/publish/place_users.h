@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "core/mutex.h"
+#include "publish/stat_fields.h"
 
 #define RMM_PLACE_STRANGER 0u
 #define RMM_PLACE_SHARES 1u
@@ -70,10 +71,10 @@ static inline uint32_t rmm__place_mode(const rmm_place_user_t *user)
 static inline void rmm__place_be_user(rmm_place_user_t *user)
 {
     /* acquire: pairs with set_mode(); the former owner's stores come before */
-    if (__builtin_expect(
-            atomic_load_explicit(&user->mode, memory_order_acquire) ==
-                RMM_PLACE_STRANGER,
-            0)) {
+    if (RMM_BOOKS_ON && __builtin_expect(
+                            atomic_load_explicit(&user->mode, memory_order_acquire) ==
+                                RMM_PLACE_STRANGER,
+                            0)) {
         rmm__place_join(user);
     }
 }
@@ -81,7 +82,7 @@ static inline void rmm__place_be_user(rmm_place_user_t *user)
 /* May this user write plainly? Its lock is held. */
 static inline bool rmm__place_is_owned_locked(const rmm_place_user_t *user)
 {
-    if (rmm__place_mode(user) != RMM_PLACE_OWNS) {
+    if (RMM_BOOKS_ON && rmm__place_mode(user) != RMM_PLACE_OWNS) {
         return false;
     }
     RMM_ASSERT_LOCKED(user->lock);

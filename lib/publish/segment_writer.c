@@ -307,7 +307,7 @@ static bool publishing_is_wanted(char warning[WARNING_BYTES])
             "publishing",
             wish);
     }
-    return wish == NULL || strcmp(wish, "0") != 0;
+    return RMM_BOOKS_ON && (wish == NULL || strcmp(wish, "0") != 0);
 }
 
 static void open_locked(const char *driver, char warning[WARNING_BYTES])

@@ -19,6 +19,12 @@
 #ifndef RMM_PUBLISH_STAT_FIELDS_H
 #define RMM_PUBLISH_STAT_FIELDS_H
 
+/* 0 (the option RMM_BOOKS=OFF) only to measure what counting costs: all figures stay 0,
+ * and nothing is published, so that nobody believes them. */
+#ifndef RMM_BOOKS_ON
+#define RMM_BOOKS_ON 1
+#endif
+
 /* What a place (one GPU, or host memory) and a resource both have. At a place: what
  * users hold, however resources are stacked. At a resource: all that passes it. */
 #define RMM_COMMON_STATS(X)                                                            \

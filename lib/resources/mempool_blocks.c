@@ -105,7 +105,7 @@ rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
     rmm_books_t *books = &mr->books;
     rmm_status_t status = rmm__tracked_alloc(mr, request, ptr_out);
 
-    if (status == RMM_OK &&
+    if (RMM_BOOKS_ON && status == RMM_OK &&
         (RMM_BOOKS_GET(books, current_bytes) > RMM_BOOKS_GET(books, reserved_bytes) ||
          rmm__figure_get(&books->stripes[rmm__stripe_here()].total_count) %
                  MEMPOOL_ASK_EVERY ==

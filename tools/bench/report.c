@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "publish/stat_fields.h"
+
 #define NAME "%-24s %-16s"
 #define TOP_ROW NAME " %11s %11s %11s %9s %9s %9s  %s\n"
 #define PERCENTILES 3
@@ -33,6 +35,9 @@ static void print_machine(const bench_report_t *report, FILE *out)
         fprintf(
             out, "gpu      %s, driver %s\n", known(machine->gpu),
             known(machine->gpu_driver));
+    }
+    if (!RMM_BOOKS_ON) {
+        fprintf(out, "books    off: what is measured counts nothing\n");
     }
     fprintf(
         out,
@@ -127,6 +132,7 @@ static bool put_machine(const bench_report_t *report, json_t *object)
            put(object, "gpu_driver", text_or_null(machine->gpu_driver)) &&
            put(object, "gpu_bytes", integer(machine->gpu_bytes)) &&
            put(object, "clock_ns", json_real(machine->clock_ns)) &&
+           put(object, "books", json_boolean(RMM_BOOKS_ON)) &&
            put(object, "quick", json_boolean(report->quick)) &&
            put(object, "seed", integer(report->bench->seed)) &&
            put(object, "repetitions", integer(report->bench->repetitions));
