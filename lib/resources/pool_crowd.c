@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool in a crowd: when threads on streams of their own wait for each other at its lock,
- * it opens a front (pool_front.h), and its requests and frees go through that.
+ * A pool in a crowd: when threads wait for each other at its lock, it opens a front
+ * (pool_front.h), and its requests and frees go through that, each thread's to a shard.
  *
  * Alone a pool packs tighter than shards can, so it opens one on evidence only: who had to
- * wait for the lock says so, and it counts if the stream is another than that of who
- * waited before. Threads on one stream would share one shard, so they never open it. It
- * stays open until the pool ends: lock-free readers may be anywhere in it.
+ * wait for the lock says so. It stays open until the pool ends: lock-free readers may be
+ * anywhere in it.
  *
  * The switch is made under the pool's lock, once: from then on its books are shared, and
  * whoever finds no front yet goes to the pool as before, under the lock.
@@ -37,16 +36,12 @@ static bool suits(const pool_t *self)
                                       self->growth_bytes % ALIGNED_CHUNK_BYTES == 0);
 }
 
-void rmm__pool_note_wait_locked(pool_t *self, const rmm_stream_key_t *key)
+void rmm__pool_note_wait_locked(pool_t *self)
 {
     pool_crowd_t *crowd = &self->crowd;
     uint64_t now = RMM_BOOKS_GET(&self->base.books, total_count);
 
     RMM_ASSERT_LOCKED(&self->lock);
-    if (key == NULL || key->stream_id == crowd->stream_id) {
-        return;
-    }
-    crowd->stream_id = key->stream_id;
     if (now - crowd->since > CROWD_WINDOW) {
         crowd->since = now;
         crowd->waits = 0;
@@ -59,6 +54,7 @@ void rmm__pool_note_wait_locked(pool_t *self, const rmm_stream_key_t *key)
 static void publish_front_locked(pool_t *self, pool_front_t *front)
 {
     rmm__front_init(front, &self->base, self);
+    front->by_thread = true;
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_free_is_rest(&self->base.books);
     rmm__books_end_exclusive(&self->base.books);
@@ -88,7 +84,7 @@ bool rmm__pool_front_open(pool_t *self)
         return front != NULL;
     }
     rmm__log_info(
-        "%s '%s' (%" PRIu32 "): threads wait for each other: streams get shards",
+        "%s '%s' (%" PRIu32 "): threads wait for each other: they get shards",
         rmm_resource_type(&self->base), self->base.name, self->base.instance_id);
     return true;
 }
@@ -175,7 +171,7 @@ void rmm__pool_front_dealloc(
 rmm_status_t
 rmm__pool_take_anywhere(pool_t *self, const pool_want_t *want, void **ptr_out)
 {
-    pool_front_t *front = rmm__pool_enter(self, &want->key);
+    pool_front_t *front = rmm__pool_enter(self);
     rmm_status_t status;
     uint32_t unit;
 

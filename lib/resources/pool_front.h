@@ -13,10 +13,12 @@
  * inside a capture is as safe as in the pool, and for the same reasons. What is new is
  * that there are many: the back has all memory; the shards borrow superblocks.
  *
- * Which shard serves a stream is a matter of speed only: a hash of the stream's id names
- * one of FRONT_SHARDS, made when first needed. Beyond that number streams share shards.
- * Nothing hangs on a stream handle or a thread's end, and nothing grows with the number of
- * streams that ever were.
+ * Which shard serves a request is a matter of speed only. Of an arena resource it is the
+ * stream's: a hash of its id names one of FRONT_SHARDS, made when first needed. Of a pool it
+ * is the thread's, because threads also get in each other's way on one stream; what one
+ * thread freed there is used again on that stream, by others too once their shard has
+ * nothing. Beyond that number they share shards. Nothing hangs on a stream handle or a
+ * thread's end, and nothing grows with the number of streams or threads that ever were.
  *
  * Units are numbered alike everywhere: a superblock is one live block of the back (its tag
  * says so) and one region of the shard that has it, in the same units. An owner table
@@ -37,6 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/thread_spread.h"
 #include "resources/pool_impl.h"
 
 enum {
@@ -74,17 +77,23 @@ typedef struct pool_front {
     pool_t *back;       /* its books are the same slot */
     _Atomic(uint32_t) superblock_units; /* borrowed at once where there is plenty */
     _Atomic(uint32_t) small_units;      /* larger requests are the back's */
-    bool takes_captures;                /* requests of captures are not the back's */
-    rmm_mutex_t rescue_lock;            /* see above */
+    bool by_thread;          /* a thread's requests go to one shard; else a stream's */
+    bool takes_captures;     /* requests of captures are not the back's */
+    rmm_mutex_t rescue_lock; /* see above */
     _Atomic(front_shard_t *) shards[FRONT_SHARDS]; /* NULL: none yet */
     _Atomic(front_leaf_t *) leaves[FRONT_LEAVES];  /* NULL: all of it the back's */
 } pool_front_t;
 
-/* Ids are given out in sequence: the golden ratio spreads neighbours evenly (Knuth 6.4). */
-static inline uint32_t rmm__front_index(rmm_stream_key_t key)
+/*
+ * The index of the shard where a request is at home: of its stream or of the calling thread.
+ * Ids are given out in sequence: the golden ratio spreads neighbours evenly (Knuth 6.4).
+ */
+static inline uint32_t rmm__front_home(const pool_front_t *front, rmm_stream_key_t key)
 {
-    return (
-        uint32_t)((key.stream_id * 0x9e3779b97f4a7c15ull) >> (64 - FRONT_SHARDS_LOG2));
+    uint64_t spread =
+        front->by_thread ? rmm__thread_spread() : key.stream_id * 0x9e3779b97f4a7c15ull;
+
+    return (uint32_t)(spread >> (64 - FRONT_SHARDS_LOG2));
 }
 
 /* The index-th shard's pool, or the back. NULL: none yet. */
@@ -233,14 +242,13 @@ static inline pool_front_t *rmm__pool_front(const pool_t *self)
 }
 
 /* Who has just waited for the lock. */
-RMM_COLD void rmm__pool_note_wait_locked(pool_t *self, const rmm_stream_key_t *key);
+RMM_COLD void rmm__pool_note_wait_locked(pool_t *self);
 
 /* Without the lock. False: there is no host memory, and the pool goes on without. */
 RMM_COLD bool rmm__pool_front_open(pool_t *self);
 
-/* Take the pool's lock for a request of a stream (NULL: of none that is known), unless
- * there is a front: then that, and nothing is locked. */
-static inline pool_front_t *rmm__pool_enter(pool_t *self, const rmm_stream_key_t *key)
+/* Take the pool's lock, unless there is a front: then that, and nothing is locked. */
+static inline pool_front_t *rmm__pool_enter(pool_t *self)
 {
     pool_front_t *front = rmm__pool_front(self);
 
@@ -248,7 +256,7 @@ static inline pool_front_t *rmm__pool_enter(pool_t *self, const rmm_stream_key_t
         return front;
     }
     if (__builtin_expect(rmm__mutex_lock_told(&self->lock), false)) {
-        rmm__pool_note_wait_locked(self, key);
+        rmm__pool_note_wait_locked(self);
     }
     front = rmm__pool_front(self);
     if (__builtin_expect(front != NULL, false)) { /* opened meanwhile */

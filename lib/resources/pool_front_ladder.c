@@ -11,7 +11,7 @@
 rmm_status_t
 rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
 {
-    uint32_t home = rmm__front_index(want->key);
+    uint32_t home = rmm__front_home(front, want->key);
     pool_t *pool = rmm__front_make(front, home);
     rmm_status_t status = RMM_ERR_OUT_OF_HOST_MEMORY;
 
@@ -32,7 +32,7 @@ rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *un
 rmm_status_t rmm__front_take_anywhere(
     pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
 {
-    uint32_t home = rmm__front_index(want->key);
+    uint32_t home = rmm__front_home(front, want->key);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     if (rmm__front_wants_small(front, want)) {
@@ -97,7 +97,7 @@ static bool wait_in(pool_front_t *front, uint32_t index, const pool_want_t *want
 rmm_status_t rmm__front_wait_for_others(
     pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
 {
-    uint32_t home = rmm__front_index(want->key);
+    uint32_t home = rmm__front_home(front, want->key);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     if (want->key.capture_id != 0) {

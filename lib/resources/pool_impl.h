@@ -141,10 +141,9 @@ typedef struct pool_range {
 
 /* Who waited for the lock (pool_crowd.c). */
 typedef struct pool_crowd {
-    uint64_t stream_id; /* the last one's */
-    uint64_t since;     /* allocations ever when the window began */
-    uint32_t waits;     /* in it */
-    bool is_crowded;    /* who has the lock opens a front when he gives it back */
+    uint64_t since;  /* allocations ever when the window began */
+    uint32_t waits;  /* in it */
+    bool is_crowded; /* who has the lock opens a front when he gives it back */
 } pool_crowd_t;
 
 typedef struct pool {

@@ -163,7 +163,7 @@ count_nothing(pool_t *self, const rmm_request_t *request, bool is_free)
     rmm_books_t *books = &self->base.books;
 
     rmm__request_announce(&self->base, request, 0);
-    if (rmm__pool_enter(self, NULL) != NULL) {
+    if (rmm__pool_enter(self) != NULL) {
         rmm__front_count_nothing(rmm__pool_front(self), request, is_free);
         return;
     }
@@ -249,12 +249,12 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         rmm__pool_capture_open(self, want.key, request->stream);
     }
     rmm__request_announce(mr, request, padding_of(&want));
-    front = rmm__pool_enter(self, &want.key);
+    front = rmm__pool_enter(self);
     if (front == NULL && want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
         rmm__pool_others_have_batches_locked(self, &want.key)) {
         rmm__mutex_unlock(&self->lock);
         rmm__pool_reclaim_others(self, &want);
-        front = rmm__pool_enter(self, &want.key);
+        front = rmm__pool_enter(self);
     }
     if (front != NULL) {
         return rmm__pool_front_alloc(self, front, &want, ptr_out);
@@ -366,7 +366,7 @@ static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *req
     }
     rmm__request_announce(mr, request, 0); /* padding was when it came */
 
-    front = rmm__pool_enter(self, known ? &key : NULL);
+    front = rmm__pool_enter(self);
     if (front != NULL) {
         rmm__pool_front_dealloc(self, front, ptr, request, known ? &key : NULL);
         return;
