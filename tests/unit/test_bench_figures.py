@@ -187,6 +187,7 @@ class Targets(Figures):
                 ([empty], f"{empty}: is empty"),
                 ([broken], f"{broken}:2: not JSON: Expecting property name enclosed in double quotes"),
                 ([other], f"{other}: not of rmm-bench --json or rmm-replay --json"),
+                ([figures, figures], f"{figures}: is a second run of rmm-bench with books"),
                 ([self.write("r", replay_of("pool"))],
                  "none of the files is of rmm-bench --json with books"),
                 (["--into", page, figures],

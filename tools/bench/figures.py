@@ -123,17 +123,17 @@ def log_name(path):
 
 def load(paths):
     """The run with books, the one without (None: not given), and the replays."""
-    with_books, without_books, replay = None, None, Replay()
+    runs, replay = {}, Replay()
     for path in paths:
         for value in load_objects(path):
             if isinstance(value, dict) and "results" in value:
                 bench = Bench(value)
-                if bench.has_books():
-                    with_books = bench
-                else:
-                    without_books = bench
+                if bench.has_books() in runs:
+                    kind = "with" if bench.has_books() else "without"
+                    raise Problem(f"{path}: is a second run of rmm-bench {kind} books")
+                runs[bench.has_books()] = bench
             elif isinstance(value, dict) and "log_peak_bytes" in value:
                 replay.add(value)
             else:
                 raise Problem(f"{path}: not of rmm-bench --json or rmm-replay --json")
-    return with_books, without_books, replay
+    return runs.get(True), runs.get(False), replay
