@@ -134,7 +134,7 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
     if (locate(self, &place, &arena)) {
         known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
         if (rmm__front_give(
-                &self->front, arena, &place, request, known ? &key : NULL, &refusal)) {
+                &self->front, arena, place, request, known ? &key : NULL, &refusal)) {
             return;
         }
     }

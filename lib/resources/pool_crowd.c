@@ -160,10 +160,14 @@ void rmm__pool_front_dealloc(
 {
     const char *refusal = POOL_NO_SUCH_BLOCK;
     front_place_t place = {.ptr = ptr};
+    bool is_right = find_unit(self, &place);
 
-    if (!find_unit(self, &place) || !rmm__front_give(
-                                        front, rmm__front_owner(front, place.unit),
-                                        &place, request, key, &refusal)) {
+    if (is_right) {
+        pool_t *owner = rmm__front_owner(front, place.unit);
+
+        is_right = rmm__front_give(front, owner, place, request, key, &refusal);
+    }
+    if (!is_right) {
         rmm__resource_refuse_free(&self->base, ptr, request, refusal);
     }
 }

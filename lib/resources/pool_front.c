@@ -210,8 +210,8 @@ static void leave_block_locked(
 
 /* Does the block at this unit begin at this address? The two may have been told to belong
  * together before a far chunk came (pool_chunks.c), which was given other numbers. */
-static bool is_there_locked(
-    const pool_front_t *front, const pool_t *pool, const front_place_t *place)
+static bool
+is_there_locked(const pool_front_t *front, const pool_t *pool, front_place_t place)
 {
     pool_t *back = front->back;
     bool is_there;
@@ -222,7 +222,7 @@ static bool is_there_locked(
     if (pool != back) {
         rmm__mutex_lock(&back->lock);
     }
-    is_there = rmm__pool_address_of_locked(back, place->unit) == place->ptr;
+    is_there = rmm__pool_address_of_locked(back, place.unit) == place.ptr;
     if (pool != back) {
         rmm__mutex_unlock(&back->lock);
     }
@@ -231,11 +231,10 @@ static bool is_there_locked(
 
 /* The live block that this free names, or NONE and in *refusal_out why it names none. */
 static rmm_block_t find_block_locked(
-    const pool_front_t *front, const pool_t *pool, const front_place_t *place,
-    size_t bytes, const char **refusal_out)
+    const pool_front_t *front, const pool_t *pool, front_place_t place, size_t bytes,
+    const char **refusal_out)
 {
-    rmm_block_t block =
-        rmm__pool_block_at_locked(pool, place->unit, bytes, refusal_out);
+    rmm_block_t block = rmm__pool_block_at_locked(pool, place.unit, bytes, refusal_out);
 
     if (block != RMM_BLOCK_NONE && !is_there_locked(front, pool, place)) {
         *refusal_out = POOL_NO_SUCH_BLOCK;
@@ -245,7 +244,7 @@ static rmm_block_t find_block_locked(
 }
 
 bool rmm__front_give(
-    pool_front_t *front, pool_t *pool, const front_place_t *place,
+    pool_front_t *front, pool_t *pool, front_place_t place,
     const rmm_request_t *request, const rmm_stream_key_t *key, const char **refusal_out)
 {
     pool_closing_t closing;

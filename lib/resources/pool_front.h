@@ -182,7 +182,7 @@ void rmm__front_count_nothing(
 /* Free the block at this address and unit of a shard or the back, books and all. key NULL: a stream
  * that cannot be told. False: there is no such block, and in *refusal_out why. */
 bool rmm__front_give(
-    pool_front_t *front, pool_t *pool, const front_place_t *place,
+    pool_front_t *front, pool_t *pool, front_place_t place,
     const rmm_request_t *request, const rmm_stream_key_t *key,
     const char **refusal_out);
 
@@ -209,10 +209,23 @@ void rmm__front_give_back(pool_front_t *front);
 
 /* --- pool_front_ladder.c ------------------------------------------------------------ */
 
-/* A small request at home: without a superblock; behind what others' events there have
- * finished, with one. The back's, if there is no host memory. As rmm__front_take(). */
+/* A small request at home: what rmm__front_take_small() does when there is no block that
+ * fits. Behind what others' events there have finished, with a superblock. */
 rmm_status_t
-rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out);
+rmm__front_refill(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out);
+
+/* A small request at home. As rmm__front_take(); the back's if there is no host memory. */
+static inline rmm_status_t
+rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
+{
+    uint32_t home = rmm__front_home(front, want->key);
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+
+    if (rmm__front_at(front, home) != NULL) {
+        status = rmm__front_take(front, home, want, false, unit_out);
+    }
+    return status == RMM_OK ? RMM_OK : rmm__front_refill(front, want, unit_out);
+}
 
 /* A large request of the back; a small one at home, with a superblock if need be, else
  * wherever: what is clean elsewhere is as good as what is clean at home. */

@@ -9,20 +9,17 @@
 #include "resources/pool_front.h"
 
 rmm_status_t
-rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
+rmm__front_refill(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
 {
     uint32_t home = rmm__front_home(front, want->key);
     pool_t *pool = rmm__front_make(front, home);
     rmm_status_t status = RMM_ERR_OUT_OF_HOST_MEMORY;
 
     if (pool != NULL) {
-        status = rmm__front_take(front, home, want, false, unit_out);
-        if (status == RMM_ERR_OUT_OF_MEMORY) {
-            if (rmm__pool_others_have_batches(pool, &want->key)) {
-                rmm__pool_reclaim_others(pool, want);
-            }
-            status = rmm__front_take(front, home, want, true, unit_out);
+        if (rmm__pool_others_have_batches(pool, &want->key)) {
+            rmm__pool_reclaim_others(pool, want);
         }
+        status = rmm__front_take(front, home, want, true, unit_out);
     }
     return status == RMM_ERR_OUT_OF_HOST_MEMORY
                ? rmm__front_take(front, FRONT_BACK, want, false, unit_out)
