@@ -12,6 +12,7 @@
 #define RMM_CORE_DIAG_ATTACH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,13 +39,21 @@ void rmm__diag_report_alloc(
 void rmm__diag_report_free(
     rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream);
 
+/* Is there a library to be told of an allocation, or not known yet? */
+static inline bool rmm__diag_may_ask(void)
+{
+    /* relaxed: the slow half loads it again with acquire */
+    return __builtin_expect(
+        atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=
+            RMM_DIAG_STATE_NONE,
+        0);
+}
+
 static inline void rmm__diag_on_alloc(
     uint32_t resource_id, int device, const void *ptr, size_t bytes,
     rmm_stream_t stream)
 {
-    /* relaxed: the slow half loads it again with acquire */
-    if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=
-        RMM_DIAG_STATE_NONE) {
+    if (rmm__diag_may_ask()) {
         rmm__diag_report_alloc(
             (rmm_diag_owner_t){resource_id, device}, ptr, bytes, stream);
     }

@@ -297,11 +297,16 @@ static _Thread_local uint32_t callback_depth;
 static _Thread_local uint64_t callback_taken;
 static atomic_bool any_callback;
 
-static bool inside_callback(void)
+RMM_COLD static bool is_in_callback(void)
+{
+    return callback_depth != 0;
+}
+
+static inline bool inside_callback(void)
 {
     /* relaxed: what matters is this thread's own store, which it sees */
     return atomic_load_explicit(&any_callback, memory_order_relaxed) &&
-           callback_depth != 0;
+           is_in_callback();
 }
 
 void rmm__callback_enter(void)
@@ -401,7 +406,14 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
     return status;
 }
 
-static inline void
+/* Of a usual block, when nobody looks on, nothing is. */
+static inline bool is_to_be_noted(const rmm_request_t *request)
+{
+    return !request->user || request->bytes == 0 || rmm__trace_is_on() ||
+           rmm__diag_may_ask();
+}
+
+RMM_COLD static void
 note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
 {
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
@@ -441,7 +453,9 @@ rmm_status_t rmm_resource_alloc(
     if (status != RMM_OK) {
         return alloc_failed(mr, &request, status);
     }
-    note_alloc(mr, &request, *ptr_out);
+    if (is_to_be_noted(&request)) {
+        note_alloc(mr, &request, *ptr_out);
+    }
     return RMM_OK;
 }
 
