@@ -115,16 +115,11 @@ bool rmm__pointer_map_find_entry(
     return true;
 }
 
-bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr)
+/* Entries behind the hole that probed past it move up. */
+static void erase_at(rmm_pointer_map_t *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
-    size_t hole;
-    size_t bytes;
 
-    if (!rmm__pointer_map_find(map, ptr, &bytes)) {
-        return false;
-    }
-    hole = slot_of(map, ptr);
     for (size_t i = (hole + 1) & mask; map->entries[i].ptr != NULL;
          i = (i + 1) & mask) {
         size_t home = home_of(map, map->entries[i].ptr);
@@ -137,7 +132,37 @@ bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr)
     }
     map->entries[hole] = (rmm_pointer_map_entry_t){0};
     map->count--;
+}
+
+bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr)
+{
+    size_t bytes;
+
+    if (!rmm__pointer_map_find(map, ptr, &bytes)) {
+        return false;
+    }
+    erase_at(map, slot_of(map, ptr));
     return true;
+}
+
+const rmm_pointer_map_entry_t *rmm__pointer_map_take(
+    rmm_pointer_map_t *map, const void *ptr, size_t bytes,
+    rmm_pointer_map_entry_t *entry)
+{
+    size_t index;
+
+    if (map->count == 0 || ptr == NULL) {
+        return NULL;
+    }
+    index = slot_of(map, ptr);
+    if (map->entries[index].ptr == NULL) {
+        return NULL;
+    }
+    *entry = map->entries[index];
+    if (entry->bytes == bytes) {
+        erase_at(map, index);
+    }
+    return entry;
 }
 
 bool rmm__pointer_map_any(const rmm_pointer_map_t *map, rmm_pointer_map_entry_t *out)

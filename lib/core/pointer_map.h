@@ -45,6 +45,12 @@ bool rmm__pointer_map_find_entry(
     const rmm_pointer_map_t *map, const void *ptr, rmm_pointer_map_entry_t *entry);
 bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr);
 
+/* Find and, if it has these bytes, erase: NULL if ptr is not in the map, else where its
+ * entry is copied to. */
+const rmm_pointer_map_entry_t *rmm__pointer_map_take(
+    rmm_pointer_map_t *map, const void *ptr, size_t bytes,
+    rmm_pointer_map_entry_t *entry);
+
 /* Any one entry, for emptying a map; false if there is none. */
 bool rmm__pointer_map_any(const rmm_pointer_map_t *map, rmm_pointer_map_entry_t *out);
 

@@ -162,12 +162,10 @@ forget(binning_t *self, void *ptr, size_t bytes, rmm_pointer_map_entry_t *entry)
     const char *refusal = NULL;
 
     rmm__mutex_lock(&shard->lock);
-    if (!rmm__pointer_map_find_entry(&shard->blocks, ptr, entry)) {
+    if (rmm__pointer_map_take(&shard->blocks, ptr, bytes, entry) == NULL) {
         refusal = "not allocated here, or freed already";
     } else if (entry->bytes != bytes) {
         refusal = "it was allocated with another size";
-    } else {
-        rmm__pointer_map_erase(&shard->blocks, ptr);
     }
     rmm__mutex_unlock(&shard->lock);
     return refusal;

@@ -60,6 +60,7 @@ static void publish_front_locked(pool_t *self, pool_front_t *front)
     rmm__books_end_exclusive(&self->base.books);
     self->shares_books = true;
     self->is_shared = true; /* it will not see those whom shards serve */
+    rmm__pool_batch_limits_locked(self);
     /* release: pairs with rmm__pool_front() */
     atomic_store_explicit(&self->front, front, memory_order_release);
 }

@@ -90,6 +90,7 @@ static rmm_suballoc_result_t borrow_units_locked(
     rmm__pool_show_largest_locked(back);
     /* what a stream may keep from the others is a share of all memory (pool_streams.c) */
     to->reserved_bytes = back->reserved_bytes;
+    rmm__pool_batch_limits_locked(to);
     return RMM_SUBALLOC_OK;
 }
 

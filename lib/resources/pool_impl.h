@@ -180,6 +180,8 @@ typedef struct pool {
     bool is_only_device;        /* constant: the process sees no other */
     rmm_stream_key_t sole;      /* the only stream so far; none: no bit is 0 */
     bool is_shared;             /* there was another one */
+    uint32_t batch_frees;       /* what a slot may have open; at either the */
+    uint64_t batch_bytes;       /* stamp is closed */
     pool_stream_t *unproven;    /* frees on streams that could not be told: a slot of
                                    its own, emptied only behind a synchronise */
     pool_chunk_t *by_address, *by_unit; /* the same chunks in two orders */
@@ -386,6 +388,8 @@ typedef struct pool_closing {
     bool foreign, native;     /* as the slot was */
 } pool_closing_t;
 
+/* After is_shared or reserved_bytes changed: how large batches are. */
+void rmm__pool_batch_limits_locked(pool_t *self);
 /* One more free was stamped with the open stamp. With a slot in *closing_out, the stamp is
  * closed and rmm__pool_batch_close() must follow, without the lock. */
 void rmm__pool_batch_note_locked(

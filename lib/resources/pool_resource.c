@@ -69,6 +69,7 @@ void rmm__pool_figures_locked(pool_t *self)
     RMM_ASSERT_LOCKED(&self->lock);
     RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
     look_for_largest_locked(self);
+    rmm__pool_batch_limits_locked(self);
     rmm__books_begin_exclusive(books);
     if (self->shares_books) { /* all that is gained is free */
         rmm__figure_add(

@@ -67,7 +67,10 @@ void rmm__pool_note_stream_locked(pool_t *self, rmm_stream_key_t key)
     if (key_equals(self->sole, none)) {
         self->sole = key;
     }
-    self->is_shared |= !key_equals(self->sole, key);
+    if (!self->is_shared && !key_equals(self->sole, key)) {
+        self->is_shared = true;
+        rmm__pool_batch_limits_locked(self);
+    }
 }
 
 static bool slot_is_idle(const pool_t *self, const pool_stream_t *slot)
@@ -174,6 +177,7 @@ rmm_status_t rmm__pool_streams_init(pool_t *self)
     int devices;
 
     self->sole = (rmm_stream_key_t){UINT64_MAX, UINT64_MAX};
+    rmm__pool_batch_limits_locked(self);
     /* a key that no stream has; not in the table */
     self->unproven = slot_create(self, (rmm_stream_key_t){UINT64_MAX, 0});
     if (self->unproven == NULL) {
@@ -274,13 +278,19 @@ static uint64_t batch_limit(const pool_t *self)
     return share < most ? share : most;
 }
 
+void rmm__pool_batch_limits_locked(pool_t *self)
+{
+    uint32_t times = self->is_shared ? 1 : POOL_BATCH_ALONE;
+
+    self->batch_frees = POOL_BATCH_FREES * times;
+    self->batch_bytes = batch_limit(self) * times;
+}
+
 /* What is open in a slot is too much to be kept from the others. */
 static bool is_batch(const pool_t *self, const pool_stream_t *slot)
 {
-    uint64_t times = self->is_shared ? 1 : POOL_BATCH_ALONE;
-
-    return slot->open_frees >= POOL_BATCH_FREES * times ||
-           slot->open_bytes >= batch_limit(self) * times;
+    return slot->open_frees >= self->batch_frees ||
+           slot->open_bytes >= self->batch_bytes;
 }
 
 /* Frees from here on carry the next stamp; those before may be waited for. */

@@ -130,7 +130,17 @@ static void agrees_with_a_plain_list(void **state)
         assert_int_equal(rmm__pointer_map_find(&map, ptr, &bytes), shadow[k] != 0);
         assert_int_equal(bytes, shadow[k]);
         if (shadow[k] != 0) {
-            assert_true(rmm__pointer_map_erase(&map, ptr));
+            rmm_pointer_map_entry_t entry;
+
+            assert_ptr_equal(
+                rmm__pointer_map_take(&map, ptr, shadow[k] + 1, &entry), &entry);
+            assert_int_equal(entry.bytes, shadow[k]); /* told, and left there */
+            if (i % 2 == 0) {
+                assert_true(rmm__pointer_map_erase(&map, ptr));
+            } else {
+                assert_non_null(rmm__pointer_map_take(&map, ptr, shadow[k], &entry));
+            }
+            assert_null(rmm__pointer_map_take(&map, ptr, shadow[k], &entry));
             shadow[k] = 0;
             count--;
         } else {
