@@ -68,14 +68,19 @@
 
 #define RAISING 2u
 #define VERSION 4u /* the step of */
-#define MOST_PAUSES 64
+#define FIRST_PAUSES 16
+#define MOST_PAUSES 512
 #define LOOK_AGAIN_NS 1000000
 
 _Static_assert(sizeof(_Atomic(uint32_t)) == 4, "a futex is 32 bits");
 
-/* A sleep and a wake cost about as much as the spinning. */
-static const rmm_mutex_tuning_t usual = {.spin_ns = 30000, .calm_unlocks = 1000};
-static rmm_mutex_tuning_t tuning = {.spin_ns = 30000, .calm_unlocks = 1000};
+/*
+ * A sleep and a wake cost about as much as the spinning. The pauses are long, because what
+ * the lock protects moves from core to core with it: on 16 cores that costs about 1 us, and
+ * whoever has it does several operations in that time. (Figures: docs/performance.md.)
+ */
+static const rmm_mutex_tuning_t usual = {.spin_ns = 100000, .calm_unlocks = 1000};
+static rmm_mutex_tuning_t tuning = {.spin_ns = 100000, .calm_unlocks = 1000};
 
 enum { UNKNOWN, WORKS, MISSING };
 static atomic_int barrier_state = UNKNOWN;
@@ -181,7 +186,7 @@ static bool try_when_free(rmm_mutex_t *mutex)
 static bool spin(rmm_mutex_t *mutex)
 {
     uint64_t deadline = 0;
-    int pauses = 1;
+    int pauses = FIRST_PAUSES;
 
     if (!may_spin()) {
         return try_when_free(mutex);
