@@ -114,11 +114,18 @@ rmm__adaptor_show_current(rmm_books_t *books, int64_t bytes_now, int64_t freed_c
     RMM_BOOKS_SET(books, freed_count, (uint64_t)freed_count);
 }
 
-/* On a copy of the books and of the tally's figures, as every store into the slot could,
- * for all that the compiler knows, change where the slot is. */
+/* A copy of what the two below use of the books: every store into the slot could, for all
+ * that the compiler knows, change where the slot is. */
+static inline rmm_books_t rmm__adaptor_slot(const rmm_adaptor_t *self)
+{
+    return (rmm_books_t){
+        .slot = self->base.books.slot, .wishes = self->base.books.wishes};
+}
+
+/* On copies, as above. */
 static inline void rmm__adaptor_count_alloc_locked(rmm_adaptor_t *self, uint64_t bytes)
 {
-    rmm_books_t books = self->base.books;
+    rmm_books_t books = rmm__adaptor_slot(self);
     rmm_tally_part_t of_bytes = self->tally.bytes;
     rmm_tally_part_t of_count = self->tally.count;
     uint64_t bytes_now, count_now;
@@ -146,7 +153,7 @@ static inline void rmm__adaptor_count_alloc_locked(rmm_adaptor_t *self, uint64_t
 static inline void
 rmm__adaptor_count_free_locked(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
 {
-    rmm_books_t books = self->base.books;
+    rmm_books_t books = rmm__adaptor_slot(self);
     int64_t bytes_now = self->tally.bytes.current - sign * (int64_t)bytes;
     int64_t count_now = self->tally.count.current - sign;
     int64_t freed_count = self->tally.count.total - count_now;
