@@ -352,6 +352,35 @@ static void captures_into_a_graph_that_is_there(void **state)
 #endif
 }
 
+/* If it is allowed, blocks could come back where a process sees several devices, too. */
+static void what_a_capture_says_to_asking_for_its_device(void **state)
+{
+#if CUDART_VERSION >= 12080
+    rmm_stream_t stream = make_stream();
+    cudaGraph_t graph = NULL;
+    cudaError_t asked, ended;
+    int device = -1;
+
+    (void)state;
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    asked = cudaStreamGetDevice(stream, &device);
+    ended = cudaStreamEndCapture(stream, &graph);
+    (void)cudaGetLastError();
+    print_message(
+        "fact: asking a capturing stream for its device answers %d, device %d, and the "
+        "capture survives: %d\n",
+        (int)asked, device, ended == cudaSuccess);
+    assert_true(ended != cudaSuccess || graph != NULL);
+    if (graph != NULL) {
+        assert_cuda(cudaGraphDestroy(graph));
+    }
+    assert_cuda(driver->stream_destroy(stream));
+#else
+    (void)state;
+    skip();
+#endif
+}
+
 /* --- resources ------------------------------------------------------------------------ */
 
 /* Each has room for one block, and can grow no more. */
@@ -678,6 +707,7 @@ int main(void)
         cmocka_unit_test(an_update_exchanges_what_an_executable_keeps),
         cmocka_unit_test(a_ruined_capture_takes_its_graph_along),
         cmocka_unit_test(captures_into_a_graph_that_is_there),
+        cmocka_unit_test(what_a_capture_says_to_asking_for_its_device),
         cmocka_unit_test(a_resource_has_back_what_a_graph_used),
         cmocka_unit_test(a_resource_has_back_what_a_ruined_capture_used),
         cmocka_unit_test(work_from_before_a_capture_is_waited_for),
