@@ -156,14 +156,15 @@ static inline uint64_t seed_count(void)
     return getenv("RMM_TEST_QUICK") != NULL ? SEEDS / 5 : SEEDS;
 }
 
-/* broken: a driver table that the resource is made to use; NULL: the real one. */
+/* broken: a driver table that the resource is made to use, until it shows; NULL: the real
+ * one. */
 static inline effort_t
 run_seeds(const order_subject_t *subject, const rmm_driver_t *broken)
 {
     effort_t effort = {0};
-    uint64_t count = broken != NULL ? seed_count() / 8 : seed_count();
+    bool is_shown = false;
 
-    for (uint64_t seed = 1; seed <= count; seed++) {
+    for (uint64_t seed = 1; seed <= seed_count() && !is_shown; seed++) {
         traffic_t traffic = {.subject = subject, .random = seed, .mr = subject->make()};
 
         if (broken != NULL) {
@@ -177,6 +178,7 @@ run_seeds(const order_subject_t *subject, const rmm_driver_t *broken)
                 (unsigned long)traffic.mixups);
         }
         sum_up(&traffic, &effort);
+        is_shown = broken != NULL && effort.mixups != 0;
         assert_int_equal(stats_of(traffic.mr).current_bytes, 0);
         rmm_resource_release(traffic.mr);
     }
