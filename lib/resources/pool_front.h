@@ -80,6 +80,7 @@ typedef struct pool_front {
     bool by_thread;          /* a thread's requests go to one shard; else a stream's */
     bool takes_captures;     /* requests of captures are not the back's */
     rmm_mutex_t rescue_lock; /* see above */
+    _Atomic(uint64_t) grown_bytes; /* that the log has not been told of */
     _Atomic(front_shard_t *) shards[FRONT_SHARDS]; /* NULL: none yet */
     _Atomic(front_leaf_t *) leaves[FRONT_LEAVES];  /* NULL: all of it the back's */
 } pool_front_t;

@@ -154,10 +154,12 @@ typedef struct pool {
     _Atomic(uint32_t)
         far_chunks; /* whose units are not numbered by their distance from: */
     _Atomic(uintptr_t) near_start; /* the address that unit 0 has, or would have */
-    uint64_t maximum_bytes;        /* UINT64_MAX: none */
-    uint32_t block_units;          /* every block has this size; 0: any */
-    uint64_t growth_bytes;         /* of every chunk; 0: as the ladder sees fit */
-    bool keeps_barrier;            /* a block for rmm__driver_barrier() */
+    /* What the ladder found out (pool_hopeless.c); 0: nothing. Written without the lock. */
+    _Atomic(uint64_t) hopeless;
+    uint64_t maximum_bytes; /* UINT64_MAX: none */
+    uint32_t block_units;   /* every block has this size; 0: any */
+    uint64_t growth_bytes;  /* of every chunk; 0: as the ladder sees fit */
+    bool keeps_barrier;     /* a block for rmm__driver_barrier() */
     rmm_mutex_t grow_lock;
     pool_range_t range;
 
@@ -189,9 +191,7 @@ typedef struct pool {
     uint32_t chunk_serial;
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
-    /* What the ladder found out (pool_hopeless.c); 0: nothing. Written without the lock. */
-    _Atomic(uint64_t) hopeless;
-    uint32_t hopeless_serial; /* of tries */
+    uint32_t hopeless_serial; /* of tries to find out what is hopeless */
     _Atomic(uint64_t) hopeless_graphs;
     _Atomic(uint64_t) device_free_bytes, device_free_ns; /* when it was asked last */
 } pool_t;

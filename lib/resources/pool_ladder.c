@@ -452,15 +452,45 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
     return status;
 }
 
+static void log_growth_by(pool_t *self, uint64_t bytes, uint64_t now)
+{
+    if (bytes != 0) {
+        rmm__log_info(
+            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            bytes, now);
+    }
+}
+
 void rmm__pool_log_growth(pool_t *self, uint64_t before)
 {
     uint64_t now = reserved_now(self);
 
-    if (now > before) {
-        rmm__log_info(
-            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
-            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            now - before, now);
+    log_growth_by(self, now > before ? now - before : 0, now);
+}
+
+/* The same where there is a front: its rescue_lock may be held until the end. */
+static void log_growth_later(pool_t *self, uint64_t before)
+{
+    pool_front_t *front = rmm__pool_front(self);
+    uint64_t now = reserved_now(self);
+
+    if (front == NULL) {
+        rmm__pool_log_growth(self, before);
+    } else if (now > before) {
+        rmm__figure_add(&front->grown_bytes, now - before);
+    }
+}
+
+static void log_growth_now(pool_t *self)
+{
+    pool_front_t *front = rmm__pool_front(self);
+
+    if (front != NULL && rmm__figure_get(&front->grown_bytes) != 0) {
+        log_growth_by(
+            self,
+            atomic_exchange_explicit(&front->grown_bytes, 0, memory_order_relaxed),
+            reserved_now(self));
     }
 }
 
@@ -479,7 +509,7 @@ static bool grow_for(pool_t *self, const pool_want_t *want, rmm_status_t *status
     *status = clean_fits(self, want) ? RMM_OK /* another thread has just grown it */
                                      : rmm__pool_grow(self, need, wish);
     rmm__mutex_unlock(&self->grow_lock);
-    rmm__pool_log_growth(self, before);
+    log_growth_later(self, before);
     return *status == RMM_OK;
 }
 
@@ -693,24 +723,23 @@ static rmm_status_t climb(
     return RMM_ERR_OUT_OF_MEMORY;
 }
 
-static rmm_status_t
-alloc_by_growth(pool_t *self, const pool_want_t *want, void **ptr_out)
+/* No more than growth. */
+static rmm_status_t alloc_by_growth(
+    pool_t *self, const pool_want_t *want, void **ptr_out, rmm_status_t *failure)
 {
-    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
-
     if (!can_grow(self, want)) {
-        (void)rmm__error(
-            status, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
             self->maximum_bytes, self->maximum_bytes - reserved_now(self));
-        return rmm__pool_give_up(self, want, status);
     }
-    while (grow(self, want, &status)) {
-        status = rmm__pool_take_anywhere(self, want, ptr_out);
+    while (grow(self, want, failure)) {
+        rmm_status_t status = rmm__pool_take_anywhere(self, want, ptr_out);
+
         if (status != RMM_ERR_OUT_OF_MEMORY) {
             return status;
         }
     }
-    return rmm__pool_give_up(self, want, status);
+    return RMM_ERR_OUT_OF_MEMORY;
 }
 
 /* All rungs. */
@@ -749,9 +778,11 @@ rmm_status_t rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **
     rmm_status_t status;
 
     if (only_growth_helps(self, want)) {
-        return alloc_by_growth(self, want, ptr_out);
+        status = alloc_by_growth(self, want, ptr_out, &failure);
+    } else {
+        status = alloc_by_all(self, want, ptr_out, &failure);
     }
-    status = alloc_by_all(self, want, ptr_out, &failure);
+    log_growth_now(self);
     return status == RMM_ERR_OUT_OF_MEMORY ? rmm__pool_give_up(self, want, failure)
                                            : status;
 }
