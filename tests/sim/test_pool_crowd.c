@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/host_memory.h"
@@ -338,6 +339,34 @@ static void grows_nothing_for_streams_that_come_and_go(void **state)
     end(pool);
 }
 
+/* What the library logs may be told to a program that wants more of the same pool. */
+static void use_pool_in_log(rmm_log_level_t level, const char *message, void *argument)
+{
+    static _Thread_local bool is_inside;
+    rmm_resource_t *pool = argument;
+
+    (void)level;
+    if (!is_inside && strstr(message, "grew by") != NULL) {
+        is_inside = true;
+        give(pool, take(pool, 64 * MIB, NULL), 64 * MIB, NULL); /* grows again */
+        is_inside = false;
+    }
+}
+
+static void logs_its_growth_without_a_lock(void **state)
+{
+    rmm_resource_t *pool = open_now(make_pool(0, 0));
+
+    (void)state;
+    assert_ok(rmm_log_set_level(RMM_LEVEL_INFO));
+    assert_ok(rmm_log_to_callback(use_pool_in_log, pool));
+    give(pool, take(pool, 1000, NULL), 1000, NULL);
+    assert_ok(rmm_log_to_callback(NULL, NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
+    assert_true(stats_of(pool).reserved_bytes >= 66 * MIB);
+    end(pool);
+}
+
 /* --- blocks of one size ------------------------------------------------------------- */
 
 static rmm_resource_t *make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
@@ -542,6 +571,7 @@ int main(void)
         cmocka_unit_test(refuses_nothing_that_lies_free_in_a_shard),
         cmocka_unit_test(gives_everything_back_when_trimmed),
         cmocka_unit_test(grows_nothing_for_streams_that_come_and_go),
+        cmocka_unit_test(logs_its_growth_without_a_lock),
         cmocka_unit_test(opens_for_blocks_of_one_size_only_where_none_is_lost),
         cmocka_unit_test(hands_out_every_block_of_one_size),
         cmocka_unit_test(agrees_with_a_model_under_seeds),
