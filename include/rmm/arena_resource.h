@@ -3,10 +3,10 @@
  * @file rmm/arena_resource.h
  *
  * An arena resource takes one block from its upstream when it is created, never another,
- * and divides it among arenas: one for each stream (each thread, for per-thread default
- * streams), so that threads on streams of their own do not wait for each other. Requests
+ * and divides it among arenas: one for each stream of each thread, up to 64, so that threads
+ * do not wait for each other, also on one stream. Requests
  * of up to 1 MiB (where all is less than 4 GiB, of a 4096th part, but 64 KiB at least) are
- * served by the stream's arena from superblocks of 1 MiB and more, which it borrows from
+ * served by the arena of thread and stream from superblocks of 1 MiB and more, which it borrows from
  * the global arena; larger ones by the global arena itself.
  *
  * Any block may be freed on any stream, by any thread: it is reused on that stream at once,

@@ -300,6 +300,7 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
     }
     self->global.shares_books = true;
     rmm__books_free_is_rest(&self->base.books);
+    self->front.by_stream = true;
     self->front.takes_captures = true;
     self->bytes = options->arena_bytes;
     if (self->bytes == 0) {

@@ -54,7 +54,6 @@ void rmm__pool_note_wait_locked(pool_t *self)
 static void publish_front_locked(pool_t *self, pool_front_t *front)
 {
     rmm__front_init(front, &self->base, self);
-    front->by_thread = true;
     rmm__books_begin_exclusive(&self->base.books);
     rmm__books_free_is_rest(&self->base.books);
     rmm__books_end_exclusive(&self->base.books);

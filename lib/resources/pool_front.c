@@ -11,6 +11,19 @@
 /* Nobody resets the marks of books that nobody reads. */
 static const rmm_control_slot_t no_wishes;
 
+/* --- homes -------------------------------------------------------------------------- */
+
+uint32_t rmm__front_thread(void)
+{
+    static _Atomic(uint32_t) last;
+    static _Thread_local uint32_t number; /* of this thread, from 1; 0: none yet */
+
+    if (number == 0) {
+        number = 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+    }
+    return number - 1;
+}
+
 /* --- shards ------------------------------------------------------------------------- */
 
 rmm_status_t rmm__front_pool_init(

@@ -13,10 +13,10 @@
  * inside a capture is as safe as in the pool, and for the same reasons. What is new is
  * that there are many: the back has all memory; the shards borrow superblocks.
  *
- * Which shard serves a request is a matter of speed only. Of an arena resource it is the
- * stream's: a hash of its id names one of FRONT_SHARDS, made when first needed. Of a pool it
- * is the thread's, because threads also get in each other's way on one stream; what one
- * thread freed there is used again on that stream, by others too once their shard has
+ * Which shard serves a request is a matter of speed only, so that threads are what counts:
+ * they get in each other's way on one stream as on several. A thread's requests go to one of
+ * FRONT_SHARDS, of an arena resource to one for each stream, made when first needed. What is
+ * freed on a stream is used again on that stream, by other threads too once their shard has
  * nothing. Beyond that number they share shards. Nothing hangs on a stream handle or a
  * thread's end, and nothing grows with the number of streams or threads that ever were.
  *
@@ -39,7 +39,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/thread_spread.h"
 #include "resources/pool_impl.h"
 
 enum {
@@ -77,24 +76,27 @@ typedef struct pool_front {
     pool_t *back;       /* its books are the same slot */
     _Atomic(uint32_t) superblock_units; /* borrowed at once where there is plenty */
     _Atomic(uint32_t) small_units;      /* larger requests are the back's */
-    bool by_thread;          /* a thread's requests go to one shard; else a stream's */
-    bool takes_captures;     /* requests of captures are not the back's */
-    rmm_mutex_t rescue_lock; /* see above */
+    bool by_stream;                /* a thread has a shard for each stream; else one */
+    bool takes_captures;           /* requests of captures are not the back's */
+    rmm_mutex_t rescue_lock;       /* see above */
     _Atomic(uint64_t) grown_bytes; /* that the log has not been told of */
     _Atomic(front_shard_t *) shards[FRONT_SHARDS]; /* NULL: none yet */
     _Atomic(front_leaf_t *) leaves[FRONT_LEAVES];  /* NULL: all of it the back's */
 } pool_front_t;
 
+/* The calling thread's number: 0 for the first that asks, then 1, for ever. */
+uint32_t rmm__front_thread(void);
+
 /*
- * The index of the shard where a request is at home: of its stream or of the calling thread.
- * Ids are given out in sequence: the golden ratio spreads neighbours evenly (Knuth 6.4).
+ * The index of the shard where a request of the calling thread is at home. Threads and ids of
+ * streams are numbered in sequence: the golden ratio spreads neighbours evenly (Knuth 6.4).
+ * With one thread alone it is the stream that counts, the same in each run.
  */
 static inline uint32_t rmm__front_home(const pool_front_t *front, rmm_stream_key_t key)
 {
-    uint64_t spread =
-        front->by_thread ? rmm__thread_spread() : key.stream_id * 0x9e3779b97f4a7c15ull;
+    uint64_t number = rmm__front_thread() + (front->by_stream ? key.stream_id : 0);
 
-    return (uint32_t)(spread >> (64 - FRONT_SHARDS_LOG2));
+    return (uint32_t)((number * 0x9e3779b97f4a7c15ull) >> (64 - FRONT_SHARDS_LOG2));
 }
 
 /* The index-th shard's pool, or the back. NULL: none yet. */

@@ -319,7 +319,7 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
 void rmm__pool_keep_barrier(pool_t *self, bool keep);
 
 /* Said once grow_lock is free again: a log's reader may be slow. */
-void rmm__pool_log_growth(pool_t *self, uint64_t before);
+void rmm__pool_log_growth(pool_t *self, uint64_t bytes);
 
 /* Synchronise the device; every block freed before is clean then. RMM_OK or why not.
  * grow_lock held. */

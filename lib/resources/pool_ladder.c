@@ -452,33 +452,25 @@ rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
     return status;
 }
 
-static void log_growth_by(pool_t *self, uint64_t bytes, uint64_t now)
+void rmm__pool_log_growth(pool_t *self, uint64_t bytes)
 {
     if (bytes != 0) {
         rmm__log_info(
             "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
             rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            bytes, now);
+            bytes, reserved_now(self));
     }
 }
 
-void rmm__pool_log_growth(pool_t *self, uint64_t before)
-{
-    uint64_t now = reserved_now(self);
-
-    log_growth_by(self, now > before ? now - before : 0, now);
-}
-
 /* The same where there is a front: its rescue_lock may be held until the end. */
-static void log_growth_later(pool_t *self, uint64_t before)
+static void log_growth_later(pool_t *self, uint64_t bytes)
 {
     pool_front_t *front = rmm__pool_front(self);
-    uint64_t now = reserved_now(self);
 
     if (front == NULL) {
-        rmm__pool_log_growth(self, before);
-    } else if (now > before) {
-        rmm__figure_add(&front->grown_bytes, now - before);
+        rmm__pool_log_growth(self, bytes);
+    } else {
+        rmm__figure_add(&front->grown_bytes, bytes);
     }
 }
 
@@ -487,10 +479,9 @@ static void log_growth_now(pool_t *self)
     pool_front_t *front = rmm__pool_front(self);
 
     if (front != NULL && rmm__figure_get(&front->grown_bytes) != 0) {
-        log_growth_by(
+        rmm__pool_log_growth(
             self,
-            atomic_exchange_explicit(&front->grown_bytes, 0, memory_order_relaxed),
-            reserved_now(self));
+            atomic_exchange_explicit(&front->grown_bytes, 0, memory_order_relaxed));
     }
 }
 
@@ -498,7 +489,7 @@ static bool grow_for(pool_t *self, const pool_want_t *want, rmm_status_t *status
 {
     uint64_t need = need_of(want);
     uint64_t wish = growth_wish(self, need);
-    uint64_t before;
+    uint64_t before, grown;
 
     if (self->growth_bytes != 0) { /* blocks of one size: whole chunks of them */
         need = round_up(need, self->growth_bytes);
@@ -508,8 +499,9 @@ static bool grow_for(pool_t *self, const pool_want_t *want, rmm_status_t *status
     before = reserved_now(self);
     *status = clean_fits(self, want) ? RMM_OK /* another thread has just grown it */
                                      : rmm__pool_grow(self, need, wish);
+    grown = reserved_now(self) - before; /* by this thread: nobody trims meanwhile */
     rmm__mutex_unlock(&self->grow_lock);
-    log_growth_later(self, before);
+    log_growth_later(self, grown);
     return *status == RMM_OK;
 }
 

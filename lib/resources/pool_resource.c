@@ -552,7 +552,7 @@ static rmm_status_t take_initial(pool_t *self, uint64_t bytes)
         rmm__mutex_lock(&self->grow_lock);
         status = rmm__pool_grow(self, bytes, bytes);
         rmm__mutex_unlock(&self->grow_lock);
-        rmm__pool_log_growth(self, 0);
+        rmm__pool_log_growth(self, self->reserved_bytes); /* nobody else has it yet */
     }
     return status;
 }
