@@ -57,15 +57,15 @@ static void play_rounds(worker_t *worker, uint64_t until_ns)
     }
 }
 
-/* A whole round at least: what the resource holds after that is enough for any other. */
+/* A whole round, so that the resource holds enough for any other, and some more: a pool that
+ * finds itself in a crowd needs a while to settle. */
 static void warm_up(worker_t *worker)
 {
-    uint64_t now_ns = clock_ns();
     size_t end = worker->script.op_count, reached;
-    worker->status =
-        player_play_until(&worker->player, 0, end, now_ns + worker->setup_ns, &reached);
+    worker->status = player_play_until(
+        &worker->player, 0, end, clock_ns() + worker->setup_ns, &reached);
     if (reached == end) {
-        play_rounds(worker, now_ns + worker->warm_ns);
+        play_rounds(worker, clock_ns() + worker->warm_ns);
     }
 }
 
