@@ -28,6 +28,13 @@ take_anywhere(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_ou
     return rmm__front_take_anywhere(&self->front, want, unit_out);
 }
 
+/* What another thread's rescue may have brought. */
+static rmm_status_t
+take_home(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
+{
+    return rmm__front_take_home(&self->front, want, unit_out);
+}
+
 static rmm_status_t
 reclaim_finished(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 {
@@ -72,7 +79,7 @@ static rmm_status_t
 rescue(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
 {
     static const rung_fn ladder[] = {
-        take_anywhere, reclaim_finished, wait_for_others, defragment};
+        take_home, reclaim_finished, wait_for_others, defragment};
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
     uint64_t word;
 

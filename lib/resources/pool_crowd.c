@@ -192,7 +192,7 @@ rmm_status_t rmm__pool_front_rescue(
     pool_t *self, pool_front_t *front, const pool_want_t *want, void **ptr_out)
 {
     uint32_t unit;
-    rmm_status_t status = rmm__front_take_anywhere(front, want, &unit);
+    rmm_status_t status = rmm__front_take_home(front, want, &unit);
 
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         rmm__front_reclaim(front);

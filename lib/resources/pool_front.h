@@ -46,7 +46,8 @@ enum {
     FRONT_SHARDS = 1 << FRONT_SHARDS_LOG2,
     FRONT_BACK = FRONT_SHARDS, /* the back's index */
     FRONT_GRANULE_UNITS =
-        256, /* 64 KiB: superblocks are multiples, and aligned to it */
+        256,            /* 64 KiB: superblocks are multiples, and aligned to it */
+    FRONT_RESCUES = 16, /* so many searches of all shards are no reason to grow */
     /* The owner table: leaves of 256 MiB each, made when memory there is lent. */
     FRONT_LEAF_GRANULES = 4096,
     FRONT_LEAVES = 4096
@@ -79,6 +80,7 @@ typedef struct pool_front {
     bool by_stream;                /* a thread has a shard for each stream; else one */
     bool takes_captures;           /* requests of captures are not the back's */
     rmm_mutex_t rescue_lock;       /* see above */
+    uint32_t rescues;              /* since shards were given more; rescue_lock's */
     _Atomic(uint64_t) grown_bytes; /* that the log has not been told of */
     _Atomic(front_shard_t *) shards[FRONT_SHARDS]; /* NULL: none yet */
     _Atomic(front_leaf_t *) leaves[FRONT_LEAVES];  /* NULL: all of it the back's */
@@ -230,8 +232,12 @@ rmm__front_take_small(pool_front_t *front, const pool_want_t *want, uint32_t *un
     return status == RMM_OK ? RMM_OK : rmm__front_refill(front, want, unit_out);
 }
 
-/* A large request of the back; a small one at home, with a superblock if need be, else
- * wherever: what is clean elsewhere is as good as what is clean at home. */
+/* A large request of the back; a small one at home, with a superblock if need be. */
+rmm_status_t
+rmm__front_take_home(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out);
+
+/* The same, else wherever: what is clean elsewhere is as good as what is clean at home. But
+ * who lives on others' shards searches them each time: first let them give back. */
 rmm_status_t rmm__front_take_anywhere(
     pool_front_t *front, const pool_want_t *want, uint32_t *unit_out);
 

@@ -26,6 +26,19 @@ rmm__front_refill(pool_front_t *front, const pool_want_t *want, uint32_t *unit_o
                : status;
 }
 
+rmm_status_t
+rmm__front_take_home(pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
+{
+    uint32_t home = rmm__front_home(front, want->key);
+
+    if (!rmm__front_wants_small(front, want)) {
+        return rmm__front_take(front, FRONT_BACK, want, false, unit_out);
+    }
+    return rmm__front_make(front, home) != NULL
+               ? rmm__front_take(front, home, want, true, unit_out)
+               : RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
 rmm_status_t rmm__front_take_anywhere(
     pool_front_t *front, const pool_want_t *want, uint32_t *unit_out)
 {
@@ -33,9 +46,7 @@ rmm_status_t rmm__front_take_anywhere(
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     if (rmm__front_wants_small(front, want)) {
-        status = rmm__front_make(front, home) != NULL
-                     ? rmm__front_take(front, home, want, true, unit_out)
-                     : RMM_ERR_OUT_OF_HOST_MEMORY;
+        status = rmm__front_take_home(front, want, unit_out);
         for (uint32_t i = 0; i < FRONT_SHARDS && status == RMM_ERR_OUT_OF_MEMORY; i++) {
             if (i != home && rmm__front_at(front, i) != NULL) {
                 status = rmm__front_take(front, i, want, false, unit_out);

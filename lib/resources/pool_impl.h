@@ -3,6 +3,7 @@
  * Inside of the pool, shared by its files:
  *   fixed_size_resource.c  a pool of blocks of one size: its options
  *   pool_resource.c  the ops, the creator, the books
+ *   pool_growth.c    how it grows, and by how much
  *   pool_ladder.c    what is tried, in order, when the fast path finds no block
  *   pool_streams.c   who freed what behind which event
  *   pool_capture.c   what captured graphs use, and when it comes back
@@ -299,6 +300,27 @@ static inline void rmm__pool_note_room_locked(pool_t *self, rmm_block_t block)
     }
 }
 
+/* --- pool_growth.c ------------------------------------------------------------------ */
+
+uint64_t rmm__pool_reserved(pool_t *self);
+
+/* So many bytes, or more: blocks of one size come in whole chunks of them. */
+uint64_t rmm__pool_whole_growth(const pool_t *self, uint64_t bytes);
+
+/* What to ask upstream for first: a share of what is held, but at least the request. */
+uint64_t rmm__pool_growth_wish(pool_t *self, uint64_t need);
+
+/* Take `wish` bytes, or less down to `need`, from upstream into the clean heap. Both are
+ * multiples of 256; grow_lock held. */
+rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
+
+/* A barrier must not fail because the pool took all of the device: while it holds memory a
+ * block is kept. grow_lock held, or the pool ends. */
+void rmm__pool_keep_barrier(pool_t *self, bool keep);
+
+/* It grew by so much; said once grow_lock is free again: a log's reader may be slow. */
+void rmm__pool_log_growth(pool_t *self, uint64_t bytes);
+
 /* --- pool_ladder.c ------------------------------------------------------------------ */
 
 rmm_status_t
@@ -309,17 +331,6 @@ rmm__pool_alloc_slow(pool_t *self, const pool_want_t *want, void **ptr_out);
  * finished events have freed, so that it merges first.
  */
 void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want);
-
-/* Take `wish` bytes, or less down to `need`, from upstream into the clean heap. Both are
- * multiples of 256; grow_lock held. */
-rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish);
-
-/* A barrier must not fail because the pool took all of the device: while it holds memory a
- * block is kept. grow_lock held, or the pool ends. */
-void rmm__pool_keep_barrier(pool_t *self, bool keep);
-
-/* Said once grow_lock is free again: a log's reader may be slow. */
-void rmm__pool_log_growth(pool_t *self, uint64_t bytes);
 
 /* Synchronise the device; every block freed before is clean then. RMM_OK or why not.
  * grow_lock held. */

@@ -23,14 +23,11 @@
 
 #include "log/log.h"
 
-#define HUGE_SHARE 64 /* of what is held: a request that large is placed with care */
-#define PATIENCE 32u  /* questions about events, some 150 ns each */
-#define GROWTH_MIN ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
-#define GROWTH_MAX ((uint64_t)1024 * 1024 * 1024)
+#define HUGE_SHARE 64   /* of what is held: a request that large is placed with care */
+#define PATIENCE 32u    /* questions about events, some 150 ns each */
 #define TIDY_PART 12    /* of what is held; with less free than that the pool grows */
 #define TIDY_TIMES 4    /* so often all of the pool may be mapped anew; then it grows */
 #define TIDY_WORTH 2048 /* a tidying costs a program as much as this part of the pool */
-#define GROWTH_SHARE 16 /* one chunk is this part of what is held already */
 
 /* A rung: true if trying again may succeed; false with *status set if it cannot help. */
 typedef bool (*rung_fn)(pool_t *self, const pool_want_t *want, rmm_status_t *status);
@@ -44,16 +41,6 @@ static bool captures(const pool_want_t *want)
 static bool slot_gives(const pool_stream_t *slot)
 {
     return slot != NULL && slot->key.capture_id == 0;
-}
-
-static uint64_t reserved_now(pool_t *self)
-{
-    uint64_t reserved;
-
-    rmm__mutex_lock(&self->lock);
-    reserved = self->reserved_bytes;
-    rmm__mutex_unlock(&self->lock);
-    return reserved;
 }
 
 /* --- rung 1 ------------------------------------------------------------------------- */
@@ -161,7 +148,7 @@ static int rounds_for(pool_t *self, bool is_huge)
 
 void rmm__pool_reclaim_others(pool_t *self, const pool_want_t *want)
 {
-    bool is_huge = want->units >= reserved_now(self) / POOL_UNIT / HUGE_SHARE;
+    bool is_huge = want->units >= rmm__pool_reserved(self) / POOL_UNIT / HUGE_SHARE;
     int rounds = rounds_for(self, is_huge);
     rmm_driver_scope_t scope;
 
@@ -332,136 +319,6 @@ static bool tidy(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 
 /* --- rung 4 ------------------------------------------------------------------------- */
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
-/* What to ask upstream for first: a share of what is held, but at least the request. */
-static uint64_t growth_wish(pool_t *self, uint64_t need)
-{
-    uint64_t wish = round_up(reserved_now(self) / GROWTH_SHARE, GROWTH_MIN);
-
-    wish = wish < GROWTH_MIN ? GROWTH_MIN : wish;
-    wish = wish > GROWTH_MAX ? GROWTH_MAX : wish;
-    wish = wish < need ? round_up(need, GROWTH_MIN) : wish;
-    return wish > POOL_CHUNK_BYTES ? POOL_CHUNK_BYTES : wish;
-}
-
-static rmm_status_t chunk_add(pool_t *self, void *ptr, uint64_t bytes)
-{
-    pool_chunk_t chunk = {.address = ptr, .bytes = bytes};
-    uint32_t phase = (uint32_t)((uintptr_t)ptr / POOL_UNIT % RMM_SUBALLOC_PHASES);
-    rmm_suballoc_result_t result = RMM_SUBALLOC_NO_STORAGE;
-
-    rmm__mutex_lock(&self->lock);
-    if (rmm__pool_chunks_reserve_locked(self)) {
-        uint32_t units = (uint32_t)(bytes / POOL_UNIT);
-
-        result =
-            rmm__pool_chunk_number_locked(self, &chunk)
-                ? rmm__suballoc_add_region_at(
-                      self->blocks, self->clean, chunk.first_unit, units, 0)
-                : rmm__suballoc_add_region(
-                      self->blocks, self->clean, units, phase, 0, &chunk.first_unit);
-    }
-    if (result == RMM_SUBALLOC_OK) {
-        rmm__pool_chunks_insert_locked(self, &chunk);
-        self->reserved_bytes += bytes;
-        rmm__figure_add(&self->base.books.slot->growth_count, 1);
-        rmm__pool_figures_locked(self);
-    }
-    rmm__mutex_unlock(&self->lock);
-    if (result == RMM_SUBALLOC_OK) {
-        return RMM_OK;
-    }
-    rmm__pool_chunk_return(self, &chunk);
-    if (result == RMM_SUBALLOC_NO_UNITS) {
-        return rmm__error(
-            RMM_ERR_OUT_OF_MEMORY, "a pool divides no more than 1 TiB in all");
-    }
-    return rmm__error(
-        RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory to divide a chunk of %" PRIu64,
-        bytes);
-}
-
-/* Upstream may have less than the wish: halve down to what is needed. */
-static rmm_status_t
-obtain_at_most(pool_t *self, uint64_t need, uint64_t *bytes, void **ptr_out)
-{
-    rmm_status_t status = rmm__pool_chunk_obtain(self, *bytes, ptr_out);
-
-    while (status == RMM_ERR_OUT_OF_MEMORY && *bytes > need) {
-        *bytes = round_up(*bytes / 2, POOL_UNIT);
-        *bytes = *bytes < need ? need : *bytes;
-        status = rmm__pool_chunk_obtain(self, *bytes, ptr_out);
-    }
-    return status;
-}
-
-void rmm__pool_keep_barrier(pool_t *self, bool keep)
-{
-    rmm_driver_scope_t scope;
-
-    if (keep == self->keeps_barrier ||
-        rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
-        return;
-    }
-    if (keep) {
-        rmm__driver_barrier_keep(self->driver, self->base.device);
-    } else {
-        rmm__driver_barrier_drop(self->driver, self->base.device);
-    }
-    rmm__driver_scope_leave(&scope);
-    self->keeps_barrier = keep;
-}
-
-static rmm_status_t grow_by_chunk(pool_t *self, uint64_t need, uint64_t wish)
-{
-    uint64_t room = self->maximum_bytes - reserved_now(self);
-    uint64_t bytes = wish < room ? wish : room / POOL_UNIT * POOL_UNIT;
-    rmm_status_t status;
-    void *ptr;
-
-    if (need > POOL_CHUNK_BYTES) {
-        return rmm__error(
-            RMM_ERR_OUT_OF_MEMORY,
-            "a chunk of %" PRIu64 " bytes is more than the %" PRIu64
-            " that a pool can divide",
-            need, POOL_CHUNK_BYTES);
-    }
-    if (need > room) {
-        return rmm__error(
-            RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
-            self->maximum_bytes, room);
-    }
-    status = obtain_at_most(self, need, &bytes, &ptr);
-    return status == RMM_OK ? chunk_add(self, ptr, bytes) : status;
-}
-
-rmm_status_t rmm__pool_grow(pool_t *self, uint64_t need, uint64_t wish)
-{
-    rmm_status_t status;
-
-    RMM_ASSERT_LOCKED(&self->grow_lock);
-    status = self->base.upstream == NULL ? rmm__pool_range_grow(self, need)
-                                         : grow_by_chunk(self, need, wish);
-    if (status == RMM_OK) {
-        rmm__pool_keep_barrier(self, true);
-    }
-    return status;
-}
-
-void rmm__pool_log_growth(pool_t *self, uint64_t bytes)
-{
-    if (bytes != 0) {
-        rmm__log_info(
-            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
-            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            bytes, reserved_now(self));
-    }
-}
-
 /* The same where there is a front: its rescue_lock may be held until the end. */
 static void log_growth_later(pool_t *self, uint64_t bytes)
 {
@@ -487,19 +344,16 @@ static void log_growth_now(pool_t *self)
 
 static bool grow_for(pool_t *self, const pool_want_t *want, rmm_status_t *status)
 {
-    uint64_t need = need_of(want);
-    uint64_t wish = growth_wish(self, need);
+    uint64_t need = rmm__pool_whole_growth(self, need_of(want));
+    uint64_t wish = rmm__pool_growth_wish(self, need);
     uint64_t before, grown;
 
-    if (self->growth_bytes != 0) { /* blocks of one size: whole chunks of them */
-        need = round_up(need, self->growth_bytes);
-        wish = need;
-    }
     rmm__mutex_lock(&self->grow_lock);
-    before = reserved_now(self);
+    before = rmm__pool_reserved(self);
     *status = clean_fits(self, want) ? RMM_OK /* another thread has just grown it */
                                      : rmm__pool_grow(self, need, wish);
-    grown = reserved_now(self) - before; /* by this thread: nobody trims meanwhile */
+    grown =
+        rmm__pool_reserved(self) - before; /* by this thread: nobody trims meanwhile */
     rmm__mutex_unlock(&self->grow_lock);
     log_growth_later(self, grown);
     return *status == RMM_OK;
@@ -610,10 +464,7 @@ static bool can_grow(pool_t *self, const pool_want_t *want)
         return room >= self->range.granule_bytes &&
                (room >= need || free_bytes >= need - room);
     }
-    if (self->growth_bytes != 0) {
-        need = round_up(need, self->growth_bytes);
-    }
-    return need <= room;
+    return rmm__pool_whole_growth(self, need) <= room;
 }
 
 /* More than all that is free, whatever is done with it; or it has been tried. */
@@ -722,7 +573,7 @@ static rmm_status_t alloc_by_growth(
     if (!can_grow(self, want)) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
-            self->maximum_bytes, self->maximum_bytes - reserved_now(self));
+            self->maximum_bytes, self->maximum_bytes - rmm__pool_reserved(self));
     }
     while (grow(self, want, failure)) {
         rmm_status_t status = rmm__pool_take_anywhere(self, want, ptr_out);
@@ -732,6 +583,36 @@ static rmm_status_t alloc_by_growth(
         }
     }
     return RMM_ERR_OUT_OF_MEMORY;
+}
+
+/*
+ * Shards that live on what others give back search all of them again and again, one thread at
+ * a time. Better give them more, in a crowd: up to a third more than was ever out.
+ */
+static bool shards_starve(pool_t *self, pool_front_t *front)
+{
+    uint64_t peak = RMM_BOOKS_GET(&self->base.books, lifetime_peak_bytes);
+
+    RMM_ASSERT_LOCKED(&front->rescue_lock);
+    return ++front->rescues > FRONT_RESCUES &&
+           rmm__pool_reserved(self) < peak + peak / 3;
+}
+
+/* Behind the front: of other shards, or of streams that are to be waited for. */
+static rmm_status_t alloc_from_shards(
+    pool_t *self, pool_front_t *front, const pool_want_t *want, void **ptr_out)
+{
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+    rmm_status_t refusal;
+
+    if (shards_starve(self, front) && can_grow(self, want) &&
+        grow(self, want, &refusal)) {
+        front->rescues = 0;
+        status = rmm__pool_take_anywhere(self, want, ptr_out);
+    }
+    return status == RMM_ERR_OUT_OF_MEMORY
+               ? rmm__pool_front_rescue(self, front, want, ptr_out)
+               : status;
 }
 
 /* All rungs. */
@@ -750,7 +631,7 @@ static rmm_status_t alloc_by_all(
     if (front == NULL) {
         status = climb(self, want, 0, ptr_out, failure, &synchronised);
     } else {
-        status = rmm__pool_front_rescue(self, front, want, ptr_out);
+        status = alloc_from_shards(self, front, want, ptr_out);
         if (status == RMM_ERR_OUT_OF_MEMORY) {
             status = climb(self, want, LADDER_STREAMS, ptr_out, failure, &synchronised);
         }

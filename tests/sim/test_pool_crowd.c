@@ -367,6 +367,51 @@ static void logs_its_growth_without_a_lock(void **state)
     end(pool);
 }
 
+/* --- growth ------------------------------------------------------------------------- */
+
+enum { TURN_BLOCKS = 112, TURN_BYTES = 64 * KIB };
+
+/* A thread of its own, so a shard of its own: most of the pool, and back. */
+static void *take_a_turn(void *pool)
+{
+    void *blocks[TURN_BLOCKS];
+
+    for (int i = 0; i < TURN_BLOCKS; i++) {
+        blocks[i] = take(pool, TURN_BYTES, NULL);
+    }
+    for (int i = 0; i < TURN_BLOCKS; i++) {
+        give(pool, blocks[i], TURN_BYTES, NULL);
+    }
+    return NULL;
+}
+
+static void take_turns(rmm_resource_t *pool, int turns)
+{
+    for (int i = 0; i < turns; i++) {
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, take_a_turn, pool), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+}
+
+/* Now and then a shard may have what another one gave back; not for ever. */
+static void grows_a_little_where_shards_live_on_each_other(void **state)
+{
+    rmm_resource_t *pool = make_pool(8 * MIB, 0);
+    uint64_t peak = TURN_BLOCKS * TURN_BYTES;
+
+    (void)state;
+    open_now(pool);
+    take_turns(pool, 1);
+    assert_int_equal(stats_of(pool).reserved_bytes, 8 * MIB);
+    take_turns(pool, 60);
+    assert_int_equal(stats_of(pool).peak_bytes, peak);
+    assert_in_range(
+        stats_of(pool).reserved_bytes, 8 * MIB + 1, peak + peak / 3 + 2 * MIB);
+    end(pool);
+}
+
 /* --- blocks of one size ------------------------------------------------------------- */
 
 static rmm_resource_t *make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
@@ -572,6 +617,7 @@ int main(void)
         cmocka_unit_test(gives_everything_back_when_trimmed),
         cmocka_unit_test(grows_nothing_for_streams_that_come_and_go),
         cmocka_unit_test(logs_its_growth_without_a_lock),
+        cmocka_unit_test(grows_a_little_where_shards_live_on_each_other),
         cmocka_unit_test(opens_for_blocks_of_one_size_only_where_none_is_lost),
         cmocka_unit_test(hands_out_every_block_of_one_size),
         cmocka_unit_test(agrees_with_a_model_under_seeds),
