@@ -12,6 +12,7 @@
 #include "bench/player.h"
 
 #define THREADS_MAX 16
+#define SETTLE_TIMES 5 /* so many times as long as one thread warms up */
 #define MIX_MAX_BYTES (UINT32_C(1) << 20)
 
 typedef struct team {
@@ -123,7 +124,7 @@ static void run_team(worker_t *workers, unsigned count, trial_t *trial)
     unsigned started = 0;
     while (started < count) {
         workers[started].team = &team;
-        workers[started].warm_ns = trial->scale->warm_ns;
+        workers[started].warm_ns = SETTLE_TIMES * trial->scale->warm_ns;
         workers[started].setup_ns = trial->scale->setup_ns;
         if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) !=
             0) {
