@@ -155,18 +155,12 @@ void rmm__front_owners_set(
 
 /* --- books -------------------------------------------------------------------------- */
 
-/* Some neighbours among the shards have one. */
-static uint32_t stripe_of(const pool_front_t *front, rmm_stream_key_t key)
-{
-    return rmm__front_home(front, key) / (FRONT_SHARDS / RMM_SEGMENT_STRIPES);
-}
-
 void rmm__front_enter_books(pool_front_t *front, const pool_want_t *want)
 {
     rmm_books_t *books = &front->mr->books;
     uint64_t bytes = want->request->bytes;
     uint64_t padding = want->units * POOL_UNIT - bytes;
-    uint32_t stripe = stripe_of(front, want->key);
+    uint32_t stripe = rmm__stripe_here();
 
     rmm__request_enter_striped(front->mr, want->request, padding, stripe);
     rmm__books_alloc_striped(books, stripe, bytes, padding);
@@ -190,7 +184,7 @@ static void leave_books(
     uint32_t padding)
 {
     rmm_books_t *books = &front->mr->books;
-    uint32_t stripe = slot != NULL ? stripe_of(front, slot->key) : rmm__stripe_here();
+    uint32_t stripe = rmm__stripe_here();
 
     rmm__request_settle_striped(front->mr, request, padding, stripe);
     if (slot == NULL) { /* first, or it would be free for a moment */
