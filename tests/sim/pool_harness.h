@@ -66,6 +66,21 @@ static inline rmm_resource_t *make_arena(uint64_t arena_bytes)
     return arena;
 }
 
+/* Blocks of one size, over cuda. */
+static inline rmm_resource_t *
+make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
+{
+    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr;
+
+    options.block_bytes = block_bytes;
+    options.blocks_per_chunk = blocks_per_chunk;
+    assert_ok(rmm_fixed_size_resource_create(cuda, &options, &mr));
+    rmm_resource_release(cuda);
+    return mr;
+}
+
 /* The same without an upstream. */
 static inline rmm_resource_t *
 make_virtual_pool(uint64_t initial_bytes, uint64_t maximum_bytes)

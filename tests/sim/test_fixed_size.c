@@ -5,19 +5,6 @@
  */
 #include "sim/pool_harness.h"
 
-static rmm_resource_t *make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
-{
-    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
-    rmm_resource_t *cuda = make_cuda();
-    rmm_resource_t *mr;
-
-    options.block_bytes = block_bytes;
-    options.blocks_per_chunk = blocks_per_chunk;
-    assert_ok(rmm_fixed_size_resource_create(cuda, &options, &mr));
-    rmm_resource_release(cuda);
-    return mr;
-}
-
 static void end(rmm_resource_t *mr)
 {
     rmm_resource_release(mr);

@@ -414,19 +414,6 @@ static void grows_a_little_where_shards_live_on_each_other(void **state)
 
 /* --- blocks of one size ------------------------------------------------------------- */
 
-static rmm_resource_t *make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
-{
-    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
-    rmm_resource_t *cuda = make_cuda();
-    rmm_resource_t *mr;
-
-    options.block_bytes = block_bytes;
-    options.blocks_per_chunk = blocks_per_chunk;
-    assert_ok(rmm_fixed_size_resource_create(cuda, &options, &mr));
-    rmm_resource_release(cuda);
-    return mr;
-}
-
 static bool opens_in_a_crowd(uint64_t block_bytes, uint64_t blocks_per_chunk)
 {
     rmm_resource_t *mr = make_fixed(block_bytes, blocks_per_chunk);
