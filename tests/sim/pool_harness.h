@@ -81,7 +81,7 @@ make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
     return mr;
 }
 
-/* The same without an upstream. */
+/* A pool of virtual memory, without an upstream. */
 static inline rmm_resource_t *
 make_virtual_pool(uint64_t initial_bytes, uint64_t maximum_bytes)
 {
