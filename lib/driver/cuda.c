@@ -249,20 +249,45 @@ static bool is_capturing(rmm_stream_t stream)
 }
 
 /*
- * Asking for the id of a capturing stream ruins the capture (900): its handle will do,
- * because a stream cannot end before its capture. A ruined capture has no id any more, and
- * its graph will never run. The last argument is for the version of CUDA 12.3, which the
- * runtimes of 12.3 and 12.4 answer with; others do not look at it.
+ * Asking for the id of a capturing stream ruins the capture (900). Its handle names it as
+ * well, because a stream cannot end before its capture; but the handle of a per-thread
+ * default stream is the same for every thread and device, and two of them may be in one
+ * capture.
+ */
+static int capturing_id(rmm_stream_t stream, uint64_t *id)
+{
+    int device;
+    int error;
+
+    if (!rmm_stream_is_per_thread_default(stream)) {
+        *id = (uint64_t)(uintptr_t)stream;
+        return RMM_DRIVER_OK;
+    }
+    error = cuda_device_get(&device);
+    if (error == RMM_DRIVER_OK) {
+        *id = rmm__stream_id_of_thread(device);
+    }
+    return error;
+}
+
+/*
+ * A ruined capture has no id any more, and its graph will never run. The last argument is
+ * for the version of CUDA 12.3, which the runtimes of 12.3 and 12.4 answer with; others do
+ * not look at it.
  */
 static int capture_key(rmm_stream_t stream, rmm_stream_key_t *key)
 {
     CUstreamCaptureStatus status;
     cuuint64_t capture;
+    uint64_t id;
     int error = (int)entry.stream_capture_info(
         stream, &status, &capture, NULL, NULL, NULL, NULL);
 
     if (error == RMM_DRIVER_OK) {
-        key->stream_id = (uint64_t)(uintptr_t)stream;
+        error = capturing_id(stream, &id);
+    }
+    if (error == RMM_DRIVER_OK) {
+        key->stream_id = id;
         key->capture_id =
             status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? capture : RMM_CAPTURE_RUINED;
     }

@@ -14,6 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Here NULL is the legacy default stream, whatever the program that builds this means by
+ * it: that program names its own default stream (RMM_STREAM_DEFAULT in rmm/stream.h). */
+#undef CUDA_API_PER_THREAD_DEFAULT_STREAM
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

@@ -80,7 +80,8 @@ typedef struct rmm_driver_mempool_figures {
 
 /* Who a stream really is: handles are reused after a destroy, these are not. */
 typedef struct rmm_stream_key {
-    uint64_t stream_id;  /* 0: legacy default stream; else unique in the process */
+    uint64_t stream_id;  /* 0: legacy default stream; else unique in the process, while
+                            it captures among the streams that do */
     uint64_t capture_id; /* 0: not capturing; else unique to this capture */
 } rmm_stream_key_t;
 

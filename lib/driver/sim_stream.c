@@ -268,8 +268,15 @@ int rmm__sim_device_synchronize(void)
     return error;
 }
 
-/* False: no live stream has this handle. No lock. As cuda.c a stream that captures goes by
- * its handle, because CUDA will not tell its id. */
+/* What cuda.c says of a stream that captures, because CUDA will not tell its id. */
+static uint64_t capturing_id(rmm_stream_t handle)
+{
+    return rmm_stream_is_per_thread_default(handle)
+               ? rmm__stream_id_of_thread(rmm__sim_thread.device)
+               : (uint64_t)(uintptr_t)handle;
+}
+
+/* False: no live stream has this handle. No lock. */
 static bool
 key_of_slot(const sim_slot_t *slot, rmm_stream_t handle, rmm_stream_key_t *key)
 {
@@ -280,7 +287,7 @@ key_of_slot(const sim_slot_t *slot, rmm_stream_t handle, rmm_stream_key_t *key)
         return false;
     }
     key->capture_id = atomic_load_explicit(&slot->capture_id, memory_order_relaxed);
-    key->stream_id = key->capture_id == 0 ? id : (uint64_t)(uintptr_t)handle;
+    key->stream_id = key->capture_id == 0 ? id : capturing_id(handle);
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of the table of streams; see stream_ids.h. */
+/* Changes of the table of streams, and the numbers of threads; see stream_ids.h. */
 #include "driver/stream_ids.h"
 
 #include <stddef.h>
@@ -60,4 +60,19 @@ void rmm__stream_id_forget(rmm_stream_t stream)
         atomic_store_explicit(&place->stream, NULL, memory_order_relaxed);
     }
     rmm__mutex_unlock(&changes);
+}
+
+#define OF_THREAD ((uint64_t)1 << 63)
+#define DEVICE_BITS 16
+
+uint64_t rmm__stream_id_of_thread(int device)
+{
+    static _Atomic(uint64_t) last_thread;
+    static _Thread_local uint64_t thread; /* 0: not counted yet */
+
+    RMM_ASSERT(device >= 0 && device < 1 << DEVICE_BITS);
+    if (thread == 0) {
+        thread = 1 + atomic_fetch_add_explicit(&last_thread, 1, memory_order_relaxed);
+    }
+    return OF_THREAD | thread << DEVICE_BITS | (uint64_t)device;
 }

@@ -13,6 +13,8 @@
  * has no entry, and the driver is asked as for any other stream.
  *
  * Locking: none to look up, a lock of its own for changes.
+ *
+ * Beside the table, and apart from it: the ids of per-thread default streams that capture.
  */
 #ifndef RMM_DRIVER_STREAM_IDS_H
 #define RMM_DRIVER_STREAM_IDS_H
@@ -60,5 +62,14 @@ bool rmm__stream_id_keep(rmm_stream_t stream, uint64_t id);
 
 /* Before the stream is destroyed. */
 void rmm__stream_id_forget(rmm_stream_t stream);
+
+/*
+ * The id of the calling thread's default stream on this device while it captures, when CUDA
+ * does not tell one. Unlike the handle, which is the same number for every thread, it is
+ * unique in the process for ever: threads are counted, and none gets the number of one that
+ * has ended. The highest bit is set, as in no handle (an address of user space) and in no id
+ * of CUDA's (which count up from 1).
+ */
+uint64_t rmm__stream_id_of_thread(int device);
 
 #endif /* RMM_DRIVER_STREAM_IDS_H */

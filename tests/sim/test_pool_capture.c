@@ -556,6 +556,86 @@ static void streams_of_one_capture_share_what_they_took(void **state)
     setting_end(&here);
 }
 
+/* --- the threads' own default streams -------------------------------------------------- */
+
+typedef struct branch {
+    rmm_resource_t *mr;
+    rmm_driver_event_t fork, join;
+    uint64_t *mixups;
+    pthread_barrier_t steps; /* the branch is captured; the capture has ended */
+    void *block;
+} branch_t;
+
+static void *use_in_own_stream(rmm_resource_t *mr, uint64_t number, uint64_t *mixups)
+{
+    void *block = take(mr, BLOCK, RMM_STREAM_PER_THREAD);
+
+    launch_fill(block, BLOCK, number, RMM_STREAM_PER_THREAD);
+    launch_check(block, BLOCK, number, mixups, RMM_STREAM_PER_THREAD);
+    give(mr, block, BLOCK, RMM_STREAM_PER_THREAD);
+    return block;
+}
+
+/* The thread lives until the capture has ended, as its stream ends with it. */
+static void *capture_a_branch(void *argument)
+{
+    branch_t *branch = argument;
+
+    assert_cuda(sim_driver()->stream_wait_event(RMM_STREAM_PER_THREAD, branch->fork));
+    branch->block = use_in_own_stream(branch->mr, 2, branch->mixups);
+    assert_cuda(sim_driver()->event_record(branch->join, RMM_STREAM_PER_THREAD));
+    pthread_barrier_wait(&branch->steps);
+    pthread_barrier_wait(&branch->steps);
+    return NULL;
+}
+
+/* The graph of two branches, each on its thread's own default stream. */
+static rmm_sim_graph_t capture_two_branches(branch_t *branch, void **block_out)
+{
+    rmm_sim_graph_t graph;
+    pthread_t thread;
+
+    assert_int_equal(pthread_barrier_init(&branch->steps, NULL, 2), 0);
+    assert_cuda(rmm_sim_begin_capture(RMM_STREAM_PER_THREAD, RELAXED));
+    assert_cuda(sim_driver()->event_record(branch->fork, RMM_STREAM_PER_THREAD));
+    *block_out = use_in_own_stream(branch->mr, 1, branch->mixups);
+    assert_int_equal(pthread_create(&thread, NULL, capture_a_branch, branch), 0);
+    pthread_barrier_wait(&branch->steps);
+    assert_cuda(sim_driver()->stream_wait_event(RMM_STREAM_PER_THREAD, branch->join));
+    assert_cuda(rmm_sim_end_capture(RMM_STREAM_PER_THREAD, &graph));
+    pthread_barrier_wait(&branch->steps);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_barrier_destroy(&branch->steps), 0);
+    return graph;
+}
+
+static void threads_own_streams_of_one_capture_share_no_memory(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        setting_t here = setting_begin(makers[i]);
+        uint64_t mixups = 0;
+        branch_t branch = {.mr = here.mr, .mixups = &mixups};
+        rmm_sim_graph_t graph;
+        void *block;
+
+        assert_cuda(sim_driver()->event_create(&branch.fork));
+        assert_cuda(sim_driver()->event_create(&branch.join));
+        graph = capture_two_branches(&branch, &block);
+        for (int launch = 0; launch < 50; launch++) {
+            assert_cuda(rmm_sim_graph_launch(graph, here.stream));
+            assert_cuda(rmm_sim_device_synchronize());
+        }
+        assert_int_equal(mixups, 0);
+        assert_ptr_not_equal(block, branch.block);
+        assert_cuda(rmm_sim_graph_destroy(graph));
+        assert_cuda(sim_driver()->event_destroy(branch.fork));
+        assert_cuda(sim_driver()->event_destroy(branch.join));
+        assert_true(all_is_free(&here));
+        setting_end(&here);
+    }
+}
+
 /* --- many threads --------------------------------------------------------------------- */
 
 static void capture_again_and_again(errand_t *errand)
@@ -613,6 +693,7 @@ int main(void)
         cmocka_unit_test(a_graph_runs_beside_work_from_before_its_capture),
         cmocka_unit_test(what_was_taken_before_a_capture_comes_back_behind_a_wait),
         cmocka_unit_test(streams_of_one_capture_share_what_they_took),
+        cmocka_unit_test(threads_own_streams_of_one_capture_share_no_memory),
         cmocka_unit_test(threads_capture_beside_each_other),
     };
 
