@@ -17,7 +17,8 @@
  * (one atomic operation); "current" asks the driver for the device first. The first use of
  * a device makes the initial resource, while other first users wait.
  *
- * In a forked child: a get gives what was set before the fork, which refuses to allocate.
+ * In a forked child: a get gives what was set before the fork, which refuses to allocate;
+ * where nothing was set, it is RMM_ERR_UNSUPPORTED once the parent has used a GPU.
  *
  * Devices: CUDA ordinals, from 0.
  */

@@ -10,6 +10,10 @@
  *
  * Alignment: up to RMM_ALIGN_MAX.
  *
+ * In a forked child: works, if it is created there. What the parent created refuses to
+ * allocate, as every resource of before the fork does, and what the child creates is none of
+ * the parent's.
+ *
  * Lifetime, threads: as rmm/resource.h. All host resources are equal.
  */
 #ifndef RMM_HOST_RESOURCE_H

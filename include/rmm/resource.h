@@ -18,6 +18,10 @@
  * RMM_STREAM_LEGACY name the legacy default stream of that device; streams of other
  * devices are allowed.
  *
+ * Forks: in a forked child a resource of before the fork allocates and frees nothing. What
+ * needs a GPU cannot be created there either once the parent has used one, as CUDA does not
+ * survive fork(): RMM_ERR_UNSUPPORTED. Host memory can.
+ *
  * Units: bytes. No bytes is success, yields NULL, and counts as one allocation.
  */
 #ifndef RMM_RESOURCE_H
@@ -80,8 +84,8 @@ typedef struct rmm_stats {
  *                                     this resource cannot give, a CUDA error
  *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the books
  *         RMM_ERR_NO_DEVICE           no usable GPU
- *         RMM_ERR_UNSUPPORTED         in a child forked from a process that has
- *                                     resources: CUDA does not survive fork()
+ *         RMM_ERR_UNSUPPORTED         the resource was created before fork(), which its
+ *                                     memory does not survive
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_resource_alloc(
     rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream,

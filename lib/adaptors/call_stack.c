@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capturing and naming of call stacks: see call_stack.h. */
+/*
+ * Capturing and naming of call stacks: see call_stack.h.
+ *
+ * Fork: libunwind has a lock, and blocks all signals while it holds it: a child forked amid
+ * another thread's capture would wait for ever, and not even an alarm would end it. A child
+ * whose parent has loaded libunwind therefore goes on with backtrace().
+ */
 #include "adaptors/call_stack.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +20,7 @@
 #include <sys/auxv.h>
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "log/log.h"
 
@@ -26,6 +34,22 @@ typedef char *(*demangle_fn)(
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static backtrace_fn capture_frames = backtrace;
 static const char *method = "backtrace";
+static _Atomic(bool) loads_libunwind; /* or has loaded it */
+static bool only_backtrace;           /* in a forked child */
+
+static void leave_libunwind_in_child(void)
+{
+    only_backtrace = atomic_load_explicit(&loads_libunwind, memory_order_relaxed);
+    if (only_backtrace) {
+        capture_frames = backtrace;
+        method = "backtrace";
+    }
+}
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_CALL_STACKS, NULL, leave_libunwind_in_child);
+}
 
 /* POSIX has dlsym() answer functions as objects; C forbids to convert one. */
 static backtrace_fn find_backtrace(void *library, const char *name)
@@ -46,12 +70,14 @@ static bool is_under_thread_sanitizer(void)
 
 static void load(void)
 {
-    void *libunwind = is_under_thread_sanitizer()
-                          ? NULL
-                          : dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
+    void *libunwind = NULL;
     void *frames[1];
     backtrace_fn found = NULL;
 
+    if (!only_backtrace && !is_under_thread_sanitizer()) {
+        atomic_store_explicit(&loads_libunwind, true, memory_order_relaxed);
+        libunwind = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
+    }
     if (libunwind != NULL) {
         found = find_backtrace(libunwind, "unw_backtrace");
     }

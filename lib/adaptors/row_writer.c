@@ -13,6 +13,7 @@
 
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "log/log.h"
@@ -25,14 +26,23 @@ static rmm_mutex_t list_lock = RMM_MUTEX_INITIALIZER; /* protects: */
 static rmm_row_writer_t *all;
 static bool flushes_at_exit;
 
-/* In a forked child that exits only its own: the others' rows are its parent's. */
+/* The logs of before the fork, and the rows in their buffers, are the parent's. */
+static void forget_in_child(void)
+{
+    list_lock = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;
+    all = NULL;
+}
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_ROW_WRITERS, NULL, forget_in_child);
+}
+
 static void flush_all(void)
 {
     rmm__mutex_lock(&list_lock);
     for (rmm_row_writer_t *writer = all; writer != NULL; writer = writer->next) {
-        if (writer->of_process == getpid()) {
-            (void)rmm__row_writer_flush(writer);
-        }
+        (void)rmm__row_writer_flush(writer);
     }
     rmm__mutex_unlock(&list_lock);
 }
@@ -43,7 +53,6 @@ static bool enlist(rmm_row_writer_t *self)
     if (!flushes_at_exit) {
         flushes_at_exit = atexit(flush_all) == 0;
     }
-    self->of_process = getpid();
     if (flushes_at_exit) {
         self->next = all;
         if (all != NULL) {

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <rmm/logging_adaptor.h>
 
@@ -41,7 +40,6 @@ typedef struct rmm_row_writer {
     char *path;
     rmm_logging_sink_fn sink;
     void *sink_arg;
-    pid_t of_process;
     struct rmm_row_writer *next, *previous; /* of all, for the process's exit */
 } rmm_row_writer_t;
 

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "driver/driver.h"
 #include "publish/books.h"
 
@@ -29,18 +30,22 @@ static rmm_diag_hooks_v1_t hooks;
 static const rmm_driver_t *driver; /* written before state is ATTACHED */
 static atomic_bool claimed;        /* someone is attached, or about to be */
 static pthread_once_t look_once = PTHREAD_ONCE_INIT;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool looking;        /* attach is called by look_for_injected() */
 static _Thread_local bool found_attached; /* and has succeeded */
 
+/* A process that forks before it has looked leaves the child to look for itself. */
 static void forget_in_child(void)
 {
-    atomic_store_explicit(&rmm__diag_state, RMM_DIAG_STATE_NONE, memory_order_relaxed);
+    if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=
+        RMM_DIAG_STATE_UNKNOWN) {
+        atomic_store_explicit(
+            &rmm__diag_state, RMM_DIAG_STATE_NONE, memory_order_relaxed);
+    }
 }
 
-static void watch_forks(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, forget_in_child);
+    rmm__fork_join(RMM_FORK_DIAGNOSIS, NULL, forget_in_child);
 }
 
 /* --- services ---------------------------------------------------------------------- */
@@ -86,7 +91,6 @@ rmm_status_t rmm_diag_attach_v1(
         return rmm__error(
             RMM_ERR_UNSUPPORTED, "a diagnosis library is attached already");
     }
-    pthread_once(&fork_once, watch_forks);
     hooks = *new_hooks;
     driver = table;
     fill_services(services_out);
@@ -124,7 +128,6 @@ static void look_for_injected(void)
     rmm_diag_injected_fn injected = find_injected();
     uint32_t unknown = RMM_DIAG_STATE_UNKNOWN;
 
-    pthread_once(&fork_once, watch_forks);
     if (injected != NULL) {
         looking = true;
         injected(rmm_diag_attach_v1);

@@ -7,14 +7,13 @@
  * survive, yet the child's exit handlers may still free. The child handler replaces
  * every ops table by one that refuses, which costs the fast path nothing.
  *
- * Locking: `registry` protects the list. It is held over fork(), so the child finds the
- * list whole.
+ * Locking: `registry` protects the list. It is held over fork() (fork.h), so the child
+ * finds the list whole.
  */
 #include <rmm/resource.h>
 
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,28 +83,16 @@ bool rmm__resource_is_forked(const rmm_resource_t *mr)
     return atomic_load_explicit(&mr->ops, memory_order_relaxed) == &forked_ops;
 }
 
-static void before_fork(void)
-{
-    rmm__mutex_lock(&registry);
-}
-
-static void after_fork_in_parent(void)
-{
-    rmm__mutex_unlock(&registry);
-}
-
-static void after_fork_in_child(void)
+static void refuse_in_child(void)
 {
     for (rmm_resource_t *mr = registry_head; mr != NULL; mr = mr->next) {
         atomic_store_explicit(&mr->ops, &forked_ops, memory_order_relaxed);
     }
-    rmm__place_users_reset();
-    rmm__mutex_unlock(&registry);
 }
 
-RMM_AT_LOAD(RMM_FORK_REGISTRY) static void install_fork_handlers(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    rmm__fork_join(RMM_FORK_REGISTRY, &registry, refuse_in_child);
 }
 
 /* --- the base --------------------------------------------------------------------- */

@@ -14,7 +14,6 @@
  */
 #include <rmm/device_resource.h>
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <rmm/cuda_resource.h>
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "core/mutex.h"
 #include "device/resource_place.h"
 #include "device/spec.h"
@@ -31,16 +31,15 @@
 static rmm_resource_place_t places[RMM_SEGMENT_DEVICES]; /* empty: the initial one */
 static rmm_mutex_t maker = RMM_MUTEX_INITIALIZER;
 static rmm_resource_t *initial[RMM_SEGMENT_DEVICES]; /* kept for ever; NULL: not made */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void after_fork_in_child(void)
+static void forget_in_child(void)
 {
-    rmm__mutex_init(&maker);
+    maker = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;
 }
 
-static void install_fork_handler(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    pthread_atfork(NULL, NULL, after_fork_in_child);
+    rmm__fork_join(RMM_FORK_DEFAULTS, NULL, forget_in_child);
 }
 
 static rmm_status_t open_driver(const rmm_driver_t **driver_out)
@@ -127,7 +126,6 @@ need_initial(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_o
             RMM_ERR_UNSUPPORTED, "device %d: this thread is making a default resource",
             device);
     }
-    pthread_once(&fork_once, install_fork_handler);
     rmm__mutex_lock(&maker);
     if (initial[device] == NULL) {
         is_making = true;

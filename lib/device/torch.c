@@ -16,13 +16,13 @@
 #include <rmm/torch.h>
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include <rmm/device_resource.h>
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "core/mutex.h"
 #include "core/pointer_map.h"
 #include "log/log.h"
@@ -30,21 +30,10 @@
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 static rmm_pointer_map_t
     blocks; /* never freed: tensors may outlive any handler of ours */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    rmm__mutex_unlock(&lock);
-}
-
-static void install_fork_handlers(void)
-{
-    pthread_atfork(before_fork, after_fork, after_fork);
+    rmm__fork_join(RMM_FORK_TORCH, &lock, NULL);
 }
 
 /* --- failures ------------------------------------------------------------------------- */
@@ -94,7 +83,6 @@ static rmm_status_t reserve(void)
 {
     bool reserved;
 
-    pthread_once(&fork_once, install_fork_handlers);
     rmm__mutex_lock(&lock);
     reserved = rmm__pointer_map_reserve(&blocks);
     rmm__mutex_unlock(&lock);

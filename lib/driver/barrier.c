@@ -16,7 +16,9 @@
 #include "driver/driver.h"
 
 #include <stdbool.h>
+#include <string.h>
 
+#include "core/fork.h"
 #include "core/mutex.h"
 
 #define DEVICES 32 /* as many as there are places; others have no resources */
@@ -28,6 +30,18 @@ typedef struct kept {
 
 static rmm_mutex_t kept_lock = RMM_MUTEX_INITIALIZER;
 static kept_t kept[DEVICES];
+
+/* Not held over a fork, which would wait for the device. The child's driver refuses all. */
+static void forget_in_child(void)
+{
+    kept_lock = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;
+    memset(kept, 0, sizeof(kept));
+}
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_BARRIER, NULL, forget_in_child);
+}
 
 static void take_block_locked(const rmm_driver_t *driver, kept_t *of_device)
 {

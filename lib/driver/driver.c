@@ -6,11 +6,15 @@
  * Locking: `chooser` serialises the first call; afterwards the table is one load. A
  * library that the simulated driver injects may call back into rmm__driver(): it finds
  * the table in place, because injection comes after the store and outside the lock. Held
- * over a fork, which waits for the first call to end.
+ * over a fork (core/fork.h), which waits for the first call to end.
+ *
+ * Fork: CUDA does not survive it once it is initialised. In the child of a process that had
+ * opened the driver every call is refused here, before it reaches CUDA; the simulated GPU
+ * is refused as well, so that a program behaves there as it does on a real one.
  */
 #include "driver/driver.h"
 
-#include <pthread.h>
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,26 +28,31 @@
 static rmm_mutex_t chooser = RMM_MUTEX_INITIALIZER;
 static _Atomic(const rmm_driver_t *) chosen;
 
-static void before_fork(void)
-{
-    rmm__mutex_lock(&chooser);
-}
-
-static void after_fork(void)
-{
-    rmm__mutex_unlock(&chooser);
-}
-
-/* Without them only a fork amid the first call is not survived. */
-RMM_AT_LOAD(RMM_FORK_DRIVER) static void install_fork_handlers(void)
-{
-    (void)pthread_atfork(before_fork, after_fork, after_fork);
-}
-
 /* Why there is none, kept because the answer is final; written under `chooser`. */
 static rmm_status_t refusal;
 static int refusal_cuda_error;
 static char refusal_message[RMM_ERROR_BYTES];
+
+static const char forked_message[] =
+    "this process was forked after its parent had begun to use the GPU, and CUDA does "
+    "not "
+    "survive fork(): call exec, or fork before the first call that needs a GPU";
+
+static void refuse_in_child(void)
+{
+    if (atomic_load_explicit(&chosen, memory_order_relaxed) != NULL) {
+        atomic_store_explicit(&chosen, NULL, memory_order_relaxed);
+        refusal = RMM_ERR_UNSUPPORTED;
+        memcpy(refusal_message, forked_message, sizeof(forked_message));
+    }
+}
+
+static_assert(sizeof(forked_message) <= RMM_ERROR_BYTES, "it is kept whole");
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_DRIVER, &chooser, refuse_in_child);
+}
 
 static const rmm_driver_t *open_by_name(const char *name, rmm_status_t *status_out)
 {

@@ -25,7 +25,6 @@ rmm_mutex_t rmm__sim_lock = RMM_MUTEX_INITIALIZER;
 _Thread_local sim_thread_t rmm__sim_thread;
 
 static sim_config_t config; /* constant once open */
-static bool survives_fork;  /* the handlers are installed */
 static bool is_open;        /* protected by rmm__sim_lock, as all below */
 static uint64_t last_thread_id;
 static uint64_t violation_count;
@@ -289,21 +288,9 @@ static const rmm_driver_t sim_driver = {
 
 /* ---- opening ---- */
 
-static void before_fork(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__mutex_lock(&rmm__sim_lock);
-    rmm__sim_fault_fork(true);
-}
-
-static void after_fork(void)
-{
-    rmm__sim_fault_fork(false);
-    rmm__mutex_unlock(&rmm__sim_lock);
-}
-
-RMM_AT_LOAD(RMM_FORK_SIM) static void install_fork_handlers(void)
-{
-    survives_fork = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    rmm__fork_join(RMM_FORK_SIM, &rmm__sim_lock, NULL);
 }
 
 static rmm_status_t open_locked(void)
@@ -315,7 +302,7 @@ static rmm_status_t open_locked(void)
         return status;
     }
     failed = rmm__sim_streams_open();
-    if (failed == 0 && !survives_fork) {
+    if (failed == 0 && !rmm__fork_is_watched()) {
         failed = ENOMEM;
     }
     if (failed != 0) {
@@ -325,6 +312,16 @@ static rmm_status_t open_locked(void)
     rmm__sim_reseed_locked(config.seed);
     is_open = true;
     return RMM_OK;
+}
+
+bool rmm__sim_is_open(void)
+{
+    bool open;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    open = is_open;
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return open;
 }
 
 const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "core/fork.h"
+
 #define FAULT_MAX 32
 #define ANY SIM_FN_COUNT
 
@@ -156,11 +158,7 @@ int rmm__sim_fault_slow(sim_function_t function)
     return error;
 }
 
-void rmm__sim_fault_fork(bool before)
+RMM_AT_LOAD static void join_forks(void)
 {
-    if (before) {
-        rmm__mutex_lock(&plan_lock);
-    } else {
-        rmm__mutex_unlock(&plan_lock);
-    }
+    rmm__fork_join(RMM_FORK_SIM_FAULTS, &plan_lock, NULL);
 }

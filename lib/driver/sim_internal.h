@@ -60,6 +60,9 @@ enum {
 
 extern rmm_mutex_t rmm__sim_lock;
 
+/* The simulator was opened in this process or before it was forked. */
+bool rmm__sim_is_open(void);
+
 /* ---- sim_env.c ---- */
 
 typedef struct sim_config {
@@ -151,8 +154,6 @@ extern _Atomic(bool) rmm__sim_fault_armed;
 bool rmm__sim_fault_set(const char *plan);
 bool rmm__sim_fault_has_struck(void);
 int rmm__sim_fault_slow(sim_function_t function);
-/* Hold the plan over a fork. */
-void rmm__sim_fault_fork(bool before);
 
 /* The error that the plan has for this call, mostly 0. */
 static inline int rmm__sim_fault(sim_function_t function)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "core/fork.h"
 #include "core/mutex.h"
 
 static_assert(RMM_STREAM_ID_SETS == 1 << 8, "the hash's highest 8 bits choose the set");
@@ -11,6 +12,11 @@ static_assert(RMM_STREAM_ID_SETS == 1 << 8, "the hash's highest 8 bits choose th
 _Alignas(64) rmm_stream_id_t rmm__stream_ids[RMM_STREAM_ID_SETS][RMM_STREAM_ID_WAYS];
 
 static rmm_mutex_t changes = RMM_MUTEX_INITIALIZER; /* one writer at a time */
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_STREAM_IDS, &changes, NULL);
+}
 
 static rmm_stream_t stream_at(const rmm_stream_id_t *entry)
 {

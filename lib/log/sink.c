@@ -4,7 +4,8 @@
  *
  * Who writes takes no lock, so a sink that is replaced may still be in use: sinks are
  * never freed (they are few and small), and a file keeps its descriptor, which the next
- * file takes over with dup3(). `lock` is for those who replace.
+ * file takes over with dup3(). `lock` is for those who replace,
+ * and held over fork() (core/fork.h).
  */
 #include "log/log.h"
 
@@ -18,6 +19,7 @@
 
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 
@@ -39,6 +41,11 @@ static _Atomic(const sink_t *) current = &stderr_sink;
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 static sink_t *callbacks;         /* under lock */
 static _Atomic(int) file_fd = -1; /* once open it stays; written under lock */
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_LOG, &lock, NULL);
+}
 
 /* --- writing ------------------------------------------------------------------------ */
 

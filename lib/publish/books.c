@@ -6,6 +6,7 @@
 #include "publish/books.h"
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "core/mutex.h"
 
 /*
@@ -15,6 +16,11 @@
  * reset's own look at current_bytes is in that look.
  */
 static rmm_mutex_t reset_lock = RMM_MUTEX_INITIALIZER;
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_MARKS, &reset_lock, NULL);
+}
 
 typedef struct mark_set {
     _Atomic(uint32_t) *seen;

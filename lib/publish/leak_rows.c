@@ -2,18 +2,18 @@
 /*
  * Rows of the list of leaks; see leak_rows.h.
  *
- * Locking: `opening` lets one thread make the file. Which chunks are taken is one atomic
+ * Locking: `opening` lets one thread make the file; held over fork() (core/fork.h). Which chunks are taken is one atomic
  * word; it and the free lists are in private memory, because what is shared may be written
  * by anyone who may write the file.
  */
 #include "publish/leak_rows.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/thread_id.h"
@@ -62,14 +62,9 @@ static void fill_header(rmm_leaks_header_t *header)
     atomic_store_explicit(&header->ready, 1, memory_order_release);
 }
 
-static void before_fork(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__mutex_lock(&opening);
-}
-
-static void after_fork(void)
-{
-    rmm__mutex_unlock(&opening);
+    rmm__fork_join(RMM_FORK_LEAKS, &opening, NULL);
 }
 
 static void open_file_locked(void)
@@ -78,8 +73,7 @@ static void open_file_locked(void)
     void *memory;
 
     RMM_ASSERT_LOCKED(&opening);
-    /* a child that another thread forks now must not find the lock taken */
-    if (!is_publishing() || pthread_atfork(before_fork, after_fork, after_fork) != 0 ||
+    if (!is_publishing() ||
         rmm__publish_side_file(RMM_LEAKS_SUFFIX, sizeof(leaks_file_t), &memory) !=
             RMM_OK) {
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "publish/segment_format.h"
 
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;    /* of all places: joining is rare */
@@ -100,8 +101,13 @@ void rmm__place_share(rmm_place_user_t *user)
     rmm__mutex_unlock(&lock);
 }
 
-void rmm__place_users_reset(void)
+static void forget_in_child(void)
 {
     lock = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;
     memset(users, 0, sizeof(users));
+}
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_PLACES, NULL, forget_in_child);
 }

@@ -58,9 +58,6 @@ void rmm__place_leave(rmm_place_user_t *user);
 /* From now on the resource writes at the place without its lock. */
 void rmm__place_share(rmm_place_user_t *user);
 
-/* In a forked child. */
-void rmm__place_users_reset(void);
-
 static inline uint32_t rmm__place_mode(const rmm_place_user_t *user)
 {
     /* relaxed: an owner's changes only under the lock that is held */

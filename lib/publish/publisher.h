@@ -32,7 +32,6 @@ typedef struct rmm_mapping {
 typedef struct rmm_publisher {
     rmm_mutex_t lock; /* protects all here, and records' identities; held over fork() */
     rmm_publish_state_t state;
-    bool fork_handlers_installed;
     rmm_segment_layout_t *segment;     /* never NULL */
     const rmm_control_page_t *control; /* never NULL */
     char directory[RMM_RUNTIME_DIR_BYTES];

@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,17 +55,7 @@ const rmm_control_place_t *rmm__place_wishes = private_control.places;
 
 /* --- fork --------------------------------------------------------------------------- */
 
-static void before_fork(void)
-{
-    rmm__mutex_lock(&rmm__publisher.lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    rmm__mutex_unlock(&rmm__publisher.lock);
-}
-
-static void after_fork_in_child(void)
+static void forget_files_in_child(void)
 {
     for (uint32_t i = 0; i < rmm__publisher.mapping_count; i++) {
         rmm_mapping_t *mapping = &rmm__publisher.mappings[i];
@@ -81,14 +70,11 @@ static void after_fork_in_child(void)
     if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
         rmm__publisher.state = RMM_PUBLISH_PRIVATE;
     }
-    rmm__mutex_unlock(&rmm__publisher.lock);
 }
 
-/* Nobody else runs yet: no lock. */
-RMM_AT_LOAD(RMM_FORK_PUBLISHER) static void install_fork_handlers(void)
+RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__publisher.fork_handlers_installed =
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    rmm__fork_join(RMM_FORK_PUBLISHER, &rmm__publisher.lock, forget_files_in_child);
 }
 
 /* --- contents ----------------------------------------------------------------------- */
@@ -284,7 +270,7 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
         return false;
     }
     error = ENOMEM;
-    if (rmm__publisher.fork_handlers_installed) {
+    if (rmm__fork_is_watched()) {
         (void)rmm__runtime_dir_sweep(dirfd, (long)geteuid());
         error = -make_files_locked(dirfd, driver, &step);
     }

@@ -5,16 +5,29 @@
  * Who asks the driver writes its answer with an exchange and counts the difference at the
  * place, so that the place has the sum of the last answers whoever asks at once.
  *
- * Locking: `pools_lock` protects the list and the references.
+ * Locking: `pools_lock` protects the list and the references. A forked child begins with an
+ * empty list: what is in it belongs to the parent's driver.
  */
 #include "resources/mempool.h"
 
 #include "core/assert.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "log/log.h"
 
 static rmm_mutex_t pools_lock = RMM_MUTEX_INITIALIZER;
 static rmm_mempool_t *pools;
+
+static void forget_in_child(void)
+{
+    pools_lock = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;
+    pools = NULL;
+}
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_MEMPOOLS, NULL, forget_in_child);
+}
 
 static rmm_mempool_t *find_locked(rmm_driver_mempool_t handle)
 {

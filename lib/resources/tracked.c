@@ -3,14 +3,22 @@
  * Blocks that are remembered one by one, and shared instances: see tracked.h.
  *
  * Locking: `instances_lock` protects every list of shared instances. One whose last
- * reference is gone stays in its list until it is destroyed, and is passed over.
+ * reference is gone stays in its list until it is destroyed, and is passed over. Held over
+ * fork() (core/fork.h). In the child the parent's instances stay in the lists and are passed
+ * over as well, because they refuse everything: the child gets instances of its own.
  */
 #include "resources/tracked.h"
 
 #include "core/assert.h"
 #include "core/diag_attach.h"
+#include "core/fork.h"
 
 static rmm_mutex_t instances_lock = RMM_MUTEX_INITIALIZER;
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_INSTANCES, &instances_lock, NULL);
+}
 
 static bool blocks_reserve(rmm_tracked_t *self)
 {
@@ -201,7 +209,8 @@ static rmm_resource_t *find_locked(rmm_tracked_t **instances, uint64_t key)
 {
     RMM_ASSERT_LOCKED(&instances_lock);
     for (rmm_tracked_t *one = *instances; one != NULL; one = one->next_instance) {
-        if (one->instance_key == key && rmm__resource_try_retain(&one->base)) {
+        if (one->instance_key == key && !rmm__resource_is_forked(&one->base) &&
+            rmm__resource_try_retain(&one->base)) {
             return &one->base;
         }
     }

@@ -124,14 +124,14 @@ static inline uint64_t sweep_all(const sweep_t *sweep, const char *plan, uint64_
 }
 
 /* The simulated GPU's own start, once in main() and not in each child: it has megabytes
- * to fill. */
+ * to fill. Not through rmm__driver(), which refuses a child whose parent has called it. */
 static inline void sweep_warm_up(void)
 {
     rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
+    const rmm_driver_t *driver = rmm__driver_sim_open(&status);
     void *block;
 
-    if (!rmm_sim_active() || driver->mem_alloc(&block, 64u << 20) != RMM_DRIVER_OK ||
+    if (driver == NULL || driver->mem_alloc(&block, 64u << 20) != RMM_DRIVER_OK ||
         driver->mem_free(block) != RMM_DRIVER_OK) {
         fprintf(stderr, "no simulated GPU: set RMM_DRIVER=sim\n");
         exit(2);

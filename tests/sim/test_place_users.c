@@ -159,20 +159,31 @@ static void shares_for_good_once_it_writes_without_its_lock(void **state)
 
 static void begins_without_users_in_a_forked_child(void **state)
 {
-    rmm_resource_t *pool = used_pool();
+    rmm_resource_t *pinned, *pool;
     int status;
-    pid_t child = fork();
+    pid_t child;
 
     (void)state;
+    assert_ok(rmm_pinned_resource_create(&pinned));
+    assert_ok(rmm_pool_resource_create(pinned, NULL, &pool));
+    rmm_resource_release(pinned);
+    use(pool);
+    assert_int_equal(mode_of(pool), RMM_PLACE_OWNS); /* of the host */
+    child = fork();
     if (child == 0) {
-        rmm_resource_t *own = make_virtual_pool(0, 0); /* over nothing inherited */
+        rmm_resource_t *own;
 
+        if (rmm_host_resource_create(&own) != RMM_OK) {
+            _exit(2);
+        }
+        /* who joins makes an owner share, under a lock that may be held for ever */
         use(own);
-        _exit(mode_of(own) == RMM_PLACE_OWNS ? 0 : 1);
+        _exit(
+            mode_of(own) == RMM_PLACE_SHARES && mode_of(pool) == RMM_PLACE_OWNS ? 0
+                                                                                : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(mode_of(pool), RMM_PLACE_OWNS);
     rmm_resource_release(pool);
 }
 

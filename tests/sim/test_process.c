@@ -166,6 +166,22 @@ static void spin_ns(int64_t ns)
 
 static int64_t fork_delay_ns;
 
+/* Whether the driver was open at the fork is left to the clock. */
+static int use_or_be_refused(void)
+{
+    rmm_resource_t *cuda;
+    rmm_status_t status = rmm_cuda_resource_create(&cuda);
+
+    if (status != RMM_OK) {
+        return status == RMM_ERR_UNSUPPORTED &&
+                       strstr(rmm_last_error_message(), "fork()") != NULL
+                   ? 0
+                   : 1;
+    }
+    rmm_resource_release(cuda);
+    return use_first_time();
+}
+
 /* A thread makes the very first resource, while this one forks. */
 static int fork_amid_first_use(void)
 {
@@ -179,7 +195,7 @@ static int fork_amid_first_use(void)
     }
     pthread_barrier_wait(&both);
     spin_ns(fork_delay_ns);
-    failures = in_child(use_first_time);
+    failures = in_child(use_or_be_refused);
     pthread_join(thread, NULL);
     return failures;
 }

@@ -137,20 +137,20 @@ static void keeps_threads_apart(void **state)
 }
 
 /* In a child: the simulator still answers, with the memory of the parent. */
-static bool works_in_the_child(const char *inherited)
+static bool works_in_the_child(const rmm_driver_t *driver, const char *inherited)
 {
     void *ptr;
     char seen = 0;
 
-    return inherited[0] == 42 && sim_driver()->mem_alloc(&ptr, 4096) == 0 &&
+    return inherited[0] == 42 && driver->mem_alloc(&ptr, 4096) == 0 &&
            rmm_sim_memset_async(ptr, 7, 4096, NULL) == 0 &&
            rmm_sim_memcpy_async(&seen, ptr, 1, NULL) == 0 &&
-           rmm_sim_device_synchronize() == 0 && seen == 7 &&
-           sim_driver()->mem_free(ptr) == 0;
+           rmm_sim_device_synchronize() == 0 && seen == 7 && driver->mem_free(ptr) == 0;
 }
 
 static void forks_while_threads_use_it(void **state)
 {
+    const rmm_driver_t *driver = sim_driver(); /* the library is refused it there */
     worker_t workers[THREADS];
     void *inherited;
 
@@ -166,7 +166,7 @@ static void forks_while_threads_use_it(void **state)
         assert_true(child >= 0);
         if (child == 0) {
             alarm(20); /* a deadlock must not hang the test */
-            _exit(works_in_the_child(inherited) ? 0 : 1);
+            _exit(works_in_the_child(driver, inherited) ? 0 : 1);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status));
