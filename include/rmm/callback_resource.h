@@ -4,8 +4,8 @@
  *
  * Memory from two functions of the program: the way to bring memory of your own.
  *
- * The functions may use resources of this library, but none that is built on this one.
- * What they take there counts in the figures of those resources, not as a user's on the
+ * The functions may use resources of this library; what they ask of this one, or of one
+ * that is built on it, comes to the functions again. What they take there counts in the figures of those resources, not as a user's on the
  * device (its user is counted here already), so it must be given back by the dealloc
  * function too. A block for which the alloc function took memory there counts as the
  * device's reserved bytes there only, any other one here.

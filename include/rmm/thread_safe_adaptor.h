@@ -5,8 +5,11 @@
  * One call of its upstream at a time. Every resource of this library is thread-safe by
  * itself; this one is for a callback resource over functions of the program that are not.
  *
- * Those functions are called with the adaptor's lock held: they must not come back to it.
- * Only calls through the adaptor wait for each other.
+ * Those functions are called with the adaptor's lock held. If they come back to it, or a
+ * log or failure callback below it does, upstream cannot serve that as well: an allocation
+ * is RMM_ERR_BAD_ALLOC, a trim RMM_ERR_UNSUPPORTED, and a free is made once the call under
+ * way is over. They must not wait for another thread that calls the adaptor. Only calls
+ * through the adaptor wait for each other.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
  * its last release stay upstream's.

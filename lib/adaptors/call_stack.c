@@ -86,12 +86,17 @@ static void load(void)
         method = "libunwind";
     }
     (void)capture_frames(frames, 1); /* what it loads itself, now and not later */
-    rmm__log_debug("call stacks are captured with %s", method);
 }
 
+/* Said outside of pthread_once(): the log's callback may come back here. */
 void rmm__call_stack_prepare(void)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+
     pthread_once(&once, load);
+    if (!atomic_flag_test_and_set_explicit(&said, memory_order_relaxed)) {
+        rmm__log_debug("call stacks are captured with %s", method);
+    }
 }
 
 const char *rmm__call_stack_method(void)

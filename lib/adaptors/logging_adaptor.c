@@ -232,8 +232,8 @@ rmm_status_t rmm_logging_adaptor_create(
     if (self->extended) {
         rmm__call_stack_prepare();
     }
-    status =
-        rmm__row_writer_init(&self->writer, &opts, rmm_logging_header(opts.format));
+    status = rmm__row_writer_init(
+        &self->writer, &adaptor->base, &opts, rmm_logging_header(opts.format));
     if (status != RMM_OK) {
         rmm__adaptor_destroy(&adaptor->base);
         return status;

@@ -16,6 +16,7 @@
 #include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
+#include "core/resource_impl.h"
 #include "log/log.h"
 
 #define BUFFER_BYTES ((size_t)64 * 1024)
@@ -38,13 +39,35 @@ RMM_AT_LOAD static void join_forks(void)
     rmm__fork_join(RMM_FORK_ROW_WRITERS, NULL, forget_in_child);
 }
 
-static void flush_all(void)
+/* The next that was not flushed at exit, and its owner retained; NULL: all were. One whose
+ * owner ends just now writes out what it has itself. */
+static rmm_row_writer_t *next_to_flush(void)
 {
+    rmm_row_writer_t *writer;
+
     rmm__mutex_lock(&list_lock);
-    for (rmm_row_writer_t *writer = all; writer != NULL; writer = writer->next) {
-        (void)rmm__row_writer_flush(writer);
+    writer = all;
+    while (writer != NULL &&
+           (writer->flushed_at_exit || !rmm__resource_try_retain(writer->owner))) {
+        writer = writer->next;
+    }
+    if (writer != NULL) {
+        writer->flushed_at_exit = true;
     }
     rmm__mutex_unlock(&list_lock);
+    return writer;
+}
+
+/* Without the lock: a sink may use the library, and end the log that it is the sink of. */
+static void flush_all(void)
+{
+    rmm_row_writer_t *writer = next_to_flush();
+
+    while (writer != NULL) {
+        (void)rmm__row_writer_flush(writer);
+        rmm_resource_release(writer->owner);
+        writer = next_to_flush();
+    }
 }
 
 static bool enlist(rmm_row_writer_t *self)
@@ -253,7 +276,8 @@ static void put_header(rmm_row_writer_t *self, const char *header)
 }
 
 rmm_status_t rmm__row_writer_init(
-    rmm_row_writer_t *self, const rmm_logging_options_t *options, const char *header)
+    rmm_row_writer_t *self, rmm_resource_t *owner, const rmm_logging_options_t *options,
+    const char *header)
 {
     rmm_status_t status = take_memory(self, options);
 
@@ -266,6 +290,7 @@ rmm_status_t rmm__row_writer_init(
     }
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->idle, NULL);
+    self->owner = owner;
     self->auto_flush = options->auto_flush;
     self->sink = options->sink;
     self->sink_arg = options->sink_arg;

@@ -40,15 +40,19 @@ typedef struct rmm_row_writer {
     char *path;
     rmm_logging_sink_fn sink;
     void *sink_arg;
+    rmm_resource_t *owner; /* borrowed: the adaptor that it is part of */
+    bool flushed_at_exit;  /* under the lock of the list, as the next two: */
     struct rmm_row_writer *next, *previous; /* of all, for the process's exit */
 } rmm_row_writer_t;
 
 /*
- * Opens the file and writes `header`. `self` is zeroed memory that stays where it is.
+ * Opens the file and writes `header`. `self` is zeroed memory that stays where it is, part
+ * of `owner`, which is retained while it is flushed at the process's exit.
  * RMM_OK, RMM_ERR_IO, RMM_ERR_OUT_OF_HOST_MEMORY; after a failure nothing is left.
  */
 rmm_status_t rmm__row_writer_init(
-    rmm_row_writer_t *self, const rmm_logging_options_t *options, const char *header);
+    rmm_row_writer_t *self, rmm_resource_t *owner, const rmm_logging_options_t *options,
+    const char *header);
 /* Writes out what is there. */
 void rmm__row_writer_fini(rmm_row_writer_t *self);
 

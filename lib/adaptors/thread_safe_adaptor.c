@@ -2,17 +2,33 @@
 /*
  * One call of upstream at a time. The only place where upstream is called under a lock,
  * because that is what it is for: upstream cannot bear two calls at once.
+ *
+ * A function of the program's that upstream calls may come back to the adaptor on the same
+ * thread, which holds the lock. Upstream has a call under way then and cannot bear another:
+ * an allocation and a trim are refused, and a free, which nobody could repeat, is kept and
+ * made when the call under way is over.
+ *
+ * Locking: `turn` is held by who calls upstream, and protects the frees that are kept.
  */
 #include <rmm/thread_safe_adaptor.h>
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
+#include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/options.h"
 
+typedef struct kept_free {
+    void *ptr;
+    rmm_request_t request;
+} kept_free_t;
+
 typedef struct thread_safe {
     rmm_adaptor_t adaptor; /* first member */
-    rmm_mutex_t turn;      /* held by who calls upstream */
+    rmm_mutex_t turn;
+    _Atomic(const void *) caller; /* the thread that holds turn; NULL: none */
+    kept_free_t *kept;            /* under turn, as its two sizes */
+    size_t kept_count, kept_capacity;
 } thread_safe_t;
 
 static thread_safe_t *from_base(rmm_resource_t *mr)
@@ -20,15 +36,104 @@ static thread_safe_t *from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, thread_safe_t, adaptor.base);
 }
 
+/* --- turns ---------------------------------------------------------------------------- */
+
+static const void *this_thread(void)
+{
+    static _Thread_local char name;
+
+    return &name;
+}
+
+/* relaxed: a thread finds itself here only if it wrote that */
+static bool is_my_turn(const thread_safe_t *self)
+{
+    return atomic_load_explicit(&self->caller, memory_order_relaxed) == this_thread();
+}
+
+static void begin_turn(thread_safe_t *self)
+{
+    rmm__mutex_lock(&self->turn);
+    atomic_store_explicit(&self->caller, this_thread(), memory_order_relaxed);
+}
+
+/* What is kept while these are made is made as well. */
+static void make_kept_frees(thread_safe_t *self)
+{
+    for (size_t i = 0; i < self->kept_count; i++) {
+        kept_free_t kept = self->kept[i]; /* the array may move meanwhile */
+
+        rmm__adaptor_dealloc(&self->adaptor.base, kept.ptr, &kept.request);
+    }
+    self->kept_count = 0;
+}
+
+static void end_turn(thread_safe_t *self)
+{
+    make_kept_frees(self);
+    atomic_store_explicit(&self->caller, NULL, memory_order_relaxed);
+    rmm__mutex_unlock(&self->turn);
+}
+
+/* --- coming back in one's own turn ---------------------------------------------------- */
+
+RMM_COLD static rmm_status_t
+refuse(const thread_safe_t *self, rmm_status_t status, const char *what)
+{
+    return rmm__error(
+        status,
+        "thread_safe '%s': %s from a function that its upstream calls: upstream serves "
+        "one "
+        "call at a time",
+        self->adaptor.base.name, what);
+}
+
+static bool make_room(thread_safe_t *self)
+{
+    size_t capacity = 2 * self->kept_capacity + 8;
+    kept_free_t *resized;
+
+    if (self->kept_count < self->kept_capacity) {
+        return true;
+    }
+    resized = rmm__resize(
+        self->kept, self->kept_capacity * sizeof(*resized),
+        capacity * sizeof(*resized));
+    if (resized != NULL) {
+        self->kept = resized;
+        self->kept_capacity = capacity;
+    }
+    return resized != NULL;
+}
+
+/* Nobody hears later whether upstream refused it. */
+RMM_COLD static void
+keep_free(thread_safe_t *self, void *ptr, const rmm_request_t *request)
+{
+    RMM_ASSERT_LOCKED(&self->turn);
+    if (!make_room(self)) {
+        rmm__resource_refuse_free(
+            &self->adaptor.base, ptr, request, "no host memory to keep it for later");
+        return;
+    }
+    self->kept[self->kept_count] = (kept_free_t){ptr, *request};
+    self->kept[self->kept_count++].request.refused = NULL;
+}
+
+/* --- ops ------------------------------------------------------------------------------ */
+
 static rmm_status_t
 thread_safe_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     thread_safe_t *self = from_base(mr);
     rmm_status_t status;
 
-    rmm__mutex_lock(&self->turn);
+    if (is_my_turn(self)) {
+        return refuse(self, RMM_ERR_BAD_ALLOC, "an allocation");
+    }
+    begin_turn(self);
     status = rmm__adaptor_alloc(mr, request, ptr_out);
-    rmm__mutex_unlock(&self->turn);
+    end_turn(self);
     return status;
 }
 
@@ -37,9 +142,13 @@ thread_safe_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     thread_safe_t *self = from_base(mr);
 
-    rmm__mutex_lock(&self->turn);
+    if (is_my_turn(self)) {
+        keep_free(self, ptr, request);
+        return;
+    }
+    begin_turn(self);
     rmm__adaptor_dealloc(mr, ptr, request);
-    rmm__mutex_unlock(&self->turn);
+    end_turn(self);
 }
 
 static rmm_status_t thread_safe_trim(rmm_resource_t *mr, size_t keep_bytes)
@@ -47,15 +156,22 @@ static rmm_status_t thread_safe_trim(rmm_resource_t *mr, size_t keep_bytes)
     thread_safe_t *self = from_base(mr);
     rmm_status_t status;
 
-    rmm__mutex_lock(&self->turn);
+    if (is_my_turn(self)) {
+        return refuse(self, RMM_ERR_UNSUPPORTED, "a trim");
+    }
+    begin_turn(self);
     status = rmm__adaptor_trim(mr, keep_bytes);
-    rmm__mutex_unlock(&self->turn);
+    end_turn(self);
     return status;
 }
 
 static void thread_safe_destroy(rmm_resource_t *mr)
 {
-    rmm__mutex_fini(&from_base(mr)->turn);
+    thread_safe_t *self = from_base(mr);
+
+    RMM_ASSERT(self->kept_count == 0);
+    rmm__free(self->kept);
+    rmm__mutex_fini(&self->turn);
     rmm__adaptor_destroy(mr);
 }
 

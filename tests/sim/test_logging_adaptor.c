@@ -585,6 +585,70 @@ static void exit_writes_and_a_fork_does_not(void **state)
     assert_non_null(strstr(text, ",allocate,"));
 }
 
+static rmm_resource_t *exiting;
+
+/* Once, when the process exits: uses the library, and ends the log that it is the sink of. */
+static void use_and_end(const char *rows, size_t length, void *arg)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    rmm_resource_t *ended = exiting;
+    rmm_resource_t *another;
+    void *ptr;
+
+    (void)rows;
+    (void)length;
+    exiting = NULL;
+    if (ended == NULL) {
+        return; /* the header, or a row of the use below */
+    }
+    options.path = arg;
+    if (rmm_logging_adaptor_create(ended, &options, &another) != RMM_OK ||
+        rmm_resource_alloc(another, 100, 0, NULL, &ptr) != RMM_OK) {
+        _exit(2);
+    }
+    rmm_resource_dealloc(another, ptr, 100, 0, NULL);
+    rmm_resource_release(another);
+    rmm_resource_release(ended);
+}
+
+/* Not exec: a log is written in the child that made it. */
+static void log_to_a_sink_and_exit(void)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    char path[256]; /* is there during exit() */
+    rmm_resource_t *host, *mr;
+    void *ptr;
+
+    snprintf(path, sizeof(path), "%s", path_of("another.csv"));
+    options.sink = use_and_end;
+    options.sink_arg = path;
+    alarm(20);
+    if (rmm_host_resource_create(&host) != RMM_OK ||
+        rmm_logging_adaptor_create(host, &options, &mr) != RMM_OK ||
+        rmm_resource_alloc(mr, 100, 0, NULL, &ptr) != RMM_OK) {
+        _exit(1);
+    }
+    rmm_resource_dealloc(mr, ptr, 100, 0, NULL);
+    rmm_resource_release(host);
+    exiting = mr;
+    exit(0);
+}
+
+static void a_sink_may_use_the_library_while_the_process_exits(void **state)
+{
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        log_to_a_sink_and_exit();
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 /* A log of its own, that is not ended. */
 static int log_in_child(void)
 {
@@ -710,6 +774,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_sink_that_always_allocates_comes_to_an_end),
         cmocka_unit_test(sinks_may_use_each_others_adaptors),
         cmocka_unit_test(exit_writes_and_a_fork_does_not),
+        cmocka_unit_test(a_sink_may_use_the_library_while_the_process_exits),
     };
 
     if (argc == 3) {

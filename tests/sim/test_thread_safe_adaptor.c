@@ -102,9 +102,69 @@ static void calls_its_upstream_once_at_a_time(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* --- coming back -------------------------------------------------------------------- */
+
+typedef struct returning {
+    program_t program; /* first member */
+    rmm_resource_t *mr;
+    void *block; /* to be freed by the next allocation; NULL: none */
+    rmm_status_t alloc_status, trim_status;
+} returning_t;
+
+/* Uses the adaptor that it is called by. */
+static rmm_status_t
+returning_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    returning_t *self = payload;
+    rmm_stats_t stats = RMM_STATS_INIT;
+    void *ptr;
+
+    if (self->block != NULL) {
+        self->alloc_status = rmm_resource_alloc(self->mr, bytes, 0, stream, &ptr);
+        self->trim_status = rmm_resource_trim(self->mr, 0);
+        rmm_resource_dealloc(self->mr, self->block, 100, 0, stream);
+        self->block = NULL;
+        if (rmm_resource_get_stats(self->mr, &stats) != RMM_OK) {
+            return RMM_ERR_BAD_ALLOC;
+        }
+    }
+    return program_alloc(bytes, stream, payload, ptr_out);
+}
+
+static void refuses_who_comes_back_and_frees_later(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    returning_t returning = {.alloc_status = RMM_OK};
+    rmm_resource_t *callback;
+    void *first, *second;
+
+    (void)state;
+    returning.program.inner = make_pool(0, 0);
+    options.alloc = returning_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = &returning;
+    assert_ok(rmm_callback_resource_create(&options, &callback));
+    assert_ok(rmm_thread_safe_adaptor_create(callback, NULL, &returning.mr));
+    rmm_resource_release(callback);
+    first = take(returning.mr, 100, NULL);
+    returning.block = first;
+    second = take(returning.mr, 200, NULL);
+    assert_int_equal(returning.alloc_status, RMM_ERR_BAD_ALLOC);
+    assert_int_equal(returning.trim_status, RMM_ERR_UNSUPPORTED);
+    assert_ptr_not_equal(first, second); /* freed after the second was taken */
+    assert_int_equal(returning.program.calls, 3);
+    assert_int_equal(returning.program.overlaps, 0);
+    assert_int_equal(stats_of(returning.mr).current_bytes, 200);
+    give(returning.mr, second, 200, NULL);
+    rmm_resource_release(returning.mr);
+    rmm_resource_release(returning.program.inner);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_who_comes_back_and_frees_later),
         cmocka_unit_test(calls_its_upstream_once_at_a_time),
     };
 
