@@ -87,6 +87,9 @@ static void replays_the_recorded_training_trace(void **state)
     assert_true(json_real_value(json_object_get(object, "ns_per_operation")) > 0);
     assert_true(json_is_null(json_object_get(object, "capacity_bytes")));
     assert_true(json_is_null(json_object_get(object, "capacity_over_peak")));
+    assert_true(json_is_null(json_object_get(object, "capacity_curve")));
+    assert_true(json_is_null(json_object_get(object, "safe_over_peak")));
+    assert_true(json_is_null(json_object_get(object, "holes")));
     assert_string_equal(json_string_value(json_object_get(object, "driver")), "sim");
     json_decref(object);
 }
@@ -386,6 +389,64 @@ static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
     }
 }
 
+/* The peak is whole blocks, so that every capacity from it on runs the log. */
+static void tells_which_capacities_run_the_log(void **state)
+{
+    static const char *const names[] = {"pool", "pool_virtual", "tracking+arena"};
+    (void)state;
+    write_large_log();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[1024];
+        snprintf(
+            command, sizeof command, "--capacity-curve --json --resource %s %s",
+            names[i], path("large.csv"));
+        run(command);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        json_t *rows = json_object_get(object, "capacity_curve");
+        assert_int_equal(json_array_size(rows), 41);
+        json_t *last = json_array_get(rows, 40);
+        assert_int_equal(integer(last, "bytes"), LARGE_PEAK / 10 * 14);
+        assert_true(json_is_true(json_object_get(last, "fits")));
+        assert_true(json_real_value(json_object_get(object, "safe_over_peak")) <= 1.05);
+        assert_int_equal(integer(object, "holes"), 0);
+        assert_true(json_is_null(json_object_get(object, "capacity_bytes")));
+        json_decref(object);
+    }
+    char arguments[600];
+    snprintf(arguments, sizeof arguments, "--capacity-curve %s", path("large.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(program.out, "\ncapacity 1.00           fits\n"));
+    assert_non_null(strstr(program.out, "\ncapacity 1.40           fits\n"));
+    assert_non_null(strstr(program.out, "\nsafe capacity           1.00\n"));
+    assert_non_null(strstr(program.out, "\nholes                   0\n"));
+}
+
+/* Three blocks of 65 bytes occupy 256 each: no capacity up to 1.40 of the peak runs it. */
+static void tells_that_no_tried_capacity_is_safe(void **state)
+{
+    (void)state;
+    const char text[] = "1,10:00:00.1,allocate,0x100,65,0\n"
+                        "1,10:00:00.2,allocate,0x200,65,0\n"
+                        "1,10:00:00.3,allocate,0x300,65,0\n";
+    char arguments[600];
+    write_file("tiny.csv", text, sizeof text - 1);
+    snprintf(arguments, sizeof arguments, "--capacity-curve %s", path("tiny.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(program.out, "\ncapacity 1.40           does not fit\n"));
+    assert_non_null(strstr(program.out, "\nsafe capacity           >1.40\n"));
+    snprintf(
+        arguments, sizeof arguments, "--capacity-curve --json %s", path("tiny.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_true(json_is_null(json_object_get(object, "safe_over_peak")));
+    assert_int_equal(integer(object, "holes"), 0);
+    json_decref(object);
+}
+
 static void writes_what_was_held_while_the_log_ran(void **state)
 {
     char command[1024], line[256];
@@ -654,6 +715,8 @@ int main(void)
         cmocka_unit_test(finds_the_smallest_capacity_close_to_the_peak),
 #endif
         cmocka_unit_test(finds_the_capacity_of_each_resource_that_has_a_size),
+        cmocka_unit_test(tells_which_capacities_run_the_log),
+        cmocka_unit_test(tells_that_no_tried_capacity_is_safe),
         cmocka_unit_test(writes_what_was_held_while_the_log_ran),
         cmocka_unit_test(says_that_a_timeline_cannot_be_written),
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),

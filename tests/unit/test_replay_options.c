@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs accept on their command line, and the search for a capacity.
+ * What the programs accept on their command line, and which capacities they try.
  */
 #include "harness/harness.h"
 
@@ -124,6 +124,22 @@ static void refuses_options_that_exclude_each_other(void **state)
         "--find-capacity needs a pool or an arena without a size as --resource");
     assert_false(parse("rmm-replay --find-capacity --pool-bytes 1GiB log"));
     assert_false(parse("rmm-replay --find-capacity --hold 1 log"));
+    const char *const without_size[] = {"cuda", "async", "fixed_size", "pool:1GiB"};
+    for (size_t i = 0; i < sizeof without_size / sizeof *without_size; i++) {
+        char line[128];
+        snprintf(
+            line, sizeof line, "rmm-replay --capacity-curve --resource %s log",
+            without_size[i]);
+        assert_refused(
+            line,
+            "--capacity-curve needs a pool or an arena without a size as --resource");
+    }
+    assert_refused(
+        "rmm-replay --capacity-curve --pool-bytes 1GiB log",
+        "--capacity-curve tries sizes of the pool: leave --pool-bytes out");
+    assert_refused(
+        "rmm-replay --capacity-curve --hold 1 log",
+        "--capacity-curve and --hold exclude each other");
     assert_refused(
         "rmm-replay --timeline held.csv --repeat 2 log",
         "--timeline follows one run: leave --repeat out");
@@ -250,6 +266,89 @@ static void granularity_is_a_thousandth_of_the_peak(void **state)
     assert_int_equal(capacity_granularity(UINT64_C(5648896016)), 5648896);
 }
 
+/* Capacities of this list, in hundredths of the peak, do not fit. */
+typedef struct fake_curve {
+    uint64_t peak_bytes;
+    const unsigned *too_small; /* ends with 0 */
+    unsigned trials;
+} fake_curve_t;
+
+static capacity_trial_t try_fake_curve(void *context, uint64_t capacity_bytes)
+{
+    fake_curve_t *fake = context;
+    uint64_t bytes = fake->peak_bytes / 100 * (100 + fake->trials);
+    assert_int_equal(capacity_bytes, (bytes + 255) / 256 * 256);
+    fake->trials++;
+    for (const unsigned *percent = fake->too_small; *percent != 0; percent++) {
+        if (*percent == 99 + fake->trials) {
+            return CAPACITY_TOO_SMALL;
+        }
+    }
+    return CAPACITY_FITS;
+}
+
+static void tries_every_capacity_and_tells_the_safe_one_and_the_holes(void **state)
+{
+    const struct {
+        unsigned too_small[8];
+        unsigned safe;
+        unsigned holes;
+    } cases[] = {
+        {{0}, 100, 0},         {{100, 101, 102, 0}, 103, 0},
+        {{101, 0}, 102, 1},    {{100, 101, 104, 105, 120, 0}, 121, 3},
+        {{100, 140, 0}, 0, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_curve_t fake = {.peak_bytes = 123400, .too_small = cases[i].too_small};
+        capacity_curve_t curve;
+        assert_true(
+            capacity_curve_measure(fake.peak_bytes, try_fake_curve, &fake, &curve));
+        assert_int_equal(fake.trials, 41);
+        assert_int_equal(capacity_curve_safe(&curve), cases[i].safe);
+        assert_int_equal(capacity_curve_holes(&curve), cases[i].holes);
+    }
+}
+
+static void a_curve_that_no_capacity_fits_has_no_holes(void **state)
+{
+    (void)state;
+    fake_t fake = {.needed = UINT64_MAX};
+    capacity_curve_t curve;
+    assert_true(capacity_curve_measure(1000000, try_fake, &fake, &curve));
+    assert_int_equal(capacity_curve_safe(&curve), 0);
+    assert_int_equal(capacity_curve_holes(&curve), 0);
+}
+
+static void a_curve_covers_peaks_of_every_size(void **state)
+{
+    const uint64_t peaks[] = {0, 1, 255, 257, UINT64_C(1) << 62};
+    (void)state;
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        fake_t fake = {.needed = 0};
+        capacity_curve_t curve;
+        assert_true(capacity_curve_measure(peaks[i], try_fake, &fake, &curve));
+        assert_true(curve.bytes[0] >= 256);
+        assert_true(curve.bytes[0] - peaks[i] <= 256);
+        for (unsigned step = 1; step < CAPACITY_CURVE_COUNT; step++) {
+            assert_true(curve.bytes[step] >= curve.bytes[step - 1]);
+        }
+        uint64_t above = curve.bytes[CAPACITY_CURVE_COUNT - 1] - peaks[i];
+        assert_true(above >= peaks[i] / 10 * 4);
+        assert_true(above <= peaks[i] / 10 * 4 + 512);
+    }
+}
+
+static void a_curve_stops_when_a_trial_fails(void **state)
+{
+    (void)state;
+    fake_t fake = {.needed = 1500000, .fail_at_trial = 5};
+    capacity_curve_t curve;
+    assert_false(capacity_curve_measure(1000000, try_fake, &fake, &curve));
+    assert_int_equal(fake.trials, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +363,10 @@ int main(void)
         cmocka_unit_test(says_when_four_times_the_peak_is_too_small),
         cmocka_unit_test(stops_the_search_when_a_trial_fails),
         cmocka_unit_test(granularity_is_a_thousandth_of_the_peak),
+        cmocka_unit_test(tries_every_capacity_and_tells_the_safe_one_and_the_holes),
+        cmocka_unit_test(a_curve_that_no_capacity_fits_has_no_holes),
+        cmocka_unit_test(a_curve_covers_peaks_of_every_size),
+        cmocka_unit_test(a_curve_stops_when_a_trial_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

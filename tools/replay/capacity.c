@@ -57,3 +57,47 @@ capacity_result_t capacity_search(
     *found = base + high * granule;
     return CAPACITY_FOUND;
 }
+
+static uint64_t hundredths_of(uint64_t peak_bytes, unsigned hundredths)
+{
+    uint64_t bytes = peak_bytes / 100 * hundredths;
+    bytes += (peak_bytes % 100 * hundredths + 99) / 100;
+    return bytes > 0 ? round_up(bytes) : CAPACITY_UNIT;
+}
+
+bool capacity_curve_measure(
+    uint64_t peak_bytes, capacity_trial_fn trial, void *context,
+    capacity_curve_t *curve)
+{
+    capacity_curve_t measured;
+    for (unsigned i = 0; i < CAPACITY_CURVE_COUNT; i++) {
+        measured.bytes[i] = hundredths_of(peak_bytes, 100 + i);
+        capacity_trial_t answer = trial(context, measured.bytes[i]);
+        if (answer == CAPACITY_TRIAL_FAILED) {
+            return false;
+        }
+        measured.fits[i] = answer == CAPACITY_FITS;
+    }
+    *curve = measured;
+    return true;
+}
+
+unsigned capacity_curve_safe(const capacity_curve_t *curve)
+{
+    unsigned first = CAPACITY_CURVE_COUNT;
+    while (first > 0 && curve->fits[first - 1]) {
+        first--;
+    }
+    return first < CAPACITY_CURVE_COUNT ? 100 + first : 0;
+}
+
+unsigned capacity_curve_holes(const capacity_curve_t *curve)
+{
+    unsigned holes = 0;
+    bool fitted = false;
+    for (unsigned i = 0; i < CAPACITY_CURVE_COUNT; i++) {
+        fitted = fitted || curve->fits[i];
+        holes += fitted && !curve->fits[i];
+    }
+    return holes;
+}

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The smallest capacity with which something fits, by trying. Pure.
+ * Which capacities something fits in, by trying. Pure.
  *
- * From the lower bound upwards in steps that double until a trial fits, then bisected
+ * capacity_search() finds the smallest: from the lower bound upwards in steps that double until a trial fits, then bisected
  * down to the granularity: few trials where little more than the lower bound suffices,
  * and none at the upper bound unless it is needed. A pool's answer need not be monotone
  * (a little more room can change the layout for the worse), so that the result is a
  * capacity that fits with one granule less that does not, as every bisection finds.
+ *
+ * capacity_curve_measure() tries every capacity from the peak to 1.40 of it in steps of a
+ * hundredth, and so sees what a bisection cannot: capacities that fail above one that
+ * fits, the holes, and the capacity from which on all fit, the safe one.
  */
 #ifndef RMM_TOOLS_REPLAY_CAPACITY_H
 #define RMM_TOOLS_REPLAY_CAPACITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum capacity_trial {
@@ -36,5 +41,24 @@ uint64_t capacity_granularity(uint64_t peak_bytes);
 /* Between peak_bytes and four times that. */
 capacity_result_t capacity_search(
     uint64_t peak_bytes, capacity_trial_fn trial, void *context, uint64_t *found);
+
+#define CAPACITY_CURVE_COUNT 41
+
+/* The capacity number i is (100 + i) hundredths of the peak, rounded up to the unit. */
+typedef struct capacity_curve {
+    uint64_t bytes[CAPACITY_CURVE_COUNT];
+    bool fits[CAPACITY_CURVE_COUNT];
+} capacity_curve_t;
+
+/* False: a trial failed. */
+bool capacity_curve_measure(
+    uint64_t peak_bytes, capacity_trial_fn trial, void *context,
+    capacity_curve_t *curve);
+
+/* In hundredths of the peak: this capacity and all above fit; 0: the last does not. */
+unsigned capacity_curve_safe(const capacity_curve_t *curve);
+
+/* How many capacities do not fit although a smaller one does. */
+unsigned capacity_curve_holes(const capacity_curve_t *curve);
 
 #endif /* RMM_TOOLS_REPLAY_CAPACITY_H */

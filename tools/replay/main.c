@@ -208,12 +208,17 @@ static bool measure(session_t *session)
     return worked && peaks_agree(session);
 }
 
+static bool tries_capacities(const replay_options_t *options)
+{
+    return options->find_capacity || options->capacity_curve;
+}
+
 /* The report comes before the hold, so that who waits for it can look at the files. */
 static bool use(session_t *session)
 {
     const replay_options_t *options = &session->options;
     bool worked = measure(session);
-    if (session->measured && !options->find_capacity) {
+    if (session->measured && !tries_capacities(options)) {
         worked = print_report(session) && worked;
     }
     if (options->hold) {
@@ -241,7 +246,23 @@ static bool open_and_use(session_t *session, rmm_resource_t *resource)
     return worked;
 }
 
-/* The search comes when the first resource is gone: its pools need the room. */
+static bool try_capacities(session_t *session)
+{
+    const replay_options_t *options = &session->options;
+    report_t *report = &session->report;
+    bool worked = true;
+    if (options->find_capacity) {
+        worked = pool_find_capacity(
+            options->resource, &session->plan, &report->capacity_bytes);
+    }
+    if (options->capacity_curve) {
+        report->curve_is_known =
+            pool_measure_curve(options->resource, &session->plan, &report->curve);
+    }
+    return worked && report->curve_is_known == options->capacity_curve;
+}
+
+/* Capacities are tried when the first resource is gone: their pools need the room. */
 static bool run_session(session_t *session)
 {
     rmm_resource_t *resource;
@@ -250,11 +271,8 @@ static bool run_session(session_t *session)
     }
     bool worked = open_and_use(session, resource);
     rmm_resource_release(resource);
-    if (session->options.find_capacity && session->measured) {
-        uint64_t *capacity_bytes = &session->report.capacity_bytes;
-        worked = pool_find_capacity(
-                     session->options.resource, &session->plan, capacity_bytes) &&
-                 worked;
+    if (tries_capacities(&session->options) && session->measured) {
+        worked = try_capacities(session) && worked;
         worked = print_report(session) && worked;
     }
     return worked;

@@ -110,6 +110,11 @@ static const tool_option_t table[] = {
      "find the smallest pool (or arena) that runs the log, between its peak\n"
      "and four times that, to a thousandth of the peak (at least\n"
      "256 bytes); a fresh pool for each trial"},
+    {"capacity-curve", NULL, NULL, FIELD(capacity_curve),
+     "try every capacity from 1.00 to 1.40 of the log's peak in steps\n"
+     "of 0.01, a fresh pool (or arena) for each; tell which run the log,\n"
+     "the safe capacity (it and all above run) and the holes (those that\n"
+     "fail although a smaller one runs)"},
     {"timeline", "FILE", parse_path, FIELD(timeline_path),
      "write what is live and what is reserved after the operations,\n"
      "as CSV; what that takes is not timed"},
@@ -139,7 +144,7 @@ static const char *find_conflict(const replay_options_t *options)
     if (!is_sized && options->pool_bytes > 0) {
         return "--pool-bytes needs a pool or an arena without a size as --resource";
     }
-    if (!is_sized && options->find_capacity) {
+    if (options->find_capacity && !is_sized) {
         return "--find-capacity needs a pool or an arena without a size as --resource";
     }
     if (options->find_capacity && options->pool_bytes > 0) {
@@ -147,6 +152,15 @@ static const char *find_conflict(const replay_options_t *options)
     }
     if (options->find_capacity && options->hold) {
         return "--find-capacity and --hold exclude each other";
+    }
+    if (options->capacity_curve && !is_sized) {
+        return "--capacity-curve needs a pool or an arena without a size as --resource";
+    }
+    if (options->capacity_curve && options->pool_bytes > 0) {
+        return "--capacity-curve tries sizes of the pool: leave --pool-bytes out";
+    }
+    if (options->capacity_curve && options->hold) {
+        return "--capacity-curve and --hold exclude each other";
     }
     if (options->timeline_path != NULL && options->repeat > 1) {
         return "--timeline follows one run: leave --repeat out";

@@ -20,6 +20,7 @@ typedef struct replay_options {
     bool verify;
     bool strict;
     bool find_capacity;
+    bool capacity_curve;
     const char *timeline_path; /* NULL: none; borrowed from argv */
     bool json;
     bool help;

@@ -11,7 +11,6 @@
 #include <rmm/resource_spec.h>
 
 #include "common/error.h"
-#include "replay/capacity.h"
 #include "replay/replay.h"
 
 bool pool_open(const char *resource, uint64_t pool_bytes, rmm_resource_t **out)
@@ -83,4 +82,11 @@ bool pool_find_capacity(
         break;
     }
     return false;
+}
+
+bool pool_measure_curve(
+    const char *resource, const plan_t *plan, capacity_curve_t *curve)
+{
+    search_t search = {resource, plan};
+    return capacity_curve_measure(plan->peak_bytes, try_capacity, &search, curve);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resources that logs are replayed on, and the search for the smallest one.
+ * The resources that logs are replayed on, and the capacities they need.
  */
 #ifndef RMM_TOOLS_REPLAY_POOL_H
 #define RMM_TOOLS_REPLAY_POOL_H
 
 #include <rmm/resource.h>
 
+#include "replay/capacity.h"
 #include "replay/options.h"
 #include "replay/plan.h"
 
@@ -19,5 +20,9 @@ bool pool_open(const char *resource, uint64_t pool_bytes, rmm_resource_t **out);
 /* The smallest of its kind that runs the plan; false: said why on stderr. */
 bool pool_find_capacity(
     const char *resource, const plan_t *plan, uint64_t *capacity_bytes);
+
+/* Which sizes of its kind run the plan; false: said why on stderr. */
+bool pool_measure_curve(
+    const char *resource, const plan_t *plan, capacity_curve_t *curve);
 
 #endif /* RMM_TOOLS_REPLAY_POOL_H */

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #define LABEL "%-24s"
+#define CURVE_LAST (100 + CAPACITY_CURVE_COUNT - 1) /* in hundredths of the peak */
 
 static double capacity_over_peak(const report_t *report)
 {
@@ -30,6 +31,22 @@ static void print_nonzero(FILE *out, const char *label, uint64_t value)
     if (value > 0) {
         print_count(out, label, value);
     }
+}
+
+static void print_curve(FILE *out, const capacity_curve_t *curve)
+{
+    unsigned safe = capacity_curve_safe(curve);
+    for (unsigned i = 0; i < CAPACITY_CURVE_COUNT; i++) {
+        fprintf(
+            out, "capacity %.2f %10s%s\n", (100 + i) / 100.0, "",
+            curve->fits[i] ? "fits" : "does not fit");
+    }
+    if (safe > 0) {
+        fprintf(out, LABEL "%.2f\n", "safe capacity", safe / 100.0);
+    } else {
+        fprintf(out, LABEL ">%.2f\n", "safe capacity", CURVE_LAST / 100.0);
+    }
+    print_count(out, "holes", capacity_curve_holes(curve));
 }
 
 void report_print_table(const report_t *report, FILE *out)
@@ -55,6 +72,9 @@ void report_print_table(const report_t *report, FILE *out)
     if (capacity_is_known(report)) {
         print_count(out, "smallest capacity", report->capacity_bytes);
         fprintf(out, LABEL "%.4f\n", "capacity over peak", capacity_over_peak(report));
+    }
+    if (report->curve_is_known) {
+        print_curve(out, &report->curve);
     }
     print_nonzero(out, "failed allocations", report->failed_allocations);
     print_nonzero(out, "failures in the log", report->logged_failures);
@@ -87,6 +107,36 @@ static json_t *text_or_null(const char *text)
     return value != NULL ? value : json_null();
 }
 
+/* NULL: no memory. */
+static json_t *curve_rows(const capacity_curve_t *curve)
+{
+    json_t *rows = json_array();
+    for (unsigned i = 0; rows != NULL && i < CAPACITY_CURVE_COUNT; i++) {
+        json_t *row = json_object();
+        bool filled = row != NULL &&
+                      put(row, "over_peak", json_real((100 + i) / 100.0)) &&
+                      put(row, "bytes", json_integer((json_int_t)curve->bytes[i])) &&
+                      put(row, "fits", json_boolean(curve->fits[i]));
+        /* takes row over in any case */
+        if (json_array_append_new(rows, row) != 0 || !filled) {
+            json_decref(rows);
+            rows = NULL;
+        }
+    }
+    return rows;
+}
+
+static bool fill_curve(const report_t *report, json_t *object)
+{
+    bool known = report->curve_is_known;
+    unsigned safe = known ? capacity_curve_safe(&report->curve) : 0;
+    unsigned holes = known ? capacity_curve_holes(&report->curve) : 0;
+    return put(object, "capacity_curve",
+               known ? curve_rows(&report->curve) : json_null()) &&
+           put(object, "safe_over_peak", real_or_null(safe > 0, safe / 100.0)) &&
+           put(object, "holes", count_or_null(known, holes));
+}
+
 static bool fill_object(const report_t *report, json_t *object)
 {
     bool timed = report->ns_per_operation >= 0;
@@ -111,6 +161,7 @@ static bool fill_object(const report_t *report, json_t *object)
                count_or_null(capacity, report->capacity_bytes)) &&
            put(object, "capacity_over_peak",
                real_or_null(capacity, capacity ? capacity_over_peak(report) : 0)) &&
+           fill_curve(report, object) &&
            put(object, "failed_allocations",
                count_or_null(true, report->failed_allocations)) &&
            put(object, "logged_failures",

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "replay/capacity.h"
+
 typedef struct report {
     const char *log;
     const char *resource;
@@ -25,6 +27,8 @@ typedef struct report {
     uint64_t left_bytes;
     uint64_t left_count;
     uint64_t capacity_bytes; /* 0: not measured */
+    bool curve_is_known;
+    capacity_curve_t curve; /* if known */
     uint64_t failed_allocations;
     uint64_t logged_failures;
     uint64_t skipped_rows;
