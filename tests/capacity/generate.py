@@ -5,7 +5,7 @@
 
 Writes an allocation log in RMM's CSV. A log has a family, which is a kind of program, and a
 seed, which chooses the program's sizes and its run: the same family and seed give the same
-log on every machine. Most logs have 6,000 to 25,000 operations.
+log again. Most logs have 6,000 to 25,000 operations.
 """
 import math
 import random
@@ -561,8 +561,9 @@ def strings(log, rng):
 
 def phases(log, rng):
     """A program whose sizes change from phase to phase: many small blocks, then few large ones,
-    then others; a part of each phase's blocks stays for one or two phases more."""
-    target = log.uniform_log(1 * GIB, 8 * GIB)
+    then others. At its end a phase gathers its results in new blocks; they, and a few blocks
+    that are still used, stay for one or two phases more."""
+    target = log.uniform_log(2 * GIB, 16 * GIB)
     stay = []
     more = log.lasts(10000, 25000)
     while more():
@@ -581,12 +582,15 @@ def phases(log, rng):
             if held + size <= load:
                 blocks.append(log.alloc(size))
                 held += log.size(blocks[-1])
-        share = rng.uniform(0, 0.2)
-        kept = [block for block in blocks if rng.random() < share]
+        results = [log.alloc(target * log.uniform_log(0.001, 0.04))
+                   for _ in range(rng.randrange(1, 8))]
+        share = rng.uniform(0, 0.04)
         for block in blocks:
-            if block not in kept:
+            if rng.random() < share:
+                results.append(block)
+            else:
                 log.free(block)
-        stay.append(kept)
+        stay.append(results)
         while len(stay) > rng.choice([1, 2]):
             log.free_all(stay.pop(0))
 
