@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/turn.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "core/assert.h"
+
+#define SECOND_NS 1000000000L
+
+/* How many turns this thread has. */
+static _Thread_local unsigned held;
+
+void rmm__turn_init(rmm_turn_t *turn)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_mutex_init(&turn->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&turn->given_back, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    turn->waiting = 0;
+    turn->given = 0;
+    turn->is_taken = turn->is_handed_on = false;
+}
+
+void rmm__turn_fini(rmm_turn_t *turn)
+{
+    RMM_ASSERT(!turn->is_taken);
+    pthread_cond_destroy(&turn->given_back);
+    pthread_mutex_destroy(&turn->mutex);
+}
+
+static struct timespec deadline(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += RMM_TURN_WAIT_NS;
+    at.tv_sec += at.tv_nsec / SECOND_NS;
+    at.tv_nsec %= SECOND_NS;
+    return at;
+}
+
+/* True: the turn was handed on to this thread. */
+static bool wait_locked(rmm_turn_t *turn)
+{
+    bool is_mine;
+    bool is_late = false;
+
+    turn->waiting++;
+    while (!turn->is_handed_on && !is_late) {
+        const struct timespec at = deadline();
+        uint64_t given = turn->given;
+
+        while (!turn->is_handed_on && turn->given == given && !is_late) {
+            is_late = pthread_cond_timedwait(&turn->given_back, &turn->mutex, &at) ==
+                      ETIMEDOUT;
+        }
+        is_late &= turn->given == given;
+    }
+    is_mine = turn->is_handed_on;
+    turn->is_handed_on = false;
+    turn->waiting--;
+    return is_mine;
+}
+
+bool rmm__turn_take(rmm_turn_t *turn)
+{
+    bool is_mine;
+
+    pthread_mutex_lock(&turn->mutex);
+    is_mine = !turn->is_taken;
+    turn->is_taken = true;
+    if (!is_mine && held == 0) {
+        is_mine = wait_locked(turn);
+    }
+    pthread_mutex_unlock(&turn->mutex);
+    held += is_mine;
+    return is_mine;
+}
+
+void rmm__turn_give_back(rmm_turn_t *turn)
+{
+    held--;
+    pthread_mutex_lock(&turn->mutex);
+    turn->given++;
+    turn->is_taken = turn->is_handed_on = turn->waiting != 0;
+    pthread_cond_signal(&turn->given_back);
+    pthread_mutex_unlock(&turn->mutex);
+}
