@@ -2,28 +2,42 @@
 /**
  * @file rmm/arena_resource.h
  *
- * An arena resource takes one block from its upstream when it is created, never another,
- * and divides it among arenas: one for each stream of each thread, up to 64, so that threads
- * do not wait for each other, also on one stream. Requests
- * of up to 1 MiB (where all is less than 4 GiB, of a 4096th part, but 64 KiB at least) are
- * served by the arena of thread and stream from superblocks of 1 MiB and more, which it borrows from
- * the global arena; larger ones by the global arena itself.
+ * An arena resource takes one block from its upstream when it is created, never
+ * another, and divides it among up to 64 arenas, so that threads do not wait for each
+ * other, also on one stream. The number of the thread and the id of the stream choose
+ * the arena; two that meet in one share its lock.
  *
- * Any block may be freed on any stream, by any thread: it is reused on that stream at once,
- * on another one only behind an event recorded while the freeing call proved that its
- * stream was alive, or behind a wait for the device. A thread that ends and a stream
- * that is destroyed leave nothing behind that others cannot have.
+ * Small requests are served by the chosen arena, from superblocks that it borrows from
+ * the global arena; larger ones by the global arena itself. Small is up to a 4096th of
+ * arena_bytes, but at least 64 KiB and at most 1 MiB; a superblock is a 1024th, 1 to 8
+ * MiB, or less where there is less.
  *
- * When nothing fits, all arenas give back what is free of their superblocks, first what is
- * finished, then behind other streams' work; a request fails only if that does not help
- * either.
+ * Any block may be freed on any stream, by any thread. It can be allocated on that
+ * stream at once; on another one only when an event that was recorded behind the free
+ * has finished, behind a wait for that event on the device, or after a synchronise of
+ * the device. A thread that ends and a stream that is destroyed leave nothing behind
+ * that others cannot have.
  *
- * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX. Sizes are rounded up to
- * 256 bytes; the books count what was asked for. In /rmm, largest_free_bytes is that of
- * the global arena.
+ * When nothing fits, all arenas give back what is free of their superblocks, in parts
+ * of 64 KiB: first what finished events cover, then behind a synchronise of the device
+ * (not for an allocation in a graph capture). A part with a live block in it stays
+ * where it is. So near its end an arena may refuse a request for which a pool of its
+ * size (rmm/pool_resource.h) has room: take an arena for the throughput of many threads
+ * on small blocks, else a pool.
  *
- * Lifetime, threads: as rmm/resource.h. rmm_resource_trim() is RMM_ERR_UNSUPPORTED: there
- * is one block, and it stays.
+ * Lifetime: as rmm/resource.h. rmm_resource_trim() is RMM_ERR_UNSUPPORTED: there is one
+ * block, and it stays until the last release, which waits for the device.
+ *
+ * Threads: as rmm/resource.h. No lock is held during a call of upstream.
+ *
+ * Blocking: an allocation that finds no free block may ask the driver, order its stream
+ * behind another one, or synchronise the device; one that fails may write the dump. A
+ * free may record an event; on a stream of another device it waits for that stream.
+ * Each may allocate host memory.
+ *
+ * Units: bytes. Sizes are rounded up to 256; statistics count what was asked for.
+ * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. In /rmm, largest_free_bytes
+ * is that of the global arena.
  */
 #ifndef RMM_ARENA_RESOURCE_H
 #define RMM_ARENA_RESOURCE_H
@@ -64,8 +78,9 @@ typedef struct rmm_arena_options {
  *                                     upstream belongs to no device (host memory)
  *         RMM_ERR_OUT_OF_MEMORY       upstream cannot give arena_bytes, or half of what
  *                                     the device has free is less than 1 MiB
- *         RMM_ERR_BAD_ALLOC           upstream failed otherwise
- *         RMM_ERR_OUT_OF_HOST_MEMORY
+ *         RMM_ERR_BAD_ALLOC           upstream failed for another reason
+ *         RMM_ERR_CUDA                a call of the driver failed
+ *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the resource
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_arena_resource_create(
     rmm_resource_t *upstream, const rmm_arena_options_t *options, rmm_resource_t **out);

@@ -3,15 +3,19 @@
  * @file rmm/fixed_size_resource.h
  *
  * Blocks of one size, cut from chunks of a fixed number of them. Nothing is taken from
- * upstream before the first allocation. Stream order, reuse and trim are those of
- * rmm/pool_resource.h.
+ * upstream before the first allocation; from then on whole chunks, without a maximum.
+ * rmm_resource_trim() gives back chunks that are wholly free. Stream order, threads and
+ * what may block are as in rmm/pool_resource.h.
  *
- * A request for more than a block is RMM_ERR_OUT_OF_MEMORY; for less takes a whole one.
+ * A request for less than a block takes a whole one; a request for more is
+ * RMM_ERR_OUT_OF_MEMORY.
  *
- * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX. Where the size of a block
- * is no multiple of what is asked for, some memory beside such blocks is lost meanwhile.
+ * Lifetime, threads: as rmm/resource.h. The last release waits for the device.
  *
- * Lifetime, threads: as rmm/resource.h.
+ * Units: bytes. Statistics count what was asked for; the rest of the block is padding.
+ * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. Where the size of a block
+ * is not a multiple of the alignment, memory in front of such a block is unused while
+ * the block lives.
  */
 #ifndef RMM_FIXED_SIZE_RESOURCE_H
 #define RMM_FIXED_SIZE_RESOURCE_H
@@ -25,8 +29,8 @@ extern "C" {
 /** Zero in any field means its default. */
 typedef struct rmm_fixed_size_options {
     size_t struct_size;        /**< set by RMM_FIXED_SIZE_OPTIONS_INIT; do not touch */
-    uint64_t block_bytes;      /**< rounded up to 256; below 4 GiB; default 1 MiB */
-    uint64_t blocks_per_chunk; /**< default 128; a chunk is below 1 TiB */
+    uint64_t block_bytes;      /**< rounded up to 256; below 4 GiB; 0: 1 MiB */
+    uint64_t blocks_per_chunk; /**< 0: 128; a chunk is below 1 TiB */
     const char *name;          /**< shown in /rmm; copied; default "fixed_size" */
 } rmm_fixed_size_options_t;
 
@@ -42,11 +46,11 @@ typedef struct rmm_fixed_size_options {
  * @param options   NULL: all defaults
  * @param out       receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, a size is too large, or
- *                                     options were not made with _INIT
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, a block or a chunk is too
+ *                                     large, or options were not made with _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more, or
  *                                     upstream belongs to no device (host memory)
- *         RMM_ERR_OUT_OF_HOST_MEMORY
+ *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the resource
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_fixed_size_resource_create(
     rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,

@@ -2,30 +2,51 @@
 /**
  * @file rmm/pool_resource.h
  *
- * A pool takes large chunks from its upstream and hands out blocks of them in stream
- * order. A block freed on a stream is reused on that stream at once; on another one
- * only behind an event recorded while the freeing call proved that its stream was
- * alive, or behind a synchronise of the device. Blocks are split and merged in
- * constant time (two-level segregated fit, Masmano et al., ECRTS 2004, with its nodes
- * in host memory).
+ * A pool takes memory in large pieces and hands out blocks of it in stream order, most
+ * of them without asking the driver for memory. docs/pool.md explains how.
  *
- * A virtual pool (RMM_POOL_VIRTUAL) has no upstream: it reserves one range of addresses at
- * creation and maps physical memory into it as it grows. All its free memory is beside each
- * other, so growth never makes islands, it grows by what is missing only, and
- * rmm_resource_trim() gives back free memory between blocks in use as well. Where no free
- * block fits but a twelfth of what it holds is free, it synchronises the device and maps
- * free pieces (2 to 256 MiB) anew side by side, before it grows or fails: a request that
- * the wholly free pieces could hold does not fail. The more often it did so since it grew
- * last, the larger a request must be for that; others make it grow, so that a program in a
- * steady state is not stopped again. initial_bytes avoids such stops while a program finds
- * its size. What is mapped can be used on its own device; see RMM_POOL_PEER_ACCESS. It
- * cannot be passed to cudaIpcGetMemHandle().
+ * Stream order: a block that was freed on a stream can be allocated on that stream at
+ * once. On another stream it is used only when an event has finished that was recorded
+ * behind the free, or behind a wait of that stream for such an event on the device, or
+ * after a synchronise of the device. A stream may be destroyed at any time after a
+ * free. Graph captures: docs/threading.md.
  *
- * Alignment: 256 bytes, or more when asked for, to RMM_ALIGN_MAX.
+ * Placement: a block is taken from the tightest of the first four free blocks, by
+ * address, in which it fits; memory that was never used is taken last. Free neighbours
+ * merge.
  *
- * Sizes are rounded up to 256 bytes. The books count what was asked for.
+ * A pool over an upstream takes chunks: a quarter of what it holds, 2 MiB to 8 GiB, or
+ * what a request needs if that is more. Blocks of two chunks never merge.
+ * rmm_resource_trim() gives back chunks that are wholly free.
  *
- * Lifetime, threads: as rmm/resource.h.
+ * A virtual pool (RMM_POOL_VIRTUAL) has no upstream: it reserves one range of addresses
+ * at creation and maps pieces of physical memory (2 to 256 MiB) into it as it grows.
+ * All its free memory can merge, it grows by what is missing, and rmm_resource_trim()
+ * gives back free pieces between blocks in use as well. Where no free block fits but a
+ * twelfth of what it holds is free, it synchronises the device and maps free pieces
+ * anew, side by side, before it grows or fails: a request that the wholly free pieces
+ * could hold does not fail. The more often it did so since it grew last, the larger a
+ * request must be for that; smaller ones make it grow, so a program in a steady state
+ * is not stopped again. initial_bytes avoids such stops while a program finds its size.
+ * Mapped memory can be used on its own device, see RMM_POOL_PEER_ACCESS, and cannot be
+ * passed to cudaIpcGetMemHandle().
+ *
+ * Lifetime: as rmm/resource.h. The last release waits for the device, then gives back
+ * all memory, also that of blocks still out.
+ *
+ * Threads: as rmm/resource.h. All threads share one lock and all free memory; none
+ * keeps any for itself, so no request is refused for what another thread keeps. No lock
+ * is held during a call of upstream or of a callback below it, which may use this pool.
+ * For the throughput of many threads see rmm/arena_resource.h.
+ *
+ * Blocking: an allocation that finds no free block may call upstream or the driver,
+ * order its stream behind another one, or synchronise the device. A free may record an
+ * event; on a stream of another device it waits for that stream. rmm_resource_trim()
+ * synchronises the device. Each may allocate host memory.
+ *
+ * Units: bytes. Sizes are rounded up to 256; statistics count what was asked for.
+ * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. A block has just under 1
+ * TiB at most.
  */
 #ifndef RMM_POOL_RESOURCE_H
 #define RMM_POOL_RESOURCE_H
@@ -49,8 +70,8 @@ extern "C" {
 /** Zero in any field means its default. */
 typedef struct rmm_pool_options {
     size_t struct_size;     /**< set by RMM_POOL_OPTIONS_INIT; do not touch */
-    uint64_t initial_bytes; /**< taken from upstream at creation; 0: nothing */
-    uint64_t maximum_bytes; /**< most ever held from upstream; 0: no maximum */
+    uint64_t initial_bytes; /**< taken or mapped at creation; 0: nothing */
+    uint64_t maximum_bytes; /**< most ever held at a time; 0: no maximum */
     const char *name;       /**< shown in /rmm; copied; default "pool" */
     uint64_t flags;         /**< RMM_POOL_*, or-ed */
 } rmm_pool_options_t;
@@ -76,11 +97,13 @@ typedef struct rmm_pool_options {
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more,
  *                                     upstream belongs to no device (host memory), or
  *                                     the device cannot map virtual memory
- *         RMM_ERR_OUT_OF_MEMORY       upstream or the device cannot give initial_bytes
- *         RMM_ERR_BAD_ALLOC           upstream failed otherwise
- *         RMM_ERR_NO_DEVICE, RMM_ERR_CUDA
- *                                     virtual: no GPU, or the driver failed
- *         RMM_ERR_OUT_OF_HOST_MEMORY
+ *         RMM_ERR_OUT_OF_MEMORY       upstream or the device cannot give initial_bytes, or
+ *                                     they are more than a pool can divide (just under
+ *                                     1 TiB)
+ *         RMM_ERR_BAD_ALLOC           upstream or the driver failed for another reason
+ *         RMM_ERR_NO_DEVICE           virtual: no usable GPU
+ *         RMM_ERR_CUDA                a call of the driver failed
+ *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the pool
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_pool_resource_create(
     rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out);

@@ -96,13 +96,36 @@ static bool spend_kept(const rmm_driver_t *driver, int *error_out)
     return is_kept;
 }
 
+/* A block that could not be freed, for whatever reason, becomes the kept one. */
+static void keep_leftover(const rmm_driver_t *driver, void *block)
+{
+    int device;
+
+    if (driver->device_get(&device) != RMM_DRIVER_OK || device >= DEVICES) {
+        return;
+    }
+    rmm__mutex_lock(&kept_lock);
+    if (kept[device].users != 0 && kept[device].block == NULL) {
+        kept[device].block = block;
+        block = NULL;
+    }
+    rmm__mutex_unlock(&kept_lock);
+    if (block != NULL) {
+        (void)driver->mem_free(block);
+    }
+}
+
 int rmm__driver_barrier(const rmm_driver_t *driver)
 {
     void *block;
     int error;
 
     if (driver->mem_alloc(&block, 1) == RMM_DRIVER_OK) {
-        return driver->mem_free(block);
+        error = driver->mem_free(block);
+        if (error != RMM_DRIVER_OK) {
+            keep_leftover(driver, block);
+        }
+        return error;
     }
     return spend_kept(driver, &error) ? error : driver->device_synchronize();
 }

@@ -1,41 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of the arena resource, shared by its files:
- *   arena_resource.c  the ops, the creator
+ *   arena_resource.c  the operations, the creator
  *   arena_ladder.c    what is tried, in order, when an arena has no block that fits
+ *   arena_shards.c    the arenas, what they are lent, and which of them has which memory
  *   arena_report.c    what is said when nothing helped
  *
- * An arena resource is a front (pool_front.h) that is always open, over a pool with one
- * block from upstream. What this resource calls arenas are the shards, and the back is the
- * global arena.
+ * Many engines (pool/engine.h) before one, `global`, that has all memory: one block from
+ * upstream. The others, shards, live on what it lends them (pool/lend.h). Small requests go
+ * to a shard, large ones to `global`. What RMM calls an arena is a shard.
  *
- * Locking: the front's.
+ * Which shard serves a request is a matter of speed only: threads on streams of their own
+ * never wait for each other. What is freed on a stream is used again on that stream. Nothing
+ * hangs on a stream handle or a thread's end, and nothing grows with the number of streams
+ * or threads that ever were: beyond ARENA_SHARDS they share.
+ *
+ * An owner table tells for every granule of 64 KiB which shard has it, and is read without a
+ * lock: what is live in a granule keeps it where it is.
+ *
+ * Near its end the memory is divided worse than in a pool, because a shard cannot give back
+ * a granule that has anything live in it: a request may be refused for which a pool had
+ * room.
+ *
+ * Locking: each engine's lock; a shard's before that of `global`. Threads take turns on the
+ * ladder (core/turn.h).
  */
 #ifndef RMM_RESOURCES_ARENA_IMPL_H
 #define RMM_RESOURCES_ARENA_IMPL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <rmm/arena_resource.h>
 
-#include "resources/pool_front.h"
+#include "pool/lend.h"
+#include "resources/pool_resource.h"
 
-enum { ARENA_PATIENCE = 32 }; /* rounds of questions about events, some 150 ns each */
-/* A request for such a share of all memory is huge, and placed with care. */
-#define ARENA_HUGE_SHARE 64
+enum {
+    ARENA_SHARDS_LOG2 = 6,
+    ARENA_SHARDS = 1 << ARENA_SHARDS_LOG2,
+    ARENA_GLOBAL = ARENA_SHARDS /* the index of `global` */
+};
+
+/* Of a granule: 0 `global`, else 1 + a shard's index. */
+typedef struct arena_owner {
+    _Atomic(uint8_t) index;
+} arena_owner_t;
+
+typedef struct arena_futile {
+    uint32_t units; /* 0: nothing */
+    uint64_t changes, graphs_gone;
+} arena_futile_t;
 
 typedef struct arena_resource {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
-    char *memory; /* the one block */
+    char *memory; /* the one block; NULL: not yet */
     uint64_t bytes;
-    uint32_t first_unit;   /* its number, so that aligned units are aligned memory */
-    char *dump_path;       /* owned; NULL: no dump */
-    bool is_synchronised;  /* by the rescue under way; of its lock */
+    uint32_t superblock_units; /* lent at once where there is plenty */
+    uint32_t small_units;      /* larger requests are `global`'s */
+    char *dump_path;           /* owned; NULL: no dump */
     rmm_mutex_t dump_lock; /* while the dump is written: its own file, nothing else */
-    pool_t global;
-    pool_front_t front; /* its back is `global` */
+    device_free_t device_free;
+    rmm_turn_t turn;
+    engine_t *global;
+    _Atomic(engine_t *) shards[ARENA_SHARDS]; /* NULL: none yet */
+    arena_owner_t *owners;                    /* by granule */
+    uint64_t first_granule;                   /* of the block */
+    rmm_mutex_t futile_lock;                  /* protects: */
+    arena_futile_t futile;
 } arena_resource_t;
 
 static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
@@ -43,18 +73,43 @@ static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, arena_resource_t, base);
 }
 
-static inline char *rmm__arena_address_of(const arena_resource_t *self, uint32_t unit)
+/* Is this for a shard? */
+static inline bool
+rmm__arena_is_small(const arena_resource_t *self, const engine_want_t *want)
 {
-    return self->memory + (uint64_t)(unit - self->first_unit) * POOL_UNIT;
+    return want->units <= self->small_units;
 }
 
-/* --- arena_ladder.c ----------------------------------------------------------------- */
+/* --- arena_shards.c ------------------------------------------------------------------ */
 
-/* For a request that neither its arena nor, if it is small, a superblock could serve. */
+/* The index-th engine, or `global`. NULL: none yet. */
+engine_t *rmm__arena_at(const arena_resource_t *self, uint32_t index);
+/* The same, made if there is none; NULL without host memory. */
+engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index);
+/* The index of the shard where a request of the calling thread is at home. */
+uint32_t rmm__arena_home(rmm_stream_key_t key);
+/* The engine that a block at this address belongs to; NULL: none. */
+engine_t *rmm__arena_owner(const arena_resource_t *self, const void *ptr);
+
+/* Of a new resource: `global`, with its memory. After a failure fini() as well. */
+rmm_status_t rmm__arena_open(arena_resource_t *self);
+void rmm__arena_close(
+    arena_resource_t *self, void (*left)(void *owner, void *ptr, uint64_t bytes));
+
+/* A superblock for the home of this request, or less where there is less. */
+rmm_blocks_result_t
+rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_want_t *want);
+/* Every whole granule of the shards that is clean goes back. */
+void rmm__arena_give_back(arena_resource_t *self);
+
+/* --- arena_ladder.c ------------------------------------------------------------------ */
+
+/* For a request that the engine where it is at home could not serve. */
 rmm_status_t rmm__arena_alloc_slow(
-    arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out);
+    arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want,
+    void **ptr_out);
 
-/* --- arena_report.c ----------------------------------------------------------------- */
+/* --- arena_report.c ------------------------------------------------------------------ */
 
 /* Count, dump if asked to, and set the last error: one line with all that an operator asks
  * after an out-of-memory; `why` ends it. Returns RMM_ERR_OUT_OF_MEMORY. */

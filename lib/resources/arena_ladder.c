@@ -1,116 +1,281 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is tried, in this order, when a stream's arena has no block that fits, or the
- * global arena none for a large request:
- *   1 small: a superblock of the global arena
- * and then, one thread at a time,
- *   2 take over what finished events have freed, everywhere; all arenas give back what is
- *     free of their superblocks                                        (asks the driver)
+ * global one none for a large request:
+ *   1 small: a superblock of the global one, behind what finished events cover at home
+ * and then, one thread at a time (core/turn.h),
+ *   2 take over what finished events cover, everywhere; all arenas give back what is free
+ *     of their superblocks                                             (asks the driver)
  *   3 let this stream wait, on the device, for others                  (orders streams)
  *   4 wait for the device; all arenas give back what is free           (stops the host)
  * After each of these a small request may be served from any arena: what is clean there
- * is as good as what is clean at home. A capture stops before 3: waits would break it.
- * How each is done over all arenas is in pool_front_ladder.c.
+ * is as good as what is clean at home. A capture leaves out 3: it would break it.
  */
 #include "resources/arena_impl.h"
 
+#define ASKED_AT_HOME 4 /* streams that are asked before a superblock is lent */
+#define ASKED 64        /* streams of each arena that are asked */
+
 typedef rmm_status_t (*rung_fn)(
-    arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out);
+    arena_resource_t *self, const engine_want_t *want, void **ptr_out);
 
-static bool captures(const pool_want_t *want)
+/* --- taking -------------------------------------------------------------------------- */
+
+/* From one engine; a shard is lent a superblock if it has nothing. */
+static rmm_status_t take_from(
+    arena_resource_t *self, uint32_t index, const engine_want_t *want, bool refills,
+    void **ptr_out)
 {
-    return want->key.capture_id != 0;
+    engine_t *engine = rmm__arena_at(self, index);
+    rmm_status_t status = rmm__engine_take(engine, want, true, ptr_out);
+    rmm_blocks_result_t lent;
+
+    if (status != RMM_ERR_OUT_OF_MEMORY || !refills) {
+        return status;
+    }
+    lent = rmm__arena_refill(self, index, want);
+    if (lent == RMM_BLOCKS_NO_STORAGE) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for another superblock");
+    }
+    return lent == RMM_BLOCKS_OK ? rmm__engine_take(engine, want, true, ptr_out)
+                                 : RMM_ERR_OUT_OF_MEMORY;
 }
 
 static rmm_status_t
-take_anywhere(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
+take_home(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
-    return rmm__front_take_anywhere(&self->front, want, unit_out);
-}
+    uint32_t home = rmm__arena_home(want->key);
 
-/* What another thread's rescue may have brought. */
-static rmm_status_t
-take_home(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
-{
-    return rmm__front_take_home(&self->front, want, unit_out);
-}
-
-static rmm_status_t
-reclaim_finished(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
-{
-    rmm__front_reclaim(&self->front);
-    return take_anywhere(self, want, unit_out);
+    if (!rmm__arena_is_small(self, want)) {
+        return take_from(self, ARENA_GLOBAL, want, false, ptr_out);
+    }
+    return rmm__arena_make(self, home) != NULL
+               ? take_from(self, home, want, true, ptr_out)
+               : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
 static rmm_status_t
-wait_for_others(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
+take_anywhere(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
-    return rmm__front_wait_for_others(&self->front, want, unit_out);
+    uint32_t home = rmm__arena_home(want->key);
+    rmm_status_t status = take_home(self, want, ptr_out);
+
+    for (uint32_t i = 0; i < ARENA_SHARDS && rmm__arena_is_small(self, want) &&
+                         status == RMM_ERR_OUT_OF_MEMORY;
+         i++) {
+        if (i != home && rmm__arena_at(self, i) != NULL) {
+            status = take_from(self, i, want, false, ptr_out);
+        }
+    }
+    /* what the global one has left may be less than a granule */
+    return status == RMM_ERR_OUT_OF_MEMORY
+               ? take_from(self, ARENA_GLOBAL, want, false, ptr_out)
+               : status;
 }
 
+/* --- rungs --------------------------------------------------------------------------- */
+
+static rmm_status_t
+reclaim(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+{
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        engine_t *engine = rmm__arena_at(self, i);
+
+        if (engine != NULL) {
+            (void)rmm__engine_reclaim(engine, ASKED);
+        }
+    }
+    rmm__arena_give_back(self);
+    return take_anywhere(self, want, ptr_out);
+}
+
+/* Wait for the streams whose blocks are in one engine; true if that brought any. */
+static bool wait_in(arena_resource_t *self, uint32_t index, const engine_want_t *want)
+{
+    engine_t *engine = rmm__arena_at(self, index);
+    engine_want_t here = *want;
+
+    if (engine == NULL || (!rmm__arena_is_small(self, want) && index != ARENA_GLOBAL)) {
+        return false;
+    }
+    if (rmm__arena_is_small(self, want) && index == ARENA_GLOBAL) { /* a superblock */
+        here.units = LEND_GRANULE_UNITS + want->units;
+        here.align_units = LEND_GRANULE_UNITS;
+    }
+    if (!rmm__engine_wait_for_others(engine, &here)) {
+        return false;
+    }
+    rmm__figure_add(&self->base.books.slot->cross_stream_count, 1);
+    return true;
+}
+
+static rmm_status_t
+wait_for_others(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+{
+    uint32_t home = rmm__arena_home(want->key);
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+
+    if (rmm__engine_captures(want)) {
+        return status;
+    }
+    for (uint32_t i = 0; i <= ARENA_GLOBAL + 1 && status == RMM_ERR_OUT_OF_MEMORY;
+         i++) {
+        uint32_t index = i == 0 ? home : ARENA_GLOBAL + 1 - i; /* then from the back */
+
+        if ((i == 0 || index != home) && wait_in(self, index, want)) {
+            status = take_anywhere(self, want, ptr_out);
+        }
+    }
+    return status;
+}
+
+/* One synchronise for all engines. */
 static bool wait_for_device(arena_resource_t *self)
 {
+    uint64_t stamps[ARENA_GLOBAL + 1] = {0}; /* 0: none; stamps begin with 1 */
     rmm_driver_scope_t scope;
     int error;
 
     if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
         return false;
     }
-    rmm__front_stamps_close(&self->front);
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        engine_t *engine = rmm__arena_at(self, i);
+
+        stamps[i] = engine != NULL ? rmm__engine_sync_begin(engine) : 0;
+    }
     error = rmm__driver_barrier(self->driver);
-    rmm__front_stamps_settle(&self->front, error == RMM_DRIVER_OK);
+    for (uint32_t i = 0; i <= ARENA_GLOBAL && error == RMM_DRIVER_OK; i++) {
+        if (stamps[i] != 0) {
+            rmm__engine_sync_end(rmm__arena_at(self, i), stamps[i]);
+        }
+    }
     rmm__driver_scope_leave(&scope);
     return error == RMM_DRIVER_OK;
 }
 
 static rmm_status_t
-defragment(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
+defragment(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
-    if (captures(want) || !wait_for_device(self)) {
+    if (!wait_for_device(self)) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
-    self->is_synchronised = true;
-    rmm__front_give_back(&self->front);
-    return take_anywhere(self, want, unit_out);
+    rmm__arena_give_back(self);
+    return take_anywhere(self, want, ptr_out);
 }
 
-/* One thread at a time: another one's rescue may have made the room that this one needs. */
-static rmm_status_t
-rescue(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
-{
-    static const rung_fn ladder[] = {
-        take_home, reclaim_finished, wait_for_others, defragment};
-    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
-    uint64_t word;
+/* --- what is known to fail ----------------------------------------------------------- */
 
-    rmm__mutex_lock(&self->front.rescue_lock);
-    self->is_synchronised = false;
-    word = rmm__pool_try_begin(self->front.back, want);
+/* Rises with everything that may let a request succeed. *is_all_clean_out: nothing that is
+ * free waits for a synchronise. */
+static uint64_t count_changes(const arena_resource_t *self, bool *is_all_clean_out)
+{
+    uint64_t changes = 0;
+
+    *is_all_clean_out = true;
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        engine_t *engine = rmm__arena_at(self, i);
+
+        if (engine != NULL) {
+            rmm__mutex_lock(&engine->lock.lock);
+            changes += engine->changes;
+            *is_all_clean_out &= rmm__engine_is_all_clean_locked(engine);
+            rmm__combiner_unlock(&engine->lock);
+        }
+    }
+    return changes;
+}
+
+static bool is_futile(arena_resource_t *self, const engine_want_t *want)
+{
+    arena_futile_t futile;
+    bool is_all_clean;
+
+    if (rmm__engine_captures(want)) {
+        return false;
+    }
+    rmm__mutex_lock(&self->futile_lock);
+    futile = self->futile;
+    rmm__mutex_unlock(&self->futile_lock);
+    return futile.units != 0 && futile.units <= want->units &&
+           futile.graphs_gone == rmm__engine_graphs_gone() &&
+           futile.changes == count_changes(self, &is_all_clean);
+}
+
+/* All was tried, and nothing changed since `changes`, when all that is free was clean. */
+static void
+note_futile(arena_resource_t *self, const engine_want_t *want, uint64_t changes)
+{
+    bool is_all_clean;
+
+    if (rmm__engine_captures(want) || changes != count_changes(self, &is_all_clean)) {
+        return;
+    }
+    rmm__mutex_lock(&self->futile_lock);
+    self->futile = (arena_futile_t){
+        rmm__engine_to_units(rmm__engine_need(want)), changes,
+        rmm__engine_graphs_gone()};
+    rmm__mutex_unlock(&self->futile_lock);
+}
+
+/* --- the ladder ---------------------------------------------------------------------- */
+
+static rmm_status_t
+rescue(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+{
+    static const rung_fn ladder[] = {take_home, reclaim, wait_for_others, defragment};
+    bool has_turn = rmm__turn_take(&self->turn);
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+
     for (size_t i = 0;
          i < sizeof(ladder) / sizeof(ladder[0]) && status == RMM_ERR_OUT_OF_MEMORY;
          i++) {
-        status = ladder[i](self, want, unit_out);
+        status = ladder[i](self, want, ptr_out);
     }
-    rmm__pool_try_end(
-        self->front.back, word,
-        self->is_synchronised && status == RMM_ERR_OUT_OF_MEMORY);
-    rmm__mutex_unlock(&self->front.rescue_lock);
+    if (status == RMM_ERR_OUT_OF_MEMORY) {
+        bool is_all_clean;
+        uint64_t changes = count_changes(self, &is_all_clean);
+
+        status = take_anywhere(self, want, ptr_out);
+        if (status == RMM_ERR_OUT_OF_MEMORY && is_all_clean) {
+            note_futile(self, want, changes);
+        }
+    }
+    if (has_turn) {
+        rmm__turn_give_back(&self->turn);
+    }
     return status;
 }
 
-rmm_status_t rmm__arena_alloc_slow(
-    arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
+/* What the home has after all: behind what finished events there cover, or lent. */
+static rmm_status_t
+refill(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
+    engine_t *home = rmm__arena_make(self, rmm__arena_home(want->key));
+
+    if (home == NULL) {
+        return take_from(self, ARENA_GLOBAL, want, false, ptr_out);
+    }
+    (void)rmm__engine_reclaim(home, ASKED_AT_HOME);
+    return take_home(self, want, ptr_out);
+}
+
+rmm_status_t rmm__arena_alloc_slow(
+    arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want,
+    void **ptr_out)
+{
+    bool is_hopeful = !is_futile(self, want);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
-    if (!rmm__pool_is_hopeless(self->front.back, want)) {
-        status = rescue(self, want, unit_out);
+    if (is_hopeful && rmm__arena_is_small(self, want)) {
+        status = refill(self, want, ptr_out);
+    }
+    if (is_hopeful && status == RMM_ERR_OUT_OF_MEMORY) {
+        status = rescue(self, want, ptr_out);
     }
     if (status != RMM_ERR_OUT_OF_MEMORY) {
         return status; /* a block, or no host memory for its node */
     }
-    return rmm__arena_give_up(
-        self, want->request,
-        captures(want) ? "a capture cannot wait for other streams"
-                       : "all streams were waited for");
+    return rmm__arena_give_up(self, request, "the device was waited for");
 }

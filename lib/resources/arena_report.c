@@ -24,47 +24,38 @@ typedef struct arena_figures {
 typedef struct report {
     size_t requested_bytes;
     arena_figures_t total;
-    arena_figures_t arenas[FRONT_SHARDS + 1]; /* the last: the global one */
+    arena_figures_t arenas[ARENA_SHARDS + 1]; /* the last: the global one */
 } report_t;
 
-typedef struct count {
-    arena_resource_t *self;
-    report_t *report;
-} count_t;
-
-/* A superblock counts where it is, among the global arena's live blocks. */
-static bool count_superblock(void *context, const rmm_block_info_t *info)
+/* What is lent to the arenas counts where it is, among the global arena's live blocks. */
+static bool count_lent(void *context, const rmm_block_info_t *info)
 {
-    const count_t *count = context;
-    arena_figures_t *of;
+    arena_figures_t *figures = context;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag == POOL_TAG_SUPERBLOCK) {
-        of = &count->report->arenas[FRONT_SHARDS];
-        of->superblock_count++;
-        of->superblock_bytes += info->units * POOL_UNIT;
+    if (info->heap == RMM_HEAP_NONE && info->tag == TAG_LENT) {
+        figures->superblock_count++;
+        figures->superblock_bytes += info->units * RMM_BLOCKS_UNIT;
     }
     return true;
 }
 
 static void look_at_arena(arena_resource_t *self, uint32_t index, report_t *report)
 {
-    pool_t *pool = rmm__front_at(&self->front, index);
+    engine_t *engine = rmm__arena_at(self, index);
     arena_figures_t *figures = &report->arenas[index];
-    count_t count = {self, report};
 
-    if (pool == NULL) {
+    if (engine == NULL) {
         return;
     }
     figures->exists = true;
-    rmm__mutex_lock(&pool->lock);
-    rmm__pool_figures_locked(pool);
-    figures->largest_free_bytes = pool->largest_free_units * POOL_UNIT;
-    figures->free_bytes = rmm__suballoc_total_free_units(pool->blocks) * POOL_UNIT;
-    figures->live_blocks = rmm__suballoc_live_blocks(pool->blocks);
-    if (index == FRONT_SHARDS && self->dump_path != NULL) {
-        rmm__suballoc_walk(pool->blocks, count_superblock, &count);
+    rmm__mutex_lock(&engine->lock.lock);
+    figures->largest_free_bytes = engine->figures.largest_free_bytes;
+    figures->free_bytes = rmm__engine_free_bytes_locked(engine);
+    figures->live_blocks = rmm__blocks_live_count(engine->blocks);
+    if (index == ARENA_GLOBAL && self->dump_path != NULL) {
+        rmm__blocks_walk(engine->blocks, count_lent, figures);
     }
-    rmm__mutex_unlock(&pool->lock);
+    rmm__combiner_unlock(&engine->lock);
     figures->live_blocks -= figures->superblock_count;
 }
 
@@ -72,7 +63,7 @@ static void look(arena_resource_t *self, report_t *report)
 {
     arena_figures_t *total = &report->total;
 
-    for (uint32_t i = 0; i <= FRONT_SHARDS; i++) {
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
         const arena_figures_t *figures = &report->arenas[i];
 
         look_at_arena(self, i, report);
@@ -117,12 +108,12 @@ static void print_dump(FILE *file, const arena_resource_t *self, const report_t 
     fprintf(file, "total free: %" PRIu64 "\n", total->free_bytes);
     fprintf(file, "largest free block: %" PRIu64 "\n", total->largest_free_bytes);
     fprintf(file, "fragmentation: %.2f%%\n", 100.0 * fragmentation_of(total));
-    for (uint32_t i = 0; i <= FRONT_SHARDS; i++) {
-        const arena_figures_t *figures = &report->arenas[FRONT_SHARDS - i];
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        const arena_figures_t *figures = &report->arenas[ARENA_GLOBAL - i];
         char name[16] = "global";
 
         if (i != 0) {
-            snprintf(name, sizeof(name), "%" PRIu32, FRONT_SHARDS - i);
+            snprintf(name, sizeof(name), "%" PRIu32, ARENA_GLOBAL - i);
         }
         if (figures->exists) {
             fprintf(
@@ -180,7 +171,8 @@ rmm_status_t rmm__arena_give_up(
 {
     report_t report = {.requested_bytes = request->bytes};
     const char *since;
-    uint64_t device_free = rmm__pool_device_free_lately(self->front.back, &since);
+    uint64_t device_free =
+        rmm__device_free_lately(&self->device_free, &self->base, self->driver, &since);
 
     rmm__books_oom(&self->base.books);
     look(self, &report);

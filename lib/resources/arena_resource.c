@@ -2,8 +2,7 @@
 /*
  * The arena resource's operations and its creator. The fast path of a small request is the
  * lock of one arena, which threads on streams of their own share with nobody, and one look
- * into two heaps; of a free the same lock. How blocks change streams, and the locking, are
- * in pool_front.h.
+ * into two heaps; of a free the same lock. See arena_impl.h.
  */
 #include "resources/arena_impl.h"
 
@@ -14,20 +13,37 @@
 #include "core/options.h"
 #include "log/log.h"
 
-#define ARENA_BYTES_MIN ((uint64_t)1024 * 1024)
+#define ARENA_BYTES_LEAST ((uint64_t)1024 * 1024)
 #define DUMP_PATH_DEFAULT "rmm_arena_memory_dump.log"
 
-/* --- allocate ----------------------------------------------------------------------- */
+/* --- allocate ------------------------------------------------------------------------ */
 
-/* Who the stream is; a failure is the driver's, not a lack of memory. */
-static rmm_status_t
-stream_key(arena_resource_t *self, rmm_stream_t stream, rmm_stream_key_t *key)
+/* An allocation of no bytes, or its free. */
+static void
+count_nothing(arena_resource_t *self, const rmm_request_t *request, bool is_free)
 {
-    int error = self->driver->stream_key(stream, key);
-
-    if (error == RMM_DRIVER_OK) {
-        return RMM_OK;
+    if (is_free) {
+        rmm__request_settle(&self->base, request, 0);
+        rmm__books_free_shared(&self->base.books, 0);
+    } else {
+        rmm__request_enter(&self->base, request, 0);
+        rmm__books_alloc_shared(&self->base.books, 0);
     }
+}
+
+static void count_taken(
+    arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want)
+{
+    uint64_t padding = want->units * RMM_BLOCKS_UNIT - want->bytes;
+    uint32_t stripe = rmm__stripe_here();
+
+    rmm__request_enter_striped(&self->base, request, padding, stripe);
+    rmm__books_alloc_striped(&self->base.books, stripe, want->bytes, padding);
+}
+
+RMM_COLD static rmm_status_t
+unknown_stream(const arena_resource_t *self, rmm_stream_t stream, int error)
+{
     return rmm__error_cuda(
         RMM_ERR_BAD_ALLOC, error,
         "arena '%s': asking which stream %p is failed: %s (%d)", self->base.name,
@@ -35,113 +51,97 @@ stream_key(arena_resource_t *self, rmm_stream_t stream, rmm_stream_key_t *key)
 }
 
 /*
- * Before a large block is cut: if another stream has an event to ask for, take over what
- * all finished ones have freed, this stream's too, so that it merges first. A huge block in
- * a wrong place is what makes the next one fail, so for that the others are asked again for
- * a moment: so many times, not until they are done, which would stop for ever where their
- * work waits for this thread. (Smallest capacity over peak on the trace multi_stream 1.12
- * instead of 1.29.)
+ * Before a large block is taken: take over what finished events cover, so that it merges
+ * first. A huge block in a wrong place is what makes the next one fail.
  */
-static void gather(arena_resource_t *self, const pool_want_t *want)
+static rmm_status_t
+take_large(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
-    pool_t *global = &self->global;
-    bool is_huge = want->units >= self->bytes / POOL_UNIT / ARENA_HUGE_SHARE;
-    int rounds = is_huge ? ARENA_PATIENCE : 1;
-    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__engine_take(self->global, want, false, ptr_out);
 
-    if (!rmm__pool_others_have_batches(global, &want->key) ||
-        rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
-        return;
+    if (status != RMM_ERR_OUT_OF_MEMORY) {
+        return status;
     }
-    do {
-        (void)rmm__pool_reclaim_all(global, NULL);
-        rounds--;
-    } while (rounds > 0 && rmm__pool_others_have_batches(global, &want->key));
-    rmm__driver_scope_leave(&scope);
+    (void)rmm__engine_reclaim(self->global, ASKED_FOR_LARGE);
+    return rmm__engine_take(self->global, want, true, ptr_out);
 }
 
 static rmm_status_t
-take_large(arena_resource_t *self, const pool_want_t *want, uint32_t *unit_out)
+take(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
-    gather(self, want);
-    return rmm__front_take(&self->front, FRONT_BACK, want, false, unit_out);
+    engine_t *home;
+
+    if (!rmm__arena_is_small(self, want)) {
+        return take_large(self, want, ptr_out);
+    }
+    home = rmm__arena_at(self, rmm__arena_home(want->key));
+    return home != NULL ? rmm__engine_take(home, want, true, ptr_out)
+                        : RMM_ERR_OUT_OF_MEMORY;
 }
 
 static rmm_status_t
 arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     arena_resource_t *self = arena_from_base(mr);
-    pool_want_t want = {.request = request};
+    engine_want_t want = {
+        .bytes = request->bytes,
+        .align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT),
+        .stream = request->stream};
     rmm_status_t status;
-    uint32_t unit;
+    int error;
 
     if (request->bytes == 0) {
-        rmm__front_count_nothing(&self->front, request, false);
+        count_nothing(self, request, false);
         *ptr_out = NULL;
         return RMM_OK;
     }
     if (request->bytes > self->bytes) {
         return rmm__arena_give_up(self, request, "that is more than all of it");
     }
-    status = stream_key(self, request->stream, &want.key);
-    if (status != RMM_OK) {
-        return status;
+    error = self->driver->stream_key(request->stream, &want.key);
+    if (error != RMM_DRIVER_OK) {
+        return unknown_stream(self, request->stream, error);
     }
-    want.align_units = (uint32_t)(request->align / POOL_UNIT);
-    want.units = (uint32_t)((request->bytes + POOL_UNIT - 1) / POOL_UNIT);
-
-    status = rmm__front_wants_small(&self->front, &want)
-                 ? rmm__front_take_small(&self->front, &want, &unit)
-                 : take_large(self, &want, &unit);
+    want.units = (uint32_t)((request->bytes + RMM_BLOCKS_UNIT - 1) / RMM_BLOCKS_UNIT);
+    status = take(self, &want, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
-        status = rmm__arena_alloc_slow(self, &want, &unit);
+        status = rmm__arena_alloc_slow(self, request, &want, ptr_out);
     }
     if (status == RMM_OK) {
-        rmm__front_enter_books(&self->front, &want);
-        *ptr_out = rmm__arena_address_of(self, unit);
+        count_taken(self, request, &want);
     }
     return status;
 }
 
-/* --- free --------------------------------------------------------------------------- */
-
-/* Where a block is that begins at this address: unit and arena. False: nowhere here. */
-static bool locate(const arena_resource_t *self, front_place_t *place, pool_t **arena)
-{
-    uint64_t offset = (uint64_t)((uintptr_t)place->ptr - (uintptr_t)self->memory);
-
-    if (offset >= self->bytes || offset % POOL_UNIT != 0) {
-        return false;
-    }
-    place->unit = self->first_unit + (uint32_t)(offset / POOL_UNIT);
-    *arena = rmm__front_owner(&self->front, place->unit);
-    return true;
-}
+/* --- free ---------------------------------------------------------------------------- */
 
 static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     arena_resource_t *self = arena_from_base(mr);
-    const char *refusal = POOL_NO_SUCH_BLOCK;
-    rmm_stream_key_t key;
-    front_place_t place = {.ptr = ptr};
-    pool_t *arena;
-    bool known;
+    engine_gift_t gift = {
+        .ptr = ptr,
+        .bytes = request->bytes,
+        .stream = request->stream,
+        .owner_flags = request->user};
+    const char *refusal = RMM_ENGINE_NO_SUCH_BLOCK;
+    engine_t *owner;
 
     if (ptr == NULL) {
-        rmm__front_count_nothing(&self->front, request, true);
+        count_nothing(self, request, true);
         return;
     }
-    if (locate(self, &place, &arena)) {
-        known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
-        if (rmm__front_give(
-                &self->front, arena, place, request, known ? &key : NULL, &refusal)) {
-            return;
-        }
+    owner = rmm__arena_owner(self, ptr);
+    if (owner != NULL) {
+        gift.has_key =
+            self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
+        refusal = rmm__engine_free(owner, &gift);
     }
-    rmm__resource_refuse_free(mr, ptr, request, refusal);
+    if (refusal != NULL) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+    }
 }
 
-/* --- trim and destroy --------------------------------------------------------------- */
+/* --- trim and destroy ---------------------------------------------------------------- */
 
 static rmm_status_t arena_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
@@ -153,44 +153,22 @@ static rmm_status_t arena_trim(rmm_resource_t *mr, size_t keep_bytes)
 }
 
 /* A diagnosis learns that a block still out ends with its resource. */
-static bool report_left_behind(void *context, const rmm_block_info_t *info)
+static void report_left(void *owner, void *ptr, uint64_t bytes)
 {
-    const arena_resource_t *self = context;
+    const arena_resource_t *self = owner;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag < POOL_TAG_SUPERBLOCK) {
-        rmm__diag_on_free(
-            self->base.instance_id, self->base.device,
-            rmm__arena_address_of(self, info->unit),
-            info->units * POOL_UNIT - info->tag, RMM_STREAM_LEGACY);
-    }
-    return true;
-}
-
-/* Work on the blocks may still be queued, and upstream may reuse the memory at once. */
-static void return_memory(arena_resource_t *self)
-{
-    const pool_chunk_t chunk = {.address = self->memory, .bytes = self->bytes};
-    rmm_driver_scope_t scope;
-
-    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
-        (void)rmm__driver_barrier(self->driver);
-        rmm__driver_scope_leave(&scope);
-    }
-    rmm__suballoc_walk(self->global.blocks, report_left_behind, self);
-    rmm__front_walk(&self->front, report_left_behind, self);
-    rmm__pool_chunk_return(&self->global, &chunk);
+    rmm__diag_on_free(
+        self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
 }
 
 /* All but the base. */
 static void arena_free_all(arena_resource_t *self)
 {
-    if (self->memory != NULL) {
-        return_memory(self);
-    }
-    rmm__front_fini(&self->front);
-    rmm__front_pool_fini(&self->global);
+    rmm__arena_close(self, report_left);
     rmm__free(self->dump_path);
     rmm__mutex_fini(&self->dump_lock);
+    rmm__mutex_fini(&self->futile_lock);
+    rmm__turn_fini(&self->turn);
 }
 
 static void arena_destroy(rmm_resource_t *mr)
@@ -212,21 +190,21 @@ static const rmm_resource_ops_t arena_ops = {
     .settles = true,
 };
 
-/* --- create ------------------------------------------------------------------------- */
+/* --- create -------------------------------------------------------------------------- */
 
 static rmm_status_t check_options(const rmm_arena_options_t *options)
 {
-    if (options->arena_bytes != 0 && options->arena_bytes < ARENA_BYTES_MIN) {
+    if (options->arena_bytes != 0 && options->arena_bytes < ARENA_BYTES_LEAST) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "arena_bytes %" PRIu64 " is less than a superblock, %" PRIu64,
-            options->arena_bytes, ARENA_BYTES_MIN);
+            options->arena_bytes, ARENA_BYTES_LEAST);
     }
-    if (options->arena_bytes > POOL_CHUNK_BYTES) {
+    if (options->arena_bytes > ENGINE_RUN_BYTES) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "arena_bytes %" PRIu64 " is more than an arena can divide, %" PRIu64,
-            options->arena_bytes, POOL_CHUNK_BYTES);
+            options->arena_bytes, ENGINE_RUN_BYTES);
     }
     return RMM_OK;
 }
@@ -248,68 +226,29 @@ static rmm_status_t half_of_free(const arena_resource_t *self, uint64_t *bytes_o
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(self->driver, error, "asking how much memory is free");
     }
-    if (free_bytes / 2 < ARENA_BYTES_MIN) {
+    if (free_bytes / 2 < ARENA_BYTES_LEAST) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
             "an arena of half of the %" PRIu64 " bytes that device %d has free is less "
             "than %" PRIu64,
-            free_bytes, self->base.device, ARENA_BYTES_MIN);
+            free_bytes, self->base.device, ARENA_BYTES_LEAST);
     }
-    *bytes_out = free_bytes / 2 > POOL_CHUNK_BYTES ? POOL_CHUNK_BYTES : free_bytes / 2;
-    return RMM_OK;
-}
-
-/* The one block, all of it the global arena's. */
-static rmm_status_t take_memory(arena_resource_t *self)
-{
-    pool_t *global = &self->global;
-    uint32_t units = (uint32_t)(self->bytes / POOL_UNIT);
-    rmm_suballoc_result_t result;
-    void *memory;
-    rmm_status_t status = rmm__pool_chunk_obtain(global, self->bytes, &memory);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    self->memory = memory;
-    self->first_unit = (uint32_t)((uintptr_t)memory / POOL_UNIT % RMM_SUBALLOC_PHASES);
-    rmm__mutex_lock(&global->lock);
-    result = rmm__suballoc_add_region_at(
-        global->blocks, global->clean, self->first_unit, units, 0);
-    if (result == RMM_SUBALLOC_OK) {
-        global->reserved_bytes = self->bytes;
-        rmm__pool_figures_locked(global);
-        rmm__front_measure(&self->front, self->bytes);
-    }
-    rmm__mutex_unlock(&global->lock);
-    if (result != RMM_SUBALLOC_OK) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    RMM_BOOKS_SET(&self->base.books, growth_count, 1);
+    *bytes_out = free_bytes / 2 > ENGINE_RUN_BYTES ? ENGINE_RUN_BYTES : free_bytes / 2;
     return RMM_OK;
 }
 
 static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *options)
 {
-    rmm_status_t status =
-        rmm__front_pool_init(&self->global, self->driver, &self->base);
+    rmm_status_t status = RMM_OK;
 
-    rmm__front_init(&self->front, &self->base, &self->global);
-    if (status != RMM_OK) {
-        return status;
-    }
-    self->global.shares_books = true;
-    rmm__books_free_is_rest(&self->base.books);
-    self->front.by_stream = true;
-    self->front.takes_captures = true;
     self->bytes = options->arena_bytes;
     if (self->bytes == 0) {
         status = half_of_free(self, &self->bytes);
-        if (status != RMM_OK) {
-            return status;
-        }
     }
-    self->bytes = self->bytes / POOL_UNIT * POOL_UNIT;
+    if (status != RMM_OK) {
+        return status;
+    }
+    self->bytes = self->bytes / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
     if (options->dump_on_failure != 0) {
         self->dump_path = rmm__strdup(
             options->dump_path != NULL ? options->dump_path : DUMP_PATH_DEFAULT);
@@ -317,7 +256,13 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
             return RMM_ERR_OUT_OF_HOST_MEMORY;
         }
     }
-    return take_memory(self);
+    status = rmm__arena_open(self);
+    if (status == RMM_OK) {
+        RMM_BOOKS_SET(&self->base.books, free_bytes, self->bytes);
+        RMM_BOOKS_SET(&self->base.books, reserved_bytes, self->bytes);
+        RMM_BOOKS_SET(&self->base.books, growth_count, 1);
+    }
+    return status;
 }
 
 static rmm_status_t init_arena(
@@ -336,7 +281,10 @@ static rmm_status_t init_arena(
     if (status != RMM_OK) {
         return status;
     }
+    rmm__books_free_is_rest(&self->base.books);
     rmm__mutex_init(&self->dump_lock);
+    rmm__mutex_init(&self->futile_lock);
+    rmm__turn_init(&self->turn);
     status = set_up(self, options);
     if (status != RMM_OK) {
         arena_free_all(self);

@@ -2,7 +2,7 @@
 /*
  * Blocks of one size: a pool whose requests are all made one size and whose chunks are
  * whole numbers of them, so that nothing is ever left over. How blocks change streams, the
- * books and the locking are the pool's (pool_impl.h).
+ * accounting and the locking are the pool's (pool_resource.h).
  */
 #include <rmm/fixed_size_resource.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/assert.h"
 #include "core/options.h"
-#include "resources/pool_impl.h"
+#include "resources/pool_resource.h"
 
 #define BLOCK_BYTES_DEFAULT ((uint64_t)1024 * 1024)
 #define BLOCKS_PER_CHUNK_DEFAULT 128
@@ -23,25 +23,35 @@ static rmm_status_t check_options(rmm_fixed_size_options_t *options)
 
     block = block != 0 ? block : BLOCK_BYTES_DEFAULT;
     count = count != 0 ? count : BLOCKS_PER_CHUNK_DEFAULT;
-    if (block > POOL_BLOCK_BYTES) {
+    if (block > ENGINE_BLOCK_BYTES) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "block_bytes %" PRIu64 " is more than %" PRIu64 ": use a pool", block,
-            POOL_BLOCK_BYTES);
+            ENGINE_BLOCK_BYTES);
     }
-    block = (block + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
-    if (count > POOL_CHUNK_BYTES / block) {
+    block = (block + RMM_BLOCKS_UNIT - 1) / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
+    if (count > ENGINE_RUN_BYTES / block) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "%" PRIu64 " blocks of %" PRIu64
             " bytes are more than a chunk can hold, %" PRIu64
             " bytes: lower blocks_per_chunk",
-            count, block, POOL_CHUNK_BYTES);
+            count, block, ENGINE_RUN_BYTES);
     }
     options->block_bytes = block;
     options->blocks_per_chunk = count;
     return RMM_OK;
 }
+
+static const rmm_resource_ops_t fixed_size_ops = {
+    .type_name = "fixed_size",
+    .alloc = rmm__pool_alloc,
+    .dealloc = rmm__pool_dealloc,
+    .trim = rmm__pool_trim,
+    .destroy = rmm__pool_destroy,
+    .ready_on_all_streams = false,
+    .settles = true,
+};
 
 rmm_status_t rmm_fixed_size_resource_create(
     rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
@@ -62,9 +72,9 @@ rmm_status_t rmm_fixed_size_resource_create(
     return rmm__pool_create(
         upstream,
         &(pool_plan_t){
-            .ops = &rmm__fixed_size_ops,
+            .ops = &fixed_size_ops,
             .name = opts.name,
-            .maximum_bytes = UINT64_MAX / POOL_UNIT * POOL_UNIT,
+            .maximum_bytes = UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT,
             .block_bytes = opts.block_bytes,
             .chunk_bytes = opts.block_bytes * opts.blocks_per_chunk},
         out);

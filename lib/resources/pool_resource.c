@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool's operations and its books. The fast path is one lock, one look into the
- * stream's own heap and one into the clean one; everything else is on the ladder. How
- * blocks change streams, and the locking, are in pool_impl.h.
+ * The pool: options and accounting around an engine (pool/engine.h). Its accounting is
+ * written under the engine's lock, by plain stores.
  */
-#include "resources/pool_front.h"
+#include "resources/pool_resource.h"
+
+#include <rmm/pool_resource.h>
 
 #include <inttypes.h>
 
@@ -12,162 +13,91 @@
 #include "core/host_memory.h"
 #include "core/options.h"
 #include "log/log.h"
-#include "suballoc/suballoc_look.h"
 
-/* --- figures ------------------------------------------------------------------------ */
+/* --- accounting, under the engine's lock --------------------------------------------- */
 
-static void look_for_largest_locked(pool_t *self)
+static void count_taken(
+    void *owner, const engine_want_t *want, uint64_t padding,
+    const engine_figures_t *figures)
 {
-    rmm_heap_t heap = self->clean;
-    uint64_t largest = rmm__suballoc_largest_free(self->blocks, heap);
-
-    for (uint32_t i = 0; i <= self->stream_capacity; i++) {
-        const pool_stream_t *slot =
-            i < self->stream_capacity ? self->streams[i] : self->unproven;
-        uint64_t here =
-            slot != NULL ? rmm__suballoc_largest_free(self->blocks, slot->heap) : 0;
-
-        if (here > largest) {
-            largest = here;
-            heap = slot->heap;
-        }
-    }
-    self->largest_free_units = largest;
-    self->largest_heap = heap;
-}
-
-void rmm__pool_note_freed_locked(pool_t *self, rmm_heap_t heap, rmm_block_t block)
-{
-    uint64_t units = rmm__suballoc_look_merged(self->blocks, block, heap);
-
-    if (units > self->largest_free_units) {
-        self->largest_free_units = units;
-        self->largest_heap = heap;
-    }
-}
-
-void rmm__pool_note_taken_locked(pool_t *self, rmm_heap_t heap)
-{
-    if (rmm__suballoc_largest_free(self->blocks, heap) < self->largest_free_units) {
-        look_for_largest_locked(self);
-    }
-}
-
-#ifdef RMM_HEAVY_CHECKS
-/* What readers make of the figures is what there is. */
-static bool free_is_right_locked(const pool_t *self)
-{
-    return self->shares_books ||
-           rmm__books_free_bytes(&self->base.books) == pool_free_bytes(self);
-}
-#endif
-
-void rmm__pool_figures_locked(pool_t *self)
-{
+    pool_resource_t *self = owner;
     rmm_books_t *books = &self->base.books;
 
-    RMM_ASSERT_LOCKED(&self->lock);
-    RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
-    look_for_largest_locked(self);
-    rmm__pool_batch_limits_locked(self);
+    const rmm_request_t request = {
+        .bytes = want->bytes, .user = want->owner_flags != 0};
+
+    rmm__request_enter_locked(&self->base, &request, padding);
     rmm__books_begin_exclusive(books);
-    if (self->shares_books) { /* all that is gained is free */
-        rmm__figure_add(
-            &books->slot->free_bytes,
-            self->reserved_bytes - RMM_BOOKS_GET(books, reserved_bytes));
-        if (rmm__pool_front(self) != NULL) {
-            rmm__front_measure(rmm__pool_front(self), self->reserved_bytes);
-        }
-    } else {
-        RMM_BOOKS_SET(
-            books, free_bytes,
-            pool_free_bytes(self) + RMM_BOOKS_GET(books, current_bytes) +
-                RMM_BOOKS_GET(books, padding_bytes));
-    }
-    rmm__pool_show_largest_locked(self);
-    RMM_BOOKS_SET(books, reserved_bytes, self->reserved_bytes);
+    rmm__books_alloc_exclusive(books, want->bytes, padding);
+    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
     rmm__books_end_exclusive(books);
-    RMM_ASSERT_HEAVY(free_is_right_locked(self));
 }
 
-/* --- allocate ----------------------------------------------------------------------- */
-
-/* What rounding added, 0..255, or more where all blocks have one size: a live block's tag, so that a free's size can be checked. */
-static uint32_t padding_of(const pool_want_t *want)
+static void count_given(
+    void *owner, const engine_gift_t *gift, uint64_t padding,
+    const engine_figures_t *figures)
 {
-    return (uint32_t)((uint64_t)want->units * POOL_UNIT - want->request->bytes);
+    pool_resource_t *self = owner;
+    rmm_books_t *books = &self->base.books;
+
+    const rmm_request_t request = {
+        .bytes = gift->bytes, .user = gift->owner_flags != 0};
+
+    rmm__request_settle_locked(&self->base, &request, padding);
+    rmm__books_begin_exclusive(books);
+    rmm__books_free_exclusive(books, gift->bytes, padding);
+    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
+    rmm__books_end_exclusive(books);
 }
 
-static void enter_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t block)
+/* A block that is never handed out again is neither live nor free. */
+static void count_lost(void *owner, uint64_t bytes)
 {
-    uint32_t padding = padding_of(want);
+    pool_resource_t *self = owner;
 
-    RMM_ASSERT(!self->shares_books);
-    rmm__suballoc_look_at(self->blocks, block)->tag = padding;
-    rmm__request_enter_locked(&self->base, want->request, padding);
-    rmm__books_begin_exclusive(&self->base.books);
-    rmm__books_alloc_exclusive(&self->base.books, want->request->bytes, padding);
-    rmm__pool_show_largest_locked(self);
-    rmm__books_end_exclusive(&self->base.books);
+    rmm__figure_sub(&self->base.books.slot->free_bytes, bytes);
 }
 
-rmm_suballoc_result_t
-rmm__pool_take_block_locked(pool_t *self, const pool_want_t *want, rmm_block_t *block)
+/* Readers subtract what is live from free_bytes: rmm__books_free_is_rest(). */
+static void count_figures(void *owner, const engine_figures_t *figures)
 {
-    const pool_stream_t *own = rmm__pool_stream_find_locked(self, want->key);
-    rmm_heap_t heap = own != NULL ? own->heap : self->clean;
-    rmm_suballoc_result_t result;
+    pool_resource_t *self = owner;
+    rmm_books_t *books = &self->base.books;
+    uint64_t reserved_before = RMM_BOOKS_GET(books, reserved_bytes);
 
-    if (own == NULL) {
-        rmm__pool_note_stream_locked(self, want->key);
+    rmm__books_begin_exclusive(books);
+    RMM_BOOKS_SET(
+        books, free_bytes,
+        figures->free_bytes + RMM_BOOKS_GET(books, current_bytes) +
+            RMM_BOOKS_GET(books, padding_bytes));
+    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
+    RMM_BOOKS_SET(books, reserved_bytes, figures->reserved_bytes);
+    RMM_BOOKS_SET(books, growth_count, figures->growth_count);
+    RMM_BOOKS_SET(books, sync_count, figures->sync_count);
+    RMM_BOOKS_SET(books, cross_stream_count, figures->cross_stream_count);
+    rmm__books_end_exclusive(books);
+    if (self->is_range) { /* else upstream counts it */
+        rmm__place_reserve(books->place, figures->reserved_bytes - reserved_before);
     }
-    result = own != NULL
-                 ? rmm__suballoc_alloc_either(
-                       self->blocks, heap, self->clean, want->units, want->align_units,
-                       block)
-                 : rmm__suballoc_alloc(
-                       self->blocks, heap, want->units, want->align_units, block);
-
-    if (heap == self->largest_heap || self->clean == self->largest_heap) {
-        rmm__pool_note_taken_locked(self, self->largest_heap);
-    }
-    if (result == RMM_SUBALLOC_OK && want->key.capture_id != 0) {
-        rmm__pool_capture_note_locked(
-            self, want->key, rmm__suballoc_block_unit(self->blocks, *block));
-    }
-    return result;
 }
 
-rmm_status_t
-rmm__pool_take_locked(pool_t *self, const pool_want_t *want, void **ptr_out)
-{
-    rmm_block_t block;
-    rmm_suballoc_result_t result = rmm__pool_take_block_locked(self, want, &block);
+static const engine_owner_t accounting = {
+    .taken = count_taken,
+    .given = count_given,
+    .lost = count_lost,
+    .figures = count_figures,
+};
 
-    if (result == RMM_SUBALLOC_NO_STORAGE) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY; /* the storage set the last error */
-    }
-    if (result != RMM_SUBALLOC_OK) {
-        return RMM_ERR_OUT_OF_MEMORY;
-    }
-    RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
-    enter_block_locked(self, want, block);
-    *ptr_out = rmm__pool_address_of_locked(
-        self, rmm__suballoc_look_at(self->blocks, block)->unit);
-    return RMM_OK;
-}
+/* --- allocate ------------------------------------------------------------------------ */
 
 /* An allocation of no bytes, or its free: counted, and nothing else. */
 RMM_COLD static void
-count_nothing(pool_t *self, const rmm_request_t *request, bool is_free)
+count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
 {
     rmm_books_t *books = &self->base.books;
 
     rmm__request_announce(&self->base, request, 0);
-    if (rmm__pool_enter(self) != NULL) {
-        rmm__front_count_nothing(rmm__pool_front(self), request, is_free);
-        return;
-    }
+    rmm__engine_lock(self->engine);
     rmm__books_begin_exclusive(books);
     if (is_free) {
         rmm__request_settle_locked(&self->base, request, 0);
@@ -177,10 +107,11 @@ count_nothing(pool_t *self, const rmm_request_t *request, bool is_free)
         rmm__books_alloc_exclusive(books, 0, 0);
     }
     rmm__books_end_exclusive(books);
-    rmm__pool_leave(self);
+    rmm__engine_unlock(self->engine);
 }
 
-RMM_COLD static rmm_status_t too_large(pool_t *self, const rmm_request_t *request)
+RMM_COLD static rmm_status_t
+too_large(pool_resource_t *self, const rmm_request_t *request)
 {
     rmm__books_oom(&self->base.books);
     if (self->block_units != 0) {
@@ -188,7 +119,7 @@ RMM_COLD static rmm_status_t too_large(pool_t *self, const rmm_request_t *reques
             RMM_ERR_OUT_OF_MEMORY,
             "%s '%s': %zu bytes are more than its blocks of %" PRIu64,
             rmm_resource_type(&self->base), self->base.name, request->bytes,
-            (uint64_t)self->block_units * POOL_UNIT);
+            self->block_units * RMM_BLOCKS_UNIT);
     }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes are more than a pool can hold",
@@ -196,42 +127,68 @@ RMM_COLD static rmm_status_t too_large(pool_t *self, const rmm_request_t *reques
 }
 
 /* The request in units; those of a whole block where all blocks have one size. */
-static rmm_status_t
-measure(pool_t *self, const rmm_request_t *request, pool_want_t *want)
+static inline rmm_status_t
+measure(pool_resource_t *self, const rmm_request_t *request, engine_want_t *want)
 {
-    uint64_t units = request->bytes / POOL_UNIT + (request->bytes % POOL_UNIT != 0);
+    uint64_t units =
+        request->bytes / RMM_BLOCKS_UNIT + (request->bytes % RMM_BLOCKS_UNIT != 0);
     uint32_t fixed = self->block_units;
 
-    if (units > (fixed != 0 ? fixed : UINT32_MAX - RMM_SUBALLOC_PHASES)) {
+    if (units > (fixed != 0 ? fixed : ENGINE_RUN_BYTES / RMM_BLOCKS_UNIT)) {
         return too_large(self, request);
     }
-    want->request = request;
-    want->align_units = (uint32_t)(request->align / POOL_UNIT);
+    want->bytes = request->bytes;
     want->units = fixed != 0 ? fixed : (uint32_t)units;
+    want->align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
+    want->stream = request->stream;
+    want->owner_flags = request->user;
     return RMM_OK;
 }
 
-/* Who the stream is; a failure is the driver's, not a lack of memory. */
-static rmm_status_t stream_key(pool_t *self, rmm_stream_t stream, rmm_stream_key_t *key)
+RMM_COLD static rmm_status_t
+unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int error)
 {
-    int error = self->driver->stream_key(stream, key);
-
-    if (error == RMM_DRIVER_OK) {
-        return RMM_OK;
-    }
     return rmm__error_cuda(
         RMM_ERR_BAD_ALLOC, error, "%s '%s': asking which stream %p is failed: %s (%d)",
         rmm_resource_type(&self->base), self->base.name, (void *)stream,
         self->driver->error_name(error), error);
 }
 
-static rmm_status_t
-pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+/* What the engine has to say besides, now that no lock is held. */
+RMM_COLD static void log_news(pool_resource_t *self)
 {
-    pool_t *self = pool_from_base(mr);
-    pool_front_t *front;
-    pool_want_t want;
+    uint64_t grown = rmm__engine_grown_bytes(self->engine);
+    uint64_t stuck = rmm__engine_stuck_bytes(self->engine);
+
+    if (grown != 0) {
+        rmm__log_info(
+            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            grown, RMM_BOOKS_GET(&self->base.books, reserved_bytes));
+    }
+    if (stuck != 0) {
+        rmm__log_error(
+            "%s '%s' (%" PRIu32 "): %" PRIu64
+            " bytes could not be unmapped: they are held, unused",
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            stuck);
+    }
+}
+
+static inline void log_changes(pool_resource_t *self)
+{
+    if (__builtin_expect(rmm__engine_has_news(self->engine), false)) {
+        log_news(self);
+    }
+}
+
+rmm_status_t
+rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    engine_want_t want;
     rmm_status_t status;
+    int error;
 
     if (request->bytes == 0) {
         count_nothing(self, request, false);
@@ -239,277 +196,166 @@ pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return RMM_OK;
     }
     status = measure(self, request, &want);
-    if (status == RMM_OK) {
-        status = stream_key(self, request->stream, &want.key);
-    }
     if (status != RMM_OK) {
         return status;
     }
-
-    if (want.key.capture_id != 0) {
-        rmm__pool_capture_open(self, want.key, request->stream);
+    error = self->driver->stream_key(request->stream, &want.key);
+    if (error != RMM_DRIVER_OK) {
+        return unknown_stream(self, request->stream, error);
     }
-    rmm__request_announce(mr, request, padding_of(&want));
-    front = rmm__pool_enter(self);
-    if (front == NULL && want.units >= POOL_LARGE_UNITS && self->block_units == 0 &&
-        rmm__pool_others_have_batches_locked(self, &want.key)) {
-        rmm__mutex_unlock(&self->lock);
-        rmm__pool_reclaim_others(self, &want);
-        front = rmm__pool_enter(self);
+    rmm__request_announce(mr, request, want.units * RMM_BLOCKS_UNIT - want.bytes);
+    status = rmm__engine_alloc(self->engine, &want, ptr_out);
+    if (status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC ||
+        status == RMM_ERR_CUDA) {
+        status = rmm__pool_give_up(self, request, status);
     }
-    if (front != NULL) {
-        return rmm__pool_front_alloc(self, front, &want, ptr_out);
-    }
-    status = rmm__pool_take_locked(self, &want, ptr_out);
-    rmm__pool_leave(self);
-    if (status == RMM_ERR_OUT_OF_MEMORY) {
-        status = rmm__pool_alloc_slow(self, &want, ptr_out);
-    }
+    log_changes(self);
     return status;
 }
 
-/* --- free --------------------------------------------------------------------------- */
+/* --- free ---------------------------------------------------------------------------- */
 
-rmm_block_t rmm__pool_block_at_locked(
-    const pool_t *self, uint32_t unit, size_t bytes, const char **refusal_out)
+void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
-    rmm_block_t block = rmm__suballoc_look_up(self->blocks, unit);
-    const rmm_block_node_t *node;
+    pool_resource_t *self = pool_from_base(mr);
+    engine_gift_t gift = {
+        .ptr = ptr,
+        .bytes = request->bytes,
+        .stream = request->stream,
+        .owner_flags = request->user};
+    const char *refusal;
 
-    if (block == RMM_BLOCK_NONE) {
-        *refusal_out = POOL_NO_SUCH_BLOCK;
-        return RMM_BLOCK_NONE;
-    }
-    node = rmm__suballoc_look_at(self->blocks, block);
-    if (node->tag >= POOL_TAG_SUPERBLOCK) { /* lent: the free saw an owner of before */
-        *refusal_out =
-            node->tag == POOL_TAG_GIVEN_UP ? "freed already" : POOL_NO_SUCH_BLOCK;
-        return RMM_BLOCK_NONE;
-    }
-    if (bytes != node->units * POOL_UNIT - node->tag) {
-        *refusal_out = "it was allocated with another size";
-        return RMM_BLOCK_NONE;
-    }
-    return block;
-}
-
-/* The live block that this free names, or NONE and in *refusal_out why it names none. */
-static rmm_block_t
-find_block_locked(pool_t *self, const void *ptr, size_t bytes, const char **refusal_out)
-{
-    uint32_t unit;
-
-    if (rmm__pool_unit_of_locked(self, ptr, &unit)) {
-        return rmm__pool_block_at_locked(self, unit, bytes, refusal_out);
-    }
-    *refusal_out = POOL_NO_SUCH_BLOCK;
-    return RMM_BLOCK_NONE;
-}
-
-/* The block goes to the slot's heap. No slot: it is used no more until the pool ends. */
-static void leave_block_locked(
-    pool_t *self, rmm_block_t block, pool_stream_t *slot, const rmm_request_t *request)
-{
-    rmm_books_t *books = &self->base.books;
-    uint32_t padding = rmm__suballoc_look_at(self->blocks, block)->tag;
-
-    rmm__request_settle_locked(&self->base, request, padding);
-    if (slot != NULL) {
-        rmm__suballoc_free(self->blocks, block, slot->heap, slot->open_stamp);
-        rmm__pool_note_freed_locked(self, slot->heap, block);
-        rmm__pool_note_room_locked(self, block);
-    } else {
-        rmm__suballoc_block_set_tag(self->blocks, block, POOL_TAG_GIVEN_UP);
-    }
-    rmm__books_begin_exclusive(books);
-    if (slot == NULL) {
-        rmm__figure_sub(&books->slot->free_bytes, request->bytes + padding);
-    }
-    rmm__books_free_exclusive(books, request->bytes, padding);
-    rmm__pool_show_largest_locked(self);
-    rmm__books_end_exclusive(books);
-    RMM_ASSERT_HEAVY(rmm__suballoc_check(self->blocks) == NULL);
-    RMM_ASSERT_HEAVY(free_is_right_locked(self));
-}
-
-/*
- * What the stream keeps from the others with this free. A neighbour that it merges with is
- * behind no event any more either: while nobody else is there, that counts, because then
- * it may take long until the next event.
- */
-static uint64_t
-bytes_to_cover(const pool_t *self, const pool_stream_t *slot, rmm_block_t block)
-{
-    return POOL_UNIT * (self->is_shared
-                            ? rmm__suballoc_look_at(self->blocks, block)->units
-                            : rmm__suballoc_look_restamped(
-                                  self->blocks, block, slot->heap, slot->open_stamp));
-}
-
-static void pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
-{
-    pool_t *self = pool_from_base(mr);
-    const char *refusal = NULL;
-    pool_closing_t closing;
-    pool_front_t *front;
-    rmm_stream_key_t key;
-    rmm_block_t block;
-    bool known;
-
-    closing.slot = NULL;
     if (ptr == NULL) {
         count_nothing(self, request, true);
         return;
     }
-    known = self->driver->stream_key(request->stream, &key) == RMM_DRIVER_OK;
-    if (known && key.capture_id != 0) {
-        rmm__pool_capture_open(self, key, request->stream);
-    }
+    gift.has_key =
+        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
     rmm__request_announce(mr, request, 0); /* padding was when it came */
-
-    front = rmm__pool_enter(self);
-    if (front != NULL) {
-        rmm__pool_front_dealloc(self, front, ptr, request, known ? &key : NULL);
-        return;
-    }
-    block = find_block_locked(self, ptr, request->bytes, &refusal);
-    if (block != RMM_BLOCK_NONE) {
-        pool_stream_t *slot =
-            rmm__pool_slot_for_free_locked(self, known ? &key : NULL, block);
-
-        leave_block_locked(self, block, slot, request);
-        if (slot != NULL) {
-            rmm__pool_batch_note_locked(
-                self, slot, bytes_to_cover(self, slot, block), &closing);
-        }
-    }
-    rmm__pool_leave(self);
-
-    if (refusal != NULL) {
+    refusal = rmm__engine_free(self->engine, &gift);
+    if (__builtin_expect(refusal != NULL, false)) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
-    } else if (closing.slot != NULL) {
-        rmm__pool_batch_close(self, &closing, request->stream);
-        if (!closing.native) {
-            rmm__pool_hope(self); /* what the slot has may be had from now on */
-        }
     }
 }
 
-/* --- destroy ------------------------------------------------------------------------ */
+/* --- trim and destroy ---------------------------------------------------------------- */
 
-/* Work on the blocks may still be queued, and upstream may reuse the chunks at once.
- * False: there may be such work still, or the process exits. */
-static bool wait_before_returning(pool_t *self)
+rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
-    rmm_driver_scope_t scope;
-    int error;
+    pool_resource_t *self = pool_from_base(mr);
+    rmm_status_t status = rmm__engine_trim(self->engine, keep_bytes);
 
-    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
-        return false;
-    }
-    error = rmm__driver_barrier(self->driver);
-    rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK;
+    log_changes(self);
+    return status;
 }
 
 /* A diagnosis learns that a block still out ends with its pool. */
-static bool report_left_behind(void *context, const rmm_block_info_t *info)
+static void report_left(void *owner, void *ptr, uint64_t bytes)
 {
-    const pool_t *self = context;
+    const pool_resource_t *self = owner;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag < POOL_TAG_SUPERBLOCK) {
-        rmm__diag_on_free(
-            self->base.instance_id, self->base.device,
-            rmm__pool_address_of_locked(self, info->unit),
-            info->units * POOL_UNIT - info->tag, RMM_STREAM_LEGACY);
-    }
-    return true;
+    rmm__diag_on_free(
+        self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
 }
 
-static void pool_free_all(pool_t *self)
+/* The engine's lock lasts: until its books are closed others may take it. */
+static void pool_fini(pool_resource_t *self)
 {
-    bool is_idle = true;
+    rmm__engine_close(self->engine, report_left);
+    log_changes(self);
+    if (self->is_range) {
+        rmm_books_t *books = &self->base.books;
 
-    if (self->chunk_count > 0) {
-        is_idle = wait_before_returning(self);
-        rmm__suballoc_walk(self->blocks, report_left_behind, self);
-        if (rmm__pool_front(self) != NULL) {
-            rmm__front_walk(rmm__pool_front(self), report_left_behind, self);
-        }
+        rmm__place_unreserve(books->place, RMM_BOOKS_GET(books, reserved_bytes));
     }
-    if (self->base.upstream == NULL) {
-        rmm__pool_range_close(self, is_idle);
-    } else {
-        for (uint32_t i = 0; i < self->chunk_count; i++) {
-            rmm__pool_chunk_return(self, &self->by_address[i]);
-        }
-    }
-    rmm__pool_keep_barrier(self, false);
-    rmm__pool_front_fini(self);
-    rmm__pool_streams_fini(self);
-    if (self->blocks != NULL) {
-        rmm__suballoc_destroy(self->blocks);
-    }
-    rmm__free(self->by_address);
-    rmm__free(self->by_unit);
-}
-
-/* The locks last: until its books are closed others may take the pool's own. */
-static void pool_fini(pool_t *self)
-{
-    pool_free_all(self);
     rmm__resource_fini(&self->base);
-    rmm__mutex_fini(&self->lock);
-    rmm__mutex_fini(&self->grow_lock);
+    rmm__engine_destroy(self->engine);
 }
 
-static void pool_destroy(rmm_resource_t *mr)
+void rmm__pool_destroy(rmm_resource_t *mr)
 {
     pool_fini(pool_from_base(mr));
     rmm__free(pool_from_base(mr));
 }
 
+/* --- memory from upstream ------------------------------------------------------------ */
+
+static rmm_request_t upstream_request(uint64_t bytes)
+{
+    return (rmm_request_t){
+        .bytes = bytes,
+        .align = RMM_ALIGN_DEFAULT,
+        .stream = RMM_STREAM_LEGACY,
+        .user = false, /* the pool holds it; its users are counted by the pool */
+    };
+}
+
+/* Memory of a stream-ordered upstream is ours on one stream only, until that is done. */
+static rmm_status_t wait_until_ready(const rmm_resource_t *mr)
+{
+    const rmm_resource_ops_t *ops =
+        atomic_load_explicit(&mr->upstream->ops, memory_order_relaxed);
+
+    return ops->ready_on_all_streams ? RMM_OK
+                                     : rmm__driver_wait_default_stream(mr->device);
+}
+
+rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out)
+{
+    rmm_request_t request = upstream_request(bytes);
+    rmm_status_t status = rmm__resource_alloc(mr->upstream, &request, ptr_out);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = wait_until_ready(mr);
+    if (status != RMM_OK) {
+        rmm__resource_dealloc(mr->upstream, *ptr_out, &request);
+    }
+    return status;
+}
+
+void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes)
+{
+    rmm_request_t request = upstream_request(bytes);
+
+    rmm__resource_dealloc(mr->upstream, ptr, &request);
+}
+
+static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
+{
+    pool_resource_t *self = owner;
+
+    return rmm__pool_obtain(&self->base, bytes, ptr_out);
+}
+
+static void give_back(void *owner, void *ptr, uint64_t bytes)
+{
+    pool_resource_t *self = owner;
+
+    rmm__pool_give_back(&self->base, ptr, bytes);
+}
+
+static const engine_upstream_t upstream_memory = {obtain, give_back};
+
+/* --- create -------------------------------------------------------------------------- */
+
 static const rmm_resource_ops_t pool_ops = {
     .type_name = "pool",
-    .alloc = pool_alloc,
-    .dealloc = pool_dealloc,
+    .alloc = rmm__pool_alloc,
+    .dealloc = rmm__pool_dealloc,
     .trim = rmm__pool_trim,
-    .destroy = pool_destroy,
+    .destroy = rmm__pool_destroy,
     .ready_on_all_streams = false,
     .settles = true,
 };
-
-/* The same with blocks of one size. */
-const rmm_resource_ops_t rmm__fixed_size_ops = {
-    .type_name = "fixed_size",
-    .alloc = pool_alloc,
-    .dealloc = pool_dealloc,
-    .trim = rmm__pool_trim,
-    .destroy = pool_destroy,
-    .ready_on_all_streams = false,
-    .settles = true,
-};
-
-/* --- create ------------------------------------------------------------------------- */
-
-static void *
-storage_resize(void *context, char what, void *old, size_t old_bytes, size_t new_bytes)
-{
-    (void)context;
-    (void)what;
-    if (new_bytes == 0) {
-        rmm__free(old);
-        return NULL;
-    }
-    return rmm__resize(old, old_bytes, new_bytes);
-}
 
 /* Up to whole units; what does not fit becomes the largest that does. */
 static uint64_t whole_units(uint64_t bytes)
 {
-    return bytes > UINT64_MAX - POOL_UNIT
-               ? UINT64_MAX / POOL_UNIT * POOL_UNIT
-               : (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
+    return bytes > UINT64_MAX - RMM_BLOCKS_UNIT
+               ? UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT
+               : (bytes + RMM_BLOCKS_UNIT - 1) / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
 }
 
 static rmm_status_t check_options(rmm_pool_options_t *options)
@@ -532,44 +378,8 @@ static rmm_status_t check_options(rmm_pool_options_t *options)
     return RMM_OK;
 }
 
-rmm_status_t rmm__pool_blocks_init(pool_t *self)
-{
-    static const rmm_suballoc_storage_t storage = {.resize = storage_resize};
-
-    self->blocks = rmm__suballoc_create(&storage);
-    if (self->blocks == NULL ||
-        rmm__suballoc_heap_create(self->blocks, &self->clean) != RMM_SUBALLOC_OK) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    return rmm__pool_streams_init(self);
-}
-
-static rmm_status_t take_initial(pool_t *self, uint64_t bytes)
-{
-    rmm_status_t status = RMM_OK;
-
-    if (bytes != 0) {
-        rmm__mutex_lock(&self->grow_lock);
-        status = rmm__pool_grow(self, bytes, bytes);
-        rmm__mutex_unlock(&self->grow_lock);
-        rmm__pool_log_growth(self, self->reserved_bytes); /* nobody else has it yet */
-    }
-    return status;
-}
-
-/* Where the pool's memory comes from. */
-static rmm_status_t init_source(pool_t *self, const pool_plan_t *plan)
-{
-    rmm_status_t status = RMM_OK;
-
-    if ((plan->flags & RMM_POOL_VIRTUAL) != 0) {
-        status = rmm__pool_range_open(self, plan->flags, plan->initial_bytes);
-    }
-    return status == RMM_OK ? take_initial(self, plan->initial_bytes) : status;
-}
-
 static rmm_status_t
-init_pool(pool_t *self, rmm_resource_t *upstream, int device, const pool_plan_t *plan)
+init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
 {
     rmm_status_t status = rmm__resource_init(
         &self->base,
@@ -579,27 +389,50 @@ init_pool(pool_t *self, rmm_resource_t *upstream, int device, const pool_plan_t 
             .upstream = upstream,
             .properties = upstream != NULL ? rmm_resource_properties(upstream)
                                            : RMM_DEVICE_ACCESSIBLE,
-            .device = device,
-            .books_lock = &self->lock,
+            .device = self->base.device,
+            .books_lock = rmm__engine_mutex(self->engine),
         });
+
+    if (status == RMM_OK) {
+        rmm__books_free_is_rest(&self->base.books);
+    }
+    return status;
+}
+
+static rmm_status_t
+init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
+{
+    const engine_plan_t engine_plan = {
+        .driver = self->driver,
+        .device = self->base.device,
+        .owner = self,
+        .owner_ops = &accounting,
+        .upstream = plan->is_range ? NULL : &upstream_memory,
+        .is_range = plan->is_range,
+        .shares_with_peers = plan->shares_with_peers,
+        .initial_bytes = plan->initial_bytes,
+        .maximum_bytes = plan->maximum_bytes,
+        .block_units = (uint32_t)(plan->block_bytes / RMM_BLOCKS_UNIT),
+        .growth_bytes = plan->chunk_bytes};
+    rmm_status_t status = rmm__engine_create(&engine_plan, &self->engine);
 
     if (status != RMM_OK) {
         return status;
     }
-    rmm__books_free_is_rest(&self->base.books);
-    self->maximum_bytes = plan->maximum_bytes;
-    self->block_units = (uint32_t)(plan->block_bytes / POOL_UNIT);
-    self->growth_bytes = plan->chunk_bytes;
-    rmm__mutex_init(&self->lock);
-    rmm__mutex_init(&self->grow_lock);
-    status = rmm__pool_blocks_init(self);
-    if (status == RMM_OK) {
-        status = init_source(self, plan);
+    self->block_units = engine_plan.block_units;
+    self->is_range = plan->is_range;
+    status = init_resource(self, upstream, plan);
+    if (status != RMM_OK) {
+        rmm__engine_destroy(self->engine);
+        return status;
     }
+    status = rmm__engine_open(self->engine, &engine_plan);
     if (status != RMM_OK) {
         pool_fini(self);
+        return status;
     }
-    return status;
+    log_changes(self);
+    return RMM_OK;
 }
 
 /* The upstream's device, or the current one. */
@@ -622,7 +455,7 @@ rmm_status_t rmm__pool_create(
     rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
 {
     const rmm_driver_t *driver;
-    pool_t *self;
+    pool_resource_t *self;
     rmm_status_t status;
     int device;
 
@@ -646,7 +479,8 @@ rmm_status_t rmm__pool_create(
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     self->driver = driver;
-    status = init_pool(self, upstream, device, plan);
+    self->base.device = device;
+    status = init_pool(self, upstream, plan);
     if (status != RMM_OK) {
         rmm__free(self);
         return status;
@@ -705,6 +539,7 @@ rmm_status_t rmm_pool_resource_create(
             .name = opts.name,
             .initial_bytes = opts.initial_bytes,
             .maximum_bytes = opts.maximum_bytes,
-            .flags = opts.flags},
+            .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
+            .shares_with_peers = (opts.flags & RMM_POOL_PEER_ACCESS) != 0},
         out);
 }

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "driver/driver.h"
-#include "resources/pool_front.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 static rmm_status_t build_pool(rmm_resource_t *upstream, rmm_resource_t **out)
 {
@@ -49,25 +50,27 @@ static rmm_status_t make_pool_virtual(rmm_resource_t **out)
     return rmm_pool_resource_create(NULL, &options, out);
 }
 
-/* As in a crowd (lib/resources/pool_front.h), from the first request on. */
-static rmm_status_t open_front(rmm_status_t status, rmm_resource_t **pool)
+/* As if several streams had used it, from the first request on (lib/pool/streams.c). */
+static rmm_status_t share(rmm_status_t status, rmm_resource_t **pool)
 {
-    if (status == RMM_OK && !rmm__pool_front_open(pool_from_base(*pool))) {
-        rmm_resource_release(*pool);
-        *pool = NULL;
-        status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    if (status == RMM_OK) {
+        engine_t *engine = pool_from_base(*pool)->engine;
+
+        rmm__engine_lock(engine);
+        rmm__engine_part_locked(engine, true);
+        rmm__engine_unlock(engine);
     }
     return status;
 }
 
-static rmm_status_t build_pool_front(rmm_resource_t *upstream, rmm_resource_t **out)
+static rmm_status_t build_pool_shared(rmm_resource_t *upstream, rmm_resource_t **out)
 {
-    return open_front(build_pool(upstream, out), out);
+    return share(build_pool(upstream, out), out);
 }
 
-static rmm_status_t make_pool_virtual_front(rmm_resource_t **out)
+static rmm_status_t make_pool_virtual_shared(rmm_resource_t **out)
 {
-    return open_front(make_pool_virtual(out), out);
+    return share(make_pool_virtual(out), out);
 }
 
 static rmm_status_t build_fixed_size(rmm_resource_t *upstream, rmm_resource_t **out)

@@ -11,7 +11,8 @@
 
 #include "conformance/subjects.h"
 #include "core/resource_impl.h"
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 enum { BLOCKS = 6 };
 
@@ -64,7 +65,7 @@ static void check_books(rmm_resource_t *mr)
     rmm_stats_t stats = RMM_STATS_INIT;
 
     if (strcmp(rmm_resource_type(mr), "pool") == 0) {
-        CHECK_THAT(rmm__suballoc_check(pool_from_base(mr)->blocks) == NULL);
+        CHECK_THAT(rmm__blocks_check(pool_from_base(mr)->engine->blocks) == NULL);
     }
     CHECK_THAT(rmm_resource_get_stats(mr, &stats) == RMM_OK);
     CHECK_THAT(stats.current_bytes == 0 && stats.current_count == 0);

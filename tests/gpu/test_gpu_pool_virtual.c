@@ -18,7 +18,8 @@
 #include <rmm/sim.h>
 
 #include "driver/driver.h"
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 #define MIB ((size_t)1 << 20)
 #define PIECE (2 * MIB)
@@ -213,7 +214,7 @@ static double now_us(void)
 
 static uint32_t pieces_of(rmm_resource_t *pool)
 {
-    return pool_from_base(pool)->range.piece_count;
+    return pool_from_base(pool)->engine->range.piece_count;
 }
 
 static void tells_what_growing_and_giving_back_cost(void **state)
@@ -318,7 +319,8 @@ static double mix_once(rmm_resource_t *pool, void **ptr, size_t *bytes)
 static void tells_when_a_steady_mix_needs_the_driver_no_more(void **state)
 {
     rmm_resource_t *pool = make_pool(0, 0, 0);
-    const pool_range_t *range = &pool_from_base(pool)->range;
+    engine_t *engine = pool_from_base(pool)->engine;
+    engine_figures_t before, after;
     void **ptr = calloc(MIX_LIVE, sizeof(*ptr));
     size_t *bytes = calloc(MIX_LIVE, sizeof(*bytes));
 
@@ -326,13 +328,18 @@ static void tells_when_a_steady_mix_needs_the_driver_no_more(void **state)
     assert_non_null(ptr);
     assert_non_null(bytes);
     for (int round = 1; round <= 4; round++) {
-        uint32_t tidied = range->tidied_ever;
-        double ns = mix_once(pool, ptr, bytes);
+        double ns;
+
+        rmm__engine_figures(engine, &before);
+        ns = mix_once(pool, ptr, bytes);
+        rmm__engine_figures(engine, &after);
 
         print_message(
-            "fact: mix up to 64 MiB, round %d: %.0f ns an operation, tidied %u times, "
+            "fact: mix up to 64 MiB, round %d: %.0f ns an operation, %llu pieces "
+            "mapped, %llu waits for the device, "
             "%lu MiB held\n",
-            round, ns, range->tidied_ever - tidied,
+            round, ns, (unsigned long long)(after.map_count - before.map_count),
+            (unsigned long long)(after.sync_count - before.sync_count),
             (unsigned long)(reserved_of(pool) / MIB));
     }
     assert_ok(rmm_resource_trim(pool, 0));

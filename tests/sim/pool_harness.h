@@ -12,7 +12,8 @@
 
 #include <rmm/rmm.h>
 
-#include "resources/pool_front.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 #define KIB ((size_t)1024)
 #define MIB ((size_t)1024 * 1024)
@@ -25,16 +26,21 @@ static inline rmm_resource_t *make_cuda(void)
     return cuda;
 }
 
-/* With RMM_TEST_FRONT every pool is as in a crowd, from its first request on. */
-static inline bool is_crowd(void)
+/* With RMM_TEST_SHARED every pool is as if several streams had used it, from its first
+ * request on: no stream is ever alone (lib/pool/streams.c). */
+static inline bool is_shared_run(void)
 {
-    return getenv("RMM_TEST_FRONT") != NULL;
+    return getenv("RMM_TEST_SHARED") != NULL;
 }
 
-static inline rmm_resource_t *in_crowd(rmm_resource_t *pool)
+static inline rmm_resource_t *share(rmm_resource_t *pool)
 {
-    if (is_crowd()) {
-        assert_true(rmm__pool_front_open(pool_from_base(pool)));
+    engine_t *engine = pool_from_base(pool)->engine;
+
+    if (is_shared_run()) {
+        rmm__engine_lock(engine);
+        rmm__engine_part_locked(engine, true);
+        rmm__engine_unlock(engine);
     }
     return pool;
 }
@@ -50,7 +56,7 @@ static inline rmm_resource_t *make_pool(uint64_t initial_bytes, uint64_t maximum
     options.maximum_bytes = maximum_bytes;
     assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
     rmm_resource_release(cuda);
-    return in_crowd(pool);
+    return share(pool);
 }
 
 /* The arena holds the only reference on its upstream. */
@@ -92,7 +98,7 @@ make_virtual_pool(uint64_t initial_bytes, uint64_t maximum_bytes)
     options.maximum_bytes = maximum_bytes;
     options.flags = RMM_POOL_VIRTUAL;
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
-    return in_crowd(pool);
+    return share(pool);
 }
 
 static inline void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)

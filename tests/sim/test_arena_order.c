@@ -20,7 +20,7 @@ static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
     arena_resource_t *arena = arena_from_base(mr);
 
     arena->driver = driver;
-    arena->global.driver = driver;
+    arena->global->driver = driver;
 }
 
 /* Small ones of up to 64 KiB, which are arenas' here, large ones just above 1 MiB. */
@@ -177,10 +177,10 @@ static void does_not_grow_with_the_number_of_streams_that_were(void **state)
         give(mr, large, 2 * MIB, stream);
         assert_cuda(sim_driver()->stream_destroy(stream));
     }
-    for (uint32_t i = 0; i <= FRONT_BACK; i++) {
-        const pool_t *one = rmm__front_at(&arena->front, i);
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        const engine_t *one = rmm__arena_at(arena, i);
 
-        assert_true(one == NULL || one->stream_capacity <= 128);
+        assert_true(one == NULL || one->streams.capacity <= 128);
     }
     assert_int_equal(rmm_sim_violations(), 0);
     rmm_resource_release(mr);

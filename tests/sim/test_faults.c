@@ -7,7 +7,8 @@
 
 #include "harness/fault_sweep.h"
 #include "harness/runtime.h"
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 enum { BLOCKS = 80 };
 
@@ -74,7 +75,7 @@ static void use_pool(rmm_resource_t *pool)
         check_failure(rmm_resource_trim(pool, 0));
         check_failure(rmm_stream_destroy(stream));
     }
-    CHECK_THAT(rmm__suballoc_check(pool_from_base(pool)->blocks) == NULL);
+    CHECK_THAT(rmm__blocks_check(pool_from_base(pool)->engine->blocks) == NULL);
     CHECK_THAT(rmm_resource_get_stats(pool, &stats) == RMM_OK);
     CHECK_THAT(stats.current_bytes == 0 && stats.current_count == 0);
     CHECK_THAT(stats.invalid_free_count == 0);

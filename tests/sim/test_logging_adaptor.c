@@ -744,7 +744,7 @@ static int remove_folder(void **state)
     static const char *const names[] = {
         "named.csv",   "left.csv", "both.csv",    "auto.csv",     "env.csv",
         "failure.csv", "stdout",   "nothing.csv", "extended.csv", "million.csv",
-        "exit.csv",    "full.csv", "child.csv"};
+        "exit.csv",    "full.csv", "child.csv",   "another.csv"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -183,8 +183,7 @@ static void growth_to_an_odd_maximum_stays_aligned(void **state)
         assert_int_equal(stats_of(pool).reserved_bytes % 256, 0);
         blocks[count++] = ptr;
     }
-    /* no block lies across the ends of superblocks, which are halved down to 64 KiB */
-    assert_in_range(count, 1000192 / 30208 - (is_crowd() ? 4 : 0), 1000192 / 30208);
+    assert_int_equal(count, 1000192 / 30208);
     assert_true(stats_of(pool).reserved_bytes <= 1000192);
     while (count > 0) {
         give(pool, blocks[--count], 30001, NULL);

@@ -8,9 +8,11 @@
 
 #include <pthread.h>
 
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 #define DEVICE_SEEDS 40
+#define BATCH_BYTES (64 * MIB)
 
 /* --- in the middle of a call -------------------------------------------------------- */
 
@@ -44,14 +46,14 @@ static int synchronize_after_interlude(rmm_stream_t stream)
 
 static void close_a_batch(void)
 {
-    void *block = take(hooked_pool, POOL_BATCH_BYTES, hooked_stream);
+    void *block = take(hooked_pool, BATCH_BYTES, hooked_stream);
 
-    give(hooked_pool, block, POOL_BATCH_BYTES, hooked_stream);
+    give(hooked_pool, block, BATCH_BYTES, hooked_stream);
 }
 
 static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
 {
-    rmm_resource_t *pool = make_pool(2 * POOL_BATCH_BYTES, 2 * POOL_BATCH_BYTES);
+    rmm_resource_t *pool = make_pool(2 * BATCH_BYTES, 2 * BATCH_BYTES);
     rmm_segment_slot_t *slot = pool->books.slot;
     void *block;
 
@@ -61,6 +63,7 @@ static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
     hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
     hooked_pool = pool;
     pool_from_base(pool)->driver = &hooked;
+    pool_from_base(pool)->engine->driver = &hooked;
     block = take(pool, MIB, hooked_stream);
     give(pool, block, MIB, hooked_stream); /* closes the first batch */
     interlude = close_a_batch;
@@ -70,9 +73,9 @@ static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
 
     /* its event is done: no need to stop the device once more */
     assert_cuda(rmm_sim_device_synchronize());
-    block = take(pool, 2 * POOL_BATCH_BYTES, NULL);
+    block = take(pool, 2 * BATCH_BYTES, NULL);
     assert_int_equal(atomic_load(&slot->sync_count), 1);
-    give(pool, block, 2 * POOL_BATCH_BYTES, NULL);
+    give(pool, block, 2 * BATCH_BYTES, NULL);
     assert_cuda(sim_driver()->stream_destroy(hooked_stream));
     rmm_resource_release(pool);
 }
@@ -101,6 +104,7 @@ static void leaves_alone_what_another_device_may_still_use(void **state)
     assert_cuda(rmm_sim_set_device(0));
     hooked_pool = pool;
     pool_from_base(pool)->driver = &hooked;
+    pool_from_base(pool)->engine->driver = &hooked;
     for (int i = 0; i < 2; i++) { /* a stream not known yet, and a known one */
         block = take(pool, MIB, hooked_stream);
         interlude_status = RMM_OK;
@@ -266,9 +270,7 @@ static void refuses_a_chunk_of_more_than_it_can_number(void **state)
     rmm_resource_release(cuda);
     pool = make_pool(0, 0);
     assert_int_equal(
-        rmm_resource_alloc(
-            pool, ((size_t)UINT32_MAX - RMM_SUBALLOC_PHASES) * 256, RMM_ALIGN_MAX, NULL,
-            &ptr),
+        rmm_resource_alloc(pool, ENGINE_RUN_BYTES, RMM_ALIGN_MAX, NULL, &ptr),
         RMM_ERR_OUT_OF_MEMORY);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     rmm_resource_release(pool);

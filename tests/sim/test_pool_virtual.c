@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 #define PIECE (2 * MIB) /* the smallest */
 
@@ -33,7 +34,7 @@ static uint64_t reserved_of(const rmm_resource_t *pool)
 static void assert_books_agree(rmm_resource_t *pool)
 {
     assert_in_range(rmm_sim_allocated_bytes(0) - reserved_of(pool), 0, 512);
-    assert_null(rmm__suballoc_check(pool_from_base(pool)->blocks));
+    assert_null(rmm__blocks_check(pool_from_base(pool)->engine->blocks));
 }
 
 static rmm_status_t
@@ -266,28 +267,37 @@ static void growth_fills_holes_before_it_goes_on_at_the_tail(void **state)
     rmm_resource_release(pool);
 }
 
+static uint64_t free_bytes_of(rmm_resource_t *pool)
+{
+    engine_figures_t figures;
+
+    rmm__engine_figures(pool_from_base(pool)->engine, &figures);
+    return figures.free_bytes;
+}
+
 /* --- pieces -------------------------------------------------------------------------- */
 
 static uint32_t pieces_of(rmm_resource_t *pool)
 {
-    return pool_from_base(pool)->range.piece_count;
+    return pool_from_base(pool)->engine->range.piece_count;
 }
 
-static void a_growth_is_one_piece_until_the_pool_was_tidied_often(void **state)
+/* A small block pins a small part of it, however much is held. */
+static void pieces_are_a_small_share_of_what_is_held(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *large = take(pool, 100 * MIB, NULL);
     void *next = take(pool, 30 * MIB, NULL);
 
     (void)state;
-    assert_int_equal(pieces_of(pool), 2);
-    pool_from_base(pool)->range.tidied_ever = 3;
-    give(pool, take(pool, 20 * MIB, NULL), 20 * MIB, NULL);
-    assert_int_equal(pieces_of(pool), 2 + 10);
+    assert_int_equal(pieces_of(pool), 130 / 2); /* none is smaller than 2 MiB */
     give(pool, large, 100 * MIB, NULL);
     give(pool, next, 30 * MIB, NULL);
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(pieces_of(pool), 0);
+    large = take(pool, 900 * MIB, NULL);
+    assert_int_equal(pieces_of(pool), 900 / 4);
+    give(pool, large, 900 * MIB, NULL);
     rmm_resource_release(pool);
 }
 
@@ -297,7 +307,7 @@ static void begins_with_pieces_that_can_be_given_back(void **state)
     void *last = take(pool, 4 * MIB, NULL);
 
     (void)state;
-    assert_int_equal(pieces_of(pool), 128);
+    assert_int_equal(pieces_of(pool), 256);
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(reserved_of(pool), 4 * MIB);
     give(pool, last, 4 * MIB, NULL);
@@ -468,7 +478,6 @@ static void assert_one_piece_is_lost(const char *plan)
     char *first = take(pool, 4 * MIB, NULL);
     char *second;
 
-    pool_from_base(pool)->range.tidied_ever = 3;
     assert_true(rmm_sim_fail(plan));
     second = take(pool, 8 * MIB, NULL);
     assert_true(rmm_sim_fail_struck());
@@ -477,7 +486,7 @@ static void assert_one_piece_is_lost(const char *plan)
     launch_fill(second, 8 * MIB, 5, NULL);
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(reserved_of(pool), 12 * MIB + PIECE); /* it is held */
-    assert_int_equal(pool_free_bytes(pool_from_base(pool)), 0);
+    assert_int_equal(free_bytes_of(pool), 0);
     assert_books_agree(pool);
 
     give(pool, second, 8 * MIB, NULL);
@@ -515,7 +524,7 @@ static void a_piece_that_cannot_be_let_in_anywhere_is_lost(void **state)
     assert_true(rmm_sim_fail_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
-    assert_int_equal(pool_free_bytes(pool_from_base(pool)), (BLOCKS / 2 - 1) * PIECE);
+    assert_int_equal(free_bytes_of(pool), (BLOCKS / 2 - 1) * PIECE);
     assert_books_agree(pool);
     large = take(pool, (BLOCKS / 2 - 1) * PIECE, NULL);
     check_and_give_others(pool, blocks);
@@ -663,7 +672,7 @@ int main(void)
         CASE(trim_keeps_what_it_is_told_to),
         CASE(trim_leaves_a_piece_that_is_used_in_part),
         CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
-        CASE(a_growth_is_one_piece_until_the_pool_was_tidied_often),
+        CASE(pieces_are_a_small_share_of_what_is_held),
         CASE(begins_with_pieces_that_can_be_given_back),
         CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
         CASE(what_fits_the_free_total_is_given_though_scattered),

@@ -6,7 +6,8 @@
  */
 #include "sim/order_traffic.h"
 
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 static rmm_resource_t *make_subject(void)
 {
@@ -16,12 +17,13 @@ static rmm_resource_t *make_subject(void)
 static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
 {
     pool_from_base(mr)->driver = driver;
+    pool_from_base(mr)->engine->driver = driver;
 }
 
 static void trim_half(rmm_resource_t *mr)
 {
     assert_ok(rmm_resource_trim(mr, 3 * MIB));
-    assert_null(rmm__suballoc_check(pool_from_base(mr)->blocks));
+    assert_null(rmm__blocks_check(pool_from_base(mr)->engine->blocks));
 }
 
 /* Every sixteenth block is 1.5 MiB: three of them fill most of the pool. */
@@ -32,12 +34,6 @@ static void never_reuses_before_its_order_under_200_seeds(void **state)
     (void)state;
     disturb = trim_half;
     never_reuses_before_its_order(&subject);
-}
-
-static void catches_a_pool_that_does_not_wait_for_events(void **state)
-{
-    (void)state;
-    catches_missing_waits(&subject);
 }
 
 /* Blocks of a piece, so that every round needs free pieces from both ends. */
@@ -83,7 +79,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_reuses_before_its_order_under_200_seeds),
-        cmocka_unit_test(catches_a_pool_that_does_not_wait_for_events),
         cmocka_unit_test(what_is_mapped_anew_was_not_in_use_any_more),
     };
 

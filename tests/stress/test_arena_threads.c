@@ -10,10 +10,10 @@ static void check(rmm_resource_t *mr)
 {
     arena_resource_t *self = arena_from_base(mr);
 
-    for (uint32_t i = 0; i <= FRONT_BACK; i++) {
-        const pool_t *arena = rmm__front_at(&self->front, i);
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        const engine_t *engine = rmm__arena_at(self, i);
 
-        assert_true(arena == NULL || rmm__suballoc_check(arena->blocks) == NULL);
+        assert_true(engine == NULL || rmm__blocks_check(engine->blocks) == NULL);
     }
 }
 

@@ -7,16 +7,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "resources/pool_impl.h"
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
 
 static void check(rmm_resource_t *mr)
 {
-    pool_t *pool = pool_from_base(mr);
+    engine_t *engine = pool_from_base(mr)->engine;
     const char *wrong;
 
-    rmm__mutex_lock(&pool->lock); /* somebody may still trim it */
-    wrong = rmm__suballoc_check(pool->blocks);
-    rmm__mutex_unlock(&pool->lock);
+    rmm__engine_lock(engine); /* another thread may still trim it */
+    wrong = rmm__blocks_check(engine->blocks);
+    rmm__engine_unlock(engine);
     assert_null(wrong);
 }
 

@@ -8,14 +8,16 @@ trap 'rm -rf "$work"' EXIT
 
 make_tree() {
     rm -rf "$work/tree"
-    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/driver,lib/publish,lib/suballoc,lib/resources,fusefs,tools/replay,tools/inject}
+    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/driver,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
     cd "$work/tree"
     echo '#include <stdint.h>' >include/rmm/resource.h
-    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/publish/books.h \
-        lib/publish/segment_reader.h lib/suballoc/suballoc.h >/dev/null
+    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim.h lib/publish/books.h \
+        lib/publish/segment_reader.h lib/pool/index.h lib/pool/blocks.h >/dev/null
     echo '#include "driver/driver.h"' >lib/core/resource.c
-    echo '#include "suballoc.h"' >lib/suballoc/tlsf.c
-    echo '#include "suballoc/suballoc.h"' >lib/resources/pool.c
+    echo '#include "pool/index.h"' >lib/pool/index.c
+    printf '#include "%s"\n' pool/blocks.h pool/index.h >lib/pool/blocks.c
+    printf '#include "%s"\n' pool/blocks.h driver/driver.h >lib/pool/engine.h
+    echo '#include "pool/engine.h"' | tee lib/pool/engine.c lib/resources/pool.c >/dev/null
     printf '#include <fuse_lowlevel.h>\n#include "publish/segment_reader.h"\n' >fusefs/ll_ops.c
     echo '#include <cupti.h>' >tools/inject/inject.c
     echo '#include <rmm/resource.h>' >tools/replay/main.c
@@ -44,9 +46,15 @@ make_tree
     echo "a tree that follows the arrows was refused" >&2
     exit 1
 }
-expect_caught lib/suballoc/tlsf.c '"driver/driver.h"' lib/driver/driver.h
-expect_caught lib/suballoc/tlsf.c '<pthread.h>' pthread.h
-expect_caught lib/suballoc/tlsf.c '<rmm/resource.h>' rmm/resource.h
+expect_caught lib/pool/index.c '"pool/blocks.h"' lib/pool/blocks.h
+expect_caught lib/pool/index.c '<stdio.h>' stdio.h
+expect_caught lib/pool/blocks.c '"pool/engine.h"' lib/pool/engine.h
+expect_caught lib/pool/blocks.c '"driver/driver.h"' lib/driver/driver.h
+expect_caught lib/pool/blocks.c '<pthread.h>' pthread.h
+expect_caught lib/pool/blocks.c '<rmm/resource.h>' rmm/resource.h
+expect_caught lib/pool/engine.c '"driver/sim.h"' lib/driver/sim.h
+expect_caught lib/pool/engine.c '"publish/books.h"' lib/publish/books.h
+expect_caught lib/pool/engine.c '<stdio.h>' stdio.h
 expect_caught lib/core/bits.c '"publish/books.h"' lib/publish/books.h
 expect_caught lib/publish/segment_reader.c '"publish/books.h"' lib/publish/books.h
 expect_caught fusefs/tree.c '"publish/books.h"' lib/publish/books.h
@@ -58,4 +66,4 @@ expect_caught lib/resources/pool.c '<cuda_runtime.h>' cuda_runtime.h
 expect_caught include/rmm/resource.h '<pthread.h>' pthread.h
 expect_caught lib/resources/pool.c '"pool_inner.h"' 'no file of ours'
 expect_caught lib/elsewhere/new.c '<stdint.h>' 'no line of'
-echo "14 planted violations were caught"
+echo "20 planted violations were caught"

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks: take, free, transfer. The hot part.
+ *
+ * A block that is split keeps its node for the remainder, and a free block that grows by a
+ * merge keeps its node too. So a take from a big free block and the free after it change
+ * that block's unit and units and nothing else of it.
+ *
+ * The most frequent pair of all, a free and then a take of the same size in the same heap,
+ * does not even do that: the block stays as it is, in the table and unmerged (rule 4).
+ *
+ * Live blocks are found by unit in a table of slots, each the head of a chain. A lookup
+ * touches the slot and the block itself, which is needed anyway; an insertion probes
+ * nothing; half as many blocks as slots make chains of 1.25 on average.
+ */
+#include "pool/blocks_impl.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+
+/* --- which free block ---------------------------------------------------------------- */
+
+/* How tight the fit is. Beyond the frontier as loose as can be, however much there is. */
+static uint64_t looseness(const rmm_blocks_t *blocks, const rmm_index_entry_t *entry)
+{
+    return entry->unit + entry->units > blocks->frontier ? UINT64_MAX : entry->units;
+}
+
+typedef struct fits {
+    rmm_index_fit_t fit[RMM_BLOCKS_FEW];
+    uint32_t count;
+} fits_t;
+
+static inline void first_fits(
+    const rmm_blocks_t *blocks, rmm_heap_t heap, const rmm_blocks_request_t *request,
+    fits_t *fits)
+{
+    fits->count = rmm__index_first_fits(
+        &blocks->index_nodes, &blocks->heaps[heap].index, request->units,
+        request->align_units, fits->fit, RMM_BLOCKS_FEW);
+}
+
+/* Of both heaps' first fits the first few by address, and of these the tightest, the lowest
+ * of equally tight. NULL: there are none. */
+static const rmm_index_fit_t *
+choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
+{
+    const rmm_index_fit_t *best = NULL;
+    uint64_t best_looseness = 0;
+    uint32_t a_at = 0, b_at = 0;
+
+    while (a_at + b_at < RMM_BLOCKS_FEW && (a_at < a->count || b_at < b->count)) {
+        bool is_a =
+            b_at == b->count ||
+            (a_at < a->count && a->fit[a_at].entry.unit < b->fit[b_at].entry.unit);
+        const rmm_index_fit_t *next = is_a ? &a->fit[a_at++] : &b->fit[b_at++];
+        uint64_t loose = looseness(blocks, &next->entry);
+
+        if (best == NULL || loose < best_looseness) {
+            best = next;
+            best_looseness = loose;
+        }
+    }
+    return best;
+}
+
+/* The free block of either heap to take from; false: there is none. */
+static bool find_fit(
+    const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
+    const rmm_blocks_request_t *request, rmm_index_fit_t *fit_out)
+{
+    const rmm_index_fit_t *best;
+    fits_t first, second;
+
+    first_fits(blocks, own, request, &first);
+    second.count = 0;
+    if (own != shared) {
+        first_fits(blocks, shared, request, &second);
+    }
+    best = choose(blocks, &first, &second);
+    if (best != NULL) {
+        *fit_out = *best;
+    }
+    return best != NULL;
+}
+
+/* --- take ---------------------------------------------------------------------------- */
+
+/* A block is the owner's now. */
+static inline void make_live(rmm_blocks_t *blocks, rmm_block_node_t *node)
+{
+    uint64_t end = node->unit + node->units;
+
+    node->heap = RMM_HEAP_NONE;
+    node->tag = 0;
+    blocks->live_count++;
+    blocks->total_free_units -= node->units;
+    blocks->frontier = end > blocks->frontier ? end : blocks->frontier;
+}
+
+/*
+ * Cut `units` off the front of a free block into a node of their own, which is in no heap;
+ * the block keeps its node and its age.
+ */
+static uint32_t
+cut_front(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
+{
+    uint32_t index = fit->entry.block;
+    uint32_t front = node_take(blocks);
+    rmm_block_node_t *node = &blocks->nodes[index];
+
+    blocks->nodes[front].unit = node->unit;
+    blocks->nodes[front].units = units;
+    blocks->nodes[front].heap = HEAP_UNUSED;
+    list_insert(blocks, node->prev, front, index);
+    node->unit += units;
+    node->units -= units;
+    rmm__index_cut_front(
+        &blocks->index_nodes, &blocks->heaps[node->heap].index, fit, units);
+    return front;
+}
+
+/* Cut what is behind the first `units` of a free block off: free as well, of the same age.
+ * The front keeps the node; returns the back's. */
+static uint32_t cut_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
+{
+    uint32_t back = node_take(blocks);
+    rmm_block_node_t *node = &blocks->nodes[index];
+    rmm_heap_body_t *body = &blocks->heaps[node->heap];
+
+    blocks->nodes[back].unit = node->unit + units;
+    blocks->nodes[back].units = node->units - units;
+    list_insert(blocks, index, back, node->next);
+    node->units = units;
+    heap_changed(blocks, body, index, node->unit);
+    heap_enter(blocks, node->heap, back);
+    blocks->ages[back].stamp = blocks->ages[index].stamp;
+    age_insert(blocks, body, back, index);
+    return back;
+}
+
+/* The first units of a block that a search has found stay behind; the rest is found. */
+static void skip_pad(rmm_blocks_t *blocks, rmm_index_fit_t *fit, uint32_t pad)
+{
+    uint32_t index = cut_back(blocks, fit->entry.block, pad);
+    const rmm_index_t *tree = &blocks->heaps[blocks->nodes[index].heap].index;
+
+    rmm__index_find(&blocks->index_nodes, tree, blocks->nodes[index].unit, fit);
+}
+
+/* The front of a free block that a search has found. */
+static rmm_block_t
+take_from(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
+{
+    uint32_t index = fit->entry.block;
+    rmm_heap_body_t *body = &blocks->heaps[blocks->nodes[index].heap];
+
+    if (fit->entry.units == units) {
+        rmm__index_remove_found(&blocks->index_nodes, &body->index, fit);
+        heap_left(blocks, body, index);
+    } else {
+        index = cut_front(blocks, fit, units);
+    }
+    body->free_units -= units;
+    make_live(blocks, &blocks->nodes[index]);
+    table_insert(blocks, index);
+    check_heavily(blocks);
+    return index;
+}
+
+/* The recent block, if it is just what is wanted: nothing changes but whose it is. Else
+ * 0. */
+INLINE uint32_t
+take_recent(rmm_blocks_t *blocks, rmm_heap_t heap, const rmm_blocks_request_t *request)
+{
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+    uint32_t index = body->recent;
+    rmm_block_node_t *node = &blocks->nodes[index];
+
+    if (index == 0 || node->units != request->units ||
+        rmm__index_pad(node->unit, request->align_units) != 0) {
+        return 0;
+    }
+    body->recent = 0;
+    body->free_units -= node->units;
+    make_live(blocks, node);
+    check_heavily(blocks);
+    return index;
+}
+
+/* Not inline: the path through take_recent() then saves no registers. */
+static NOINLINE rmm_blocks_result_t take_by_search(
+    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
+    const rmm_blocks_request_t *request, rmm_block_t *block_out)
+{
+    rmm_index_fit_t fit;
+    uint32_t pad;
+
+    if (!rmm__blocks_reserve(blocks)) {
+        return RMM_BLOCKS_NO_STORAGE;
+    }
+    rmm__blocks_settle(blocks, own);
+    rmm__blocks_settle(blocks, shared);
+    if (!find_fit(blocks, own, shared, request, &fit)) {
+        return RMM_BLOCKS_NO_FIT;
+    }
+    pad = rmm__index_pad(fit.entry.unit, request->align_units);
+    if (!request->extends && fit.entry.unit + pad + request->units > blocks->frontier) {
+        return RMM_BLOCKS_EXTENDS;
+    }
+    if (pad != 0) {
+        skip_pad(blocks, &fit, pad);
+    }
+    *block_out = take_from(blocks, &fit, request->units);
+    return RMM_BLOCKS_OK;
+}
+
+rmm_blocks_result_t rmm__blocks_take(
+    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
+    const rmm_blocks_request_t *request, rmm_block_t *block_out)
+{
+    uint32_t index;
+
+    assert(heap_is_valid(blocks, own) && heap_is_valid(blocks, shared));
+    assert(request->units > 0 && request->align_units > 0);
+    assert((request->align_units & (request->align_units - 1)) == 0);
+    index = take_recent(blocks, own, request);
+    if (index != 0) {
+        *block_out = index;
+        return RMM_BLOCKS_OK;
+    }
+    return take_by_search(blocks, own, shared, request, block_out);
+}
+
+rmm_blocks_result_t rmm__blocks_take_recent(
+    rmm_blocks_t *blocks, rmm_heap_t own, const rmm_blocks_request_t *request,
+    rmm_block_t *block_out)
+{
+    uint32_t index = take_recent(blocks, own, request);
+
+    if (index == 0) {
+        return RMM_BLOCKS_NO_FIT;
+    }
+    *block_out = index;
+    return RMM_BLOCKS_OK;
+}
+
+rmm_block_t rmm__blocks_find(const rmm_blocks_t *blocks, uint64_t unit)
+{
+    return rmm__blocks_look_up(blocks, unit);
+}
+
+/* --- giving back --------------------------------------------------------------------- */
+
+/* A node that is in no heap, between two free neighbours in the heap: all become one. */
+static uint32_t merge_both(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+    uint32_t keep = node->prev;
+    uint32_t drop = node->next;
+    rmm_block_node_t *kept = &blocks->nodes[keep];
+    uint32_t after = blocks->nodes[drop].next;
+
+    heap_leave(blocks, body, drop);
+    kept->units += node->units + blocks->nodes[drop].units;
+    kept->next = after;
+    blocks->nodes[after].prev = keep;
+    heap_changed(blocks, body, keep, kept->unit);
+    node_put(blocks, drop);
+    node_put(blocks, index);
+    return keep;
+}
+
+/* The same with one free neighbour, which keeps its node. */
+static uint32_t
+merge_one(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, bool with_prev)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+    uint32_t keep = with_prev ? node->prev : node->next;
+    rmm_block_node_t *kept = &blocks->nodes[keep];
+    uint64_t unit = kept->unit;
+
+    if (with_prev) {
+        kept->next = node->next;
+        blocks->nodes[node->next].prev = keep;
+    } else {
+        kept->prev = node->prev;
+        blocks->nodes[node->prev].next = keep;
+        kept->unit = node->unit;
+    }
+    kept->units += node->units;
+    heap_changed(blocks, body, keep, unit);
+    node_put(blocks, index);
+    return keep;
+}
+
+/* A node that is in no heap becomes free, or part of a free neighbour. */
+static void join(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t stamp)
+{
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+    const rmm_block_node_t *node = &blocks->nodes[index];
+    bool with_prev = blocks->nodes[node->prev].heap == heap;
+    bool with_next = blocks->nodes[node->next].heap == heap;
+
+    assert(body->newest == 0 || blocks->ages[body->newest].stamp <= stamp);
+    if (with_prev || with_next) {
+        index = with_prev && with_next ? merge_both(blocks, body, index)
+                                       : merge_one(blocks, body, index, with_prev);
+        if (body->newest == index) {
+            blocks->ages[index].stamp = stamp;
+            return;
+        }
+        age_remove(blocks, body, index);
+    } else {
+        heap_enter(blocks, heap, index);
+    }
+    blocks->ages[index].stamp = stamp;
+    age_insert(blocks, body, index, body->newest);
+}
+
+NOINLINE void rmm__blocks_settle_recent(rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+    uint32_t index = body->recent;
+
+    body->recent = 0;
+    table_remove(blocks, index);
+    blocks->nodes[index].heap = HEAP_UNUSED;
+    join(blocks, index, heap, blocks->ages[index].stamp);
+}
+
+void rmm__blocks_free(
+    rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+{
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+    rmm_block_node_t *node = &blocks->nodes[block];
+
+    assert(heap_is_valid(blocks, heap));
+    assert(rmm__blocks_find(blocks, node->unit) == block && "the block is live");
+    rmm__blocks_settle(blocks, heap);
+    assert(body->newest == 0 || blocks->ages[body->newest].stamp <= stamp);
+    __builtin_prefetch(&blocks->nodes[node->prev]); /* for settle() */
+    __builtin_prefetch(&blocks->nodes[node->next]);
+    node->heap = heap;
+    blocks->ages[block].stamp = stamp;
+    body->recent = block;
+    body->free_units += node->units;
+    blocks->total_free_units += node->units;
+    blocks->live_count--;
+    check_heavily(blocks);
+}
+
+/* Everything behind the first `units` of a live block becomes a live block too. */
+static uint32_t split_live(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
+{
+    uint32_t rest = node_take(blocks);
+    rmm_block_node_t *node = &blocks->nodes[index];
+
+    blocks->nodes[rest] = (rmm_block_node_t){
+        .unit = node->unit + units,
+        .units = node->units - units,
+        .heap = RMM_HEAP_NONE,
+        .tag = node->tag};
+    node->units = units;
+    list_insert(blocks, index, rest, node->next);
+    table_insert(blocks, rest);
+    blocks->live_count++;
+    return rest;
+}
+
+static void unsplit_live(rmm_blocks_t *blocks, uint32_t index, uint32_t rest)
+{
+    uint32_t after = blocks->nodes[rest].next;
+
+    blocks->nodes[index].units += blocks->nodes[rest].units;
+    blocks->nodes[index].next = after;
+    blocks->nodes[after].prev = index;
+    table_remove(blocks, rest);
+    node_put(blocks, rest);
+    blocks->live_count--;
+}
+
+bool rmm__blocks_free_part(
+    rmm_blocks_t *blocks, rmm_block_t block, uint64_t unit, uint32_t units,
+    rmm_heap_t heap, uint64_t stamp)
+{
+    uint32_t front = (uint32_t)(unit - blocks->nodes[block].unit);
+    uint32_t back = blocks->nodes[block].units - front - units;
+    uint32_t middle = block;
+
+    assert(unit >= blocks->nodes[block].unit && units > 0);
+    assert((uint64_t)front + units <= blocks->nodes[block].units);
+    if (front != 0) {
+        if (!rmm__blocks_reserve(blocks)) {
+            return false;
+        }
+        middle = split_live(blocks, block, front);
+    }
+    if (back != 0) {
+        if (!rmm__blocks_reserve(blocks)) {
+            if (front != 0) {
+                unsplit_live(blocks, block, middle);
+            }
+            return false;
+        }
+        split_live(blocks, middle, units);
+    }
+    rmm__blocks_free(blocks, middle, heap, stamp);
+    return true;
+}
+
+/* --- between heaps ------------------------------------------------------------------- */
+
+/* A settled free block, whole, to another heap. */
+static void shift(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t to, uint64_t stamp)
+{
+    rmm_heap_body_t *body = &blocks->heaps[blocks->nodes[index].heap];
+    uint32_t units = blocks->nodes[index].units;
+
+    heap_leave(blocks, body, index);
+    body->free_units -= units;
+    blocks->heaps[to].free_units += units;
+    blocks->nodes[index].heap = HEAP_UNUSED;
+    join(blocks, index, to, stamp);
+}
+
+uint64_t rmm__blocks_transfer(
+    rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t up_to,
+    uint64_t new_stamp)
+{
+    rmm_heap_body_t *body = &blocks->heaps[from];
+    uint64_t before;
+
+    assert(heap_is_valid(blocks, from) && heap_is_valid(blocks, to) && from != to);
+    rmm__blocks_settle(blocks, from);
+    rmm__blocks_settle(blocks, to);
+    before = body->free_units;
+    while (body->oldest != 0 && blocks->ages[body->oldest].stamp <= up_to) {
+        shift(blocks, body->oldest, to, new_stamp);
+    }
+    check_heavily(blocks);
+    return before - body->free_units;
+}
+
+/* The heap's settled free block that these units are all in, or 0. */
+static uint32_t
+block_around(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units)
+{
+    rmm_index_entry_t entry;
+    bool found =
+        rmm__index_at(&blocks->index_nodes, &blocks->heaps[heap].index, unit, &entry);
+
+    return found && unit + units <= entry.unit + entry.units ? entry.block : 0;
+}
+
+/* These units of a free block become a free block of their own. Two nodes are reserved. */
+static uint32_t
+isolate(rmm_blocks_t *blocks, uint32_t index, uint64_t unit, uint32_t units)
+{
+    if (blocks->nodes[index].unit != unit) {
+        index = cut_back(blocks, index, (uint32_t)(unit - blocks->nodes[index].unit));
+    }
+    if (blocks->nodes[index].units != units) {
+        cut_back(blocks, index, units);
+    }
+    return index;
+}
+
+rmm_blocks_result_t rmm__blocks_move(
+    rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t unit, uint32_t units,
+    uint64_t stamp)
+{
+    uint32_t index;
+
+    assert(heap_is_valid(blocks, from) && heap_is_valid(blocks, to) && from != to);
+    assert(units > 0);
+    if (!rmm__blocks_reserve(blocks)) { /* two nodes: what is left on either side */
+        return RMM_BLOCKS_NO_STORAGE;
+    }
+    rmm__blocks_settle(blocks, from);
+    rmm__blocks_settle(blocks, to);
+    index = block_around(blocks, from, unit, units);
+    if (index == 0) {
+        return RMM_BLOCKS_NO_FIT;
+    }
+    shift(blocks, isolate(blocks, index, unit, units), to, stamp);
+    check_heavily(blocks);
+    return RMM_BLOCKS_OK;
+}
+
+/* The end of a free block leaves for good. */
+static void forget_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+
+    blocks->nodes[node->next].prev = 0;
+    node->next = 0;
+    node->units -= units;
+    heap_changed(blocks, &blocks->heaps[node->heap], index, node->unit);
+}
+
+static void forget_front(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+    uint64_t unit = node->unit;
+
+    blocks->nodes[node->prev].next = 0;
+    node->prev = 0;
+    node->unit += units;
+    node->units -= units;
+    heap_changed(blocks, &blocks->heaps[node->heap], index, unit);
+}
+
+static void forget(rmm_blocks_t *blocks, uint32_t index)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+
+    blocks->nodes[node->prev].next = 0;
+    blocks->nodes[node->next].prev = 0;
+    heap_leave(blocks, &blocks->heaps[node->heap], index);
+    node_put(blocks, index);
+}
+
+bool rmm__blocks_cut(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units)
+{
+    rmm_block_node_t *node;
+    uint32_t index, before, after;
+
+    assert(heap_is_valid(blocks, heap) && units > 0);
+    rmm__blocks_settle(blocks, heap);
+    index = block_around(blocks, heap, unit, units);
+    if (index == 0) {
+        return false;
+    }
+    node = &blocks->nodes[index];
+    before = (uint32_t)(unit - node->unit);
+    after = node->units - before - units;
+    if (before != 0 && after != 0) {
+        if (!rmm__blocks_reserve(blocks)) {
+            return false;
+        }
+        forget_front(blocks, cut_back(blocks, index, before), units);
+    } else if (before != 0) {
+        forget_back(blocks, index, units);
+    } else if (after != 0) {
+        forget_front(blocks, index, units);
+    } else {
+        forget(blocks, index);
+    }
+    blocks->heaps[heap].free_units -= units;
+    blocks->total_free_units -= units;
+    check_heavily(blocks);
+    return true;
+}
+
+/* --- room beside each other ---------------------------------------------------------- */
+
+/* Units of this node if it is free in the heap. */
+static uint32_t units_in(const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap)
+{
+    const rmm_block_node_t *node = &blocks->nodes[index];
+
+    return node->heap == heap ? node->units : 0;
+}
+
+/* The free block of `own` that has room together with its neighbours, or 0. */
+static uint32_t find_joint(
+    const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
+    uint32_t most)
+{
+    uint32_t best = 0;
+
+    /* the newest first: they are the most likely to have such neighbours still */
+    for (uint32_t index = blocks->heaps[own].newest; index != 0 && most > 0;
+         index = blocks->ages[index].older, most--) {
+        const rmm_block_node_t *node = &blocks->nodes[index];
+        uint64_t room = (uint64_t)node->units + units_in(blocks, node->prev, shared) +
+                        units_in(blocks, node->next, shared);
+
+        if (room >= units && (best == 0 || node->unit < blocks->nodes[best].unit)) {
+            best = index;
+        }
+    }
+    return best;
+}
+
+bool rmm__blocks_join_shared(
+    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
+    uint32_t most)
+{
+    const rmm_block_node_t *node;
+    uint64_t stamp;
+    uint32_t before, missing, index;
+
+    if (own == shared || !rmm__blocks_reserve(blocks)) {
+        return false;
+    }
+    rmm__blocks_settle(blocks, own);
+    rmm__blocks_settle(blocks, shared);
+    index = find_joint(blocks, own, shared, units, most);
+    if (index == 0) {
+        return false;
+    }
+    stamp = blocks->ages[blocks->heaps[own].newest].stamp;
+    node = &blocks->nodes[index];
+    missing = units > node->units ? units - node->units : 0;
+    before = units_in(blocks, node->prev, shared);
+    before = before < missing ? before : missing;
+    if (missing > before) { /* what is behind it first: it keeps its neighbours */
+        uint64_t unit = node->unit + node->units;
+
+        (void)rmm__blocks_move(blocks, shared, own, unit, missing - before, stamp);
+    }
+    if (before != 0) {
+        node = &blocks->nodes[index];
+        (void)rmm__blocks_move(blocks, shared, own, node->unit - before, before, stamp);
+    }
+    return true;
+}
+
+/* What is missing beside so many free units, in whole granules. */
+static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
+{
+    uint64_t lacking = units > beside ? units - beside : 0;
+
+    return (lacking + granule - 1) / granule * granule;
+}
+
+/* The cheapest way to get the units with this block of the gaps; false: there is none. */
+static bool gap_at(
+    const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t filled, uint32_t units,
+    uint32_t granule, rmm_blocks_gap_t *gap)
+{
+    const rmm_block_node_t *node = &blocks->nodes[index];
+    uint32_t before = units_in(blocks, node->prev, filled);
+    uint32_t after = units_in(blocks, node->next, filled);
+    uint64_t from_front = missing_of(units, before, granule);
+    uint64_t from_back = missing_of(units, after, granule);
+
+    if (from_back < from_front && from_back <= node->units) {
+        *gap = (rmm_blocks_gap_t){
+            .unit = node->unit + node->units - from_back,
+            .units = (uint32_t)from_back,
+            .room = (uint32_t)from_back,
+            .before = from_back == node->units ? before : 0,
+            .after = after};
+        return true;
+    }
+    if (from_front > node->units) {
+        from_front = node->units; /* the whole gap, with both sides, or nothing */
+    }
+    *gap = (rmm_blocks_gap_t){
+        .unit = node->unit,
+        .units = (uint32_t)from_front,
+        .room = node->units,
+        .before = before,
+        .after = from_front == node->units ? after : 0};
+    return from_front + gap->before + gap->after >= units;
+}
+
+bool rmm__blocks_find_gap(
+    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
+    uint32_t granule, rmm_blocks_gap_t *gap_out)
+{
+    bool found = false;
+
+    assert(heap_is_valid(blocks, gaps) && heap_is_valid(blocks, filled));
+    assert(gaps != filled && units > 0 && granule > 0);
+    rmm__blocks_settle(blocks, gaps);
+    rmm__blocks_settle(blocks, filled);
+    for (uint32_t index = blocks->heaps[gaps].oldest; index != 0;
+         index = blocks->ages[index].newer) {
+        rmm_blocks_gap_t gap;
+
+        if (gap_at(blocks, index, filled, units, granule, &gap) &&
+            (!found || gap.units < gap_out->units ||
+             (gap.units == gap_out->units && gap.unit < gap_out->unit))) {
+            *gap_out = gap;
+            found = true;
+        }
+    }
+    return found;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pure block manager: divides runs of numbered units into blocks. It knows no driver,
+ * stream, lock or log: units in, units out, so that it is tested by itself. A unit is 256
+ * bytes, and its number is its address divided by 256, so that no table leads from the one
+ * to the other.
+ *
+ * Fit. A request gets the tightest of the first RMM_BLOCKS_FEW free blocks, by address, in
+ * which it fits. Live blocks gather at low addresses and free memory stays contiguous at
+ * high ones (Johnstone and Wilson, "The memory fragmentation problem: solved?", ISMM 1998);
+ * a choice among a few keeps large blocks whole. What lies beyond the frontier, the highest
+ * unit ever handed out, is taken last. So the layout does not depend on how much is free
+ * there: a pool that serves a program serves it with more memory as well.
+ * docs/decisions/0010 compares policies.
+ *
+ * Heaps. A free block belongs to one heap and carries a stamp. Neighbours in memory merge
+ * when both are free in the same heap; the merged block takes the later stamp. A heap also
+ * keeps its free blocks in the order of their stamps, so that all up to a stamp can be
+ * moved to another heap without a search. A pool uses a heap for each stream, one for
+ * memory that any stream may use, and stamps that say which event covers a block.
+ *
+ * Runs. Blocks merge only with what was added in one run of contiguous units.
+ *
+ * Cost: a block that was freed last is taken again as it is, which costs a few loads and
+ * stores; else a few nodes of the heap's index (index.h) are searched and changed.
+ *
+ * Locking: none; the caller serialises.
+ *
+ * Failure: only add, heap_create, take, free_part, move, join_shared and a cut that leaves
+ * units on both sides may need storage; each fails cleanly. free and transfer never fail.
+ */
+#ifndef RMM_POOL_BLOCKS_H
+#define RMM_POOL_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RMM_BLOCKS_UNIT UINT64_C(256)
+#define RMM_BLOCKS_FEW 4u
+
+typedef struct rmm_blocks rmm_blocks_t;
+
+/* Index of a node; 0 is none. Stable from take to free. */
+typedef uint32_t rmm_block_t;
+/* Index of a heap; 0 is valid: the first one created. */
+typedef uint32_t rmm_heap_t;
+
+#define RMM_BLOCK_NONE 0u
+#define RMM_HEAP_NONE UINT32_MAX
+
+/*
+ * Where nodes and tables live: the owner's choice (private memory, a shared file).
+ * resize() works like realloc (contents kept to the smaller size, new bytes zeroed;
+ * NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. `what` tells
+ * the areas apart: 'm' the manager itself, 'n' nodes, 'a' their ages, 't' table of live
+ * blocks, 'h' heaps, 'i' indices. Growing 't' asks for new memory before the old is freed.
+ */
+typedef struct rmm_blocks_storage {
+    void *(*resize)(
+        void *context, char what, void *old, size_t old_bytes, size_t new_bytes);
+    void *context;
+} rmm_blocks_storage_t;
+
+typedef enum rmm_blocks_result {
+    RMM_BLOCKS_OK = 0,
+    RMM_BLOCKS_NO_FIT,     /* no free block of these heaps is large enough */
+    RMM_BLOCKS_NO_STORAGE, /* storage could not grow */
+    RMM_BLOCKS_EXTENDS     /* one is, but only beyond the frontier; nothing was taken */
+} rmm_blocks_result_t;
+
+/* NULL if storage cannot hold the manager itself. */
+rmm_blocks_t *rmm__blocks_create(const rmm_blocks_storage_t *storage);
+void rmm__blocks_destroy(rmm_blocks_t *blocks);
+
+/* A new, empty heap. Destroyed heaps' indices are used again. */
+rmm_blocks_result_t rmm__blocks_heap_create(rmm_blocks_t *blocks, rmm_heap_t *heap_out);
+/* The heap must be empty. */
+void rmm__blocks_heap_destroy(rmm_blocks_t *blocks, rmm_heap_t heap);
+
+/* A run of contiguous memory becomes one free block. None of its units may be known. */
+rmm_blocks_result_t rmm__blocks_add(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units,
+    uint64_t stamp);
+
+/*
+ * Units that are all in one free block of the heap leave the manager for good; what is
+ * left of their run before and behind them become runs of their own. False, and no change:
+ * they are not, or (only when units are left on both sides) there is no storage.
+ */
+bool rmm__blocks_cut(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units);
+
+typedef struct rmm_blocks_request {
+    uint32_t units;       /* at least 1 */
+    uint32_t align_units; /* a power of two */
+    bool extends;         /* may go beyond the frontier; else the answer is EXTENDS */
+} rmm_blocks_request_t;
+
+/*
+ * Take a block from the free ones of either of two heaps, which may be the same. Finds a
+ * fit whenever one exists in one block. The front of a larger block is taken.
+ */
+rmm_blocks_result_t rmm__blocks_take(
+    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
+    const rmm_blocks_request_t *request, rmm_block_t *block_out);
+
+/* The same from the block that was freed last into this heap, if it is just what is wanted;
+ * else NO_FIT. */
+rmm_blocks_result_t rmm__blocks_take_recent(
+    rmm_blocks_t *blocks, rmm_heap_t own, const rmm_blocks_request_t *request,
+    rmm_block_t *block_out);
+
+/* The live block that starts at this unit, or RMM_BLOCK_NONE. Any number may be asked. */
+rmm_block_t rmm__blocks_find(const rmm_blocks_t *blocks, uint64_t unit);
+
+/*
+ * Give a live block back, to this heap, with a stamp not below any stamp in the heap. Its
+ * merge with its neighbours becomes final at the next call for the heap: a take that
+ * comes first and wants just this size takes the block as it is, and the neighbours keep
+ * the stamps that they had.
+ */
+void rmm__blocks_free(
+    rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp);
+
+/*
+ * Give back part of a live block, as free() does; what is before and behind it stays live,
+ * in blocks of their own with the same tag. False, and no change, without storage.
+ */
+bool rmm__blocks_free_part(
+    rmm_blocks_t *blocks, rmm_block_t block, uint64_t unit, uint32_t units,
+    rmm_heap_t heap, uint64_t stamp);
+
+/*
+ * Move every free block of `from` with stamp <= up_to into `to`, stamped `new_stamp`
+ * (not below any stamp there), merging with neighbours there. Returns the units moved.
+ */
+uint64_t rmm__blocks_transfer(
+    rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t up_to,
+    uint64_t new_stamp);
+
+/*
+ * Move units that are all in one free block of `from` into `to`, stamped `stamp` (not below
+ * any stamp there), merging with neighbours there; what is left of the block stays as it is.
+ * NO_FIT: they are not; NO_STORAGE; nothing changed then.
+ */
+rmm_blocks_result_t rmm__blocks_move(
+    rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t unit, uint32_t units,
+    uint64_t stamp);
+
+/*
+ * Where a free block of `own` and its neighbours in `shared` have room for `units`
+ * together, move what is needed of the neighbours into `own`: they take the stamp of the
+ * newest block there. Looks at `most` blocks of `own`. False: nothing changed.
+ */
+bool rmm__blocks_join_shared(
+    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
+    uint32_t most);
+
+/*
+ * A heap may stand for addresses behind which there is no memory. Filling a gap there makes
+ * a larger block of the free ones beside it.
+ */
+typedef struct rmm_blocks_gap {
+    uint64_t unit;          /* to be filled from here */
+    uint32_t units;         /* so many; 0: nothing is missing */
+    uint32_t room;          /* units of the gap from `unit` on: more could be filled */
+    uint32_t before, after; /* free units beside what is to be filled, that count */
+} rmm_blocks_gap_t;
+
+/*
+ * What to fill so that `filled` gets a block of `units`: the fewest units of one free block
+ * of `gaps`, rounded up to `granule` where the block has that many; the lowest of
+ * equally few. False: no block of `gaps` has the room, with the free blocks beside it.
+ * Looks at all blocks of `gaps`.
+ */
+bool rmm__blocks_find_gap(
+    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
+    uint32_t granule, rmm_blocks_gap_t *gap_out);
+
+/* The block that was freed last counts as merged. O(1), largest_free O(32). */
+uint64_t rmm__blocks_free_units(const rmm_blocks_t *blocks, rmm_heap_t heap);
+uint32_t rmm__blocks_free_count(const rmm_blocks_t *blocks, rmm_heap_t heap);
+uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap);
+
+/* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
+ * final. */
+uint64_t rmm__blocks_oldest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
+
+/* Units of the heap's free blocks with a later stamp than this. O(such blocks). */
+uint64_t
+rmm__blocks_units_after(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t stamp);
+
+/* The free block of the heap that this unit is in. Makes the last merge final. */
+bool rmm__blocks_free_around(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint64_t *unit_out,
+    uint32_t *units_out);
+
+/* All heaps together. */
+uint64_t rmm__blocks_total_free_units(const rmm_blocks_t *blocks);
+uint32_t rmm__blocks_live_count(const rmm_blocks_t *blocks);
+
+typedef struct rmm_block_info {
+    uint64_t unit;
+    uint32_t units;
+    rmm_heap_t heap; /* RMM_HEAP_NONE: live */
+    uint32_t tag;
+    uint64_t stamp;
+} rmm_block_info_t;
+
+/* Every block, in unit order within a run; stops when fn is false. */
+void rmm__blocks_walk(
+    const rmm_blocks_t *blocks, bool (*fn)(void *context, const rmm_block_info_t *info),
+    void *context);
+
+/* Visit the free blocks of a heap that have at least `units`, by address; fn must not
+ * change anything. */
+void rmm__blocks_walk_free(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t units,
+    bool (*fn)(void *context, uint64_t unit, uint32_t units), void *context);
+
+/* Walk and check everything; NULL if sound, else a sentence. For tests and heavy checks. */
+const char *rmm__blocks_check(const rmm_blocks_t *blocks);
+
+#endif /* RMM_POOL_BLOCKS_H */

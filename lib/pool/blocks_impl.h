@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the block manager: its structures and the small steps on them, shared by
+ * blocks.c (take, free, transfer), blocks_storage.c (life, heaps, runs) and blocks_check.c.
+ *
+ * Rules of the nodes:
+ *  1. A node is named by its index, never by a pointer: storage moves when it grows.
+ *     Node 0 is nobody: links that lead nowhere are 0, and a write through such a link
+ *     lands in node 0, whose contents mean nothing. That spares a branch for each link.
+ *  2. The blocks of a run are a list through prev and next, in the order of their units.
+ *  3. heap is RMM_HEAP_NONE in live blocks and HEAP_UNUSED in nodes that are no block:
+ *     neither ever merges. It is HEAP_UNUSED in node 0 too.
+ *  4. Two neighbours are never free in the same heap, but for the heap's recent block:
+ *     the one that was freed last is left as it is until the next take or free there,
+ *     because often that take wants the same size and takes it as it is. It is still in
+ *     the table, not in the index nor in the age list. What the interface tells is as if
+ *     it had been merged at once.
+ *  5. Every other free block is in the index of its heap.
+ *  6. Ages (stamps and the list in the order of stamps) are an array of their own, so that
+ *     two nodes fill a cache line and a look at a neighbour touches one line.
+ */
+#ifndef RMM_POOL_BLOCKS_IMPL_H
+#define RMM_POOL_BLOCKS_IMPL_H
+
+#include <assert.h>
+
+#include "pool/blocks.h"
+#include "pool/index.h"
+
+#define HEAP_UNUSED (RMM_HEAP_NONE - 1)
+
+typedef struct rmm_block_node {
+    uint64_t unit;
+    uint32_t units;
+    uint32_t prev, next; /* neighbours in memory */
+    uint32_t heap;
+    uint32_t tag;  /* live: the owner's */
+    uint32_t link; /* live and recent: in the table's chain; unused: the next such */
+} rmm_block_node_t;
+static_assert(sizeof(rmm_block_node_t) == 32, "two nodes fill a cache line");
+
+typedef struct rmm_block_age {
+    uint64_t stamp;
+    uint32_t older, newer;
+} rmm_block_age_t;
+static_assert(sizeof(rmm_block_age_t) == 16, "a node and its age take 48 bytes");
+
+/* An empty heap is all zero but for `in_use`. */
+typedef struct rmm_heap_body {
+    uint64_t free_units;     /* of all free blocks */
+    uint32_t free_count;     /* without the recent one, as all that follows */
+    uint32_t recent;         /* the block that was freed last, or 0 */
+    uint32_t oldest, newest; /* ends of the age list */
+    rmm_index_t index;
+    uint32_t in_use;      /* 1; in a destroyed heap 0 */
+    uint32_t next_unused; /* destroyed heaps: index + 1 of the next, or 0 */
+} rmm_heap_body_t;
+
+struct rmm_blocks {
+    /* what a hot take and free touch */
+    rmm_block_node_t *nodes;
+    rmm_block_age_t *ages;
+    rmm_heap_body_t *heaps;
+    uint32_t *table;      /* slots: first live block of the chain, or 0 */
+    uint32_t table_shift; /* 64 - log2(slots) */
+    uint32_t table_limit; /* live blocks that it may hold */
+    uint32_t live_count;
+    uint32_t unused_nodes; /* a list */
+    uint64_t total_free_units;
+    uint64_t frontier; /* no unit from here on was ever live */
+
+    rmm_index_nodes_t index_nodes;
+    uint32_t used_nodes; /* the first of the array that ever were in use */
+    uint32_t node_capacity, age_capacity;
+    uint32_t heap_count, heap_capacity, unused_heaps;
+    rmm_blocks_storage_t storage;
+#ifdef RMM_HEAVY_CHECKS
+    uint64_t changes;
+#endif
+};
+
+/* Two unused nodes, room for one more live block in the table. */
+bool rmm__blocks_reserve(rmm_blocks_t *blocks);
+
+/* Merge the heap's recent block with its neighbours, and enter it everywhere. */
+void rmm__blocks_settle_recent(rmm_blocks_t *blocks, rmm_heap_t heap);
+
+static inline void rmm__blocks_settle(rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    if (blocks->heaps[heap].recent != 0) {
+        rmm__blocks_settle_recent(blocks, heap);
+    }
+}
+
+/* With RMM_HEAVY_CHECKS: walk everything, as often as costs a constant for each change. */
+static inline void check_heavily(rmm_blocks_t *blocks)
+{
+#ifdef RMM_HEAVY_CHECKS
+    if (++blocks->changes >=
+        (uint64_t)blocks->used_nodes / 8 + (uint64_t)blocks->heap_count * 16) {
+        blocks->changes = 0;
+        assert(rmm__blocks_check(blocks) == NULL);
+    }
+#else
+    (void)blocks;
+#endif
+}
+
+static inline bool heap_is_valid(const rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    return heap < blocks->heap_count && blocks->heaps[heap].in_use == 1;
+}
+
+/*
+ * Unit numbers come in strides of powers of two. A product's low bits would show them; its
+ * high bits do not (golden ratio, Knuth 6.4).
+ */
+static inline uint32_t slot_of(const rmm_blocks_t *blocks, uint64_t unit)
+{
+    return (uint32_t)((unit * UINT64_C(0x9e3779b97f4a7c15)) >> blocks->table_shift);
+}
+
+/* Is this the block that its heap has not settled? */
+static inline bool node_is_recent(const rmm_blocks_t *blocks, uint32_t index)
+{
+    uint32_t heap = blocks->nodes[index].heap;
+
+    return heap < HEAP_UNUSED && blocks->heaps[heap].recent == index;
+}
+
+static inline uint32_t node_take(rmm_blocks_t *blocks)
+{
+    uint32_t index = blocks->unused_nodes;
+
+    assert(index != 0 && "reserve() comes first");
+    blocks->unused_nodes = blocks->nodes[index].link;
+    return index;
+}
+
+static inline void node_put(rmm_blocks_t *blocks, uint32_t index)
+{
+    blocks->nodes[index].heap = HEAP_UNUSED;
+    blocks->nodes[index].link = blocks->unused_nodes;
+    blocks->unused_nodes = index;
+}
+
+static inline void table_insert(rmm_blocks_t *blocks, uint32_t index)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+    uint32_t slot = slot_of(blocks, node->unit);
+
+    node->link = blocks->table[slot];
+    blocks->table[slot] = index;
+}
+
+static inline void table_remove(rmm_blocks_t *blocks, uint32_t index)
+{
+    uint32_t *link = &blocks->table[slot_of(blocks, blocks->nodes[index].unit)];
+
+    while (*link != index) {
+        assert(*link != 0 && "the block is in the table");
+        link = &blocks->nodes[*link].link;
+    }
+    *link = blocks->nodes[index].link;
+}
+
+/* Put a node between two neighbours in memory. */
+static inline void
+list_insert(rmm_blocks_t *blocks, uint32_t prev, uint32_t index, uint32_t next)
+{
+    blocks->nodes[index].prev = prev;
+    blocks->nodes[index].next = next;
+    blocks->nodes[prev].next = index;
+    blocks->nodes[next].prev = index;
+}
+
+/* Insert behind `older`; 0: as the oldest. */
+static inline void
+age_insert(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, uint32_t older)
+{
+    rmm_block_age_t *age = &blocks->ages[index];
+    uint32_t newer = older != 0 ? blocks->ages[older].newer : body->oldest;
+
+    age->older = older;
+    age->newer = newer;
+    if (older != 0) {
+        blocks->ages[older].newer = index;
+    } else {
+        body->oldest = index;
+    }
+    if (newer != 0) {
+        blocks->ages[newer].older = index;
+    } else {
+        body->newest = index;
+    }
+}
+
+static inline void
+age_remove(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
+{
+    const rmm_block_age_t *age = &blocks->ages[index];
+
+    if (age->older != 0) {
+        blocks->ages[age->older].newer = age->newer;
+    } else {
+        body->oldest = age->newer;
+    }
+    if (age->newer != 0) {
+        blocks->ages[age->newer].older = age->older;
+    } else {
+        body->newest = age->older;
+    }
+}
+
+static inline rmm_index_entry_t entry_of(const rmm_blocks_t *blocks, uint32_t index)
+{
+    const rmm_block_node_t *node = &blocks->nodes[index];
+
+    return (rmm_index_entry_t){node->unit, node->units, index};
+}
+
+/* Make a node a free block of the heap. The age is the caller's. */
+static inline void heap_enter(rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t index)
+{
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+    rmm_index_entry_t entry = entry_of(blocks, index);
+
+    blocks->nodes[index].heap = heap;
+    rmm__index_insert(&blocks->index_nodes, &body->index, &entry);
+    body->free_count++;
+}
+
+/* A free block has left the index of its heap: now the age list and the count. */
+static inline void
+heap_left(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
+{
+    age_remove(blocks, body, index);
+    body->free_count--;
+}
+
+static inline void
+heap_leave(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
+{
+    rmm__index_remove(&blocks->index_nodes, &body->index, blocks->nodes[index].unit);
+    heap_left(blocks, body, index);
+}
+
+/* A free block's unit or units were others until now. */
+static inline void heap_changed(
+    rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, uint64_t unit_before)
+{
+    rmm_index_entry_t entry = entry_of(blocks, index);
+
+    rmm__index_change(&blocks->index_nodes, &body->index, unit_before, &entry);
+}
+
+/* --- looks at one block, for the hot path of an owner -------------------------------- */
+
+/* rmm__blocks_find() */
+static inline rmm_block_t rmm__blocks_look_up(const rmm_blocks_t *blocks, uint64_t unit)
+{
+    uint32_t index = blocks->table[slot_of(blocks, unit)];
+
+    while (index != 0 && blocks->nodes[index].unit != unit) {
+        index = blocks->nodes[index].link;
+    }
+    return index != 0 && blocks->nodes[index].heap == RMM_HEAP_NONE ? index
+                                                                    : RMM_BLOCK_NONE;
+}
+
+/* The block's unit, units and tag; the owner may write the tag of a live block. */
+static inline rmm_block_node_t *
+rmm__blocks_look_at(const rmm_blocks_t *blocks, rmm_block_t block)
+{
+    return &blocks->nodes[block];
+}
+
+/* Units of the block that was freed last into the heap, when it has merged. */
+static inline uint32_t
+rmm__blocks_look_merged(const rmm_blocks_t *blocks, rmm_block_t block)
+{
+    const rmm_block_node_t *node = &blocks->nodes[block];
+    const rmm_block_node_t *prev = &blocks->nodes[node->prev];
+    const rmm_block_node_t *next = &blocks->nodes[node->next];
+
+    return node->units + (prev->heap == node->heap ? prev->units : 0) +
+           (next->heap == node->heap ? next->units : 0);
+}
+
+/* rmm__blocks_largest_free() */
+static inline uint32_t
+rmm__blocks_look_largest(const rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    const rmm_heap_body_t *body = &blocks->heaps[heap];
+    uint32_t largest = body->index.largest;
+
+    if (body->recent != 0) { /* its size when it has merged */
+        uint32_t units = rmm__blocks_look_merged(blocks, body->recent);
+
+        largest = units > largest ? units : largest;
+    }
+    return largest;
+}
+
+/* Of these, the units that had no such stamp before: what an older neighbour loses. */
+static inline uint32_t
+rmm__blocks_look_restamped(const rmm_blocks_t *blocks, rmm_block_t block)
+{
+    const rmm_block_node_t *node = &blocks->nodes[block];
+    const rmm_block_node_t *prev = &blocks->nodes[node->prev];
+    const rmm_block_node_t *next = &blocks->nodes[node->next];
+    uint64_t stamp = blocks->ages[block].stamp;
+    bool takes_prev =
+        prev->heap == node->heap && blocks->ages[node->prev].stamp < stamp;
+    bool takes_next =
+        next->heap == node->heap && blocks->ages[node->next].stamp < stamp;
+
+    return node->units + (takes_prev ? prev->units : 0) +
+           (takes_next ? next->units : 0);
+}
+
+#endif /* RMM_POOL_BLOCKS_IMPL_H */

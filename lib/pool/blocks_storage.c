@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Life of the block manager, its storage, heaps and runs, and the looks at them: everything
+ * that is rare. The hot part is blocks.c; the structures and their rules are in
+ * blocks_impl.h.
+ *
+ * Storage is grown area by area; each area is sound by itself, so that a growth that fails
+ * half way leaves one area larger than needed and nothing else. The index has room for
+ * every node and every heap at any time, so that a free needs no storage.
+ */
+#include "pool/blocks_impl.h"
+
+#define FIRST_SLOTS_LOG2 6
+#define FIRST_NODES 64
+#define NODES_AT_ONCE 32
+#define FIRST_HEAPS 4
+
+static void *
+resize(rmm_blocks_t *blocks, char what, void *old, size_t old_bytes, size_t new_bytes)
+{
+    return blocks->storage.resize(
+        blocks->storage.context, what, old, old_bytes, new_bytes);
+}
+
+static void release(rmm_blocks_t *blocks, char what, void *area, size_t bytes)
+{
+    if (area != NULL) {
+        resize(blocks, what, area, bytes, 0);
+    }
+}
+
+/* The array with another capacity; false: it stays as it is. */
+static bool grow(
+    rmm_blocks_t *blocks, char what, void **array, size_t element_bytes,
+    uint32_t *capacity, uint64_t wanted)
+{
+    void *grown;
+
+    if (wanted > UINT32_MAX) {
+        return false;
+    }
+    grown =
+        resize(blocks, what, *array, *capacity * element_bytes, wanted * element_bytes);
+    if (grown == NULL) {
+        return false;
+    }
+    *array = grown;
+    *capacity = (uint32_t)wanted;
+    return true;
+}
+
+/* --- nodes, index, table ------------------------------------------------------------- */
+
+/* So that any of these nodes may be free in any of these heaps. */
+static bool
+index_reserve(rmm_blocks_t *blocks, uint32_t node_capacity, uint32_t heap_capacity)
+{
+    rmm_index_nodes_t *all = &blocks->index_nodes;
+    uint64_t wanted = rmm__index_nodes_for(node_capacity, heap_capacity);
+
+    return wanted <= all->capacity || grow(
+                                          blocks, 'i', (void **)&all->nodes,
+                                          sizeof(*all->nodes), &all->capacity, wanted);
+}
+
+static bool grow_nodes(rmm_blocks_t *blocks)
+{
+    uint64_t wanted =
+        blocks->used_nodes == 0 ? FIRST_NODES : 2 * (uint64_t)blocks->used_nodes;
+
+    if (blocks->node_capacity < wanted &&
+        !grow(
+            blocks, 'n', (void **)&blocks->nodes, sizeof(*blocks->nodes),
+            &blocks->node_capacity, wanted)) {
+        return false;
+    }
+    if (blocks->age_capacity < wanted &&
+        !grow(
+            blocks, 'a', (void **)&blocks->ages, sizeof(*blocks->ages),
+            &blocks->age_capacity, wanted)) {
+        return false;
+    }
+    return true;
+}
+
+/*
+ * Put nodes that were never used on the list of unused ones: a few at a time, so that
+ * storage which is committed by touching it is not touched for nothing.
+ */
+static bool add_nodes(rmm_blocks_t *blocks)
+{
+    uint32_t end = blocks->used_nodes + NODES_AT_ONCE; /* divides every capacity */
+
+    if ((blocks->used_nodes == blocks->node_capacity ||
+         blocks->used_nodes == blocks->age_capacity) &&
+        !grow_nodes(blocks)) {
+        return false;
+    }
+    if (!index_reserve(blocks, blocks->node_capacity, blocks->heap_capacity)) {
+        return false;
+    }
+    for (uint32_t index = end - 1; index >= blocks->used_nodes && index != 0; index--) {
+        node_put(blocks, index);
+    }
+    blocks->nodes[0].heap = HEAP_UNUSED;
+    blocks->used_nodes = end;
+    return true;
+}
+
+static size_t table_slots(const rmm_blocks_t *blocks)
+{
+    return blocks->table == NULL ? 0 : (size_t)1 << (64 - blocks->table_shift);
+}
+
+static bool grow_table(rmm_blocks_t *blocks)
+{
+    size_t old_slots = table_slots(blocks);
+    size_t slots = old_slots == 0 ? (size_t)1 << FIRST_SLOTS_LOG2 : 2 * old_slots;
+    uint32_t *table = resize(blocks, 't', NULL, 0, slots * sizeof(*table));
+
+    if (table == NULL) {
+        return false;
+    }
+    blocks->table_shift =
+        old_slots == 0 ? 64 - FIRST_SLOTS_LOG2 : blocks->table_shift - 1;
+    blocks->table_limit = slots / 2 > UINT32_MAX ? UINT32_MAX : (uint32_t)(slots / 2);
+    for (size_t i = 0; i < old_slots; i++) {
+        uint32_t index = blocks->table[i];
+
+        while (index != 0) {
+            rmm_block_node_t *node = &blocks->nodes[index];
+            uint32_t next = node->link;
+            uint32_t slot = slot_of(blocks, node->unit);
+
+            node->link = table[slot];
+            table[slot] = index;
+            index = next;
+        }
+    }
+    release(blocks, 't', blocks->table, old_slots * sizeof(*table));
+    blocks->table = table;
+    return true;
+}
+
+bool rmm__blocks_reserve(rmm_blocks_t *blocks)
+{
+    uint32_t first = blocks->unused_nodes;
+    bool has_two = first != 0 && blocks->nodes[first].link != 0;
+
+    /* the heaps' recent blocks are in the table as well */
+    return (has_two || add_nodes(blocks)) &&
+           ((uint64_t)blocks->live_count + blocks->heap_count < blocks->table_limit ||
+            grow_table(blocks));
+}
+
+/* --- life and heaps ------------------------------------------------------------------ */
+
+rmm_blocks_t *rmm__blocks_create(const rmm_blocks_storage_t *storage)
+{
+    rmm_blocks_t *blocks =
+        storage->resize(storage->context, 'm', NULL, 0, sizeof(*blocks));
+
+    if (blocks == NULL) {
+        return NULL;
+    }
+    blocks->storage = *storage;
+    if (!rmm__blocks_reserve(blocks)) {
+        rmm__blocks_destroy(blocks);
+        return NULL;
+    }
+    return blocks;
+}
+
+void rmm__blocks_destroy(rmm_blocks_t *blocks)
+{
+    if (blocks == NULL) {
+        return;
+    }
+    release(blocks, 'n', blocks->nodes, blocks->node_capacity * sizeof(*blocks->nodes));
+    release(blocks, 'a', blocks->ages, blocks->age_capacity * sizeof(*blocks->ages));
+    release(
+        blocks, 'i', blocks->index_nodes.nodes,
+        blocks->index_nodes.capacity * sizeof(*blocks->index_nodes.nodes));
+    release(blocks, 't', blocks->table, table_slots(blocks) * sizeof(*blocks->table));
+    release(blocks, 'h', blocks->heaps, blocks->heap_capacity * sizeof(*blocks->heaps));
+    release(blocks, 'm', blocks, sizeof(*blocks));
+}
+
+rmm_blocks_result_t rmm__blocks_heap_create(rmm_blocks_t *blocks, rmm_heap_t *heap_out)
+{
+    rmm_heap_t heap = blocks->heap_count;
+
+    if (blocks->unused_heaps != 0) {
+        heap = blocks->unused_heaps - 1;
+        blocks->unused_heaps = blocks->heaps[heap].next_unused;
+    } else {
+        uint32_t capacity = blocks->heap_capacity;
+        uint32_t wanted = capacity == 0 ? FIRST_HEAPS : 2 * capacity;
+
+        if (heap == capacity &&
+            (!index_reserve(blocks, blocks->node_capacity, wanted) ||
+             !grow(
+                 blocks, 'h', (void **)&blocks->heaps, sizeof(*blocks->heaps),
+                 &blocks->heap_capacity, wanted))) {
+            return RMM_BLOCKS_NO_STORAGE;
+        }
+        blocks->heap_count++;
+    }
+    blocks->heaps[heap].in_use = 1;
+    *heap_out = heap;
+    return RMM_BLOCKS_OK;
+}
+
+void rmm__blocks_heap_destroy(rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+
+    assert(heap_is_valid(blocks, heap));
+    assert(body->free_units == 0 && "a heap that is destroyed is empty");
+    body->in_use = 0;
+    body->next_unused = blocks->unused_heaps;
+    blocks->unused_heaps = heap + 1;
+}
+
+/* --- runs ---------------------------------------------------------------------------- */
+
+rmm_blocks_result_t rmm__blocks_add(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units,
+    uint64_t stamp)
+{
+    rmm_heap_body_t *body;
+    uint32_t index;
+    uint32_t older;
+
+    assert(heap_is_valid(blocks, heap) && units > 0);
+    if (!rmm__blocks_reserve(blocks)) {
+        return RMM_BLOCKS_NO_STORAGE;
+    }
+    rmm__blocks_settle(blocks, heap);
+    body = &blocks->heaps[heap];
+    index = node_take(blocks);
+    blocks->nodes[index] = (rmm_block_node_t){.unit = unit, .units = units};
+    heap_enter(blocks, heap, index);
+    older = body->newest;
+    while (older != 0 && blocks->ages[older].stamp > stamp) {
+        older = blocks->ages[older].older;
+    }
+    blocks->ages[index].stamp = stamp;
+    age_insert(blocks, body, index, older);
+    body->free_units += units;
+    blocks->total_free_units += units;
+    check_heavily(blocks);
+    return RMM_BLOCKS_OK;
+}
+
+/* --- looks --------------------------------------------------------------------------- */
+
+uint64_t rmm__blocks_free_units(const rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    assert(heap_is_valid(blocks, heap));
+    return blocks->heaps[heap].free_units;
+}
+
+uint32_t rmm__blocks_free_count(const rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    const rmm_heap_body_t *body = &blocks->heaps[heap];
+    const rmm_block_node_t *node = &blocks->nodes[body->recent];
+
+    assert(heap_is_valid(blocks, heap));
+    if (body->recent == 0) {
+        return body->free_count;
+    }
+    return body->free_count + 1 - (blocks->nodes[node->prev].heap == heap) -
+           (blocks->nodes[node->next].heap == heap);
+}
+
+uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    assert(heap_is_valid(blocks, heap));
+    return rmm__blocks_look_largest(blocks, heap);
+}
+
+uint64_t rmm__blocks_oldest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    uint32_t oldest;
+
+    assert(heap_is_valid(blocks, heap));
+    rmm__blocks_settle(blocks, heap);
+    oldest = blocks->heaps[heap].oldest;
+    return oldest == 0 ? UINT64_MAX : blocks->ages[oldest].stamp;
+}
+
+uint64_t
+rmm__blocks_units_after(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t stamp)
+{
+    const rmm_heap_body_t *body = &blocks->heaps[heap];
+    uint64_t units = 0;
+
+    assert(heap_is_valid(blocks, heap));
+    if (body->recent != 0 && blocks->ages[body->recent].stamp > stamp) {
+        units += blocks->nodes[body->recent].units;
+    }
+    for (uint32_t index = body->newest; index != 0 && blocks->ages[index].stamp > stamp;
+         index = blocks->ages[index].older) {
+        units += blocks->nodes[index].units;
+    }
+    return units;
+}
+
+bool rmm__blocks_free_around(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint64_t *unit_out,
+    uint32_t *units_out)
+{
+    rmm_index_entry_t entry;
+
+    assert(heap_is_valid(blocks, heap));
+    rmm__blocks_settle(blocks, heap);
+    if (!rmm__index_at(
+            &blocks->index_nodes, &blocks->heaps[heap].index, unit, &entry) ||
+        unit - entry.unit >= entry.units) {
+        return false;
+    }
+    *unit_out = entry.unit;
+    *units_out = entry.units;
+    return true;
+}
+
+uint64_t rmm__blocks_total_free_units(const rmm_blocks_t *blocks)
+{
+    return blocks->total_free_units;
+}
+
+uint32_t rmm__blocks_live_count(const rmm_blocks_t *blocks)
+{
+    return blocks->live_count;
+}
+
+/* Of this node and what it will have merged with; returns the node behind that. */
+static uint32_t
+describe(const rmm_blocks_t *blocks, uint32_t index, rmm_block_info_t *info_out)
+{
+    const rmm_block_node_t *node = &blocks->nodes[index];
+
+    *info_out = (rmm_block_info_t){
+        .unit = node->unit, .units = node->units, .heap = node->heap};
+    if (node->heap == RMM_HEAP_NONE) {
+        info_out->tag = node->tag;
+        return node->next;
+    }
+    info_out->stamp = blocks->ages[index].stamp;
+    for (index = node->next; blocks->nodes[index].heap == node->heap;
+         index = blocks->nodes[index].next) {
+        uint64_t stamp = blocks->ages[index].stamp;
+
+        info_out->units += blocks->nodes[index].units;
+        info_out->stamp = stamp > info_out->stamp ? stamp : info_out->stamp;
+    }
+    return index;
+}
+
+void rmm__blocks_walk(
+    const rmm_blocks_t *blocks, bool (*fn)(void *context, const rmm_block_info_t *info),
+    void *context)
+{
+    for (uint32_t first = 1; first < blocks->used_nodes; first++) {
+        uint32_t index = first;
+
+        if (blocks->nodes[first].heap == HEAP_UNUSED ||
+            blocks->nodes[first].prev != 0) {
+            continue; /* no block, or not the first of its run */
+        }
+        while (index != 0) {
+            rmm_block_info_t info;
+
+            index = describe(blocks, index, &info);
+            if (!fn(context, &info)) {
+                return;
+            }
+        }
+    }
+}
+
+typedef struct free_walk {
+    bool (*fn)(void *context, uint64_t unit, uint32_t units);
+    void *context;
+} free_walk_t;
+
+static bool visit_free(void *context, const rmm_index_entry_t *entry)
+{
+    const free_walk_t *walk = context;
+
+    return walk->fn(walk->context, entry->unit, entry->units);
+}
+
+void rmm__blocks_walk_free(
+    rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t units,
+    bool (*fn)(void *context, uint64_t unit, uint32_t units), void *context)
+{
+    free_walk_t walk = {fn, context};
+
+    assert(heap_is_valid(blocks, heap) && units > 0);
+    rmm__blocks_settle(blocks, heap);
+    rmm__index_walk(
+        &blocks->index_nodes, &blocks->heaps[heap].index, units, visit_free, &walk);
+}

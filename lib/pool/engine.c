@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's life and its fast path: one lock, one look into the stream's own heap and
+ * the clean one. Everything else is on the ladder. See engine.h.
+ */
+#include "pool/source.h"
+
+#include "core/host_memory.h"
+
+#define JOIN_AT_ONCE 8 /* a stream's free blocks whose neighbours are looked at */
+
+/* --- allocate ------------------------------------------------------------------------ */
+
+static rmm_heap_t own_heap_locked(engine_t *engine, const engine_want_t *want)
+{
+    const engine_stream_t *own;
+
+    if (rmm__engine_captures(want)) {
+        rmm__engine_part_locked(engine, true);
+        return rmm__engine_capture_heap_locked(engine, &want->key);
+    }
+    own = rmm__engine_stream_find_locked(engine, want->key.stream_id);
+    if (own == NULL && engine->streams.alone != NULL) {
+        rmm__engine_part_locked(engine, true);
+    }
+    return own != NULL ? own->heap : engine->clean;
+}
+
+/* Before a large block is cut: has more been freed than is known to be clean? A large block
+ * in a wrong place is what makes the next one fail. Not where memory is borrowed. */
+static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *want)
+{
+    return want->units >= LARGE_UNITS && engine->streams.alone == NULL &&
+           engine->block_units == 0 && engine->source != NULL &&
+           rmm__engine_has_batches_locked(engine);
+}
+
+/* Memory beyond the frontier is used last: first what lies beside the stream's own. */
+static rmm_blocks_result_t take_from_both_locked(
+    engine_t *engine, rmm_heap_t own, const engine_want_t *want, rmm_block_t *block_out)
+{
+    rmm_blocks_request_t request = {want->units, want->align_units, false};
+    rmm_blocks_result_t result =
+        rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+
+    if (result == RMM_BLOCKS_EXTENDS) {
+        (void)rmm__blocks_join_shared(
+            engine->blocks, own, engine->clean,
+            rmm__engine_to_units(rmm__engine_need(want)), JOIN_AT_ONCE);
+        rmm__engine_note_larger_locked(engine, own);
+        request.extends = true;
+        result =
+            rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+    }
+    return result;
+}
+
+rmm_blocks_result_t rmm__engine_take_locked(
+    engine_t *engine, const engine_want_t *want, bool has_asked, rmm_block_t *block_out)
+{
+    const rmm_blocks_request_t request = {want->units, want->align_units, true};
+    rmm_heap_t own = own_heap_locked(engine, want);
+    rmm_blocks_result_t result;
+
+    if (!has_asked && is_worth_asking_locked(engine, want)) {
+        result = rmm__blocks_take_recent(engine->blocks, own, &request, block_out);
+        result = result == RMM_BLOCKS_OK ? result : RMM_BLOCKS_EXTENDS;
+    } else if (
+        own != engine->clean && engine->block_units == 0 &&
+        !rmm__engine_captures(want)) {
+        result = take_from_both_locked(engine, own, want, block_out);
+    } else {
+        result =
+            rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+    }
+    if (result == RMM_BLOCKS_OK) {
+        rmm__engine_note_taken_locked(engine, own);
+        if (rmm__engine_captures(want)) {
+            rmm__engine_capture_note_locked(
+                engine, &want->key,
+                rmm__blocks_look_at(engine->blocks, *block_out)->unit);
+        }
+    }
+    return result;
+}
+
+/* One take, on its caller's stack. */
+typedef struct take {
+    rmm_combined_t combined;
+    engine_t *engine;
+    engine_want_t want; /* copied: see core/combiner.h */
+    bool extends;
+    bool notes_futile; /* if it fails */
+    rmm_blocks_result_t result;
+    uint64_t unit;
+} take_t;
+
+/* All was tried. What was freed since the device was synchronised may still help. */
+static void note_futile_locked(engine_t *engine, const engine_want_t *want)
+{
+    if (!rmm__engine_is_all_clean_locked(engine) || engine->transit_units != 0 ||
+        engine->promised_bytes != 0) {
+        return;
+    }
+    engine->futile = (engine_futile_t){
+        .units = rmm__engine_to_units(rmm__engine_need(want)),
+        .changes = engine->changes,
+        .graphs_gone = rmm__engine_graphs_gone()};
+}
+
+static void run_take(rmm_combined_t *combined)
+{
+    take_t *take = (take_t *)(void *)combined;
+    engine_t *engine = take->engine;
+    const engine_want_t *want = &take->want;
+    rmm_block_node_t *node;
+    rmm_block_t block;
+    uint32_t padding;
+
+    take->result = rmm__engine_take_locked(engine, want, take->extends, &block);
+    if (take->result != RMM_BLOCKS_OK) {
+        if (take->notes_futile && take->result == RMM_BLOCKS_NO_FIT) {
+            note_futile_locked(engine, want);
+        }
+        return;
+    }
+    padding = (uint32_t)(want->units * RMM_BLOCKS_UNIT - want->bytes);
+    node = rmm__blocks_look_at(engine->blocks, block);
+    node->tag = padding;
+    take->unit = node->unit;
+    if (engine->owner_ops->taken != NULL) {
+        engine->owner_ops->taken(engine->owner, want, padding, &engine->figures);
+    }
+}
+
+static rmm_status_t run(take_t *take, void **ptr_out)
+{
+    rmm__combine(&take->engine->lock, &take->combined);
+    switch (take->result) {
+    case RMM_BLOCKS_OK:
+        *ptr_out = (void *)(uintptr_t)(take->unit * RMM_BLOCKS_UNIT);
+        return RMM_OK;
+    case RMM_BLOCKS_NO_STORAGE:
+        return rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for another block");
+    case RMM_BLOCKS_NO_FIT:
+    case RMM_BLOCKS_EXTENDS:
+        break;
+    }
+    return RMM_ERR_OUT_OF_MEMORY;
+}
+
+rmm_status_t rmm__engine_take(
+    engine_t *engine, const engine_want_t *want, bool extends, void **ptr_out)
+{
+    take_t take = {
+        .combined.run = run_take, .engine = engine, .want = *want, .extends = extends};
+
+    if (__builtin_expect(rmm__engine_captures(want), false)) {
+        rmm__engine_capture_open(engine, &want->key, want->stream);
+    }
+    return run(&take, ptr_out);
+}
+
+rmm_status_t rmm__engine_take_or_note_futile(
+    engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    take_t take = {
+        .combined.run = run_take,
+        .engine = engine,
+        .want = *want,
+        .extends = true,
+        .notes_futile = true};
+
+    return run(&take, ptr_out);
+}
+
+rmm_status_t
+rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    take_t take = {.combined.run = run_take, .engine = engine, .want = *want};
+    rmm_status_t status;
+
+    if (__builtin_expect(rmm__engine_captures(want), false)) {
+        rmm__engine_capture_open(engine, &want->key, want->stream);
+    }
+    status = run(&take, ptr_out);
+    if (__builtin_expect(status == RMM_OK, true)) {
+        return RMM_OK;
+    }
+    if (take.result == RMM_BLOCKS_EXTENDS) {
+        rmm__engine_reclaim_patiently(engine, want);
+        take.extends = true;
+        status = run(&take, ptr_out);
+    }
+    return status == RMM_ERR_OUT_OF_MEMORY
+               ? rmm__engine_alloc_slow(engine, want, ptr_out)
+               : status;
+}
+
+/* --- free ---------------------------------------------------------------------------- */
+
+/* One free, on its caller's stack. */
+typedef struct give {
+    rmm_combined_t combined;
+    engine_t *engine;
+    engine_gift_t gift;  /* copied, likewise */
+    const char *refusal; /* NULL: it was right */
+    bool is_new_stream;
+    bool was_waited_for; /* the stream that cannot be told */
+    engine_closing_t closing;
+} give_t;
+
+/* The live block that this free names, or NONE and in *refusal_out why it names none. */
+static rmm_block_t find_block_locked(
+    const engine_t *engine, const engine_gift_t *gift, const char **refusal_out)
+{
+    uintptr_t address = (uintptr_t)gift->ptr;
+    rmm_block_t block = rmm__blocks_look_up(engine->blocks, address / RMM_BLOCKS_UNIT);
+    const rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+
+    if (block == RMM_BLOCK_NONE || address % RMM_BLOCKS_UNIT != 0 ||
+        node->tag == TAG_LENT) {
+        *refusal_out = RMM_ENGINE_NO_SUCH_BLOCK;
+        return RMM_BLOCK_NONE;
+    }
+    if (node->tag == TAG_GIVEN_UP) {
+        *refusal_out = "freed already";
+        return RMM_BLOCK_NONE;
+    }
+    if (gift->bytes != node->units * RMM_BLOCKS_UNIT - node->tag) {
+        *refusal_out = "it was allocated with another size";
+        return RMM_BLOCK_NONE;
+    }
+    *refusal_out = NULL;
+    return block;
+}
+
+/* Where the block goes; *stream_out: the stream whose event is to cover it, or NULL. False:
+ * nowhere, it is never handed out again. */
+static bool find_heap_locked(
+    give_t *give, uint64_t unit, rmm_heap_t *heap_out, engine_stream_t **stream_out)
+{
+    engine_t *engine = give->engine;
+    const rmm_stream_key_t *key = give->gift.has_key ? &give->gift.key : NULL;
+
+    *stream_out = NULL;
+    if (key != NULL && key->capture_id != 0) {
+        return rmm__engine_capture_heap_for_free_locked(engine, key, unit, heap_out);
+    }
+    if (key != NULL) {
+        *stream_out =
+            rmm__engine_stream_get_locked(engine, key->stream_id, &give->is_new_stream);
+    }
+    *heap_out = *stream_out != NULL ? (*stream_out)->heap : engine->streams.unproven;
+    /* a synchronise says nothing of another device's stream */
+    return *stream_out != NULL || engine->streams.is_only_device ||
+           give->was_waited_for;
+}
+
+static void run_give(rmm_combined_t *combined)
+{
+    give_t *give = (give_t *)(void *)combined;
+    engine_t *engine = give->engine;
+    rmm_block_t block = find_block_locked(engine, &give->gift, &give->refusal);
+    engine_stream_t *stream;
+    rmm_block_node_t *node;
+    rmm_heap_t heap;
+    uint32_t padding;
+
+    if (block == RMM_BLOCK_NONE) {
+        return;
+    }
+    node = rmm__blocks_look_at(engine->blocks, block);
+    padding = node->tag;
+    if (!find_heap_locked(give, node->unit, &heap, &stream)) {
+        node->tag = TAG_GIVEN_UP;
+        if (engine->owner_ops->lost != NULL) {
+            engine->owner_ops->lost(engine->owner, give->gift.bytes + padding);
+        }
+    } else {
+        rmm__blocks_free(engine->blocks, block, heap, engine->streams.stamp);
+        rmm__engine_note_freed_locked(engine, heap, block);
+        if (stream != NULL) {
+            rmm__engine_note_free_locked(
+                engine, stream, give->gift.bytes + padding, &give->closing);
+        }
+    }
+    if (engine->owner_ops->given != NULL) {
+        engine->owner_ops->given(engine->owner, &give->gift, padding, &engine->figures);
+    }
+}
+
+const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
+{
+    give_t give;
+
+    give.combined.run = run_give;
+    give.engine = engine;
+    give.gift = *gift;
+    give.is_new_stream = false;
+    give.was_waited_for = false;
+    if (__builtin_expect(!gift->has_key && !engine->streams.is_only_device, false)) {
+        give.was_waited_for =
+            rmm__driver_wait_stream(engine->driver, gift->stream) == RMM_DRIVER_OK;
+    }
+    give.closing.is_needed = false;
+    if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
+        rmm__engine_capture_open(engine, &gift->key, gift->stream);
+    }
+    rmm__combine(&engine->lock, &give.combined);
+    if (__builtin_expect(give.closing.is_needed, false)) {
+        rmm__engine_record(engine, &give.closing, gift->stream);
+    }
+    if (__builtin_expect(give.is_new_stream, false)) {
+        rmm__engine_reclaim_for_new(engine);
+    }
+    return give.refusal;
+}
+
+/* --- trim and figures ---------------------------------------------------------------- */
+
+/* True: the calling thread is to make the change. */
+static bool barrier_changes(engine_t *engine, bool keep)
+{
+    bool changes;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    changes = keep != engine->keeps_barrier;
+    engine->keeps_barrier = keep;
+    rmm__combiner_unlock(&engine->lock);
+    return changes;
+}
+
+void rmm__engine_keep_barrier(engine_t *engine, bool keep)
+{
+    rmm_driver_scope_t scope;
+
+    if (!barrier_changes(engine, keep)) {
+        return;
+    }
+    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
+        (void)barrier_changes(engine, !keep); /* it could not be */
+        return;
+    }
+    if (keep) {
+        rmm__driver_barrier_keep(engine->driver, engine->device);
+    } else {
+        rmm__driver_barrier_drop(engine->driver, engine->device);
+    }
+    rmm__driver_scope_leave(&scope);
+}
+
+rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
+{
+    bool has_turn = rmm__turn_take(&engine->turn);
+    rmm_status_t status;
+
+    rmm__engine_part(engine);
+    status = rmm__engine_synchronise(engine);
+    if (status == RMM_OK) {
+        status = engine->source->trim(engine, keep_bytes);
+    }
+    rmm__engine_rejoin(engine);
+    if (rmm__engine_reserved(engine) == 0) {
+        rmm__engine_keep_barrier(engine, false);
+    }
+    if (has_turn) {
+        rmm__turn_give_back(&engine->turn);
+    }
+    return status;
+}
+
+void rmm__engine_figures(engine_t *engine, engine_figures_t *out)
+{
+    rmm__mutex_lock(&engine->lock.lock);
+    engine->figures.free_bytes = rmm__engine_free_bytes_locked(engine);
+    *out = engine->figures;
+    rmm__combiner_unlock(&engine->lock);
+}
+
+bool rmm__engine_has_news(const engine_t *engine)
+{
+    return (atomic_load_explicit(&engine->grown_bytes, memory_order_relaxed) |
+            atomic_load_explicit(&engine->stuck_bytes, memory_order_relaxed)) != 0;
+}
+
+uint64_t rmm__engine_grown_bytes(engine_t *engine)
+{
+    return atomic_exchange_explicit(&engine->grown_bytes, 0, memory_order_relaxed);
+}
+
+uint64_t rmm__engine_stuck_bytes(engine_t *engine)
+{
+    return atomic_exchange_explicit(&engine->stuck_bytes, 0, memory_order_relaxed);
+}
+
+void rmm__engine_lock(engine_t *engine)
+{
+    rmm__mutex_lock(&engine->lock.lock);
+}
+
+void rmm__engine_unlock(engine_t *engine)
+{
+    rmm__combiner_unlock(&engine->lock);
+}
+
+rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
+{
+    return &engine->lock.lock;
+}
+
+/* --- life ---------------------------------------------------------------------------- */
+
+/* Work on the blocks may still be queued, and the source may use the memory at once. False:
+ * there may be such work still, or the process exits. */
+static bool wait_until_idle(engine_t *engine)
+{
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
+        return false;
+    }
+    error = rmm__driver_barrier(engine->driver);
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK;
+}
+
+typedef struct left_walk {
+    const engine_t *engine;
+    void (*left)(void *owner, void *ptr, uint64_t bytes);
+} left_walk_t;
+
+static bool look_at_left(void *context, const rmm_block_info_t *info)
+{
+    const left_walk_t *walk = context;
+
+    if (info->heap == RMM_HEAP_NONE && info->tag < TAG_LENT) {
+        walk->left(
+            walk->engine->owner, (void *)(uintptr_t)(info->unit * RMM_BLOCKS_UNIT),
+            info->units * RMM_BLOCKS_UNIT - info->tag);
+    }
+    return true;
+}
+
+void rmm__engine_close(
+    engine_t *engine, void (*left)(void *owner, void *ptr, uint64_t bytes))
+{
+    left_walk_t walk = {engine, left};
+    bool is_idle = true;
+
+    if (engine->figures.reserved_bytes != 0) {
+        is_idle = wait_until_idle(engine);
+        if (left != NULL) {
+            rmm__blocks_walk(engine->blocks, look_at_left, &walk);
+        }
+    }
+    if (engine->source != NULL) {
+        engine->source->fini(engine, is_idle);
+    }
+    rmm__engine_keep_barrier(engine, false);
+    rmm__engine_captures_fini(engine);
+    rmm__engine_streams_fini(engine);
+    rmm__blocks_destroy(engine->blocks);
+    engine->blocks = NULL;
+}
+
+void rmm__engine_destroy(engine_t *engine)
+{
+    rmm__turn_fini(&engine->turn);
+    rmm__combiner_fini(&engine->lock);
+    rmm__free(engine);
+}
+
+static void *
+storage_resize(void *context, char what, void *old, size_t old_bytes, size_t new_bytes)
+{
+    (void)context;
+    (void)what;
+    if (new_bytes == 0) {
+        rmm__free(old);
+        return NULL;
+    }
+    return rmm__resize(old, old_bytes, new_bytes);
+}
+
+static rmm_status_t blocks_init(engine_t *engine)
+{
+    static const rmm_blocks_storage_t storage = {.resize = storage_resize};
+
+    engine->blocks = rmm__blocks_create(&storage);
+    if (engine->blocks == NULL ||
+        rmm__blocks_heap_create(engine->blocks, &engine->clean) != RMM_BLOCKS_OK) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    return rmm__engine_streams_init(engine);
+}
+
+rmm_status_t rmm__engine_create(const engine_plan_t *plan, engine_t **out)
+{
+    engine_t *engine = rmm__calloc(1, sizeof(*engine));
+
+    if (engine == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    engine->driver = plan->driver;
+    engine->device = plan->device;
+    engine->owner = plan->owner;
+    engine->owner_ops = plan->owner_ops;
+    engine->upstream = plan->upstream;
+    engine->maximum_bytes = plan->maximum_bytes;
+    engine->block_units = plan->block_units;
+    engine->growth_bytes = plan->growth_bytes;
+    engine->streams.never_alone = plan->is_shared;
+    rmm__turn_init(&engine->turn);
+    rmm__combiner_init(&engine->lock);
+    *out = engine;
+    return RMM_OK;
+}
+
+rmm_status_t rmm__engine_open(engine_t *engine, const engine_plan_t *plan)
+{
+    rmm_status_t status = blocks_init(engine);
+
+    if (status == RMM_OK && (plan->is_range || plan->upstream != NULL)) {
+        engine->source = plan->is_range ? &rmm__engine_range : &rmm__engine_chunks;
+        status = engine->source->open(engine, plan);
+    }
+    return status;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events: recorded behind what a stream freed, asked whether they are done, waited for on
+ * the device by another stream; and the synchronise that needs none. Everything here calls
+ * the driver, and none of it under the lock: a batch is taken out of its stream meanwhile,
+ * so that no other thread uses its event, and the stream is looked up again afterwards.
+ */
+#include "pool/streams.h"
+
+/* Streams that are asked for events when a new one has come: some, and a share of all. */
+#define ASKED_FOR_NEW 2
+#define ASKED_SHARE 8
+#define ASKED_MOST 64
+#define DONORS_MOST 64 /* streams that are looked at for a block to wait for */
+/* A request for such a share of what is held is placed with care; see below. */
+#define HUGE_SHARE 64
+#define PATIENCE 64u /* questions about events, some 150 ns each */
+
+/* --- recording ----------------------------------------------------------------------- */
+
+/* An event of the engine's device, or NULL: then the frees wait for the next one. */
+static rmm_driver_event_t event_make(engine_t *engine)
+{
+    rmm_driver_event_t event;
+    rmm_driver_scope_t scope;
+
+    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
+        return NULL;
+    }
+    if (engine->driver->event_create(&event) != RMM_DRIVER_OK) {
+        event = NULL;
+    }
+    rmm__driver_scope_leave(&scope);
+    return event;
+}
+
+/* False: no event could be had or recorded; error_out says why (OK: none to be had). */
+static bool
+record(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t *event, int *error_out)
+{
+    rmm_driver_scope_t scope;
+
+    *error_out = RMM_DRIVER_OK;
+    if (*event == NULL) {
+        *event = event_make(engine);
+    }
+    if (*event == NULL ||
+        !rmm__driver_stream_enter(&scope, engine->driver, engine->device, stream)) {
+        return false;
+    }
+    *error_out = engine->driver->event_record(*event, stream);
+    rmm__driver_stream_leave(&scope, stream);
+    return *error_out == RMM_DRIVER_OK;
+}
+
+/* A stream of another device, or one that may be: the only proof is to wait for it, here
+ * and now. */
+static void
+close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
+{
+    int error = rmm__driver_wait_stream(engine->driver, handle);
+    engine_stream_t *stream;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
+    if (error == RMM_DRIVER_OK && stream != NULL) {
+        rmm__blocks_transfer(
+            engine->blocks, stream->heap, engine->clean, closing->stamp, 0);
+        /* another thread may still wait for later frees */
+        stream->is_doubtful =
+            !stream->is_native && !rmm__stream_is_idle_locked(engine, stream);
+        rmm__engine_show_locked(engine);
+    }
+    rmm__combiner_unlock(&engine->lock);
+}
+
+void rmm__engine_record(
+    engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
+{
+    engine_batch_t batch = {closing->stamp, closing->event};
+    int error = RMM_DRIVER_OK;
+    bool recorded =
+        !closing->is_foreign && record(engine, handle, &batch.event, &error);
+    engine_stream_t *stream;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
+    if (stream != NULL && recorded && !rmm__stream_is_idle_locked(engine, stream)) {
+        rmm__stream_batch_insert_locked(engine, stream, batch);
+    } else if (batch.event != NULL) {
+        rmm__stream_event_spare_locked(engine, batch.event);
+    }
+    if (stream != NULL && recorded) {
+        stream->is_native = true;
+        stream->is_doubtful = false;
+        rmm__engine_rejoin_locked(engine);
+        engine->changes += !closing->is_native; /* it may be waited for from now on */
+    } else if (stream != NULL) {
+        stream->is_foreign |= error == RMM_DRIVER_INVALID_HANDLE && !closing->is_native;
+        rmm__stream_open_more_locked(
+            &engine->streams, stream, closing->open_bytes, closing->open_frees);
+    }
+    rmm__combiner_unlock(&engine->lock);
+    if (!recorded && !closing->is_native) {
+        close_by_waiting(engine, closing, handle);
+    }
+}
+
+/* --- asking events ------------------------------------------------------------------- */
+
+/* A batch that was taken out of a stream, so that nobody uses its event meanwhile. */
+typedef struct asked {
+    uint64_t stream_id;
+    engine_batch_t batch;
+} asked_t;
+
+/* Batches that cover no free block any more are dropped; false: none is left. */
+static bool drop_useless_locked(engine_t *engine, engine_stream_t *stream)
+{
+    uint64_t oldest = rmm__blocks_oldest_stamp(engine->blocks, stream->heap);
+
+    if (oldest != 0) {
+        rmm__stream_batches_drop_locked(engine, stream, oldest - 1);
+    }
+    return stream->batch_count != 0;
+}
+
+static void
+ask_locked(engine_t *engine, engine_stream_t *stream, bool newest, asked_t *asked)
+{
+    asked->stream_id = stream->id;
+    asked->batch = stream->batches[newest ? stream->batch_count - 1 : 0];
+    if (newest && stream->batch_count > 1) {
+        stream->batch_count--;
+    } else {
+        rmm__stream_batches_shift_locked(engine, stream, 1);
+    }
+}
+
+/* The next stream that has something to ask for; its newest batch. */
+static bool ask_next_locked(engine_t *engine, asked_t *asked)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    while (streams->with_batches != NULL) {
+        engine_stream_t *stream = streams->with_batches;
+
+        streams->with_batches = stream->next;
+        if (drop_useless_locked(engine, stream)) {
+            ask_locked(engine, stream, true, asked);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the stream freed up to this stamp is done with. */
+static uint64_t
+clean_up_to_locked(engine_t *engine, const engine_stream_t *stream, uint64_t stamp)
+{
+    if (stream == engine->streams.alone) {
+        engine->streams.proven_stamp = stamp;
+        return 0;
+    }
+    return rmm__blocks_transfer(engine->blocks, stream->heap, engine->clean, stamp, 0);
+}
+
+/* After asking: finished blocks become clean, others go back to wait. True if any came.
+ * The oldest batch of the stream is asked next, if there is one (in *asked, with *more). */
+static bool
+settle_locked(engine_t *engine, const asked_t *asked, bool is_done, bool *is_left)
+{
+    engine_stream_t *stream = rmm__engine_stream_find_locked(engine, asked->stream_id);
+    uint64_t moved = 0;
+
+    *is_left = false;
+    if (stream == NULL || is_done) {
+        rmm__stream_event_spare_locked(engine, asked->batch.event);
+    }
+    if (stream == NULL) {
+        return false;
+    }
+    if (is_done) {
+        rmm__stream_batches_drop_locked(engine, stream, asked->batch.stamp);
+        moved = clean_up_to_locked(engine, stream, asked->batch.stamp);
+        rmm__engine_show_locked(engine);
+    } else {
+        *is_left = stream->batch_count != 0;
+        rmm__stream_batch_insert_locked(engine, stream, asked->batch);
+    }
+    return moved != 0;
+}
+
+/* Events of one stream finish in order. So the newest is asked first, which says of a stream
+ * at rest that all are done, and of a busy one its oldest. */
+static bool reclaim_next(engine_t *engine, bool *any)
+{
+    bool is_left = false;
+    asked_t asked;
+    bool found;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    found = ask_next_locked(engine, &asked);
+    rmm__combiner_unlock(&engine->lock);
+    for (bool newest = true; found; newest = false) {
+        bool is_done = engine->driver->event_query(asked.batch.event) == RMM_DRIVER_OK;
+        engine_stream_t *stream;
+
+        rmm__mutex_lock(&engine->lock.lock);
+        *any |= settle_locked(engine, &asked, is_done, &is_left);
+        stream = rmm__engine_stream_find_locked(engine, asked.stream_id);
+        if (newest && is_left && stream != NULL) {
+            ask_locked(engine, stream, false, &asked);
+        } else {
+            rmm__combiner_unlock(&engine->lock);
+            return true;
+        }
+        rmm__combiner_unlock(&engine->lock);
+    }
+    return false;
+}
+
+bool rmm__engine_reclaim(engine_t *engine, uint32_t most)
+{
+    rmm_driver_scope_t scope;
+    uint32_t there;
+    bool any;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    any = rmm__engine_captures_settle_locked(engine);
+    there = engine->streams.alone == NULL ? engine->streams.count : 0;
+    rmm__combiner_unlock(&engine->lock);
+    most = most < there ? most : there;
+    if (most == 0 ||
+        rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
+        return any;
+    }
+    while (most > 0 && reclaim_next(engine, &any)) {
+        most--;
+    }
+    rmm__driver_scope_leave(&scope);
+    return any;
+}
+
+void rmm__engine_reclaim_for_new(engine_t *engine)
+{
+    uint32_t count;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    count = engine->streams.count;
+    rmm__combiner_unlock(&engine->lock);
+    count = ASKED_FOR_NEW + count / ASKED_SHARE;
+    (void)rmm__engine_reclaim(engine, count < ASKED_MOST ? count : ASKED_MOST);
+}
+
+/*
+ * A huge block in a wrong place is what makes the next one fail, so for that the streams are
+ * asked PATIENCE times in all: some 10 us, not until they are done, which would stop for ever
+ * where their work waits for this thread.
+ */
+void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
+{
+    uint32_t asked = 0;
+    bool is_huge;
+    bool is_left;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    is_huge =
+        want->units * RMM_BLOCKS_UNIT >= engine->figures.reserved_bytes / HUGE_SHARE;
+    rmm__combiner_unlock(&engine->lock);
+    do {
+        (void)rmm__engine_reclaim(engine, ASKED_FOR_LARGE);
+        rmm__mutex_lock(&engine->lock.lock);
+        asked += 1 + engine->streams.count;
+        is_left = rmm__engine_has_batches_locked(engine);
+        rmm__combiner_unlock(&engine->lock);
+    } while (is_huge && is_left && asked < PATIENCE);
+}
+
+/* --- waiting for another stream ------------------------------------------------------ */
+
+/* A stream that has a large enough block somewhere: its oldest batch, to wait for. */
+static bool
+find_donor_locked(engine_t *engine, const engine_want_t *want, asked_t *asked)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    for (uint32_t i = 0; i < DONORS_MOST && streams->with_batches != NULL; i++) {
+        engine_stream_t *stream = streams->with_batches;
+
+        streams->with_batches = stream->next;
+        if (stream->id != want->key.stream_id && drop_useless_locked(engine, stream) &&
+            rmm__blocks_largest_free(engine->blocks, stream->heap) >= want->units) {
+            ask_locked(engine, stream, false, asked);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+wait_on_device(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t event)
+{
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (!rmm__driver_stream_enter(&scope, engine->driver, engine->device, stream)) {
+        return false;
+    }
+    error = engine->driver->stream_wait_event(stream, event);
+    rmm__driver_stream_leave(&scope, stream);
+    return error == RMM_DRIVER_OK;
+}
+
+/* The wanting stream is ordered behind the batch: its blocks may go to that stream. */
+static bool donor_settle_locked(
+    engine_t *engine, const engine_want_t *want, const asked_t *asked, bool waiting)
+{
+    engine_streams_t *streams = &engine->streams;
+    bool is_new;
+    engine_stream_t *own =
+        waiting ? rmm__engine_stream_get_locked(engine, want->key.stream_id, &is_new)
+                : NULL;
+    engine_stream_t *donor = rmm__engine_stream_find_locked(engine, asked->stream_id);
+    uint64_t moved = 0;
+
+    if (donor != NULL && own == NULL) {
+        rmm__stream_batch_insert_locked(engine, donor, asked->batch);
+        return false;
+    }
+    rmm__stream_event_spare_locked(engine, asked->batch.event);
+    if (donor != NULL) {
+        moved = rmm__blocks_transfer(
+            engine->blocks, donor->heap, own->heap, asked->batch.stamp, streams->stamp);
+        rmm__stream_batches_drop_locked(engine, donor, asked->batch.stamp);
+    }
+    if (moved != 0) {
+        /* no event of this stream covers them yet */
+        rmm__stream_open_more_locked(streams, own, moved * RMM_BLOCKS_UNIT, 1);
+        own->is_doubtful |= !own->is_native;
+        rmm__engine_note_larger_locked(engine, own->heap);
+        engine->figures.cross_stream_count++;
+        rmm__engine_show_locked(engine);
+    }
+    return moved != 0;
+}
+
+static bool fits_own_locked(engine_t *engine, const engine_want_t *want)
+{
+    const engine_stream_t *own =
+        rmm__engine_stream_find_locked(engine, want->key.stream_id);
+
+    return own != NULL &&
+           rmm__blocks_largest_free(engine->blocks, own->heap) * RMM_BLOCKS_UNIT >=
+               rmm__engine_need(want);
+}
+
+bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want)
+{
+    bool any = false;
+
+    for (;;) {
+        asked_t asked;
+        bool found;
+        bool waiting;
+
+        rmm__mutex_lock(&engine->lock.lock);
+        found =
+            !fits_own_locked(engine, want) && find_donor_locked(engine, want, &asked);
+        rmm__combiner_unlock(&engine->lock);
+        if (!found) {
+            return any;
+        }
+        waiting = wait_on_device(engine, want->stream, asked.batch.event);
+        rmm__mutex_lock(&engine->lock.lock);
+        any |= donor_settle_locked(engine, want, &asked, waiting);
+        rmm__combiner_unlock(&engine->lock);
+        if (!waiting) {
+            return any;
+        }
+    }
+}
+
+/* --- synchronise --------------------------------------------------------------------- */
+
+/* What a synchronise that began behind `stamp` has proven. */
+static void
+clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
+{
+    uint64_t left;
+
+    if (stream->is_doubtful) {
+        return;
+    }
+    (void)clean_up_to_locked(engine, stream, stamp);
+    rmm__stream_batches_drop_locked(engine, stream, stamp);
+    /* what is still open was freed meanwhile, and is no more than all that is left */
+    left = rmm__blocks_free_units(engine->blocks, stream->heap) * RMM_BLOCKS_UNIT;
+    if (left == 0) {
+        rmm__stream_open_forget_locked(&engine->streams, stream);
+    } else if (left < stream->open_bytes) {
+        engine->streams.open_bytes -= stream->open_bytes - left;
+        stream->open_bytes = left;
+    }
+}
+
+static void clean_all_locked(engine_t *engine, uint64_t stamp)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    for (uint32_t i = 0; i < streams->capacity; i++) {
+        if (streams->table[i] != NULL) {
+            clean_stream_locked(engine, streams->table[i], stamp);
+        }
+    }
+    rmm__blocks_transfer(
+        engine->blocks, streams->unproven, engine->clean, stamp,
+        rmm__engine_clean_stamp_locked(engine));
+    (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
+    engine->figures.sync_count++;
+    rmm__engine_show_locked(engine);
+}
+
+uint64_t rmm__engine_sync_begin(engine_t *engine)
+{
+    uint64_t stamp;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    /* what a graph had on its shelf waits for what is to come */
+    (void)rmm__engine_captures_settle_locked(engine);
+    stamp = engine->streams.stamp++;
+    rmm__combiner_unlock(&engine->lock);
+    return stamp;
+}
+
+void rmm__engine_sync_end(engine_t *engine, uint64_t stamp)
+{
+    rmm__mutex_lock(&engine->lock.lock);
+    clean_all_locked(engine, stamp);
+    rmm__combiner_unlock(&engine->lock);
+}
+
+rmm_status_t rmm__engine_synchronise(engine_t *engine)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status =
+        rmm__driver_scope_enter(&scope, engine->driver, engine->device);
+    uint64_t stamp;
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    stamp = rmm__engine_sync_begin(engine);
+    error = rmm__driver_barrier(engine->driver);
+    if (error == RMM_DRIVER_OK) {
+        rmm__engine_sync_end(engine, stamp);
+    }
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(engine->driver, error, "synchronising the device");
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine counts of its free memory. The largest free block of all heaps is kept
+ * exact without a search of all streams: `stream_largest` is never below the largest block
+ * of a stream's heap, and that is searched for only where the clean heap has none as large.
+ * With more streams than SEARCHED_MOST that upper bound is shown, since a search of all at
+ * each allocation would cost more than the allocation.
+ */
+#include "pool/engine_impl.h"
+
+#define SEARCHED_MOST 64 /* streams */
+
+/* Of some heaps: the largest block and where it is, or all units. */
+typedef struct largest {
+    const rmm_blocks_t *blocks;
+    rmm_heap_t heap;
+    uint64_t units;
+} largest_t;
+
+static void look_at_heap(void *context, rmm_heap_t heap)
+{
+    largest_t *largest = context;
+    uint64_t units = rmm__blocks_largest_free(largest->blocks, heap);
+
+    if (units > largest->units) {
+        largest->units = units;
+        largest->heap = heap;
+    }
+}
+
+/* Of all heaps but the clean one. */
+static largest_t search_streams_locked(const engine_t *engine)
+{
+    const engine_streams_t *streams = &engine->streams;
+    largest_t largest = {engine->blocks, engine->clean, 0};
+
+    for (uint32_t i = 0; i < streams->capacity; i++) {
+        if (streams->table[i] != NULL) {
+            look_at_heap(&largest, streams->table[i]->heap);
+        }
+    }
+    look_at_heap(&largest, streams->unproven);
+    rmm__engine_captures_walk_locked(engine, look_at_heap, &largest);
+    return largest;
+}
+
+void rmm__engine_find_largest_locked(engine_t *engine)
+{
+    largest_t largest = {engine->blocks, engine->clean, 0};
+
+    look_at_heap(&largest, engine->clean);
+    if (engine->stream_largest > largest.units &&
+        engine->streams.count > SEARCHED_MOST) {
+        largest.units = engine->stream_largest;
+        largest.heap = RMM_HEAP_NONE;
+    } else if (engine->stream_largest > largest.units) {
+        largest_t of_streams = search_streams_locked(engine);
+
+        engine->stream_largest = of_streams.units;
+        if (of_streams.units > largest.units) {
+            largest = of_streams;
+        }
+    }
+    engine->largest_units = largest.units;
+    engine->largest_heap = largest.heap;
+    engine->figures.largest_free_bytes = largest.units * RMM_BLOCKS_UNIT;
+}
+
+void rmm__engine_note_freed_locked(engine_t *engine, rmm_heap_t heap, rmm_block_t block)
+{
+    uint64_t units = rmm__blocks_look_merged(engine->blocks, block);
+
+    engine->changes++;
+    if (heap != engine->clean && units > engine->stream_largest) {
+        engine->stream_largest = units;
+    }
+    if (units > engine->largest_units) {
+        engine->largest_units = units;
+        engine->largest_heap = heap;
+        engine->figures.largest_free_bytes = units * RMM_BLOCKS_UNIT;
+    }
+}
+
+void rmm__engine_show_locked(engine_t *engine)
+{
+    RMM_ASSERT_LOCKED(&engine->lock.lock);
+    RMM_ASSERT_HEAVY(rmm__blocks_check(engine->blocks) == NULL);
+    engine->changes++;
+    rmm__engine_bound_open_locked(engine);
+    rmm__engine_find_largest_locked(engine);
+    engine->figures.free_bytes = rmm__engine_free_bytes_locked(engine);
+    if (engine->owner_ops->figures != NULL) {
+        engine->owner_ops->figures(engine->owner, &engine->figures);
+    }
+}
+
+uint64_t rmm__engine_reserved(engine_t *engine)
+{
+    uint64_t reserved;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    reserved = engine->figures.reserved_bytes;
+    rmm__combiner_unlock(&engine->lock);
+    return reserved;
+}
+
+static void add_free_units(void *context, rmm_heap_t heap)
+{
+    largest_t *sum = context;
+
+    sum->units += rmm__blocks_free_units(sum->blocks, heap);
+}
+
+bool rmm__engine_is_all_clean_locked(engine_t *engine)
+{
+    const engine_streams_t *streams = &engine->streams;
+    largest_t sum = {engine->blocks, engine->clean, 0};
+
+    if (streams->alone != NULL &&
+        rmm__blocks_units_after(engine->blocks, engine->clean, streams->proven_stamp) !=
+            0) {
+        return false;
+    }
+    add_free_units(&sum, engine->clean);
+    rmm__engine_captures_walk_locked(engine, add_free_units, &sum);
+    return sum.units + engine->absent_units ==
+           rmm__blocks_total_free_units(engine->blocks);
+}

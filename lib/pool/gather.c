@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Free pieces of a range: mapped anew side by side, where a request fits the free total but
+ * no block of it, or given back to the device.
+ *
+ * Only pieces that are all in the clean heap: no work of the GPU and no graph uses them.
+ */
+#include "pool/range.h"
+
+#define TIDY_PART 12    /* of what is held; with less free than that it grows */
+#define TIDY_TIMES 4    /* so often all of it may be mapped anew; then it grows */
+#define TIDY_WORTH 2048 /* a tidying costs a program as much as this part of all */
+
+/* --- pieces that are all clean ------------------------------------------------------- */
+
+typedef struct free_pieces {
+    engine_t *engine;
+    uint64_t bytes, largest_bytes;
+} free_pieces_t;
+
+static bool mark_pieces_in(void *context, uint64_t unit, uint32_t units)
+{
+    free_pieces_t *found = context;
+    engine_range_t *range = &found->engine->range;
+    uint64_t end = unit + units;
+    uint32_t i = rmm__pieces_from_locked(found->engine, unit);
+
+    for (; i < range->piece_count &&
+           range->pieces[i].unit + range->pieces[i].units <= end;
+         i++) {
+        uint64_t bytes = rmm__piece_bytes(&range->pieces[i]);
+
+        range->pieces[i].is_free = true;
+        found->bytes += bytes;
+        if (bytes > found->largest_bytes) {
+            found->largest_bytes = bytes;
+        }
+    }
+    return true;
+}
+
+/* Looks at the large blocks only, not at all there are. */
+static free_pieces_t find_free_pieces_locked(engine_t *engine)
+{
+    free_pieces_t found = {.engine = engine};
+
+    for (uint32_t i = 0; i < engine->range.piece_count; i++) {
+        engine->range.pieces[i].is_free = false;
+    }
+    rmm__blocks_walk_free(
+        engine->blocks, engine->clean,
+        rmm__engine_to_units(engine->range.granule_bytes), mark_pieces_in, &found);
+    return found;
+}
+
+/* Units from..to, whose pieces are to stay where they are. */
+typedef struct place {
+    uint64_t from, to;
+} place_t;
+
+/* The uppermost free piece below `before` that is not in the place, and has at most `room`
+ * bytes: out of the array, and its units on their way. */
+static bool take_free_piece(
+    engine_t *engine, const place_t *but, uint64_t room, uint64_t *before,
+    engine_piece_t *piece, engine_transit_t *transit)
+{
+    const engine_range_t *range = &engine->range;
+    uint32_t index;
+    bool found = false;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    index = rmm__pieces_from_locked(engine, *before);
+    while (index-- > 0 && !found) {
+        const engine_piece_t *at = &range->pieces[index];
+
+        found = at->is_free && !at->is_stuck && rmm__piece_bytes(at) <= room &&
+                (at->unit < but->from || at->unit >= but->to);
+        if (found) {
+            rmm__pieces_take_locked(engine, index, piece);
+        }
+    }
+    rmm__combiner_unlock(&engine->lock);
+    if (!found) {
+        return false;
+    }
+    *before = piece->unit;
+    piece->is_free = false;
+    if (!rmm__range_depart(
+            engine, RANGE_CLEAN, piece->unit, rmm__piece_bytes(piece), transit)) {
+        rmm__pieces_insert(engine, piece); /* not free any more */
+        transit->units = 0;
+    }
+    return true;
+}
+
+/* --- gather -------------------------------------------------------------------------- */
+
+/* It could not be mapped at its new place. */
+static void
+piece_lose(engine_t *engine, const engine_piece_t *piece, engine_transit_t *transit)
+{
+    if (piece->is_stuck) {
+        rmm__pieces_insert(engine, piece);
+        rmm__range_arrive(engine, transit, RANGE_LOST, 0);
+    } else {
+        (void)engine->driver->physical_release(piece->physical);
+        rmm__pieces_unreserve(engine, 1);
+        rmm__range_arrive(
+            engine, transit, RANGE_ABSENT, -(int64_t)rmm__piece_bytes(piece));
+    }
+}
+
+/* Map a piece that is on its way, and still mapped at its old place, at another unit, where
+ * nothing is. False: no other may go there either. In a scope. */
+static bool piece_shift(
+    engine_t *engine, engine_piece_t *piece, engine_transit_t *transit, uint64_t unit,
+    bool *is_done)
+{
+    uint64_t bytes = rmm__piece_bytes(piece);
+    engine_transit_t arriving;
+
+    *is_done = false;
+    if (engine->driver->address_unmap(rmm__range_address(piece->unit), bytes) !=
+        RMM_DRIVER_OK) {
+        rmm__pieces_insert(engine, piece);
+        rmm__range_arrive(engine, transit, RANGE_CLEAN, 0);
+        return true;
+    }
+    rmm__range_arrive(engine, transit, RANGE_ABSENT, 0);
+    piece->unit = unit;
+    if (!rmm__range_depart(engine, RANGE_ABSENT, unit, bytes, &arriving)) {
+        (void)engine->driver->physical_release(piece->physical);
+        rmm__pieces_unreserve(engine, 1);
+        rmm__mutex_lock(&engine->lock.lock);
+        engine->figures.reserved_bytes -= bytes;
+        rmm__engine_show_locked(engine);
+        rmm__combiner_unlock(&engine->lock);
+        return false;
+    }
+    if (rmm__piece_map(engine, piece) != RMM_DRIVER_OK) {
+        piece_lose(engine, piece, &arriving);
+        return false;
+    }
+    rmm__pieces_insert(engine, piece);
+    rmm__mutex_lock(&engine->lock.lock);
+    engine->range.tidied_bytes += bytes;
+    engine->figures.map_count++;
+    rmm__combiner_unlock(&engine->lock);
+    rmm__range_arrive(engine, &arriving, RANGE_CLEAN, 0);
+    *is_done = true;
+    return true;
+}
+
+/* Fill the gap from its front with free pieces from elsewhere, the uppermost first. In a
+ * scope. */
+static bool fill_gap(engine_t *engine, const rmm_blocks_gap_t *gap)
+{
+    place_t place = {gap->unit - gap->before, gap->unit + gap->units + gap->after};
+    uint64_t before = UINT64_MAX;
+    uint64_t done = 0; /* units */
+    bool goes_on = true;
+    engine_transit_t transit;
+    engine_piece_t piece;
+
+    while (goes_on && done < gap->units &&
+           take_free_piece(
+               engine, &place, (gap->room - done) * RMM_BLOCKS_UNIT, &before, &piece,
+               &transit)) {
+        bool is_done;
+
+        if (transit.units == 0) {
+            continue;
+        }
+        goes_on = piece_shift(engine, &piece, &transit, gap->unit + done, &is_done);
+        if (is_done) {
+            done += piece.units;
+            if (gap->unit + done > place.to) {
+                place.to = gap->unit + done;
+            }
+        }
+    }
+    return done != 0;
+}
+
+static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
+{
+    rmm_driver_scope_t scope;
+    bool any;
+
+    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
+        return false;
+    }
+    any = fill_gap(engine, gap);
+    rmm__driver_scope_leave(&scope);
+    return any;
+}
+
+/* Beside what is free already. */
+static bool gather_beside(engine_t *engine, uint64_t need)
+{
+    rmm_blocks_gap_t gap;
+    bool any;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    any = find_free_pieces_locked(engine).bytes != 0;
+    rmm__combiner_unlock(&engine->lock);
+    return any && rmm__range_find_gap(engine, need, &gap) && gap.units != 0 &&
+           fill_in_scope(engine, &gap);
+}
+
+/*
+ * Addresses that any of the free pieces fit into, until there are `need` bytes: for what did
+ * not fit beside what is free, because pieces are larger than what was missing there.
+ */
+static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
+{
+    engine_range_t *range = &engine->range;
+    rmm_blocks_gap_t gap;
+    free_pieces_t pieces;
+    rmm_heap_t nothing;
+    bool found = false;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    pieces = find_free_pieces_locked(engine);
+    if (pieces.bytes < need || need + pieces.largest_bytes > range->bytes) {
+        found = false;
+    } else if (rmm__blocks_heap_create(engine->blocks, &nothing) != RMM_BLOCKS_OK) {
+        *status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    } else {
+        found = rmm__blocks_find_gap(
+            engine->blocks, range->absent, nothing,
+            rmm__engine_to_units(need + pieces.largest_bytes),
+            rmm__engine_to_units(range->granule_bytes), &gap);
+        rmm__blocks_heap_destroy(engine->blocks, nothing);
+    }
+    rmm__combiner_unlock(&engine->lock);
+    if (found) {
+        gap.units =
+            rmm__engine_to_units(rmm__engine_round_up(need, range->granule_bytes));
+    }
+    return found && fill_in_scope(engine, &gap);
+}
+
+/* True in any case but the last: with everything clean, less is missing than before. */
+bool rmm__range_gather(
+    engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status)
+{
+    bool any;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    /* with a stream alone more seems clean than is, and to part takes its time */
+    any = find_free_pieces_locked(engine).bytes != 0;
+    rmm__combiner_unlock(&engine->lock);
+    if (!any) {
+        return !is_last;
+    }
+    rmm__engine_part(engine);
+    if (is_last) {
+        any = gather_apart(engine, need, status);
+    } else {
+        (void)gather_beside(engine, need);
+    }
+    rmm__engine_rejoin(engine);
+    return any;
+}
+
+/* --- tidy ---------------------------------------------------------------------------- */
+
+/*
+ * Much is free, but scattered or not clean: better use that. Not where tidying has not
+ * helped for long: a multiple of all was mapped anew since it grew last, or it was done so
+ * often since then that growing by this request would have been cheaper. So a program that
+ * goes on in the same way comes to a size with which it tidies no more.
+ */
+static bool is_untidy(engine_t *engine, uint64_t need)
+{
+    const engine_range_t *range = &engine->range;
+    uint64_t free_bytes;
+    uint64_t reserved;
+    bool is_worth;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    free_bytes = rmm__engine_free_bytes_locked(engine);
+    reserved = engine->figures.reserved_bytes;
+    is_worth = range->tidied_bytes / TIDY_TIMES < reserved &&
+               reserved / TIDY_WORTH * range->tidied_count <= need;
+    rmm__combiner_unlock(&engine->lock);
+    return is_worth && free_bytes != 0 && free_bytes >= reserved / TIDY_PART;
+}
+
+static bool clean_fits(engine_t *engine, uint64_t need)
+{
+    bool fits;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    fits = rmm__blocks_largest_free(engine->blocks, engine->clean) * RMM_BLOCKS_UNIT >=
+           need;
+    rmm__combiner_unlock(&engine->lock);
+    return fits;
+}
+
+bool rmm__range_tidy(engine_t *engine, uint64_t need)
+{
+    bool any;
+
+    if (!is_untidy(engine, need)) {
+        return false;
+    }
+    rmm__engine_part(engine);
+    any = rmm__engine_synchronise(engine) == RMM_OK;
+    if (any) {
+        rmm__mutex_lock(&engine->lock.lock);
+        engine->range.tidied_count++;
+        rmm__combiner_unlock(&engine->lock);
+        any = clean_fits(engine, need) || gather_beside(engine, need);
+    }
+    rmm__engine_rejoin(engine);
+    return any;
+}
+
+/* --- trim ---------------------------------------------------------------------------- */
+
+/* One piece that is on its way: it ends, or stays. */
+static rmm_status_t
+piece_return(engine_t *engine, engine_piece_t *piece, engine_transit_t *transit)
+{
+    int error = rmm__piece_end(engine, piece);
+
+    if (error != RMM_DRIVER_OK) {
+        rmm__pieces_insert(engine, piece);
+        rmm__range_arrive(engine, transit, RANGE_CLEAN, 0);
+        return rmm__driver_error(engine->driver, error, "unmapping memory");
+    }
+    rmm__pieces_unreserve(engine, 1);
+    rmm__range_arrive(engine, transit, RANGE_ABSENT, -(int64_t)rmm__piece_bytes(piece));
+    return RMM_OK;
+}
+
+rmm_status_t rmm__range_trim(engine_t *engine, uint64_t keep_bytes)
+{
+    const place_t none = {0, 0};
+    uint64_t before = UINT64_MAX;
+    rmm_driver_scope_t scope;
+    rmm_status_t status =
+        rmm__driver_scope_enter(&scope, engine->driver, engine->device);
+    engine_transit_t transit;
+    engine_piece_t piece;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    rmm__mutex_lock(&engine->lock.lock);
+    (void)find_free_pieces_locked(engine);
+    rmm__combiner_unlock(&engine->lock);
+    while (status == RMM_OK) {
+        uint64_t reserved = rmm__engine_reserved(engine);
+
+        if (reserved <= keep_bytes ||
+            !take_free_piece(
+                engine, &none, reserved - keep_bytes, &before, &piece, &transit)) {
+            break;
+        }
+        if (transit.units != 0) {
+            status = piece_return(engine, &piece, &transit);
+        }
+    }
+    rmm__driver_scope_leave(&scope);
+    return status;
+}

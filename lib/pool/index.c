@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of index.h. A change goes down once, remembering the way, and then up again as
+ * far as first units, largest blocks or counts have changed. What a search has found is
+ * changed or removed along the way of the search.
+ */
+#include "pool/index.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+/* 8^10 entries are more than there are blocks. */
+enum { HEIGHT_MOST = 11, HALF = INDEX_MOST / 2, WAY_BITS = 5 };
+static_assert(INDEX_MOST == 1 << WAY_BITS, "a position takes so many bits of a way");
+static_assert(HEIGHT_MOST * WAY_BITS <= 64, "a way fits into its number");
+
+/* From the leaf, level 0, up to the root: a node and which of its entries was followed. */
+typedef struct path {
+    uint32_t node[HEIGHT_MOST];
+    uint32_t at[HEIGHT_MOST];
+} path_t;
+
+uint64_t rmm__index_nodes_for(uint64_t entries, uint64_t trees)
+{
+    /* but for the roots, E/8 leaves, E/64 nodes above them and so on; nodes[0] is none */
+    return entries / (INDEX_LEAST - 1) + trees + 1;
+}
+
+static uint32_t node_take(rmm_index_nodes_t *all)
+{
+    uint32_t index = all->unused;
+
+    if (index != 0) {
+        all->unused = all->nodes[index].next_unused;
+    } else {
+        all->used += all->used == 0; /* nodes[0] is none */
+        index = all->used++;
+    }
+    assert(index < all->capacity && "room was reserved");
+    memset(&all->nodes[index], 0, sizeof(all->nodes[index]));
+    return index;
+}
+
+static void node_put(rmm_index_nodes_t *all, uint32_t index)
+{
+    all->nodes[index].next_unused = all->unused;
+    all->unused = index;
+}
+
+static inline uint32_t largest_of(const rmm_index_node_t *node)
+{
+    uint32_t largest = 0;
+
+    for (uint32_t i = 0; i < INDEX_MOST; i++) {
+        largest = node->units[i] > largest ? node->units[i] : largest;
+    }
+    return largest;
+}
+
+/* The last entry that begins at or below the unit; 0 if none does. */
+static inline uint32_t position_of(const rmm_index_node_t *node, uint64_t unit)
+{
+    uint32_t low = 0;
+    uint32_t count = node->count;
+
+    while (count > 1) {
+        uint32_t half = count / 2;
+
+        low += node->unit[low + half] <= unit ? half : 0;
+        count -= half;
+    }
+    return low;
+}
+
+static inline void descend(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit, path_t *path)
+{
+    uint32_t index = tree->root;
+
+    for (uint32_t level = tree->height; level-- > 0;) {
+        path->node[level] = index;
+        path->at[level] = position_of(&all->nodes[index], unit);
+        index = all->nodes[index].child[path->at[level]];
+    }
+}
+
+/* The way that a search went. */
+static inline void follow(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t way, path_t *path)
+{
+    uint32_t index = tree->root;
+
+    for (uint32_t level = tree->height; level-- > 0;) {
+        path->node[level] = index;
+        path->at[level] = (uint32_t)(way >> (level * WAY_BITS)) % INDEX_MOST;
+        index = all->nodes[index].child[path->at[level]];
+    }
+}
+
+static inline void entry_set(
+    rmm_index_node_t *node, uint32_t at, uint64_t unit, uint32_t units, uint32_t child)
+{
+    node->unit[at] = unit;
+    node->units[at] = units;
+    node->child[at] = child;
+}
+
+/* Entries from..count of one node go to `to` in another, or further on in the same. */
+static void entries_move(
+    rmm_index_node_t *into, uint32_t to, const rmm_index_node_t *node, uint32_t from,
+    uint32_t count)
+{
+    memmove(&into->unit[to], &node->unit[from], count * sizeof(node->unit[0]));
+    memmove(&into->units[to], &node->units[from], count * sizeof(node->units[0]));
+    memmove(&into->child[to], &node->child[from], count * sizeof(node->child[0]));
+}
+
+static void entries_clear(rmm_index_node_t *node, uint32_t from)
+{
+    memset(&node->units[from], 0, (INDEX_MOST - from) * sizeof(node->units[0]));
+}
+
+static void
+entry_insert(rmm_index_node_t *node, uint32_t at, const rmm_index_entry_t *entry)
+{
+    entries_move(node, at + 1, node, at, node->count - at);
+    entry_set(node, at, entry->unit, entry->units, entry->block);
+    node->count++;
+}
+
+static void entry_remove(rmm_index_node_t *node, uint32_t at)
+{
+    entries_move(node, at, node, at + 1, node->count - at - 1);
+    node->count--;
+    node->units[node->count] = 0;
+}
+
+/* What its parent's entry says of a node. */
+static rmm_index_entry_t summary(const rmm_index_nodes_t *all, uint32_t index)
+{
+    const rmm_index_node_t *node = &all->nodes[index];
+
+    return (rmm_index_entry_t){node->unit[0], largest_of(node), index};
+}
+
+/* The node's entry in its parent; true if that said something else before. */
+static bool
+summarise(rmm_index_nodes_t *all, uint32_t parent, uint32_t at, uint32_t index)
+{
+    rmm_index_node_t *node = &all->nodes[parent];
+    rmm_index_entry_t now = summary(all, index);
+    bool changed = now.unit != node->unit[at] || now.units != node->units[at];
+
+    entry_set(node, at, now.unit, now.units, index);
+    return changed;
+}
+
+/* From the parent of `level` up, until nothing changes. */
+static void summarise_up(
+    rmm_index_nodes_t *all, uint32_t height, const path_t *path, uint32_t level)
+{
+    while (
+        level + 1 < height &&
+        summarise(all, path->node[level + 1], path->at[level + 1], path->node[level])) {
+        level++;
+    }
+}
+
+/* --- insert -------------------------------------------------------------------------- */
+
+/* The upper half of a full node becomes a node; the entry goes where it belongs. */
+static uint32_t split_for(
+    rmm_index_nodes_t *all, uint32_t index, uint32_t at, const rmm_index_entry_t *entry)
+{
+    uint32_t right = node_take(all);
+    rmm_index_node_t *low = &all->nodes[index];
+    rmm_index_node_t *high = &all->nodes[right];
+
+    entries_move(high, 0, low, HALF, HALF);
+    entries_clear(low, HALF);
+    low->count = HALF;
+    high->count = HALF;
+    if (at <= HALF) {
+        entry_insert(low, at, entry);
+    } else {
+        entry_insert(high, at - HALF, entry);
+    }
+    return right;
+}
+
+static void grow_root(rmm_index_nodes_t *all, rmm_index_t *tree, uint32_t right)
+{
+    uint32_t root = node_take(all);
+    rmm_index_entry_t low = summary(all, tree->root);
+    rmm_index_entry_t high = summary(all, right);
+
+    entry_insert(&all->nodes[root], 0, &low);
+    entry_insert(&all->nodes[root], 1, &high);
+    tree->root = root;
+    tree->height++;
+}
+
+void rmm__index_insert(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_entry_t *entry)
+{
+    rmm_index_entry_t fresh = *entry;
+    uint32_t level = 0;
+    uint32_t at;
+    path_t path;
+
+    tree->largest = entry->units > tree->largest ? entry->units : tree->largest;
+    if (tree->root == 0) {
+        tree->root = node_take(all);
+        tree->height = 1;
+        entry_insert(&all->nodes[tree->root], 0, entry);
+        return;
+    }
+    descend(all, tree, entry->unit, &path);
+    at = path.at[0] + (all->nodes[path.node[0]].unit[path.at[0]] < entry->unit);
+    while (all->nodes[path.node[level]].count == INDEX_MOST) {
+        uint32_t right = split_for(all, path.node[level], at, &fresh);
+
+        if (level + 1 == tree->height) {
+            grow_root(all, tree, right);
+            return;
+        }
+        (void)summarise(
+            all, path.node[level + 1], path.at[level + 1], path.node[level]);
+        fresh = summary(all, right);
+        level++;
+        at = path.at[level] + 1;
+    }
+    entry_insert(&all->nodes[path.node[level]], at, &fresh);
+    summarise_up(all, tree->height, &path, level);
+}
+
+/* --- remove -------------------------------------------------------------------------- */
+
+/* Two neighbours below one parent, of which one has too few: one node, or half each. */
+static void balance(rmm_index_nodes_t *all, uint32_t parent, uint32_t left_at)
+{
+    rmm_index_node_t *node = &all->nodes[parent];
+    uint32_t left = node->child[left_at];
+    uint32_t right = node->child[left_at + 1];
+    rmm_index_node_t *low = &all->nodes[left];
+    rmm_index_node_t *high = &all->nodes[right];
+    uint32_t total = low->count + high->count;
+    uint32_t keep = total <= INDEX_MOST * 3 / 4 ? total : total / 2;
+
+    if (low->count < keep) {
+        uint32_t count = keep - low->count;
+
+        entries_move(low, low->count, high, 0, count);
+        entries_move(high, 0, high, count, high->count - count);
+        high->count -= count;
+        entries_clear(high, high->count);
+    } else {
+        uint32_t count = low->count - keep;
+
+        entries_move(high, count, high, 0, high->count);
+        entries_move(high, 0, low, keep, count);
+        high->count += count;
+        entries_clear(low, keep);
+    }
+    low->count = keep;
+    (void)summarise(all, parent, left_at, left);
+    if (high->count == 0) {
+        node_put(all, right);
+        entry_remove(node, left_at + 1);
+    } else {
+        (void)summarise(all, parent, left_at + 1, right);
+    }
+}
+
+static void shrink_root(rmm_index_nodes_t *all, rmm_index_t *tree)
+{
+    uint32_t root = tree->root;
+
+    if (all->nodes[root].count == 0) {
+        node_put(all, root);
+        *tree = (rmm_index_t){0};
+    } else if (tree->height > 1 && all->nodes[root].count == 1) {
+        tree->root = all->nodes[root].child[0];
+        tree->height--;
+        node_put(all, root);
+    }
+}
+
+static void remove_at(rmm_index_nodes_t *all, rmm_index_t *tree, const path_t *path)
+{
+    uint32_t units = all->nodes[path->node[0]].units[path->at[0]];
+    uint32_t level = 0;
+
+    entry_remove(&all->nodes[path->node[0]], path->at[0]);
+    while (level + 1 < tree->height &&
+           all->nodes[path->node[level]].count < INDEX_LEAST) {
+        uint32_t parent = path->node[level + 1];
+        uint32_t at = path->at[level + 1];
+        bool is_last = at + 1 == all->nodes[parent].count;
+
+        balance(all, parent, is_last ? at - 1 : at);
+        level++;
+    }
+    summarise_up(all, tree->height, path, level);
+    shrink_root(all, tree);
+    if (units == tree->largest && tree->root != 0) {
+        tree->largest = largest_of(&all->nodes[tree->root]);
+    }
+}
+
+void rmm__index_remove(rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit)
+{
+    path_t path;
+
+    descend(all, tree, unit, &path);
+    assert(all->nodes[path.node[0]].unit[path.at[0]] == unit && "it is in the tree");
+    remove_at(all, tree, &path);
+}
+
+void rmm__index_remove_found(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit)
+{
+    path_t path;
+
+    follow(all, tree, fit->way, &path);
+    assert(all->nodes[path.node[0]].child[path.at[0]] == fit->entry.block);
+    remove_at(all, tree, &path);
+}
+
+/* --- change -------------------------------------------------------------------------- */
+
+/* An entry of this node had `before` units and has `now`: is the node's largest, which was
+ * `largest`, another one? */
+static inline uint32_t largest_after(
+    const rmm_index_node_t *node, uint32_t largest, uint32_t before, uint32_t now)
+{
+    if (now >= largest) {
+        return now;
+    }
+    return before < largest ? largest : largest_of(node);
+}
+
+static void change_above(
+    rmm_index_nodes_t *all, const rmm_index_t *tree, const path_t *path,
+    const rmm_index_entry_t *entry)
+{
+    rmm_index_node_t *node = &all->nodes[path->node[0]];
+    uint32_t before = node->units[path->at[0]];
+    uint32_t now = entry->units;
+
+    entry_set(node, path->at[0], entry->unit, now, entry->block);
+    for (uint32_t level = 1; level < tree->height; level++) {
+        rmm_index_node_t *parent = &all->nodes[path->node[level]];
+        uint32_t at = path->at[level];
+        uint32_t known = parent->units[at];
+
+        now = largest_after(node, known, before, now);
+        if (now == known && node->unit[0] == parent->unit[at]) {
+            return;
+        }
+        parent->units[at] = now;
+        parent->unit[at] = node->unit[0];
+        before = known;
+        node = parent;
+    }
+}
+
+static void change_at(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const path_t *path,
+    const rmm_index_entry_t *entry)
+{
+    uint32_t before = all->nodes[path->node[0]].units[path->at[0]];
+
+    change_above(all, tree, path, entry);
+    tree->largest =
+        largest_after(&all->nodes[tree->root], tree->largest, before, entry->units);
+}
+
+void rmm__index_change(
+    rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit,
+    const rmm_index_entry_t *entry)
+{
+    path_t path;
+
+    descend(all, tree, unit, &path);
+    assert(all->nodes[path.node[0]].unit[path.at[0]] == unit && "it is in the tree");
+    change_at(all, tree, &path, entry);
+}
+
+void rmm__index_cut_front(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit,
+    uint32_t units)
+{
+    rmm_index_entry_t entry = fit->entry;
+    path_t path;
+
+    follow(all, tree, fit->way, &path);
+    assert(all->nodes[path.node[0]].child[path.at[0]] == entry.block);
+    entry.unit += units;
+    entry.units -= units;
+    change_at(all, tree, &path, &entry);
+}
+
+/* --- look ---------------------------------------------------------------------------- */
+
+static rmm_index_entry_t entry_at(const rmm_index_nodes_t *all, const path_t *path)
+{
+    const rmm_index_node_t *leaf = &all->nodes[path->node[0]];
+    uint32_t at = path->at[0];
+
+    return (rmm_index_entry_t){leaf->unit[at], leaf->units[at], leaf->child[at]};
+}
+
+void rmm__index_find(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
+    rmm_index_fit_t *fit_out)
+{
+    path_t path;
+
+    descend(all, tree, unit, &path);
+    fit_out->entry = entry_at(all, &path);
+    assert(fit_out->entry.unit == unit && "it is in the tree");
+    fit_out->way = 0;
+    for (uint32_t level = tree->height; level-- > 0;) {
+        fit_out->way = fit_out->way << WAY_BITS | path.at[level];
+    }
+}
+
+bool rmm__index_at(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
+    rmm_index_entry_t *entry_out)
+{
+    rmm_index_entry_t entry;
+    path_t path;
+
+    if (tree->root == 0) {
+        return false;
+    }
+    descend(all, tree, unit, &path);
+    entry = entry_at(all, &path);
+    if (entry.unit > unit) {
+        return false;
+    }
+    *entry_out = entry;
+    return true;
+}
+
+typedef struct search {
+    const rmm_index_nodes_t *all;
+    uint32_t units, align_units;
+    rmm_index_fit_t *out;
+    uint32_t count, most;
+} search_t;
+
+#define FOUR_BITS(i) 1u << (i), 1u << ((i) + 1), 1u << ((i) + 2), 1u << ((i) + 3)
+
+/*
+ * Bit i: entry i has at least so many units, of which there is at least 1. Bits from a table
+ * and no branch: compilers make a few vector instructions of that.
+ */
+static inline uint32_t large_enough(const rmm_index_node_t *node, uint32_t units)
+{
+    static const uint32_t bit[INDEX_MOST] = {
+        FOUR_BITS(0),  FOUR_BITS(4),  FOUR_BITS(8),  FOUR_BITS(12),
+        FOUR_BITS(16), FOUR_BITS(20), FOUR_BITS(24), FOUR_BITS(28)};
+    uint32_t bits = 0;
+
+    for (uint32_t i = 0; i < INDEX_MOST; i++) {
+        bits |= node->units[i] >= units ? bit[i] : 0;
+    }
+    return bits;
+}
+
+static void search_leaf(search_t *search, const rmm_index_node_t *leaf, uint64_t way)
+{
+    uint32_t bits = large_enough(leaf, search->units);
+
+    for (; bits != 0 && search->count < search->most; bits &= bits - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(bits);
+        uint32_t spare = leaf->units[i] - search->units;
+
+        if (spare >= rmm__index_pad(leaf->unit[i], search->align_units)) {
+            search->out[search->count++] = (rmm_index_fit_t){
+                {leaf->unit[i], leaf->units[i], leaf->child[i]}, way | i};
+            search->most = spare == 0 ? 0 : search->most;
+        }
+    }
+}
+
+static void
+search_below(search_t *search, uint32_t index, uint32_t height, uint64_t way)
+{
+    const rmm_index_node_t *node = &search->all->nodes[index];
+    uint32_t bits;
+
+    if (height == 1) {
+        search_leaf(search, node, way);
+        return;
+    }
+    bits = large_enough(node, search->units);
+    for (; bits != 0 && search->count < search->most; bits &= bits - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(bits);
+
+        search_below(search, node->child[i], height - 1, (way | i) << WAY_BITS);
+    }
+}
+
+uint32_t rmm__index_first_fits(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
+    uint32_t align_units, rmm_index_fit_t *out, uint32_t most)
+{
+    search_t search = {all, units, align_units, out, 0, most};
+
+    if (tree->root != 0) {
+        search_below(&search, tree->root, tree->height, 0);
+    }
+    return search.count;
+}
+
+typedef struct walk {
+    const rmm_index_nodes_t *all;
+    uint32_t units;
+    bool (*fn)(void *context, const rmm_index_entry_t *entry);
+    void *context;
+} walk_t;
+
+static bool walk_below(const walk_t *walk, uint32_t index, uint32_t height)
+{
+    const rmm_index_node_t *node = &walk->all->nodes[index];
+    bool goes_on = true;
+
+    for (uint32_t i = 0; i < node->count && goes_on; i++) {
+        rmm_index_entry_t entry = {node->unit[i], node->units[i], node->child[i]};
+
+        if (entry.units >= walk->units) {
+            goes_on = height == 1 ? walk->fn(walk->context, &entry)
+                                  : walk_below(walk, entry.block, height - 1);
+        }
+    }
+    return goes_on;
+}
+
+void rmm__index_walk(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
+    bool (*fn)(void *context, const rmm_index_entry_t *entry), void *context)
+{
+    walk_t walk = {all, units, fn, context};
+
+    if (tree->root != 0) {
+        (void)walk_below(&walk, tree->root, tree->height);
+    }
+}
+
+/* --- check --------------------------------------------------------------------------- */
+
+static const char *check_below(
+    const rmm_index_nodes_t *all, uint32_t index, uint32_t height, uint64_t end);
+
+/* The i-th entry of a node above the leaves; all units below it are less than `end`. */
+static const char *check_child(
+    const rmm_index_nodes_t *all, const rmm_index_node_t *node, uint32_t i,
+    uint32_t height, uint64_t end)
+{
+    const rmm_index_node_t *child = &all->nodes[node->child[i]];
+
+    if (node->child[i] == 0 || node->child[i] >= all->used ||
+        child->count < INDEX_LEAST || child->count > INDEX_MOST) {
+        return "a node of the index has too few or too many entries";
+    }
+    if (child->unit[0] != node->unit[i] || largest_of(child) != node->units[i]) {
+        return "the index does not know a node's first or largest block";
+    }
+    return check_below(all, node->child[i], height - 1, end);
+}
+
+static const char *
+check_below(const rmm_index_nodes_t *all, uint32_t index, uint32_t height, uint64_t end)
+{
+    const rmm_index_node_t *node = &all->nodes[index];
+
+    for (uint32_t i = 0; i < node->count; i++) {
+        uint64_t next = i + 1 < node->count ? node->unit[i + 1] : end;
+        const char *wrong = NULL;
+
+        if (node->unit[i] >= next) {
+            return "the index is not in the order of addresses";
+        }
+        if (height > 1) {
+            wrong = check_child(all, node, i, height, next);
+        }
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    for (uint32_t i = node->count; i < INDEX_MOST; i++) {
+        if (node->units[i] != 0) {
+            return "an unused entry of the index has units";
+        }
+    }
+    return NULL;
+}
+
+const char *rmm__index_check(const rmm_index_nodes_t *all, const rmm_index_t *tree)
+{
+    uint32_t root = tree->root;
+
+    if (root == 0) {
+        return tree->largest == 0 ? NULL : "an empty index has a largest block";
+    }
+    if (root >= all->used || all->nodes[root].count > INDEX_MOST ||
+        all->nodes[root].count < (tree->height > 1 ? 2 : 1)) {
+        return "the root of an index has too few or too many entries";
+    }
+    if (tree->largest != largest_of(&all->nodes[root])) {
+        return "an index does not know its largest block";
+    }
+    return check_below(all, root, tree->height, UINT64_MAX);
+}

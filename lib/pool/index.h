@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Free blocks in the order of their addresses: a B+ tree whose entries also know the
+ * largest block below them, so that the first blocks, by address, with room for a request
+ * are found without a look at smaller ones. Pure: units in, units out.
+ *
+ * A node holds between INDEX_LEAST and INDEX_MOST entries, the root of a tree fewer. So a
+ * search touches one node of 32 entries for each level: two levels for 1,000 blocks, four
+ * for 100,000.
+ *
+ * All trees of a block manager share one array of nodes. rmm__index_reserve() makes room
+ * for as many entries as there may ever be; with that, no change of a tree can fail.
+ *
+ * Locking: none; the caller serialises.
+ */
+#ifndef RMM_POOL_INDEX_H
+#define RMM_POOL_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { INDEX_MOST = 32, INDEX_LEAST = 8 };
+
+/* In a leaf: free blocks. Above: nodes, each with its first unit and largest block. */
+typedef struct rmm_index_node {
+    uint64_t unit[INDEX_MOST];
+    uint32_t units[INDEX_MOST]; /* 0 in unused entries */
+    uint32_t child[INDEX_MOST]; /* a block, or a node of the level below */
+    uint32_t count;
+    uint32_t next_unused;
+} rmm_index_node_t;
+
+typedef struct rmm_index_nodes {
+    rmm_index_node_t *nodes; /* nodes[0] is none */
+    uint32_t capacity;       /* of the array */
+    uint32_t used;           /* the first of it that ever were in a tree */
+    uint32_t unused;         /* a list of those that are no more */
+} rmm_index_nodes_t;
+
+/* All zero: an empty tree. */
+typedef struct rmm_index {
+    uint32_t root, height;
+    uint32_t largest; /* units of the largest entry; 0: it is empty */
+} rmm_index_t;
+
+typedef struct rmm_index_entry {
+    uint64_t unit;
+    uint32_t units, block;
+} rmm_index_entry_t;
+
+/* An entry that a search has found, and the way to it, until the tree changes. */
+typedef struct rmm_index_fit {
+    rmm_index_entry_t entry;
+    uint64_t way; /* the positions from the root down, 5 bits each */
+} rmm_index_fit_t;
+
+/* Nodes that trees with so many entries in all can come to need. */
+uint64_t rmm__index_nodes_for(uint64_t entries, uint64_t trees);
+
+void rmm__index_insert(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_entry_t *entry);
+/* The entry that begins at this unit leaves; it is in the tree. */
+void rmm__index_remove(rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit);
+/* The entry that begins at `unit` is another one now, between the same neighbours. */
+void rmm__index_change(
+    rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit,
+    const rmm_index_entry_t *entry);
+
+/* The entry that begins at this unit, as if a search had found it; it is in the tree. */
+void rmm__index_find(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
+    rmm_index_fit_t *fit_out);
+/* Remove or change what was found; cut_front() cuts off fewer units than it has. */
+void rmm__index_remove_found(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit);
+void rmm__index_cut_front(
+    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit,
+    uint32_t units);
+
+/* The last entry that begins at or below this unit; false: there is none. */
+bool rmm__index_at(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
+    rmm_index_entry_t *entry_out);
+
+/*
+ * The first entries, by address, in which `units` fit that begin at a multiple of
+ * `align_units`, a power of two. Writes at most `most` of them and returns how many; none
+ * behind one that has no unit too many.
+ */
+uint32_t rmm__index_first_fits(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
+    uint32_t align_units, rmm_index_fit_t *out, uint32_t most);
+
+/* Visit all entries with at least `units`, by address; stops when fn is false. fn changes
+ * nothing. */
+void rmm__index_walk(
+    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
+    bool (*fn)(void *context, const rmm_index_entry_t *entry), void *context);
+
+/* NULL if every node is as it must be, else a sentence. */
+const char *rmm__index_check(const rmm_index_nodes_t *all, const rmm_index_t *tree);
+
+/* Units to skip so that the rest begins at a multiple of align_units. */
+static inline uint32_t rmm__index_pad(uint64_t unit, uint32_t align_units)
+{
+    return (uint32_t)(-unit & (align_units - 1));
+}
+
+#endif /* RMM_POOL_INDEX_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is tried, in this order, when neither the stream's own heap nor the clean one has a
+ * block that fits. Each rung costs more than the one before:
+ *   1 join      take what is clean beside the stream's own free blocks
+ *   2 reclaim   take over what other streams' finished events cover  (asks the driver)
+ *   3 wait      let this stream wait, on the device, for others      (orders streams)
+ *   4 tidy      map free memory anew, side by side, where much is free  (a range)
+ *   5 cover     synchronise, where what no event covers is much      (stops the host)
+ *   6 grow      take more from the source
+ *   7 sync      synchronise the device and merge everything          (stops the host)
+ *   8 gather    map free memory anew, and what is still missing      (a range)
+ *   9 rearrange map free memory anew, all of it in one place; or give back free chunks
+ *               and take one that is large enough
+ * A capture leaves out 3: it would break it. To synchronise is a free of a small block
+ * (docs/decisions/0004), which breaks no capture.
+ *
+ * Threads take turns here, so that two that miss together do not both grow. A thread that
+ * does not get its turn in time goes on (core/turn.h): then another may have memory on its
+ * way in just as this one fails, which thus tries again.
+ */
+#include "pool/source.h"
+
+#include <inttypes.h>
+
+#define RECLAIM_STREAMS 64 /* asked for their events before the next rung */
+#define ATTEMPTS 4         /* while other threads have memory on its way */
+#define JOIN_BLOCKS 4096   /* of the stream's own, whose neighbours are looked at */
+
+/* True if trying again may succeed; false with *status set if it did not help. */
+typedef bool (*rung_fn)(
+    engine_t *engine, const engine_want_t *want, rmm_status_t *status);
+
+typedef struct rung {
+    rung_fn climb;
+    bool breaks_captures;
+    bool needs_free; /* it only brings together what is free */
+    bool then_grows; /* what it brought may be a part of what is needed */
+} rung_t;
+
+static uint64_t bytes_of(const engine_want_t *want)
+{
+    return want->units * RMM_BLOCKS_UNIT;
+}
+
+/* --- the rungs ----------------------------------------------------------------------- */
+
+static bool join(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    const engine_stream_t *own;
+    bool joined = false;
+
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    rmm__mutex_lock(&engine->lock.lock);
+    own = rmm__engine_stream_find_locked(engine, want->key.stream_id);
+    if (own != NULL && !rmm__engine_captures(want) && engine->block_units == 0) {
+        joined = rmm__blocks_join_shared(
+            engine->blocks, own->heap, engine->clean,
+            rmm__engine_to_units(rmm__engine_need(want)), JOIN_BLOCKS);
+        rmm__engine_note_larger_locked(engine, own->heap);
+    }
+    rmm__combiner_unlock(&engine->lock);
+    return joined;
+}
+
+static bool reclaim(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    (void)want;
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return rmm__engine_reclaim(engine, RECLAIM_STREAMS);
+}
+
+static bool
+wait_for_others(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return rmm__engine_wait_for_others(engine, want);
+}
+
+static bool tidy(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return engine->source->tidy(engine, rmm__engine_need(want));
+}
+
+static bool cover(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    bool is_much;
+
+    (void)want;
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    rmm__mutex_lock(&engine->lock.lock);
+    is_much = engine->streams.alone == NULL && rmm__engine_is_open_much_locked(engine);
+    rmm__combiner_unlock(&engine->lock);
+    return is_much && rmm__engine_synchronise(engine) == RMM_OK;
+}
+
+static bool grow(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    *status = engine->source->grow(engine, rmm__engine_need(want));
+    return *status == RMM_OK;
+}
+
+static bool
+synchronise(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    (void)want;
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return rmm__engine_synchronise(engine) == RMM_OK;
+}
+
+static bool gather(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return engine->source->gather(engine, rmm__engine_need(want), false, status);
+}
+
+static bool rearrange(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+{
+    *status = RMM_ERR_OUT_OF_MEMORY;
+    return engine->source->gather(engine, rmm__engine_need(want), true, status);
+}
+
+/* --- the ladder ---------------------------------------------------------------------- */
+
+static rmm_status_t
+try_to_take(engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    return rmm__engine_take(engine, want, true, ptr_out);
+}
+
+/* After growth another thread may have been faster: until the source says no. */
+static rmm_status_t take_or_grow(
+    engine_t *engine, const engine_want_t *want, bool then_grows, void **ptr_out,
+    rmm_status_t *failure)
+{
+    rmm_status_t status = try_to_take(engine, want, ptr_out);
+
+    while (status == RMM_ERR_OUT_OF_MEMORY && then_grows &&
+           grow(engine, want, failure)) {
+        status = try_to_take(engine, want, ptr_out);
+    }
+    return status;
+}
+
+static bool is_enough_free(engine_t *engine, const engine_want_t *want)
+{
+    bool is_enough;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    is_enough = rmm__engine_free_bytes_locked(engine) >= bytes_of(want);
+    rmm__combiner_unlock(&engine->lock);
+    return is_enough;
+}
+
+static rmm_status_t climb(
+    engine_t *engine, const engine_want_t *want, void **ptr_out, rmm_status_t *failure)
+{
+    static const rung_t ladder[] = {
+        {.climb = join, .needs_free = true},
+        {.climb = reclaim, .needs_free = true},
+        {.climb = wait_for_others, .breaks_captures = true, .needs_free = true},
+        {.climb = tidy},
+        {.climb = cover, .needs_free = true},
+        {.climb = grow, .then_grows = true},
+        {.climb = synchronise},
+        {.climb = gather, .then_grows = true},
+        {.climb = rearrange},
+    };
+    rmm_status_t status =
+        try_to_take(engine, want, ptr_out); /* others may have helped */
+
+    for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
+        rmm_status_t refusal = RMM_ERR_OUT_OF_MEMORY;
+
+        if (status != RMM_ERR_OUT_OF_MEMORY) {
+            return status; /* a block, or no host memory for its node */
+        }
+        if ((ladder[i].breaks_captures && rmm__engine_captures(want)) ||
+            (ladder[i].needs_free && !is_enough_free(engine, want))) {
+            continue;
+        }
+        if (ladder[i].climb(engine, want, &refusal)) {
+            status =
+                take_or_grow(engine, want, ladder[i].then_grows, ptr_out, &refusal);
+        }
+        if (refusal != RMM_OK && refusal != RMM_ERR_OUT_OF_MEMORY) {
+            *failure = refusal; /* the source's own reason, should nothing else help */
+        }
+    }
+    return status;
+}
+
+/* --- what is known to fail ----------------------------------------------------------- */
+
+static rmm_status_t no_room(const engine_t *engine, uint64_t room)
+{
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+        engine->maximum_bytes, room);
+}
+
+/*
+ * Nothing that is free can help, nor can growth: more is wanted than both together, or just
+ * this has been tried and nothing was freed since.
+ */
+static bool is_futile(engine_t *engine, const engine_want_t *want)
+{
+    const engine_futile_t *futile = &engine->futile;
+    uint64_t room, free_bytes;
+    bool can_grow;
+    bool is_known;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    room = rmm__engine_room_locked(engine);
+    free_bytes = rmm__engine_free_bytes_locked(engine) +
+                 engine->transit_units * RMM_BLOCKS_UNIT + engine->promised_bytes;
+    can_grow = engine->source->can_grow_locked(engine, rmm__engine_need(want));
+    is_known = futile->units != 0 && futile->units <= want->units &&
+               futile->changes == engine->changes &&
+               futile->graphs_gone == rmm__engine_graphs_gone() &&
+               !rmm__engine_captures(want);
+    is_known |= room < bytes_of(want) && free_bytes < bytes_of(want) - room;
+    rmm__combiner_unlock(&engine->lock);
+    if (is_known && !can_grow) {
+        (void)no_room(engine, room);
+        return true;
+    }
+    return false;
+}
+
+/* One attempt, in this thread's turn. */
+static rmm_status_t attempt(engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
+    bool has_turn = rmm__turn_take(&engine->turn);
+    rmm_status_t status = climb(engine, want, ptr_out, &failure);
+
+    if (status == RMM_ERR_OUT_OF_MEMORY && failure == RMM_ERR_OUT_OF_MEMORY &&
+        !rmm__engine_captures(want)) {
+        /* all was tried */
+        status = rmm__engine_take_or_note_futile(engine, want, ptr_out);
+    }
+    if (has_turn) {
+        rmm__turn_give_back(&engine->turn);
+    }
+    return status == RMM_ERR_OUT_OF_MEMORY ? failure : status;
+}
+
+static uint64_t growth_count(engine_t *engine, bool *is_under_way_out)
+{
+    uint64_t count;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    count = engine->figures.growth_count;
+    *is_under_way_out = engine->promised_bytes != 0 || engine->transit_units != 0;
+    rmm__combiner_unlock(&engine->lock);
+    return count;
+}
+
+rmm_status_t
+rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+    bool is_worth_it = !is_futile(engine, want);
+
+    for (int i = 0; i < ATTEMPTS && is_worth_it; i++) {
+        bool is_under_way;
+        uint64_t before = growth_count(engine, &is_under_way);
+
+        status = attempt(engine, want, ptr_out);
+        is_worth_it = status == RMM_ERR_OUT_OF_MEMORY &&
+                      (growth_count(engine, &is_under_way) != before || is_under_way);
+    }
+    return status;
+}

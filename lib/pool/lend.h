@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One engine lends memory to another, which gives back what of it is clean: for an arena,
+ * whose shards live on what the one engine with all the memory lends them.
+ *
+ * Memory keeps its order on the way. What is clean stays clean. What the wanting stream
+ * itself freed in the lender goes to that stream's heap in the borrower, where it counts as
+ * freed just now, behind no event.
+ *
+ * Locking: the borrower's lock is taken before the lender's, and both are held while
+ * `moved` is told which units change hands.
+ */
+#ifndef RMM_POOL_LEND_H
+#define RMM_POOL_LEND_H
+
+#include "pool/engine_impl.h"
+
+/* Units are lent and given back in multiples of this, aligned to it: 64 KiB. */
+#define LEND_GRANULE_UNITS 256u
+
+typedef struct engine_loan_ops {
+    /* Units now are the borrower's, or the lender's again. */
+    void (*moved)(void *context, uint64_t unit, uint32_t units, bool is_lent);
+    void *context;
+} engine_loan_ops_t;
+
+/*
+ * Lend `units`, a multiple of the granule, that the stream of `want` may use.
+ * RMM_BLOCKS_OK, NO_FIT or NO_STORAGE.
+ */
+rmm_blocks_result_t rmm__engine_lend(
+    engine_t *lender, engine_t *borrower, const engine_want_t *want, uint32_t units,
+    const engine_loan_ops_t *ops);
+
+/* Every whole granule of the borrower that is clean goes back, where it merges with its
+ * neighbours. */
+void rmm__engine_give_back(
+    engine_t *lender, engine_t *borrower, const engine_loan_ops_t *ops);
+
+#endif /* RMM_POOL_LEND_H */

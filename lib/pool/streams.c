@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which stream freed what, and behind which event (engine.h).
+ *
+ * Streams are told apart by their id, unique for ever, never by their handle, which the
+ * driver gives out again. An entry without memory is dropped when the table would have to
+ * grow, and each new stream asks for the events of some others, so a program that makes
+ * streams for ever does not make it grow.
+ *
+ * Bound of what no event covers. A stream may free once and end: then nothing covers its
+ * block but a synchronise. So an event is recorded as soon as what a stream has open is more
+ * than half of what all of them may still have: one stream alone has half of the bound, and
+ * the more is stranded, the less anybody keeps. The bound is a share of what the engine
+ * holds, at least OPEN_LEAST. (Dynamic thresholds of shared buffers: Choudhury and Hahne,
+ * IEEE/ACM Transactions on Networking 6(2), 1998.) Free memory that such a block merges with
+ * is no longer covered either, which is not counted at each free. So it is counted before
+ * the engine grows: what is over half of the bound is synchronised for first.
+ *
+ * Alone. While one stream only has used the engine, nobody waits for its blocks: they stay
+ * in the clean heap, where they merge with everything. When another one comes, or what is
+ * clean is to be given back, that heap becomes the stream's own, and what is known to be
+ * clean goes to a new one.
+ *
+ * A batch may be missing (no event could be made or recorded): then the next one covers
+ * its frees as well, because events of one stream finish in order.
+ *
+ * Cost: an event for each BATCH_FREES frees, some 3 ns a free, where blocks are small.
+ */
+#include "pool/streams.h"
+
+#include <string.h>
+
+#include "core/host_memory.h"
+
+#define CAPACITY_LEAST 16
+/* What no event covers: at least so many bytes, a share of what is held, and so many blocks
+ * where all have one size. */
+#define OPEN_LEAST ((uint64_t)1024 * 1024)
+#define OPEN_SHARE 32
+#define OPEN_BLOCKS 8
+/* A free counts as so many bytes at least, which an entry takes, and as such a share of the
+ * bound: so many streams at most have something open. */
+#define OPEN_FREE_LEAST 512
+#define OPEN_FREES 16384
+
+/* --- the table ----------------------------------------------------------------------- */
+
+/* Index of the stream's entry, or of the empty place where it would go. */
+static uint32_t index_of(const engine_streams_t *streams, uint64_t id)
+{
+    uint32_t mask = streams->capacity - 1;
+    uint32_t index = (uint32_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+
+    while (streams->table[index] != NULL && streams->table[index]->id != id) {
+        index = (index + 1) & mask;
+    }
+    return index;
+}
+
+engine_stream_t *rmm__engine_stream_find_locked(engine_t *engine, uint64_t id)
+{
+    engine_streams_t *streams = &engine->streams;
+    engine_stream_t *stream = streams->last;
+
+    if (stream != NULL && stream->id == id) {
+        return stream;
+    }
+    if (streams->capacity == 0) {
+        return NULL;
+    }
+    stream = streams->table[index_of(streams, id)];
+    if (stream != NULL) {
+        streams->last = stream;
+    }
+    return stream;
+}
+
+static void ring_insert(engine_streams_t *streams, engine_stream_t *stream)
+{
+    engine_stream_t *first = streams->with_batches;
+
+    if (first == NULL) {
+        stream->next = stream;
+        stream->previous = stream;
+        streams->with_batches = stream;
+        return;
+    }
+    stream->next = first;
+    stream->previous = first->previous;
+    first->previous->next = stream;
+    first->previous = stream;
+}
+
+static void ring_remove(engine_streams_t *streams, engine_stream_t *stream)
+{
+    if (stream->next == stream) {
+        streams->with_batches = NULL;
+        return;
+    }
+    stream->next->previous = stream->previous;
+    stream->previous->next = stream->next;
+    if (streams->with_batches == stream) {
+        streams->with_batches = stream->next;
+    }
+}
+
+void rmm__stream_event_spare_locked(engine_t *engine, rmm_driver_event_t event)
+{
+    engine_streams_t *streams = &engine->streams;
+    uint32_t capacity = streams->spare_capacity;
+
+    if (streams->spare_count == capacity) {
+        uint32_t wanted = capacity != 0 ? 2 * capacity : 64;
+        rmm_driver_event_t *grown = rmm__resize(
+            streams->spare_events, capacity * sizeof(event), wanted * sizeof(event));
+
+        if (grown == NULL) {
+            /* destroying asks the driver, which must not happen under the lock, but
+             * without host memory the alternative is a leak */
+            engine->driver->event_destroy(event);
+            return;
+        }
+        streams->spare_events = grown;
+        streams->spare_capacity = wanted;
+    }
+    streams->spare_events[streams->spare_count++] = event;
+}
+
+static rmm_driver_event_t spare_take_locked(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    return streams->spare_count > 0 ? streams->spare_events[--streams->spare_count]
+                                    : NULL;
+}
+
+/* Out of the stream: the first of its batches. */
+void rmm__stream_batches_shift_locked(
+    engine_t *engine, engine_stream_t *stream, uint32_t gone)
+{
+    if (gone == 0) {
+        return;
+    }
+    stream->batch_count -= gone;
+    if (stream->batch_count == 0) {
+        ring_remove(&engine->streams, stream);
+    }
+    memmove(
+        &stream->batches[0], &stream->batches[gone],
+        stream->batch_count * sizeof(stream->batches[0]));
+}
+
+/* Batches up to a stamp: their frees are behind something else. */
+void rmm__stream_batches_drop_locked(
+    engine_t *engine, engine_stream_t *stream, uint64_t up_to)
+{
+    uint32_t gone = 0;
+
+    while (gone < stream->batch_count && stream->batches[gone].stamp <= up_to) {
+        rmm__stream_event_spare_locked(engine, stream->batches[gone].event);
+        gone++;
+    }
+    rmm__stream_batches_shift_locked(engine, stream, gone);
+}
+
+void rmm__stream_batch_insert_locked(
+    engine_t *engine, engine_stream_t *stream, engine_batch_t batch)
+{
+    uint32_t index;
+
+    if (stream->batch_count == STREAM_BATCHES) { /* the next event covers these too */
+        rmm__stream_event_spare_locked(engine, stream->batches[0].event);
+        rmm__stream_batches_shift_locked(engine, stream, 1);
+    }
+    if (stream->batch_count == 0) {
+        ring_insert(&engine->streams, stream);
+    }
+    index = stream->batch_count++;
+    while (index > 0 && stream->batches[index - 1].stamp > batch.stamp) {
+        stream->batches[index] = stream->batches[index - 1];
+        index--;
+    }
+    stream->batches[index] = batch;
+}
+
+bool rmm__stream_is_idle_locked(const engine_t *engine, const engine_stream_t *stream)
+{
+    return stream != engine->streams.alone &&
+           rmm__blocks_free_units(engine->blocks, stream->heap) == 0;
+}
+
+void rmm__stream_open_forget_locked(engine_streams_t *streams, engine_stream_t *stream)
+{
+    streams->open_bytes -= stream->open_bytes;
+    stream->open_bytes = 0;
+    stream->open_frees = 0;
+}
+
+static void stream_free_locked(engine_t *engine, engine_stream_t *stream)
+{
+    rmm__stream_open_forget_locked(&engine->streams, stream);
+    rmm__stream_batches_drop_locked(engine, stream, UINT64_MAX);
+    rmm__blocks_heap_destroy(engine->blocks, stream->heap);
+    rmm__free(stream);
+}
+
+/* Make the table anew, twice as large if need be, without idle streams. */
+static bool rehash_locked(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+    engine_stream_t **old = streams->table;
+    uint32_t old_capacity = streams->capacity;
+    uint32_t capacity = CAPACITY_LEAST;
+    uint32_t busy = 0;
+    engine_stream_t **fresh;
+
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        busy += old[i] != NULL && !rmm__stream_is_idle_locked(engine, old[i]);
+    }
+    while (capacity < 4 * (busy + 1)) {
+        capacity *= 2;
+    }
+    fresh = rmm__calloc(capacity, sizeof(*fresh));
+    if (fresh == NULL) {
+        return false;
+    }
+    streams->table = fresh;
+    streams->capacity = capacity;
+    streams->count = busy;
+    streams->last = NULL;
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        if (old[i] != NULL && rmm__stream_is_idle_locked(engine, old[i])) {
+            stream_free_locked(engine, old[i]);
+        } else if (old[i] != NULL) {
+            fresh[index_of(streams, old[i]->id)] = old[i];
+        }
+    }
+    rmm__free(old);
+    return true;
+}
+
+static engine_stream_t *stream_create_locked(engine_t *engine, uint64_t id)
+{
+    engine_stream_t *stream = rmm__calloc(1, sizeof(*stream));
+
+    if (stream == NULL) {
+        return NULL;
+    }
+    rmm__engine_part_locked(engine, engine->streams.count != 0);
+    if (rmm__blocks_heap_create(engine->blocks, &stream->heap) != RMM_BLOCKS_OK) {
+        rmm__free(stream);
+        return NULL;
+    }
+    stream->id = id;
+    /* the legacy default stream is that of the engine's device: rmm__driver_stream_enter()
+     */
+    stream->is_native = id == 0 || engine->streams.is_only_device;
+    return stream;
+}
+
+engine_stream_t *
+rmm__engine_stream_get_locked(engine_t *engine, uint64_t id, bool *is_new_out)
+{
+    engine_streams_t *streams = &engine->streams;
+    engine_stream_t *stream = rmm__engine_stream_find_locked(engine, id);
+
+    *is_new_out = stream == NULL;
+    if (stream != NULL) {
+        return stream;
+    }
+    if (2 * (streams->count + 1) > streams->capacity && !rehash_locked(engine)) {
+        return NULL;
+    }
+    stream = stream_create_locked(engine, id);
+    if (stream != NULL) {
+        streams->table[index_of(streams, id)] = stream;
+        streams->count++;
+        streams->last = stream;
+        rmm__engine_rejoin_locked(engine);
+    }
+    return stream;
+}
+
+/* --- alone --------------------------------------------------------------------------- */
+
+void rmm__engine_part_locked(engine_t *engine, bool for_good)
+{
+    engine_streams_t *streams = &engine->streams;
+    engine_stream_t *stream = streams->alone;
+
+    streams->never_alone |= for_good;
+    if (stream == NULL) {
+        return;
+    }
+    streams->alone = NULL;
+    engine->clean = streams->spare_heap; /* the stream keeps the old one */
+    rmm__blocks_transfer(
+        engine->blocks, stream->heap, engine->clean, streams->proven_stamp, 0);
+    rmm__engine_note_larger_locked(engine, stream->heap);
+    rmm__engine_show_locked(engine);
+}
+
+void rmm__engine_rejoin_locked(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+    engine_stream_t *stream = streams->last;
+    bool is_new;
+
+    if (streams->never_alone || streams->partings != 0 || streams->alone != NULL ||
+        streams->count != 1 || stream == NULL || !stream->is_native ||
+        stream->is_doubtful) {
+        return;
+    }
+    is_new = rmm__blocks_free_units(engine->blocks, stream->heap) == 0;
+    rmm__blocks_transfer(
+        engine->blocks, engine->clean, stream->heap, UINT64_MAX, streams->stamp);
+    streams->spare_heap = engine->clean;
+    engine->clean = stream->heap;
+    streams->alone = stream;
+    streams->proven_stamp = is_new ? streams->stamp : 0;
+    streams->stamp++;
+    rmm__engine_show_locked(engine);
+}
+
+void rmm__engine_part(engine_t *engine)
+{
+    rmm__mutex_lock(&engine->lock.lock);
+    engine->streams.partings++;
+    rmm__engine_part_locked(engine, false);
+    rmm__combiner_unlock(&engine->lock);
+}
+
+void rmm__engine_rejoin(engine_t *engine)
+{
+    rmm__mutex_lock(&engine->lock.lock);
+    engine->streams.partings--;
+    rmm__engine_rejoin_locked(engine);
+    rmm__combiner_unlock(&engine->lock);
+}
+
+rmm_status_t rmm__engine_streams_init(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+    int devices;
+
+    streams->stamp = 1;
+    rmm__engine_bound_open_locked(engine);
+    streams->is_only_device =
+        engine->driver->device_count(&devices) == RMM_DRIVER_OK && devices == 1;
+    return rmm__blocks_heap_create(engine->blocks, &streams->unproven) ==
+                       RMM_BLOCKS_OK &&
+                   rmm__blocks_heap_create(engine->blocks, &streams->spare_heap) ==
+                       RMM_BLOCKS_OK
+               ? RMM_OK
+               : RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
+void rmm__engine_streams_fini(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+    rmm_driver_scope_t scope;
+    bool entered =
+        rmm__driver_scope_enter(&scope, engine->driver, engine->device) == RMM_OK;
+
+    for (uint32_t i = 0; i < streams->capacity; i++) {
+        engine_stream_t *stream = streams->table[i];
+
+        for (uint32_t j = 0; stream != NULL && j < stream->batch_count; j++) {
+            engine->driver->event_destroy(stream->batches[j].event);
+        }
+        rmm__free(stream);
+    }
+    for (uint32_t i = 0; i < streams->spare_count; i++) {
+        engine->driver->event_destroy(streams->spare_events[i]);
+    }
+    if (entered) {
+        rmm__driver_scope_leave(&scope);
+    }
+    rmm__free(streams->table);
+    rmm__free(streams->spare_events);
+}
+
+/* --- what no event covers ------------------------------------------------------------ */
+
+void rmm__engine_bound_open_locked(engine_t *engine)
+{
+    uint64_t share = engine->figures.reserved_bytes / OPEN_SHARE;
+    uint64_t least = OPEN_BLOCKS * RMM_BLOCKS_UNIT * engine->block_units;
+    uint64_t bound;
+
+    least = least > OPEN_LEAST ? least : OPEN_LEAST;
+    bound = share > least ? share : least;
+    engine->streams.open_bound = bound;
+    engine->streams.open_free_least =
+        bound / OPEN_FREES > OPEN_FREE_LEAST ? bound / OPEN_FREES : OPEN_FREE_LEAST;
+}
+
+/* What of the stream no event covers: freed since its newest event, or merged with that. */
+static uint64_t uncovered_units(const engine_t *engine, const engine_stream_t *stream)
+{
+    uint64_t covered =
+        stream->batch_count != 0 ? stream->batches[stream->batch_count - 1].stamp : 0;
+
+    return rmm__blocks_units_after(engine->blocks, stream->heap, covered);
+}
+
+bool rmm__engine_is_open_much_locked(const engine_t *engine)
+{
+    const engine_streams_t *streams = &engine->streams;
+    uint64_t units = rmm__blocks_free_units(engine->blocks, streams->unproven);
+
+    for (uint32_t i = 0; i < streams->capacity; i++) {
+        if (streams->table[i] != NULL && !streams->table[i]->is_doubtful) {
+            units += uncovered_units(engine, streams->table[i]);
+        }
+    }
+    return units * RMM_BLOCKS_UNIT > engine->streams.open_bound / 2;
+}
+
+/* What is open in a stream is to be covered now. */
+static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
+{
+    uint64_t others = engine->streams.open_bytes - stream->open_bytes;
+    uint64_t bound = engine->streams.open_bound;
+
+    if (stream == engine->streams.alone) { /* nobody else waits for them */
+        return stream->open_frees >= BATCH_FREES_ALONE;
+    }
+    return stream->open_frees >= BATCH_FREES || !stream->is_native || others >= bound ||
+           stream->open_bytes > (bound - others) / 2;
+}
+
+/* Frees from here on carry the next stamp; those before may be waited for. */
+static void
+close_locked(engine_t *engine, engine_stream_t *stream, engine_closing_t *closing_out)
+{
+    *closing_out = (engine_closing_t){
+        .stream_id = stream->id,
+        .stamp = engine->streams.stamp++,
+        .open_bytes = stream->open_bytes,
+        .open_frees = stream->open_frees,
+        .is_needed = true,
+        .is_foreign = stream->is_foreign,
+        .is_native = stream->is_native,
+        .event = stream->is_foreign ? NULL : spare_take_locked(engine)};
+    rmm__stream_open_forget_locked(&engine->streams, stream);
+}
+
+void rmm__stream_open_more_locked(
+    engine_streams_t *streams, engine_stream_t *stream, uint64_t bytes, uint32_t frees)
+{
+    stream->open_bytes += bytes;
+    stream->open_frees += frees;
+    streams->open_bytes += bytes;
+}
+
+void rmm__engine_note_free_locked(
+    engine_t *engine, engine_stream_t *stream, uint64_t bytes,
+    engine_closing_t *closing_out)
+{
+    uint64_t least = engine->streams.open_free_least;
+
+    rmm__stream_open_more_locked(
+        &engine->streams, stream, bytes > least ? bytes : least, 1);
+    stream->is_doubtful |= !stream->is_native;
+    if (is_batch(engine, stream)) {
+        close_locked(engine, stream, closing_out);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between streams.c, which knows the streams and what of each no event covers, and events.c,
+ * which records events, asks them and waits for them.
+ */
+#ifndef RMM_POOL_STREAMS_H
+#define RMM_POOL_STREAMS_H
+
+#include "pool/engine_impl.h"
+
+/* An event that nobody needs any more is kept for the next batch. */
+void rmm__stream_event_spare_locked(engine_t *engine, rmm_driver_event_t event);
+/* Out of the stream: the first of its batches; those up to a stamp, because their frees are
+ * behind something else. */
+void rmm__stream_batches_shift_locked(
+    engine_t *engine, engine_stream_t *stream, uint32_t gone);
+void rmm__stream_batches_drop_locked(
+    engine_t *engine, engine_stream_t *stream, uint64_t up_to);
+void rmm__stream_batch_insert_locked(
+    engine_t *engine, engine_stream_t *stream, engine_batch_t batch);
+/* No memory is free in its heap. */
+bool rmm__stream_is_idle_locked(const engine_t *engine, const engine_stream_t *stream);
+/* What is open of it is covered now; is not covered any more. */
+void rmm__stream_open_forget_locked(engine_streams_t *streams, engine_stream_t *stream);
+void rmm__stream_open_more_locked(
+    engine_streams_t *streams, engine_stream_t *stream, uint64_t bytes, uint32_t frees);
+
+#endif /* RMM_POOL_STREAMS_H */

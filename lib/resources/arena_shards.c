@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arenas, what they are lent, and the table that tells which of them has which memory.
+ *
+ * Accounting is shared by all engines and striped: what is handed out is counted outside of
+ * any lock, a free under its engine's lock, before the block can be handed out again.
+ */
+#include "resources/arena_impl.h"
+
+#include "core/host_memory.h"
+
+/* What is lent at once: a share of all memory between 1 and 8 MiB. */
+#define SUPERBLOCK_SHARE 1024
+#define SUPERBLOCK_LEAST_UNITS 4096u
+#define SUPERBLOCK_MOST_UNITS 32768u
+/* Larger requests are `global`'s: a share too, between 64 KiB and 1 MiB, so that superblocks
+ * take little of little memory. */
+#define SMALL_SHARE 4096
+#define SMALL_LEAST_UNITS 256u
+#define SMALL_MOST_UNITS 4096u
+
+/* --- accounting ---------------------------------------------------------------------- */
+
+static void count_given(
+    void *owner, const engine_gift_t *gift, uint64_t padding,
+    const engine_figures_t *figures)
+{
+    arena_resource_t *self = owner;
+    const rmm_request_t request = {
+        .bytes = gift->bytes, .user = gift->owner_flags != 0};
+    uint32_t stripe = rmm__stripe_here();
+
+    (void)figures;
+    rmm__request_settle_striped(&self->base, &request, padding, stripe);
+    rmm__books_free_striped(&self->base.books, stripe, gift->bytes, padding);
+}
+
+static void count_lost(void *owner, uint64_t bytes)
+{
+    arena_resource_t *self = owner;
+
+    rmm__figure_sub(&self->base.books.slot->free_bytes, bytes);
+}
+
+/* The largest block is that of `global`, the only one that is kept. */
+static void show_global(void *owner, const engine_figures_t *figures)
+{
+    arena_resource_t *self = owner;
+    rmm_books_t *books = &self->base.books;
+
+    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
+    RMM_BOOKS_SET(books, sync_count, figures->sync_count);
+}
+
+static void global_taken(
+    void *owner, const engine_want_t *want, uint64_t padding,
+    const engine_figures_t *figures)
+{
+    (void)want;
+    (void)padding;
+    show_global(owner, figures);
+}
+
+static void global_given(
+    void *owner, const engine_gift_t *gift, uint64_t padding,
+    const engine_figures_t *figures)
+{
+    count_given(owner, gift, padding, figures);
+    show_global(owner, figures);
+}
+
+static const engine_owner_t global_accounting = {
+    .taken = global_taken,
+    .given = global_given,
+    .lost = count_lost,
+    .figures = show_global};
+
+static const engine_owner_t shard_accounting = {
+    .given = count_given, .lost = count_lost};
+
+/* --- memory -------------------------------------------------------------------------- */
+
+static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
+{
+    arena_resource_t *self = owner;
+    rmm_status_t status = rmm__pool_obtain(&self->base, bytes, ptr_out);
+
+    if (status == RMM_OK) {
+        self->memory = *ptr_out;
+    }
+    return status;
+}
+
+static void give_back(void *owner, void *ptr, uint64_t bytes)
+{
+    arena_resource_t *self = owner;
+
+    rmm__pool_give_back(&self->base, ptr, bytes);
+}
+
+static const engine_upstream_t upstream_memory = {obtain, give_back};
+
+static rmm_status_t engine_make(
+    arena_resource_t *self, const engine_owner_t *accounting,
+    const engine_upstream_t *upstream, engine_t **out)
+{
+    const engine_plan_t plan = {
+        .driver = self->driver,
+        .device = self->base.device,
+        .owner = self,
+        .owner_ops = accounting,
+        .upstream = upstream,
+        .is_shared = true,
+        .initial_bytes = upstream != NULL ? self->bytes : 0,
+        .maximum_bytes = upstream != NULL ? self->bytes : UINT64_MAX};
+    engine_t *engine;
+    rmm_status_t status = rmm__engine_create(&plan, &engine);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = rmm__engine_open(engine, &plan);
+    if (status != RMM_OK) {
+        rmm__engine_close(engine, NULL);
+        rmm__engine_destroy(engine);
+        return status;
+    }
+    *out = engine;
+    return RMM_OK;
+}
+
+/* A share of all memory between two limits, in units. */
+static uint32_t share_of(uint64_t bytes, uint64_t share, uint32_t least, uint32_t most)
+{
+    uint64_t units = bytes / share / RMM_BLOCKS_UNIT;
+
+    units = units > least ? units : least;
+    return (uint32_t)(units < most ? units : most);
+}
+
+static uint64_t granule_of(const void *ptr)
+{
+    return (uintptr_t)ptr / RMM_BLOCKS_UNIT / LEND_GRANULE_UNITS;
+}
+
+rmm_status_t rmm__arena_open(arena_resource_t *self)
+{
+    rmm_status_t status =
+        engine_make(self, &global_accounting, &upstream_memory, &self->global);
+    uint64_t granules;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    self->superblock_units = share_of(
+                                 self->bytes, SUPERBLOCK_SHARE, SUPERBLOCK_LEAST_UNITS,
+                                 SUPERBLOCK_MOST_UNITS) /
+                             LEND_GRANULE_UNITS * LEND_GRANULE_UNITS;
+    self->small_units =
+        share_of(self->bytes, SMALL_SHARE, SMALL_LEAST_UNITS, SMALL_MOST_UNITS);
+    self->first_granule = granule_of(self->memory);
+    granules = granule_of(self->memory + self->bytes - 1) - self->first_granule + 1;
+    self->owners = rmm__calloc(granules, sizeof(*self->owners));
+    return self->owners != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
+void rmm__arena_close(
+    arena_resource_t *self, void (*left)(void *owner, void *ptr, uint64_t bytes))
+{
+    for (uint32_t i = 0; i < ARENA_SHARDS; i++) {
+        engine_t *shard = rmm__arena_at(self, i);
+
+        if (shard != NULL) {
+            rmm__engine_close(shard, left);
+            rmm__engine_destroy(shard);
+        }
+    }
+    if (self->global != NULL) {
+        rmm__engine_close(self->global, left);
+        rmm__engine_destroy(self->global);
+    }
+    rmm__free(self->owners);
+}
+
+/* --- shards -------------------------------------------------------------------------- */
+
+/* The calling thread's number: 0 for the first that asks, then 1, for ever. */
+static uint32_t thread_number(void)
+{
+    static _Atomic(uint32_t) last;
+    static _Thread_local uint32_t number; /* from 1; 0: none yet */
+
+    if (number == 0) {
+        number = 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+    }
+    return number - 1;
+}
+
+uint32_t rmm__arena_home(rmm_stream_key_t key)
+{
+    /* threads and ids of streams are numbered in sequence: the golden ratio spreads
+     * neighbours evenly (Knuth 6.4) */
+    uint64_t number = thread_number() + key.stream_id;
+
+    return (
+        uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - ARENA_SHARDS_LOG2));
+}
+
+engine_t *rmm__arena_at(const arena_resource_t *self, uint32_t index)
+{
+    /* acquire: pairs with rmm__arena_make() */
+    return index == ARENA_GLOBAL
+               ? self->global
+               : atomic_load_explicit(&self->shards[index], memory_order_acquire);
+}
+
+engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index)
+{
+    engine_t *found = rmm__arena_at(self, index);
+    engine_t *fresh;
+
+    if (found != NULL) {
+        return found;
+    }
+    if (engine_make(self, &shard_accounting, NULL, &fresh) != RMM_OK) {
+        return NULL;
+    }
+    /* release: pairs with rmm__arena_at(); acquire: another thread's shard is whole */
+    if (atomic_compare_exchange_strong_explicit(
+            &self->shards[index], &found, fresh, memory_order_acq_rel,
+            memory_order_acquire)) {
+        return fresh;
+    }
+    rmm__engine_close(fresh, NULL);
+    rmm__engine_destroy(fresh);
+    return found;
+}
+
+engine_t *rmm__arena_owner(const arena_resource_t *self, const void *ptr)
+{
+    uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)self->memory);
+    uint32_t owner;
+
+    if (offset >= self->bytes) {
+        return NULL;
+    }
+    /* relaxed: a thread that frees a block got it from one that had the lock */
+    owner = atomic_load_explicit(
+        &self->owners[granule_of(ptr) - self->first_granule].index,
+        memory_order_relaxed);
+    return rmm__arena_at(self, owner == 0 ? ARENA_GLOBAL : owner - 1);
+}
+
+/* --- loans --------------------------------------------------------------------------- */
+
+typedef struct change_of_owner {
+    arena_resource_t *self;
+    uint32_t index; /* the shard's */
+} change_of_owner_t;
+
+static void set_owner(void *context, uint64_t unit, uint32_t units, bool is_lent)
+{
+    const change_of_owner_t *change = context;
+    uint64_t first = unit / LEND_GRANULE_UNITS - change->self->first_granule;
+    uint8_t owner = is_lent ? (uint8_t)(change->index + 1) : 0;
+
+    for (uint64_t i = 0; i < units / LEND_GRANULE_UNITS; i++) {
+        /* relaxed: see rmm__arena_owner() */
+        atomic_store_explicit(
+            &change->self->owners[first + i].index, owner, memory_order_relaxed);
+    }
+}
+
+static uint32_t whole_granules(uint64_t units)
+{
+    return (
+        uint32_t)((units + LEND_GRANULE_UNITS - 1) / LEND_GRANULE_UNITS * LEND_GRANULE_UNITS);
+}
+
+rmm_blocks_result_t
+rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_want_t *want)
+{
+    change_of_owner_t change = {self, index};
+    const engine_loan_ops_t ops = {set_owner, &change};
+    engine_t *shard = rmm__arena_at(self, index);
+    uint32_t need = whole_granules((uint64_t)want->units + (want->align_units - 1));
+    uint32_t units = self->superblock_units > need ? self->superblock_units : need;
+    rmm_blocks_result_t result =
+        rmm__engine_lend(self->global, shard, want, units, &ops);
+
+    while (result == RMM_BLOCKS_NO_FIT && units > need) {
+        units = whole_granules(units / 2);
+        units = units > need ? units : need;
+        result = rmm__engine_lend(self->global, shard, want, units, &ops);
+    }
+    return result;
+}
+
+void rmm__arena_give_back(arena_resource_t *self)
+{
+    for (uint32_t i = 0; i < ARENA_SHARDS; i++) {
+        change_of_owner_t change = {self, i};
+        const engine_loan_ops_t ops = {set_owner, &change};
+        engine_t *shard = rmm__arena_at(self, i);
+
+        if (shard != NULL) {
+            rmm__engine_give_back(self->global, shard, &ops);
+        }
+    }
+}

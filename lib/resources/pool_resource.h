@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A resource around an engine (pool/engine.h): `pool` and `fixed_size` are options for it,
+ * and share its operations and its accounting.
+ */
+#ifndef RMM_RESOURCES_POOL_RESOURCE_H
+#define RMM_RESOURCES_POOL_RESOURCE_H
+
+#include "core/resource_impl.h"
+#include "pool/engine.h"
+#include "resources/device_free.h"
+
+typedef struct pool_resource {
+    rmm_resource_t base; /* first member */
+    const rmm_driver_t *driver;
+    engine_t *engine;
+    uint32_t block_units; /* every block has this size; 0: any */
+    bool is_range;        /* its memory is counted as held where it is mapped */
+    device_free_t device_free;
+} pool_resource_t;
+
+/* What a pool is to be; sizes are multiples of 256. */
+typedef struct pool_plan {
+    const rmm_resource_ops_t *ops; /* the pool's or fixed_size's */
+    const char *name;              /* NULL: the type's */
+    uint64_t initial_bytes, maximum_bytes;
+    uint64_t block_bytes; /* 0: any, else at most ENGINE_BLOCK_BYTES */
+    uint64_t chunk_bytes; /* a multiple of block_bytes; 0: as the engine sees fit */
+    bool is_range, shares_with_peers;
+} pool_plan_t;
+
+static inline pool_resource_t *pool_from_base(rmm_resource_t *mr)
+{
+    return RMM_CONTAINER_OF(mr, pool_resource_t, base);
+}
+
+/* As rmm_pool_resource_create(), the arguments checked. */
+rmm_status_t rmm__pool_create(
+    rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out);
+
+/* The operations of both. */
+rmm_status_t
+rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
+void rmm__pool_destroy(rmm_resource_t *mr);
+
+/* An upstream's memory for an engine of this resource: counted for both sides, and ready
+ * for every stream. */
+rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out);
+void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes);
+
+/* --- pool_report.c ------------------------------------------------------------------- */
+
+/* Count it and set the last error: one line with all that an operator asks after an
+ * out-of-memory, and the last error of before as its reason. Returns the status. */
+RMM_COLD rmm_status_t rmm__pool_give_up(
+    pool_resource_t *self, const rmm_request_t *request, rmm_status_t status);
+
+#endif /* RMM_RESOURCES_POOL_RESOURCE_H */

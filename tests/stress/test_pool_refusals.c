@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads near a pool's maximum. A refusal is held against one lock's answer: when no free
+ * was under way from the request on until the world stood still, the same request, made of
+ * an engine that has forgotten what it refused, is refused too.
+ */
+#include "sim/pool_harness.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { THREADS_MOST = 16, BLOCKS_MOST = 4096, FIXED_BYTES = 4096 };
+
+#define MAXIMUM (1 * MIB)
+#define VIRTUAL_MAXIMUM (4 * MIB)
+
+typedef struct block {
+    void *ptr;
+    size_t bytes;
+} block_t;
+
+/* One configuration. */
+typedef struct crowd {
+    rmm_resource_t *mr;
+    int threads;
+    uint64_t operations; /* of each thread */
+    bool is_fixed;
+    uint64_t maximum_bytes;
+    pthread_barrier_t filled, done;
+    atomic_bool stops;
+    atomic_int parked;
+    _Atomic(uint64_t) frees_begun, frees_ended;
+    _Atomic(uint64_t) refused, compared, differing;
+    pthread_mutex_t lock; /* protects: */
+    block_t mail[THREADS_MOST];
+} crowd_t;
+
+typedef struct member {
+    crowd_t *crowd;
+    rmm_stream_t stream;
+    uint64_t random;
+    block_t blocks[BLOCKS_MOST];
+    uint32_t count;
+    uint64_t live_bytes;
+} member_t;
+
+static uint64_t draw(member_t *member, uint64_t bound)
+{
+    member->random = member->random * 6364136223846793005ull + 1442695040888963407ull;
+    return (member->random >> 33) % bound;
+}
+
+static void park(crowd_t *crowd)
+{
+    atomic_fetch_add(&crowd->parked, 1);
+    while (atomic_load(&crowd->stops)) {
+        (void)sched_yield();
+    }
+    atomic_fetch_sub(&crowd->parked, 1);
+}
+
+static void free_block(member_t *member, const block_t *block)
+{
+    crowd_t *crowd = member->crowd;
+
+    atomic_fetch_add(&crowd->frees_begun, 1);
+    give(crowd->mr, block->ptr, block->bytes, member->stream);
+    atomic_fetch_add(&crowd->frees_ended, 1);
+}
+
+static void forget_futile(crowd_t *crowd)
+{
+    engine_t *engine = pool_from_base(crowd->mr)->engine;
+
+    rmm__engine_lock(engine);
+    engine->futile.units = 0;
+    rmm__engine_unlock(engine);
+}
+
+/* The world stands still. */
+static void ask_again(member_t *member, size_t bytes)
+{
+    crowd_t *crowd = member->crowd;
+    void *ptr;
+
+    forget_futile(crowd);
+    atomic_fetch_add(&crowd->compared, 1);
+    if (rmm_resource_alloc(crowd->mr, bytes, 0, member->stream, &ptr) == RMM_OK) {
+        atomic_fetch_add(&crowd->differing, 1);
+        give(crowd->mr, ptr, bytes, member->stream);
+    }
+}
+
+static void look_into_refusal(member_t *member, size_t bytes, uint64_t ended_before)
+{
+    crowd_t *crowd = member->crowd;
+    bool nobody = false;
+
+    atomic_fetch_add(&crowd->refused, 1);
+    if (!atomic_compare_exchange_strong(&crowd->stops, &nobody, true)) {
+        park(crowd);
+        return;
+    }
+    while (atomic_load(&crowd->parked) < crowd->threads - 1) {
+        (void)sched_yield();
+    }
+    if (atomic_load(&crowd->frees_begun) == ended_before) {
+        ask_again(member, bytes);
+    }
+    atomic_store(&crowd->stops, false);
+}
+
+static size_t draw_bytes(member_t *member)
+{
+    if (member->crowd->is_fixed) {
+        return FIXED_BYTES;
+    }
+    return (draw(member, 64) == 0 ? 256 * (1 + draw(member, 512))
+                                  : (size_t)256 << draw(member, 8) >> draw(member, 2)) *
+           (member->crowd->maximum_bytes / MAXIMUM);
+}
+
+static void take_one(member_t *member)
+{
+    crowd_t *crowd = member->crowd;
+    uint64_t ended_before = atomic_load(&crowd->frees_ended);
+    block_t block = {.bytes = draw_bytes(member)};
+
+    if (rmm_resource_alloc(crowd->mr, block.bytes, 0, member->stream, &block.ptr) ==
+        RMM_OK) {
+        member->blocks[member->count++] = block;
+        member->live_bytes += block.bytes;
+    } else {
+        look_into_refusal(member, block.bytes, ended_before);
+    }
+}
+
+/* On this thread, or handed to another, whose last one comes back. */
+static void give_one(member_t *member)
+{
+    crowd_t *crowd = member->crowd;
+    uint64_t index = draw(member, member->count);
+    block_t block = member->blocks[index];
+
+    member->blocks[index] = member->blocks[--member->count];
+    member->live_bytes -= block.bytes;
+    if (draw(member, 4) == 0) {
+        uint64_t whom = draw(member, (uint64_t)crowd->threads);
+        block_t other;
+
+        pthread_mutex_lock(&crowd->lock);
+        other = crowd->mail[whom];
+        crowd->mail[whom] = block;
+        pthread_mutex_unlock(&crowd->lock);
+        block = other;
+    }
+    if (block.ptr != NULL) {
+        free_block(member, &block);
+    }
+}
+
+/* Without looking into refusals: not all threads are there yet. */
+static void fill_up(member_t *member)
+{
+    block_t block = {.bytes = draw_bytes(member)};
+
+    if (rmm_resource_alloc(
+            member->crowd->mr, block.bytes, 0, member->stream, &block.ptr) == RMM_OK) {
+        member->blocks[member->count++] = block;
+        member->live_bytes += block.bytes;
+    }
+}
+
+static void *work(void *argument)
+{
+    member_t *member = argument;
+    crowd_t *crowd = member->crowd;
+    /* all of them want a little more than there is */
+    uint64_t share = crowd->maximum_bytes * 11 / 10 / (uint64_t)crowd->threads;
+
+    for (int i = 0; i < BLOCKS_MOST && member->live_bytes < share * 8 / 11; i++) {
+        fill_up(member);
+    }
+    (void)pthread_barrier_wait(&crowd->filled);
+    for (uint64_t i = 0; i < crowd->operations; i++) {
+        bool is_full = member->live_bytes >= share || member->count == BLOCKS_MOST;
+
+        if (atomic_load(&crowd->stops)) {
+            park(crowd);
+        }
+        if (!is_full && draw(member, 8) != 0) {
+            take_one(member);
+        }
+        if (member->count != 0 && (is_full || draw(member, 3) == 0)) {
+            give_one(member);
+        }
+    }
+    atomic_fetch_add(&crowd->parked, 1); /* for good */
+    (void)pthread_barrier_wait(&crowd->done);
+    while (member->count != 0) {
+        free_block(member, &member->blocks[--member->count]);
+    }
+    return NULL;
+}
+
+static uint64_t operations_in_all(void)
+{
+    uint64_t all = 1000000;
+
+#ifndef NDEBUG
+    all /= 4;
+#endif
+    return getenv("RMM_TEST_QUICK") != NULL ? all / 4 : all;
+}
+
+static void run_crowd(crowd_t *crowd, bool is_one_stream)
+{
+    static member_t members[THREADS_MOST];
+    pthread_t threads[THREADS_MOST];
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+
+    pthread_barrier_init(&crowd->filled, NULL, (unsigned)crowd->threads);
+    pthread_barrier_init(&crowd->done, NULL, (unsigned)crowd->threads);
+    for (int i = 0; i < crowd->threads; i++) {
+        members[i] = (member_t){
+            .crowd = crowd,
+            .random = (uint64_t)i + 1,
+            .stream = is_one_stream ? stream : make_stream(RMM_STREAM_NON_BLOCKING)};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &members[i]), 0);
+    }
+    for (int i = 0; i < crowd->threads; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    for (int i = 0; i < crowd->threads; i++) {
+        if (crowd->mail[i].ptr != NULL) {
+            free_block(&members[0], &crowd->mail[i]);
+        }
+    }
+    pthread_barrier_destroy(&crowd->filled);
+    pthread_barrier_destroy(&crowd->done);
+    assert_cuda(rmm_sim_device_synchronize());
+    for (int i = 0; i < crowd->threads && !is_one_stream; i++) {
+        assert_cuda(sim_driver()->stream_destroy(members[i].stream));
+    }
+    assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
+static void refuse_as_one_lock_would(
+    rmm_resource_t *(*make)(void), uint64_t maximum_bytes, bool is_fixed)
+{
+    static const int counts[] = {2, 4, 16};
+
+    for (int i = 0; i < 6; i++) {
+        crowd_t crowd = {
+            .mr = make(),
+            .threads = counts[i / 2],
+            .operations = operations_in_all() / 18 / (uint64_t)counts[i / 2],
+            .is_fixed = is_fixed,
+            .maximum_bytes = maximum_bytes,
+            .lock = PTHREAD_MUTEX_INITIALIZER};
+
+        run_crowd(&crowd, i % 2 != 0);
+        print_message(
+            "%d threads: %llu refused, %llu compared\n", crowd.threads,
+            (unsigned long long)atomic_load(&crowd.refused),
+            (unsigned long long)atomic_load(&crowd.compared));
+        assert_int_equal(atomic_load(&crowd.differing), 0);
+        assert_int_equal(stats_of(crowd.mr).current_count, 0);
+        assert_int_equal(stats_of(crowd.mr).invalid_free_count, 0);
+        rmm_resource_release(crowd.mr);
+    }
+}
+
+static rmm_resource_t *a_pool(void)
+{
+    return make_pool(MAXIMUM, MAXIMUM);
+}
+
+static rmm_resource_t *a_growing_pool(void)
+{
+    return make_pool(0, MAXIMUM);
+}
+
+static rmm_resource_t *a_virtual_pool(void)
+{
+    return make_virtual_pool(0, VIRTUAL_MAXIMUM);
+}
+
+/* Over a pool that ends at the maximum. */
+static rmm_resource_t *a_fixed(void)
+{
+    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
+    rmm_resource_t *upstream = make_pool(MAXIMUM, MAXIMUM);
+    rmm_resource_t *mr;
+
+    options.block_bytes = FIXED_BYTES;
+    options.blocks_per_chunk = 16;
+    assert_ok(rmm_fixed_size_resource_create(upstream, &options, &mr));
+    rmm_resource_release(upstream);
+    return mr;
+}
+
+static void a_pool_refuses_what_one_lock_would_refuse(void **state)
+{
+    (void)state;
+    refuse_as_one_lock_would(a_pool, MAXIMUM, false);
+}
+
+static void a_growing_pool_refuses_what_one_lock_would_refuse(void **state)
+{
+    (void)state;
+    refuse_as_one_lock_would(a_growing_pool, MAXIMUM, false);
+}
+
+static void a_virtual_pool_refuses_what_one_lock_would_refuse(void **state)
+{
+    (void)state;
+    refuse_as_one_lock_would(a_virtual_pool, VIRTUAL_MAXIMUM, false);
+}
+
+static void blocks_of_one_size_are_refused_only_when_all_are_out(void **state)
+{
+    (void)state;
+    refuse_as_one_lock_would(a_fixed, MAXIMUM, true);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_refuses_what_one_lock_would_refuse),
+        cmocka_unit_test(a_growing_pool_refuses_what_one_lock_would_refuse),
+        cmocka_unit_test(a_virtual_pool_refuses_what_one_lock_would_refuse),
+        cmocka_unit_test(blocks_of_one_size_are_refused_only_when_all_are_out),
+    };
+
+    if (count > 1) {
+        cmocka_set_test_filter(arguments[1]);
+    }
+    return cmocka_run_group_tests_name("pool_refusals", tests, NULL, NULL);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of live blocks and of runs: a manager lends pieces of its memory to another one and
+ * takes them back in other pieces, as the arena does.
+ */
+#include "unit/blocks_fixture.h"
+
+enum { UNITS = 65536, GRANULE = 256, BLOCKS = 200, STEPS = 20000 };
+
+typedef struct pair {
+    test_storage_t storage;
+    rmm_blocks_t *lender, *borrower;
+    rmm_heap_t free_at_lender, free_at_borrower;
+    rmm_block_t blocks[BLOCKS];
+    uint32_t block_count;
+    uint64_t random;
+} pair_t;
+
+static uint32_t draw(pair_t *pair, uint32_t bound)
+{
+    pair->random = pair->random * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)((pair->random >> 33) % bound);
+}
+
+static void pair_open(pair_t *pair, uint64_t seed)
+{
+    *pair = (pair_t){.random = seed};
+    pair->lender = test_blocks_create(&pair->storage);
+    pair->borrower = test_blocks_create(&pair->storage);
+    assert_int_equal(rmm__blocks_heap_create(pair->lender, &pair->free_at_lender), 0);
+    assert_int_equal(
+        rmm__blocks_heap_create(pair->borrower, &pair->free_at_borrower), 0);
+    assert_int_equal(
+        rmm__blocks_add(pair->lender, pair->free_at_lender, RUN_FIRST, UNITS, 0),
+        RMM_BLOCKS_OK);
+}
+
+static void pair_close(pair_t *pair)
+{
+    rmm__blocks_destroy(pair->lender);
+    rmm__blocks_destroy(pair->borrower);
+    assert_int_equal(pair->storage.bytes_held, 0);
+}
+
+static bool lend(pair_t *pair, uint32_t units)
+{
+    const rmm_blocks_request_t request = {units, GRANULE, true};
+    rmm_block_node_t *lent;
+    rmm_block_t block;
+
+    if (rmm__blocks_take(
+            pair->lender, pair->free_at_lender, pair->free_at_lender, &request,
+            &block) != RMM_BLOCKS_OK) {
+        return false;
+    }
+    lent = rmm__blocks_look_at(pair->lender, block);
+    lent->tag = 77;
+    assert_int_equal(
+        rmm__blocks_add(pair->borrower, pair->free_at_borrower, lent->unit, units, 0),
+        RMM_BLOCKS_OK);
+    return true;
+}
+
+/* The live block of the lender that a unit is in. */
+static rmm_block_t lent_around(const pair_t *pair, uint64_t unit)
+{
+    rmm_block_t block = RMM_BLOCK_NONE;
+
+    for (unit -= unit % GRANULE; block == RMM_BLOCK_NONE; unit -= GRANULE) {
+        assert_true(unit >= RUN_FIRST);
+        block = rmm__blocks_find(pair->lender, unit);
+    }
+    return block;
+}
+
+static bool find_piece(void *context, uint64_t unit, uint32_t units)
+{
+    uint64_t *piece = context; /* units wanted, unit found */
+    uint64_t begin = (unit + GRANULE - 1) / GRANULE * GRANULE;
+
+    if (begin + piece[0] > unit + units) {
+        return true;
+    }
+    piece[1] = begin;
+    return false;
+}
+
+/* One free piece of this size goes back; false: there is none. */
+static bool take_back(pair_t *pair, uint32_t units)
+{
+    uint64_t piece[2] = {units, 0};
+    rmm_block_t lent;
+
+    rmm__blocks_walk_free(
+        pair->borrower, pair->free_at_borrower, units, find_piece, piece);
+    if (piece[1] == 0) {
+        return false;
+    }
+    lent = lent_around(pair, piece[1]);
+    assert_int_equal(rmm__blocks_look_at(pair->lender, lent)->tag, 77);
+    assert_true(
+        rmm__blocks_cut(pair->borrower, pair->free_at_borrower, piece[1], units));
+    assert_true(rmm__blocks_free_part(
+        pair->lender, lent, piece[1], units, pair->free_at_lender, 0));
+    return true;
+}
+
+static void step(pair_t *pair)
+{
+    uint32_t dice = draw(pair, 100);
+
+    if (dice < 5) {
+        (void)lend(pair, GRANULE * (1 + draw(pair, 16)));
+    } else if (dice < 15) {
+        (void)take_back(pair, GRANULE * (1 + draw(pair, 8)));
+    } else if (pair->block_count < BLOCKS && dice < 60) {
+        const rmm_blocks_request_t request = {1 + draw(pair, 600), 1, true};
+
+        pair->block_count +=
+            rmm__blocks_take(
+                pair->borrower, pair->free_at_borrower, pair->free_at_borrower,
+                &request, &pair->blocks[pair->block_count]) == RMM_BLOCKS_OK;
+    } else if (pair->block_count > 0) {
+        uint32_t index = draw(pair, pair->block_count);
+
+        rmm__blocks_free(
+            pair->borrower, pair->blocks[index], pair->free_at_borrower, 0);
+        pair->blocks[index] = pair->blocks[--pair->block_count];
+    }
+}
+
+static void all_comes_back_whole_under_20_seeds(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        pair_t pair;
+
+        print_message("seed %lu\n", (unsigned long)seed);
+        pair_open(&pair, seed);
+        for (int i = 0; i < STEPS; i++) {
+            step(&pair);
+            if (i % 500 == 0) {
+                assert_sound(pair.lender);
+                assert_sound(pair.borrower);
+            }
+        }
+        while (pair.block_count > 0) {
+            rmm__blocks_free(
+                pair.borrower, pair.blocks[--pair.block_count], pair.free_at_borrower,
+                0);
+        }
+        while (take_back(&pair, GRANULE)) {
+        }
+        assert_sound(pair.lender);
+        assert_sound(pair.borrower);
+        assert_int_equal(rmm__blocks_total_free_units(pair.borrower), 0);
+        assert_int_equal(
+            rmm__blocks_largest_free(pair.lender, pair.free_at_lender), UNITS);
+        pair_close(&pair);
+    }
+}
+
+static void a_part_is_freed_or_nothing_without_storage(void **state)
+{
+    const rmm_blocks_request_t one = {1, 1, true}, many = {1000, 1, true};
+    uint32_t refused = 0;
+
+    (void)state;
+    for (uint32_t filled = 0; filled < 200; filled++) {
+        pair_t pair;
+        rmm_heap_t heap;
+        rmm_block_t block;
+        bool freed;
+
+        pair_open(&pair, 1);
+        heap = pair.free_at_lender;
+        for (uint32_t i = 0; i < filled; i++) {
+            assert_int_equal(
+                rmm__blocks_take(pair.lender, heap, heap, &one, &block), RMM_BLOCKS_OK);
+        }
+        assert_int_equal(
+            rmm__blocks_take(pair.lender, heap, heap, &many, &block), RMM_BLOCKS_OK);
+        pair.storage.fail_at = pair.storage.growths + 1 + filled % 2;
+        freed = rmm__blocks_free_part(
+            pair.lender, block, rmm__blocks_look_at(pair.lender, block)->unit + 300,
+            400, heap, 0);
+        assert_sound(pair.lender);
+        refused += !freed;
+        assert_int_equal(rmm__blocks_live_count(pair.lender), filled + (freed ? 2 : 1));
+        assert_int_equal(
+            rmm__blocks_look_at(pair.lender, block)->units, freed ? 300 : 1000);
+        pair_close(&pair);
+    }
+    assert_true(refused > 2);
+}
+
+static void a_part_that_needs_one_node_is_freed_only_with_one(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t block = take(f, 100);
+    uint64_t unit = unit_of(f, block);
+
+    /* blocks between free ones take two nodes each: none is left */
+    while (f->blocks->unused_nodes != 0) {
+        take_aligned(f, f->heap, 1, 2);
+    }
+    while (f->blocks->used_nodes < f->blocks->node_capacity ||
+           f->blocks->unused_nodes != 0) {
+        take_aligned(f, f->heap, 1, 2);
+    }
+    f->storage.fail_at = f->storage.growths + 1;
+    assert_false(rmm__blocks_free_part(f->blocks, block, unit + 60, 40, f->other, 1));
+    assert_sound(f->blocks);
+    f->storage.fail_at = f->storage.growths + 1;
+    assert_false(rmm__blocks_free_part(f->blocks, block, unit, 60, f->other, 1));
+    assert_sound(f->blocks);
+    assert_true(rmm__blocks_free_part(f->blocks, block, unit + 60, 40, f->other, 1));
+    assert_sound(f->blocks);
+}
+
+static void each_part_of_a_live_block_keeps_the_tag(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t block = take(f, 100);
+    rmm_block_t rest;
+
+    rmm__blocks_look_at(f->blocks, block)->tag = 9;
+    assert_true(
+        rmm__blocks_free_part(f->blocks, block, f->first + 30, 20, f->other, 4));
+    assert_sound(f->blocks);
+    assert_int_equal(rmm__blocks_find(f->blocks, f->first), block);
+    assert_int_equal(rmm__blocks_look_at(f->blocks, block)->units, 30);
+    assert_int_equal(rmm__blocks_find(f->blocks, f->first + 30), RMM_BLOCK_NONE);
+    rest = rmm__blocks_find(f->blocks, f->first + 50);
+    assert_int_equal(rmm__blocks_look_at(f->blocks, rest)->units, 50);
+    assert_int_equal(tag_of(f, rest), 9);
+    assert_int_equal(tag_of(f, block), 9);
+    assert_int_equal(rmm__blocks_live_count(f->blocks), 2);
+    assert_int_equal(rmm__blocks_free_units(f->blocks, f->other), 20);
+    assert_true(rmm__blocks_free_part(f->blocks, rest, f->first + 50, 50, f->other, 4));
+    assert_true(
+        rmm__blocks_free_part(f->blocks, block, f->first + 20, 10, f->other, 4));
+    assert_true(rmm__blocks_free_part(f->blocks, block, f->first, 5, f->other, 5));
+    assert_sound(f->blocks);
+    assert_int_equal(rmm__blocks_live_count(f->blocks), 1);
+    assert_int_equal(rmm__blocks_largest_free(f->blocks, f->other), 80);
+    assert_int_equal(block_at(f, f->first + 5).units, 15);
+}
+
+/* --- units that leave ---------------------------------------------------------------- */
+
+static void what_is_cut_out_parts_its_run(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t low, high;
+
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 300, 200));
+    assert_sound(f->blocks);
+    assert_int_equal(rmm__blocks_free_units(f->blocks, f->heap), RUN_UNITS - 200);
+    assert_int_equal(rmm__blocks_total_free_units(f->blocks), RUN_UNITS - 200);
+    assert_int_equal(rmm__blocks_largest_free(f->blocks, f->heap), RUN_UNITS - 500);
+    add_run(f, f->heap, f->first + 300, 200, 0); /* back, but for itself */
+    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 3);
+    low = take(f, 300);
+    high = take(f, RUN_UNITS - 500);
+    give(f, low, f->heap, 1);
+    give(f, high, f->heap, 1);
+    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 3);
+}
+
+static void only_what_is_in_one_free_block_of_the_heap_is_cut(void **state)
+{
+    fixture_t *f = *state;
+    rmm_block_t blocks[4];
+
+    fill(f, blocks, 4, 256);
+    give(f, blocks[1], f->heap, 1);
+    give(f, blocks[2], f->other, 1);
+    assert_false(rmm__blocks_cut(f->blocks, f->heap, f->first + 255, 2));
+    assert_false(rmm__blocks_cut(f->blocks, f->heap, f->first + 511, 2));
+    assert_false(rmm__blocks_cut(f->blocks, f->heap, f->first + 512, 1));
+    assert_false(rmm__blocks_cut(f->blocks, f->heap, f->first - 1, 1));
+    assert_int_equal(rmm__blocks_total_free_units(f->blocks), 512);
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 256, 256));
+    assert_int_equal(rmm__blocks_total_free_units(f->blocks), 256);
+}
+
+static void a_whole_run_and_its_ends_leave_without_storage(void **state)
+{
+    fixture_t *f = *state;
+    uint64_t growths;
+
+    for (uint64_t unit = 1000; f->blocks->used_nodes < f->blocks->node_capacity ||
+                               f->blocks->nodes[f->blocks->unused_nodes].link != 0;
+         unit += 20) {
+        add_run(f, f->other, unit, 10, 0); /* until one node is left of all */
+    }
+    f->storage.fail_at = f->storage.growths + 1;
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first, 24));
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 1000, 24));
+    assert_sound(f->blocks);
+    assert_int_equal(block_at(f, f->first + 24).units, 976);
+    assert_false(rmm__blocks_cut(f->blocks, f->heap, f->first + 100, 24));
+    assert_sound(f->blocks);
+    assert_int_equal(block_at(f, f->first + 24).units, 976);
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 100, 24));
+    growths = f->storage.growths;
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 24, 76));
+    assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 124, 876));
+    assert_int_equal(f->storage.growths, growths);
+    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_comes_back_whole_under_20_seeds),
+        cmocka_unit_test(a_part_is_freed_or_nothing_without_storage),
+        CASE(a_part_that_needs_one_node_is_freed_only_with_one),
+        CASE(each_part_of_a_live_block_keeps_the_tag),
+        CASE(what_is_cut_out_parts_its_run),
+        CASE(only_what_is_in_one_free_block_of_the_heap_is_cut),
+        CASE(a_whole_run_and_its_ends_leave_without_storage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

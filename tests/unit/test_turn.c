@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: one thread at a time as a rule, and never a deadlock. No test depends on how long
+ * a wait is, only on that it ends.
+ */
+#include "harness/harness.h"
+
+#include "core/turn.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { THREADS = 6, TURNS = 3000 };
+
+static rmm_turn_t turns[2];
+
+static int open_turns(void **state)
+{
+    (void)state;
+    rmm__turn_init(&turns[0]);
+    rmm__turn_init(&turns[1]);
+    return 0;
+}
+
+static int close_turns(void **state)
+{
+    (void)state;
+    rmm__turn_fini(&turns[0]);
+    rmm__turn_fini(&turns[1]);
+    return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
+}
+
+/* --- one thread ---------------------------------------------------------------------- */
+
+static void a_nested_turn_that_is_free_is_had(void **state)
+{
+    (void)state;
+    assert_true(rmm__turn_take(&turns[0]));
+    assert_true(rmm__turn_take(&turns[1]));
+    rmm__turn_give_back(&turns[1]);
+    rmm__turn_give_back(&turns[0]);
+}
+
+static void a_thread_never_waits_for_its_own_turn(void **state)
+{
+    uint64_t began = now_ns();
+
+    (void)state;
+    assert_true(rmm__turn_take(&turns[0]));
+    for (int i = 0; i < 1000; i++) { /* minutes, if each waited */
+        assert_false(rmm__turn_take(&turns[0]));
+    }
+    rmm__turn_give_back(&turns[0]);
+    assert_true(now_ns() - began < 1000 * (uint64_t)RMM_TURN_WAIT_NS / 2);
+}
+
+/* --- another thread ------------------------------------------------------------------ */
+
+static void *take_first(void *argument)
+{
+    bool *has_turn = argument;
+
+    *has_turn = rmm__turn_take(&turns[0]);
+    if (*has_turn) {
+        rmm__turn_give_back(&turns[0]);
+    }
+    return NULL;
+}
+
+static void a_thread_goes_on_without_a_turn_that_does_not_come(void **state)
+{
+    uint64_t began = now_ns();
+    bool has_turn = true;
+    pthread_t thread;
+
+    (void)state;
+    assert_true(rmm__turn_take(&turns[0]));
+    assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
+    assert_int_equal(
+        pthread_join(thread, NULL), 0); /* this thread waits for that one */
+    assert_false(has_turn);
+    assert_true(now_ns() - began >= (uint64_t)RMM_TURN_WAIT_NS);
+    rmm__turn_give_back(&turns[0]);
+    assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(has_turn);
+}
+
+/* Each has one turn and wants the other's. */
+static void *take_crosswise(void *argument)
+{
+    uintptr_t first = (uintptr_t)argument;
+
+    for (int i = 0; i < TURNS; i++) {
+        bool has_first = rmm__turn_take(&turns[first]);
+        bool has_second = rmm__turn_take(&turns[1 - first]);
+
+        (void)sched_yield();
+        if (has_second) {
+            rmm__turn_give_back(&turns[1 - first]);
+        }
+        if (has_first) {
+            rmm__turn_give_back(&turns[first]);
+        }
+    }
+    return NULL;
+}
+
+static void turns_that_cross_do_not_deadlock(void **state)
+{
+    pthread_t threads[2];
+
+    (void)state;
+    for (uintptr_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, take_crosswise, (void *)i), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+}
+
+static atomic_int inside;
+static atomic_int overlaps;
+static atomic_int had;
+
+static void *take_in_turn(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < TURNS; i++) {
+        if (rmm__turn_take(&turns[0])) {
+            atomic_fetch_add(&overlaps, atomic_fetch_add(&inside, 1) != 0);
+            atomic_fetch_add(&had, 1);
+            atomic_fetch_sub(&inside, 1);
+            rmm__turn_give_back(&turns[0]);
+        }
+    }
+    return NULL;
+}
+
+static void one_thread_at_a_time_has_the_turn(void **state)
+{
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, take_in_turn, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(atomic_load(&overlaps), 0);
+    assert_true(atomic_load(&had) > 0);
+}
+
+static atomic_bool comes;
+static atomic_bool has_come;
+
+static void *come_once(void *argument)
+{
+    (void)argument;
+    atomic_store(&comes, true);
+    if (rmm__turn_take(&turns[0])) {
+        atomic_store(&has_come, true);
+        rmm__turn_give_back(&turns[0]);
+    }
+    return NULL;
+}
+
+/* This thread always has it, or is about to. */
+static void a_thread_that_comes_back_at_once_lets_others_have_a_turn(void **state)
+{
+    uint64_t turns_had = 0;
+    pthread_t thread;
+
+    (void)state;
+    assert_true(rmm__turn_take(&turns[0]));
+    assert_int_equal(pthread_create(&thread, NULL, come_once, NULL), 0);
+    while (!atomic_load(&comes)) {
+        (void)sched_yield();
+    }
+    while (!atomic_load(&has_come) && turns_had < 100000000) {
+        rmm__turn_give_back(&turns[0]);
+        turns_had++;
+        assert_true(rmm__turn_take(&turns[0]));
+    }
+    rmm__turn_give_back(&turns[0]);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(atomic_load(&has_come));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_nested_turn_that_is_free_is_had, open_turns, close_turns),
+        cmocka_unit_test_setup_teardown(
+            a_thread_never_waits_for_its_own_turn, open_turns, close_turns),
+        cmocka_unit_test_setup_teardown(
+            a_thread_goes_on_without_a_turn_that_does_not_come, open_turns,
+            close_turns),
+        cmocka_unit_test_setup_teardown(
+            turns_that_cross_do_not_deadlock, open_turns, close_turns),
+        cmocka_unit_test_setup_teardown(
+            one_thread_at_a_time_has_the_turn, open_turns, close_turns),
+        cmocka_unit_test_setup_teardown(
+            a_thread_that_comes_back_at_once_lets_others_have_a_turn, open_turns,
+            close_turns),
+    };
+
+    return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
+}
