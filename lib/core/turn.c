@@ -7,6 +7,9 @@
 #include "core/assert.h"
 
 #define SECOND_NS 1000000000L
+/* A wait is many short ones: a process that is stopped meanwhile, as by a debugger or a busy
+ * machine, loses one of them, not its patience. */
+#define WAITS 20
 
 /* How many turns this thread has. */
 static _Thread_local unsigned held;
@@ -37,7 +40,7 @@ static struct timespec deadline(void)
     struct timespec at;
 
     clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += RMM_TURN_WAIT_NS;
+    at.tv_nsec += RMM_TURN_WAIT_NS / WAITS;
     at.tv_sec += at.tv_nsec / SECOND_NS;
     at.tv_nsec %= SECOND_NS;
     return at;
@@ -46,19 +49,21 @@ static struct timespec deadline(void)
 /* True: the turn was handed on to this thread. */
 static bool wait_locked(rmm_turn_t *turn)
 {
+    uint64_t given = turn->given;
+    int waits = 0;
     bool is_mine;
-    bool is_late = false;
 
     turn->waiting++;
-    while (!turn->is_handed_on && !is_late) {
+    while (!turn->is_handed_on && waits < WAITS) {
         const struct timespec at = deadline();
-        uint64_t given = turn->given;
 
-        while (!turn->is_handed_on && turn->given == given && !is_late) {
-            is_late = pthread_cond_timedwait(&turn->given_back, &turn->mutex, &at) ==
-                      ETIMEDOUT;
+        if (pthread_cond_timedwait(&turn->given_back, &turn->mutex, &at) == ETIMEDOUT) {
+            waits++;
         }
-        is_late &= turn->given == given;
+        if (turn->given != given) { /* another thread has it now */
+            given = turn->given;
+            waits = 0;
+        }
     }
     is_mine = turn->is_handed_on;
     turn->is_handed_on = false;

@@ -136,7 +136,9 @@ struct engine {
     uint64_t maximum_bytes; /* UINT64_MAX: none */
     uint32_t block_units;
     uint64_t growth_bytes;
-    rmm_turn_t turn;    /* of the ladder and of trim */
+    rmm_turn_t turn;   /* of the ladder and of trim */
+    uint32_t climbing; /* threads on the ladder: more than one if a turn did not come */
+    uint64_t climbs;   /* how many came there */
     bool keeps_barrier; /* a block for rmm__driver_barrier(); written by growth, trim */
     _Atomic(uint64_t) grown_bytes; /* that the owner has not asked for yet */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped */

@@ -16,15 +16,15 @@
  * (docs/decisions/0004), which breaks no capture.
  *
  * Threads take turns here, so that two that miss together do not both grow. A thread that
- * does not get its turn in time goes on (core/turn.h): then another may have memory on its
- * way in just as this one fails, which thus tries again.
+ * does not get its turn in time goes on (core/turn.h): then another may have memory in its
+ * hands just as this one fails, and both try again.
  */
 #include "pool/source.h"
 
 #include <inttypes.h>
 
 #define RECLAIM_STREAMS 64 /* asked for their events before the next rung */
-#define ATTEMPTS 4         /* while other threads have memory on its way */
+#define ATTEMPTS 4         /* while other threads are on the ladder */
 #define JOIN_BLOCKS 4096   /* of the stream's own, whose neighbours are looked at */
 
 /* True if trying again may succeed; false with *status set if it did not help. */
@@ -229,11 +229,10 @@ static bool is_futile(engine_t *engine, const engine_want_t *want)
     return false;
 }
 
-/* One attempt, in this thread's turn. */
+/* All rungs; then it is known to fail until something is freed. */
 static rmm_status_t attempt(engine_t *engine, const engine_want_t *want, void **ptr_out)
 {
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
-    bool has_turn = rmm__turn_take(&engine->turn);
     rmm_status_t status = climb(engine, want, ptr_out, &failure);
 
     if (status == RMM_ERR_OUT_OF_MEMORY && failure == RMM_ERR_OUT_OF_MEMORY &&
@@ -241,21 +240,32 @@ static rmm_status_t attempt(engine_t *engine, const engine_want_t *want, void **
         /* all was tried */
         status = rmm__engine_take_or_note_futile(engine, want, ptr_out);
     }
-    if (has_turn) {
-        rmm__turn_give_back(&engine->turn);
-    }
     return status == RMM_ERR_OUT_OF_MEMORY ? failure : status;
 }
 
-static uint64_t growth_count(engine_t *engine, bool *is_under_way_out)
+/* This thread begins to climb; true: another one is there. */
+static bool begin_climb(engine_t *engine, uint64_t *number_out)
 {
-    uint64_t count;
+    bool is_with_others;
 
     rmm__mutex_lock(&engine->lock.lock);
-    count = engine->figures.growth_count;
-    *is_under_way_out = engine->promised_bytes != 0 || engine->transit_units != 0;
+    is_with_others = engine->climbing++ != 0;
+    *number_out = ++engine->climbs;
     rmm__combiner_unlock(&engine->lock);
-    return count;
+    return is_with_others;
+}
+
+/* True: another thread came there meanwhile, or has memory on its way. */
+static bool end_climb(engine_t *engine, uint64_t number)
+{
+    bool was_with_others;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    engine->climbing--;
+    was_with_others = engine->climbs != number || engine->promised_bytes != 0 ||
+                      engine->transit_units != 0;
+    rmm__combiner_unlock(&engine->lock);
+    return was_with_others;
 }
 
 rmm_status_t
@@ -265,12 +275,17 @@ rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_o
     bool is_worth_it = !is_futile(engine, want);
 
     for (int i = 0; i < ATTEMPTS && is_worth_it; i++) {
-        bool is_under_way;
-        uint64_t before = growth_count(engine, &is_under_way);
+        bool has_turn = rmm__turn_take(&engine->turn);
+        bool is_with_others;
+        uint64_t number;
 
+        is_with_others = begin_climb(engine, &number);
         status = attempt(engine, want, ptr_out);
-        is_worth_it = status == RMM_ERR_OUT_OF_MEMORY &&
-                      (growth_count(engine, &is_under_way) != before || is_under_way);
+        is_with_others |= end_climb(engine, number);
+        if (has_turn) {
+            rmm__turn_give_back(&engine->turn);
+        }
+        is_worth_it = status == RMM_ERR_OUT_OF_MEMORY && is_with_others;
     }
     return status;
 }

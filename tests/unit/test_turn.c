@@ -9,8 +9,12 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { THREADS = 6, TURNS = 3000 };
 
@@ -199,6 +203,55 @@ static void a_thread_that_comes_back_at_once_lets_others_have_a_turn(void **stat
     assert_true(atomic_load(&has_come));
 }
 
+static bool is_waited_for(void)
+{
+    bool is_waiting;
+
+    pthread_mutex_lock(&turns[0].mutex);
+    is_waiting = turns[0].waiting != 0;
+    pthread_mutex_unlock(&turns[0].mutex);
+    return is_waiting;
+}
+
+/* Gives the turn back as soon as the process goes on. */
+static int stop_while_another_waits(void)
+{
+    bool has_turn = false;
+    pthread_t thread;
+
+    if (!rmm__turn_take(&turns[0]) ||
+        pthread_create(&thread, NULL, take_first, &has_turn) != 0) {
+        return 2;
+    }
+    while (!is_waited_for()) {
+        (void)sched_yield();
+    }
+    (void)raise(SIGSTOP);
+    rmm__turn_give_back(&turns[0]);
+    (void)pthread_join(thread, NULL);
+    return has_turn ? 0 : 1;
+}
+
+static void a_process_that_was_stopped_still_waits(void **state)
+{
+    const struct timespec pause = {.tv_nsec = 2 * RMM_TURN_WAIT_NS};
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        _exit(stop_while_another_waits());
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    (void)nanosleep(&pause, NULL);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +269,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_thread_that_comes_back_at_once_lets_others_have_a_turn, open_turns,
             close_turns),
+        cmocka_unit_test_setup_teardown(
+            a_process_that_was_stopped_still_waits, open_turns, close_turns),
     };
 
     return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
