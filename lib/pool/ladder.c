@@ -17,14 +17,15 @@
  *
  * Threads take turns here, so that two that miss together do not both grow. A thread that
  * does not get its turn in time goes on (core/turn.h): then another may have memory in its
- * hands just as this one fails, and both try again.
+ * hands just as this one fails, and both try again. So does one that failed while others
+ * freed: a free takes what it merges with out of what a synchronise has proven.
  */
 #include "pool/source.h"
 
 #include <inttypes.h>
 
 #define RECLAIM_STREAMS 64 /* asked for their events before the next rung */
-#define ATTEMPTS 4         /* while other threads are on the ladder */
+#define ATTEMPTS 8         /* while other threads are on the ladder, or free */
 #define JOIN_BLOCKS 4096   /* of the stream's own, whose neighbours are looked at */
 
 /* True if trying again may succeed; false with *status set if it did not help. */
@@ -255,15 +256,18 @@ static bool begin_climb(engine_t *engine, uint64_t *number_out)
     return is_with_others;
 }
 
-/* True: another thread came there meanwhile, or has memory on its way. */
-static bool end_climb(engine_t *engine, uint64_t number)
+/* True: another thread came there meanwhile, has memory on its way, or freed beside memory
+ * that was proven clean, which merged with it and is not clean any more. */
+static bool end_climb(engine_t *engine, const engine_want_t *want, uint64_t number)
 {
     bool was_with_others;
 
     rmm__mutex_lock(&engine->lock.lock);
     engine->climbing--;
     was_with_others = engine->climbs != number || engine->promised_bytes != 0 ||
-                      engine->transit_units != 0;
+                      engine->transit_units != 0 ||
+                      (rmm__engine_free_bytes_locked(engine) >= bytes_of(want) &&
+                       !rmm__engine_is_all_clean_locked(engine));
     rmm__combiner_unlock(&engine->lock);
     return was_with_others;
 }
@@ -281,7 +285,7 @@ rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_o
 
         is_with_others = begin_climb(engine, &number);
         status = attempt(engine, want, ptr_out);
-        is_with_others |= end_climb(engine, number);
+        is_with_others |= end_climb(engine, want, number);
         if (has_turn) {
             rmm__turn_give_back(&engine->turn);
         }
