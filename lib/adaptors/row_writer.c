@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
+#include "core/local_time.h"
 #include "core/mutex.h"
 #include "core/resource_impl.h"
 #include "log/log.h"
@@ -290,6 +291,7 @@ rmm_status_t rmm__row_writer_init(
     }
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->idle, NULL);
+    self->clock.local_time = rmm__local_time;
     self->owner = owner;
     self->auto_flush = options->auto_flush;
     self->sink = options->sink;

@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
+#include "core/local_time.h"
 #include "core/mutex.h"
 
 #define LINE_BYTES (RMM_LOG_MESSAGE_BYTES + 64)
@@ -52,11 +52,10 @@ RMM_AT_LOAD static void join_forks(void)
 static void write_line(int fd, const rmm_log_record_t *record)
 {
     char line[LINE_BYTES];
-    time_t seconds = (time_t)(record->time_ns / 1000000000u);
     struct tm local;
     int length;
 
-    localtime_r(&seconds, &local);
+    rmm__local_time((time_t)(record->time_ns / 1000000000u), &local);
     length = snprintf(
         line, sizeof(line), "[%u][%02d:%02d:%02d:%06u][%s] %s\n", record->thread,
         local.tm_hour, local.tm_min, local.tm_sec,

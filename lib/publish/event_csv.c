@@ -64,7 +64,11 @@ static void set_clock(rmm_event_clock_t *clock, uint64_t second)
     char *to = clock->text;
 
     memset(&local, 0, sizeof(local));
-    (void)localtime_r(&seconds, &local);
+    if (clock->local_time != NULL) {
+        clock->local_time(seconds, &local);
+    } else {
+        (void)localtime_r(&seconds, &local);
+    }
     to = put_padded(to, (uint32_t)local.tm_hour, 2);
     *to++ = ':';
     to = put_padded(to, (uint32_t)local.tm_min, 2);

@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define RMM_EVENT_CSV_HEADER "Thread,Time,Action,Pointer,Size,Stream"
 #define RMM_EVENT_CSV_BYTES 128 /* no row is longer, its newline counted */
@@ -35,8 +36,10 @@ typedef struct rmm_event {
     uint32_t action; /* RMM_EVENT_*; others print as "unknown" */
 } rmm_event_t;
 
-/* Local time is asked once a second; all zero at first. One thread at a time. */
+/* Local time is asked once a second; all zero at first. One thread at a time. A process that
+ * may fork sets local_time: the C library's own may hang in a child (core/local_time.h). */
 typedef struct rmm_event_clock {
+    void (*local_time)(time_t seconds, struct tm *out); /* NULL: localtime_r() */
     uint64_t second; /* since 1970, of which text is */
     char text[8];    /* HH:MM:SS */
 } rmm_event_clock_t;

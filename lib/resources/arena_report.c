@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/descriptor.h"
+#include "core/local_time.h"
 #include "log/log.h"
 
 typedef struct arena_figures {
@@ -91,15 +91,12 @@ static void print_dump(FILE *file, const arena_resource_t *self, const report_t 
 {
     const arena_figures_t *total = &report->total;
     struct tm utc;
-    time_t now = time(NULL);
-    char when[32] = "";
 
-    if (gmtime_r(&now, &utc) != NULL) {
-        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    }
+    rmm__utc_time(time(NULL), &utc);
     fprintf(
-        file, "arena '%s' (%" PRIu32 ") at %s\n", self->base.name,
-        self->base.instance_id, when);
+        file, "arena '%s' (%" PRIu32 ") at %d-%02d-%02dT%02d:%02d:%02dZ\n",
+        self->base.name, self->base.instance_id, utc.tm_year + 1900, utc.tm_mon + 1,
+        utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
     fprintf(file, "requested bytes: %zu\n", report->requested_bytes);
     fprintf(file, "arena size: %" PRIu64 "\n", self->bytes);
     fprintf(file, "number of superblocks: %" PRIu64 "\n", total->superblock_count);
