@@ -7,7 +7,6 @@
 #include "sim/pool_harness.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -29,11 +28,12 @@ typedef struct crowd {
     bool is_fixed;
     uint64_t maximum_bytes;
     pthread_barrier_t filled, done;
-    atomic_bool stops;
-    atomic_int parked;
+    atomic_bool stops; /* written under the lock */
     _Atomic(uint64_t) frees_begun, frees_ended;
     _Atomic(uint64_t) refused, compared, differing;
+    pthread_cond_t parked_or_go_on;
     pthread_mutex_t lock; /* protects: */
+    int parked;           /* threads that wait until nobody stops them */
     block_t mail[THREADS_MOST];
 } crowd_t;
 
@@ -52,13 +52,48 @@ static uint64_t draw(member_t *member, uint64_t bound)
     return (member->random >> 33) % bound;
 }
 
+/* A thread counts as parked until it goes on: under the lock, else the next one that stops
+ * all would count one that is on its way. */
 static void park(crowd_t *crowd)
 {
-    atomic_fetch_add(&crowd->parked, 1);
+    pthread_mutex_lock(&crowd->lock);
+    crowd->parked++;
+    pthread_cond_broadcast(&crowd->parked_or_go_on);
     while (atomic_load(&crowd->stops)) {
-        (void)sched_yield();
+        pthread_cond_wait(&crowd->parked_or_go_on, &crowd->lock);
     }
-    atomic_fetch_sub(&crowd->parked, 1);
+    crowd->parked--;
+    pthread_mutex_unlock(&crowd->lock);
+}
+
+/* False: another thread stops all already. */
+static bool stop_others(crowd_t *crowd)
+{
+    bool is_mine;
+
+    pthread_mutex_lock(&crowd->lock);
+    is_mine = !atomic_exchange(&crowd->stops, true);
+    while (is_mine && crowd->parked < crowd->threads - 1) {
+        pthread_cond_wait(&crowd->parked_or_go_on, &crowd->lock);
+    }
+    pthread_mutex_unlock(&crowd->lock);
+    return is_mine;
+}
+
+static void let_others_go_on(crowd_t *crowd)
+{
+    pthread_mutex_lock(&crowd->lock);
+    atomic_store(&crowd->stops, false);
+    pthread_cond_broadcast(&crowd->parked_or_go_on);
+    pthread_mutex_unlock(&crowd->lock);
+}
+
+static void park_for_good(crowd_t *crowd)
+{
+    pthread_mutex_lock(&crowd->lock);
+    crowd->parked++;
+    pthread_cond_broadcast(&crowd->parked_or_go_on);
+    pthread_mutex_unlock(&crowd->lock);
 }
 
 static void free_block(member_t *member, const block_t *block)
@@ -83,11 +118,14 @@ static void forget_futile(crowd_t *crowd)
 static void ask_again(member_t *member, size_t bytes)
 {
     crowd_t *crowd = member->crowd;
+    char refusal[256];
     void *ptr;
 
+    (void)snprintf(refusal, sizeof(refusal), "%s", rmm_last_error_message());
     forget_futile(crowd);
     atomic_fetch_add(&crowd->compared, 1);
     if (rmm_resource_alloc(crowd->mr, bytes, 0, member->stream, &ptr) == RMM_OK) {
+        print_error("%zu bytes are granted, but were refused: %s\n", bytes, refusal);
         atomic_fetch_add(&crowd->differing, 1);
         give(crowd->mr, ptr, bytes, member->stream);
     }
@@ -96,20 +134,16 @@ static void ask_again(member_t *member, size_t bytes)
 static void look_into_refusal(member_t *member, size_t bytes, uint64_t ended_before)
 {
     crowd_t *crowd = member->crowd;
-    bool nobody = false;
 
     atomic_fetch_add(&crowd->refused, 1);
-    if (!atomic_compare_exchange_strong(&crowd->stops, &nobody, true)) {
+    if (!stop_others(crowd)) {
         park(crowd);
         return;
-    }
-    while (atomic_load(&crowd->parked) < crowd->threads - 1) {
-        (void)sched_yield();
     }
     if (atomic_load(&crowd->frees_begun) == ended_before) {
         ask_again(member, bytes);
     }
-    atomic_store(&crowd->stops, false);
+    let_others_go_on(crowd);
 }
 
 static size_t draw_bytes(member_t *member)
@@ -197,7 +231,7 @@ static void *work(void *argument)
             give_one(member);
         }
     }
-    atomic_fetch_add(&crowd->parked, 1); /* for good */
+    park_for_good(crowd);
     (void)pthread_barrier_wait(&crowd->done);
     while (member->count != 0) {
         free_block(member, &member->blocks[--member->count]);
@@ -259,6 +293,7 @@ static void refuse_as_one_lock_would(
             .operations = operations_in_all() / 18 / (uint64_t)counts[i / 2],
             .is_fixed = is_fixed,
             .maximum_bytes = maximum_bytes,
+            .parked_or_go_on = PTHREAD_COND_INITIALIZER,
             .lock = PTHREAD_MUTEX_INITIALIZER};
 
         run_crowd(&crowd, i % 2 != 0);
