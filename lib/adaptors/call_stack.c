@@ -2,16 +2,17 @@
 /*
  * Capturing and naming of call stacks: see call_stack.h.
  *
- * Fork: libunwind has a lock, and blocks all signals while it holds it: a child forked amid
- * another thread's capture would wait for ever, and not even an alarm would end it. A child
- * whose parent has loaded libunwind therefore goes on with backtrace().
+ * Fork: libunwind has a lock, and blocks all signals while it holds it, and it asks the
+ * dynamic loader, which has locks as well: a child forked amid another thread's capture
+ * would wait for ever, and not even an alarm would end it. A child whose parent has loaded
+ * libunwind therefore goes on with backtrace(), which the parent has used once: only its
+ * first use asks the loader. A fork waits for a thread that loads libunwind.
  */
 #include "adaptors/call_stack.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,24 +32,20 @@ typedef int (*backtrace_fn)(void **frames, int size);
 typedef char *(*demangle_fn)(
     const char *name, char *buffer, size_t *length, int *status);
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static rmm_mutex_t loading = RMM_MUTEX_INITIALIZER;
+static _Atomic(bool) is_loaded; /* written under it, as are: */
 static backtrace_fn capture_frames = backtrace;
 static const char *method = "backtrace";
-static _Atomic(bool) loads_libunwind; /* or has loaded it */
-static bool only_backtrace;           /* in a forked child */
 
 static void leave_libunwind_in_child(void)
 {
-    only_backtrace = atomic_load_explicit(&loads_libunwind, memory_order_relaxed);
-    if (only_backtrace) {
-        capture_frames = backtrace;
-        method = "backtrace";
-    }
+    capture_frames = backtrace;
+    method = "backtrace";
 }
 
 RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__fork_join(RMM_FORK_CALL_STACKS, NULL, leave_libunwind_in_child);
+    rmm__fork_join(RMM_FORK_CALL_STACKS, &loading, leave_libunwind_in_child);
 }
 
 /* POSIX has dlsym() answer functions as objects; C forbids to convert one. */
@@ -68,32 +65,46 @@ static bool is_under_thread_sanitizer(void)
     return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
 }
 
-static void load(void)
+static void load_locked(void)
 {
     void *libunwind = NULL;
     void *frames[1];
     backtrace_fn found = NULL;
 
-    if (!only_backtrace && !is_under_thread_sanitizer()) {
-        atomic_store_explicit(&loads_libunwind, true, memory_order_relaxed);
+    if (!is_under_thread_sanitizer()) {
         libunwind = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
     }
     if (libunwind != NULL) {
         found = find_backtrace(libunwind, "unw_backtrace");
     }
+    (void)backtrace(frames, 1); /* what it loads itself, now and not in a child */
     if (found != NULL) {
         capture_frames = found;
         method = "libunwind";
+        (void)capture_frames(frames, 1); /* likewise */
     }
-    (void)capture_frames(frames, 1); /* what it loads itself, now and not later */
 }
 
-/* Said outside of pthread_once(): the log's callback may come back here. */
+static void load_once(void)
+{
+    rmm__mutex_lock(&loading);
+    if (!atomic_load_explicit(&is_loaded, memory_order_relaxed)) {
+        load_locked();
+        /* release: pairs with prepare() */
+        atomic_store_explicit(&is_loaded, true, memory_order_release);
+    }
+    rmm__mutex_unlock(&loading);
+}
+
+/* Said outside of the lock: the log's callback may come back here. */
 void rmm__call_stack_prepare(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
-    pthread_once(&once, load);
+    /* acquire: pairs with load_once() */
+    if (!atomic_load_explicit(&is_loaded, memory_order_acquire)) {
+        load_once();
+    }
     if (!atomic_flag_test_and_set_explicit(&said, memory_order_relaxed)) {
         rmm__log_debug("call stacks are captured with %s", method);
     }

@@ -31,7 +31,7 @@ typedef enum rmm_fork_part {
     RMM_FORK_DEFAULTS,    /* device_resource.c: defaults being made; anew */
     RMM_FORK_TORCH,       /* torch.c: PyTorch's blocks; held */
     RMM_FORK_ROW_WRITERS, /* row_writer.c: allocation logs; anew */
-    RMM_FORK_CALL_STACKS, /* call_stack.c: libunwind, left to the parent */
+    RMM_FORK_CALL_STACKS, /* call_stack.c: loading libunwind, left to the parent; held */
     RMM_FORK_INSTANCES,   /* tracked.c: shared instances; held */
     RMM_FORK_MEMPOOLS,    /* mempool.c: CUDA's pools; anew */
     RMM_FORK_REGISTRY,  /* resource.c: all resources, which refuse in the child; held */
