@@ -299,8 +299,8 @@ static void join(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t
 {
     rmm_heap_body_t *body = &blocks->heaps[heap];
     const rmm_block_node_t *node = &blocks->nodes[index];
-    bool with_prev = blocks->nodes[node->prev].heap == heap;
-    bool with_next = blocks->nodes[node->next].heap == heap;
+    bool with_prev = merges_with(blocks, node->prev, heap, stamp);
+    bool with_next = merges_with(blocks, node->next, heap, stamp);
 
     assert(body->newest == 0 || blocks->ages[body->newest].stamp <= stamp);
     if (with_prev || with_next) {
@@ -593,7 +593,7 @@ bool rmm__blocks_join_shared(
     uint64_t stamp;
     uint32_t before, missing, index;
 
-    if (own == shared || !rmm__blocks_reserve(blocks)) {
+    if (own == shared || blocks->sealed != 0 || !rmm__blocks_reserve(blocks)) {
         return false;
     }
     rmm__blocks_settle(blocks, own);

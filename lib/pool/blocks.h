@@ -149,9 +149,19 @@ rmm_blocks_result_t rmm__blocks_move(
     uint64_t stamp);
 
 /*
+ * Between these two, free blocks with a stamp up to this one do not merge with those that
+ * have a later one, in any heap: they keep their stamps, while something is found out about
+ * them. unseal() merges what was kept apart, and makes every heap's last merge final. It
+ * costs as much as the blocks with later stamps are many. Not nested.
+ */
+void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp);
+void rmm__blocks_unseal(rmm_blocks_t *blocks);
+
+/*
  * Where a free block of `own` and its neighbours in `shared` have room for `units`
  * together, move what is needed of the neighbours into `own`: they take the stamp of the
- * newest block there. Looks at `most` blocks of `own`. False: nothing changed.
+ * newest block there. Looks at `most` blocks of `own`. False: nothing changed; always while
+ * sealed.
  */
 bool rmm__blocks_join_shared(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
@@ -186,6 +196,8 @@ uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap);
 /* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
  * final. */
 uint64_t rmm__blocks_oldest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
+/* Of the newest one; 0 when the heap is empty. Likewise. */
+uint64_t rmm__blocks_newest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
 
 /* Units of the heap's free blocks with a later stamp than this. O(such blocks). */
 uint64_t

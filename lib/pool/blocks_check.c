@@ -28,8 +28,8 @@ static const char *check_free_block(
 
     REQUIRE(heap_is_valid(blocks, node->heap), "a free block's heap does not exist");
     REQUIRE(
-        blocks->nodes[prev].heap != node->heap || is_recent ||
-            node_is_recent(blocks, prev),
+        !merges_with(blocks, prev, node->heap, blocks->ages[index].stamp) ||
+            is_recent || node_is_recent(blocks, prev),
         "two free neighbours did not merge");
     tally->recent += is_recent;
     tally->free_count++;

@@ -14,7 +14,7 @@
  *     the one that was freed last is left as it is until the next take or free there,
  *     because often that take wants the same size and takes it as it is. It is still in
  *     the table, not in the index nor in the age list. What the interface tells is as if
- *     it had been merged at once.
+ *     it had been merged at once. And while sealed, for two on both sides of that stamp.
  *  5. Every other free block is in the index of its heap.
  *  6. Ages (stamps and the list in the order of stamps) are an array of their own, so that
  *     two nodes fill a cache line and a look at a neighbour touches one line.
@@ -68,6 +68,7 @@ struct rmm_blocks {
     uint32_t unused_nodes; /* a list */
     uint64_t total_free_units;
     uint64_t frontier; /* no unit from here on was ever live */
+    uint64_t sealed;   /* rmm__blocks_seal(); 0: not */
 
     rmm_index_nodes_t index_nodes;
     uint32_t used_nodes; /* the first of the array that ever were in use */
@@ -126,6 +127,16 @@ static inline bool node_is_recent(const rmm_blocks_t *blocks, uint32_t index)
     uint32_t heap = blocks->nodes[index].heap;
 
     return heap < HEAP_UNUSED && blocks->heaps[heap].recent == index;
+}
+
+/* Would this neighbour merge with a block of the heap that has this stamp? */
+static inline bool merges_with(
+    const rmm_blocks_t *blocks, uint32_t neighbour, rmm_heap_t heap, uint64_t stamp)
+{
+    return blocks->nodes[neighbour].heap == heap &&
+           (__builtin_expect(blocks->sealed == 0, true) ||
+            (blocks->ages[neighbour].stamp <= blocks->sealed) ==
+                (stamp <= blocks->sealed));
 }
 
 static inline uint32_t node_take(rmm_blocks_t *blocks)
@@ -280,11 +291,16 @@ static inline uint32_t
 rmm__blocks_look_merged(const rmm_blocks_t *blocks, rmm_block_t block)
 {
     const rmm_block_node_t *node = &blocks->nodes[block];
-    const rmm_block_node_t *prev = &blocks->nodes[node->prev];
-    const rmm_block_node_t *next = &blocks->nodes[node->next];
+    uint64_t stamp = blocks->ages[block].stamp;
+    uint32_t units = node->units;
 
-    return node->units + (prev->heap == node->heap ? prev->units : 0) +
-           (next->heap == node->heap ? next->units : 0);
+    if (merges_with(blocks, node->prev, node->heap, stamp)) {
+        units += blocks->nodes[node->prev].units;
+    }
+    if (merges_with(blocks, node->next, node->heap, stamp)) {
+        units += blocks->nodes[node->next].units;
+    }
+    return units;
 }
 
 /* rmm__blocks_largest_free() */
@@ -300,23 +316,6 @@ rmm__blocks_look_largest(const rmm_blocks_t *blocks, rmm_heap_t heap)
         largest = units > largest ? units : largest;
     }
     return largest;
-}
-
-/* Of these, the units that had no such stamp before: what an older neighbour loses. */
-static inline uint32_t
-rmm__blocks_look_restamped(const rmm_blocks_t *blocks, rmm_block_t block)
-{
-    const rmm_block_node_t *node = &blocks->nodes[block];
-    const rmm_block_node_t *prev = &blocks->nodes[node->prev];
-    const rmm_block_node_t *next = &blocks->nodes[node->next];
-    uint64_t stamp = blocks->ages[block].stamp;
-    bool takes_prev =
-        prev->heap == node->heap && blocks->ages[node->prev].stamp < stamp;
-    bool takes_next =
-        next->heap == node->heap && blocks->ages[node->next].stamp < stamp;
-
-    return node->units + (takes_prev ? prev->units : 0) +
-           (takes_next ? next->units : 0);
 }
 
 #endif /* RMM_POOL_BLOCKS_IMPL_H */

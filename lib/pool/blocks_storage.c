@@ -265,13 +265,15 @@ uint32_t rmm__blocks_free_count(const rmm_blocks_t *blocks, rmm_heap_t heap)
 {
     const rmm_heap_body_t *body = &blocks->heaps[heap];
     const rmm_block_node_t *node = &blocks->nodes[body->recent];
+    uint64_t stamp;
 
     assert(heap_is_valid(blocks, heap));
     if (body->recent == 0) {
         return body->free_count;
     }
-    return body->free_count + 1 - (blocks->nodes[node->prev].heap == heap) -
-           (blocks->nodes[node->next].heap == heap);
+    stamp = blocks->ages[body->recent].stamp;
+    return body->free_count + 1 - merges_with(blocks, node->prev, heap, stamp) -
+           merges_with(blocks, node->next, heap, stamp);
 }
 
 uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap)
@@ -288,6 +290,16 @@ uint64_t rmm__blocks_oldest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap)
     rmm__blocks_settle(blocks, heap);
     oldest = blocks->heaps[heap].oldest;
     return oldest == 0 ? UINT64_MAX : blocks->ages[oldest].stamp;
+}
+
+uint64_t rmm__blocks_newest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap)
+{
+    uint32_t newest;
+
+    assert(heap_is_valid(blocks, heap));
+    rmm__blocks_settle(blocks, heap);
+    newest = blocks->heaps[heap].newest;
+    return newest == 0 ? 0 : blocks->ages[newest].stamp;
 }
 
 uint64_t
@@ -348,7 +360,7 @@ describe(const rmm_blocks_t *blocks, uint32_t index, rmm_block_info_t *info_out)
         return node->next;
     }
     info_out->stamp = blocks->ages[index].stamp;
-    for (index = node->next; blocks->nodes[index].heap == node->heap;
+    for (index = node->next; merges_with(blocks, index, node->heap, info_out->stamp);
          index = blocks->nodes[index].next) {
         uint64_t stamp = blocks->ages[index].stamp;
 

@@ -65,6 +65,8 @@ typedef struct engine_streams {
     uint32_t partings;      /* threads that rely on what is clean meanwhile */
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of frees now; from 1 */
+    uint32_t syncs_begun;   /* and not ended */
+    bool is_sealed;         /* the first of these keeps what is freed meanwhile apart */
     uint64_t open_bytes;    /* of all streams */
     uint64_t open_bound;    /* of these */
     uint64_t open_free_least; /* a free counts as so many bytes at least */
@@ -136,17 +138,17 @@ struct engine {
     uint64_t maximum_bytes; /* UINT64_MAX: none */
     uint32_t block_units;
     uint64_t growth_bytes;
-    rmm_turn_t turn;   /* of the ladder and of trim */
-    uint32_t climbing; /* threads on the ladder: more than one if a turn did not come */
-    uint64_t climbs;   /* how many came there */
-    bool keeps_barrier; /* a block for rmm__driver_barrier(); written by growth, trim */
+    rmm_turn_t turn;               /* of the ladder and of trim */
     _Atomic(uint64_t) grown_bytes; /* that the owner has not asked for yet */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped */
 
     rmm_combiner_t lock; /* protects all below */
     rmm_blocks_t *blocks;
-    rmm_heap_t clean; /* free for any stream */
-    uint64_t changes; /* rises with everything that may let a request succeed */
+    rmm_heap_t clean;  /* free for any stream */
+    uint32_t climbing; /* threads on the ladder: more than one if a turn did not come */
+    uint64_t climbs;   /* how many came there */
+    bool keeps_barrier; /* a block for rmm__driver_barrier(); written by growth, trim */
+    uint64_t changes;   /* rises with everything that may let a request succeed */
     engine_futile_t futile;
     engine_figures_t figures;
     uint64_t absent_units;   /* of a range: absent, lost, or being mapped or unmapped */
@@ -199,6 +201,9 @@ static inline void rmm__engine_note_larger_locked(engine_t *engine, rmm_heap_t h
         engine->stream_largest = units;
     }
 }
+
+/* Free blocks of any heap may have merged. */
+void rmm__engine_note_all_larger_locked(engine_t *engine);
 
 static inline void rmm__engine_note_taken_locked(engine_t *engine, rmm_heap_t own)
 {
@@ -309,9 +314,9 @@ bool rmm__engine_is_open_much_locked(const engine_t *engine);
 /* Synchronise the device; every block freed before is clean then. RMM_OK or why not. */
 rmm_status_t rmm__engine_synchronise(engine_t *engine);
 /* The same in parts, for one synchronise of several engines: what was freed before begin()
- * is clean after end(), which follows if the device was synchronised between them. */
+ * is clean after end(), if the device was synchronised between them. */
 uint64_t rmm__engine_sync_begin(engine_t *engine);
-void rmm__engine_sync_end(engine_t *engine, uint64_t stamp);
+void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised);
 
 /* --- captures.c ---------------------------------------------------------------------- */
 

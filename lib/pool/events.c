@@ -417,8 +417,33 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp)
         engine->blocks, streams->unproven, engine->clean, stamp,
         rmm__engine_clean_stamp_locked(engine));
     (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
-    engine->figures.sync_count++;
-    rmm__engine_show_locked(engine);
+}
+
+/*
+ * What other threads free meanwhile stays apart from what the synchronise is to prove. Of
+ * two at once the first one's stamp counts. The blocks of a stream alone are not told apart:
+ * that stream needs no proof for them.
+ */
+static void seal_locked(engine_t *engine, uint64_t stamp)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    if (streams->syncs_begun++ == 0 && streams->alone == NULL) {
+        rmm__blocks_seal(engine->blocks, stamp);
+        streams->is_sealed = true;
+    }
+}
+
+static void unseal_locked(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    if (--streams->syncs_begun != 0 || !streams->is_sealed) {
+        return;
+    }
+    rmm__blocks_unseal(engine->blocks);
+    streams->is_sealed = false;
+    rmm__engine_note_all_larger_locked(engine);
 }
 
 uint64_t rmm__engine_sync_begin(engine_t *engine)
@@ -429,14 +454,20 @@ uint64_t rmm__engine_sync_begin(engine_t *engine)
     /* what a graph had on its shelf waits for what is to come */
     (void)rmm__engine_captures_settle_locked(engine);
     stamp = engine->streams.stamp++;
+    seal_locked(engine, stamp);
     rmm__combiner_unlock(&engine->lock);
     return stamp;
 }
 
-void rmm__engine_sync_end(engine_t *engine, uint64_t stamp)
+void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised)
 {
     rmm__mutex_lock(&engine->lock.lock);
-    clean_all_locked(engine, stamp);
+    if (is_synchronised) {
+        clean_all_locked(engine, stamp);
+        engine->figures.sync_count++;
+    }
+    unseal_locked(engine);
+    rmm__engine_show_locked(engine);
     rmm__combiner_unlock(&engine->lock);
 }
 
@@ -453,9 +484,7 @@ rmm_status_t rmm__engine_synchronise(engine_t *engine)
     }
     stamp = rmm__engine_sync_begin(engine);
     error = rmm__driver_barrier(engine->driver);
-    if (error == RMM_DRIVER_OK) {
-        rmm__engine_sync_end(engine, stamp);
-    }
+    rmm__engine_sync_end(engine, stamp, error == RMM_DRIVER_OK);
     rmm__driver_scope_leave(&scope);
     return error == RMM_DRIVER_OK
                ? RMM_OK

@@ -44,6 +44,11 @@ static largest_t search_streams_locked(const engine_t *engine)
     return largest;
 }
 
+void rmm__engine_note_all_larger_locked(engine_t *engine)
+{
+    engine->stream_largest = search_streams_locked(engine).units;
+}
+
 void rmm__engine_find_largest_locked(engine_t *engine)
 {
     largest_t largest = {engine->blocks, engine->clean, 0};
@@ -122,6 +127,11 @@ bool rmm__engine_is_all_clean_locked(engine_t *engine)
         return false;
     }
     add_free_units(&sum, engine->clean);
+    for (uint32_t i = 0; i < streams->capacity; i++) {
+        if (streams->table[i] != NULL && streams->table[i]->is_doubtful) {
+            add_free_units(&sum, streams->table[i]->heap);
+        }
+    }
     rmm__engine_captures_walk_locked(engine, add_free_units, &sum);
     return sum.units + engine->absent_units ==
            rmm__blocks_total_free_units(engine->blocks);

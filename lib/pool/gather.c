@@ -241,20 +241,34 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
     return found && fill_in_scope(engine, &gap);
 }
 
+static bool is_all_clean(engine_t *engine)
+{
+    bool is_clean;
+
+    rmm__mutex_lock(&engine->lock.lock);
+    is_clean = rmm__engine_is_all_clean_locked(engine);
+    rmm__combiner_unlock(&engine->lock);
+    return is_clean;
+}
+
 /* True in any case but the last: with everything clean, less is missing than before. */
 bool rmm__range_gather(
     engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status)
 {
-    bool any;
+    bool was_alone, any;
 
     rmm__mutex_lock(&engine->lock.lock);
     /* with a stream alone more seems clean than is, and to part takes its time */
     any = find_free_pieces_locked(engine).bytes != 0;
+    was_alone = engine->streams.alone != NULL;
     rmm__combiner_unlock(&engine->lock);
     if (!any) {
         return !is_last;
     }
     rmm__engine_part(engine);
+    if (was_alone && !is_all_clean(engine)) { /* other threads free on its stream */
+        (void)rmm__engine_synchronise(engine);
+    }
     if (is_last) {
         any = gather_apart(engine, need, status);
     } else {

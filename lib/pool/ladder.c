@@ -18,7 +18,7 @@
  * Threads take turns here, so that two that miss together do not both grow. A thread that
  * does not get its turn in time goes on (core/turn.h): then another may have memory in its
  * hands just as this one fails, and both try again. So does one that failed while others
- * freed: a free takes what it merges with out of what a synchronise has proven.
+ * freed enough: one lock would have had that too.
  */
 #include "pool/source.h"
 
@@ -256,8 +256,8 @@ static bool begin_climb(engine_t *engine, uint64_t *number_out)
     return is_with_others;
 }
 
-/* True: another thread came there meanwhile, has memory on its way, or freed beside memory
- * that was proven clean, which merged with it and is not clean any more. */
+/* True: another thread came there meanwhile, has memory on its way, or freed what the last
+ * synchronise says nothing of. */
 static bool end_climb(engine_t *engine, const engine_want_t *want, uint64_t number)
 {
     bool was_with_others;

@@ -312,8 +312,10 @@ void rmm__engine_rejoin_locked(engine_t *engine)
         return;
     }
     is_new = rmm__blocks_free_units(engine->blocks, stream->heap) == 0;
+    /* no later stamp than is there: what an event covers stays covered */
     rmm__blocks_transfer(
-        engine->blocks, engine->clean, stream->heap, UINT64_MAX, streams->stamp);
+        engine->blocks, engine->clean, stream->heap, UINT64_MAX,
+        rmm__blocks_newest_stamp(engine->blocks, stream->heap));
     streams->spare_heap = engine->clean;
     engine->clean = stream->heap;
     streams->alone = stream;

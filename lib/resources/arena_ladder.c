@@ -146,9 +146,10 @@ static bool wait_for_device(arena_resource_t *self)
         stamps[i] = engine != NULL ? rmm__engine_sync_begin(engine) : 0;
     }
     error = rmm__driver_barrier(self->driver);
-    for (uint32_t i = 0; i <= ARENA_GLOBAL && error == RMM_DRIVER_OK; i++) {
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
         if (stamps[i] != 0) {
-            rmm__engine_sync_end(rmm__arena_at(self, i), stamps[i]);
+            rmm__engine_sync_end(
+                rmm__arena_at(self, i), stamps[i], error == RMM_DRIVER_OK);
         }
     }
     rmm__driver_scope_leave(&scope);

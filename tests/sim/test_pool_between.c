@@ -372,6 +372,26 @@ a_chunk_freed_during_a_refused_request_is_given_back_for_the_next(void **state)
     unhook();
 }
 
+static int never_done(rmm_driver_event_t event)
+{
+    (void)event;
+    return RMM_DRIVER_NOT_READY;
+}
+
+static int refuse_to_wait(rmm_stream_t stream, rmm_driver_event_t event)
+{
+    (void)stream;
+    (void)event;
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
+/* Nothing but a synchronise of the device helps. */
+static void hide_events(void)
+{
+    hooked.event_query = never_done;
+    hooked.stream_wait_event = refuse_to_wait;
+}
+
 static int fail_to_free(void *ptr)
 {
     if (interlude == NULL) {
@@ -391,6 +411,7 @@ static void a_failed_synchronise_is_no_reason_to_refuse_for_ever(void **state)
     (void)state;
     hook(make_pool(8 * KIB, 8 * KIB));
     hooked.mem_free = fail_to_free;
+    hide_events();
     ptr = take(pool, 4 * KIB, streams[1]);
     give(pool, ptr, 4 * KIB, streams[1]);
     interlude = do_nothing;
@@ -431,6 +452,74 @@ static void the_largest_block_may_be_one_of_an_unknown_stream(void **state)
     give(pool, last, MIB, streams[1]); /* not alone any more */
     assert_int_equal(pool_from_base(pool)->engine->figures.largest_free_bytes, 6 * MIB);
     unhook();
+}
+
+/* --- frees beside what a synchronise is to prove -------------------------------------- */
+
+enum { BESIDE = 12 };
+
+static void *beside[BESIDE]; /* blocks in the order of their addresses */
+static int beside_left;
+static bool beside_is_hidden;
+
+/* The one below what is free already; during the next synchronise the next one. */
+static void free_one_beside(void)
+{
+    is_key_hidden = beside_is_hidden;
+    give(pool, beside[--beside_left], 256, streams[1]);
+    is_key_hidden = false;
+    if (beside_left > 0) {
+        interlude = free_one_beside;
+    }
+}
+
+/* What was freed before the one synchronise is granted, though each is disturbed. */
+static void free_beside_what_is_wanted(void)
+{
+    const uint64_t large_bytes = 4 * MIB - BESIDE * 256;
+    void *large, *rest, *wanted;
+    uint64_t syncs;
+
+    hook(make_pool(8 * MIB, 8 * MIB));
+    hooked.stream_key = hide_key;
+    hooked.mem_free = free_then_interlude;
+    hide_events();
+    for (beside_left = 0; beside_left < BESIDE; beside_left++) {
+        beside[beside_left] = take(pool, 256, streams[1]);
+    }
+    large = take(pool, large_bytes, streams[1]);
+    rest = take(pool, 4 * MIB, streams[0]);
+    is_key_hidden = beside_is_hidden;
+    give(pool, large, large_bytes, streams[1]);
+    is_key_hidden = false;
+    syncs = pool_from_base(pool)->engine->figures.sync_count;
+    interlude = free_one_beside;
+    wanted = take(pool, large_bytes, streams[0]);
+    assert_int_equal(pool_from_base(pool)->engine->figures.sync_count, syncs + 1);
+    assert_int_equal(beside_left, BESIDE - 1);
+    interlude = NULL;
+    give(pool, wanted, large_bytes, streams[0]);
+    give(pool, rest, 4 * MIB, streams[0]);
+    while (beside_left > 0) {
+        give(pool, beside[--beside_left], 256, streams[1]);
+    }
+    wanted = take(pool, 8 * MIB, streams[0]); /* all has merged again */
+    give(pool, wanted, 8 * MIB, streams[0]);
+    unhook();
+}
+
+static void a_free_beside_it_takes_nothing_from_what_a_synchronise_proves(void **state)
+{
+    (void)state;
+    beside_is_hidden = false;
+    free_beside_what_is_wanted();
+}
+
+static void nor_does_a_free_on_an_unknown_stream(void **state)
+{
+    (void)state;
+    beside_is_hidden = true;
+    free_beside_what_is_wanted();
 }
 
 /* --- an unproven free of another device ---------------------------------------------- */
@@ -517,6 +606,8 @@ int main(int count, char **arguments)
             a_chunk_freed_during_a_refused_request_is_given_back_for_the_next),
         cmocka_unit_test(a_failed_synchronise_is_no_reason_to_refuse_for_ever),
         cmocka_unit_test(the_largest_block_may_be_one_of_an_unknown_stream),
+        cmocka_unit_test(a_free_beside_it_takes_nothing_from_what_a_synchronise_proves),
+        cmocka_unit_test(nor_does_a_free_on_an_unknown_stream),
     };
 
     if (count > 1) {

@@ -21,6 +21,7 @@ typedef struct cell {
     uint32_t id;     /* of a live block; 0 in a free one */
     uint32_t run;    /* added together */
     uint64_t stamp;  /* of a free one; 0 in a live one */
+    bool is_late;    /* while sealed: stamped later */
 } cell_t;
 
 typedef struct window {
@@ -50,6 +51,7 @@ typedef struct model {
     uint64_t random;
     uint64_t seed, step;
     uint64_t frontier;
+    uint64_t sealed; /* 0: not */
     uint32_t next_id, next_run, live_count;
     shadow_block_t live[MAX_LIVE];
     shadow_heap_t heaps[MAX_HEAPS];
@@ -102,6 +104,17 @@ static inline cell_t *cell_at(model_t *model, uint64_t unit)
     return cell != NULL && cell->heap != GONE ? cell : NULL;
 }
 
+#define FOR_EACH_CELL(model, cell)                                                     \
+    for (window_t *window_ = (model)->windows; window_ < &(model)->windows[WINDOWS];   \
+         window_++)                                                                    \
+        for (cell_t *cell = window_->cells; cell < &window_->cells[WINDOW_UNITS];      \
+             cell++)
+
+static inline bool is_late(const model_t *model, uint64_t stamp)
+{
+    return model->sealed != 0 && stamp > model->sealed;
+}
+
 /* Units that are known get another holder, and stay in their run. */
 static inline void
 set_cells(model_t *model, uint64_t unit, uint32_t units, const cell_t *value)
@@ -114,12 +127,14 @@ set_cells(model_t *model, uint64_t unit, uint32_t units, const cell_t *value)
         run = cell->run;
         *cell = *value;
         cell->run = run;
+        cell->is_late = is_late(model, value->stamp);
     }
 }
 
 static inline bool is_same_block(const cell_t *a, const cell_t *b)
 {
-    return a->heap == b->heap && a->id == b->id && a->run == b->run;
+    return a->heap == b->heap && a->id == b->id && a->run == b->run &&
+           a->is_late == b->is_late;
 }
 
 /* The end of the block that cell i is in. */

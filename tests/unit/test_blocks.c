@@ -171,7 +171,6 @@ static void the_block_freed_last_counts_as_merged(void **state)
     assert_int_equal(rmm__blocks_oldest_stamp(f->blocks, f->heap), 1);
     give(f, blocks[1], f->heap, 3);
     assert_int_equal(rmm__blocks_look_merged(f->blocks, blocks[1]), 768);
-    assert_int_equal(rmm__blocks_look_restamped(f->blocks, blocks[1]), 768);
     assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 1);
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->heap), 768);
     assert_int_equal(rmm__blocks_oldest_stamp(f->blocks, f->heap), 3);
@@ -203,18 +202,6 @@ static void the_block_freed_last_is_not_taken_unaligned(void **state)
     give(f, block, f->heap, 1);
     assert_int_equal(unit_of(f, take_aligned(f, f->heap, 16, 16)), f->first + 16);
     give(f, low, f->heap, 2);
-}
-
-static void a_stamp_of_the_same_age_is_not_counted_as_lost(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t blocks[4];
-
-    fill(f, blocks, 4, 256);
-    give(f, blocks[0], f->heap, 5);
-    give(f, blocks[2], f->heap, 6);
-    give(f, blocks[1], f->heap, 6);
-    assert_int_equal(rmm__blocks_look_restamped(f->blocks, blocks[1]), 512);
 }
 
 /* --- finding live blocks ------------------------------------------------------------- */
@@ -542,7 +529,6 @@ int main(void)
         CASE(the_block_freed_last_counts_as_merged),
         CASE(the_block_freed_last_is_merged_for_a_larger_one),
         CASE(the_block_freed_last_is_not_taken_unaligned),
-        CASE(a_stamp_of_the_same_age_is_not_counted_as_lost),
         CASE(finds_live_blocks_by_their_first_unit_only),
         CASE(a_tag_stays_until_the_block_is_free),
         CASE(thousands_of_blocks_keep_their_handles_while_storage_moves),

@@ -62,17 +62,23 @@ static bool visit_free(void *context, uint64_t unit, uint32_t units)
 static void compare_settled(model_t *model, shadow_heap_t *heap, uint64_t oldest)
 {
     uint32_t least = 1 + draw(model, 40);
-    uint64_t units = 0, count = 0;
+    uint64_t units = 0, count = 0, newest = 0;
     visit_t visit = {.model = model};
 
     FOR_EACH_BLOCK(model, window, i, end)
     {
+        uint64_t stamp = window->cells[i].stamp;
+
         if (window->cells[i].heap == heap->heap && end - i >= least) {
             units += end - i;
             count++;
         }
+        if (window->cells[i].heap == heap->heap && stamp > newest) {
+            newest = stamp;
+        }
     }
     require(model, rmm__blocks_oldest_stamp(model->blocks, heap->heap) == oldest);
+    require(model, rmm__blocks_newest_stamp(model->blocks, heap->heap) == newest);
     rmm__blocks_walk_free(model->blocks, heap->heap, least, visit_free, &visit);
     require(model, visit.units == units && visit.count == count);
 }
@@ -230,19 +236,13 @@ static void do_take(model_t *model)
 
 /* --- free ---------------------------------------------------------------------------- */
 
-/* What the looks for an owner say of the block that was freed just now. */
-static void compare_looks(model_t *model, rmm_block_t block, uint64_t stamp)
+/* What the look for an owner says of the block that was freed just now. */
+static void compare_look(model_t *model, rmm_block_t block)
 {
     shadow_block_t merged =
         block_around(model, rmm__blocks_look_at(model->blocks, block)->unit);
-    uint32_t units = rmm__blocks_look_at(model->blocks, block)->units;
-    uint32_t restamped = units;
 
-    for (uint32_t i = 0; i < merged.units; i++) {
-        restamped += cell_at(model, merged.unit + i)->stamp < stamp;
-    }
     require(model, rmm__blocks_look_merged(model->blocks, block) == merged.units);
-    require(model, rmm__blocks_look_restamped(model->blocks, block) == restamped);
 }
 
 static void play_free(
@@ -273,7 +273,7 @@ static void do_free(model_t *model)
     settle(model, heap);
     rmm__blocks_free(model->blocks, block, heap->heap, stamp);
     play_free(model, heap, chosen, stamp);
-    compare_looks(model, block, stamp);
+    compare_look(model, block);
     *chosen = model->live[--model->live_count];
 }
 
@@ -341,6 +341,7 @@ static void do_transfer(model_t *model)
             for (uint32_t k = i; k < end; k++) {
                 window->cells[k].heap = to->heap;
                 window->cells[k].stamp = MOVED;
+                window->cells[k].is_late = is_late(model, stamp);
             }
         }
     }
@@ -420,6 +421,12 @@ static void do_join_shared(model_t *model)
     bool joined;
 
     if (own == shared) {
+        return;
+    }
+    if (model->sealed != 0) {
+        require(
+            model, !rmm__blocks_join_shared(
+                       model->blocks, own->heap, shared->heap, units, UINT32_MAX));
         return;
     }
     joined = rmm__blocks_join_shared(
@@ -531,8 +538,11 @@ static void do_add(model_t *model)
     settle(model, heap);
     model->next_run++;
     for (; at < end; at++) {
-        window->cells[at] =
-            (cell_t){.heap = heap->heap, .stamp = stamp, .run = model->next_run};
+        window->cells[at] = (cell_t){
+            .heap = heap->heap,
+            .stamp = stamp,
+            .run = model->next_run,
+            .is_late = is_late(model, stamp)};
     }
 }
 
@@ -597,6 +607,47 @@ static void do_find(model_t *model)
     require(model, !is_free || (unit == block.unit && units == block.units));
 }
 
+/* Blocks that were kept apart merge, and have the latest stamp of all. */
+static void play_unseal(model_t *model)
+{
+    for (int i = 0; i < MAX_HEAPS; i++) {
+        if (model->heaps[i].exists) {
+            settle(model, &model->heaps[i]);
+        }
+    }
+    model->sealed = 0;
+    FOR_EACH_CELL(model, cell)
+    {
+        cell->is_late = false;
+    }
+    FOR_EACH_BLOCK(model, window, i, end)
+    {
+        uint64_t latest = 0;
+
+        for (uint32_t k = i; k < end; k++) {
+            latest = window->cells[k].stamp > latest ? window->cells[k].stamp : latest;
+        }
+        if (window->cells[i].heap != GONE && window->cells[i].heap != LIVE) {
+            spread_stamp(model, window->first + i, latest);
+        }
+    }
+}
+
+static void do_seal(model_t *model)
+{
+    if (model->sealed != 0) {
+        rmm__blocks_unseal(model->blocks);
+        play_unseal(model);
+    } else {
+        model->sealed = 1 + some_heap(model)->last_stamp;
+        rmm__blocks_seal(model->blocks, model->sealed);
+        FOR_EACH_CELL(model, cell)
+        {
+            cell->is_late = cell->heap != GONE && is_late(model, cell->stamp);
+        }
+    }
+}
+
 static void do_step(model_t *model)
 {
     static const struct {
@@ -604,7 +655,8 @@ static void do_step(model_t *model)
         void (*fn)(model_t *model);
     } others[] = {{4, do_free_part}, {5, do_move},     {4, do_join_shared},
                   {3, do_find_gap},  {6, do_transfer}, {5, do_add},
-                  {3, do_cut},       {3, do_heap},     {2, do_find}};
+                  {3, do_cut},       {3, do_heap},     {2, do_find},
+                  {1, do_seal}};
     /* phases of filling and of emptying */
     uint32_t takes = model->step / 200 % 2 == 0 ? 42 : 22;
     uint32_t choice = draw(model, 100);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Free blocks on both sides of a stamp, kept apart while a pool waits for the device: a
+ * block that is freed meanwhile would merge with older ones, and they would all have its
+ * stamp, of which the wait says nothing.
+ */
+#include "pool/blocks_impl.h"
+
+void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp)
+{
+    assert(blocks->sealed == 0 && stamp != 0);
+    blocks->sealed = stamp;
+}
+
+/* A settled free block takes in a neighbour of its heap, and keeps its own age. */
+static void absorb(rmm_blocks_t *blocks, uint32_t index, uint32_t neighbour)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+    const rmm_block_node_t *taken = &blocks->nodes[neighbour];
+    rmm_heap_body_t *body = &blocks->heaps[node->heap];
+    uint64_t unit = node->unit;
+
+    heap_leave(blocks, body, neighbour);
+    if (node->prev == neighbour) {
+        node->unit = taken->unit;
+        node->prev = taken->prev;
+        blocks->nodes[node->prev].next = index;
+    } else {
+        node->next = taken->next;
+        blocks->nodes[node->next].prev = index;
+    }
+    node->units += taken->units;
+    heap_changed(blocks, body, index, unit);
+    node_put(blocks, neighbour);
+}
+
+/* From the newest on: no neighbour is newer than the block that takes it in. */
+static void merge_late(rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t sealed)
+{
+    uint32_t index = blocks->heaps[heap].newest;
+
+    while (index != 0 && blocks->ages[index].stamp > sealed) {
+        const rmm_block_node_t *node = &blocks->nodes[index];
+
+        while (blocks->nodes[node->prev].heap == heap) {
+            absorb(blocks, index, node->prev);
+        }
+        while (blocks->nodes[node->next].heap == heap) {
+            absorb(blocks, index, node->next);
+        }
+        index = blocks->ages[index].older;
+    }
+}
+
+void rmm__blocks_unseal(rmm_blocks_t *blocks)
+{
+    uint64_t sealed = blocks->sealed;
+
+    assert(sealed != 0);
+    for (rmm_heap_t heap = 0; heap < blocks->heap_count; heap++) {
+        rmm__blocks_settle(blocks, heap); /* still sealed: both sides are whole */
+    }
+    blocks->sealed = 0;
+    for (rmm_heap_t heap = 0; heap < blocks->heap_count; heap++) {
+        merge_late(blocks, heap, sealed);
+    }
+    check_heavily(blocks);
+}
