@@ -101,8 +101,8 @@ typedef struct engine_chunks {
 typedef struct engine_piece {
     uint64_t unit;
     uint32_t units;
-    bool is_stuck; /* it could be neither used nor unmapped; its addresses are lost */
-    bool is_free;  /* while free pieces are looked for: all of it is clean */
+    bool is_stuck;  /* it could be neither used nor unmapped; its addresses are lost */
+    uint32_t found; /* the last search for free pieces that found it */
     rmm_driver_physical_t physical;
 } engine_piece_t;
 
@@ -118,6 +118,7 @@ typedef struct engine_range {
     engine_piece_t *pieces; /* by unit; not those that some thread maps or unmaps */
     uint32_t piece_count, piece_capacity;
     uint32_t piece_promised; /* room for pieces that are on their way into the array */
+    uint32_t searches;       /* for free pieces, modulo 2^32; none has the number 0 */
 } engine_range_t;
 
 /* What the ladder found out: requests of so many units fail until something changes. */

@@ -30,7 +30,7 @@ static bool mark_pieces_in(void *context, uint64_t unit, uint32_t units)
          i++) {
         uint64_t bytes = rmm__piece_bytes(&range->pieces[i]);
 
-        range->pieces[i].is_free = true;
+        range->pieces[i].found = range->searches;
         found->bytes += bytes;
         if (bytes > found->largest_bytes) {
             found->largest_bytes = bytes;
@@ -39,13 +39,13 @@ static bool mark_pieces_in(void *context, uint64_t unit, uint32_t units)
     return true;
 }
 
-/* Looks at the large blocks only, not at all there are. */
+/* Looks at the large blocks only, not at all there are, and not at pieces in use. */
 static free_pieces_t find_free_pieces_locked(engine_t *engine)
 {
     free_pieces_t found = {.engine = engine};
 
-    for (uint32_t i = 0; i < engine->range.piece_count; i++) {
-        engine->range.pieces[i].is_free = false;
+    if (++engine->range.searches == 0) {
+        engine->range.searches = 1;
     }
     rmm__blocks_walk_free(
         engine->blocks, engine->clean,
@@ -73,7 +73,8 @@ static bool take_free_piece(
     while (index-- > 0 && !found) {
         const engine_piece_t *at = &range->pieces[index];
 
-        found = at->is_free && !at->is_stuck && rmm__piece_bytes(at) <= room &&
+        found = at->found == range->searches && !at->is_stuck &&
+                rmm__piece_bytes(at) <= room &&
                 (at->unit < but->from || at->unit >= but->to);
         if (found) {
             rmm__pieces_take_locked(engine, index, piece);
@@ -84,7 +85,7 @@ static bool take_free_piece(
         return false;
     }
     *before = piece->unit;
-    piece->is_free = false;
+    piece->found = 0;
     if (!rmm__range_depart(
             engine, RANGE_CLEAN, piece->unit, rmm__piece_bytes(piece), transit)) {
         rmm__pieces_insert(engine, piece); /* not free any more */

@@ -295,9 +295,13 @@ static void pieces_are_a_small_share_of_what_is_held(void **state)
     give(pool, next, 30 * MIB, NULL);
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(pieces_of(pool), 0);
-    large = take(pool, 900 * MIB, NULL);
-    assert_int_equal(pieces_of(pool), 900 / 4);
-    give(pool, large, 900 * MIB, NULL);
+    large = take(pool, 8192 * MIB, NULL);
+    assert_int_equal(pieces_of(pool), 8192 / 2);
+    give(pool, large, 8192 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    large = take(pool, 16384 * MIB, NULL);
+    assert_int_equal(pieces_of(pool), 16384 / 4);
+    give(pool, large, 16384 * MIB, NULL);
     rmm_resource_release(pool);
 }
 
