@@ -150,11 +150,24 @@ static rmm_status_t run(take_t *take, void **ptr_out)
     return RMM_ERR_OUT_OF_MEMORY;
 }
 
+/* Field by field: to clear the rest as well costs as much as a take. */
+static inline void prepare(
+    take_t *take, engine_t *engine, const engine_want_t *want, bool extends,
+    bool notes_futile)
+{
+    take->combined.run = run_take;
+    take->engine = engine;
+    take->want = *want;
+    take->extends = extends;
+    take->notes_futile = notes_futile;
+}
+
 rmm_status_t rmm__engine_take(
     engine_t *engine, const engine_want_t *want, bool extends, void **ptr_out)
 {
-    take_t take = {
-        .combined.run = run_take, .engine = engine, .want = *want, .extends = extends};
+    take_t take;
+
+    prepare(&take, engine, want, extends, false);
 
     if (__builtin_expect(rmm__engine_captures(want), false)) {
         rmm__engine_capture_open(engine, &want->key, want->stream);
@@ -165,22 +178,19 @@ rmm_status_t rmm__engine_take(
 rmm_status_t rmm__engine_take_or_note_futile(
     engine_t *engine, const engine_want_t *want, void **ptr_out)
 {
-    take_t take = {
-        .combined.run = run_take,
-        .engine = engine,
-        .want = *want,
-        .extends = true,
-        .notes_futile = true};
+    take_t take;
 
+    prepare(&take, engine, want, true, true);
     return run(&take, ptr_out);
 }
 
 rmm_status_t
 rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
 {
-    take_t take = {.combined.run = run_take, .engine = engine, .want = *want};
     rmm_status_t status;
+    take_t take;
 
+    prepare(&take, engine, want, false, false);
     if (__builtin_expect(rmm__engine_captures(want), false)) {
         rmm__engine_capture_open(engine, &want->key, want->stream);
     }
@@ -249,8 +259,11 @@ static bool find_heap_locked(
         return rmm__engine_capture_heap_for_free_locked(engine, key, unit, heap_out);
     }
     if (key != NULL) {
-        *stream_out =
-            rmm__engine_stream_get_locked(engine, key->stream_id, &give->is_new_stream);
+        *stream_out = rmm__engine_stream_find_locked(engine, key->stream_id);
+        if (__builtin_expect(*stream_out == NULL, false)) {
+            *stream_out = rmm__engine_stream_get_locked(
+                engine, key->stream_id, &give->is_new_stream);
+        }
     }
     *heap_out = *stream_out != NULL ? (*stream_out)->heap : engine->streams.unproven;
     /* a synchronise says nothing of another device's stream */

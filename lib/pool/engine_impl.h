@@ -187,11 +187,51 @@ static inline bool rmm__engine_captures(const engine_want_t *want)
 
 /* --- figures.c ----------------------------------------------------------------------- */
 
-/* Keep the largest block of all: a block was freed into the heap just now; a block was
- * taken out of the heap, or of either of two. */
-void rmm__engine_note_freed_locked(
-    engine_t *engine, rmm_heap_t heap, rmm_block_t block);
+/* The largest free block of all heaps, searched for. */
 void rmm__engine_find_largest_locked(engine_t *engine);
+
+static inline void
+rmm__engine_set_largest_locked(engine_t *engine, rmm_heap_t heap, uint64_t units)
+{
+    engine->largest_units = units;
+    engine->largest_heap = heap;
+    engine->figures.largest_free_bytes = units * RMM_BLOCKS_UNIT;
+}
+
+/* Keep it: a block was freed into the heap just now. */
+static inline void
+rmm__engine_note_freed_locked(engine_t *engine, rmm_heap_t heap, rmm_block_t block)
+{
+    uint64_t units = rmm__blocks_look_merged(engine->blocks, block);
+
+    engine->changes++;
+    if (heap != engine->clean && units > engine->stream_largest) {
+        engine->stream_largest = units;
+    }
+    if (units > engine->largest_units) {
+        rmm__engine_set_largest_locked(engine, heap, units);
+    }
+}
+
+/* A block was taken out of this heap or the clean one. */
+static inline void rmm__engine_note_taken_locked(engine_t *engine, rmm_heap_t own)
+{
+    rmm_heap_t heap = engine->largest_heap;
+    uint64_t units;
+
+    if (heap != own && heap != engine->clean) {
+        return;
+    }
+    units = rmm__blocks_look_largest(engine->blocks, heap);
+    if (units == engine->largest_units) {
+        return;
+    }
+    if (heap == engine->clean && units >= engine->stream_largest) {
+        rmm__engine_set_largest_locked(engine, heap, units);
+    } else {
+        rmm__engine_find_largest_locked(engine);
+    }
+}
 
 /* Memory came into a heap other than the clean one. */
 static inline void rmm__engine_note_larger_locked(engine_t *engine, rmm_heap_t heap)
@@ -205,16 +245,6 @@ static inline void rmm__engine_note_larger_locked(engine_t *engine, rmm_heap_t h
 
 /* Free blocks of any heap may have merged. */
 void rmm__engine_note_all_larger_locked(engine_t *engine);
-
-static inline void rmm__engine_note_taken_locked(engine_t *engine, rmm_heap_t own)
-{
-    rmm_heap_t heap = engine->largest_heap;
-
-    if ((heap == own || heap == engine->clean) &&
-        rmm__blocks_look_largest(engine->blocks, heap) < engine->largest_units) {
-        rmm__engine_find_largest_locked(engine);
-    }
-}
 
 /* After heaps changed other than by one take or free: count anew, and tell the owner. */
 void rmm__engine_show_locked(engine_t *engine);
@@ -254,8 +284,20 @@ typedef struct engine_closing {
 rmm_status_t rmm__engine_streams_init(engine_t *engine);
 void rmm__engine_streams_fini(engine_t *engine);
 
-/* The stream's entry, or NULL. */
-engine_stream_t *rmm__engine_stream_find_locked(engine_t *engine, uint64_t id);
+/* The stream's entry, or NULL. search() looks in the table, find() first at the entry that
+ * was found last. */
+engine_stream_t *rmm__engine_stream_search_locked(engine_t *engine, uint64_t id);
+
+static inline engine_stream_t *
+rmm__engine_stream_find_locked(engine_t *engine, uint64_t id)
+{
+    engine_stream_t *last = engine->streams.last;
+
+    return last != NULL && last->id == id
+               ? last
+               : rmm__engine_stream_search_locked(engine, id);
+}
+
 /* The same, made when missing; NULL without host memory. *is_new_out: it was. */
 engine_stream_t *
 rmm__engine_stream_get_locked(engine_t *engine, uint64_t id, bool *is_new_out);

@@ -66,24 +66,7 @@ void rmm__engine_find_largest_locked(engine_t *engine)
             largest = of_streams;
         }
     }
-    engine->largest_units = largest.units;
-    engine->largest_heap = largest.heap;
-    engine->figures.largest_free_bytes = largest.units * RMM_BLOCKS_UNIT;
-}
-
-void rmm__engine_note_freed_locked(engine_t *engine, rmm_heap_t heap, rmm_block_t block)
-{
-    uint64_t units = rmm__blocks_look_merged(engine->blocks, block);
-
-    engine->changes++;
-    if (heap != engine->clean && units > engine->stream_largest) {
-        engine->stream_largest = units;
-    }
-    if (units > engine->largest_units) {
-        engine->largest_units = units;
-        engine->largest_heap = heap;
-        engine->figures.largest_free_bytes = units * RMM_BLOCKS_UNIT;
-    }
+    rmm__engine_set_largest_locked(engine, largest.heap, largest.units);
 }
 
 void rmm__engine_show_locked(engine_t *engine)

@@ -57,14 +57,11 @@ static uint32_t index_of(const engine_streams_t *streams, uint64_t id)
     return index;
 }
 
-engine_stream_t *rmm__engine_stream_find_locked(engine_t *engine, uint64_t id)
+engine_stream_t *rmm__engine_stream_search_locked(engine_t *engine, uint64_t id)
 {
     engine_streams_t *streams = &engine->streams;
-    engine_stream_t *stream = streams->last;
+    engine_stream_t *stream;
 
-    if (stream != NULL && stream->id == id) {
-        return stream;
-    }
     if (streams->capacity == 0) {
         return NULL;
     }
