@@ -23,6 +23,7 @@
 #include <rmm/rmm.h>
 
 #include "driver/driver.h"
+#include "gpu/makers.h"
 
 #define MIB ((size_t)1 << 20)
 #define BLOCK (8 * MIB)
@@ -409,45 +410,11 @@ static void what_a_capture_says_to_asking_for_its_device(void **state)
 
 /* --- resources ------------------------------------------------------------------------ */
 
-/* Each has room for one block, and can grow no more. */
-static rmm_resource_t *a_pool(void)
+/* A resource with room for one block, which cannot grow. */
+static rmm_resource_t *make_for_one_block(size_t i)
 {
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_resource_t *cuda, *pool;
-
-    options.initial_bytes = BLOCK;
-    options.maximum_bytes = BLOCK;
-    assert_ok(rmm_cuda_resource_create(&cuda));
-    assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
-    rmm_resource_release(cuda);
-    return pool;
+    return makers[i](BLOCK, BLOCK);
 }
-
-static rmm_resource_t *a_virtual_pool(void)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_resource_t *pool;
-
-    options.initial_bytes = BLOCK;
-    options.maximum_bytes = BLOCK;
-    options.flags = RMM_POOL_VIRTUAL;
-    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
-    return pool;
-}
-
-static rmm_resource_t *an_arena(void)
-{
-    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
-    rmm_resource_t *cuda, *arena;
-
-    options.arena_bytes = BLOCK;
-    assert_ok(rmm_cuda_resource_create(&cuda));
-    assert_ok(rmm_arena_resource_create(cuda, &options, &arena));
-    rmm_resource_release(cuda);
-    return arena;
-}
-
-static rmm_resource_t *(*const makers[])(void) = {a_pool, a_virtual_pool, an_arena};
 
 /* Can this stream have the block? */
 static bool is_free(rmm_resource_t *mr, rmm_stream_t stream)
@@ -493,7 +460,7 @@ static void a_resource_has_back_what_a_graph_used(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-        rmm_resource_t *mr = makers[i]();
+        rmm_resource_t *mr = make_for_one_block(i);
         cudaGraph_t graph = capture_with_the_block(mr, stream);
         cudaGraphExec_t executable = instantiated(graph);
 
@@ -520,7 +487,7 @@ static void a_resource_has_back_what_a_ruined_capture_used(void **state)
     assert_cuda(driver->device_count(&devices));
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         for (int late = 0; late < (devices == 1 ? 2 : 1); late++) {
-            rmm_resource_t *mr = makers[i]();
+            rmm_resource_t *mr = make_for_one_block(i);
             cudaGraph_t graph = NULL;
             void *block = NULL;
 
@@ -575,7 +542,7 @@ static void work_from_before_a_capture_is_waited_for(void **state)
     assert_cuda(driver->device_count(&devices));
     assert_cuda(driver->mem_alloc(&target, LONG_BYTES));
     for (size_t i = 0; devices == 1 && i < sizeof(makers) / sizeof(makers[0]); i++) {
-        rmm_resource_t *mr = makers[i]();
+        rmm_resource_t *mr = make_for_one_block(i);
         cudaGraph_t graph = NULL;
         void *block = NULL;
 
@@ -642,7 +609,7 @@ static void a_graph_may_outlive_its_resource(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-        rmm_resource_t *mr = makers[i]();
+        rmm_resource_t *mr = make_for_one_block(i);
         cudaGraph_t graph = capture_with_the_block(mr, stream);
 
         rmm_resource_release(mr);
@@ -681,7 +648,7 @@ static void leave_a_graph(int how)
     if (driver == NULL) {
         _exit(status == RMM_ERR_NO_DEVICE ? SKIPPED : 3);
     }
-    mr = a_pool();
+    mr = make_pool(BLOCK, BLOCK);
     stream = make_stream();
     left_graph = capture_with_the_block(mr, stream);
     left_executable = instantiated(left_graph);

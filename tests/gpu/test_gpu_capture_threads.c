@@ -16,6 +16,7 @@
 #include <rmm/rmm.h>
 
 #include "driver/driver.h"
+#include "gpu/makers.h"
 
 #define MIB ((size_t)1 << 20)
 #define SKIPPED 77
@@ -29,47 +30,8 @@ static void assert_cuda(int error)
     }
 }
 
-/* --- resources that hold both branches' blocks ------------------------------------------ */
-
 #define BLOCK (4 * MIB)
-#define HELD (4 * BLOCK)
-
-static rmm_resource_t *a_pool(void)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_resource_t *cuda, *pool;
-
-    options.initial_bytes = HELD;
-    assert_ok(rmm_cuda_resource_create(&cuda));
-    assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
-    rmm_resource_release(cuda);
-    return pool;
-}
-
-static rmm_resource_t *a_virtual_pool(void)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_resource_t *pool;
-
-    options.initial_bytes = HELD;
-    options.flags = RMM_POOL_VIRTUAL;
-    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
-    return pool;
-}
-
-static rmm_resource_t *an_arena(void)
-{
-    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
-    rmm_resource_t *cuda, *arena;
-
-    options.arena_bytes = HELD;
-    assert_ok(rmm_cuda_resource_create(&cuda));
-    assert_ok(rmm_arena_resource_create(cuda, &options, &arena));
-    rmm_resource_release(cuda);
-    return arena;
-}
-
-static rmm_resource_t *(*const makers[])(void) = {a_pool, a_virtual_pool, an_arena};
+#define HELD (4 * BLOCK) /* room for both branches' blocks */
 
 /* --- the capture ------------------------------------------------------------------------ */
 
@@ -173,7 +135,7 @@ static void threads_own_streams_of_one_capture_share_no_memory(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-        rmm_resource_t *mr = makers[i]();
+        rmm_resource_t *mr = makers[i](HELD, 0);
         branch_t branches[BRANCHES] = {{.mr = mr}, {.mr = mr}};
         cudaGraphExec_t executable;
         cudaGraph_t graph;
