@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "harness/adaptors.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
@@ -155,48 +156,14 @@ static rmm_status_t make_limited(rmm_resource_t **out)
     return build_over(rmm_cuda_resource_create, build_limiting, out);
 }
 
-static void drop_rows(const char *rows, size_t length, void *arg)
-{
-    (void)rows;
-    (void)length;
-    (void)arg;
-}
-
-static rmm_status_t build_logging(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
-
-    options.sink = drop_rows;
-    return rmm_logging_adaptor_create(upstream, &options, out);
-}
-
 static rmm_status_t build_prefetch(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_prefetch_adaptor_create(upstream, NULL, out);
 }
 
-static rmm_status_t build_statistics(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_statistics_adaptor_create(upstream, NULL, out);
-}
-
-static rmm_status_t build_thread_safe(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_thread_safe_adaptor_create(upstream, NULL, out);
-}
-
 static rmm_status_t build_tracking(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_tracking_adaptor_create(upstream, NULL, out);
-}
-
-static rmm_status_t
-build_tracking_stacks(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
-
-    options.capture_stacks = true;
-    return rmm_tracking_adaptor_create(upstream, &options, out);
 }
 
 /* Binning over a pool over cuda. */

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "harness/adaptors.h"
+
 #define THREADS 4
 
 typedef struct subject {
@@ -40,13 +42,6 @@ static bool gives_up(size_t bytes, void *arg)
     (void)bytes;
     (void)arg;
     return false;
-}
-
-static void drop_rows(const char *rows, size_t length, void *arg)
-{
-    (void)rows;
-    (void)length;
-    (void)arg;
 }
 
 SUBJECT(aligned, (void)options)

@@ -17,6 +17,7 @@
 
 #include <rmm/torch.h>
 
+#include "harness/adaptors.h"
 #include "harness/runtime.h"
 #include "publish/books.h"
 
@@ -126,34 +127,6 @@ static rmm_status_t make_callback(rmm_resource_t **out)
     return rmm_callback_resource_create(&options, out);
 }
 
-static void drop_rows(const char *rows, size_t length, void *arg)
-{
-    (void)rows;
-    (void)length;
-    (void)arg;
-}
-
-static rmm_status_t build_logging(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
-
-    options.sink = drop_rows;
-    return rmm_logging_adaptor_create(upstream, &options, out);
-}
-
-static rmm_status_t build_statistics(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_statistics_adaptor_create(upstream, NULL, out);
-}
-
-static rmm_status_t build_tracking(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
-
-    options.capture_stacks = true;
-    return rmm_tracking_adaptor_create(upstream, &options, out);
-}
-
 static rmm_status_t build_limiting(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
@@ -162,15 +135,11 @@ static rmm_status_t build_limiting(rmm_resource_t *upstream, rmm_resource_t **ou
     return rmm_limiting_adaptor_create(upstream, &options, out);
 }
 
-static rmm_status_t build_thread_safe(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_thread_safe_adaptor_create(upstream, NULL, out);
-}
-
 typedef rmm_status_t (*build_fn)(rmm_resource_t *upstream, rmm_resource_t **out);
 
 static const build_fn builders[] = {
-    build_logging, build_statistics, build_tracking, build_limiting, build_thread_safe};
+    build_logging, build_statistics, build_tracking_stacks, build_limiting,
+    build_thread_safe};
 
 /* All that the library does without a GPU. */
 static void use_all_without_a_gpu(void)
@@ -432,7 +401,7 @@ static void capture_stacks(void)
     void *ptr;
 
     CHECK(rmm_host_resource_create(&host) == RMM_OK);
-    CHECK(build_tracking(host, &tracking) == RMM_OK);
+    CHECK(build_tracking_stacks(host, &tracking) == RMM_OK);
     rmm_resource_release(host);
     for (int i = 0; i < 100; i++) {
         CHECK(rmm_resource_alloc(tracking, 100, 0, NULL, &ptr) == RMM_OK);
