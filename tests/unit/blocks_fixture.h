@@ -165,6 +165,27 @@ give(fixture_t *f, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
     assert_sound(f->blocks);
 }
 
+/* Which of several blocks is given back, and how. */
+typedef struct test_free {
+    uint32_t index;
+    rmm_heap_t heap;
+    uint64_t stamp;
+} test_free_t;
+
+static inline void give_all(
+    fixture_t *f, const rmm_block_t *blocks, const test_free_t *frees, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        give(f, blocks[frees[i].index], frees[i].heap, frees[i].stamp);
+    }
+}
+
+/* Give blocks back in this order: GIVE_ALL(f, blocks, {index, heap, stamp}, ...). */
+#define GIVE_ALL(f, blocks, ...)                                                       \
+    give_all(                                                                          \
+        f, blocks, (const test_free_t[]){__VA_ARGS__},                                 \
+        sizeof((const test_free_t[]){__VA_ARGS__}) / sizeof(test_free_t))
+
 /* The block that the walk finds at a unit. */
 static inline bool keep_block_at(void *context, const rmm_block_info_t *info)
 {

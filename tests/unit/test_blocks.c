@@ -44,33 +44,29 @@ static void refuses_what_no_free_block_can_hold(void **state)
     assert_no_fit(f, f->other, 1, 1);
 }
 
-static void merges_with_the_lower_neighbour(void **state)
+/* Of the two lowest blocks, `early` is freed first, then `late`. */
+static void assert_two_merge(fixture_t *f, uint32_t early, uint32_t late)
 {
-    fixture_t *f = *state;
     rmm_block_t blocks[4];
     rmm_block_info_t merged;
 
     fill(f, blocks, 4, 256);
-    give(f, blocks[0], f->heap, 1);
-    give(f, blocks[1], f->heap, 2);
+    give(f, blocks[early], f->heap, 1);
+    give(f, blocks[late], f->heap, 2);
     merged = block_at(f, f->first);
     assert_int_equal(merged.units, 512);
     assert_int_equal(merged.heap, f->heap);
     assert_int_equal(merged.stamp, 2);
 }
 
+static void merges_with_the_lower_neighbour(void **state)
+{
+    assert_two_merge(*state, 0, 1);
+}
+
 static void merges_with_the_upper_neighbour(void **state)
 {
-    fixture_t *f = *state;
-    rmm_block_t blocks[4];
-    rmm_block_info_t merged;
-
-    fill(f, blocks, 4, 256);
-    give(f, blocks[1], f->heap, 1);
-    give(f, blocks[0], f->heap, 2);
-    merged = block_at(f, f->first);
-    assert_int_equal(merged.units, 512);
-    assert_int_equal(merged.stamp, 2);
+    assert_two_merge(*state, 1, 0);
 }
 
 static void merges_with_both_neighbours(void **state)
@@ -101,10 +97,9 @@ static void does_not_merge_with_another_heap(void **state)
     rmm_block_t blocks[4];
 
     fill(f, blocks, 4, 256);
-    give(f, blocks[0], f->heap, 1);
-    give(f, blocks[1], f->other, 1);
-    give(f, blocks[2], f->heap, 2);
-    give(f, blocks[3], f->other, 2);
+    GIVE_ALL(
+        f, blocks, {0, f->heap, 1}, {1, f->other, 1}, {2, f->heap, 2},
+        {3, f->other, 2});
     assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 2);
     assert_int_equal(rmm__blocks_free_count(f->blocks, f->other), 2);
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->other), 256);

@@ -5,15 +5,21 @@
  */
 #include "unit/blocks_fixture.h"
 
-/* A free run for each size, in the order of addresses, all below the frontier. */
-static void add_runs(
-    fixture_t *f, rmm_heap_t heap, uint64_t unit, const uint32_t *sizes, uint32_t count)
+#define RUNS_APART 10000u
+
+/* A free run of `other` for each size, at multiples of RUNS_APART below the frontier. */
+static void add_runs(fixture_t *f, const uint32_t *sizes, uint32_t count)
 {
     take(f, RUN_UNITS); /* the frontier is above all that is added lower */
     for (uint32_t i = 0; i < count; i++) {
-        add_run(f, heap, unit + (uint64_t)i * 10000, sizes[i], 0);
+        add_run(f, f->other, (i + 1) * (uint64_t)RUNS_APART, sizes[i], 0);
     }
 }
+
+#define ADD_RUNS(f, ...)                                                               \
+    add_runs(                                                                          \
+        f, (const uint32_t[]){__VA_ARGS__},                                            \
+        sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 static uint64_t unit_taken(fixture_t *f, uint32_t units)
 {
@@ -23,9 +29,8 @@ static uint64_t unit_taken(fixture_t *f, uint32_t units)
 static void the_tightest_of_the_first_few_is_taken(void **state)
 {
     fixture_t *f = *state;
-    const uint32_t sizes[6] = {1025, 1052, 1034, 1038, 1033, 1032};
 
-    add_runs(f, f->other, 10000, sizes, 6);
+    ADD_RUNS(f, 1025, 1052, 1034, 1038, 1033, 1032);
     assert_int_equal(unit_taken(f, 1032), 50000); /* 1033: the fourth that fits */
     assert_int_equal(unit_taken(f, 1032), 60000);
     assert_int_equal(unit_taken(f, 1035), 40000);
@@ -35,9 +40,8 @@ static void the_tightest_of_the_first_few_is_taken(void **state)
 static void a_tighter_one_behind_the_first_few_is_left(void **state)
 {
     fixture_t *f = *state;
-    const uint32_t sizes[5] = {104, 103, 102, 103, 100};
 
-    add_runs(f, f->other, 10000, sizes, 5);
+    ADD_RUNS(f, 104, 103, 102, 103, 100);
     assert_int_equal(unit_taken(f, 100), 30000);
     assert_int_equal(unit_taken(f, 100), 50000);
 }
@@ -45,9 +49,8 @@ static void a_tighter_one_behind_the_first_few_is_left(void **state)
 static void the_lowest_of_equally_tight_ones_is_taken(void **state)
 {
     fixture_t *f = *state;
-    const uint32_t sizes[4] = {105, 103, 103, 105};
 
-    add_runs(f, f->other, 10000, sizes, 4);
+    ADD_RUNS(f, 105, 103, 103, 105);
     assert_int_equal(unit_taken(f, 102), 20000);
     assert_int_equal(unit_taken(f, 102), 30000);
     assert_int_equal(unit_taken(f, 102), 10000);
@@ -73,10 +76,9 @@ static void a_fit_behind_many_that_are_too_small_is_found(void **state)
 static void the_first_few_are_those_of_both_heaps_together(void **state)
 {
     fixture_t *f = *state;
-    const uint32_t sizes[3] = {110, 109, 106};
     uint64_t beside = 10000 + 5000;
 
-    add_runs(f, f->other, 10000, sizes, 3);
+    ADD_RUNS(f, 110, 109, 106);
     add_run(f, f->heap, beside, 108, 0);
     add_run(f, f->heap, beside + 10000, 107, 0);
     /* 110, (108), 109, (107) | 106 */
@@ -90,9 +92,8 @@ static void the_first_few_are_those_of_both_heaps_together(void **state)
 static void an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other(void **state)
 {
     fixture_t *f = *state;
-    const uint32_t sizes[4] = {104, 103, 102, 101};
 
-    add_runs(f, f->other, 10000, sizes, 4);
+    ADD_RUNS(f, 104, 103, 102, 101);
     add_run(f, f->heap, 90000, 100, 0);
     assert_int_equal(unit_taken(f, 100), 40000); /* the exact one is the fifth */
     assert_int_equal(unit_taken(f, 100), 90000);
@@ -185,10 +186,9 @@ static void neighbours_of_the_shared_heap_are_joined(void **state)
     rmm_block_t blocks[8];
 
     fill(f, blocks, 8, 128);
-    give(f, blocks[1], f->other, 3);
-    give(f, blocks[2], f->heap, 5);
-    give(f, blocks[3], f->other, 4);
-    give(f, blocks[6], f->heap, 9);
+    GIVE_ALL(
+        f, blocks, {1, f->other, 3}, {2, f->heap, 5}, {3, f->other, 4},
+        {6, f->heap, 9});
     assert_false(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 385, 100));
     assert_int_equal(block_at(f, f->first + 256).units, 128);
     assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 300, 100));
@@ -208,9 +208,7 @@ static void only_what_is_missing_in_front_is_joined(void **state)
     rmm_block_t blocks[8];
 
     fill(f, blocks, 8, 128);
-    give(f, blocks[1], f->other, 3);
-    give(f, blocks[2], f->heap, 5);
-    give(f, blocks[3], f->other, 4);
+    GIVE_ALL(f, blocks, {1, f->other, 3}, {2, f->heap, 5}, {3, f->other, 4});
     assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 200, 100));
     assert_sound(f->blocks);
     assert_int_equal(block_at(f, f->first + 128).units, 56);
@@ -244,11 +242,9 @@ static void a_join_that_swallows_a_neighbour_merges_with_the_next_own_one(void *
     rmm_block_t blocks[8];
 
     fill(f, blocks, 8, 128);
-    give(f, blocks[0], f->heap, 1);
-    give(f, blocks[1], f->other, 1);
-    give(f, blocks[2], f->heap, 2);
-    give(f, blocks[3], f->other, 2);
-    give(f, blocks[4], f->heap, 3);
+    GIVE_ALL(
+        f, blocks, {0, f->heap, 1}, {1, f->other, 1}, {2, f->heap, 2}, {3, f->other, 2},
+        {4, f->heap, 3});
     assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 384, 100));
     assert_sound(f->blocks);
     assert_int_equal(block_at(f, f->first).units, 640);

@@ -92,32 +92,34 @@ static void a_hole_that_joins_two_free_blocks_is_filled_first(void **state)
     assert_int_equal(gap.before + gap.after, 128 + 320);
 }
 
+/* The hole is all that is missing for `units`, and all else in the run is free. */
+static void assert_filled_whole(
+    fixture_t *f, uint32_t units, uint32_t granule, uint32_t at, uint32_t hole)
+{
+    rmm_blocks_gap_t gap = gap_for(f, units, granule);
+
+    assert_int_equal(gap.unit, f->first + at);
+    assert_int_equal(gap.units, hole);
+    assert_int_equal(gap.before, at);
+    assert_int_equal(gap.after, RUN_UNITS - at - hole);
+}
+
 static void a_hole_that_is_filled_whole_counts_both_sides(void **state)
 {
     fixture_t *f = *state;
-    rmm_blocks_gap_t gap;
 
     make_gap(f, 512, 64); /* 512 in front of it, 448 behind */
     for (uint32_t units = 513; units <= RUN_UNITS; units += 511) {
-        gap = gap_for(f, units, 64);
-        assert_int_equal(gap.unit, f->first + 512);
-        assert_int_equal(gap.units, 64);
-        assert_int_equal(gap.before, 512);
-        assert_int_equal(gap.after, 448);
+        assert_filled_whole(f, units, 64, 512, 64);
     }
 }
 
 static void a_hole_that_is_filled_whole_from_behind_counts_both_sides(void **state)
 {
     fixture_t *f = *state;
-    rmm_blocks_gap_t gap;
 
     make_gap(f, 50, 100); /* 50 in front of it, 874 behind */
-    gap = gap_for(f, 974, 20);
-    assert_int_equal(gap.unit, f->first + 50);
-    assert_int_equal(gap.units, 100);
-    assert_int_equal(gap.before, 50);
-    assert_int_equal(gap.after, 874);
+    assert_filled_whole(f, 974, 20, 50, 100);
 }
 
 static void a_hole_is_filled_from_the_side_where_more_is_free(void **state)
