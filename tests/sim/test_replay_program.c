@@ -37,6 +37,19 @@ static void assert_error_line(const char *arguments, int status, const char *lin
     assert_string_equal(program.out, "");
 }
 
+/* The program succeeded and printed each text of this list, which ends with NULL. */
+static void assert_printed(const char *const *texts)
+{
+    program_assert_status(&program, 0);
+    for (; *texts != NULL; texts++) {
+        if (strstr(program.out, *texts) == NULL) {
+            fail_msg("\"%s\" is not in\n%s", *texts, program.out);
+        }
+    }
+}
+
+#define ASSERT_PRINTED(...) assert_printed((const char *const[]){__VA_ARGS__, NULL})
+
 /* The object that --json printed; the caller drops it. */
 static json_t *parsed_output(void)
 {
@@ -123,11 +136,9 @@ static void prints_a_table_without_json(void **state)
 {
     (void)state;
     run(DATA "/replay/small.csv");
-    program_assert_status(&program, 0);
-    assert_non_null(strstr(program.out, "operations              5\n"));
-    assert_non_null(strstr(program.out, "peak bytes              3000\n"));
-    assert_non_null(strstr(program.out, "left allocated, bytes   500\n"));
-    assert_non_null(strstr(program.out, "simulated (RMM_DRIVER=sim)"));
+    ASSERT_PRINTED(
+        "operations              5\n", "peak bytes              3000\n",
+        "left allocated, bytes   500\n", "simulated (RMM_DRIVER=sim)");
 }
 
 static void verifies_the_trace_under_several_seeds(void **state)
@@ -227,9 +238,7 @@ static void counts_failures_of_the_log_without_replaying_them(void **state)
 {
     (void)state;
     run(DATA "/replay/failures.csv");
-    program_assert_status(&program, 0);
-    assert_non_null(strstr(program.out, "operations              2\n"));
-    assert_non_null(strstr(program.out, "failures in the log     1\n"));
+    ASSERT_PRINTED("operations              2\n", "failures in the log     1\n");
     run("--help");
     assert_non_null(strstr(program.out, "allocate failure"));
 }
@@ -416,11 +425,9 @@ static void tells_which_capacities_run_the_log(void **state)
     char arguments[600];
     snprintf(arguments, sizeof arguments, "--capacity-curve %s", path("large.csv"));
     run(arguments);
-    program_assert_status(&program, 0);
-    assert_non_null(strstr(program.out, "\ncapacity 1.00           fits\n"));
-    assert_non_null(strstr(program.out, "\ncapacity 1.40           fits\n"));
-    assert_non_null(strstr(program.out, "\nsafe capacity           1.00\n"));
-    assert_non_null(strstr(program.out, "\nholes                   0\n"));
+    ASSERT_PRINTED(
+        "\ncapacity 1.00           fits\n", "\ncapacity 1.40           fits\n",
+        "\nsafe capacity           1.00\n", "\nholes                   0\n");
 }
 
 /* Three blocks of 65 bytes occupy 256 each: no capacity up to 1.40 of the peak runs it. */
@@ -434,9 +441,9 @@ static void tells_that_no_tried_capacity_is_safe(void **state)
     write_file("tiny.csv", text, sizeof text - 1);
     snprintf(arguments, sizeof arguments, "--capacity-curve %s", path("tiny.csv"));
     run(arguments);
-    program_assert_status(&program, 0);
-    assert_non_null(strstr(program.out, "\ncapacity 1.40           does not fit\n"));
-    assert_non_null(strstr(program.out, "\nsafe capacity           >1.40\n"));
+    ASSERT_PRINTED(
+        "\ncapacity 1.40           does not fit\n",
+        "\nsafe capacity           >1.40\n");
     snprintf(
         arguments, sizeof arguments, "--capacity-curve --json %s", path("tiny.csv"));
     run(arguments);
