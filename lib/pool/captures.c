@@ -19,9 +19,10 @@
  * on the shelf wait for the next synchronise of the device, with the unproven frees; where
  * the process sees several devices, work of another may still use them, and they stay.
  *
- * Cost: nothing without captures. A call of the driver for each capture and engine, two more
- * locks for what is taken or freed in it. Whether graphs are gone is one load, each time
- * that events are asked.
+ * Cost: nothing without captures. An engine calls the driver once for each capture. It takes
+ * its lock once more for each allocation and free in a capture, twice more for the first; on
+ * the ladder once more for each attempt. One load, each time events are queried, tells
+ * whether graphs are gone.
  *
  * Locking: the engine's. graph_gone() runs on any thread and takes none.
  */

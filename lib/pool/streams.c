@@ -131,7 +131,6 @@ static rmm_driver_event_t spare_take_locked(engine_t *engine)
                                     : NULL;
 }
 
-/* Out of the stream: the first of its batches. */
 void rmm__stream_batches_shift_locked(
     engine_t *engine, engine_stream_t *stream, uint32_t gone)
 {
@@ -147,7 +146,6 @@ void rmm__stream_batches_shift_locked(
         stream->batch_count * sizeof(stream->batches[0]));
 }
 
-/* Batches up to a stamp: their frees are behind something else. */
 void rmm__stream_batches_drop_locked(
     engine_t *engine, engine_stream_t *stream, uint64_t up_to)
 {

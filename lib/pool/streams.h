@@ -8,12 +8,12 @@
 
 #include "pool/engine_impl.h"
 
-/* An event that nobody needs any more is kept for the next batch. */
+/* Keep an event that is no longer needed for the next batch. */
 void rmm__stream_event_spare_locked(engine_t *engine, rmm_driver_event_t event);
-/* Out of the stream: the first of its batches; those up to a stamp, because their frees are
- * behind something else. */
+/* Remove the oldest `gone` batches; their events are the caller's. */
 void rmm__stream_batches_shift_locked(
     engine_t *engine, engine_stream_t *stream, uint32_t gone);
+/* Remove the batches up to a stamp, whose frees no longer need an event; keep the events. */
 void rmm__stream_batches_drop_locked(
     engine_t *engine, engine_stream_t *stream, uint64_t up_to);
 void rmm__stream_batch_insert_locked(
