@@ -3,12 +3,12 @@
  * One call of upstream at a time. The only place where upstream is called under a lock,
  * because that is what it is for: upstream cannot bear two calls at once.
  *
- * A function of the program's that upstream calls may come back to the adaptor on the same
- * thread, which holds the lock. Upstream has a call under way then and cannot bear another:
- * an allocation and a trim are refused, and a free, which nobody could repeat, is kept and
- * made when the call under way is over.
+ * A callback that upstream makes into the program may call the adaptor again on the same
+ * thread, which holds the lock. Upstream is in a call then and cannot take another. So an
+ * allocation or a trim is refused. A free cannot be refused, because its caller would not
+ * repeat it: it is kept, and passed on when the call under way has returned.
  *
- * Locking: `turn` is held by who calls upstream, and protects the frees that are kept.
+ * Locking: `turn` is held by the thread that calls upstream, and protects the kept frees.
  */
 #include <rmm/thread_safe_adaptor.h>
 
@@ -57,7 +57,7 @@ static void begin_turn(thread_safe_t *self)
     atomic_store_explicit(&self->caller, this_thread(), memory_order_relaxed);
 }
 
-/* What is kept while these are made is made as well. */
+/* Frees that are kept while these are passed on are passed on as well. */
 static void make_kept_frees(thread_safe_t *self)
 {
     for (size_t i = 0; i < self->kept_count; i++) {
