@@ -2,19 +2,18 @@
 /*
  * How threads wait, and how long one serves the others (combiner.h).
  *
- * A slot goes from empty to an operation by the thread that posts it, and is emptied by the
- * thread that has run it, which has the lock: that is how the first thread learns that it is
- * done. So an operation runs once: nobody looks at a slot to run what is in it, its own
- * thread included, without the lock.
+ * The posting thread fills an empty slot. The thread that holds the lock runs the operation
+ * and then empties the slot, which tells the posting thread that it is done. Every thread,
+ * the posting one included, runs an operation from a slot only under the lock: so each
+ * operation runs once.
  *
- * `users` tells which slots are worth a look. A thread sets its bit before it posts, and it
- * stays while the thread comes again and again; the thread that serves clears the bits of
- * slots that stayed empty while it served, and all of them if only one was in use. A bit
- * that is missing costs time, not an operation: a thread with a posted operation tries the
- * lock itself.
+ * `users` tells which slots are worth a look. A thread sets its bit before it posts, and the
+ * bit stays while the thread keeps posting. The serving thread clears the bits of slots that
+ * stayed empty while it served, and all of them if only one was in use. A missing bit delays
+ * an operation but does not lose it: a thread with a posted operation tries the lock itself.
  *
- * The thread that serves looks again and again, as long as operations come: so the data
- * stays in one core's cache. SERVED_MOST bounds how long it works for others.
+ * The serving thread scans the slots as long as operations come, so that the data stays in
+ * one core's cache. SERVED_MOST bounds how long it works for others.
  */
 #include "core/combiner.h"
 
@@ -22,10 +21,10 @@
 #include <stdbool.h>
 
 #define SERVED_MOST 256 /* operations, before another thread serves */
-#define IDLE_LOOKS 32   /* looks at all slots in use without finding any, about 1 us */
-#define PAUSES 4        /* between looks of a waiting thread, some 150 ns */
-#define LOOKS 200       /* of a waiting thread, some 30 us; then it sleeps */
-#define LOCK_LOOKS 8    /* every so many it looks at the lock as well */
+#define IDLE_LOOKS 32   /* scans in a row that find no operation, about 1 us */
+#define PAUSES 4        /* between two polls of a waiting thread, some 150 ns */
+#define LOOKS 200       /* polls before a waiting thread sleeps, some 30 us */
+#define LOCK_LOOKS 8    /* polls between two attempts to take the lock */
 
 static inline void relax(void)
 {
@@ -36,7 +35,7 @@ static inline void relax(void)
 #endif
 }
 
-/* Threads are spread over the slots in the order in which they come here first. */
+/* Threads are assigned to slots in the order of their first call. */
 static uint32_t slot_of_thread(void)
 {
     static _Atomic(uint32_t) last;
@@ -62,13 +61,13 @@ void rmm__combiner_fini(rmm_combiner_t *combiner)
     rmm__mutex_fini(&combiner->lock);
 }
 
-/* --- the thread that has the lock ---------------------------------------------------- */
+/* --- the thread that holds the lock -------------------------------------------------- */
 
-/* True: there was an operation, and it was run. No atomic operation but a load and a store:
- * each would wait for the stores before it, to lines that other cores look at. */
+/* True: there was an operation, and it was run. Only a load and a store: an atomic
+ * read-modify-write would wait for earlier stores to lines that other cores read. */
 static bool serve_slot(rmm_combiner_slot_t *slot)
 {
-    /* acquire: pairs with post(); its caller's writes come before */
+    /* acquire: pairs with post(); makes the poster's writes visible */
     rmm_combined_t *operation =
         atomic_load_explicit(&slot->posted, memory_order_acquire);
 
@@ -76,13 +75,13 @@ static bool serve_slot(rmm_combiner_slot_t *slot)
         return false;
     }
     operation->run(operation);
-    /* release: pairs with is_done(); then it is its caller's again */
+    /* release: pairs with is_done(); then the operation is its caller's again */
     atomic_store_explicit(&slot->posted, NULL, memory_order_release);
     return true;
 }
 
-/* Bits of the slots in `users` that have an operation. All are in other cores' caches: they
- * come from there side by side, not one after the other. */
+/* Bits of the slots in `users` that have an operation. All are in other cores' caches:
+ * prefetching lets the misses overlap. */
 static uint32_t find_posted(const rmm_combiner_t *combiner, uint32_t users)
 {
     uint32_t found = 0;
@@ -127,7 +126,7 @@ static bool is_one_bit(uint32_t bits)
     return (bits & (bits - 1)) == 0;
 }
 
-/* Slots that stayed empty are no longer looked at. */
+/* Slots that stayed empty are not scanned any more. */
 static void forget_users(rmm_combiner_t *combiner, uint32_t seen)
 {
     uint32_t kept = is_one_bit(seen) ? 0 : seen;
@@ -172,22 +171,22 @@ static bool post(rmm_combiner_t *combiner, uint32_t index, rmm_combined_t *opera
     if ((atomic_load_explicit(&combiner->users, memory_order_relaxed) & bit) == 0) {
         atomic_fetch_or_explicit(&combiner->users, bit, memory_order_relaxed);
     }
-    /* release: pairs with serve_slot(). False: another thread's, two share the slot */
+    /* release: pairs with serve_slot(). False: a thread that shares the slot uses it */
     return atomic_compare_exchange_strong_explicit(
         &combiner->slots[index].posted, &none, operation, memory_order_release,
         memory_order_relaxed);
 }
 
-/* Its slot holds this operation until it is done, and cannot be another's before. */
+/* The slot holds this operation until it is done: no other thread can post there before. */
 static inline bool
 is_done(const rmm_combiner_t *combiner, uint32_t index, const rmm_combined_t *operation)
 {
-    /* acquire: pairs with serve_slot(); what the operation wrote is seen */
+    /* acquire: pairs with serve_slot(); makes the operation's writes visible */
     return atomic_load_explicit(&combiner->slots[index].posted, memory_order_acquire) !=
            operation;
 }
 
-/* With the lock: run it, if nobody was faster, and the others'. */
+/* Holding the lock: run this operation unless another thread has, then those of others. */
 static void run_and_unlock(
     rmm_combiner_t *combiner, uint32_t index, const rmm_combined_t *operation)
 {
@@ -206,7 +205,7 @@ try_to_serve(rmm_combiner_t *combiner, uint32_t index, const rmm_combined_t *ope
     }
 }
 
-/* Not to look at the slot too often: each look takes its line from the thread that serves. */
+/* Between two polls of the slot: each takes its cache line from the serving thread. */
 static void rest(void)
 {
     for (int i = 0; i < PAUSES; i++) {

@@ -1,59 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slow halves of the lock: spinning, sleeping, waking.
+ * The slow paths of the lock: spinning, sleeping, waking.
  *
  * Spinning is test and test-and-set with bounded exponential backoff (Anderson 1990): the
- * word is only read until it is free, less and less often. Sleeping is an event count
- * over a futex (Linux; Drepper, "Futexes are tricky"): `wakes` is what sleepers sleep on,
- * `sleepers` how many wakes are owed. That an unlock needs no fence is asymmetric
+ * word is only read until the lock is free, less and less often. Sleeping is an event count
+ * over a futex (Linux; Drepper, "Futexes are tricky"): sleepers sleep on `wakes`, and
+ * `sleepers` counts the wakes that are owed. An unlock needs no fence, by asymmetric
  * synchronisation (Dice, Huang, Yang, "Asymmetric Dekker synchronization", 2001): the
  * sleeper pays for both sides with membarrier(2).
  *
- * Who wants to sleep                       Who unlocks
+ * A thread about to sleep                  A thread that unlocks
  *   s1 seq = wakes                           u1 held = 0
  *   s2 sleepers++                            u2 read mode; quick: done
  *   s3 make the lock careful, see below      u3 read sleepers, by a read-modify-write
  *   s4 try to take it; done if that works    u4 if any: sleepers--, wakes++, wake one
  *   s5 sleep while wakes == seq
  *
- * Careful: both change `sleepers` (s2, u3). Whichever comes second has seen all that the
- * first did before: either u3 sees the sleeper, or s4 sees what u1 stored, or a later
- * owner, of whose unlock the same is true. (acq_rel on both.)
+ * Careful: both modify `sleepers` (s2, u3; acq_rel). The later of the two sees all that the
+ * other thread did before: either u3 sees the sleeper, or s4 sees u1's store or that of a
+ * later owner, for whose unlock the same holds.
  *
- * What is owed: sleepers + the wakes between u4's first and last step >= threads that
- * sleep at s5 or will. Each sleeper adds one before (s2). Who takes one away counts wakes
- * up afterwards, so that all who had added by then either do not fall asleep (their seq
- * is older), or lie there already, and one of those is woken: one owed less, one or more
- * asleep less. A thread that did not sleep in the end leaves its one behind: later an
- * unlock wakes nobody. Taking it back would take another's.
+ * Wakes owed: sleepers + the wakes between u4's first and last step >= threads that sleep
+ * at s5 or will. Each sleeper adds one first (s2). A thread that takes one away increments
+ * `wakes` afterwards. So a thread that had added its one by then either does not fall
+ * asleep, because its seq is older, or sleeps already; one of those asleep is woken. One
+ * wake less is owed, and at least one sleeper less is left. A thread that did not sleep in
+ * the end leaves its one behind, and a later unlock wakes no thread. It cannot take its one
+ * back: that might be another thread's.
  *
- * Quick: u2 may be executed before u1 can be seen. s3 sets `mode` and has the kernel put
- * a full barrier into every running thread of the process (MEMBARRIER_CMD_PRIVATE_
- * EXPEDITED; those that do not run had one when they were switched). In the unlocking
- * thread this falls before u2, which then sees the mode, and goes on to u3; or behind u2,
- * hence behind u1, which s4 then sees.
+ * Quick: u2 may be executed before u1 is visible. s3 sets `mode` and has the kernel execute
+ * a full barrier in every running thread of the process (MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+ * a thread that is not running had one when it was switched out). In the unlocking thread
+ * this barrier is either before u2, which then sees the mode and goes on to u3, or after
+ * u2, hence after u1, which s4 then sees.
  *
  * `mode` is version << 2 | QUICK or RAISING or neither (careful):
  *
  *   quick v -> raising v    s3, before the barrier     unlocks are careful from here on
- *   raising v -> careful v  s3, behind the barrier     further sleepers need none
- *   careful v -> quick v+1  calm_down(), lock held     if it then finds no sleepers
- *   quick v -> careful v    calm_down(), lock held     as it did find one
+ *   raising v -> careful v  s3, after the barrier      further sleepers need none
+ *   careful v -> quick v+1  calm_down(), lock held     stays if it then finds no sleepers
+ *   quick v -> careful v    calm_down(), lock held     if it did find one
  *
- * The version keeps a late raiser of v from declaring v+1 careful behind its old barrier.
+ * The version keeps a late raiser of v from declaring v+1 careful after its old barrier.
  * calm_down() stores, then reads `sleepers` by a read-modify-write: a sleeper that it
- * does not see will see, at s3, that the lock is quick. It holds the lock, so whoever
- * took its short time of quickness for good has unlocked before, visibly to all who see
- * the lock held by calm_down(); its own unlock comes after.
+ * does not see will see, at s3, that the lock is quick. calm_down() holds the lock. So a
+ * thread that acted on the short quick state had unlocked before, visibly to every thread
+ * that sees the lock held by calm_down(); the unlock of calm_down() comes after.
  *
- * A lock begins careful where nobody asked for membarrier() yet (RMM_MUTEX_INITIALIZER),
- * and stays careful for ever where there is none. Where it worked and then fails (a
- * sandbox entered late), quick locks stay in `raising`, and sleepers look again every
- * millisecond.
+ * A lock begins careful if the process has not registered for membarrier() yet
+ * (RMM_MUTEX_INITIALIZER), and stays careful where the kernel has no membarrier(). Where it
+ * worked and then fails (a sandbox entered late), quick locks stay in `raising`, and
+ * sleepers check again every millisecond.
  *
- * Forks: a child inherits what its one thread holds. Sleepers of the parent may be owed
- * wakes: calls that wake nobody. A child is no longer registered with membarrier() on
- * some kernels (EPERM): it registers again.
+ * Forks: a child inherits the locks that its one thread holds. Wakes may be owed to sleepers
+ * of the parent: in the child these calls wake no thread. On some kernels a child is no
+ * longer registered with membarrier() (EPERM): it registers again.
  */
 #include "core/mutex.h"
 
@@ -67,7 +68,7 @@
 #include <unistd.h>
 
 #define RAISING 2u
-#define VERSION 4u /* the step of */
+#define VERSION 4u /* one version in `mode` */
 #define FIRST_PAUSES 16
 #define MOST_PAUSES 512
 #define LOOK_AGAIN_NS 1000000
@@ -75,16 +76,16 @@
 _Static_assert(sizeof(_Atomic(uint32_t)) == 4, "a futex is 32 bits");
 
 /*
- * A sleep and a wake cost about as much as the spinning. The pauses are long, because what
- * the lock protects moves from core to core with it: on 16 cores that costs about 1 us, and
- * whoever has it does several operations in that time. (Figures: docs/performance.md.)
+ * A sleep and a wake cost about as much as the spinning. The pauses are long because the
+ * protected data moves from core to core with the lock. On 16 cores that costs about 1 us,
+ * in which the owner does several operations. (Figures: docs/performance.md.)
  */
 static const rmm_mutex_tuning_t usual = {.spin_ns = 100000, .calm_unlocks = 1000};
 static rmm_mutex_tuning_t tuning = {.spin_ns = 100000, .calm_unlocks = 1000};
 
 enum { UNKNOWN, WORKS, MISSING };
 static atomic_int barrier_state = UNKNOWN;
-static atomic_int cpu_count; /* that this process may run on; 0: not asked yet */
+static atomic_int cpu_count; /* CPUs that this process may run on; 0: not asked yet */
 
 void rmm__mutex_tune(const rmm_mutex_tuning_t *wanted)
 {
@@ -101,7 +102,7 @@ static int membarrier_call(int command)
                                      : (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* Asks once; twice does no harm, the answer is the same. */
+/* Registers once. Twice does no harm: the answer is the same. */
 static bool barrier_works(void)
 {
     int state = atomic_load_explicit(&barrier_state, memory_order_relaxed);
@@ -115,7 +116,7 @@ static bool barrier_works(void)
     return state == WORKS;
 }
 
-/* A full barrier in every thread of the process; false if there was none. */
+/* A full barrier in every thread of the process; false: it could not be done. */
 static bool barrier_everywhere(void)
 {
     if (membarrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) {
@@ -182,7 +183,7 @@ static bool try_when_free(rmm_mutex_t *mutex)
            rmm__mutex_trylock(mutex);
 }
 
-/* True: taken. The clock is read only once the backoff has grown to its bound. */
+/* True: taken. Reads the clock only after the backoff has grown to its bound. */
 static bool spin(rmm_mutex_t *mutex)
 {
     uint64_t deadline = 0;
@@ -206,10 +207,10 @@ static bool spin(rmm_mutex_t *mutex)
     return true;
 }
 
-/* s3: behind this, an unlock that s4 cannot see looks for sleepers. False: not sure. */
+/* s3: after this, an unlock that s4 cannot see looks for sleepers. False: not certain. */
 static bool make_careful(rmm_mutex_t *mutex)
 {
-    /* acquire: pairs with the release below, of the thread that had the barrier */
+    /* acquire: pairs with the release below, in the thread that made the barrier */
     uint32_t mode = atomic_load_explicit(&mutex->mode, memory_order_acquire);
 
     while (mode & RMM_MUTEX_QUICK) {
@@ -225,14 +226,14 @@ static bool make_careful(rmm_mutex_t *mutex)
     if (!barrier_everywhere()) {
         return false;
     }
-    /* release: others rely on this barrier. Failure: somebody else had one as well. */
+    /* release: others rely on this barrier. Failure: another thread made one as well. */
     atomic_compare_exchange_strong_explicit(
         &mutex->mode, &mode, mode & ~RAISING, memory_order_release,
         memory_order_relaxed);
     return true;
 }
 
-/* True: the lock was free in the end, and is taken. False: woken, or nearly asleep. */
+/* True: the lock became free and is taken now. False: the caller tries again. */
 static bool sleep_on(rmm_mutex_t *mutex)
 {
     static const struct timespec look_again = {.tv_nsec = LOOK_AGAIN_NS};
@@ -260,13 +261,13 @@ void rmm__mutex_wait(rmm_mutex_t *mutex)
 
 /* --- after an unlock of a careful lock -------------------------------------------- */
 
-/* u4, unless others have done all that was owed. */
+/* u4, unless other threads have made all wakes that were owed. */
 static void wake_one(rmm_mutex_t *mutex)
 {
     uint32_t owed = atomic_load_explicit(&mutex->sleepers, memory_order_relaxed);
 
     while (owed != 0) {
-        /* acquire: their s1 is before our wakes++ */
+        /* acquire: the sleepers' s1 is before this wakes++ */
         if (atomic_compare_exchange_weak_explicit(
                 &mutex->sleepers, &owed, owed - 1, memory_order_acq_rel,
                 memory_order_relaxed)) {
@@ -277,7 +278,7 @@ static void wake_one(rmm_mutex_t *mutex)
     }
 }
 
-/* u3 and u4. False: nobody was asleep. */
+/* u3 and u4. False: no thread was asleep. */
 static bool wake_if_any(rmm_mutex_t *mutex)
 {
     /* acq_rel: pairs with s2 */
@@ -288,7 +289,7 @@ static bool wake_if_any(rmm_mutex_t *mutex)
     return true;
 }
 
-/* Nobody slept for a while: let unlocks be quick again. */
+/* No thread has slept for a while: make unlocks quick again. */
 static void calm_down(rmm_mutex_t *mutex)
 {
     uint32_t careful, quick;
@@ -299,7 +300,7 @@ static void calm_down(rmm_mutex_t *mutex)
     careful = atomic_load_explicit(&mutex->mode, memory_order_relaxed);
     quick = (careful + VERSION) | RMM_MUTEX_QUICK;
     if ((careful & (RMM_MUTEX_QUICK | RAISING)) == 0) {
-        /* only who holds the lock changes it from careful */
+        /* only the thread that holds the lock changes it from careful */
         atomic_store_explicit(&mutex->mode, quick, memory_order_release);
         if (atomic_fetch_add_explicit(&mutex->sleepers, 0, memory_order_acq_rel) != 0) {
             /* release: as in make_careful(). Failure: a sleeper raises it already. */

@@ -7,8 +7,8 @@
 #include "core/assert.h"
 
 #define SECOND_NS 1000000000L
-/* A wait is many short ones: a process that is stopped meanwhile, as by a debugger or a busy
- * machine, loses one of them, not its patience. */
+/* A wait consists of short ones. If the process is stopped meanwhile, as by a debugger or a
+ * busy machine, only one of them times out. */
 #define WAITS 20
 
 /* How many turns this thread has. */
@@ -60,7 +60,7 @@ static bool wait_locked(rmm_turn_t *turn)
         if (pthread_cond_timedwait(&turn->given_back, &turn->mutex, &at) == ETIMEDOUT) {
             waits++;
         }
-        if (turn->given != given) { /* another thread has it now */
+        if (turn->given != given) { /* it has another owner now */
             given = turn->given;
             waits = 0;
         }
