@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a captured graph uses, and when it comes back (docs/decisions/0008).
+ * Memory that a captured graph uses, and when it becomes free again (docs/decisions/0008).
  *
- * Memory freed on a capturing stream is used again whenever the graph is launched, on any
- * stream, which no event covers. So each capture has heaps of its own: one for each of its
- * streams, with what was taken in the capture and freed there, and its shelf. From the
- * former the same stream of the same capture takes again: the graph runs that in order.
+ * Memory freed on a capturing stream is used again by each launch of the graph, on any
+ * stream, and no event covers that. So each capture has heaps of its own: one for each of
+ * its streams, and the *shelf*. The heap of a stream has the blocks that were both taken and
+ * freed in the capture. The same stream of the same capture takes from it again: the graph
+ * runs that work in order.
  *
- * The shelf has what was freed in the capture but taken before it. Work from before the
- * capture may still use it, and nothing orders that before a launch of the graph: so nothing
- * is taken from it, not even in the capture. The set `taken` tells which is which, by where
- * a block begins. It may name one too many: a block that was freed elsewhere since, and
- * taken anew. That one was taken during the capture as well, and a program that used it
- * outside had to wait for that on the host before it could free it in a capture, which
- * nothing else orders behind work from outside.
+ * The shelf has the blocks that were freed in the capture but taken before it. Earlier work
+ * may still use them, and nothing orders that work before a launch of the graph: so nothing
+ * is taken from the shelf, not even in the capture. The set `taken` tells the two kinds
+ * apart, by the first unit of a block. It may have one block too many, which was freed
+ * outside since and taken again. That block was taken during the capture as well. A program
+ * that used it outside had to wait for that work on the host before it freed the block in
+ * the capture, since nothing else orders a capture after work outside of it.
  *
- * When the graph is gone, blocks of its streams are clean: only the graph used them. Those
- * on the shelf wait for the next synchronise of the device, with the unproven frees; where
- * the process sees several devices, work of another may still use them, and they stay.
+ * When the graph is gone, blocks of its streams are clean: only the graph used them. Those on
+ * the shelf become clean by the next synchronise of the device, as unproven frees do. If the
+ * process sees several devices, work of another device may still use them, and they stay.
  *
  * Cost: nothing without captures. An engine calls the driver once for each capture. It takes
  * its lock once more for each allocation and free in a capture, twice more for the first; on
@@ -32,7 +33,7 @@
 
 #define SHELF UINT64_MAX /* no stream's id or handle */
 
-/* The engine's and the graph's together: the last of the two frees it, perhaps neither. */
+/* Owned by the engine and the graph: the last of the two frees it, perhaps neither does. */
 typedef struct graph_watch {
     atomic_uint owners;
     atomic_bool is_gone;
@@ -45,7 +46,7 @@ typedef struct capture_heap {
 
 struct engine_capture {
     uint64_t id;
-    graph_watch_t *watch; /* NULL: nothing will tell, or has told */
+    graph_watch_t *watch; /* NULL: none, or the graph is gone */
     bool is_over;         /* the graph is gone */
     rmm_pointer_map_t taken;
     capture_heap_t *heaps;
@@ -53,7 +54,7 @@ struct engine_capture {
     engine_capture_t *next;
 };
 
-/* Of all graphs of the process. */
+/* Over all graphs of the process. */
 static _Atomic(uint64_t) gone_count;
 
 static void watch_leave(graph_watch_t *watch)
@@ -81,7 +82,7 @@ static bool watch_is_gone(const graph_watch_t *watch)
     return watch != NULL && atomic_load_explicit(&watch->is_gone, memory_order_acquire);
 }
 
-/* Tied to the graph that the stream captures into; NULL where that cannot be. */
+/* A watch on the graph that the stream captures into; NULL if that is impossible. */
 static graph_watch_t *watch_graph(const engine_t *engine, rmm_stream_t stream)
 {
     graph_watch_t *watch = rmm__calloc(1, sizeof(*watch));
@@ -99,7 +100,7 @@ static graph_watch_t *watch_graph(const engine_t *engine, rmm_stream_t stream)
     error = engine->driver->capture_watch(stream, graph_gone, watch);
     rmm__driver_scope_leave(&scope);
     if (error != RMM_DRIVER_OK) {
-        watch_leave(watch); /* graph_gone() is called all the same */
+        watch_leave(watch); /* graph_gone() is called nevertheless */
         watch = NULL;
     }
     return watch;
@@ -113,7 +114,7 @@ uint64_t rmm__engine_graphs_gone(void)
 
 /* --- captures ------------------------------------------------------------------------ */
 
-/* A unit in the guise of a block's address. */
+/* The key of a block in `taken`: the address of its first unit. */
 static void *taken_name(uint64_t unit)
 {
     return (void *)(uintptr_t)(unit * RMM_BLOCKS_UNIT);
@@ -144,7 +145,7 @@ static void capture_destroy(engine_capture_t *capture)
     rmm__free(capture);
 }
 
-/* NULL: the engine was not used in it, or could not note it. */
+/* NULL: the engine was not used in it, or there was no host memory. */
 static engine_capture_t *find_locked(const engine_t *engine, uint64_t id)
 {
     engine_capture_t *capture = engine->captures.first;
@@ -166,7 +167,7 @@ find_heap(const engine_capture_t *capture, uint64_t stream_id)
     return NULL;
 }
 
-/* Made when missing; NULL without host memory. */
+/* Created if missing; NULL without host memory. */
 static const capture_heap_t *
 get_heap_locked(engine_t *engine, engine_capture_t *capture, uint64_t stream_id)
 {
@@ -205,7 +206,7 @@ void rmm__engine_capture_open(
     }
     capture = capture_create(engine, key->capture_id, stream);
     if (capture == NULL) {
-        return; /* then what is freed in it is given up */
+        return; /* blocks freed in it will never be handed out again */
     }
     rmm__mutex_lock(&engine->lock.lock);
     (void)rmm__engine_captures_settle_locked(engine);
@@ -216,7 +217,7 @@ void rmm__engine_capture_open(
         capture = NULL;
     }
     rmm__combiner_unlock(&engine->lock);
-    capture_destroy(capture); /* another thread was faster */
+    capture_destroy(capture); /* another thread has added it first */
 }
 
 rmm_heap_t
@@ -265,7 +266,7 @@ bool rmm__engine_capture_heap_for_free_locked(
 
 /* --- graphs that are gone ------------------------------------------------------------ */
 
-/* Its heaps go where their blocks may go; true: all of them are empty. */
+/* Move the blocks of its heaps to where they may be used; true: all its heaps are empty. */
 static bool
 empty_locked(engine_t *engine, const engine_capture_t *capture, uint64_t *moved)
 {

@@ -3,12 +3,12 @@
  * Memory from an upstream, in chunks. A chunk goes back as a whole or not at all, and only
  * when all of it is clean.
  *
- * Growth: by a quarter of what is held, so that a program that starts from nothing asks
- * upstream some 30 times on its way from 16 MiB to 16 GiB. A smaller share costs more: blocks
- * of two chunks never merge, and the more chunks there are, the more of each is left over
- * (of a training log the pool held 1.94 times the peak with an eighth, 1.31 with a quarter).
- * Where upstream or the maximum leaves less than that, by no more than is needed: what is
- * left may be just enough for the next request.
+ * Growth: by a quarter of what is held, so that a program that starts from nothing calls
+ * upstream some 30 times on its way from 16 MiB to 16 GiB. A smaller share needs more memory:
+ * blocks of two chunks never merge, so more chunks leave more unused ends. (Replaying a
+ * training log, the pool held 1.94 times the peak with an eighth, 1.31 with a quarter.) If
+ * upstream or the maximum leaves less than that, the pool grows by no more than needed: the
+ * rest may be just enough for the next request.
  */
 #include "pool/source.h"
 
@@ -62,7 +62,7 @@ static bool chunk_insert_locked(engine_t *engine, uint64_t unit, uint32_t units)
     return true;
 }
 
-/* So much was promised for it. */
+/* `promised` is what promise() reserved for it. */
 static rmm_status_t
 chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
 {
@@ -88,7 +88,7 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
         bytes);
 }
 
-/* What to ask for first: a share of what is held, but at least the request. */
+/* The size to request first: a share of what is held, but at least the request. */
 static uint64_t growth_wish(const engine_t *engine, uint64_t need, uint64_t reserved)
 {
     uint64_t wish = reserved / GROWTH_SHARE;
@@ -129,8 +129,8 @@ static rmm_status_t too_large(uint64_t bytes)
         bytes, ENGINE_RUN_BYTES);
 }
 
-/* How much to ask for, out of what the maximum leaves: promised, so that two threads here
- * at once do not exceed it. 0: there is no room. */
+/* How much to request, within the maximum. It is counted as promised, so that two threads
+ * here at once do not exceed the maximum. 0: there is no room. */
 static uint64_t promise(engine_t *engine, uint64_t need, uint64_t *room_out)
 {
     uint64_t room, bytes;
@@ -182,7 +182,7 @@ static rmm_status_t chunks_grow(engine_t *engine, uint64_t need)
     return status;
 }
 
-/* The first chunk has just the size that was asked for. */
+/* The first chunk has exactly the initial size. */
 static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
 {
     rmm_status_t status = RMM_OK;
@@ -226,7 +226,7 @@ static uint64_t bytes_of(const engine_chunk_t *chunk)
     return chunk->units * RMM_BLOCKS_UNIT;
 }
 
-/* Out of the array go those without units, from this index on. */
+/* Remove the chunks without units from this index on. */
 static void compact_locked(engine_chunks_t *chunks, uint32_t from)
 {
     uint32_t kept = from;
@@ -239,7 +239,7 @@ static void compact_locked(engine_chunks_t *chunks, uint32_t from)
     chunks->count = kept;
 }
 
-/* Take free chunks out, the youngest first, from *index down; returns how many. */
+/* Remove free chunks, the newest first, from *index down; returns how many. */
 static uint32_t take_free_chunks_locked(
     engine_t *engine, uint64_t keep_bytes, uint32_t *index, engine_chunk_t *taken)
 {
@@ -298,7 +298,7 @@ static uint64_t clean_chunk_bytes_locked(engine_t *engine)
     return bytes;
 }
 
-/* Would the free chunks, given back, leave room for one of so many bytes? */
+/* If all free chunks were given back, would a chunk of so many bytes fit the maximum? */
 static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
 {
     uint64_t room, clean;
@@ -310,14 +310,14 @@ static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
     return clean != 0 && (room >= bytes || clean >= bytes - room);
 }
 
-/* Free chunks that are each too small go back, so that one that is large enough may come. */
+/* Give back free chunks, each too small, to make room for one that is large enough. */
 static bool
 chunks_gather(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status)
 {
     uint64_t bytes = whole_growth(engine, need);
     bool any;
 
-    /* also before: with a stream alone more seems clean than is */
+    /* checked twice: while a stream is alone, more seems clean than is */
     if (!is_last || bytes > ENGINE_RUN_BYTES || !is_worth_rearranging(engine, bytes)) {
         return false;
     }
@@ -329,7 +329,7 @@ chunks_gather(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *statu
     return any;
 }
 
-/* All of them, also those that are not clean: no work uses them, or the process exits. */
+/* All chunks, clean or not: no work uses them, or the process exits. */
 static void chunks_fini(engine_t *engine, bool is_idle)
 {
     (void)is_idle;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's life and its fast path: one lock, one look into the stream's own heap and
- * the clean one. Everything else is on the ladder. See engine.h.
+ * Creation and destruction of the engine, and its fast path: one lock, and one search of the
+ * stream's own heap and the clean one. Everything else is on the ladder. See engine.h.
  */
 #include "pool/source.h"
 
 #include "core/host_memory.h"
 
-#define JOIN_AT_ONCE 8 /* a stream's free blocks whose neighbours are looked at */
+#define JOIN_AT_ONCE 8 /* a stream's free blocks whose neighbours are examined */
 
 /* --- allocate ------------------------------------------------------------------------ */
 
@@ -26,8 +26,8 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_want_t *want)
     return own != NULL ? own->heap : engine->clean;
 }
 
-/* Before a large block is cut: has more been freed than is known to be clean? A large block
- * in a wrong place is what makes the next one fail. Not where memory is borrowed. */
+/* Before a large block is cut: may events show more memory to be clean? A large block in a
+ * bad place is what makes the next one fail. Not in an engine that borrows its memory. */
 static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *want)
 {
     return want->units >= LARGE_UNITS && engine->streams.alone == NULL &&
@@ -35,7 +35,7 @@ static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *
            rmm__engine_has_batches_locked(engine);
 }
 
-/* Memory beyond the frontier is used last: first what lies beside the stream's own. */
+/* Memory beyond the frontier comes last, behind clean memory beside the stream's own. */
 static rmm_blocks_result_t take_from_both_locked(
     engine_t *engine, rmm_heap_t own, const engine_want_t *want, rmm_block_t *block_out)
 {
@@ -95,7 +95,7 @@ typedef struct take {
     uint64_t unit;
 } take_t;
 
-/* All was tried. What was freed since the device was synchronised may still help. */
+/* Everything was tried. Memory freed since the last synchronise may still help. */
 static void note_futile_locked(engine_t *engine, const engine_want_t *want)
 {
     if (!rmm__engine_is_all_clean_locked(engine) || engine->transit_units != 0 ||
@@ -215,13 +215,13 @@ typedef struct give {
     rmm_combined_t combined;
     engine_t *engine;
     engine_gift_t gift;  /* copied, likewise */
-    const char *refusal; /* NULL: it was right */
+    const char *refusal; /* NULL: the free was valid */
     bool is_new_stream;
-    bool was_waited_for; /* the stream that cannot be told */
+    bool was_waited_for; /* the stream that could not be identified */
     engine_closing_t closing;
 } give_t;
 
-/* The live block that this free names, or NONE and in *refusal_out why it names none. */
+/* The live block of this free, or NONE with the reason in *refusal_out. */
 static rmm_block_t find_block_locked(
     const engine_t *engine, const engine_gift_t *gift, const char **refusal_out)
 {
@@ -246,8 +246,8 @@ static rmm_block_t find_block_locked(
     return block;
 }
 
-/* Where the block goes; *stream_out: the stream whose event is to cover it, or NULL. False:
- * nowhere, it is never handed out again. */
+/* The heap for the block; *stream_out: the stream whose event will cover it, or NULL. False:
+ * none, the block is never handed out again. */
 static bool find_heap_locked(
     give_t *give, uint64_t unit, rmm_heap_t *heap_out, engine_stream_t **stream_out)
 {
@@ -266,7 +266,7 @@ static bool find_heap_locked(
         }
     }
     *heap_out = *stream_out != NULL ? (*stream_out)->heap : engine->streams.unproven;
-    /* a synchronise says nothing of another device's stream */
+    /* a synchronise does not cover a stream of another device */
     return *stream_out != NULL || engine->streams.is_only_device ||
            give->was_waited_for;
 }
@@ -333,7 +333,7 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
 
 /* --- trim and figures ---------------------------------------------------------------- */
 
-/* True: the calling thread is to make the change. */
+/* True: the calling thread makes the change. */
 static bool barrier_changes(engine_t *engine, bool keep)
 {
     bool changes;
@@ -353,7 +353,7 @@ void rmm__engine_keep_barrier(engine_t *engine, bool keep)
         return;
     }
     if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
-        (void)barrier_changes(engine, !keep); /* it could not be */
+        (void)barrier_changes(engine, !keep); /* the change failed */
         return;
     }
     if (keep) {
@@ -423,10 +423,10 @@ rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
     return &engine->lock.lock;
 }
 
-/* --- life ---------------------------------------------------------------------------- */
+/* --- creation and destruction -------------------------------------------------------- */
 
-/* Work on the blocks may still be queued, and the source may use the memory at once. False:
- * there may be such work still, or the process exits. */
+/* Queued work may still use the blocks, and the source may reuse the memory at once. False:
+ * there may still be such work, or the process exits. */
 static bool wait_until_idle(engine_t *engine)
 {
     rmm_driver_scope_t scope;

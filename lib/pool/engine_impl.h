@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the engine: its structures, and what each of its files does for those above it.
- * Calls go downwards only: engine.c, ladder.c, source (chunks.c, range.c with gather.c),
+ * Internals of the engine: its structures, and what each of its files offers to those above
+ * it. Calls go downwards only: engine.c, ladder.c, source (chunks.c, range.c with gather.c),
  * events.c, streams.c and captures.c, blocks.c.
  *
- * Locking: `lock` protects everything but what is constant. A function whose name ends in
- * _locked is called with it, the others without; no call of the driver or the source is
- * made under it.
+ * Locking: `lock` protects everything but constants. A function whose name ends in _locked
+ * is called with it, the others without. No call to the driver or the source is made under
+ * it.
  */
 #ifndef RMM_POOL_ENGINE_IMPL_H
 #define RMM_POOL_ENGINE_IMPL_H
@@ -22,19 +22,19 @@
 #include "pool/engine.h"
 
 enum {
-    STREAM_BATCHES = 16,  /* events kept of a stream; then the oldest two become one */
-    LARGE_UNITS = 1024,   /* 256 KiB: worth asking events for */
+    STREAM_BATCHES = 16,  /* events kept for a stream; then the oldest two become one */
+    LARGE_UNITS = 1024,   /* 256 KiB: worth querying events for */
     ASKED_FOR_LARGE = 16, /* streams, before memory beyond the frontier is used */
     BATCH_FREES_ALONE = 1024,
     BATCH_FREES = 64 /* as XLA's virtual-memory allocator batches its markers */
 };
 
-/* Tag of a block that was freed but can never be used again; others: the padding. */
+/* Tag of a block that was freed but is never used again. Other tags are the padding. */
 #define TAG_GIVEN_UP UINT32_MAX
 /* Tag of a block that is lent to another engine (rmm__engine_lend()). */
 #define TAG_LENT (TAG_GIVEN_UP - 1)
 
-/* All frees of the stream stamped up to `stamp` are behind `event`. */
+/* `event` covers all frees of the stream that are stamped up to `stamp`. */
 typedef struct engine_batch {
     uint64_t stamp;
     rmm_driver_event_t event;
@@ -43,48 +43,48 @@ typedef struct engine_batch {
 typedef struct engine_stream {
     uint64_t id; /* rmm_stream_key_t.stream_id */
     rmm_heap_t heap;
-    uint64_t open_bytes; /* freed since its last event, about */
+    uint64_t open_bytes; /* freed since its last event, approximately */
     uint32_t open_frees;
     bool is_native;   /* a stream of this device: an event was recorded on it */
     bool is_foreign;  /* a stream of another device: no event of ours fits it */
     bool is_doubtful; /* not native, with frees that nothing waited for: our device's
-                         synchronise may say nothing of them */
+                         synchronise may not cover them */
     uint32_t batch_count;
     engine_batch_t batches[STREAM_BATCHES]; /* oldest first, stamps rising */
-    struct engine_stream *previous, *next;  /* of those that have batches */
+    struct engine_stream *previous, *next;  /* in the ring of streams with batches */
 } engine_stream_t;
 
 typedef struct engine_streams {
     engine_stream_t **table; /* by id, at most half full; NULL: empty */
     uint32_t capacity, count;
     engine_stream_t *last;         /* found last */
-    engine_stream_t *with_batches; /* a ring; to be asked first */
+    engine_stream_t *with_batches; /* a ring; the next one to query */
     engine_stream_t *alone; /* the only stream there ever was: its heap is the clean one
-                               (streams.c); NULL: none such */
-    bool never_alone;       /* there was another one, or a capture */
-    uint32_t partings;      /* threads that rely on what is clean meanwhile */
+                               (streams.c); NULL: none */
+    bool never_alone;       /* there was another stream, or a capture */
+    uint32_t partings;      /* threads between rmm__engine_part() and _rejoin() */
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
-    uint64_t stamp;         /* of frees now; from 1 */
+    uint64_t stamp;         /* of a free now; from 1 */
     uint32_t syncs_begun;   /* and not ended */
-    bool is_sealed;         /* the first of these keeps what is freed meanwhile apart */
+    bool is_sealed;         /* by the first: later frees do not merge with older ones */
     uint64_t open_bytes;    /* of all streams */
-    uint64_t open_bound;    /* of these */
+    uint64_t open_bound;    /* for these */
     uint64_t open_free_least; /* a free counts as so many bytes at least */
     rmm_heap_t
-        spare_heap; /* empty: the clean one when the stream is not alone any more */
-    rmm_heap_t unproven; /* frees on streams that could not be told; only a synchronise
-                             empties it */
+        spare_heap; /* empty; becomes the clean one when the stream is no longer alone */
+    rmm_heap_t unproven; /* frees on streams that could not be identified; only a
+                             synchronise empties it */
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
-    bool is_only_device; /* constant: the process sees no other */
+    bool is_only_device; /* constant: the process sees no other device */
 } engine_streams_t;
 
 typedef struct engine_capture engine_capture_t;
 
 typedef struct engine_captures {
     engine_capture_t *first; /* the latest one; a list */
-    uint32_t watched;        /* whose graph will tell when it is gone */
-    uint64_t graphs_gone;    /* of the process, when they were last looked for */
+    uint32_t watched;        /* captures that will be told when their graph is gone */
+    uint64_t graphs_gone;    /* rmm__engine_graphs_gone() when last compared */
 } engine_captures_t;
 
 typedef struct engine_chunk {
@@ -93,7 +93,7 @@ typedef struct engine_chunk {
 } engine_chunk_t;
 
 typedef struct engine_chunks {
-    engine_chunk_t *chunks; /* in the order in which they came */
+    engine_chunk_t *chunks; /* in the order in which they were obtained */
     uint32_t count, capacity;
 } engine_chunks_t;
 
@@ -101,27 +101,27 @@ typedef struct engine_chunks {
 typedef struct engine_piece {
     uint64_t unit;
     uint32_t units;
-    bool is_stuck;  /* it could be neither used nor unmapped; its addresses are lost */
-    uint32_t found; /* the last search for free pieces that found it */
+    bool is_stuck;  /* can be neither used nor unmapped; its addresses are lost */
+    uint32_t found; /* number of the last search for free pieces that found it */
     rmm_driver_physical_t physical;
 } engine_piece_t;
 
-/* Of an engine that maps its memory; all zero in others. */
+/* For an engine that maps its memory; all zero in others. */
 typedef struct engine_range {
     char *address; /* NULL: none */
     uint64_t bytes, granule_bytes;
     uint32_t peers;         /* bit d: device d may use what is mapped */
     rmm_heap_t absent;      /* addresses without memory */
     rmm_heap_t lost;        /* could not be unmapped: never used again */
-    uint64_t tidied_bytes;  /* mapped anew since it grew last */
-    uint32_t tidied_count;  /* so often it was synchronised for that since then */
-    engine_piece_t *pieces; /* by unit; not those that some thread maps or unmaps */
+    uint64_t tidied_bytes;  /* mapped again since the last growth */
+    uint32_t tidied_count;  /* synchronises for that since then */
+    engine_piece_t *pieces; /* by unit; without those being mapped or unmapped */
     uint32_t piece_count, piece_capacity;
-    uint32_t piece_promised; /* room for pieces that are on their way into the array */
+    uint32_t piece_promised; /* room reserved for pieces that will be inserted */
     uint32_t searches;       /* for free pieces, modulo 2^32; none has the number 0 */
 } engine_range_t;
 
-/* What the ladder found out: requests of so many units fail until something changes. */
+/* The ladder's last failure: requests of so many units fail until something changes. */
 typedef struct engine_futile {
     uint32_t units; /* 0: nothing */
     uint64_t changes, graphs_gone;
@@ -140,22 +140,22 @@ struct engine {
     uint32_t block_units;
     uint64_t growth_bytes;
     rmm_turn_t turn;               /* of the ladder and of trim */
-    _Atomic(uint64_t) grown_bytes; /* that the owner has not asked for yet */
+    _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped */
 
     rmm_combiner_t lock; /* protects all below */
     rmm_blocks_t *blocks;
-    rmm_heap_t clean;  /* free for any stream */
-    uint32_t climbing; /* threads on the ladder: more than one if a turn did not come */
-    uint64_t climbs;   /* how many came there */
+    rmm_heap_t clean;   /* free for any stream */
+    uint32_t climbing;  /* threads on the ladder: more than one if a turn timed out */
+    uint64_t climbs;    /* climbs begun so far */
     bool keeps_barrier; /* a block for rmm__driver_barrier(); written by growth, trim */
-    uint64_t changes;   /* rises with everything that may let a request succeed */
+    uint64_t changes;   /* rises with each change that may let a request succeed */
     engine_futile_t futile;
     engine_figures_t figures;
     uint64_t absent_units;   /* of a range: absent, lost, or being mapped or unmapped */
-    uint64_t transit_units;  /* of these, that were clean when their way began */
-    uint64_t promised_bytes; /* by growths under way */
-    uint64_t largest_units;  /* over all heaps with memory */
+    uint64_t transit_units;  /* of these, those that were clean at their departure */
+    uint64_t promised_bytes; /* to growths under way */
+    uint64_t largest_units;  /* of all heaps with memory */
     rmm_heap_t largest_heap; /* one that has such a block */
     uint64_t stream_largest; /* no stream's heap has a larger block */
     engine_streams_t streams;
@@ -174,7 +174,7 @@ static inline uint32_t rmm__engine_to_units(uint64_t bytes)
     return (uint32_t)(bytes / RMM_BLOCKS_UNIT);
 }
 
-/* What a free block must have so that the request fits, wherever it begins. */
+/* Bytes that a free block needs so that the request fits, wherever the block begins. */
 static inline uint64_t rmm__engine_need(const engine_want_t *want)
 {
     return ((uint64_t)want->units + (want->align_units - 1)) * RMM_BLOCKS_UNIT;
@@ -187,7 +187,7 @@ static inline bool rmm__engine_captures(const engine_want_t *want)
 
 /* --- figures.c ----------------------------------------------------------------------- */
 
-/* The largest free block of all heaps, searched for. */
+/* Keep the size of the largest free block. Here by a search. */
 void rmm__engine_find_largest_locked(engine_t *engine);
 
 static inline void
@@ -246,10 +246,10 @@ static inline void rmm__engine_note_larger_locked(engine_t *engine, rmm_heap_t h
 /* Free blocks of any heap may have merged. */
 void rmm__engine_note_all_larger_locked(engine_t *engine);
 
-/* After heaps changed other than by one take or free: count anew, and tell the owner. */
+/* After heaps changed other than by one take or free: count again, and tell the owner. */
 void rmm__engine_show_locked(engine_t *engine);
 
-/* Free, and with memory behind it. */
+/* Free units that have memory. */
 static inline uint64_t rmm__engine_free_bytes_locked(const engine_t *engine)
 {
     return (rmm__blocks_total_free_units(engine->blocks) - engine->absent_units) *
@@ -266,19 +266,19 @@ static inline uint64_t rmm__engine_room_locked(const engine_t *engine)
     return engine->maximum_bytes > held ? engine->maximum_bytes - held : 0;
 }
 
-/* Nothing that is free waits for a synchronise, or for memory to be mapped. */
+/* A synchronise would make no free memory clean that is not clean yet. */
 bool rmm__engine_is_all_clean_locked(engine_t *engine);
 
 /* --- streams.c ----------------------------------------------------------------------- */
 
-/* An event that is to be recorded: no free gets this stamp any more. */
+/* An event to record: no later free gets this stamp. */
 typedef struct engine_closing {
     uint64_t stream_id, stamp;
-    uint64_t open_bytes; /* what it is to cover */
+    uint64_t open_bytes; /* that it will cover */
     uint32_t open_frees;
     bool is_needed; /* else there is nothing to do */
     bool is_foreign, is_native;
-    rmm_driver_event_t event; /* NULL: one is to be made */
+    rmm_driver_event_t event; /* NULL: create one */
 } engine_closing_t;
 
 rmm_status_t rmm__engine_streams_init(engine_t *engine);
@@ -298,87 +298,89 @@ rmm__engine_stream_find_locked(engine_t *engine, uint64_t id)
                : rmm__engine_stream_search_locked(engine, id);
 }
 
-/* The same, made when missing; NULL without host memory. *is_new_out: it was. */
+/* The same, created if missing, which *is_new_out says; NULL without host memory. */
 engine_stream_t *
 rmm__engine_stream_get_locked(engine_t *engine, uint64_t id, bool *is_new_out);
 
 /*
- * While a stream is alone, its frees are in the clean heap. Before that is used for anything
- * else than a request of that stream: what is not known to be clean goes to a heap of the
- * stream's own. For good: another stream or a capture has come.
+ * While a stream is alone, its frees are in the clean heap. Before that heap serves anything
+ * but requests of that stream, what is not known to be clean moves to a heap of the stream's
+ * own. for_good: another stream or a capture has come.
  */
 void rmm__engine_part_locked(engine_t *engine, bool for_good);
-/* Undo it, if there is one stream still. */
+/* Undo it, if there is still only one stream. */
 void rmm__engine_rejoin_locked(engine_t *engine);
-/* The same around what gives memory back or maps it anew: meanwhile no stream is alone. */
+/* The same around code that gives memory back or maps it elsewhere: no stream is alone
+ * between the two calls. */
 void rmm__engine_part(engine_t *engine);
 void rmm__engine_rejoin(engine_t *engine);
 
-/* For what becomes clean. */
+/* The stamp for memory that becomes clean. */
 static inline uint64_t rmm__engine_clean_stamp_locked(const engine_t *engine)
 {
     return engine->streams.alone != NULL ? engine->streams.stamp : 0;
 }
 
-/* A block was freed on the stream. If *closing_out says so, rmm__engine_record() follows. */
+/* A block was freed on the stream. The caller calls rmm__engine_record() next if
+ * closing_out->is_needed. */
 void rmm__engine_note_free_locked(
     engine_t *engine, engine_stream_t *stream, uint64_t bytes,
     engine_closing_t *closing_out);
-/* Record the event. `stream` is alive: the caller holds it. */
+/* Record the event. `stream` is alive: it is an argument of the free under way. */
 void rmm__engine_record(
     engine_t *engine, const engine_closing_t *closing, rmm_stream_t stream);
 
-/* Ask the events of at most so many streams, and move what is done to the clean heap. True
- * if anything came. */
+/* Query events of at most `most` streams, and move what finished ones cover to the clean
+ * heap. True if any memory moved. */
 bool rmm__engine_reclaim(engine_t *engine, uint32_t most);
 
-/* The same before a large block is taken; again and again for a moment, if it is huge. */
+/* The same before a large block is taken; repeatedly for a moment if it is huge. */
 void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want);
 
-/* The same when a new stream has come: of some, and the more there are. */
+/* The same when a new stream has come: of a few streams, and of more if there are many. */
 void rmm__engine_reclaim_for_new(engine_t *engine);
 
-/* Is there an event of a stream to ask for? */
+/* Does any stream have an event to query? */
 static inline bool rmm__engine_has_batches_locked(const engine_t *engine)
 {
     return engine->streams.with_batches != NULL;
 }
 
-/* Let the wanting stream wait, on the device, for others that have a large enough block.
- * True if that brought anything. */
+/* Let the requesting stream wait, on the device, for others that have a large enough block.
+ * True if it got any memory. */
 bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want);
 
 /* After reserved_bytes changed. */
 void rmm__engine_bound_open_locked(engine_t *engine);
 
-/* What streams keep from others behind no event is enough to synchronise for. */
+/* Enough memory is covered by no event to be worth a synchronise. */
 bool rmm__engine_is_open_much_locked(const engine_t *engine);
 
-/* Synchronise the device; every block freed before is clean then. RMM_OK or why not. */
+/* Synchronise the device: every block freed before becomes clean. RMM_OK or why not. */
 rmm_status_t rmm__engine_synchronise(engine_t *engine);
-/* The same in parts, for one synchronise of several engines: what was freed before begin()
- * is clean after end(), if the device was synchronised between them. */
+/* The same in two parts, for one synchronise of several engines: what was freed before
+ * begin() is clean after end(), if the device was synchronised between them. */
 uint64_t rmm__engine_sync_begin(engine_t *engine);
 void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised);
 
 /* --- captures.c ---------------------------------------------------------------------- */
 
-/* Before something is taken or freed in a capture, on `stream`, which captures: see to it
- * that its graph is watched. Asks the driver the first time. */
+/* Before an allocation or a free on `stream`, which is capturing: have the graph watched.
+ * Calls the driver the first time. */
 void rmm__engine_capture_open(
     engine_t *engine, const rmm_stream_key_t *key, rmm_stream_t stream);
-/* Where the capture takes from first; `clean` if it has nothing of its own. */
+/* The heap that the capture takes from first; `clean` if it has none of its own. */
 rmm_heap_t
 rmm__engine_capture_heap_locked(engine_t *engine, const rmm_stream_key_t *key);
 /* A block that begins here was taken in a capture. */
 void rmm__engine_capture_note_locked(
     engine_t *engine, const rmm_stream_key_t *key, uint64_t unit);
-/* Where a free in a capture goes; false without host memory. */
+/* The heap for a free in a capture; false without host memory. */
 bool rmm__engine_capture_heap_for_free_locked(
     engine_t *engine, const rmm_stream_key_t *key, uint64_t unit, rmm_heap_t *heap_out);
-/* What graphs used that are gone now becomes free for all. True if that is anything. */
+/* Make the memory of graphs that are gone free again. True if there was any. */
 bool rmm__engine_captures_settle_locked(engine_t *engine);
-/* How many graphs of the process, that engines were used in, are gone. */
+/* How many of the process's graphs that used engines are gone. */
 uint64_t rmm__engine_graphs_gone(void);
 /* Visit the heaps of all captures. */
 void rmm__engine_captures_walk_locked(
@@ -388,17 +390,17 @@ void rmm__engine_captures_fini(engine_t *engine);
 /* --- engine.c ------------------------------------------------------------------------ */
 
 /*
- * Take a block for `want` from its own stream's heap or the clean one. RMM_BLOCKS_EXTENDS
+ * Take a block for `want` from its stream's own heap or the clean one. RMM_BLOCKS_EXTENDS
  * only where `extends` is false.
  */
 rmm_blocks_result_t rmm__engine_take_locked(
     engine_t *engine, const engine_want_t *want, bool extends, rmm_block_t *block_out);
 
-/* The same on its own, with the owner's accounting. RMM_ERR_OUT_OF_MEMORY: nothing fits
- * (last error untouched), or only what EXTENDS. */
+/* The same with the lock taken, and with the owner's accounting. RMM_ERR_OUT_OF_MEMORY:
+ * nothing fits (last error untouched), or only beyond the frontier (EXTENDS). */
 rmm_status_t rmm__engine_take(
     engine_t *engine, const engine_want_t *want, bool extends, void **ptr_out);
-/* And if it fails, note that such requests do until something changes. */
+/* And if it fails, note that such requests fail until something changes. */
 rmm_status_t rmm__engine_take_or_note_futile(
     engine_t *engine, const engine_want_t *want, void **ptr_out);
 

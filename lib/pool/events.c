@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: recorded behind what a stream freed, asked whether they are done, waited for on
- * the device by another stream; and the synchronise that needs none. Everything here calls
- * the driver, and none of it under the lock: a batch is taken out of its stream meanwhile,
- * so that no other thread uses its event, and the stream is looked up again afterwards.
+ * Events: recorded after a stream's frees, queried, and waited for on the device by another
+ * stream; and the synchronise, which needs none. All of this calls the driver, never under
+ * the lock. Meanwhile the batch is out of its stream, so that no other thread uses its
+ * event; afterwards the stream is looked up again.
  */
 #include "pool/streams.h"
 
-/* Streams that are asked for events when a new one has come: some, and a share of all. */
+/* Streams whose events are queried when a new stream has come: some, and a share of all. */
 #define ASKED_FOR_NEW 2
 #define ASKED_SHARE 8
 #define ASKED_MOST 64
-#define DONORS_MOST 64 /* streams that are looked at for a block to wait for */
-/* A request for such a share of what is held is placed with care; see below. */
+#define DONORS_MOST 64 /* streams searched for a block to wait for */
+/* A request is huge from this share of what is held on; see below. */
 #define HUGE_SHARE 64
-#define PATIENCE 64u /* questions about events, some 150 ns each */
+#define PATIENCE 64u /* event queries, some 150 ns each */
 
 /* --- recording ----------------------------------------------------------------------- */
 
-/* An event of the engine's device, or NULL: then the frees wait for the next one. */
+/* An event of the engine's device, or NULL: then the next event covers the frees. */
 static rmm_driver_event_t event_make(engine_t *engine)
 {
     rmm_driver_event_t event;
@@ -34,7 +34,7 @@ static rmm_driver_event_t event_make(engine_t *engine)
     return event;
 }
 
-/* False: no event could be had or recorded; error_out says why (OK: none to be had). */
+/* False: no event was recorded; *error_out is why, or OK if event_record() was not called. */
 static bool
 record(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t *event, int *error_out)
 {
@@ -53,8 +53,8 @@ record(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t *event, int *er
     return *error_out == RMM_DRIVER_OK;
 }
 
-/* A stream of another device, or one that may be: the only proof is to wait for it, here
- * and now. */
+/* For a stream that is or may be another device's: only to synchronise it now proves that
+ * its work is done. */
 static void
 close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
 {
@@ -94,7 +94,7 @@ void rmm__engine_record(
         stream->is_native = true;
         stream->is_doubtful = false;
         rmm__engine_rejoin_locked(engine);
-        engine->changes += !closing->is_native; /* it may be waited for from now on */
+        engine->changes += !closing->is_native; /* others can wait for it from now on */
     } else if (stream != NULL) {
         stream->is_foreign |= error == RMM_DRIVER_INVALID_HANDLE && !closing->is_native;
         rmm__stream_open_more_locked(
@@ -106,15 +106,15 @@ void rmm__engine_record(
     }
 }
 
-/* --- asking events ------------------------------------------------------------------- */
+/* --- querying events ----------------------------------------------------------------- */
 
-/* A batch that was taken out of a stream, so that nobody uses its event meanwhile. */
+/* A batch that is out of its stream, so that no other thread uses its event meanwhile. */
 typedef struct asked {
     uint64_t stream_id;
     engine_batch_t batch;
 } asked_t;
 
-/* Batches that cover no free block any more are dropped; false: none is left. */
+/* Drop batches that no longer cover a free block; false: none is left. */
 static bool drop_useless_locked(engine_t *engine, engine_stream_t *stream)
 {
     uint64_t oldest = rmm__blocks_oldest_stamp(engine->blocks, stream->heap);
@@ -137,7 +137,7 @@ ask_locked(engine_t *engine, engine_stream_t *stream, bool newest, asked_t *aske
     }
 }
 
-/* The next stream that has something to ask for; its newest batch. */
+/* Take the newest batch of the next stream that has one to query. */
 static bool ask_next_locked(engine_t *engine, asked_t *asked)
 {
     engine_streams_t *streams = &engine->streams;
@@ -154,7 +154,7 @@ static bool ask_next_locked(engine_t *engine, asked_t *asked)
     return false;
 }
 
-/* What the stream freed up to this stamp is done with. */
+/* The device is done with what the stream freed up to this stamp. */
 static uint64_t
 clean_up_to_locked(engine_t *engine, const engine_stream_t *stream, uint64_t stamp)
 {
@@ -165,8 +165,8 @@ clean_up_to_locked(engine_t *engine, const engine_stream_t *stream, uint64_t sta
     return rmm__blocks_transfer(engine->blocks, stream->heap, engine->clean, stamp, 0);
 }
 
-/* After asking: finished blocks become clean, others go back to wait. True if any came.
- * The oldest batch of the stream is asked next, if there is one (in *asked, with *more). */
+/* After a query: blocks of a finished batch become clean; an unfinished one goes back. True
+ * if any block moved. *is_left: the stream has older batches, which may be finished. */
 static bool
 settle_locked(engine_t *engine, const asked_t *asked, bool is_done, bool *is_left)
 {
@@ -191,8 +191,8 @@ settle_locked(engine_t *engine, const asked_t *asked, bool is_done, bool *is_lef
     return moved != 0;
 }
 
-/* Events of one stream finish in order. So the newest is asked first, which says of a stream
- * at rest that all are done, and of a busy one its oldest. */
+/* Events of one stream finish in order. So the newest is queried first, which suffices for
+ * an idle stream; for a busy one the oldest is next. */
 static bool reclaim_next(engine_t *engine, bool *any)
 {
     bool is_left = false;
@@ -254,9 +254,9 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
 }
 
 /*
- * A huge block in a wrong place is what makes the next one fail, so for that the streams are
- * asked PATIENCE times in all: some 10 us, not until they are done, which would stop for ever
- * where their work waits for this thread.
+ * A huge block in a bad place is what makes the next one fail. So for a huge request up to
+ * PATIENCE events are queried in all, some 10 us. Not until all are done: that would hang if
+ * the streams' work waits for this thread.
  */
 void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
 {
@@ -279,7 +279,7 @@ void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
 
 /* --- waiting for another stream ------------------------------------------------------ */
 
-/* A stream that has a large enough block somewhere: its oldest batch, to wait for. */
+/* Take the oldest batch of a stream with a large enough block, to wait for its event. */
 static bool
 find_donor_locked(engine_t *engine, const engine_want_t *want, asked_t *asked)
 {
@@ -312,7 +312,7 @@ wait_on_device(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t event)
     return error == RMM_DRIVER_OK;
 }
 
-/* The wanting stream is ordered behind the batch: its blocks may go to that stream. */
+/* The requesting stream is ordered after the batch, and gets its blocks. */
 static bool donor_settle_locked(
     engine_t *engine, const engine_want_t *want, const asked_t *asked, bool waiting)
 {
@@ -383,7 +383,7 @@ bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want)
 
 /* --- synchronise --------------------------------------------------------------------- */
 
-/* What a synchronise that began behind `stamp` has proven. */
+/* A synchronise that began after `stamp` has proven this. */
 static void
 clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
 {
@@ -394,7 +394,7 @@ clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
     }
     (void)clean_up_to_locked(engine, stream, stamp);
     rmm__stream_batches_drop_locked(engine, stream, stamp);
-    /* what is still open was freed meanwhile, and is no more than all that is left */
+    /* open frees came meanwhile: they are no more than all that is left */
     left = rmm__blocks_free_units(engine->blocks, stream->heap) * RMM_BLOCKS_UNIT;
     if (left == 0) {
         rmm__stream_open_forget_locked(&engine->streams, stream);
@@ -420,9 +420,9 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp)
 }
 
 /*
- * What other threads free meanwhile stays apart from what the synchronise is to prove. Of
- * two at once the first one's stamp counts. The blocks of a stream alone are not told apart:
- * that stream needs no proof for them.
+ * Keep what other threads free meanwhile apart from what the synchronise will prove. If two
+ * run at once, the stamp of the first one counts. The blocks of a stream alone are not kept
+ * apart: that stream needs no proof for them.
  */
 static void seal_locked(engine_t *engine, uint64_t stamp)
 {
@@ -451,7 +451,7 @@ uint64_t rmm__engine_sync_begin(engine_t *engine)
     uint64_t stamp;
 
     rmm__mutex_lock(&engine->lock.lock);
-    /* what a graph had on its shelf waits for what is to come */
+    /* memory on the shelves of graphs that are gone becomes clean by this synchronise */
     (void)rmm__engine_captures_settle_locked(engine);
     stamp = engine->streams.stamp++;
     seal_locked(engine, stamp);

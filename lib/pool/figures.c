@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine counts of its free memory. The largest free block of all heaps is kept
- * exact without a search of all streams: `stream_largest` is never below the largest block
- * of a stream's heap, and that is searched for only where the clean heap has none as large.
- * With more streams than SEARCHED_MOST that upper bound is shown, since a search of all at
- * each allocation would cost more than the allocation.
+ * An engine's figures of its free memory. The size of the largest free block is exact, mostly
+ * without a search of all streams: `stream_largest` is an upper bound for the blocks of their
+ * heaps, and they are searched only if the clean heap has no block of that size. With more
+ * than SEARCHED_MOST streams the bound itself is shown, since a search at each allocation
+ * would cost more than the allocation.
  */
 #include "pool/engine_impl.h"
 
 #define SEARCHED_MOST 64 /* streams */
 
-/* Of some heaps: the largest block and where it is, or all units. */
+/* Over some heaps: the largest block and its heap, or the sum of units. */
 typedef struct largest {
     const rmm_blocks_t *blocks;
     rmm_heap_t heap;
@@ -28,7 +28,7 @@ static void look_at_heap(void *context, rmm_heap_t heap)
     }
 }
 
-/* Of all heaps but the clean one. */
+/* Over all heaps but the clean one. */
 static largest_t search_streams_locked(const engine_t *engine)
 {
     const engine_streams_t *streams = &engine->streams;

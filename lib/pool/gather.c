@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Free pieces of a range: mapped anew side by side, where a request fits the free total but
- * no block of it, or given back to the device.
+ * Free pieces of a range: mapped side by side, if a request fits the free total but no free
+ * block, or given back to the device.
  *
- * Only pieces that are all in the clean heap: no work of the GPU and no graph uses them.
+ * Only pieces that are wholly in the clean heap: no work of the GPU and no graph uses them.
  */
 #include "pool/range.h"
 
-#define TIDY_PART 12    /* of what is held; with less free than that it grows */
-#define TIDY_TIMES 4    /* so often all of it may be mapped anew; then it grows */
-#define TIDY_WORTH 2048 /* a tidying costs a program as much as this part of all */
+#define TIDY_PART 12    /* with less than this part of what is held free, it grows */
+#define TIDY_TIMES 4    /* what is held may be mapped again so often before it grows */
+#define TIDY_WORTH 2048 /* one tidying costs as much as this part of what is held */
 
-/* --- pieces that are all clean ------------------------------------------------------- */
+/* --- pieces that are wholly clean ---------------------------------------------------- */
 
 typedef struct free_pieces {
     engine_t *engine;
@@ -39,7 +39,7 @@ static bool mark_pieces_in(void *context, uint64_t unit, uint32_t units)
     return true;
 }
 
-/* Looks at the large blocks only, not at all there are, and not at pieces in use. */
+/* Visits only blocks that are large enough to have a piece, and no piece in use. */
 static free_pieces_t find_free_pieces_locked(engine_t *engine)
 {
     free_pieces_t found = {.engine = engine};
@@ -53,13 +53,13 @@ static free_pieces_t find_free_pieces_locked(engine_t *engine)
     return found;
 }
 
-/* Units from..to, whose pieces are to stay where they are. */
+/* Units from..to, whose pieces stay where they are. */
 typedef struct place {
     uint64_t from, to;
 } place_t;
 
-/* The uppermost free piece below `before` that is not in the place, and has at most `room`
- * bytes: out of the array, and its units on their way. */
+/* Take the highest free piece below `before` that is outside of `but` and has at most `room`
+ * bytes out of the array, and its units out of the clean heap. */
 static bool take_free_piece(
     engine_t *engine, const place_t *but, uint64_t room, uint64_t *before,
     engine_piece_t *piece, engine_transit_t *transit)
@@ -88,7 +88,7 @@ static bool take_free_piece(
     piece->found = 0;
     if (!rmm__range_depart(
             engine, RANGE_CLEAN, piece->unit, rmm__piece_bytes(piece), transit)) {
-        rmm__pieces_insert(engine, piece); /* not free any more */
+        rmm__pieces_insert(engine, piece); /* it is not free any more */
         transit->units = 0;
     }
     return true;
@@ -96,7 +96,7 @@ static bool take_free_piece(
 
 /* --- gather -------------------------------------------------------------------------- */
 
-/* It could not be mapped at its new place. */
+/* The piece could not be mapped at its new address. */
 static void
 piece_lose(engine_t *engine, const engine_piece_t *piece, engine_transit_t *transit)
 {
@@ -111,8 +111,8 @@ piece_lose(engine_t *engine, const engine_piece_t *piece, engine_transit_t *tran
     }
 }
 
-/* Map a piece that is on its way, and still mapped at its old place, at another unit, where
- * nothing is. False: no other may go there either. In a scope. */
+/* Map a piece that was taken, and is still mapped at its old address, at another unit, where
+ * nothing is mapped. False: map no other piece there either. In a driver scope. */
 static bool piece_shift(
     engine_t *engine, engine_piece_t *piece, engine_transit_t *transit, uint64_t unit,
     bool *is_done)
@@ -152,7 +152,7 @@ static bool piece_shift(
     return true;
 }
 
-/* Fill the gap from its front with free pieces from elsewhere, the uppermost first. In a
+/* Fill the gap from its front with free pieces from elsewhere, the highest first. In a driver
  * scope. */
 static bool fill_gap(engine_t *engine, const rmm_blocks_gap_t *gap)
 {
@@ -196,7 +196,7 @@ static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
     return any;
 }
 
-/* Beside what is free already. */
+/* Map pieces beside memory that is free already. */
 static bool gather_beside(engine_t *engine, uint64_t need)
 {
     rmm_blocks_gap_t gap;
@@ -210,8 +210,8 @@ static bool gather_beside(engine_t *engine, uint64_t need)
 }
 
 /*
- * Addresses that any of the free pieces fit into, until there are `need` bytes: for what did
- * not fit beside what is free, because pieces are larger than what was missing there.
+ * Map free pieces at addresses where nothing is mapped, up to `need` bytes: for a request
+ * that did not fit beside free memory because pieces are larger than what was missing there.
  */
 static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
 {
@@ -252,14 +252,14 @@ static bool is_all_clean(engine_t *engine)
     return is_clean;
 }
 
-/* True in any case but the last: with everything clean, less is missing than before. */
+/* Always true unless is_last: with everything clean, less may be missing than before. */
 bool rmm__range_gather(
     engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status)
 {
     bool was_alone, any;
 
     rmm__mutex_lock(&engine->lock.lock);
-    /* with a stream alone more seems clean than is, and to part takes its time */
+    /* while a stream is alone, more seems clean than is; parting takes time */
     any = find_free_pieces_locked(engine).bytes != 0;
     was_alone = engine->streams.alone != NULL;
     rmm__combiner_unlock(&engine->lock);
@@ -282,10 +282,10 @@ bool rmm__range_gather(
 /* --- tidy ---------------------------------------------------------------------------- */
 
 /*
- * Much is free, but scattered or not clean: better use that. Not where tidying has not
- * helped for long: a multiple of all was mapped anew since it grew last, or it was done so
- * often since then that growing by this request would have been cheaper. So a program that
- * goes on in the same way comes to a size with which it tidies no more.
+ * Much is free, but scattered or not clean: use that rather than grow. Not if tidying has
+ * not helped for long: since the last growth a multiple of what is held was mapped again, or
+ * so many tidyings were made that growing by this request would have been cheaper. So a
+ * program that repeats the same pattern reaches a size at which no more tidying happens.
  */
 static bool is_untidy(engine_t *engine, uint64_t need)
 {
@@ -335,7 +335,7 @@ bool rmm__range_tidy(engine_t *engine, uint64_t need)
 
 /* --- trim ---------------------------------------------------------------------------- */
 
-/* One piece that is on its way: it ends, or stays. */
+/* Give back a piece that was taken, or keep it if that fails. */
 static rmm_status_t
 piece_return(engine_t *engine, engine_piece_t *piece, engine_transit_t *transit)
 {

@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is tried, in this order, when neither the stream's own heap nor the clean one has a
- * block that fits. Each rung costs more than the one before:
- *   1 join      take what is clean beside the stream's own free blocks
- *   2 reclaim   take over what other streams' finished events cover  (asks the driver)
+ * The steps, in this order, when neither the stream's own heap nor the clean one has a block
+ * that fits. Each costs more than the one before:
+ *   1 join      use clean memory beside the stream's own free blocks
+ *   2 reclaim   make clean what finished events cover                (calls the driver)
  *   3 wait      let this stream wait, on the device, for others      (orders streams)
- *   4 tidy      map free memory anew, side by side, where much is free  (a range)
- *   5 cover     synchronise, where what no event covers is much      (stops the host)
+ *   4 tidy      map free memory side by side, where much is free     (a range)
+ *   5 cover     synchronise, if no event covers much of the memory   (stops the host)
  *   6 grow      take more from the source
  *   7 sync      synchronise the device and merge everything          (stops the host)
- *   8 gather    map free memory anew, and what is still missing      (a range)
- *   9 rearrange map free memory anew, all of it in one place; or give back free chunks
- *               and take one that is large enough
- * A capture leaves out 3: it would break it. To synchronise is a free of a small block
+ *   8 gather    map free memory elsewhere, then grow by the rest     (a range)
+ *   9 rearrange map all free memory in one place; or give back free chunks and take one
+ *               that is large enough
+ * A capture leaves out 3, which would break it. A synchronise is a free of a small block
  * (docs/decisions/0004), which breaks no capture.
  *
- * Threads take turns here, so that two that miss together do not both grow. A thread that
- * does not get its turn in time goes on (core/turn.h): then another may have memory in its
- * hands just as this one fails, and both try again. So does one that failed while others
- * freed enough: one lock would have had that too.
+ * Threads take turns here, so that two that find no block together do not both grow. A thread
+ * whose turn times out proceeds without it (core/turn.h). Then another thread may be moving
+ * memory just as this one fails, so it tries again. It also tries again if others freed
+ * enough meanwhile: under one lock it would have had that memory too.
  */
 #include "pool/source.h"
 
 #include <inttypes.h>
 
-#define RECLAIM_STREAMS 64 /* asked for their events before the next rung */
+#define RECLAIM_STREAMS 64 /* streams queried before the next rung */
 #define ATTEMPTS 8         /* while other threads are on the ladder, or free */
-#define JOIN_BLOCKS 4096   /* of the stream's own, whose neighbours are looked at */
+#define JOIN_BLOCKS 4096   /* the stream's free blocks whose neighbours are examined */
 
-/* True if trying again may succeed; false with *status set if it did not help. */
+/* True: trying again may succeed. False: it did not help, and *status is set. */
 typedef bool (*rung_fn)(
     engine_t *engine, const engine_want_t *want, rmm_status_t *status);
 
 typedef struct rung {
     rung_fn climb;
     bool breaks_captures;
-    bool needs_free; /* it only brings together what is free */
-    bool then_grows; /* what it brought may be a part of what is needed */
+    bool needs_free; /* it only brings free memory together */
+    bool then_grows; /* it may bring only part of what is needed */
 } rung_t;
 
 static uint64_t bytes_of(const engine_want_t *want)
@@ -130,7 +130,7 @@ try_to_take(engine_t *engine, const engine_want_t *want, void **ptr_out)
     return rmm__engine_take(engine, want, true, ptr_out);
 }
 
-/* After growth another thread may have been faster: until the source says no. */
+/* Another thread may take the new memory first: repeat until the source refuses. */
 static rmm_status_t take_or_grow(
     engine_t *engine, const engine_want_t *want, bool then_grows, void **ptr_out,
     rmm_status_t *failure)
@@ -169,7 +169,7 @@ static rmm_status_t climb(
         {.climb = rearrange},
     };
     rmm_status_t status =
-        try_to_take(engine, want, ptr_out); /* others may have helped */
+        try_to_take(engine, want, ptr_out); /* others may have freed memory */
 
     for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
         rmm_status_t refusal = RMM_ERR_OUT_OF_MEMORY;
@@ -186,13 +186,13 @@ static rmm_status_t climb(
                 take_or_grow(engine, want, ladder[i].then_grows, ptr_out, &refusal);
         }
         if (refusal != RMM_OK && refusal != RMM_ERR_OUT_OF_MEMORY) {
-            *failure = refusal; /* the source's own reason, should nothing else help */
+            *failure = refusal; /* the source's own reason, if no later rung helps */
         }
     }
     return status;
 }
 
-/* --- what is known to fail ----------------------------------------------------------- */
+/* --- requests known to fail ---------------------------------------------------------- */
 
 static rmm_status_t no_room(const engine_t *engine, uint64_t room)
 {
@@ -202,8 +202,8 @@ static rmm_status_t no_room(const engine_t *engine, uint64_t room)
 }
 
 /*
- * Nothing that is free can help, nor can growth: more is wanted than both together, or just
- * this has been tried and nothing was freed since.
+ * Neither free memory nor growth can help: the request is larger than both together, or one
+ * like it has failed and nothing was freed since.
  */
 static bool is_futile(engine_t *engine, const engine_want_t *want)
 {
@@ -230,7 +230,7 @@ static bool is_futile(engine_t *engine, const engine_want_t *want)
     return false;
 }
 
-/* All rungs; then it is known to fail until something is freed. */
+/* All rungs. If they fail, the size is known to fail until something is freed. */
 static rmm_status_t attempt(engine_t *engine, const engine_want_t *want, void **ptr_out)
 {
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
@@ -238,13 +238,13 @@ static rmm_status_t attempt(engine_t *engine, const engine_want_t *want, void **
 
     if (status == RMM_ERR_OUT_OF_MEMORY && failure == RMM_ERR_OUT_OF_MEMORY &&
         !rmm__engine_captures(want)) {
-        /* all was tried */
+        /* every rung was tried */
         status = rmm__engine_take_or_note_futile(engine, want, ptr_out);
     }
     return status == RMM_ERR_OUT_OF_MEMORY ? failure : status;
 }
 
-/* This thread begins to climb; true: another one is there. */
+/* This thread enters the ladder; true: another thread is there. */
 static bool begin_climb(engine_t *engine, uint64_t *number_out)
 {
     bool is_with_others;
@@ -256,8 +256,8 @@ static bool begin_climb(engine_t *engine, uint64_t *number_out)
     return is_with_others;
 }
 
-/* True: another thread came there meanwhile, has memory on its way, or freed what the last
- * synchronise says nothing of. */
+/* True: another thread entered the ladder meanwhile, is moving memory, or freed memory that
+ * the last synchronise does not cover. */
 static bool end_climb(engine_t *engine, const engine_want_t *want, uint64_t number)
 {
     bool was_with_others;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lending (lend.h). The lender is never alone with a stream (streams.c); a borrower may be.
- * What is lent is a live block of the lender, tagged TAG_LENT, and a run
- * of the borrower, in the same units. When a part of it comes back, the block is split.
+ * Lending (lend.h). No stream is ever alone in the lender (streams.c); in a borrower one may
+ * be. Lent units are a live block of the lender, tagged TAG_LENT, and a run of the borrower.
+ * When a part of them comes back, the block is split.
  */
 #include "pool/lend.h"
 
 #define PARTS_AT_ONCE 64
-#define LEND_BORROWERS 8 /* about as many have much out at once */
+#define LEND_BORROWERS 8 /* about as many have much memory at once */
 
 /* --- lending ------------------------------------------------------------------------- */
 
-/* Where in the borrower a loan goes. */
+/* Where in the borrower the lent units go. */
 typedef struct loan {
     rmm_block_t block;
     rmm_heap_t heap;
@@ -56,7 +56,7 @@ static rmm_blocks_result_t take_loan_locked(
     return result;
 }
 
-/* It never came to be used: free it as it was. */
+/* It was not used: return it to the heap that it came from. */
 static void
 undo_loan_locked(engine_t *lender, const engine_want_t *want, const loan_t *loan)
 {
@@ -88,7 +88,7 @@ static rmm_blocks_result_t lend_locked(
     } else {
         rmm__blocks_look_at(lender->blocks, loan.block)->tag = TAG_LENT;
         ops->moved(ops->context, unit, units, true);
-        /* of which streams may keep a share from others (streams.c); there are many */
+        /* bounds what no event covers (streams.c); there are several borrowers */
         borrower->figures.reserved_bytes =
             lender->figures.reserved_bytes / LEND_BORROWERS;
         if (loan.stream != NULL && units > borrower->stream_largest) {
@@ -140,7 +140,7 @@ static bool collect(void *context, uint64_t unit, uint32_t units)
     return parts->count < PARTS_AT_ONCE;
 }
 
-/* The lender's block that this granule is in: it begins with a granule, not far below. */
+/* The lender's block that has this granule; it begins at a granule, not far below. */
 static rmm_block_t find_lent(const engine_t *lender, uint64_t unit)
 {
     rmm_block_t block = rmm__blocks_find(lender->blocks, unit);
@@ -153,7 +153,7 @@ static rmm_block_t find_lent(const engine_t *lender, uint64_t unit)
     return block;
 }
 
-/* Units of one lent block at most: a clean block of the borrower may lie in several. */
+/* At most to the end of one lent block: a clean block of the borrower may span several. */
 static uint32_t
 give_back_locked(engine_t *lender, engine_t *borrower, uint64_t unit, uint32_t units)
 {

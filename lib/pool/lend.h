@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One engine lends memory to another, which gives back what of it is clean: for an arena,
- * whose shards live on what the one engine with all the memory lends them.
+ * One engine lends memory to another, which gives back what is clean of it: for an arena,
+ * where the engine with all the memory lends to the shards.
  *
- * Memory keeps its order on the way. What is clean stays clean. What the wanting stream
+ * Lending keeps stream order. Clean memory stays clean. Memory that the requesting stream
  * itself freed in the lender goes to that stream's heap in the borrower, where it counts as
- * freed just now, behind no event.
+ * freed just now, covered by no event.
  *
  * Locking: the borrower's lock is taken before the lender's, and both are held while
- * `moved` is told which units change hands.
+ * `moved` is called.
  */
 #ifndef RMM_POOL_LEND_H
 #define RMM_POOL_LEND_H
@@ -19,7 +19,7 @@
 #define LEND_GRANULE_UNITS 256u
 
 typedef struct engine_loan_ops {
-    /* Units now are the borrower's, or the lender's again. */
+    /* These units are the borrower's now, or the lender's again. */
     void (*moved)(void *context, uint64_t unit, uint32_t units, bool is_lent);
     void *context;
 } engine_loan_ops_t;
@@ -32,8 +32,8 @@ rmm_blocks_result_t rmm__engine_lend(
     engine_t *lender, engine_t *borrower, const engine_want_t *want, uint32_t units,
     const engine_loan_ops_t *ops);
 
-/* Every whole granule of the borrower that is clean goes back, where it merges with its
- * neighbours. */
+/* Every whole granule of the borrower that is clean goes back to the lender, and merges with
+ * its neighbours there. */
 void rmm__engine_give_back(
     engine_t *lender, engine_t *borrower, const engine_loan_ops_t *ops);
 

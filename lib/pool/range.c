@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the device that an engine maps itself: one range of addresses, reserved at
- * creation, and pieces of physical memory mapped into it (range.h). The range is one run of
- * blocks. Addresses without memory are free in the heap `absent`, which no request is
- * served from. Growth maps a part of it; then it is clean and merges with its neighbours.
- * Only what is clean is unmapped: no work of the GPU and no graph can use it.
+ * Device memory that an engine maps itself: one range of addresses, reserved at creation,
+ * and pieces of physical memory mapped into it (range.h). The range is one run of blocks.
+ * Addresses without memory are free in the heap `absent`, which serves no request. Growth
+ * maps a part of it, which is then clean and merges with its neighbours. Only clean memory
+ * is unmapped: no work of the GPU and no graph can use it.
  *
- * A piece is mapped, unmapped and given back as a whole, which costs the driver about the
- * same whatever its size: on an H200 25 us to make, map and allow, 20 to unmap and give
- * back. A piece with one small block in it cannot move, and what is free in it serves no
- * large request. So pieces are a PIECES-th of what is held: all of them cost some 100 ms to
- * make. Fewer are cheaper, and need more memory: of 40 generated logs (tests/capacity) the
- * worst needed 1.20 of its peak with 256 pieces, 1.09 with 1,024, and 1.07 with 4,096, which
- * pages of 2 MiB do not improve.
+ * A piece is mapped, unmapped and given back as a whole, which takes the driver about the
+ * same time for any size: on an H200 25 us to create, map and allow access, 20 us to unmap
+ * and release. A piece with one small block in it cannot move, and what is free in it
+ * serves no large request. So a piece is a PIECES-th of what is held: all pieces together
+ * take some 100 ms to make. Fewer are cheaper, and need more memory: of 40 generated logs
+ * (tests/capacity) the worst needed 1.20 of its peak with 256 pieces, 1.09 with 1,024, and
+ * 1.07 with 4,096, which pages of 2 MiB do not improve.
  *
- * Addresses are reserved in plenty, since they cost nothing and only memory that is mapped
- * is held: a block that stays in the way costs a detour, not memory.
+ * The range has many more addresses than the device has memory. They cost nothing, since
+ * only mapped memory is held: a block in the way costs addresses, not memory.
  */
 #include "pool/range.h"
 
@@ -27,13 +27,13 @@
 #define PIECE_LEAST ((uint64_t)2 * 1024 * 1024)
 #define PIECE_MOST ((uint64_t)256 * 1024 * 1024)
 #define PIECES 4096
-#define RANGE_TIMES 8   /* addresses, as a multiple of the device's memory */
-#define GROWTH_SHARE 32 /* grow by this part of what is held, if less is missing, */
-#define GROWTH_SHARE_SMALL 16                     /* and by this one */
-#define GROWTH_SMALL ((uint64_t)32 * 1024 * 1024) /* up to so much */
-#define ROOM_BYTES ((uint64_t)64 * 1024 * 1024) /* for more the device is asked first */
+#define RANGE_TIMES 8         /* addresses, as a multiple of the device's memory */
+#define GROWTH_SHARE 32       /* grow at least by this part of what is held, */
+#define GROWTH_SHARE_SMALL 16 /* and by this part */
+#define GROWTH_SMALL ((uint64_t)32 * 1024 * 1024) /* up to so many bytes */
+#define ROOM_BYTES ((uint64_t)64 * 1024 * 1024)   /* above this, ask the device first */
 
-/* --- units on their way -------------------------------------------------------------- */
+/* --- moving units -------------------------------------------------------------------- */
 
 static rmm_heap_t heap_of_locked(const engine_t *engine, range_rest_t rest)
 {
@@ -209,7 +209,7 @@ rmm_status_t rmm__pieces_no_memory(void)
 
 /* --- one piece ----------------------------------------------------------------------- */
 
-/* The engine's own device, and those it shares with. */
+/* Allow access to the engine's own device and to those that it shares with. */
 static int let_devices_in(const engine_t *engine, const engine_piece_t *piece)
 {
     uint32_t devices = engine->range.peers | UINT32_C(1) << engine->device;
@@ -277,15 +277,15 @@ int rmm__piece_end(engine_t *engine, const engine_piece_t *piece)
 
 /* --- growth -------------------------------------------------------------------------- */
 
-/* Where to map: at least `need` bytes, rather `wish`, in pieces of `piece_bytes`. */
+/* Where to map: at least `need` bytes, at best `wish`, in pieces of `piece_bytes`. */
 typedef struct growth {
     uint64_t unit, need, wish, piece_bytes;
-    uint64_t pieces_left; /* for which there is room in the array */
-    uint64_t promised;    /* of what the maximum leaves */
+    uint64_t pieces_left; /* room that is still reserved in the array */
+    uint64_t promised;    /* counted in engine_t.promised_bytes */
     engine_transit_t transit;
 } growth_t;
 
-/* The next piece of the growth's addresses, out of the array; false: there is none. */
+/* Take the next piece of the growth's addresses out of the array; false: there is none. */
 static bool take_piece(engine_t *engine, const growth_t *growth, engine_piece_t *piece)
 {
     const engine_range_t *range = &engine->range;
@@ -307,8 +307,8 @@ static bool take_piece(engine_t *engine, const growth_t *growth, engine_piece_t 
     return found;
 }
 
-/* In a scope: nothing of it is left, but for what cannot be unmapped. One such piece, and
- * none of the growth's addresses are used again: there are plenty. */
+/* Undo all of it but pieces that cannot be unmapped. If there is one, none of the growth's
+ * addresses are used again: there are plenty. In a driver scope. */
 static void undo_growth(engine_t *engine, growth_t *growth, uint64_t stuck_bytes)
 {
     engine_piece_t piece;
@@ -327,7 +327,7 @@ static void undo_growth(engine_t *engine, growth_t *growth, uint64_t stuck_bytes
         (int64_t)stuck_bytes);
 }
 
-/* Map from the front on; bytes mapped, at least `need`, or 0 and why not. */
+/* Map from the front. Returns the bytes mapped, at least `need`, or 0 with *error. */
 static uint64_t
 map_pieces(engine_t *engine, growth_t *growth, int *error, uint64_t *stuck_bytes)
 {
@@ -359,7 +359,7 @@ map_pieces(engine_t *engine, growth_t *growth, int *error, uint64_t *stuck_bytes
     return done;
 }
 
-/* Not to map for long what is undone at the end. In a scope. */
+/* Avoid to map much that would have to be undone. In a driver scope. */
 static int check_room(const engine_t *engine, const growth_t *growth)
 {
     uint64_t free_bytes;
@@ -375,7 +375,7 @@ static int check_room(const engine_t *engine, const growth_t *growth)
     return error;
 }
 
-/* Of the growth's addresses only the first `mapped` bytes got memory. */
+/* Keep the first `mapped` bytes of the growth's addresses; the rest got no memory. */
 static rmm_status_t keep_mapped(engine_t *engine, growth_t *growth, uint64_t mapped)
 {
     uint64_t rest = growth->wish - mapped;
@@ -426,7 +426,7 @@ static rmm_status_t map_growth(engine_t *engine, growth_t *growth)
     return status == RMM_ERR_CUDA ? RMM_ERR_BAD_ALLOC : status;
 }
 
-/* By so much at least, or many small blocks would be as many steps. */
+/* The least growth: without it, many small blocks would take as many growths. */
 static uint64_t growth_share(const engine_t *engine, uint64_t reserved)
 {
     uint64_t share = reserved / GROWTH_SHARE_SMALL;
@@ -438,7 +438,7 @@ static uint64_t growth_share(const engine_t *engine, uint64_t reserved)
     return rmm__engine_round_up(share, engine->range.granule_bytes);
 }
 
-/* Only the last piece of a growth may have less. */
+/* Only the last piece of a growth may be smaller. */
 static uint64_t piece_bytes(const engine_t *engine, uint64_t held)
 {
     uint64_t bytes = PIECE_LEAST;
@@ -457,8 +457,8 @@ static rmm_status_t no_addresses(const engine_t *engine, uint64_t need)
         engine->range.bytes, need);
 }
 
-/* How much, out of what the maximum leaves: promised, so that two threads here at once do
- * not exceed it. */
+/* How much to grow, within the maximum. It is counted as promised, so that two threads here
+ * at once do not exceed the maximum. */
 static rmm_status_t
 size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
 {
@@ -516,7 +516,7 @@ static rmm_status_t range_grow(engine_t *engine, uint64_t need)
         return no_addresses(engine, need);
     }
     if (gap.units == 0) {
-        return RMM_OK; /* another thread freed it meanwhile */
+        return RMM_OK; /* another thread has freed enough meanwhile */
     }
     status = size_growth(engine, &gap, &growth);
     if (status != RMM_OK) {
@@ -563,7 +563,7 @@ static rmm_status_t check_device(const engine_t *engine)
                       engine->device);
 }
 
-/* Devices that can use this one's memory. */
+/* The devices that can access this one's memory. */
 static int find_peers(const engine_t *engine, uint32_t *peers_out)
 {
     uint32_t peers = 0;
@@ -583,7 +583,7 @@ static int find_peers(const engine_t *engine, uint32_t *peers_out)
     return error;
 }
 
-/* As many addresses as can be had, at least once the device's memory. */
+/* As many addresses as possible, at least the size of the device's memory. */
 static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
 {
     engine_range_t *range = &engine->range;

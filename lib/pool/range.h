@@ -3,9 +3,9 @@
  * What growing (range.c) and gathering (gather.c) share: the pieces of physical memory that
  * are mapped into an engine's range of addresses.
  *
- * Pieces, and units of the heaps, that some thread is mapping or unmapping are nobody's
- * meanwhile: the piece is out of the array, its units in a heap of that thread's alone. So
- * no lock is held around a call of the driver, and two threads may be here at once.
+ * While a thread maps or unmaps a piece, no other thread can reach it: the piece is out of
+ * the array, and its units are in a heap of that thread alone. So no lock is held around a
+ * driver call, and two threads may be here at once.
  */
 #ifndef RMM_POOL_RANGE_H
 #define RMM_POOL_RANGE_H
@@ -22,40 +22,40 @@ static inline uint64_t rmm__piece_bytes(const engine_piece_t *piece)
     return piece->units * RMM_BLOCKS_UNIT;
 }
 
-/* Where units of a range may be at rest. */
+/* The heaps of a range's units that are not being moved. */
 typedef enum range_rest { RANGE_CLEAN, RANGE_ABSENT, RANGE_LOST } range_rest_t;
 
-/* Units on their way from one heap to another. */
+/* Units being moved from one heap to another. */
 typedef struct engine_transit {
     rmm_heap_t heap;
     range_rest_t from;
     uint64_t units;
 } engine_transit_t;
 
-/* Take units of `from` out: false: not all of them are free there, or no host memory. */
+/* Take units out of `from`. False: not all are free there, or there is no host memory. */
 bool rmm__range_depart(
     engine_t *engine, range_rest_t from, uint64_t unit, uint64_t bytes,
     engine_transit_t *transit_out);
-/* They arrive, all of them; `gained` bytes more are held than before. */
+/* Put all of them into `to`; the engine now holds `gained` bytes more. */
 void rmm__range_arrive(
     engine_t *engine, engine_transit_t *transit, range_rest_t to, int64_t gained);
 
-/* Where memory is missing least for `need` bytes beside each other; false: nowhere. */
+/* Where the least memory is missing for `need` contiguous bytes; false: nowhere. */
 bool rmm__range_find_gap(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap);
 
-/* Room in the array for so many pieces more; false: no host memory. Each becomes a piece
- * that is inserted, or is given up. Taking a piece out keeps its room. */
+/* Reserve room in the array for so many more pieces; false: no host memory. Each is used by
+ * an insertion, or unreserved. Taking a piece out keeps its room reserved. */
 bool rmm__pieces_reserve(engine_t *engine, uint64_t more);
 void rmm__pieces_unreserve(engine_t *engine, uint64_t more);
 void rmm__pieces_insert(engine_t *engine, const engine_piece_t *piece);
 void rmm__pieces_take_locked(engine_t *engine, uint32_t index, engine_piece_t *out);
 /* Index of the first piece that begins at this unit or above. */
 uint32_t rmm__pieces_from_locked(const engine_t *engine, uint64_t unit);
-rmm_status_t rmm__pieces_no_memory(void); /* says that there is none */
+rmm_status_t rmm__pieces_no_memory(void); /* sets the last error */
 
-/* One piece and the driver, in a scope: its error. make() creates the memory and maps it;
- * end() undoes both, or nothing. After a failure of map() or make() nothing of it is left,
- * unless the piece is stuck: then its addresses must become lost. */
+/* Driver calls for one piece, in a driver scope; they return the driver's error. make()
+ * creates the memory and maps it; end() undoes both, or nothing. After map() or make() fails
+ * nothing of it is left, unless the piece is stuck: then its addresses must become lost. */
 int rmm__piece_map(engine_t *engine, engine_piece_t *piece);
 int rmm__piece_make(engine_t *engine, engine_piece_t *piece);
 int rmm__piece_end(engine_t *engine, const engine_piece_t *piece);

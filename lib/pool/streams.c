@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which stream freed what, and behind which event (engine.h).
+ * Which stream freed which memory, and which event covers it (engine.h).
  *
- * Streams are told apart by their id, unique for ever, never by their handle, which the
- * driver gives out again. An entry without memory is dropped when the table would have to
- * grow, and each new stream asks for the events of some others, so a program that makes
- * streams for ever does not make it grow.
+ * Streams are told apart by their id, which is never reused, not by their handle, which the
+ * driver reuses. The table drops entries without memory before it grows, and each new stream
+ * queries events of some others. So a program that keeps creating streams does not make the
+ * table grow.
  *
- * Bound of what no event covers. A stream may free once and end: then nothing covers its
- * block but a synchronise. So an event is recorded as soon as what a stream has open is more
- * than half of what all of them may still have: one stream alone has half of the bound, and
- * the more is stranded, the less anybody keeps. The bound is a share of what the engine
- * holds, at least OPEN_LEAST. (Dynamic thresholds of shared buffers: Choudhury and Hahne,
- * IEEE/ACM Transactions on Networking 6(2), 1998.) Free memory that such a block merges with
- * is no longer covered either, which is not counted at each free. So it is counted before
- * the engine grows: what is over half of the bound is synchronised for first.
+ * Bound of what no event covers. A stream may free once and end: then only a synchronise
+ * covers its block. A stream's frees since its last event are *open*. An event is recorded
+ * as soon as a stream has more than half of what all streams may still have open. So one
+ * stream alone may have half of the bound open, and the more is stranded, the less any
+ * stream may have. The bound is a share of what the engine holds, at least OPEN_LEAST.
+ * (Dynamic thresholds of shared buffers: Choudhury and Hahne, IEEE/ACM Transactions on
+ * Networking 6(2), 1998.) Free memory that merges with an open block is no longer covered
+ * either. Not each free counts that, but the engine does before it grows: above half of the
+ * bound it synchronises first.
  *
- * Alone. While one stream only has used the engine, nobody waits for its blocks: they stay
- * in the clean heap, where they merge with everything. When another one comes, or what is
- * clean is to be given back, that heap becomes the stream's own, and what is known to be
- * clean goes to a new one.
+ * Alone. As long as only one stream has used the engine, no other stream waits for its
+ * blocks: they stay in the clean heap, where they merge with everything. When another stream
+ * comes, or clean memory is to be given back, that heap becomes the stream's own, and what is
+ * known to be clean moves to a new clean heap.
  *
- * A batch may be missing (no event could be made or recorded): then the next one covers
+ * A batch may be missing (no event could be created or recorded). Then the next one covers
  * its frees as well, because events of one stream finish in order.
  *
  * Cost: an event for each BATCH_FREES frees, some 3 ns a free, where blocks are small.
@@ -33,19 +34,19 @@
 #include "core/host_memory.h"
 
 #define CAPACITY_LEAST 16
-/* What no event covers: at least so many bytes, a share of what is held, and so many blocks
- * where all have one size. */
+/* The bound of open frees: at least so many bytes, a share of what is held, and so many
+ * blocks where all have one size. */
 #define OPEN_LEAST ((uint64_t)1024 * 1024)
 #define OPEN_SHARE 32
 #define OPEN_BLOCKS 8
-/* A free counts as so many bytes at least, which an entry takes, and as such a share of the
- * bound: so many streams at most have something open. */
+/* A free counts as at least so many bytes, the size of a stream's entry, and as at least
+ * this share of the bound, which also bounds how many streams have open frees. */
 #define OPEN_FREE_LEAST 512
 #define OPEN_FREES 16384
 
 /* --- the table ----------------------------------------------------------------------- */
 
-/* Index of the stream's entry, or of the empty place where it would go. */
+/* Index of the stream's entry, or of the empty slot where it would go. */
 static uint32_t index_of(const engine_streams_t *streams, uint64_t id)
 {
     uint32_t mask = streams->capacity - 1;
@@ -112,8 +113,8 @@ void rmm__stream_event_spare_locked(engine_t *engine, rmm_driver_event_t event)
             streams->spare_events, capacity * sizeof(event), wanted * sizeof(event));
 
         if (grown == NULL) {
-            /* destroying asks the driver, which must not happen under the lock, but
-             * without host memory the alternative is a leak */
+            /* this calls the driver under the lock, as nothing else does: without host
+             * memory the alternative is a leak */
             engine->driver->event_destroy(event);
             return;
         }
@@ -199,7 +200,7 @@ static void stream_free_locked(engine_t *engine, engine_stream_t *stream)
     rmm__free(stream);
 }
 
-/* Make the table anew, twice as large if need be, without idle streams. */
+/* Rebuild the table without idle streams, twice as large if necessary. */
 static bool rehash_locked(engine_t *engine)
 {
     engine_streams_t *streams = &engine->streams;
@@ -247,8 +248,8 @@ static engine_stream_t *stream_create_locked(engine_t *engine, uint64_t id)
         return NULL;
     }
     stream->id = id;
-    /* the legacy default stream is that of the engine's device: rmm__driver_stream_enter()
-     */
+    /* the legacy default stream is the one of the engine's device, by
+     * rmm__driver_stream_enter() */
     stream->is_native = id == 0 || engine->streams.is_only_device;
     return stream;
 }
@@ -307,7 +308,7 @@ void rmm__engine_rejoin_locked(engine_t *engine)
         return;
     }
     is_new = rmm__blocks_free_units(engine->blocks, stream->heap) == 0;
-    /* no later stamp than is there: what an event covers stays covered */
+    /* not a later stamp than any there: what an event covers stays covered */
     rmm__blocks_transfer(
         engine->blocks, engine->clean, stream->heap, UINT64_MAX,
         rmm__blocks_newest_stamp(engine->blocks, stream->heap));
@@ -392,7 +393,7 @@ void rmm__engine_bound_open_locked(engine_t *engine)
         bound / OPEN_FREES > OPEN_FREE_LEAST ? bound / OPEN_FREES : OPEN_FREE_LEAST;
 }
 
-/* What of the stream no event covers: freed since its newest event, or merged with that. */
+/* What no event of the stream covers: freed since its newest event, or merged with that. */
 static uint64_t uncovered_units(const engine_t *engine, const engine_stream_t *stream)
 {
     uint64_t covered =
@@ -414,20 +415,20 @@ bool rmm__engine_is_open_much_locked(const engine_t *engine)
     return units * RMM_BLOCKS_UNIT > engine->streams.open_bound / 2;
 }
 
-/* What is open in a stream is to be covered now. */
+/* Is it time to cover the stream's open frees by an event? */
 static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
 {
     uint64_t others = engine->streams.open_bytes - stream->open_bytes;
     uint64_t bound = engine->streams.open_bound;
 
-    if (stream == engine->streams.alone) { /* nobody else waits for them */
+    if (stream == engine->streams.alone) { /* no other stream waits for them */
         return stream->open_frees >= BATCH_FREES_ALONE;
     }
     return stream->open_frees >= BATCH_FREES || !stream->is_native || others >= bound ||
            stream->open_bytes > (bound - others) / 2;
 }
 
-/* Frees from here on carry the next stamp; those before may be waited for. */
+/* Later frees carry the next stamp; an event will cover those before. */
 static void
 close_locked(engine_t *engine, engine_stream_t *stream, engine_closing_t *closing_out)
 {

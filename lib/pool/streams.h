@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between streams.c, which knows the streams and what of each no event covers, and events.c,
- * which records events, asks them and waits for them.
+ * Between streams.c, which knows the streams and what no event of each covers, and events.c,
+ * which records events, queries them and waits for them.
  */
 #ifndef RMM_POOL_STREAMS_H
 #define RMM_POOL_STREAMS_H
@@ -20,7 +20,7 @@ void rmm__stream_batch_insert_locked(
     engine_t *engine, engine_stream_t *stream, engine_batch_t batch);
 /* No memory is free in its heap. */
 bool rmm__stream_is_idle_locked(const engine_t *engine, const engine_stream_t *stream);
-/* What is open of it is covered now; is not covered any more. */
+/* The stream's open frees are covered now; more of its frees are open. */
 void rmm__stream_open_forget_locked(engine_streams_t *streams, engine_stream_t *stream);
 void rmm__stream_open_more_locked(
     engine_streams_t *streams, engine_stream_t *stream, uint64_t bytes, uint32_t frees);
