@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks: take, free, transfer. The hot part.
+ * Take, free, transfer: the hot part of the block manager.
  *
  * A block that is split keeps its node for the remainder, and a free block that grows by a
- * merge keeps its node too. So a take from a big free block and the free after it change
- * that block's unit and units and nothing else of it.
+ * merge keeps its node too. So a take from a large free block and the following free change
+ * only that block's unit and units.
  *
- * The most frequent pair of all, a free and then a take of the same size in the same heap,
- * does not even do that: the block stays as it is, in the table and unmerged (rule 4).
+ * The most frequent pair, a free and then a take of the same size in the same heap, does
+ * not even do that: the block stays as it is, in the table and unmerged (rule 4).
  *
  * Live blocks are found by unit in a table of slots, each the head of a chain. A lookup
- * touches the slot and the block itself, which is needed anyway; an insertion probes
- * nothing; half as many blocks as slots make chains of 1.25 on average.
+ * touches the slot and the block itself, which is needed anyway; an insertion needs no
+ * search. With half as many blocks as slots, a chain has 1.25 blocks on average.
  */
 #include "pool/blocks_impl.h"
 
@@ -20,7 +20,7 @@
 
 /* --- which free block ---------------------------------------------------------------- */
 
-/* How tight the fit is. Beyond the frontier as loose as can be, however much there is. */
+/* How loose the fit is. A block that ends beyond the frontier is the loosest, at any size. */
 static uint64_t looseness(const rmm_blocks_t *blocks, const rmm_index_entry_t *entry)
 {
     return entry->unit + entry->units > blocks->frontier ? UINT64_MAX : entry->units;
@@ -40,8 +40,8 @@ static inline void first_fits(
         request->align_units, fits->fit, RMM_BLOCKS_FEW);
 }
 
-/* Of both heaps' first fits the first few by address, and of these the tightest, the lowest
- * of equally tight. NULL: there are none. */
+/* The tightest of the first few fits, by address, of both heaps together; the lowest of
+ * equally tight ones. NULL: there are none. */
 static const rmm_index_fit_t *
 choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
 {
@@ -64,7 +64,7 @@ choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
     return best;
 }
 
-/* The free block of either heap to take from; false: there is none. */
+/* Choose the free block to take from, in either heap; false: there is none. */
 static bool find_fit(
     const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_index_fit_t *fit_out)
@@ -86,7 +86,7 @@ static bool find_fit(
 
 /* --- take ---------------------------------------------------------------------------- */
 
-/* A block is the owner's now. */
+/* The block is in use now. */
 static inline void make_live(rmm_blocks_t *blocks, rmm_block_node_t *node)
 {
     uint64_t end = node->unit + node->units;
@@ -120,8 +120,8 @@ cut_front(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
     return front;
 }
 
-/* Cut what is behind the first `units` of a free block off: free as well, of the same age.
- * The front keeps the node; returns the back's. */
+/* Split a free block after its first `units`; both parts are free and of the same age. The
+ * front keeps the node; returns the node of the back. */
 static uint32_t cut_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
     uint32_t back = node_take(blocks);
@@ -139,7 +139,7 @@ static uint32_t cut_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
     return back;
 }
 
-/* The first units of a block that a search has found stay behind; the rest is found. */
+/* Split `pad` units off the front of the block that a search has found; *fit is the rest. */
 static void skip_pad(rmm_blocks_t *blocks, rmm_index_fit_t *fit, uint32_t pad)
 {
     uint32_t index = cut_back(blocks, fit->entry.block, pad);
@@ -148,7 +148,7 @@ static void skip_pad(rmm_blocks_t *blocks, rmm_index_fit_t *fit, uint32_t pad)
     rmm__index_find(&blocks->index_nodes, tree, blocks->nodes[index].unit, fit);
 }
 
-/* The front of a free block that a search has found. */
+/* Take the front of a free block that a search has found. */
 static rmm_block_t
 take_from(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
 {
@@ -168,7 +168,7 @@ take_from(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
     return index;
 }
 
-/* The recent block, if it is just what is wanted: nothing changes but whose it is. Else
+/* Take the recent block if it fits exactly: it only changes from free to live. Otherwise
  * 0. */
 INLINE uint32_t
 take_recent(rmm_blocks_t *blocks, rmm_heap_t heap, const rmm_blocks_request_t *request)
@@ -188,7 +188,7 @@ take_recent(rmm_blocks_t *blocks, rmm_heap_t heap, const rmm_blocks_request_t *r
     return index;
 }
 
-/* Not inline: the path through take_recent() then saves no registers. */
+/* Not inline, so that the path through take_recent() saves no registers. */
 static NOINLINE rmm_blocks_result_t take_by_search(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_block_t *block_out)
@@ -250,9 +250,9 @@ rmm_block_t rmm__blocks_find(const rmm_blocks_t *blocks, uint64_t unit)
     return rmm__blocks_look_up(blocks, unit);
 }
 
-/* --- giving back --------------------------------------------------------------------- */
+/* --- free ---------------------------------------------------------------------------- */
 
-/* A node that is in no heap, between two free neighbours in the heap: all become one. */
+/* Merge a node that is in no heap with its two neighbours, both free in the heap. */
 static uint32_t merge_both(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
 {
     rmm_block_node_t *node = &blocks->nodes[index];
@@ -271,7 +271,7 @@ static uint32_t merge_both(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t
     return keep;
 }
 
-/* The same with one free neighbour, which keeps its node. */
+/* The same with one neighbour, which keeps its node. */
 static uint32_t
 merge_one(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, bool with_prev)
 {
@@ -294,7 +294,7 @@ merge_one(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, bool with
     return keep;
 }
 
-/* A node that is in no heap becomes free, or part of a free neighbour. */
+/* Make a node that is in no heap a free block, or part of a free neighbour. */
 static void join(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t stamp)
 {
     rmm_heap_body_t *body = &blocks->heaps[heap];
@@ -350,7 +350,7 @@ void rmm__blocks_free(
     check_heavily(blocks);
 }
 
-/* Everything behind the first `units` of a live block becomes a live block too. */
+/* Split a live block after its first `units`; both parts are live. Returns the back. */
 static uint32_t split_live(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
     uint32_t rest = node_take(blocks);
@@ -411,7 +411,7 @@ bool rmm__blocks_free_part(
 
 /* --- between heaps ------------------------------------------------------------------- */
 
-/* A settled free block, whole, to another heap. */
+/* Move a whole settled free block to another heap. */
 static void shift(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t to, uint64_t stamp)
 {
     rmm_heap_body_t *body = &blocks->heaps[blocks->nodes[index].heap];
@@ -442,7 +442,7 @@ uint64_t rmm__blocks_transfer(
     return before - body->free_units;
 }
 
-/* The heap's settled free block that these units are all in, or 0. */
+/* The heap's settled free block that contains all these units, or 0. */
 static uint32_t
 block_around(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units)
 {
@@ -453,7 +453,7 @@ block_around(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_
     return found && unit + units <= entry.unit + entry.units ? entry.block : 0;
 }
 
-/* These units of a free block become a free block of their own. Two nodes are reserved. */
+/* Split a free block so that these units are a block of their own. Two nodes are reserved. */
 static uint32_t
 isolate(rmm_blocks_t *blocks, uint32_t index, uint64_t unit, uint32_t units)
 {
@@ -474,7 +474,7 @@ rmm_blocks_result_t rmm__blocks_move(
 
     assert(heap_is_valid(blocks, from) && heap_is_valid(blocks, to) && from != to);
     assert(units > 0);
-    if (!rmm__blocks_reserve(blocks)) { /* two nodes: what is left on either side */
+    if (!rmm__blocks_reserve(blocks)) { /* two nodes, for what is left on either side */
         return RMM_BLOCKS_NO_STORAGE;
     }
     rmm__blocks_settle(blocks, from);
@@ -488,7 +488,7 @@ rmm_blocks_result_t rmm__blocks_move(
     return RMM_BLOCKS_OK;
 }
 
-/* The end of a free block leaves for good. */
+/* Remove the end of a free block from the manager. */
 static void forget_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
     rmm_block_node_t *node = &blocks->nodes[index];
@@ -554,7 +554,7 @@ bool rmm__blocks_cut(
     return true;
 }
 
-/* --- room beside each other ---------------------------------------------------------- */
+/* --- adjacent room ------------------------------------------------------------------- */
 
 /* Units of this node if it is free in the heap. */
 static uint32_t units_in(const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap)
@@ -564,14 +564,14 @@ static uint32_t units_in(const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t 
     return node->heap == heap ? node->units : 0;
 }
 
-/* The free block of `own` that has room together with its neighbours, or 0. */
+/* The lowest free block of `own` that has room together with its neighbours, or 0. */
 static uint32_t find_joint(
     const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
     uint32_t most)
 {
     uint32_t best = 0;
 
-    /* the newest first: they are the most likely to have such neighbours still */
+    /* the newest first: they are the most likely to still have such neighbours */
     for (uint32_t index = blocks->heaps[own].newest; index != 0 && most > 0;
          index = blocks->ages[index].older, most--) {
         const rmm_block_node_t *node = &blocks->nodes[index];
@@ -607,7 +607,7 @@ bool rmm__blocks_join_shared(
     missing = units > node->units ? units - node->units : 0;
     before = units_in(blocks, node->prev, shared);
     before = before < missing ? before : missing;
-    if (missing > before) { /* what is behind it first: it keeps its neighbours */
+    if (missing > before) { /* the part after it first: the block keeps its node */
         uint64_t unit = node->unit + node->units;
 
         (void)rmm__blocks_move(blocks, shared, own, unit, missing - before, stamp);
@@ -619,7 +619,7 @@ bool rmm__blocks_join_shared(
     return true;
 }
 
-/* What is missing beside so many free units, in whole granules. */
+/* Units missing beside so many free ones, in whole granules. */
 static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
 {
     uint64_t lacking = units > beside ? units - beside : 0;
@@ -627,7 +627,7 @@ static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
     return (lacking + granule - 1) / granule * granule;
 }
 
-/* The cheapest way to get the units with this block of the gaps; false: there is none. */
+/* The cheapest way to get the units by filling this block of `gaps`; false: there is none. */
 static bool gap_at(
     const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t filled, uint32_t units,
     uint32_t granule, rmm_blocks_gap_t *gap)
@@ -648,7 +648,7 @@ static bool gap_at(
         return true;
     }
     if (from_front > node->units) {
-        from_front = node->units; /* the whole gap, with both sides, or nothing */
+        from_front = node->units; /* only the whole gap, with both sides, can do */
     }
     *gap = (rmm_blocks_gap_t){
         .unit = node->unit,

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pure block manager: divides runs of numbered units into blocks. It knows no driver,
- * stream, lock or log: units in, units out, so that it is tested by itself. A unit is 256
- * bytes, and its number is its address divided by 256, so that no table leads from the one
- * to the other.
+ * stream, lock or log, only units, so that it can be tested by itself. A unit is 256 bytes,
+ * and its number is its address divided by 256, so that no table has to map one to the
+ * other.
  *
  * Fit. A request gets the tightest of the first RMM_BLOCKS_FEW free blocks, by address, in
  * which it fits. Live blocks gather at low addresses and free memory stays contiguous at
  * high ones (Johnstone and Wilson, "The memory fragmentation problem: solved?", ISMM 1998);
- * a choice among a few keeps large blocks whole. What lies beyond the frontier, the highest
- * unit ever handed out, is taken last. So the layout does not depend on how much is free
- * there: a pool that serves a program serves it with more memory as well.
+ * a choice among a few keeps large blocks whole. Memory beyond the frontier, the end of the
+ * highest unit ever handed out, is taken last. So the layout does not depend on how much is
+ * free there: a pool that serves a program also serves it with more memory.
  * docs/decisions/0010 compares policies.
  *
- * Heaps. A free block belongs to one heap and carries a stamp. Neighbours in memory merge
- * when both are free in the same heap; the merged block takes the later stamp. A heap also
- * keeps its free blocks in the order of their stamps, so that all up to a stamp can be
- * moved to another heap without a search. A pool uses a heap for each stream, one for
- * memory that any stream may use, and stamps that say which event covers a block.
+ * Heaps. A free block belongs to one heap and carries a stamp. Adjacent blocks merge when
+ * both are free in the same heap; the merged block takes the later stamp. A heap also keeps
+ * its free blocks in the order of their stamps, so that all up to a stamp can be moved to
+ * another heap without a search. A pool uses a heap for each stream, one for memory that any
+ * stream may use, and stamps that say which event covers a block.
  *
- * Runs. Blocks merge only with what was added in one run of contiguous units.
+ * Runs. Blocks merge only within the run of contiguous units that was added at once.
  *
- * Cost: a block that was freed last is taken again as it is, which costs a few loads and
- * stores; else a few nodes of the heap's index (index.h) are searched and changed.
+ * Cost: taking the block that was freed last again costs a few loads and stores. Other
+ * requests search and change a few nodes of the heap's index (index.h).
  *
  * Locking: none; the caller serialises.
  *
@@ -50,7 +50,7 @@ typedef uint32_t rmm_heap_t;
 #define RMM_HEAP_NONE UINT32_MAX
 
 /*
- * Where nodes and tables live: the owner's choice (private memory, a shared file).
+ * Storage for nodes and tables, chosen by the owner (private memory, a shared file).
  * resize() works like realloc (contents kept to the smaller size, new bytes zeroed;
  * NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. `what` tells
  * the areas apart: 'm' the manager itself, 'n' nodes, 'a' their ages, 't' table of live
@@ -66,27 +66,27 @@ typedef enum rmm_blocks_result {
     RMM_BLOCKS_OK = 0,
     RMM_BLOCKS_NO_FIT,     /* no free block of these heaps is large enough */
     RMM_BLOCKS_NO_STORAGE, /* storage could not grow */
-    RMM_BLOCKS_EXTENDS     /* one is, but only beyond the frontier; nothing was taken */
+    RMM_BLOCKS_EXTENDS     /* it fits only beyond the frontier; nothing was taken */
 } rmm_blocks_result_t;
 
 /* NULL if storage cannot hold the manager itself. */
 rmm_blocks_t *rmm__blocks_create(const rmm_blocks_storage_t *storage);
 void rmm__blocks_destroy(rmm_blocks_t *blocks);
 
-/* A new, empty heap. Destroyed heaps' indices are used again. */
+/* A new, empty heap. Indices of destroyed heaps are reused. */
 rmm_blocks_result_t rmm__blocks_heap_create(rmm_blocks_t *blocks, rmm_heap_t *heap_out);
 /* The heap must be empty. */
 void rmm__blocks_heap_destroy(rmm_blocks_t *blocks, rmm_heap_t heap);
 
-/* A run of contiguous memory becomes one free block. None of its units may be known. */
+/* Add a run of contiguous units as one free block. None of them may be in the manager. */
 rmm_blocks_result_t rmm__blocks_add(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units,
     uint64_t stamp);
 
 /*
- * Units that are all in one free block of the heap leave the manager for good; what is
- * left of their run before and behind them become runs of their own. False, and no change:
- * they are not, or (only when units are left on both sides) there is no storage.
+ * Remove units that are all in one free block of the heap from the manager. The parts of
+ * their run before and after them become runs of their own. False, and no change: they are
+ * not, or (only if units are left on both sides) there is no storage.
  */
 bool rmm__blocks_cut(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units);
@@ -94,38 +94,37 @@ bool rmm__blocks_cut(
 typedef struct rmm_blocks_request {
     uint32_t units;       /* at least 1 */
     uint32_t align_units; /* a power of two */
-    bool extends;         /* may go beyond the frontier; else the answer is EXTENDS */
+    bool extends;         /* may go beyond the frontier; else the result is EXTENDS */
 } rmm_blocks_request_t;
 
 /*
- * Take a block from the free ones of either of two heaps, which may be the same. Finds a
- * fit whenever one exists in one block. The front of a larger block is taken.
+ * Take a block from either of two heaps, which may be the same. Finds a fit whenever one free
+ * block has the room. Takes the front of a larger block.
  */
 rmm_blocks_result_t rmm__blocks_take(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_block_t *block_out);
 
-/* The same from the block that was freed last into this heap, if it is just what is wanted;
- * else NO_FIT. */
+/* The same from the block that was freed last into this heap, if it fits exactly; else
+ * NO_FIT. */
 rmm_blocks_result_t rmm__blocks_take_recent(
     rmm_blocks_t *blocks, rmm_heap_t own, const rmm_blocks_request_t *request,
     rmm_block_t *block_out);
 
-/* The live block that starts at this unit, or RMM_BLOCK_NONE. Any number may be asked. */
+/* The live block that starts at this unit, which may be any number, or RMM_BLOCK_NONE. */
 rmm_block_t rmm__blocks_find(const rmm_blocks_t *blocks, uint64_t unit);
 
 /*
- * Give a live block back, to this heap, with a stamp not below any stamp in the heap. Its
- * merge with its neighbours becomes final at the next call for the heap: a take that
- * comes first and wants just this size takes the block as it is, and the neighbours keep
- * the stamps that they had.
+ * Free a live block into this heap, with a stamp not below any stamp in the heap. Its merge
+ * with its neighbours becomes final at the next call for the heap. If that is a take of
+ * exactly this size, it takes the block as it is, and the neighbours keep their stamps.
  */
 void rmm__blocks_free(
     rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp);
 
 /*
- * Give back part of a live block, as free() does; what is before and behind it stays live,
- * in blocks of their own with the same tag. False, and no change, without storage.
+ * Free part of a live block. The parts before and after it stay live, as blocks of their
+ * own with the same tag. False, and no change, without storage.
  */
 bool rmm__blocks_free_part(
     rmm_blocks_t *blocks, rmm_block_t block, uint64_t unit, uint32_t units,
@@ -141,26 +140,26 @@ uint64_t rmm__blocks_transfer(
 
 /*
  * Move units that are all in one free block of `from` into `to`, stamped `stamp` (not below
- * any stamp there), merging with neighbours there; what is left of the block stays as it is.
- * NO_FIT: they are not; NO_STORAGE; nothing changed then.
+ * any stamp there), merging with neighbours there; the rest of the block stays as it is.
+ * NO_FIT (they are not) and NO_STORAGE change nothing.
  */
 rmm_blocks_result_t rmm__blocks_move(
     rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t unit, uint32_t units,
     uint64_t stamp);
 
 /*
- * Between these two, free blocks with a stamp up to this one do not merge with those that
- * have a later one, in any heap: they keep their stamps, while something is found out about
- * them. unseal() merges what was kept apart, and makes every heap's last merge final. It
- * costs as much as the blocks with later stamps are many. Not nested.
+ * Between these two calls, in every heap, free blocks with a stamp up to this one do not
+ * merge with those that have a later one: they keep their stamps while the caller waits for
+ * an answer about them. unseal() merges the blocks that were kept apart, and makes every
+ * heap's last merge final. Its cost grows with the number of later blocks. Not nested.
  */
 void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp);
 void rmm__blocks_unseal(rmm_blocks_t *blocks);
 
 /*
- * Where a free block of `own` and its neighbours in `shared` have room for `units`
- * together, move what is needed of the neighbours into `own`: they take the stamp of the
- * newest block there. Looks at `most` blocks of `own`. False: nothing changed; always while
+ * If a free block of `own` and its neighbours in `shared` together have room for `units`,
+ * move as much of the neighbours as needed into `own`, with the stamp of the newest block
+ * there. Examines at most `most` blocks of `own`. False: nothing changed; always while
  * sealed.
  */
 bool rmm__blocks_join_shared(
@@ -168,21 +167,21 @@ bool rmm__blocks_join_shared(
     uint32_t most);
 
 /*
- * A heap may stand for addresses behind which there is no memory. Filling a gap there makes
- * a larger block of the free ones beside it.
+ * A heap may stand for addresses without memory. Filling a gap there joins the free blocks
+ * beside it into a larger one.
  */
 typedef struct rmm_blocks_gap {
-    uint64_t unit;          /* to be filled from here */
-    uint32_t units;         /* so many; 0: nothing is missing */
-    uint32_t room;          /* units of the gap from `unit` on: more could be filled */
-    uint32_t before, after; /* free units beside what is to be filled, that count */
+    uint64_t unit;          /* fill from here */
+    uint32_t units;         /* so many units; 0: nothing is missing */
+    uint32_t room;          /* units of the gap from `unit` on that could be filled */
+    uint32_t before, after; /* free units beside the filled ones, that count */
 } rmm_blocks_gap_t;
 
 /*
- * What to fill so that `filled` gets a block of `units`: the fewest units of one free block
- * of `gaps`, rounded up to `granule` where the block has that many; the lowest of
- * equally few. False: no block of `gaps` has the room, with the free blocks beside it.
- * Looks at all blocks of `gaps`.
+ * Find what to fill so that `filled` gets a block of `units`: the fewest units of one free
+ * block of `gaps`, rounded up to `granule` if the block has that many; among equally few the
+ * lowest. False: no block of `gaps` has the room together with the free blocks beside it.
+ * Examines all blocks of `gaps`.
  */
 bool rmm__blocks_find_gap(
     rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
@@ -196,14 +195,14 @@ uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap);
 /* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
  * final. */
 uint64_t rmm__blocks_oldest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
-/* Of the newest one; 0 when the heap is empty. Likewise. */
+/* Stamp of the newest free block; 0 when the heap is empty. Likewise. */
 uint64_t rmm__blocks_newest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
 
 /* Units of the heap's free blocks with a later stamp than this. O(such blocks). */
 uint64_t
 rmm__blocks_units_after(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t stamp);
 
-/* The free block of the heap that this unit is in. Makes the last merge final. */
+/* The free block of the heap that contains this unit. Makes the last merge final. */
 bool rmm__blocks_free_around(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint64_t *unit_out,
     uint32_t *units_out);
@@ -220,7 +219,7 @@ typedef struct rmm_block_info {
     uint64_t stamp;
 } rmm_block_info_t;
 
-/* Every block, in unit order within a run; stops when fn is false. */
+/* Visit every block, in unit order within a run, until fn returns false. */
 void rmm__blocks_walk(
     const rmm_blocks_t *blocks, bool (*fn)(void *context, const rmm_block_info_t *info),
     void *context);
@@ -231,7 +230,8 @@ void rmm__blocks_walk_free(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t units,
     bool (*fn)(void *context, uint64_t unit, uint32_t units), void *context);
 
-/* Walk and check everything; NULL if sound, else a sentence. For tests and heavy checks. */
+/* Check all structures; NULL, or a sentence that says what is wrong. For tests and heavy
+ * checks. */
 const char *rmm__blocks_check(const rmm_blocks_t *blocks);
 
 #endif /* RMM_POOL_BLOCKS_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks everything and checks it against itself. Every walk is bounded by a count, so that
- * a broken list ends in a sentence and not in a loop. Allocates nothing, changes nothing.
+ * Checks all structures for consistency. Every walk is bounded by a count, so that a broken
+ * list gives an error and not an endless loop. Allocates nothing, changes nothing.
  *
- * Each settled free block is seen three times: in its run, in its heap's index and in its
- * heap's age list. The counts of the three agree and every block seen in a heap says that
- * it belongs there, so the three are the same set.
+ * Each settled free block is visited three times: in its run, in its heap's index and in its
+ * heap's age list. If the three counts agree, and every block visited in a heap names that
+ * heap, the three are the same set.
  */
 #include "pool/blocks_impl.h"
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the block manager: its structures and the small steps on them, shared by
- * blocks.c (take, free, transfer), blocks_storage.c (life, heaps, runs) and blocks_check.c.
+ * Internals of the block manager: its structures and the small steps on them, shared by
+ * blocks.c (take, free, transfer), blocks_storage.c (storage, heaps, runs), blocks_seal.c
+ * and blocks_check.c.
  *
- * Rules of the nodes:
- *  1. A node is named by its index, never by a pointer: storage moves when it grows.
- *     Node 0 is nobody: links that lead nowhere are 0, and a write through such a link
- *     lands in node 0, whose contents mean nothing. That spares a branch for each link.
+ * Rules for nodes:
+ *  1. A node is identified by its index, never by a pointer: storage moves when it grows.
+ *     Node 0 is no block. An empty link is 0, and a write through it goes to node 0, whose
+ *     contents are ignored. That saves a branch for each link.
  *  2. The blocks of a run are a list through prev and next, in the order of their units.
  *  3. heap is RMM_HEAP_NONE in live blocks and HEAP_UNUSED in nodes that are no block:
  *     neither ever merges. It is HEAP_UNUSED in node 0 too.
- *  4. Two neighbours are never free in the same heap, but for the heap's recent block:
- *     the one that was freed last is left as it is until the next take or free there,
- *     because often that take wants the same size and takes it as it is. It is still in
- *     the table, not in the index nor in the age list. What the interface tells is as if
- *     it had been merged at once. And while sealed, for two on both sides of that stamp.
+ *  4. Two neighbours are never free in the same heap, with two exceptions. One is the heap's
+ *     recent block, the one that was freed last. It stays unmerged until the next take or
+ *     free there, because that take often requests the same size. It is still in the table,
+ *     and neither in the index nor in the age list. The interface behaves as if it had
+ *     merged at once. The other: while sealed, two blocks on both sides of the sealed stamp.
  *  5. Every other free block is in the index of its heap.
  *  6. Ages (stamps and the list in the order of stamps) are an array of their own, so that
- *     two nodes fill a cache line and a look at a neighbour touches one line.
+ *     two nodes fill a cache line and access to a neighbour touches one line.
  */
 #ifndef RMM_POOL_BLOCKS_IMPL_H
 #define RMM_POOL_BLOCKS_IMPL_H
@@ -35,7 +36,7 @@ typedef struct rmm_block_node {
     uint32_t prev, next; /* neighbours in memory */
     uint32_t heap;
     uint32_t tag;  /* live: the owner's */
-    uint32_t link; /* live and recent: in the table's chain; unused: the next such */
+    uint32_t link; /* live, recent: next in the table's chain; unused: next unused */
 } rmm_block_node_t;
 static_assert(sizeof(rmm_block_node_t) == 32, "two nodes fill a cache line");
 
@@ -45,19 +46,19 @@ typedef struct rmm_block_age {
 } rmm_block_age_t;
 static_assert(sizeof(rmm_block_age_t) == 16, "a node and its age take 48 bytes");
 
-/* An empty heap is all zero but for `in_use`. */
+/* In an empty heap all is zero but `in_use`. */
 typedef struct rmm_heap_body {
     uint64_t free_units;     /* of all free blocks */
-    uint32_t free_count;     /* without the recent one, as all that follows */
+    uint32_t free_count;     /* like all that follows, without the recent one */
     uint32_t recent;         /* the block that was freed last, or 0 */
     uint32_t oldest, newest; /* ends of the age list */
     rmm_index_t index;
-    uint32_t in_use;      /* 1; in a destroyed heap 0 */
+    uint32_t in_use;      /* 1; 0 in a destroyed heap */
     uint32_t next_unused; /* destroyed heaps: index + 1 of the next, or 0 */
 } rmm_heap_body_t;
 
 struct rmm_blocks {
-    /* what a hot take and free touch */
+    /* used by a hot take and free */
     rmm_block_node_t *nodes;
     rmm_block_age_t *ages;
     rmm_heap_body_t *heaps;
@@ -68,10 +69,10 @@ struct rmm_blocks {
     uint32_t unused_nodes; /* a list */
     uint64_t total_free_units;
     uint64_t frontier; /* no unit from here on was ever live */
-    uint64_t sealed;   /* rmm__blocks_seal(); 0: not */
+    uint64_t sealed;   /* stamp of rmm__blocks_seal(); 0: not sealed */
 
     rmm_index_nodes_t index_nodes;
-    uint32_t used_nodes; /* the first of the array that ever were in use */
+    uint32_t used_nodes; /* nodes at the start of the array that were ever in use */
     uint32_t node_capacity, age_capacity;
     uint32_t heap_count, heap_capacity, unused_heaps;
     rmm_blocks_storage_t storage;
@@ -80,10 +81,10 @@ struct rmm_blocks {
 #endif
 };
 
-/* Two unused nodes, room for one more live block in the table. */
+/* Ensure two unused nodes, and room for one more live block in the table. */
 bool rmm__blocks_reserve(rmm_blocks_t *blocks);
 
-/* Merge the heap's recent block with its neighbours, and enter it everywhere. */
+/* Merge the heap's recent block with its neighbours, and enter it in index and age list. */
 void rmm__blocks_settle_recent(rmm_blocks_t *blocks, rmm_heap_t heap);
 
 static inline void rmm__blocks_settle(rmm_blocks_t *blocks, rmm_heap_t heap)
@@ -93,7 +94,7 @@ static inline void rmm__blocks_settle(rmm_blocks_t *blocks, rmm_heap_t heap)
     }
 }
 
-/* With RMM_HEAVY_CHECKS: walk everything, as often as costs a constant for each change. */
+/* With RMM_HEAVY_CHECKS: check everything, so rarely that a change costs a constant. */
 static inline void check_heavily(rmm_blocks_t *blocks)
 {
 #ifdef RMM_HEAVY_CHECKS
@@ -113,15 +114,15 @@ static inline bool heap_is_valid(const rmm_blocks_t *blocks, rmm_heap_t heap)
 }
 
 /*
- * Unit numbers come in strides of powers of two. A product's low bits would show them; its
- * high bits do not (golden ratio, Knuth 6.4).
+ * Unit numbers come in strides of powers of two. The low bits of a product would show the
+ * stride; its high bits do not (golden ratio, Knuth 6.4).
  */
 static inline uint32_t slot_of(const rmm_blocks_t *blocks, uint64_t unit)
 {
     return (uint32_t)((unit * UINT64_C(0x9e3779b97f4a7c15)) >> blocks->table_shift);
 }
 
-/* Is this the block that its heap has not settled? */
+/* Is this the recent block of its heap? */
 static inline bool node_is_recent(const rmm_blocks_t *blocks, uint32_t index)
 {
     uint32_t heap = blocks->nodes[index].heap;
@@ -129,7 +130,7 @@ static inline bool node_is_recent(const rmm_blocks_t *blocks, uint32_t index)
     return heap < HEAP_UNUSED && blocks->heaps[heap].recent == index;
 }
 
-/* Would this neighbour merge with a block of the heap that has this stamp? */
+/* Would this neighbour merge with a block of this heap and stamp? */
 static inline bool merges_with(
     const rmm_blocks_t *blocks, uint32_t neighbour, rmm_heap_t heap, uint64_t stamp)
 {
@@ -185,7 +186,7 @@ list_insert(rmm_blocks_t *blocks, uint32_t prev, uint32_t index, uint32_t next)
     blocks->nodes[next].prev = index;
 }
 
-/* Insert behind `older`; 0: as the oldest. */
+/* Insert after `older`; 0: as the oldest. */
 static inline void
 age_insert(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, uint32_t older)
 {
@@ -230,7 +231,7 @@ static inline rmm_index_entry_t entry_of(const rmm_blocks_t *blocks, uint32_t in
     return (rmm_index_entry_t){node->unit, node->units, index};
 }
 
-/* Make a node a free block of the heap. The age is the caller's. */
+/* Make a node a free block of the heap. The caller sets its age. */
 static inline void heap_enter(rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t index)
 {
     rmm_heap_body_t *body = &blocks->heaps[heap];
@@ -241,7 +242,7 @@ static inline void heap_enter(rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t in
     body->free_count++;
 }
 
-/* A free block has left the index of its heap: now the age list and the count. */
+/* A free block has left the index of its heap: remove it from age list and count, too. */
 static inline void
 heap_left(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
 {
@@ -256,7 +257,7 @@ heap_leave(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
     heap_left(blocks, body, index);
 }
 
-/* A free block's unit or units were others until now. */
+/* A free block's unit or units have changed. */
 static inline void heap_changed(
     rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, uint64_t unit_before)
 {
@@ -265,7 +266,7 @@ static inline void heap_changed(
     rmm__index_change(&blocks->index_nodes, &body->index, unit_before, &entry);
 }
 
-/* --- looks at one block, for the hot path of an owner -------------------------------- */
+/* --- access to one block, for the hot path of an owner ------------------------------- */
 
 /* rmm__blocks_find() */
 static inline rmm_block_t rmm__blocks_look_up(const rmm_blocks_t *blocks, uint64_t unit)
@@ -286,7 +287,7 @@ rmm__blocks_look_at(const rmm_blocks_t *blocks, rmm_block_t block)
     return &blocks->nodes[block];
 }
 
-/* Units of the block that was freed last into the heap, when it has merged. */
+/* Units that the block freed last into its heap will have after its merge. */
 static inline uint32_t
 rmm__blocks_look_merged(const rmm_blocks_t *blocks, rmm_block_t block)
 {
@@ -310,7 +311,7 @@ rmm__blocks_look_largest(const rmm_blocks_t *blocks, rmm_heap_t heap)
     const rmm_heap_body_t *body = &blocks->heaps[heap];
     uint32_t largest = body->index.largest;
 
-    if (body->recent != 0) { /* its size when it has merged */
+    if (body->recent != 0) { /* its size after the merge */
         uint32_t units = rmm__blocks_look_merged(blocks, body->recent);
 
         largest = units > largest ? units : largest;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Free blocks on both sides of a stamp, kept apart while a pool waits for the device: a
- * block that is freed meanwhile would merge with older ones, and they would all have its
- * stamp, of which the wait says nothing.
+ * Keeps free blocks on both sides of a stamp apart while a pool synchronises the device.
+ * Otherwise a block that is freed meanwhile would merge with older ones, and all would get
+ * its stamp, which the synchronise does not cover.
  */
 #include "pool/blocks_impl.h"
 
@@ -12,7 +12,7 @@ void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp)
     blocks->sealed = stamp;
 }
 
-/* A settled free block takes in a neighbour of its heap, and keeps its own age. */
+/* Merge a neighbour of the same heap into a settled free block, which keeps its age. */
 static void absorb(rmm_blocks_t *blocks, uint32_t index, uint32_t neighbour)
 {
     rmm_block_node_t *node = &blocks->nodes[index];
@@ -34,7 +34,7 @@ static void absorb(rmm_blocks_t *blocks, uint32_t index, uint32_t neighbour)
     node_put(blocks, neighbour);
 }
 
-/* From the newest on: no neighbour is newer than the block that takes it in. */
+/* From the newest on, so that no block absorbs a newer one. */
 static void merge_late(rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t sealed)
 {
     uint32_t index = blocks->heaps[heap].newest;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of the block manager, its storage, heaps and runs, and the looks at them: everything
- * that is rare. The hot part is blocks.c; the structures and their rules are in
+ * Creation and destruction of the block manager, its storage, heaps and runs, and queries:
+ * everything that is rare. The hot part is blocks.c; the structures and their rules are in
  * blocks_impl.h.
  *
- * Storage is grown area by area; each area is sound by itself, so that a growth that fails
- * half way leaves one area larger than needed and nothing else. The index has room for
- * every node and every heap at any time, so that a free needs no storage.
+ * Storage grows area by area. Each area is consistent by itself, so that a growth that fails
+ * half way only leaves one area larger than needed. The index always has room for every node
+ * and every heap, so that a free needs no storage.
  */
 #include "pool/blocks_impl.h"
 
@@ -29,7 +29,7 @@ static void release(rmm_blocks_t *blocks, char what, void *area, size_t bytes)
     }
 }
 
-/* The array with another capacity; false: it stays as it is. */
+/* Change the capacity of an array; false: it stays as it is. */
 static bool grow(
     rmm_blocks_t *blocks, char what, void **array, size_t element_bytes,
     uint32_t *capacity, uint64_t wanted)
@@ -51,7 +51,7 @@ static bool grow(
 
 /* --- nodes, index, table ------------------------------------------------------------- */
 
-/* So that any of these nodes may be free in any of these heaps. */
+/* Room for any of these nodes to be free in any of these heaps. */
 static bool
 index_reserve(rmm_blocks_t *blocks, uint32_t node_capacity, uint32_t heap_capacity)
 {
@@ -84,8 +84,8 @@ static bool grow_nodes(rmm_blocks_t *blocks)
 }
 
 /*
- * Put nodes that were never used on the list of unused ones: a few at a time, so that
- * storage which is committed by touching it is not touched for nothing.
+ * Put nodes that were never used on the list of unused ones. Only a few at a time, because
+ * touching storage may commit it.
  */
 static bool add_nodes(rmm_blocks_t *blocks)
 {
@@ -153,7 +153,7 @@ bool rmm__blocks_reserve(rmm_blocks_t *blocks)
             grow_table(blocks));
 }
 
-/* --- life and heaps ------------------------------------------------------------------ */
+/* --- creation, destruction, heaps ---------------------------------------------------- */
 
 rmm_blocks_t *rmm__blocks_create(const rmm_blocks_storage_t *storage)
 {
@@ -253,7 +253,7 @@ rmm_blocks_result_t rmm__blocks_add(
     return RMM_BLOCKS_OK;
 }
 
-/* --- looks --------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------- */
 
 uint64_t rmm__blocks_free_units(const rmm_blocks_t *blocks, rmm_heap_t heap)
 {
@@ -347,7 +347,7 @@ uint32_t rmm__blocks_live_count(const rmm_blocks_t *blocks)
     return blocks->live_count;
 }
 
-/* Of this node and what it will have merged with; returns the node behind that. */
+/* Describe a block with the neighbours that it will merge with; returns the node after it. */
 static uint32_t
 describe(const rmm_blocks_t *blocks, uint32_t index, rmm_block_info_t *info_out)
 {
@@ -379,7 +379,7 @@ void rmm__blocks_walk(
 
         if (blocks->nodes[first].heap == HEAP_UNUSED ||
             blocks->nodes[first].prev != 0) {
-            continue; /* no block, or not the first of its run */
+            continue; /* no block, or not the first one of its run */
         }
         while (index != 0) {
             rmm_block_info_t info;

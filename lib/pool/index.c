@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of index.h. A change goes down once, remembering the way, and then up again as
- * far as first units, largest blocks or counts have changed. What a search has found is
- * changed or removed along the way of the search.
+ * The tree of index.h. A change descends once, recording the path, and then updates the path
+ * upwards as far as first units, largest blocks or counts have changed. To change or remove
+ * an entry that a search has found, it uses the path of the search.
  */
 #include "pool/index.h"
 
@@ -15,7 +15,7 @@ enum { HEIGHT_MOST = 11, HALF = INDEX_MOST / 2, WAY_BITS = 5 };
 static_assert(INDEX_MOST == 1 << WAY_BITS, "a position takes so many bits of a way");
 static_assert(HEIGHT_MOST * WAY_BITS <= 64, "a way fits into its number");
 
-/* From the leaf, level 0, up to the root: a node and which of its entries was followed. */
+/* From the leaf, level 0, up to the root: the node and the entry that was followed. */
 typedef struct path {
     uint32_t node[HEIGHT_MOST];
     uint32_t at[HEIGHT_MOST];
@@ -23,7 +23,7 @@ typedef struct path {
 
 uint64_t rmm__index_nodes_for(uint64_t entries, uint64_t trees)
 {
-    /* but for the roots, E/8 leaves, E/64 nodes above them and so on; nodes[0] is none */
+    /* besides roots: E/8 leaves, E/64 nodes above them and so on; nodes[0] is none */
     return entries / (INDEX_LEAST - 1) + trees + 1;
 }
 
@@ -58,7 +58,7 @@ static inline uint32_t largest_of(const rmm_index_node_t *node)
     return largest;
 }
 
-/* The last entry that begins at or below the unit; 0 if none does. */
+/* The last entry that begins at or below the unit; 0 if there is none. */
 static inline uint32_t position_of(const rmm_index_node_t *node, uint64_t unit)
 {
     uint32_t low = 0;
@@ -85,7 +85,7 @@ static inline void descend(
     }
 }
 
-/* The way that a search went. */
+/* The path of a search. */
 static inline void follow(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t way, path_t *path)
 {
@@ -106,7 +106,7 @@ static inline void entry_set(
     node->child[at] = child;
 }
 
-/* Entries from..count of one node go to `to` in another, or further on in the same. */
+/* Move `count` entries of a node, from `from` on, to `to` in another node or the same. */
 static void entries_move(
     rmm_index_node_t *into, uint32_t to, const rmm_index_node_t *node, uint32_t from,
     uint32_t count)
@@ -136,7 +136,7 @@ static void entry_remove(rmm_index_node_t *node, uint32_t at)
     node->units[node->count] = 0;
 }
 
-/* What its parent's entry says of a node. */
+/* The entry for a node in its parent. */
 static rmm_index_entry_t summary(const rmm_index_nodes_t *all, uint32_t index)
 {
     const rmm_index_node_t *node = &all->nodes[index];
@@ -144,7 +144,7 @@ static rmm_index_entry_t summary(const rmm_index_nodes_t *all, uint32_t index)
     return (rmm_index_entry_t){node->unit[0], largest_of(node), index};
 }
 
-/* The node's entry in its parent; true if that said something else before. */
+/* Update the node's entry in its parent; true if it has changed. */
 static bool
 summarise(rmm_index_nodes_t *all, uint32_t parent, uint32_t at, uint32_t index)
 {
@@ -169,7 +169,7 @@ static void summarise_up(
 
 /* --- insert -------------------------------------------------------------------------- */
 
-/* The upper half of a full node becomes a node; the entry goes where it belongs. */
+/* Move the upper half of a full node to a new node, and insert the entry in its half. */
 static uint32_t split_for(
     rmm_index_nodes_t *all, uint32_t index, uint32_t at, const rmm_index_entry_t *entry)
 {
@@ -237,7 +237,8 @@ void rmm__index_insert(
 
 /* --- remove -------------------------------------------------------------------------- */
 
-/* Two neighbours below one parent, of which one has too few: one node, or half each. */
+/* Merge two adjacent nodes of one parent, of which one has too few entries, or divide their
+ * entries equally. */
 static void balance(rmm_index_nodes_t *all, uint32_t parent, uint32_t left_at)
 {
     rmm_index_node_t *node = &all->nodes[parent];
@@ -330,8 +331,8 @@ void rmm__index_remove_found(
 
 /* --- change -------------------------------------------------------------------------- */
 
-/* An entry of this node had `before` units and has `now`: is the node's largest, which was
- * `largest`, another one? */
+/* The node's largest entry, which was `largest`, after an entry has changed from `before`
+ * units to `now`. */
 static inline uint32_t largest_after(
     const rmm_index_node_t *node, uint32_t largest, uint32_t before, uint32_t now)
 {
@@ -402,7 +403,7 @@ void rmm__index_cut_front(
     change_at(all, tree, &path, &entry);
 }
 
-/* --- look ---------------------------------------------------------------------------- */
+/* --- search -------------------------------------------------------------------------- */
 
 static rmm_index_entry_t entry_at(const rmm_index_nodes_t *all, const path_t *path)
 {
@@ -456,8 +457,8 @@ typedef struct search {
 #define FOUR_BITS(i) 1u << (i), 1u << ((i) + 1), 1u << ((i) + 2), 1u << ((i) + 3)
 
 /*
- * Bit i: entry i has at least so many units, of which there is at least 1. Bits from a table
- * and no branch: compilers make a few vector instructions of that.
+ * Bit i: entry i has at least `units`, which is at least 1. With a table of bits and no
+ * branch, compilers turn this into a few vector instructions.
  */
 static inline uint32_t large_enough(const rmm_index_node_t *node, uint32_t units)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Free blocks in the order of their addresses: a B+ tree whose entries also know the
- * largest block below them, so that the first blocks, by address, with room for a request
- * are found without a look at smaller ones. Pure: units in, units out.
+ * Free blocks in the order of their addresses: a B+ tree whose entries also have the size
+ * of the largest block below them. So the first blocks, by address, with room for a request
+ * are found without visiting smaller ones. Pure: it knows only units.
  *
- * A node holds between INDEX_LEAST and INDEX_MOST entries, the root of a tree fewer. So a
- * search touches one node of 32 entries for each level: two levels for 1,000 blocks, four
- * for 100,000.
+ * A node has INDEX_LEAST to INDEX_MOST entries; the root may have fewer. A search touches
+ * one node of 32 entries for each level: two levels for 1,000 blocks, four for 100,000.
  *
- * All trees of a block manager share one array of nodes. rmm__index_reserve() makes room
- * for as many entries as there may ever be; with that, no change of a tree can fail.
+ * All trees of a block manager share one array of nodes. Its owner makes room for as many
+ * nodes as may ever be needed (rmm__index_nodes_for()): then no change of a tree can fail.
  *
  * Locking: none; the caller serialises.
  */
@@ -33,14 +32,14 @@ typedef struct rmm_index_node {
 typedef struct rmm_index_nodes {
     rmm_index_node_t *nodes; /* nodes[0] is none */
     uint32_t capacity;       /* of the array */
-    uint32_t used;           /* the first of it that ever were in a tree */
-    uint32_t unused;         /* a list of those that are no more */
+    uint32_t used;           /* nodes at its start that were ever in a tree */
+    uint32_t unused;         /* a list of those that are in none now */
 } rmm_index_nodes_t;
 
 /* All zero: an empty tree. */
 typedef struct rmm_index {
     uint32_t root, height;
-    uint32_t largest; /* units of the largest entry; 0: it is empty */
+    uint32_t largest; /* units of the largest entry; 0: the tree is empty */
 } rmm_index_t;
 
 typedef struct rmm_index_entry {
@@ -48,29 +47,29 @@ typedef struct rmm_index_entry {
     uint32_t units, block;
 } rmm_index_entry_t;
 
-/* An entry that a search has found, and the way to it, until the tree changes. */
+/* An entry that a search has found, and its position; valid until the tree changes. */
 typedef struct rmm_index_fit {
     rmm_index_entry_t entry;
     uint64_t way; /* the positions from the root down, 5 bits each */
 } rmm_index_fit_t;
 
-/* Nodes that trees with so many entries in all can come to need. */
+/* The most nodes that so many trees with so many entries in all can need. */
 uint64_t rmm__index_nodes_for(uint64_t entries, uint64_t trees);
 
 void rmm__index_insert(
     rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_entry_t *entry);
-/* The entry that begins at this unit leaves; it is in the tree. */
+/* Remove the entry that begins at this unit, which is in the tree. */
 void rmm__index_remove(rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit);
-/* The entry that begins at `unit` is another one now, between the same neighbours. */
+/* Replace the entry that begins at `unit` by another one between the same neighbours. */
 void rmm__index_change(
     rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit,
     const rmm_index_entry_t *entry);
 
-/* The entry that begins at this unit, as if a search had found it; it is in the tree. */
+/* Find the entry that begins at this unit, which is in the tree. */
 void rmm__index_find(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
     rmm_index_fit_t *fit_out);
-/* Remove or change what was found; cut_front() cuts off fewer units than it has. */
+/* Remove or change an entry that was found; cut_front() cuts off fewer units than it has. */
 void rmm__index_remove_found(
     rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit);
 void rmm__index_cut_front(
@@ -83,21 +82,21 @@ bool rmm__index_at(
     rmm_index_entry_t *entry_out);
 
 /*
- * The first entries, by address, in which `units` fit that begin at a multiple of
- * `align_units`, a power of two. Writes at most `most` of them and returns how many; none
- * behind one that has no unit too many.
+ * Find the first entries, by address, in which `units` fit that begin at a multiple of
+ * `align_units`, a power of two. Writes at most `most` of them, none after an exact fit, and
+ * returns how many.
  */
 uint32_t rmm__index_first_fits(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
     uint32_t align_units, rmm_index_fit_t *out, uint32_t most);
 
-/* Visit all entries with at least `units`, by address; stops when fn is false. fn changes
+/* Visit all entries with at least `units`, by address, until fn returns false. fn changes
  * nothing. */
 void rmm__index_walk(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
     bool (*fn)(void *context, const rmm_index_entry_t *entry), void *context);
 
-/* NULL if every node is as it must be, else a sentence. */
+/* NULL, or a sentence that says what is wrong. */
 const char *rmm__index_check(const rmm_index_nodes_t *all, const rmm_index_t *tree);
 
 /* Units to skip so that the rest begins at a multiple of align_units. */
