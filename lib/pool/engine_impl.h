@@ -198,7 +198,7 @@ rmm__engine_set_largest_locked(engine_t *engine, rmm_heap_t heap, uint64_t units
     engine->figures.largest_free_bytes = units * RMM_BLOCKS_UNIT;
 }
 
-/* Keep it: a block was freed into the heap just now. */
+/* The same after a free into the heap. */
 static inline void
 rmm__engine_note_freed_locked(engine_t *engine, rmm_heap_t heap, rmm_block_t block)
 {
@@ -213,7 +213,7 @@ rmm__engine_note_freed_locked(engine_t *engine, rmm_heap_t heap, rmm_block_t blo
     }
 }
 
-/* A block was taken out of this heap or the clean one. */
+/* The same after a take from this heap or the clean one. */
 static inline void rmm__engine_note_taken_locked(engine_t *engine, rmm_heap_t own)
 {
     rmm_heap_t heap = engine->largest_heap;
