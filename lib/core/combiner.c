@@ -20,11 +20,11 @@
 #include <sched.h>
 #include <stdbool.h>
 
-#define SERVED_MOST 256 /* operations, before another thread serves */
-#define IDLE_LOOKS 32   /* scans in a row that find no operation, about 1 us */
-#define PAUSES 4        /* between two polls of a waiting thread, some 150 ns */
-#define LOOKS 200       /* polls before a waiting thread sleeps, some 30 us */
-#define LOCK_LOOKS 8    /* polls between two attempts to take the lock */
+#define SERVED_MOST 2048 /* operations, some 0.5 ms, before another thread serves */
+#define IDLE_LOOKS 32    /* scans in a row that find no operation, about 1 us */
+#define PAUSES 4         /* between two polls of a waiting thread, some 150 ns */
+#define LOOKS 200        /* polls before a waiting thread sleeps, some 30 us */
+#define LOCK_LOOKS 8     /* polls between two attempts to take the lock */
 
 static inline void relax(void)
 {
