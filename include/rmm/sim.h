@@ -97,6 +97,9 @@ RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
  * syntax as RMM_SIM_FAIL, NULL or "" clears it; returns false if it does not parse).
  */
 RMM_API void rmm_sim_reseed(uint64_t seed);
+/** From here on each call runs all queued work first, as a GPU that is never busy has done
+ * by then; until reseed. */
+RMM_API void rmm_sim_run_promptly(void);
 RMM_API bool rmm_sim_fail(const char *plan);
 /** True if a fault of the current plan has struck. */
 RMM_API bool rmm_sim_fail_struck(void);

@@ -194,6 +194,15 @@ void rmm_sim_reseed(uint64_t seed)
     }
 }
 
+void rmm_sim_run_promptly(void)
+{
+    if (rmm_sim_active()) {
+        rmm__mutex_lock(&rmm__sim_lock);
+        rmm__sim_run_promptly_locked();
+        rmm__mutex_unlock(&rmm__sim_lock);
+    }
+}
+
 bool rmm_sim_fail(const char *plan)
 {
     if (!rmm_sim_active()) {

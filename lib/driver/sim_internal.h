@@ -331,6 +331,7 @@ void rmm__sim_nudge_locked(sim_item_t *item);
 /* Perhaps run something, as the seed decides. */
 void rmm__sim_pump_locked(void);
 void rmm__sim_reseed_locked(uint64_t seed);
+void rmm__sim_run_promptly_locked(void);
 /* From 0 to below limit, of the seed's sequence. */
 uint64_t rmm__sim_draw_locked(uint64_t limit);
 

@@ -29,6 +29,7 @@ typedef struct sim_policy {
     uint64_t burst;        /* then up to so much */
     bool plays_favourites; /* some streams are slower than others */
     uint64_t favour;
+    bool is_prompt; /* a call runs all work */
 } sim_policy_t;
 
 static struct {
@@ -67,6 +68,13 @@ void rmm__sim_reseed_locked(uint64_t seed)
     work.policy.burst = 1 + rmm__sim_draw_locked(6);
     work.policy.plays_favourites = rmm__sim_draw_locked(2) != 0;
     work.policy.favour = rmm__sim_draw_locked(UINT64_MAX);
+    work.policy.is_prompt = false;
+}
+
+void rmm__sim_run_promptly_locked(void)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    work.policy.is_prompt = true;
 }
 
 /* ---- tasks ---- */
@@ -425,6 +433,9 @@ static sim_stream_t *any_stream(void)
 void rmm__sim_pump_locked(void)
 {
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    while (work.policy.is_prompt && work.queued > 0) {
+        run_towards(any_stream());
+    }
     if (work.queued == 0 || rmm__sim_draw_locked(256) >= work.policy.chance) {
         return;
     }

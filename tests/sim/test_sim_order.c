@@ -276,6 +276,31 @@ static void ends_a_loop_of_queries_under_every_seed(void **state)
     assert_cuda(sim_driver()->stream_destroy(a));
 }
 
+static void runs_all_work_with_the_next_call_if_it_is_prompt(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        journal_t journal = {.count = 0};
+        rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
+        rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
+        rmm_driver_event_t event;
+
+        rmm_sim_reseed(seed);
+        rmm_sim_run_promptly();
+        assert_cuda(sim_driver()->event_create(&event));
+        for (int i = 0; i < 10; i++) {
+            assert_cuda(launch_mark(&journal, A_FIRST + i, a));
+            assert_cuda(launch_mark(&journal, B_FIRST + i, b));
+        }
+        assert_cuda(sim_driver()->event_record(event, a));
+        assert_cuda(sim_driver()->event_query(event));
+        assert_int_equal(journal.count, 20);
+        sim_driver()->event_destroy(event);
+        assert_cuda(sim_driver()->stream_destroy(a));
+        assert_cuda(sim_driver()->stream_destroy(b));
+    }
+}
+
 static void bounds_what_is_queued(void **state)
 {
     static journal_t journal;
@@ -366,6 +391,7 @@ int main(void)
         cmocka_unit_test_setup(draws_another_order_from_another_seed, reset),
         cmocka_unit_test_setup(draws_the_same_order_from_the_same_seed, reset),
         cmocka_unit_test_setup(ends_a_loop_of_queries_under_every_seed, reset),
+        cmocka_unit_test_setup(runs_all_work_with_the_next_call_if_it_is_prompt, reset),
         cmocka_unit_test_setup(bounds_what_is_queued, reset),
         cmocka_unit_test_setup(runs_the_work_of_a_destroyed_stream, reset),
         cmocka_unit_test_setup(copies_a_kernels_parameters_at_the_launch, reset),

@@ -251,6 +251,9 @@ static bool try_capacities(session_t *session)
     const replay_options_t *options = &session->options;
     report_t *report = &session->report;
     bool worked = true;
+    if (!options->verify) { /* nothing runs on the GPU, so nothing is late */
+        rmm_sim_run_promptly();
+    }
     if (options->find_capacity) {
         worked = pool_find_capacity(
             options->resource, &session->plan, &report->capacity_bytes);
