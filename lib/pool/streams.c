@@ -9,11 +9,12 @@
  *
  * Bound of what no event covers. A stream may free once and end: then only a synchronise
  * covers its block. A stream's frees since its last event are *open*. An event is recorded
- * as soon as a stream has more than half of what all streams may still have open. So one
- * stream alone may have half of the bound open, and the more is stranded, the less any
- * stream may have. The bound is a share of what the engine holds, at least OPEN_LEAST.
- * (Dynamic thresholds of shared buffers: Choudhury and Hahne, IEEE/ACM Transactions on
- * Networking 6(2), 1998.) Free memory that merges with an open block is no longer covered
+ * as soon as a stream has more than a part of what all streams may still have open: the more
+ * is stranded, the less any stream may have. The bound is a share of what the engine holds,
+ * at least OPEN_LEAST. (Dynamic thresholds of shared buffers: Choudhury and Hahne, IEEE/ACM
+ * Transactions on Networking 6(2), 1998.) The part is small, because what is open depends on
+ * what is held: a pool that is a little larger would place blocks elsewhere, and fail a
+ * program that a smaller one serves. Free memory that merges with an open block is no longer covered
  * either. Not each free counts that, but the engine does before it grows: above half of the
  * bound it synchronises first.
  *
@@ -39,6 +40,9 @@
 #define OPEN_LEAST ((uint64_t)1024 * 1024)
 #define OPEN_SHARE 32
 #define OPEN_BLOCKS 8
+/* One stream may have such a part of what the others leave of it, or so many bytes. */
+#define OPEN_PART 64
+#define OPEN_FEW ((uint64_t)512 * 1024)
 /* A free counts as at least so many bytes, the size of a stream's entry, and as at least
  * this share of the bound, which also bounds how many streams have open frees. */
 #define OPEN_FREE_LEAST 512
@@ -415,6 +419,14 @@ bool rmm__engine_is_open_much_locked(const engine_t *engine)
     return units * RMM_BLOCKS_UNIT > engine->streams.open_bound / 2;
 }
 
+/* How much a stream may have open, of what the others leave of the bound: never all. */
+static uint64_t most_open(uint64_t left)
+{
+    uint64_t few = left / 2 < OPEN_FEW ? left / 2 : OPEN_FEW;
+
+    return left / OPEN_PART > few ? left / OPEN_PART : few;
+}
+
 /* Is it time to cover the stream's open frees by an event? */
 static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
 {
@@ -425,7 +437,7 @@ static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
         return stream->open_frees >= BATCH_FREES_ALONE;
     }
     return stream->open_frees >= BATCH_FREES || !stream->is_native || others >= bound ||
-           stream->open_bytes > (bound - others) / 2;
+           stream->open_bytes > most_open(bound - others);
 }
 
 /* Later frees carry the next stamp; an event will cover those before. */
