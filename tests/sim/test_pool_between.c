@@ -123,6 +123,42 @@ static void a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile(void **sta
     free_during_a_trim(make_virtual_pool(0, 0));
 }
 
+enum { PIECES = 8 };
+#define PIECE (2 * MIB)
+
+static void use_and_free_piece(void)
+{
+    launch_fill(in_use, PIECE, 1, streams[0]);
+    give(pool, in_use, PIECE, streams[0]);
+}
+
+/* Free pieces are mapped elsewhere, not one that another thread freed on the only stream
+ * behind the synchronise: its work would write to addresses without memory. */
+static void tidying_leaves_what_the_only_stream_freed_meanwhile(void **state)
+{
+    static const int others[] = {1, 4, 6, 7};
+    void *pieces[PIECES];
+    void *large;
+
+    (void)state;
+    hook(make_virtual_pool(PIECES * PIECE, PIECES * PIECE));
+    hooked.mem_free = free_then_interlude;
+    for (int i = 0; i < PIECES; i++) {
+        pieces[i] = take(pool, PIECE, streams[0]);
+    }
+    give(pool, pieces[0], PIECE, streams[0]);
+    give(pool, pieces[2], PIECE, streams[0]);
+    give(pool, pieces[3], PIECE, streams[0]);
+    in_use = pieces[5]; /* the uppermost would be taken first */
+    interlude = use_and_free_piece;
+    large = take(pool, 3 * PIECE, streams[0]);
+    give(pool, large, 3 * PIECE, streams[0]);
+    for (int i = 0; i < 4; i++) {
+        give(pool, pieces[others[i]], PIECE, streams[0]);
+    }
+    unhook();
+}
+
 /* --- two growths at once ------------------------------------------------------------- */
 
 static void *second;
@@ -161,7 +197,8 @@ dealloc_upstream(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
-static rmm_resource_t *make_pool_of_callbacks(uint64_t maximum_bytes)
+static rmm_resource_t *
+make_pool_above(rmm_callback_dealloc_fn dealloc, uint64_t maximum_bytes)
 {
     rmm_callback_options_t callbacks = RMM_CALLBACK_OPTIONS_INIT;
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
@@ -169,12 +206,17 @@ static rmm_resource_t *make_pool_of_callbacks(uint64_t maximum_bytes)
     rmm_resource_t *mr;
 
     callbacks.alloc = alloc_upstream;
-    callbacks.dealloc = dealloc_upstream;
+    callbacks.dealloc = dealloc;
     options.maximum_bytes = maximum_bytes;
     assert_ok(rmm_callback_resource_create(&callbacks, &upstream));
     assert_ok(rmm_pool_resource_create(upstream, &options, &mr));
     rmm_resource_release(upstream);
     return share(mr);
+}
+
+static rmm_resource_t *make_pool_of_callbacks(uint64_t maximum_bytes)
+{
+    return make_pool_above(dealloc_upstream, maximum_bytes);
 }
 
 /* Each fits the maximum, both together do not. */
@@ -216,42 +258,89 @@ static void two_virtual_growths_at_once_stay_within_the_maximum(void **state)
 
 /* --- a request, while a trim gives back what would serve it -------------------------- */
 
-static pthread_t asking;
-static rmm_status_t answer;
+#define ASKED (512 * KIB)
+
+static pthread_t asking[2];
+static rmm_status_t answers[2];
 
 static void *ask(void *argument)
 {
+    rmm_status_t *answer = argument;
     void *ptr;
 
-    (void)argument;
-    answer = rmm_resource_alloc(pool, MIB, 0, streams[1], &ptr);
-    if (answer == RMM_OK) {
-        give(pool, ptr, MIB, streams[1]);
+    *answer = rmm_resource_alloc(pool, ASKED, 0, streams[1], &ptr);
+    if (*answer == RMM_OK) {
+        give(pool, ptr, ASKED, streams[1]);
     }
     return NULL;
 }
 
-/* It may have to wait for the trim, which goes on. */
-static void begin_to_ask(void)
+static void begin_to_ask(int index, useconds_t sleep_us)
 {
-    assert_int_equal(pthread_create(&asking, NULL, ask, NULL), 0);
-    (void)usleep(50000);
+    answers[index] = RMM_ERR_UNSUPPORTED;
+    assert_int_equal(pthread_create(&asking[index], NULL, ask, &answers[index]), 0);
+    (void)usleep(sleep_us);
 }
 
-static void a_request_is_served_while_a_trim_gives_that_memory_back(void **state)
+static void expect_served(int index)
+{
+    assert_int_equal(pthread_join(asking[index], NULL), 0);
+    assert_int_equal(answers[index], RMM_OK);
+}
+
+/* It may have to wait for the other thread, which goes on. */
+static void begin_to_ask_once(void)
+{
+    begin_to_ask(0, 50000);
+}
+
+/* The first one's turn does not come in time: it tries without, and again. */
+static void begin_to_ask_twice(void)
+{
+    begin_to_ask(0, RMM_TURN_WAIT_NS / 1000 * 3 / 2);
+    begin_to_ask(1, 50000);
+}
+
+static void trim_while_others_ask(void (*others)(void))
 {
     void *block;
 
-    (void)state;
     hook(make_virtual_pool(2 * MIB, 2 * MIB));
     hooked.address_unmap = unmap_after_interlude;
     block = take(pool, MIB, streams[0]);
     give(pool, block, MIB, streams[0]);
-    interlude = begin_to_ask;
-    answer = RMM_ERR_UNSUPPORTED;
+    interlude = others;
     assert_ok(rmm_resource_trim(pool, 0));
-    assert_int_equal(pthread_join(asking, NULL), 0);
-    assert_int_equal(answer, RMM_OK);
+    expect_served(0);
+}
+
+static void a_request_is_served_while_a_trim_gives_that_memory_back(void **state)
+{
+    (void)state;
+    trim_while_others_ask(begin_to_ask_once);
+    unhook();
+}
+
+static void requests_are_served_though_a_trim_is_slow(void **state)
+{
+    (void)state;
+    trim_while_others_ask(begin_to_ask_twice);
+    expect_served(1);
+    unhook();
+}
+
+/* What is on its way is more than its request needs. */
+static void requests_are_served_though_growth_is_slow(void **state)
+{
+    void *block;
+
+    (void)state;
+    hook(make_pool_of_callbacks(BLOCK));
+    interlude = begin_to_ask_twice;
+    block = take(pool, BLOCK - 2 * ASKED, streams[0]);
+    expect_served(0);
+    expect_served(1);
+    give(pool, block, BLOCK - 2 * ASKED, streams[0]);
     unhook();
 }
 
@@ -313,11 +402,11 @@ static void small_free_between(void)
     give(pool, small, 4 * KIB, streams[1]);
 }
 
-/* Small, so that no event covers it. */
-static void a_small_block_freed_during_a_refused_request_serves_the_next(void **state)
+/* Small, so that no event covers it; and not what the synchronise proves. */
+static void a_small_block_freed_during_a_request_serves_it(void **state)
 {
     void *rest;
-    void *ptr = NULL;
+    void *ptr;
 
     (void)state;
     hook(make_pool(16 * KIB, 16 * KIB));
@@ -328,9 +417,7 @@ static void a_small_block_freed_during_a_refused_request_serves_the_next(void **
     give(pool, blocks[1], 4 * KIB, streams[1]);
     give(pool, blocks[3], 4 * KIB, streams[1]);
     interlude = small_free_between;
-    if (rmm_resource_alloc(pool, 8 * KIB, 0, streams[0], &ptr) != RMM_OK) {
-        assert_ok(rmm_resource_alloc(pool, 8 * KIB, 0, streams[0], &ptr));
-    }
+    ptr = take(pool, 8 * KIB, streams[0]);
     give(pool, ptr, 8 * KIB, streams[0]);
     give(pool, blocks[0], 4 * KIB, streams[1]);
     rest = take(pool, 16 * KIB, streams[0]);
@@ -367,6 +454,53 @@ a_chunk_freed_during_a_refused_request_is_given_back_for_the_next(void **state)
         assert_null(interlude);
         assert_ok(rmm_resource_alloc(pool, 5 * MIB, 0, streams[0], &both));
     }
+    give(pool, both, 5 * MIB, streams[0]);
+    give(pool, rest, 512 * KIB, streams[0]);
+    unhook();
+}
+
+static journal_t journal;
+static size_t
+    returned_in_use; /* chunks that went back before the work on them was done */
+
+static void free_last_chunk_in_use(void)
+{
+    assert_cuda(launch_mark(&journal, 1, streams[0]));
+    free_last_chunk();
+}
+
+static int free_if_done(void *ptr)
+{
+    returned_in_use += ptr == last_chunk && journal.count == 0;
+    return sim_driver()->mem_free(ptr);
+}
+
+static void dealloc_if_done(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+    assert_cuda(free_if_done(ptr));
+}
+
+/* Chunks are given back to make room for a larger one: not what another thread freed on the
+ * only stream behind the synchronise. */
+static void a_chunk_freed_during_a_request_goes_back_when_its_work_is_done(void **state)
+{
+    void *first, *rest, *both;
+
+    (void)state;
+    hook(make_pool_above(dealloc_if_done, 8 * MIB));
+    hooked.mem_free = free_then_interlude;
+    first = take(pool, 4 * MIB, streams[0]);
+    rest = take(pool, 512 * KIB, streams[0]);
+    last_chunk = take(pool, 2 * MIB, streams[0]);
+    give(pool, first, 4 * MIB, streams[0]);
+    journal.count = 0;
+    returned_in_use = 0;
+    interlude = free_last_chunk_in_use;
+    both = take(pool, 5 * MIB, streams[0]);
+    assert_int_equal(returned_in_use, 0);
     give(pool, both, 5 * MIB, streams[0]);
     give(pool, rest, 512 * KIB, streams[0]);
     unhook();
@@ -597,13 +731,18 @@ int main(int count, char **arguments)
         cmocka_unit_test(what_another_device_freed_on_an_unknown_stream_waits_for_it),
         cmocka_unit_test(a_trim_keeps_what_the_only_stream_freed_meanwhile),
         cmocka_unit_test(a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile),
+        cmocka_unit_test(tidying_leaves_what_the_only_stream_freed_meanwhile),
         cmocka_unit_test(two_growths_at_once_stay_within_the_maximum),
         cmocka_unit_test(two_virtual_growths_at_once_stay_within_the_maximum),
         cmocka_unit_test(a_request_is_served_while_a_trim_gives_that_memory_back),
+        cmocka_unit_test(requests_are_served_though_a_trim_is_slow),
+        cmocka_unit_test(requests_are_served_though_growth_is_slow),
         cmocka_unit_test(a_block_freed_during_a_refused_request_serves_the_next),
-        cmocka_unit_test(a_small_block_freed_during_a_refused_request_serves_the_next),
+        cmocka_unit_test(a_small_block_freed_during_a_request_serves_it),
         cmocka_unit_test(
             a_chunk_freed_during_a_refused_request_is_given_back_for_the_next),
+        cmocka_unit_test(
+            a_chunk_freed_during_a_request_goes_back_when_its_work_is_done),
         cmocka_unit_test(a_failed_synchronise_is_no_reason_to_refuse_for_ever),
         cmocka_unit_test(the_largest_block_may_be_one_of_an_unknown_stream),
         cmocka_unit_test(a_free_beside_it_takes_nothing_from_what_a_synchronise_proves),
