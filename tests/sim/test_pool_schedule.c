@@ -44,6 +44,28 @@ static int synchronize_after_interlude(rmm_stream_t stream)
     return sim_driver()->stream_synchronize(stream);
 }
 
+static int synchronize_then_interlude(rmm_stream_t stream)
+{
+    int error = sim_driver()->stream_synchronize(stream);
+
+    run_interlude_once();
+    return error;
+}
+
+static int record_after_interlude(rmm_driver_event_t event, rmm_stream_t stream)
+{
+    run_interlude_once();
+    return sim_driver()->event_record(event, stream);
+}
+
+static void hook(rmm_resource_t *pool)
+{
+    hooked = *sim_driver();
+    hooked_pool = pool;
+    pool_from_base(pool)->driver = &hooked;
+    pool_from_base(pool)->engine->driver = &hooked;
+}
+
 static void close_a_batch(void)
 {
     void *block = take(hooked_pool, BATCH_BYTES, hooked_stream);
@@ -58,12 +80,9 @@ static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
     void *block;
 
     (void)state;
-    hooked = *sim_driver();
+    hook(pool);
     hooked.mem_free = free_after_interlude;
     hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    hooked_pool = pool;
-    pool_from_base(pool)->driver = &hooked;
-    pool_from_base(pool)->engine->driver = &hooked;
     block = take(pool, MIB, hooked_stream);
     give(pool, block, MIB, hooked_stream); /* closes the first batch */
     interlude = close_a_batch;
@@ -78,6 +97,16 @@ static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
     give(pool, block, 2 * BATCH_BYTES, NULL);
     assert_cuda(sim_driver()->stream_destroy(hooked_stream));
     rmm_resource_release(pool);
+}
+
+static rmm_stream_t make_foreign_stream(void)
+{
+    rmm_stream_t stream;
+
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(rmm_sim_set_device(0));
+    return stream;
 }
 
 static void ask_for_all(void)
@@ -97,14 +126,9 @@ static void leaves_alone_what_another_device_may_still_use(void **state)
     void *block;
 
     (void)state;
-    hooked = *sim_driver();
+    hook(pool);
     hooked.stream_synchronize = synchronize_after_interlude;
-    assert_cuda(rmm_sim_set_device(1));
-    hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
-    hooked_pool = pool;
-    pool_from_base(pool)->driver = &hooked;
-    pool_from_base(pool)->engine->driver = &hooked;
+    hooked_stream = make_foreign_stream();
     for (int i = 0; i < 2; i++) { /* a stream not known yet, and a known one */
         block = take(pool, MIB, hooked_stream);
         interlude_status = RMM_OK;
@@ -115,6 +139,136 @@ static void leaves_alone_what_another_device_may_still_use(void **state)
     }
     block = take(pool, MIB, NULL);
     give(pool, block, MIB, NULL);
+    assert_cuda(sim_driver()->stream_destroy(hooked_stream));
+    rmm_resource_release(pool);
+}
+
+static void *freed_meanwhile;
+
+static int fail_to_wait(rmm_stream_t stream)
+{
+    (void)stream;
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
+static void free_without_a_wait(void)
+{
+    hooked.stream_synchronize = fail_to_wait;
+    give(hooked_pool, freed_meanwhile, MIB, hooked_stream);
+    hooked.stream_synchronize = sim_driver()->stream_synchronize;
+}
+
+static void
+a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile(void **state)
+{
+    rmm_resource_t *pool = make_pool(2 * MIB + 256, 2 * MIB + 256);
+    engine_t *engine = pool_from_base(pool)->engine;
+    void *first, *apart, *ptr;
+    uint64_t syncs;
+
+    (void)state;
+    hook(pool);
+    hooked.stream_synchronize = synchronize_then_interlude;
+    hooked_stream = make_foreign_stream();
+    first = take(pool, MIB, hooked_stream);
+    apart = take(pool, 256, hooked_stream);
+    freed_meanwhile = take(pool, MIB, hooked_stream);
+    interlude = free_without_a_wait;
+    give(pool, first, MIB, hooked_stream);
+    assert_ptr_equal(take(pool, MIB, NULL), first);
+    syncs = engine->figures.sync_count;
+    assert_int_equal(
+        rmm_resource_alloc(pool, MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(engine->figures.sync_count, syncs + 1); /* again is of no use */
+    give(pool, apart, 256, hooked_stream);                   /* waits for all of it */
+    give(pool, first, MIB, NULL);
+    ptr = take(pool, 2 * MIB + 256, NULL);
+    give(pool, ptr, 2 * MIB + 256, NULL);
+    assert_cuda(sim_driver()->stream_destroy(hooked_stream));
+    rmm_resource_release(pool);
+}
+
+/* To synchronise would be of no use to it. */
+static void growth_waits_for_nothing_that_another_device_freed(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, 0);
+    void *block;
+
+    (void)state;
+    hook(pool);
+    hooked_stream = make_foreign_stream();
+    freed_meanwhile = take(pool, MIB, hooked_stream);
+    free_without_a_wait();
+    block = take(pool, MIB, NULL);
+    assert_int_equal(pool_from_base(pool)->engine->figures.sync_count, 0);
+    assert_true(stats_of(pool).reserved_bytes > MIB);
+    give(pool, block, MIB, NULL);
+    assert_cuda(sim_driver()->stream_destroy(hooked_stream));
+    rmm_resource_release(pool);
+}
+
+static int is_never_done(rmm_driver_event_t event)
+{
+    (void)event;
+    return RMM_DRIVER_NOT_READY;
+}
+
+/* Whether a stream is one of the pool's device is known when its first event is recorded:
+ * until then nothing proves its block. */
+static void a_refusal_is_forgotten_when_a_first_event_covers_what_was_free(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, MIB);
+    void *block;
+
+    (void)state;
+    hook(pool);
+    hooked.event_record = record_after_interlude;
+    hooked.event_query = is_never_done; /* it has to be waited for */
+    hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    give(pool, take(pool, MIB, NULL), MIB, NULL);
+    block = take(pool, MIB, hooked_stream);
+    interlude = ask_for_all;
+    give(pool, block, MIB, hooked_stream);
+    assert_null(interlude);
+    ask_for_all();
+    assert_int_equal(interlude_status, RMM_OK);
+    assert_cuda(sim_driver()->stream_destroy(hooked_stream));
+    rmm_resource_release(pool);
+}
+
+/* An error that says nothing of its device: the next event is recorded. */
+static void an_event_that_failed_once_makes_no_stream_foreign(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, MIB);
+
+    (void)state;
+    hook(pool);
+    hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_true(rmm_sim_fail("event_record:1"));
+    give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    hooked.stream_synchronize = fail_to_wait;
+    give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
+    ask_for_all();
+    assert_int_equal(interlude_status, RMM_OK);
+    assert_cuda(sim_driver()->stream_destroy(hooked_stream));
+    rmm_resource_release(pool);
+}
+
+static void records_no_event_on_a_stream_that_is_known_to_be_foreign(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, MIB);
+
+    (void)state;
+    hook(pool);
+    hooked.event_record = record_after_interlude;
+    hooked_stream = make_foreign_stream();
+    give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
+    interlude = ask_for_all; /* would be run now */
+    give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
+    assert_non_null(interlude);
+    interlude = NULL;
     assert_cuda(sim_driver()->stream_destroy(hooked_stream));
     rmm_resource_release(pool);
 }
@@ -281,6 +435,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_a_batch_that_was_closed_during_a_synchronise),
         cmocka_unit_test(leaves_alone_what_another_device_may_still_use),
+        cmocka_unit_test(
+            a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile),
+        cmocka_unit_test(growth_waits_for_nothing_that_another_device_freed),
+        cmocka_unit_test(an_event_that_failed_once_makes_no_stream_foreign),
+        cmocka_unit_test(records_no_event_on_a_stream_that_is_known_to_be_foreign),
+        cmocka_unit_test(
+            a_refusal_is_forgotten_when_a_first_event_covers_what_was_free),
         cmocka_unit_test(orders_the_default_stream_of_its_own_device),
         cmocka_unit_test(waits_for_its_upstream_on_its_own_device),
         cmocka_unit_test(never_fails_while_upstream_has_more),
