@@ -258,6 +258,23 @@ static void scarce_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *p
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
+static rmm_resource_t *make_pool_of_scarce(scarce_t *scarce, uint64_t maximum_bytes)
+{
+    rmm_callback_options_t callback = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *upstream;
+    rmm_resource_t *pool;
+
+    callback.alloc = scarce_alloc;
+    callback.dealloc = scarce_dealloc;
+    callback.payload = scarce;
+    options.maximum_bytes = maximum_bytes;
+    assert_ok(rmm_callback_resource_create(&callback, &upstream));
+    assert_ok(rmm_pool_resource_create(upstream, &options, &pool));
+    rmm_resource_release(upstream);
+    return share(pool);
+}
+
 /* RMM asks for half of what an odd maximum leaves, and lays odd blocks out in it. */
 static void grows_by_multiples_of_256_only(void **state)
 {
@@ -266,19 +283,9 @@ static void grows_by_multiples_of_256_only(void **state)
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         scarce_t scarce = {.left = 3 * MIB + 1};
-        rmm_callback_options_t callback = RMM_CALLBACK_OPTIONS_INIT;
-        rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-        rmm_resource_t *upstream;
-        rmm_resource_t *pool;
+        rmm_resource_t *pool = make_pool_of_scarce(&scarce, odd_maxima[i]);
         void *ptr = NULL;
 
-        callback.alloc = scarce_alloc;
-        callback.dealloc = scarce_dealloc;
-        callback.payload = &scarce;
-        options.maximum_bytes = odd_maxima[i];
-        assert_ok(rmm_callback_resource_create(&callback, &upstream));
-        assert_ok(rmm_pool_resource_create(upstream, &options, &pool));
-        rmm_resource_release(upstream);
         for (int k = 0;
              k < 200 && rmm_resource_alloc(pool, 777, 0, NULL, &ptr) == RMM_OK; k++) {
             assert_int_equal((uintptr_t)ptr % 256, 0); /* left to the end of the pool */
@@ -288,6 +295,62 @@ static void grows_by_multiples_of_256_only(void **state)
         assert_int_equal(stats_of(pool).reserved_bytes % 256, 0);
         rmm_resource_release(pool);
     }
+}
+
+/* Not for good: all that the maximum leaves, to the last byte. */
+static void asks_upstream_again_after_it_had_nothing(void **state)
+{
+    scarce_t scarce = {.left = 0};
+    rmm_resource_t *pool = make_pool_of_scarce(&scarce, 8 * MIB);
+    void *ptr = NULL;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(
+            rmm_resource_alloc(pool, 64 * KIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    }
+    assert_int_equal(
+        rmm_resource_alloc(pool, 8 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    scarce.left = 8 * MIB;
+    ptr = take(pool, 8 * MIB, NULL);
+    give(pool, ptr, 8 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+static void may_have_later_what_upstream_had_less_of(void **state)
+{
+    scarce_t scarce = {.left = 64 * KIB};
+    rmm_resource_t *pool = make_pool_of_scarce(&scarce, 8 * MIB);
+    void *small = take(pool, 64 * KIB, NULL); /* instead of the usual chunk */
+    void *rest;
+
+    (void)state;
+    assert_int_equal(stats_of(pool).reserved_bytes, 64 * KIB);
+    scarce.left = 8 * MIB;
+    rest = take(pool, 8 * MIB - 64 * KIB, NULL);
+    give(pool, small, 64 * KIB, NULL);
+    give(pool, rest, 8 * MIB - 64 * KIB, NULL);
+    rmm_resource_release(pool);
+}
+
+/* A free chunk goes back for a larger one only where that can be had then. */
+static void keeps_free_chunks_that_would_not_make_the_room(void **state)
+{
+    rmm_resource_t *pool = make_pool(2 * MIB, 6 * MIB);
+    void *first = take(pool, 2 * MIB, NULL);
+    void *second = take(pool, 2 * MIB, NULL);
+    void *ptr = NULL;
+
+    (void)state;
+    give(pool, first, 2 * MIB, NULL);
+    first = take(pool, 256, NULL);
+    give(pool, second, 2 * MIB, NULL);
+    assert_int_equal(stats_of(pool).reserved_bytes, 4 * MIB);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 5 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(stats_of(pool).reserved_bytes, 4 * MIB);
+    give(pool, first, 256, NULL);
+    rmm_resource_release(pool);
 }
 
 static void asks_upstream_for_less_when_it_has_less(void **state)
@@ -457,6 +520,9 @@ int main(void)
         CASE(takes_exactly_the_initial_bytes),
         CASE(fails_to_start_beyond_its_maximum_or_its_device),
         CASE(grows_by_multiples_of_256_only),
+        CASE(asks_upstream_again_after_it_had_nothing),
+        CASE(may_have_later_what_upstream_had_less_of),
+        CASE(keeps_free_chunks_that_would_not_make_the_room),
         CASE(asks_upstream_for_less_when_it_has_less),
         CASE(says_what_is_missing_when_it_is_out_of_memory),
         CASE(refuses_frees_that_cannot_be_right),

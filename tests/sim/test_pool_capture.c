@@ -170,6 +170,32 @@ static void keeps_what_a_graph_uses_when_trimmed(void **state)
     rmm_resource_release(pool);
 }
 
+static void a_virtual_pool_grows_while_a_stream_captures(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_sim_graph_t graph;
+    void *inside;
+    void *beside;
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+    inside = take(pool, 3 * MIB, stream);
+    launch_fill(inside, 3 * MIB, 5, stream);
+    beside = take(pool, 9 * MIB, NULL);
+    give(pool, inside, 3 * MIB, stream);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_ok(rmm_resource_trim(pool, 0)); /* what the graph uses stays */
+    assert_true(stats_of(pool).reserved_bytes >= 12 * MIB);
+    assert_cuda(rmm_sim_graph_launch(graph, stream));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    give(pool, beside, 9 * MIB, NULL);
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    rmm_resource_release(pool);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
 /* Everything that the device has, in ever smaller blocks; how many. */
 static int fill_device(void **blocks, int room)
 {
@@ -306,6 +332,29 @@ static void gives_back_what_a_graph_used_when_its_last_copy_is_gone(void **state
     }
 }
 
+/* Nothing else is freed meanwhile. */
+static void a_refusal_is_forgotten_when_a_graph_is_gone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        setting_t here = setting_begin(makers[i]);
+        void *kept = take(here.mr, BLOCK, here.other);
+        rmm_sim_graph_t graph = capture_with_a_block(here.mr, here.stream);
+        void *block = NULL;
+
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(
+                rmm_resource_alloc(here.mr, BLOCK, 0, here.other, &block),
+                RMM_ERR_OUT_OF_MEMORY);
+        }
+        assert_cuda(rmm_sim_graph_destroy(graph));
+        block = take(here.mr, BLOCK, here.other);
+        give(here.mr, block, BLOCK, here.other);
+        give(here.mr, kept, BLOCK, here.other);
+        setting_end(&here);
+    }
+}
+
 static void waits_for_the_last_launch_of_a_graph(void **state)
 {
     (void)state;
@@ -368,7 +417,7 @@ static void a_graph_may_outlive_its_resource(void **state)
     }
 }
 
-/* A new graph each time, and never more memory. */
+/* A new graph each time, and never more memory, nor more heaps. */
 static void captures_for_ever_in_the_same_memory(void **state)
 {
     (void)state;
@@ -381,6 +430,9 @@ static void captures_for_ever_in_the_same_memory(void **state)
             assert_cuda(rmm_sim_graph_launch(graph, here.other));
             assert_cuda(rmm_sim_graph_destroy(graph));
             assert_cuda(rmm_sim_stream_synchronize(here.other));
+        }
+        if (makers[i] != an_arena) {
+            assert_true(pool_from_base(here.mr)->engine->blocks->heap_count <= 32);
         }
         setting_end(&here);
     }
@@ -682,8 +734,10 @@ int main(void)
         cmocka_unit_test(allocates_on_the_capturing_stream_itself),
         cmocka_unit_test(gives_nobody_else_what_a_graph_uses),
         cmocka_unit_test(keeps_what_a_graph_uses_when_trimmed),
+        cmocka_unit_test(a_virtual_pool_grows_while_a_stream_captures),
         cmocka_unit_test(a_barrier_on_a_full_device_leaves_captures_whole),
         cmocka_unit_test(gives_back_what_a_graph_used_when_its_last_copy_is_gone),
+        cmocka_unit_test(a_refusal_is_forgotten_when_a_graph_is_gone),
         cmocka_unit_test(waits_for_the_last_launch_of_a_graph),
         cmocka_unit_test(gives_back_what_a_ruined_capture_used),
         cmocka_unit_test(a_graph_may_outlive_its_resource),

@@ -391,6 +391,44 @@ static void a_pair_in_a_full_pool_looks_at_few_of_4096_streams(void **state)
     assert_true(cost_of_largest(MANY_STREAMS) < 20 * few);
 }
 
+/* --- a request that is known to fail -------------------------------------------------- */
+
+static uint64_t syncs_of(rmm_resource_t *pool)
+{
+    return engine_of(pool)->figures.sync_count;
+}
+
+/* Half of the pool is free, in two places. */
+static void refuse_twice(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    void *ptr = NULL;
+    uint64_t syncs;
+
+    assert_int_equal(take_all(pool, MIB, stream), 4);
+    give(pool, blocks[0], MIB, stream);
+    give(pool, blocks[2], MIB, stream);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 2 * MIB, 0, stream, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    syncs = syncs_of(pool);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 2 * MIB, 0, stream, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(syncs_of(pool), syncs);
+    give(pool, blocks[1], MIB, stream);
+    give(pool, take(pool, 2 * MIB, stream), 2 * MIB, stream);
+    give(pool, blocks[3], MIB, stream);
+    rmm_resource_release(pool);
+}
+
+static void what_was_refused_is_refused_at_once(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(4 * MIB, 4 * MIB);
+
+    (void)state;
+    refuse_twice(make_pool(4 * MIB, 4 * MIB), NULL);
+    assert_ok(rmm_resource_trim(pool, 0)); /* takes memory out, and ends that */
+    refuse_twice(pool, NULL);
+}
+
 /* --- a trim of many chunks ----------------------------------------------------------- */
 
 static rmm_resource_t *trimmed;
@@ -571,6 +609,26 @@ static void two_chunks_that_are_too_small_make_one_that_fits(void **state)
     rmm_resource_release(pool);
 }
 
+/* An alignment needs more than the block: what is too large then may do without it. */
+static void a_refused_alignment_refuses_no_block_without_it(void **state)
+{
+    rmm_resource_t *pool = make_pool(2 * MIB, 4 * MIB);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    void *first = take(pool, 2 * MIB, stream);
+    void *second = take(pool, 2 * MIB, stream);
+    void *whole = NULL;
+
+    (void)state;
+    give(pool, first, 2 * MIB, stream);
+    give(pool, second, 2 * MIB, stream);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 4 * MIB, MIB, stream, &whole), RMM_ERR_OUT_OF_MEMORY);
+    whole = take(pool, 4 * MIB, stream);
+    give(pool, whole, 4 * MIB, stream);
+    assert_ok(rmm_stream_destroy(stream));
+    rmm_resource_release(pool);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -582,12 +640,14 @@ int main(int count, char **arguments)
         cmocka_unit_test(blocks_of_one_size_fill_chunks_that_begin_anywhere),
         cmocka_unit_test(a_request_costs_as_many_calls_with_4096_streams),
         cmocka_unit_test(a_pair_in_a_full_pool_looks_at_few_of_4096_streams),
+        cmocka_unit_test(what_was_refused_is_refused_at_once),
         cmocka_unit_test(a_trim_gives_each_chunk_back_once_and_without_the_lock),
         cmocka_unit_test(a_capture_can_have_all_that_its_stream_freed),
         cmocka_unit_test(a_capture_can_have_all_that_two_streams_freed),
         cmocka_unit_test(a_capture_in_an_arena_can_have_what_another_stream_freed),
         cmocka_unit_test(growth_takes_no_more_than_the_limit_leaves),
         cmocka_unit_test(two_chunks_that_are_too_small_make_one_that_fits),
+        cmocka_unit_test(a_refused_alignment_refuses_no_block_without_it),
     };
 
     if (count > 1) {

@@ -1,41 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pool that maps physical memory into one range of addresses. What it shares with every
- * pool is in test_pool.c, the order of streams in test_pool_order.c.
+ * pool is in test_pool.c, the order of streams in test_pool_order.c, failures in
+ * test_pool_virtual_faults.c.
  */
-#include "sim/pool_harness.h"
+#include "sim/virtual_harness.h"
 
 #include <stddef.h>
 
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
-
-#define PIECE (2 * MIB) /* the smallest */
-
-static int nothing_is_left(void **state)
-{
-    (void)state;
-    if (rmm_sim_allocated_bytes(0) != 0 || rmm_sim_address_bytes() != 0) {
-        print_error(
-            "%lu bytes and %lu addresses left\n",
-            (unsigned long)rmm_sim_allocated_bytes(0),
-            (unsigned long)rmm_sim_address_bytes());
-        return -1;
-    }
-    return rmm_sim_violations() == 0 ? 0 : -1;
-}
-
-static uint64_t reserved_of(const rmm_resource_t *pool)
-{
-    return stats_of(pool).reserved_bytes;
-}
-
-/* What is held is what the device gave, but for a block that is kept for a barrier. */
-static void assert_books_agree(rmm_resource_t *pool)
-{
-    assert_in_range(rmm_sim_allocated_bytes(0) - reserved_of(pool), 0, 512);
-    assert_null(rmm__blocks_check(pool_from_base(pool)->engine->blocks));
-}
 
 static rmm_status_t
 create_with(rmm_resource_t *upstream, uint64_t flags, rmm_resource_t **out)
@@ -167,39 +141,6 @@ static void gives_alignments_up_to_the_largest(void **state)
 
 /* --- trim ---------------------------------------------------------------------------- */
 
-enum { BLOCKS = 8 };
-
-/* Blocks of a piece each, with their number in them. */
-static void fill_pool(rmm_resource_t *pool, void **blocks)
-{
-    for (int i = 0; i < BLOCKS; i++) {
-        blocks[i] = take(pool, PIECE, NULL);
-        launch_fill(blocks[i], PIECE, (uint64_t)i + 1, NULL);
-    }
-}
-
-static void give_every_second(rmm_resource_t *pool, void **blocks)
-{
-    for (int i = 0; i < BLOCKS; i += 2) {
-        give(pool, blocks[i], PIECE, NULL);
-    }
-}
-
-/* The others still hold what was written. */
-static void check_and_give_others(rmm_resource_t *pool, void **blocks)
-{
-    uint64_t mixups = 0;
-
-    for (int i = 1; i < BLOCKS; i += 2) {
-        launch_check(blocks[i], PIECE, (uint64_t)i + 1, &mixups, NULL);
-    }
-    assert_cuda(rmm_sim_device_synchronize());
-    assert_int_equal(mixups, 0);
-    for (int i = 1; i < BLOCKS; i += 2) {
-        give(pool, blocks[i], PIECE, NULL);
-    }
-}
-
 static void trim_gives_back_pieces_between_blocks_in_use(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
@@ -265,14 +206,6 @@ static void growth_fills_holes_before_it_goes_on_at_the_tail(void **state)
         give(pool, again[i], PIECE, NULL);
     }
     rmm_resource_release(pool);
-}
-
-static uint64_t free_bytes_of(rmm_resource_t *pool)
-{
-    engine_figures_t figures;
-
-    rmm__engine_figures(pool_from_base(pool)->engine, &figures);
-    return figures.free_bytes;
 }
 
 /* --- pieces -------------------------------------------------------------------------- */
@@ -369,12 +302,15 @@ static void what_fits_the_free_total_is_given_though_scattered(void **state)
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
     void *blocks[BLOCKS];
     void *large;
+    const engine_t *engine = pool_from_base(pool)->engine;
+    uint64_t mapped = engine->figures.map_count;
 
     (void)state;
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
     large = take(pool, BLOCKS / 2 * PIECE, NULL); /* all that is free */
     launch_fill(large, BLOCKS / 2 * PIECE, 99, NULL);
+    assert_true(engine->figures.map_count > mapped);
     assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
     assert_books_agree(pool);
     check_and_give_others(pool, blocks);
@@ -472,73 +408,6 @@ static void a_full_device_is_used_to_the_last_piece(void **state)
     rmm_resource_release(pool);
 }
 
-/* --- what the driver refuses --------------------------------------------------------- */
-
-/* A pool whose next growth is of pieces of 2 MiB, under a plan of faults: one piece of it
- * cannot be unmapped, and the next attempt takes other addresses. */
-static void assert_one_piece_is_lost(const char *plan)
-{
-    rmm_resource_t *pool = make_virtual_pool(0, 0);
-    char *first = take(pool, 4 * MIB, NULL);
-    char *second;
-
-    assert_true(rmm_sim_fail(plan));
-    second = take(pool, 8 * MIB, NULL);
-    assert_true(rmm_sim_fail_struck());
-    assert_true(rmm_sim_fail(NULL));
-    assert_true(second >= first + 12 * MIB); /* not where it is */
-    launch_fill(second, 8 * MIB, 5, NULL);
-    assert_cuda(rmm_sim_device_synchronize());
-    assert_int_equal(reserved_of(pool), 12 * MIB + PIECE); /* it is held */
-    assert_int_equal(free_bytes_of(pool), 0);
-    assert_books_agree(pool);
-
-    give(pool, second, 8 * MIB, NULL);
-    give(pool, first, 4 * MIB, NULL);
-    assert_ok(rmm_resource_trim(pool, 0));
-    assert_int_equal(reserved_of(pool), PIECE);
-    assert_int_equal(rmm__figure_get(&pool->books.slot->free_bytes), 0);
-    assert_books_agree(pool);
-    rmm_resource_release(pool);
-}
-
-static void addresses_that_cannot_be_unmapped_are_never_used_again(void **state)
-{
-    (void)state;
-    assert_one_piece_is_lost("address_access:1,address_unmap:1"); /* the piece itself */
-    assert_one_piece_is_lost("address_access:3,address_unmap:1");
-    assert_one_piece_is_lost("address_access:3,address_unmap:2"); /* undoing another */
-    assert_one_piece_is_lost("address_map:4,address_unmap:3");
-    assert_one_piece_is_lost("physical_create:4:999,address_unmap:1");
-}
-
-static void a_piece_that_cannot_be_let_in_anywhere_is_lost(void **state)
-{
-    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
-    void *blocks[BLOCKS];
-    void *large = NULL;
-
-    (void)state;
-    fill_pool(pool, blocks);
-    give_every_second(pool, blocks);
-    assert_true(rmm_sim_fail("address_access:1,address_unmap:2"));
-    assert_int_equal(
-        rmm_resource_alloc(pool, BLOCKS / 2 * PIECE, 0, NULL, &large),
-        RMM_ERR_OUT_OF_MEMORY);
-    assert_true(rmm_sim_fail_struck());
-    assert_true(rmm_sim_fail(NULL));
-    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
-    assert_int_equal(free_bytes_of(pool), (BLOCKS / 2 - 1) * PIECE);
-    assert_books_agree(pool);
-    large = take(pool, (BLOCKS / 2 - 1) * PIECE, NULL);
-    check_and_give_others(pool, blocks);
-    give(pool, large, (BLOCKS / 2 - 1) * PIECE, NULL);
-    assert_ok(rmm_resource_trim(pool, 0));
-    assert_int_equal(reserved_of(pool), PIECE);
-    assert_int_equal(rmm__figure_get(&pool->books.slot->free_bytes), 0);
-    rmm_resource_release(pool);
-}
-
 /* --- the end, refusals, devices ------------------------------------------------------ */
 
 static void unmaps_everything_with_blocks_still_out(void **state)
@@ -633,33 +502,6 @@ static void is_shared_with_other_devices_on_request(void **state)
     rmm_resource_release(pool);
 }
 
-/* --- captures ------------------------------------------------------------------------ */
-
-static void grows_while_a_stream_captures(void **state)
-{
-    rmm_resource_t *pool = make_virtual_pool(0, 0);
-    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    rmm_sim_graph_t graph;
-    void *inside;
-    void *beside;
-
-    (void)state;
-    assert_cuda(rmm_sim_begin_capture(stream, 0));
-    inside = take(pool, 3 * MIB, stream);
-    launch_fill(inside, 3 * MIB, 5, stream);
-    beside = take(pool, 9 * MIB, NULL);
-    give(pool, inside, 3 * MIB, stream);
-    assert_cuda(rmm_sim_end_capture(stream, &graph));
-    assert_ok(rmm_resource_trim(pool, 0)); /* what the graph uses stays */
-    assert_true(reserved_of(pool) >= 12 * MIB);
-    assert_cuda(rmm_sim_graph_launch(graph, stream));
-    assert_cuda(rmm_sim_device_synchronize());
-    assert_cuda(rmm_sim_graph_destroy(graph));
-    give(pool, beside, 9 * MIB, NULL);
-    assert_cuda(sim_driver()->stream_destroy(stream));
-    rmm_resource_release(pool);
-}
-
 #define CASE(name) cmocka_unit_test_teardown(name, nothing_is_left)
 
 int main(void)
@@ -683,15 +525,12 @@ int main(void)
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),
         CASE(pieces_too_large_for_the_nearest_gap_are_used_all_the_same),
         CASE(a_full_device_is_used_to_the_last_piece),
-        CASE(addresses_that_cannot_be_unmapped_are_never_used_again),
-        CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost),
         CASE(unmaps_everything_with_blocks_still_out),
         CASE(refuses_frees_of_addresses_without_memory),
         CASE(counts_its_memory_at_the_device),
         CASE(counts_as_free_only_what_has_memory),
         CASE(belongs_to_the_device_on_which_it_was_made),
         CASE(is_shared_with_other_devices_on_request),
-        CASE(grows_while_a_stream_captures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
