@@ -8,6 +8,8 @@
 
 #include <pthread.h>
 
+#include "core/host_memory.h"
+
 #define PIB ((size_t)1 << 50)
 
 /* --- create ------------------------------------------------------------------------- */
@@ -345,6 +347,124 @@ static void serves_a_stream_from_another_ones_superblock(void **state)
     rmm_resource_release(arena);
 }
 
+enum { SUPERBLOCKS = 512 };
+
+/* Two streams have every second superblock each, full of blocks; when these are free, all of
+ * it makes one block. */
+static void gives_all_back_however_many_superblocks_are_out(void **state)
+{
+    enum { IN_EACH = MIB / (64 * KIB) };
+    static void *blocks[SUPERBLOCKS * IN_EACH];
+    rmm_resource_t *arena = make_arena(SUPERBLOCKS * MIB);
+    rmm_stream_t streams[2] = {
+        make_stream(RMM_STREAM_NON_BLOCKING), make_stream(RMM_STREAM_NON_BLOCKING)};
+
+    (void)state;
+    for (int i = 0; i < SUPERBLOCKS * IN_EACH; i++) {
+        blocks[i] = take(arena, 64 * KIB, streams[i / IN_EACH % 2]);
+    }
+    for (int i = 0; i < SUPERBLOCKS * IN_EACH; i++) {
+        give(arena, blocks[i], 64 * KIB, streams[i / IN_EACH % 2]);
+    }
+    assert_true(has_room(arena, SUPERBLOCKS * MIB, NULL));
+    for (int i = 0; i < 2; i++) {
+        assert_cuda(sim_driver()->stream_destroy(streams[i]));
+    }
+    rmm_resource_release(arena);
+}
+
+enum { FILLED_MOST = 128 };
+
+/* Half of the arena, as a superblock full of small blocks. */
+static void
+fill_superblock(rmm_resource_t *arena, void **blocks, size_t bytes, rmm_stream_t stream)
+{
+    for (size_t i = 0; i < MIB / bytes; i++) {
+        blocks[i] = take(arena, bytes, stream);
+    }
+}
+
+static void free_every_second(
+    rmm_resource_t *arena, void **blocks, size_t bytes, rmm_stream_t stream)
+{
+    for (size_t i = 0; i < MIB / bytes; i += 2) {
+        give(arena, blocks[i], bytes, stream);
+        blocks[i] = NULL;
+    }
+}
+
+/* The other half is freed with work queued. Of that the stream is lent a part, or not, for
+ * want of host memory; then another one asks. */
+static bool lend_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t failing)
+{
+    rmm_resource_t *arena = make_arena(2 * MIB);
+    rmm_stream_t giver = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_stream_t taker = make_stream(RMM_STREAM_NON_BLOCKING);
+    void *blocks[FILLED_MOST] = {NULL};
+    void *large = take(arena, MIB, giver);
+    void *own = NULL;
+    void *other;
+    uint64_t mixups = 0;
+    bool struck;
+
+    rmm_sim_reseed(seed);
+    fill_superblock(arena, blocks, bytes, giver);
+    if (frees) {
+        free_every_second(arena, blocks, bytes, giver);
+    }
+    for (uint64_t i = 0; i < 5; i++) {
+        launch_fill(large, MIB, i, giver);
+    }
+    give(arena, large, MIB, giver);
+    rmm__host_memory_fail(failing);
+    if (rmm_resource_alloc(arena, 2 * bytes, 0, giver, &own) != RMM_OK) {
+        own = NULL;
+    }
+    struck = rmm__host_memory_fail_struck();
+    rmm__host_memory_fail(0);
+    other = take(arena, 2 * bytes, taker);
+    launch_fill(other, 2 * bytes, 9, taker);
+    launch_check(other, 2 * bytes, 9, &mixups, taker);
+    give(arena, other, 2 * bytes, taker);
+    give(arena, own, own != NULL ? 2 * bytes : 0, giver);
+    for (size_t i = 0; i < MIB / bytes; i++) {
+        give(arena, blocks[i], blocks[i] != NULL ? bytes : 0, giver);
+    }
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(mixups, 0);
+    assert_cuda(sim_driver()->stream_destroy(giver));
+    assert_cuda(sim_driver()->stream_destroy(taker));
+    rmm_resource_release(arena);
+    return struck;
+}
+
+/* An event covers the frees from before. */
+static void lends_nobody_else_what_a_stream_freed_with_work_queued(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        (void)lend_behind_work(seed, MIB / FILLED_MOST, true, 0);
+    }
+}
+
+/* With so many blocks that there is room for all of them, but not for what is lent. */
+static void nor_after_there_was_no_host_memory_for_a_loan(void **state)
+{
+    (void)state;
+    for (size_t count = 32; count < FILLED_MOST; count++) {
+        size_t bytes = MIB / count / 256 * 256;
+        bool struck = true;
+
+        for (uint64_t nth = 1; struck; nth++) {
+            struck = false;
+            for (uint64_t seed = 1; seed <= 8; seed++) {
+                struck |= lend_behind_work(seed, bytes, false, nth);
+            }
+            assert_true(nth < 100);
+        }
+    }
+}
+
 static void gives_larger_alignments_on_request(void **state)
 {
     static const size_t sizes[] = {1000, MIB, 2 * MIB};
@@ -595,6 +715,9 @@ int main(void)
         ARENA_CASE(gives_everything_in_one_piece_after_four_threads),
         ARENA_CASE(gives_back_superblocks_that_are_partly_used),
         ARENA_CASE(serves_a_stream_from_another_ones_superblock),
+        ARENA_CASE(gives_all_back_however_many_superblocks_are_out),
+        ARENA_CASE(lends_nobody_else_what_a_stream_freed_with_work_queued),
+        ARENA_CASE(nor_after_there_was_no_host_memory_for_a_loan),
         ARENA_CASE(gives_larger_alignments_on_request),
         ARENA_CASE(refuses_sizes_near_the_end_of_the_address_space),
         ARENA_CASE(counts_an_allocation_of_no_bytes),
