@@ -7,7 +7,7 @@
 #include "sim/pool_harness.h"
 
 /* Of what these pools hold, one stream alone may have half a MiB uncovered. */
-#define MORE_THAN_HALF (600 * KIB)
+#define TOO_MUCH_OPEN (600 * KIB)
 
 static rmm_driver_t hooked; /* the simulated driver, with some calls changed */
 static void (*interlude)(void);
@@ -133,23 +133,23 @@ static void expect_synchronised_for(const company_t *company, size_t bytes, int 
 
 /* --- events -------------------------------------------------------------------------- */
 
-static void more_than_half_of_the_bound_is_covered_at_once(void **state)
+static void what_is_too_much_open_is_covered_at_once(void **state)
 {
-    company_t here = company_begin(MORE_THAN_HALF, 0);
+    company_t here = company_begin(TOO_MUCH_OPEN, 0);
 
     (void)state;
     give(
-        here.pool, take(here.pool, MORE_THAN_HALF, here.streams[0]), MORE_THAN_HALF,
+        here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
-    expect_handed_over(&here, MORE_THAN_HALF, 1);
+    expect_handed_over(&here, TOO_MUCH_OPEN, 1);
     company_end(&here);
 }
 
-/* Half of the bound: of a MiB, or a 32nd of what is held. */
-static void less_than_half_of_the_bound_costs_no_event(void **state)
+/* Half a MiB, or a 64th of the bound, which is a 32nd of what is held. */
+static void less_than_that_costs_no_event(void **state)
 {
-    static const size_t bytes[2] = {400 * KIB, 15 * MIB};
-    static const size_t held[2] = {MIB, 1024 * MIB};
+    static const size_t bytes[2] = {500 * KIB, 2000 * KIB};
+    static const size_t held[2] = {MIB, 4096 * MIB};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -182,30 +182,30 @@ static void the_only_stream_costs_an_event_for_many_frees(void **state)
 
 static void what_an_event_that_failed_was_to_cover_the_next_one_covers(void **state)
 {
-    company_t here = company_begin(MORE_THAN_HALF + 4 * KIB, 0);
+    company_t here = company_begin(TOO_MUCH_OPEN + 4 * KIB, 0);
     void *small = take(here.pool, 4 * KIB, here.streams[0]);
-    void *large = take(here.pool, MORE_THAN_HALF, here.streams[0]);
+    void *large = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
     (void)state;
     assert_true(rmm_sim_fail("event_record:1"));
-    give(here.pool, large, MORE_THAN_HALF, here.streams[0]);
+    give(here.pool, large, TOO_MUCH_OPEN, here.streams[0]);
     assert_true(rmm_sim_fail_struck());
     assert_true(rmm_sim_fail(NULL));
     give(here.pool, small, 4 * KIB, here.streams[0]);
-    expect_handed_over(&here, MORE_THAN_HALF + 4 * KIB, 1);
+    expect_handed_over(&here, TOO_MUCH_OPEN + 4 * KIB, 1);
     company_end(&here);
 }
 
 static void what_a_stream_took_over_counts_as_uncovered(void **state)
 {
-    company_t here = company_begin(MORE_THAN_HALF, 0);
+    company_t here = company_begin(TOO_MUCH_OPEN, 0);
 
     (void)state;
     give(
-        here.pool, take(here.pool, MORE_THAN_HALF, here.streams[0]), MORE_THAN_HALF,
+        here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
     give(here.pool, take(here.pool, 256, here.streams[1]), 256, here.streams[1]);
-    expect_handed_over(&here, MORE_THAN_HALF, 2);
+    expect_handed_over(&here, TOO_MUCH_OPEN, 2);
     company_end(&here);
 }
 
@@ -225,18 +225,18 @@ static void the_latest_of_many_events_is_kept(void **state)
 
 static void a_stream_waits_for_no_more_others_than_it_needs(void **state)
 {
-    company_t here = company_begin(2 * MORE_THAN_HALF, 0);
+    company_t here = company_begin(2 * TOO_MUCH_OPEN, 0);
     void *blocks[2];
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        blocks[i] = take(here.pool, MORE_THAN_HALF, here.streams[i]);
+        blocks[i] = take(here.pool, TOO_MUCH_OPEN, here.streams[i]);
     }
     for (int i = 0; i < 2; i++) {
-        give(here.pool, blocks[i], MORE_THAN_HALF, here.streams[i]);
+        give(here.pool, blocks[i], TOO_MUCH_OPEN, here.streams[i]);
     }
     waits = 0;
-    expect_handed_over(&here, MORE_THAN_HALF, 2);
+    expect_handed_over(&here, TOO_MUCH_OPEN, 2);
     assert_int_equal(waits, 1);
     company_end(&here);
 }
@@ -244,16 +244,16 @@ static void a_stream_waits_for_no_more_others_than_it_needs(void **state)
 /* Its newest event is not done, but its oldest one. */
 static void a_busy_stream_gives_what_is_done(void **state)
 {
-    company_t here = company_begin(2 * MORE_THAN_HALF + 4 * KIB, 0);
-    void *low = take(here.pool, MORE_THAN_HALF, here.streams[0]);
+    company_t here = company_begin(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
+    void *low = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
     void *between = take(here.pool, 4 * KIB, here.streams[0]);
-    void *high = take(here.pool, MORE_THAN_HALF, here.streams[0]);
+    void *high = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
     (void)state;
-    give(here.pool, low, MORE_THAN_HALF, here.streams[0]);
-    give(here.pool, high, MORE_THAN_HALF, here.streams[0]);
+    give(here.pool, low, TOO_MUCH_OPEN, here.streams[0]);
+    give(here.pool, high, TOO_MUCH_OPEN, here.streams[0]);
     hooked.event_query = is_first_done;
-    expect_handed_over(&here, MORE_THAN_HALF, 1);
+    expect_handed_over(&here, TOO_MUCH_OPEN, 1);
     assert_int_equal(waits, 0);
     give(here.pool, between, 4 * KIB, here.streams[0]);
     company_end(&here);
@@ -262,18 +262,18 @@ static void a_busy_stream_gives_what_is_done(void **state)
 /* Its own block has the units, but not where the alignment wants them. */
 static void a_stream_does_not_wait_for_itself(void **state)
 {
-    const size_t bytes = MORE_THAN_HALF + 4 * KIB;
+    const size_t bytes = TOO_MUCH_OPEN + 4 * KIB;
     company_t here = company_begin(bytes, bytes);
     void *first = take(here.pool, 4 * KIB, here.streams[0]);
     void *ptr = NULL;
 
     (void)state;
     give(
-        here.pool, take(here.pool, MORE_THAN_HALF, here.streams[0]), MORE_THAN_HALF,
+        here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
     assert_int_equal(
         rmm_resource_alloc(
-            here.pool, MORE_THAN_HALF, RMM_ALIGN_MAX, here.streams[0], &ptr),
+            here.pool, TOO_MUCH_OPEN, RMM_ALIGN_MAX, here.streams[0], &ptr),
         RMM_ERR_OUT_OF_MEMORY);
     assert_int_equal(waits, 0);
     give(here.pool, first, 4 * KIB, here.streams[0]);
@@ -282,19 +282,19 @@ static void a_stream_does_not_wait_for_itself(void **state)
 
 static void an_event_that_could_not_be_waited_for_still_covers(void **state)
 {
-    company_t here = company_begin(MORE_THAN_HALF, 0);
+    company_t here = company_begin(TOO_MUCH_OPEN, 0);
     void *ptr;
 
     (void)state;
     give(
-        here.pool, take(here.pool, MORE_THAN_HALF, here.streams[0]), MORE_THAN_HALF,
+        here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
     hooked.stream_wait_event = refuse_to_wait;
-    ptr = take(here.pool, MORE_THAN_HALF, here.streams[1]); /* grows */
+    ptr = take(here.pool, TOO_MUCH_OPEN, here.streams[1]); /* grows */
     assert_int_equal(syncs_of(here.pool), 0);
     hooked.stream_wait_event = count_wait;
-    expect_handed_over(&here, MORE_THAN_HALF, 2);
-    give(here.pool, ptr, MORE_THAN_HALF, here.streams[1]);
+    expect_handed_over(&here, TOO_MUCH_OPEN, 2);
+    give(here.pool, ptr, TOO_MUCH_OPEN, here.streams[1]);
     company_end(&here);
 }
 
@@ -339,36 +339,36 @@ static void what_lost_its_event_is_synchronised_for_before_growth(void **state)
 
 static void what_an_unknown_stream_freed_is_synchronised_for_before_growth(void **state)
 {
-    company_t here = company_begin(MORE_THAN_HALF, 0);
-    void *block = take(here.pool, MORE_THAN_HALF, here.streams[0]);
+    company_t here = company_begin(TOO_MUCH_OPEN, 0);
+    void *block = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
     (void)state;
     is_key_hidden = true;
-    give(here.pool, block, MORE_THAN_HALF, here.streams[0]);
+    give(here.pool, block, TOO_MUCH_OPEN, here.streams[0]);
     is_key_hidden = false;
-    expect_synchronised_for(&here, MORE_THAN_HALF, 1);
+    expect_synchronised_for(&here, TOO_MUCH_OPEN, 1);
     company_end(&here);
 }
 
 /* Two blocks with one in use between them: too small for what is wanted. */
 static void grow_beside_two_blocks(rmm_resource_t *pool, rmm_stream_t stream)
 {
-    void *low = take(pool, MORE_THAN_HALF, stream);
+    void *low = take(pool, TOO_MUCH_OPEN, stream);
     void *between = take(pool, 4 * KIB, stream);
-    void *high = take(pool, MORE_THAN_HALF, stream);
+    void *high = take(pool, TOO_MUCH_OPEN, stream);
     void *large;
 
-    give(pool, low, MORE_THAN_HALF, stream);
-    give(pool, high, MORE_THAN_HALF, stream);
-    large = take(pool, 2 * MORE_THAN_HALF, stream);
+    give(pool, low, TOO_MUCH_OPEN, stream);
+    give(pool, high, TOO_MUCH_OPEN, stream);
+    large = take(pool, 2 * TOO_MUCH_OPEN, stream);
     assert_int_equal(syncs_of(pool), 0);
-    give(pool, large, 2 * MORE_THAN_HALF, stream);
+    give(pool, large, 2 * TOO_MUCH_OPEN, stream);
     give(pool, between, 4 * KIB, stream);
 }
 
 static void growth_waits_for_nothing_that_events_cover(void **state)
 {
-    company_t here = company_begin(2 * MORE_THAN_HALF + 4 * KIB, 0);
+    company_t here = company_begin(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
 
     (void)state;
     grow_beside_two_blocks(here.pool, here.streams[0]);
@@ -377,7 +377,7 @@ static void growth_waits_for_nothing_that_events_cover(void **state)
 
 static void growth_waits_for_nothing_of_the_only_stream(void **state)
 {
-    rmm_resource_t *pool = make_pool(2 * MORE_THAN_HALF + 4 * KIB, 0);
+    rmm_resource_t *pool = make_pool(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
 
     (void)state;
     grow_beside_two_blocks(pool, NULL);
@@ -494,7 +494,7 @@ what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_than_half_of_the_bound_is_covered_at_once),
+        cmocka_unit_test(what_is_too_much_open_is_covered_at_once),
         cmocka_unit_test(what_an_event_that_failed_was_to_cover_the_next_one_covers),
         cmocka_unit_test(what_a_stream_took_over_counts_as_uncovered),
         cmocka_unit_test(the_latest_of_many_events_is_kept),
@@ -511,7 +511,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(
             what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise),
         cmocka_unit_test(what_a_graph_used_comes_back_without_a_synchronise),
-        cmocka_unit_test(less_than_half_of_the_bound_costs_no_event),
+        cmocka_unit_test(less_than_that_costs_no_event),
         cmocka_unit_test(the_only_stream_costs_an_event_for_many_frees),
         cmocka_unit_test(a_busy_stream_gives_what_is_done),
         cmocka_unit_test(a_stream_does_not_wait_for_itself),
