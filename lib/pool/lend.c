@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lending (lend.h). No stream is ever alone in the lender (streams.c); in a borrower one may
- * be. Lent units are a live block of the lender, tagged TAG_LENT, and a run of the borrower.
- * When a part of them comes back, the block is split.
+ * Lending (lend.h). No stream is ever alone in the lender or a borrower (streams.c): both are
+ * shared engines. Lent units are a live block of the lender, tagged TAG_LENT, and a run of the
+ * borrower. When a part of them comes back, the block is split.
  */
 #include "pool/lend.h"
 
@@ -201,10 +201,9 @@ void rmm__engine_give_back(
 {
     rmm__mutex_lock(&borrower->lock.lock);
     rmm__mutex_lock(&lender->lock.lock);
-    rmm__engine_part_locked(borrower, false);
+    RMM_ASSERT(borrower->streams.alone == NULL);
     while (give_back_some_locked(lender, borrower, ops)) {
     }
-    rmm__engine_rejoin_locked(borrower);
     rmm__engine_show_locked(lender);
     rmm__engine_show_locked(borrower);
     rmm__combiner_unlock(&lender->lock);

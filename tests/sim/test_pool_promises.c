@@ -541,7 +541,6 @@ static void a_capture_can_have_all_that_two_streams_freed(void **state)
     capture_all(make_virtual_pool(0, 16 * MIB), 2);
 }
 
-/* A shard is one stream's alone until the capture comes. */
 static void a_capture_in_an_arena_can_have_what_another_stream_freed(void **state)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
