@@ -65,7 +65,7 @@ typedef struct engine_streams {
     uint32_t partings;      /* threads between rmm__engine_part() and _rejoin() */
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of a free now; from 1 */
-    uint32_t syncs_begun;   /* and not ended */
+    uint32_t waits_begun;   /* for the device or a stream, and not ended */
     bool is_sealed;         /* by the first: later frees do not merge with older ones */
     uint64_t open_bytes;    /* of all streams */
     uint64_t open_bound;    /* for these */

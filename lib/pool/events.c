@@ -53,14 +53,45 @@ record(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t *event, int *er
     return *error_out == RMM_DRIVER_OK;
 }
 
+/*
+ * Keep what other threads free meanwhile apart from what the wait will prove. If two run at
+ * once, the stamp of the first one counts. The blocks of a stream alone are not kept apart:
+ * that stream needs no proof for them.
+ */
+static void seal_locked(engine_t *engine, uint64_t stamp)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    if (streams->waits_begun++ == 0 && streams->alone == NULL) {
+        rmm__blocks_seal(engine->blocks, stamp);
+        streams->is_sealed = true;
+    }
+}
+
+static void unseal_locked(engine_t *engine)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    if (--streams->waits_begun != 0 || !streams->is_sealed) {
+        return;
+    }
+    rmm__blocks_unseal(engine->blocks);
+    streams->is_sealed = false;
+    rmm__engine_note_all_larger_locked(engine);
+}
+
 /* For a stream that is or may be another device's: only to synchronise it now proves that
  * its work is done. */
 static void
 close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
 {
-    int error = rmm__driver_wait_stream(engine->driver, handle);
     engine_stream_t *stream;
+    int error;
 
+    rmm__mutex_lock(&engine->lock.lock);
+    seal_locked(engine, closing->stamp);
+    rmm__combiner_unlock(&engine->lock);
+    error = rmm__driver_wait_stream(engine->driver, handle);
     rmm__mutex_lock(&engine->lock.lock);
     stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
     if (error == RMM_DRIVER_OK && stream != NULL) {
@@ -69,8 +100,9 @@ close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t
         /* another thread may still wait for later frees */
         stream->is_doubtful =
             !stream->is_native && !rmm__stream_is_idle_locked(engine, stream);
-        rmm__engine_show_locked(engine);
     }
+    unseal_locked(engine);
+    rmm__engine_show_locked(engine);
     rmm__combiner_unlock(&engine->lock);
 }
 
@@ -417,33 +449,6 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp)
         engine->blocks, streams->unproven, engine->clean, stamp,
         rmm__engine_clean_stamp_locked(engine));
     (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
-}
-
-/*
- * Keep what other threads free meanwhile apart from what the synchronise will prove. If two
- * run at once, the stamp of the first one counts. The blocks of a stream alone are not kept
- * apart: that stream needs no proof for them.
- */
-static void seal_locked(engine_t *engine, uint64_t stamp)
-{
-    engine_streams_t *streams = &engine->streams;
-
-    if (streams->syncs_begun++ == 0 && streams->alone == NULL) {
-        rmm__blocks_seal(engine->blocks, stamp);
-        streams->is_sealed = true;
-    }
-}
-
-static void unseal_locked(engine_t *engine)
-{
-    engine_streams_t *streams = &engine->streams;
-
-    if (--streams->syncs_begun != 0 || !streams->is_sealed) {
-        return;
-    }
-    rmm__blocks_unseal(engine->blocks);
-    streams->is_sealed = false;
-    rmm__engine_note_all_larger_locked(engine);
 }
 
 uint64_t rmm__engine_sync_begin(engine_t *engine)

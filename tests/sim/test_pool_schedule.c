@@ -188,6 +188,28 @@ a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile(void **state)
     rmm_resource_release(pool);
 }
 
+/* What is freed beside the block during the wait does not take it out of what that proves. */
+static void a_wait_for_another_device_proves_what_others_free_beside(void **state)
+{
+    rmm_resource_t *pool = make_pool(2 * MIB, 2 * MIB);
+    void *first;
+
+    (void)state;
+    hook(pool);
+    hooked.stream_synchronize = synchronize_then_interlude;
+    hooked_stream = make_foreign_stream();
+    first = take(pool, MIB, hooked_stream);
+    freed_meanwhile = take(pool, MIB, hooked_stream);
+    interlude = free_without_a_wait;
+    give(pool, first, MIB, hooked_stream);
+    assert_ptr_equal(take(pool, MIB, NULL), first);
+    give(pool, first, MIB, hooked_stream); /* waits for both */
+    first = take(pool, 2 * MIB, NULL);
+    give(pool, first, 2 * MIB, NULL);
+    assert_cuda(sim_driver()->stream_destroy(hooked_stream));
+    rmm_resource_release(pool);
+}
+
 /* To synchronise would be of no use to it. */
 static void growth_waits_for_nothing_that_another_device_freed(void **state)
 {
@@ -437,6 +459,7 @@ int main(void)
         cmocka_unit_test(leaves_alone_what_another_device_may_still_use),
         cmocka_unit_test(
             a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile),
+        cmocka_unit_test(a_wait_for_another_device_proves_what_others_free_beside),
         cmocka_unit_test(growth_waits_for_nothing_that_another_device_freed),
         cmocka_unit_test(an_event_that_failed_once_makes_no_stream_foreign),
         cmocka_unit_test(records_no_event_on_a_stream_that_is_known_to_be_foreign),
