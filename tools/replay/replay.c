@@ -304,6 +304,20 @@ static bool make_streams(replay_t *replay)
     return true;
 }
 
+/* The first call that needs a GPU makes the process's context, which may take 100 ms: not
+ * within the first operation. */
+static bool make_context(replay_t *replay)
+{
+    if ((rmm_resource_properties(replay->resource) & RMM_DEVICE_ACCESSIBLE) != 0 &&
+        rmm_stream_synchronize(RMM_STREAM_LEGACY) != RMM_OK) {
+        snprintf(
+            replay->error, sizeof replay->error, "cannot use the GPU: %s",
+            rmm_last_error_message());
+        return false;
+    }
+    return true;
+}
+
 static bool make_all(replay_t *replay)
 {
     const plan_t *plan = replay->plan;
@@ -320,7 +334,7 @@ static bool make_all(replay_t *replay)
             plan->thread_count, strerror(errno));
         return false;
     }
-    if (!make_streams(replay)) {
+    if (!make_context(replay) || !make_streams(replay)) {
         return false;
     }
     return replay->verify == NULL ||
