@@ -286,6 +286,7 @@ bool rmm__range_gather(
  * not helped for long: since the last growth a multiple of what is held was mapped again, or
  * so many tidyings were made that growing by this request would have been cheaper. So a
  * program that repeats the same pattern reaches a size at which no more tidying happens.
+ * Nor if a stream is alone and no free block has room for a piece: none could be moved.
  */
 static bool is_untidy(engine_t *engine, uint64_t need)
 {
@@ -298,7 +299,9 @@ static bool is_untidy(engine_t *engine, uint64_t need)
     free_bytes = rmm__engine_free_bytes_locked(engine);
     reserved = engine->figures.reserved_bytes;
     is_worth = range->tidied_bytes / TIDY_TIMES < reserved &&
-               reserved / TIDY_WORTH * range->tidied_count <= need;
+               reserved / TIDY_WORTH * range->tidied_count <= need &&
+               (engine->streams.alone == NULL ||
+                engine->figures.largest_free_bytes >= range->granule_bytes);
     rmm__combiner_unlock(&engine->lock);
     return is_worth && free_bytes != 0 && free_bytes >= reserved / TIDY_PART;
 }

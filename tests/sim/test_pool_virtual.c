@@ -318,6 +318,31 @@ static void what_fits_the_free_total_is_given_though_scattered(void **state)
     rmm_resource_release(pool);
 }
 
+static void holes_without_a_free_piece_are_not_tidied(void **state)
+{
+    enum { COUNT = 128 };
+    rmm_resource_t *pool = make_virtual_pool(8 * MIB, 8 * MIB);
+    void *blocks[COUNT];
+    void *large;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = take(pool, 64 * KIB, NULL);
+    }
+    for (int i = 0; i < COUNT; i += 2) {
+        give(pool, blocks[i], 64 * KIB, NULL);
+    }
+    assert_int_equal(
+        rmm_resource_alloc(pool, 128 * KIB, 0, NULL, &large), RMM_ERR_OUT_OF_MEMORY);
+    /* the one before a refusal, and in a shared pool the one of tidying */
+    assert_int_equal(
+        rmm__figure_get(&pool->books.slot->sync_count), is_shared_run() ? 2 : 1);
+    for (int i = 1; i < COUNT; i += 2) {
+        give(pool, blocks[i], 64 * KIB, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
 static void scattered_memory_and_a_little_growth_make_a_large_block(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, (BLOCKS + 1) * PIECE);
@@ -522,6 +547,7 @@ int main(void)
         CASE(begins_with_pieces_that_can_be_given_back),
         CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
         CASE(what_fits_the_free_total_is_given_though_scattered),
+        CASE(holes_without_a_free_piece_are_not_tidied),
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),
         CASE(pieces_too_large_for_the_nearest_gap_are_used_all_the_same),
         CASE(a_full_device_is_used_to_the_last_piece),
