@@ -4,7 +4,7 @@
  * thread: a lock that another thread of the parent held is held for ever there, and what it
  * protects is half changed. So each such lock is one of these:
  *
- *   held over the fork   The fork waits until nobody is in the critical section. For data
+ *   held over the fork   The fork waits until no thread is in the critical section. For data
  *                        that the child goes on with, and sections that are short.
  *   made anew            In the child the lock is free and its data are empty. For data of
  *                        the parent's that are worthless in the child.

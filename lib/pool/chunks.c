@@ -89,20 +89,21 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
 }
 
 /* The size to request first: a share of what is held, but at least the request. */
-static uint64_t growth_wish(const engine_t *engine, uint64_t need, uint64_t reserved)
+static uint64_t
+preferred_growth(const engine_t *engine, uint64_t need, uint64_t reserved)
 {
-    uint64_t wish = reserved / GROWTH_SHARE;
+    uint64_t preferred = reserved / GROWTH_SHARE;
 
     if (engine->growth_bytes != 0) {
         return need;
     }
-    wish = wish < GROWTH_MOST ? wish : GROWTH_MOST;
-    wish = wish > need ? wish : need;
-    wish = rmm__engine_round_up(wish, GROWTH_LEAST);
-    return wish < ENGINE_RUN_BYTES ? wish : need;
+    preferred = preferred < GROWTH_MOST ? preferred : GROWTH_MOST;
+    preferred = preferred > need ? preferred : need;
+    preferred = rmm__engine_round_up(preferred, GROWTH_LEAST);
+    return preferred < ENGINE_RUN_BYTES ? preferred : need;
 }
 
-/* Upstream may have less than the wish. */
+/* Upstream may have less than what is preferred. */
 static rmm_status_t
 obtain(engine_t *engine, uint64_t need, uint64_t *bytes, void **ptr_out)
 {
@@ -137,7 +138,7 @@ static uint64_t promise(engine_t *engine, uint64_t need, uint64_t *room_out)
 
     rmm__mutex_lock(&engine->lock.lock);
     room = rmm__engine_room_locked(engine);
-    bytes = growth_wish(engine, need, engine->figures.reserved_bytes);
+    bytes = preferred_growth(engine, need, engine->figures.reserved_bytes);
     bytes = bytes < room ? bytes : room / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
     bytes = need <= room ? bytes : 0;
     engine->promised_bytes += bytes;

@@ -277,9 +277,9 @@ int rmm__piece_end(engine_t *engine, const engine_piece_t *piece)
 
 /* --- growth -------------------------------------------------------------------------- */
 
-/* Where to map: at least `need` bytes, at best `wish`, in pieces of `piece_bytes`. */
+/* Where to map: at least `need` bytes, at best `preferred`, in pieces of `piece_bytes`. */
 typedef struct growth {
-    uint64_t unit, need, wish, piece_bytes;
+    uint64_t unit, need, preferred, piece_bytes;
     uint64_t pieces_left; /* room that is still reserved in the array */
     uint64_t promised;    /* counted in engine_t.promised_bytes */
     engine_transit_t transit;
@@ -289,7 +289,7 @@ typedef struct growth {
 static bool take_piece(engine_t *engine, const growth_t *growth, engine_piece_t *piece)
 {
     const engine_range_t *range = &engine->range;
-    uint64_t end = growth->unit + growth->wish / RMM_BLOCKS_UNIT;
+    uint64_t end = growth->unit + growth->preferred / RMM_BLOCKS_UNIT;
     uint32_t index;
     bool found;
 
@@ -331,7 +331,7 @@ static void undo_growth(engine_t *engine, growth_t *growth, uint64_t stuck_bytes
 static uint64_t
 map_pieces(engine_t *engine, growth_t *growth, int *error, uint64_t *stuck_bytes)
 {
-    uint64_t target = growth->wish;
+    uint64_t target = growth->preferred;
     uint64_t done = 0;
 
     while (done < target) {
@@ -350,7 +350,7 @@ map_pieces(engine_t *engine, growth_t *growth, int *error, uint64_t *stuck_bytes
         } else if (
             *error == RMM_DRIVER_MEMORY_ALLOCATION && !piece.is_stuck &&
             target > growth->need) {
-            target = growth->need; /* the device has less than the wish */
+            target = growth->need; /* the device has less than preferred */
         } else {
             *stuck_bytes += piece.is_stuck ? bytes : 0;
             return 0;
@@ -378,7 +378,7 @@ static int check_room(const engine_t *engine, const growth_t *growth)
 /* Keep the first `mapped` bytes of the growth's addresses; the rest got no memory. */
 static rmm_status_t keep_mapped(engine_t *engine, growth_t *growth, uint64_t mapped)
 {
-    uint64_t rest = growth->wish - mapped;
+    uint64_t rest = growth->preferred - mapped;
     bool kept = true;
 
     rmm__mutex_lock(&engine->lock.lock);
@@ -471,16 +471,16 @@ size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
     share = growth_share(engine, reserved);
     growth->unit = gap->unit;
     growth->need = gap->units * RMM_BLOCKS_UNIT;
-    growth->wish = growth->need > share ? growth->need : share;
-    growth->wish = growth->wish < room ? growth->wish : room;
-    if (growth->wish > gap->room * RMM_BLOCKS_UNIT) {
-        growth->wish = gap->room * RMM_BLOCKS_UNIT;
+    growth->preferred = growth->need > share ? growth->need : share;
+    growth->preferred = growth->preferred < room ? growth->preferred : room;
+    if (growth->preferred > gap->room * RMM_BLOCKS_UNIT) {
+        growth->preferred = gap->room * RMM_BLOCKS_UNIT;
     }
-    growth->promised = growth->need <= room ? growth->wish : 0;
+    growth->promised = growth->need <= room ? growth->preferred : 0;
     engine->promised_bytes += growth->promised;
     rmm__combiner_unlock(&engine->lock);
-    growth->piece_bytes = piece_bytes(engine, reserved + growth->wish);
-    growth->pieces_left = growth->wish / growth->piece_bytes + 2;
+    growth->piece_bytes = piece_bytes(engine, reserved + growth->preferred);
+    growth->pieces_left = growth->preferred / growth->piece_bytes + 2;
     return growth->need <= room
                ? RMM_OK
                : rmm__error(
@@ -497,7 +497,7 @@ static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
         return rmm__pieces_no_memory();
     }
     if (rmm__range_depart(
-            engine, RANGE_ABSENT, growth->unit, growth->wish, &growth->transit)) {
+            engine, RANGE_ABSENT, growth->unit, growth->preferred, &growth->transit)) {
         status = map_growth(engine, growth);
     } else {
         (void)rmm__pieces_no_memory();
