@@ -3,7 +3,7 @@
  * What one thread does between two steps of another that holds no lock: forced, through a
  * changed driver table or an upstream of callbacks, because random traffic meets it rarely.
  */
-#include "sim/pool_harness.h"
+#include "sim/driver_hooks.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -506,23 +506,10 @@ static void a_chunk_freed_during_a_request_goes_back_when_its_work_is_done(void 
     unhook();
 }
 
-static int never_done(rmm_driver_event_t event)
-{
-    (void)event;
-    return RMM_DRIVER_NOT_READY;
-}
-
-static int refuse_to_wait(rmm_stream_t stream, rmm_driver_event_t event)
-{
-    (void)stream;
-    (void)event;
-    return RMM_DRIVER_INVALID_VALUE;
-}
-
 /* Nothing but a synchronise of the device helps. */
 static void hide_events(void)
 {
-    hooked.event_query = never_done;
+    hooked.event_query = is_never_done;
     hooked.stream_wait_event = refuse_to_wait;
 }
 
@@ -558,14 +545,6 @@ static void a_failed_synchronise_is_no_reason_to_refuse_for_ever(void **state)
 }
 
 /* --- figures ------------------------------------------------------------------------- */
-
-static bool is_key_hidden;
-
-static int hide_key(rmm_stream_t stream, rmm_stream_key_t *key)
-{
-    return is_key_hidden ? RMM_DRIVER_INVALID_VALUE
-                         : sim_driver()->stream_key(stream, key);
-}
 
 static void the_largest_block_may_be_one_of_an_unknown_stream(void **state)
 {

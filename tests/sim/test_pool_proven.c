@@ -4,7 +4,7 @@
  * when it need not. On one device; events are never found done, so that a stream waits for
  * another one's event or for the device.
  */
-#include "sim/pool_harness.h"
+#include "sim/driver_hooks.h"
 
 /* Of what these pools hold, one stream alone may have half a MiB uncovered. */
 #define TOO_MUCH_OPEN (600 * KIB)
@@ -13,24 +13,10 @@ static rmm_driver_t hooked; /* the simulated driver, with some calls changed */
 static void (*interlude)(void);
 static uint64_t records, waits;
 static rmm_driver_event_t first_event; /* of those that were counted */
-static bool is_key_hidden;
-
-static int is_never_done(rmm_driver_event_t event)
-{
-    (void)event;
-    return RMM_DRIVER_NOT_READY;
-}
 
 static int is_first_done(rmm_driver_event_t event)
 {
     return event == first_event ? RMM_DRIVER_OK : RMM_DRIVER_NOT_READY;
-}
-
-static int refuse_to_wait(rmm_stream_t stream, rmm_driver_event_t event)
-{
-    (void)stream;
-    (void)event;
-    return RMM_DRIVER_INVALID_VALUE;
 }
 
 static int count_record(rmm_driver_event_t event, rmm_stream_t stream)
@@ -43,12 +29,6 @@ static int count_wait(rmm_stream_t stream, rmm_driver_event_t event)
 {
     waits++;
     return sim_driver()->stream_wait_event(stream, event);
-}
-
-static int hide_key(rmm_stream_t stream, rmm_stream_key_t *key)
-{
-    return is_key_hidden ? RMM_DRIVER_INVALID_VALUE
-                         : sim_driver()->stream_key(stream, key);
 }
 
 static int free_then_interlude(void *ptr)

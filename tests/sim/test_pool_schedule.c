@@ -10,6 +10,7 @@
 
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
+#include "sim/driver_hooks.h"
 
 #define DEVICE_SEEDS 40
 #define BATCH_BYTES (64 * MIB)
@@ -227,12 +228,6 @@ static void growth_waits_for_nothing_that_another_device_freed(void **state)
     give(pool, block, MIB, NULL);
     assert_cuda(sim_driver()->stream_destroy(hooked_stream));
     rmm_resource_release(pool);
-}
-
-static int is_never_done(rmm_driver_event_t event)
-{
-    (void)event;
-    return RMM_DRIVER_NOT_READY;
 }
 
 /* Whether a stream is one of the pool's device is known when its first event is recorded:

@@ -377,6 +377,18 @@ static void write_large_log(void)
 }
 
 /* A binning resource has a bin beside its pool. */
+/* What it says as JSON of the large log with the option. */
+static json_t *replay_large_log(const char *option, const char *resource)
+{
+    char command[1024];
+    snprintf(
+        command, sizeof command, "%s --json --resource %s %s", option, resource,
+        path("large.csv"));
+    run(command);
+    program_assert_status(&program, 0);
+    return parsed_output();
+}
+
 static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
 {
     static const char *const names[] = {
@@ -385,13 +397,7 @@ static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
     (void)state;
     write_large_log();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char command[1024];
-        snprintf(
-            command, sizeof command, "--find-capacity --json --resource %s %s",
-            names[i], path("large.csv"));
-        run(command);
-        program_assert_status(&program, 0);
-        json_t *object = parsed_output();
+        json_t *object = replay_large_log("--find-capacity", names[i]);
         assert_true(integer(object, "capacity_bytes") >= LARGE_PEAK);
         assert_true(integer(object, "capacity_bytes") <= 4 * LARGE_PEAK);
         json_decref(object);
@@ -405,13 +411,7 @@ static void tells_which_capacities_run_the_log(void **state)
     (void)state;
     write_large_log();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char command[1024];
-        snprintf(
-            command, sizeof command, "--capacity-curve --json --resource %s %s",
-            names[i], path("large.csv"));
-        run(command);
-        program_assert_status(&program, 0);
-        json_t *object = parsed_output();
+        json_t *object = replay_large_log("--capacity-curve", names[i]);
         json_t *rows = json_object_get(object, "capacity_curve");
         assert_int_equal(json_array_size(rows), 41);
         json_t *last = json_array_get(rows, 40);
