@@ -70,15 +70,15 @@
 #define RAISING 2u
 #define VERSION 4u /* one version in `mode` */
 #define FIRST_PAUSES 16
-#define MOST_PAUSES 512
+#define MOST_PAUSES 4096 /* some 60 to 220 us */
 #define LOOK_AGAIN_NS 1000000
 
 _Static_assert(sizeof(_Atomic(uint32_t)) == 4, "a futex is 32 bits");
 
 /*
- * A sleep and a wake cost about as much as the spinning. The pauses are long because the
- * protected data moves from core to core with the lock. On 16 cores that costs about 1 us,
- * in which the owner does several operations. (Figures: docs/performance.md.)
+ * The pauses are long because the protected data moves from core to core with the lock: a
+ * thread that just took it pays cache misses for many operations. Who polls rarely leaves
+ * the lock longer with one thread. (Figures: docs/decisions/0014-a-plain-lock.md.)
  */
 static const rmm_mutex_tuning_t usual = {.spin_ns = 100000, .calm_unlocks = 1000};
 static rmm_mutex_tuning_t tuning = {.spin_ns = 100000, .calm_unlocks = 1000};

@@ -198,9 +198,9 @@ void rmm__engine_capture_open(
     engine_capture_t *capture;
     bool is_known;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     is_known = find_locked(engine, key->capture_id) != NULL;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (is_known) {
         return;
     }
@@ -208,7 +208,7 @@ void rmm__engine_capture_open(
     if (capture == NULL) {
         return; /* blocks freed in it will never be handed out again */
     }
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     (void)rmm__engine_captures_settle_locked(engine);
     if (find_locked(engine, key->capture_id) == NULL) {
         capture->next = engine->captures.first;
@@ -216,7 +216,7 @@ void rmm__engine_capture_open(
         engine->captures.watched += capture->watch != NULL;
         capture = NULL;
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     capture_destroy(capture); /* another thread has added it first */
 }
 
@@ -307,7 +307,7 @@ bool rmm__engine_captures_settle_locked(engine_t *engine)
     uint64_t moved = 0;
     uint64_t count;
 
-    RMM_ASSERT_LOCKED(&engine->lock.lock);
+    RMM_ASSERT_LOCKED(&engine->lock);
     count = captures->watched != 0 ? rmm__engine_graphs_gone() : captures->graphs_gone;
     if (count == captures->graphs_gone) {
         return false;

@@ -68,7 +68,7 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
 {
     bool added;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->promised_bytes -= promised;
     added = chunk_insert_locked(
         engine, (uintptr_t)ptr / RMM_BLOCKS_UNIT, rmm__engine_to_units(bytes));
@@ -77,7 +77,7 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
         engine->figures.growth_count++;
         rmm__engine_show_locked(engine);
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (added) {
         atomic_fetch_add_explicit(&engine->grown_bytes, bytes, memory_order_relaxed);
         return RMM_OK;
@@ -136,22 +136,22 @@ static uint64_t promise(engine_t *engine, uint64_t need, uint64_t *room_out)
 {
     uint64_t room, bytes;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
     bytes = preferred_growth(engine, need, engine->figures.reserved_bytes);
     bytes = bytes < room ? bytes : room / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
     bytes = need <= room ? bytes : 0;
     engine->promised_bytes += bytes;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     *room_out = room;
     return bytes;
 }
 
 static void take_back(engine_t *engine, uint64_t promised)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->promised_bytes -= promised;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 static rmm_status_t chunks_grow(engine_t *engine, uint64_t need)
@@ -274,10 +274,10 @@ static rmm_status_t chunks_trim(engine_t *engine, uint64_t keep_bytes)
     uint32_t count;
 
     do {
-        rmm__mutex_lock(&engine->lock.lock);
+        rmm__mutex_lock(&engine->lock);
         index = index < engine->chunks.count ? index : engine->chunks.count;
         count = take_free_chunks_locked(engine, keep_bytes, &index, taken);
-        rmm__combiner_unlock(&engine->lock);
+        rmm__mutex_unlock(&engine->lock);
         for (uint32_t i = 0; i < count; i++) {
             engine->upstream->give_back(
                 engine->owner, (void *)(uintptr_t)(taken[i].unit * RMM_BLOCKS_UNIT),
@@ -304,10 +304,10 @@ static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
 {
     uint64_t room, clean;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
     clean = clean_chunk_bytes_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return clean != 0 && (room >= bytes || clean >= bytes - room);
 }
 

@@ -84,17 +84,6 @@ rmm_blocks_result_t rmm__engine_take_locked(
     return result;
 }
 
-/* One take, on its caller's stack. */
-typedef struct take {
-    rmm_combined_t combined;
-    engine_t *engine;
-    engine_want_t want; /* copied: see core/combiner.h */
-    bool extends;
-    bool notes_futile; /* if it fails */
-    rmm_blocks_result_t result;
-    uint64_t unit;
-} take_t;
-
 /* Everything was tried. Memory freed since the last synchronise may still help. */
 static void note_futile_locked(engine_t *engine, const engine_want_t *want)
 {
@@ -108,37 +97,31 @@ static void note_futile_locked(engine_t *engine, const engine_want_t *want)
         .graphs_gone = rmm__engine_graphs_gone()};
 }
 
-static void run_take(rmm_combined_t *combined)
+/* Take a block, and let the owner count it. */
+static rmm_blocks_result_t take_counted_locked(
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
 {
-    take_t *take = (take_t *)(void *)combined;
-    engine_t *engine = take->engine;
-    const engine_want_t *want = &take->want;
-    rmm_block_node_t *node;
     rmm_block_t block;
-    uint32_t padding;
+    rmm_blocks_result_t result =
+        rmm__engine_take_locked(engine, want, has_asked, &block);
 
-    take->result = rmm__engine_take_locked(engine, want, take->extends, &block);
-    if (take->result != RMM_BLOCKS_OK) {
-        if (take->notes_futile && take->result == RMM_BLOCKS_NO_FIT) {
-            note_futile_locked(engine, want);
+    if (result == RMM_BLOCKS_OK) {
+        uint32_t padding = (uint32_t)(want->units * RMM_BLOCKS_UNIT - want->bytes);
+        rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+
+        node->tag = padding;
+        *ptr_out = (void *)(uintptr_t)(node->unit * RMM_BLOCKS_UNIT);
+        if (engine->owner_ops->taken != NULL) {
+            engine->owner_ops->taken(engine->owner, want, padding, &engine->figures);
         }
-        return;
     }
-    padding = (uint32_t)(want->units * RMM_BLOCKS_UNIT - want->bytes);
-    node = rmm__blocks_look_at(engine->blocks, block);
-    node->tag = padding;
-    take->unit = node->unit;
-    if (engine->owner_ops->taken != NULL) {
-        engine->owner_ops->taken(engine->owner, want, padding, &engine->figures);
-    }
+    return result;
 }
 
-static rmm_status_t run(take_t *take, void **ptr_out)
+static rmm_status_t status_of(rmm_blocks_result_t result)
 {
-    rmm__combine(&take->engine->lock, &take->combined);
-    switch (take->result) {
+    switch (result) {
     case RMM_BLOCKS_OK:
-        *ptr_out = (void *)(uintptr_t)(take->unit * RMM_BLOCKS_UNIT);
         return RMM_OK;
     case RMM_BLOCKS_NO_STORAGE:
         return rmm__error(
@@ -150,76 +133,73 @@ static rmm_status_t run(take_t *take, void **ptr_out)
     return RMM_ERR_OUT_OF_MEMORY;
 }
 
-/* Field by field: to clear the rest as well costs as much as a take. */
-static inline void prepare(
-    take_t *take, engine_t *engine, const engine_want_t *want, bool extends,
-    bool notes_futile)
+static inline rmm_blocks_result_t take_counted(
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
 {
-    take->combined.run = run_take;
-    take->engine = engine;
-    take->want = *want;
-    take->extends = extends;
-    take->notes_futile = notes_futile;
-}
-
-rmm_status_t rmm__engine_take(
-    engine_t *engine, const engine_want_t *want, bool extends, void **ptr_out)
-{
-    take_t take;
-
-    prepare(&take, engine, want, extends, false);
+    rmm_blocks_result_t result;
 
     if (__builtin_expect(rmm__engine_captures(want), false)) {
         rmm__engine_capture_open(engine, &want->key, want->stream);
     }
-    return run(&take, ptr_out);
+    rmm__mutex_lock(&engine->lock);
+    result = take_counted_locked(engine, want, has_asked, ptr_out);
+    rmm__mutex_unlock(&engine->lock);
+    return result;
+}
+
+rmm_status_t rmm__engine_take(
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+{
+    return status_of(take_counted(engine, want, has_asked, ptr_out));
 }
 
 rmm_status_t rmm__engine_take_or_note_futile(
     engine_t *engine, const engine_want_t *want, void **ptr_out)
 {
-    take_t take;
+    rmm_blocks_result_t result;
 
-    prepare(&take, engine, want, true, true);
-    return run(&take, ptr_out);
+    rmm__mutex_lock(&engine->lock);
+    result = take_counted_locked(engine, want, true, ptr_out);
+    if (result == RMM_BLOCKS_NO_FIT) {
+        note_futile_locked(engine, want);
+    }
+    rmm__mutex_unlock(&engine->lock);
+    return status_of(result);
 }
 
-rmm_status_t
-rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
+/* The fast path found no block, or only one that it had better not take yet. */
+RMM_COLD static rmm_status_t alloc_otherwise(
+    engine_t *engine, const engine_want_t *want, rmm_blocks_result_t result,
+    void **ptr_out)
 {
-    rmm_status_t status;
-    take_t take;
+    rmm_status_t status = status_of(result);
 
-    prepare(&take, engine, want, false, false);
-    if (__builtin_expect(rmm__engine_captures(want), false)) {
-        rmm__engine_capture_open(engine, &want->key, want->stream);
-    }
-    status = run(&take, ptr_out);
-    if (__builtin_expect(status == RMM_OK, true)) {
-        return RMM_OK;
-    }
-    if (take.result == RMM_BLOCKS_EXTENDS) {
+    if (result == RMM_BLOCKS_EXTENDS) {
         rmm__engine_reclaim_patiently(engine, want);
-        take.extends = true;
-        status = run(&take, ptr_out);
+        status = rmm__engine_take(engine, want, true, ptr_out);
     }
     return status == RMM_ERR_OUT_OF_MEMORY
                ? rmm__engine_alloc_slow(engine, want, ptr_out)
                : status;
 }
 
+rmm_status_t
+rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    rmm_blocks_result_t result = take_counted(engine, want, false, ptr_out);
+
+    return __builtin_expect(result == RMM_BLOCKS_OK, true)
+               ? RMM_OK
+               : alloc_otherwise(engine, want, result, ptr_out);
+}
+
 /* --- free ---------------------------------------------------------------------------- */
 
-/* One free, on its caller's stack. */
-typedef struct give {
-    rmm_combined_t combined;
-    engine_t *engine;
-    engine_gift_t gift;  /* copied, likewise */
-    const char *refusal; /* NULL: the free was valid */
+/* What a free leaves to do without the lock. */
+typedef struct after_free {
     bool is_new_stream;
-    bool was_waited_for; /* the stream that could not be identified */
     engine_closing_t closing;
-} give_t;
+} after_free_t;
 
 /* The live block of this free, or NONE with the reason in *refusal_out. */
 static rmm_block_t find_block_locked(
@@ -246,89 +226,107 @@ static rmm_block_t find_block_locked(
     return block;
 }
 
-/* The heap for the block; *stream_out: the stream whose event will cover it, or NULL. False:
- * none, the block is never handed out again. */
-static bool find_heap_locked(
-    give_t *give, uint64_t unit, rmm_heap_t *heap_out, engine_stream_t **stream_out)
+/* The entry of the stream that frees, or NULL: it could not be identified, or there is no
+ * host memory. */
+static engine_stream_t *
+find_stream_locked(engine_t *engine, const engine_gift_t *gift, after_free_t *after)
 {
-    engine_t *engine = give->engine;
-    const rmm_stream_key_t *key = give->gift.has_key ? &give->gift.key : NULL;
+    uint64_t id = gift->key.stream_id;
+    engine_stream_t *stream;
 
-    *stream_out = NULL;
-    if (key != NULL && key->capture_id != 0) {
-        return rmm__engine_capture_heap_for_free_locked(engine, key, unit, heap_out);
+    if (!gift->has_key) {
+        return NULL;
     }
-    if (key != NULL) {
-        *stream_out = rmm__engine_stream_find_locked(engine, key->stream_id);
-        if (__builtin_expect(*stream_out == NULL, false)) {
-            *stream_out = rmm__engine_stream_get_locked(
-                engine, key->stream_id, &give->is_new_stream);
-        }
-    }
-    *heap_out = *stream_out != NULL ? (*stream_out)->heap : engine->streams.unproven;
-    /* a synchronise does not cover a stream of another device */
-    return *stream_out != NULL || engine->streams.is_only_device ||
-           give->was_waited_for;
+    stream = rmm__engine_stream_find_locked(engine, id);
+    return __builtin_expect(stream != NULL, true)
+               ? stream
+               : rmm__engine_stream_get_locked(engine, id, &after->is_new_stream);
 }
 
-static void run_give(rmm_combined_t *combined)
+/* The block is never handed out again. */
+static void give_up_locked(engine_t *engine, rmm_block_node_t *node)
 {
-    give_t *give = (give_t *)(void *)combined;
-    engine_t *engine = give->engine;
-    rmm_block_t block = find_block_locked(engine, &give->gift, &give->refusal);
-    engine_stream_t *stream;
-    rmm_block_node_t *node;
-    rmm_heap_t heap;
-    uint32_t padding;
+    node->tag = TAG_GIVEN_UP;
+    if (engine->owner_ops->lost != NULL) {
+        engine->owner_ops->lost(engine->owner, node->units * RMM_BLOCKS_UNIT);
+    }
+}
 
-    if (block == RMM_BLOCK_NONE) {
+/* Into the heap of its stream, whose event will cover it, or into another. was_waited_for:
+ * the stream, which could not be identified. */
+static void put_back_locked(
+    engine_t *engine, const engine_gift_t *gift, rmm_block_t block, bool was_waited_for,
+    after_free_t *after)
+{
+    rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+    uint64_t bytes = node->units * RMM_BLOCKS_UNIT;
+    engine_stream_t *stream = NULL;
+    rmm_heap_t heap = engine->streams.unproven;
+    bool has_heap;
+
+    if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
+        has_heap = rmm__engine_capture_heap_for_free_locked(
+            engine, &gift->key, node->unit, &heap);
+    } else {
+        stream = find_stream_locked(engine, gift, after);
+        heap = stream != NULL ? stream->heap : heap;
+        /* a synchronise does not cover a stream of another device */
+        has_heap = stream != NULL || engine->streams.is_only_device || was_waited_for;
+    }
+    if (__builtin_expect(!has_heap, false)) {
+        give_up_locked(engine, node);
         return;
     }
-    node = rmm__blocks_look_at(engine->blocks, block);
-    padding = node->tag;
-    if (!find_heap_locked(give, node->unit, &heap, &stream)) {
-        node->tag = TAG_GIVEN_UP;
-        if (engine->owner_ops->lost != NULL) {
-            engine->owner_ops->lost(engine->owner, give->gift.bytes + padding);
-        }
-    } else {
-        rmm__blocks_free(engine->blocks, block, heap, engine->streams.stamp);
-        rmm__engine_note_freed_locked(engine, heap, block);
-        if (stream != NULL) {
-            rmm__engine_note_free_locked(
-                engine, stream, give->gift.bytes + padding, &give->closing);
+    rmm__blocks_free(engine->blocks, block, heap, engine->streams.stamp);
+    rmm__engine_note_freed_locked(engine, heap, block);
+    if (stream != NULL) {
+        rmm__engine_note_free_locked(engine, stream, bytes, &after->closing);
+    }
+}
+
+static const char *give_locked(
+    engine_t *engine, const engine_gift_t *gift, bool was_waited_for,
+    after_free_t *after)
+{
+    const char *refusal;
+    rmm_block_t block = find_block_locked(engine, gift, &refusal);
+
+    if (block != RMM_BLOCK_NONE) {
+        uint32_t padding = rmm__blocks_look_at(engine->blocks, block)->tag;
+
+        put_back_locked(engine, gift, block, was_waited_for, after);
+        if (engine->owner_ops->given != NULL) {
+            engine->owner_ops->given(engine->owner, gift, padding, &engine->figures);
         }
     }
-    if (engine->owner_ops->given != NULL) {
-        engine->owner_ops->given(engine->owner, &give->gift, padding, &engine->figures);
-    }
+    return refusal;
 }
 
 const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
 {
-    give_t give;
+    bool was_waited_for = false;
+    const char *refusal;
+    after_free_t after;
 
-    give.combined.run = run_give;
-    give.engine = engine;
-    give.gift = *gift;
-    give.is_new_stream = false;
-    give.was_waited_for = false;
+    after.is_new_stream = false;
+    after.closing.is_needed = false;
     if (__builtin_expect(!gift->has_key && !engine->streams.is_only_device, false)) {
-        give.was_waited_for =
+        was_waited_for =
             rmm__driver_wait_stream(engine->driver, gift->stream) == RMM_DRIVER_OK;
     }
-    give.closing.is_needed = false;
     if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
         rmm__engine_capture_open(engine, &gift->key, gift->stream);
     }
-    rmm__combine(&engine->lock, &give.combined);
-    if (__builtin_expect(give.closing.is_needed, false)) {
-        rmm__engine_record(engine, &give.closing, gift->stream);
+    rmm__mutex_lock(&engine->lock);
+    refusal = give_locked(engine, gift, was_waited_for, &after);
+    rmm__mutex_unlock(&engine->lock);
+    if (__builtin_expect(after.closing.is_needed, false)) {
+        rmm__engine_record(engine, &after.closing, gift->stream);
     }
-    if (__builtin_expect(give.is_new_stream, false)) {
+    if (__builtin_expect(after.is_new_stream, false)) {
         rmm__engine_reclaim_for_new(engine);
     }
-    return give.refusal;
+    return refusal;
 }
 
 /* --- trim and figures ---------------------------------------------------------------- */
@@ -338,10 +336,10 @@ static bool barrier_changes(engine_t *engine, bool keep)
 {
     bool changes;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     changes = keep != engine->keeps_barrier;
     engine->keeps_barrier = keep;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return changes;
 }
 
@@ -386,10 +384,10 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
 
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->figures.free_bytes = rmm__engine_free_bytes_locked(engine);
     *out = engine->figures;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 bool rmm__engine_has_news(const engine_t *engine)
@@ -410,17 +408,17 @@ uint64_t rmm__engine_stuck_bytes(engine_t *engine)
 
 void rmm__engine_lock(engine_t *engine)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
 }
 
 void rmm__engine_unlock(engine_t *engine)
 {
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
 {
-    return &engine->lock.lock;
+    return &engine->lock;
 }
 
 /* --- creation and destruction -------------------------------------------------------- */
@@ -482,7 +480,7 @@ void rmm__engine_close(
 void rmm__engine_destroy(engine_t *engine)
 {
     rmm__turn_fini(&engine->turn);
-    rmm__combiner_fini(&engine->lock);
+    rmm__mutex_fini(&engine->lock);
     rmm__free(engine);
 }
 
@@ -527,7 +525,7 @@ rmm_status_t rmm__engine_create(const engine_plan_t *plan, engine_t **out)
     engine->growth_bytes = plan->growth_bytes;
     engine->streams.never_alone = plan->is_shared;
     rmm__turn_init(&engine->turn);
-    rmm__combiner_init(&engine->lock);
+    rmm__mutex_init(&engine->lock);
     *out = engine;
     return RMM_OK;
 }

@@ -24,11 +24,10 @@
  * Memory that no event covers is bounded for all streams together by a share of what the
  * engine holds (streams.c): its stream may end, and then only a synchronise makes it clean.
  *
- * One lock, under which one thread does the work of many (core/combiner.h). So the engine
- * refuses a request, or takes memory from the source, only where a plain lock would have
- * led to the same. No call out is made under it: not to the source, the driver or the
- * owner's callbacks but those of engine_owner_t. Threads that find no block take turns
- * (core/turn.h) on the ladder.
+ * One lock: the engine refuses a request, or takes memory from the source, only where it
+ * would have done the same for one thread. No call out is made under it: not to the source,
+ * the driver or the owner's callbacks but those of engine_owner_t. Threads that find no block
+ * take turns (core/turn.h) on the ladder.
  */
 #ifndef RMM_POOL_ENGINE_H
 #define RMM_POOL_ENGINE_H

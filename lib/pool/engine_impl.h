@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 
 #include "core/assert.h"
-#include "core/combiner.h"
 #include "core/error.h"
 #include "core/pointer_map.h"
 #include "core/turn.h"
@@ -65,6 +64,7 @@ typedef struct engine_streams {
     uint32_t partings;      /* threads between rmm__engine_part() and _rejoin() */
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of a free now; from 1 */
+    uint32_t asking;        /* threads that query events; their batches are out */
     uint32_t waits_begun;   /* for the device or a stream, and not ended */
     bool is_sealed;         /* by the first: later frees do not merge with older ones */
     uint64_t open_bytes;    /* of all streams */
@@ -143,7 +143,7 @@ struct engine {
     _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped */
 
-    rmm_combiner_t lock; /* protects all below */
+    rmm_mutex_t lock; /* protects all below */
     rmm_blocks_t *blocks;
     rmm_heap_t clean;   /* free for any stream */
     uint32_t climbing;  /* threads on the ladder: more than one if a turn timed out */
@@ -391,15 +391,16 @@ void rmm__engine_captures_fini(engine_t *engine);
 
 /*
  * Take a block for `want` from its stream's own heap or the clean one. RMM_BLOCKS_EXTENDS
- * only where `extends` is false.
+ * only before events were asked (has_asked): first ask them.
  */
 rmm_blocks_result_t rmm__engine_take_locked(
-    engine_t *engine, const engine_want_t *want, bool extends, rmm_block_t *block_out);
+    engine_t *engine, const engine_want_t *want, bool has_asked,
+    rmm_block_t *block_out);
 
 /* The same with the lock taken, and with the owner's accounting. RMM_ERR_OUT_OF_MEMORY:
- * nothing fits (last error untouched), or only beyond the frontier (EXTENDS). */
+ * nothing fits (last error untouched), or events are to be asked first. */
 rmm_status_t rmm__engine_take(
-    engine_t *engine, const engine_want_t *want, bool extends, void **ptr_out);
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out);
 /* And if it fails, note that such requests fail until something changes. */
 rmm_status_t rmm__engine_take_or_note_futile(
     engine_t *engine, const engine_want_t *want, void **ptr_out);

@@ -11,7 +11,8 @@
 #define ASKED_FOR_NEW 2
 #define ASKED_SHARE 8
 #define ASKED_MOST 64
-#define DONORS_MOST 64 /* streams searched for a block to wait for */
+#define ASKED_AT_ONCE 16 /* whose batches are out of their streams together */
+#define DONORS_MOST 64   /* streams searched for a block to wait for */
 /* A request is huge from this share of what is held on; see below. */
 #define HUGE_SHARE 64
 #define PATIENCE 64u /* event queries, some 150 ns each */
@@ -88,11 +89,11 @@ close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t
     engine_stream_t *stream;
     int error;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     seal_locked(engine, closing->stamp);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     error = rmm__driver_wait_stream(engine->driver, handle);
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
     if (error == RMM_DRIVER_OK && stream != NULL) {
         rmm__blocks_transfer(
@@ -103,26 +104,25 @@ close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t
     }
     unseal_locked(engine);
     rmm__engine_show_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
-void rmm__engine_record(
-    engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
+/* After the attempt to record the event. error: why not, or OK if the driver was not
+ * called. */
+static void settle_record_locked(
+    engine_t *engine, const engine_closing_t *closing, rmm_driver_event_t event,
+    bool is_recorded, int error)
 {
-    engine_batch_t batch = {closing->stamp, closing->event};
-    int error = RMM_DRIVER_OK;
-    bool recorded =
-        !closing->is_foreign && record(engine, handle, &batch.event, &error);
-    engine_stream_t *stream;
+    engine_stream_t *stream =
+        rmm__engine_stream_find_locked(engine, closing->stream_id);
 
-    rmm__mutex_lock(&engine->lock.lock);
-    stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
-    if (stream != NULL && recorded && !rmm__stream_is_idle_locked(engine, stream)) {
-        rmm__stream_batch_insert_locked(engine, stream, batch);
-    } else if (batch.event != NULL) {
-        rmm__stream_event_spare_locked(engine, batch.event);
+    if (stream != NULL && is_recorded && !rmm__stream_is_idle_locked(engine, stream)) {
+        rmm__stream_batch_insert_locked(
+            engine, stream, (engine_batch_t){closing->stamp, event});
+    } else if (event != NULL) {
+        rmm__stream_event_spare_locked(engine, event);
     }
-    if (stream != NULL && recorded) {
+    if (stream != NULL && is_recorded) {
         stream->is_native = true;
         stream->is_doubtful = false;
         rmm__engine_rejoin_locked(engine);
@@ -132,8 +132,19 @@ void rmm__engine_record(
         rmm__stream_open_more_locked(
             &engine->streams, stream, closing->open_bytes, closing->open_frees);
     }
-    rmm__combiner_unlock(&engine->lock);
-    if (!recorded && !closing->is_native) {
+}
+
+void rmm__engine_record(
+    engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
+{
+    rmm_driver_event_t event = closing->event;
+    int error = RMM_DRIVER_OK;
+    bool is_recorded = !closing->is_foreign && record(engine, handle, &event, &error);
+
+    rmm__mutex_lock(&engine->lock);
+    settle_record_locked(engine, closing, event, is_recorded, error);
+    rmm__mutex_unlock(&engine->lock);
+    if (!is_recorded && !closing->is_native) {
         close_by_waiting(engine, closing, handle);
     }
 }
@@ -144,6 +155,7 @@ void rmm__engine_record(
 typedef struct asked {
     uint64_t stream_id;
     engine_batch_t batch;
+    bool is_done; /* what the query said */
 } asked_t;
 
 /* Drop batches that no longer cover a free block; false: none is left. */
@@ -161,6 +173,7 @@ static void
 ask_locked(engine_t *engine, engine_stream_t *stream, bool newest, asked_t *asked)
 {
     asked->stream_id = stream->id;
+    asked->is_done = false;
     asked->batch = stream->batches[newest ? stream->batch_count - 1 : 0];
     if (newest && stream->batch_count > 1) {
         stream->batch_count--;
@@ -197,90 +210,153 @@ clean_up_to_locked(engine_t *engine, const engine_stream_t *stream, uint64_t sta
     return rmm__blocks_transfer(engine->blocks, stream->heap, engine->clean, stamp, 0);
 }
 
-/* After a query: blocks of a finished batch become clean; an unfinished one goes back. True
- * if any block moved. *is_left: the stream has older batches, which may be finished. */
-static bool
-settle_locked(engine_t *engine, const asked_t *asked, bool is_done, bool *is_left)
+/* After a query: blocks of a finished batch become clean; an unfinished one goes back. The
+ * stream if it has older batches, which may be finished. */
+static engine_stream_t *settle_locked(engine_t *engine, const asked_t *asked, bool *any)
 {
     engine_stream_t *stream = rmm__engine_stream_find_locked(engine, asked->stream_id);
-    uint64_t moved = 0;
+    bool is_left;
 
-    *is_left = false;
-    if (stream == NULL || is_done) {
+    if (stream == NULL || asked->is_done) {
         rmm__stream_event_spare_locked(engine, asked->batch.event);
     }
     if (stream == NULL) {
-        return false;
+        return NULL;
     }
-    if (is_done) {
+    if (asked->is_done) {
         rmm__stream_batches_drop_locked(engine, stream, asked->batch.stamp);
-        moved = clean_up_to_locked(engine, stream, asked->batch.stamp);
+        *any |= clean_up_to_locked(engine, stream, asked->batch.stamp) != 0;
         rmm__engine_show_locked(engine);
-    } else {
-        *is_left = stream->batch_count != 0;
-        rmm__stream_batch_insert_locked(engine, stream, asked->batch);
+        return NULL;
     }
-    return moved != 0;
+    is_left = stream->batch_count != 0;
+    rmm__stream_batch_insert_locked(engine, stream, asked->batch);
+    return is_left ? stream : NULL;
+}
+
+/* The batches of several streams, out of them while their events are queried. The lock is
+ * taken twice for all, not for each: threads that want it cost more than the queries. */
+typedef struct asking {
+    bool gives_way;      /* ask none while another thread does */
+    bool any;            /* found: memory moved */
+    uint32_t there;      /* streams that could be asked */
+    uint64_t held_bytes; /* by the engine */
+    uint32_t count;      /* of asked[] */
+    asked_t asked[ASKED_AT_ONCE];
+} asking_t;
+
+/* Once around the ring. */
+static bool is_around_locked(const engine_t *engine, const asking_t *asking)
+{
+    const engine_stream_t *next = engine->streams.with_batches;
+
+    return asking->count != 0 && next != NULL && next->id == asking->asked[0].stream_id;
+}
+
+/* Take the newest batches of up to `most` streams. */
+static void ask_some_locked(engine_t *engine, asking_t *asking, uint32_t most)
+{
+    engine_streams_t *streams = &engine->streams;
+
+    asking->count = 0;
+    asking->any |= rmm__engine_captures_settle_locked(engine);
+    asking->there = streams->alone == NULL ? streams->count : 0;
+    asking->held_bytes = engine->figures.reserved_bytes;
+    if (asking->there == 0 || (asking->gives_way && streams->asking != 0)) {
+        return;
+    }
+    most = most < ASKED_AT_ONCE ? most : ASKED_AT_ONCE;
+    while (asking->count < most && !is_around_locked(engine, asking) &&
+           ask_next_locked(engine, &asking->asked[asking->count])) {
+        asking->count++;
+    }
+    streams->asking += asking->count != 0;
+}
+
+/* and_older: of the streams whose newest batch is not done, take the oldest. */
+static void settle_some_locked(engine_t *engine, asking_t *asking, bool and_older)
+{
+    uint32_t count = asking->count;
+
+    asking->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        engine_stream_t *left = settle_locked(engine, &asking->asked[i], &asking->any);
+
+        if (left != NULL && and_older) {
+            ask_locked(engine, left, false, &asking->asked[asking->count++]);
+        }
+    }
+    engine->streams.asking -= asking->count == 0;
+}
+
+static void query(const engine_t *engine, asking_t *asking)
+{
+    for (uint32_t i = 0; i < asking->count; i++) {
+        asked_t *asked = &asking->asked[i];
+
+        asked->is_done =
+            engine->driver->event_query(asked->batch.event) == RMM_DRIVER_OK;
+    }
 }
 
 /* Events of one stream finish in order. So the newest is queried first, which suffices for
  * an idle stream; for a busy one the oldest is next. */
-static bool reclaim_next(engine_t *engine, bool *any)
+static void query_and_settle(engine_t *engine, asking_t *asking)
 {
-    bool is_left = false;
-    asked_t asked;
-    bool found;
+    rmm_driver_scope_t scope; /* without it a query breaks a capture of this thread */
+    bool entered =
+        rmm__driver_scope_enter(&scope, engine->driver, engine->device) == RMM_OK;
 
-    rmm__mutex_lock(&engine->lock.lock);
-    found = ask_next_locked(engine, &asked);
-    rmm__combiner_unlock(&engine->lock);
-    for (bool newest = true; found; newest = false) {
-        bool is_done = engine->driver->event_query(asked.batch.event) == RMM_DRIVER_OK;
-        engine_stream_t *stream;
-
-        rmm__mutex_lock(&engine->lock.lock);
-        *any |= settle_locked(engine, &asked, is_done, &is_left);
-        stream = rmm__engine_stream_find_locked(engine, asked.stream_id);
-        if (newest && is_left && stream != NULL) {
-            ask_locked(engine, stream, false, &asked);
-        } else {
-            rmm__combiner_unlock(&engine->lock);
-            return true;
+    for (bool is_newest = true; asking->count != 0; is_newest = false) {
+        if (entered) {
+            query(engine, asking);
         }
-        rmm__combiner_unlock(&engine->lock);
+        rmm__mutex_lock(&engine->lock);
+        settle_some_locked(engine, asking, is_newest);
+        rmm__mutex_unlock(&engine->lock);
     }
-    return false;
+    if (entered) {
+        rmm__driver_scope_leave(&scope);
+    }
+}
+
+/* How many streams were asked. */
+static uint32_t ask_some(engine_t *engine, asking_t *asking, uint32_t most)
+{
+    uint32_t asked;
+
+    rmm__mutex_lock(&engine->lock);
+    ask_some_locked(engine, asking, most);
+    rmm__mutex_unlock(&engine->lock);
+    asked = asking->count;
+    if (asked != 0) {
+        query_and_settle(engine, asking);
+    }
+    return asked;
 }
 
 bool rmm__engine_reclaim(engine_t *engine, uint32_t most)
 {
-    rmm_driver_scope_t scope;
-    uint32_t there;
-    bool any;
+    asking_t asking;
+    uint32_t done = 0;
+    uint32_t asked;
 
-    rmm__mutex_lock(&engine->lock.lock);
-    any = rmm__engine_captures_settle_locked(engine);
-    there = engine->streams.alone == NULL ? engine->streams.count : 0;
-    rmm__combiner_unlock(&engine->lock);
-    most = most < there ? most : there;
-    if (most == 0 ||
-        rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
-        return any;
-    }
-    while (most > 0 && reclaim_next(engine, &any)) {
-        most--;
-    }
-    rmm__driver_scope_leave(&scope);
-    return any;
+    asking.gives_way = false;
+    asking.any = false;
+    do {
+        asked = ask_some(engine, &asking, most - done);
+        done += asked;
+    } while (asked == ASKED_AT_ONCE && done < most && done < asking.there);
+    return asking.any;
 }
 
 void rmm__engine_reclaim_for_new(engine_t *engine)
 {
     uint32_t count;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     count = engine->streams.count;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     count = ASKED_FOR_NEW + count / ASKED_SHARE;
     (void)rmm__engine_reclaim(engine, count < ASKED_MOST ? count : ASKED_MOST);
 }
@@ -292,21 +368,17 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
  */
 void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
 {
-    uint32_t asked = 0;
-    bool is_huge;
-    bool is_left;
+    asking_t asking;
+    uint32_t queries = 0;
+    uint32_t asked;
 
-    rmm__mutex_lock(&engine->lock.lock);
-    is_huge =
-        want->units * RMM_BLOCKS_UNIT >= engine->figures.reserved_bytes / HUGE_SHARE;
-    rmm__combiner_unlock(&engine->lock);
+    asking.gives_way = true;
+    asking.any = false;
     do {
-        (void)rmm__engine_reclaim(engine, ASKED_FOR_LARGE);
-        rmm__mutex_lock(&engine->lock.lock);
-        asked += 1 + engine->streams.count;
-        is_left = rmm__engine_has_batches_locked(engine);
-        rmm__combiner_unlock(&engine->lock);
-    } while (is_huge && is_left && asked < PATIENCE);
+        asked = ask_some(engine, &asking, ASKED_FOR_LARGE);
+        queries += 1 + asking.there;
+    } while (asked != 0 && queries < PATIENCE &&
+             want->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
 }
 
 /* --- waiting for another stream ------------------------------------------------------ */
@@ -396,17 +468,17 @@ bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want)
         bool found;
         bool waiting;
 
-        rmm__mutex_lock(&engine->lock.lock);
+        rmm__mutex_lock(&engine->lock);
         found =
             !fits_own_locked(engine, want) && find_donor_locked(engine, want, &asked);
-        rmm__combiner_unlock(&engine->lock);
+        rmm__mutex_unlock(&engine->lock);
         if (!found) {
             return any;
         }
         waiting = wait_on_device(engine, want->stream, asked.batch.event);
-        rmm__mutex_lock(&engine->lock.lock);
+        rmm__mutex_lock(&engine->lock);
         any |= donor_settle_locked(engine, want, &asked, waiting);
-        rmm__combiner_unlock(&engine->lock);
+        rmm__mutex_unlock(&engine->lock);
         if (!waiting) {
             return any;
         }
@@ -455,25 +527,25 @@ uint64_t rmm__engine_sync_begin(engine_t *engine)
 {
     uint64_t stamp;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     /* memory on the shelves of graphs that are gone becomes clean by this synchronise */
     (void)rmm__engine_captures_settle_locked(engine);
     stamp = engine->streams.stamp++;
     seal_locked(engine, stamp);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return stamp;
 }
 
 void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     if (is_synchronised) {
         clean_all_locked(engine, stamp);
         engine->figures.sync_count++;
     }
     unseal_locked(engine);
     rmm__engine_show_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 rmm_status_t rmm__engine_synchronise(engine_t *engine)

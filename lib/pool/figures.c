@@ -71,7 +71,7 @@ void rmm__engine_find_largest_locked(engine_t *engine)
 
 void rmm__engine_show_locked(engine_t *engine)
 {
-    RMM_ASSERT_LOCKED(&engine->lock.lock);
+    RMM_ASSERT_LOCKED(&engine->lock);
     RMM_ASSERT_HEAVY(rmm__blocks_check(engine->blocks) == NULL);
     engine->changes++;
     rmm__engine_bound_open_locked(engine);
@@ -86,9 +86,9 @@ uint64_t rmm__engine_reserved(engine_t *engine)
 {
     uint64_t reserved;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     reserved = engine->figures.reserved_bytes;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return reserved;
 }
 

@@ -68,7 +68,7 @@ static bool take_free_piece(
     uint32_t index;
     bool found = false;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     index = rmm__pieces_from_locked(engine, *before);
     while (index-- > 0 && !found) {
         const engine_piece_t *at = &range->pieces[index];
@@ -80,7 +80,7 @@ static bool take_free_piece(
             rmm__pieces_take_locked(engine, index, piece);
         }
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (!found) {
         return false;
     }
@@ -132,10 +132,10 @@ static bool piece_shift(
     if (!rmm__range_depart(engine, RANGE_ABSENT, unit, bytes, &arriving)) {
         (void)engine->driver->physical_release(piece->physical);
         rmm__pieces_unreserve(engine, 1);
-        rmm__mutex_lock(&engine->lock.lock);
+        rmm__mutex_lock(&engine->lock);
         engine->figures.reserved_bytes -= bytes;
         rmm__engine_show_locked(engine);
-        rmm__combiner_unlock(&engine->lock);
+        rmm__mutex_unlock(&engine->lock);
         return false;
     }
     if (rmm__piece_map(engine, piece) != RMM_DRIVER_OK) {
@@ -143,10 +143,10 @@ static bool piece_shift(
         return false;
     }
     rmm__pieces_insert(engine, piece);
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->range.tidied_bytes += bytes;
     engine->figures.map_count++;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     rmm__range_arrive(engine, &arriving, RANGE_CLEAN, 0);
     *is_done = true;
     return true;
@@ -202,9 +202,9 @@ static bool gather_beside(engine_t *engine, uint64_t need)
     rmm_blocks_gap_t gap;
     bool any;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     any = find_free_pieces_locked(engine).bytes != 0;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return any && rmm__range_find_gap(engine, need, &gap) && gap.units != 0 &&
            fill_in_scope(engine, &gap);
 }
@@ -221,7 +221,7 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
     rmm_heap_t nothing;
     bool found = false;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     pieces = find_free_pieces_locked(engine);
     if (pieces.bytes < need || need + pieces.largest_bytes > range->bytes) {
         found = false;
@@ -234,7 +234,7 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
             rmm__engine_to_units(range->granule_bytes), &gap);
         rmm__blocks_heap_destroy(engine->blocks, nothing);
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (found) {
         gap.units =
             rmm__engine_to_units(rmm__engine_round_up(need, range->granule_bytes));
@@ -246,9 +246,9 @@ static bool is_all_clean(engine_t *engine)
 {
     bool is_clean;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     is_clean = rmm__engine_is_all_clean_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return is_clean;
 }
 
@@ -258,11 +258,11 @@ bool rmm__range_gather(
 {
     bool was_alone, any;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     /* while a stream is alone, more seems clean than is; parting takes time */
     any = find_free_pieces_locked(engine).bytes != 0;
     was_alone = engine->streams.alone != NULL;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (!any) {
         return !is_last;
     }
@@ -295,14 +295,14 @@ static bool is_untidy(engine_t *engine, uint64_t need)
     uint64_t reserved;
     bool is_worth;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     free_bytes = rmm__engine_free_bytes_locked(engine);
     reserved = engine->figures.reserved_bytes;
     is_worth = range->tidied_bytes / TIDY_TIMES < reserved &&
                reserved / TIDY_WORTH * range->tidied_count <= need &&
                (engine->streams.alone == NULL ||
                 engine->figures.largest_free_bytes >= range->granule_bytes);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return is_worth && free_bytes != 0 && free_bytes >= reserved / TIDY_PART;
 }
 
@@ -310,10 +310,10 @@ static bool clean_fits(engine_t *engine, uint64_t need)
 {
     bool fits;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     fits = rmm__blocks_largest_free(engine->blocks, engine->clean) * RMM_BLOCKS_UNIT >=
            need;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return fits;
 }
 
@@ -327,9 +327,9 @@ bool rmm__range_tidy(engine_t *engine, uint64_t need)
     rmm__engine_part(engine);
     any = rmm__engine_synchronise(engine) == RMM_OK;
     if (any) {
-        rmm__mutex_lock(&engine->lock.lock);
+        rmm__mutex_lock(&engine->lock);
         engine->range.tidied_count++;
-        rmm__combiner_unlock(&engine->lock);
+        rmm__mutex_unlock(&engine->lock);
         any = clean_fits(engine, need) || gather_beside(engine, need);
     }
     rmm__engine_rejoin(engine);
@@ -367,9 +367,9 @@ rmm_status_t rmm__range_trim(engine_t *engine, uint64_t keep_bytes)
     if (status != RMM_OK) {
         return status;
     }
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     (void)find_free_pieces_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     while (status == RMM_OK) {
         uint64_t reserved = rmm__engine_reserved(engine);
 

@@ -52,7 +52,7 @@ static bool join(engine_t *engine, const engine_want_t *want, rmm_status_t *stat
     bool joined = false;
 
     *status = RMM_ERR_OUT_OF_MEMORY;
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     own = rmm__engine_stream_find_locked(engine, want->key.stream_id);
     if (own != NULL && !rmm__engine_captures(want) && engine->block_units == 0) {
         joined = rmm__blocks_join_shared(
@@ -60,7 +60,7 @@ static bool join(engine_t *engine, const engine_want_t *want, rmm_status_t *stat
             rmm__engine_to_units(rmm__engine_need(want)), JOIN_BLOCKS);
         rmm__engine_note_larger_locked(engine, own->heap);
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return joined;
 }
 
@@ -90,9 +90,9 @@ static bool cover(engine_t *engine, const engine_want_t *want, rmm_status_t *sta
 
     (void)want;
     *status = RMM_ERR_OUT_OF_MEMORY;
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     is_much = engine->streams.alone == NULL && rmm__engine_is_open_much_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return is_much && rmm__engine_synchronise(engine) == RMM_OK;
 }
 
@@ -148,9 +148,9 @@ static bool is_enough_free(engine_t *engine, const engine_want_t *want)
 {
     bool is_enough;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     is_enough = rmm__engine_free_bytes_locked(engine) >= bytes_of(want);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return is_enough;
 }
 
@@ -212,7 +212,7 @@ static bool is_futile(engine_t *engine, const engine_want_t *want)
     bool can_grow;
     bool is_known;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
     free_bytes = rmm__engine_free_bytes_locked(engine) +
                  engine->transit_units * RMM_BLOCKS_UNIT + engine->promised_bytes;
@@ -222,7 +222,7 @@ static bool is_futile(engine_t *engine, const engine_want_t *want)
                futile->graphs_gone == rmm__engine_graphs_gone() &&
                !rmm__engine_captures(want);
     is_known |= room < bytes_of(want) && free_bytes < bytes_of(want) - room;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (is_known && !can_grow) {
         (void)no_room(engine, room);
         return true;
@@ -249,10 +249,10 @@ static bool begin_climb(engine_t *engine, uint64_t *number_out)
 {
     bool is_with_others;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     is_with_others = engine->climbing++ != 0;
     *number_out = ++engine->climbs;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return is_with_others;
 }
 
@@ -262,13 +262,13 @@ static bool end_climb(engine_t *engine, const engine_want_t *want, uint64_t numb
 {
     bool was_with_others;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->climbing--;
     was_with_others = engine->climbs != number || engine->promised_bytes != 0 ||
                       engine->transit_units != 0 ||
                       (rmm__engine_free_bytes_locked(engine) >= bytes_of(want) &&
                        !rmm__engine_is_all_clean_locked(engine));
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return was_with_others;
 }
 

@@ -106,11 +106,11 @@ rmm_blocks_result_t rmm__engine_lend(
 {
     rmm_blocks_result_t result;
 
-    rmm__mutex_lock(&borrower->lock.lock);
-    rmm__mutex_lock(&lender->lock.lock);
+    rmm__mutex_lock(&borrower->lock);
+    rmm__mutex_lock(&lender->lock);
     result = lend_locked(lender, borrower, want, units, ops);
-    rmm__combiner_unlock(&lender->lock);
-    rmm__combiner_unlock(&borrower->lock);
+    rmm__mutex_unlock(&lender->lock);
+    rmm__mutex_unlock(&borrower->lock);
     return result;
 }
 
@@ -199,13 +199,13 @@ static bool give_back_some_locked(
 void rmm__engine_give_back(
     engine_t *lender, engine_t *borrower, const engine_loan_ops_t *ops)
 {
-    rmm__mutex_lock(&borrower->lock.lock);
-    rmm__mutex_lock(&lender->lock.lock);
+    rmm__mutex_lock(&borrower->lock);
+    rmm__mutex_lock(&lender->lock);
     RMM_ASSERT(borrower->streams.alone == NULL);
     while (give_back_some_locked(lender, borrower, ops)) {
     }
     rmm__engine_show_locked(lender);
     rmm__engine_show_locked(borrower);
-    rmm__combiner_unlock(&lender->lock);
-    rmm__combiner_unlock(&borrower->lock);
+    rmm__mutex_unlock(&lender->lock);
+    rmm__mutex_unlock(&borrower->lock);
 }

@@ -55,7 +55,7 @@ bool rmm__range_depart(
     engine_transit_t transit = {.from = from, .units = bytes / RMM_BLOCKS_UNIT};
     bool departed = false;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     if (rmm__blocks_heap_create(engine->blocks, &transit.heap) == RMM_BLOCKS_OK) {
         departed = rmm__blocks_move(
                        engine->blocks, heap_of_locked(engine, from), transit.heap, unit,
@@ -72,7 +72,7 @@ bool rmm__range_depart(
         rmm__engine_show_locked(engine);
         *transit_out = transit;
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return departed;
 }
 
@@ -81,7 +81,7 @@ void rmm__range_arrive(
 {
     uint64_t units;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     units = rmm__blocks_transfer(
         engine->blocks, transit->heap, heap_of_locked(engine, to), UINT64_MAX,
         to == RANGE_CLEAN ? rmm__engine_clean_stamp_locked(engine) : 0);
@@ -91,7 +91,7 @@ void rmm__range_arrive(
     engine->figures.reserved_bytes += (uint64_t)gained;
     engine->figures.growth_count += gained > 0;
     rmm__engine_show_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (gained > 0) {
         atomic_fetch_add_explicit(
             &engine->grown_bytes, (uint64_t)gained, memory_order_relaxed);
@@ -103,13 +103,13 @@ bool rmm__range_find_gap(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap)
     const engine_range_t *range = &engine->range;
     bool found;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     found =
         need <= range->bytes &&
         rmm__blocks_find_gap(
             engine->blocks, range->absent, engine->clean, rmm__engine_to_units(need),
             rmm__engine_to_units(range->granule_bytes), gap);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return found;
 }
 
@@ -141,18 +141,18 @@ bool rmm__pieces_reserve(engine_t *engine, uint64_t more)
 {
     bool reserved;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     reserved = pieces_reserve_locked(&engine->range, more);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return reserved;
 }
 
 void rmm__pieces_unreserve(engine_t *engine, uint64_t more)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     RMM_ASSERT(engine->range.piece_promised >= more);
     engine->range.piece_promised -= (uint32_t)more;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 uint32_t rmm__pieces_from_locked(const engine_t *engine, uint64_t unit)
@@ -178,7 +178,7 @@ void rmm__pieces_insert(engine_t *engine, const engine_piece_t *piece)
     engine_range_t *range = &engine->range;
     uint32_t index;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     RMM_ASSERT(range->piece_promised > 0 && "room was reserved");
     index = rmm__pieces_from_locked(engine, piece->unit);
     memmove(
@@ -187,7 +187,7 @@ void rmm__pieces_insert(engine_t *engine, const engine_piece_t *piece)
     range->pieces[index] = *piece;
     range->piece_count++;
     range->piece_promised--;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 void rmm__pieces_take_locked(engine_t *engine, uint32_t index, engine_piece_t *out)
@@ -293,7 +293,7 @@ static bool take_piece(engine_t *engine, const growth_t *growth, engine_piece_t 
     uint32_t index;
     bool found;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     index = rmm__pieces_from_locked(engine, growth->unit);
     while (index < range->piece_count && range->pieces[index].unit < end &&
            range->pieces[index].is_stuck) {
@@ -303,7 +303,7 @@ static bool take_piece(engine_t *engine, const growth_t *growth, engine_piece_t 
     if (found) {
         rmm__pieces_take_locked(engine, index, piece);
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return found;
 }
 
@@ -381,7 +381,7 @@ static rmm_status_t keep_mapped(engine_t *engine, growth_t *growth, uint64_t map
     uint64_t rest = growth->preferred - mapped;
     bool kept = true;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     if (rest != 0) {
         kept = rmm__blocks_move(
                    engine->blocks, growth->transit.heap, engine->range.absent,
@@ -392,7 +392,7 @@ static rmm_status_t keep_mapped(engine_t *engine, growth_t *growth, uint64_t map
     engine->range.tidied_count = 0;
     engine->figures.map_count +=
         (mapped + growth->piece_bytes - 1) / growth->piece_bytes;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (!kept) {
         return rmm__pieces_no_memory();
     }
@@ -465,7 +465,7 @@ size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
     uint64_t granule = engine->range.granule_bytes;
     uint64_t room, share, reserved;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     reserved = engine->figures.reserved_bytes;
     room = rmm__engine_room_locked(engine) / granule * granule;
     share = growth_share(engine, reserved);
@@ -478,7 +478,7 @@ size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
     }
     growth->promised = growth->need <= room ? growth->preferred : 0;
     engine->promised_bytes += growth->promised;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     growth->piece_bytes = piece_bytes(engine, reserved + growth->preferred);
     growth->pieces_left = growth->preferred / growth->piece_bytes + 2;
     return growth->need <= room
@@ -523,9 +523,9 @@ static rmm_status_t range_grow(engine_t *engine, uint64_t need)
         return status;
     }
     status = grow_as_planned(engine, &growth);
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->promised_bytes -= growth.promised;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     if (status == RMM_OK) {
         rmm__engine_keep_barrier(engine, true);
     }
@@ -639,7 +639,7 @@ static rmm_status_t enter_range(engine_t *engine)
     uint64_t unit = (uintptr_t)range->address / RMM_BLOCKS_UNIT;
     bool entered;
 
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     entered =
         rmm__blocks_heap_create(engine->blocks, &range->absent) == RMM_BLOCKS_OK &&
         rmm__blocks_heap_create(engine->blocks, &range->lost) == RMM_BLOCKS_OK &&
@@ -647,7 +647,7 @@ static rmm_status_t enter_range(engine_t *engine)
             engine->blocks, range->absent, unit, rmm__engine_to_units(range->bytes),
             0) == RMM_BLOCKS_OK;
     engine->absent_units = entered ? range->bytes / RMM_BLOCKS_UNIT : 0;
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     return entered ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 

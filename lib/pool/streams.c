@@ -326,18 +326,18 @@ void rmm__engine_rejoin_locked(engine_t *engine)
 
 void rmm__engine_part(engine_t *engine)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->streams.partings++;
     rmm__engine_part_locked(engine, false);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 void rmm__engine_rejoin(engine_t *engine)
 {
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     engine->streams.partings--;
     rmm__engine_rejoin_locked(engine);
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
 }
 
 rmm_status_t rmm__engine_streams_init(engine_t *engine)

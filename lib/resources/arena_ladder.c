@@ -179,10 +179,10 @@ static uint64_t count_changes(const arena_resource_t *self, bool *is_all_clean_o
         engine_t *engine = rmm__arena_at(self, i);
 
         if (engine != NULL) {
-            rmm__mutex_lock(&engine->lock.lock);
+            rmm__mutex_lock(&engine->lock);
             changes += engine->changes;
             *is_all_clean_out &= rmm__engine_is_all_clean_locked(engine);
-            rmm__combiner_unlock(&engine->lock);
+            rmm__mutex_unlock(&engine->lock);
         }
     }
     return changes;

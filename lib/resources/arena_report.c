@@ -48,14 +48,14 @@ static void look_at_arena(arena_resource_t *self, uint32_t index, report_t *repo
         return;
     }
     figures->exists = true;
-    rmm__mutex_lock(&engine->lock.lock);
+    rmm__mutex_lock(&engine->lock);
     figures->largest_free_bytes = engine->figures.largest_free_bytes;
     figures->free_bytes = rmm__engine_free_bytes_locked(engine);
     figures->live_blocks = rmm__blocks_live_count(engine->blocks);
     if (index == ARENA_GLOBAL && self->dump_path != NULL) {
         rmm__blocks_walk(engine->blocks, count_lent, figures);
     }
-    rmm__combiner_unlock(&engine->lock);
+    rmm__mutex_unlock(&engine->lock);
     figures->live_blocks -= figures->superblock_count;
 }
 
