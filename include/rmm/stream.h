@@ -50,6 +50,14 @@ typedef struct CUstream_st *rmm_stream_t;
 
 /** rmm_stream_create: no implicit order with the legacy default stream. */
 #define RMM_STREAM_NON_BLOCKING 0x1u
+/**
+ * rmm_stream_create: the program promises that the stream never captures: that it neither
+ * begins a capture nor waits for an event that was recorded in one. Then no allocation or
+ * free on it asks the driver whether it captures, the larger part of what such a call costs
+ * above one on the legacy default stream. A program that breaks the promise gets blocks in
+ * its graph that others use as well; a debug build of this library aborts instead.
+ */
+#define RMM_STREAM_NEVER_CAPTURES 0x2u
 
 /** True for NULL and RMM_STREAM_LEGACY. */
 static inline bool rmm_stream_is_default(rmm_stream_t stream)
@@ -67,7 +75,7 @@ static inline bool rmm_stream_is_per_thread_default(rmm_stream_t stream)
  * Create a stream on the current device. Calls the driver. Allocations on it are
  * cheaper than on a stream that CUDA made.
  *
- * @param flags       0 or RMM_STREAM_NON_BLOCKING
+ * @param flags       0, or RMM_STREAM_NON_BLOCKING, RMM_STREAM_NEVER_CAPTURES or both
  * @param stream_out  receives the stream; destroy it with rmm_stream_destroy()
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  unknown flag, or stream_out is NULL

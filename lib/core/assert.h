@@ -28,5 +28,7 @@
     } while (0)
 
 #define RMM_COLD __attribute__((cold, noinline))
+/* Part of the hot path: a call would save and restore registers for nothing. */
+#define RMM_HOT_INLINE static inline __attribute__((always_inline))
 
 #endif /* RMM_CORE_ASSERT_H */

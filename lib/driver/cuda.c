@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/assert.h"
 #include "core/error.h"
 #include "driver/stream_ids.h"
 
@@ -297,6 +298,7 @@ static int capture_key(rmm_stream_t stream, rmm_stream_key_t *key)
 static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
 {
     unsigned long long id;
+    uint64_t known;
     int error;
 
     if (rmm_stream_is_default(stream)) { /* cannot capture */
@@ -306,11 +308,17 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
     if (rmm__cuda_is_exiting()) {
         return RMM_DRIVER_UNLOADING;
     }
+    known = rmm__stream_id_find(stream); /* by rmm_stream_create() */
+    if ((known & RMM_STREAM_ID_NEVER_CAPTURES) != 0) {
+        RMM_ASSERT(!is_capturing(stream) && "RMM_STREAM_NEVER_CAPTURES");
+        *key = (rmm_stream_key_t){known & ~RMM_STREAM_ID_NEVER_CAPTURES, 0};
+        return RMM_DRIVER_OK;
+    }
     if (is_capturing(stream)) {
         return capture_key(stream, key);
     }
-    if (rmm__stream_id_find(stream, &key->stream_id)) { /* by rmm_stream_create() */
-        key->capture_id = 0;
+    if (known != 0) {
+        *key = (rmm_stream_key_t){known, 0};
         return RMM_DRIVER_OK;
     }
     error = stream_id(stream, &id);

@@ -292,21 +292,31 @@ key_of_slot(const sim_slot_t *slot, rmm_stream_t handle, rmm_stream_key_t *key)
 }
 
 /* The real GPU's table answers from stream_ids.h: what is wrong there must show here. */
-static bool is_known_as_another(rmm_stream_t handle, const rmm_stream_key_t *key)
+static bool is_known_wrongly(rmm_stream_t handle, const rmm_stream_key_t *key)
 {
-    uint64_t id;
+    uint64_t known = rmm__stream_id_find(handle);
 
-    return key->capture_id == 0 && rmm__stream_id_find(handle, &id) &&
-           id != key->stream_id;
+    return key->capture_id != 0
+               ? (known & RMM_STREAM_ID_NEVER_CAPTURES) != 0
+               : known != 0 &&
+                     (known & ~RMM_STREAM_ID_NEVER_CAPTURES) != key->stream_id;
 }
 
-RMM_COLD static void report_another(rmm_stream_t handle)
+RMM_COLD static void
+report_known_wrongly(rmm_stream_t handle, const rmm_stream_key_t *key)
 {
     rmm__mutex_lock(&rmm__sim_lock);
-    rmm__sim_violation_locked(
-        "stream_key: stream %p was made by rmm_stream_create() and ended without "
-        "rmm_stream_destroy(), another stream has its handle",
-        (void *)handle);
+    if (key->capture_id != 0) {
+        rmm__sim_violation_locked(
+            "stream_key: stream %p captures, and was made with "
+            "RMM_STREAM_NEVER_CAPTURES",
+            (void *)handle);
+    } else {
+        rmm__sim_violation_locked(
+            "stream_key: stream %p was made by rmm_stream_create() and ended without "
+            "rmm_stream_destroy(), another stream has its handle",
+            (void *)handle);
+    }
     rmm__mutex_unlock(&rmm__sim_lock);
 }
 
@@ -339,8 +349,8 @@ int rmm__sim_stream_key(rmm_stream_t handle, rmm_stream_key_t *key)
                ? rmm__sim_thread.streams[rmm__sim_thread.device]
                : rmm__sim_slot(&streams, handle);
     if (slot != NULL && key_of_slot(slot, handle, key)) {
-        if (is_known_as_another(handle, key)) {
-            report_another(handle);
+        if (is_known_wrongly(handle, key)) {
+            report_known_wrongly(handle, key);
         }
         return RMM_DRIVER_OK;
     }

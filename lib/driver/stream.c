@@ -17,14 +17,17 @@ static bool is_built_in(rmm_stream_t stream)
 }
 
 /* A stream whose id is not to be had, or for which there is no room, is asked each time. */
-static void keep_id(const rmm_driver_t *driver, rmm_stream_t stream)
+static void
+keep_id(const rmm_driver_t *driver, rmm_stream_t stream, bool never_captures)
 {
     rmm_stream_key_t key;
 
     /* one that was destroyed behind our back had this handle: no longer that id */
     rmm__stream_id_forget(stream);
     if (driver->stream_key(stream, &key) == RMM_DRIVER_OK && key.capture_id == 0) {
-        (void)rmm__stream_id_keep(stream, key.stream_id);
+        (void)rmm__stream_id_keep(
+            stream,
+            key.stream_id | (never_captures ? RMM_STREAM_ID_NEVER_CAPTURES : 0));
     }
 }
 
@@ -36,17 +39,19 @@ rmm_status_t rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out)
     int error;
 
     RMM_CHECK_ARG(stream_out != NULL, "stream_out is NULL");
-    RMM_CHECK_ARG((flags & ~RMM_STREAM_NON_BLOCKING) == 0, "unknown flag");
+    RMM_CHECK_ARG(
+        (flags & ~(RMM_STREAM_NON_BLOCKING | RMM_STREAM_NEVER_CAPTURES)) == 0,
+        "unknown flag");
 
     driver = rmm__driver(&status);
     if (driver == NULL) {
         return status;
     }
-    error = driver->stream_create(flags, &stream);
+    error = driver->stream_create(flags & RMM_STREAM_NON_BLOCKING, &stream);
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "creating a stream");
     }
-    keep_id(driver, stream);
+    keep_id(driver, stream, (flags & RMM_STREAM_NEVER_CAPTURES) != 0);
     *stream_out = stream;
     return RMM_OK;
 }

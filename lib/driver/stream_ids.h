@@ -42,22 +42,25 @@ static inline rmm_stream_id_t *rmm__stream_id_set(rmm_stream_t stream)
     return rmm__stream_ids[hash >> 56];
 }
 
-/* False: not known here. Not for the built-in streams. */
-static inline bool rmm__stream_id_find(rmm_stream_t stream, uint64_t *id_out)
+/* In what rmm__stream_id_find() returns, beside the id: RMM_STREAM_NEVER_CAPTURES. */
+#define RMM_STREAM_ID_NEVER_CAPTURES ((uint64_t)1 << 62)
+
+/* The id, or 0: not known here. Not for the built-in streams. */
+static inline uint64_t rmm__stream_id_find(rmm_stream_t stream)
 {
     rmm_stream_id_t *set = rmm__stream_id_set(stream);
 
     for (int i = 0; i < RMM_STREAM_ID_WAYS; i++) {
         /* acquire: pairs with rmm__stream_id_keep() */
         if (atomic_load_explicit(&set[i].stream, memory_order_acquire) == stream) {
-            *id_out = atomic_load_explicit(&set[i].id, memory_order_relaxed);
-            return true;
+            return atomic_load_explicit(&set[i].id, memory_order_relaxed);
         }
     }
-    return false;
+    return 0;
 }
 
-/* Replaces what is known of a stream of this handle. False: no room. */
+/* Replaces what is known of a stream of this handle. The id is not 0, and may have the bit
+ * above. False: no room. */
 bool rmm__stream_id_keep(rmm_stream_t stream, uint64_t id);
 
 /* Before the stream is destroyed. */

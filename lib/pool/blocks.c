@@ -329,15 +329,12 @@ NOINLINE void rmm__blocks_settle_recent(rmm_blocks_t *blocks, rmm_heap_t heap)
     join(blocks, index, heap, blocks->ages[index].stamp);
 }
 
-void rmm__blocks_free(
-    rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+INLINE void
+make_recent(rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
 {
     rmm_heap_body_t *body = &blocks->heaps[heap];
     rmm_block_node_t *node = &blocks->nodes[block];
 
-    assert(heap_is_valid(blocks, heap));
-    assert(rmm__blocks_find(blocks, node->unit) == block && "the block is live");
-    rmm__blocks_settle(blocks, heap);
     assert(body->newest == 0 || blocks->ages[body->newest].stamp <= stamp);
     __builtin_prefetch(&blocks->nodes[node->prev]); /* for settle() */
     __builtin_prefetch(&blocks->nodes[node->next]);
@@ -348,6 +345,27 @@ void rmm__blocks_free(
     blocks->total_free_units += node->units;
     blocks->live_count--;
     check_heavily(blocks);
+}
+
+static NOINLINE void settle_and_free(
+    rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+{
+    rmm__blocks_settle_recent(blocks, heap);
+    make_recent(blocks, block, heap, stamp);
+}
+
+void rmm__blocks_free(
+    rmm_blocks_t *blocks, rmm_block_t block, rmm_heap_t heap, uint64_t stamp)
+{
+    assert(heap_is_valid(blocks, heap));
+    assert(
+        rmm__blocks_find(blocks, blocks->nodes[block].unit) == block &&
+        "the block is live");
+    if (blocks->heaps[heap].recent != 0) {
+        settle_and_free(blocks, block, heap, stamp);
+    } else {
+        make_recent(blocks, block, heap, stamp);
+    }
 }
 
 /* Split a live block after its first `units`; both parts are live. Returns the back. */

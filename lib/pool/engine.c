@@ -55,7 +55,7 @@ static rmm_blocks_result_t take_from_both_locked(
     return result;
 }
 
-rmm_blocks_result_t rmm__engine_take_locked(
+RMM_HOT_INLINE rmm_blocks_result_t take_locked(
     engine_t *engine, const engine_want_t *want, bool has_asked, rmm_block_t *block_out)
 {
     const rmm_blocks_request_t request = {want->units, want->align_units, true};
@@ -98,12 +98,11 @@ static void note_futile_locked(engine_t *engine, const engine_want_t *want)
 }
 
 /* Take a block, and let the owner count it. */
-static rmm_blocks_result_t take_counted_locked(
+RMM_HOT_INLINE rmm_blocks_result_t take_counted_locked(
     engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
 {
     rmm_block_t block;
-    rmm_blocks_result_t result =
-        rmm__engine_take_locked(engine, want, has_asked, &block);
+    rmm_blocks_result_t result = take_locked(engine, want, has_asked, &block);
 
     if (result == RMM_BLOCKS_OK) {
         uint32_t padding = (uint32_t)(want->units * RMM_BLOCKS_UNIT - want->bytes);
@@ -133,7 +132,7 @@ static rmm_status_t status_of(rmm_blocks_result_t result)
     return RMM_ERR_OUT_OF_MEMORY;
 }
 
-static inline rmm_blocks_result_t take_counted(
+RMM_HOT_INLINE rmm_blocks_result_t take_counted(
     engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
 {
     rmm_blocks_result_t result;

@@ -389,16 +389,9 @@ void rmm__engine_captures_fini(engine_t *engine);
 
 /* --- engine.c ------------------------------------------------------------------------ */
 
-/*
- * Take a block for `want` from its stream's own heap or the clean one. RMM_BLOCKS_EXTENDS
- * only before events were asked (has_asked): first ask them.
- */
-rmm_blocks_result_t rmm__engine_take_locked(
-    engine_t *engine, const engine_want_t *want, bool has_asked,
-    rmm_block_t *block_out);
-
-/* The same with the lock taken, and with the owner's accounting. RMM_ERR_OUT_OF_MEMORY:
- * nothing fits (last error untouched), or events are to be asked first. */
+/* Take a block from the stream's own heap or the clean one, and let the owner count it.
+ * RMM_ERR_OUT_OF_MEMORY: nothing fits (last error untouched), or, unless has_asked, events
+ * are to be queried first. */
 rmm_status_t rmm__engine_take(
     engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out);
 /* And if it fails, note that such requests fail until something changes. */

@@ -49,7 +49,7 @@ done
 for picture in "$work"/out/*.svg; do
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
 done
-grep -qE '^\| hot pair, created stream, ns \| <= 60, 6x RMM \| [0-9.,]+ \(' "$work/out/targets.md" ||
+grep -qE '^\| hot pair, created stream, ns \| <= 90, 4x RMM \| [0-9.,]+ \(' "$work/out/targets.md" ||
     die "no figure of the pair: $(cat "$work/out/targets.md")"
 grep -qE '^\| some: reserved, growing from nothing \| <= 1\.15 \| [0-9.]+ \|' "$work/out/targets.md" ||
     die "no figure of the trace: $(cat "$work/out/targets.md")"

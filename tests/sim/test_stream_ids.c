@@ -21,17 +21,12 @@ static uint64_t id_of(rmm_stream_t stream)
 
 static bool is_known(rmm_stream_t stream)
 {
-    uint64_t id;
-
-    return rmm__stream_id_find(stream, &id);
+    return rmm__stream_id_find(stream) != 0;
 }
 
 static void assert_known_as(rmm_stream_t stream, uint64_t expected)
 {
-    uint64_t id = 0;
-
-    assert_true(rmm__stream_id_find(stream, &id));
-    assert_int_equal(id, expected);
+    assert_int_equal(rmm__stream_id_find(stream), expected);
 }
 
 static size_t entry_count(void)
@@ -158,6 +153,37 @@ static void has_room_for_so_many_and_asks_for_the_others(void **state)
     assert_int_equal(entry_count(), 0);
 }
 
+/* A real GPU is not asked for such a stream; the simulated one tells that the promise was
+ * broken. */
+static void tells_that_a_stream_captures_against_its_flag(void **state)
+{
+    uint64_t violations = rmm_sim_violations();
+    rmm_stream_t stream = make_stream(RMM_STREAM_NEVER_CAPTURES);
+    rmm_stream_key_t key;
+    rmm_sim_graph_t graph;
+
+    (void)state;
+    assert_known_as(stream, id_of(stream) | RMM_STREAM_ID_NEVER_CAPTURES);
+    assert_int_equal(rmm_sim_violations(), violations);
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    assert_int_equal(rmm_sim_violations(), violations + 1);
+    assert_non_null(strstr(rmm_sim_last_violation(), "RMM_STREAM_NEVER_CAPTURES"));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_ok(rmm_stream_destroy(stream));
+}
+
+static void a_stream_has_only_flags_that_exist(void **state)
+{
+    rmm_stream_t stream =
+        make_stream(RMM_STREAM_NON_BLOCKING | RMM_STREAM_NEVER_CAPTURES);
+
+    (void)state;
+    assert_ok(rmm_stream_destroy(stream));
+    assert_int_equal(rmm_stream_create(0x4, &stream), RMM_ERR_INVALID_ARGUMENT);
+}
+
 static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
 {
     rmm_stream_t same_set[RMM_STREAM_ID_WAYS + 1];
@@ -171,12 +197,12 @@ static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
         } while (i > 0 &&
                  rmm__stream_id_set(same_set[i]) != rmm__stream_id_set(same_set[0]));
         assert_int_equal(
-            rmm__stream_id_keep(same_set[i], (uint64_t)i), i < RMM_STREAM_ID_WAYS);
+            rmm__stream_id_keep(same_set[i], 1 + (uint64_t)i), i < RMM_STREAM_ID_WAYS);
     }
     assert_false(is_known(same_set[RMM_STREAM_ID_WAYS]));
     rmm__stream_id_forget(same_set[RMM_STREAM_ID_WAYS]);
     for (int i = 0; i < RMM_STREAM_ID_WAYS; i++) {
-        assert_known_as(same_set[i], (uint64_t)i);
+        assert_known_as(same_set[i], 1 + (uint64_t)i);
         rmm__stream_id_forget(same_set[i]);
         assert_false(is_known(same_set[i]));
     }
@@ -200,12 +226,11 @@ static void *make_and_destroy(void *argument)
 
     for (int i = 0; i < TURNS; i++) {
         rmm_stream_key_t key;
-        uint64_t id = 0;
         rmm_stream_t stream;
 
         if (rmm_stream_create(0, &stream) != RMM_OK ||
             sim_driver()->stream_key(stream, &key) != RMM_DRIVER_OK ||
-            (rmm__stream_id_find(stream, &id) && id != key.stream_id) ||
+            (is_known(stream) && rmm__stream_id_find(stream) != key.stream_id) ||
             rmm_stream_destroy(stream) != RMM_OK) {
             atomic_fetch_add_explicit(&traffic->wrong, 1, memory_order_relaxed);
         }
@@ -220,10 +245,7 @@ static void *look_up(void *argument)
 
     while (atomic_load_explicit(&traffic->makers, memory_order_relaxed) != 0) {
         for (int i = 0; i < 8; i++) {
-            uint64_t id = 0;
-
-            if (!rmm__stream_id_find(traffic->steady[i], &id) ||
-                id != traffic->ids[i]) {
+            if (rmm__stream_id_find(traffic->steady[i]) != traffic->ids[i]) {
                 atomic_fetch_add_explicit(&traffic->wrong, 1, memory_order_relaxed);
             }
         }
@@ -266,6 +288,8 @@ int main(void)
         cmocka_unit_test(knows_its_own_streams_and_no_others),
         cmocka_unit_test(takes_no_stream_for_one_that_had_its_handle),
         cmocka_unit_test(still_tells_that_a_stream_captures),
+        cmocka_unit_test(tells_that_a_stream_captures_against_its_flag),
+        cmocka_unit_test(a_stream_has_only_flags_that_exist),
         cmocka_unit_test(has_room_for_so_many_and_asks_for_the_others),
         cmocka_unit_test(a_full_set_takes_no_more_and_forgets_what_it_has),
         cmocka_unit_test(notices_a_stream_that_was_destroyed_by_others),

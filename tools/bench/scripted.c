@@ -180,13 +180,16 @@ run_script(const workload_t *workload, const script_t *script, trial_t *trial)
         run_foreign(workload, script, trial);
         return;
     }
+    bool never_captures = workload->stream == WORKLOAD_NEVER_CAPTURES;
     rmm_stream_t stream =
         workload->stream == WORKLOAD_LEGACY ? RMM_STREAM_LEGACY : RMM_STREAM_PER_THREAD;
-    if (workload->stream != WORKLOAD_CREATED) {
+    if (workload->stream != WORKLOAD_CREATED && !never_captures) {
         play_on(workload, script, stream, trial);
         return;
     }
-    rmm_status_t status = rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream);
+    rmm_status_t status = rmm_stream_create(
+        RMM_STREAM_NON_BLOCKING | (never_captures ? RMM_STREAM_NEVER_CAPTURES : 0),
+        &stream);
     if (status == RMM_OK) {
         play_on(workload, script, stream, trial);
         status = rmm_stream_destroy(stream);

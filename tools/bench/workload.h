@@ -52,7 +52,8 @@ typedef enum workload_resources {
 typedef enum workload_stream {
     WORKLOAD_LEGACY,
     WORKLOAD_CREATED,
-    WORKLOAD_FOREIGN, /* made by CUDA, not by the library */
+    WORKLOAD_NEVER_CAPTURES, /* created, and said never to capture */
+    WORKLOAD_FOREIGN,        /* made by CUDA, not by the library */
     WORKLOAD_PER_THREAD,
     WORKLOAD_OWN /* of each thread one */
 } workload_stream_t;

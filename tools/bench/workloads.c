@@ -84,6 +84,9 @@ const workload_t workloads[] = {
         "created", WORKLOAD_CREATED,
         "the same on a stream made with rmm_stream_create"),
     PAIR(
+        "never-captures", WORKLOAD_NEVER_CAPTURES,
+        "the same on one made with RMM_STREAM_NEVER_CAPTURES"),
+    PAIR(
         "foreign", WORKLOAD_FOREIGN,
         "the same on a stream that the program made with CUDA itself"),
     PAIR(
