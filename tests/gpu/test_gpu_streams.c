@@ -87,10 +87,25 @@ static void a_stream_made_here_has_cudas_id(void **state)
     assert_cuda(cudaStreamDestroy(other));
 }
 
+static void a_stream_that_never_captures_is_not_asked(void **state)
+{
+    rmm_stream_t stream;
+
+    (void)state;
+    assert_ok(rmm_stream_create(
+        RMM_STREAM_NON_BLOCKING | RMM_STREAM_NEVER_CAPTURES, &stream));
+    assert_key_is_of(stream);
+    print_message(
+        "fact: stream_key takes %.1f ns of a stream that never captures\n",
+        key_ns(stream));
+    assert_ok(rmm_stream_destroy(stream));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_made_here_has_cudas_id),
+        cmocka_unit_test(a_stream_that_never_captures_is_not_asked),
     };
     rmm_status_t status;
 
