@@ -181,16 +181,17 @@ void rmm__request_settle(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding);
 
 /* The same two of a resource that writes all its books under one lock, which is held. The
- * request was announced. */
+ * request was announced. Not as a request: only the rare case needs one in memory. */
 static inline void rmm__request_enter_locked(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+    rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
 {
     if (!rmm__place_is_owned_locked(&mr->books.user)) {
-        rmm__request_enter(mr, request, padding);
+        rmm__request_enter(
+            mr, &(rmm_request_t){.bytes = bytes, .user = is_user}, padding);
         return;
     }
-    if (request->user) {
-        rmm__place_alloc_owned(&mr->books, request->bytes);
+    if (is_user) {
+        rmm__place_alloc_owned(&mr->books, bytes);
     }
     if (padding != 0) {
         rmm__place_padding_owned(&mr->books, padding);
@@ -198,14 +199,15 @@ static inline void rmm__request_enter_locked(
 }
 
 static inline void rmm__request_settle_locked(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
+    rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
 {
     if (!rmm__place_is_owned_locked(&mr->books.user)) {
-        rmm__request_settle(mr, request, padding);
+        rmm__request_settle(
+            mr, &(rmm_request_t){.bytes = bytes, .user = is_user}, padding);
         return;
     }
-    if (request->user) {
-        rmm__place_free_owned(&mr->books, request->bytes);
+    if (is_user) {
+        rmm__place_free_owned(&mr->books, bytes);
     }
     if (padding != 0) {
         rmm__place_padding_owned(&mr->books, -padding);

@@ -23,10 +23,8 @@ static void count_taken(
     pool_resource_t *self = owner;
     rmm_books_t *books = &self->base.books;
 
-    const rmm_request_t request = {
-        .bytes = want->bytes, .user = want->owner_flags != 0};
-
-    rmm__request_enter_locked(&self->base, &request, padding);
+    rmm__request_enter_locked(
+        &self->base, want->owner_flags != 0, want->bytes, padding);
     rmm__books_begin_exclusive(books);
     rmm__books_alloc_exclusive(books, want->bytes, padding);
     RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
@@ -40,10 +38,8 @@ static void count_given(
     pool_resource_t *self = owner;
     rmm_books_t *books = &self->base.books;
 
-    const rmm_request_t request = {
-        .bytes = gift->bytes, .user = gift->owner_flags != 0};
-
-    rmm__request_settle_locked(&self->base, &request, padding);
+    rmm__request_settle_locked(
+        &self->base, gift->owner_flags != 0, gift->bytes, padding);
     rmm__books_begin_exclusive(books);
     rmm__books_free_exclusive(books, gift->bytes, padding);
     RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
@@ -100,10 +96,10 @@ count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
     rmm__engine_lock(self->engine);
     rmm__books_begin_exclusive(books);
     if (is_free) {
-        rmm__request_settle_locked(&self->base, request, 0);
+        rmm__request_settle_locked(&self->base, request->user, 0, 0);
         rmm__books_free_exclusive(books, 0, 0);
     } else {
-        rmm__request_enter_locked(&self->base, request, 0);
+        rmm__request_enter_locked(&self->base, request->user, 0, 0);
         rmm__books_alloc_exclusive(books, 0, 0);
     }
     rmm__books_end_exclusive(books);

@@ -174,16 +174,6 @@ static void tells_that_a_stream_captures_against_its_flag(void **state)
     assert_ok(rmm_stream_destroy(stream));
 }
 
-static void a_stream_has_only_flags_that_exist(void **state)
-{
-    rmm_stream_t stream =
-        make_stream(RMM_STREAM_NON_BLOCKING | RMM_STREAM_NEVER_CAPTURES);
-
-    (void)state;
-    assert_ok(rmm_stream_destroy(stream));
-    assert_int_equal(rmm_stream_create(0x4, &stream), RMM_ERR_INVALID_ARGUMENT);
-}
-
 static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
 {
     rmm_stream_t same_set[RMM_STREAM_ID_WAYS + 1];
@@ -289,7 +279,6 @@ int main(void)
         cmocka_unit_test(takes_no_stream_for_one_that_had_its_handle),
         cmocka_unit_test(still_tells_that_a_stream_captures),
         cmocka_unit_test(tells_that_a_stream_captures_against_its_flag),
-        cmocka_unit_test(a_stream_has_only_flags_that_exist),
         cmocka_unit_test(has_room_for_so_many_and_asks_for_the_others),
         cmocka_unit_test(a_full_set_takes_no_more_and_forgets_what_it_has),
         cmocka_unit_test(notices_a_stream_that_was_destroyed_by_others),

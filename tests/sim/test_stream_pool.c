@@ -115,7 +115,7 @@ static void refuses_unknown_stream_flags(void **state)
     rmm_stream_t stream = mark;
 
     (void)state;
-    assert_int_equal(rmm_stream_create(2, &stream), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(rmm_stream_create(4, &stream), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_stream_create(0, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_ptr_equal(stream, mark);
 }
