@@ -79,9 +79,9 @@ class Targets(Figures):
         self.assertIn("1 of ", "\n".join(self.lines(figures)))
 
     def test_a_line_that_one_pool_misses_says_which(self):
-        figures = run_of(result("pair-created", "pool", 60.0),
-                         result("pair-created", "pool_virtual", 61.0))
-        self.assertTrue(self.line("| hot pair, created stream", figures).endswith(
+        figures = run_of(result("pair-never-captures", "pool", 60.0),
+                         result("pair-never-captures", "pool_virtual", 61.0))
+        self.assertTrue(self.line("| hot pair, created stream that never", figures).endswith(
             "| `pool` met, `pool_virtual` **NOT met** |"))
 
     def test_a_factor_counts_as_the_limit_does(self):
@@ -118,7 +118,7 @@ class Targets(Figures):
         on = run_of(result("pair-created", "pool", 70.0), result("pair-legacy", "pool", 71.0))
         off = run_of(result("pair-created", "pool", 50.0), result("pair-legacy", "pool", 50.0),
                      books=False)
-        self.assertEqual(self.line("| books of `pool`, created", off, on),
+        self.assertEqual(self.line("| books of `pool`, created stream |", off, on),
                          "| books of `pool`, created stream | <= 20 | 70.0 | 50.0 | 20.0 | - | met |")
         self.assertTrue(self.line("| books of `pool`, legacy", on, off).endswith(
             "| 21.0 | - | **NOT met** |"))
