@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Take, free, transfer: the hot part of the block manager.
+ * Take and free: the hot part of the block manager.
  *
  * A block that is split keeps its node for the remainder, and a free block that grows by a
  * merge keeps its node too. So a take from a large free block and the following free change
@@ -120,29 +120,10 @@ cut_front(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
     return front;
 }
 
-/* Split a free block after its first `units`; both parts are free and of the same age. The
- * front keeps the node; returns the node of the back. */
-static uint32_t cut_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
-{
-    uint32_t back = node_take(blocks);
-    rmm_block_node_t *node = &blocks->nodes[index];
-    rmm_heap_body_t *body = &blocks->heaps[node->heap];
-
-    blocks->nodes[back].unit = node->unit + units;
-    blocks->nodes[back].units = node->units - units;
-    list_insert(blocks, index, back, node->next);
-    node->units = units;
-    heap_changed(blocks, body, index, node->unit);
-    heap_enter(blocks, node->heap, back);
-    blocks->ages[back].stamp = blocks->ages[index].stamp;
-    age_insert(blocks, body, back, index);
-    return back;
-}
-
 /* Split `pad` units off the front of the block that a search has found; *fit is the rest. */
 static void skip_pad(rmm_blocks_t *blocks, rmm_index_fit_t *fit, uint32_t pad)
 {
-    uint32_t index = cut_back(blocks, fit->entry.block, pad);
+    uint32_t index = rmm__blocks_cut_back(blocks, fit->entry.block, pad);
     const rmm_index_t *tree = &blocks->heaps[blocks->nodes[index].heap].index;
 
     rmm__index_find(&blocks->index_nodes, tree, blocks->nodes[index].unit, fit);
@@ -294,8 +275,8 @@ merge_one(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, bool with
     return keep;
 }
 
-/* Make a node that is in no heap a free block, or part of a free neighbour. */
-static void join(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t stamp)
+void rmm__blocks_enter(
+    rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t stamp)
 {
     rmm_heap_body_t *body = &blocks->heaps[heap];
     const rmm_block_node_t *node = &blocks->nodes[index];
@@ -326,7 +307,7 @@ NOINLINE void rmm__blocks_settle_recent(rmm_blocks_t *blocks, rmm_heap_t heap)
     body->recent = 0;
     table_remove(blocks, index);
     blocks->nodes[index].heap = HEAP_UNUSED;
-    join(blocks, index, heap, blocks->ages[index].stamp);
+    rmm__blocks_enter(blocks, index, heap, blocks->ages[index].stamp);
 }
 
 INLINE void
@@ -366,337 +347,4 @@ void rmm__blocks_free(
     } else {
         make_recent(blocks, block, heap, stamp);
     }
-}
-
-/* Split a live block after its first `units`; both parts are live. Returns the back. */
-static uint32_t split_live(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
-{
-    uint32_t rest = node_take(blocks);
-    rmm_block_node_t *node = &blocks->nodes[index];
-
-    blocks->nodes[rest] = (rmm_block_node_t){
-        .unit = node->unit + units,
-        .units = node->units - units,
-        .heap = RMM_HEAP_NONE,
-        .tag = node->tag};
-    node->units = units;
-    list_insert(blocks, index, rest, node->next);
-    table_insert(blocks, rest);
-    blocks->live_count++;
-    return rest;
-}
-
-static void unsplit_live(rmm_blocks_t *blocks, uint32_t index, uint32_t rest)
-{
-    uint32_t after = blocks->nodes[rest].next;
-
-    blocks->nodes[index].units += blocks->nodes[rest].units;
-    blocks->nodes[index].next = after;
-    blocks->nodes[after].prev = index;
-    table_remove(blocks, rest);
-    node_put(blocks, rest);
-    blocks->live_count--;
-}
-
-bool rmm__blocks_free_part(
-    rmm_blocks_t *blocks, rmm_block_t block, uint64_t unit, uint32_t units,
-    rmm_heap_t heap, uint64_t stamp)
-{
-    uint32_t front = (uint32_t)(unit - blocks->nodes[block].unit);
-    uint32_t back = blocks->nodes[block].units - front - units;
-    uint32_t middle = block;
-
-    assert(unit >= blocks->nodes[block].unit && units > 0);
-    assert((uint64_t)front + units <= blocks->nodes[block].units);
-    if (front != 0) {
-        if (!rmm__blocks_reserve(blocks)) {
-            return false;
-        }
-        middle = split_live(blocks, block, front);
-    }
-    if (back != 0) {
-        if (!rmm__blocks_reserve(blocks)) {
-            if (front != 0) {
-                unsplit_live(blocks, block, middle);
-            }
-            return false;
-        }
-        split_live(blocks, middle, units);
-    }
-    rmm__blocks_free(blocks, middle, heap, stamp);
-    return true;
-}
-
-/* --- between heaps ------------------------------------------------------------------- */
-
-/* Move a whole settled free block to another heap. */
-static void shift(rmm_blocks_t *blocks, uint32_t index, rmm_heap_t to, uint64_t stamp)
-{
-    rmm_heap_body_t *body = &blocks->heaps[blocks->nodes[index].heap];
-    uint32_t units = blocks->nodes[index].units;
-
-    heap_leave(blocks, body, index);
-    body->free_units -= units;
-    blocks->heaps[to].free_units += units;
-    blocks->nodes[index].heap = HEAP_UNUSED;
-    join(blocks, index, to, stamp);
-}
-
-uint64_t rmm__blocks_transfer(
-    rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t up_to,
-    uint64_t new_stamp)
-{
-    rmm_heap_body_t *body = &blocks->heaps[from];
-    uint64_t before;
-
-    assert(heap_is_valid(blocks, from) && heap_is_valid(blocks, to) && from != to);
-    rmm__blocks_settle(blocks, from);
-    rmm__blocks_settle(blocks, to);
-    before = body->free_units;
-    while (body->oldest != 0 && blocks->ages[body->oldest].stamp <= up_to) {
-        shift(blocks, body->oldest, to, new_stamp);
-    }
-    check_heavily(blocks);
-    return before - body->free_units;
-}
-
-/* The heap's settled free block that contains all these units, or 0. */
-static uint32_t
-block_around(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units)
-{
-    rmm_index_entry_t entry;
-    bool found =
-        rmm__index_at(&blocks->index_nodes, &blocks->heaps[heap].index, unit, &entry);
-
-    return found && unit + units <= entry.unit + entry.units ? entry.block : 0;
-}
-
-/* Split a free block so that these units are a block of their own. Two nodes are reserved. */
-static uint32_t
-isolate(rmm_blocks_t *blocks, uint32_t index, uint64_t unit, uint32_t units)
-{
-    if (blocks->nodes[index].unit != unit) {
-        index = cut_back(blocks, index, (uint32_t)(unit - blocks->nodes[index].unit));
-    }
-    if (blocks->nodes[index].units != units) {
-        cut_back(blocks, index, units);
-    }
-    return index;
-}
-
-rmm_blocks_result_t rmm__blocks_move(
-    rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t unit, uint32_t units,
-    uint64_t stamp)
-{
-    uint32_t index;
-
-    assert(heap_is_valid(blocks, from) && heap_is_valid(blocks, to) && from != to);
-    assert(units > 0);
-    if (!rmm__blocks_reserve(blocks)) { /* two nodes, for what is left on either side */
-        return RMM_BLOCKS_NO_STORAGE;
-    }
-    rmm__blocks_settle(blocks, from);
-    rmm__blocks_settle(blocks, to);
-    index = block_around(blocks, from, unit, units);
-    if (index == 0) {
-        return RMM_BLOCKS_NO_FIT;
-    }
-    shift(blocks, isolate(blocks, index, unit, units), to, stamp);
-    check_heavily(blocks);
-    return RMM_BLOCKS_OK;
-}
-
-/* Remove the end of a free block from the manager. */
-static void forget_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-
-    blocks->nodes[node->next].prev = 0;
-    node->next = 0;
-    node->units -= units;
-    heap_changed(blocks, &blocks->heaps[node->heap], index, node->unit);
-}
-
-static void forget_front(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-    uint64_t unit = node->unit;
-
-    blocks->nodes[node->prev].next = 0;
-    node->prev = 0;
-    node->unit += units;
-    node->units -= units;
-    heap_changed(blocks, &blocks->heaps[node->heap], index, unit);
-}
-
-static void forget(rmm_blocks_t *blocks, uint32_t index)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-
-    blocks->nodes[node->prev].next = 0;
-    blocks->nodes[node->next].prev = 0;
-    heap_leave(blocks, &blocks->heaps[node->heap], index);
-    node_put(blocks, index);
-}
-
-bool rmm__blocks_cut(
-    rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units)
-{
-    rmm_block_node_t *node;
-    uint32_t index, before, after;
-
-    assert(heap_is_valid(blocks, heap) && units > 0);
-    rmm__blocks_settle(blocks, heap);
-    index = block_around(blocks, heap, unit, units);
-    if (index == 0) {
-        return false;
-    }
-    node = &blocks->nodes[index];
-    before = (uint32_t)(unit - node->unit);
-    after = node->units - before - units;
-    if (before != 0 && after != 0) {
-        if (!rmm__blocks_reserve(blocks)) {
-            return false;
-        }
-        forget_front(blocks, cut_back(blocks, index, before), units);
-    } else if (before != 0) {
-        forget_back(blocks, index, units);
-    } else if (after != 0) {
-        forget_front(blocks, index, units);
-    } else {
-        forget(blocks, index);
-    }
-    blocks->heaps[heap].free_units -= units;
-    blocks->total_free_units -= units;
-    check_heavily(blocks);
-    return true;
-}
-
-/* --- adjacent room ------------------------------------------------------------------- */
-
-/* Units of this node if it is free in the heap. */
-static uint32_t units_in(const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap)
-{
-    const rmm_block_node_t *node = &blocks->nodes[index];
-
-    return node->heap == heap ? node->units : 0;
-}
-
-/* The lowest free block of `own` that has room together with its neighbours, or 0. */
-static uint32_t find_joint(
-    const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
-    uint32_t most)
-{
-    uint32_t best = 0;
-
-    /* the newest first: they are the most likely to still have such neighbours */
-    for (uint32_t index = blocks->heaps[own].newest; index != 0 && most > 0;
-         index = blocks->ages[index].older, most--) {
-        const rmm_block_node_t *node = &blocks->nodes[index];
-        uint64_t room = (uint64_t)node->units + units_in(blocks, node->prev, shared) +
-                        units_in(blocks, node->next, shared);
-
-        if (room >= units && (best == 0 || node->unit < blocks->nodes[best].unit)) {
-            best = index;
-        }
-    }
-    return best;
-}
-
-bool rmm__blocks_join_shared(
-    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
-    uint32_t most)
-{
-    const rmm_block_node_t *node;
-    uint64_t stamp;
-    uint32_t before, missing, index;
-
-    if (own == shared || blocks->sealed != 0 || !rmm__blocks_reserve(blocks)) {
-        return false;
-    }
-    rmm__blocks_settle(blocks, own);
-    rmm__blocks_settle(blocks, shared);
-    index = find_joint(blocks, own, shared, units, most);
-    if (index == 0) {
-        return false;
-    }
-    stamp = blocks->ages[blocks->heaps[own].newest].stamp;
-    node = &blocks->nodes[index];
-    missing = units > node->units ? units - node->units : 0;
-    before = units_in(blocks, node->prev, shared);
-    before = before < missing ? before : missing;
-    if (missing > before) { /* the part after it first: the block keeps its node */
-        uint64_t unit = node->unit + node->units;
-
-        (void)rmm__blocks_move(blocks, shared, own, unit, missing - before, stamp);
-    }
-    if (before != 0) {
-        node = &blocks->nodes[index];
-        (void)rmm__blocks_move(blocks, shared, own, node->unit - before, before, stamp);
-    }
-    return true;
-}
-
-/* Units missing beside so many free ones, in whole granules. */
-static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
-{
-    uint64_t lacking = units > beside ? units - beside : 0;
-
-    return (lacking + granule - 1) / granule * granule;
-}
-
-/* The cheapest way to get the units by filling this block of `gaps`; false: there is none. */
-static bool gap_at(
-    const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t filled, uint32_t units,
-    uint32_t granule, rmm_blocks_gap_t *gap)
-{
-    const rmm_block_node_t *node = &blocks->nodes[index];
-    uint32_t before = units_in(blocks, node->prev, filled);
-    uint32_t after = units_in(blocks, node->next, filled);
-    uint64_t from_front = missing_of(units, before, granule);
-    uint64_t from_back = missing_of(units, after, granule);
-
-    if (from_back < from_front && from_back <= node->units) {
-        *gap = (rmm_blocks_gap_t){
-            .unit = node->unit + node->units - from_back,
-            .units = (uint32_t)from_back,
-            .room = (uint32_t)from_back,
-            .before = from_back == node->units ? before : 0,
-            .after = after};
-        return true;
-    }
-    if (from_front > node->units) {
-        from_front = node->units; /* only the whole gap, with both sides, can do */
-    }
-    *gap = (rmm_blocks_gap_t){
-        .unit = node->unit,
-        .units = (uint32_t)from_front,
-        .room = node->units,
-        .before = before,
-        .after = from_front == node->units ? after : 0};
-    return from_front + gap->before + gap->after >= units;
-}
-
-bool rmm__blocks_find_gap(
-    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
-    uint32_t granule, rmm_blocks_gap_t *gap_out)
-{
-    bool found = false;
-
-    assert(heap_is_valid(blocks, gaps) && heap_is_valid(blocks, filled));
-    assert(gaps != filled && units > 0 && granule > 0);
-    rmm__blocks_settle(blocks, gaps);
-    rmm__blocks_settle(blocks, filled);
-    for (uint32_t index = blocks->heaps[gaps].oldest; index != 0;
-         index = blocks->ages[index].newer) {
-        rmm_blocks_gap_t gap;
-
-        if (gap_at(blocks, index, filled, units, granule, &gap) &&
-            (!found || gap.units < gap_out->units ||
-             (gap.units == gap_out->units && gap.unit < gap_out->unit))) {
-            *gap_out = gap;
-            found = true;
-        }
-    }
-    return found;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of the block manager: its structures and the small steps on them, shared by
- * blocks.c (take, free, transfer), blocks_storage.c (storage, heaps, runs), blocks_seal.c
- * and blocks_check.c.
+ * blocks.c (take and free), blocks_moves.c (parts of blocks, from heap to heap),
+ * blocks_storage.c (storage, heaps, runs), blocks_queries.c, blocks_seal.c and
+ * blocks_check.c.
  *
  * Rules for nodes:
  *  1. A node is identified by its index, never by a pointer: storage moves when it grows.
@@ -86,6 +87,14 @@ bool rmm__blocks_reserve(rmm_blocks_t *blocks);
 
 /* Merge the heap's recent block with its neighbours, and enter it in index and age list. */
 void rmm__blocks_settle_recent(rmm_blocks_t *blocks, rmm_heap_t heap);
+
+/* Make a node that is in no heap a free block, or part of a free neighbour. */
+void rmm__blocks_enter(
+    rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t stamp);
+
+/* Split a free block after its first `units`; both parts are free and of the same age. The
+ * front keeps the node; returns the node of the back. A node is reserved. */
+uint32_t rmm__blocks_cut_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units);
 
 static inline void rmm__blocks_settle(rmm_blocks_t *blocks, rmm_heap_t heap)
 {

@@ -30,6 +30,7 @@
 #include "pool/engine_impl.h"
 
 #include "core/host_memory.h"
+#include "pool/figures.h"
 
 #define SHELF UINT64_MAX /* no stream's id or handle */
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/host_memory.h"
+#include "pool/figures.h"
 
 #define GROWTH_LEAST ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MOST ((uint64_t)8 * 1024 * 1024 * 1024)

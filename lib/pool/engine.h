@@ -4,13 +4,16 @@
  * engine with options and accounting around it. It knows the driver, no resource, no
  * statistics and no log.
  *
- *   engine.c    creation and destruction; allocate and free on the fast path
- *   ladder.c    what is tried, in order, when the fast path finds no block
- *   streams.c   which stream freed which memory, and how much of it no event covers
- *   events.c    records events, queries them, waits for them
- *   captures.c  memory that captured graphs use, and when it becomes free again
- *   source.h    where memory comes from: chunks.c from an upstream, range.c by mapping
- *   blocks.c    free blocks and their fit; index.c finds them
+ *   engine.c      creation and destruction, trim
+ *   alloc.c       allocate and free on the fast path
+ *   ladder.c      what is tried, in order, when the fast path finds no block
+ *   streams.c     which stream freed which memory, and which event covers it
+ *   open_frees.c  how much of it no event covers, and when an event is due
+ *   events.c      records events and queries them
+ *   waits.c       waits for events on the device, and for the device
+ *   captures.c    memory that captured graphs use, and when it becomes free again
+ *   source.h      where memory comes from: chunks.c from an upstream, range.c by mapping
+ *   blocks.c      free blocks and their fit; index.c finds them
  *
  * How a block gets from one stream to another. Every stream that frees has a heap of its
  * own, from which it takes again at once. Every free is stamped with the engine's stamp, a
@@ -22,7 +25,7 @@
  * the device. A stream handle is never kept.
  *
  * Memory that no event covers is bounded for all streams together by a share of what the
- * engine holds (streams.c): its stream may end, and then only a synchronise makes it clean.
+ * engine holds (open_frees.c): its stream may end, and then only a synchronise makes it clean.
  *
  * One lock: the engine refuses a request, or takes memory from the source, only where it
  * would have done the same for one thread. No call out is made under it: not to the source,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of the engine: its structures, and what each of its files offers to those above
- * it. Calls go downwards only: engine.c, ladder.c, source (chunks.c, range.c with gather.c),
- * events.c, streams.c and captures.c, blocks.c.
+ * it. Calls go downwards only: engine.c and alloc.c, ladder.c, source (chunks.c, range.c),
+ * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c.
  *
  * Locking: `lock` protects everything but constants. A function whose name ends in _locked
  * is called with it, the others without. No call to the driver or the source is made under
@@ -185,90 +185,6 @@ static inline bool rmm__engine_captures(const engine_want_t *want)
     return want->key.capture_id != 0;
 }
 
-/* --- figures.c ----------------------------------------------------------------------- */
-
-/* Keep the size of the largest free block. Here by a search. */
-void rmm__engine_find_largest_locked(engine_t *engine);
-
-static inline void
-rmm__engine_set_largest_locked(engine_t *engine, rmm_heap_t heap, uint64_t units)
-{
-    engine->largest_units = units;
-    engine->largest_heap = heap;
-    engine->figures.largest_free_bytes = units * RMM_BLOCKS_UNIT;
-}
-
-/* The same after a free into the heap. */
-static inline void
-rmm__engine_note_freed_locked(engine_t *engine, rmm_heap_t heap, rmm_block_t block)
-{
-    uint64_t units = rmm__blocks_look_merged(engine->blocks, block);
-
-    engine->changes++;
-    if (heap != engine->clean && units > engine->stream_largest) {
-        engine->stream_largest = units;
-    }
-    if (units > engine->largest_units) {
-        rmm__engine_set_largest_locked(engine, heap, units);
-    }
-}
-
-/* The same after a take from this heap or the clean one. */
-static inline void rmm__engine_note_taken_locked(engine_t *engine, rmm_heap_t own)
-{
-    rmm_heap_t heap = engine->largest_heap;
-    uint64_t units;
-
-    if (heap != own && heap != engine->clean) {
-        return;
-    }
-    units = rmm__blocks_look_largest(engine->blocks, heap);
-    if (units == engine->largest_units) {
-        return;
-    }
-    if (heap == engine->clean && units >= engine->stream_largest) {
-        rmm__engine_set_largest_locked(engine, heap, units);
-    } else {
-        rmm__engine_find_largest_locked(engine);
-    }
-}
-
-/* Memory came into a heap other than the clean one. */
-static inline void rmm__engine_note_larger_locked(engine_t *engine, rmm_heap_t heap)
-{
-    uint64_t units = rmm__blocks_look_largest(engine->blocks, heap);
-
-    if (units > engine->stream_largest) {
-        engine->stream_largest = units;
-    }
-}
-
-/* Free blocks of any heap may have merged. */
-void rmm__engine_note_all_larger_locked(engine_t *engine);
-
-/* After heaps changed other than by one take or free: count again, and tell the owner. */
-void rmm__engine_show_locked(engine_t *engine);
-
-/* Free units that have memory. */
-static inline uint64_t rmm__engine_free_bytes_locked(const engine_t *engine)
-{
-    return (rmm__blocks_total_free_units(engine->blocks) - engine->absent_units) *
-           RMM_BLOCKS_UNIT;
-}
-
-uint64_t rmm__engine_reserved(engine_t *engine);
-
-/* How much the maximum leaves for growth. */
-static inline uint64_t rmm__engine_room_locked(const engine_t *engine)
-{
-    uint64_t held = engine->figures.reserved_bytes + engine->promised_bytes;
-
-    return engine->maximum_bytes > held ? engine->maximum_bytes - held : 0;
-}
-
-/* A synchronise would make no free memory clean that is not clean yet. */
-bool rmm__engine_is_all_clean_locked(engine_t *engine);
-
 /* --- streams.c ----------------------------------------------------------------------- */
 
 /* An event to record: no later free gets this stamp. */
@@ -321,11 +237,28 @@ static inline uint64_t rmm__engine_clean_stamp_locked(const engine_t *engine)
     return engine->streams.alone != NULL ? engine->streams.stamp : 0;
 }
 
+/* Does any stream have an event to query? */
+static inline bool rmm__engine_has_batches_locked(const engine_t *engine)
+{
+    return engine->streams.with_batches != NULL;
+}
+
+/* --- open_frees.c -------------------------------------------------------------------- */
+
 /* A block was freed on the stream. The caller calls rmm__engine_record() next if
  * closing_out->is_needed. */
 void rmm__engine_note_free_locked(
     engine_t *engine, engine_stream_t *stream, uint64_t bytes,
     engine_closing_t *closing_out);
+
+/* After reserved_bytes changed. */
+void rmm__engine_bound_open_locked(engine_t *engine);
+
+/* Enough memory is covered by no event to be worth a synchronise. */
+bool rmm__engine_is_open_much_locked(const engine_t *engine);
+
+/* --- events.c ------------------------------------------------------------------------ */
+
 /* Record the event. `stream` is alive: it is an argument of the free under way. */
 void rmm__engine_record(
     engine_t *engine, const engine_closing_t *closing, rmm_stream_t stream);
@@ -340,21 +273,16 @@ void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want);
 /* The same when a new stream has come: of a few streams, and of more if there are many. */
 void rmm__engine_reclaim_for_new(engine_t *engine);
 
-/* Does any stream have an event to query? */
-static inline bool rmm__engine_has_batches_locked(const engine_t *engine)
-{
-    return engine->streams.with_batches != NULL;
-}
+/* --- waits.c ------------------------------------------------------------------------- */
+
+/* For a stream that is or may be another device's: only to synchronise it now proves that
+ * its work is done. */
+void rmm__engine_close_by_waiting(
+    engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle);
 
 /* Let the requesting stream wait, on the device, for others that have a large enough block.
  * True if it got any memory. */
 bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want);
-
-/* After reserved_bytes changed. */
-void rmm__engine_bound_open_locked(engine_t *engine);
-
-/* Enough memory is covered by no event to be worth a synchronise. */
-bool rmm__engine_is_open_much_locked(const engine_t *engine);
 
 /* Synchronise the device: every block freed before becomes clean. RMM_OK or why not. */
 rmm_status_t rmm__engine_synchronise(engine_t *engine);
@@ -387,7 +315,7 @@ void rmm__engine_captures_walk_locked(
     const engine_t *engine, void (*fn)(void *context, rmm_heap_t heap), void *context);
 void rmm__engine_captures_fini(engine_t *engine);
 
-/* --- engine.c ------------------------------------------------------------------------ */
+/* --- alloc.c ------------------------------------------------------------------------- */
 
 /* Take a block from the stream's own heap or the clean one, and let the owner count it.
  * RMM_ERR_OUT_OF_MEMORY: nothing fits (last error untouched), or, unless has_asked, events

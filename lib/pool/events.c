@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: recorded after a stream's frees, queried, and waited for on the device by another
- * stream; and the synchronise, which needs none. All of this calls the driver, never under
- * the lock. Meanwhile the batch is out of its stream, so that no other thread uses its
- * event; afterwards the stream is looked up again.
+ * Events: recorded after a stream's frees, and queried. Both call the driver, never under the
+ * lock. Meanwhile the batch is out of its stream, so that no other thread uses its event;
+ * afterwards the stream is looked up again.
  */
 #include "pool/streams.h"
+
+#include "pool/figures.h"
 
 /* Streams whose events are queried when a new stream has come: some, and a share of all. */
 #define ASKED_FOR_NEW 2
@@ -54,59 +55,6 @@ record(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t *event, int *er
     return *error_out == RMM_DRIVER_OK;
 }
 
-/*
- * Keep what other threads free meanwhile apart from what the wait will prove. If two run at
- * once, the stamp of the first one counts. The blocks of a stream alone are not kept apart:
- * that stream needs no proof for them.
- */
-static void seal_locked(engine_t *engine, uint64_t stamp)
-{
-    engine_streams_t *streams = &engine->streams;
-
-    if (streams->waits_begun++ == 0 && streams->alone == NULL) {
-        rmm__blocks_seal(engine->blocks, stamp);
-        streams->is_sealed = true;
-    }
-}
-
-static void unseal_locked(engine_t *engine)
-{
-    engine_streams_t *streams = &engine->streams;
-
-    if (--streams->waits_begun != 0 || !streams->is_sealed) {
-        return;
-    }
-    rmm__blocks_unseal(engine->blocks);
-    streams->is_sealed = false;
-    rmm__engine_note_all_larger_locked(engine);
-}
-
-/* For a stream that is or may be another device's: only to synchronise it now proves that
- * its work is done. */
-static void
-close_by_waiting(engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
-{
-    engine_stream_t *stream;
-    int error;
-
-    rmm__mutex_lock(&engine->lock);
-    seal_locked(engine, closing->stamp);
-    rmm__mutex_unlock(&engine->lock);
-    error = rmm__driver_wait_stream(engine->driver, handle);
-    rmm__mutex_lock(&engine->lock);
-    stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
-    if (error == RMM_DRIVER_OK && stream != NULL) {
-        rmm__blocks_transfer(
-            engine->blocks, stream->heap, engine->clean, closing->stamp, 0);
-        /* another thread may still wait for later frees */
-        stream->is_doubtful =
-            !stream->is_native && !rmm__stream_is_idle_locked(engine, stream);
-    }
-    unseal_locked(engine);
-    rmm__engine_show_locked(engine);
-    rmm__mutex_unlock(&engine->lock);
-}
-
 /* After the attempt to record the event. error: why not, or OK if the driver was not
  * called. */
 static void settle_record_locked(
@@ -145,45 +93,14 @@ void rmm__engine_record(
     settle_record_locked(engine, closing, event, is_recorded, error);
     rmm__mutex_unlock(&engine->lock);
     if (!is_recorded && !closing->is_native) {
-        close_by_waiting(engine, closing, handle);
+        rmm__engine_close_by_waiting(engine, closing, handle);
     }
 }
 
 /* --- querying events ----------------------------------------------------------------- */
 
-/* A batch that is out of its stream, so that no other thread uses its event meanwhile. */
-typedef struct asked {
-    uint64_t stream_id;
-    engine_batch_t batch;
-    bool is_done; /* what the query said */
-} asked_t;
-
-/* Drop batches that no longer cover a free block; false: none is left. */
-static bool drop_useless_locked(engine_t *engine, engine_stream_t *stream)
-{
-    uint64_t oldest = rmm__blocks_oldest_stamp(engine->blocks, stream->heap);
-
-    if (oldest != 0) {
-        rmm__stream_batches_drop_locked(engine, stream, oldest - 1);
-    }
-    return stream->batch_count != 0;
-}
-
-static void
-ask_locked(engine_t *engine, engine_stream_t *stream, bool newest, asked_t *asked)
-{
-    asked->stream_id = stream->id;
-    asked->is_done = false;
-    asked->batch = stream->batches[newest ? stream->batch_count - 1 : 0];
-    if (newest && stream->batch_count > 1) {
-        stream->batch_count--;
-    } else {
-        rmm__stream_batches_shift_locked(engine, stream, 1);
-    }
-}
-
 /* Take the newest batch of the next stream that has one to query. */
-static bool ask_next_locked(engine_t *engine, asked_t *asked)
+static bool ask_next_locked(engine_t *engine, engine_asked_t *asked)
 {
     engine_streams_t *streams = &engine->streams;
 
@@ -191,28 +108,18 @@ static bool ask_next_locked(engine_t *engine, asked_t *asked)
         engine_stream_t *stream = streams->with_batches;
 
         streams->with_batches = stream->next;
-        if (drop_useless_locked(engine, stream)) {
-            ask_locked(engine, stream, true, asked);
+        if (rmm__stream_drop_useless_locked(engine, stream)) {
+            rmm__stream_ask_locked(engine, stream, true, asked);
             return true;
         }
     }
     return false;
 }
 
-/* The device is done with what the stream freed up to this stamp. */
-static uint64_t
-clean_up_to_locked(engine_t *engine, const engine_stream_t *stream, uint64_t stamp)
-{
-    if (stream == engine->streams.alone) {
-        engine->streams.proven_stamp = stamp;
-        return 0;
-    }
-    return rmm__blocks_transfer(engine->blocks, stream->heap, engine->clean, stamp, 0);
-}
-
 /* After a query: blocks of a finished batch become clean; an unfinished one goes back. The
  * stream if it has older batches, which may be finished. */
-static engine_stream_t *settle_locked(engine_t *engine, const asked_t *asked, bool *any)
+static engine_stream_t *
+settle_locked(engine_t *engine, const engine_asked_t *asked, bool *any)
 {
     engine_stream_t *stream = rmm__engine_stream_find_locked(engine, asked->stream_id);
     bool is_left;
@@ -225,7 +132,7 @@ static engine_stream_t *settle_locked(engine_t *engine, const asked_t *asked, bo
     }
     if (asked->is_done) {
         rmm__stream_batches_drop_locked(engine, stream, asked->batch.stamp);
-        *any |= clean_up_to_locked(engine, stream, asked->batch.stamp) != 0;
+        *any |= rmm__stream_clean_up_to_locked(engine, stream, asked->batch.stamp) != 0;
         rmm__engine_show_locked(engine);
         return NULL;
     }
@@ -242,7 +149,7 @@ typedef struct asking {
     uint32_t there;      /* streams that could be asked */
     uint64_t held_bytes; /* by the engine */
     uint32_t count;      /* of asked[] */
-    asked_t asked[ASKED_AT_ONCE];
+    engine_asked_t asked[ASKED_AT_ONCE];
 } asking_t;
 
 /* Once around the ring. */
@@ -283,7 +190,8 @@ static void settle_some_locked(engine_t *engine, asking_t *asking, bool and_olde
         engine_stream_t *left = settle_locked(engine, &asking->asked[i], &asking->any);
 
         if (left != NULL && and_older) {
-            ask_locked(engine, left, false, &asking->asked[asking->count++]);
+            rmm__stream_ask_locked(
+                engine, left, false, &asking->asked[asking->count++]);
         }
     }
     engine->streams.asking -= asking->count == 0;
@@ -292,7 +200,7 @@ static void settle_some_locked(engine_t *engine, asking_t *asking, bool and_olde
 static void query(const engine_t *engine, asking_t *asking)
 {
     for (uint32_t i = 0; i < asking->count; i++) {
-        asked_t *asked = &asking->asked[i];
+        engine_asked_t *asked = &asking->asked[i];
 
         asked->is_done =
             engine->driver->event_query(asked->batch.event) == RMM_DRIVER_OK;
@@ -379,191 +287,4 @@ void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
         queries += 1 + asking.there;
     } while (asked != 0 && queries < PATIENCE &&
              want->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
-}
-
-/* --- waiting for another stream ------------------------------------------------------ */
-
-/* Take the oldest batch of a stream with a large enough block, to wait for its event. */
-static bool
-find_donor_locked(engine_t *engine, const engine_want_t *want, asked_t *asked)
-{
-    engine_streams_t *streams = &engine->streams;
-
-    for (uint32_t i = 0; i < DONORS_MOST && streams->with_batches != NULL; i++) {
-        engine_stream_t *stream = streams->with_batches;
-
-        streams->with_batches = stream->next;
-        if (stream->id != want->key.stream_id && drop_useless_locked(engine, stream) &&
-            rmm__blocks_largest_free(engine->blocks, stream->heap) >= want->units) {
-            ask_locked(engine, stream, false, asked);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool
-wait_on_device(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t event)
-{
-    rmm_driver_scope_t scope;
-    int error;
-
-    if (!rmm__driver_stream_enter(&scope, engine->driver, engine->device, stream)) {
-        return false;
-    }
-    error = engine->driver->stream_wait_event(stream, event);
-    rmm__driver_stream_leave(&scope, stream);
-    return error == RMM_DRIVER_OK;
-}
-
-/* The requesting stream is ordered after the batch, and gets its blocks. */
-static bool donor_settle_locked(
-    engine_t *engine, const engine_want_t *want, const asked_t *asked, bool waiting)
-{
-    engine_streams_t *streams = &engine->streams;
-    bool is_new;
-    engine_stream_t *own =
-        waiting ? rmm__engine_stream_get_locked(engine, want->key.stream_id, &is_new)
-                : NULL;
-    engine_stream_t *donor = rmm__engine_stream_find_locked(engine, asked->stream_id);
-    uint64_t moved = 0;
-
-    if (donor != NULL && own == NULL) {
-        rmm__stream_batch_insert_locked(engine, donor, asked->batch);
-        return false;
-    }
-    rmm__stream_event_spare_locked(engine, asked->batch.event);
-    if (donor != NULL) {
-        moved = rmm__blocks_transfer(
-            engine->blocks, donor->heap, own->heap, asked->batch.stamp, streams->stamp);
-        rmm__stream_batches_drop_locked(engine, donor, asked->batch.stamp);
-    }
-    if (moved != 0) {
-        /* no event of this stream covers them yet */
-        rmm__stream_open_more_locked(streams, own, moved * RMM_BLOCKS_UNIT, 1);
-        own->is_doubtful |= !own->is_native;
-        rmm__engine_note_larger_locked(engine, own->heap);
-        engine->figures.cross_stream_count++;
-        rmm__engine_show_locked(engine);
-    }
-    return moved != 0;
-}
-
-static bool fits_own_locked(engine_t *engine, const engine_want_t *want)
-{
-    const engine_stream_t *own =
-        rmm__engine_stream_find_locked(engine, want->key.stream_id);
-
-    return own != NULL &&
-           rmm__blocks_largest_free(engine->blocks, own->heap) * RMM_BLOCKS_UNIT >=
-               rmm__engine_need(want);
-}
-
-bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want)
-{
-    bool any = false;
-
-    for (;;) {
-        asked_t asked;
-        bool found;
-        bool waiting;
-
-        rmm__mutex_lock(&engine->lock);
-        found =
-            !fits_own_locked(engine, want) && find_donor_locked(engine, want, &asked);
-        rmm__mutex_unlock(&engine->lock);
-        if (!found) {
-            return any;
-        }
-        waiting = wait_on_device(engine, want->stream, asked.batch.event);
-        rmm__mutex_lock(&engine->lock);
-        any |= donor_settle_locked(engine, want, &asked, waiting);
-        rmm__mutex_unlock(&engine->lock);
-        if (!waiting) {
-            return any;
-        }
-    }
-}
-
-/* --- synchronise --------------------------------------------------------------------- */
-
-/* A synchronise that began after `stamp` has proven this. */
-static void
-clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
-{
-    uint64_t left;
-
-    if (stream->is_doubtful) {
-        return;
-    }
-    (void)clean_up_to_locked(engine, stream, stamp);
-    rmm__stream_batches_drop_locked(engine, stream, stamp);
-    /* open frees came meanwhile: they are no more than all that is left */
-    left = rmm__blocks_free_units(engine->blocks, stream->heap) * RMM_BLOCKS_UNIT;
-    if (left == 0) {
-        rmm__stream_open_forget_locked(&engine->streams, stream);
-    } else if (left < stream->open_bytes) {
-        engine->streams.open_bytes -= stream->open_bytes - left;
-        stream->open_bytes = left;
-    }
-}
-
-static void clean_all_locked(engine_t *engine, uint64_t stamp)
-{
-    engine_streams_t *streams = &engine->streams;
-
-    for (uint32_t i = 0; i < streams->capacity; i++) {
-        if (streams->table[i] != NULL) {
-            clean_stream_locked(engine, streams->table[i], stamp);
-        }
-    }
-    rmm__blocks_transfer(
-        engine->blocks, streams->unproven, engine->clean, stamp,
-        rmm__engine_clean_stamp_locked(engine));
-    (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
-}
-
-uint64_t rmm__engine_sync_begin(engine_t *engine)
-{
-    uint64_t stamp;
-
-    rmm__mutex_lock(&engine->lock);
-    /* memory on the shelves of graphs that are gone becomes clean by this synchronise */
-    (void)rmm__engine_captures_settle_locked(engine);
-    stamp = engine->streams.stamp++;
-    seal_locked(engine, stamp);
-    rmm__mutex_unlock(&engine->lock);
-    return stamp;
-}
-
-void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised)
-{
-    rmm__mutex_lock(&engine->lock);
-    if (is_synchronised) {
-        clean_all_locked(engine, stamp);
-        engine->figures.sync_count++;
-    }
-    unseal_locked(engine);
-    rmm__engine_show_locked(engine);
-    rmm__mutex_unlock(&engine->lock);
-}
-
-rmm_status_t rmm__engine_synchronise(engine_t *engine)
-{
-    rmm_driver_scope_t scope;
-    rmm_status_t status =
-        rmm__driver_scope_enter(&scope, engine->driver, engine->device);
-    uint64_t stamp;
-    int error;
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    stamp = rmm__engine_sync_begin(engine);
-    error = rmm__driver_barrier(engine->driver);
-    rmm__engine_sync_end(engine, stamp, error == RMM_DRIVER_OK);
-    rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(engine->driver, error, "synchronising the device");
 }

@@ -6,7 +6,7 @@
  * than SEARCHED_MOST streams the bound itself is shown, since a search at each allocation
  * would cost more than the allocation.
  */
-#include "pool/engine_impl.h"
+#include "pool/figures.h"
 
 #define SEARCHED_MOST 64 /* streams */
 

@@ -7,6 +7,8 @@
  */
 #include "pool/range.h"
 
+#include "pool/figures.h"
+
 #define TIDY_PART 12    /* with less than this part of what is held free, it grows */
 #define TIDY_TIMES 4    /* what is held may be mapped again so often before it grows */
 #define TIDY_WORTH 2048 /* one tidying costs as much as this part of what is held */

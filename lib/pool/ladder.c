@@ -24,6 +24,8 @@
 
 #include <inttypes.h>
 
+#include "pool/figures.h"
+
 #define RECLAIM_STREAMS 64 /* streams queried before the next rung */
 #define ATTEMPTS 8         /* while other threads are on the ladder, or free */
 #define JOIN_BLOCKS 4096   /* the stream's free blocks whose neighbours are examined */

@@ -6,6 +6,8 @@
  */
 #include "pool/lend.h"
 
+#include "pool/figures.h"
+
 #define PARTS_AT_ONCE 64
 #define LEND_BORROWERS 8 /* about as many have much memory at once */
 
@@ -88,7 +90,7 @@ static rmm_blocks_result_t lend_locked(
     } else {
         rmm__blocks_look_at(lender->blocks, loan.block)->tag = TAG_LENT;
         ops->moved(ops->context, unit, units, true);
-        /* bounds what no event covers (streams.c); there are several borrowers */
+        /* bounds what no event covers (open_frees.c); there are several borrowers */
         borrower->figures.reserved_bytes =
             lender->figures.reserved_bytes / LEND_BORROWERS;
         if (loan.stream != NULL && units > borrower->stream_largest) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What growing (range.c) and gathering (gather.c) share: the pieces of physical memory that
- * are mapped into an engine's range of addresses.
+ * The parts of an engine that maps its memory: range.c reserves the addresses, growth.c and
+ * gather.c map pieces of physical memory into them, pieces.c knows the pieces.
  *
  * While a thread maps or unmaps a piece, no other thread can reach it: the piece is out of
  * the array, and its units are in a heap of that thread alone. So no lock is held around a
@@ -59,6 +59,13 @@ rmm_status_t rmm__pieces_no_memory(void); /* sets the last error */
 int rmm__piece_map(engine_t *engine, engine_piece_t *piece);
 int rmm__piece_make(engine_t *engine, engine_piece_t *piece);
 int rmm__piece_end(engine_t *engine, const engine_piece_t *piece);
+/* It could not be unmapped: count its bytes as stuck. */
+void rmm__piece_stick(engine_t *engine, engine_piece_t *piece);
+
+/* --- growth.c: operations of the source ---------------------------------------------- */
+
+rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need);
+bool rmm__range_can_grow_locked(const engine_t *engine, uint64_t need);
 
 /* --- gather.c ------------------------------------------------------------------------ */
 

@@ -13,6 +13,8 @@
  */
 #include "resources/arena_impl.h"
 
+#include "pool/figures.h"
+
 #define ASKED_AT_HOME 4 /* streams that are asked before a superblock is lent */
 #define ASKED 64        /* streams of each arena that are asked */
 

@@ -14,6 +14,7 @@
 #include "core/descriptor.h"
 #include "core/local_time.h"
 #include "log/log.h"
+#include "pool/figures.h"
 
 typedef struct arena_figures {
     uint64_t superblock_count, superblock_bytes;

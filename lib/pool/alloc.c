@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fast path of an engine: one lock, and one search of the stream's own heap and the clean
+ * one. Everything else is on the ladder. See engine.h.
+ */
+#include "pool/figures.h"
+
+#define JOIN_AT_ONCE 8 /* a stream's free blocks whose neighbours are examined */
+
+/* --- allocate ------------------------------------------------------------------------ */
+
+static rmm_heap_t own_heap_locked(engine_t *engine, const engine_want_t *want)
+{
+    const engine_stream_t *own;
+
+    if (rmm__engine_captures(want)) {
+        rmm__engine_part_locked(engine, true);
+        return rmm__engine_capture_heap_locked(engine, &want->key);
+    }
+    own = rmm__engine_stream_find_locked(engine, want->key.stream_id);
+    if (own == NULL && engine->streams.alone != NULL) {
+        rmm__engine_part_locked(engine, true);
+    }
+    return own != NULL ? own->heap : engine->clean;
+}
+
+/* Before a large block is cut: may events show more memory to be clean? A large block in a
+ * bad place is what makes the next one fail. Not in an engine that borrows its memory. */
+static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *want)
+{
+    return want->units >= LARGE_UNITS && engine->streams.alone == NULL &&
+           engine->block_units == 0 && engine->source != NULL &&
+           rmm__engine_has_batches_locked(engine);
+}
+
+/* Memory beyond the frontier comes last, behind clean memory beside the stream's own. */
+static rmm_blocks_result_t take_from_both_locked(
+    engine_t *engine, rmm_heap_t own, const engine_want_t *want, rmm_block_t *block_out)
+{
+    rmm_blocks_request_t request = {want->units, want->align_units, false};
+    rmm_blocks_result_t result =
+        rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+
+    if (result == RMM_BLOCKS_EXTENDS) {
+        (void)rmm__blocks_join_shared(
+            engine->blocks, own, engine->clean,
+            rmm__engine_to_units(rmm__engine_need(want)), JOIN_AT_ONCE);
+        rmm__engine_note_larger_locked(engine, own);
+        request.extends = true;
+        result =
+            rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+    }
+    return result;
+}
+
+RMM_HOT_INLINE rmm_blocks_result_t take_locked(
+    engine_t *engine, const engine_want_t *want, bool has_asked, rmm_block_t *block_out)
+{
+    const rmm_blocks_request_t request = {want->units, want->align_units, true};
+    rmm_heap_t own = own_heap_locked(engine, want);
+    rmm_blocks_result_t result;
+
+    if (!has_asked && is_worth_asking_locked(engine, want)) {
+        result = rmm__blocks_take_recent(engine->blocks, own, &request, block_out);
+        result = result == RMM_BLOCKS_OK ? result : RMM_BLOCKS_EXTENDS;
+    } else if (
+        own != engine->clean && engine->block_units == 0 &&
+        !rmm__engine_captures(want)) {
+        result = take_from_both_locked(engine, own, want, block_out);
+    } else {
+        result =
+            rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+    }
+    if (result == RMM_BLOCKS_OK) {
+        rmm__engine_note_taken_locked(engine, own);
+        if (rmm__engine_captures(want)) {
+            rmm__engine_capture_note_locked(
+                engine, &want->key,
+                rmm__blocks_look_at(engine->blocks, *block_out)->unit);
+        }
+    }
+    return result;
+}
+
+/* Everything was tried. Memory freed since the last synchronise may still help. */
+static void note_futile_locked(engine_t *engine, const engine_want_t *want)
+{
+    if (!rmm__engine_is_all_clean_locked(engine) || engine->transit_units != 0 ||
+        engine->promised_bytes != 0) {
+        return;
+    }
+    engine->futile = (engine_futile_t){
+        .units = rmm__engine_to_units(rmm__engine_need(want)),
+        .changes = engine->changes,
+        .graphs_gone = rmm__engine_graphs_gone()};
+}
+
+/* Take a block, and let the owner count it. */
+RMM_HOT_INLINE rmm_blocks_result_t take_counted_locked(
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+{
+    rmm_block_t block;
+    rmm_blocks_result_t result = take_locked(engine, want, has_asked, &block);
+
+    if (result == RMM_BLOCKS_OK) {
+        uint32_t padding = (uint32_t)(want->units * RMM_BLOCKS_UNIT - want->bytes);
+        rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+
+        node->tag = padding;
+        *ptr_out = (void *)(uintptr_t)(node->unit * RMM_BLOCKS_UNIT);
+        if (engine->owner_ops->taken != NULL) {
+            engine->owner_ops->taken(engine->owner, want, padding, &engine->figures);
+        }
+    }
+    return result;
+}
+
+static rmm_status_t status_of(rmm_blocks_result_t result)
+{
+    switch (result) {
+    case RMM_BLOCKS_OK:
+        return RMM_OK;
+    case RMM_BLOCKS_NO_STORAGE:
+        return rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for another block");
+    case RMM_BLOCKS_NO_FIT:
+    case RMM_BLOCKS_EXTENDS:
+        break;
+    }
+    return RMM_ERR_OUT_OF_MEMORY;
+}
+
+RMM_HOT_INLINE rmm_blocks_result_t take_counted(
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+{
+    rmm_blocks_result_t result;
+
+    if (__builtin_expect(rmm__engine_captures(want), false)) {
+        rmm__engine_capture_open(engine, &want->key, want->stream);
+    }
+    rmm__mutex_lock(&engine->lock);
+    result = take_counted_locked(engine, want, has_asked, ptr_out);
+    rmm__mutex_unlock(&engine->lock);
+    return result;
+}
+
+rmm_status_t rmm__engine_take(
+    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+{
+    return status_of(take_counted(engine, want, has_asked, ptr_out));
+}
+
+rmm_status_t rmm__engine_take_or_note_futile(
+    engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    rmm_blocks_result_t result;
+
+    rmm__mutex_lock(&engine->lock);
+    result = take_counted_locked(engine, want, true, ptr_out);
+    if (result == RMM_BLOCKS_NO_FIT) {
+        note_futile_locked(engine, want);
+    }
+    rmm__mutex_unlock(&engine->lock);
+    return status_of(result);
+}
+
+/* The fast path found no block, or only one that it had better not take yet. */
+RMM_COLD static rmm_status_t alloc_otherwise(
+    engine_t *engine, const engine_want_t *want, rmm_blocks_result_t result,
+    void **ptr_out)
+{
+    rmm_status_t status = status_of(result);
+
+    if (result == RMM_BLOCKS_EXTENDS) {
+        rmm__engine_reclaim_patiently(engine, want);
+        status = rmm__engine_take(engine, want, true, ptr_out);
+    }
+    return status == RMM_ERR_OUT_OF_MEMORY
+               ? rmm__engine_alloc_slow(engine, want, ptr_out)
+               : status;
+}
+
+rmm_status_t
+rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
+{
+    rmm_blocks_result_t result = take_counted(engine, want, false, ptr_out);
+
+    return __builtin_expect(result == RMM_BLOCKS_OK, true)
+               ? RMM_OK
+               : alloc_otherwise(engine, want, result, ptr_out);
+}
+
+/* --- free ---------------------------------------------------------------------------- */
+
+/* What a free leaves to do without the lock. */
+typedef struct after_free {
+    bool is_new_stream;
+    engine_closing_t closing;
+} after_free_t;
+
+/* The live block of this free, or NONE with the reason in *refusal_out. */
+static rmm_block_t find_block_locked(
+    const engine_t *engine, const engine_gift_t *gift, const char **refusal_out)
+{
+    uintptr_t address = (uintptr_t)gift->ptr;
+    rmm_block_t block = rmm__blocks_look_up(engine->blocks, address / RMM_BLOCKS_UNIT);
+    const rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+
+    if (block == RMM_BLOCK_NONE || address % RMM_BLOCKS_UNIT != 0 ||
+        node->tag == TAG_LENT) {
+        *refusal_out = RMM_ENGINE_NO_SUCH_BLOCK;
+        return RMM_BLOCK_NONE;
+    }
+    if (node->tag == TAG_GIVEN_UP) {
+        *refusal_out = "freed already";
+        return RMM_BLOCK_NONE;
+    }
+    if (gift->bytes != node->units * RMM_BLOCKS_UNIT - node->tag) {
+        *refusal_out = "it was allocated with another size";
+        return RMM_BLOCK_NONE;
+    }
+    *refusal_out = NULL;
+    return block;
+}
+
+/* The entry of the stream that frees, or NULL: it could not be identified, or there is no
+ * host memory. */
+static engine_stream_t *
+find_stream_locked(engine_t *engine, const engine_gift_t *gift, after_free_t *after)
+{
+    uint64_t id = gift->key.stream_id;
+    engine_stream_t *stream;
+
+    if (!gift->has_key) {
+        return NULL;
+    }
+    stream = rmm__engine_stream_find_locked(engine, id);
+    return __builtin_expect(stream != NULL, true)
+               ? stream
+               : rmm__engine_stream_get_locked(engine, id, &after->is_new_stream);
+}
+
+/* The block is never handed out again. */
+static void give_up_locked(engine_t *engine, rmm_block_node_t *node)
+{
+    node->tag = TAG_GIVEN_UP;
+    if (engine->owner_ops->lost != NULL) {
+        engine->owner_ops->lost(engine->owner, node->units * RMM_BLOCKS_UNIT);
+    }
+}
+
+/* Into the heap of its stream, whose event will cover it, or into another. was_waited_for:
+ * the stream, which could not be identified. */
+static void put_back_locked(
+    engine_t *engine, const engine_gift_t *gift, rmm_block_t block, bool was_waited_for,
+    after_free_t *after)
+{
+    rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+    uint64_t bytes = node->units * RMM_BLOCKS_UNIT;
+    engine_stream_t *stream = NULL;
+    rmm_heap_t heap = engine->streams.unproven;
+    bool has_heap;
+
+    if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
+        has_heap = rmm__engine_capture_heap_for_free_locked(
+            engine, &gift->key, node->unit, &heap);
+    } else {
+        stream = find_stream_locked(engine, gift, after);
+        heap = stream != NULL ? stream->heap : heap;
+        /* a synchronise does not cover a stream of another device */
+        has_heap = stream != NULL || engine->streams.is_only_device || was_waited_for;
+    }
+    if (__builtin_expect(!has_heap, false)) {
+        give_up_locked(engine, node);
+        return;
+    }
+    rmm__blocks_free(engine->blocks, block, heap, engine->streams.stamp);
+    rmm__engine_note_freed_locked(engine, heap, block);
+    if (stream != NULL) {
+        rmm__engine_note_free_locked(engine, stream, bytes, &after->closing);
+    }
+}
+
+static const char *give_locked(
+    engine_t *engine, const engine_gift_t *gift, bool was_waited_for,
+    after_free_t *after)
+{
+    const char *refusal;
+    rmm_block_t block = find_block_locked(engine, gift, &refusal);
+
+    if (block != RMM_BLOCK_NONE) {
+        uint32_t padding = rmm__blocks_look_at(engine->blocks, block)->tag;
+
+        put_back_locked(engine, gift, block, was_waited_for, after);
+        if (engine->owner_ops->given != NULL) {
+            engine->owner_ops->given(engine->owner, gift, padding, &engine->figures);
+        }
+    }
+    return refusal;
+}
+
+const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
+{
+    bool was_waited_for = false;
+    const char *refusal;
+    after_free_t after;
+
+    after.is_new_stream = false;
+    after.closing.is_needed = false;
+    if (__builtin_expect(!gift->has_key && !engine->streams.is_only_device, false)) {
+        was_waited_for =
+            rmm__driver_wait_stream(engine->driver, gift->stream) == RMM_DRIVER_OK;
+    }
+    if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
+        rmm__engine_capture_open(engine, &gift->key, gift->stream);
+    }
+    rmm__mutex_lock(&engine->lock);
+    refusal = give_locked(engine, gift, was_waited_for, &after);
+    rmm__mutex_unlock(&engine->lock);
+    if (__builtin_expect(after.closing.is_needed, false)) {
+        rmm__engine_record(engine, &after.closing, gift->stream);
+    }
+    if (__builtin_expect(after.is_new_stream, false)) {
+        rmm__engine_reclaim_for_new(engine);
+    }
+    return refusal;
+}
