@@ -8,7 +8,8 @@
  * serves no large request. So a piece is a PIECES-th of what is held: all pieces together
  * take some 100 ms to make. Fewer are cheaper, and need more memory: of 40 generated logs
  * (tests/capacity) the worst needed 1.20 of its peak with 256 pieces, 1.09 with 1,024, and
- * 1.07 with 4,096, which pages of 2 MiB do not improve.
+ * 1.07 with 4,096, which pages of 2 MiB do not improve. While the pool is far below what it
+ * may hold (FAR), it has memory to spare, and the pieces are larger.
  */
 #include "pool/range.h"
 
@@ -19,8 +20,10 @@
 #define PIECE_LEAST ((uint64_t)2 * 1024 * 1024)
 #define PIECE_MOST ((uint64_t)256 * 1024 * 1024)
 #define PIECES 4096
-#define GROWTH_SHARE 32       /* grow at least by this part of what is held, */
-#define GROWTH_SHARE_SMALL 16 /* and by this part */
+#define PIECES_FAR 256
+#define FAR 4           /* below this part of the maximum, or of the device's memory */
+#define GROWTH_SHARE 32 /* grow at least by this part of what is held, */
+#define GROWTH_SHARE_SMALL 16                     /* and by this part */
 #define GROWTH_SMALL ((uint64_t)32 * 1024 * 1024) /* up to so many bytes */
 #define ROOM_BYTES ((uint64_t)64 * 1024 * 1024)   /* above this, ask the device first */
 
@@ -188,9 +191,13 @@ static uint64_t growth_share(const engine_t *engine, uint64_t reserved)
 /* Only the last piece of a growth may be smaller. */
 static uint64_t piece_bytes(const engine_t *engine, uint64_t held)
 {
+    uint64_t most = engine->range.capacity_bytes < engine->maximum_bytes
+                        ? engine->range.capacity_bytes
+                        : engine->maximum_bytes;
+    uint64_t pieces = held < most / FAR ? PIECES_FAR : PIECES;
     uint64_t bytes = PIECE_LEAST;
 
-    while (bytes < PIECE_MOST && bytes < held / PIECES) {
+    while (bytes < PIECE_MOST && bytes < held / pieces) {
         bytes *= 2;
     }
     return rmm__engine_round_up(bytes, engine->range.granule_bytes);

@@ -94,6 +94,7 @@ static int ask_device(engine_t *engine, const engine_plan_t *plan)
     }
     if (error == RMM_DRIVER_OK) {
         engine->range.granule_bytes = granule;
+        engine->range.capacity_bytes = info.capacity_bytes;
         if (engine->maximum_bytes < UINT64_MAX - granule) {
             engine->maximum_bytes =
                 rmm__engine_round_up(engine->maximum_bytes, granule);

@@ -238,6 +238,23 @@ static void pieces_are_a_small_share_of_what_is_held(void **state)
     rmm_resource_release(pool);
 }
 
+/* There is memory to spare, and each piece takes the driver the same time. */
+static void pieces_are_few_far_below_the_maximum(void **state)
+{
+    const uint64_t maximum[] = {0 /* the device's memory */, 4096 * MIB};
+    const uint32_t pieces[] = {4096 / 16, 4096 / 2};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rmm_resource_t *pool = make_virtual_pool(0, maximum[i]);
+        void *block = take(pool, 4096 * MIB, NULL);
+
+        assert_int_equal(pieces_of(pool), pieces[i]);
+        give(pool, block, 4096 * MIB, NULL);
+        rmm_resource_release(pool);
+    }
+}
+
 static void begins_with_pieces_that_can_be_given_back(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(512 * MIB, 0);
@@ -544,6 +561,7 @@ int main(void)
         CASE(trim_leaves_a_piece_that_is_used_in_part),
         CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
         CASE(pieces_are_a_small_share_of_what_is_held),
+        CASE(pieces_are_few_far_below_the_maximum),
         CASE(begins_with_pieces_that_can_be_given_back),
         CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
         CASE(what_fits_the_free_total_is_given_though_scattered),
