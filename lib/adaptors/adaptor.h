@@ -20,8 +20,8 @@
 #ifndef RMM_ADAPTORS_ADAPTOR_H
 #define RMM_ADAPTORS_ADAPTOR_H
 
+#include "base/resource_impl.h"
 #include "core/mutex.h"
-#include "core/resource_impl.h"
 
 /* Both numbers of one kind: high-water mark of a value that began at 0. */
 typedef struct rmm_tally_part {

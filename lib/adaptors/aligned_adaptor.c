@@ -15,8 +15,8 @@
 #include <inttypes.h>
 
 #include "adaptors/adaptor.h"
+#include "base/diag_attach.h"
 #include "core/assert.h"
-#include "core/diag_attach.h"
 #include "core/mutex.h"
 #include "core/options.h"
 #include "core/pointer_map.h"

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/resource_impl.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/local_time.h"
 #include "core/mutex.h"
-#include "core/resource_impl.h"
 #include "log/log.h"
 
 #define BUFFER_BYTES ((size_t)64 * 1024)

@@ -16,9 +16,9 @@
 #include <rmm/device.h>
 #include <rmm/device_resource.h>
 
+#include "base/resource_impl.h"
 #include "containers/transfer.h"
 #include "core/assert.h"
-#include "core/resource_impl.h"
 
 static const rmm_device_buffer_t empty_buffer = RMM_DEVICE_BUFFER_INIT;
 

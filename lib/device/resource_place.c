@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/resource_impl.h"
 #include "core/assert.h"
-#include "core/resource_impl.h"
 
 enum { ADDRESS_SHIFT = 12, TAKEN_MASK = 0xffff };
 

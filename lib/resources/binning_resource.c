@@ -16,13 +16,13 @@
 
 #include <rmm/fixed_size_resource.h>
 
+#include "base/diag_attach.h"
+#include "base/resource_impl.h"
 #include "core/assert.h"
-#include "core/diag_attach.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/options.h"
 #include "core/pointer_map.h"
-#include "core/resource_impl.h"
 #include "driver/driver.h"
 
 #define SHARDS 16u

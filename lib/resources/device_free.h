@@ -7,7 +7,7 @@
 #ifndef RMM_RESOURCES_DEVICE_FREE_H
 #define RMM_RESOURCES_DEVICE_FREE_H
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 #include "driver/driver.h"
 
 /* All zero at first. Relaxed: any answer of the last moment will do. */

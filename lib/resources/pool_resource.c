@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "core/diag_attach.h"
+#include "base/diag_attach.h"
 #include "core/host_memory.h"
 #include "core/options.h"
 #include "log/log.h"

@@ -6,7 +6,7 @@
 #ifndef RMM_RESOURCES_POOL_RESOURCE_H
 #define RMM_RESOURCES_POOL_RESOURCE_H
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 #include "pool/engine.h"
 #include "resources/device_free.h"
 

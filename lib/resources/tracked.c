@@ -9,8 +9,8 @@
  */
 #include "resources/tracked.h"
 
+#include "base/diag_attach.h"
 #include "core/assert.h"
-#include "core/diag_attach.h"
 #include "core/fork.h"
 
 static rmm_mutex_t instances_lock = RMM_MUTEX_INITIALIZER;

@@ -15,9 +15,9 @@
 #ifndef RMM_RESOURCES_TRACKED_H
 #define RMM_RESOURCES_TRACKED_H
 
+#include "base/resource_impl.h"
 #include "core/mutex.h"
 #include "core/pointer_map.h"
-#include "core/resource_impl.h"
 
 typedef struct rmm_tracked rmm_tracked_t;
 

@@ -15,8 +15,8 @@
 
 #include <rmm/sim.h>
 
+#include "base/resource_impl.h"
 #include "conformance/worker.h"
-#include "core/resource_impl.h"
 #include "driver/driver.h"
 
 enum { DEVICES_MAX = 4, ROUNDS = 20, SKIPPED = 77 };

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
+#include "base/resource_impl.h"
 #include "conformance/subjects.h"
-#include "core/resource_impl.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 

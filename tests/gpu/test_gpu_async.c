@@ -22,7 +22,7 @@
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 #include "driver/driver.h"
 
 #define MIB ((size_t)1 << 20)

@@ -10,9 +10,9 @@
 
 #include <stdlib.h>
 
+#include "base/resource_impl.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/resource_impl.h"
 
 typedef struct mock mock_t;
 

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 
 enum { STREAMS = 5, LIVE = 48, STEPS = 400 };
 

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
+#include "base/resource_impl.h"
 #include "core/host_memory.h"
-#include "core/resource_impl.h"
 
 #define GIB (1024 * MIB)
 

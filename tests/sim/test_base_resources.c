@@ -5,7 +5,7 @@
  */
 #include "sim/pool_harness.h"
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 
 typedef rmm_status_t (*create_fn)(rmm_resource_t **out);
 

@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
+#include "base/resource_impl.h"
 #include "core/host_memory.h"
-#include "core/resource_impl.h"
 
 #define THREADS 3
 

@@ -5,7 +5,7 @@
  */
 #include "sim/pool_harness.h"
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 
 /* A program that takes its memory from one of our resources, and notes the calls. */
 typedef struct program {

@@ -14,8 +14,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/resource_impl.h"
 #include "core/host_memory.h"
-#include "core/resource_impl.h"
 
 enum { BYTES = 1000, MAX_ROUNDS = 200 };
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 
 enum { DEVICES = 4, THREADS = 4 };
 

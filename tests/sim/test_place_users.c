@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 
 #define SUBJECTS 5
 #define BLOCKS 64

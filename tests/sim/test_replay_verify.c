@@ -14,7 +14,7 @@
 #include <rmm/pool_resource.h>
 #include <rmm/sim.h>
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 #include "harness/runtime.h"
 #include "replay/replay.h"
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/resource_impl.h"
 #include "core/host_memory.h"
-#include "core/resource_impl.h"
 #include "device/spec.h"
 
 #define GIB ((uint64_t)1 << 30)

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "core/resource_impl.h"
+#include "base/resource_impl.h"
 
 enum { WORKERS = 3, PAIRS = 4000, ROUNDS = 120, HELD = 8 };
 #define BYTES ((size_t)1000)

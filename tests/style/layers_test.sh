@@ -8,12 +8,12 @@ trap 'rm -rf "$work"' EXIT
 
 make_tree() {
     rm -rf "$work/tree"
-    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/driver,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
+    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/base,lib/driver,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
     cd "$work/tree"
     echo '#include <stdint.h>' >include/rmm/resource.h
     echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim.h lib/publish/books.h \
         lib/publish/segment_reader.h lib/pool/index.h lib/pool/blocks.h >/dev/null
-    echo '#include "driver/driver.h"' >lib/core/resource.c
+    echo '#include "driver/driver.h"' >lib/base/resource.c
     echo '#include "pool/index.h"' >lib/pool/index.c
     printf '#include "%s"\n' pool/blocks.h pool/index.h >lib/pool/blocks.c
     printf '#include "%s"\n' pool/blocks.h driver/driver.h >lib/pool/engine.h

@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag_attach.h"
+#include "base/resource_impl.h"
 #include "core/assert.h"
-#include "core/diag_attach.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/nvtx.h"
-#include "core/resource_impl.h"
 #include "driver/driver.h"
 #include "log/limit.h"
 #include "log/log.h"

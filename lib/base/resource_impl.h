@@ -26,8 +26,8 @@
  * Fork: in a child of a process that has resources every ops table is replaced by one
  * that refuses (resource.c), because neither CUDA nor another thread's locks survive.
  */
-#ifndef RMM_CORE_RESOURCE_IMPL_H
-#define RMM_CORE_RESOURCE_IMPL_H
+#ifndef RMM_BASE_RESOURCE_IMPL_H
+#define RMM_BASE_RESOURCE_IMPL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -230,4 +230,4 @@ uint64_t rmm__callback_taken(void);
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);
 
-#endif /* RMM_CORE_RESOURCE_IMPL_H */
+#endif /* RMM_BASE_RESOURCE_IMPL_H */

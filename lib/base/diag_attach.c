@@ -11,7 +11,7 @@
  *  - no block is missed: threads that come while one looks wait for it (pthread_once).
  *  - a forked child reports nothing: what the library writes to is not inherited.
  */
-#include "core/diag_attach.h"
+#include "base/diag_attach.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -8,8 +8,8 @@
  *
  * Cost with nobody attached: one load and one branch.
  */
-#ifndef RMM_CORE_DIAG_ATTACH_H
-#define RMM_CORE_DIAG_ATTACH_H
+#ifndef RMM_BASE_DIAG_ATTACH_H
+#define RMM_BASE_DIAG_ATTACH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -70,4 +70,4 @@ static inline void rmm__diag_on_free(
     }
 }
 
-#endif /* RMM_CORE_DIAG_ATTACH_H */
+#endif /* RMM_BASE_DIAG_ATTACH_H */
