@@ -86,6 +86,18 @@ bool rmm__turn_take(rmm_turn_t *turn)
     return is_mine;
 }
 
+bool rmm__turn_try(rmm_turn_t *turn)
+{
+    bool is_mine;
+
+    pthread_mutex_lock(&turn->mutex);
+    is_mine = !turn->is_taken;
+    turn->is_taken = true;
+    pthread_mutex_unlock(&turn->mutex);
+    held += is_mine;
+    return is_mine;
+}
+
 void rmm__turn_give_back(rmm_turn_t *turn)
 {
     held--;

@@ -37,6 +37,8 @@ void rmm__turn_fini(rmm_turn_t *turn);
 
 /* True: the caller has the turn, and gives it back. False: it proceeds without the turn. */
 bool rmm__turn_take(rmm_turn_t *turn);
+/* The same without a wait: false if another thread has it or waits for it. */
+bool rmm__turn_try(rmm_turn_t *turn);
 void rmm__turn_give_back(rmm_turn_t *turn);
 
 #endif /* RMM_CORE_TURN_H */

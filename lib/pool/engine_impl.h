@@ -64,7 +64,6 @@ typedef struct engine_streams {
     uint32_t partings;      /* threads between rmm__engine_part() and _rejoin() */
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of a free now; from 1 */
-    uint32_t asking;        /* threads that query events; their batches are out */
     uint32_t waits_begun;   /* for the device or a stream, and not ended */
     bool is_sealed;         /* by the first: later frees do not merge with older ones */
     uint64_t open_bytes;    /* of all streams */
@@ -140,7 +139,7 @@ struct engine {
     uint64_t maximum_bytes; /* UINT64_MAX: none */
     uint32_t block_units;
     uint64_t growth_bytes;
-    rmm_turn_t turn;               /* of the ladder and of trim */
+    rmm_turn_t turn;               /* of the ladder, of trim and of queries of events */
     _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped */
 
@@ -265,13 +264,14 @@ void rmm__engine_record(
     engine_t *engine, const engine_closing_t *closing, rmm_stream_t stream);
 
 /* Query events of at most `most` streams, and move what finished ones cover to the clean
- * heap. True if any memory moved. */
+ * heap. True if any memory moved. The caller has the engine's turn, if it could get it. */
 bool rmm__engine_reclaim(engine_t *engine, uint32_t most);
 
-/* The same before a large block is taken; repeatedly for a moment if it is huge. */
+/* The same before a large block is taken; repeatedly for a moment if it is huge. Takes the
+ * turn; nothing if another thread has it. */
 void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want);
 
-/* The same when a new stream has come: of a few streams, and of more if there are many. */
+/* Likewise when a new stream has come: of a few streams, and of more if there are many. */
 void rmm__engine_reclaim_for_new(engine_t *engine);
 
 /* --- waits.c ------------------------------------------------------------------------- */

@@ -3,6 +3,10 @@
  * Events: recorded after a stream's frees, and queried. Both call the driver, never under the
  * lock. Meanwhile the batch is out of its stream, so that no other thread uses its event;
  * afterwards the stream is looked up again.
+ *
+ * A thread that finds no block must not miss what is out: it would grow or synchronise for
+ * memory that an event covers. So who queries has the turn of the ladder; a request that only
+ * wants a better place queries nothing while another thread has it.
  */
 #include "pool/streams.h"
 
@@ -144,7 +148,6 @@ settle_locked(engine_t *engine, const engine_asked_t *asked, bool *any)
 /* The batches of several streams, out of them while their events are queried. The lock is
  * taken twice for all, not for each: threads that want it cost more than the queries. */
 typedef struct asking {
-    bool gives_way;      /* ask none while another thread does */
     bool any;            /* found: memory moved */
     uint32_t there;      /* streams that could be asked */
     uint64_t held_bytes; /* by the engine */
@@ -169,7 +172,7 @@ static void ask_some_locked(engine_t *engine, asking_t *asking, uint32_t most)
     asking->any |= rmm__engine_captures_settle_locked(engine);
     asking->there = streams->alone == NULL ? streams->count : 0;
     asking->held_bytes = engine->figures.reserved_bytes;
-    if (asking->there == 0 || (asking->gives_way && streams->asking != 0)) {
+    if (asking->there == 0) {
         return;
     }
     most = most < ASKED_AT_ONCE ? most : ASKED_AT_ONCE;
@@ -177,7 +180,6 @@ static void ask_some_locked(engine_t *engine, asking_t *asking, uint32_t most)
            ask_next_locked(engine, &asking->asked[asking->count])) {
         asking->count++;
     }
-    streams->asking += asking->count != 0;
 }
 
 /* and_older: of the streams whose newest batch is not done, take the oldest. */
@@ -194,7 +196,6 @@ static void settle_some_locked(engine_t *engine, asking_t *asking, bool and_olde
                 engine, left, false, &asking->asked[asking->count++]);
         }
     }
-    engine->streams.asking -= asking->count == 0;
 }
 
 static void query(const engine_t *engine, asking_t *asking)
@@ -249,7 +250,6 @@ bool rmm__engine_reclaim(engine_t *engine, uint32_t most)
     uint32_t done = 0;
     uint32_t asked;
 
-    asking.gives_way = false;
     asking.any = false;
     do {
         asked = ask_some(engine, &asking, most - done);
@@ -262,11 +262,15 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
 {
     uint32_t count;
 
+    if (!rmm__turn_try(&engine->turn)) {
+        return;
+    }
     rmm__mutex_lock(&engine->lock);
     count = engine->streams.count;
     rmm__mutex_unlock(&engine->lock);
     count = ASKED_FOR_NEW + count / ASKED_SHARE;
     (void)rmm__engine_reclaim(engine, count < ASKED_MOST ? count : ASKED_MOST);
+    rmm__turn_give_back(&engine->turn);
 }
 
 /*
@@ -274,17 +278,24 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
  * PATIENCE events are queried in all, some 10 us. Not until all are done: that would hang if
  * the streams' work waits for this thread.
  */
-void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
+static void reclaim_patiently(engine_t *engine, const engine_want_t *want)
 {
     asking_t asking;
     uint32_t queries = 0;
     uint32_t asked;
 
-    asking.gives_way = true;
     asking.any = false;
     do {
         asked = ask_some(engine, &asking, ASKED_FOR_LARGE);
         queries += 1 + asking.there;
     } while (asked != 0 && queries < PATIENCE &&
              want->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
+}
+
+void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
+{
+    if (rmm__turn_try(&engine->turn)) {
+        reclaim_patiently(engine, want);
+        rmm__turn_give_back(&engine->turn);
+    }
 }
