@@ -28,7 +28,7 @@
 #include "log.h"
 #include "mountpoint.h"
 #include "notify.h"
-#include "publish/runtime_dir.h"
+#include "segment/runtime_dir.h"
 #include "watch.h"
 
 #define TICK_MS 200

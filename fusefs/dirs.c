@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "publish/segment_reader.h"
+#include "segment/segment_reader.h"
 
 #define USERS_DIR "/run/user"
 #define SHARED_DIR "/dev/shm"

@@ -25,7 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "publish/runtime_dir.h"
+#include "segment/runtime_dir.h"
 
 typedef enum entry_kind {
     ENTRY_TAKEN,   /* a member, or its totals are in the devices already */

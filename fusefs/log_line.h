@@ -8,7 +8,7 @@
 #ifndef RMM_FUSEFS_LOG_LINE_H
 #define RMM_FUSEFS_LOG_LINE_H
 
-#include "publish/segment_log.h"
+#include "segment/segment_log.h"
 #include "text.h"
 
 /* process: name of its directory; NULL: the reader knows. */

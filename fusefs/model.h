@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "publish/segment_log.h"
-#include "publish/segment_reader.h"
+#include "segment/segment_log.h"
+#include "segment/segment_reader.h"
 
 #define DEVICE_GPUS_MAX 128u /* a bound against a hostile program, not a wish */
 #define DEVICE_HOST 0xffffu  /* host memory, where a device index stands */

@@ -15,8 +15,8 @@
 #include <time.h>
 
 #include "dirs.h"
-#include "publish/segment_leaks_reader.h"
 #include "render_parts.h"
+#include "segment/segment_leaks_reader.h"
 
 typedef struct module {
     rmm_leaks_module_t told;

@@ -13,7 +13,7 @@
 #include "dirs.h"
 #include "journal.h"
 #include "log_line.h"
-#include "publish/segment_events.h"
+#include "segment/segment_events.h"
 
 #define FETCH_BYTES ((size_t)64 << 10)
 

@@ -21,7 +21,7 @@
 
 #include <rmm/logging_adaptor.h>
 
-#include "publish/event_csv.h"
+#include "segment/event_csv.h"
 
 #define RMM_ROW_BYTES 512 /* no row is longer */
 

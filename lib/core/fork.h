@@ -44,7 +44,7 @@ typedef enum rmm_fork_part {
     RMM_FORK_BARRIER,   /* barrier.c: kept blocks; anew */
     RMM_FORK_STREAM_IDS, /* stream_ids.c: the table of streams; held */
     RMM_FORK_SIM,        /* sim.c: the simulated GPU; held */
-    RMM_FORK_SIM_FAULTS, /* sim_fault.c: its fault plan; held */
+    RMM_FORK_SIM_FAULTS, /* driver/sim/fault.c: its fault plan; held */
     RMM_FORK_LOCAL_TIME, /* local_time.c: the C library's lock of time zones; held */
     RMM_FORK_DIAGNOSIS,  /* diag_attach.c: the diagnosis library, which is dropped */
     RMM_FORK_PART_COUNT

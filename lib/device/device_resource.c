@@ -26,7 +26,7 @@
 #include "device/resource_place.h"
 #include "device/spec.h"
 #include "driver/driver.h"
-#include "publish/segment_format.h"
+#include "segment/segment_format.h"
 
 static rmm_resource_place_t places[RMM_SEGMENT_DEVICES]; /* empty: the initial one */
 static rmm_mutex_t maker = RMM_MUTEX_INITIALIZER;

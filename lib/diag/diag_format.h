@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of "<segment>.diag", made when a diagnosis library attaches: which live block was
- * used by which kernels. The same rules as publish/segment_format.h: fixed-width
+ * used by which kernels. The same rules as segment/segment_format.h: fixed-width
  * integers, offsets, a reader that trusts nothing (diag_reader.h), minor versions add.
  *
  * One writer process, its threads serialised by the engine's lock. Each row has its own

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "publish/segment_side.h"
+#include "segment/segment_side.h"
 
 #define PIECE_ROWS 64u
 #define STRIDE_MAX 1024u

@@ -41,7 +41,7 @@
 #include <rmm/resource.h>
 
 #include "publish/place_users.h"
-#include "publish/segment_format.h"
+#include "segment/segment_format.h"
 
 typedef struct rmm_books {
     rmm_segment_slot_t *slot;         /* never NULL once open */

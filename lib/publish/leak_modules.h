@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "publish/segment_leaks.h"
+#include "segment/segment_leaks.h"
 
 #define RMM_LEAK_MODULES 1024u
 

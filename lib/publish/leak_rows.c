@@ -20,7 +20,7 @@
 #include "publish/books.h"
 #include "publish/leak_modules.h"
 #include "publish/publisher.h"
-#include "publish/segment_leaks.h"
+#include "segment/segment_leaks.h"
 
 typedef struct leaks_file {
     rmm_leaks_header_t header;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "publish/publisher.h"
-#include "publish/ring.h"
-#include "publish/text.h"
+#include "segment/ring.h"
+#include "segment/text.h"
 
 void rmm__log_ring_put(const rmm_log_record_t *message)
 {

@@ -6,7 +6,7 @@
 
 #include "core/assert.h"
 #include "core/fork.h"
-#include "publish/segment_format.h"
+#include "segment/segment_format.h"
 
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;    /* of all places: joining is rare */
 static rmm_place_user_t *users[RMM_SEGMENT_PLACES]; /* lists */

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "core/mutex.h"
-#include "publish/stat_fields.h"
+#include "segment/stat_fields.h"
 
 #define RMM_PLACE_STRANGER 0u
 #define RMM_PLACE_SHARES 1u

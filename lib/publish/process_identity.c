@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "publish/text.h"
+#include "segment/text.h"
 
 #define START_TIME_FIELD 22 /* of /proc/<pid>/stat, counted from 1 */
 

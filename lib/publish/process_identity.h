@@ -3,7 +3,7 @@
 #ifndef RMM_PUBLISH_PROCESS_IDENTITY_H
 #define RMM_PUBLISH_PROCESS_IDENTITY_H
 
-#include "publish/segment_format.h"
+#include "segment/segment_format.h"
 
 /* Fills pid, uid, start times, comm and cmdline. What /proc does not tell stays 0 or "". */
 void rmm__process_identity(rmm_segment_header_t *header);

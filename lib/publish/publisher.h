@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 #include "core/mutex.h"
-#include "publish/runtime_dir.h"
-#include "publish/segment_format.h"
-#include "publish/segment_name.h"
+#include "segment/runtime_dir.h"
+#include "segment/segment_format.h"
+#include "segment/segment_name.h"
 
 #define RMM_MAPPINGS_MAX 8 /* segment, control page, side files */
 

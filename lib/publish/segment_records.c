@@ -12,7 +12,7 @@
 #include "core/host_memory.h"
 #include "publish/books.h"
 #include "publish/publisher.h"
-#include "publish/text.h"
+#include "segment/text.h"
 
 /* A slot that is in no segment: the table was full. */
 typedef struct private_slot {

@@ -32,10 +32,10 @@
 #include "publish/log_ring.h"
 #include "publish/process_identity.h"
 #include "publish/publisher.h"
-#include "publish/segment_reader.h"
 #include "publish/shared_file.h"
-#include "publish/text.h"
 #include "publish/trace.h"
+#include "segment/segment_reader.h"
+#include "segment/text.h"
 
 #define WARNING_BYTES 512
 

@@ -12,7 +12,7 @@
 #include "core/thread_id.h"
 #include "log/log.h"
 #include "publish/books.h"
-#include "publish/segment_events.h"
+#include "segment/segment_events.h"
 
 static const _Atomic(uint32_t) no_wish;
 const _Atomic(uint32_t) *rmm__trace_wish = &no_wish;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "publish/event_csv.h"
+#include "segment/event_csv.h"
 
 /* The control page's wish. Never NULL; set by rmm__publish_open(). */
 extern const _Atomic(uint32_t) *rmm__trace_wish;

@@ -8,8 +8,8 @@
 
 #include "dirs.h"
 #include "harness/runtime.h"
-#include "publish/segment_leaks_reader.h"
 #include "render.h"
+#include "segment/segment_leaks_reader.h"
 #include "stream.h"
 #include "tree.h"
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "publish/segment_log.h"
-#include "publish/segment_reader.h"
+#include "segment/segment_log.h"
+#include "segment/segment_reader.h"
 
 #define PROMISE(condition)                                                             \
     do {                                                                               \

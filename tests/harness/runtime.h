@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "publish/segment_name.h"
-#include "publish/segment_reader.h"
+#include "segment/segment_name.h"
+#include "segment/segment_reader.h"
 
 typedef struct runtime {
     char path[128];

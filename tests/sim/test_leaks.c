@@ -14,7 +14,7 @@
 #include <rmm/tracking_adaptor.h>
 
 #include "publish/leak_rows.h"
-#include "publish/segment_leaks_reader.h"
+#include "segment/segment_leaks_reader.h"
 
 #define THREADS 4
 #define ROWS (RMM_LEAK_CHUNK_ROWS * RMM_LEAK_CHUNKS)

@@ -15,7 +15,7 @@
 #include <rmm/pool_resource.h>
 
 #include "log/log.h"
-#include "publish/segment_log.h"
+#include "segment/segment_log.h"
 
 static runtime_t *runtime;
 

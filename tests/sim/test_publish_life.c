@@ -13,7 +13,7 @@
 #include <rmm/cuda_resource.h>
 #include <rmm/resource.h>
 
-#include "publish/runtime_dir.h"
+#include "segment/runtime_dir.h"
 
 extern char **environ;
 

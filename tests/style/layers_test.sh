@@ -8,17 +8,17 @@ trap 'rm -rf "$work"' EXIT
 
 make_tree() {
     rm -rf "$work/tree"
-    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/base,lib/driver,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
+    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/base,lib/driver/sim,lib/segment,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
     cd "$work/tree"
     echo '#include <stdint.h>' >include/rmm/resource.h
-    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim.h lib/publish/books.h \
-        lib/publish/segment_reader.h lib/pool/index.h lib/pool/blocks.h >/dev/null
+    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim/internal.h lib/publish/books.h \
+        lib/segment/segment_reader.h lib/pool/index.h lib/pool/blocks.h >/dev/null
     echo '#include "driver/driver.h"' >lib/base/resource.c
     echo '#include "pool/index.h"' >lib/pool/index.c
     printf '#include "%s"\n' pool/blocks.h pool/index.h >lib/pool/blocks.c
     printf '#include "%s"\n' pool/blocks.h driver/driver.h >lib/pool/engine.h
     echo '#include "pool/engine.h"' | tee lib/pool/engine.c lib/resources/pool.c >/dev/null
-    printf '#include <fuse_lowlevel.h>\n#include "publish/segment_reader.h"\n' >fusefs/ll_ops.c
+    printf '#include <fuse_lowlevel.h>\n#include "segment/segment_reader.h"\n' >fusefs/ll_ops.c
     echo '#include <cupti.h>' >tools/inject/inject.c
     echo '#include <rmm/resource.h>' >tools/replay/main.c
     cd "$here"
@@ -52,11 +52,11 @@ expect_caught lib/pool/blocks.c '"pool/engine.h"' lib/pool/engine.h
 expect_caught lib/pool/blocks.c '"driver/driver.h"' lib/driver/driver.h
 expect_caught lib/pool/blocks.c '<pthread.h>' pthread.h
 expect_caught lib/pool/blocks.c '<rmm/resource.h>' rmm/resource.h
-expect_caught lib/pool/engine.c '"driver/sim.h"' lib/driver/sim.h
+expect_caught lib/pool/engine.c '"driver/sim/internal.h"' lib/driver/sim/internal.h
 expect_caught lib/pool/engine.c '"publish/books.h"' lib/publish/books.h
 expect_caught lib/pool/engine.c '<stdio.h>' stdio.h
 expect_caught lib/core/bits.c '"publish/books.h"' lib/publish/books.h
-expect_caught lib/publish/segment_reader.c '"publish/books.h"' lib/publish/books.h
+expect_caught lib/segment/segment_reader.c '"publish/books.h"' lib/publish/books.h
 expect_caught fusefs/tree.c '"publish/books.h"' lib/publish/books.h
 expect_caught fusefs/tree.c '<fuse_lowlevel.h>' fuse_lowlevel.h
 expect_caught fusefs/tree.c '<rmm/resource.h>' include/rmm/resource.h

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "publish/segment_format.h"
-#include "publish/segment_reader.h"
+#include "segment/segment_format.h"
+#include "segment/segment_reader.h"
 
 static inline void sample_schema(
     rmm_segment_layout_t *layout, uint16_t scope, const rmm_stat_desc_t *stats,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "publish/event_csv.h"
+#include "segment/event_csv.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

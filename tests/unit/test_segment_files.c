@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <time.h>
 
-#include "publish/runtime_dir.h"
+#include "segment/runtime_dir.h"
 #include "unit/segment_sample.h"
 
 #define NAME_TAIL ".0123456789abcdef"

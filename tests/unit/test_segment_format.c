@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "publish/segment_events.h"
-#include "publish/segment_leaks.h"
-#include "publish/segment_reader.h"
+#include "segment/segment_events.h"
+#include "segment/segment_leaks.h"
+#include "segment/segment_reader.h"
 
 #define ROWS_MAX 64
 #define LINE_BYTES 512

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "harness/runtime.h"
-#include "publish/segment_leaks_reader.h"
+#include "segment/segment_leaks_reader.h"
 
 #define ROWS 200
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "publish/segment_events.h"
-#include "publish/segment_log.h"
+#include "segment/segment_events.h"
+#include "segment/segment_log.h"
 #include "unit/segment_sample.h"
 
 static rmm_segment_layout_t sample;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "publish/segment_name.h"
-#include "publish/segment_reader.h"
-#include "publish/text.h"
+#include "segment/segment_name.h"
+#include "segment/segment_reader.h"
+#include "segment/text.h"
 
 typedef struct name_case {
     const char *name;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "publish/segment_reader.h"
+#include "segment/segment_reader.h"
 
 #define LINE_BYTES 512
 #define COMMON_STATS RMM_PLACE_STAT_node_peak_bytes /* both lists begin with them */

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "publish/runtime_dir.h"
+#include "segment/runtime_dir.h"
 
 static bool is_ours(rmm_segment_t *segment, int directory, const char *name)
 {

@@ -3,7 +3,7 @@
 #ifndef RMM_TOOLS_BENCH_OWN_SEGMENT_H
 #define RMM_TOOLS_BENCH_OWN_SEGMENT_H
 
-#include "publish/segment_reader.h"
+#include "segment/segment_reader.h"
 
 /* False: it has none (RMM_PUBLISH=0, or nothing was allocated yet). */
 bool own_segment_open(rmm_segment_t *segment);

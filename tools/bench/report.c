@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "publish/stat_fields.h"
+#include "segment/stat_fields.h"
 
 #define NAME "%-24s %-16s"
 #define TOP_ROW NAME " %11s %11s %11s %9s %9s %9s  %s\n"

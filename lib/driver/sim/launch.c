@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels, copies and fills on their way into a stream's queue or a capture's graph, and
+ * what an observer is told of them.
+ */
+#include "driver/sim/internal.h"
+
+#include <string.h>
+
+/* Queue a task, of which the reference passes on to here; NULL: no host memory. */
+static int submit(const char *call, sim_task_t *task, sim_observation_t *observation)
+{
+    int error = task != NULL ? rmm__sim_enter(call) : RMM_DRIVER_MEMORY_ALLOCATION;
+    sim_stream_t *stream;
+
+    if (error != RMM_DRIVER_OK) {
+        rmm__sim_task_release_locked(task); /* not shared yet */
+        return error;
+    }
+    stream = rmm__sim_stream_find_locked(observation->stream, call, &error);
+    if (stream != NULL) {
+        observation->device = stream->device;
+        /* as CUDA: kernels only where the stream's device is current */
+        error = observation->kind == RMM_DIAG_LAUNCH &&
+                        stream->device != rmm__sim_thread.device
+                    ? RMM_DRIVER_INVALID_HANDLE
+                    : rmm__sim_submit_locked(stream, task, &observation->capturing);
+    }
+    rmm__sim_task_release_locked(task);
+    rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(observation);
+    }
+    return error;
+}
+
+/* Every whole 8-byte word of the parameters; at most SIM_PARAM_WORDS. */
+static size_t collect_words(
+    uint64_t *words, const void *const *params, const size_t *param_bytes,
+    size_t param_count)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < param_count; i++) {
+        size_t whole = param_bytes[i] / sizeof(*words);
+
+        memcpy(words + count, params[i], whole * sizeof(*words));
+        count += whole;
+    }
+    return count;
+}
+
+static bool params_are_valid(
+    const void *const *params, const size_t *param_bytes, size_t param_count)
+{
+    size_t total = 0;
+
+    if (param_count != 0 && (params == NULL || param_bytes == NULL)) {
+        return false;
+    }
+    for (size_t i = 0; i < param_count; i++) {
+        if (params[i] == NULL || param_bytes[i] == 0 ||
+            param_bytes[i] > SIM_PARAM_BYTES_MAX - total) {
+            return false;
+        }
+        total += param_bytes[i];
+    }
+    return true;
+}
+
+int rmm__sim_launch(
+    const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
+    const void *const *params, const size_t *param_bytes, size_t param_count)
+{
+    uint64_t words[SIM_PARAM_BYTES_MAX / sizeof(uint64_t)];
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_LAUNCH, .stream = stream, .kernel = fn, .name = name};
+
+    if (fn == NULL || !params_are_valid(params, param_bytes, param_count)) {
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    if (rmm__sim_is_observed()) {
+        observation.words = words;
+        observation.word_count = collect_words(words, params, param_bytes, param_count);
+    }
+    return submit(
+        "launch", rmm__sim_task_kernel(fn, params, param_bytes, param_count),
+        &observation);
+}
+
+int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+{
+    uint64_t words[] = {(uint64_t)(uintptr_t)dst, (uint64_t)(uintptr_t)src};
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_COPY,
+        .stream = stream,
+        .words = words,
+        .word_count = 2,
+        .bytes = bytes};
+
+    if (bytes == 0) {
+        return RMM_DRIVER_OK;
+    }
+    if (dst == NULL || src == NULL) {
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    return submit("memcpy_async", rmm__sim_task_copy(dst, src, bytes), &observation);
+}
+
+int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)
+{
+    uint64_t words[] = {(uint64_t)(uintptr_t)dst};
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_SET,
+        .stream = stream,
+        .words = words,
+        .word_count = 1,
+        .bytes = bytes};
+
+    if (bytes == 0) {
+        return RMM_DRIVER_OK;
+    }
+    if (dst == NULL) {
+        return RMM_DRIVER_INVALID_VALUE;
+    }
+    return submit("memset_async", rmm__sim_task_set(dst, value, bytes), &observation);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated GPU: a device model that finds bugs. The table, the devices, and what
+ * every call has in common. See sim_internal.h for the other files.
+ *
+ * Every call through the table: the fault plan first, then the call itself, which begins
+ * with rmm__sim_enter() and ends with rmm__sim_leave(). The tests' own calls
+ * (api.c) go past the fault plan.
+ *
+ * Fork: the lock is held over it, so the child has a copy of a simulator at rest, with
+ * its memory and its queued work.
+ */
+#include "driver/sim/internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/fork.h"
+
+rmm_mutex_t rmm__sim_lock = RMM_MUTEX_INITIALIZER;
+_Thread_local sim_thread_t rmm__sim_thread;
+
+static sim_config_t config; /* constant once open */
+static bool is_open;        /* protected by rmm__sim_lock, as all below */
+static uint64_t last_thread_id;
+static uint64_t violation_count;
+static char violation_text[256];
+
+/* ---- what calls share ---- */
+
+int rmm__sim_enter(const char *call)
+{
+    if (rmm__sim_thread.in_kernel) { /* this thread holds the lock */
+        rmm__sim_violation_locked("%s: called from inside a kernel", call);
+        return SIM_ERROR_NOT_PERMITTED;
+    }
+    rmm__mutex_lock(&rmm__sim_lock);
+    return RMM_DRIVER_OK;
+}
+
+void rmm__sim_leave(void)
+{
+    rmm__sim_pump_locked();
+    rmm__mutex_unlock(&rmm__sim_lock);
+}
+
+uint64_t rmm__sim_thread_id_locked(void)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (rmm__sim_thread.id == 0) {
+        rmm__sim_thread.id = ++last_thread_id;
+    }
+    return rmm__sim_thread.id;
+}
+
+/* A line for each, but not for the same one again and again. */
+void rmm__sim_violation_locked(const char *format, ...)
+{
+    char text[sizeof(violation_text)];
+    va_list arguments;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    violation_count++;
+    if (strcmp(text, violation_text) != 0) {
+        memcpy(violation_text, text, sizeof(text));
+        fprintf(stderr, "rmm-sim: %s\n", text);
+    }
+}
+
+uint64_t rmm__sim_violation_count(void)
+{
+    uint64_t count;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    count = violation_count;
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return count;
+}
+
+const char *rmm__sim_violation_text(void)
+{
+    return violation_text;
+}
+
+int rmm__sim_device_count(void)
+{
+    return config.device_count;
+}
+
+uint64_t rmm__sim_device_bytes(void)
+{
+    return config.memory_bytes;
+}
+
+int rmm__sim_attribute(int ability)
+{
+    static const int all[] = {
+#define X(name, ours, cuda, value) (int)(ours),
+        SIM_ABILITY_MAP(X)
+#undef X
+    };
+    uint64_t bit = 1;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++, bit <<= 1) {
+        if (all[i] == ability) {
+            return (config.attributes_off & bit) == 0;
+        }
+    }
+    return 0;
+}
+
+/* ---- devices ---- */
+
+static int sim_device_count(int *count)
+{
+    int error = rmm__sim_fault(SIM_FN_device_count);
+
+    if (error == RMM_DRIVER_OK) {
+        *count = config.device_count;
+    }
+    return error;
+}
+
+static int sim_device_get(int *device)
+{
+    int error = rmm__sim_fault(SIM_FN_device_get);
+
+    if (error == RMM_DRIVER_OK) {
+        *device = rmm__sim_thread.device;
+    }
+    return error;
+}
+
+int rmm__sim_device_set(int device)
+{
+    if (device < 0 || device >= config.device_count) {
+        return RMM_DRIVER_INVALID_DEVICE;
+    }
+    rmm__sim_thread.device = device;
+    return RMM_DRIVER_OK;
+}
+
+static int sim_device_info(int device, rmm_device_info_t *info)
+{
+    int error = rmm__sim_fault(SIM_FN_device_info);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *info = (rmm_device_info_t){
+            .name = "Simulated GPU", .capacity_bytes = config.memory_bytes};
+        snprintf(info->uuid, sizeof(info->uuid), "SIM-%d", device);
+    }
+    return error;
+}
+
+static int
+sim_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
+{
+    int error = rmm__sim_fault(SIM_FN_device_attribute);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *value = rmm__sim_attribute(attribute);
+    }
+    return error;
+}
+
+static int sim_peer_can_access(int device, int peer, int *can)
+{
+    int error = rmm__sim_fault(SIM_FN_peer_can_access);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count ||
+                                   peer < 0 || peer >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *can = device == peer || rmm__sim_attribute(SIM_PEERS) != 0;
+    }
+    return error;
+}
+
+/* ---- the table: each call behind the fault plan ---- */
+
+#define FAULTED(name, parameters, arguments)                                           \
+    static int sim_##name parameters                                                   \
+    {                                                                                  \
+        int error = rmm__sim_fault(SIM_FN_##name);                                     \
+                                                                                       \
+        return error != RMM_DRIVER_OK ? error : rmm__sim_##name arguments;             \
+    }
+
+FAULTED(device_set, (int device), (device))
+FAULTED(device_synchronize, (void), ())
+FAULTED(memory_info, (uint64_t * free, uint64_t *total), (free, total))
+FAULTED(mem_alloc, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(mem_free, (void *ptr), (ptr))
+FAULTED(managed_alloc, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(host_alloc, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(host_free, (void *ptr), (ptr))
+FAULTED(
+    memcpy_async, (void *dst, const void *src, size_t bytes, rmm_stream_t stream),
+    (dst, src, bytes, stream))
+FAULTED(
+    memset_async, (void *dst, int value, size_t bytes, rmm_stream_t stream),
+    (dst, value, bytes, stream))
+FAULTED(mem_prefer, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
+FAULTED(
+    mem_prefetch, (const void *ptr, size_t bytes, int device, rmm_stream_t stream),
+    (ptr, bytes, device, stream))
+FAULTED(
+    mempool_create, (uint32_t handle_types, rmm_driver_mempool_t *pool),
+    (handle_types, pool))
+FAULTED(mempool_destroy, (rmm_driver_mempool_t pool), (pool))
+FAULTED(mempool_managed, (rmm_driver_mempool_t * pool), (pool))
+FAULTED(
+    mempool_get_threshold, (rmm_driver_mempool_t pool, uint64_t *bytes), (pool, bytes))
+FAULTED(
+    mempool_set_threshold, (rmm_driver_mempool_t pool, uint64_t bytes), (pool, bytes))
+FAULTED(
+    mempool_figures, (rmm_driver_mempool_t pool, rmm_driver_mempool_figures_t *figures),
+    (pool, figures))
+FAULTED(
+    mempool_trim, (rmm_driver_mempool_t pool, size_t keep_bytes), (pool, keep_bytes))
+FAULTED(
+    mempool_alloc,
+    (rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream),
+    (pool, ptr, bytes, stream))
+FAULTED(mempool_free, (void *ptr, rmm_stream_t stream), (ptr, stream))
+FAULTED(virtual_granularity, (size_t * bytes), (bytes))
+FAULTED(address_reserve, (void **ptr, size_t bytes), (ptr, bytes))
+FAULTED(address_free, (void *ptr, size_t bytes), (ptr, bytes))
+FAULTED(
+    physical_create, (size_t bytes, rmm_driver_physical_t *physical), (bytes, physical))
+FAULTED(physical_release, (rmm_driver_physical_t physical), (physical))
+FAULTED(
+    address_map, (void *ptr, size_t bytes, rmm_driver_physical_t physical),
+    (ptr, bytes, physical))
+FAULTED(address_unmap, (void *ptr, size_t bytes), (ptr, bytes))
+FAULTED(address_access, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
+FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
+FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
+FAULTED(stream_flags, (rmm_stream_t stream, uint32_t *flags), (stream, flags))
+FAULTED(stream_synchronize, (rmm_stream_t stream), (stream))
+FAULTED(
+    stream_wait_event, (rmm_stream_t stream, rmm_driver_event_t event), (stream, event))
+FAULTED(stream_key, (rmm_stream_t stream, rmm_stream_key_t *key), (stream, key))
+FAULTED(event_create, (rmm_driver_event_t * event), (event))
+FAULTED(event_destroy, (rmm_driver_event_t event), (event))
+FAULTED(event_record, (rmm_driver_event_t event, rmm_stream_t stream), (event, stream))
+FAULTED(event_query, (rmm_driver_event_t event), (event))
+FAULTED(event_synchronize, (rmm_driver_event_t event), (event))
+FAULTED(capture_mode_exchange, (int *mode), (mode))
+
+#undef FAULTED
+
+/* What is handed over is called for after a failure as well. */
+static int
+sim_capture_watch(rmm_stream_t stream, void (*gone)(void *context), void *context)
+{
+    int error = rmm__sim_fault(SIM_FN_capture_watch);
+
+    if (error == RMM_DRIVER_OK) {
+        return rmm__sim_capture_watch(stream, gone, context);
+    }
+    gone(context);
+    return error;
+}
+
+static const rmm_driver_t sim_driver = {
+    .name = "sim",
+#define X(name) .name = sim_##name,
+    SIM_FUNCTION_MAP(X)
+#undef X
+        .error_name = rmm__sim_error_name,
+    .error_text = rmm__sim_error_text,
+    .observe = rmm__sim_observe};
+
+/* ---- opening ---- */
+
+RMM_AT_LOAD static void join_forks(void)
+{
+    rmm__fork_join(RMM_FORK_SIM, &rmm__sim_lock, NULL);
+}
+
+static rmm_status_t open_locked(void)
+{
+    rmm_status_t status = rmm__sim_env_read(&config);
+    int failed;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    failed = rmm__sim_streams_open();
+    if (failed == 0 && !rmm__fork_is_watched()) {
+        failed = ENOMEM;
+    }
+    if (failed != 0) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY, "simulated GPU: %s", strerror(failed));
+    }
+    rmm__sim_reseed_locked(config.seed);
+    is_open = true;
+    return RMM_OK;
+}
+
+bool rmm__sim_is_open(void)
+{
+    bool open;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    open = is_open;
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return open;
+}
+
+const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)
+{
+    rmm_status_t status = RMM_OK;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    if (!is_open) {
+        status = open_locked();
+    }
+    rmm__mutex_unlock(&rmm__sim_lock);
+    if (status_out != NULL) {
+        *status_out = status;
+    }
+    return status == RMM_OK ? &sim_driver : NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where segments are. One decision for both sides: $RMM_RUNTIME_DIR, else /run/rmm where
+ * it exists and is writable, else $XDG_RUNTIME_DIR/rmm, else /dev/shm/rmm-<uid> (0700).
+ */
+#ifndef RMM_SEGMENT_RUNTIME_DIR_H
+#define RMM_SEGMENT_RUNTIME_DIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define RMM_RUNTIME_DIR_BYTES 256
+#define RMM_SYSTEM_RUNTIME_DIR "/run/rmm"
+#define RMM_SWEEP_AFTER_SECONDS 60
+
+/*
+ * The directory that this process writes its segment to; made if missing (0700, but for
+ * the system's). False with a reason (one line) if there is none.
+ */
+bool rmm__runtime_dir(
+    char path[RMM_RUNTIME_DIR_BYTES], char *reason, size_t reason_bytes);
+
+/* What the decision depends on; NULL: not set, or not there. */
+typedef struct rmm_runtime_roots {
+    const char *wanted;  /* $RMM_RUNTIME_DIR: this or none */
+    const char *system;  /* taken if it exists and is writable */
+    const char *session; /* $XDG_RUNTIME_DIR: "rmm" in it, if it is this user's */
+    const char *shared;  /* "rmm-<uid>" in it */
+    uid_t uid;
+} rmm_runtime_roots_t;
+
+/* The decision itself, for tests. */
+bool rmm__runtime_dir_from(
+    const rmm_runtime_roots_t *roots, char path[RMM_RUNTIME_DIR_BYTES], char *reason,
+    size_t reason_bytes);
+
+/*
+ * Remove from dirfd what nobody holds any more: segments found dead at least
+ * RMM_SWEEP_AFTER_SECONDS ago, side files without their segment, temporary files of that
+ * age. Who first finds a segment dead marks it (mode 0400, mtime now): a file's times do
+ * not tell when its process died. only_uid: -1 for all. Returns the number of files.
+ */
+int rmm__runtime_dir_sweep(int dirfd, long only_uid);
+
+#endif /* RMM_SEGMENT_RUNTIME_DIR_H */

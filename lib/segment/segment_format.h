@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of the stats segment and of its control page: a wire format between processes,
+ * described to the byte in docs/segment-format.md. Fixed-width integers only: no
+ * pointer, enum, bool, size_t, bit-field or implicit padding. Little-endian, 64-bit
+ * atomics. Places in the file are offsets from its start.
+ *
+ * One process writes a segment, many read it with pread. A reader refuses another major
+ * and accepts any minor: it finds records by offset and stride, and statistics by their
+ * name in the schema, never by these structs' layout.
+ *
+ * Stripes: a figure that is a mere sum (total_bytes, not current_bytes, whose highest value
+ * is wanted) may be counted by many threads at once, each on a cache line of its own. The
+ * figure is the record's word, plus that word of all stripes. What goes down is two words
+ * that only rise: a reader that reads what is subtracted last never says too much.
+ *
+ * Files of one process, in the runtime directory:
+ *   <uid>.<16 hex digits>           the segment: the process writes, others read
+ *   <uid>.<16 hex digits>.control   wishes: rmmfs writes, the process reads
+ *   <uid>.<16 hex digits>.<suffix>  made on demand ("diag")
+ */
+#ifndef RMM_SEGMENT_FORMAT_H
+#define RMM_SEGMENT_FORMAT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "segment/stat_fields.h"
+
+#define RMM_SEGMENT_MAGIC 0x31474553434d4d52ull /* "RMMCSEG1" */
+#define RMM_CONTROL_MAGIC 0x314c5443434d4d52ull /* "RMMCCTL1" */
+#define RMM_SEGMENT_MAJOR 1u
+#define RMM_SEGMENT_MINOR 2u
+
+#define RMM_SEGMENT_DEVICES 32u /* places 0..31: CUDA ordinals */
+#define RMM_SEGMENT_PLACES 33u  /* place 32: host memory */
+#define RMM_SEGMENT_HOST_PLACE 32u
+#define RMM_SEGMENT_SLOTS 256u
+#define RMM_SEGMENT_STRIPES 16u /* of each place and slot; a power of two */
+#define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
+#define RMM_SEGMENT_NO_LIMIT UINT64_MAX
+#define RMM_CONTROL_LEVEL_MAX 6u /* off */
+#define RMM_LOG_RECORDS 128u
+#define RMM_LOG_TEXT_BYTES 488u
+
+typedef struct rmm_segment_header {
+    uint64_t magic;
+    uint16_t version_major; /* reader refuses any other */
+    uint16_t version_minor; /* reader accepts any */
+    uint32_t header_bytes;
+    uint64_t segment_bytes;
+    uint64_t start_time_ticks; /* /proc/<pid>/stat field 22: guards against pid reuse */
+    uint64_t start_time_ns;    /* CLOCK_REALTIME when the segment was made */
+    uint32_t pid;              /* as the process sees itself: display only */
+    uint32_t uid;
+    uint32_t library_version; /* major * 10000 + minor * 100 + patch */
+    _Atomic(uint32_t) ready;  /* 0 until all else is written; release store */
+    uint32_t schema_offset, schema_stride, schema_count;
+    uint32_t places_offset, places_stride, places_count;
+    uint32_t slots_offset, slots_stride, slots_count;
+    _Atomic(uint32_t) slots_high; /* slots from here on were never used */
+    char driver[16];   /* "cuda" or "sim" or "none" (host memory only so far) */
+    char comm[32];     /* program name; NUL-terminated, like every string here */
+    char cmdline[304]; /* arguments separated by spaces, cut */
+    /* minor 1: the debug log's ring */
+    uint32_t log_offset, log_stride,
+        log_count; /* records; rmm_segment_log_t before them */
+    /* minor 2: for each place, and each slot, stripes_count stripes in a row */
+    uint32_t stripes_stride, stripes_count;
+    uint32_t place_stripes_offset, slot_stripes_offset;
+    uint32_t reserved0;
+    uint64_t reserved1[4];
+} rmm_segment_header_t;
+
+/* One statistic: where its uint64_t is in a record of `scope`. Of the last two scopes the
+ * word is only a part, so that a reader that knows no stripes does not know the figure. */
+#define RMM_SCHEMA_PLACE 1u
+#define RMM_SCHEMA_SLOT 2u
+#define RMM_SCHEMA_PLACE_STRIPED 3u
+#define RMM_SCHEMA_SLOT_STRIPED 4u
+#define RMM_STRIPE_NONE 0xffffu
+#define RMM_KIND_GAUGE 1u
+#define RMM_KIND_COUNTER 2u
+#define RMM_KIND_MARK 3u
+#define RMM_UNIT_BYTES 1u
+#define RMM_UNIT_COUNT 2u
+
+typedef struct rmm_segment_schema {
+    char name[40];
+    uint16_t scope;
+    uint16_t kind;
+    uint16_t unit;
+    uint16_t reserved0;
+    uint32_t offset;
+    uint16_t stripe_plus;  /* striped: where in a stripe; RMM_STRIPE_NONE: nowhere */
+    uint16_t stripe_minus; /* likewise, of what is subtracted */
+} rmm_segment_schema_t;
+
+/* What one of many writers adds to a place, or a slot. All only rise. One cache line. */
+typedef struct rmm_segment_stripe {
+    _Atomic(uint64_t) total_bytes;
+    _Atomic(uint64_t) total_count;
+    _Atomic(uint64_t) freed_count;
+    _Atomic(uint64_t) padding_added;
+    _Atomic(uint64_t) padding_removed;
+    uint64_t reserved[3];
+} rmm_segment_stripe_t;
+
+/* A GPU, or host memory. Counters are independent atomics. The first line of figures is
+ * what every allocation writes, the next one what it looks at. */
+typedef struct rmm_segment_place {
+    _Atomic(uint32_t) used; /* 0: nothing here yet; 1: identity below is complete */
+    uint32_t reserved0;
+    _Atomic(uint32_t) peak_reset_seen;      /* control's peak_reset that was obeyed */
+    _Atomic(uint32_t) node_peak_reset_seen; /* control's node_peak_reset, likewise */
+    uint64_t capacity_bytes;
+    _Atomic(uint64_t) device_free_bytes; /* as last asked of the driver */
+    char uuid[48];
+    char pci_bus_id[24];
+    char name[64];
+    uint64_t reserved1[3]; /* figures begin on a cache line */
+    _Atomic(uint64_t) current_bytes;
+    _Atomic(uint64_t)
+        live_count; /* as total_count - freed_count, of the stripes' part */
+    _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
+    uint64_t reserved2[2];
+    _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
+    _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
+    _Atomic(uint64_t) node_peak_bytes, node_peak_count;
+    uint64_t reserved3[8];
+} rmm_segment_place_t;
+
+/* free_bytes says what can be handed out; what is live is to be subtracted. */
+#define RMM_SLOT_FREE_IS_REST 1u
+
+/* A resource. Identity is guarded by generation, figures by sequence. Lines of figures as
+ * at a place. */
+typedef struct rmm_segment_slot {
+    _Atomic(uint32_t) generation; /* odd: identity in flux; rises by 2 per resource */
+    _Atomic(uint32_t) live;       /* 1: a resource lives here */
+    _Atomic(uint32_t) sequence;   /* odd: figures in flux; always even if lock-free */
+    _Atomic(uint32_t) peak_reset_seen;
+    uint32_t instance_id;    /* unique in the process, from 1 */
+    uint32_t upstream_id;    /* instance_id of the upstream; 0: none */
+    uint32_t place;          /* index of its place */
+    _Atomic(uint32_t) flags; /* RMM_SLOT_*; minor 2 */
+    uint64_t created_ns;     /* CLOCK_REALTIME */
+    char type[24];
+    char name[64];
+    _Atomic(uint64_t) current_bytes;
+    _Atomic(uint64_t) live_count; /* as at a place */
+    _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
+    _Atomic(uint64_t) free_bytes, largest_free_bytes;
+    _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
+    _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
+    _Atomic(uint64_t) growth_count, sync_count;
+    _Atomic(uint64_t) cross_stream_count; /* rises too often for the line before */
+    uint64_t reserved0[31];
+} rmm_segment_slot_t;
+
+/*
+ * The newest log_count messages of the debug log. Record n stands at n % log_count and is
+ * whole while its commit word is 2n + 2, before and after it was copied. A writer takes a
+ * record by making the word 2n + 1. Where a slower writer still has it (or was killed with
+ * it) the message is lost and counted.
+ */
+typedef struct rmm_segment_log {
+    _Atomic(uint64_t) next;  /* messages begun since the start */
+    _Atomic(uint64_t) lost;  /* of them, those that found their record taken */
+    _Atomic(uint32_t) level; /* 1 + the program's level; 0: not told yet */
+    uint32_t floor;          /* 1 + the least level that is compiled in */
+    uint64_t reserved[5];
+} rmm_segment_log_t;
+
+typedef struct rmm_segment_log_record {
+    _Atomic(uint64_t) commit;
+    uint64_t time_ns;              /* CLOCK_REALTIME */
+    uint32_t thread;               /* as the process sees it */
+    uint16_t level;                /* 0 trace to 5 critical */
+    uint16_t length;               /* of the text, without its NUL */
+    char text[RMM_LOG_TEXT_BYTES]; /* one line, cut */
+} rmm_segment_log_record_t;
+
+/* Wishes of the daemon for one place, for one slot. Each field is written whole. */
+typedef struct rmm_control_place {
+    _Atomic(uint32_t) peak_reset;      /* rises by 1 per wish */
+    _Atomic(uint32_t) node_peak_reset; /* likewise, for the node's mark */
+    _Atomic(uint64_t) limit_bytes;     /* RMM_SEGMENT_NO_LIMIT: none */
+} rmm_control_place_t;
+
+typedef struct rmm_control_slot {
+    _Atomic(uint32_t) peak_reset;
+    uint32_t reserved0;
+    _Atomic(uint64_t) limit_bytes;
+} rmm_control_slot_t;
+
+typedef struct rmm_control_page {
+    uint64_t magic;
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint32_t places_offset, places_stride, places_count;
+    uint32_t slots_offset, slots_stride, slots_count;
+    _Atomic(uint32_t) log_level;    /* 1 + the level that is wanted; 0: none */
+    _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
+    uint32_t reserved0;
+    uint64_t reserved1[2];
+    rmm_control_place_t places[RMM_SEGMENT_PLACES];
+    rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
+} rmm_control_page_t;
+
+/*
+ * Live allocations. The two counters are read one after the other (total first), so a
+ * busy moment may show a few too few; never too many, never below none.
+ */
+static inline uint64_t rmm_live_count(uint64_t total_count, uint64_t freed_count)
+{
+    return total_count > freed_count ? total_count - freed_count : 0;
+}
+
+/* The whole file, as this version writes it. Readers go by the header. */
+#define RMM_SCHEMA_MAX 64u
+typedef struct rmm_segment_layout {
+    rmm_segment_header_t header;
+    rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
+    rmm_segment_place_t places[RMM_SEGMENT_PLACES];
+    rmm_segment_slot_t slots[RMM_SEGMENT_SLOTS];
+    rmm_segment_log_t log;
+    rmm_segment_log_record_t log_records[RMM_LOG_RECORDS];
+    rmm_segment_stripe_t place_stripes[RMM_SEGMENT_PLACES][RMM_SEGMENT_STRIPES];
+    rmm_segment_stripe_t slot_stripes[RMM_SEGMENT_SLOTS][RMM_SEGMENT_STRIPES];
+} rmm_segment_layout_t;
+
+static_assert(
+    sizeof(_Atomic(uint64_t)) == 8, "64-bit counters are plain and lock-free");
+static_assert(sizeof(_Atomic(uint32_t)) == 4, "32-bit fields are plain and lock-free");
+static_assert(sizeof(rmm_segment_header_t) == 512, "segment header layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, ready) == 52, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, slots_high) == 92, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, driver) == 96, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, log_offset) == 448, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, stripes_stride) == 460, "layout is ABI");
+static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
+static_assert(offsetof(rmm_segment_schema_t, stripe_plus) == 52, "layout is ABI");
+static_assert(sizeof(rmm_segment_stripe_t) == 64, "a stripe is a line");
+static_assert(sizeof(rmm_segment_place_t) == 384, "place layout is ABI");
+static_assert(offsetof(rmm_segment_place_t, current_bytes) == 192, "layout is ABI");
+static_assert(sizeof(rmm_segment_slot_t) == 512, "slot layout is ABI");
+static_assert(offsetof(rmm_segment_slot_t, current_bytes) == 128, "layout is ABI");
+static_assert(sizeof(rmm_segment_log_t) == 64, "log layout is ABI");
+static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI");
+static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
+static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is ABI");
+static_assert(offsetof(rmm_control_page_t, trace_enable) == 40, "layout is ABI");
+static_assert(sizeof(rmm_control_place_t) == 16, "control layout is ABI");
+static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
+static_assert(offsetof(rmm_control_page_t, places) == 64, "control layout is ABI");
+static_assert(offsetof(rmm_segment_layout_t, places) % 64 == 0, "records on lines");
+static_assert(offsetof(rmm_segment_layout_t, log) % 64 == 0, "records on lines");
+static_assert(offsetof(rmm_segment_layout_t, place_stripes) % 64 == 0, "on lines");
+static_assert(offsetof(rmm_segment_layout_t, slot_stripes) % 64 == 0, "on lines");
+static_assert(
+    offsetof(rmm_segment_layout_t, slots) % 64 == 0 &&
+        offsetof(rmm_segment_place_t, peak_bytes) % 64 == 0 &&
+        offsetof(rmm_segment_slot_t, peak_bytes) % 64 == 0,
+    "what is written is on other lines than what is looked at");
+static_assert(sizeof(rmm_segment_layout_t) <= RMM_SEGMENT_MAX_BYTES, "size is bounded");
+
+#endif /* RMM_SEGMENT_FORMAT_H */

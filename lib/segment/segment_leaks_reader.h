@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads another process's "<segment>.leaks" and trusts nothing in it: sizes, offsets x
+ * counts are checked before use. Reads with pread only. Fuzzed: tests/fuzz.
+ *
+ * Threads: a file may be read from several threads at once; open and close may not race
+ * with reads.
+ */
+#ifndef RMM_SEGMENT_LEAKS_READER_H
+#define RMM_SEGMENT_LEAKS_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "segment/segment_leaks.h"
+
+#define RMM_LEAKS_FILE_BYTES_MAX (16u << 20)
+#define RMM_LEAKS_MODULES_MAX 4096u /* more are not read */
+
+typedef struct rmm_leaks_file {
+    int fd;
+    rmm_leaks_header_t header; /* checked copy */
+} rmm_leaks_file_t;
+
+/*
+ * Open the side file of `segment` in dirfd. Refuses what is not a regular file of
+ * `owner` with one link, or does not hold together. Returns 0 or a negative errno:
+ * -ENOENT if there is none, -EAGAIN while it is being made, -EPROTO if it is refused.
+ */
+int rmm_leaks_open(rmm_leaks_file_t *file, int dirfd, const char *segment, uid_t owner);
+
+/* The same on an open descriptor, which is kept on success (tests, fuzzing: any owner). */
+int rmm_leaks_attach(rmm_leaks_file_t *file, int fd);
+
+void rmm_leaks_close(rmm_leaks_file_t *file);
+
+/* A block that is out, as it was at one moment. */
+typedef struct rmm_leak_info {
+    uint64_t address, bytes, stream, allocated_ns; /* CLOCK_MONOTONIC */
+    uint32_t resource_id, thread;
+    int32_t device;
+    uint32_t frame_count; /* at most RMM_LEAKS_FRAMES */
+    uint64_t frames[RMM_LEAKS_FRAMES];
+} rmm_leak_info_t;
+
+/* False ends the walk. */
+typedef bool (*rmm_leak_fn)(const rmm_leak_info_t *leak, void *arg);
+
+/*
+ * Every block of the list. One that its writer is changing all the while is left out;
+ * returns how many were, so that nothing is missing silently.
+ */
+uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg);
+
+/* False ends the walk. */
+typedef bool (*rmm_leaks_module_fn)(const rmm_leaks_module_t *module, void *arg);
+
+/*
+ * Every module that is told of now, in the order in which they were loaded: the last one
+ * around an address counts. begin < end, the path is clean text. After the blocks: then
+ * theirs are all there.
+ */
+void rmm_leaks_each_module(
+    const rmm_leaks_file_t *file, rmm_leaks_module_fn visit, void *arg);
+
+#endif /* RMM_SEGMENT_LEAKS_READER_H */

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens a segment, checks it, reads records from it. Everything that comes from the file
+ * is hostile until checked here: sections against the file's size, strides against the
+ * record buffer, statistics against their stride, strings for their end and for control
+ * characters. After that, indexes are the only thing that callers can get wrong, and
+ * those are checked at each read.
+ *
+ * Cost: a place is one pread, a slot three (head, record, head): that the copy of the
+ * record lies between two looks at the sequence number is what makes it a consistent one.
+ * Two more for stripes, one on either side of the record. What is added is taken from the
+ * first, what is subtracted from the second: a sum is not above what was true in between.
+ */
+#include "segment/segment_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "segment/segment_name.h"
+#include "segment/segment_stripes.h"
+#include "segment/text.h"
+
+#define SLOT_TRIES 16
+#define PLACE_LEAST_STRIDE offsetof(rmm_segment_place_t, current_bytes)
+#define SLOT_LEAST_STRIDE offsetof(rmm_segment_slot_t, current_bytes)
+#define HEADER_LEAST_BYTES offsetof(rmm_segment_header_t, log_offset) /* minor 0 */
+#define LOG_LEAST_STRIDE (offsetof(rmm_segment_log_record_t, text) + 8)
+#define ABSENT UINT32_MAX
+
+/* The words of a slot that say whether a copy is consistent. */
+typedef struct slot_head {
+    uint32_t generation, live, sequence, peak_reset_seen;
+} slot_head_t;
+
+static_assert(offsetof(rmm_segment_slot_t, generation) == 0, "slot_head_t");
+static_assert(offsetof(rmm_segment_slot_t, live) == 4, "slot_head_t");
+static_assert(offsetof(rmm_segment_slot_t, sequence) == 8, "slot_head_t");
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+    ssize_t got;
+
+    do {
+        got = pread(fd, to, bytes, (off_t)offset);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)bytes;
+}
+
+__attribute__((format(printf, 2, 3))) static rmm_segment_verdict_t
+refuse(char reason[RMM_SEGMENT_REASON_BYTES], const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(reason, RMM_SEGMENT_REASON_BYTES, format, arguments);
+    va_end(arguments);
+    return RMM_SEGMENT_REFUSED;
+}
+
+bool rmm_segment_name_parse(const char *name, uid_t *uid_out)
+{
+    rmm_file_name_t parsed = rmm__file_name_parse(name);
+
+    if (parsed.kind != RMM_FILE_SEGMENT) {
+        return false;
+    }
+    if (uid_out != NULL) {
+        *uid_out = parsed.uid;
+    }
+    return true;
+}
+
+/* --- header ------------------------------------------------------------------------ */
+
+static rmm_segment_verdict_t
+check_version(const rmm_segment_header_t *header, char *reason)
+{
+    if (header->magic == 0) {
+        snprintf(reason, RMM_SEGMENT_REASON_BYTES, "being made");
+        return RMM_SEGMENT_NOT_READY;
+    }
+    if (header->magic != RMM_SEGMENT_MAGIC) {
+        return refuse(reason, "magic is not that of a segment");
+    }
+    if (header->version_major != RMM_SEGMENT_MAJOR) {
+        return refuse(
+            reason, "format %u.%u: this reader knows major %u only",
+            header->version_major, header->version_minor, RMM_SEGMENT_MAJOR);
+    }
+    if (atomic_load_explicit(&header->ready, memory_order_relaxed) == 0) {
+        snprintf(reason, RMM_SEGMENT_REASON_BYTES, "being made");
+        return RMM_SEGMENT_NOT_READY;
+    }
+    return RMM_SEGMENT_GOOD;
+}
+
+typedef struct section {
+    const char *what;
+    uint32_t offset, stride, count, least_stride;
+} section_t;
+
+static rmm_segment_verdict_t check_place_of(
+    const rmm_segment_header_t *header, const section_t *section, char *reason)
+{
+    /* 32-bit factors: neither the product nor the sum can overflow 64 bits */
+    if (section->offset < header->header_bytes || section->offset % 8 != 0 ||
+        section->offset + (uint64_t)section->stride * section->count >
+            header->segment_bytes) {
+        return refuse(
+            reason, "%s at %u, %u of %u bytes, outside of %llu bytes", section->what,
+            section->offset, section->count, section->stride,
+            (unsigned long long)header->segment_bytes);
+    }
+    return RMM_SEGMENT_GOOD;
+}
+
+static rmm_segment_verdict_t check_section(
+    const rmm_segment_header_t *header, const section_t *section, char *reason)
+{
+    if (section->stride < section->least_stride ||
+        section->stride > RMM_SEGMENT_RECORD_BYTES || section->stride % 8 != 0) {
+        return refuse(reason, "stride %u of %s", section->stride, section->what);
+    }
+    return check_place_of(header, section, reason);
+}
+
+/* Its head stands before its records. */
+static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char *reason)
+{
+    const section_t section = {
+        "log", header->log_offset, header->log_stride, header->log_count,
+        LOG_LEAST_STRIDE};
+
+    if (header->log_offset <
+        (uint64_t)header->header_bytes + sizeof(rmm_segment_log_t)) {
+        return refuse(reason, "log at %u has no head", header->log_offset);
+    }
+    return check_section(header, &section, reason);
+}
+
+/* Of each record a row of them, which is read whole. */
+static rmm_segment_verdict_t
+check_stripes(const rmm_segment_header_t *header, char *reason)
+{
+    uint64_t row = rmm__stripes_bytes(header);
+    section_t section = {
+        "stripes", header->place_stripes_offset, (uint32_t)row, header->places_count,
+        8};
+
+    if (header->stripes_stride % 8 != 0 || row == 0 ||
+        row > RMM_SEGMENT_STRIPES_BYTES) {
+        return refuse(
+            reason, "stride %u of %u stripes", header->stripes_stride,
+            header->stripes_count);
+    }
+    if (check_place_of(header, &section, reason) != RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
+    }
+    section.offset = header->slot_stripes_offset;
+    section.count = header->slots_count;
+    return check_place_of(header, &section, reason);
+}
+
+static rmm_segment_verdict_t
+check_sections(const rmm_segment_header_t *header, char *reason)
+{
+    const section_t sections[] = {
+        {"schema", header->schema_offset, header->schema_stride, header->schema_count,
+         sizeof(rmm_segment_schema_t)},
+        {"places", header->places_offset, header->places_stride, header->places_count,
+         PLACE_LEAST_STRIDE},
+        {"slots", header->slots_offset, header->slots_stride, header->slots_count,
+         SLOT_LEAST_STRIDE}};
+
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        if (check_section(header, &sections[i], reason) != RMM_SEGMENT_GOOD) {
+            return RMM_SEGMENT_REFUSED;
+        }
+    }
+    if (header->log_count != 0 && check_log(header, reason) != RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
+    }
+    return header->stripes_count == 0 ? RMM_SEGMENT_GOOD
+                                      : check_stripes(header, reason);
+}
+
+/* What a shorter, older version's header lacks reads as zeros. */
+static void forget_beyond(rmm_segment_header_t *header)
+{
+    if (header->header_bytes < sizeof(*header)) {
+        memset(
+            (char *)header + header->header_bytes, 0,
+            sizeof(*header) - header->header_bytes);
+    }
+}
+
+static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
+{
+    rmm_segment_header_t *header = &segment->header;
+    rmm_segment_verdict_t verdict;
+
+    /* Twice: words of the copy that first showed `ready` may be older than it. */
+    for (int i = 0; i < 2; i++) {
+        if (!read_at(segment->fd, header, sizeof(*header), 0)) {
+            return refuse(
+                reason, "%llu bytes hold no header",
+                (unsigned long long)segment->bytes);
+        }
+        verdict = check_version(header, reason);
+        if (verdict != RMM_SEGMENT_GOOD) {
+            return verdict;
+        }
+    }
+    if (header->header_bytes < HEADER_LEAST_BYTES ||
+        header->segment_bytes > segment->bytes ||
+        header->header_bytes > header->segment_bytes) {
+        return refuse(
+            reason, "header says %u of %llu bytes, file has %llu", header->header_bytes,
+            (unsigned long long)header->segment_bytes,
+            (unsigned long long)segment->bytes);
+    }
+    forget_beyond(header);
+    rmm__text_clean(header->driver, sizeof(header->driver));
+    rmm__text_clean(header->comm, sizeof(header->comm));
+    rmm__text_clean(header->cmdline, sizeof(header->cmdline));
+    return check_sections(header, reason);
+}
+
+/* --- schema ------------------------------------------------------------------------ */
+
+/* They become names of files and of metrics. */
+static bool stat_name_is_good(const char *name, size_t bytes)
+{
+    size_t length = strnlen(name, bytes);
+
+    return length > 0 && length < bytes && name[0] >= 'a' && name[0] <= 'z' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
+}
+
+static bool
+entry_is_new(const rmm_segment_t *segment, const rmm_segment_schema_t *entry)
+{
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        if (segment->schema[i].scope == entry->scope &&
+            strcmp(segment->schema[i].name, entry->name) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool stripe_word_is_good(const rmm_segment_header_t *header, uint16_t word)
+{
+    return word == RMM_STRIPE_NONE ||
+           (word % 8 == 0 && word + 8u <= header->stripes_stride);
+}
+
+/* Afterwards the scope says which record, and the words whether stripes belong to it. */
+static rmm_segment_verdict_t take_stripe_words(
+    const rmm_segment_header_t *header, rmm_segment_schema_t *entry, char *reason)
+{
+    if (entry->scope < RMM_SCHEMA_PLACE_STRIPED) {
+        entry->stripe_plus = entry->stripe_minus = RMM_STRIPE_NONE;
+        return RMM_SEGMENT_GOOD;
+    }
+    if (header->stripes_count == 0 ||
+        !stripe_word_is_good(header, entry->stripe_plus) ||
+        !stripe_word_is_good(header, entry->stripe_minus)) {
+        return refuse(
+            reason, "schema: %s at %u and %u of a stripe of %u bytes", entry->name,
+            entry->stripe_plus, entry->stripe_minus, header->stripes_stride);
+    }
+    entry->scope =
+        entry->scope == RMM_SCHEMA_PLACE_STRIPED ? RMM_SCHEMA_PLACE : RMM_SCHEMA_SLOT;
+    return RMM_SEGMENT_GOOD;
+}
+
+static rmm_segment_verdict_t
+add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
+{
+    rmm_segment_header_t *header = &segment->header;
+    uint32_t stride;
+
+    if (!stat_name_is_good(entry->name, sizeof(entry->name))) {
+        return refuse(reason, "schema: a name that is none");
+    }
+    if (take_stripe_words(header, entry, reason) != RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
+    }
+    stride =
+        entry->scope == RMM_SCHEMA_PLACE ? header->places_stride : header->slots_stride;
+    if (entry->offset % 8 != 0 || entry->offset > stride - 8) {
+        return refuse(
+            reason, "schema: %s at %u of %u bytes", entry->name, entry->offset, stride);
+    }
+    if (!entry_is_new(segment, entry)) {
+        return refuse(reason, "schema: %s twice", entry->name);
+    }
+    /* A newer writer's kind or unit: a number that rises and falls is always true. */
+    if (entry->kind < RMM_KIND_GAUGE || entry->kind > RMM_KIND_MARK) {
+        entry->kind = RMM_KIND_GAUGE;
+    }
+    if (entry->unit < RMM_UNIT_BYTES || entry->unit > RMM_UNIT_COUNT) {
+        entry->unit = RMM_UNIT_COUNT;
+    }
+    segment->schema[header->schema_count++] = *entry;
+    return RMM_SEGMENT_GOOD;
+}
+
+/* Keeps what is of a place or a slot, at most RMM_SCHEMA_MAX; header.schema_count becomes
+ * the number kept. */
+static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
+{
+    rmm_segment_header_t *header = &segment->header;
+    uint32_t count = header->schema_count;
+
+    header->schema_count = 0;
+    for (uint32_t i = 0; i < count && header->schema_count < RMM_SCHEMA_MAX; i++) {
+        rmm_segment_schema_t entry;
+
+        if (!read_at(
+                segment->fd, &entry, sizeof(entry),
+                header->schema_offset + (uint64_t)header->schema_stride * i)) {
+            return refuse(reason, "schema: cut while it was read");
+        }
+        if (entry.scope < RMM_SCHEMA_PLACE || entry.scope > RMM_SCHEMA_SLOT_STRIPED) {
+            continue; /* a newer writer's: records that this reader does not read */
+        }
+        if (add_entry(segment, &entry, reason) != RMM_SEGMENT_GOOD) {
+            return RMM_SEGMENT_REFUSED;
+        }
+    }
+    return RMM_SEGMENT_GOOD;
+}
+
+static uint32_t
+find_offset(const rmm_segment_t *segment, uint16_t scope, const char *name)
+{
+    const rmm_segment_schema_t *entry = rmm__schema_find(segment, scope, name);
+
+    return entry != NULL ? entry->offset : ABSENT;
+}
+
+static void find_known_stats(rmm_segment_t *segment)
+{
+    for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+        segment->place_offset[i] =
+            find_offset(segment, RMM_SCHEMA_PLACE, rmm__place_stats[i].name);
+    }
+    for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
+        segment->slot_offset[i] =
+            find_offset(segment, RMM_SCHEMA_SLOT, rmm__slot_stats[i].name);
+    }
+}
+
+/* --- open and close ---------------------------------------------------------------- */
+
+rmm_segment_verdict_t rmm_segment_attach(
+    rmm_segment_t *segment, int fd, char reason[RMM_SEGMENT_REASON_BYTES])
+{
+    struct stat status;
+    rmm_segment_verdict_t verdict;
+
+    memset(segment, 0, sizeof(*segment));
+    segment->fd = fd;
+    reason[0] = '\0';
+    if (fstat(fd, &status) != 0) {
+        return refuse(reason, "fstat: %s", strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return refuse(reason, "not a regular file");
+    }
+    if (status.st_size > (off_t)RMM_SEGMENT_MAX_BYTES) {
+        return refuse(reason, "%lld bytes are too many", (long long)status.st_size);
+    }
+    segment->uid = status.st_uid;
+    segment->device = status.st_dev;
+    segment->inode = status.st_ino;
+    segment->bytes = (uint64_t)status.st_size;
+
+    verdict = read_header(segment, reason);
+    if (verdict == RMM_SEGMENT_GOOD) {
+        verdict = read_schema(segment, reason);
+    }
+    if (verdict == RMM_SEGMENT_GOOD) {
+        find_known_stats(segment);
+    }
+    return verdict;
+}
+
+/* The file is its user's own, and nobody else's under another name. */
+static rmm_segment_verdict_t check_owner(int fd, uid_t name_uid, char *reason)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) != 0) {
+        return refuse(reason, "fstat: %s", strerror(errno));
+    }
+    if (status.st_uid != name_uid) {
+        return refuse(reason, "owned by uid %u", (unsigned)status.st_uid);
+    }
+    if (S_ISREG(status.st_mode) && status.st_nlink > 1) {
+        return refuse(reason, "has %lu hard links", (unsigned long)status.st_nlink);
+    }
+    return RMM_SEGMENT_GOOD;
+}
+
+rmm_segment_verdict_t rmm_segment_open(
+    rmm_segment_t *segment, int dirfd, const char *name,
+    char reason[RMM_SEGMENT_REASON_BYTES])
+{
+    rmm_segment_verdict_t verdict;
+    uid_t uid;
+    int fd;
+
+    memset(segment, 0, sizeof(*segment));
+    segment->fd = -1;
+    reason[0] = '\0';
+    if (!rmm_segment_name_parse(name, &uid)) {
+        return refuse(reason, "not the name of a segment");
+    }
+    fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        refuse(reason, "open: %s", strerror(errno));
+        return errno == ENOENT ? RMM_SEGMENT_GONE : RMM_SEGMENT_REFUSED;
+    }
+    verdict = check_owner(fd, uid, reason);
+    if (verdict == RMM_SEGMENT_GOOD) {
+        verdict = rmm_segment_attach(segment, fd, reason);
+    }
+    if (verdict != RMM_SEGMENT_GOOD) {
+        close(fd);
+        segment->fd = -1;
+        return verdict;
+    }
+    snprintf(segment->name, sizeof(segment->name), "%s", name);
+    return RMM_SEGMENT_GOOD;
+}
+
+void rmm_segment_close(rmm_segment_t *segment)
+{
+    if (segment->fd >= 0) {
+        close(segment->fd);
+        segment->fd = -1;
+    }
+}
+
+/* --- records ----------------------------------------------------------------------- */
+
+uint32_t rmm_segment_place_count(const rmm_segment_t *segment)
+{
+    return segment->header.places_count;
+}
+
+uint32_t rmm_segment_slot_count(const rmm_segment_t *segment)
+{
+    uint32_t high;
+
+    if (!read_at(
+            segment->fd, &high, sizeof(high),
+            offsetof(rmm_segment_header_t, slots_high))) {
+        return 0;
+    }
+    return high < segment->header.slots_count ? high : segment->header.slots_count;
+}
+
+/* One pread. What a shorter, other version's record lacks of ours reads as zeros. */
+static bool
+read_record(const rmm_segment_t *segment, uint64_t at, uint32_t stride, void *record)
+{
+    if (stride < RMM_SEGMENT_RECORD_BYTES) {
+        memset((char *)record + stride, 0, RMM_SEGMENT_RECORD_BYTES - stride);
+    }
+    return read_at(segment->fd, record, stride, at);
+}
+
+static bool
+read_stripes(const rmm_segment_t *segment, uint64_t at, rmm_stripe_row_t *row)
+{
+    uint64_t bytes = rmm__stripes_bytes(&segment->header);
+
+    return bytes == 0 || read_at(segment->fd, row->bytes, bytes, at);
+}
+
+/* Where a record and its stripes begin. */
+typedef struct whereabouts {
+    uint64_t record, stripes;
+    uint32_t stride; /* of the record */
+} whereabouts_t;
+
+static bool read_with_stripes(
+    const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
+    rmm_stripe_pair_t *pair)
+{
+    return read_stripes(segment, where->stripes, &pair->before) &&
+           read_record(segment, where->record, where->stride, record->bytes) &&
+           read_stripes(segment, where->stripes, &pair->after);
+}
+
+bool rmm_segment_read_place(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record)
+{
+    const rmm_segment_header_t *header = &segment->header;
+    rmm_segment_place_t *place = &record->place;
+    const whereabouts_t where = {
+        .record = header->places_offset + (uint64_t)header->places_stride * index,
+        .stride = header->places_stride,
+        .stripes = header->place_stripes_offset + rmm__stripes_bytes(header) * index};
+    rmm_stripe_pair_t pair;
+
+    if (index >= header->places_count ||
+        !read_with_stripes(segment, &where, record, &pair)) {
+        return false;
+    }
+    rmm__stripes_add(segment, RMM_SCHEMA_PLACE, &pair, record);
+    rmm__text_clean(place->uuid, sizeof(place->uuid));
+    rmm__text_clean(place->pci_bus_id, sizeof(place->pci_bus_id));
+    rmm__text_clean(place->name, sizeof(place->name));
+    return atomic_load_explicit(&place->used, memory_order_relaxed) != 0;
+}
+
+typedef enum slot_look { SLOT_EMPTY, SLOT_MOVING, SLOT_TORN, SLOT_STILL } slot_look_t;
+
+/* What a copy made between two looks at the head is worth. */
+static slot_look_t compare_heads(const slot_head_t *before, const slot_head_t *after)
+{
+    if (before->generation != after->generation || before->generation % 2 != 0) {
+        return SLOT_MOVING;
+    }
+    if (before->live != 1) {
+        return SLOT_EMPTY;
+    }
+    if (before->sequence != after->sequence || before->sequence % 2 != 0) {
+        return SLOT_TORN;
+    }
+    return SLOT_STILL;
+}
+
+static slot_look_t look_at_slot(
+    const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
+    rmm_stripe_pair_t *pair)
+{
+    const uint64_t at = where->record;
+    slot_head_t before, after;
+    slot_look_t look = SLOT_MOVING;
+
+    if (!read_at(segment->fd, &before, sizeof(before), at)) {
+        return SLOT_EMPTY;
+    }
+    for (int i = 0; i < SLOT_TRIES; i++) {
+        if (compare_heads(&before, &before) == SLOT_EMPTY) {
+            return SLOT_EMPTY;
+        }
+        if (!read_with_stripes(segment, where, record, pair) ||
+            !read_at(segment->fd, &after, sizeof(after), at)) {
+            return SLOT_EMPTY;
+        }
+        look = compare_heads(&before, &after);
+        if (look == SLOT_STILL || look == SLOT_EMPTY) {
+            return look;
+        }
+        if (after.generation % 2 != 0 || after.sequence % 2 != 0) {
+            sched_yield(); /* the writer may have been preempted in the middle */
+        }
+        before = after;
+    }
+    return look;
+}
+
+bool rmm_segment_read_slot(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out)
+{
+    const rmm_segment_header_t *header = &segment->header;
+    rmm_segment_slot_t *slot = &record->slot;
+    const whereabouts_t where = {
+        .record = header->slots_offset + (uint64_t)header->slots_stride * index,
+        .stride = header->slots_stride,
+        .stripes = header->slot_stripes_offset + rmm__stripes_bytes(header) * index};
+    rmm_stripe_pair_t pair;
+    slot_look_t look;
+
+    if (index >= header->slots_count) {
+        return false;
+    }
+    look = look_at_slot(segment, &where, record, &pair);
+    if (look == SLOT_EMPTY || look == SLOT_MOVING) {
+        return false;
+    }
+    rmm__stripes_subtract_live(segment, &pair, record);
+    rmm__stripes_add(segment, RMM_SCHEMA_SLOT, &pair, record);
+    rmm__text_clean(slot->type, sizeof(slot->type));
+    rmm__text_clean(slot->name, sizeof(slot->name));
+    if (torn_out != NULL) {
+        *torn_out = look == SLOT_TORN;
+    }
+    return true;
+}
+
+const rmm_segment_place_t *rmm_record_place(const rmm_record_t *record)
+{
+    return &record->place;
+}
+
+const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record)
+{
+    return &record->slot;
+}
+
+/* --- figures ----------------------------------------------------------------------- */
+
+static bool figure_at(const rmm_record_t *record, uint32_t offset, uint64_t *value_out)
+{
+    if (offset == ABSENT) {
+        return false;
+    }
+    memcpy(value_out, record->bytes + offset, sizeof(*value_out));
+    return true;
+}
+
+bool rmm_segment_place_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_place_stat_t stat,
+    uint64_t *value_out)
+{
+    return figure_at(record, segment->place_offset[stat], value_out);
+}
+
+bool rmm_segment_slot_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat,
+    uint64_t *value_out)
+{
+    return figure_at(record, segment->slot_offset[stat], value_out);
+}
+
+uint64_t
+rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry)
+{
+    uint64_t value = 0;
+
+    (void)figure_at(record, entry->offset, &value);
+    return value;
+}

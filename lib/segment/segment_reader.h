@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads another process's segment and trusts nothing in it: every size, offset x count
+ * and string is checked before use; a bad segment is refused with a reason. Reads with
+ * pread only (a truncated mapping would be SIGBUS). Fuzzed: tests/fuzz.
+ *
+ * Own static library (rmm_segment_reader): no CUDA, no librmm-c.
+ *
+ * Statistics are found by their name in the schema that travels in the segment, so a
+ * segment of a newer program shows its new counters, and one of an older program shows
+ * -1 for what it does not have.
+ *
+ * Threads: a segment may be read from several threads at once; open and close may not
+ * race with reads.
+ */
+#ifndef RMM_SEGMENT_READER_H
+#define RMM_SEGMENT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "segment/segment_format.h"
+
+#define RMM_SEGMENT_REASON_BYTES 128
+#define RMM_SEGMENT_RECORD_BYTES 1024  /* largest stride that a reader accepts */
+#define RMM_SEGMENT_STRIPES_BYTES 4096 /* the most of one record's stripes, likewise */
+#define RMM_SEGMENT_NAME_BYTES 64      /* "<uid>.<16 hex digits>" and NUL */
+
+typedef enum rmm_segment_verdict {
+    RMM_SEGMENT_GOOD = 0,
+    RMM_SEGMENT_NOT_READY, /* being made: look again */
+    RMM_SEGMENT_REFUSED,   /* reason says why */
+    RMM_SEGMENT_GONE       /* no such file */
+} rmm_segment_verdict_t;
+
+/* Every statistic that this version knows, by name: index in tables below. */
+typedef enum rmm_place_stat {
+#define X(field, kind, unit, help) RMM_PLACE_STAT_##field,
+    RMM_PLACE_STATS(X)
+#undef X
+        RMM_PLACE_STAT_COUNT
+} rmm_place_stat_t;
+
+typedef enum rmm_slot_stat {
+#define X(field, kind, unit, help) RMM_SLOT_STAT_##field,
+    RMM_SLOT_STATS(X)
+#undef X
+        RMM_SLOT_STAT_COUNT
+} rmm_slot_stat_t;
+
+typedef struct rmm_stat_desc {
+    const char *name;
+    uint16_t kind, unit; /* RMM_KIND_*, RMM_UNIT_* */
+    uint32_t offset;     /* in this version's record */
+    const char *help;
+} rmm_stat_desc_t;
+
+/* Of a striped statistic: its words in a stripe, or RMM_STRIPE_NONE. */
+typedef struct rmm_stripe_words {
+    uint16_t plus, minus;
+} rmm_stripe_words_t;
+
+/* This version's lists (stat_table.c, shared with the writer). */
+extern const rmm_stat_desc_t rmm__place_stats[RMM_PLACE_STAT_COUNT];
+extern const rmm_stat_desc_t rmm__slot_stats[RMM_SLOT_STAT_COUNT];
+/* NULL: the record's word is all of it. */
+const rmm_stripe_words_t *rmm__stripe_words(const char *name);
+
+typedef struct rmm_segment {
+    int fd;
+    char name[RMM_SEGMENT_NAME_BYTES];
+    uid_t uid;              /* owner of the file, equal to the name's */
+    uint64_t device, inode; /* of the file: the lock's identity in /proc/locks */
+    uint64_t bytes;
+    rmm_segment_header_t header; /* checked copy; strings are NUL-terminated */
+    /* Checked copy; header.schema_count of them. Kinds and units that this version does
+     * not know read as GAUGE and COUNT; the scope is PLACE or SLOT, also of what is striped:
+     * that has words of a stripe. */
+    rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
+    uint32_t
+        place_offset[RMM_PLACE_STAT_COUNT]; /* in a place record; UINT32_MAX: absent */
+    uint32_t slot_offset[RMM_SLOT_STAT_COUNT];
+} rmm_segment_t;
+
+/* A record as read, of a place or a slot. Figures go by schema, not by these structs. */
+typedef union rmm_record {
+    _Alignas(8) unsigned char bytes[RMM_SEGMENT_RECORD_BYTES];
+    rmm_segment_place_t place;
+    rmm_segment_slot_t slot;
+} rmm_record_t;
+
+/* True if `name` is that of a segment; uid_out may be NULL. Temporary names, side files
+ * and anything else are not. */
+bool rmm_segment_name_parse(const char *name, uid_t *uid_out);
+
+/*
+ * Open the segment `name` in directory `dirfd`. Refuses what is not a regular file of the
+ * uid in its name with one link, is larger than RMM_SEGMENT_MAX_BYTES, or does not hold
+ * together. reason receives one line.
+ */
+rmm_segment_verdict_t rmm_segment_open(
+    rmm_segment_t *segment, int dirfd, const char *name,
+    char reason[RMM_SEGMENT_REASON_BYTES]);
+
+/*
+ * The same on an open descriptor (for tests and fuzzing: no name, no owner check). If
+ * GOOD, the segment owns it; else it stays the caller's.
+ */
+rmm_segment_verdict_t rmm_segment_attach(
+    rmm_segment_t *segment, int fd, char reason[RMM_SEGMENT_REASON_BYTES]);
+
+void rmm_segment_close(rmm_segment_t *segment);
+
+/* True while the process that made it lives: somebody holds the exclusive lock. */
+bool rmm_segment_is_live(const rmm_segment_t *segment);
+
+/*
+ * The pid of the holder as this process sees it, from /proc/locks by device and inode;
+ * 0 if it cannot be told (another pid namespace) or nobody holds it.
+ */
+pid_t rmm_segment_pid(const rmm_segment_t *segment);
+
+uint32_t rmm_segment_place_count(const rmm_segment_t *segment);
+/* Slots from this index on were never used. One pread: ask once per walk. */
+uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
+
+/* False: unused, or the file no longer has it. Strings in the record are terminated and
+ * free of control characters; they may hold '/'. The stripes are added to the figures. */
+bool rmm_segment_read_place(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
+
+/* False: no resource there. Retries a bounded number of times while the writer is in the
+ * middle. *torn_out (may be NULL) says that it stayed so: killed in the middle, or never
+ * idle. Each figure is right by itself then, but they may be of different moments. */
+bool rmm_segment_read_slot(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out);
+
+/* The identity parts of a record (not the figures: those go by schema). */
+const rmm_segment_place_t *rmm_record_place(const rmm_record_t *record);
+const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record);
+
+/* A figure; false: this segment does not have it. */
+bool rmm_segment_place_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_place_stat_t stat,
+    uint64_t *value_out);
+bool rmm_segment_slot_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat,
+    uint64_t *value_out);
+
+/* A figure by its entry in segment->schema, also one that this version does not know. */
+uint64_t
+rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry);
+
+/*
+ * Wishes. The control page is opened on demand beside the segment, checked like it.
+ * Returns 0 or a negative errno: -EPROTO if the page does not hold together, -EPERM if it
+ * is another user's, -EINVAL for an index that it does not have.
+ */
+typedef struct rmm_control {
+    int fd;
+    uint32_t places_offset, places_stride, places_count;
+    uint32_t slots_offset, slots_stride, slots_count;
+} rmm_control_t;
+
+int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment);
+/* The same on an open descriptor, which the control owns if the answer is 0. */
+int rmm_control_attach(rmm_control_t *control, int fd, uid_t owner);
+void rmm_control_close(rmm_control_t *control);
+int rmm_control_reset_place_peak(rmm_control_t *control, uint32_t place);
+int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t place);
+int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
+/* The level of the program's debug log, 0 trace to 6 off. */
+int rmm_control_set_log_level(rmm_control_t *control, uint32_t level);
+/* False: no wish. */
+bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out);
+/* Allocation events: see segment_events.h. */
+int rmm_control_set_trace(rmm_control_t *control, bool enable);
+bool rmm_control_trace(rmm_control_t *control);
+/* The wish as it stands, to compare with peak_reset_seen of a record. */
+int rmm_control_read_place(
+    rmm_control_t *control, uint32_t place, rmm_control_place_t *out);
+int rmm_control_read_slot(
+    rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
+
+#endif /* RMM_SEGMENT_READER_H */

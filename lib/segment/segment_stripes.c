@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See segment_stripes.h. */
+#include "segment/segment_stripes.h"
+
+#include <string.h>
+
+const rmm_segment_schema_t *
+rmm__schema_find(const rmm_segment_t *segment, uint16_t scope, const char *name)
+{
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        if (segment->schema[i].scope == scope &&
+            strcmp(segment->schema[i].name, name) == 0) {
+            return &segment->schema[i];
+        }
+    }
+    return NULL;
+}
+
+/* A file may lie: no sum wraps. */
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - 1 - b ? UINT64_MAX - 1 : a + b;
+}
+
+static uint64_t
+sum_of_words(const rmm_segment_t *segment, const rmm_stripe_row_t *row, uint16_t word)
+{
+    const rmm_segment_header_t *header = &segment->header;
+    uint64_t sum = 0, value;
+
+    for (uint32_t i = 0; word != RMM_STRIPE_NONE && i < header->stripes_count; i++) {
+        memcpy(
+            &value, row->bytes + (size_t)header->stripes_stride * i + word,
+            sizeof(value));
+        sum = add_saturated(sum, value == UINT64_MAX ? value - 1 : value);
+    }
+    return sum;
+}
+
+/* Of what goes down, modulo 2^64: the parts of a figure may be below 0, and for a moment
+ * their sum. */
+static uint64_t not_negative(uint64_t figure)
+{
+    return (int64_t)figure > 0 ? figure : 0;
+}
+
+static uint64_t word_of(const rmm_record_t *record, const rmm_segment_schema_t *entry)
+{
+    uint64_t value;
+
+    memcpy(&value, record->bytes + entry->offset, sizeof(value));
+    return value;
+}
+
+/* The record's own word and those of the stripes: what is added of one reading, what is
+ * subtracted of the other. */
+static uint64_t figure_of(
+    const rmm_segment_t *segment, const rmm_segment_schema_t *entry,
+    const rmm_record_t *record, const rmm_stripe_row_t *plus,
+    const rmm_stripe_row_t *minus)
+{
+    uint64_t own = word_of(record, entry);
+    uint64_t added = sum_of_words(segment, plus, entry->stripe_plus);
+
+    if (entry->stripe_minus == RMM_STRIPE_NONE) {
+        return entry->stripe_plus == RMM_STRIPE_NONE ? own : add_saturated(own, added);
+    }
+    return not_negative(
+        own + added - sum_of_words(segment, minus, entry->stripe_minus));
+}
+
+void rmm__stripes_add(
+    const rmm_segment_t *segment, uint16_t scope, const rmm_stripe_pair_t *pair,
+    rmm_record_t *record)
+{
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        const rmm_segment_schema_t *entry = &segment->schema[i];
+
+        if (entry->scope == scope) {
+            const rmm_stripe_row_t *plus =
+                strcmp(entry->name, "freed_count") == 0 ? &pair->after : &pair->before;
+            uint64_t value = figure_of(segment, entry, record, plus, &pair->after);
+
+            memcpy(record->bytes + entry->offset, &value, sizeof(value));
+        }
+    }
+}
+
+/* What is free where allocations do not write it: no less is subtracted than was live when
+ * the record was read, so the stripes' readings change places. Before rmm__stripes_add(). */
+void rmm__stripes_subtract_live(
+    const rmm_segment_t *segment, const rmm_stripe_pair_t *pair, rmm_record_t *record)
+{
+    const rmm_segment_schema_t *rest =
+        rmm__schema_find(segment, RMM_SCHEMA_SLOT, "free_bytes");
+    const rmm_segment_schema_t *current =
+        rmm__schema_find(segment, RMM_SCHEMA_SLOT, "current_bytes");
+    const rmm_segment_schema_t *padding =
+        rmm__schema_find(segment, RMM_SCHEMA_SLOT, "padding_bytes");
+    uint64_t value;
+
+    if ((record->slot.flags & RMM_SLOT_FREE_IS_REST) == 0 || rest == NULL ||
+        current == NULL || padding == NULL) {
+        return;
+    }
+    value = not_negative(
+        word_of(record, rest) - word_of(record, current) -
+        figure_of(segment, padding, record, &pair->after, &pair->before));
+    memcpy(record->bytes + rest->offset, &value, sizeof(value));
+}
