@@ -71,13 +71,20 @@ static bool wait_locked(rmm_turn_t *turn)
     return is_mine;
 }
 
+static bool take_if_free_locked(rmm_turn_t *turn)
+{
+    bool is_mine = !turn->is_taken;
+
+    turn->is_taken = true;
+    return is_mine;
+}
+
 bool rmm__turn_take(rmm_turn_t *turn)
 {
     bool is_mine;
 
     pthread_mutex_lock(&turn->mutex);
-    is_mine = !turn->is_taken;
-    turn->is_taken = true;
+    is_mine = take_if_free_locked(turn);
     if (!is_mine && held == 0) {
         is_mine = wait_locked(turn);
     }
@@ -91,8 +98,7 @@ bool rmm__turn_try(rmm_turn_t *turn)
     bool is_mine;
 
     pthread_mutex_lock(&turn->mutex);
-    is_mine = !turn->is_taken;
-    turn->is_taken = true;
+    is_mine = take_if_free_locked(turn);
     pthread_mutex_unlock(&turn->mutex);
     held += is_mine;
     return is_mine;

@@ -198,6 +198,11 @@ typedef struct after_free {
     engine_closing_t closing;
 } after_free_t;
 
+static inline bool gift_captures(const engine_gift_t *gift)
+{
+    return gift->has_key && gift->key.capture_id != 0;
+}
+
 /* The live block of this free, or NONE with the reason in *refusal_out. */
 static rmm_block_t find_block_locked(
     const engine_t *engine, const engine_gift_t *gift, const char **refusal_out)
@@ -261,7 +266,7 @@ static void put_back_locked(
     rmm_heap_t heap = engine->streams.unproven;
     bool has_heap;
 
-    if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
+    if (__builtin_expect(gift_captures(gift), false)) {
         has_heap = rmm__engine_capture_heap_for_free_locked(
             engine, &gift->key, node->unit, &heap);
     } else {
@@ -311,7 +316,7 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
         was_waited_for =
             rmm__driver_wait_stream(engine->driver, gift->stream) == RMM_DRIVER_OK;
     }
-    if (__builtin_expect(gift->has_key && gift->key.capture_id != 0, false)) {
+    if (__builtin_expect(gift_captures(gift), false)) {
         rmm__engine_capture_open(engine, &gift->key, gift->stream);
     }
     rmm__mutex_lock(&engine->lock);

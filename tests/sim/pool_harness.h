@@ -173,4 +173,11 @@ static inline void launch_check(
     launch_use("check", check_kernel, block, bytes, number, mixups, stream);
 }
 
+/* The pool and its engine call this driver from now on. */
+static inline void pool_use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
+{
+    pool_from_base(mr)->driver = driver;
+    pool_from_base(mr)->engine->driver = driver;
+}
+
 #endif /* RMM_TESTS_SIM_POOL_HARNESS_H */

@@ -66,8 +66,7 @@ static void hook(rmm_resource_t *mr)
     pool = mr;
     interlude = NULL;
     hooked = *sim_driver();
-    pool_from_base(pool)->driver = &hooked;
-    pool_from_base(pool)->engine->driver = &hooked;
+    pool_use_driver(pool, &hooked);
     for (int i = 0; i < 2; i++) {
         streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
     }

@@ -12,13 +12,7 @@ static rmm_resource_t *make_subject(void)
     return make_pool(0, 256 * KIB);
 }
 
-static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
-{
-    pool_from_base(mr)->driver = driver;
-    pool_from_base(mr)->engine->driver = driver;
-}
-
-static const order_subject_t subject = {make_subject, use_driver, 64, 0};
+static const order_subject_t subject = {make_subject, pool_use_driver, 64, 0};
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {

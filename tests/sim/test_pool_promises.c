@@ -297,8 +297,7 @@ static void count_calls(rmm_resource_t *pool)
     counting.event_record = count_record;
     counting.stream_wait_event = count_wait;
     counting.mem_free = count_barrier;
-    pool_from_base(pool)->driver = &counting;
-    engine_of(pool)->driver = &counting;
+    pool_use_driver(pool, &counting);
     queries = records = waits = barriers = 0;
 }
 

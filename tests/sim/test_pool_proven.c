@@ -67,8 +67,7 @@ static company_t company_begin(uint64_t initial_bytes, uint64_t maximum_bytes)
     hooked.stream_wait_event = count_wait;
     hooked.mem_free = free_then_interlude;
     hooked.stream_key = hide_key;
-    pool_from_base(company.pool)->driver = &hooked;
-    engine->driver = &hooked;
+    pool_use_driver(company.pool, &hooked);
     return company;
 }
 

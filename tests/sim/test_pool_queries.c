@@ -63,7 +63,7 @@ static void hook(rmm_resource_t *mr)
     pool = mr;
     hooked = *sim_driver();
     hooked.event_query = query_slowly;
-    pool_from_base(pool)->engine->driver = &hooked;
+    pool_use_driver(pool, &hooked);
     is_slow = is_done = false;
 }
 
@@ -95,7 +95,7 @@ static void serves_both(rmm_resource_t *mr, int count, bool are_done)
 {
     hook(mr);
     serve_two(count, are_done);
-    pool_from_base(pool)->engine->driver = sim_driver();
+    pool_use_driver(pool, sim_driver());
     rmm_resource_release(pool);
     for (int i = 0; i < count; i++) {
         assert_ok(rmm_stream_destroy(streams[i]));

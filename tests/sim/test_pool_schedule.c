@@ -63,8 +63,7 @@ static void hook(rmm_resource_t *pool)
 {
     hooked = *sim_driver();
     hooked_pool = pool;
-    pool_from_base(pool)->driver = &hooked;
-    pool_from_base(pool)->engine->driver = &hooked;
+    pool_use_driver(pool, &hooked);
 }
 
 static void close_a_batch(void)

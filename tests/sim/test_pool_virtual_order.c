@@ -14,12 +14,6 @@ static rmm_resource_t *make_subject(void)
     return make_virtual_pool(0, 8 * MIB);
 }
 
-static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
-{
-    pool_from_base(mr)->driver = driver;
-    pool_from_base(mr)->engine->driver = driver;
-}
-
 static void trim_half(rmm_resource_t *mr)
 {
     assert_ok(rmm_resource_trim(mr, 3 * MIB));
@@ -27,7 +21,7 @@ static void trim_half(rmm_resource_t *mr)
 }
 
 /* Every sixteenth block is 1.5 MiB: three of them fill most of the pool. */
-static const order_subject_t subject = {make_subject, use_driver, 64, 6144};
+static const order_subject_t subject = {make_subject, pool_use_driver, 64, 6144};
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {
