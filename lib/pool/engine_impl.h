@@ -264,7 +264,8 @@ void rmm__engine_record(
     engine_t *engine, const engine_closing_t *closing, rmm_stream_t stream);
 
 /* Query events of at most `most` streams, and move what finished ones cover to the clean
- * heap. True if any memory moved. The caller has the engine's turn, if it could get it. */
+ * heap. True if any memory moved. In a pool the caller has the engine's turn, if it
+ * could get it (events.c); an arena's engines query without. */
 bool rmm__engine_reclaim(engine_t *engine, uint32_t most);
 
 /* The same before a large block is taken; repeatedly for a moment if it is huge. Takes the

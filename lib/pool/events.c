@@ -5,8 +5,8 @@
  * afterwards the stream is looked up again.
  *
  * A thread that finds no block must not miss what is out: it would grow or synchronise for
- * memory that an event covers. So who queries has the turn of the ladder; a request that only
- * wants a better place queries nothing while another thread has it.
+ * memory that an event covers. So a thread that queries has the turn of the ladder; a request
+ * that only wants a better place queries nothing while another thread has it.
  */
 #include "pool/streams.h"
 

@@ -9,9 +9,9 @@
  * at least OPEN_LEAST. (Dynamic thresholds of shared buffers: Choudhury and Hahne, IEEE/ACM
  * Transactions on Networking 6(2), 1998.) The part is small, because what is open depends on
  * what is held: a pool that is a little larger would place blocks elsewhere, and fail a
- * program that a smaller one serves. Free memory that merges with an open block is no longer covered
- * either. Not each free counts that, but the engine does before it grows: above half of the
- * bound it synchronises first.
+ * program that a smaller one serves. Free memory that merges with an open block is no longer
+ * covered either. Not each free counts that, but the engine does before it grows: above half
+ * of the bound it synchronises first.
  *
  * Cost: an event for each BATCH_FREES frees, some 3 ns a free, where blocks are small.
  */
