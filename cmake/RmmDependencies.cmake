@@ -3,15 +3,15 @@
 
 find_package(Threads REQUIRED)
 
-# rmm_decide(RESULT WISH FOUND WHAT HINT): AUTO takes what is there and says so.
-function(rmm_decide result wish found what hint)
-    if(wish STREQUAL "OFF")
+# rmm_decide(RESULT REQUEST FOUND WHAT HINT): AUTO takes what is there and says so.
+function(rmm_decide result request found what hint)
+    if(request STREQUAL "OFF")
         set(have FALSE)
         message(STATUS "${what}: switched off")
     elseif(found)
         set(have TRUE)
         message(STATUS "${what}: yes")
-    elseif(wish STREQUAL "ON")
+    elseif(request STREQUAL "ON")
         message(FATAL_ERROR "${what}: asked for, but not found. ${hint}")
     else()
         set(have FALSE)

@@ -2,7 +2,7 @@
 add_library(rmm_defaults INTERFACE)
 target_compile_features(rmm_defaults INTERFACE c_std_11)
 target_compile_definitions(rmm_defaults INTERFACE _GNU_SOURCE $<$<BOOL:${RMM_HEAVY_CHECKS}>:RMM_HEAVY_CHECKS=1>
-    $<$<NOT:$<BOOL:${RMM_BOOKS}>>:RMM_BOOKS_ON=0>)
+    $<$<NOT:$<BOOL:${RMM_ACCOUNTING}>>:RMM_ACCOUNTING_ON=0>)
 target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough -Wformat=2>

@@ -19,12 +19,12 @@
 /* --- marks ---------------------------------------------------------------------------- */
 
 /* One without a control page counts with its current value anyway: figures.h. */
-static int wish_node_reset(member_t *member, uint32_t place)
+static int request_node_reset(member_t *member, uint32_t location)
 {
     if (!member->has_control) {
         return 0;
     }
-    int error = rmm_control_reset_node_peak(&member->control, place);
+    int error = rmm_control_reset_node_peak(&member->control, location);
     if (error != 0) {
         log_warn(
             "process %s cannot be told of a reset: %s", member->process->name,
@@ -41,10 +41,10 @@ static int reset_device(model_t *model, node_t node)
         const process_t *process = model->processes[i];
         for (uint32_t j = 0; j < process->member_count; j++) {
             member_t *member = process->members[j];
-            uint32_t place;
+            uint32_t location;
             if (member->state == MEMBER_LIVE &&
-                member_place_on(member, node.id, &place)) {
-                (void)wish_node_reset(member, place);
+                member_location_on(member, node.id, &location)) {
+                (void)request_node_reset(member, location);
             }
         }
     }
@@ -59,12 +59,12 @@ static int reset_process(model_t *model, node_t node)
     int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
     for (uint32_t i = 0; i < process->member_count; i++) {
         member_t *member = process->members[i];
-        uint32_t place;
+        uint32_t location;
         if (member->state != MEMBER_LIVE || !member->has_control ||
-            !member_place_on(member, node.id, &place)) {
+            !member_location_on(member, node.id, &location)) {
             continue;
         }
-        error = rmm_control_reset_place_peak(&member->control, place);
+        error = rmm_control_reset_location_peak(&member->control, location);
         if (error != 0) {
             return error;
         }

@@ -4,10 +4,10 @@
  * errno and nothing changed.
  *
  *   peak_bytes   anything: this level's mark becomes the current value. gpuN and host:
- *                the daemon's mark, and a wish to every live process there; below
- *                proc/<pid>: a wish in its control page, obeyed at its next allocation
+ *                the daemon's mark, and a request to every live process there; below
+ *                proc/<pid>: a request in its control page, obeyed at its next allocation
  *   log_level    of the daemon: debug info warn error off; of a process: trace debug
- *                info warn error critical off, a wish in its control page
+ *                info warn error critical off, a request in its control page
  *   trace/enable 1 or 0, likewise
  *
  * Threads: model lock held alone.

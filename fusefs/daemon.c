@@ -193,15 +193,15 @@ static bool check_not_over_segments(rmmfs_t *rmmfs)
     if (!rmm__runtime_dir(dir, rmmfs->reason, sizeof(rmmfs->reason))) {
         return false;
     }
-    const char *const places[] = {
+    const char *const locations[] = {
         realpath(dir, real) != NULL ? real : dir, RMM_SYSTEM_RUNTIME_DIR, "/run/user",
         "/dev/shm"};
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (is_at_or_below(places[i], rmmfs->mountpoint.path)) {
+    for (size_t i = 0; i < sizeof(locations) / sizeof(locations[0]); i++) {
+        if (is_at_or_below(locations[i], rmmfs->mountpoint.path)) {
             (void)snprintf(
                 rmmfs->reason, sizeof(rmmfs->reason),
                 "%.200s is where segments are (%.200s): name another directory",
-                rmmfs->mountpoint.path, places[i]);
+                rmmfs->mountpoint.path, locations[i]);
             return false;
         }
     }

@@ -45,7 +45,7 @@ typedef struct segment_dir {
     int fd;
     int wd; /* of inotify; -1: not watched */
     uint32_t references;
-    bool gone; /* no longer one of the places */
+    bool gone; /* no longer one of the locations */
     bool seen; /* by the survey under way */
     bool changed;
     bool pending; /* holds an ENTRY_PENDING */

@@ -11,9 +11,10 @@
 
 static bool is_known(const rmm_segment_schema_t *entry)
 {
-    bool place = entry->scope == RMM_SCHEMA_PLACE;
-    const rmm_stat_desc_t *known = place ? rmm__place_stats : rmm__slot_stats;
-    size_t count = place ? (size_t)RMM_PLACE_STAT_COUNT : (size_t)RMM_SLOT_STAT_COUNT;
+    bool location = entry->scope == RMM_SCHEMA_LOCATION;
+    const rmm_stat_desc_t *known = location ? rmm__location_stats : rmm__slot_stats;
+    size_t count =
+        location ? (size_t)RMM_LOCATION_STAT_COUNT : (size_t)RMM_SLOT_STAT_COUNT;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(known[i].name, entry->name) == 0) {
             return true;
@@ -70,10 +71,11 @@ static void add_member(
     extras_t *extras, const member_t *member, uint32_t device, uint16_t only_kind)
 {
     rmm_record_t record;
-    uint32_t place;
-    if (member->state != MEMBER_UNREADABLE && member_place_on(member, device, &place) &&
-        rmm_segment_read_place(&member->segment, place, &record)) {
-        add_record(extras, &member->segment, RMM_SCHEMA_PLACE, &record, only_kind);
+    uint32_t location;
+    if (member->state != MEMBER_UNREADABLE &&
+        member_location_on(member, device, &location) &&
+        rmm_segment_read_location(&member->segment, location, &record)) {
+        add_record(extras, &member->segment, RMM_SCHEMA_LOCATION, &record, only_kind);
     }
 }
 
@@ -99,12 +101,12 @@ void extras_of_device(const model_t *model, uint32_t index, extras_t *out)
     }
 }
 
-void extras_fold(device_t *device, const member_t *member, uint32_t place)
+void extras_fold(device_t *device, const member_t *member, uint32_t location)
 {
     rmm_record_t record;
-    if (rmm_segment_read_place(&member->segment, place, &record)) {
+    if (rmm_segment_read_location(&member->segment, location, &record)) {
         add_record(
-            &device->extras, &member->segment, RMM_SCHEMA_PLACE, &record,
+            &device->extras, &member->segment, RMM_SCHEMA_LOCATION, &record,
             RMM_KIND_COUNTER);
     }
 }

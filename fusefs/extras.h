@@ -16,7 +16,7 @@ void extras_of_process(const process_t *process, uint32_t device, extras_t *out)
 void extras_of_device(const model_t *model, uint32_t device, extras_t *out);
 
 /* Counters that a member leaves stay with the device. Lock held alone. */
-void extras_fold(device_t *device, const member_t *member, uint32_t place);
+void extras_fold(device_t *device, const member_t *member, uint32_t location);
 
 /* Add to the statistic of that name; for a mark, raise it. */
 void extras_add(extras_t *extras, const char *name, uint16_t kind, uint64_t value);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* Where each statistic of a record goes. */
-static const size_t place_targets[RMM_PLACE_STAT_COUNT] = {
+static const size_t place_targets[RMM_LOCATION_STAT_COUNT] = {
 #define X(field, kind, unit, help) offsetof(figures_t, field),
-    RMM_PLACE_STATS(X)
+    RMM_LOCATION_STATS(X)
 #undef X
 };
 static const size_t slot_targets[RMM_SLOT_STAT_COUNT] = {
@@ -118,77 +118,80 @@ void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out)
     derive_cached(out);
     if ((want & FIGURES_MARKS) != 0 && view->member->has_control) {
         rmm_control_t control = view->member->control;
-        rmm_control_slot_t wish;
-        bool told = rmm_control_read_slot(&control, view->index, &wish) == 0;
+        rmm_control_slot_t request;
+        bool told = rmm_control_read_slot(&control, view->index, &request) == 0;
         uint32_t seen = rmm_record_slot(&view->record)->peak_reset_seen;
-        reset_pending(out, told && wish.peak_reset != seen);
+        reset_pending(out, told && request.peak_reset != seen);
     }
 }
 
-/* --- a place ------------------------------------------------------------------------ */
+/* --- a location ------------------------------------------------------------------------ */
 
 static bool add_free_blocks(const slot_view_t *view, void *arg)
 {
-    figures_t *place = arg;
+    figures_t *location = arg;
     figures_t resource;
     figures_of_resource(view, 0, &resource);
-    place->free_bytes = figure_add(place->free_bytes, resource.free_bytes);
-    place->largest_free_sum =
-        figure_add(place->largest_free_sum, resource.largest_free_bytes);
-    place->largest_free_bytes =
-        figure_max(place->largest_free_bytes, resource.largest_free_bytes);
+    location->free_bytes = figure_add(location->free_bytes, resource.free_bytes);
+    location->largest_free_sum =
+        figure_add(location->largest_free_sum, resource.largest_free_bytes);
+    location->largest_free_bytes =
+        figure_max(location->largest_free_bytes, resource.largest_free_bytes);
     return true;
 }
 
 typedef struct place_filter {
-    uint32_t place;
+    uint32_t location;
     figures_t *figures;
 } place_filter_t;
 
 static bool add_free_blocks_here(const slot_view_t *view, void *arg)
 {
     const place_filter_t *filter = arg;
-    if (rmm_record_slot(&view->record)->place != filter->place) {
+    if (rmm_record_slot(&view->record)->location != filter->location) {
         return true;
     }
     return add_free_blocks(view, filter->figures);
 }
 
-static void apply_place_wishes(
-    const member_t *member, uint32_t place, const rmm_record_t *record, figures_t *out)
+static void apply_location_requests(
+    const member_t *member, uint32_t location, const rmm_record_t *record,
+    figures_t *out)
 {
     rmm_control_t control = member->control;
-    rmm_control_place_t wish;
-    if (!member->has_control || rmm_control_read_place(&control, place, &wish) != 0) {
+    rmm_control_location_t request;
+    if (!member->has_control ||
+        rmm_control_read_location(&control, location, &request) != 0) {
         reset_node_pending(out, true);
         return;
     }
-    const rmm_segment_place_t *identity = rmm_record_place(record);
-    reset_pending(out, wish.peak_reset != identity->peak_reset_seen);
-    reset_node_pending(out, wish.node_peak_reset != identity->node_peak_reset_seen);
+    const rmm_segment_location_t *identity = rmm_record_location(record);
+    reset_pending(out, request.peak_reset != identity->peak_reset_seen);
+    reset_node_pending(out, request.node_peak_reset != identity->node_peak_reset_seen);
 }
 
-bool figures_read_place(member_t *member, uint32_t place, unsigned want, figures_t *out)
+bool figures_read_location(
+    member_t *member, uint32_t location, unsigned want, figures_t *out)
 {
     rmm_record_t record;
     if (member->state == MEMBER_UNREADABLE ||
-        !rmm_segment_read_place(&member->segment, place, &record)) {
+        !rmm_segment_read_location(&member->segment, location, &record)) {
         return false;
     }
     memset(out, 0, sizeof(*out));
-    for (int i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+    for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         uint64_t value;
-        bool known = rmm_segment_place_stat(
-            &member->segment, &record, (rmm_place_stat_t)i, &value);
+        bool known = rmm_segment_location_stat(
+            &member->segment, &record, (rmm_location_stat_t)i, &value);
         *figure_at(out, place_targets[i]) = known ? value : FIGURE_UNKNOWN;
     }
     out->current_count = figure_subtract(out->total_count, out->freed_count);
-    out->device_free_bytes = rmm_record_place(&record)->device_free_bytes;
+    out->device_free_bytes = rmm_record_location(&record)->device_free_bytes;
     if ((want & FIGURES_MARKS) != 0) {
-        apply_place_wishes(member, place, &record, out);
+        apply_location_requests(member, location, &record, out);
     }
     if ((want & FIGURES_FREE) != 0) {
-        place_filter_t filter = {place, out};
+        place_filter_t filter = {location, out};
         slots_each(member, add_free_blocks_here, &filter);
     }
     return true;
@@ -217,9 +220,9 @@ bool figures_of_process(
     for (uint32_t i = 0; i < process->member_count; i++) {
         member_t *member = process->members[i];
         figures_t part;
-        uint32_t place;
-        if (!member_place_on(member, device, &place) ||
-            !figures_read_place(member, place, want, &part)) {
+        uint32_t location;
+        if (!member_location_on(member, device, &location) ||
+            !figures_read_location(member, location, want, &part)) {
             continue;
         }
         if (!member_counts(member)) {
@@ -266,9 +269,10 @@ sum_process(const process_t *process, uint32_t device, unsigned want, device_sum
     for (uint32_t i = 0; i < process->member_count; i++) {
         member_t *member = process->members[i];
         figures_t part;
-        uint32_t place;
-        if (member->state == MEMBER_LIVE && member_place_on(member, device, &place) &&
-            figures_read_place(member, place, want, &part)) {
+        uint32_t location;
+        if (member->state == MEMBER_LIVE &&
+            member_location_on(member, device, &location) &&
+            figures_read_location(member, location, want, &part)) {
             add_member(sum, &part);
         }
     }

@@ -6,8 +6,8 @@
  * A figure that somebody does not tell is FIGURE_UNKNOWN, which is not 0 and stays
  * unknown in every sum.
  *
- * Marks. A reset is a wish in the control page; until the process has obeyed (its
- * *_reset_seen is the wish's number) a mark is the current value. A process without a
+ * Marks. A reset is a request in the control page; until the process has obeyed (its
+ * *_reset_seen is the request's number) a mark is the current value. A process without a
  * control page cannot be told, so its share in a device's mark is its current value.
  *
  * Cost: three preads per live segment (the record between two looks at its stripes); with
@@ -58,9 +58,9 @@ typedef struct device_sum {
 void figures_sum_device(
     const model_t *model, uint32_t device, unsigned want, device_sum_t *sum);
 
-/* A place of one member; false: it cannot be read. */
-bool figures_read_place(
-    member_t *member, uint32_t place, unsigned want, figures_t *out);
+/* A location of one member; false: it cannot be read. */
+bool figures_read_location(
+    member_t *member, uint32_t location, unsigned want, figures_t *out);
 
 /* Add a part to a sum (marks too: an upper bound); cached_bytes is that of the sum. */
 void figures_add(figures_t *sum, const figures_t *part);

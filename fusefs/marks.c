@@ -67,7 +67,8 @@ static void add_exited(const device_t *device, figures_t *out)
 {
 #define X(field, kind, unit, help)                                                     \
     if (RMM_KIND_##kind == RMM_KIND_COUNTER) {                                         \
-        out->field = figure_add(out->field, device->exited[RMM_PLACE_STAT_##field]);   \
+        out->field =                                                                   \
+            figure_add(out->field, device->exited[RMM_LOCATION_STAT_##field]);         \
     }
     RMM_COMMON_STATS(X)
 #undef X
@@ -123,23 +124,23 @@ void marks_note_upper(model_t *model)
     }
 }
 
-static void fold_place(model_t *model, member_t *member, member_place_t place)
+static void fold_place(model_t *model, member_t *member, member_location_t location)
 {
-    device_t *device = model_device(model, place.device);
+    device_t *device = model_device(model, location.device);
     figures_t left;
     if (device == NULL ||
-        !figures_read_place(member, place.place, FIGURES_MARKS, &left)) {
+        !figures_read_location(member, location.location, FIGURES_MARKS, &left)) {
         return;
     }
 #define X(field, kind, unit, help)                                                     \
     if (RMM_KIND_##kind == RMM_KIND_COUNTER) {                                         \
-        uint64_t *total = &device->exited[RMM_PLACE_STAT_##field];                     \
+        uint64_t *total = &device->exited[RMM_LOCATION_STAT_##field];                  \
         *total =                                                                       \
             left.field == FIGURE_UNKNOWN ? *total : figure_add(*total, left.field);    \
     }
     RMM_COMMON_STATS(X)
 #undef X
-    extras_fold(device, member, place.place);
+    extras_fold(device, member, location.location);
     (void)mark_raise(&device->peak_bytes, left.node_peak_bytes);
     (void)mark_raise(&device->peak_count, left.node_peak_count);
     (void)mark_raise(&device->peak_upper_bytes, left.node_peak_bytes);
@@ -148,8 +149,8 @@ static void fold_place(model_t *model, member_t *member, member_place_t place)
 
 void marks_fold(model_t *model, member_t *member)
 {
-    for (uint32_t i = 0; i < member->place_count; i++) {
-        fold_place(model, member, member->places[i]);
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        fold_place(model, member, member->locations[i]);
     }
 }
 

@@ -105,12 +105,12 @@ static void make_way(model_t *model, const char *name, const member_t *newcomer)
     }
 }
 
-/* --- places --------------------------------------------------------------------------- */
+/* --- locations --------------------------------------------------------------------------- */
 
-static bool knows_place(const member_t *member, uint32_t place)
+static bool knows_place(const member_t *member, uint32_t location)
 {
-    for (uint32_t i = 0; i < member->place_count; i++) {
-        if (member->places[i].place == place) {
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        if (member->locations[i].location == location) {
             return true;
         }
     }
@@ -118,41 +118,42 @@ static bool knows_place(const member_t *member, uint32_t place)
 }
 
 static uint32_t
-device_of_place(model_t *model, uint32_t place, const rmm_record_t *record)
+device_of_place(model_t *model, uint32_t location, const rmm_record_t *record)
 {
-    if (place == RMM_SEGMENT_HOST_PLACE) {
+    if (location == RMM_SEGMENT_HOST_LOCATION) {
         return DEVICE_HOST;
     }
-    const rmm_segment_place_t *told = rmm_record_place(record);
+    const rmm_segment_location_t *told = rmm_record_location(record);
     const gpu_identity_t identity = {
         told->uuid, told->pci_bus_id, told->name, told->capacity_bytes};
     return gpus_number(model, &identity);
 }
 
-static void add_place(model_t *model, member_t *member, uint32_t place)
+static void add_place(model_t *model, member_t *member, uint32_t location)
 {
     rmm_record_t record;
-    if (!rmm_segment_read_place(&member->segment, place, &record)) {
+    if (!rmm_segment_read_location(&member->segment, location, &record)) {
         return;
     }
-    uint32_t device = device_of_place(model, place, &record);
-    member->places[member->place_count].place = place;
-    member->places[member->place_count].device = device;
-    member->place_count++;
+    uint32_t device = device_of_place(model, location, &record);
+    member->locations[member->location_count].location = location;
+    member->locations[member->location_count].device = device;
+    member->location_count++;
     if (device == DEVICE_NONE) {
-        log_warn("segment %s: its device %u has no uuid", member->segment.name, place);
+        log_warn(
+            "segment %s: its device %u has no uuid", member->segment.name, location);
     }
 }
 
-/* Programs open places as they go: one pread finds the new ones. False: it was cut. */
+/* Programs open locations as they go: one pread finds the new ones. False: it was cut. */
 static bool find_places(model_t *model, member_t *member)
 {
-    static unsigned char table[RMM_SEGMENT_PLACES * RMM_SEGMENT_RECORD_BYTES];
+    static unsigned char table[RMM_SEGMENT_LOCATIONS * RMM_SEGMENT_RECORD_BYTES];
     const rmm_segment_header_t *header = &member->segment.header;
-    uint32_t count = rmm_segment_place_count(&member->segment);
-    count = count < RMM_SEGMENT_PLACES ? count : RMM_SEGMENT_PLACES;
-    size_t bytes = (size_t)count * header->places_stride;
-    if (pread(member->segment.fd, table, bytes, header->places_offset) !=
+    uint32_t count = rmm_segment_location_count(&member->segment);
+    count = count < RMM_SEGMENT_LOCATIONS ? count : RMM_SEGMENT_LOCATIONS;
+    size_t bytes = (size_t)count * header->locations_stride;
+    if (pread(member->segment.fd, table, bytes, header->locations_offset) !=
         (ssize_t)bytes) {
         return false;
     }
@@ -160,8 +161,8 @@ static bool find_places(model_t *model, member_t *member)
         uint32_t used;
         memcpy(
             &used,
-            table + (size_t)i * header->places_stride +
-                offsetof(rmm_segment_place_t, used),
+            table + (size_t)i * header->locations_stride +
+                offsetof(rmm_segment_location_t, used),
             sizeof(used));
         if (used != 0 && !knows_place(member, i)) {
             add_place(model, member, i);
@@ -446,8 +447,8 @@ bool members_refresh(model_t *model)
 
 static bool is_beginner(const member_t *member)
 {
-    for (uint32_t i = 0; i < member->place_count; i++) {
-        if (member->places[i].device != DEVICE_HOST) {
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        if (member->locations[i].device != DEVICE_HOST) {
             return false;
         }
     }

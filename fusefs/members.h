@@ -3,7 +3,7 @@
  * How a segment becomes a member of the model, lives there and leaves it.
  *
  *   met        checked by the reader, given to the process that holds it
- *   live       its places are found as they come into use
+ *   live       its locations are found as they come into use
  *   exited     nobody holds it any more: its totals go to the devices (once, also over a
  *              restart of the daemon), its last figures stay visible for 30 s
  *   unreadable the reader refuses it, but somebody holds it: shown as that, adds nothing
@@ -23,7 +23,7 @@
 void members_meet(model_t *model, segment_dir_t *dir, entry_t *entry);
 
 /*
- * Find out who exited, fold them, and find new places of the others. True if something
+ * Find out who exited, fold them, and find new locations of the others. True if something
  * must be saved.
  */
 bool members_refresh(model_t *model);

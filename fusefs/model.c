@@ -322,11 +322,11 @@ bool member_counts(const member_t *member)
     return member->state == MEMBER_LIVE;
 }
 
-bool member_place_on(const member_t *member, uint32_t device, uint32_t *place_out)
+bool member_location_on(const member_t *member, uint32_t device, uint32_t *location_out)
 {
-    for (uint32_t i = 0; i < member->place_count; i++) {
-        if (member->places[i].device == device) {
-            *place_out = member->places[i].place;
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        if (member->locations[i].device == device) {
+            *location_out = member->locations[i].location;
             return true;
         }
     }

@@ -26,7 +26,7 @@
 #include "segment/segment_log.h"
 #include "segment/segment_reader.h"
 
-#define DEVICE_GPUS_MAX 128u /* a bound against a hostile program, not a wish */
+#define DEVICE_GPUS_MAX 128u /* a bound against a hostile program, not a request */
 #define DEVICE_HOST 0xffffu  /* host memory, where a device index stands */
 #define DEVICE_NONE 0xfffeu
 #define DEVICE_EXTRAS_MAX 32u
@@ -55,7 +55,7 @@ typedef struct device {
     _Atomic(uint64_t) lifetime_peak_bytes; /* never reset */
 
     /* Counters of processes that are gone; only those of kind COUNTER are used. */
-    uint64_t exited[RMM_PLACE_STAT_COUNT];
+    uint64_t exited[RMM_LOCATION_STAT_COUNT];
     extras_t extras;
 } device_t;
 
@@ -68,11 +68,11 @@ typedef enum member_state {
     MEMBER_UNREADABLE /* the reader refuses it, but somebody holds it */
 } member_state_t;
 
-/* A place of a segment, and the device that it is. */
+/* A location of a segment, and the device that it is. */
 typedef struct member_place {
-    uint32_t place;
+    uint32_t location;
     uint32_t device; /* index, DEVICE_HOST, or DEVICE_NONE: not shown */
-} member_place_t;
+} member_location_t;
 
 typedef struct member {
     uint32_t serial;
@@ -83,8 +83,8 @@ typedef struct member {
     gid_t gid;               /* of the file */
     struct segment_dir *dir; /* counted; NULL in tests */
     struct process *process;
-    member_place_t places[RMM_SEGMENT_PLACES];
-    uint32_t place_count;
+    member_location_t locations[RMM_SEGMENT_LOCATIONS];
+    uint32_t location_count;
     uint64_t exited_ns;            /* CLOCK_BOOTTIME */
     rmm_ring_cursor_t log_cursor;  /* of the journal, under its lock */
     _Atomic(uint64_t) events_lost; /* to readers of events_pipe */
@@ -180,6 +180,7 @@ const member_t *process_speaker(const process_t *process);
 bool member_counts(const member_t *member);
 
 /* Its place on that device; false: none. */
-bool member_place_on(const member_t *member, uint32_t device, uint32_t *place_out);
+bool member_location_on(
+    const member_t *member, uint32_t device, uint32_t *location_out);
 
 #endif /* RMM_FUSEFS_MODEL_H */

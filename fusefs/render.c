@@ -213,7 +213,8 @@ static void render_process_sum(text_t *text, const char *prefix, const figures_t
     } keys[] = {
         {"current_bytes", sum->current_bytes},
         {"current_count", sum->current_count},
-        {"peak_upper_bytes", sum->peak_bytes}, /* of several places: they may differ */
+        {"peak_upper_bytes",
+         sum->peak_bytes}, /* of several locations: they may differ */
         {"total_bytes", sum->total_bytes},
         {"total_count", sum->total_count},
         {"reserved_bytes", sum->reserved_bytes},
@@ -285,7 +286,7 @@ static int render_trace(model_t *model, node_t node, text_t *text)
     }
 }
 
-/* An operator's wish, else the program's own; of its first segment that tells. */
+/* An operator's request, else the program's own; of its first segment that tells. */
 static void render_process_log_level(const process_t *process, text_t *text)
 {
     uint32_t level, least;

@@ -141,7 +141,7 @@ static void append_extras(text_t *text, const extras_t *extras)
 void render_place_stat(text_t *text, const figures_t *figures, const extras_t *extras)
 {
 #define X(field, kind, unit, help) render_key(text, #field, figures->field);
-    RMM_PLACE_STATS(X)
+    RMM_LOCATION_STATS(X)
 #undef X
     render_key(text, "free_bytes", figures->free_bytes);
     render_key(text, "largest_free_bytes", figures->largest_free_bytes);

@@ -24,7 +24,7 @@ bool render_figure(text_t *text, uint8_t file, const figures_t *figures);
 /* What must be read for it. */
 unsigned render_figure_needs(uint8_t file);
 
-/* The lines of `stat`: what a place has, what a resource has, what newer programs have. */
+/* The lines of `stat`: what a location has, what a resource has, what newer programs have. */
 void render_place_stat(text_t *text, const figures_t *figures, const extras_t *extras);
 void render_slot_stat(text_t *text, const figures_t *figures, const extras_t *extras);
 void render_events(text_t *text, const figures_t *figures);

@@ -225,8 +225,8 @@ static bool load_exited(model_t *model, const char *fields)
     if (device == NULL) {
         return true;
     }
-    for (int i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
-        if (strcmp(rmm__place_stats[i].name, name) == 0) {
+    for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+        if (strcmp(rmm__location_stats[i].name, name) == 0) {
             device->exited[i] = value;
             return true;
         }
@@ -367,11 +367,11 @@ static void save_device(text_t *text, const device_t *device)
             text, "mark %s %s %" PRIu64 "\n", device->uuid, marks[i].name,
             mark_value(device, marks[i].offset));
     }
-    for (int i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
-        if (rmm__place_stats[i].kind == RMM_KIND_COUNTER) {
+    for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+        if (rmm__location_stats[i].kind == RMM_KIND_COUNTER) {
             text_printf(
                 text, "exited %s %s %" PRIu64 "\n", device->uuid,
-                rmm__place_stats[i].name, device->exited[i]);
+                rmm__location_stats[i].name, device->exited[i]);
         }
     }
     for (uint32_t i = 0; i < device->extras.count; i++) {

@@ -133,9 +133,9 @@ static void resource_name(const slot_view_t *view, char name[TREE_NAME_BYTES])
 
 static bool process_has_device(const process_t *process, uint32_t device)
 {
-    uint32_t place;
+    uint32_t location;
     for (uint32_t i = 0; i < process->member_count; i++) {
-        if (member_place_on(process->members[i], device, &place)) {
+        if (member_location_on(process->members[i], device, &location)) {
             return true;
         }
     }
@@ -144,10 +144,10 @@ static bool process_has_device(const process_t *process, uint32_t device)
 
 static uint32_t device_of_slot(const slot_view_t *view)
 {
-    uint32_t place = rmm_record_slot(&view->record)->place;
-    for (uint32_t i = 0; i < view->member->place_count; i++) {
-        if (view->member->places[i].place == place) {
-            return view->member->places[i].device;
+    uint32_t location = rmm_record_slot(&view->record)->location;
+    for (uint32_t i = 0; i < view->member->location_count; i++) {
+        if (view->member->locations[i].location == location) {
+            return view->member->locations[i].device;
         }
     }
     return DEVICE_NONE;

@@ -10,7 +10,7 @@
  * background thread calls watch_tick(): at news of a directory, and every 200 ms.
  *
  * Cost of a look: one system call. Of a refresh in which nothing happened: two more per
- * live segment (its lock, its table of places).
+ * live segment (its lock, its table of locations).
  */
 #ifndef RMM_FUSEFS_WATCH_H
 #define RMM_FUSEFS_WATCH_H

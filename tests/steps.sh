@@ -87,13 +87,13 @@ step_release() {
 }
 
 counts_nothing() {
-    RMM_DRIVER=sim build/no_books/tools/bench/rmm-bench --json --quick --filter pair-legacy \
-        --resource pool | grep -q '"books": false'
+    RMM_DRIVER=sim build/no_accounting/tools/bench/rmm-bench --json --quick --filter pair-legacy \
+        --resource pool | grep -q '"accounting": false'
 }
 
 step_bench() {
     check "a count that rises above 5 % is noticed" tests/bench/compare_test.sh
-    build no_books && check "a build without books runs, and says so" counts_nothing
+    build no_accounting && check "a build without accounting runs, and says so" counts_nothing
     build bench || return 0
     if tests/bench/instructions build/bench; then
         count_pass

@@ -51,7 +51,7 @@ typedef enum rmm_log_level {
 /** "warn"; "unknown" for what is no level. Static. */
 RMM_API const char *rmm_log_level_name(rmm_log_level_t level);
 
-/** The level in force: an operator's wish, else the program's. */
+/** The level in force: an operator's request, else the program's. */
 RMM_API rmm_log_level_t rmm_log_get_level(void);
 
 /**

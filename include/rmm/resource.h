@@ -82,7 +82,7 @@ typedef struct rmm_stats {
  *         RMM_ERR_OUT_OF_MEMORY       no memory left here or upstream
  *         RMM_ERR_BAD_ALLOC           failed for another reason: an alignment that
  *                                     this resource cannot give, a CUDA error
- *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the books
+ *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the accounting
  *         RMM_ERR_NO_DEVICE           no usable GPU
  *         RMM_ERR_UNSUPPORTED         the resource was created before fork(), which its
  *                                     memory does not survive
@@ -97,7 +97,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_resource_alloc(
  * size, twice) changes nothing, is logged and counted as invalid_free_count.
  *
  * @param ptr     from rmm_resource_alloc() of this resource; NULL is ignored, but with
- *                bytes 0 it ends an allocation of no bytes in the books
+ *                bytes 0 it ends an allocation of no bytes in the accounting
  * @param bytes   as at the allocation
  * @param align   as at the allocation
  * @param stream  a live stream; may differ from that of the allocation when the

@@ -8,15 +8,15 @@
 RMM_COLD rmm_status_t rmm__adaptor_failed(rmm_adaptor_t *self, rmm_status_t status)
 {
     if (status == RMM_ERR_OUT_OF_MEMORY) {
-        rmm__books_oom(&self->base.books);
+        rmm__accounting_oom(&self->base.accounting);
     }
     return status;
 }
 
 RMM_COLD void rmm__adaptor_refused(rmm_adaptor_t *self, const rmm_request_t *request)
 {
-    /* the slot's only: upstream has counted it at the place */
-    rmm__figure_add(&self->base.books.slot->invalid_free_count, 1);
+    /* the slot's only: upstream has counted it at the location */
+    rmm__figure_add(&self->base.accounting.slot->invalid_free_count, 1);
     if (request->refused != NULL) {
         *request->refused = true;
     }

@@ -4,8 +4,8 @@
  * memory of their own. A concrete adaptor embeds rmm_adaptor_t as its first member, brings
  * what it does differently, and takes the rest from here.
  *
- * Books: an adaptor's slot counts what passes through it. The request's `user` is handed
- * on, so what the place counts is entered and settled once, by the resource that has the
+ * Accounting: an adaptor's slot counts what passes through it. The request's `user` is handed
+ * on, so what the location counts is entered and settled once, by the resource that has the
  * block. A free is counted down before upstream sees it, because the block may be handed
  * out again at once; if upstream refuses the free it is counted up again, so that for a
  * moment a figure may be too low, never too high.
@@ -107,25 +107,25 @@ static inline uint64_t rmm__not_negative(int64_t value)
 }
 
 /* The slot's current figures follow the tally. Between begin and end. */
-static inline void
-rmm__adaptor_show_current(rmm_books_t *books, int64_t bytes_now, int64_t freed_count)
+static inline void rmm__adaptor_show_current(
+    rmm_accounting_t *accounting, int64_t bytes_now, int64_t freed_count)
 {
-    RMM_BOOKS_SET(books, current_bytes, rmm__not_negative(bytes_now));
-    RMM_BOOKS_SET(books, freed_count, (uint64_t)freed_count);
+    RMM_ACCOUNTING_SET(accounting, current_bytes, rmm__not_negative(bytes_now));
+    RMM_ACCOUNTING_SET(accounting, freed_count, (uint64_t)freed_count);
 }
 
-/* A copy of what the two below use of the books: every store into the slot could, for all
+/* A copy of what the two below use of the accounting: every store into the slot could, for all
  * that the compiler knows, change where the slot is. */
-static inline rmm_books_t rmm__adaptor_slot(const rmm_adaptor_t *self)
+static inline rmm_accounting_t rmm__adaptor_slot(const rmm_adaptor_t *self)
 {
-    return (rmm_books_t){
-        .slot = self->base.books.slot, .wishes = self->base.books.wishes};
+    return (rmm_accounting_t){
+        .slot = self->base.accounting.slot, .requests = self->base.accounting.requests};
 }
 
 /* On copies, as above. */
 static inline void rmm__adaptor_count_alloc_locked(rmm_adaptor_t *self, uint64_t bytes)
 {
-    rmm_books_t books = rmm__adaptor_slot(self);
+    rmm_accounting_t accounting = rmm__adaptor_slot(self);
     rmm_tally_part_t of_bytes = self->tally.bytes;
     rmm_tally_part_t of_count = self->tally.count;
     uint64_t bytes_now, count_now;
@@ -135,34 +135,35 @@ static inline void rmm__adaptor_count_alloc_locked(rmm_adaptor_t *self, uint64_t
     self->tally = (rmm_tally_t){of_bytes, of_count};
     bytes_now = rmm__not_negative(of_bytes.current);
     count_now = rmm__not_negative(of_count.current);
-    rmm__books_begin_exclusive(&books);
+    rmm__accounting_begin_exclusive(&accounting);
     rmm__adaptor_show_current(
-        &books, of_bytes.current, of_count.total - of_count.current);
-    RMM_BOOKS_SET(&books, total_bytes, (uint64_t)of_bytes.total);
-    RMM_BOOKS_SET(&books, total_count, (uint64_t)of_count.total);
-    if (rmm__reset_is_due(&books.slot->peak_reset_seen, &books.wishes->peak_reset)) {
-        rmm__books_obey_reset(&self->base.books);
+        &accounting, of_bytes.current, of_count.total - of_count.current);
+    RMM_ACCOUNTING_SET(&accounting, total_bytes, (uint64_t)of_bytes.total);
+    RMM_ACCOUNTING_SET(&accounting, total_count, (uint64_t)of_count.total);
+    if (rmm__reset_is_due(
+            &accounting.slot->peak_reset_seen, &accounting.requests->peak_reset)) {
+        rmm__accounting_obey_reset(&self->base.accounting);
     }
-    RMM_BOOKS_RAISE_EXCLUSIVE(&books, peak_bytes, bytes_now);
-    RMM_BOOKS_RAISE_EXCLUSIVE(&books, peak_count, count_now);
-    RMM_BOOKS_RAISE_EXCLUSIVE(&books, lifetime_peak_bytes, bytes_now);
-    rmm__books_end_exclusive(&books);
+    RMM_ACCOUNTING_RAISE_EXCLUSIVE(&accounting, peak_bytes, bytes_now);
+    RMM_ACCOUNTING_RAISE_EXCLUSIVE(&accounting, peak_count, count_now);
+    RMM_ACCOUNTING_RAISE_EXCLUSIVE(&accounting, lifetime_peak_bytes, bytes_now);
+    rmm__accounting_end_exclusive(&accounting);
 }
 
 /* sign: as rmm__tally_free(). */
 static inline void
 rmm__adaptor_count_free_locked(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
 {
-    rmm_books_t books = rmm__adaptor_slot(self);
+    rmm_accounting_t accounting = rmm__adaptor_slot(self);
     int64_t bytes_now = self->tally.bytes.current - sign * (int64_t)bytes;
     int64_t count_now = self->tally.count.current - sign;
     int64_t freed_count = self->tally.count.total - count_now;
 
     self->tally.bytes.current = bytes_now;
     self->tally.count.current = count_now;
-    rmm__books_begin_exclusive(&books);
-    rmm__adaptor_show_current(&books, bytes_now, freed_count);
-    rmm__books_end_exclusive(&books);
+    rmm__accounting_begin_exclusive(&accounting);
+    rmm__adaptor_show_current(&accounting, bytes_now, freed_count);
+    rmm__accounting_end_exclusive(&accounting);
 }
 
 /* --- passing on --------------------------------------------------------------------- */

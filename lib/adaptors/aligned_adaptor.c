@@ -4,8 +4,8 @@
  * where it came from and its alignment, so that its free needs nothing but the size, and a
  * wrong one is refused here; all others are upstream's to judge.
  *
- * Books: upstream sees another size than the user asked for, so this resource, not
- * upstream, enters and settles those requests at the place.
+ * Accounting: upstream sees another size than the user asked for, so this resource, not
+ * upstream, enters and settles those requests at the location.
  *
  * Locking: `lock` protects `blocks`. A block leaves the map before upstream has it back,
  * because the same address may be handed out again at once.
@@ -240,8 +240,8 @@ static void aligned_destroy(rmm_resource_t *mr)
         rmm__pointer_map_erase(&self->blocks, block.ptr);
         rmm__diag_on_free(
             mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
-        rmm__place_forget(
-            &mr->books, &(rmm_place_left_t){.bytes = block.bytes, .count = 1});
+        rmm__location_forget(
+            &mr->accounting, &(rmm_location_left_t){.bytes = block.bytes, .count = 1});
         rmm__resource_dealloc(mr->upstream, original_of(&block), &larger);
     }
     rmm__pointer_map_fini(&self->blocks);

@@ -22,7 +22,7 @@
 #include "core/assert.h"
 #include "core/fork.h"
 #include "driver/driver.h"
-#include "publish/books.h"
+#include "publish/accounting.h"
 
 _Atomic(uint32_t) rmm__diag_state;
 

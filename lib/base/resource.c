@@ -123,9 +123,9 @@ static void registry_remove(rmm_resource_t *mr)
     rmm__mutex_unlock(&registry);
 }
 
-/* Opens the segment and this device's place in it; the first resource of a device pays.
- * Pinned memory has a device for its calls, and the host for its place. */
-static rmm_status_t open_place(const rmm_resource_desc_t *desc, uint32_t *place_out)
+/* Opens the segment and this device's location in it; the first resource of a device pays.
+ * Pinned memory has a device for its calls, and the host for its location. */
+static rmm_status_t open_place(const rmm_resource_desc_t *desc, uint32_t *location_out)
 {
     int device = desc->device;
     rmm_status_t status;
@@ -135,7 +135,7 @@ static rmm_status_t open_place(const rmm_resource_desc_t *desc, uint32_t *place_
 
     if (device < 0) {
         rmm__publish_open("none");
-        *place_out = RMM_SEGMENT_HOST_PLACE;
+        *location_out = RMM_SEGMENT_HOST_LOCATION;
         return RMM_OK;
     }
     if (device >= (int)RMM_SEGMENT_DEVICES) {
@@ -152,40 +152,40 @@ static rmm_status_t open_place(const rmm_resource_desc_t *desc, uint32_t *place_
         return rmm__driver_error(driver, error, "reading the device's properties");
     }
     rmm__publish_open(driver->name);
-    *place_out = RMM_SEGMENT_HOST_PLACE;
+    *location_out = RMM_SEGMENT_HOST_LOCATION;
     if (desc->in_host_memory) {
         return RMM_OK;
     }
-    rmm__place_open(
+    rmm__location_open(
         (uint32_t)device,
-        &(rmm_place_identity_t){
+        &(rmm_location_identity_t){
             info.uuid, info.pci_bus_id, info.name, info.capacity_bytes});
-    *place_out = (uint32_t)device;
+    *location_out = (uint32_t)device;
     return RMM_OK;
 }
 
-static rmm_status_t open_books(rmm_resource_t *mr, const rmm_resource_desc_t *desc)
+static rmm_status_t open_accounting(rmm_resource_t *mr, const rmm_resource_desc_t *desc)
 {
-    uint32_t place = RMM_SEGMENT_HOST_PLACE;
+    uint32_t location = RMM_SEGMENT_HOST_LOCATION;
     rmm_status_t status = RMM_OK;
 
     if (desc->upstream != NULL) { /* of the same memory */
-        place = desc->upstream->books.place;
+        location = desc->upstream->accounting.location;
     } else {
-        status = open_place(desc, &place);
+        status = open_place(desc, &location);
     }
     if (status != RMM_OK) {
         return status;
     }
-    return rmm__books_open(
-        &mr->books,
-        &(rmm_books_desc_t){
+    return rmm__accounting_open(
+        &mr->accounting,
+        &(rmm_accounting_desc_t){
             .type = desc->ops->type_name,
             .name = mr->name,
             .instance_id = mr->instance_id,
             .upstream_id = desc->upstream != NULL ? desc->upstream->instance_id : 0,
-            .place = place,
-            .lock = desc->books_lock,
+            .location = location,
+            .lock = desc->accounting_lock,
         });
 }
 
@@ -205,7 +205,7 @@ rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *d
     if (mr->name == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    status = open_books(mr, desc);
+    status = open_accounting(mr, desc);
     if (status != RMM_OK) {
         goto err_free_name;
     }
@@ -218,20 +218,20 @@ err_free_name:
     return status;
 }
 
-/* What users still hold leaves the place with the resource that held the memory. */
+/* What users still hold leaves the location with the resource that held the memory. */
 static void settle_outstanding(rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
-    rmm_books_sums_t sums;
+    rmm_accounting_sums_t sums;
 
     if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles) {
-        rmm__books_stats(&mr->books, &stats);
-        rmm__books_sums(&mr->books, &sums);
-        rmm__place_forget(
-            &mr->books, &(rmm_place_left_t){
-                            .bytes = stats.current_bytes,
-                            .count = stats.current_count,
-                            .padding = sums.padding_bytes});
+        rmm__accounting_stats(&mr->accounting, &stats);
+        rmm__accounting_sums(&mr->accounting, &sums);
+        rmm__location_forget(
+            &mr->accounting, &(rmm_location_left_t){
+                                 .bytes = stats.current_bytes,
+                                 .count = stats.current_count,
+                                 .padding = sums.padding_bytes});
     }
 }
 
@@ -241,8 +241,8 @@ void rmm__resource_fini(rmm_resource_t *mr)
 
     registry_remove(mr);
     settle_outstanding(mr);
-    rmm__place_leave(&mr->books.user);
-    rmm__books_close(&mr->books);
+    rmm__location_leave(&mr->accounting.user);
+    rmm__accounting_close(&mr->accounting);
     rmm__free(mr->name);
     mr->magic = 0;
     rmm_resource_release(upstream);
@@ -251,7 +251,7 @@ void rmm__resource_fini(rmm_resource_t *mr)
 RMM_COLD void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why)
 {
-    rmm__books_invalid_free(&mr->books);
+    rmm__accounting_invalid_free(&mr->accounting);
     if (request->refused != NULL) {
         *request->refused = true;
     }
@@ -329,7 +329,7 @@ static rmm_request_t user_request(size_t bytes, size_t align, rmm_stream_t strea
 
 RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
 {
-    rmm__books_oom(&mr->books);
+    rmm__accounting_oom(&mr->accounting);
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
         "%s '%s': %zu bytes are more than an address space holds",
@@ -384,7 +384,7 @@ static rmm_status_t
 alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status)
 {
     if (status == RMM_ERR_OUT_OF_MEMORY && request->user) {
-        rmm__place_oom(mr->books.place);
+        rmm__location_oom(mr->accounting.location);
     }
     trace(mr, RMM_EVENT_FAILURE, NULL, request);
     if (request->user && rmm__log_is_on(RMM_LEVEL_INFO)) {
@@ -549,7 +549,7 @@ static void report_outstanding(const rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
 
-    rmm__books_stats(&mr->books, &stats);
+    rmm__accounting_stats(&mr->accounting, &stats);
     if (stats.current_bytes != 0) {
         rmm__log_error(
             "%s '%s' (%" PRIu32 "): last release with %" PRIu64
@@ -619,7 +619,7 @@ rmm_status_t rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out)
     if (refresh != NULL) {
         refresh(mr);
     }
-    rmm__books_stats(&mr->books, &all);
+    rmm__accounting_stats(&mr->accounting, &all);
     all.struct_size = out->struct_size;
     memcpy(out, &all, bytes);
     return RMM_OK;

@@ -13,10 +13,10 @@
  *    freed.
  *  - alloc() writes *ptr_out only when it returns RMM_OK. Whoever settles a request has
  *    entered it: once the block is obtained it counts up (slot, and rmm__request_enter()
- *    for the place). Who then cannot pass it on frees it as the user would.
+ *    for the location). Who then cannot pass it on frees it as the user would.
  *  - dealloc() first decides whether the free can be right. If not it calls
  *    rmm__resource_refuse_free() and changes nothing. If it is, it counts down (slot,
- *    and rmm__request_settle() for the place) before the block can be handed out again.
+ *    and rmm__request_settle() for the location) before the block can be handed out again.
  *  - A resource that takes memory from its upstream for itself (a pool's chunk) passes a
  *    request with `user` false. One that passes a request through (an adaptor) hands the
  *    caller's request on, so that the user's bytes are counted once.
@@ -36,14 +36,14 @@
 
 #include <rmm/resource.h>
 
-#include "publish/books.h"
+#include "publish/accounting.h"
 
 /* One call, as the user or a resource above made it. */
 typedef struct rmm_request {
     size_t bytes;
     size_t align;
     rmm_stream_t stream;
-    bool user;     /* counted at the place: a user holds this memory */
+    bool user;     /* counted at the location: a user holds this memory */
     bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
 } rmm_request_t;
 
@@ -54,8 +54,8 @@ typedef struct rmm_resource_ops {
     void (*dealloc)(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
     rmm_status_t (*trim)(rmm_resource_t *mr, size_t keep_bytes);
     void (*destroy)(rmm_resource_t *mr);
-    /* Before somebody reads the books: bring up to date what only the driver knows.
-     * Writes nothing but the books. NULL: they always are. */
+    /* Before somebody reads the accounting: bring up to date what only the driver knows.
+     * Writes nothing but the accounting. NULL: they always are. */
     void (*refresh)(const rmm_resource_t *mr);
     /* What alloc() returns may be used on every stream at once (cudaMalloc), not only
      * in the order of the stream that it was asked on. */
@@ -76,7 +76,7 @@ struct rmm_resource {
     int device;               /* CUDA ordinal; -1: asks for no driver */
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
-    rmm_books_t books;
+    rmm_accounting_t accounting;
     _Atomic(uint64_t) zero_count;    /* live allocations of no bytes */
     rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
 };
@@ -90,15 +90,15 @@ typedef struct rmm_resource_desc {
     rmm_resource_t *upstream; /* retained by init */
     uint32_t properties;
     int device;          /* where its driver calls are made; -1: it makes none */
-    bool in_host_memory; /* counted at the host's place, whatever the device is */
-    rmm_mutex_t
-        *books_lock; /* held wherever its books are written, and there until after
+    bool in_host_memory; /* counted at the host's location, whatever the device is */
+    rmm_mutex_t *
+        accounting_lock; /* held wherever its accounting is written, and there until after
                                 rmm__resource_fini(); NULL: there is no such lock */
 } rmm_resource_desc_t;
 
 /*
- * Fill the base: name, books, one reference, the process's list. Opens the segment and the
- * place when first needed.
+ * Fill the base: name, accounting, one reference, the process's list. Opens the segment and the
+ * location when first needed.
  * Returns RMM_OK, RMM_ERR_OUT_OF_HOST_MEMORY, or what the driver answers about the device.
  */
 rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *desc);
@@ -130,32 +130,32 @@ rmm__resource_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reques
 
 /*
  * Before a resource takes the lock under which it enters or settles this request. (A chunk
- * for a pool above counts nothing, so both need not share the place.)
+ * for a pool above counts nothing, so both need not share the location.)
  */
 static inline void rmm__request_announce(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
 {
     if (request->user || padding != 0) {
-        rmm__place_be_user(&mr->books.user);
+        rmm__location_be_user(&mr->accounting.user);
     }
 }
 
 /*
- * The user's bytes come to the place, and what rounding adds to them in any request. Called
+ * The user's bytes come to the location, and what rounding adds to them in any request. Called
  * by the resource that has obtained the block, and nobody else has it yet. Sums are counted
  * on this stripe.
  */
 static inline void rmm__request_enter_striped(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding, uint32_t stripe)
 {
-    uint32_t place = mr->books.place;
+    uint32_t location = mr->accounting.location;
 
     rmm__request_announce(mr, request, padding);
-    RMM_ASSERT(rmm__place_mode(&mr->books.user) != RMM_PLACE_OWNS);
+    RMM_ASSERT(rmm__location_mode(&mr->accounting.user) != RMM_LOCATION_OWNS);
     if (request->user) {
-        rmm__place_alloc_striped(place, stripe, request->bytes, padding);
+        rmm__location_alloc_striped(location, stripe, request->bytes, padding);
     } else if (padding != 0) {
-        rmm__place_padding_striped(place, stripe, padding, 0);
+        rmm__location_padding_striped(location, stripe, padding, 0);
     }
 }
 
@@ -163,14 +163,14 @@ static inline void rmm__request_enter_striped(
 static inline void rmm__request_settle_striped(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding, uint32_t stripe)
 {
-    uint32_t place = mr->books.place;
+    uint32_t location = mr->accounting.location;
 
     rmm__request_announce(mr, request, padding);
-    RMM_ASSERT(rmm__place_mode(&mr->books.user) != RMM_PLACE_OWNS);
+    RMM_ASSERT(rmm__location_mode(&mr->accounting.user) != RMM_LOCATION_OWNS);
     if (request->user) {
-        rmm__place_free_striped(place, stripe, request->bytes, padding);
+        rmm__location_free_striped(location, stripe, request->bytes, padding);
     } else if (padding != 0) {
-        rmm__place_padding_striped(place, stripe, 0, padding);
+        rmm__location_padding_striped(location, stripe, 0, padding);
     }
 }
 
@@ -180,37 +180,37 @@ void rmm__request_enter(
 void rmm__request_settle(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding);
 
-/* The same two of a resource that writes all its books under one lock, which is held. The
+/* The same two of a resource that writes all its accounting under one lock, which is held. The
  * request was announced. Not as a request: only the rare case needs one in memory. */
 static inline void rmm__request_enter_locked(
     rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
 {
-    if (!rmm__place_is_owned_locked(&mr->books.user)) {
+    if (!rmm__location_is_owned_locked(&mr->accounting.user)) {
         rmm__request_enter(
             mr, &(rmm_request_t){.bytes = bytes, .user = is_user}, padding);
         return;
     }
     if (is_user) {
-        rmm__place_alloc_owned(&mr->books, bytes);
+        rmm__location_alloc_owned(&mr->accounting, bytes);
     }
     if (padding != 0) {
-        rmm__place_padding_owned(&mr->books, padding);
+        rmm__location_padding_owned(&mr->accounting, padding);
     }
 }
 
 static inline void rmm__request_settle_locked(
     rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
 {
-    if (!rmm__place_is_owned_locked(&mr->books.user)) {
+    if (!rmm__location_is_owned_locked(&mr->accounting.user)) {
         rmm__request_settle(
             mr, &(rmm_request_t){.bytes = bytes, .user = is_user}, padding);
         return;
     }
     if (is_user) {
-        rmm__place_free_owned(&mr->books, bytes);
+        rmm__location_free_owned(&mr->accounting, bytes);
     }
     if (padding != 0) {
-        rmm__place_padding_owned(&mr->books, -padding);
+        rmm__location_padding_owned(&mr->accounting, -padding);
     }
 }
 

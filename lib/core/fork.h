@@ -38,8 +38,8 @@ typedef enum rmm_fork_part {
     RMM_FORK_LEAKS,     /* leak_rows.c: the list of leaks being opened; held */
     RMM_FORK_PUBLISHER, /* segment_writer.c: the segment; held */
     RMM_FORK_LOG,       /* sink.c: the log's sink; held */
-    RMM_FORK_PLACES,    /* place_users.c: who counts at a place; anew */
-    RMM_FORK_MARKS,     /* books.c: resets of high-water marks; held */
+    RMM_FORK_PLACES,    /* location_users.c: who counts at a place; anew */
+    RMM_FORK_MARKS,     /* accounting.c: resets of high-water marks; held */
     RMM_FORK_DRIVER,    /* driver.c: the choice, which refuses in the child; held */
     RMM_FORK_BARRIER,   /* barrier.c: kept blocks; anew */
     RMM_FORK_STREAM_IDS, /* stream_ids.c: the table of streams; held */

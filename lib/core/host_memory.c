@@ -45,7 +45,8 @@ bool rmm__host_memory_should_fail(void)
 static void *refuse(size_t bytes)
 {
     (void)rmm__error(
-        RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for %zu bytes of books", bytes);
+        RMM_ERR_OUT_OF_HOST_MEMORY,
+        "no host memory for %zu bytes of accounting records", bytes);
     return NULL;
 }
 

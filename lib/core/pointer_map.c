@@ -21,7 +21,7 @@ static size_t home_of(const rmm_pointer_map_t *map, const void *ptr)
 }
 
 /* Index of ptr's entry, or of the empty entry where it would go. */
-static size_t slot_of(const rmm_pointer_map_t *map, const void *ptr)
+static size_t bucket_of(const rmm_pointer_map_t *map, const void *ptr)
 {
     size_t index = home_of(map, ptr);
 
@@ -50,7 +50,7 @@ static bool grow(rmm_pointer_map_t *map)
     map->capacity = capacity;
     for (size_t i = 0; i < old.capacity; i++) {
         if (old.entries[i].ptr != NULL) {
-            map->entries[slot_of(map, old.entries[i].ptr)] = old.entries[i];
+            map->entries[bucket_of(map, old.entries[i].ptr)] = old.entries[i];
         }
     }
     rmm__free(old.entries);
@@ -80,7 +80,7 @@ void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes)
 void rmm__pointer_map_insert_entry(
     rmm_pointer_map_t *map, const rmm_pointer_map_entry_t *entry)
 {
-    size_t index = slot_of(map, entry->ptr);
+    size_t index = bucket_of(map, entry->ptr);
 
     RMM_ASSERT(map->promised > 0 && map->entries[index].ptr == NULL);
     map->promised--;
@@ -107,7 +107,7 @@ bool rmm__pointer_map_find_entry(
     if (map->count == 0 || ptr == NULL) {
         return false;
     }
-    index = slot_of(map, ptr);
+    index = bucket_of(map, ptr);
     if (map->entries[index].ptr == NULL) {
         return false;
     }
@@ -141,7 +141,7 @@ bool rmm__pointer_map_erase(rmm_pointer_map_t *map, const void *ptr)
     if (!rmm__pointer_map_find(map, ptr, &bytes)) {
         return false;
     }
-    erase_at(map, slot_of(map, ptr));
+    erase_at(map, bucket_of(map, ptr));
     return true;
 }
 
@@ -154,7 +154,7 @@ const rmm_pointer_map_entry_t *rmm__pointer_map_take(
     if (map->count == 0 || ptr == NULL) {
         return NULL;
     }
-    index = slot_of(map, ptr);
+    index = bucket_of(map, ptr);
     if (map->entries[index].ptr == NULL) {
         return NULL;
     }

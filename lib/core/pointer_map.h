@@ -2,7 +2,7 @@
 /*
  * Which blocks a resource has out: address -> bytes, a hash table with open addressing
  * at most half full. For resources whose allocations are slow anyway (cudaMalloc, pinned
- * memory), so that a wrong free is refused and the books stay exact.
+ * memory), so that a wrong free is refused and the accounting stays exact.
  *
  * Locking: none; the owner serialises.
  */

@@ -6,7 +6,7 @@
  * allocate and free after ours would have run. The table is static and its resources stay
  * reachable.
  *
- * Locking: none to get or set what is there (resource_place.h). `maker` protects
+ * Locking: none to get or set what is there (atomic_resource.h). `maker` protects
  * `initial` and is held while an initial resource is made, driver calls included: two
  * threads that both begin must not make two pools of half the memory each. A creator may
  * log, and the program's log callback may come here: that thread is refused. In a forked
@@ -23,12 +23,12 @@
 #include "core/assert.h"
 #include "core/fork.h"
 #include "core/mutex.h"
-#include "device/resource_place.h"
+#include "device/atomic_resource.h"
 #include "device/spec.h"
 #include "driver/driver.h"
 #include "segment/segment_format.h"
 
-static rmm_resource_place_t places[RMM_SEGMENT_DEVICES]; /* empty: the initial one */
+static rmm_atomic_resource_t defaults[RMM_SEGMENT_DEVICES]; /* empty: the initial one */
 static rmm_mutex_t maker = RMM_MUTEX_INITIALIZER;
 static rmm_resource_t *initial[RMM_SEGMENT_DEVICES]; /* kept for ever; NULL: not made */
 
@@ -77,7 +77,7 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 
 static rmm_status_t check_address(const rmm_resource_t *mr)
 {
-    if (!rmm__place_can_hold(mr)) {
+    if (!rmm__atomic_resource_can_hold(mr)) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
             "resource at %p: no address of more than 52 bits can "
@@ -154,8 +154,8 @@ RMM_COLD static rmm_status_t first_get(int device, rmm_resource_t **out)
     if (status != RMM_OK) {
         return status;
     }
-    (void)rmm__place_fill(&places[device], mr);
-    taken = rmm__place_take(&places[device]);
+    (void)rmm__atomic_resource_fill(&defaults[device], mr);
+    taken = rmm__atomic_resource_load(&defaults[device]);
     /* emptied again by a reset: the initial one it is */
     *out = taken != NULL ? taken : rmm_resource_retain(mr);
     return RMM_OK;
@@ -167,7 +167,7 @@ rmm_status_t rmm_get_per_device_resource(int device, rmm_resource_t **out)
 
     RMM_CHECK_ARG(out != NULL, "out is NULL");
     if (device >= 0 && device < (int)RMM_SEGMENT_DEVICES) {
-        mr = rmm__place_take(&places[device]);
+        mr = rmm__atomic_resource_load(&defaults[device]);
     }
     if (mr == NULL) {
         return first_get(device, out);
@@ -190,7 +190,7 @@ replace(int device, rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out)
             return status;
         }
         rmm_resource_release(current);
-        previous = rmm__place_replace(&places[device], mr_or_NULL);
+        previous = rmm__atomic_resource_replace(&defaults[device], mr_or_NULL);
     } while (previous == NULL); /* emptied meanwhile by a reset */
     *previous_out = previous;
     return RMM_OK;
@@ -214,7 +214,7 @@ rmm_status_t rmm_set_per_device_resource(
     if (previous_out_or_NULL != NULL) {
         return replace(device, mr_or_NULL, previous_out_or_NULL);
     }
-    rmm_resource_release(rmm__place_exchange(&places[device], mr_or_NULL));
+    rmm_resource_release(rmm__atomic_resource_exchange(&defaults[device], mr_or_NULL));
     return RMM_OK;
 }
 

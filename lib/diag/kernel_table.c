@@ -67,7 +67,7 @@ static uint64_t hash_of_name(const char *name)
     return hash;
 }
 
-static rmm_kernel_key_t *key_slot(rmm_kernel_table_t *table, const void *function)
+static rmm_kernel_key_t *key_bucket(rmm_kernel_table_t *table, const void *function)
 {
     uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15ull;
     uint32_t at = (uint32_t)(hash >> 32) & table->key_mask;
@@ -78,7 +78,7 @@ static rmm_kernel_key_t *key_slot(rmm_kernel_table_t *table, const void *functio
     return &table->keys[at];
 }
 
-static uint32_t *name_slot(rmm_kernel_table_t *table, const char *name)
+static uint32_t *name_bucket(rmm_kernel_table_t *table, const char *name)
 {
     uint32_t at = (uint32_t)hash_of_name(name) & table->by_name_mask;
 
@@ -111,11 +111,11 @@ static void write_shown_name(rmm_kernel_table_t *table, char *to, const char *na
 
 static uint32_t entry_by_name(rmm_kernel_table_t *table, const char *name)
 {
-    uint32_t *slot = name_slot(table, name);
+    uint32_t *bucket = name_bucket(table, name);
     uint32_t entry = table->count;
 
-    if (*slot != 0) {
-        return *slot - 1;
+    if (*bucket != 0) {
+        return *bucket - 1;
     }
     if (entry == table->capacity) {
         return RMM_DIAG_NO_KERNEL;
@@ -125,7 +125,7 @@ static uint32_t entry_by_name(rmm_kernel_table_t *table, const char *name)
         return RMM_DIAG_NO_KERNEL;
     }
     write_shown_name(table, table->entries[entry].name, name);
-    *slot = entry + 1;
+    *bucket = entry + 1;
     table->count++;
     return entry;
 }
@@ -133,18 +133,18 @@ static uint32_t entry_by_name(rmm_kernel_table_t *table, const char *name)
 static void
 remember_key(rmm_kernel_table_t *table, const void *function, uint32_t entry)
 {
-    rmm_kernel_key_t *slot = key_slot(table, function);
+    rmm_kernel_key_t *bucket = key_bucket(table, function);
 
-    if (slot->function == NULL) {
+    if (bucket->function == NULL) {
         if (4 * (table->key_count + 1) > 3 * (table->key_mask + 1)) {
             memset(table->keys, 0, (table->key_mask + 1) * sizeof(*table->keys));
             table->key_count = 0;
-            slot = key_slot(table, function);
+            bucket = key_bucket(table, function);
         }
-        slot->function = function;
+        bucket->function = function;
         table->key_count++;
     }
-    slot->entry = entry;
+    bucket->entry = entry;
 }
 
 uint32_t rmm__kernel_table_entry(
@@ -158,7 +158,7 @@ uint32_t rmm__kernel_table_entry(
         name = unnamed;
     }
     if (function != NULL) {
-        const rmm_kernel_key_t *key = key_slot(table, function);
+        const rmm_kernel_key_t *key = key_bucket(table, function);
 
         if (key->function == function && strcmp(table->names[key->entry], name) == 0) {
             return key->entry;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define RMM_LIVE_NONE UINT32_MAX
-#define RMM_LIVE_CACHE_SLOTS 1024u
+#define RMM_LIVE_CACHE_ENTRIES 1024u
 
 typedef struct rmm_live_node {
     uint64_t start, end;  /* [start, end); both 0: free */
@@ -35,7 +35,7 @@ typedef struct rmm_live_map {
     uint64_t low, high; /* no block outside [low, high) */
     /* An index that once answered for this slot. May be stale: the node itself says
      * whether it contains the address, so nothing has to be invalidated. */
-    uint32_t cache[RMM_LIVE_CACHE_SLOTS];
+    uint32_t cache[RMM_LIVE_CACHE_ENTRIES];
 } rmm_live_map_t;
 
 /* capacity > 0. False: no host memory. */

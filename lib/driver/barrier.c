@@ -21,7 +21,7 @@
 #include "core/fork.h"
 #include "core/mutex.h"
 
-#define DEVICES 32 /* as many as there are places; others have no resources */
+#define DEVICES 32 /* as many as there are locations; others have no resources */
 
 typedef struct kept {
     void *block;    /* NULL: the device had none, or gave none back */

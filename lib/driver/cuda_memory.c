@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies, where managed memory lies, and the driver's own memory pools, through the CUDA
- * runtime. CUDA 13 changed how a place is named and added pools of managed memory.
+ * runtime. CUDA 13 changed how a location is named and added pools of managed memory.
  */
 #include "driver/cuda_internal.h"
 
@@ -21,19 +21,19 @@ int rmm__cuda_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stre
     return CALL(cudaMemsetAsync(dst, value, bytes, stream));
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 #if CUDART_VERSION >= 13000
 
 static struct cudaMemLocation place_of(int device)
 {
-    struct cudaMemLocation place = {.type = cudaMemLocationTypeDevice, .id = device};
+    struct cudaMemLocation location = {.type = cudaMemLocationTypeDevice, .id = device};
 
     if (device == RMM_DRIVER_HOST) {
-        place.type = cudaMemLocationTypeHost;
-        place.id = 0;
+        location.type = cudaMemLocationTypeHost;
+        location.id = 0;
     }
-    return place;
+    return location;
 }
 
 int rmm__cuda_mem_prefer(void *ptr, size_t bytes, int device)
@@ -146,16 +146,16 @@ int rmm__cuda_mempool_destroy(rmm_driver_mempool_t pool)
 
 int rmm__cuda_mempool_managed(rmm_driver_mempool_t *pool)
 {
-    struct cudaMemLocation place = {.type = cudaMemLocationTypeDevice};
+    struct cudaMemLocation location = {.type = cudaMemLocationTypeDevice};
     cudaMemPool_t found;
-    int error = CALL(cudaGetDevice(&place.id));
+    int error = CALL(cudaGetDevice(&location.id));
 
     if (error == RMM_DRIVER_OK && !driver_is_at_least(13000)) {
         error = RMM_DRIVER_NOT_SUPPORTED;
     }
     if (error == RMM_DRIVER_OK) {
         error = CALL(
-            cudaMemGetDefaultMemPool(&found, &place, cudaMemAllocationTypeManaged));
+            cudaMemGetDefaultMemPool(&found, &location, cudaMemAllocationTypeManaged));
     }
     if (error == RMM_DRIVER_OK) {
         *pool = (rmm_driver_mempool_t)(void *)found;

@@ -14,7 +14,7 @@ typedef CUresult (*context_get_current_fn)(CUcontext *);
 typedef CUresult (*granularity_fn)(
     size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags);
 typedef CUresult (*reserve_fn)(
-    CUdeviceptr *, size_t bytes, size_t align, CUdeviceptr wish, unsigned long long);
+    CUdeviceptr *, size_t bytes, size_t align, CUdeviceptr request, unsigned long long);
 typedef CUresult (*range_fn)(CUdeviceptr, size_t bytes);
 typedef CUresult (*create_fn)(
     CUmemGenericAllocationHandle *, size_t bytes, const CUmemAllocationProp *,

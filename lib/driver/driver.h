@@ -71,7 +71,7 @@ typedef struct rmm_driver_event *rmm_driver_event_t;     /* cudaEvent_t, timing 
 typedef struct rmm_driver_mempool *rmm_driver_mempool_t; /* cudaMemPool_t */
 typedef uint64_t rmm_driver_physical_t; /* CUmemGenericAllocationHandle */
 
-#define RMM_DRIVER_HOST (-1) /* a place for memory: the host, not a device */
+#define RMM_DRIVER_HOST (-1) /* a location for memory: the host, not a device */
 
 typedef struct rmm_driver_mempool_figures {
     uint64_t reserved_bytes; /* held from the device now */

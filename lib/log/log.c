@@ -28,7 +28,7 @@ static const char *const level_names[LEVEL_COUNT] = {
     "trace", "debug", "info", "warn", "error", "critical", "off",
 };
 
-static const _Atomic(uint32_t) no_wish;
+static const _Atomic(uint32_t) no_request;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(int) stderr_level = RMM_LEVEL_WARN;
 static _Atomic(rmm_log_publish_fn) publish;
@@ -37,7 +37,7 @@ static _Atomic(uint32_t) shown_to_nobody;
 static _Atomic(uint32_t) *_Atomic level_shown = &shown_to_nobody;
 
 _Atomic(int) rmm__log_level = RMM_LOG_UNDECIDED;
-const _Atomic(uint32_t) *_Atomic rmm__log_wish = &no_wish;
+const _Atomic(uint32_t) *_Atomic rmm__log_request = &no_request;
 
 static bool is_level(int level)
 {
@@ -70,13 +70,13 @@ static void write_record(rmm_log_level_t level, const char *message)
 /* RMM_LOG_UNDECIDED: unset or not a level. */
 static int level_from_environment(char *complaint, size_t complaint_bytes)
 {
-    const char *wish = getenv("RMM_LOG_LEVEL");
+    const char *request = getenv("RMM_LOG_LEVEL");
 
-    if (wish == NULL || wish[0] == '\0') {
+    if (request == NULL || request[0] == '\0') {
         return RMM_LOG_UNDECIDED;
     }
     for (int i = 0; i < LEVEL_COUNT; i++) {
-        if (strcasecmp(wish, level_names[i]) == 0) {
+        if (strcasecmp(request, level_names[i]) == 0) {
             return i;
         }
     }
@@ -84,7 +84,7 @@ static int level_from_environment(char *complaint, size_t complaint_bytes)
         complaint, complaint_bytes,
         "RMM_LOG_LEVEL is '%.32s': use trace, debug, info, warn, error, critical or "
         "off",
-        wish);
+        request);
     return RMM_LOG_UNDECIDED;
 }
 
@@ -136,14 +136,14 @@ static void set_level(int level)
 }
 
 void rmm__log_attach(
-    rmm_log_publish_fn fn, const _Atomic(uint32_t) *wish, _Atomic(uint32_t) *shown)
+    rmm_log_publish_fn fn, const _Atomic(uint32_t) *request, _Atomic(uint32_t) *shown)
 {
     pthread_once(&once, read_environment);
     atomic_store_explicit(&level_shown, shown, memory_order_release);
     set_level(atomic_load_explicit(&rmm__log_level, memory_order_relaxed));
     /* release: who loads them sees what they name filled */
     atomic_store_explicit(&publish, fn, memory_order_release);
-    atomic_store_explicit(&rmm__log_wish, wish, memory_order_release);
+    atomic_store_explicit(&rmm__log_request, request, memory_order_release);
 }
 
 /* --- <rmm/log.h> -------------------------------------------------------------------- */

@@ -35,19 +35,19 @@ typedef struct rmm_log_record {
 
 /* The program's own level, an rmm_log_level_t or RMM_LOG_UNDECIDED. */
 extern _Atomic(int) rmm__log_level;
-/* What an operator wants instead: 1 + level; anything else: no wish. Never NULL. */
-extern const _Atomic(uint32_t) *_Atomic rmm__log_wish;
+/* What an operator wants instead: 1 + level; anything else: no request. Never NULL. */
+extern const _Atomic(uint32_t) *_Atomic rmm__log_request;
 
 /* The level in force. */
 static inline int rmm__log_level_in_force(void)
 {
     /* acquire: the page that the pointer names was filled before it was stored */
-    uint32_t wish = atomic_load_explicit(
-        atomic_load_explicit(&rmm__log_wish, memory_order_acquire),
+    uint32_t request = atomic_load_explicit(
+        atomic_load_explicit(&rmm__log_request, memory_order_acquire),
         memory_order_relaxed);
 
-    return wish >= 1 && wish <= 1 + RMM_LEVEL_OFF
-               ? (int)wish - 1
+    return request >= 1 && request <= 1 + RMM_LEVEL_OFF
+               ? (int)request - 1
                : atomic_load_explicit(&rmm__log_level, memory_order_relaxed);
 }
 
@@ -73,13 +73,13 @@ rmm__log(rmm_log_level_t level, const char *format, ...);
 #define rmm__log_trace(...) RMM_LOG_AT(RMM_LEVEL_TRACE, __VA_ARGS__)
 
 /*
- * Where the process publishes: each record is also given to `publish`, `wish` is watched,
+ * Where the process publishes: each record is also given to `publish`, `request` is watched,
  * and the program's own level shown as 1 + level. They stay valid for the rest of the
  * process.
  */
 typedef void (*rmm_log_publish_fn)(const rmm_log_record_t *record);
 void rmm__log_attach(
-    rmm_log_publish_fn publish, const _Atomic(uint32_t) *wish,
+    rmm_log_publish_fn publish, const _Atomic(uint32_t) *request,
     _Atomic(uint32_t) *level_shown);
 
 /* --- sink.c ------------------------------------------------------------------------- */

@@ -9,9 +9,9 @@
  * The most frequent pair, a free and then a take of the same size in the same heap, does
  * not even do that: the block stays as it is, in the table and unmerged (rule 4).
  *
- * Live blocks are found by unit in a table of slots, each the head of a chain. A lookup
- * touches the slot and the block itself, which is needed anyway; an insertion needs no
- * search. With half as many blocks as slots, a chain has 1.25 blocks on average.
+ * Live blocks are found by unit in a table of buckets, each the head of a chain. A lookup
+ * touches the bucket and the block itself, which is needed anyway; an insertion needs no
+ * search. With half as many blocks as buckets, a chain has 1.25 blocks on average.
  */
 #include "pool/blocks_impl.h"
 

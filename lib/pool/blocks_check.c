@@ -190,11 +190,11 @@ static const char *check_heaps(const rmm_blocks_t *blocks, const tally_t *tally)
 
 static const char *check_table(const rmm_blocks_t *blocks, const tally_t *tally)
 {
-    size_t slots = (size_t)1 << (64 - blocks->table_shift);
+    size_t buckets = (size_t)1 << (64 - blocks->table_shift);
     uint32_t count = 0;
 
-    for (size_t slot = 0; slot < slots; slot++) {
-        for (uint32_t index = blocks->table[slot]; index != 0;
+    for (size_t bucket = 0; bucket < buckets; bucket++) {
+        for (uint32_t index = blocks->table[bucket]; index != 0;
              index = blocks->nodes[index].link) {
             const rmm_block_node_t *node = &blocks->nodes[index];
 
@@ -203,7 +203,9 @@ static const char *check_table(const rmm_blocks_t *blocks, const tally_t *tally)
             REQUIRE(
                 node->heap == RMM_HEAP_NONE || node_is_recent(blocks, index),
                 "a settled free block is in the table");
-            REQUIRE(slot_of(blocks, node->unit) == slot, "a block is in a wrong slot");
+            REQUIRE(
+                bucket_of(blocks, node->unit) == bucket,
+                "a block is in a wrong bucket");
         }
     }
     REQUIRE(

@@ -63,8 +63,8 @@ struct rmm_blocks {
     rmm_block_node_t *nodes;
     rmm_block_age_t *ages;
     rmm_heap_body_t *heaps;
-    uint32_t *table;      /* slots: first live block of the chain, or 0 */
-    uint32_t table_shift; /* 64 - log2(slots) */
+    uint32_t *table;      /* buckets: first live block of the chain, or 0 */
+    uint32_t table_shift; /* 64 - log2(buckets) */
     uint32_t table_limit; /* live blocks that it may hold */
     uint32_t live_count;
     uint32_t unused_nodes; /* a list */
@@ -126,7 +126,7 @@ static inline bool heap_is_valid(const rmm_blocks_t *blocks, rmm_heap_t heap)
  * Unit numbers come in strides of powers of two. The low bits of a product would show the
  * stride; its high bits do not (golden ratio, Knuth 6.4).
  */
-static inline uint32_t slot_of(const rmm_blocks_t *blocks, uint64_t unit)
+static inline uint32_t bucket_of(const rmm_blocks_t *blocks, uint64_t unit)
 {
     return (uint32_t)((unit * UINT64_C(0x9e3779b97f4a7c15)) >> blocks->table_shift);
 }
@@ -168,15 +168,15 @@ static inline void node_put(rmm_blocks_t *blocks, uint32_t index)
 static inline void table_insert(rmm_blocks_t *blocks, uint32_t index)
 {
     rmm_block_node_t *node = &blocks->nodes[index];
-    uint32_t slot = slot_of(blocks, node->unit);
+    uint32_t bucket = bucket_of(blocks, node->unit);
 
-    node->link = blocks->table[slot];
-    blocks->table[slot] = index;
+    node->link = blocks->table[bucket];
+    blocks->table[bucket] = index;
 }
 
 static inline void table_remove(rmm_blocks_t *blocks, uint32_t index)
 {
-    uint32_t *link = &blocks->table[slot_of(blocks, blocks->nodes[index].unit)];
+    uint32_t *link = &blocks->table[bucket_of(blocks, blocks->nodes[index].unit)];
 
     while (*link != index) {
         assert(*link != 0 && "the block is in the table");
@@ -280,7 +280,7 @@ static inline void heap_changed(
 /* rmm__blocks_find() */
 static inline rmm_block_t rmm__blocks_look_up(const rmm_blocks_t *blocks, uint64_t unit)
 {
-    uint32_t index = blocks->table[slot_of(blocks, unit)];
+    uint32_t index = blocks->table[bucket_of(blocks, unit)];
 
     while (index != 0 && blocks->nodes[index].unit != unit) {
         index = blocks->nodes[index].link;

@@ -10,7 +10,7 @@
  */
 #include "pool/blocks_impl.h"
 
-#define FIRST_SLOTS_LOG2 6
+#define FIRST_BUCKETS_LOG2 6
 #define FIRST_NODES 64
 #define NODES_AT_ONCE 32
 #define FIRST_HEAPS 4
@@ -107,37 +107,39 @@ static bool add_nodes(rmm_blocks_t *blocks)
     return true;
 }
 
-static size_t table_slots(const rmm_blocks_t *blocks)
+static size_t table_buckets(const rmm_blocks_t *blocks)
 {
     return blocks->table == NULL ? 0 : (size_t)1 << (64 - blocks->table_shift);
 }
 
 static bool grow_table(rmm_blocks_t *blocks)
 {
-    size_t old_slots = table_slots(blocks);
-    size_t slots = old_slots == 0 ? (size_t)1 << FIRST_SLOTS_LOG2 : 2 * old_slots;
-    uint32_t *table = resize(blocks, 't', NULL, 0, slots * sizeof(*table));
+    size_t old_buckets = table_buckets(blocks);
+    size_t buckets =
+        old_buckets == 0 ? (size_t)1 << FIRST_BUCKETS_LOG2 : 2 * old_buckets;
+    uint32_t *table = resize(blocks, 't', NULL, 0, buckets * sizeof(*table));
 
     if (table == NULL) {
         return false;
     }
     blocks->table_shift =
-        old_slots == 0 ? 64 - FIRST_SLOTS_LOG2 : blocks->table_shift - 1;
-    blocks->table_limit = slots / 2 > UINT32_MAX ? UINT32_MAX : (uint32_t)(slots / 2);
-    for (size_t i = 0; i < old_slots; i++) {
+        old_buckets == 0 ? 64 - FIRST_BUCKETS_LOG2 : blocks->table_shift - 1;
+    blocks->table_limit =
+        buckets / 2 > UINT32_MAX ? UINT32_MAX : (uint32_t)(buckets / 2);
+    for (size_t i = 0; i < old_buckets; i++) {
         uint32_t index = blocks->table[i];
 
         while (index != 0) {
             rmm_block_node_t *node = &blocks->nodes[index];
             uint32_t next = node->link;
-            uint32_t slot = slot_of(blocks, node->unit);
+            uint32_t bucket = bucket_of(blocks, node->unit);
 
-            node->link = table[slot];
-            table[slot] = index;
+            node->link = table[bucket];
+            table[bucket] = index;
             index = next;
         }
     }
-    release(blocks, 't', blocks->table, old_slots * sizeof(*table));
+    release(blocks, 't', blocks->table, old_buckets * sizeof(*table));
     blocks->table = table;
     return true;
 }
@@ -181,7 +183,7 @@ void rmm__blocks_destroy(rmm_blocks_t *blocks)
     release(
         blocks, 'i', blocks->index_nodes.nodes,
         blocks->index_nodes.capacity * sizeof(*blocks->index_nodes.nodes));
-    release(blocks, 't', blocks->table, table_slots(blocks) * sizeof(*blocks->table));
+    release(blocks, 't', blocks->table, table_buckets(blocks) * sizeof(*blocks->table));
     release(blocks, 'h', blocks->heaps, blocks->heap_capacity * sizeof(*blocks->heaps));
     release(blocks, 'm', blocks, sizeof(*blocks));
 }

@@ -204,7 +204,7 @@ static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
     return status;
 }
 
-static bool chunks_tidy(engine_t *engine, uint64_t need)
+static bool chunks_compact(engine_t *engine, uint64_t need)
 {
     (void)engine;
     (void)need;
@@ -349,7 +349,7 @@ const engine_source_ops_t rmm__engine_chunks = {
     .open = chunks_open,
     .grow = chunks_grow,
     .can_grow_locked = chunks_can_grow_locked,
-    .tidy = chunks_tidy,
+    .compact = chunks_compact,
     .gather = chunks_gather,
     .trim = chunks_trim,
     .fini = chunks_fini,

@@ -30,7 +30,7 @@ enum {
 
 /* Tag of a block that was freed but is never used again. Other tags are the padding. */
 #define TAG_GIVEN_UP UINT32_MAX
-/* Tag of a block that is lent to another engine (rmm__engine_lend()). */
+/* Tag of a block that is lent to another engine (rmm__engine_refill()). */
 #define TAG_LENT (TAG_GIVEN_UP - 1)
 
 /* `event` covers all frees of the stream that are stamped up to `stamp`. */
@@ -109,13 +109,13 @@ typedef struct engine_piece {
 typedef struct engine_range {
     char *address; /* NULL: none */
     uint64_t bytes, granule_bytes;
-    uint64_t capacity_bytes; /* of the device */
-    uint32_t peers;          /* bit d: device d may use what is mapped */
-    rmm_heap_t absent;       /* addresses without memory */
-    rmm_heap_t lost;         /* could not be unmapped: never used again */
-    uint64_t tidied_bytes;   /* mapped again since the last growth */
-    uint32_t tidied_count;   /* synchronises for that since then */
-    engine_piece_t *pieces;  /* by unit; without those being mapped or unmapped */
+    uint64_t capacity_bytes;  /* of the device */
+    uint32_t peers;           /* bit d: device d may use what is mapped */
+    rmm_heap_t absent;        /* addresses without memory */
+    rmm_heap_t lost;          /* could not be unmapped: never used again */
+    uint64_t compacted_bytes; /* mapped again since the last growth */
+    uint32_t compacted_count; /* synchronises for that since then */
+    engine_piece_t *pieces;   /* by unit; without those being mapped or unmapped */
     uint32_t piece_count, piece_capacity;
     uint32_t piece_promised; /* room reserved for pieces that will be inserted */
     uint32_t searches;       /* for free pieces, modulo 2^32; none has the number 0 */

@@ -9,9 +9,10 @@
 
 #include "pool/figures.h"
 
-#define TIDY_PART 12    /* with less than this part of what is held free, it grows */
-#define TIDY_TIMES 4    /* what is held may be mapped again so often before it grows */
-#define TIDY_WORTH 2048 /* one tidying costs as much as this part of what is held */
+#define COMPACT_PART 12 /* with less than this part of what is held free, it grows */
+#define COMPACT_TIMES 4 /* what is held may be mapped again so often before it grows */
+#define COMPACT_WORTH                                                                  \
+    2048 /* one compaction costs as much as this part of what is held */
 
 /* --- pieces that are wholly clean ---------------------------------------------------- */
 
@@ -146,7 +147,7 @@ static bool piece_shift(
     }
     rmm__pieces_insert(engine, piece);
     rmm__mutex_lock(&engine->lock);
-    engine->range.tidied_bytes += bytes;
+    engine->range.compacted_bytes += bytes;
     engine->figures.map_count++;
     rmm__mutex_unlock(&engine->lock);
     rmm__range_arrive(engine, &arriving, RANGE_CLEAN, 0);
@@ -281,16 +282,16 @@ bool rmm__range_gather(
     return any;
 }
 
-/* --- tidy ---------------------------------------------------------------------------- */
+/* --- compact ---------------------------------------------------------------------------- */
 
 /*
- * Much is free, but scattered or not clean: use that rather than grow. Not if tidying has
+ * Much is free, but scattered or not clean: use that rather than grow. Not if compaction has
  * not helped for long: since the last growth a multiple of what is held was mapped again, or
- * so many tidyings were made that growing by this request would have been cheaper. So a
- * program that repeats the same pattern reaches a size at which no more tidying happens.
+ * so many compactions were made that growing by this request would have been cheaper. So a
+ * program that repeats the same pattern reaches a size at which no more compaction happens.
  * Nor if a stream is alone and no free block has room for a piece: none could be moved.
  */
-static bool is_untidy(engine_t *engine, uint64_t need)
+static bool is_fragmented(engine_t *engine, uint64_t need)
 {
     const engine_range_t *range = &engine->range;
     uint64_t free_bytes;
@@ -300,12 +301,12 @@ static bool is_untidy(engine_t *engine, uint64_t need)
     rmm__mutex_lock(&engine->lock);
     free_bytes = rmm__engine_free_bytes_locked(engine);
     reserved = engine->figures.reserved_bytes;
-    is_worth = range->tidied_bytes / TIDY_TIMES < reserved &&
-               reserved / TIDY_WORTH * range->tidied_count <= need &&
+    is_worth = range->compacted_bytes / COMPACT_TIMES < reserved &&
+               reserved / COMPACT_WORTH * range->compacted_count <= need &&
                (engine->streams.alone == NULL ||
                 engine->figures.largest_free_bytes >= range->granule_bytes);
     rmm__mutex_unlock(&engine->lock);
-    return is_worth && free_bytes != 0 && free_bytes >= reserved / TIDY_PART;
+    return is_worth && free_bytes != 0 && free_bytes >= reserved / COMPACT_PART;
 }
 
 static bool clean_fits(engine_t *engine, uint64_t need)
@@ -319,18 +320,18 @@ static bool clean_fits(engine_t *engine, uint64_t need)
     return fits;
 }
 
-bool rmm__range_tidy(engine_t *engine, uint64_t need)
+bool rmm__range_compact(engine_t *engine, uint64_t need)
 {
     bool any;
 
-    if (!is_untidy(engine, need)) {
+    if (!is_fragmented(engine, need)) {
         return false;
     }
     rmm__engine_part(engine);
     any = rmm__engine_synchronise(engine) == RMM_OK;
     if (any) {
         rmm__mutex_lock(&engine->lock);
-        engine->range.tidied_count++;
+        engine->range.compacted_count++;
         rmm__mutex_unlock(&engine->lock);
         any = clean_fits(engine, need) || gather_beside(engine, need);
     }

@@ -138,8 +138,8 @@ static rmm_status_t keep_mapped(engine_t *engine, growth_t *growth, uint64_t map
                    growth->unit + mapped / RMM_BLOCKS_UNIT, rmm__engine_to_units(rest),
                    0) == RMM_BLOCKS_OK;
     }
-    engine->range.tidied_bytes = 0;
-    engine->range.tidied_count = 0;
+    engine->range.compacted_bytes = 0;
+    engine->range.compacted_count = 0;
     engine->figures.map_count +=
         (mapped + growth->piece_bytes - 1) / growth->piece_bytes;
     rmm__mutex_unlock(&engine->lock);

@@ -5,7 +5,7 @@
  *   1 join      use clean memory beside the stream's own free blocks
  *   2 reclaim   make clean what finished events cover                (calls the driver)
  *   3 wait      let this stream wait, on the device, for others      (orders streams)
- *   4 tidy      map free memory side by side, where much is free     (a range)
+ *   4 compact   map free memory side by side, where much is free     (a range)
  *   5 cover     synchronise, if no event covers much of the memory   (stops the host)
  *   6 grow      take more from the source
  *   7 sync      synchronise the device and merge everything          (stops the host)
@@ -80,10 +80,10 @@ wait_for_others(engine_t *engine, const engine_want_t *want, rmm_status_t *statu
     return rmm__engine_wait_for_others(engine, want);
 }
 
-static bool tidy(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool compact(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
 {
     *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->tidy(engine, rmm__engine_need(want));
+    return engine->source->compact(engine, rmm__engine_need(want));
 }
 
 static bool cover(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
@@ -163,7 +163,7 @@ static rmm_status_t climb(
         {.climb = join, .needs_free = true},
         {.climb = reclaim, .needs_free = true},
         {.climb = wait_for_others, .breaks_captures = true, .needs_free = true},
-        {.climb = tidy},
+        {.climb = compact},
         {.climb = cover, .needs_free = true},
         {.climb = grow, .then_grows = true},
         {.climb = synchronise},

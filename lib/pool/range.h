@@ -69,7 +69,7 @@ bool rmm__range_can_grow_locked(const engine_t *engine, uint64_t need);
 
 /* --- gather.c ------------------------------------------------------------------------ */
 
-bool rmm__range_tidy(engine_t *engine, uint64_t need);
+bool rmm__range_compact(engine_t *engine, uint64_t need);
 bool rmm__range_gather(
     engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);
 rmm_status_t rmm__range_trim(engine_t *engine, uint64_t keep_bytes);

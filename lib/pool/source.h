@@ -20,7 +20,7 @@ struct engine_source_ops {
     /* Does the maximum allow such growth? */
     bool (*can_grow_locked)(const engine_t *engine, uint64_t need);
     /* Before growth, if much is free: move free memory together. True: try again. */
-    bool (*tidy)(engine_t *engine, uint64_t need);
+    bool (*compact)(engine_t *engine, uint64_t need);
     /* Move free memory, all of it clean, together. True: try again. False, with *status
      * set: it could not be tried. */
     bool (*gather)(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);

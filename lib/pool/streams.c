@@ -26,7 +26,7 @@
 
 /* --- the table ----------------------------------------------------------------------- */
 
-/* Index of the stream's entry, or of the empty slot where it would go. */
+/* Index of the stream's entry, or of the empty entry where it would go. */
 static uint32_t index_of(const engine_streams_t *streams, uint64_t id)
 {
     uint32_t mask = streams->capacity - 1;

@@ -17,7 +17,7 @@
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/thread_id.h"
-#include "publish/books.h"
+#include "publish/accounting.h"
 #include "publish/leak_modules.h"
 #include "publish/publisher.h"
 #include "segment/segment_leaks.h"

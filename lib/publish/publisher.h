@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What this process publishes: shared by the files that open the segment, hand out its
- * records, and obey wishes. One per process.
+ * records, and obey requests. One per process.
  */
 #ifndef RMM_PUBLISH_PUBLISHER_H
 #define RMM_PUBLISH_PUBLISHER_H
@@ -17,7 +17,7 @@
 
 typedef enum rmm_publish_state {
     RMM_PUBLISH_UNDECIDED = 0,
-    RMM_PUBLISH_PRIVATE, /* same books, in this process's memory */
+    RMM_PUBLISH_PRIVATE, /* same accounting, in this process's memory */
     RMM_PUBLISH_SHARED
 } rmm_publish_state_t;
 

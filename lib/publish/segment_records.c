@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hands out the segment's records: a place's identity is written once, a slot belongs to
+ * Hands out the segment's records: a location's identity is written once, a slot belongs to
  * one resource after the other. Rare calls, all under the publisher's lock. Readers have
  * no lock: a slot's generation is odd while its identity changes.
  */
@@ -10,7 +10,7 @@
 
 #include "core/assert.h"
 #include "core/host_memory.h"
-#include "publish/books.h"
+#include "publish/accounting.h"
 #include "publish/publisher.h"
 #include "segment/text.h"
 
@@ -20,8 +20,8 @@ typedef struct private_slot {
     rmm_segment_stripe_t stripes[RMM_SEGMENT_STRIPES];
 } private_slot_t;
 
-/* Nobody can wish there. */
-static const rmm_control_slot_t no_wishes = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
+/* Nobody can request there. */
+static const rmm_control_slot_t no_requests = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
 
 static uint64_t now_ns(void)
 {
@@ -31,34 +31,37 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* --- places ------------------------------------------------------------------------- */
+/* --- locations ------------------------------------------------------------------------- */
 
-static void fill_place(rmm_segment_place_t *place, const rmm_place_identity_t *identity)
+static void
+fill_place(rmm_segment_location_t *location, const rmm_location_identity_t *identity)
 {
-    const rmm_control_place_t *wishes =
-        &rmm__publisher.control->places[place - rmm__publisher.segment->places];
+    const rmm_control_location_t *requests =
+        &rmm__publisher.control
+             ->locations[location - rmm__publisher.segment->locations];
 
-    place->capacity_bytes = identity->capacity_bytes;
-    rmm__text_copy(place->uuid, sizeof(place->uuid), identity->uuid);
-    rmm__text_copy(place->pci_bus_id, sizeof(place->pci_bus_id), identity->pci_bus_id);
-    rmm__text_copy(place->name, sizeof(place->name), identity->name);
+    location->capacity_bytes = identity->capacity_bytes;
+    rmm__text_copy(location->uuid, sizeof(location->uuid), identity->uuid);
+    rmm__text_copy(
+        location->pci_bus_id, sizeof(location->pci_bus_id), identity->pci_bus_id);
+    rmm__text_copy(location->name, sizeof(location->name), identity->name);
     atomic_store_explicit(
-        &place->peak_reset_seen,
-        atomic_load_explicit(&wishes->peak_reset, memory_order_relaxed),
+        &location->peak_reset_seen,
+        atomic_load_explicit(&requests->peak_reset, memory_order_relaxed),
         memory_order_relaxed);
     atomic_store_explicit(
-        &place->node_peak_reset_seen,
-        atomic_load_explicit(&wishes->node_peak_reset, memory_order_relaxed),
+        &location->node_peak_reset_seen,
+        atomic_load_explicit(&requests->node_peak_reset, memory_order_relaxed),
         memory_order_relaxed);
     /* release: readers that see `used` see the identity */
-    atomic_store_explicit(&place->used, 1, memory_order_release);
+    atomic_store_explicit(&location->used, 1, memory_order_release);
 }
 
-void rmm__place_open(uint32_t place, const rmm_place_identity_t *identity)
+void rmm__location_open(uint32_t location, const rmm_location_identity_t *identity)
 {
-    rmm_segment_place_t *record = &rmm__publisher.segment->places[place];
+    rmm_segment_location_t *record = &rmm__publisher.segment->locations[location];
 
-    RMM_ASSERT(place < RMM_SEGMENT_PLACES);
+    RMM_ASSERT(location < RMM_SEGMENT_LOCATIONS);
     rmm__mutex_lock(&rmm__publisher.lock);
     if (atomic_load_explicit(&record->used, memory_order_relaxed) == 0) {
         fill_place(record, identity);
@@ -69,8 +72,9 @@ void rmm__place_open(uint32_t place, const rmm_place_identity_t *identity)
 /* Host memory has no driver to ask for its identity: its first resource fills it. */
 static void open_host_place_locked(void)
 {
-    rmm_segment_place_t *host = &rmm__publisher.segment->places[RMM_SEGMENT_HOST_PLACE];
-    const rmm_place_identity_t identity = {
+    rmm_segment_location_t *host =
+        &rmm__publisher.segment->locations[RMM_SEGMENT_HOST_LOCATION];
+    const rmm_location_identity_t identity = {
         .name = "host memory",
         .capacity_bytes =
             (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)};
@@ -87,27 +91,27 @@ static inline void zero(_Atomic(uint64_t) *figure)
     atomic_store_explicit(figure, 0, memory_order_relaxed);
 }
 
-static void zero_figures(const rmm_books_t *books)
+static void zero_figures(const rmm_accounting_t *accounting)
 {
-    rmm_segment_slot_t *slot = books->slot;
+    rmm_segment_slot_t *slot = accounting->slot;
 
 #define X(field, kind, unit, help) zero(&slot->field);
     RMM_SLOT_STATS(X)
 #undef X
     zero(&slot->live_count);
     for (uint32_t i = 0; i < RMM_SEGMENT_STRIPES; i++) {
-        zero(&books->stripes[i].total_bytes);
-        zero(&books->stripes[i].total_count);
-        zero(&books->stripes[i].freed_count);
-        zero(&books->stripes[i].padding_added);
-        zero(&books->stripes[i].padding_removed);
+        zero(&accounting->stripes[i].total_bytes);
+        zero(&accounting->stripes[i].total_count);
+        zero(&accounting->stripes[i].freed_count);
+        zero(&accounting->stripes[i].padding_added);
+        zero(&accounting->stripes[i].padding_removed);
     }
 }
 
 /* What the resource held is gone; what it did stays until the slot is taken again. */
-static void zero_gauges(const rmm_books_t *books)
+static void zero_gauges(const rmm_accounting_t *accounting)
 {
-    rmm_segment_slot_t *slot = books->slot;
+    rmm_segment_slot_t *slot = accounting->slot;
 
 #define ZERO_GAUGE(field) zero(&slot->field);
 #define ZERO_COUNTER(field)
@@ -117,8 +121,8 @@ static void zero_gauges(const rmm_books_t *books)
 #undef X
     zero(&slot->live_count);
     for (uint32_t i = 0; i < RMM_SEGMENT_STRIPES; i++) {
-        zero(&books->stripes[i].padding_added);
-        zero(&books->stripes[i].padding_removed);
+        zero(&accounting->stripes[i].padding_added);
+        zero(&accounting->stripes[i].padding_removed);
     }
 }
 
@@ -134,22 +138,23 @@ static void end_identity(rmm_segment_slot_t *slot)
     atomic_fetch_add_explicit(&slot->generation, 1, memory_order_release);
 }
 
-static void fill_slot(const rmm_books_t *books, const rmm_books_desc_t *desc)
+static void
+fill_slot(const rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc)
 {
-    const rmm_control_slot_t *wishes = books->wishes;
-    rmm_segment_slot_t *slot = books->slot;
+    const rmm_control_slot_t *requests = accounting->requests;
+    rmm_segment_slot_t *slot = accounting->slot;
 
     begin_identity(slot);
-    zero_figures(books);
+    zero_figures(accounting);
     atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->flags, 0, memory_order_relaxed);
     atomic_store_explicit(
         &slot->peak_reset_seen,
-        atomic_load_explicit(&wishes->peak_reset, memory_order_relaxed),
+        atomic_load_explicit(&requests->peak_reset, memory_order_relaxed),
         memory_order_relaxed);
     slot->instance_id = desc->instance_id;
     slot->upstream_id = desc->upstream_id;
-    slot->place = desc->place;
+    slot->location = desc->location;
     slot->created_ns = now_ns();
     rmm__text_copy(slot->type, sizeof(slot->type), desc->type);
     rmm__text_copy(slot->name, sizeof(slot->name), desc->name);
@@ -177,41 +182,43 @@ static uint32_t take_slot_locked(void)
 }
 
 /* The records: the index-th ones of the segment, or memory of their own. */
-static bool take_records(rmm_books_t *books, uint32_t index)
+static bool take_records(rmm_accounting_t *accounting, uint32_t index)
 {
     private_slot_t *own;
 
-    books->slot_is_private = index == RMM_SEGMENT_SLOTS;
-    if (!books->slot_is_private) {
-        books->wishes = &rmm__publisher.control->slots[index];
-        books->slot = &rmm__publisher.segment->slots[index];
-        books->stripes = rmm__publisher.segment->slot_stripes[index];
+    accounting->slot_is_private = index == RMM_SEGMENT_SLOTS;
+    if (!accounting->slot_is_private) {
+        accounting->requests = &rmm__publisher.control->slots[index];
+        accounting->slot = &rmm__publisher.segment->slots[index];
+        accounting->stripes = rmm__publisher.segment->slot_stripes[index];
         return true;
     }
     own = rmm__calloc(1, sizeof(*own));
-    books->wishes = &no_wishes;
-    books->slot = own != NULL ? &own->slot : NULL;
-    books->stripes = own != NULL ? own->stripes : NULL;
+    accounting->requests = &no_requests;
+    accounting->slot = own != NULL ? &own->slot : NULL;
+    accounting->stripes = own != NULL ? own->stripes : NULL;
     return own != NULL;
 }
 
-rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc)
+rmm_status_t
+rmm__accounting_open(rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc)
 {
     rmm_status_t status = RMM_OK;
     uint32_t index;
 
-    RMM_ASSERT(desc->place < RMM_SEGMENT_PLACES);
+    RMM_ASSERT(desc->location < RMM_SEGMENT_LOCATIONS);
     rmm__mutex_lock(&rmm__publisher.lock);
     index = take_slot_locked();
-    books->place = desc->place;
-    books->record = &rmm__places[desc->place];
-    books->place_wishes = &rmm__place_wishes[desc->place];
-    books->user = (rmm_place_user_t){.place = desc->place, .lock = desc->lock};
-    if (!take_records(books, index)) {
+    accounting->location = desc->location;
+    accounting->record = &rmm__locations[desc->location];
+    accounting->location_requests = &rmm__location_requests[desc->location];
+    accounting->user =
+        (rmm_location_user_t){.location = desc->location, .lock = desc->lock};
+    if (!take_records(accounting, index)) {
         status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {
-        fill_slot(books, desc);
-        if (desc->place == RMM_SEGMENT_HOST_PLACE) {
+        fill_slot(accounting, desc);
+        if (desc->location == RMM_SEGMENT_HOST_LOCATION) {
             open_host_place_locked();
         }
     }
@@ -219,21 +226,21 @@ rmm_status_t rmm__books_open(rmm_books_t *books, const rmm_books_desc_t *desc)
     return status;
 }
 
-void rmm__books_close(rmm_books_t *books)
+void rmm__accounting_close(rmm_accounting_t *accounting)
 {
-    rmm_segment_slot_t *slot = books->slot;
+    rmm_segment_slot_t *slot = accounting->slot;
 
-    if (books->slot_is_private) {
+    if (accounting->slot_is_private) {
         rmm__free(slot);
-        books->slot = NULL;
+        accounting->slot = NULL;
         return;
     }
     rmm__mutex_lock(&rmm__publisher.lock);
     begin_identity(slot);
     atomic_store_explicit(&slot->live, 0, memory_order_relaxed);
-    zero_gauges(books);
+    zero_gauges(accounting);
     end_identity(slot);
     rmm__publisher.slot_is_taken[slot - rmm__publisher.segment->slots] = false;
     rmm__mutex_unlock(&rmm__publisher.lock);
-    books->slot = NULL;
+    accounting->slot = NULL;
 }

@@ -8,11 +8,11 @@
  * memory, after one warning.
  *
  * Fork: the mappings are not inherited (the lock would be, and the child would count in
- * its parent's books). The child handler puts anonymous memory into the holes, so that a
+ * its parent's accounting). The child handler puts anonymous memory into the holes, so that a
  * free or an exit handler there writes to nobody. It only calls mmap. The lock is held
  * over fork(): a child never sees a file half made, nor inherits its descriptor.
  */
-#include "publish/books.h"
+#include "publish/accounting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,10 +48,10 @@ rmm_publisher_t rmm__publisher = {
     .segment = &private_segment,
     .control = &private_control,
 };
-rmm_segment_place_t *rmm__places = private_segment.places;
-rmm_segment_stripe_t (*rmm__place_stripes)[RMM_SEGMENT_STRIPES] =
-    private_segment.place_stripes;
-const rmm_control_place_t *rmm__place_wishes = private_control.places;
+rmm_segment_location_t *rmm__locations = private_segment.locations;
+rmm_segment_stripe_t (*rmm__location_stripes)[RMM_SEGMENT_STRIPES] =
+    private_segment.location_stripes;
+const rmm_control_location_t *rmm__location_requests = private_control.locations;
 
 /* --- fork --------------------------------------------------------------------------- */
 
@@ -90,8 +90,8 @@ fill_entry(rmm_segment_schema_t *entry, uint16_t scope, const rmm_stat_desc_t *s
     entry->unit = stat->unit;
     entry->offset = stat->offset;
     if (words != NULL) {
-        entry->scope = scope == RMM_SCHEMA_PLACE ? RMM_SCHEMA_PLACE_STRIPED
-                                                 : RMM_SCHEMA_SLOT_STRIPED;
+        entry->scope = scope == RMM_SCHEMA_LOCATION ? RMM_SCHEMA_LOCATION_STRIPED
+                                                    : RMM_SCHEMA_SLOT_STRIPED;
         entry->stripe_plus = words->plus;
         entry->stripe_minus = words->minus;
     }
@@ -99,8 +99,8 @@ fill_entry(rmm_segment_schema_t *entry, uint16_t scope, const rmm_stat_desc_t *s
 
 static void fill_schema(rmm_segment_schema_t *schema)
 {
-    for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
-        fill_entry(schema++, RMM_SCHEMA_PLACE, &rmm__place_stats[i]);
+    for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+        fill_entry(schema++, RMM_SCHEMA_LOCATION, &rmm__location_stats[i]);
     }
     for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
         fill_entry(schema++, RMM_SCHEMA_SLOT, &rmm__slot_stats[i]);
@@ -119,10 +119,10 @@ static void fill_segment(rmm_segment_layout_t *segment, const char *driver)
     header->library_version = rmm_version();
     header->schema_offset = offsetof(rmm_segment_layout_t, schema);
     header->schema_stride = sizeof(rmm_segment_schema_t);
-    header->schema_count = RMM_PLACE_STAT_COUNT + RMM_SLOT_STAT_COUNT;
-    header->places_offset = offsetof(rmm_segment_layout_t, places);
-    header->places_stride = sizeof(rmm_segment_place_t);
-    header->places_count = RMM_SEGMENT_PLACES;
+    header->schema_count = RMM_LOCATION_STAT_COUNT + RMM_SLOT_STAT_COUNT;
+    header->locations_offset = offsetof(rmm_segment_layout_t, locations);
+    header->locations_stride = sizeof(rmm_segment_location_t);
+    header->locations_count = RMM_SEGMENT_LOCATIONS;
     header->slots_offset = offsetof(rmm_segment_layout_t, slots);
     header->slots_stride = sizeof(rmm_segment_slot_t);
     header->slots_count = RMM_SEGMENT_SLOTS;
@@ -131,7 +131,7 @@ static void fill_segment(rmm_segment_layout_t *segment, const char *driver)
     header->log_count = RMM_LOG_RECORDS;
     header->stripes_stride = sizeof(rmm_segment_stripe_t);
     header->stripes_count = RMM_SEGMENT_STRIPES;
-    header->place_stripes_offset = offsetof(rmm_segment_layout_t, place_stripes);
+    header->location_stripes_offset = offsetof(rmm_segment_layout_t, location_stripes);
     header->slot_stripes_offset = offsetof(rmm_segment_layout_t, slot_stripes);
     segment->log.floor = 1 + RMM_LOG_FLOOR;
     rmm__text_copy(header->driver, sizeof(header->driver), driver);
@@ -146,14 +146,14 @@ static void fill_control(rmm_control_page_t *control)
     control->magic = RMM_CONTROL_MAGIC;
     control->version_major = RMM_SEGMENT_MAJOR;
     control->version_minor = RMM_SEGMENT_MINOR;
-    control->places_offset = offsetof(rmm_control_page_t, places);
-    control->places_stride = sizeof(rmm_control_place_t);
-    control->places_count = RMM_SEGMENT_PLACES;
+    control->locations_offset = offsetof(rmm_control_page_t, locations);
+    control->locations_stride = sizeof(rmm_control_location_t);
+    control->locations_count = RMM_SEGMENT_LOCATIONS;
     control->slots_offset = offsetof(rmm_control_page_t, slots);
     control->slots_stride = sizeof(rmm_control_slot_t);
     control->slots_count = RMM_SEGMENT_SLOTS;
-    for (uint32_t i = 0; i < RMM_SEGMENT_PLACES; i++) {
-        atomic_init(&control->places[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
+    for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {
+        atomic_init(&control->locations[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
     }
     for (uint32_t i = 0; i < RMM_SEGMENT_SLOTS; i++) {
         atomic_init(&control->slots[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
@@ -283,17 +283,17 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
 
 static bool publishing_is_wanted(char warning[WARNING_BYTES])
 {
-    const char *wish = getenv("RMM_PUBLISH");
+    const char *request = getenv("RMM_PUBLISH");
 
-    if (wish != NULL && wish[0] != '\0' && strcmp(wish, "0") != 0 &&
-        strcmp(wish, "1") != 0) {
+    if (request != NULL && request[0] != '\0' && strcmp(request, "0") != 0 &&
+        strcmp(request, "1") != 0) {
         snprintf(
             warning, WARNING_BYTES,
             "RMM_PUBLISH is '%.32s': set it to 0 to publish nothing, or to 1; "
             "publishing",
-            wish);
+            request);
     }
-    return RMM_BOOKS_ON && (wish == NULL || strcmp(wish, "0") != 0);
+    return RMM_ACCOUNTING_ON && (request == NULL || strcmp(request, "0") != 0);
 }
 
 static void open_locked(const char *driver, char warning[WARNING_BYTES])
@@ -304,13 +304,13 @@ static void open_locked(const char *driver, char warning[WARNING_BYTES])
         rmm__publisher.state = RMM_PUBLISH_PRIVATE;
         fill_control(&private_control);
     }
-    rmm__places = rmm__publisher.segment->places;
-    rmm__place_stripes = rmm__publisher.segment->place_stripes;
-    rmm__place_wishes = rmm__publisher.control->places;
+    rmm__locations = rmm__publisher.segment->locations;
+    rmm__location_stripes = rmm__publisher.segment->location_stripes;
+    rmm__location_requests = rmm__publisher.control->locations;
     rmm__log_attach(
         rmm__log_ring_put, &rmm__publisher.control->log_level,
         &rmm__publisher.segment->log.level);
-    rmm__trace_wish = &rmm__publisher.control->trace_enable;
+    rmm__trace_request = &rmm__publisher.control->trace_enable;
 }
 
 /* A program that began with host memory only now uses GPUs. */

@@ -11,11 +11,11 @@
 #include "core/assert.h"
 #include "core/thread_id.h"
 #include "log/log.h"
-#include "publish/books.h"
+#include "publish/accounting.h"
 #include "segment/segment_events.h"
 
-static const _Atomic(uint32_t) no_wish;
-const _Atomic(uint32_t) *rmm__trace_wish = &no_wish;
+static const _Atomic(uint32_t) no_request;
+const _Atomic(uint32_t) *rmm__trace_request = &no_request;
 
 static _Atomic(rmm_events_layout_t *) ring;
 static atomic_flag opening = ATOMIC_FLAG_INIT; /* set for good if it cannot be made */

@@ -14,13 +14,13 @@
 
 #include "segment/event_csv.h"
 
-/* The control page's wish. Never NULL; set by rmm__publish_open(). */
-extern const _Atomic(uint32_t) *rmm__trace_wish;
+/* The control page's request. Never NULL; set by rmm__publish_open(). */
+extern const _Atomic(uint32_t) *rmm__trace_request;
 
 static inline bool rmm__trace_is_on(void)
 {
     return __builtin_expect(
-        atomic_load_explicit(rmm__trace_wish, memory_order_relaxed) != 0, 0);
+        atomic_load_explicit(rmm__trace_request, memory_order_relaxed) != 0, 0);
 }
 
 /* An event, but for thread and time, which are asked here. No lock held. */

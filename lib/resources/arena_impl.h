@@ -7,7 +7,7 @@
  *   arena_report.c    what is said when nothing helped
  *
  * Many engines (pool/engine.h) before one, `global`, that has all memory: one block from
- * upstream. The others, shards, live on what it lends them (pool/lend.h). Small requests go
+ * upstream. The others, shards, live on what it lends them (pool/refill.h). Small requests go
  * to a shard, large ones to `global`. What RMM calls an arena is a shard.
  *
  * Which shard serves a request is a matter of speed only: threads on streams of their own
@@ -30,7 +30,7 @@
 
 #include <rmm/arena_resource.h>
 
-#include "pool/lend.h"
+#include "pool/refill.h"
 #include "resources/pool_resource.h"
 
 enum {

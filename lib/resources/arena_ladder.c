@@ -102,13 +102,13 @@ static bool wait_in(arena_resource_t *self, uint32_t index, const engine_want_t 
         return false;
     }
     if (rmm__arena_is_small(self, want) && index == ARENA_GLOBAL) { /* a superblock */
-        here.units = LEND_GRANULE_UNITS + want->units;
-        here.align_units = LEND_GRANULE_UNITS;
+        here.units = REFILL_GRANULE_UNITS + want->units;
+        here.align_units = REFILL_GRANULE_UNITS;
     }
     if (!rmm__engine_wait_for_others(engine, &here)) {
         return false;
     }
-    rmm__figure_add(&self->base.books.slot->cross_stream_count, 1);
+    rmm__figure_add(&self->base.accounting.slot->cross_stream_count, 1);
     return true;
 }
 

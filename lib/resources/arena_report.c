@@ -172,7 +172,7 @@ rmm_status_t rmm__arena_give_up(
     uint64_t device_free =
         rmm__device_free_lately(&self->device_free, &self->base, self->driver, &since);
 
-    rmm__books_oom(&self->base.books);
+    rmm__accounting_oom(&self->base.accounting);
     look(self, &report);
     if (self->dump_path != NULL) {
         dump(self, &report);

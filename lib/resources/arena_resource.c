@@ -24,10 +24,10 @@ count_nothing(arena_resource_t *self, const rmm_request_t *request, bool is_free
 {
     if (is_free) {
         rmm__request_settle(&self->base, request, 0);
-        rmm__books_free_shared(&self->base.books, 0);
+        rmm__accounting_free_shared(&self->base.accounting, 0);
     } else {
         rmm__request_enter(&self->base, request, 0);
-        rmm__books_alloc_shared(&self->base.books, 0);
+        rmm__accounting_alloc_shared(&self->base.accounting, 0);
     }
 }
 
@@ -38,7 +38,7 @@ static void count_taken(
     uint32_t stripe = rmm__stripe_here();
 
     rmm__request_enter_striped(&self->base, request, padding, stripe);
-    rmm__books_alloc_striped(&self->base.books, stripe, want->bytes, padding);
+    rmm__accounting_alloc_striped(&self->base.accounting, stripe, want->bytes, padding);
 }
 
 RMM_COLD static rmm_status_t
@@ -258,9 +258,9 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
     }
     status = rmm__arena_open(self);
     if (status == RMM_OK) {
-        RMM_BOOKS_SET(&self->base.books, free_bytes, self->bytes);
-        RMM_BOOKS_SET(&self->base.books, reserved_bytes, self->bytes);
-        RMM_BOOKS_SET(&self->base.books, growth_count, 1);
+        RMM_ACCOUNTING_SET(&self->base.accounting, free_bytes, self->bytes);
+        RMM_ACCOUNTING_SET(&self->base.accounting, reserved_bytes, self->bytes);
+        RMM_ACCOUNTING_SET(&self->base.accounting, growth_count, 1);
     }
     return status;
 }
@@ -281,7 +281,7 @@ static rmm_status_t init_arena(
     if (status != RMM_OK) {
         return status;
     }
-    rmm__books_free_is_rest(&self->base.books);
+    rmm__accounting_free_is_rest(&self->base.accounting);
     rmm__mutex_init(&self->dump_lock);
     rmm__mutex_init(&self->futile_lock);
     rmm__turn_init(&self->turn);

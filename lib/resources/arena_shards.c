@@ -32,24 +32,24 @@ static void count_given(
 
     (void)figures;
     rmm__request_settle_striped(&self->base, &request, padding, stripe);
-    rmm__books_free_striped(&self->base.books, stripe, gift->bytes, padding);
+    rmm__accounting_free_striped(&self->base.accounting, stripe, gift->bytes, padding);
 }
 
 static void count_lost(void *owner, uint64_t bytes)
 {
     arena_resource_t *self = owner;
 
-    rmm__figure_sub(&self->base.books.slot->free_bytes, bytes);
+    rmm__figure_sub(&self->base.accounting.slot->free_bytes, bytes);
 }
 
 /* The largest block is that of `global`, the only one that is kept. */
 static void show_global(void *owner, const engine_figures_t *figures)
 {
     arena_resource_t *self = owner;
-    rmm_books_t *books = &self->base.books;
+    rmm_accounting_t *accounting = &self->base.accounting;
 
-    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
-    RMM_BOOKS_SET(books, sync_count, figures->sync_count);
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    RMM_ACCOUNTING_SET(accounting, sync_count, figures->sync_count);
 }
 
 static void global_taken(
@@ -140,7 +140,7 @@ static uint32_t share_of(uint64_t bytes, uint64_t share, uint32_t least, uint32_
 
 static uint64_t granule_of(const void *ptr)
 {
-    return (uintptr_t)ptr / RMM_BLOCKS_UNIT / LEND_GRANULE_UNITS;
+    return (uintptr_t)ptr / RMM_BLOCKS_UNIT / REFILL_GRANULE_UNITS;
 }
 
 rmm_status_t rmm__arena_open(arena_resource_t *self)
@@ -155,7 +155,7 @@ rmm_status_t rmm__arena_open(arena_resource_t *self)
     self->superblock_units = share_of(
                                  self->bytes, SUPERBLOCK_SHARE, SUPERBLOCK_LEAST_UNITS,
                                  SUPERBLOCK_MOST_UNITS) /
-                             LEND_GRANULE_UNITS * LEND_GRANULE_UNITS;
+                             REFILL_GRANULE_UNITS * REFILL_GRANULE_UNITS;
     self->small_units =
         share_of(self->bytes, SMALL_SHARE, SMALL_LEAST_UNITS, SMALL_MOST_UNITS);
     self->first_granule = granule_of(self->memory);
@@ -251,7 +251,7 @@ engine_t *rmm__arena_owner(const arena_resource_t *self, const void *ptr)
     return rmm__arena_at(self, owner == 0 ? ARENA_GLOBAL : owner - 1);
 }
 
-/* --- loans --------------------------------------------------------------------------- */
+/* --- refills --------------------------------------------------------------------------- */
 
 typedef struct change_of_owner {
     arena_resource_t *self;
@@ -261,10 +261,10 @@ typedef struct change_of_owner {
 static void set_owner(void *context, uint64_t unit, uint32_t units, bool is_lent)
 {
     const change_of_owner_t *change = context;
-    uint64_t first = unit / LEND_GRANULE_UNITS - change->self->first_granule;
+    uint64_t first = unit / REFILL_GRANULE_UNITS - change->self->first_granule;
     uint8_t owner = is_lent ? (uint8_t)(change->index + 1) : 0;
 
-    for (uint64_t i = 0; i < units / LEND_GRANULE_UNITS; i++) {
+    for (uint64_t i = 0; i < units / REFILL_GRANULE_UNITS; i++) {
         /* relaxed: see rmm__arena_owner() */
         atomic_store_explicit(
             &change->self->owners[first + i].index, owner, memory_order_relaxed);
@@ -274,24 +274,24 @@ static void set_owner(void *context, uint64_t unit, uint32_t units, bool is_lent
 static uint32_t whole_granules(uint64_t units)
 {
     return (
-        uint32_t)((units + LEND_GRANULE_UNITS - 1) / LEND_GRANULE_UNITS * LEND_GRANULE_UNITS);
+        uint32_t)((units + REFILL_GRANULE_UNITS - 1) / REFILL_GRANULE_UNITS * REFILL_GRANULE_UNITS);
 }
 
 rmm_blocks_result_t
 rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_want_t *want)
 {
     change_of_owner_t change = {self, index};
-    const engine_loan_ops_t ops = {set_owner, &change};
+    const engine_refill_ops_t ops = {set_owner, &change};
     engine_t *shard = rmm__arena_at(self, index);
     uint32_t need = whole_granules((uint64_t)want->units + (want->align_units - 1));
     uint32_t units = self->superblock_units > need ? self->superblock_units : need;
     rmm_blocks_result_t result =
-        rmm__engine_lend(self->global, shard, want, units, &ops);
+        rmm__engine_refill(self->global, shard, want, units, &ops);
 
     while (result == RMM_BLOCKS_NO_FIT && units > need) {
         units = whole_granules(units / 2);
         units = units > need ? units : need;
-        result = rmm__engine_lend(self->global, shard, want, units, &ops);
+        result = rmm__engine_refill(self->global, shard, want, units, &ops);
     }
     return result;
 }
@@ -300,7 +300,7 @@ void rmm__arena_give_back(arena_resource_t *self)
 {
     for (uint32_t i = 0; i < ARENA_SHARDS; i++) {
         change_of_owner_t change = {self, i};
-        const engine_loan_ops_t ops = {set_owner, &change};
+        const engine_refill_ops_t ops = {set_owner, &change};
         engine_t *shard = rmm__arena_at(self, i);
 
         if (shard != NULL) {

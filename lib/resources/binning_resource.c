@@ -124,7 +124,7 @@ take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
 
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY) {
-            rmm__books_oom(&self->base.books);
+            rmm__accounting_oom(&self->base.accounting);
         }
         return status;
     }
@@ -148,7 +148,7 @@ binning_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         rmm__request_enter(mr, request, 0); /* no bin will see it */
     }
     if (status == RMM_OK) {
-        rmm__books_alloc_shared(&mr->books, request->bytes);
+        rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
         *ptr_out = ptr;
     }
     return status;
@@ -178,7 +178,7 @@ static void binning_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *
 
     if (ptr == NULL) {
         rmm__request_settle(mr, request, 0); /* no bin has seen it */
-        rmm__books_free_shared(&mr->books, 0);
+        rmm__accounting_free_shared(&mr->accounting, 0);
         return;
     }
     refusal = forget(from_base(mr), ptr, request->bytes, &entry);
@@ -186,13 +186,13 @@ static void binning_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *
         rmm__resource_refuse_free(mr, ptr, request, refusal);
         return;
     }
-    rmm__books_free_shared(&mr->books, request->bytes);
+    rmm__accounting_free_shared(&mr->accounting, request->bytes);
     rmm__resource_dealloc(entry.owner, ptr, request);
 }
 
 static uint64_t held_by(const rmm_resource_t *mr)
 {
-    return rmm__figure_get(&mr->books.slot->reserved_bytes);
+    return rmm__figure_get(&mr->accounting.slot->reserved_bytes);
 }
 
 /* Each bin may keep what the others leave of the whole. */
@@ -257,13 +257,13 @@ static void free_outstanding(binning_t *self, shard_t *shard)
 }
 
 /* Allocations of no bytes that are still out, also those that an adaptor passed on: only
- * the books know them. */
+ * the accounting knows them. */
 static uint64_t outstanding_nothings(const binning_t *self)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
     uint64_t blocks = 0;
 
-    rmm__books_stats(&self->base.books, &stats);
+    rmm__accounting_stats(&self->base.accounting, &stats);
     for (uint32_t i = 0; i < SHARDS; i++) {
         blocks += self->shards[i].blocks.count;
     }
@@ -275,8 +275,8 @@ static void binning_destroy(rmm_resource_t *mr)
     binning_t *self = from_base(mr);
     bin_table_t *table = table_now(self);
 
-    rmm__place_forget(
-        &mr->books, &(rmm_place_left_t){.count = outstanding_nothings(self)});
+    rmm__location_forget(
+        &mr->accounting, &(rmm_location_left_t){.count = outstanding_nothings(self)});
     for (uint32_t i = 0; i < SHARDS; i++) {
         free_outstanding(self, &self->shards[i]);
         rmm__pointer_map_fini(&self->shards[i].blocks);
@@ -384,8 +384,8 @@ rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *b
     RMM_CHECK_ARG(bytes != 0 && bytes <= PTRDIFF_MAX, "no bin has that size");
     RMM_CHECK_ARG(bin != mr, "a resource cannot be its own bin");
     RMM_CHECK_ARG(
-        bin == NULL ||
-            (bin->device == mr->device && bin->books.place == mr->books.place),
+        bin == NULL || (bin->device == mr->device &&
+                        bin->accounting.location == mr->accounting.location),
         "the bin's memory is not that of upstream: another device, or the host's");
     return add_bin(from_base(mr), bytes, bin);
 }

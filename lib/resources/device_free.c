@@ -21,7 +21,7 @@ static uint64_t ask(const rmm_resource_t *mr, const rmm_driver_t *driver)
 
     if (rmm__driver_scope_enter(&scope, driver, mr->device) == RMM_OK) {
         if (driver->memory_info(&free_bytes, &total) == RMM_DRIVER_OK) {
-            rmm__place_device_free(mr->books.place, free_bytes);
+            rmm__location_device_free(mr->accounting.location, free_bytes);
         }
         rmm__driver_scope_leave(&scope);
     }

@@ -2,7 +2,7 @@
 /*
  * What the resources over one pair of driver calls share: cudaMalloc, cudaMallocManaged,
  * cudaHostAlloc. One instance per kind and device, shared by all who create one: memory of
- * one may be freed through another, and the books stay exact.
+ * one may be freed through another, and the accounting stays exact.
  *
  * Locking: as tracked.h; no lock is held during a driver call.
  */

@@ -3,7 +3,7 @@
  * CUDA's memory pools that some resource uses, and what each holds: see mempool.h.
  *
  * Who asks the driver writes its answer with an exchange and counts the difference at the
- * place, so that the place has the sum of the last answers whoever asks at once.
+ * location, so that the location has the sum of the last answers whoever asks at once.
  *
  * Locking: `pools_lock` protects the list and the references. A forked child begins with an
  * empty list: what is in it belongs to the parent's driver.
@@ -155,7 +155,7 @@ static void let_go(rmm_mempool_t *pool, bool keep_native)
     }
     reserved = atomic_exchange_explicit(&pool->reserved_bytes, 0, memory_order_relaxed);
     if (reserved != 0) {
-        rmm__place_unreserve((uint32_t)pool->device, reserved);
+        rmm__location_unreserve((uint32_t)pool->device, reserved);
     }
     if (!keep_native && pool->end != RMM_MEMPOOL_LEAVE) {
         end_pool(pool);
@@ -173,7 +173,7 @@ void rmm__mempool_abandon(rmm_mempool_t *pool)
     let_go(pool, true);
 }
 
-int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books)
+int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_accounting_t *accounting)
 {
     rmm_driver_mempool_figures_t figures;
     int mode = RMM_CAPTURE_MODE_RELAXED;
@@ -190,7 +190,7 @@ int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books)
     before = atomic_exchange_explicit(
         &pool->reserved_bytes, figures.reserved_bytes, memory_order_relaxed);
     /* a fall adds what wraps around to less */
-    rmm__place_reserve(books->place, figures.reserved_bytes - before);
-    RMM_BOOKS_SET(books, reserved_bytes, figures.reserved_bytes);
+    rmm__location_reserve(accounting->location, figures.reserved_bytes - before);
+    RMM_ACCOUNTING_SET(accounting, reserved_bytes, figures.reserved_bytes);
     return RMM_DRIVER_OK;
 }

@@ -4,7 +4,7 @@
  * blocks that the driver hands out in stream order.
  *
  * Every pool that some resource uses has one rmm_mempool_t, however many resources look
- * at it: what the pool holds from the device is counted once at the place, and shown by
+ * at it: what the pool holds from the device is counted once at the location, and shown by
  * each of these resources in its own slot. A pool that an async resource made is
  * destroyed with the last resource over it, so that a view never outlives it. A pool
  * belongs to one device, and so do all who look at it: the first one says which.
@@ -45,7 +45,7 @@ typedef struct rmm_mempool {
     int device;
     rmm_mempool_end_t end;            /* protected by pools_lock */
     uint32_t references;              /* protected by pools_lock */
-    _Atomic(uint64_t) reserved_bytes; /* as counted at the place */
+    _Atomic(uint64_t) reserved_bytes; /* as counted at the location */
 } rmm_mempool_t;
 
 typedef struct rmm_mempool_resource {
@@ -94,7 +94,7 @@ rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **ou
 /* The pool with this handle, one reference. RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. */
 rmm_status_t
 rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out);
-/* The last one gives up what the place counts, and ends the pool. */
+/* The last one gives up what the location counts, and ends the pool. */
 void rmm__mempool_close(rmm_mempool_t *pool);
 /* The same after a failure: the pool itself stays as it is. */
 void rmm__mempool_abandon(rmm_mempool_t *pool);
@@ -102,8 +102,8 @@ void rmm__mempool_abandon(rmm_mempool_t *pool);
 /* Wait so that a trim can give back all that was freed. In a scope. A driver's error. */
 int rmm__mempool_see_frees(const rmm_driver_t *driver);
 
-/* Ask the driver what the pool holds, for the place and this slot. RMM_DRIVER_OK or its
+/* Ask the driver what the pool holds, for the location and this slot. RMM_DRIVER_OK or its
  * error. */
-int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_books_t *books);
+int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_accounting_t *accounting);
 
 #endif /* RMM_RESOURCES_MEMPOOL_H */

@@ -102,12 +102,13 @@ static const rmm_tracked_source_t source = {
 rmm_status_t
 rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_books_t *books = &mr->books;
+    rmm_accounting_t *accounting = &mr->accounting;
     rmm_status_t status = rmm__tracked_alloc(mr, request, ptr_out);
 
-    if (RMM_BOOKS_ON && status == RMM_OK &&
-        (RMM_BOOKS_GET(books, current_bytes) > RMM_BOOKS_GET(books, reserved_bytes) ||
-         rmm__figure_get(&books->stripes[rmm__stripe_here()].total_count) %
+    if (RMM_ACCOUNTING_ON && status == RMM_OK &&
+        (RMM_ACCOUNTING_GET(accounting, current_bytes) >
+             RMM_ACCOUNTING_GET(accounting, reserved_bytes) ||
+         rmm__figure_get(&accounting->stripes[rmm__stripe_here()].total_count) %
                  MEMPOOL_ASK_EVERY ==
              0)) {
         rmm__mempool_refresh(mr);
@@ -118,7 +119,7 @@ rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
 /* A driver that does not answer leaves the figure as it is. */
 void rmm__mempool_refresh(const rmm_resource_t *mr)
 {
-    (void)rmm__mempool_ask(from_const_base(mr)->pool, &mr->books);
+    (void)rmm__mempool_ask(from_const_base(mr)->pool, &mr->accounting);
 }
 
 rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
@@ -192,7 +193,7 @@ static rmm_status_t init(rmm_mempool_resource_t *self, const rmm_mempool_plan_t 
     if (status != RMM_OK) {
         return status;
     }
-    error = rmm__mempool_ask(self->pool, &self->tracked.base.books);
+    error = rmm__mempool_ask(self->pool, &self->tracked.base.accounting);
     if (error != RMM_DRIVER_OK) {
         rmm__resource_fini(&self->tracked.base);
         return rmm__driver_error(plan->driver, error, "reading the memory pool");

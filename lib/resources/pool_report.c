@@ -25,7 +25,7 @@ RMM_COLD rmm_status_t rmm__pool_give_up(
     free_bytes = figures.free_bytes;
     largest_bytes = figures.largest_free_bytes;
     if (status == RMM_ERR_OUT_OF_MEMORY) {
-        rmm__books_oom(&self->base.books);
+        rmm__accounting_oom(&self->base.accounting);
     }
     return rmm__error_cuda(
         status, rmm_last_cuda_error(),

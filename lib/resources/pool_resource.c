@@ -21,14 +21,14 @@ static void count_taken(
     const engine_figures_t *figures)
 {
     pool_resource_t *self = owner;
-    rmm_books_t *books = &self->base.books;
+    rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__request_enter_locked(
         &self->base, want->owner_flags != 0, want->bytes, padding);
-    rmm__books_begin_exclusive(books);
-    rmm__books_alloc_exclusive(books, want->bytes, padding);
-    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
-    rmm__books_end_exclusive(books);
+    rmm__accounting_begin_exclusive(accounting);
+    rmm__accounting_alloc_exclusive(accounting, want->bytes, padding);
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    rmm__accounting_end_exclusive(accounting);
 }
 
 static void count_given(
@@ -36,14 +36,14 @@ static void count_given(
     const engine_figures_t *figures)
 {
     pool_resource_t *self = owner;
-    rmm_books_t *books = &self->base.books;
+    rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__request_settle_locked(
         &self->base, gift->owner_flags != 0, gift->bytes, padding);
-    rmm__books_begin_exclusive(books);
-    rmm__books_free_exclusive(books, gift->bytes, padding);
-    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
-    rmm__books_end_exclusive(books);
+    rmm__accounting_begin_exclusive(accounting);
+    rmm__accounting_free_exclusive(accounting, gift->bytes, padding);
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    rmm__accounting_end_exclusive(accounting);
 }
 
 /* A block that is never handed out again is neither live nor free. */
@@ -51,33 +51,34 @@ static void count_lost(void *owner, uint64_t bytes)
 {
     pool_resource_t *self = owner;
 
-    rmm__figure_sub(&self->base.books.slot->free_bytes, bytes);
+    rmm__figure_sub(&self->base.accounting.slot->free_bytes, bytes);
 }
 
-/* Readers subtract what is live from free_bytes: rmm__books_free_is_rest(). */
+/* Readers subtract what is live from free_bytes: rmm__accounting_free_is_rest(). */
 static void count_figures(void *owner, const engine_figures_t *figures)
 {
     pool_resource_t *self = owner;
-    rmm_books_t *books = &self->base.books;
-    uint64_t reserved_before = RMM_BOOKS_GET(books, reserved_bytes);
+    rmm_accounting_t *accounting = &self->base.accounting;
+    uint64_t reserved_before = RMM_ACCOUNTING_GET(accounting, reserved_bytes);
 
-    rmm__books_begin_exclusive(books);
-    RMM_BOOKS_SET(
-        books, free_bytes,
-        figures->free_bytes + RMM_BOOKS_GET(books, current_bytes) +
-            RMM_BOOKS_GET(books, padding_bytes));
-    RMM_BOOKS_SET(books, largest_free_bytes, figures->largest_free_bytes);
-    RMM_BOOKS_SET(books, reserved_bytes, figures->reserved_bytes);
-    RMM_BOOKS_SET(books, growth_count, figures->growth_count);
-    RMM_BOOKS_SET(books, sync_count, figures->sync_count);
-    RMM_BOOKS_SET(books, cross_stream_count, figures->cross_stream_count);
-    rmm__books_end_exclusive(books);
+    rmm__accounting_begin_exclusive(accounting);
+    RMM_ACCOUNTING_SET(
+        accounting, free_bytes,
+        figures->free_bytes + RMM_ACCOUNTING_GET(accounting, current_bytes) +
+            RMM_ACCOUNTING_GET(accounting, padding_bytes));
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    RMM_ACCOUNTING_SET(accounting, reserved_bytes, figures->reserved_bytes);
+    RMM_ACCOUNTING_SET(accounting, growth_count, figures->growth_count);
+    RMM_ACCOUNTING_SET(accounting, sync_count, figures->sync_count);
+    RMM_ACCOUNTING_SET(accounting, cross_stream_count, figures->cross_stream_count);
+    rmm__accounting_end_exclusive(accounting);
     if (self->is_range) { /* else upstream counts it */
-        rmm__place_reserve(books->place, figures->reserved_bytes - reserved_before);
+        rmm__location_reserve(
+            accounting->location, figures->reserved_bytes - reserved_before);
     }
 }
 
-static const engine_owner_t accounting = {
+static const engine_owner_t count_ops = {
     .taken = count_taken,
     .given = count_given,
     .lost = count_lost,
@@ -90,26 +91,26 @@ static const engine_owner_t accounting = {
 RMM_COLD static void
 count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
 {
-    rmm_books_t *books = &self->base.books;
+    rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__request_announce(&self->base, request, 0);
     rmm__engine_lock(self->engine);
-    rmm__books_begin_exclusive(books);
+    rmm__accounting_begin_exclusive(accounting);
     if (is_free) {
         rmm__request_settle_locked(&self->base, request->user, 0, 0);
-        rmm__books_free_exclusive(books, 0, 0);
+        rmm__accounting_free_exclusive(accounting, 0, 0);
     } else {
         rmm__request_enter_locked(&self->base, request->user, 0, 0);
-        rmm__books_alloc_exclusive(books, 0, 0);
+        rmm__accounting_alloc_exclusive(accounting, 0, 0);
     }
-    rmm__books_end_exclusive(books);
+    rmm__accounting_end_exclusive(accounting);
     rmm__engine_unlock(self->engine);
 }
 
 RMM_COLD static rmm_status_t
 too_large(pool_resource_t *self, const rmm_request_t *request)
 {
-    rmm__books_oom(&self->base.books);
+    rmm__accounting_oom(&self->base.accounting);
     if (self->block_units != 0) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
@@ -160,7 +161,7 @@ RMM_COLD static void log_news(pool_resource_t *self)
         rmm__log_info(
             "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
             rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            grown, RMM_BOOKS_GET(&self->base.books, reserved_bytes));
+            grown, RMM_ACCOUNTING_GET(&self->base.accounting, reserved_bytes));
     }
     if (stuck != 0) {
         rmm__log_error(
@@ -254,15 +255,16 @@ static void report_left(void *owner, void *ptr, uint64_t bytes)
         self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
 }
 
-/* The engine's lock lasts: until its books are closed others may take it. */
+/* The engine's lock lasts: until its accounting is closed others may take it. */
 static void pool_fini(pool_resource_t *self)
 {
     rmm__engine_close(self->engine, report_left);
     log_changes(self);
     if (self->is_range) {
-        rmm_books_t *books = &self->base.books;
+        rmm_accounting_t *accounting = &self->base.accounting;
 
-        rmm__place_unreserve(books->place, RMM_BOOKS_GET(books, reserved_bytes));
+        rmm__location_unreserve(
+            accounting->location, RMM_ACCOUNTING_GET(accounting, reserved_bytes));
     }
     rmm__resource_fini(&self->base);
     rmm__engine_destroy(self->engine);
@@ -386,11 +388,11 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
             .properties = upstream != NULL ? rmm_resource_properties(upstream)
                                            : RMM_DEVICE_ACCESSIBLE,
             .device = self->base.device,
-            .books_lock = rmm__engine_mutex(self->engine),
+            .accounting_lock = rmm__engine_mutex(self->engine),
         });
 
     if (status == RMM_OK) {
-        rmm__books_free_is_rest(&self->base.books);
+        rmm__accounting_free_is_rest(&self->base.accounting);
     }
     return status;
 }
@@ -402,7 +404,7 @@ init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
         .driver = self->driver,
         .device = self->base.device,
         .owner = self,
-        .owner_ops = &accounting,
+        .owner_ops = &count_ops,
         .upstream = plan->is_range ? NULL : &upstream_memory,
         .is_range = plan->is_range,
         .shares_with_peers = plan->shares_with_peers,

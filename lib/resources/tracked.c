@@ -63,11 +63,11 @@ static const char *blocks_take(
 /* The block is held from the driver, and counted so, unless its owner says otherwise. */
 static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 {
-    rmm_books_t *books = &self->base.books;
+    rmm_accounting_t *accounting = &self->base.accounting;
 
-    rmm__books_reserve_shared(books, block->bytes);
+    rmm__accounting_reserve_shared(accounting, block->bytes);
     if (block->owner != NULL) {
-        rmm__place_reserve(books->place, block->bytes);
+        rmm__location_reserve(accounting->location, block->bytes);
     }
 }
 
@@ -83,12 +83,12 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
     }
     status = self->source->obtain(self, request, &block.ptr);
     if (rmm__callback_taken() != taken) {
-        block.owner = NULL; /* the place has counted it already */
+        block.owner = NULL; /* the location has counted it already */
     }
     blocks_settle(self, &block);
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY) {
-            rmm__books_oom(&self->base.books);
+            rmm__accounting_oom(&self->base.accounting);
         }
         return status;
     }
@@ -112,7 +112,7 @@ rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
         }
     }
     rmm__request_enter(mr, request, 0);
-    rmm__books_alloc_shared(&mr->books, request->bytes);
+    rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
     *ptr_out = ptr;
     return RMM_OK;
 }
@@ -121,15 +121,15 @@ static void give_back(
     rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
     const rmm_request_t *request)
 {
-    rmm_books_t *books = &self->base.books;
+    rmm_accounting_t *accounting = &self->base.accounting;
 
     self->source->give_back(self, block->ptr, request);
     if (self->source->keeps_reserve) {
         return;
     }
-    rmm__books_unreserve_shared(books, request->bytes);
+    rmm__accounting_unreserve_shared(accounting, request->bytes);
     if (block->owner != NULL) {
-        rmm__place_unreserve(books->place, request->bytes);
+        rmm__location_unreserve(accounting->location, request->bytes);
     }
 }
 
@@ -147,7 +147,7 @@ void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
         }
     }
     rmm__request_settle(mr, request, 0);
-    rmm__books_free_shared(&mr->books, request->bytes);
+    rmm__accounting_free_shared(&mr->accounting, request->bytes);
     if (ptr != NULL) {
         give_back(self, &block, request);
     }

@@ -3,7 +3,7 @@
  * What the base resources share: those that get every block from elsewhere one by one
  * (cudaMalloc, pinned and managed memory, the host's heap, a program's own functions).
  * Their allocations are slow anyway, so each block is remembered: a wrong free is refused,
- * the books stay exact, and what is still out at the end is given back.
+ * the accounting stays exact, and what is still out at the end is given back.
  *
  * A concrete type embeds rmm_tracked_t as its first member, brings obtain() and
  * give_back(), and puts the rmm__tracked_* ops into its table.
@@ -28,7 +28,8 @@ typedef struct rmm_tracked_source {
         rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
     void (*give_back)(rmm_tracked_t *self, void *ptr, const rmm_request_t *request);
     void (*destroy)(rmm_tracked_t *self); /* frees the object, all else is done */
-    bool keeps_reserve; /* it enters in the books what it holds from the driver; else
+    bool
+        keeps_reserve; /* it enters in the accounting what it holds from the driver; else
                            that is the blocks themselves */
 } rmm_tracked_source_t;
 
@@ -39,7 +40,7 @@ struct rmm_tracked {
     rmm_tracked_t *next_instance; /* in that list */
     uint64_t instance_key;        /* what tells it from the others of the list */
     rmm_mutex_t lock;             /* protects blocks */
-    /* owner: NULL if the place has the block as held by the resource it came from */
+    /* owner: NULL if the location has the block as held by the resource it came from */
     rmm_pointer_map_t blocks;
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemon's side of the control page. What the process wrote there is trusted no more
- * than its segment: sections are checked against the file's size at open. Wishes are
+ * than its segment: sections are checked against the file's size at open. Requests are
  * written with pwrite, so that a file cut meanwhile costs nothing but a sparse page.
  *
  * Two writers that raise one number at the same moment may both write the same value:
- * then two wishes are one, which for a reset is the same.
+ * then two requests are one, which for a reset is the same.
  */
 #include "segment/segment_reader.h"
 
@@ -28,8 +28,8 @@ static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
 static bool section_fits(
     const struct stat *status, uint32_t offset, uint32_t stride, uint32_t count)
 {
-    return offset >= offsetof(rmm_control_page_t, places) && offset % 8 == 0 &&
-           stride >= sizeof(rmm_control_place_t) && stride % 8 == 0 &&
+    return offset >= offsetof(rmm_control_page_t, locations) && offset % 8 == 0 &&
+           stride >= sizeof(rmm_control_location_t) && stride % 8 == 0 &&
            stride <= RMM_SEGMENT_RECORD_BYTES &&
            offset + (uint64_t)stride * count <= (uint64_t)status->st_size;
 }
@@ -50,7 +50,7 @@ static int read_sections(rmm_control_t *control, const struct stat *status)
 {
     union {
         rmm_control_page_t page;
-        unsigned char bytes[offsetof(rmm_control_page_t, places)];
+        unsigned char bytes[offsetof(rmm_control_page_t, locations)];
     } head;
     int error = read_at(control->fd, head.bytes, sizeof(head.bytes), 0);
 
@@ -61,15 +61,15 @@ static int read_sections(rmm_control_t *control, const struct stat *status)
         head.page.version_major != RMM_SEGMENT_MAJOR) {
         return -EPROTO;
     }
-    control->places_offset = head.page.places_offset;
-    control->places_stride = head.page.places_stride;
-    control->places_count = head.page.places_count;
+    control->locations_offset = head.page.locations_offset;
+    control->locations_stride = head.page.locations_stride;
+    control->locations_count = head.page.locations_count;
     control->slots_offset = head.page.slots_offset;
     control->slots_stride = head.page.slots_stride;
     control->slots_count = head.page.slots_count;
     if (!section_fits(
-            status, control->places_offset, control->places_stride,
-            control->places_count) ||
+            status, control->locations_offset, control->locations_stride,
+            control->locations_count) ||
         !section_fits(
             status, control->slots_offset, control->slots_stride,
             control->slots_count)) {
@@ -137,12 +137,13 @@ static int raise_number(const rmm_control_t *control, uint64_t offset)
 }
 
 /* Offset of a record, or a negative errno. */
-static int64_t place_at(const rmm_control_t *control, uint32_t place)
+static int64_t place_at(const rmm_control_t *control, uint32_t location)
 {
-    if (place >= control->places_count) {
+    if (location >= control->locations_count) {
         return -EINVAL;
     }
-    return (int64_t)(control->places_offset + (uint64_t)control->places_stride * place);
+    return (
+        int64_t)(control->locations_offset + (uint64_t)control->locations_stride * location);
 }
 
 static int64_t slot_at(const rmm_control_t *control, uint32_t slot)
@@ -153,26 +154,26 @@ static int64_t slot_at(const rmm_control_t *control, uint32_t slot)
     return (int64_t)(control->slots_offset + (uint64_t)control->slots_stride * slot);
 }
 
-int rmm_control_reset_place_peak(rmm_control_t *control, uint32_t place)
+int rmm_control_reset_location_peak(rmm_control_t *control, uint32_t location)
 {
-    int64_t at = place_at(control, place);
+    int64_t at = place_at(control, location);
 
     if (at < 0) {
         return (int)at;
     }
     return raise_number(
-        control, (uint64_t)at + offsetof(rmm_control_place_t, peak_reset));
+        control, (uint64_t)at + offsetof(rmm_control_location_t, peak_reset));
 }
 
-int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t place)
+int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t location)
 {
-    int64_t at = place_at(control, place);
+    int64_t at = place_at(control, location);
 
     if (at < 0) {
         return (int)at;
     }
     return raise_number(
-        control, (uint64_t)at + offsetof(rmm_control_place_t, node_peak_reset));
+        control, (uint64_t)at + offsetof(rmm_control_location_t, node_peak_reset));
 }
 
 int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot)
@@ -186,10 +187,10 @@ int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot)
         control, (uint64_t)at + offsetof(rmm_control_slot_t, peak_reset));
 }
 
-int rmm_control_read_place(
-    rmm_control_t *control, uint32_t place, rmm_control_place_t *out)
+int rmm_control_read_location(
+    rmm_control_t *control, uint32_t location, rmm_control_location_t *out)
 {
-    int64_t at = place_at(control, place);
+    int64_t at = place_at(control, location);
 
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
 }
@@ -222,15 +223,15 @@ int rmm_control_set_log_level(rmm_control_t *control, uint32_t level)
 
 bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out)
 {
-    uint32_t wish;
+    uint32_t request;
 
     if (read_at(
-            control->fd, &wish, sizeof(wish),
+            control->fd, &request, sizeof(request),
             offsetof(rmm_control_page_t, log_level)) != 0 ||
-        wish < 1 || wish > 1 + RMM_CONTROL_LEVEL_MAX) {
+        request < 1 || request > 1 + RMM_CONTROL_LEVEL_MAX) {
         return false;
     }
-    *level_out = wish - 1;
+    *level_out = request - 1;
     return true;
 }
 
@@ -241,10 +242,10 @@ int rmm_control_set_trace(rmm_control_t *control, bool enable)
 
 bool rmm_control_trace(rmm_control_t *control)
 {
-    uint32_t wish;
+    uint32_t request;
 
     return read_at(
-               control->fd, &wish, sizeof(wish),
+               control->fd, &request, sizeof(request),
                offsetof(rmm_control_page_t, trace_enable)) == 0 &&
-           wish != 0;
+           request != 0;
 }

@@ -3,7 +3,7 @@
  * Bytes of the stats segment and of its control page: a wire format between processes,
  * described to the byte in docs/segment-format.md. Fixed-width integers only: no
  * pointer, enum, bool, size_t, bit-field or implicit padding. Little-endian, 64-bit
- * atomics. Places in the file are offsets from its start.
+ * atomics. Locations in the file are offsets from its start.
  *
  * One process writes a segment, many read it with pread. A reader refuses another major
  * and accepts any minor: it finds records by offset and stride, and statistics by their
@@ -16,7 +16,7 @@
  *
  * Files of one process, in the runtime directory:
  *   <uid>.<16 hex digits>           the segment: the process writes, others read
- *   <uid>.<16 hex digits>.control   wishes: rmmfs writes, the process reads
+ *   <uid>.<16 hex digits>.control   requests: rmmfs writes, the process reads
  *   <uid>.<16 hex digits>.<suffix>  made on demand ("diag")
  */
 #ifndef RMM_SEGMENT_FORMAT_H
@@ -34,11 +34,11 @@
 #define RMM_SEGMENT_MAJOR 1u
 #define RMM_SEGMENT_MINOR 2u
 
-#define RMM_SEGMENT_DEVICES 32u /* places 0..31: CUDA ordinals */
-#define RMM_SEGMENT_PLACES 33u  /* place 32: host memory */
-#define RMM_SEGMENT_HOST_PLACE 32u
+#define RMM_SEGMENT_DEVICES 32u   /* locations 0..31: CUDA ordinals */
+#define RMM_SEGMENT_LOCATIONS 33u /* location 32: host memory */
+#define RMM_SEGMENT_HOST_LOCATION 32u
 #define RMM_SEGMENT_SLOTS 256u
-#define RMM_SEGMENT_STRIPES 16u /* of each place and slot; a power of two */
+#define RMM_SEGMENT_STRIPES 16u /* of each location and slot; a power of two */
 #define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
 #define RMM_SEGMENT_NO_LIMIT UINT64_MAX
 #define RMM_CONTROL_LEVEL_MAX 6u /* off */
@@ -58,7 +58,7 @@ typedef struct rmm_segment_header {
     uint32_t library_version; /* major * 10000 + minor * 100 + patch */
     _Atomic(uint32_t) ready;  /* 0 until all else is written; release store */
     uint32_t schema_offset, schema_stride, schema_count;
-    uint32_t places_offset, places_stride, places_count;
+    uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
     _Atomic(uint32_t) slots_high; /* slots from here on were never used */
     char driver[16];   /* "cuda" or "sim" or "none" (host memory only so far) */
@@ -67,18 +67,18 @@ typedef struct rmm_segment_header {
     /* minor 1: the debug log's ring */
     uint32_t log_offset, log_stride,
         log_count; /* records; rmm_segment_log_t before them */
-    /* minor 2: for each place, and each slot, stripes_count stripes in a row */
+    /* minor 2: for each location, and each slot, stripes_count stripes in a row */
     uint32_t stripes_stride, stripes_count;
-    uint32_t place_stripes_offset, slot_stripes_offset;
+    uint32_t location_stripes_offset, slot_stripes_offset;
     uint32_t reserved0;
     uint64_t reserved1[4];
 } rmm_segment_header_t;
 
 /* One statistic: where its uint64_t is in a record of `scope`. Of the last two scopes the
  * word is only a part, so that a reader that knows no stripes does not know the figure. */
-#define RMM_SCHEMA_PLACE 1u
+#define RMM_SCHEMA_LOCATION 1u
 #define RMM_SCHEMA_SLOT 2u
-#define RMM_SCHEMA_PLACE_STRIPED 3u
+#define RMM_SCHEMA_LOCATION_STRIPED 3u
 #define RMM_SCHEMA_SLOT_STRIPED 4u
 #define RMM_STRIPE_NONE 0xffffu
 #define RMM_KIND_GAUGE 1u
@@ -98,7 +98,7 @@ typedef struct rmm_segment_schema {
     uint16_t stripe_minus; /* likewise, of what is subtracted */
 } rmm_segment_schema_t;
 
-/* What one of many writers adds to a place, or a slot. All only rise. One cache line. */
+/* What one of many writers adds to a location, or a slot. All only rise. One cache line. */
 typedef struct rmm_segment_stripe {
     _Atomic(uint64_t) total_bytes;
     _Atomic(uint64_t) total_count;
@@ -110,7 +110,7 @@ typedef struct rmm_segment_stripe {
 
 /* A GPU, or host memory. Counters are independent atomics. The first line of figures is
  * what every allocation writes, the next one what it looks at. */
-typedef struct rmm_segment_place {
+typedef struct rmm_segment_location {
     _Atomic(uint32_t) used; /* 0: nothing here yet; 1: identity below is complete */
     uint32_t reserved0;
     _Atomic(uint32_t) peak_reset_seen;      /* control's peak_reset that was obeyed */
@@ -130,13 +130,13 @@ typedef struct rmm_segment_place {
     _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
     _Atomic(uint64_t) node_peak_bytes, node_peak_count;
     uint64_t reserved3[8];
-} rmm_segment_place_t;
+} rmm_segment_location_t;
 
 /* free_bytes says what can be handed out; what is live is to be subtracted. */
 #define RMM_SLOT_FREE_IS_REST 1u
 
 /* A resource. Identity is guarded by generation, figures by sequence. Lines of figures as
- * at a place. */
+ * at a location. */
 typedef struct rmm_segment_slot {
     _Atomic(uint32_t) generation; /* odd: identity in flux; rises by 2 per resource */
     _Atomic(uint32_t) live;       /* 1: a resource lives here */
@@ -144,13 +144,13 @@ typedef struct rmm_segment_slot {
     _Atomic(uint32_t) peak_reset_seen;
     uint32_t instance_id;    /* unique in the process, from 1 */
     uint32_t upstream_id;    /* instance_id of the upstream; 0: none */
-    uint32_t place;          /* index of its place */
+    uint32_t location;       /* index of its location */
     _Atomic(uint32_t) flags; /* RMM_SLOT_*; minor 2 */
     uint64_t created_ns;     /* CLOCK_REALTIME */
     char type[24];
     char name[64];
     _Atomic(uint64_t) current_bytes;
-    _Atomic(uint64_t) live_count; /* as at a place */
+    _Atomic(uint64_t) live_count; /* as at a location */
     _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
     _Atomic(uint64_t) free_bytes, largest_free_bytes;
     _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
@@ -183,12 +183,12 @@ typedef struct rmm_segment_log_record {
     char text[RMM_LOG_TEXT_BYTES]; /* one line, cut */
 } rmm_segment_log_record_t;
 
-/* Wishes of the daemon for one place, for one slot. Each field is written whole. */
-typedef struct rmm_control_place {
-    _Atomic(uint32_t) peak_reset;      /* rises by 1 per wish */
+/* Requests of the daemon for one location, for one slot. Each field is written whole. */
+typedef struct rmm_control_location {
+    _Atomic(uint32_t) peak_reset;      /* rises by 1 per request */
     _Atomic(uint32_t) node_peak_reset; /* likewise, for the node's mark */
     _Atomic(uint64_t) limit_bytes;     /* RMM_SEGMENT_NO_LIMIT: none */
-} rmm_control_place_t;
+} rmm_control_location_t;
 
 typedef struct rmm_control_slot {
     _Atomic(uint32_t) peak_reset;
@@ -200,13 +200,13 @@ typedef struct rmm_control_page {
     uint64_t magic;
     uint16_t version_major;
     uint16_t version_minor;
-    uint32_t places_offset, places_stride, places_count;
+    uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
     _Atomic(uint32_t) log_level;    /* 1 + the level that is wanted; 0: none */
     _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
     uint32_t reserved0;
     uint64_t reserved1[2];
-    rmm_control_place_t places[RMM_SEGMENT_PLACES];
+    rmm_control_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
 } rmm_control_page_t;
 
@@ -224,11 +224,11 @@ static inline uint64_t rmm_live_count(uint64_t total_count, uint64_t freed_count
 typedef struct rmm_segment_layout {
     rmm_segment_header_t header;
     rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
-    rmm_segment_place_t places[RMM_SEGMENT_PLACES];
+    rmm_segment_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_segment_slot_t slots[RMM_SEGMENT_SLOTS];
     rmm_segment_log_t log;
     rmm_segment_log_record_t log_records[RMM_LOG_RECORDS];
-    rmm_segment_stripe_t place_stripes[RMM_SEGMENT_PLACES][RMM_SEGMENT_STRIPES];
+    rmm_segment_stripe_t location_stripes[RMM_SEGMENT_LOCATIONS][RMM_SEGMENT_STRIPES];
     rmm_segment_stripe_t slot_stripes[RMM_SEGMENT_SLOTS][RMM_SEGMENT_STRIPES];
 } rmm_segment_layout_t;
 
@@ -244,8 +244,8 @@ static_assert(offsetof(rmm_segment_header_t, stripes_stride) == 460, "layout is 
 static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
 static_assert(offsetof(rmm_segment_schema_t, stripe_plus) == 52, "layout is ABI");
 static_assert(sizeof(rmm_segment_stripe_t) == 64, "a stripe is a line");
-static_assert(sizeof(rmm_segment_place_t) == 384, "place layout is ABI");
-static_assert(offsetof(rmm_segment_place_t, current_bytes) == 192, "layout is ABI");
+static_assert(sizeof(rmm_segment_location_t) == 384, "location layout is ABI");
+static_assert(offsetof(rmm_segment_location_t, current_bytes) == 192, "layout is ABI");
 static_assert(sizeof(rmm_segment_slot_t) == 512, "slot layout is ABI");
 static_assert(offsetof(rmm_segment_slot_t, current_bytes) == 128, "layout is ABI");
 static_assert(sizeof(rmm_segment_log_t) == 64, "log layout is ABI");
@@ -253,16 +253,16 @@ static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI
 static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is ABI");
 static_assert(offsetof(rmm_control_page_t, trace_enable) == 40, "layout is ABI");
-static_assert(sizeof(rmm_control_place_t) == 16, "control layout is ABI");
+static_assert(sizeof(rmm_control_location_t) == 16, "control layout is ABI");
 static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
-static_assert(offsetof(rmm_control_page_t, places) == 64, "control layout is ABI");
-static_assert(offsetof(rmm_segment_layout_t, places) % 64 == 0, "records on lines");
+static_assert(offsetof(rmm_control_page_t, locations) == 64, "control layout is ABI");
+static_assert(offsetof(rmm_segment_layout_t, locations) % 64 == 0, "records on lines");
 static_assert(offsetof(rmm_segment_layout_t, log) % 64 == 0, "records on lines");
-static_assert(offsetof(rmm_segment_layout_t, place_stripes) % 64 == 0, "on lines");
+static_assert(offsetof(rmm_segment_layout_t, location_stripes) % 64 == 0, "on lines");
 static_assert(offsetof(rmm_segment_layout_t, slot_stripes) % 64 == 0, "on lines");
 static_assert(
     offsetof(rmm_segment_layout_t, slots) % 64 == 0 &&
-        offsetof(rmm_segment_place_t, peak_bytes) % 64 == 0 &&
+        offsetof(rmm_segment_location_t, peak_bytes) % 64 == 0 &&
         offsetof(rmm_segment_slot_t, peak_bytes) % 64 == 0,
     "what is written is on other lines than what is looked at");
 static_assert(sizeof(rmm_segment_layout_t) <= RMM_SEGMENT_MAX_BYTES, "size is bounded");

@@ -6,7 +6,7 @@
  * characters. After that, indexes are the only thing that callers can get wrong, and
  * those are checked at each read.
  *
- * Cost: a place is one pread, a slot three (head, record, head): that the copy of the
+ * Cost: a location is one pread, a slot three (head, record, head): that the copy of the
  * record lies between two looks at the sequence number is what makes it a consistent one.
  * Two more for stripes, one on either side of the record. What is added is taken from the
  * first, what is subtracted from the second: a sum is not above what was true in between.
@@ -27,7 +27,7 @@
 #include "segment/text.h"
 
 #define SLOT_TRIES 16
-#define PLACE_LEAST_STRIDE offsetof(rmm_segment_place_t, current_bytes)
+#define PLACE_LEAST_STRIDE offsetof(rmm_segment_location_t, current_bytes)
 #define SLOT_LEAST_STRIDE offsetof(rmm_segment_slot_t, current_bytes)
 #define HEADER_LEAST_BYTES offsetof(rmm_segment_header_t, log_offset) /* minor 0 */
 #define LOG_LEAST_STRIDE (offsetof(rmm_segment_log_record_t, text) + 8)
@@ -150,8 +150,8 @@ check_stripes(const rmm_segment_header_t *header, char *reason)
 {
     uint64_t row = rmm__stripes_bytes(header);
     section_t section = {
-        "stripes", header->place_stripes_offset, (uint32_t)row, header->places_count,
-        8};
+        "stripes", header->location_stripes_offset, (uint32_t)row,
+        header->locations_count, 8};
 
     if (header->stripes_stride % 8 != 0 || row == 0 ||
         row > RMM_SEGMENT_STRIPES_BYTES) {
@@ -173,8 +173,8 @@ check_sections(const rmm_segment_header_t *header, char *reason)
     const section_t sections[] = {
         {"schema", header->schema_offset, header->schema_stride, header->schema_count,
          sizeof(rmm_segment_schema_t)},
-        {"places", header->places_offset, header->places_stride, header->places_count,
-         PLACE_LEAST_STRIDE},
+        {"locations", header->locations_offset, header->locations_stride,
+         header->locations_count, PLACE_LEAST_STRIDE},
         {"slots", header->slots_offset, header->slots_stride, header->slots_count,
          SLOT_LEAST_STRIDE}};
 
@@ -265,7 +265,7 @@ static bool stripe_word_is_good(const rmm_segment_header_t *header, uint16_t wor
 static rmm_segment_verdict_t take_stripe_words(
     const rmm_segment_header_t *header, rmm_segment_schema_t *entry, char *reason)
 {
-    if (entry->scope < RMM_SCHEMA_PLACE_STRIPED) {
+    if (entry->scope < RMM_SCHEMA_LOCATION_STRIPED) {
         entry->stripe_plus = entry->stripe_minus = RMM_STRIPE_NONE;
         return RMM_SEGMENT_GOOD;
     }
@@ -276,8 +276,8 @@ static rmm_segment_verdict_t take_stripe_words(
             reason, "schema: %s at %u and %u of a stripe of %u bytes", entry->name,
             entry->stripe_plus, entry->stripe_minus, header->stripes_stride);
     }
-    entry->scope =
-        entry->scope == RMM_SCHEMA_PLACE_STRIPED ? RMM_SCHEMA_PLACE : RMM_SCHEMA_SLOT;
+    entry->scope = entry->scope == RMM_SCHEMA_LOCATION_STRIPED ? RMM_SCHEMA_LOCATION
+                                                               : RMM_SCHEMA_SLOT;
     return RMM_SEGMENT_GOOD;
 }
 
@@ -293,8 +293,8 @@ add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
     if (take_stripe_words(header, entry, reason) != RMM_SEGMENT_GOOD) {
         return RMM_SEGMENT_REFUSED;
     }
-    stride =
-        entry->scope == RMM_SCHEMA_PLACE ? header->places_stride : header->slots_stride;
+    stride = entry->scope == RMM_SCHEMA_LOCATION ? header->locations_stride
+                                                 : header->slots_stride;
     if (entry->offset % 8 != 0 || entry->offset > stride - 8) {
         return refuse(
             reason, "schema: %s at %u of %u bytes", entry->name, entry->offset, stride);
@@ -313,7 +313,7 @@ add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
     return RMM_SEGMENT_GOOD;
 }
 
-/* Keeps what is of a place or a slot, at most RMM_SCHEMA_MAX; header.schema_count becomes
+/* Keeps what is of a location or a slot, at most RMM_SCHEMA_MAX; header.schema_count becomes
  * the number kept. */
 static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
 {
@@ -329,7 +329,8 @@ static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
                 header->schema_offset + (uint64_t)header->schema_stride * i)) {
             return refuse(reason, "schema: cut while it was read");
         }
-        if (entry.scope < RMM_SCHEMA_PLACE || entry.scope > RMM_SCHEMA_SLOT_STRIPED) {
+        if (entry.scope < RMM_SCHEMA_LOCATION ||
+            entry.scope > RMM_SCHEMA_SLOT_STRIPED) {
             continue; /* a newer writer's: records that this reader does not read */
         }
         if (add_entry(segment, &entry, reason) != RMM_SEGMENT_GOOD) {
@@ -349,9 +350,9 @@ find_offset(const rmm_segment_t *segment, uint16_t scope, const char *name)
 
 static void find_known_stats(rmm_segment_t *segment)
 {
-    for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
+    for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         segment->place_offset[i] =
-            find_offset(segment, RMM_SCHEMA_PLACE, rmm__place_stats[i].name);
+            find_offset(segment, RMM_SCHEMA_LOCATION, rmm__location_stats[i].name);
     }
     for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
         segment->slot_offset[i] =
@@ -453,9 +454,9 @@ void rmm_segment_close(rmm_segment_t *segment)
 
 /* --- records ----------------------------------------------------------------------- */
 
-uint32_t rmm_segment_place_count(const rmm_segment_t *segment)
+uint32_t rmm_segment_location_count(const rmm_segment_t *segment)
 {
-    return segment->header.places_count;
+    return segment->header.locations_count;
 }
 
 uint32_t rmm_segment_slot_count(const rmm_segment_t *segment)
@@ -503,26 +504,27 @@ static bool read_with_stripes(
            read_stripes(segment, where->stripes, &pair->after);
 }
 
-bool rmm_segment_read_place(
+bool rmm_segment_read_location(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record)
 {
     const rmm_segment_header_t *header = &segment->header;
-    rmm_segment_place_t *place = &record->place;
+    rmm_segment_location_t *location = &record->location;
     const whereabouts_t where = {
-        .record = header->places_offset + (uint64_t)header->places_stride * index,
-        .stride = header->places_stride,
-        .stripes = header->place_stripes_offset + rmm__stripes_bytes(header) * index};
+        .record = header->locations_offset + (uint64_t)header->locations_stride * index,
+        .stride = header->locations_stride,
+        .stripes =
+            header->location_stripes_offset + rmm__stripes_bytes(header) * index};
     rmm_stripe_pair_t pair;
 
-    if (index >= header->places_count ||
+    if (index >= header->locations_count ||
         !read_with_stripes(segment, &where, record, &pair)) {
         return false;
     }
-    rmm__stripes_add(segment, RMM_SCHEMA_PLACE, &pair, record);
-    rmm__text_clean(place->uuid, sizeof(place->uuid));
-    rmm__text_clean(place->pci_bus_id, sizeof(place->pci_bus_id));
-    rmm__text_clean(place->name, sizeof(place->name));
-    return atomic_load_explicit(&place->used, memory_order_relaxed) != 0;
+    rmm__stripes_add(segment, RMM_SCHEMA_LOCATION, &pair, record);
+    rmm__text_clean(location->uuid, sizeof(location->uuid));
+    rmm__text_clean(location->pci_bus_id, sizeof(location->pci_bus_id));
+    rmm__text_clean(location->name, sizeof(location->name));
+    return atomic_load_explicit(&location->used, memory_order_relaxed) != 0;
 }
 
 typedef enum slot_look { SLOT_EMPTY, SLOT_MOVING, SLOT_TORN, SLOT_STILL } slot_look_t;
@@ -602,9 +604,9 @@ bool rmm_segment_read_slot(
     return true;
 }
 
-const rmm_segment_place_t *rmm_record_place(const rmm_record_t *record)
+const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record)
 {
-    return &record->place;
+    return &record->location;
 }
 
 const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record)
@@ -623,8 +625,8 @@ static bool figure_at(const rmm_record_t *record, uint32_t offset, uint64_t *val
     return true;
 }
 
-bool rmm_segment_place_stat(
-    const rmm_segment_t *segment, const rmm_record_t *record, rmm_place_stat_t stat,
+bool rmm_segment_location_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_location_stat_t stat,
     uint64_t *value_out)
 {
     return figure_at(record, segment->place_offset[stat], value_out);

@@ -36,12 +36,12 @@ typedef enum rmm_segment_verdict {
 } rmm_segment_verdict_t;
 
 /* Every statistic that this version knows, by name: index in tables below. */
-typedef enum rmm_place_stat {
-#define X(field, kind, unit, help) RMM_PLACE_STAT_##field,
-    RMM_PLACE_STATS(X)
+typedef enum rmm_location_stat {
+#define X(field, kind, unit, help) RMM_LOCATION_STAT_##field,
+    RMM_LOCATION_STATS(X)
 #undef X
-        RMM_PLACE_STAT_COUNT
-} rmm_place_stat_t;
+        RMM_LOCATION_STAT_COUNT
+} rmm_location_stat_t;
 
 typedef enum rmm_slot_stat {
 #define X(field, kind, unit, help) RMM_SLOT_STAT_##field,
@@ -63,7 +63,7 @@ typedef struct rmm_stripe_words {
 } rmm_stripe_words_t;
 
 /* This version's lists (stat_table.c, shared with the writer). */
-extern const rmm_stat_desc_t rmm__place_stats[RMM_PLACE_STAT_COUNT];
+extern const rmm_stat_desc_t rmm__location_stats[RMM_LOCATION_STAT_COUNT];
 extern const rmm_stat_desc_t rmm__slot_stats[RMM_SLOT_STAT_COUNT];
 /* NULL: the record's word is all of it. */
 const rmm_stripe_words_t *rmm__stripe_words(const char *name);
@@ -79,15 +79,15 @@ typedef struct rmm_segment {
      * not know read as GAUGE and COUNT; the scope is PLACE or SLOT, also of what is striped:
      * that has words of a stripe. */
     rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
-    uint32_t
-        place_offset[RMM_PLACE_STAT_COUNT]; /* in a place record; UINT32_MAX: absent */
+    uint32_t place_offset
+        [RMM_LOCATION_STAT_COUNT]; /* in a location record; UINT32_MAX: absent */
     uint32_t slot_offset[RMM_SLOT_STAT_COUNT];
 } rmm_segment_t;
 
-/* A record as read, of a place or a slot. Figures go by schema, not by these structs. */
+/* A record as read, of a location or a slot. Figures go by schema, not by these structs. */
 typedef union rmm_record {
     _Alignas(8) unsigned char bytes[RMM_SEGMENT_RECORD_BYTES];
-    rmm_segment_place_t place;
+    rmm_segment_location_t location;
     rmm_segment_slot_t slot;
 } rmm_record_t;
 
@@ -122,13 +122,13 @@ bool rmm_segment_is_live(const rmm_segment_t *segment);
  */
 pid_t rmm_segment_pid(const rmm_segment_t *segment);
 
-uint32_t rmm_segment_place_count(const rmm_segment_t *segment);
+uint32_t rmm_segment_location_count(const rmm_segment_t *segment);
 /* Slots from this index on were never used. One pread: ask once per walk. */
 uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
 
 /* False: unused, or the file no longer has it. Strings in the record are terminated and
  * free of control characters; they may hold '/'. The stripes are added to the figures. */
-bool rmm_segment_read_place(
+bool rmm_segment_read_location(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
 
 /* False: no resource there. Retries a bounded number of times while the writer is in the
@@ -138,12 +138,12 @@ bool rmm_segment_read_slot(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out);
 
 /* The identity parts of a record (not the figures: those go by schema). */
-const rmm_segment_place_t *rmm_record_place(const rmm_record_t *record);
+const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record);
 const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record);
 
 /* A figure; false: this segment does not have it. */
-bool rmm_segment_place_stat(
-    const rmm_segment_t *segment, const rmm_record_t *record, rmm_place_stat_t stat,
+bool rmm_segment_location_stat(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_location_stat_t stat,
     uint64_t *value_out);
 bool rmm_segment_slot_stat(
     const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat,
@@ -154,13 +154,13 @@ uint64_t
 rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry);
 
 /*
- * Wishes. The control page is opened on demand beside the segment, checked like it.
+ * Requests. The control page is opened on demand beside the segment, checked like it.
  * Returns 0 or a negative errno: -EPROTO if the page does not hold together, -EPERM if it
  * is another user's, -EINVAL for an index that it does not have.
  */
 typedef struct rmm_control {
     int fd;
-    uint32_t places_offset, places_stride, places_count;
+    uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
 } rmm_control_t;
 
@@ -168,19 +168,19 @@ int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *seg
 /* The same on an open descriptor, which the control owns if the answer is 0. */
 int rmm_control_attach(rmm_control_t *control, int fd, uid_t owner);
 void rmm_control_close(rmm_control_t *control);
-int rmm_control_reset_place_peak(rmm_control_t *control, uint32_t place);
-int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t place);
+int rmm_control_reset_location_peak(rmm_control_t *control, uint32_t location);
+int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t location);
 int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
 /* The level of the program's debug log, 0 trace to 6 off. */
 int rmm_control_set_log_level(rmm_control_t *control, uint32_t level);
-/* False: no wish. */
+/* False: no request. */
 bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out);
 /* Allocation events: see segment_events.h. */
 int rmm_control_set_trace(rmm_control_t *control, bool enable);
 bool rmm_control_trace(rmm_control_t *control);
-/* The wish as it stands, to compare with peak_reset_seen of a record. */
-int rmm_control_read_place(
-    rmm_control_t *control, uint32_t place, rmm_control_place_t *out);
+/* The request as it stands, to compare with peak_reset_seen of a record. */
+int rmm_control_read_location(
+    rmm_control_t *control, uint32_t location, rmm_control_location_t *out);
 int rmm_control_read_slot(
     rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
 

@@ -36,7 +36,7 @@ rmm__schema_find(const rmm_segment_t *segment, uint16_t scope, const char *name)
 void rmm__stripes_subtract_live(
     const rmm_segment_t *segment, const rmm_stripe_pair_t *pair, rmm_record_t *record);
 
-/* To all figures of this scope, place or slot, that are striped. */
+/* To all figures of this scope, location or slot, that are striped. */
 void rmm__stripes_add(
     const rmm_segment_t *segment, uint16_t scope, const rmm_stripe_pair_t *pair,
     rmm_record_t *record);

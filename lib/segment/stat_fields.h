@@ -19,13 +19,13 @@
 #ifndef RMM_SEGMENT_STAT_FIELDS_H
 #define RMM_SEGMENT_STAT_FIELDS_H
 
-/* 0 (the option RMM_BOOKS=OFF) only to measure what counting costs: all figures stay 0,
+/* 0 (the option RMM_ACCOUNTING=OFF) only to measure what counting costs: all figures stay 0,
  * and nothing is published, so that nobody believes them. */
-#ifndef RMM_BOOKS_ON
-#define RMM_BOOKS_ON 1
+#ifndef RMM_ACCOUNTING_ON
+#define RMM_ACCOUNTING_ON 1
 #endif
 
-/* What a place (one GPU, or host memory) and a resource both have. At a place: what
+/* What a location (one GPU, or host memory) and a resource both have. At a location: what
  * users hold, however resources are stacked. At a resource: all that passes it. */
 #define RMM_COMMON_STATS(X)                                                            \
     X(current_bytes, GAUGE, BYTES, "Bytes handed out and not yet freed, as requested") \
@@ -40,7 +40,7 @@
     X(oom_count, COUNTER, COUNT, "Requests refused for lack of memory")                \
     X(invalid_free_count, COUNTER, COUNT, "Frees refused: wrong pointer, size, twice")
 
-#define RMM_PLACE_STATS(X)                                                             \
+#define RMM_LOCATION_STATS(X)                                                          \
     RMM_COMMON_STATS(X)                                                                \
     X(node_peak_bytes, MARK, BYTES, "As peak_bytes, reset with the node's mark")       \
     X(node_peak_count, MARK, COUNT, "As peak_count, reset with the node's mark")

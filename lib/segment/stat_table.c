@@ -11,9 +11,10 @@
      .offset = offsetof(record, field),                                                \
      .help = (help_)},
 
-const rmm_stat_desc_t rmm__place_stats[RMM_PLACE_STAT_COUNT] = {
-#define X(field, kind, unit, help) ENTRY(rmm_segment_place_t, field, kind, unit, help)
-    RMM_PLACE_STATS(X)
+const rmm_stat_desc_t rmm__location_stats[RMM_LOCATION_STAT_COUNT] = {
+#define X(field, kind, unit, help)                                                     \
+    ENTRY(rmm_segment_location_t, field, kind, unit, help)
+    RMM_LOCATION_STATS(X)
 #undef X
 };
 
@@ -52,5 +53,5 @@ const rmm_stripe_words_t *rmm__stripe_words(const char *name)
 }
 
 static_assert(
-    RMM_PLACE_STAT_COUNT + RMM_SLOT_STAT_COUNT <= RMM_SCHEMA_MAX,
+    RMM_LOCATION_STAT_COUNT + RMM_SLOT_STAT_COUNT <= RMM_SCHEMA_MAX,
     "the schema table holds every statistic");

@@ -24,14 +24,14 @@ const char *const tool_name = "capacity_model";
 
 typedef struct trial {
     const plan_t *plan;
-    uint64_t *offsets; /* of each slot */
+    uint64_t *offsets; /* of each handle */
 } trial_t;
 
 static capacity_trial_t replay_in(fit_model_t *model, const trial_t *trial)
 {
     for (size_t i = 0; i < trial->plan->op_count; i++) {
         const plan_op_t *op = &trial->plan->ops[i];
-        uint64_t *offset = &trial->offsets[op->slot];
+        uint64_t *offset = &trial->offsets[op->handle];
         if (!op->is_free) {
             if (!fit_alloc(model, op->bytes, offset)) {
                 return CAPACITY_TOO_SMALL;
@@ -64,7 +64,7 @@ static bool count_pages(const trial_t *trial, uint64_t page_bytes, uint64_t *mos
     }
     for (size_t i = 0; worked && i < trial->plan->op_count; i++) {
         const plan_op_t *op = &trial->plan->ops[i];
-        uint64_t *offset = &trial->offsets[op->slot];
+        uint64_t *offset = &trial->offsets[op->handle];
         worked = op->is_free ? page_model_dealloc(&model, *offset, op->bytes)
                              : page_model_alloc(&model, op->bytes, offset);
     }
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
     }
     bool worked = load_log(log, true, &plan, &counts);
     if (worked) {
-        trial_t trial = {&plan, calloc(plan.slot_count, sizeof(uint64_t))};
+        trial_t trial = {&plan, calloc(plan.handle_count, sizeof(uint64_t))};
         worked = trial.offsets != NULL && print_answer(&trial, page_bytes);
         free(trial.offsets);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What rmm/resource.h promises of every resource and RMM's did not keep everywhere: sizes
- * that overflow, alignments, wrong frees, exhaustion, streams that end, exact books.
+ * that overflow, alignments, wrong frees, exhaustion, streams that end, exact accounting.
  *
  *   test_contract SUBJECT
  */
@@ -217,7 +217,7 @@ static void survives_streams_that_end_and_handles_that_return(void **state)
 }
 
 /* RMM's six figures, as requested, whatever is rounded up inside. */
-static void keeps_exact_books(void **state)
+static void keeps_exact_accounts(void **state)
 {
     rmm_resource_t *mr = subject_begin(subject);
     void *first = take(mr, 1);
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(is_as_good_as_new_after_it_ran_out),
         cmocka_unit_test(survives_streams_that_end_and_handles_that_return),
-        cmocka_unit_test(keeps_exact_books),
+        cmocka_unit_test(keeps_exact_accounts),
     };
     int result;
 

@@ -60,7 +60,7 @@ static void synchronous_traffic(rmm_resource_t *mr)
     }
 }
 
-static void check_books(rmm_resource_t *mr)
+static void check_accounting(rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
 
@@ -87,7 +87,7 @@ static void use(const subject_t *subject, rmm_resource_t *mr)
     if (status != RMM_ERR_UNSUPPORTED) {
         check_failure(status);
     }
-    check_books(mr);
+    check_accounting(mr);
 }
 
 static void scenario(const void *context)

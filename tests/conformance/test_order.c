@@ -6,7 +6,7 @@
  *
  * A new one: a line in `subjects`.
  */
-#include "sim/order_traffic.h"
+#include "sim/pool/order_traffic.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -200,9 +200,9 @@ segments() {
     find "$run" -regex ".*/$uid\\.[0-9a-f]*"
 }
 
-# A GPU of a test, number N: place N in every program.
+# A GPU of a test, number N: location N in every program.
 gpu() { # NAME N
-    tell "$1" place "$2" "GPU-0000000$2" "0000:0$2:00.0" 1000000 "Test GPU $2"
+    tell "$1" location "$2" "GPU-0000000$2" "0000:0$2:00.0" 1000000 "Test GPU $2"
 }
 
 # --- checks ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ steady=${program_pid[steady]}
 churn() {
     local i
     for i in $(seq 25); do
-        printf 'place 0 GPU-00000000 0000:00:00.0 1000000 Test\nalloc 0 10\nresource 1 pool pool 0 0\nquit\n' |
+        printf 'location 0 GPU-00000000 0000:00:00.0 1000000 Test\nalloc 0 10\nresource 1 pool pool 0 0\nquit\n' |
             "$RMMFS_PROGRAM" >/dev/null
         "$RMMFS_PROGRAM" < <(sleep 0.05) >/dev/null &
         kill -KILL $! 2>/dev/null || true

@@ -39,29 +39,29 @@ static inline uint32_t fixture_gpu(fixture_t *fixture, const char *uuid)
     return gpus_number(&fixture->model, &identity);
 }
 
-/* A control page of the sample's sizes, without wishes. */
+/* A control page of the sample's sizes, without requests. */
 static inline void fixture_control(member_t *member)
 {
     static rmm_control_page_t page;
     page.magic = RMM_CONTROL_MAGIC;
     page.version_major = RMM_SEGMENT_MAJOR;
-    page.places_offset = offsetof(rmm_control_page_t, places);
-    page.places_stride = sizeof(rmm_control_place_t);
-    page.places_count = RMM_SEGMENT_PLACES;
+    page.locations_offset = offsetof(rmm_control_page_t, locations);
+    page.locations_stride = sizeof(rmm_control_location_t);
+    page.locations_count = RMM_SEGMENT_LOCATIONS;
     page.slots_offset = offsetof(rmm_control_page_t, slots);
     page.slots_stride = sizeof(rmm_control_slot_t);
     page.slots_count = RMM_SEGMENT_SLOTS;
     member->control.fd = sample_file(&page, sizeof(page));
-    member->control.places_offset = page.places_offset;
-    member->control.places_stride = page.places_stride;
-    member->control.places_count = page.places_count;
+    member->control.locations_offset = page.locations_offset;
+    member->control.locations_stride = page.locations_stride;
+    member->control.locations_count = page.locations_count;
     member->control.slots_offset = page.slots_offset;
     member->control.slots_stride = page.slots_stride;
     member->control.slots_count = page.slots_count;
     member->has_control = true;
 }
 
-/* A live process `pid` from fixture->layout: place 0 is gpu0, place 32 host memory. */
+/* A live process `pid` from fixture->layout: location 0 is gpu0, location 32 host memory. */
 static inline member_t *fixture_process(fixture_t *fixture, pid_t pid)
 {
     char name[32], reason[RMM_SEGMENT_REASON_BYTES];
@@ -74,31 +74,32 @@ static inline member_t *fixture_process(fixture_t *fixture, pid_t pid)
         member->segment.name, sizeof(member->segment.name), "0.%016x",
         ++fixture->segments);
     fixture_control(member);
-    member->places[0] = (member_place_t){0, fixture_gpu(fixture, "GPU-00000000")};
-    member->places[1] = (member_place_t){RMM_SEGMENT_HOST_PLACE, DEVICE_HOST};
-    member->place_count = 2;
+    member->locations[0] = (member_location_t){0, fixture_gpu(fixture, "GPU-00000000")};
+    member->locations[1] = (member_location_t){RMM_SEGMENT_HOST_LOCATION, DEVICE_HOST};
+    member->location_count = 2;
     snprintf(name, sizeof(name), "%d", (int)pid);
     assert_true(model_add_member(&fixture->model, member, name, pid));
     return member;
 }
 
-/* Figures of a place of the next member, all else 0. */
-static inline rmm_segment_place_t *fixture_place(fixture_t *fixture, uint32_t place)
+/* Figures of a location of the next member, all else 0. */
+static inline rmm_segment_location_t *
+fixture_location(fixture_t *fixture, uint32_t location)
 {
-    rmm_segment_place_t *record = &fixture->layout.places[place];
+    rmm_segment_location_t *record = &fixture->layout.locations[location];
     memset(
-        (char *)record + offsetof(rmm_segment_place_t, current_bytes), 0,
-        sizeof(*record) - offsetof(rmm_segment_place_t, current_bytes));
+        (char *)record + offsetof(rmm_segment_location_t, current_bytes), 0,
+        sizeof(*record) - offsetof(rmm_segment_location_t, current_bytes));
     return record;
 }
 
 /* What the process would write later. */
-#define FIXTURE_WRITE_PLACE(member, place, field, value)                                                                                    \
-    do {                                                                                                                                    \
-        uint64_t written_ = (value);                                                                                                        \
-        off_t at_ =                                                                                                                         \
-            (off_t)(offsetof(rmm_segment_layout_t, places) + (place) * sizeof(rmm_segment_place_t) + offsetof(rmm_segment_place_t, field)); \
-        assert_int_equal(pwrite((member)->segment.fd, &written_, 8, at_), 8);                                                               \
+#define FIXTURE_WRITE_LOCATION(member, location, field, value)                                                                                          \
+    do {                                                                                                                                                \
+        uint64_t written_ = (value);                                                                                                                    \
+        off_t at_ =                                                                                                                                     \
+            (off_t)(offsetof(rmm_segment_layout_t, locations) + (location) * sizeof(rmm_segment_location_t) + offsetof(rmm_segment_location_t, field)); \
+        assert_int_equal(pwrite((member)->segment.fd, &written_, 8, at_), 8);                                                                           \
     } while (0)
 
 #endif /* RMM_TESTS_FUSE_MODEL_FIXTURE_H */

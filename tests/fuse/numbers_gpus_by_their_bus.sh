@@ -28,10 +28,10 @@ expect gpu0/current_bytes 0
 [ "$(readlink "$mnt/by-uuid/GPU-cccc")" = ../gpu2 ] || fail "by-uuid/GPU-cccc"
 
 start_program a
-tell a place 0 SIM-0 - 1000 Simulated
-tell a place 1 GPU-cccc 0000:AF:00.0 2000 H200
-tell a place 2 GPU-bbbb 00000000:5E:00.0 3000 H200
-tell a place 3 MIG-1 0000:3B:00.0 500 slice
+tell a location 0 SIM-0 - 1000 Simulated
+tell a location 1 GPU-cccc 0000:AF:00.0 2000 H200
+tell a location 2 GPU-bbbb 00000000:5E:00.0 3000 H200
+tell a location 3 MIG-1 0000:3B:00.0 500 slice
 tell a alloc 0 1
 tell a alloc 1 2
 tell a alloc 2 3

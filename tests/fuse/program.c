@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process with a segment, told on stdin what to do to its books, one command a line;
+ * A process with a segment, told on stdin what to do to its accounting, one command a line;
  * answers "ok" when it is done, so that a test knows what the figures are. Through
- * publish/books.h, so that any GPU and any figure can be had without a driver.
+ * publish/accounting.h, so that any GPU and any figure can be had without a driver.
  *
- *   place P UUID PCI_BUS_ID CAPACITY NAME
+ *   location P UUID PCI_BUS_ID CAPACITY NAME
  *   alloc P BYTES, free P BYTES, reserve P BYTES, unreserve P BYTES, pad P BYTES
  *   oom P, devfree P BYTES
  *   resource ID TYPE NAME P UPSTREAM_ID
@@ -31,14 +31,14 @@
 #include <rmm/tracking_adaptor.h>
 
 #include "log/log.h"
-#include "publish/books.h"
+#include "publish/accounting.h"
 #include "publish/trace.h"
 
 #define RESOURCES_MAX 600
 
-static rmm_books_t resources[RESOURCES_MAX];
+static rmm_accounting_t resources[RESOURCES_MAX];
 
-static bool do_place(uint32_t place, const char *rest)
+static bool do_place(uint32_t location, const char *rest)
 {
     char uuid[64], pci[64], name[64];
     uint64_t capacity;
@@ -46,35 +46,35 @@ static bool do_place(uint32_t place, const char *rest)
         4) {
         return false;
     }
-    rmm_place_identity_t identity = {uuid, pci, name, capacity};
-    rmm__place_open(place, &identity);
+    rmm_location_identity_t identity = {uuid, pci, name, capacity};
+    rmm__location_open(location, &identity);
     return true;
 }
 
 static bool do_resource(uint32_t id, const char *rest)
 {
     char type[32], name[64];
-    rmm_books_desc_t desc = {.type = type, .name = name, .instance_id = id};
+    rmm_accounting_desc_t desc = {.type = type, .name = name, .instance_id = id};
     return id < RESOURCES_MAX &&
            sscanf(
-               rest, "%31s %63s %u %u", type, name, &desc.place, &desc.upstream_id) ==
-               4 &&
-           rmm__books_open(&resources[id], &desc) == RMM_OK;
+               rest, "%31s %63s %u %u", type, name, &desc.location,
+               &desc.upstream_id) == 4 &&
+           rmm__accounting_open(&resources[id], &desc) == RMM_OK;
 }
 
 static bool do_take(uint32_t id, uint64_t bytes, bool take)
 {
-    rmm_books_t *books = &resources[id];
-    if (id >= RESOURCES_MAX || books->slot == NULL) {
+    rmm_accounting_t *accounting = &resources[id];
+    if (id >= RESOURCES_MAX || accounting->slot == NULL) {
         return false;
     }
-    rmm__books_begin_exclusive(books);
+    rmm__accounting_begin_exclusive(accounting);
     if (take) {
-        rmm__books_alloc_exclusive(books, bytes, 0);
+        rmm__accounting_alloc_exclusive(accounting, bytes, 0);
     } else {
-        rmm__books_free_exclusive(books, bytes, 0);
+        rmm__accounting_free_exclusive(accounting, bytes, 0);
     }
-    rmm__books_end_exclusive(books);
+    rmm__accounting_end_exclusive(accounting);
     return true;
 }
 
@@ -85,8 +85,8 @@ static bool do_hole(uint32_t id, const char *rest)
         sscanf(rest, "%" SCNu64 " %" SCNu64, &free_bytes, &largest) != 2) {
         return false;
     }
-    RMM_BOOKS_SET(&resources[id], free_bytes, free_bytes);
-    RMM_BOOKS_SET(&resources[id], largest_free_bytes, largest);
+    RMM_ACCOUNTING_SET(&resources[id], free_bytes, free_bytes);
+    RMM_ACCOUNTING_SET(&resources[id], largest_free_bytes, largest);
     return true;
 }
 
@@ -203,19 +203,19 @@ static void do_exec(void)
     (void)execl("/proc/self/exe", "rmmfs_program", (char *)NULL);
 }
 
-static bool do_place_figure(const char *verb, uint32_t place, uint64_t bytes)
+static bool do_place_figure(const char *verb, uint32_t location, uint64_t bytes)
 {
     static const struct verb {
         const char *name;
-        void (*act)(uint32_t place, uint64_t bytes);
+        void (*act)(uint32_t location, uint64_t bytes);
     } verbs[] = {
-        {"alloc", rmm__place_alloc},     {"free", rmm__place_free},
-        {"reserve", rmm__place_reserve}, {"unreserve", rmm__place_unreserve},
-        {"pad", rmm__place_padding_add}, {"devfree", rmm__place_device_free},
+        {"alloc", rmm__location_alloc},     {"free", rmm__location_free},
+        {"reserve", rmm__location_reserve}, {"unreserve", rmm__location_unreserve},
+        {"pad", rmm__location_padding_add}, {"devfree", rmm__location_device_free},
     };
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         if (strcmp(verb, verbs[i].name) == 0) {
-            verbs[i].act(place, bytes);
+            verbs[i].act(location, bytes);
             return true;
         }
     }
@@ -271,7 +271,7 @@ static bool obey(const char *line)
     if (obey_tracker(verb, id, rest, &done)) {
         return done;
     }
-    if (strcmp(verb, "place") == 0) {
+    if (strcmp(verb, "location") == 0) {
         return do_place(id, rest);
     }
     if (strcmp(verb, "resource") == 0) {
@@ -284,7 +284,7 @@ static bool obey(const char *line)
         return do_hole(id, rest);
     }
     if (strcmp(verb, "close") == 0 && id < RESOURCES_MAX) {
-        rmm__books_close(&resources[id]);
+        rmm__accounting_close(&resources[id]);
         return true;
     }
     if (strcmp(verb, "load") == 0) {
@@ -306,7 +306,7 @@ static bool obey(const char *line)
         return false;
     }
     if (strcmp(verb, "oom") == 0) {
-        rmm__place_oom(id);
+        rmm__location_oom(id);
         return true;
     }
     return do_place_figure(verb, id, bytes);

@@ -8,7 +8,7 @@
 start_daemon
 start_program a
 gpu a 0
-tell a place 32 host - 0 host
+tell a location 32 host - 0 host
 tell a resource 1 cuda cuda 0 0
 tell a resource 2 pool big 0 1
 tell a resource 3 pool small 0 1

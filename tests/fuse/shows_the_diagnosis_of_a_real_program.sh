@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 built=${RMMFS%/fusefs/rmmfs}
 rmm_run=$built/tools/run/rmm-run
-program=$built/tests/sim/rmm_diag_program
+program=$built/tests/sim/diag/rmm_diag_program
 [ -x "$rmm_run" ] && [ -x "$program" ] || skip "built without rmm-run or its test program"
 
 start_daemon

@@ -34,16 +34,16 @@ static figures_t show(fixture_t *fixture)
 
 static member_t *process(fixture_t *fixture, pid_t pid, uint64_t current, uint64_t peak)
 {
-    rmm_segment_place_t *place = fixture_place(fixture, 0);
-    place->current_bytes = current;
-    place->total_bytes = peak;
-    place->total_count = 2;
-    place->freed_count = 1;
-    place->peak_bytes = peak;
-    place->node_peak_bytes = peak;
-    place->lifetime_peak_bytes = peak;
-    place->reserved_bytes = current + 100;
-    place->padding_bytes = 30;
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    location->current_bytes = current;
+    location->total_bytes = peak;
+    location->total_count = 2;
+    location->freed_count = 1;
+    location->peak_bytes = peak;
+    location->node_peak_bytes = peak;
+    location->lifetime_peak_bytes = peak;
+    location->reserved_bytes = current + 100;
+    location->padding_bytes = 30;
     return fixture_process(fixture, pid);
 }
 
@@ -112,7 +112,7 @@ static void no_peak_is_below_a_current_value_that_was_shown(void **state)
     figures_t figures;
     marks_show_device(&fixture->model, 0, 0, &figures); /* as current_bytes is read */
     assert_int_equal(figures.current_bytes, 190);
-    FIXTURE_WRITE_PLACE(one, 0, current_bytes, 10);
+    FIXTURE_WRITE_LOCATION(one, 0, current_bytes, 10);
     assert_int_equal(show(fixture).current_bytes, 100);
     assert_int_equal(show(fixture).peak_bytes, 190);
     end_fixture(fixture);
@@ -144,7 +144,7 @@ static void a_reset_shows_at_once_at_its_own_level_only(void **state)
     assert_int_equal(show(fixture).lifetime_peak_bytes, 500);
     /* The process allocates, and has not yet obeyed: then its old mark still says
      * nothing, and what it holds does. */
-    FIXTURE_WRITE_PLACE(member, 0, current_bytes, 70);
+    FIXTURE_WRITE_LOCATION(member, 0, current_bytes, 70);
     assert_int_equal(show(fixture).peak_bytes, 70);
     end_fixture(fixture);
 }
@@ -190,11 +190,11 @@ static void differences_never_wrap(void **state)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
-    rmm_segment_place_t *place = fixture_place(fixture, 0);
-    place->current_bytes = 100;
-    place->reserved_bytes = 20; /* counted at another moment */
-    place->freed_count = 3;
-    place->total_count = 2;
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    location->current_bytes = 100;
+    location->reserved_bytes = 20; /* counted at another moment */
+    location->freed_count = 3;
+    location->total_count = 2;
     (void)fixture_process(fixture, 1);
     assert_int_equal(show(fixture).cached_bytes, 0);
     assert_int_equal(show(fixture).current_count, 0);

@@ -113,9 +113,9 @@ static void values_are_decimal_and_unknown_is_minus_one(void **state)
 {
     (void)state;
     texts_t *texts = open_texts();
-    rmm_segment_place_t *place = fixture_place(&texts->fixture, 0);
-    place->current_bytes = UINT64_MAX - 1;
-    place->reserved_bytes = 12345;
+    rmm_segment_location_t *location = fixture_location(&texts->fixture, 0);
+    location->current_bytes = UINT64_MAX - 1;
+    location->reserved_bytes = 12345;
     (void)fixture_process(&texts->fixture, 7);
     assert_string_equal(
         read_path(texts, "gpu0/current_bytes"), "18446744073709551614\n");
@@ -145,8 +145,8 @@ static void stat_has_every_statistic_of_the_list(void **state)
     (void)state;
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);
-    for (int i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
-        const char *name = rmm__place_stats[i].name;
+    for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+        const char *name = rmm__location_stats[i].name;
         assert_non_null(value_of(texts, "gpu0/stat", name));
         assert_non_null(value_of(texts, "host/stat", name));
         assert_non_null(value_of(texts, "proc/7/gpu0/stat", name));
@@ -178,18 +178,18 @@ static void stat_shows_statistics_of_newer_programs(void **state)
     (void)state;
     texts_t *texts = open_texts();
     fixture_t *fixture = &texts->fixture;
-    uint32_t at = offsetof(rmm_segment_place_t, reserved3);
-    rmm_segment_place_t *place = fixture_place(fixture, 0);
-    add_statistic(fixture, RMM_SCHEMA_PLACE, "new_count", RMM_KIND_COUNTER, at);
-    add_statistic(fixture, RMM_SCHEMA_PLACE, "new_mark", RMM_KIND_MARK, at + 8);
+    uint32_t at = offsetof(rmm_segment_location_t, reserved3);
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_count", RMM_KIND_COUNTER, at);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_mark", RMM_KIND_MARK, at + 8);
     add_statistic(
         fixture, RMM_SCHEMA_SLOT, "new_gauge", RMM_KIND_GAUGE,
         offsetof(rmm_segment_slot_t, reserved0));
-    place->reserved3[0] = 5;
-    place->reserved3[1] = 70;
+    location->reserved3[0] = 5;
+    location->reserved3[1] = 70;
     fixture->layout.slots[0].reserved0[0] = 9;
     (void)fixture_process(fixture, 7);
-    place->reserved3[1] = 60;
+    location->reserved3[1] = 60;
     (void)fixture_process(fixture, 8);
     assert_string_equal(value_of(texts, "proc/7/gpu0/stat", "new_count"), "5");
     assert_string_equal(value_of(texts, "gpu0/stat", "new_count"), "10");

@@ -36,8 +36,8 @@ static void what_is_saved_is_loaded(void **unused)
     before->model.gpus[0].peak_bytes = 123;
     before->model.gpus[0].lifetime_peak_bytes = 1234;
     before->model.gpus[1].peak_upper_bytes = 77;
-    before->model.gpus[1].exited[RMM_PLACE_STAT_total_count] = 9;
-    before->model.host.exited[RMM_PLACE_STAT_oom_count] = 3;
+    before->model.gpus[1].exited[RMM_LOCATION_STAT_total_count] = 9;
+    before->model.host.exited[RMM_LOCATION_STAT_oom_count] = 3;
     extras_add(&before->model.gpus[0].extras, "new_count", RMM_KIND_COUNTER, 42);
     assert_true(model_add_folded(&before->model, "0.0123456789abcdef", "4711", 99));
     before->model.state = state_open(runtime.fd, runtime.path);
@@ -55,8 +55,8 @@ static void what_is_saved_is_loaded(void **unused)
     assert_int_equal(after->model.gpus[0].peak_bytes, 123);
     assert_int_equal(after->model.gpus[0].lifetime_peak_bytes, 1234);
     assert_int_equal(after->model.gpus[1].peak_upper_bytes, 77);
-    assert_int_equal(after->model.gpus[1].exited[RMM_PLACE_STAT_total_count], 9);
-    assert_int_equal(after->model.host.exited[RMM_PLACE_STAT_oom_count], 3);
+    assert_int_equal(after->model.gpus[1].exited[RMM_LOCATION_STAT_total_count], 9);
+    assert_int_equal(after->model.host.exited[RMM_LOCATION_STAT_oom_count], 3);
     assert_int_equal(after->model.gpus[0].extras.count, 1);
     assert_int_equal(after->model.gpus[0].extras.items[0].value, 42);
     const folded_t *folded = model_folded(&after->model, "0.0123456789abcdef");

@@ -41,13 +41,13 @@ static inline void exercise_schema(const rmm_segment_t *segment)
     PROMISE(header->schema_count <= RMM_SCHEMA_MAX);
     for (uint32_t i = 0; i < header->schema_count; i++) {
         const rmm_segment_schema_t *entry = &segment->schema[i];
-        uint32_t stride = entry->scope == RMM_SCHEMA_PLACE ? header->places_stride
-                                                           : header->slots_stride;
+        uint32_t stride = entry->scope == RMM_SCHEMA_LOCATION ? header->locations_stride
+                                                              : header->slots_stride;
 
         exercise_text(entry->name, sizeof(entry->name));
         PROMISE(strcspn(entry->name, "/.\"\\{} \n") == strlen(entry->name));
         PROMISE(entry->offset + 8ull <= stride);
-        PROMISE(entry->scope == RMM_SCHEMA_PLACE || entry->scope == RMM_SCHEMA_SLOT);
+        PROMISE(entry->scope == RMM_SCHEMA_LOCATION || entry->scope == RMM_SCHEMA_SLOT);
         PROMISE(
             entry->stripe_plus == RMM_STRIPE_NONE ||
             entry->stripe_plus + 8u <= header->stripes_stride);
@@ -70,8 +70,9 @@ static inline uint64_t exercise_figures(
             digest += rmm_record_schema_value(record, &segment->schema[i]);
         }
     }
-    for (int i = 0; scope == RMM_SCHEMA_PLACE && i < RMM_PLACE_STAT_COUNT; i++) {
-        digest += rmm_segment_place_stat(segment, record, (rmm_place_stat_t)i, &value);
+    for (int i = 0; scope == RMM_SCHEMA_LOCATION && i < RMM_LOCATION_STAT_COUNT; i++) {
+        digest +=
+            rmm_segment_location_stat(segment, record, (rmm_location_stat_t)i, &value);
     }
     for (int i = 0; scope == RMM_SCHEMA_SLOT && i < RMM_SLOT_STAT_COUNT; i++) {
         digest += rmm_segment_slot_stat(segment, record, (rmm_slot_stat_t)i, &value);
@@ -81,20 +82,21 @@ static inline uint64_t exercise_figures(
 
 static inline uint64_t exercise_records(const rmm_segment_t *segment)
 {
-    uint32_t places = rmm_segment_place_count(segment);
+    uint32_t locations = rmm_segment_location_count(segment);
     uint32_t slots = rmm_segment_slot_count(segment);
     rmm_record_t record;
     uint64_t digest = 0;
     bool torn;
 
     PROMISE(
-        places <= RMM_SEGMENT_MAX_BYTES / 64 && slots <= RMM_SEGMENT_MAX_BYTES / 64);
-    for (uint32_t i = 0; i < places; i++) {
-        if (rmm_segment_read_place(segment, i, &record)) {
-            exercise_text(record.place.uuid, sizeof(record.place.uuid));
-            exercise_text(record.place.pci_bus_id, sizeof(record.place.pci_bus_id));
-            exercise_text(record.place.name, sizeof(record.place.name));
-            digest += exercise_figures(segment, &record, RMM_SCHEMA_PLACE);
+        locations <= RMM_SEGMENT_MAX_BYTES / 64 && slots <= RMM_SEGMENT_MAX_BYTES / 64);
+    for (uint32_t i = 0; i < locations; i++) {
+        if (rmm_segment_read_location(segment, i, &record)) {
+            exercise_text(record.location.uuid, sizeof(record.location.uuid));
+            exercise_text(
+                record.location.pci_bus_id, sizeof(record.location.pci_bus_id));
+            exercise_text(record.location.name, sizeof(record.location.name));
+            digest += exercise_figures(segment, &record, RMM_SCHEMA_LOCATION);
         }
     }
     for (uint32_t i = 0; i < slots; i++) {
@@ -156,12 +158,12 @@ static inline rmm_segment_verdict_t exercise_segment(int fd)
     return verdict;
 }
 
-/* fd stays the caller's. Wishes only change numbers inside the file. */
+/* fd stays the caller's. Requests only change numbers inside the file. */
 static inline int exercise_control(int fd)
 {
     off_t size = lseek(fd, 0, SEEK_END);
     rmm_control_t control;
-    rmm_control_place_t place;
+    rmm_control_location_t location;
     rmm_control_slot_t slot;
     int error = rmm_control_attach(&control, fd, geteuid());
 
@@ -171,14 +173,14 @@ static inline int exercise_control(int fd)
     }
     for (uint32_t i = 0; i < 300; i++) {
         PROMISE(
-            (rmm_control_read_place(&control, i, &place) == 0) ==
-            (i < control.places_count));
+            (rmm_control_read_location(&control, i, &location) == 0) ==
+            (i < control.locations_count));
         PROMISE(
-            (rmm_control_reset_place_peak(&control, i) == 0) ==
-            (i < control.places_count));
+            (rmm_control_reset_location_peak(&control, i) == 0) ==
+            (i < control.locations_count));
         PROMISE(
             (rmm_control_reset_node_peak(&control, i) == 0) ==
-            (i < control.places_count));
+            (i < control.locations_count));
         PROMISE(
             (rmm_control_read_slot(&control, i, &slot) == 0) ==
             (i < control.slots_count));

@@ -40,31 +40,32 @@ static void make_segment(image_t *image)
 
     sample_make(&sample);
     header->schema_offset = sizeof(*header);
-    header->places_offset = header->schema_offset +
-                            (uint32_t)sizeof(sample.schema[0]) * header->schema_count;
-    header->places_count = 2;
+    header->locations_offset =
+        header->schema_offset +
+        (uint32_t)sizeof(sample.schema[0]) * header->schema_count;
+    header->locations_count = 2;
     header->slots_offset =
-        header->places_offset + 2 * (uint32_t)sizeof(sample.places[0]);
+        header->locations_offset + 2 * (uint32_t)sizeof(sample.locations[0]);
     header->slots_count = 2;
     header->log_offset = header->slots_offset + 2 * (uint32_t)sizeof(sample.slots[0]) +
                          (uint32_t)sizeof(sample.log);
     header->log_count = 4;
     header->stripes_count = 2;
-    header->place_stripes_offset =
+    header->location_stripes_offset =
         header->log_offset + 4 * (uint32_t)sizeof(sample.log_records[0]);
     header->slot_stripes_offset =
-        header->place_stripes_offset + 4 * (uint32_t)sizeof(rmm_segment_stripe_t);
+        header->location_stripes_offset + 4 * (uint32_t)sizeof(rmm_segment_stripe_t);
     header->segment_bytes =
         header->slot_stripes_offset + 4 * sizeof(rmm_segment_stripe_t);
     append(image, header, sizeof(*header));
     append(image, sample.schema, sizeof(sample.schema[0]) * header->schema_count);
-    append(image, &sample.places[0], sizeof(sample.places[0]));
-    append(image, &sample.places[32], sizeof(sample.places[0]));
+    append(image, &sample.locations[0], sizeof(sample.locations[0]));
+    append(image, &sample.locations[32], sizeof(sample.locations[0]));
     append(image, &sample.slots[0], sizeof(sample.slots[0]));
     append(image, &sample.slots[2], sizeof(sample.slots[0]));
     append(image, &sample.log, sizeof(sample.log));
     append(image, sample.log_records, 4 * sizeof(sample.log_records[0]));
-    append(image, sample.place_stripes, 4 * sizeof(rmm_segment_stripe_t));
+    append(image, sample.location_stripes, 4 * sizeof(rmm_segment_stripe_t));
     append(image, sample.slot_stripes, 4 * sizeof(rmm_segment_stripe_t));
     PROMISE(image->size == header->segment_bytes);
 }
@@ -75,13 +76,13 @@ static void make_control(image_t *image)
 
     page.magic = RMM_CONTROL_MAGIC;
     page.version_major = RMM_SEGMENT_MAJOR;
-    page.places_offset = offsetof(rmm_control_page_t, places);
-    page.places_stride = sizeof(rmm_control_place_t);
-    page.places_count = 4;
-    page.slots_offset = page.places_offset;
+    page.locations_offset = offsetof(rmm_control_page_t, locations);
+    page.locations_stride = sizeof(rmm_control_location_t);
+    page.locations_count = 4;
+    page.slots_offset = page.locations_offset;
     page.slots_stride = sizeof(rmm_control_slot_t);
     page.slots_count = 4;
-    append(image, &page, page.places_offset + 4 * sizeof(rmm_control_place_t));
+    append(image, &page, page.locations_offset + 4 * sizeof(rmm_control_location_t));
 }
 
 static void change(image_t *image, const uint8_t *data, size_t bytes)

@@ -66,25 +66,25 @@ read_pieces(reading_t *reading, const uint8_t *data, size_t size, size_t piece)
     REQUIRE(log_reader_end(&reader));
 }
 
-/* Runs the plan on counters: slots are taken and given back in turn. */
+/* Runs the plan on counters: handles are taken and given back in turn. */
 static void check_plan(const plan_t *plan)
 {
-    uint64_t *held = calloc(plan->slot_count + 1, sizeof *held);
+    uint64_t *held = calloc(plan->handle_count + 1, sizeof *held);
     uint64_t live = 0, peak = 0, count = 0, due = 0;
     REQUIRE(held != NULL);
     for (size_t i = 0; i < plan->op_count; i++) {
         const plan_op_t *op = &plan->ops[i];
-        REQUIRE(op->slot < plan->slot_count && op->stream < plan->stream_count);
+        REQUIRE(op->handle < plan->handle_count && op->stream < plan->stream_count);
         REQUIRE(op->thread < plan->thread_count && op->due_ns >= due);
         due = op->due_ns;
         if (op->is_free) {
-            REQUIRE(held[op->slot] == op->bytes + 1);
-            held[op->slot] = 0;
+            REQUIRE(held[op->handle] == op->bytes + 1);
+            held[op->handle] = 0;
             live -= op->bytes;
             count--;
         } else {
-            REQUIRE(held[op->slot] == 0);
-            held[op->slot] = op->bytes + 1;
+            REQUIRE(held[op->handle] == 0);
+            held[op->handle] = op->bytes + 1;
             live += op->bytes;
             count++;
         }

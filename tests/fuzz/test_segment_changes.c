@@ -138,9 +138,9 @@ static void a_control_page_changed_at_random_breaks_no_promise(void **state)
     static rmm_control_page_t valid = {
         .magic = RMM_CONTROL_MAGIC,
         .version_major = RMM_SEGMENT_MAJOR,
-        .places_offset = offsetof(rmm_control_page_t, places),
-        .places_stride = sizeof(rmm_control_place_t),
-        .places_count = RMM_SEGMENT_PLACES,
+        .locations_offset = offsetof(rmm_control_page_t, locations),
+        .locations_stride = sizeof(rmm_control_location_t),
+        .locations_count = RMM_SEGMENT_LOCATIONS,
         .slots_offset = offsetof(rmm_control_page_t, slots),
         .slots_stride = sizeof(rmm_control_slot_t),
         .slots_count = RMM_SEGMENT_SLOTS};

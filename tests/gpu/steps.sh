@@ -107,7 +107,7 @@ adaptor_cases() {
     local unwinder=backtrace
     ldconfig -p | grep -q 'libunwind\.so\.8' && unwinder=libunwind
     RMM_LOG_LEVEL=off RMM_PUBLISH=0 RMM_TEST_UNWINDER=$unwinder \
-        $build/tests/sim/test_"$1"_adaptor 2>&1 | tee "$work/cases"
+        $build/tests/sim/adaptors/test_"$1"_adaptor 2>&1 | tee "$work/cases"
     local status=${PIPESTATUS[0]}
     echo "$(grep -c '       OK ' "$work/cases") cases" >"$work/figure"
     return "$status"
@@ -177,25 +177,25 @@ json() { # FIELD of $work/replay.json
 
 # --- all that docs/performance.md has figures of; what is raw stays in the logs, in bench/ -----
 
-without_books=$build-without-books
+without_accounting=$build-without-accounting
 step_bench() {
     rm -rf "$logs/bench"
-    if grep -qs RMM_BOOKS CMakeLists.txt cmake/*.cmake lib/CMakeLists.txt; then
-        attempt "build without books" 240 build_without_books
+    if grep -qs RMM_ACCOUNTING CMakeLists.txt cmake/*.cmake lib/CMakeLists.txt; then
+        attempt "build without accounting" 240 build_without_accounting
     fi
     attempt bench 480 bench_all
     [ ! -s "$logs/bench/bench.json" ] || bench_rows
 }
-build_without_books() {
+build_without_accounting() {
     local prefix=()
     [ ! -d .carry/lib ] || prefix=("-DCMAKE_PREFIX_PATH=$root/.carry")
-    cmake -S . -B $without_books -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRMM_BOOKS=OFF \
+    cmake -S . -B $without_accounting -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRMM_ACCOUNTING=OFF \
         -DRMM_CUDA=ON -DRMM_BUILD_FUSEFS=OFF -DRMM_BUILD_INJECT=OFF -DRMM_BUILD_TESTS=OFF \
-        -DRMM_INSTALL=OFF "${prefix[@]}" && cmake --build $without_books -j "$(nproc)" --target rmm-bench
+        -DRMM_INSTALL=OFF "${prefix[@]}" && cmake --build $without_accounting -j "$(nproc)" --target rmm-bench
 }
 bench_all() {
     local without=() files
-    [ ! -x $without_books/tools/bench/rmm-bench ] || without=(--without-books $without_books)
+    [ ! -x $without_accounting/tools/bench/rmm-bench ] || without=(--without-accounting $without_accounting)
     readarray -t files < <(traces)
     tools/bench/measure --build $build "${without[@]}" "$logs/bench" "${files[@]}" | tee "$work/replays"
     local status=$?

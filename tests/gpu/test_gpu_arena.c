@@ -180,7 +180,7 @@ static void data_stay_whole_over_streams_that_come_and_go(void **state)
         rmm_segment_slot_t *slot;
 
         traffic->arena = make_arena(24 * MIB);
-        slot = traffic->arena->books.slot;
+        slot = traffic->arena->accounting.slot;
         traffic->random = seed;
         traffic->use_count = 0;
         traffic->streams[0] = RMM_STREAM_LEGACY;

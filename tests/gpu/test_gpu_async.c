@@ -239,7 +239,7 @@ static void refuses_more_than_the_device_has_and_recovers(void **state)
         fixture->streams[0]);
 }
 
-static void the_books_agree_with_the_driver(void **state)
+static void the_accounting_agrees_with_the_driver(void **state)
 {
     fixture_t *fixture = *state;
     rmm_resource_t *mr = fixture->async;
@@ -659,7 +659,7 @@ int main(void)
         CASE(memory_freed_on_a_stream_outlives_the_stream),
         CASE(work_that_is_queued_outlives_the_resource),
         CASE(refuses_more_than_the_device_has_and_recovers),
-        CASE(the_books_agree_with_the_driver),
+        CASE(the_accounting_agrees_with_the_driver),
         CASE(a_trim_gives_back_what_is_seen_to_be_done_with),
         CASE(the_end_gives_the_memory_back),
         CASE(shareable_handles_are_shareable),

@@ -535,7 +535,7 @@ static void data_never_mixes_between_streams(void **state)
     test_free(traffic);
 }
 
-static void the_books_agree_with_what_was_asked(void **state)
+static void the_accounting_agrees_with_what_was_asked(void **state)
 {
     fixture_t *fixture = *state;
     rmm_stats_t stats = RMM_STATS_INIT;
@@ -574,7 +574,7 @@ int main(void)
         CASE(a_small_free_waits_for_the_whole_device),
         CASE(what_a_graph_uses_stays_its_own),
         CASE(data_never_mixes_between_streams),
-        CASE(the_books_agree_with_what_was_asked),
+        CASE(the_accounting_agrees_with_what_was_asked),
     };
     rmm_status_t status;
 

@@ -5,7 +5,7 @@ usage: torch_train.py RESULT [LIBRMM_C]
 
 Trains a small network with PyTorch from a fixed seed, with its own allocator or with ours,
 and saves the losses and the weights to RESULT. With ours it also asks for more memory than
-there is, which must be a RuntimeError after which training goes on, and looks at the books
+there is, which must be a RuntimeError after which training goes on, and looks at the accounting
 of the default resource. Tensors are alive when the interpreter ends.
 """
 import ctypes
@@ -34,7 +34,7 @@ def use_our_allocator(path):
     return ctypes.CDLL(path)
 
 
-def books(library):
+def accounting(library):
     """What the default resource of device 0 is, and its figures."""
     resource = ctypes.c_void_p()
     stats = Stats(struct_size=ctypes.sizeof(Stats))
@@ -106,7 +106,7 @@ def main():
     )
     if library is None:
         return
-    kind, stats = books(library)
+    kind, stats = accounting(library)
     print(f"{kind}: peak {stats.peak_bytes} bytes, {stats.total_count} allocations")
     assert kind == "pool", kind
     assert stats.current_bytes > 0 and stats.peak_bytes > stats.current_bytes

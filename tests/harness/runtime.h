@@ -243,14 +243,14 @@ static inline void child_run(child_fn body, void *argument)
 
 /* --- figures ------------------------------------------------------------------------ */
 
-static inline uint64_t
-place_figure(const rmm_segment_t *segment, uint32_t place, rmm_place_stat_t stat)
+static inline uint64_t location_figure(
+    const rmm_segment_t *segment, uint32_t location, rmm_location_stat_t stat)
 {
     rmm_record_t record;
     uint64_t value;
 
-    assert_true(rmm_segment_read_place(segment, place, &record));
-    assert_true(rmm_segment_place_stat(segment, &record, stat, &value));
+    assert_true(rmm_segment_read_location(segment, location, &record));
+    assert_true(rmm_segment_location_stat(segment, &record, stat, &value));
     return value;
 }
 

@@ -4,7 +4,7 @@
  * was under way from the request on until the world stood still, the same request, made of
  * an engine that has forgotten what it refused, is refused too.
  */
-#include "sim/pool_harness.h"
+#include "sim/pool/pool_harness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ typedef struct block {
 } block_t;
 
 /* One configuration. */
-typedef struct crowd {
+typedef struct contenders {
     rmm_resource_t *mr;
     int threads;
     uint64_t operations; /* of each thread */
@@ -35,10 +35,10 @@ typedef struct crowd {
     pthread_mutex_t lock; /* protects: */
     int parked;           /* threads that wait until nobody stops them */
     block_t mail[THREADS_MOST];
-} crowd_t;
+} contenders_t;
 
 typedef struct member {
-    crowd_t *crowd;
+    contenders_t *contenders;
     rmm_stream_t stream;
     uint64_t random;
     block_t blocks[BLOCKS_MOST];
@@ -54,60 +54,60 @@ static uint64_t draw(member_t *member, uint64_t bound)
 
 /* A thread counts as parked until it goes on: under the lock, else the next one that stops
  * all would count one that is on its way. */
-static void park(crowd_t *crowd)
+static void park(contenders_t *contenders)
 {
-    pthread_mutex_lock(&crowd->lock);
-    crowd->parked++;
-    pthread_cond_broadcast(&crowd->parked_or_go_on);
-    while (atomic_load(&crowd->stops)) {
-        pthread_cond_wait(&crowd->parked_or_go_on, &crowd->lock);
+    pthread_mutex_lock(&contenders->lock);
+    contenders->parked++;
+    pthread_cond_broadcast(&contenders->parked_or_go_on);
+    while (atomic_load(&contenders->stops)) {
+        pthread_cond_wait(&contenders->parked_or_go_on, &contenders->lock);
     }
-    crowd->parked--;
-    pthread_mutex_unlock(&crowd->lock);
+    contenders->parked--;
+    pthread_mutex_unlock(&contenders->lock);
 }
 
 /* False: another thread stops all already. */
-static bool stop_others(crowd_t *crowd)
+static bool stop_others(contenders_t *contenders)
 {
     bool is_mine;
 
-    pthread_mutex_lock(&crowd->lock);
-    is_mine = !atomic_exchange(&crowd->stops, true);
-    while (is_mine && crowd->parked < crowd->threads - 1) {
-        pthread_cond_wait(&crowd->parked_or_go_on, &crowd->lock);
+    pthread_mutex_lock(&contenders->lock);
+    is_mine = !atomic_exchange(&contenders->stops, true);
+    while (is_mine && contenders->parked < contenders->threads - 1) {
+        pthread_cond_wait(&contenders->parked_or_go_on, &contenders->lock);
     }
-    pthread_mutex_unlock(&crowd->lock);
+    pthread_mutex_unlock(&contenders->lock);
     return is_mine;
 }
 
-static void let_others_go_on(crowd_t *crowd)
+static void let_others_go_on(contenders_t *contenders)
 {
-    pthread_mutex_lock(&crowd->lock);
-    atomic_store(&crowd->stops, false);
-    pthread_cond_broadcast(&crowd->parked_or_go_on);
-    pthread_mutex_unlock(&crowd->lock);
+    pthread_mutex_lock(&contenders->lock);
+    atomic_store(&contenders->stops, false);
+    pthread_cond_broadcast(&contenders->parked_or_go_on);
+    pthread_mutex_unlock(&contenders->lock);
 }
 
-static void park_for_good(crowd_t *crowd)
+static void park_for_good(contenders_t *contenders)
 {
-    pthread_mutex_lock(&crowd->lock);
-    crowd->parked++;
-    pthread_cond_broadcast(&crowd->parked_or_go_on);
-    pthread_mutex_unlock(&crowd->lock);
+    pthread_mutex_lock(&contenders->lock);
+    contenders->parked++;
+    pthread_cond_broadcast(&contenders->parked_or_go_on);
+    pthread_mutex_unlock(&contenders->lock);
 }
 
 static void free_block(member_t *member, const block_t *block)
 {
-    crowd_t *crowd = member->crowd;
+    contenders_t *contenders = member->contenders;
 
-    atomic_fetch_add(&crowd->frees_begun, 1);
-    give(crowd->mr, block->ptr, block->bytes, member->stream);
-    atomic_fetch_add(&crowd->frees_ended, 1);
+    atomic_fetch_add(&contenders->frees_begun, 1);
+    give(contenders->mr, block->ptr, block->bytes, member->stream);
+    atomic_fetch_add(&contenders->frees_ended, 1);
 }
 
-static void forget_futile(crowd_t *crowd)
+static void forget_futile(contenders_t *contenders)
 {
-    engine_t *engine = pool_from_base(crowd->mr)->engine;
+    engine_t *engine = pool_from_base(contenders->mr)->engine;
 
     rmm__engine_lock(engine);
     engine->futile.units = 0;
@@ -117,53 +117,53 @@ static void forget_futile(crowd_t *crowd)
 /* The world stands still. */
 static void ask_again(member_t *member, size_t bytes)
 {
-    crowd_t *crowd = member->crowd;
+    contenders_t *contenders = member->contenders;
     char refusal[256];
     void *ptr;
 
     (void)snprintf(refusal, sizeof(refusal), "%s", rmm_last_error_message());
-    forget_futile(crowd);
-    atomic_fetch_add(&crowd->compared, 1);
-    if (rmm_resource_alloc(crowd->mr, bytes, 0, member->stream, &ptr) == RMM_OK) {
+    forget_futile(contenders);
+    atomic_fetch_add(&contenders->compared, 1);
+    if (rmm_resource_alloc(contenders->mr, bytes, 0, member->stream, &ptr) == RMM_OK) {
         print_error("%zu bytes are granted, but were refused: %s\n", bytes, refusal);
-        atomic_fetch_add(&crowd->differing, 1);
-        give(crowd->mr, ptr, bytes, member->stream);
+        atomic_fetch_add(&contenders->differing, 1);
+        give(contenders->mr, ptr, bytes, member->stream);
     }
 }
 
 static void look_into_refusal(member_t *member, size_t bytes, uint64_t ended_before)
 {
-    crowd_t *crowd = member->crowd;
+    contenders_t *contenders = member->contenders;
 
-    atomic_fetch_add(&crowd->refused, 1);
-    if (!stop_others(crowd)) {
-        park(crowd);
+    atomic_fetch_add(&contenders->refused, 1);
+    if (!stop_others(contenders)) {
+        park(contenders);
         return;
     }
-    if (atomic_load(&crowd->frees_begun) == ended_before) {
+    if (atomic_load(&contenders->frees_begun) == ended_before) {
         ask_again(member, bytes);
     }
-    let_others_go_on(crowd);
+    let_others_go_on(contenders);
 }
 
 static size_t draw_bytes(member_t *member)
 {
-    if (member->crowd->is_fixed) {
+    if (member->contenders->is_fixed) {
         return FIXED_BYTES;
     }
     return (draw(member, 64) == 0 ? 256 * (1 + draw(member, 512))
                                   : (size_t)256 << draw(member, 8) >> draw(member, 2)) *
-           (member->crowd->maximum_bytes / MAXIMUM);
+           (member->contenders->maximum_bytes / MAXIMUM);
 }
 
 static void take_one(member_t *member)
 {
-    crowd_t *crowd = member->crowd;
-    uint64_t ended_before = atomic_load(&crowd->frees_ended);
+    contenders_t *contenders = member->contenders;
+    uint64_t ended_before = atomic_load(&contenders->frees_ended);
     block_t block = {.bytes = draw_bytes(member)};
 
-    if (rmm_resource_alloc(crowd->mr, block.bytes, 0, member->stream, &block.ptr) ==
-        RMM_OK) {
+    if (rmm_resource_alloc(
+            contenders->mr, block.bytes, 0, member->stream, &block.ptr) == RMM_OK) {
         member->blocks[member->count++] = block;
         member->live_bytes += block.bytes;
     } else {
@@ -174,20 +174,20 @@ static void take_one(member_t *member)
 /* On this thread, or handed to another, whose last one comes back. */
 static void give_one(member_t *member)
 {
-    crowd_t *crowd = member->crowd;
+    contenders_t *contenders = member->contenders;
     uint64_t index = draw(member, member->count);
     block_t block = member->blocks[index];
 
     member->blocks[index] = member->blocks[--member->count];
     member->live_bytes -= block.bytes;
     if (draw(member, 4) == 0) {
-        uint64_t whom = draw(member, (uint64_t)crowd->threads);
+        uint64_t whom = draw(member, (uint64_t)contenders->threads);
         block_t other;
 
-        pthread_mutex_lock(&crowd->lock);
-        other = crowd->mail[whom];
-        crowd->mail[whom] = block;
-        pthread_mutex_unlock(&crowd->lock);
+        pthread_mutex_lock(&contenders->lock);
+        other = contenders->mail[whom];
+        contenders->mail[whom] = block;
+        pthread_mutex_unlock(&contenders->lock);
         block = other;
     }
     if (block.ptr != NULL) {
@@ -201,7 +201,8 @@ static void fill_up(member_t *member)
     block_t block = {.bytes = draw_bytes(member)};
 
     if (rmm_resource_alloc(
-            member->crowd->mr, block.bytes, 0, member->stream, &block.ptr) == RMM_OK) {
+            member->contenders->mr, block.bytes, 0, member->stream, &block.ptr) ==
+        RMM_OK) {
         member->blocks[member->count++] = block;
         member->live_bytes += block.bytes;
     }
@@ -210,19 +211,20 @@ static void fill_up(member_t *member)
 static void *work(void *argument)
 {
     member_t *member = argument;
-    crowd_t *crowd = member->crowd;
+    contenders_t *contenders = member->contenders;
     /* all of them want a little more than there is */
-    uint64_t share = crowd->maximum_bytes * 11 / 10 / (uint64_t)crowd->threads;
+    uint64_t share =
+        contenders->maximum_bytes * 11 / 10 / (uint64_t)contenders->threads;
 
     for (int i = 0; i < BLOCKS_MOST && member->live_bytes < share * 8 / 11; i++) {
         fill_up(member);
     }
-    (void)pthread_barrier_wait(&crowd->filled);
-    for (uint64_t i = 0; i < crowd->operations; i++) {
+    (void)pthread_barrier_wait(&contenders->filled);
+    for (uint64_t i = 0; i < contenders->operations; i++) {
         bool is_full = member->live_bytes >= share || member->count == BLOCKS_MOST;
 
-        if (atomic_load(&crowd->stops)) {
-            park(crowd);
+        if (atomic_load(&contenders->stops)) {
+            park(contenders);
         }
         if (!is_full && draw(member, 8) != 0) {
             take_one(member);
@@ -231,8 +233,8 @@ static void *work(void *argument)
             give_one(member);
         }
     }
-    park_for_good(crowd);
-    (void)pthread_barrier_wait(&crowd->done);
+    park_for_good(contenders);
+    (void)pthread_barrier_wait(&contenders->done);
     while (member->count != 0) {
         free_block(member, &member->blocks[--member->count]);
     }
@@ -249,33 +251,33 @@ static uint64_t operations_in_all(void)
     return getenv("RMM_TEST_QUICK") != NULL ? all / 4 : all;
 }
 
-static void run_crowd(crowd_t *crowd, bool is_one_stream)
+static void run_contenders(contenders_t *contenders, bool is_one_stream)
 {
     static member_t members[THREADS_MOST];
     pthread_t threads[THREADS_MOST];
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    pthread_barrier_init(&crowd->filled, NULL, (unsigned)crowd->threads);
-    pthread_barrier_init(&crowd->done, NULL, (unsigned)crowd->threads);
-    for (int i = 0; i < crowd->threads; i++) {
+    pthread_barrier_init(&contenders->filled, NULL, (unsigned)contenders->threads);
+    pthread_barrier_init(&contenders->done, NULL, (unsigned)contenders->threads);
+    for (int i = 0; i < contenders->threads; i++) {
         members[i] = (member_t){
-            .crowd = crowd,
+            .contenders = contenders,
             .random = (uint64_t)i + 1,
             .stream = is_one_stream ? stream : make_stream(RMM_STREAM_NON_BLOCKING)};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &members[i]), 0);
     }
-    for (int i = 0; i < crowd->threads; i++) {
+    for (int i = 0; i < contenders->threads; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    for (int i = 0; i < crowd->threads; i++) {
-        if (crowd->mail[i].ptr != NULL) {
-            free_block(&members[0], &crowd->mail[i]);
+    for (int i = 0; i < contenders->threads; i++) {
+        if (contenders->mail[i].ptr != NULL) {
+            free_block(&members[0], &contenders->mail[i]);
         }
     }
-    pthread_barrier_destroy(&crowd->filled);
-    pthread_barrier_destroy(&crowd->done);
+    pthread_barrier_destroy(&contenders->filled);
+    pthread_barrier_destroy(&contenders->done);
     assert_cuda(rmm_sim_device_synchronize());
-    for (int i = 0; i < crowd->threads && !is_one_stream; i++) {
+    for (int i = 0; i < contenders->threads && !is_one_stream; i++) {
         assert_cuda(sim_driver()->stream_destroy(members[i].stream));
     }
     assert_cuda(sim_driver()->stream_destroy(stream));
@@ -287,7 +289,7 @@ static void refuse_as_one_lock_would(
     static const int counts[] = {2, 4, 16};
 
     for (int i = 0; i < 6; i++) {
-        crowd_t crowd = {
+        contenders_t contenders = {
             .mr = make(),
             .threads = counts[i / 2],
             .operations = operations_in_all() / 18 / (uint64_t)counts[i / 2],
@@ -296,15 +298,15 @@ static void refuse_as_one_lock_would(
             .parked_or_go_on = PTHREAD_COND_INITIALIZER,
             .lock = PTHREAD_MUTEX_INITIALIZER};
 
-        run_crowd(&crowd, i % 2 != 0);
+        run_contenders(&contenders, i % 2 != 0);
         print_message(
-            "%d threads: %llu refused, %llu compared\n", crowd.threads,
-            (unsigned long long)atomic_load(&crowd.refused),
-            (unsigned long long)atomic_load(&crowd.compared));
-        assert_int_equal(atomic_load(&crowd.differing), 0);
-        assert_int_equal(stats_of(crowd.mr).current_count, 0);
-        assert_int_equal(stats_of(crowd.mr).invalid_free_count, 0);
-        rmm_resource_release(crowd.mr);
+            "%d threads: %llu refused, %llu compared\n", contenders.threads,
+            (unsigned long long)atomic_load(&contenders.refused),
+            (unsigned long long)atomic_load(&contenders.compared));
+        assert_int_equal(atomic_load(&contenders.differing), 0);
+        assert_int_equal(stats_of(contenders.mr).current_count, 0);
+        assert_int_equal(stats_of(contenders.mr).invalid_free_count, 0);
+        rmm_resource_release(contenders.mr);
     }
 }
 

@@ -6,7 +6,7 @@
 #ifndef RMM_TESTS_STRESS_THREADS_H
 #define RMM_TESTS_STRESS_THREADS_H
 
-#include "sim/pool_harness.h"
+#include "sim/pool/pool_harness.h"
 
 #include <pthread.h>
 #include <stdlib.h>

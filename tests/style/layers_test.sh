@@ -11,7 +11,7 @@ make_tree() {
     mkdir -p "$work"/tree/{include/rmm,lib/core,lib/base,lib/driver/sim,lib/segment,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
     cd "$work/tree"
     echo '#include <stdint.h>' >include/rmm/resource.h
-    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim/internal.h lib/publish/books.h \
+    echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim/internal.h lib/publish/accounting.h \
         lib/segment/segment_reader.h lib/pool/index.h lib/pool/blocks.h >/dev/null
     echo '#include "driver/driver.h"' >lib/base/resource.c
     echo '#include "pool/index.h"' >lib/pool/index.c
@@ -53,11 +53,11 @@ expect_caught lib/pool/blocks.c '"driver/driver.h"' lib/driver/driver.h
 expect_caught lib/pool/blocks.c '<pthread.h>' pthread.h
 expect_caught lib/pool/blocks.c '<rmm/resource.h>' rmm/resource.h
 expect_caught lib/pool/engine.c '"driver/sim/internal.h"' lib/driver/sim/internal.h
-expect_caught lib/pool/engine.c '"publish/books.h"' lib/publish/books.h
+expect_caught lib/pool/engine.c '"publish/accounting.h"' lib/publish/accounting.h
 expect_caught lib/pool/engine.c '<stdio.h>' stdio.h
-expect_caught lib/core/bits.c '"publish/books.h"' lib/publish/books.h
-expect_caught lib/segment/segment_reader.c '"publish/books.h"' lib/publish/books.h
-expect_caught fusefs/tree.c '"publish/books.h"' lib/publish/books.h
+expect_caught lib/core/bits.c '"publish/accounting.h"' lib/publish/accounting.h
+expect_caught lib/segment/segment_reader.c '"publish/accounting.h"' lib/publish/accounting.h
+expect_caught fusefs/tree.c '"publish/accounting.h"' lib/publish/accounting.h
 expect_caught fusefs/tree.c '<fuse_lowlevel.h>' fuse_lowlevel.h
 expect_caught fusefs/tree.c '<rmm/resource.h>' include/rmm/resource.h
 expect_caught tools/replay/main.c '"driver/driver.h"' lib/driver/driver.h

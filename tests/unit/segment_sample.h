@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A valid segment made by hand, independent of the writer: places 0 and 32, slots 0 and
+ * A valid segment made by hand, independent of the writer: locations 0 and 32, slots 0 and
  * 2. Every figure is its offset in the record plus 1000 times the record's number; the
  * stripes are zero.
  */
@@ -46,17 +46,18 @@ sample_figures(void *record, size_t from, size_t bytes, uint64_t number)
     }
 }
 
-static inline void sample_place(rmm_segment_layout_t *layout, uint32_t index)
+static inline void sample_location(rmm_segment_layout_t *layout, uint32_t index)
 {
-    rmm_segment_place_t *place = &layout->places[index];
+    rmm_segment_location_t *location = &layout->locations[index];
 
     sample_figures(
-        place, offsetof(rmm_segment_place_t, current_bytes), sizeof(*place), index);
-    atomic_init(&place->used, 1);
-    place->capacity_bytes = 1 << 20;
-    strcpy(place->uuid, "GPU-00000000");
-    strcpy(place->pci_bus_id, "0000:01:00.0");
-    strcpy(place->name, "Sample");
+        location, offsetof(rmm_segment_location_t, current_bytes), sizeof(*location),
+        index);
+    atomic_init(&location->used, 1);
+    location->capacity_bytes = 1 << 20;
+    strcpy(location->uuid, "GPU-00000000");
+    strcpy(location->pci_bus_id, "0000:01:00.0");
+    strcpy(location->name, "Sample");
 }
 
 static inline void sample_slot(rmm_segment_layout_t *layout, uint32_t index)
@@ -104,9 +105,9 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     header->pid = 4711;
     header->schema_offset = offsetof(rmm_segment_layout_t, schema);
     header->schema_stride = sizeof(rmm_segment_schema_t);
-    header->places_offset = offsetof(rmm_segment_layout_t, places);
-    header->places_stride = sizeof(rmm_segment_place_t);
-    header->places_count = RMM_SEGMENT_PLACES;
+    header->locations_offset = offsetof(rmm_segment_layout_t, locations);
+    header->locations_stride = sizeof(rmm_segment_location_t);
+    header->locations_count = RMM_SEGMENT_LOCATIONS;
     header->slots_offset = offsetof(rmm_segment_layout_t, slots);
     header->slots_stride = sizeof(rmm_segment_slot_t);
     header->slots_count = RMM_SEGMENT_SLOTS;
@@ -115,15 +116,16 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     header->log_count = RMM_LOG_RECORDS;
     header->stripes_stride = sizeof(rmm_segment_stripe_t);
     header->stripes_count = RMM_SEGMENT_STRIPES;
-    header->place_stripes_offset = offsetof(rmm_segment_layout_t, place_stripes);
+    header->location_stripes_offset = offsetof(rmm_segment_layout_t, location_stripes);
     header->slot_stripes_offset = offsetof(rmm_segment_layout_t, slot_stripes);
     atomic_init(&header->slots_high, 3);
     strcpy(header->driver, "cuda");
     strcpy(header->comm, "sample");
-    sample_schema(layout, RMM_SCHEMA_PLACE, rmm__place_stats, RMM_PLACE_STAT_COUNT);
+    sample_schema(
+        layout, RMM_SCHEMA_LOCATION, rmm__location_stats, RMM_LOCATION_STAT_COUNT);
     sample_schema(layout, RMM_SCHEMA_SLOT, rmm__slot_stats, RMM_SLOT_STAT_COUNT);
-    sample_place(layout, 0);
-    sample_place(layout, 32);
+    sample_location(layout, 0);
+    sample_location(layout, 32);
     sample_slot(layout, 0);
     sample_slot(layout, 2);
     sample_log(layout);
@@ -135,8 +137,8 @@ static inline void sample_make_older(rmm_segment_layout_t *layout, uint16_t mino
 {
     layout->header.version_minor = minor;
     layout->header.stripes_stride = layout->header.stripes_count = 0;
-    layout->header.place_stripes_offset = layout->header.slot_stripes_offset = 0;
-    layout->header.segment_bytes = offsetof(rmm_segment_layout_t, place_stripes);
+    layout->header.location_stripes_offset = layout->header.slot_stripes_offset = 0;
+    layout->header.segment_bytes = offsetof(rmm_segment_layout_t, location_stripes);
     for (uint32_t i = 0; i < layout->header.schema_count; i++) {
         rmm_segment_schema_t *entry = &layout->schema[i];
 

@@ -10,10 +10,10 @@
 #include "bench/sample.h"
 #include "bench/script.h"
 
-/* Plays a script on numbers: each allocation finds its slot free, each free finds it used. */
+/* Plays a script on numbers: each allocation finds its handle free, each free finds it used. */
 typedef struct model {
     const script_t *script;
-    uint32_t *bytes; /* of each slot; 0: free */
+    uint32_t *bytes; /* of each handle; 0: free */
     size_t live_count, most_live;
     uint64_t live_bytes, most_bytes;
     size_t allocations;
@@ -23,14 +23,14 @@ typedef struct model {
 static void model_init(model_t *model, const script_t *script)
 {
     *model = (model_t){.script = script, .smallest = UINT32_MAX};
-    model->bytes = calloc(script->slot_count, sizeof *model->bytes);
+    model->bytes = calloc(script->handle_count, sizeof *model->bytes);
     assert_non_null(model->bytes);
 }
 
 static void model_allocate(model_t *model, const script_op_t *op)
 {
-    assert_int_equal(model->bytes[op->slot], 0);
-    model->bytes[op->slot] = op->bytes;
+    assert_int_equal(model->bytes[op->handle], 0);
+    model->bytes[op->handle] = op->bytes;
     model->allocations++;
     model->live_count++;
     model->live_bytes += op->bytes;
@@ -48,15 +48,15 @@ static void model_play(model_t *model, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++) {
         const script_op_t *op = &model->script->ops[i];
-        assert_true(op->slot < model->script->slot_count);
+        assert_true(op->handle < model->script->handle_count);
         if (op->bytes != 0) {
             model_allocate(model, op);
             continue;
         }
-        assert_int_not_equal(model->bytes[op->slot], 0);
+        assert_int_not_equal(model->bytes[op->handle], 0);
         model->live_count--;
-        model->live_bytes -= model->bytes[op->slot];
-        model->bytes[op->slot] = 0;
+        model->live_bytes -= model->bytes[op->handle];
+        model->bytes[op->handle] = 0;
     }
 }
 

@@ -151,7 +151,7 @@ static void break_table_free(scene_t *s)
 }
 static void break_table_slot(scene_t *s)
 {
-    uint32_t slot = slot_of(s->b, s->b->nodes[s->node[5]].unit);
+    uint32_t slot = bucket_of(s->b, s->b->nodes[s->node[5]].unit);
 
     s->b->table[slot ^ 1] = s->node[5];
     s->b->table[slot] = s->b->nodes[s->node[5]].link;
@@ -218,7 +218,7 @@ static const struct {
     {break_live_count, "the count of live blocks is wrong"},
     {break_table_range, "the table's index is out of range"},
     {break_table_free, "a settled free block is in the table"},
-    {break_table_slot, "a block is in a wrong slot"},
+    {break_table_slot, "a block is in a wrong bucket"},
     {break_table_loop, "the table's chains have no end"},
     {break_table_recent, "runs and table differ in blocks"},
     {break_unused, "a node is lost"},

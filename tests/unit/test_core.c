@@ -113,8 +113,8 @@ enum { KEYS = 500, STEPS = 20000 };
 
 static void agrees_with_a_plain_list(void **state)
 {
-    const char *wish = getenv("RMM_TEST_SEED");
-    unsigned seed = wish != NULL ? (unsigned)strtoul(wish, NULL, 10) : 20260101u;
+    const char *request = getenv("RMM_TEST_SEED");
+    unsigned seed = request != NULL ? (unsigned)strtoul(request, NULL, 10) : 20260101u;
     rmm_pointer_map_t map = {0};
     size_t shadow[KEYS] = {0};
     size_t count = 0;

@@ -40,11 +40,11 @@ static void pairs_a_free_with_its_allocation(void **state)
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0x100, 40), PLAN_ADDED);
     assert_int_equal(add(&plan, LOG_FREE, 0x200, 20), PLAN_ADDED);
     assert_int_equal(plan.op_count, 5);
-    assert_int_equal(plan.ops[2].slot, plan.ops[0].slot);
+    assert_int_equal(plan.ops[2].handle, plan.ops[0].handle);
     assert_true(plan.ops[2].is_free);
     assert_int_equal(plan.ops[2].bytes, 10);
-    assert_int_equal(plan.ops[4].slot, plan.ops[1].slot);
-    assert_int_equal(plan.slot_count, 2); /* slots are used again */
+    assert_int_equal(plan.ops[4].handle, plan.ops[1].handle);
+    assert_int_equal(plan.handle_count, 2); /* handles are used again */
     assert_int_equal(plan.peak_bytes, 60);
     assert_int_equal(plan.left_bytes, 40);
     assert_int_equal(plan.left_count, 1);
@@ -107,7 +107,7 @@ static void keeps_allocations_of_no_bytes_apart(void **state)
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0, 0), PLAN_ADDED);
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0, 0), PLAN_ADDED);
     assert_int_equal(plan.left_count, 2);
-    assert_int_not_equal(plan.ops[0].slot, plan.ops[1].slot);
+    assert_int_not_equal(plan.ops[0].handle, plan.ops[1].handle);
     assert_int_equal(add(&plan, LOG_FREE, 0, 0), PLAN_ADDED);
     assert_int_equal(add(&plan, LOG_FREE, 0, 0), PLAN_ADDED);
     assert_int_equal(add(&plan, LOG_FREE, 0, 0), PLAN_REFUSED);

@@ -131,9 +131,9 @@ static void make_page(void)
     memset(&page, 0, sizeof(page));
     page.magic = RMM_CONTROL_MAGIC;
     page.version_major = RMM_SEGMENT_MAJOR;
-    page.places_offset = offsetof(rmm_control_page_t, places);
-    page.places_stride = sizeof(rmm_control_place_t);
-    page.places_count = RMM_SEGMENT_PLACES;
+    page.locations_offset = offsetof(rmm_control_page_t, locations);
+    page.locations_stride = sizeof(rmm_control_location_t);
+    page.locations_count = RMM_SEGMENT_LOCATIONS;
     page.slots_offset = offsetof(rmm_control_page_t, slots);
     page.slots_stride = sizeof(rmm_control_slot_t);
     page.slots_count = RMM_SEGMENT_SLOTS;
@@ -179,44 +179,44 @@ static void a_control_page_is_checked_like_a_segment(void **state)
     page.slots_count = UINT32_MAX;
     assert_int_equal(try_control(sizeof(page)), -EPROTO);
     make_page();
-    page.places_stride = 8;
+    page.locations_stride = 8;
     assert_int_equal(try_control(sizeof(page)), -EPROTO);
     make_page();
-    page.places_offset = 0; /* a wish would overwrite the magic */
+    page.locations_offset = 0; /* a request would overwrite the magic */
     assert_int_equal(try_control(sizeof(page)), -EPROTO);
 }
 
-static void wishes_are_numbers_that_rise(void **state)
+static void requests_are_numbers_that_rise(void **state)
 {
     int fd = -1;
     rmm_control_t control;
-    rmm_control_place_t place;
+    rmm_control_location_t location;
     rmm_control_slot_t slot;
 
     (void)state;
     make_page();
     page.slots[7].peak_reset = UINT32_MAX;
-    page.places[3].limit_bytes = 99;
+    page.locations[3].limit_bytes = 99;
     fd = put_file("page", &page, sizeof(page));
     assert_int_equal(rmm_control_attach(&control, fd, geteuid() + 1), -EPERM);
     assert_int_equal(rmm_control_attach(&control, fd, geteuid()), 0);
-    assert_int_equal(rmm_control_reset_place_peak(&control, 3), 0);
-    assert_int_equal(rmm_control_reset_place_peak(&control, 3), 0);
+    assert_int_equal(rmm_control_reset_location_peak(&control, 3), 0);
+    assert_int_equal(rmm_control_reset_location_peak(&control, 3), 0);
     assert_int_equal(rmm_control_reset_node_peak(&control, 3), 0);
     assert_int_equal(rmm_control_reset_slot_peak(&control, 7), 0);
-    assert_int_equal(rmm_control_read_place(&control, 3, &place), 0);
-    assert_int_equal(place.peak_reset, 2);
-    assert_int_equal(place.node_peak_reset, 1);
-    assert_int_equal(place.limit_bytes, 99);
+    assert_int_equal(rmm_control_read_location(&control, 3, &location), 0);
+    assert_int_equal(location.peak_reset, 2);
+    assert_int_equal(location.node_peak_reset, 1);
+    assert_int_equal(location.limit_bytes, 99);
     assert_int_equal(rmm_control_read_slot(&control, 7, &slot), 0);
     assert_int_equal(slot.peak_reset, 0); /* wraps; only "differs" counts */
-    assert_int_equal(rmm_control_read_place(&control, 2, &place), 0);
-    assert_int_equal(place.peak_reset, 0);
+    assert_int_equal(rmm_control_read_location(&control, 2, &location), 0);
+    assert_int_equal(location.peak_reset, 0);
 
-    assert_int_equal(rmm_control_reset_place_peak(&control, 33), -EINVAL);
+    assert_int_equal(rmm_control_reset_location_peak(&control, 33), -EINVAL);
     assert_int_equal(rmm_control_reset_node_peak(&control, UINT32_MAX), -EINVAL);
     assert_int_equal(rmm_control_reset_slot_peak(&control, 256), -EINVAL);
-    assert_int_equal(rmm_control_read_place(&control, 33, &place), -EINVAL);
+    assert_int_equal(rmm_control_read_location(&control, 33, &location), -EINVAL);
     assert_int_equal(rmm_control_read_slot(&control, 256, &slot), -EINVAL);
     rmm_control_close(&control);
 }
@@ -506,7 +506,7 @@ int main(void)
         CASE(refuses_links_fifos_and_directories),
         CASE(refuses_a_file_of_another_user),
         CASE(a_control_page_is_checked_like_a_segment),
-        CASE(wishes_are_numbers_that_rise),
+        CASE(requests_are_numbers_that_rise),
         CASE(a_dead_segment_is_marked_then_removed_with_its_side_files),
         CASE(a_mark_from_the_future_starts_again),
         CASE(what_somebody_holds_stays),

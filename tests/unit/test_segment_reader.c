@@ -54,16 +54,16 @@ BREAK(header_short, layout->header.header_bytes = 440)
 BREAK(header_long, layout->header.header_bytes = UINT32_MAX)
 BREAK(longer_than_file, layout->header.segment_bytes += 1)
 BREAK(segment_short, layout->header.segment_bytes = 447)
-BREAK(places_inside_header, layout->header.places_offset = 440)
-BREAK(places_outside, layout->header.places_count = 2000)
-BREAK(places_overflow, layout->header.places_count = UINT32_MAX;
-      layout->header.places_stride = 1024)
-BREAK(places_offset_high, layout->header.places_offset = UINT32_MAX - 7)
-BREAK(places_odd_offset, layout->header.places_offset += 4)
-BREAK(places_narrow, layout->header.places_stride = 184)
-BREAK(places_wide, layout->header.places_stride = 1032)
-BREAK(places_odd_stride, layout->header.places_stride = 388)
-BREAK(places_no_stride, layout->header.places_stride = 0)
+BREAK(locations_inside_header, layout->header.locations_offset = 440)
+BREAK(locations_outside, layout->header.locations_count = 2000)
+BREAK(locations_overflow, layout->header.locations_count = UINT32_MAX;
+      layout->header.locations_stride = 1024)
+BREAK(locations_offset_high, layout->header.locations_offset = UINT32_MAX - 7)
+BREAK(locations_odd_offset, layout->header.locations_offset += 4)
+BREAK(locations_narrow, layout->header.locations_stride = 184)
+BREAK(locations_wide, layout->header.locations_stride = 1032)
+BREAK(locations_odd_stride, layout->header.locations_stride = 388)
+BREAK(locations_no_stride, layout->header.locations_stride = 0)
 BREAK(slots_narrow, layout->header.slots_stride = 120)
 BREAK(slots_outside, layout->header.slots_count = 2000)
 BREAK(log_narrow, layout->header.log_stride = 24)
@@ -75,7 +75,7 @@ BREAK(stripes_many, layout->header.stripes_count = 65)
 BREAK(stripes_overflow, layout->header.stripes_count = 0x80000000u;
       layout->header.stripes_stride = 0x80000000u)
 BREAK(stripes_outside, layout->header.slot_stripes_offset += 64 * 16 * 256)
-BREAK(stripes_inside_header, layout->header.place_stripes_offset = 504)
+BREAK(stripes_inside_header, layout->header.location_stripes_offset = 504)
 BREAK(stripes_of_none, layout->header.stripes_count = 0)
 BREAK(stripe_word_outside, layout->schema[1].stripe_plus = 64)
 BREAK(stripe_word_odd, layout->schema[8].stripe_minus = 4)
@@ -107,15 +107,20 @@ static const broken_t broken[] = {
     {"header_long", break_header_long, RMM_SEGMENT_REFUSED, "header"},
     {"longer_than_file", break_longer_than_file, RMM_SEGMENT_REFUSED, "header"},
     {"segment_short", break_segment_short, RMM_SEGMENT_REFUSED, "header"},
-    {"inside_header", break_places_inside_header, RMM_SEGMENT_REFUSED, "places at"},
-    {"places_outside", break_places_outside, RMM_SEGMENT_REFUSED, "places at"},
-    {"places_overflow", break_places_overflow, RMM_SEGMENT_REFUSED, "places at"},
-    {"places_high", break_places_offset_high, RMM_SEGMENT_REFUSED, "places at"},
-    {"odd_offset", break_places_odd_offset, RMM_SEGMENT_REFUSED, "places at"},
-    {"places_narrow", break_places_narrow, RMM_SEGMENT_REFUSED, "stride 184 of places"},
-    {"places_wide", break_places_wide, RMM_SEGMENT_REFUSED, "stride 1032 of places"},
-    {"odd_stride", break_places_odd_stride, RMM_SEGMENT_REFUSED, "stride 388"},
-    {"no_stride", break_places_no_stride, RMM_SEGMENT_REFUSED, "stride 0"},
+    {"inside_header", break_locations_inside_header, RMM_SEGMENT_REFUSED,
+     "locations at"},
+    {"locations_outside", break_locations_outside, RMM_SEGMENT_REFUSED, "locations at"},
+    {"locations_overflow", break_locations_overflow, RMM_SEGMENT_REFUSED,
+     "locations at"},
+    {"locations_high", break_locations_offset_high, RMM_SEGMENT_REFUSED,
+     "locations at"},
+    {"odd_offset", break_locations_odd_offset, RMM_SEGMENT_REFUSED, "locations at"},
+    {"locations_narrow", break_locations_narrow, RMM_SEGMENT_REFUSED,
+     "stride 184 of locations"},
+    {"locations_wide", break_locations_wide, RMM_SEGMENT_REFUSED,
+     "stride 1032 of locations"},
+    {"odd_stride", break_locations_odd_stride, RMM_SEGMENT_REFUSED, "stride 388"},
+    {"no_stride", break_locations_no_stride, RMM_SEGMENT_REFUSED, "stride 0"},
     {"slots_narrow", break_slots_narrow, RMM_SEGMENT_REFUSED, "stride 120 of slots"},
     {"slots_outside", break_slots_outside, RMM_SEGMENT_REFUSED, "slots at"},
     {"log_narrow", break_log_narrow, RMM_SEGMENT_REFUSED, "stride 24 of log"},
@@ -196,14 +201,14 @@ static void reads_every_figure_where_it_is(void **state)
 
     (void)state;
     attach_sample(&segment);
-    assert_int_equal(rmm_segment_place_count(&segment), 33);
+    assert_int_equal(rmm_segment_location_count(&segment), 33);
     assert_int_equal(rmm_segment_slot_count(&segment), 3);
 
-    assert_true(rmm_segment_read_place(&segment, 32, &record));
-    for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
-        assert_true(
-            rmm_segment_place_stat(&segment, &record, (rmm_place_stat_t)i, &value));
-        assert_int_equal(value, 32000 + rmm__place_stats[i].offset);
+    assert_true(rmm_segment_read_location(&segment, 32, &record));
+    for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+        assert_true(rmm_segment_location_stat(
+            &segment, &record, (rmm_location_stat_t)i, &value));
+        assert_int_equal(value, 32000 + rmm__location_stats[i].offset);
         assert_int_equal(rmm_record_schema_value(&record, &segment.schema[i]), value);
     }
     assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
@@ -212,8 +217,8 @@ static void reads_every_figure_where_it_is(void **state)
             rmm_segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
         assert_int_equal(value, 2000 + rmm__slot_stats[i].offset);
     }
-    assert_false(rmm_segment_read_place(&segment, 1, &record));
-    assert_false(rmm_segment_read_place(&segment, UINT32_MAX, &record));
+    assert_false(rmm_segment_read_location(&segment, 1, &record));
+    assert_false(rmm_segment_read_location(&segment, UINT32_MAX, &record));
     assert_false(rmm_segment_read_slot(&segment, 1, &record, NULL));
     assert_false(rmm_segment_read_slot(&segment, 256, &record, NULL));
     rmm_segment_close(&segment);
@@ -226,16 +231,16 @@ static void strings_come_out_terminated_and_printable(void **state)
 
     (void)state;
     memset(sample.header.comm, 'c', sizeof(sample.header.comm));
-    memset(sample.places[0].name, '\n', sizeof(sample.places[0].name));
+    memset(sample.locations[0].name, '\n', sizeof(sample.locations[0].name));
     memset(sample.slots[0].type, 0xff, sizeof(sample.slots[0].type));
     strcpy(
         sample.slots[0].name, "gr\xc3\xbc\xc3\x9f"
                               "e\x1b[2J");
     attach_sample(&segment);
     assert_int_equal(strlen(segment.header.comm), 31);
-    assert_true(rmm_segment_read_place(&segment, 0, &record));
-    assert_int_equal(strlen(rmm_record_place(&record)->name), 63);
-    assert_int_equal(strspn(rmm_record_place(&record)->name, "?"), 63);
+    assert_true(rmm_segment_read_location(&segment, 0, &record));
+    assert_int_equal(strlen(rmm_record_location(&record)->name), 63);
+    assert_int_equal(strspn(rmm_record_location(&record)->name, "?"), 63);
     assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
     assert_int_equal(strspn(rmm_record_slot(&record)->type, "?"), 23);
     assert_string_equal(
@@ -269,7 +274,7 @@ static void a_file_cut_while_open_reads_as_nothing(void **state)
     (void)state;
     attach_sample(&segment);
     assert_int_equal(ftruncate(segment.fd, 1000), 0);
-    assert_false(rmm_segment_read_place(&segment, 0, &record));
+    assert_false(rmm_segment_read_location(&segment, 0, &record));
     assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
     assert_int_equal(ftruncate(segment.fd, 10), 0);
     assert_int_equal(rmm_segment_slot_count(&segment), 0);
@@ -289,13 +294,13 @@ static void a_lie_about_used_slots_is_bounded(void **state)
 
 /* --- stripes ------------------------------------------------------------------------ */
 
-static uint64_t place_stat(const rmm_segment_t *segment, rmm_place_stat_t stat)
+static uint64_t place_stat(const rmm_segment_t *segment, rmm_location_stat_t stat)
 {
     rmm_record_t record;
     uint64_t value;
 
-    assert_true(rmm_segment_read_place(segment, 0, &record));
-    assert_true(rmm_segment_place_stat(segment, &record, stat, &value));
+    assert_true(rmm_segment_read_location(segment, 0, &record));
+    assert_true(rmm_segment_location_stat(segment, &record, stat, &value));
     return value;
 }
 
@@ -315,21 +320,21 @@ static void a_figure_is_the_records_word_and_all_stripes(void **state)
     rmm_segment_t segment;
 
     (void)state;
-    atomic_init(&sample.places[0].total_bytes, 1000000);
-    atomic_init(&sample.places[0].padding_bytes, 50);
-    atomic_init(&sample.place_stripes[0][0].total_bytes, 10);
-    atomic_init(&sample.place_stripes[0][last].total_bytes, 7);
-    atomic_init(&sample.place_stripes[1][0].total_bytes, 1 << 30); /* a neighbour */
-    atomic_init(&sample.place_stripes[0][3].padding_added, 100);
-    atomic_init(&sample.place_stripes[0][4].padding_removed, 149);
+    atomic_init(&sample.locations[0].total_bytes, 1000000);
+    atomic_init(&sample.locations[0].padding_bytes, 50);
+    atomic_init(&sample.location_stripes[0][0].total_bytes, 10);
+    atomic_init(&sample.location_stripes[0][last].total_bytes, 7);
+    atomic_init(&sample.location_stripes[1][0].total_bytes, 1 << 30); /* a neighbour */
+    atomic_init(&sample.location_stripes[0][3].padding_added, 100);
+    atomic_init(&sample.location_stripes[0][4].padding_removed, 149);
     atomic_init(&sample.slots[2].freed_count, 5);
     for (size_t i = 0; i <= last; i++) {
         atomic_init(&sample.slot_stripes[2][i].freed_count, 1);
         atomic_init(&sample.slot_stripes[1][i].freed_count, 100);
     }
     attach_sample(&segment);
-    assert_int_equal(place_stat(&segment, RMM_PLACE_STAT_total_bytes), 1000017);
-    assert_int_equal(place_stat(&segment, RMM_PLACE_STAT_padding_bytes), 1);
+    assert_int_equal(place_stat(&segment, RMM_LOCATION_STAT_total_bytes), 1000017);
+    assert_int_equal(place_stat(&segment, RMM_LOCATION_STAT_padding_bytes), 1);
     assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_freed_count), 21);
     assert_int_equal(
         slot_stat(&segment, RMM_SLOT_STAT_oom_count),
@@ -402,7 +407,7 @@ static void free_bytes_may_be_what_is_not_live(void **state)
 
 static void an_older_segment_lacks_what_it_lacks(void **state)
 {
-    const uint32_t gone = RMM_PLACE_STAT_node_peak_bytes;
+    const uint32_t gone = RMM_LOCATION_STAT_node_peak_bytes;
     rmm_segment_t segment;
     rmm_record_t record;
     uint64_t value = 5;
@@ -410,9 +415,9 @@ static void an_older_segment_lacks_what_it_lacks(void **state)
     (void)state;
     sample.schema[gone] = sample.schema[--sample.header.schema_count];
     attach_sample(&segment);
-    assert_true(rmm_segment_read_place(&segment, 0, &record));
-    assert_false(rmm_segment_place_stat(
-        &segment, &record, RMM_PLACE_STAT_node_peak_bytes, &value));
+    assert_true(rmm_segment_read_location(&segment, 0, &record));
+    assert_false(rmm_segment_location_stat(
+        &segment, &record, RMM_LOCATION_STAT_node_peak_bytes, &value));
     assert_int_equal(value, 5);
     rmm_segment_close(&segment);
 }
@@ -430,11 +435,11 @@ static void segments_without_stripes_read_as_ever(void **state)
         attach_sample(&segment);
         assert_int_equal(segment.header.log_count, minor == 0 ? 0 : RMM_LOG_RECORDS);
         assert_int_equal(segment.header.stripes_count, 0);
-        assert_true(rmm_segment_read_place(&segment, 32, &record));
-        for (uint32_t i = 0; i < RMM_PLACE_STAT_COUNT; i++) {
-            assert_true(
-                rmm_segment_place_stat(&segment, &record, (rmm_place_stat_t)i, &value));
-            assert_int_equal(value, 32000 + rmm__place_stats[i].offset);
+        assert_true(rmm_segment_read_location(&segment, 32, &record));
+        for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+            assert_true(rmm_segment_location_stat(
+                &segment, &record, (rmm_location_stat_t)i, &value));
+            assert_int_equal(value, 32000 + rmm__location_stats[i].offset);
         }
         assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
         for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
@@ -456,7 +461,7 @@ static void an_older_reader_does_not_know_what_is_striped(void **state)
     uint32_t old_scopes = 0;
 
     (void)state;
-    assert_true(header->places_stride <= 1024 && header->slots_stride <= 1024);
+    assert_true(header->locations_stride <= 1024 && header->slots_stride <= 1024);
     assert_int_equal(header->header_bytes, 512);
     for (uint32_t i = 0; i < header->schema_count; i++) {
         const rmm_segment_schema_t *entry = &sample.schema[i];
@@ -472,14 +477,14 @@ static void an_older_reader_does_not_know_what_is_striped(void **state)
     assert_int_equal(old_scopes, header->schema_count - 4 - 5);
 }
 
-/* Wider places, a new figure in the new part, a new kind of record, a longer schema
+/* Wider locations, a new figure in the new part, a new kind of record, a longer schema
  * entry, unknown kinds. */
 static void a_newer_segment_shows_its_new_figures(void **state)
 {
-    enum { STRIDE = 640, SCHEMA_STRIDE = 64, SCHEMA_AT = 512, PLACES_AT = 4096 };
+    enum { STRIDE = 640, SCHEMA_STRIDE = 64, SCHEMA_AT = 512, LOCATIONS_AT = 4096 };
     static unsigned char bytes[64 * 1024];
     rmm_segment_header_t *header = (rmm_segment_header_t *)(void *)bytes;
-    rmm_segment_schema_t extra = {.scope = RMM_SCHEMA_PLACE, .kind = 77, .unit = 88};
+    rmm_segment_schema_t extra = {.scope = RMM_SCHEMA_LOCATION, .kind = 77, .unit = 88};
     rmm_segment_schema_t foreign = {.scope = 9, .offset = 1 << 30};
     rmm_segment_t segment;
     rmm_record_t record;
@@ -498,34 +503,34 @@ static void a_newer_segment_shows_its_new_figures(void **state)
     header->schema_offset = SCHEMA_AT;
     header->schema_stride = SCHEMA_STRIDE;
     header->schema_count = 3;
-    header->places_offset = PLACES_AT;
-    header->places_stride = STRIDE;
-    header->places_count = 40;
-    header->slots_offset = PLACES_AT + 40 * STRIDE;
+    header->locations_offset = LOCATIONS_AT;
+    header->locations_stride = STRIDE;
+    header->locations_count = 40;
+    header->slots_offset = LOCATIONS_AT + 40 * STRIDE;
     header->slots_count = 1;
     header->log_count = 0;
     header->stripes_count = 0;
     memcpy(bytes + SCHEMA_AT, &foreign, sizeof(foreign));
     memcpy(bytes + SCHEMA_AT + SCHEMA_STRIDE, &sample.schema[0], sizeof(extra));
     memcpy(bytes + SCHEMA_AT + 2 * SCHEMA_STRIDE, &extra, sizeof(extra));
-    memcpy(bytes + PLACES_AT + 39 * STRIDE, &sample.places[32], 384);
-    memcpy(bytes + PLACES_AT + 40 * STRIDE - 8, &value, sizeof(value));
+    memcpy(bytes + LOCATIONS_AT + 39 * STRIDE, &sample.locations[32], 384);
+    memcpy(bytes + LOCATIONS_AT + 40 * STRIDE - 8, &value, sizeof(value));
 
     if (attach_to(bytes, sizeof(bytes), &segment, reason) != RMM_SEGMENT_GOOD) {
         fail_msg("refused: %s", reason);
     }
     assert_int_equal(segment.header.schema_count, 2);
-    assert_int_equal(rmm_segment_place_count(&segment), 40);
-    assert_true(rmm_segment_read_place(&segment, 39, &record));
+    assert_int_equal(rmm_segment_location_count(&segment), 40);
+    assert_true(rmm_segment_read_location(&segment, 39, &record));
     assert_string_equal(segment.schema[1].name, "energy_joules");
     assert_int_equal(segment.schema[1].kind, RMM_KIND_GAUGE);
     assert_int_equal(segment.schema[1].unit, RMM_UNIT_COUNT);
     assert_int_equal(rmm_record_schema_value(&record, &segment.schema[1]), 123456789);
-    assert_true(rmm_segment_place_stat(
-        &segment, &record, RMM_PLACE_STAT_current_bytes, &value));
+    assert_true(rmm_segment_location_stat(
+        &segment, &record, RMM_LOCATION_STAT_current_bytes, &value));
     assert_int_equal(value, 32192);
-    assert_false(
-        rmm_segment_place_stat(&segment, &record, RMM_PLACE_STAT_peak_bytes, &value));
+    assert_false(rmm_segment_location_stat(
+        &segment, &record, RMM_LOCATION_STAT_peak_bytes, &value));
     rmm_segment_close(&segment);
 }
 
@@ -542,7 +547,7 @@ static void more_statistics_than_it_can_keep_are_cut(void **state)
         sample.schema[i].offset = 128;
     }
     sample.header.schema_count =
-        RMM_SCHEMA_MAX + 2; /* the last two are a place's bytes */
+        RMM_SCHEMA_MAX + 2; /* the last two are a location's bytes */
     attach_sample(&segment);
     assert_int_equal(segment.header.schema_count, RMM_SCHEMA_MAX);
     rmm_segment_close(&segment);

@@ -9,7 +9,7 @@
 #include "segment/segment_reader.h"
 
 #define LINE_BYTES 512
-#define COMMON_STATS RMM_PLACE_STAT_node_peak_bytes /* both lists begin with them */
+#define COMMON_STATS RMM_LOCATION_STAT_node_peak_bytes /* both lists begin with them */
 
 static FILE *open_document(void)
 {
@@ -82,9 +82,10 @@ static void the_document_repeats_the_list(void **state)
 {
     (void)state;
     assert_section(
-        "## At a place and at a resource", rmm__place_stats, 0, COMMON_STATS);
+        "## At a location and at a resource", rmm__location_stats, 0, COMMON_STATS);
     assert_section(
-        "## At a place only", rmm__place_stats, COMMON_STATS, RMM_PLACE_STAT_COUNT);
+        "## At a location only", rmm__location_stats, COMMON_STATS,
+        RMM_LOCATION_STAT_COUNT);
     assert_section(
         "## At a resource only", rmm__slot_stats, COMMON_STATS, RMM_SLOT_STAT_COUNT);
 }
@@ -93,11 +94,11 @@ static void places_and_slots_begin_alike(void **state)
 {
     (void)state;
     for (int i = 0; i < COMMON_STATS; i++) {
-        assert_string_equal(rmm__place_stats[i].name, rmm__slot_stats[i].name);
-        assert_int_equal(rmm__place_stats[i].kind, rmm__slot_stats[i].kind);
-        assert_int_equal(rmm__place_stats[i].unit, rmm__slot_stats[i].unit);
+        assert_string_equal(rmm__location_stats[i].name, rmm__slot_stats[i].name);
+        assert_int_equal(rmm__location_stats[i].kind, rmm__slot_stats[i].kind);
+        assert_int_equal(rmm__location_stats[i].unit, rmm__slot_stats[i].unit);
         assert_int_equal(
-            rmm__place_stats[i].offset - rmm__place_stats[0].offset,
+            rmm__location_stats[i].offset - rmm__location_stats[0].offset,
             rmm__slot_stats[i].offset - rmm__slot_stats[0].offset);
     }
 }

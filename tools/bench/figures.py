@@ -64,8 +64,8 @@ class Bench:
     def is_simulated(self):
         return self.run["driver"] == "sim"
 
-    def has_books(self):
-        return self.run.get("books", True)
+    def has_accounting(self):
+        return self.run.get("accounting", True)
 
     def resources(self):
         """In the order in which they were measured."""
@@ -122,16 +122,16 @@ def log_name(path):
 
 
 def load(paths):
-    """The run with books, the one without (None: not given), and the replays."""
+    """The run with accounting, the one without (None: not given), and the replays."""
     runs, replay = {}, Replay()
     for path in paths:
         for value in load_objects(path):
             if isinstance(value, dict) and "results" in value:
                 bench = Bench(value)
-                if bench.has_books() in runs:
-                    kind = "with" if bench.has_books() else "without"
-                    raise Problem(f"{path}: is a second run of rmm-bench {kind} books")
-                runs[bench.has_books()] = bench
+                if bench.has_accounting() in runs:
+                    kind = "with" if bench.has_accounting() else "without"
+                    raise Problem(f"{path}: is a second run of rmm-bench {kind} accounting")
+                runs[bench.has_accounting()] = bench
             elif isinstance(value, dict) and "log_peak_bytes" in value:
                 replay.add(value)
             else:

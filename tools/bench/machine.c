@@ -60,10 +60,11 @@ static bool find_gpu(char text[MACHINE_TEXT_MAX])
         return false;
     }
     if (own_segment_open(&segment)) {
-        for (uint32_t i = 0; i < rmm_segment_place_count(&segment); i++) {
-            if (rmm_segment_read_place(&segment, i, &record) &&
-                strcmp(rmm_record_place(&record)->uuid, "host") != 0) {
-                snprintf(text, MACHINE_TEXT_MAX, "%s", rmm_record_place(&record)->name);
+        for (uint32_t i = 0; i < rmm_segment_location_count(&segment); i++) {
+            if (rmm_segment_read_location(&segment, i, &record) &&
+                strcmp(rmm_record_location(&record)->uuid, "host") != 0) {
+                snprintf(
+                    text, MACHINE_TEXT_MAX, "%s", rmm_record_location(&record)->name);
                 break;
             }
         }

@@ -13,20 +13,21 @@ bool player_init(
     rmm_stream_t stream)
 {
     *player = (player_t){.script = script, .resource = resource, .stream = stream};
-    player->slots = calloc(script->slot_count, sizeof *player->slots);
-    return player->slots != NULL;
+    player->handles = calloc(script->handle_count, sizeof *player->handles);
+    return player->handles != NULL;
 }
 
 static inline rmm_status_t play(player_t *player, const script_op_t *op)
 {
-    player_slot_t *slot = &player->slots[op->slot];
+    player_handle_t *handle = &player->handles[op->handle];
     if (op->bytes != 0) {
-        slot->bytes = op->bytes;
+        handle->bytes = op->bytes;
         return rmm_resource_alloc(
-            player->resource, op->bytes, 0, player->stream, &slot->ptr);
+            player->resource, op->bytes, 0, player->stream, &handle->ptr);
     }
-    rmm_resource_dealloc(player->resource, slot->ptr, slot->bytes, 0, player->stream);
-    slot->ptr = NULL;
+    rmm_resource_dealloc(
+        player->resource, handle->ptr, handle->bytes, 0, player->stream);
+    handle->ptr = NULL;
     return RMM_OK;
 }
 
@@ -72,21 +73,21 @@ player_play_timed(player_t *player, size_t begin, size_t end, latencies_t *laten
 
 void player_clear(player_t *player)
 {
-    for (size_t i = 0; i < player->script->slot_count; i++) {
-        player_slot_t *slot = &player->slots[i];
-        if (slot->ptr != NULL) {
+    for (size_t i = 0; i < player->script->handle_count; i++) {
+        player_handle_t *handle = &player->handles[i];
+        if (handle->ptr != NULL) {
             rmm_resource_dealloc(
-                player->resource, slot->ptr, slot->bytes, 0, player->stream);
-            slot->ptr = NULL;
+                player->resource, handle->ptr, handle->bytes, 0, player->stream);
+            handle->ptr = NULL;
         }
     }
 }
 
 void player_fini(player_t *player)
 {
-    if (player->slots != NULL) {
+    if (player->handles != NULL) {
         player_clear(player);
     }
-    free(player->slots);
-    player->slots = NULL;
+    free(player->handles);
+    player->handles = NULL;
 }

@@ -15,19 +15,19 @@
 #include "bench/sample.h"
 #include "bench/script.h"
 
-typedef struct player_slot {
+typedef struct player_handle {
     void *ptr; /* NULL: not in use */
     size_t bytes;
-} player_slot_t;
+} player_handle_t;
 
 typedef struct player {
     const script_t *script;
     rmm_resource_t *resource;
     rmm_stream_t stream;
-    player_slot_t *slots;
+    player_handle_t *handles;
 } player_t;
 
-/* Makes the slots; the rest is borrowed. False: no host memory. */
+/* Makes the handles; the rest is borrowed. False: no host memory. */
 bool player_init(
     player_t *player, const script_t *script, rmm_resource_t *resource,
     rmm_stream_t stream);
@@ -44,10 +44,10 @@ rmm_status_t player_play_until(
 rmm_status_t
 player_play_timed(player_t *player, size_t begin, size_t end, latencies_t *latencies);
 
-/* Frees the slots in use. */
+/* Frees the handles in use. */
 void player_clear(player_t *player);
 
-/* Clears, and gives the slots back. */
+/* Clears, and gives the handles back. */
 void player_fini(player_t *player);
 
 #endif /* RMM_TOOLS_BENCH_PLAYER_H */

@@ -23,8 +23,8 @@ static void read_all(const rmm_segment_t *segment)
 {
     rmm_record_t record;
     uint32_t slots = rmm_segment_slot_count(segment);
-    for (uint32_t i = 0; i < rmm_segment_place_count(segment); i++) {
-        (void)rmm_segment_read_place(segment, i, &record);
+    for (uint32_t i = 0; i < rmm_segment_location_count(segment); i++) {
+        (void)rmm_segment_read_location(segment, i, &record);
     }
     for (uint32_t i = 0; i < slots; i++) {
         (void)rmm_segment_read_slot(segment, i, &record, NULL);

@@ -36,8 +36,8 @@ static void print_machine(const bench_report_t *report, FILE *out)
             out, "gpu      %s, driver %s\n", known(machine->gpu),
             known(machine->gpu_driver));
     }
-    if (!RMM_BOOKS_ON) {
-        fprintf(out, "books    off: what is measured counts nothing\n");
+    if (!RMM_ACCOUNTING_ON) {
+        fprintf(out, "accounting    off: what is measured counts nothing\n");
     }
     fprintf(
         out,
@@ -132,7 +132,7 @@ static bool put_machine(const bench_report_t *report, json_t *object)
            put(object, "gpu_driver", text_or_null(machine->gpu_driver)) &&
            put(object, "gpu_bytes", integer(machine->gpu_bytes)) &&
            put(object, "clock_ns", json_real(machine->clock_ns)) &&
-           put(object, "books", json_boolean(RMM_BOOKS_ON)) &&
+           put(object, "accounting", json_boolean(RMM_ACCOUNTING_ON)) &&
            put(object, "quick", json_boolean(report->quick)) &&
            put(object, "seed", integer(report->bench->seed)) &&
            put(object, "repetitions", integer(report->bench->repetitions));

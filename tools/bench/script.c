@@ -26,17 +26,17 @@ static uint64_t below(uint64_t *state, uint64_t bound)
     return script_random(state) % bound;
 }
 
-static bool make(size_t ops, size_t slots, unsigned ops_per_unit, script_t *out)
+static bool make(size_t ops, size_t handles, unsigned ops_per_unit, script_t *out)
 {
-    *out = (script_t){.slot_count = slots, .ops_per_unit = ops_per_unit};
+    *out = (script_t){.handle_count = handles, .ops_per_unit = ops_per_unit};
     out->ops = malloc(ops * sizeof *out->ops);
     return out->ops != NULL;
 }
 
-static void put(script_t *script, size_t slot, uint64_t bytes)
+static void put(script_t *script, size_t handle, uint64_t bytes)
 {
     script->ops[script->op_count++] =
-        (script_op_t){.slot = (uint32_t)slot, .bytes = (uint32_t)bytes};
+        (script_op_t){.handle = (uint32_t)handle, .bytes = (uint32_t)bytes};
 }
 
 bool script_pair(uint32_t bytes, size_t pairs, script_t *out)
@@ -68,36 +68,36 @@ bool script_churn(size_t live, size_t steps, uint64_t seed, script_t *out)
     }
     out->setup_count = live;
     for (size_t i = 0; i < steps; i++) {
-        size_t slot = below(&seed, live);
-        put(out, slot, 0);
-        put(out, slot, churn_bytes(&seed));
+        size_t handle = below(&seed, live);
+        put(out, handle, 0);
+        put(out, handle, churn_bytes(&seed));
     }
     return true;
 }
 
-/* The blocks that are out while a mix is made, and the slots that are not. */
+/* The blocks that are out while a mix is made, and the handles that are not. */
 typedef struct mix_state {
-    uint32_t *live;  /* slots in use, then those that are free */
-    uint32_t *bytes; /* of each slot */
+    uint32_t *live;  /* handles in use, then those that are free */
+    uint32_t *bytes; /* of each handle */
     size_t live_count;
     uint64_t live_bytes;
 } mix_state_t;
 
 static void mix_allocate(script_t *script, mix_state_t *state, uint32_t bytes)
 {
-    uint32_t slot = state->live[state->live_count++];
-    state->bytes[slot] = bytes;
+    uint32_t handle = state->live[state->live_count++];
+    state->bytes[handle] = bytes;
     state->live_bytes += bytes;
-    put(script, slot, bytes);
+    put(script, handle, bytes);
 }
 
 static void mix_free(script_t *script, mix_state_t *state, size_t index)
 {
-    uint32_t slot = state->live[index];
+    uint32_t handle = state->live[index];
     state->live[index] = state->live[--state->live_count];
-    state->live[state->live_count] = slot;
-    state->live_bytes -= state->bytes[slot];
-    put(script, slot, 0);
+    state->live[state->live_count] = handle;
+    state->live_bytes -= state->bytes[handle];
+    put(script, handle, 0);
 }
 
 static void fill_mix(const script_mix_t *mix, mix_state_t *state, script_t *script)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a workload will ask of a resource, decided before the clock starts: allocations and
- * frees of numbered slots. Pure.
+ * frees of numbered handles. Pure.
  *
- * The first setup_count operations fill the slots and are not measured. The others may be
- * run any number of times: each ends with the same slots in use as it begins with.
+ * The first setup_count operations fill the handles and are not measured. The others may be
+ * run any number of times: each ends with the same handles in use as it begins with.
  */
 #ifndef RMM_TOOLS_BENCH_SCRIPT_H
 #define RMM_TOOLS_BENCH_SCRIPT_H
@@ -14,14 +14,14 @@
 #include <stdint.h>
 
 typedef struct script_op {
-    uint32_t slot;
-    uint32_t bytes; /* of an allocation; 0: free the slot */
+    uint32_t handle;
+    uint32_t bytes; /* of an allocation; 0: free the handle */
 } script_op_t;
 
 typedef struct script {
     script_op_t *ops;
     size_t op_count, setup_count;
-    size_t slot_count;
+    size_t handle_count;
     unsigned ops_per_unit; /* of what the figures count: a pair is two operations */
 } script_t;
 

@@ -59,7 +59,7 @@ static void play_rounds(worker_t *worker, uint64_t until_ns)
 }
 
 /* A whole round, so that the resource holds enough for any other, and some more: a pool that
- * finds itself in a crowd needs a while to settle. */
+ * finds itself in a contenders needs a while to settle. */
 static void warm_up(worker_t *worker)
 {
     size_t end = worker->script.op_count, reached;

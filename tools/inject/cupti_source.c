@@ -74,21 +74,21 @@ static launch_t read_cooperative(const cuLaunchCooperativeKernel_params *call)
     return (launch_t){{call->f, call->kernelParams, NULL}, call->hStream};
 }
 
-#define SAME_PLACE(call, member)                                                       \
+#define SAME_OFFSET(call, member)                                                      \
     static_assert(                                                                     \
         offsetof(call##_params, member) == offsetof(call##_ptsz_params, member),       \
         #call " and its twin differ")
-SAME_PLACE(cuLaunchKernel, f);
-SAME_PLACE(cuLaunchKernel, hStream);
-SAME_PLACE(cuLaunchKernel, kernelParams);
-SAME_PLACE(cuLaunchKernel, extra);
-SAME_PLACE(cuLaunchKernelEx, config);
-SAME_PLACE(cuLaunchKernelEx, f);
-SAME_PLACE(cuLaunchKernelEx, kernelParams);
-SAME_PLACE(cuLaunchKernelEx, extra);
-SAME_PLACE(cuLaunchCooperativeKernel, f);
-SAME_PLACE(cuLaunchCooperativeKernel, hStream);
-SAME_PLACE(cuLaunchCooperativeKernel, kernelParams);
+SAME_OFFSET(cuLaunchKernel, f);
+SAME_OFFSET(cuLaunchKernel, hStream);
+SAME_OFFSET(cuLaunchKernel, kernelParams);
+SAME_OFFSET(cuLaunchKernel, extra);
+SAME_OFFSET(cuLaunchKernelEx, config);
+SAME_OFFSET(cuLaunchKernelEx, f);
+SAME_OFFSET(cuLaunchKernelEx, kernelParams);
+SAME_OFFSET(cuLaunchKernelEx, extra);
+SAME_OFFSET(cuLaunchCooperativeKernel, f);
+SAME_OFFSET(cuLaunchCooperativeKernel, hStream);
+SAME_OFFSET(cuLaunchCooperativeKernel, kernelParams);
 
 static bool parse_launch(CUpti_CallbackId call, const void *params, launch_t *launch)
 {

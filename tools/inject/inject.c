@@ -44,14 +44,14 @@ int InitializeInjection(void)
 
 /* --- what was asked ---------------------------------------------------------------- */
 
-typedef enum wish { WISH_OFF, WISH_USAGE, WISH_UNKNOWN } wish_t;
+typedef enum request { REQUEST_OFF, REQUEST_USAGE, REQUEST_UNKNOWN } request_t;
 
-static wish_t parse_wish(const char *text)
+static request_t parse_request(const char *text)
 {
     if (text == NULL || text[0] == '\0' || strcmp(text, "off") == 0) {
-        return WISH_OFF;
+        return REQUEST_OFF;
     }
-    return strcmp(text, MODE_USAGE) == 0 ? WISH_USAGE : WISH_UNKNOWN;
+    return strcmp(text, MODE_USAGE) == 0 ? REQUEST_USAGE : REQUEST_UNKNOWN;
 }
 
 /* --- hooks ------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static bool start_source(
 }
 
 static void
-start(const rmm_diag_services_v1_t *services, wish_t wish, const char *asked)
+start(const rmm_diag_services_v1_t *services, request_t request, const char *asked)
 {
     char text[INJECT_TEXT_BYTES] = "";
     rmm_diag_engine_t *engine = make_engine(services);
@@ -160,7 +160,7 @@ start(const rmm_diag_services_v1_t *services, wish_t wish, const char *asked)
     if (engine == NULL) {
         return;
     }
-    if (wish == WISH_UNKNOWN) {
+    if (request == REQUEST_UNKNOWN) {
         snprintf(text, sizeof(text), "error:RMM_DIAG: no mode \"%.40s\"", asked);
     } else {
         active = start_source(engine, services, text);
@@ -175,19 +175,19 @@ start(const rmm_diag_services_v1_t *services, wish_t wish, const char *asked)
 void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
 {
     const char *asked = getenv("RMM_DIAG");
-    wish_t wish = parse_wish(asked);
+    request_t request = parse_request(asked);
     rmm_diag_hooks_v1_t hooks = {
         .struct_size = sizeof(hooks), .on_alloc = on_alloc, .on_free = on_free};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
 
     /* A process may have two librmm-c, one of them linked statically: the first wins.
      * relaxed: nothing is handed over by it. */
-    if (wish == WISH_OFF ||
+    if (request == REQUEST_OFF ||
         atomic_exchange_explicit(&taken, true, memory_order_relaxed) ||
         attach(&hooks, &services) != RMM_OK) {
         return;
     }
     if (pthread_atfork(NULL, NULL, stop_in_child) == 0) {
-        start(&services, wish, asked);
+        start(&services, request, asked);
     }
 }

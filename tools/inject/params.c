@@ -13,7 +13,7 @@ enum {
     QUERY_INVALID_VALUE = 1,    /* CUDA_ERROR_INVALID_VALUE: no such parameter */
     QUERY_INVALID_HANDLE = 400, /* CUDA_ERROR_INVALID_HANDLE: not a function */
     LAYOUTS_MAX = 16384,        /* then all are forgotten: they can be asked again */
-    SLOTS_AT_FIRST = 256
+    FIRST_BUCKETS = 256
 };
 
 /* CU_LAUNCH_PARAM_*: keys of `extra` */
@@ -29,21 +29,21 @@ enum {
 bool inject_layouts_init(inject_layouts_t *layouts, inject_queries_t queries)
 {
     *layouts = (inject_layouts_t){
-        .slots = calloc(SLOTS_AT_FIRST, sizeof(*layouts->slots)),
-        .mask = SLOTS_AT_FIRST - 1,
+        .buckets = calloc(FIRST_BUCKETS, sizeof(*layouts->buckets)),
+        .mask = FIRST_BUCKETS - 1,
         .queries = queries,
     };
     rmm__mutex_init(&layouts->lock);
-    return layouts->slots != NULL;
+    return layouts->buckets != NULL;
 }
 
 static void clear_locked(inject_layouts_t *layouts)
 {
     RMM_ASSERT_LOCKED(&layouts->lock);
     for (uint32_t i = 0; i <= layouts->mask && layouts->count > 0; i++) {
-        if (layouts->slots[i] != NULL) {
-            free(layouts->slots[i]);
-            layouts->slots[i] = NULL;
+        if (layouts->buckets[i] != NULL) {
+            free(layouts->buckets[i]);
+            layouts->buckets[i] = NULL;
             layouts->count--;
         }
     }
@@ -59,27 +59,27 @@ void inject_layouts_clear(inject_layouts_t *layouts)
 void inject_layouts_fini(inject_layouts_t *layouts)
 {
     inject_layouts_clear(layouts);
-    free(layouts->slots);
+    free(layouts->buckets);
     rmm__mutex_fini(&layouts->lock);
 }
 
 static inject_layout_t **
-slot_in(inject_layout_t **slots, uint32_t mask, const void *function)
+bucket_in(inject_layout_t **buckets, uint32_t mask, const void *function)
 {
     uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15ull;
     uint32_t at = (uint32_t)(hash >> 32) & mask;
 
-    while (slots[at] != NULL && slots[at]->function != function) {
+    while (buckets[at] != NULL && buckets[at]->function != function) {
         at = (at + 1) & mask;
     }
-    return &slots[at];
+    return &buckets[at];
 }
 
 /* False: no room and no memory for more. */
 static bool make_room_locked(inject_layouts_t *layouts)
 {
     uint32_t mask = layouts->mask * 2 + 1;
-    inject_layout_t **slots = NULL;
+    inject_layout_t **buckets = NULL;
 
     RMM_ASSERT_LOCKED(&layouts->lock);
     if (layouts->count == LAYOUTS_MAX) {
@@ -88,17 +88,18 @@ static bool make_room_locked(inject_layouts_t *layouts)
     if (2 * (layouts->count + 1) <= layouts->mask + 1) {
         return true;
     }
-    slots = calloc((size_t)mask + 1, sizeof(*slots));
-    if (slots == NULL) {
+    buckets = calloc((size_t)mask + 1, sizeof(*buckets));
+    if (buckets == NULL) {
         return false;
     }
     for (uint32_t i = 0; i <= layouts->mask; i++) {
-        if (layouts->slots[i] != NULL) {
-            *slot_in(slots, mask, layouts->slots[i]->function) = layouts->slots[i];
+        if (layouts->buckets[i] != NULL) {
+            *bucket_in(buckets, mask, layouts->buckets[i]->function) =
+                layouts->buckets[i];
         }
     }
-    free(layouts->slots);
-    layouts->slots = slots;
+    free(layouts->buckets);
+    layouts->buckets = buckets;
     layouts->mask = mask;
     return true;
 }
@@ -108,11 +109,11 @@ static void keep(inject_layouts_t *layouts, inject_layout_t *layout)
 {
     rmm__mutex_lock(&layouts->lock);
     if (make_room_locked(layouts)) {
-        inject_layout_t **slot =
-            slot_in(layouts->slots, layouts->mask, layout->function);
+        inject_layout_t **bucket =
+            bucket_in(layouts->buckets, layouts->mask, layout->function);
 
-        if (*slot == NULL) {
-            *slot = layout;
+        if (*bucket == NULL) {
+            *bucket = layout;
             layouts->count++;
             layout = NULL;
         }
@@ -260,7 +261,7 @@ static bool gather_by_layout(
     bool good = false;
 
     rmm__mutex_lock(&layouts->lock);
-    layout = *slot_in(layouts->slots, layouts->mask, params->function);
+    layout = *bucket_in(layouts->buckets, layouts->mask, params->function);
     if (layout != NULL) {
         good = gather(words, layout, params->addresses);
     }

@@ -49,7 +49,7 @@ typedef struct inject_layout {
 
 typedef struct inject_layouts {
     rmm_mutex_t lock;
-    inject_layout_t **slots; /* open addressing by function; NULL: free */
+    inject_layout_t **buckets; /* open addressing by function; NULL: free */
     uint32_t mask, count;
     inject_queries_t queries;
 } inject_layouts_t;

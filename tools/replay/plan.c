@@ -26,9 +26,9 @@ void plan_fini(plan_t *plan)
 {
     free(plan->ops);
     free(plan->streams);
-    free(plan->slot_bytes);
-    free(plan->free_slots);
-    free(plan->null_slots);
+    free(plan->handle_bytes);
+    free(plan->free_handles);
+    free(plan->null_handles);
     map_fini(&plan->live);
     map_fini(&plan->thread_index);
     map_fini(&plan->stream_index);
@@ -62,19 +62,19 @@ static bool reserve_op(plan_t *plan)
     return true;
 }
 
-static bool reserve_slot(plan_t *plan)
+static bool reserve_handle(plan_t *plan)
 {
-    if (plan->free_slot_count > 0 || plan->slot_count < plan->slot_capacity) {
+    if (plan->free_handle_count > 0 || plan->handle_count < plan->handle_capacity) {
         return true;
     }
     size_t capacity =
-        plan->slot_capacity == 0 ? FIRST_CAPACITY : plan->slot_capacity * 2;
-    if (!resize(&plan->slot_bytes, capacity, sizeof *plan->slot_bytes) ||
-        !resize(&plan->free_slots, capacity, sizeof *plan->free_slots) ||
-        !resize(&plan->null_slots, capacity, sizeof *plan->null_slots)) {
+        plan->handle_capacity == 0 ? FIRST_CAPACITY : plan->handle_capacity * 2;
+    if (!resize(&plan->handle_bytes, capacity, sizeof *plan->handle_bytes) ||
+        !resize(&plan->free_handles, capacity, sizeof *plan->free_handles) ||
+        !resize(&plan->null_handles, capacity, sizeof *plan->null_handles)) {
         return false;
     }
-    plan->slot_capacity = capacity;
+    plan->handle_capacity = capacity;
     return true;
 }
 
@@ -134,14 +134,14 @@ static void advance_time(plan_t *plan, const log_row_t *row)
 }
 
 static plan_result_t
-append_op(plan_t *plan, const log_row_t *row, uint32_t slot, bool is_free)
+append_op(plan_t *plan, const log_row_t *row, uint32_t handle, bool is_free)
 {
     advance_time(plan, row);
     plan_op_t *op = &plan->ops[plan->op_count];
     *op = (plan_op_t){
-        .bytes = plan->slot_bytes[slot],
+        .bytes = plan->handle_bytes[handle],
         .due_ns = plan->elapsed_ns,
-        .slot = slot,
+        .handle = handle,
         .line = (uint32_t)row->line,
         .is_free = is_free,
     };
@@ -154,12 +154,12 @@ append_op(plan_t *plan, const log_row_t *row, uint32_t slot, bool is_free)
     return PLAN_ADDED;
 }
 
-static uint32_t take_slot(plan_t *plan)
+static uint32_t take_handle(plan_t *plan)
 {
-    if (plan->free_slot_count > 0) {
-        return plan->free_slots[--plan->free_slot_count];
+    if (plan->free_handle_count > 0) {
+        return plan->free_handles[--plan->free_handle_count];
     }
-    return (uint32_t)plan->slot_count++;
+    return (uint32_t)plan->handle_count++;
 }
 
 static plan_result_t
@@ -184,14 +184,14 @@ add_allocation(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX]
     if (row->bytes > LIVE_BYTES_MAX - plan->left_bytes) {
         return refuse(problem, "allocate of more than any memory holds,", row);
     }
-    if (!reserve_slot(plan)) {
+    if (!reserve_handle(plan)) {
         return PLAN_NO_MEMORY;
     }
-    uint32_t slot = take_slot(plan);
-    plan->slot_bytes[slot] = row->bytes;
+    uint32_t handle = take_handle(plan);
+    plan->handle_bytes[handle] = row->bytes;
     if (is_null) {
-        plan->null_slots[plan->null_slot_count++] = slot;
-    } else if (!map_insert(&plan->live, row->pointer, slot)) {
+        plan->null_handles[plan->null_handle_count++] = handle;
+    } else if (!map_insert(&plan->live, row->pointer, handle)) {
         return PLAN_NO_MEMORY;
     }
     plan->left_count++;
@@ -199,24 +199,24 @@ add_allocation(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX]
     if (plan->left_bytes > plan->peak_bytes) {
         plan->peak_bytes = plan->left_bytes;
     }
-    return append_op(plan, row, slot, false);
+    return append_op(plan, row, handle, false);
 }
 
-/* The slot that a free ends, taken out of the live ones; false: unknown address. */
-static bool end_life(plan_t *plan, const log_row_t *row, uint32_t *slot)
+/* The handle that a free ends, taken out of the live ones; false: unknown address. */
+static bool end_life(plan_t *plan, const log_row_t *row, uint32_t *handle)
 {
     if (row->pointer == 0) {
-        if (plan->null_slot_count == 0) {
+        if (plan->null_handle_count == 0) {
             return false;
         }
-        *slot = plan->null_slots[--plan->null_slot_count];
+        *handle = plan->null_handles[--plan->null_handle_count];
         return true;
     }
     const uint32_t *live = map_find(&plan->live, row->pointer);
     if (live == NULL) {
         return false;
     }
-    *slot = *live;
+    *handle = *live;
     map_remove(&plan->live, row->pointer);
     return true;
 }
@@ -224,15 +224,15 @@ static bool end_life(plan_t *plan, const log_row_t *row, uint32_t *slot)
 static plan_result_t
 add_free(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX])
 {
-    uint32_t slot;
-    if (!end_life(plan, row, &slot)) {
+    uint32_t handle;
+    if (!end_life(plan, row, &handle)) {
         return refuse(problem, "free of an address that is not allocated,", row);
     }
-    uint64_t bytes = plan->slot_bytes[slot];
-    plan->free_slots[plan->free_slot_count++] = slot;
+    uint64_t bytes = plan->handle_bytes[handle];
+    plan->free_handles[plan->free_handle_count++] = handle;
     plan->left_count--;
     plan->left_bytes -= bytes;
-    plan_result_t result = append_op(plan, row, slot, true);
+    plan_result_t result = append_op(plan, row, handle, true);
     if (result == PLAN_ADDED && row->bytes != bytes) {
         snprintf(
             problem, LOG_PROBLEM_MAX,

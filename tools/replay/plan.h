@@ -3,8 +3,8 @@
  * A log made ready to run: every free paired with its allocation, threads and streams
  * numbered, times relative. Built row by row; knows no GPU and no file.
  *
- * A block lives in a slot from its allocation to its free; slots are used again, the
- * youngest first, so that slot_count is the peak number of live blocks.
+ * A block lives in a handle from its allocation to its free; handles are used again, the
+ * youngest first, so that handle_count is the peak number of live blocks.
  */
 #ifndef RMM_TOOLS_REPLAY_PLAN_H
 #define RMM_TOOLS_REPLAY_PLAN_H
@@ -15,7 +15,7 @@
 typedef struct plan_op {
     uint64_t bytes;  /* of the allocation, also at its free */
     uint64_t due_ns; /* since the first operation */
-    uint32_t slot;
+    uint32_t handle;
     uint32_t stream; /* index into plan.streams */
     uint32_t thread; /* index, in order of appearance */
     uint32_t line;   /* of the log */
@@ -35,7 +35,7 @@ typedef struct plan {
     plan_stream_t *streams;
     size_t stream_count;
     size_t thread_count;
-    size_t slot_count;
+    size_t handle_count;
     uint64_t peak_bytes; /* of live bytes, as requested */
     uint64_t left_bytes; /* what the log never frees */
     uint64_t left_count;
@@ -43,16 +43,16 @@ typedef struct plan {
     uint64_t failure_bytes; /* the largest of them */
 
     /* While building. */
-    map_t live;          /* address to slot */
+    map_t live;          /* address to handle */
     map_t thread_index;  /* thread to index */
     map_t stream_index;  /* handle to index */
     map_t default_index; /* thread to index of its default stream */
-    uint64_t *slot_bytes;
-    uint32_t *free_slots; /* a stack */
-    size_t free_slot_count;
-    size_t slot_capacity;
-    uint32_t *null_slots; /* a stack: live blocks of no bytes at address 0 */
-    size_t null_slot_count;
+    uint64_t *handle_bytes;
+    uint32_t *free_handles; /* a stack */
+    size_t free_handle_count;
+    size_t handle_capacity;
+    uint32_t *null_handles; /* a stack: live blocks of no bytes at address 0 */
+    size_t null_handle_count;
     uint64_t last_time_ns; /* since midnight */
     uint64_t elapsed_ns;   /* since the first row */
 } plan_t;

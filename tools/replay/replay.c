@@ -57,11 +57,11 @@ static void note_failure(replay_t *replay, const plan_op_t *op)
 static inline rmm_status_t
 allocate(replay_t *replay, uint32_t index, const plan_op_t *op)
 {
-    replay_slot_t *slot = &replay->slots[op->slot];
+    replay_handle_t *handle = &replay->handles[op->handle];
     rmm_status_t status = rmm_resource_alloc(
-        replay->resource, op->bytes, 0, replay->streams[op->stream], &slot->address);
-    slot->op = index;
-    slot->used = status == RMM_OK;
+        replay->resource, op->bytes, 0, replay->streams[op->stream], &handle->address);
+    handle->op = index;
+    handle->used = status == RMM_OK;
     if (status != RMM_OK) {
         note_failure(replay, op);
     }
@@ -71,11 +71,12 @@ allocate(replay_t *replay, uint32_t index, const plan_op_t *op)
 /* A block whose allocation failed has no free. */
 static inline void deallocate(replay_t *replay, const plan_op_t *op)
 {
-    replay_slot_t *slot = &replay->slots[op->slot];
-    if (slot->used) {
-        slot->used = false;
+    replay_handle_t *handle = &replay->handles[op->handle];
+    if (handle->used) {
+        handle->used = false;
         rmm_resource_dealloc(
-            replay->resource, slot->address, op->bytes, 0, replay->streams[op->stream]);
+            replay->resource, handle->address, op->bytes, 0,
+            replay->streams[op->stream]);
     }
 }
 
@@ -134,18 +135,18 @@ static bool verify_worked(replay_t *replay, const char *what, int error)
 }
 
 /* Numbers differ between runs too, or last run's bytes would look right. */
-static verify_block_t block_of(const replay_t *replay, const replay_slot_t *slot)
+static verify_block_t block_of(const replay_t *replay, const replay_handle_t *handle)
 {
     return (verify_block_t){
-        .address = slot->address,
-        .bytes = replay->plan->ops[slot->op].bytes,
-        .op = replay->run_count * replay->plan->op_count + slot->op,
+        .address = handle->address,
+        .bytes = replay->plan->ops[handle->op].bytes,
+        .op = replay->run_count * replay->plan->op_count + handle->op,
     };
 }
 
 static bool fill(replay_t *replay, const plan_op_t *op)
 {
-    verify_block_t block = block_of(replay, &replay->slots[op->slot]);
+    verify_block_t block = block_of(replay, &replay->handles[op->handle]);
     return block.bytes == 0 ||
            verify_worked(
                replay, "write a pattern",
@@ -154,11 +155,11 @@ static bool fill(replay_t *replay, const plan_op_t *op)
 }
 
 /* Checks on the stream of the free, behind the stream that wrote the pattern. */
-static bool check(replay_t *replay, const replay_slot_t *slot, uint32_t stream)
+static bool check(replay_t *replay, const replay_handle_t *handle, uint32_t stream)
 {
     const plan_t *plan = replay->plan;
-    uint32_t writer = plan->ops[slot->op].stream;
-    verify_block_t block = block_of(replay, slot);
+    uint32_t writer = plan->ops[handle->op].stream;
+    verify_block_t block = block_of(replay, handle);
     if (block.bytes == 0) {
         return true;
     }
@@ -192,12 +193,12 @@ static bool note(replay_t *replay, const plan_op_t *op)
 static bool run_careful_op(replay_t *replay, uint32_t index)
 {
     const plan_op_t *op = &replay->plan->ops[index];
-    const replay_slot_t *slot = &replay->slots[op->slot];
+    const replay_handle_t *handle = &replay->handles[op->handle];
     bool verify = replay->verify != NULL;
     if (!op->is_free) {
         return allocate(replay, index, op) != RMM_OK || !verify || fill(replay, op);
     }
-    if (verify && slot->used && !check(replay, slot, op->stream)) {
+    if (verify && handle->used && !check(replay, handle, op->stream)) {
         return false;
     }
     deallocate(replay, op);
@@ -229,9 +230,10 @@ static uint32_t stretch_end(const plan_t *plan, uint32_t begin)
 
 static bool check_left(replay_t *replay)
 {
-    for (size_t i = 0; i < replay->plan->slot_count; i++) {
-        const replay_slot_t *slot = &replay->slots[i];
-        if (slot->used && !check(replay, slot, replay->plan->ops[slot->op].stream)) {
+    for (size_t i = 0; i < replay->plan->handle_count; i++) {
+        const replay_handle_t *handle = &replay->handles[i];
+        if (handle->used &&
+            !check(replay, handle, replay->plan->ops[handle->op].stream)) {
             return false;
         }
     }
@@ -274,9 +276,9 @@ bool replay_verify_finish(replay_t *replay, verify_report_t *report)
 
 void replay_free_left(replay_t *replay)
 {
-    for (size_t i = 0; i < replay->plan->slot_count; i++) {
-        if (replay->slots[i].used) {
-            plan_op_t op = replay->plan->ops[replay->slots[i].op];
+    for (size_t i = 0; i < replay->plan->handle_count; i++) {
+        if (replay->handles[i].used) {
+            plan_op_t op = replay->plan->ops[replay->handles[i].op];
             deallocate(replay, &op);
         }
     }
@@ -321,9 +323,9 @@ static bool make_context(replay_t *replay)
 static bool make_all(replay_t *replay)
 {
     const plan_t *plan = replay->plan;
-    replay->slots = calloc(plan->slot_count, sizeof *replay->slots);
+    replay->handles = calloc(plan->handle_count, sizeof *replay->handles);
     replay->streams = calloc(plan->stream_count, sizeof(rmm_stream_t));
-    if (replay->slots == NULL || replay->streams == NULL) {
+    if (replay->handles == NULL || replay->streams == NULL) {
         snprintf(replay->error, sizeof replay->error, "no host memory for the replay");
         return false;
     }
@@ -356,7 +358,7 @@ bool replay_open(
 
 void replay_close(replay_t *replay)
 {
-    if (replay->slots != NULL) {
+    if (replay->handles != NULL) {
         replay_free_left(replay);
     }
     if (replay->verify_state != NULL) {
@@ -368,10 +370,10 @@ void replay_close(replay_t *replay)
         }
     }
     crew_destroy(replay->crew);
-    free(replay->slots);
+    free(replay->handles);
     free(replay->streams);
     replay->crew = NULL;
-    replay->slots = NULL;
+    replay->handles = NULL;
     replay->streams = NULL;
     replay->verify_state = NULL;
 }

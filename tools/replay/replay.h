@@ -2,7 +2,7 @@
 /*
  * Runs a plan on a resource, in the log's order, each operation on its thread.
  *
- * Lifetime: replay_open() makes what a run needs (slots, streams), so that a run makes
+ * Lifetime: replay_open() makes what a run needs (handles, streams), so that a run makes
  * allocator calls only. After a run the blocks that the log never frees are still there,
  * until replay_free_left(). The plan and the resource must outlive the replay.
  *
@@ -28,17 +28,17 @@ typedef struct replay_failure {
     char message[REPLAY_ERROR_MAX];
 } replay_failure_t;
 
-typedef struct replay_slot {
+typedef struct replay_handle {
     void *address;
     uint32_t op; /* that allocated it */
     bool used;   /* false: free, or its allocation failed */
-} replay_slot_t;
+} replay_handle_t;
 
 typedef struct replay {
     const plan_t *plan;
     rmm_resource_t *resource;
     rmm_stream_t *streams; /* one for each of the plan */
-    replay_slot_t *slots;
+    replay_handle_t *handles;
     crew_t *crew;                   /* one thread for each of the plan */
     double speed;                   /* 0: as fast as it goes; 1: as recorded */
     const verify_backend_t *verify; /* NULL: no patterns */

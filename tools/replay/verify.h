@@ -6,7 +6,7 @@
  *
  * Two backends: kernels of a real GPU (verify_cuda.cu) and of the simulated one
  * (verify_sim.c). Errors found are counted in memory that the library does not know of,
- * so that its books hold the log's blocks only.
+ * so that its accounting hold the log's blocks only.
  *
  * Threads: one at a time.
  */

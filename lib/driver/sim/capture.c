@@ -33,8 +33,8 @@ static uint64_t last_capture_id;
 /* relaxed: read by the thread that uses the stream */
 static void show_id(const sim_stream_t *stream, uint64_t id)
 {
-    if (stream->slot != NULL) {
-        atomic_store_explicit(&stream->slot->capture_id, id, memory_order_relaxed);
+    if (stream->entry != NULL) {
+        atomic_store_explicit(&stream->entry->capture_id, id, memory_order_relaxed);
     }
 }
 

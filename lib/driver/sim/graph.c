@@ -169,12 +169,12 @@ bool rmm__sim_graph_ends_in(const sim_graph_t *graph, const sim_nodes_t *tails)
 
 int rmm__sim_graph_publish_locked(sim_graph_t *graph, rmm_sim_graph_t *graph_out)
 {
-    sim_slot_t *slot = rmm__sim_slot_take_locked(&graphs, graph);
+    sim_entry_t *entry = rmm__sim_entry_take_locked(&graphs, graph);
 
-    if (slot == NULL) {
+    if (entry == NULL) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
-    *graph_out = rmm__sim_slot_handle(&graphs, slot);
+    *graph_out = rmm__sim_entry_handle(&graphs, entry);
     return RMM_DRIVER_OK;
 }
 
@@ -350,13 +350,13 @@ static int launch_locked(sim_graph_t *graph, sim_stream_t *stream)
 
 static sim_graph_t *find_locked(rmm_sim_graph_t handle, const char *call, int *error)
 {
-    sim_slot_t *slot = rmm__sim_slot(&graphs, handle);
+    sim_entry_t *entry = rmm__sim_entry(&graphs, handle);
 
-    if (slot == NULL || slot->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "graph", slot, handle);
+    if (entry == NULL || entry->object == NULL) {
+        *error = rmm__sim_refuse_locked(call, "graph", entry, handle);
         return NULL;
     }
-    return slot->object;
+    return entry->object;
 }
 
 int rmm__sim_graph_launch(rmm_sim_graph_t graph_handle, rmm_stream_t handle)
@@ -413,7 +413,7 @@ int rmm__sim_graph_destroy(rmm_sim_graph_t handle)
     graph = find_locked(handle, "graph_destroy", &error);
     if (graph != NULL) {
         rmm__sim_graph_free_locked(graph);
-        rmm__sim_slot_give_locked(&graphs, rmm__sim_slot(&graphs, handle));
+        rmm__sim_entry_give_locked(&graphs, rmm__sim_entry(&graphs, handle));
     }
     rmm__sim_leave();
     return error;

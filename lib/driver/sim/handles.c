@@ -2,11 +2,11 @@
 /*
  * Handles. A CUDA handle is a pointer, and using it after its end is a crash or, once it
  * is recycled, silence. Here it is a number in the guise of a pointer, looked up in a
- * table whose slots stay for ever: a stale one is always recognised until it is recycled,
+ * table whose entries stay for ever: a stale one is always recognised until it is recycled,
  * which happens as early as possible (last destroyed first), as a program that keeps
  * handles too long should find out.
  *
- * A slot's address gives its handle and back: chunk and place make the low half, the
+ * An entry's address gives its handle and back: chunk and place make the low half, the
  * table's tag the high half. Lookup needs no lock: chunks only appear.
  */
 #include "driver/sim/internal.h"
@@ -16,78 +16,79 @@
 #define HANDLE_STEP 16u /* handles look aligned, and are never 0, 1 or 2 */
 #define TAG_SHIFT 32
 
-sim_slot_t *rmm__sim_slot(const sim_table_t *table, const void *handle)
+sim_entry_t *rmm__sim_entry(const sim_table_t *table, const void *handle)
 {
     uintptr_t value = (uintptr_t)handle;
     uintptr_t low = value & UINT32_MAX;
     uintptr_t index = low / HANDLE_STEP - 1;
-    sim_slot_t *chunk;
+    sim_entry_t *chunk;
 
     if (value >> TAG_SHIFT != table->tag || low < HANDLE_STEP ||
-        low % HANDLE_STEP != 0 || index >= SIM_CHUNKS * SIM_CHUNK_SLOTS) {
+        low % HANDLE_STEP != 0 || index >= SIM_CHUNKS * SIM_CHUNK_ENTRIES) {
         return NULL;
     }
     /* acquire: pairs with the release in grow() */
     chunk = atomic_load_explicit(
-        &table->chunks[index / SIM_CHUNK_SLOTS], memory_order_acquire);
-    return chunk != NULL ? &chunk[index % SIM_CHUNK_SLOTS] : NULL;
+        &table->chunks[index / SIM_CHUNK_ENTRIES], memory_order_acquire);
+    return chunk != NULL ? &chunk[index % SIM_CHUNK_ENTRIES] : NULL;
 }
 
-void *rmm__sim_slot_handle(const sim_table_t *table, const sim_slot_t *slot)
+void *rmm__sim_entry_handle(const sim_table_t *table, const sim_entry_t *entry)
 {
     return (
-        void *)((table->tag << TAG_SHIFT) | ((uintptr_t)slot->index + 1) * HANDLE_STEP);
+        void
+            *)((table->tag << TAG_SHIFT) | ((uintptr_t)entry->index + 1) * HANDLE_STEP);
 }
 
 static bool grow(sim_table_t *table)
 {
-    uint32_t chunk_index = table->count / SIM_CHUNK_SLOTS;
-    sim_slot_t *chunk;
+    uint32_t chunk_index = table->count / SIM_CHUNK_ENTRIES;
+    sim_entry_t *chunk;
 
     if (chunk_index == SIM_CHUNKS) {
         return false;
     }
-    chunk = calloc(SIM_CHUNK_SLOTS, sizeof(*chunk));
+    chunk = calloc(SIM_CHUNK_ENTRIES, sizeof(*chunk));
     if (chunk == NULL) {
         return false;
     }
-    for (uint32_t i = SIM_CHUNK_SLOTS; i-- > 0;) {
+    for (uint32_t i = SIM_CHUNK_ENTRIES; i-- > 0;) {
         chunk[i].index = table->count + i;
         chunk[i].next_free = table->free_list;
         table->free_list = &chunk[i];
     }
-    table->count += SIM_CHUNK_SLOTS;
-    /* release: pairs with rmm__sim_slot() */
+    table->count += SIM_CHUNK_ENTRIES;
+    /* release: pairs with rmm__sim_entry() */
     atomic_store_explicit(&table->chunks[chunk_index], chunk, memory_order_release);
     return true;
 }
 
-sim_slot_t *rmm__sim_slot_take_locked(sim_table_t *table, void *object)
+sim_entry_t *rmm__sim_entry_take_locked(sim_table_t *table, void *object)
 {
-    sim_slot_t *slot;
+    sim_entry_t *entry;
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     if (table->free_list == NULL && !grow(table)) {
         return NULL;
     }
-    slot = table->free_list;
-    table->free_list = slot->next_free;
-    slot->object = object;
-    slot->was_used = true;
-    return slot;
+    entry = table->free_list;
+    table->free_list = entry->next_free;
+    entry->object = object;
+    entry->was_used = true;
+    return entry;
 }
 
-void rmm__sim_slot_give_locked(sim_table_t *table, sim_slot_t *slot)
+void rmm__sim_entry_give_locked(sim_table_t *table, sim_entry_t *entry)
 {
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    atomic_store_explicit(&slot->id, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->capture_id, 0, memory_order_relaxed);
-    slot->object = NULL;
-    slot->next_free = table->free_list;
-    table->free_list = slot;
+    atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->capture_id, 0, memory_order_relaxed);
+    entry->object = NULL;
+    entry->next_free = table->free_list;
+    table->free_list = entry;
 }
 
-const char *rmm__sim_slot_fate(const sim_slot_t *slot)
+const char *rmm__sim_entry_fate(const sim_entry_t *entry)
 {
-    return slot != NULL && slot->was_used ? "destroyed" : "unknown";
+    return entry != NULL && entry->was_used ? "destroyed" : "unknown";
 }

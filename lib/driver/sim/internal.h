@@ -166,36 +166,36 @@ static inline int rmm__sim_fault(sim_function_t function)
 
 /* ---- handles.c ---- */
 
-#define SIM_CHUNK_SLOTS 256u
+#define SIM_CHUNK_ENTRIES 256u
 #define SIM_CHUNKS 1024u
 
-/* Slots are never freed, so that a stale handle can be looked up at any time. */
-typedef struct sim_slot {
+/* Entries are never freed, so that a stale handle can be looked up at any time. */
+typedef struct sim_entry {
     void *object; /* NULL: no live handle */
-    struct sim_slot *next_free;
+    struct sim_entry *next_free;
     uint32_t index;
     bool was_used; /* some handle had this value */
     /* Streams: read without the lock by stream_key. */
     _Atomic(uint64_t) id; /* 0: no live handle */
     _Atomic(uint64_t) capture_id;
-} sim_slot_t;
+} sim_entry_t;
 
 typedef struct sim_table {
     uintptr_t tag; /* upper half of every handle */
     uint32_t count;
-    sim_slot_t *free_list; /* last destroyed first: recycled handles show ABA bugs */
-    _Atomic(sim_slot_t *) chunks[SIM_CHUNKS];
+    sim_entry_t *free_list; /* last destroyed first: recycled handles show ABA bugs */
+    _Atomic(sim_entry_t *) chunks[SIM_CHUNKS];
 } sim_table_t;
 
-/* The slot of a handle, live or not; NULL if no such handle ever was. No lock. */
-sim_slot_t *rmm__sim_slot(const sim_table_t *table, const void *handle);
+/* The entry of a handle, live or not; NULL if no such handle ever was. No lock. */
+sim_entry_t *rmm__sim_entry(const sim_table_t *table, const void *handle);
 /* NULL without host memory. */
-sim_slot_t *rmm__sim_slot_take_locked(sim_table_t *table, void *object);
-void rmm__sim_slot_give_locked(sim_table_t *table, sim_slot_t *slot);
-/* The handle of a slot; handles name nothing that can be dereferenced. */
-void *rmm__sim_slot_handle(const sim_table_t *table, const sim_slot_t *slot);
-/* Of a slot without an object: "destroyed", or "unknown" if no handle ever was it. */
-const char *rmm__sim_slot_fate(const sim_slot_t *slot);
+sim_entry_t *rmm__sim_entry_take_locked(sim_table_t *table, void *object);
+void rmm__sim_entry_give_locked(sim_table_t *table, sim_entry_t *entry);
+/* The handle of an entry; handles name nothing that can be dereferenced. */
+void *rmm__sim_entry_handle(const sim_table_t *table, const sim_entry_t *entry);
+/* Of an entry without an object: "destroyed", or "unknown" if no handle ever was it. */
+const char *rmm__sim_entry_fate(const sim_entry_t *entry);
 
 /* ---- threads ---- */
 
@@ -205,7 +205,7 @@ typedef struct sim_thread {
     int capture_mode;
     bool in_kernel;
     bool has_streams; /* to end at the thread's exit */
-    sim_slot_t *streams[SIM_DEVICE_MAX];
+    sim_entry_t *streams[SIM_DEVICE_MAX];
 } sim_thread_t;
 
 extern _Thread_local sim_thread_t rmm__sim_thread;
@@ -285,7 +285,7 @@ struct sim_stream {
     bool destroyed; /* no handle any more; goes when its work is done */
     sim_item_t *head, *tail;
     size_t active_index;    /* among those with work; SIM_IDLE */
-    sim_slot_t *slot;       /* NULL: legacy or destroyed */
+    sim_entry_t *entry;     /* NULL: legacy or destroyed */
     sim_capture_t *capture; /* NULL: not capturing */
     sim_stream_t *next_in_capture;
     sim_nodes_t tails; /* what the next node of the capture comes after */
@@ -343,7 +343,7 @@ rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error);
 void rmm__sim_stream_release_locked(sim_stream_t *stream);
 /* The violation of using what is not alive, and its error. */
 int rmm__sim_refuse_locked(
-    const char *call, const char *what, const sim_slot_t *slot, const void *handle);
+    const char *call, const char *what, const sim_entry_t *entry, const void *handle);
 /* The legacy default stream of a device. */
 sim_stream_t *rmm__sim_legacy(int device);
 /* 0, or an errno. */

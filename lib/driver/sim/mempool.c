@@ -168,7 +168,7 @@ static void pool_free_if_unused(sim_mempool_t *pool)
 {
     sim_mempool_t **link = &pools;
 
-    if (pool->slot != NULL) {
+    if (pool->entry != NULL) {
         return;
     }
     shrink(pool, 0, false);
@@ -198,13 +198,13 @@ void rmm__sim_mempool_give_locked(sim_mempool_t *pool, const sim_piece_t *piece)
 sim_mempool_t *
 rmm__sim_mempool_find_locked(rmm_driver_mempool_t handle, const char *call, int *error)
 {
-    sim_slot_t *slot = rmm__sim_slot(&handles, handle);
+    sim_entry_t *entry = rmm__sim_entry(&handles, handle);
 
-    if (slot == NULL || slot->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "memory pool", slot, handle);
+    if (entry == NULL || entry->object == NULL) {
+        *error = rmm__sim_refuse_locked(call, "memory pool", entry, handle);
         return NULL;
     }
-    return slot->object;
+    return entry->object;
 }
 
 static sim_mempool_t *pool_create(bool is_managed)
@@ -214,8 +214,8 @@ static sim_mempool_t *pool_create(bool is_managed)
     if (pool == NULL) {
         return NULL;
     }
-    pool->slot = rmm__sim_slot_take_locked(&handles, pool);
-    if (pool->slot == NULL) {
+    pool->entry = rmm__sim_entry_take_locked(&handles, pool);
+    if (pool->entry == NULL) {
         free(pool);
         return NULL;
     }
@@ -260,7 +260,7 @@ int rmm__sim_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool_ou
         error = pool != NULL ? RMM_DRIVER_OK : RMM_DRIVER_MEMORY_ALLOCATION;
     }
     if (pool != NULL) {
-        *pool_out = rmm__sim_slot_handle(&handles, pool->slot);
+        *pool_out = rmm__sim_entry_handle(&handles, pool->entry);
     }
     rmm__sim_leave();
     return error;
@@ -284,7 +284,7 @@ int rmm__sim_mempool_managed(rmm_driver_mempool_t *pool_out)
         *own = pool_create(true);
     }
     if (*own != NULL) {
-        *pool_out = rmm__sim_slot_handle(&handles, (*own)->slot);
+        *pool_out = rmm__sim_entry_handle(&handles, (*own)->entry);
     } else {
         error = RMM_DRIVER_MEMORY_ALLOCATION;
     }
@@ -302,8 +302,8 @@ static int destroy_locked(sim_mempool_t *pool)
     }
     error = rmm__sim_capture_forbids_locked();
     if (error == RMM_DRIVER_OK) {
-        rmm__sim_slot_give_locked(&handles, pool->slot);
-        pool->slot = NULL;
+        rmm__sim_entry_give_locked(&handles, pool->entry);
+        pool->entry = NULL;
         pool_free_if_unused(pool);
     }
     return error;

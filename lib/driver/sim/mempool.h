@@ -24,7 +24,7 @@ typedef struct sim_segment {
 
 typedef struct sim_mempool {
     struct sim_mempool *next;
-    sim_slot_t *slot; /* NULL: destroyed, and goes with its last block */
+    sim_entry_t *entry; /* NULL: destroyed, and goes with its last block */
     int device;
     bool is_managed; /* the device's own: never destroyed */
     uint64_t threshold;

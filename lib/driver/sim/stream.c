@@ -7,7 +7,7 @@
  * a real driver crashes or, once the handle is used again, says nothing.
  *
  * stream_key takes no lock, as it is on the allocation path: identities live in the
- * handle's slot, as atomics.
+ * handle's entry, as atomics.
  */
 #include "driver/sim/internal.h"
 
@@ -39,18 +39,18 @@ static sim_stream_t *stream_create_locked(bool blocking)
     if (stream == NULL) {
         return NULL;
     }
-    stream->slot = rmm__sim_slot_take_locked(&streams, stream);
-    if (stream->slot == NULL) {
+    stream->entry = rmm__sim_entry_take_locked(&streams, stream);
+    if (stream->entry == NULL) {
         free(stream);
         return NULL;
     }
     stream->id = ++last_stream_id;
-    stream->place = stream->slot->index + 1;
+    stream->place = stream->entry->index + 1;
     stream->device = rmm__sim_thread.device;
     stream->blocking = blocking;
     stream->active_index = SIM_IDLE;
-    /* release: pairs with key_of_slot() */
-    atomic_store_explicit(&stream->slot->id, stream->id, memory_order_release);
+    /* release: pairs with key_of_entry() */
+    atomic_store_explicit(&stream->entry->id, stream->id, memory_order_release);
     return stream;
 }
 
@@ -64,8 +64,8 @@ void rmm__sim_stream_release_locked(sim_stream_t *stream)
 static void stream_end_locked(sim_stream_t *stream)
 {
     rmm__sim_capture_forget_locked(stream);
-    rmm__sim_slot_give_locked(&streams, stream->slot);
-    stream->slot = NULL;
+    rmm__sim_entry_give_locked(&streams, stream->entry);
+    stream->entry = NULL;
     stream->destroyed = true;
     if (stream->head == NULL) {
         rmm__sim_stream_release_locked(stream);
@@ -73,7 +73,7 @@ static void stream_end_locked(sim_stream_t *stream)
 }
 
 /* The calling thread's own stream on its device, made when first asked for. */
-static sim_slot_t *own_slot_locked(void)
+static sim_entry_t *own_entry_locked(void)
 {
     sim_thread_t *thread = &rmm__sim_thread;
     sim_stream_t *stream;
@@ -83,7 +83,7 @@ static sim_slot_t *own_slot_locked(void)
         if (stream == NULL) {
             return NULL;
         }
-        thread->streams[thread->device] = stream->slot;
+        thread->streams[thread->device] = stream->entry;
         pthread_setspecific(thread_end, thread);
     }
     return thread->streams[thread->device];
@@ -114,45 +114,45 @@ int rmm__sim_streams_open(void)
 }
 
 int rmm__sim_refuse_locked(
-    const char *call, const char *what, const sim_slot_t *slot, const void *handle)
+    const char *call, const char *what, const sim_entry_t *entry, const void *handle)
 {
     rmm__sim_violation_locked(
-        "%s: %s %s %p", call, rmm__sim_slot_fate(slot), what, handle);
+        "%s: %s %s %p", call, rmm__sim_entry_fate(entry), what, handle);
     return RMM_DRIVER_INVALID_HANDLE;
 }
 
 sim_stream_t *
 rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error)
 {
-    sim_slot_t *slot;
+    sim_entry_t *entry;
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     if (rmm_stream_is_default(handle)) {
         return rmm__sim_legacy(rmm__sim_thread.device);
     }
     if (rmm_stream_is_per_thread_default(handle)) {
-        slot = own_slot_locked();
-        *error = slot != NULL ? RMM_DRIVER_OK : RMM_DRIVER_MEMORY_ALLOCATION;
-        return slot != NULL ? slot->object : NULL;
+        entry = own_entry_locked();
+        *error = entry != NULL ? RMM_DRIVER_OK : RMM_DRIVER_MEMORY_ALLOCATION;
+        return entry != NULL ? entry->object : NULL;
     }
-    slot = rmm__sim_slot(&streams, handle);
-    if (slot == NULL || slot->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "stream", slot, handle);
+    entry = rmm__sim_entry(&streams, handle);
+    if (entry == NULL || entry->object == NULL) {
+        *error = rmm__sim_refuse_locked(call, "stream", entry, handle);
         return NULL;
     }
-    return slot->object;
+    return entry->object;
 }
 
 static sim_event_t *
 event_find_locked(rmm_driver_event_t handle, const char *call, int *error)
 {
-    sim_slot_t *slot = rmm__sim_slot(&events, handle);
+    sim_entry_t *entry = rmm__sim_entry(&events, handle);
 
-    if (slot == NULL || slot->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "event", slot, handle);
+    if (entry == NULL || entry->object == NULL) {
+        *error = rmm__sim_refuse_locked(call, "event", entry, handle);
         return NULL;
     }
-    return slot->object;
+    return entry->object;
 }
 
 /* ---- streams ---- */
@@ -171,7 +171,7 @@ int rmm__sim_stream_create(uint32_t flags, rmm_stream_t *stream_out)
     }
     stream = stream_create_locked((flags & RMM_STREAM_NON_BLOCKING) == 0);
     if (stream != NULL) {
-        *stream_out = rmm__sim_slot_handle(&streams, stream->slot);
+        *stream_out = rmm__sim_entry_handle(&streams, stream->entry);
     } else {
         error = RMM_DRIVER_MEMORY_ALLOCATION;
     }
@@ -278,15 +278,15 @@ static uint64_t capturing_id(rmm_stream_t handle)
 
 /* False: no live stream has this handle. No lock. */
 static bool
-key_of_slot(const sim_slot_t *slot, rmm_stream_t handle, rmm_stream_key_t *key)
+key_of_entry(const sim_entry_t *entry, rmm_stream_t handle, rmm_stream_key_t *key)
 {
     /* acquire: pairs with stream_create_locked() */
-    uint64_t id = atomic_load_explicit(&slot->id, memory_order_acquire);
+    uint64_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
 
     if (id == 0) {
         return false;
     }
-    key->capture_id = atomic_load_explicit(&slot->capture_id, memory_order_relaxed);
+    key->capture_id = atomic_load_explicit(&entry->capture_id, memory_order_relaxed);
     key->stream_id = key->capture_id == 0 ? id : capturing_id(handle);
     return true;
 }
@@ -331,7 +331,7 @@ RMM_COLD static int stream_key_slow(rmm_stream_t handle, rmm_stream_key_t *key)
     }
     stream = rmm__sim_stream_find_locked(handle, "stream_key", &error);
     if (stream != NULL) {
-        key_of_slot(stream->slot, handle, key);
+        key_of_entry(stream->entry, handle, key);
     }
     rmm__sim_leave();
     return error;
@@ -339,16 +339,16 @@ RMM_COLD static int stream_key_slow(rmm_stream_t handle, rmm_stream_key_t *key)
 
 int rmm__sim_stream_key(rmm_stream_t handle, rmm_stream_key_t *key)
 {
-    const sim_slot_t *slot;
+    const sim_entry_t *entry;
 
     if (rmm_stream_is_default(handle)) {
         *key = (rmm_stream_key_t){.stream_id = 0};
         return RMM_DRIVER_OK;
     }
-    slot = rmm_stream_is_per_thread_default(handle)
-               ? rmm__sim_thread.streams[rmm__sim_thread.device]
-               : rmm__sim_slot(&streams, handle);
-    if (slot != NULL && key_of_slot(slot, handle, key)) {
+    entry = rmm_stream_is_per_thread_default(handle)
+                ? rmm__sim_thread.streams[rmm__sim_thread.device]
+                : rmm__sim_entry(&streams, handle);
+    if (entry != NULL && key_of_entry(entry, handle, key)) {
         if (is_known_wrongly(handle, key)) {
             report_known_wrongly(handle, key);
         }
@@ -363,16 +363,16 @@ int rmm__sim_event_create(rmm_driver_event_t *event_out)
 {
     int error = rmm__sim_enter("event_create");
     sim_event_t *event;
-    sim_slot_t *slot;
+    sim_entry_t *entry;
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
     event = calloc(1, sizeof(*event));
-    slot = event != NULL ? rmm__sim_slot_take_locked(&events, event) : NULL;
-    if (slot != NULL) {
+    entry = event != NULL ? rmm__sim_entry_take_locked(&events, event) : NULL;
+    if (entry != NULL) {
         event->device = rmm__sim_thread.device;
-        *event_out = rmm__sim_slot_handle(&events, slot);
+        *event_out = rmm__sim_entry_handle(&events, entry);
     } else {
         free(event);
         error = RMM_DRIVER_MEMORY_ALLOCATION;
@@ -395,7 +395,7 @@ int rmm__sim_event_destroy(rmm_driver_event_t handle)
         rmm__sim_item_release_locked(event->record);
         rmm__sim_nodes_clear(&event->tails);
         free(event);
-        rmm__sim_slot_give_locked(&events, rmm__sim_slot(&events, handle));
+        rmm__sim_entry_give_locked(&events, rmm__sim_entry(&events, handle));
     }
     rmm__sim_leave();
     return error;

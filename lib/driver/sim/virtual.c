@@ -104,7 +104,7 @@ static sim_reservation_t *reservation_of(const void *ptr)
 }
 
 static sim_mapping_t **
-mapping_slot(const sim_reservation_t *reservation, const char *ptr)
+mapping_entry(const sim_reservation_t *reservation, const char *ptr)
 {
     return &reservation->mappings[(uint64_t)(ptr - reservation->begin) / GRANULARITY];
 }
@@ -242,25 +242,25 @@ static int create_locked(uint64_t bytes, rmm_driver_physical_t *out)
 {
     int device = rmm__sim_thread.device;
     sim_physical_t *physical;
-    sim_slot_t *slot;
+    sim_entry_t *entry;
 
     if (!size_is_right(bytes)) {
         return refuse("physical_create", "not whole granules", NULL, bytes);
     }
     physical = calloc(1, sizeof(*physical));
-    slot = physical != NULL ? rmm__sim_slot_take_locked(&physicals, physical) : NULL;
-    if (slot == NULL) {
+    entry = physical != NULL ? rmm__sim_entry_take_locked(&physicals, physical) : NULL;
+    if (entry == NULL) {
         free(physical);
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
     if (!rmm__sim_memory_charge_locked(device, bytes)) {
-        rmm__sim_slot_give_locked(&physicals, slot);
+        rmm__sim_entry_give_locked(&physicals, entry);
         free(physical);
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
     physical->device = device;
     physical->bytes = bytes;
-    *out = (rmm_driver_physical_t)(uintptr_t)rmm__sim_slot_handle(&physicals, slot);
+    *out = (rmm_driver_physical_t)(uintptr_t)rmm__sim_entry_handle(&physicals, entry);
     return RMM_DRIVER_OK;
 }
 
@@ -283,32 +283,32 @@ static void physical_free_if_unused(sim_physical_t *physical)
     }
 }
 
-static sim_slot_t *
-physical_slot(rmm_driver_physical_t handle, const char *call, int *error)
+static sim_entry_t *
+physical_entry(rmm_driver_physical_t handle, const char *call, int *error)
 {
     void *value = (void *)(uintptr_t)handle;
-    sim_slot_t *slot = rmm__sim_slot(&physicals, value);
+    sim_entry_t *entry = rmm__sim_entry(&physicals, value);
 
-    if (slot == NULL || slot->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "physical memory", slot, value);
+    if (entry == NULL || entry->object == NULL) {
+        *error = rmm__sim_refuse_locked(call, "physical memory", entry, value);
         return NULL;
     }
-    return slot;
+    return entry;
 }
 
 int rmm__sim_physical_release(rmm_driver_physical_t handle)
 {
     int error = begin("physical_release");
     sim_physical_t *physical;
-    sim_slot_t *slot;
+    sim_entry_t *entry;
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    slot = physical_slot(handle, "physical_release", &error);
-    if (slot != NULL) {
-        physical = slot->object;
-        rmm__sim_slot_give_locked(&physicals, slot);
+    entry = physical_entry(handle, "physical_release", &error);
+    if (entry != NULL) {
+        physical = entry->object;
+        rmm__sim_entry_give_locked(&physicals, entry);
         physical->is_released = true;
         physical_free_if_unused(physical);
     }
@@ -326,7 +326,7 @@ static bool may_access(int device, const sim_physical_t *physical)
 static bool is_free(const sim_reservation_t *reservation, char *ptr, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes; at += GRANULARITY) {
-        if (*mapping_slot(reservation, ptr + at) != NULL) {
+        if (*mapping_entry(reservation, ptr + at) != NULL) {
             return false;
         }
     }
@@ -336,7 +336,7 @@ static bool is_free(const sim_reservation_t *reservation, char *ptr, uint64_t by
 static void place(sim_reservation_t *reservation, sim_mapping_t *mapping, bool there)
 {
     for (uint64_t at = 0; at < mapping->bytes; at += GRANULARITY) {
-        *mapping_slot(reservation, mapping->begin + at) = there ? mapping : NULL;
+        *mapping_entry(reservation, mapping->begin + at) = there ? mapping : NULL;
     }
     mapping->physical->is_mapped = there;
     reservation->mapping_count += there ? 1 : (uint64_t)-1;
@@ -346,8 +346,8 @@ static int map_locked(char *ptr, uint64_t bytes, rmm_driver_physical_t handle)
 {
     sim_reservation_t *reservation = reservation_around(ptr, bytes);
     int error = RMM_DRIVER_OK;
-    sim_slot_t *slot = physical_slot(handle, "address_map", &error);
-    sim_physical_t *physical = slot != NULL ? slot->object : NULL;
+    sim_entry_t *entry = physical_entry(handle, "address_map", &error);
+    sim_physical_t *physical = entry != NULL ? entry->object : NULL;
     sim_mapping_t *mapping;
 
     if (physical == NULL) {
@@ -386,7 +386,7 @@ static int unmap_locked(char *ptr, uint64_t bytes)
 {
     sim_reservation_t *reservation = reservation_around(ptr, bytes);
     sim_mapping_t *mapping =
-        reservation != NULL ? *mapping_slot(reservation, ptr) : NULL;
+        reservation != NULL ? *mapping_entry(reservation, ptr) : NULL;
 
     if (mapping == NULL || mapping->begin != ptr || mapping->bytes != bytes) {
         return refuse("address_unmap", "not what was mapped in one call", ptr, bytes);
@@ -429,7 +429,7 @@ static bool is_whole(const sim_reservation_t *reservation, char *ptr, uint64_t b
     char *end = ptr + bytes;
 
     while (ptr < end) {
-        const sim_mapping_t *mapping = *mapping_slot(reservation, ptr);
+        const sim_mapping_t *mapping = *mapping_entry(reservation, ptr);
 
         if (mapping == NULL || mapping->begin != ptr ||
             mapping->bytes > (uint64_t)(end - ptr)) {
@@ -465,12 +465,12 @@ static int access_locked(char *ptr, uint64_t bytes, int device)
         return refuse("address_access", "not whole mappings", ptr, bytes);
     }
     for (uint64_t at = 0; at < bytes; at += GRANULARITY) {
-        if (!may_access(device, (*mapping_slot(reservation, ptr + at))->physical)) {
+        if (!may_access(device, (*mapping_entry(reservation, ptr + at))->physical)) {
             return RMM_DRIVER_INVALID_DEVICE;
         }
     }
     for (uint64_t at = 0; at < bytes && error == RMM_DRIVER_OK;) {
-        sim_mapping_t *mapping = *mapping_slot(reservation, ptr + at);
+        sim_mapping_t *mapping = *mapping_entry(reservation, ptr + at);
 
         error = let_in(mapping, device);
         at += mapping->bytes;
@@ -507,7 +507,7 @@ bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device)
     }
     while (at < end) {
         const sim_mapping_t *mapping = at < reservation->begin + reservation->bytes
-                                           ? *mapping_slot(reservation, at)
+                                           ? *mapping_entry(reservation, at)
                                            : NULL;
 
         if (mapping == NULL || (mapping->access >> device & 1) == 0) {

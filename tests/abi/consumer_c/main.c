@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A user's program in C: takes a block from a pool, writes and reads it on the GPU, and
- * says what the books say. Knows nothing but what is installed.
+ * says what the accounting says. Knows nothing but what is installed.
  */
 #include <stdio.h>
 #include <string.h>

@@ -47,7 +47,7 @@ struct point {
 RMM_DEVICE_ARRAY_DEFINE(point, point);
 RMM_DEVICE_SCALAR_DEFINE(point, point);
 
-/* Every typed function, on the host's memory, so that the pool's books stay at a peak. */
+/* Every typed function, on the host's memory, so that the pool's accounting stay at a peak. */
 void use_containers()
 {
     rmm_resource_t *host = nullptr;

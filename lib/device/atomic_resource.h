@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A place for one resource that threads take references from while others replace it,
+ * without a lock and without ever touching a resource that may be gone.
+ *
+ * How: the place owns RMM_ATOMIC_RESOURCE_REFERENCES references of its resource at once, and its one
+ * word says which resource it is and how many of them were taken. So a taker changes the
+ * word only, by compare and exchange: when that succeeds the resource was still the one in
+ * place, and one of the place's references is the taker's. Who replaces the resource takes
+ * the old word away whole and gives back what is left. A taker that finds half of them gone
+ * brings as many again, which the reference that it has just taken makes safe.
+ *
+ * A word whose resource was replaced and put back between the load and the exchange is no
+ * danger: the reference is then one of the new lot.
+ *
+ * Cost: one compare and exchange, again for each taker that comes between.
+ */
+#ifndef RMM_DEVICE_ATOMIC_RESOURCE_H
+#define RMM_DEVICE_ATOMIC_RESOURCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/resource.h>
+
+/* How many are owned, and at how many the next lot is brought: there are fewer threads
+ * than the difference. */
+#define RMM_ATOMIC_RESOURCE_REFERENCES 0xffffu
+#define RMM_ATOMIC_RESOURCE_REFILL 0x8000u
+
+/* Zero: empty. High 48 bits: the address without its four low bits, which are zero; low
+ * 16 bits: references taken. */
+typedef struct rmm_atomic_resource {
+    _Atomic(uint64_t) word;
+} rmm_atomic_resource_t;
+
+/* Can its address be kept in a word? Tagged addresses cannot. */
+bool rmm__atomic_resource_can_hold(const rmm_resource_t *mr);
+
+/* A reference of the caller's own, or NULL: the place is empty. */
+rmm_resource_t *rmm__atomic_resource_load(rmm_atomic_resource_t *cell);
+
+/* Put mr there (retained; NULL: empty the place), and answer with what was there, one
+ * reference for the caller. */
+rmm_resource_t *
+rmm__atomic_resource_exchange(rmm_atomic_resource_t *cell, rmm_resource_t *mr);
+
+/* The same, but NULL and nothing changed if the place is empty. */
+rmm_resource_t *
+rmm__atomic_resource_replace(rmm_atomic_resource_t *cell, rmm_resource_t *mr);
+
+/* Put mr there if the place is empty. */
+bool rmm__atomic_resource_fill(rmm_atomic_resource_t *cell, rmm_resource_t *mr);
+
+#endif /* RMM_DEVICE_ATOMIC_RESOURCE_H */

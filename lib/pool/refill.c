@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lending (refill.h). No stream is ever alone in the home or a shard (streams.c): both are
+ * shared engines. Lent units are a live block of the home, tagged TAG_LENT, and a run of the
+ * shard. When a part of them comes back, the block is split.
+ */
+#include "pool/refill.h"
+
+#include "pool/figures.h"
+
+#define PARTS_AT_ONCE 64
+#define LEND_BORROWERS 8 /* about as many have much memory at once */
+
+/* --- lending ------------------------------------------------------------------------- */
+
+/* Where in the shard the lent units go. */
+typedef struct refill {
+    rmm_block_t block;
+    rmm_heap_t heap;
+    uint64_t stamp;
+    engine_stream_t *stream; /* NULL: it is clean */
+} refill_t;
+
+/* The clean heap first, so that most of what is lent is clean. */
+static rmm_blocks_result_t take_refill_locked(
+    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    refill_t *refill)
+{
+    const rmm_blocks_request_t request = {units, REFILL_GRANULE_UNITS, true};
+    rmm_blocks_result_t result = rmm__blocks_take(
+        home->blocks, home->clean, home->clean, &request, &refill->block);
+    const engine_stream_t *own;
+    bool is_new;
+
+    *refill = (refill_t){
+        .block = refill->block,
+        .heap = shard->clean,
+        .stamp = rmm__engine_clean_stamp_locked(shard)};
+    if (result != RMM_BLOCKS_NO_FIT || rmm__engine_captures(want)) {
+        return result;
+    }
+    own = rmm__engine_stream_find_locked(home, want->key.stream_id);
+    if (own == NULL) {
+        return result;
+    }
+    refill->stream = rmm__engine_stream_get_locked(shard, want->key.stream_id, &is_new);
+    if (refill->stream == NULL) {
+        return RMM_BLOCKS_NO_STORAGE;
+    }
+    refill->heap = refill->stream->heap;
+    refill->stamp = shard->streams.stamp;
+    result =
+        rmm__blocks_take(home->blocks, own->heap, own->heap, &request, &refill->block);
+    if (result == RMM_BLOCKS_OK) {
+        refill->stream->is_doubtful |= own->is_doubtful && !refill->stream->is_native;
+    }
+    return result;
+}
+
+/* It was not used: return it to the heap that it came from. */
+static void
+undo_refill_locked(engine_t *home, const engine_want_t *want, const refill_t *refill)
+{
+    const engine_stream_t *own =
+        refill->stream != NULL
+            ? rmm__engine_stream_find_locked(home, want->key.stream_id)
+            : NULL;
+
+    rmm__blocks_free(
+        home->blocks, refill->block, own != NULL ? own->heap : home->clean,
+        own != NULL ? home->streams.stamp : 0);
+}
+
+static rmm_blocks_result_t lend_locked(
+    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    const engine_refill_ops_t *ops)
+{
+    refill_t refill = {0};
+    rmm_blocks_result_t result = take_refill_locked(home, shard, want, units, &refill);
+    uint64_t unit;
+
+    if (result != RMM_BLOCKS_OK) {
+        return result;
+    }
+    unit = rmm__blocks_look_at(home->blocks, refill.block)->unit;
+    result = rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
+    if (result != RMM_BLOCKS_OK) {
+        undo_refill_locked(home, want, &refill);
+    } else {
+        rmm__blocks_look_at(home->blocks, refill.block)->tag = TAG_LENT;
+        ops->moved(ops->context, unit, units, true);
+        /* bounds what no event covers (open_frees.c); there are several borrowers */
+        shard->figures.reserved_bytes = home->figures.reserved_bytes / LEND_BORROWERS;
+        if (refill.stream != NULL && units > shard->stream_largest) {
+            shard->stream_largest = units;
+        }
+    }
+    rmm__engine_show_locked(home);
+    rmm__engine_show_locked(shard);
+    return result;
+}
+
+rmm_blocks_result_t rmm__engine_refill(
+    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    const engine_refill_ops_t *ops)
+{
+    rmm_blocks_result_t result;
+
+    rmm__mutex_lock(&shard->lock);
+    rmm__mutex_lock(&home->lock);
+    result = lend_locked(home, shard, want, units, ops);
+    rmm__mutex_unlock(&home->lock);
+    rmm__mutex_unlock(&shard->lock);
+    return result;
+}
+
+/* --- giving back --------------------------------------------------------------------- */
+
+/* Whole granules of clean blocks. */
+typedef struct parts {
+    uint32_t count;
+    struct {
+        uint64_t unit;
+        uint32_t units;
+    } part[PARTS_AT_ONCE];
+} parts_t;
+
+static bool collect(void *context, uint64_t unit, uint32_t units)
+{
+    parts_t *parts = context;
+    uint32_t pad = rmm__index_pad(unit, REFILL_GRANULE_UNITS);
+    uint32_t whole =
+        units > pad ? (units - pad) / REFILL_GRANULE_UNITS * REFILL_GRANULE_UNITS : 0;
+
+    if (whole != 0) {
+        parts->part[parts->count].unit = unit + pad;
+        parts->part[parts->count].units = whole;
+        parts->count++;
+    }
+    return parts->count < PARTS_AT_ONCE;
+}
+
+/* The home's block that has this granule; it begins at a granule, not far below. */
+static rmm_block_t find_lent(const engine_t *home, uint64_t unit)
+{
+    rmm_block_t block = rmm__blocks_find(home->blocks, unit);
+
+    while (block == RMM_BLOCK_NONE) {
+        unit -= REFILL_GRANULE_UNITS;
+        block = rmm__blocks_find(home->blocks, unit);
+    }
+    RMM_ASSERT(rmm__blocks_look_at(home->blocks, block)->tag == TAG_LENT);
+    return block;
+}
+
+/* At most to the end of one lent block: a clean block of the shard may span several. */
+static uint32_t
+give_back_locked(engine_t *home, engine_t *shard, uint64_t unit, uint32_t units)
+{
+    rmm_block_t block = find_lent(home, unit);
+    const rmm_block_node_t *node = rmm__blocks_look_at(home->blocks, block);
+    uint64_t end = node->unit + node->units;
+
+    units = unit + units > end ? (uint32_t)(end - unit) : units;
+    if (!rmm__blocks_reserve(shard->blocks) ||
+        !rmm__blocks_free_part(home->blocks, block, unit, units, home->clean, 0)) {
+        return 0;
+    }
+    /* cannot fail: nodes are reserved */
+    (void)rmm__blocks_cut(shard->blocks, shard->clean, unit, units);
+    return units;
+}
+
+static bool
+give_back_some_locked(engine_t *home, engine_t *shard, const engine_refill_ops_t *ops)
+{
+    parts_t parts = {.count = 0};
+    bool any = false;
+
+    rmm__blocks_walk_free(
+        shard->blocks, shard->clean, REFILL_GRANULE_UNITS, collect, &parts);
+    for (uint32_t i = 0; i < parts.count; i++) {
+        uint64_t unit = parts.part[i].unit;
+        uint64_t end = unit + parts.part[i].units;
+        uint32_t units = 1;
+
+        while (unit < end && units != 0) {
+            units = give_back_locked(home, shard, unit, (uint32_t)(end - unit));
+            if (units != 0) {
+                ops->moved(ops->context, unit, units, false);
+            }
+            unit += units;
+            any |= units != 0;
+        }
+    }
+    return any && parts.count == PARTS_AT_ONCE;
+}
+
+void rmm__engine_give_back(
+    engine_t *home, engine_t *shard, const engine_refill_ops_t *ops)
+{
+    rmm__mutex_lock(&shard->lock);
+    rmm__mutex_lock(&home->lock);
+    RMM_ASSERT(shard->streams.alone == NULL);
+    while (give_back_some_locked(home, shard, ops)) {
+    }
+    rmm__engine_show_locked(home);
+    rmm__engine_show_locked(shard);
+    rmm__mutex_unlock(&home->lock);
+    rmm__mutex_unlock(&shard->lock);
+}

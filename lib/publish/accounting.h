@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * how a resource accounts for its memory: the counters that /rmm shows, always on. A resource
+ * owns one slot; the location (its GPU, or host memory) is shared by all resources there.
+ *
+ * Two ways to write a slot, chosen by the resource:
+ *   *_striped    no lock held: atomic adds (arena); *_shared: the stripe is the thread's
+ *   *_exclusive  the resource's own lock held: plain stores inside a sequence lock
+ * A slot may be written in both ways one after the other, not at once: both write
+ * current_bytes. A location as well: by plain stores while one resource alone counts there,
+ * under its own lock (*_owned), else by atomic adds. Which, and since when:
+ * location_users.h.
+ *
+ * Stripes: only what has an exact highest value is one word that all write, current_bytes
+ * and the live count; they are on one cache line. Sums are counted on one of the stripes
+ * of the slot, and of the location, which the caller names. A figure is the record's own word
+ * plus that of all stripes.
+ *
+ * Order: count down before a block can be handed out again, count up after it was
+ * obtained. So no figure ever exceeds what was true.
+ *
+ * Memory: the slot is in the segment, or in private memory when nothing is published
+ * (RMM_PUBLISH=0, no place to write, slot table full). Users of this header cannot tell.
+ *
+ * Cost of one allocation and free of a block: four atomic adds on a line that others write
+ * too, at the location, three to five on a stripe; the same on a striped slot; none where
+ * plain stores do; marks are compared by plain loads and written only when they rise. All
+ * relaxed: figures order nothing.
+ *
+ * Marks: reset by generation. The daemon raises a number in the control page; the next
+ * allocation that sees it differ from the one last obeyed sets the mark to the current
+ * value. Readers show the current value until then.
+ */
+#ifndef RMM_PUBLISH_ACCOUNTING_H
+#define RMM_PUBLISH_ACCOUNTING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/resource.h>
+
+#include "publish/location_users.h"
+#include "segment/segment_format.h"
+
+typedef struct rmm_accounting {
+    rmm_segment_slot_t *slot;           /* never NULL once open */
+    rmm_segment_stripe_t *stripes;      /* RMM_SEGMENT_STRIPES of this slot; likewise */
+    const rmm_control_slot_t *requests; /* of this slot; never NULL once open */
+    uint32_t location;                  /* index */
+    rmm_segment_location_t *record;     /* of that location, likewise */
+    const rmm_control_location_t *location_requests;
+    rmm_location_user_t user; /* of that location */
+    bool slot_is_private;     /* malloc'ed: freed at close */
+} rmm_accounting_t;
+
+typedef struct rmm_accounting_desc {
+    const char *type; /* copied, cut to fit */
+    const char *name; /* copied, cut to fit */
+    uint32_t instance_id;
+    uint32_t upstream_id; /* 0: none */
+    uint32_t location; /* from rmm__location_of_device() or RMM_SEGMENT_HOST_LOCATION */
+    rmm_mutex_t *lock; /* under which all is written; NULL: nothing is */
+} rmm_accounting_desc_t;
+
+/* What a location is called; rmm__location_open copies it. */
+typedef struct rmm_location_identity {
+    const char *uuid, *pci_bus_id, *name;
+    uint64_t capacity_bytes;
+} rmm_location_identity_t;
+
+/* The mapped records, valid in every process state (see segment_writer.c). Set once by
+ * rmm__publish_open(); until then they point at static private memory. */
+extern rmm_segment_location_t *rmm__locations;
+extern rmm_segment_stripe_t (*rmm__location_stripes)[RMM_SEGMENT_STRIPES];
+extern const rmm_control_location_t *rmm__location_requests;
+
+/*
+ * Make this process's segment, once; any failure warns once and leaves private memory.
+ * driver: "cuda", "sim" or "none". Thread-safe.
+ */
+void rmm__publish_open(const char *driver);
+
+/* Fill a location's identity, once per location. Thread-safe. */
+void rmm__location_open(uint32_t location, const rmm_location_identity_t *identity);
+
+/* RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. Calls rmm__publish_open() must precede. */
+rmm_status_t
+rmm__accounting_open(rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc);
+void rmm__accounting_close(rmm_accounting_t *accounting);
+
+/* What may be spread over stripes, summed; never too much of what goes up and down. */
+typedef struct rmm_accounting_sums {
+    uint64_t total_bytes, total_count, freed_count, padding_bytes;
+} rmm_accounting_sums_t;
+
+void rmm__accounting_sums(
+    const rmm_accounting_t *accounting, rmm_accounting_sums_t *out);
+void rmm__location_sums(uint32_t location, rmm_accounting_sums_t *out);
+uint64_t rmm__accounting_free_bytes(const rmm_accounting_t *accounting);
+
+/* Whole of rmm_resource_get_stats() but for the argument checks. */
+void rmm__accounting_stats(const rmm_accounting_t *accounting, rmm_stats_t *out);
+
+/* Map "<segment>.<suffix>", zeroed, or private memory when not publishing. RMM_ERR_IO
+ * where the file cannot be made: nobody would see it elsewhere, but less may fit. */
+rmm_status_t
+rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out);
+
+/* --- parts ---------------------------------------------------------------------- */
+
+/* Slow halves, when a request was seen: set the mark to the current value. */
+void rmm__location_obey_resets(uint32_t location);
+void rmm__accounting_obey_reset(rmm_accounting_t *accounting);
+
+/* acquire: pairs with obey() in accounting.c; who sees a request obeyed sees the mark it left */
+static inline bool
+rmm__reset_is_due(const _Atomic(uint32_t) *seen, const _Atomic(uint32_t) *request)
+{
+    return RMM_ACCOUNTING_ON && atomic_load_explicit(request, memory_order_relaxed) !=
+                                    atomic_load_explicit(seen, memory_order_acquire);
+}
+
+/*
+ * One figure. All writing and reading of figures here goes through these and costs nothing
+ * where RMM_ACCOUNTING_ON is 0. add and sub are atomic, and return the value before the call.
+ */
+static inline uint64_t rmm__figure_get(const _Atomic(uint64_t) *figure)
+{
+    return RMM_ACCOUNTING_ON ? atomic_load_explicit(figure, memory_order_relaxed) : 0;
+}
+
+static inline uint64_t rmm__figure_add(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    return RMM_ACCOUNTING_ON
+               ? atomic_fetch_add_explicit(figure, value, memory_order_relaxed)
+               : 0;
+}
+
+static inline uint64_t rmm__figure_sub(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    return RMM_ACCOUNTING_ON
+               ? atomic_fetch_sub_explicit(figure, value, memory_order_relaxed)
+               : 0;
+}
+
+/* release: a reader that sees a slot's figure sees the odd sequence before it. Plain stores
+ * on x86, and no fence, which the thread sanitizer would not understand. */
+static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
+{
+    if (RMM_ACCOUNTING_ON) {
+        atomic_store_explicit(figure, value, memory_order_release);
+    }
+}
+
+/* Nobody else writes it; `change` of either sign, modulo 2^64. */
+static inline void rmm__figure_change(_Atomic(uint64_t) *figure, uint64_t change)
+{
+    rmm__figure_set(figure, rmm__figure_get(figure) + change);
+}
+
+/* Nobody else writes it. */
+static inline void rmm__figure_raise(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    if (value > rmm__figure_get(mark)) {
+        rmm__figure_set(mark, value);
+    }
+}
+
+/* Others may write it. */
+static inline void rmm__mark_raise(_Atomic(uint64_t) *mark, uint64_t value)
+{
+    uint64_t seen = rmm__figure_get(mark);
+
+    while (value > seen &&
+           !atomic_compare_exchange_weak_explicit(
+               mark, &seen, value, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+/*
+ * Live allocations of a record, modulo 2^64 but for the end: what stripes count is in its
+ * own word, what plain stores count in the other two (total first: see rmm_live_count).
+ */
+static inline uint64_t
+rmm__live_count(uint64_t striped, uint64_t total_count, uint64_t freed_count)
+{
+    uint64_t live = striped + total_count - freed_count;
+
+    return (int64_t)live > 0 ? live : 0;
+}
+
+#define RMM_LIVE_COUNT(record, striped)                                                \
+    rmm__live_count(                                                                   \
+        striped, rmm__figure_get(&(record)->total_count),                              \
+        rmm__figure_get(&(record)->freed_count))
+
+/* --- stripes ---------------------------------------------------------------------- */
+
+/* Of this thread, where nothing better is known: any stripe is right, two threads on one
+ * wait for each other. Stacks lie at regular distances, whole pages, which the golden ratio
+ * spreads: 16 threads find 14 stripes, where luck would give them 10. */
+static inline uint32_t rmm__stripe_here(void)
+{
+    uint64_t page = (uint64_t)(uintptr_t)__builtin_thread_pointer() >> 12;
+
+    static_assert(RMM_SEGMENT_STRIPES == 1u << 4, "the hash's upper bits");
+    return (uint32_t)((page * 0x9e3779b97f4a7c15ull) >> (64 - 4));
+}
+
+static inline void
+rmm__stripe_alloc(rmm_segment_stripe_t *stripe, uint64_t bytes, uint64_t padding)
+{
+    rmm__figure_add(&stripe->total_bytes, bytes);
+    rmm__figure_add(&stripe->total_count, 1);
+    if (padding != 0) {
+        rmm__figure_add(&stripe->padding_added, padding);
+    }
+}
+
+static inline void rmm__stripe_free(rmm_segment_stripe_t *stripe, uint64_t padding)
+{
+    rmm__figure_add(&stripe->freed_count, 1);
+    if (padding != 0) {
+        rmm__figure_add(&stripe->padding_removed, padding);
+    }
+}
+
+/* --- a slot, resource's lock not needed ------------------------------------------- */
+
+/* On a stripe below RMM_SEGMENT_STRIPES, best one that few others use: then only the two
+ * words that have a highest value are on a cache line that threads fight for. */
+static inline void rmm__accounting_alloc_striped(
+    rmm_accounting_t *accounting, uint32_t stripe, uint64_t bytes, uint64_t padding)
+{
+    rmm_segment_slot_t *slot = accounting->slot;
+    uint64_t bytes_now = rmm__figure_add(&slot->current_bytes, bytes) + bytes;
+    uint64_t striped_now = rmm__figure_add(&slot->live_count, 1) + 1;
+    uint64_t count_now = RMM_LIVE_COUNT(slot, striped_now);
+
+    rmm__stripe_alloc(&accounting->stripes[stripe], bytes, padding);
+    if (rmm__reset_is_due(&slot->peak_reset_seen, &accounting->requests->peak_reset)) {
+        rmm__accounting_obey_reset(accounting);
+    }
+    rmm__mark_raise(&slot->peak_bytes, bytes_now);
+    rmm__mark_raise(&slot->peak_count, count_now);
+    rmm__mark_raise(&slot->lifetime_peak_bytes, bytes_now);
+}
+
+static inline void rmm__accounting_free_striped(
+    rmm_accounting_t *accounting, uint32_t stripe, uint64_t bytes, uint64_t padding)
+{
+    rmm__figure_sub(&accounting->slot->current_bytes, bytes);
+    rmm__figure_sub(&accounting->slot->live_count, 1);
+    rmm__stripe_free(&accounting->stripes[stripe], padding);
+}
+
+static inline void
+rmm__accounting_alloc_shared(rmm_accounting_t *accounting, uint64_t bytes)
+{
+    rmm__accounting_alloc_striped(accounting, rmm__stripe_here(), bytes, 0);
+}
+
+static inline void
+rmm__accounting_free_shared(rmm_accounting_t *accounting, uint64_t bytes)
+{
+    rmm__accounting_free_striped(accounting, rmm__stripe_here(), bytes, 0);
+}
+
+/*
+ * From now on free_bytes is what could be handed out if nothing were live: readers subtract
+ * current_bytes and padding_bytes, and no allocation has to. Nobody else writes, and if
+ * anything is live already, it is between begin and end (see below).
+ */
+void rmm__accounting_free_is_rest(rmm_accounting_t *accounting);
+
+static inline void
+rmm__accounting_reserve_shared(rmm_accounting_t *accounting, uint64_t bytes)
+{
+    rmm__figure_add(&accounting->slot->reserved_bytes, bytes);
+}
+
+static inline void
+rmm__accounting_unreserve_shared(rmm_accounting_t *accounting, uint64_t bytes)
+{
+    rmm__figure_sub(&accounting->slot->reserved_bytes, bytes);
+}
+
+void rmm__accounting_oom(rmm_accounting_t *accounting); /* slot only; any time */
+void rmm__accounting_invalid_free(
+    rmm_accounting_t *accounting); /* slot and location; any time */
+
+/* --- a slot, resource's lock held --------------------------------------------------- */
+
+/* Any figure of the slot, in either way of writing, e.g. SET(accounting, free_bytes, n). */
+#define RMM_ACCOUNTING_SET(accounting, field, value)                                   \
+    rmm__figure_set(&(accounting)->slot->field, (value))
+#define RMM_ACCOUNTING_GET(accounting, field)                                          \
+    rmm__figure_get(&(accounting)->slot->field)
+#define RMM_ACCOUNTING_ADD_EXCLUSIVE(accounting, field, value)                         \
+    RMM_ACCOUNTING_SET(                                                                \
+        accounting, field, RMM_ACCOUNTING_GET(accounting, field) + (value))
+
+/* Readers see all figures written between the two, or none. Short: no call that waits. */
+static inline void rmm__accounting_begin_exclusive(rmm_accounting_t *accounting)
+{
+    _Atomic(uint32_t) *sequence = &accounting->slot->sequence;
+
+    if (RMM_ACCOUNTING_ON) {
+        atomic_store_explicit(
+            sequence, atomic_load_explicit(sequence, memory_order_relaxed) + 1,
+            memory_order_relaxed);
+    }
+}
+
+static inline void rmm__accounting_end_exclusive(rmm_accounting_t *accounting)
+{
+    _Atomic(uint32_t) *sequence = &accounting->slot->sequence;
+
+    if (RMM_ACCOUNTING_ON) {
+        /* release: pairs with look_at_slot() in segment_reader.c */
+        atomic_store_explicit(
+            sequence, atomic_load_explicit(sequence, memory_order_relaxed) + 1,
+            memory_order_release);
+    }
+}
+
+#define RMM_ACCOUNTING_RAISE_EXCLUSIVE(accounting, field, value)                       \
+    do {                                                                               \
+        if ((value) > RMM_ACCOUNTING_GET(accounting, field)) {                         \
+            RMM_ACCOUNTING_SET(accounting, field, value);                              \
+        }                                                                              \
+    } while (0)
+
+/* Between begin and end: */
+static inline void rmm__accounting_alloc_exclusive(
+    rmm_accounting_t *accounting, uint64_t bytes, uint64_t padding)
+{
+    rmm_segment_slot_t *slot = accounting->slot;
+    uint64_t bytes_now, count_now;
+
+    rmm__figure_change(&slot->current_bytes, bytes);
+    rmm__figure_change(&slot->padding_bytes, padding);
+    rmm__figure_change(&slot->total_bytes, bytes);
+    rmm__figure_change(&slot->total_count, 1);
+    if (rmm__reset_is_due(&slot->peak_reset_seen, &accounting->requests->peak_reset)) {
+        rmm__accounting_obey_reset(accounting);
+    }
+    bytes_now = rmm__figure_get(&slot->current_bytes);
+    count_now = RMM_LIVE_COUNT(slot, rmm__figure_get(&slot->live_count));
+    rmm__figure_raise(&slot->peak_count, count_now);
+    if (bytes_now > rmm__figure_get(&slot->peak_bytes)) { /* never above the next one */
+        rmm__figure_raise(&slot->peak_bytes, bytes_now);
+        rmm__figure_raise(&slot->lifetime_peak_bytes, bytes_now);
+    }
+}
+
+static inline void rmm__accounting_free_exclusive(
+    rmm_accounting_t *accounting, uint64_t bytes, uint64_t padding)
+{
+    rmm_segment_slot_t *slot = accounting->slot;
+
+    rmm__figure_change(&slot->current_bytes, -bytes);
+    rmm__figure_change(&slot->padding_bytes, -padding);
+    rmm__figure_change(&slot->freed_count, 1);
+}
+
+/* --- a location: what users hold, what base resources hold from the driver ------------- */
+
+/* As at a slot. */
+static inline void rmm__location_alloc_striped(
+    uint32_t location, uint32_t stripe, uint64_t bytes, uint64_t padding)
+{
+    rmm_segment_location_t *record = &rmm__locations[location];
+    const rmm_control_location_t *requests = &rmm__location_requests[location];
+    uint64_t bytes_now = rmm__figure_add(&record->current_bytes, bytes) + bytes;
+    uint64_t striped_now = rmm__figure_add(&record->live_count, 1) + 1;
+    uint64_t count_now = RMM_LIVE_COUNT(record, striped_now);
+
+    rmm__stripe_alloc(&rmm__location_stripes[location][stripe], bytes, padding);
+    if (rmm__reset_is_due(&record->peak_reset_seen, &requests->peak_reset) ||
+        rmm__reset_is_due(&record->node_peak_reset_seen, &requests->node_peak_reset)) {
+        rmm__location_obey_resets(location);
+    }
+    rmm__mark_raise(&record->peak_bytes, bytes_now);
+    rmm__mark_raise(&record->peak_count, count_now);
+    rmm__mark_raise(&record->node_peak_bytes, bytes_now);
+    rmm__mark_raise(&record->node_peak_count, count_now);
+    rmm__mark_raise(&record->lifetime_peak_bytes, bytes_now);
+}
+
+static inline void rmm__location_free_striped(
+    uint32_t location, uint32_t stripe, uint64_t bytes, uint64_t padding)
+{
+    rmm__figure_sub(&rmm__locations[location].current_bytes, bytes);
+    rmm__figure_sub(&rmm__locations[location].live_count, 1);
+    rmm__stripe_free(&rmm__location_stripes[location][stripe], padding);
+}
+
+static inline void rmm__location_alloc(uint32_t location, uint64_t bytes)
+{
+    rmm__location_alloc_striped(location, rmm__stripe_here(), bytes, 0);
+}
+
+static inline void rmm__location_free(uint32_t location, uint64_t bytes)
+{
+    rmm__location_free_striped(location, rmm__stripe_here(), bytes, 0);
+}
+
+static inline void rmm__location_reserve(uint32_t location, uint64_t bytes)
+{
+    rmm__figure_add(&rmm__locations[location].reserved_bytes, bytes);
+}
+
+static inline void rmm__location_unreserve(uint32_t location, uint64_t bytes)
+{
+    rmm__figure_sub(&rmm__locations[location].reserved_bytes, bytes);
+}
+
+/* Of a block that no user holds. */
+static inline void rmm__location_padding_striped(
+    uint32_t location, uint32_t stripe, uint64_t added, uint64_t removed)
+{
+    rmm_segment_stripe_t *sums = &rmm__location_stripes[location][stripe];
+
+    rmm__figure_add(&sums->padding_added, added);
+    rmm__figure_add(&sums->padding_removed, removed);
+}
+
+static inline void rmm__location_padding_add(uint32_t location, uint64_t bytes)
+{
+    rmm__location_padding_striped(location, rmm__stripe_here(), bytes, 0);
+}
+
+/* A resource ends with blocks still out: they leave with it. */
+typedef struct rmm_location_left {
+    uint64_t bytes, count, padding;
+} rmm_location_left_t;
+void rmm__location_forget(
+    const rmm_accounting_t *accounting, const rmm_location_left_t *left);
+void rmm__location_oom(uint32_t location);
+void rmm__location_device_free(uint32_t location, uint64_t device_free_bytes);
+
+/* --- a location that a resource owns, whose lock is held ------------------------------- */
+
+static inline void
+rmm__location_alloc_owned(const rmm_accounting_t *accounting, uint64_t bytes)
+{
+    rmm_segment_location_t *record = accounting->record;
+    const rmm_control_location_t *requests = accounting->location_requests;
+    uint64_t bytes_now, count_now;
+
+    rmm__figure_change(&record->current_bytes, bytes);
+    rmm__figure_change(&record->total_bytes, bytes);
+    rmm__figure_change(&record->total_count, 1);
+    if (rmm__reset_is_due(&record->peak_reset_seen, &requests->peak_reset) ||
+        rmm__reset_is_due(&record->node_peak_reset_seen, &requests->node_peak_reset)) {
+        rmm__location_obey_resets(accounting->location);
+    }
+    bytes_now = rmm__figure_get(&record->current_bytes);
+    count_now = RMM_LIVE_COUNT(record, rmm__figure_get(&record->live_count));
+    rmm__figure_raise(&record->peak_bytes, bytes_now);
+    rmm__figure_raise(&record->peak_count, count_now);
+    rmm__figure_raise(&record->node_peak_count, count_now);
+    if (bytes_now > rmm__figure_get(&record->node_peak_bytes)) { /* as at a slot */
+        rmm__figure_raise(&record->node_peak_bytes, bytes_now);
+        rmm__figure_raise(&record->lifetime_peak_bytes, bytes_now);
+    }
+}
+
+static inline void
+rmm__location_free_owned(const rmm_accounting_t *accounting, uint64_t bytes)
+{
+    rmm__figure_change(&accounting->record->current_bytes, -bytes);
+    rmm__figure_change(&accounting->record->freed_count, 1);
+}
+
+/* Either sign, modulo 2^64. */
+static inline void
+rmm__location_padding_owned(const rmm_accounting_t *accounting, uint64_t change)
+{
+    rmm__figure_change(&accounting->record->padding_bytes, change);
+}
+
+#endif /* RMM_PUBLISH_ACCOUNTING_H */

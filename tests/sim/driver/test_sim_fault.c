@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fault plan of the simulated GPU.
+ */
+#include "sim/driver/sim_harness.h"
+
+#include <stdio.h>
+
+#include <rmm/status.h>
+
+static int clear(void **state)
+{
+    (void)state;
+    assert_true(rmm_sim_fail(NULL));
+    return 0;
+}
+
+static int alloc_once(void)
+{
+    void *ptr;
+    int error = sim_driver()->mem_alloc(&ptr, 512);
+
+    return error != RMM_DRIVER_OK ? error : sim_driver()->mem_free(ptr);
+}
+
+static void fails_the_nth_call_once_with_the_functions_own_error(void **state)
+{
+    rmm_stream_t stream = NULL;
+
+    (void)state;
+    assert_true(rmm_sim_fail("mem_alloc:3,stream_create:1"));
+    assert_cuda(alloc_once());
+    assert_cuda(alloc_once());
+    assert_false(rmm_sim_fail_struck());
+    assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
+    assert_true(rmm_sim_fail_struck());
+    assert_cuda(alloc_once());
+    assert_int_equal(sim_driver()->stream_create(0, &stream), 999);
+    assert_null(stream);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+static void fails_with_the_error_that_was_asked_for(void **state)
+{
+    (void)state;
+    assert_true(rmm_sim_fail("device_get:1:46,mem_alloc:1:4"));
+    assert_int_equal(sim_driver()->device_get(&(int){0}), 46);
+    assert_int_equal(alloc_once(), RMM_DRIVER_UNLOADING);
+}
+
+static void counts_all_calls_together_for_any(void **state)
+{
+    rmm_stream_key_t key;
+    int value = 0;
+
+    (void)state;
+    assert_true(rmm_sim_fail("any:4:77"));
+    assert_cuda(sim_driver()->device_get(&value));
+    assert_cuda(sim_driver()->stream_key(NULL, &key));
+    assert_cuda(sim_driver()->capture_mode_exchange(&value));
+    assert_int_equal(sim_driver()->device_count(&value), 77);
+    assert_cuda(sim_driver()->device_count(&value));
+}
+
+static void does_nothing_else_in_a_call_that_fails(void **state)
+{
+    rmm_stream_t stream = make_stream(0);
+
+    (void)state;
+    assert_true(rmm_sim_fail("stream_destroy:1"));
+    assert_int_equal(sim_driver()->stream_destroy(stream), 999);
+    assert_cuda(sim_driver()->stream_synchronize(stream)); /* lives */
+    assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
+static void does_not_count_the_tests_own_calls(void **state)
+{
+    rmm_sim_event_t event;
+
+    (void)state;
+    assert_true(rmm_sim_fail("any:1"));
+    assert_cuda(rmm_sim_event_create(&event));
+    assert_cuda(rmm_sim_event_record(event, NULL));
+    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm_sim_event_destroy(event));
+    assert_false(rmm_sim_fail_struck());
+}
+
+static void replaces_a_plan_and_forgets_what_struck(void **state)
+{
+    (void)state;
+    assert_true(rmm_sim_fail("mem_alloc:1"));
+    assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
+    assert_true(rmm_sim_fail("mem_alloc:2"));
+    assert_false(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(""));
+    assert_cuda(alloc_once());
+    assert_cuda(alloc_once());
+    assert_false(rmm_sim_fail_struck());
+}
+
+static void refuses_plans_that_do_not_parse_and_keeps_the_old_one(void **state)
+{
+    const char *const wrong[] = {
+        "mem_alloc",      "mem_alloc:",   "mem_alloc:0",    "mem_alloc:x",
+        "mem_alloc:1:",   ":1",           "malloc:1",       "mem_alloc:1:2:3",
+        "mem_alloc:1:0",  "mem_alloc:-1", "mem_alloc: 1",   "mem_alloc:1,",
+        ",mem_alloc:1",   "any:1;any:2",  "mem_alloc:1:xy", "error_name:1",
+        "mem_alloc:1x:2",
+    };
+
+    (void)state;
+    assert_true(rmm_sim_fail("mem_alloc:1"));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_false(rmm_sim_fail(wrong[i]));
+        assert_non_null(strstr(rmm_last_error_message(), wrong[i]));
+    }
+    assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
+}
+
+static void knows_every_function_of_the_table(void **state)
+{
+    const char *const names[] = {
+        "host_free",
+        "host_alloc",
+        "managed_alloc",
+        "device_attribute",
+        "device_count",
+        "device_get",
+        "device_set",
+        "device_info",
+        "device_synchronize",
+        "memory_info",
+        "mem_alloc",
+        "mem_free",
+        "memcpy_async",
+        "memset_async",
+        "mem_prefer",
+        "mem_prefetch",
+        "mempool_create",
+        "mempool_destroy",
+        "mempool_managed",
+        "mempool_get_threshold",
+        "mempool_set_threshold",
+        "mempool_figures",
+        "mempool_trim",
+        "mempool_alloc",
+        "mempool_free",
+        "virtual_granularity",
+        "address_reserve",
+        "address_free",
+        "physical_create",
+        "physical_release",
+        "address_map",
+        "address_unmap",
+        "address_access",
+        "peer_can_access",
+        "stream_flags",
+        "stream_create",
+        "stream_destroy",
+        "stream_synchronize",
+        "stream_wait_event",
+        "stream_key",
+        "event_create",
+        "event_destroy",
+        "event_record",
+        "event_query",
+        "event_synchronize",
+        "capture_mode_exchange"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char plan[64];
+
+        snprintf(plan, sizeof(plan), "%s:18446744073709551615:12", names[i]);
+        assert_true(rmm_sim_fail(plan));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(
+            fails_the_nth_call_once_with_the_functions_own_error, clear),
+        cmocka_unit_test_teardown(fails_with_the_error_that_was_asked_for, clear),
+        cmocka_unit_test_teardown(counts_all_calls_together_for_any, clear),
+        cmocka_unit_test_teardown(does_nothing_else_in_a_call_that_fails, clear),
+        cmocka_unit_test_teardown(does_not_count_the_tests_own_calls, clear),
+        cmocka_unit_test_teardown(replaces_a_plan_and_forgets_what_struck, clear),
+        cmocka_unit_test_teardown(
+            refuses_plans_that_do_not_parse_and_keeps_the_old_one, clear),
+        cmocka_unit_test_teardown(knows_every_function_of_the_table, clear),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of the simulated GPU: addresses, limits, poison, and frees that cannot be right.
+ * Runs with the default of 80 GiB for each of two devices.
+ */
+#include "sim/driver/sim_harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+static void *alloc(size_t bytes)
+{
+    void *ptr = NULL;
+
+    assert_cuda(sim_driver()->mem_alloc(&ptr, bytes));
+    return ptr;
+}
+
+static void release(void *ptr)
+{
+    assert_cuda(sim_driver()->mem_free(ptr));
+}
+
+/* Every byte of small blocks, a few thousand of large ones. */
+static void assert_filled(const void *ptr, uint64_t bytes, int value)
+{
+    const unsigned char *at = ptr;
+    uint64_t step = bytes > MIB ? bytes / 4099 : 1;
+
+    for (uint64_t i = 0; i < bytes; i += step) {
+        assert_int_equal(at[i], value);
+    }
+    assert_int_equal(at[bytes - 1], value);
+}
+
+static void aligns_as_the_real_driver(void **state)
+{
+    void *small[3], *large;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        small[i] = alloc(1);
+        assert_int_equal((uintptr_t)small[i] % 512, 0);
+    }
+    large = alloc(MIB);
+    assert_int_equal((uintptr_t)large % (2 * MIB), 0);
+    release(large);
+    for (int i = 0; i < 3; i++) {
+        release(small[i]);
+    }
+}
+
+static void answers_null_for_no_bytes(void **state)
+{
+    void *ptr = &ptr;
+
+    (void)state;
+    assert_cuda(sim_driver()->mem_alloc(&ptr, 0));
+    assert_null(ptr);
+    assert_cuda(sim_driver()->mem_free(NULL));
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
+static void poisons_fresh_and_freed_memory_of_any_size(void **state)
+{
+    const uint64_t sizes[] = {
+        1,           511,     4096,         65537,        256 * 1024,
+        MIB + 12345, 5 * MIB, 16 * MIB + 1, 40 * MIB - 1, 5 * GIB};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        char *ptr = alloc(sizes[i]);
+
+        assert_filled(ptr, sizes[i], RMM_SIM_POISON_ALLOC);
+        ptr[0] = 1;
+        ptr[sizes[i] / 2] = 2;
+        ptr[sizes[i] - 1] = 3;
+        release(ptr);
+        assert_filled(ptr, sizes[i], RMM_SIM_POISON_FREE);
+        assert_ptr_equal(alloc(sizes[i]), ptr); /* lowest first: the same again */
+        assert_filled(ptr, sizes[i], RMM_SIM_POISON_ALLOC);
+        release(ptr);
+    }
+}
+
+static void leaves_the_neighbours_of_a_freed_block_alone(void **state)
+{
+    char *blocks[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        blocks[i] = alloc(2 * MIB + 512 * (size_t)i);
+        memset(blocks[i], i + 1, 2 * MIB + 512 * (size_t)i);
+    }
+    release(blocks[1]);
+    assert_filled(blocks[0], 2 * MIB, 1);
+    assert_filled(blocks[1], 2 * MIB + 512, RMM_SIM_POISON_FREE);
+    assert_filled(blocks[2], 2 * MIB + 1024, 3);
+    release(blocks[0]);
+    release(blocks[2]);
+}
+
+static long resident_mib(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    long total, resident;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &total, &resident), 2);
+    assert_int_equal(fclose(file), 0);
+    return resident / 256;
+}
+
+static void hands_out_all_of_80_gib_without_memory(void **state)
+{
+    long before = resident_mib();
+    uint64_t free_bytes, total_bytes;
+    void *all, *more = NULL;
+
+    (void)state;
+    all = alloc(80 * GIB);
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
+    assert_int_equal(total_bytes, 80 * GIB);
+    assert_int_equal(free_bytes, 0);
+    assert_int_equal(sim_driver()->mem_alloc(&more, 1), RMM_DRIVER_MEMORY_ALLOCATION);
+    assert_null(more);
+    release(all);
+    /* two patterns of 16 MiB, page tables; a sanitizer's shadow of what was touched */
+    assert_true(resident_mib() - before < 512);
+}
+
+static void fails_above_the_capacity_and_recovers(void **state)
+{
+    void *ptr = NULL;
+    void *half;
+
+    (void)state;
+    assert_int_equal(
+        sim_driver()->mem_alloc(&ptr, 80 * GIB + 1), RMM_DRIVER_MEMORY_ALLOCATION);
+    assert_int_equal(
+        sim_driver()->mem_alloc(&ptr, SIZE_MAX), RMM_DRIVER_MEMORY_ALLOCATION);
+    half = alloc(40 * GIB);
+    assert_int_equal(
+        sim_driver()->mem_alloc(&ptr, 41 * GIB), RMM_DRIVER_MEMORY_ALLOCATION);
+    assert_null(ptr);
+    ptr = alloc(40 * GIB);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 80 * GIB);
+    release(ptr);
+    release(half);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+static void keeps_devices_apart(void **state)
+{
+    void *on_0 = alloc(4096);
+    void *on_1;
+    int device = -1;
+
+    (void)state;
+    assert_cuda(sim_driver()->device_set(1));
+    assert_cuda(sim_driver()->device_get(&device));
+    assert_int_equal(device, 1);
+    on_1 = alloc(8192);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 4096);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 8192);
+    release(on_0); /* from the other device, as cudaFree */
+    assert_cuda(sim_driver()->device_set(0));
+    release(on_1);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+    assert_int_equal(sim_driver()->device_set(2), RMM_DRIVER_INVALID_DEVICE);
+    assert_int_equal(sim_driver()->device_set(-1), RMM_DRIVER_INVALID_DEVICE);
+}
+
+static void frees_only_behind_all_work_of_the_device(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+        char *ptr = alloc(4096);
+        char seen[4096];
+
+        rmm_sim_reseed(seed);
+        assert_cuda(rmm_sim_memset_async(ptr, 7, 4096, stream));
+        assert_cuda(rmm_sim_memcpy_async(seen, ptr, 4096, stream));
+        release(ptr);
+        assert_filled(seen, 4096, 7);
+        assert_filled(ptr, 4096, RMM_SIM_POISON_FREE);
+        assert_cuda(sim_driver()->stream_destroy(stream));
+    }
+}
+
+static void refuses_frees_that_cannot_be_right(void **state)
+{
+    uint64_t before = rmm_sim_violations();
+    char *ptr = alloc(4096);
+    int local;
+
+    (void)state;
+    assert_int_equal(sim_driver()->mem_free(ptr + 512), RMM_DRIVER_INVALID_VALUE);
+    release(ptr);
+    assert_int_equal(sim_driver()->mem_free(ptr), RMM_DRIVER_INVALID_VALUE);
+    assert_non_null(strstr(rmm_sim_last_violation(), "freed twice"));
+    assert_int_equal(sim_driver()->mem_free(&local), RMM_DRIVER_INVALID_VALUE);
+    assert_non_null(strstr(rmm_sim_last_violation(), "not an address of any device"));
+    assert_int_equal(rmm_sim_violations(), before + 3);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+/* Against a shadow: no two blocks overlap, each keeps its bytes, all comes back. */
+static void survives_random_sizes_and_orders(void **state)
+{
+    enum { LIVE = 300, STEPS = 6000 };
+    static struct {
+        uint32_t *ptr;
+        size_t words;
+        uint32_t value;
+    } live[LIVE];
+    uint32_t random = 12345;
+
+    (void)state;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        size_t i;
+
+        random = random * 1664525u + 1013904223u;
+        i = (random >> 8) % LIVE;
+        if (live[i].ptr != NULL) {
+            assert_int_equal(live[i].ptr[0], live[i].value);
+            assert_int_equal(live[i].ptr[live[i].words - 1], live[i].value);
+            release(live[i].ptr);
+            live[i].ptr = NULL;
+            continue;
+        }
+        live[i].words = 1 + ((random >> 4) % (1u << (random % 17)));
+        live[i].value = step;
+        live[i].ptr = alloc(live[i].words * sizeof(uint32_t));
+        live[i].ptr[0] = step;
+        live[i].ptr[live[i].words - 1] = step;
+    }
+    for (size_t i = 0; i < LIVE; i++) {
+        release(live[i].ptr);
+    }
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    release(alloc(80 * GIB)); /* one extent again */
+}
+
+static void describes_its_devices(void **state)
+{
+    rmm_device_info_t info;
+    int count = 0;
+
+    (void)state;
+    assert_cuda(sim_driver()->device_count(&count));
+    assert_int_equal(count, 2);
+    assert_cuda(sim_driver()->device_info(1, &info));
+    assert_string_equal(info.uuid, "SIM-1");
+    assert_string_equal(info.name, "Simulated GPU");
+    assert_string_equal(info.pci_bus_id, "");
+    assert_int_equal(info.capacity_bytes, 80 * GIB);
+    assert_int_equal(sim_driver()->device_info(2, &info), RMM_DRIVER_INVALID_DEVICE);
+}
+
+static void names_errors(void **state)
+{
+    const rmm_driver_t *driver = sim_driver();
+
+    (void)state;
+    assert_string_equal(driver->error_name(2), "cudaErrorMemoryAllocation");
+    assert_string_equal(driver->error_text(2), "out of memory");
+    assert_string_equal(driver->error_name(900), "cudaErrorStreamCaptureUnsupported");
+    assert_string_equal(driver->error_name(123456), "cudaErrorUnknown");
+    assert_string_equal(driver->error_text(-1), "unknown error");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(aligns_as_the_real_driver),
+        cmocka_unit_test(answers_null_for_no_bytes),
+        cmocka_unit_test(poisons_fresh_and_freed_memory_of_any_size),
+        cmocka_unit_test(leaves_the_neighbours_of_a_freed_block_alone),
+        cmocka_unit_test(hands_out_all_of_80_gib_without_memory),
+        cmocka_unit_test(fails_above_the_capacity_and_recovers),
+        cmocka_unit_test(keeps_devices_apart),
+        cmocka_unit_test(frees_only_behind_all_work_of_the_device),
+        cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(survives_random_sizes_and_orders),
+        cmocka_unit_test(describes_its_devices),
+        cmocka_unit_test(names_errors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

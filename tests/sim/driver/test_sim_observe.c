@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a diagnosis is told by the simulated GPU: the calls, in their order, when they
+ * are made.
+ */
+#include "sim/driver/sim_harness.h"
+
+#include <rmm/sys/diag.h>
+
+typedef struct seen_event {
+    rmm_diag_event_v1_t event;
+    uint64_t words[8];
+    char name[16];
+} seen_event_t;
+
+static seen_event_t seen[64];
+static size_t seen_count;
+
+/* Calls the driver, as a diagnosis may: no lock is held here. */
+static void observer(void *context, const rmm_diag_event_v1_t *event)
+{
+    rmm_stream_key_t key;
+
+    assert_ptr_equal(context, &seen_count);
+    assert_int_equal(event->struct_size, sizeof(*event));
+    assert_true(seen_count < 64 && event->word_count <= 8);
+    if (event->kind != RMM_DIAG_STREAM_DESTROY) {
+        assert_cuda(sim_driver()->stream_key(event->stream, &key));
+        assert_int_equal(rmm_sim_violations(), 0);
+    }
+    seen[seen_count].event = *event;
+    if (event->word_count != 0) {
+        memcpy(seen[seen_count].words, event->words, event->word_count * 8);
+    }
+    if (event->name != NULL) {
+        strncpy(seen[seen_count].name, event->name, 15);
+    }
+    seen_count++;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(seen, 0, sizeof(seen));
+    seen_count = 0;
+    sim_driver()->observe(observer, &seen_count);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sim_driver()->observe(NULL, NULL);
+    return 0;
+}
+
+/* The latest event, which must be the count-th. */
+static const seen_event_t *
+latest(size_t count, rmm_diag_event_kind_t kind, rmm_stream_t stream)
+{
+    const seen_event_t *last = &seen[seen_count - 1];
+
+    assert_int_equal(seen_count, count);
+    assert_int_equal(last->event.kind, kind);
+    assert_int_equal(last->event.device, 0);
+    assert_ptr_equal(last->event.stream, stream);
+    return last;
+}
+
+static void nothing(const void *const *params)
+{
+    (void)params;
+}
+
+static void tells_every_word_of_the_parameters_by_value(void **state)
+{
+    struct {
+        void *pointer;
+        uint32_t small;
+        void *second;
+    } record = {&record, 5, &seen};
+    char odd[11] = "01234567xyz";
+    uint32_t number = 9;
+    uint64_t value = 77;
+    const void *params[] = {&record, &number, odd, &value};
+    const size_t bytes[] = {sizeof(record), sizeof(number), sizeof(odd), sizeof(value)};
+    rmm_stream_t stream = make_stream(0);
+    rmm_sim_kernel_fn kernel = nothing;
+    const seen_event_t *launch;
+
+    (void)state;
+    assert_cuda(rmm_sim_launch("a kernel", nothing, stream, params, bytes, 4));
+    launch = latest(1, RMM_DIAG_LAUNCH, stream);
+    assert_string_equal(launch->name, "a kernel");
+    assert_memory_equal(&launch->event.function, &kernel, sizeof(kernel));
+    assert_int_equal(launch->event.capturing, 0);
+    assert_int_equal(launch->event.word_count, 5);
+    assert_int_equal(launch->words[0], (uintptr_t)&record);
+    assert_int_equal(launch->words[2], (uintptr_t)&seen);
+    assert_memory_equal(&launch->words[3], "01234567", 8);
+    assert_int_equal(launch->words[4], 77);
+    assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
+static void tells_copies_and_fills_with_their_ranges(void **state)
+{
+    static char from[100], to[100];
+    const seen_event_t *event;
+
+    (void)state;
+    assert_cuda(rmm_sim_memcpy_async(to, from, 100, NULL));
+    event = latest(1, RMM_DIAG_COPY, NULL);
+    assert_int_equal(event->event.bytes, 100);
+    assert_int_equal(event->event.word_count, 2);
+    assert_int_equal(event->words[0], (uintptr_t)to);
+    assert_int_equal(event->words[1], (uintptr_t)from);
+    assert_cuda(rmm_sim_memset_async(to, 1, 50, RMM_STREAM_LEGACY));
+    event = latest(2, RMM_DIAG_SET, RMM_STREAM_LEGACY);
+    assert_int_equal(event->event.bytes, 50);
+    assert_int_equal(event->event.word_count, 1);
+    assert_int_equal(event->words[0], (uintptr_t)to);
+    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    latest(3, RMM_DIAG_STREAM_SYNC, NULL);
+}
+
+static void tells_events_and_synchronisation_with_their_handles(void **state)
+{
+    const rmm_driver_t *driver = sim_driver();
+    rmm_stream_t stream = make_stream(0);
+    rmm_driver_event_t event;
+
+    (void)state;
+    assert_cuda(driver->event_create(&event));
+    assert_cuda(driver->event_record(event, stream));
+    assert_int_equal(
+        latest(1, RMM_DIAG_EVENT_RECORD, stream)->words[0], (uintptr_t)event);
+    assert_cuda(driver->stream_wait_event(NULL, event));
+    assert_int_equal(latest(2, RMM_DIAG_EVENT_WAIT, NULL)->words[0], (uintptr_t)event);
+    assert_cuda(driver->event_synchronize(event));
+    assert_int_equal(latest(3, RMM_DIAG_EVENT_SYNC, NULL)->words[0], (uintptr_t)event);
+    assert_cuda(driver->stream_synchronize(stream));
+    latest(4, RMM_DIAG_STREAM_SYNC, stream);
+    assert_cuda(driver->device_synchronize());
+    latest(5, RMM_DIAG_DEVICE_SYNC, NULL);
+    assert_cuda(driver->stream_destroy(stream));
+    latest(6, RMM_DIAG_STREAM_DESTROY, stream);
+    assert_cuda(driver->event_destroy(event));
+}
+
+static void tells_of_the_call_and_not_of_the_execution(void **state)
+{
+    journal_t journal = {.count = 0};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        size_t before = seen_count;
+
+        rmm_sim_reseed(seed);
+        assert_cuda(launch_mark(&journal, 1, RMM_STREAM_PER_THREAD));
+        assert_int_equal(seen_count, before + 1);
+        sim_driver()->observe(NULL, NULL);
+        assert_cuda(rmm_sim_device_synchronize());
+        sim_driver()->observe(observer, &seen_count);
+        assert_int_equal(seen_count, before + 1);
+    }
+}
+
+static void marks_what_is_captured(void **state)
+{
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    journal_t journal = {.count = 0};
+    rmm_sim_event_t event;
+    rmm_sim_graph_t graph;
+
+    (void)state;
+    assert_cuda(rmm_sim_event_create(&event));
+    assert_cuda(rmm_sim_begin_capture(stream, 0));
+    assert_cuda(launch_mark(&journal, 1, stream));
+    assert_int_equal(latest(1, RMM_DIAG_LAUNCH, stream)->event.capturing, 1);
+    assert_cuda(rmm_sim_event_record(event, stream));
+    assert_int_equal(latest(2, RMM_DIAG_EVENT_RECORD, stream)->event.capturing, 1);
+    assert_cuda(rmm_sim_stream_wait_event(stream, event));
+    assert_int_equal(latest(3, RMM_DIAG_EVENT_WAIT, stream)->event.capturing, 1);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(launch_mark(&journal, 2, stream));
+    assert_int_equal(latest(4, RMM_DIAG_LAUNCH, stream)->event.capturing, 0);
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(rmm_sim_event_destroy(event));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
+static void tells_nothing_of_calls_that_failed(void **state)
+{
+    rmm_driver_event_t event;
+
+    (void)state;
+    assert_cuda(sim_driver()->event_create(&event));
+    assert_true(rmm_sim_fail("event_record:1,stream_synchronize:1"));
+    assert_int_equal(sim_driver()->event_record(event, NULL), 999);
+    assert_int_equal(sim_driver()->stream_synchronize(NULL), 999);
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(
+        rmm_sim_launch("none", NULL, NULL, NULL, NULL, 0), RMM_DRIVER_INVALID_VALUE);
+    assert_int_equal(seen_count, 0);
+    assert_cuda(sim_driver()->event_destroy(event));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(tells_every_word_of_the_parameters_by_value),
+        CASE(tells_copies_and_fills_with_their_ranges),
+        CASE(tells_events_and_synchronisation_with_their_handles),
+        CASE(tells_of_the_call_and_not_of_the_execution),
+        CASE(marks_what_is_captured),
+        CASE(tells_nothing_of_calls_that_failed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library knows the ids of its own streams: as the driver tells them, never of a
+ * stream that is gone, and of no more than there is room for.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "driver/stream_ids.h"
+
+static uint64_t id_of(rmm_stream_t stream)
+{
+    rmm_stream_key_t key;
+
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    assert_int_equal(key.capture_id, 0);
+    return key.stream_id;
+}
+
+static bool is_known(rmm_stream_t stream)
+{
+    return rmm__stream_id_find(stream) != 0;
+}
+
+static void assert_known_as(rmm_stream_t stream, uint64_t expected)
+{
+    assert_int_equal(rmm__stream_id_find(stream), expected);
+}
+
+static size_t entry_count(void)
+{
+    size_t count = 0;
+
+    for (int set = 0; set < RMM_STREAM_ID_SETS; set++) {
+        for (int way = 0; way < RMM_STREAM_ID_WAYS; way++) {
+            count += rmm__stream_ids[set][way].stream != NULL;
+        }
+    }
+    return count;
+}
+
+static void knows_its_own_streams_and_no_others(void **state)
+{
+    rmm_stream_t own = make_stream(0);
+    rmm_stream_t others;
+    rmm_stream_pool_t *pool;
+
+    (void)state;
+    assert_cuda(sim_driver()->stream_create(0, &others));
+    assert_known_as(own, id_of(own));
+    assert_false(is_known(others));
+    assert_false(is_known(RMM_STREAM_PER_THREAD));
+    assert_ok(rmm_stream_pool_create(40, 0, &pool));
+    for (size_t i = 0; i < 40; i++) {
+        assert_known_as(
+            rmm_stream_pool_get_at(pool, i), id_of(rmm_stream_pool_get_at(pool, i)));
+    }
+    assert_int_equal(entry_count(), 41);
+    rmm_stream_pool_destroy(pool);
+    assert_ok(rmm_stream_destroy(own));
+    assert_ok(rmm_stream_destroy(others));
+    assert_int_equal(entry_count(), 0);
+}
+
+static void takes_no_stream_for_one_that_had_its_handle(void **state)
+{
+    rmm_stream_t stream = make_stream(0);
+    rmm_stream_t again;
+    uint64_t id = id_of(stream);
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        assert_ok(rmm_stream_destroy(stream));
+        assert_false(is_known(stream));
+        if (i % 2 ==
+            0) { /* one that the library does not know has the handle between */
+            assert_cuda(sim_driver()->stream_create(0, &again));
+            assert_ptr_equal(again, stream);
+            assert_true(id_of(again) > id);
+            assert_cuda(sim_driver()->stream_destroy(again));
+        }
+        assert_ptr_equal(make_stream(0), stream);
+        assert_true(id_of(stream) > id);
+        id = id_of(stream);
+        assert_known_as(stream, id);
+    }
+    assert_ok(rmm_stream_destroy(stream));
+    assert_int_equal(entry_count(), 0);
+}
+
+/* Not allowed (rmm/stream.h); what can be noticed is. */
+static void notices_a_stream_that_was_destroyed_by_others(void **state)
+{
+    uint64_t violations = rmm_sim_violations();
+    rmm_stream_t stream = make_stream(0);
+    rmm_stream_t others;
+
+    (void)state;
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_ptr_equal(make_stream(0), stream); /* its own again: it knows better */
+    assert_known_as(stream, id_of(stream));
+    assert_int_equal(rmm_sim_violations(), violations);
+
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_cuda(sim_driver()->stream_create(0, &others));
+    assert_ptr_equal(others, stream);
+    (void)id_of(others);
+    assert_int_equal(rmm_sim_violations(), violations + 1);
+    assert_non_null(strstr(rmm_sim_last_violation(), "without rmm_stream_destroy()"));
+    assert_ok(rmm_stream_destroy(others));
+    assert_int_equal(entry_count(), 0);
+}
+
+static void still_tells_that_a_stream_captures(void **state)
+{
+    rmm_stream_t stream = make_stream(0);
+    uint64_t id = id_of(stream);
+    rmm_stream_key_t key;
+    rmm_sim_graph_t graph;
+
+    (void)state;
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    assert_true(key.capture_id != 0);
+    assert_int_equal(key.stream_id, (uint64_t)(uintptr_t)stream);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_int_equal(id_of(stream), id);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_ok(rmm_stream_destroy(stream));
+}
+
+static void has_room_for_so_many_and_asks_for_the_others(void **state)
+{
+    enum { MANY = 3000 };
+    static rmm_stream_t streams[MANY];
+    size_t known = 0;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        streams[i] = make_stream(0);
+        known += is_known(streams[i]);
+    }
+    assert_int_equal(entry_count(), known);
+    assert_true(known > 256 && known <= RMM_STREAM_ID_SETS * RMM_STREAM_ID_WAYS);
+    for (int i = 1; i < MANY; i++) {
+        assert_true(id_of(streams[i]) > id_of(streams[i - 1]));
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_ok(rmm_stream_destroy(streams[i]));
+    }
+    assert_int_equal(entry_count(), 0);
+}
+
+/* A real GPU is not asked for such a stream; the simulated one tells that the promise was
+ * broken. */
+static void tells_that_a_stream_captures_against_its_flag(void **state)
+{
+    uint64_t violations = rmm_sim_violations();
+    rmm_stream_t stream = make_stream(RMM_STREAM_NEVER_CAPTURES);
+    rmm_stream_key_t key;
+    rmm_sim_graph_t graph;
+
+    (void)state;
+    assert_known_as(stream, id_of(stream) | RMM_STREAM_ID_NEVER_CAPTURES);
+    assert_int_equal(rmm_sim_violations(), violations);
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    assert_int_equal(rmm_sim_violations(), violations + 1);
+    assert_non_null(strstr(rmm_sim_last_violation(), "RMM_STREAM_NEVER_CAPTURES"));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_ok(rmm_stream_destroy(stream));
+}
+
+static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
+{
+    rmm_stream_t same_set[RMM_STREAM_ID_WAYS + 1];
+    uintptr_t handle = 0x1000;
+
+    (void)state;
+    for (int i = 0; i <= RMM_STREAM_ID_WAYS; i++) {
+        do {
+            handle += 16;
+            same_set[i] = (rmm_stream_t)handle;
+        } while (i > 0 &&
+                 rmm__stream_id_set(same_set[i]) != rmm__stream_id_set(same_set[0]));
+        assert_int_equal(
+            rmm__stream_id_keep(same_set[i], 1 + (uint64_t)i), i < RMM_STREAM_ID_WAYS);
+    }
+    assert_false(is_known(same_set[RMM_STREAM_ID_WAYS]));
+    rmm__stream_id_forget(same_set[RMM_STREAM_ID_WAYS]);
+    for (int i = 0; i < RMM_STREAM_ID_WAYS; i++) {
+        assert_known_as(same_set[i], 1 + (uint64_t)i);
+        rmm__stream_id_forget(same_set[i]);
+        assert_false(is_known(same_set[i]));
+    }
+    assert_int_equal(entry_count(), 0);
+}
+
+/* --- threads ------------------------------------------------------------------------ */
+
+enum { MAKERS = 3, TURNS = 1500 };
+
+typedef struct traffic {
+    rmm_stream_t steady[8]; /* looked up all the time */
+    uint64_t ids[8];
+    _Atomic(int) makers; /* still at work */
+    _Atomic(int) wrong;
+} traffic_t;
+
+static void *make_and_destroy(void *argument)
+{
+    traffic_t *traffic = argument;
+
+    for (int i = 0; i < TURNS; i++) {
+        rmm_stream_key_t key;
+        rmm_stream_t stream;
+
+        if (rmm_stream_create(0, &stream) != RMM_OK ||
+            sim_driver()->stream_key(stream, &key) != RMM_DRIVER_OK ||
+            (is_known(stream) && rmm__stream_id_find(stream) != key.stream_id) ||
+            rmm_stream_destroy(stream) != RMM_OK) {
+            atomic_fetch_add_explicit(&traffic->wrong, 1, memory_order_relaxed);
+        }
+    }
+    atomic_fetch_sub_explicit(&traffic->makers, 1, memory_order_relaxed);
+    return NULL;
+}
+
+static void *look_up(void *argument)
+{
+    traffic_t *traffic = argument;
+
+    while (atomic_load_explicit(&traffic->makers, memory_order_relaxed) != 0) {
+        for (int i = 0; i < 8; i++) {
+            if (rmm__stream_id_find(traffic->steady[i]) != traffic->ids[i]) {
+                atomic_fetch_add_explicit(&traffic->wrong, 1, memory_order_relaxed);
+            }
+        }
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void finds_streams_while_others_come_and_go(void **state)
+{
+    traffic_t traffic = {.makers = MAKERS};
+    pthread_t threads[MAKERS + 1];
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        traffic.steady[i] = make_stream(0);
+        traffic.ids[i] = id_of(traffic.steady[i]);
+    }
+    for (int i = 0; i <= MAKERS; i++) {
+        assert_int_equal(
+            pthread_create(
+                &threads[i], NULL, i < MAKERS ? make_and_destroy : look_up, &traffic),
+            0);
+    }
+    for (int i = 0; i <= MAKERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(traffic.wrong, 0);
+    for (int i = 0; i < 8; i++) {
+        assert_ok(rmm_stream_destroy(traffic.steady[i]));
+    }
+    assert_int_equal(entry_count(), 0);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_streams_while_others_come_and_go),
+        cmocka_unit_test(knows_its_own_streams_and_no_others),
+        cmocka_unit_test(takes_no_stream_for_one_that_had_its_handle),
+        cmocka_unit_test(still_tells_that_a_stream_captures),
+        cmocka_unit_test(tells_that_a_stream_captures_against_its_flag),
+        cmocka_unit_test(has_room_for_so_many_and_asks_for_the_others),
+        cmocka_unit_test(a_full_set_takes_no_more_and_forgets_what_it_has),
+        cmocka_unit_test(notices_a_stream_that_was_destroyed_by_others),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which address is which unit: an upstream that gives made-up addresses, near each other
+ * and terabytes apart. The pool never touches its memory.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
+
+#define CHUNK (2 * MIB)
+#define TIB ((uintptr_t)1 << 40)
+
+typedef struct maker {
+    uintptr_t addresses[16];
+    size_t count, out;
+} maker_t;
+
+static rmm_status_t
+made_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    maker_t *maker = payload;
+
+    (void)stream;
+    if (maker->count == 16 || maker->addresses[maker->count] == 0 || bytes > CHUNK) {
+        return RMM_ERR_OUT_OF_MEMORY;
+    }
+    *ptr_out = (void *)maker->addresses[maker->count++];
+    maker->out++;
+    return RMM_OK;
+}
+
+static void made_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)ptr;
+    (void)bytes;
+    (void)stream;
+    ((maker_t *)payload)->out--;
+}
+
+static rmm_resource_t *make_subject(maker_t *maker)
+{
+    rmm_callback_options_t callback = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *upstream;
+    rmm_resource_t *pool;
+
+    callback.alloc = made_alloc;
+    callback.dealloc = made_dealloc;
+    callback.payload = maker;
+    assert_ok(rmm_callback_resource_create(&callback, &upstream));
+    assert_ok(rmm_pool_resource_create(upstream, NULL, &pool));
+    rmm_resource_release(upstream);
+    return share(pool);
+}
+
+/* Every chunk is taken whole, in pieces, and given back; wrong addresses are refused. */
+static void use_all(maker_t *maker)
+{
+    rmm_resource_t *pool = make_subject(maker);
+    void *blocks[16][4];
+    size_t chunks = 0;
+
+    while (maker->addresses[chunks] != 0) {
+        for (size_t k = 0; k < 4; k++) {
+            blocks[chunks][k] = take(pool, CHUNK / 4, NULL);
+            assert_int_equal(
+                (uintptr_t)blocks[chunks][k] / CHUNK * CHUNK, maker->addresses[chunks]);
+        }
+        chunks++;
+    }
+    for (size_t i = 0; i < chunks; i++) {
+        give(pool, (void *)(maker->addresses[i] + CHUNK * 64 * 1024), CHUNK / 4, NULL);
+        give(pool, (char *)blocks[i][1] + 256, CHUNK / 4, NULL);
+        give(pool, (char *)blocks[i][1] + 1, CHUNK / 4, NULL);
+    }
+    assert_int_equal(stats_of(pool).invalid_free_count, 3 * chunks);
+    for (size_t i = 0; i < chunks; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            give(pool, blocks[i][k], CHUNK / 4, NULL);
+        }
+    }
+    assert_int_equal(stats_of(pool).current_bytes, 0);
+    assert_ok(rmm_resource_trim(pool, 2 * CHUNK));
+    assert_int_equal(maker->out, 2); /* the oldest stay */
+    give(pool, take(pool, CHUNK, NULL), CHUNK, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(maker->out, 0);
+    rmm_resource_release(pool);
+}
+
+static void finds_blocks_of_chunks_that_are_near_each_other(void **state)
+{
+    maker_t maker = {
+        .addresses = {
+            100 * TIB, 100 * TIB + CHUNK, 100 * TIB - CHUNK, 100 * TIB + 4096 * CHUNK,
+            100 * TIB - TIB / 2, 100 * TIB + TIB / 2 - 2 * CHUNK}};
+
+    (void)state;
+    use_all(&maker);
+}
+
+static void finds_blocks_of_chunks_that_are_far_apart(void **state)
+{
+    maker_t maker = {
+        .addresses = {
+            100 * TIB, 103 * TIB, 100 * TIB + CHUNK, 17 * TIB, 100 * TIB + TIB / 2,
+            103 * TIB + CHUNK}};
+
+    (void)state;
+    use_all(&maker);
+}
+
+/* Near the beginning of all addresses, unit 0's would be below it. */
+static void finds_blocks_of_chunks_at_low_addresses(void **state)
+{
+    maker_t maker = {.addresses = {CHUNK, 3 * CHUNK, 2 * CHUNK, 100 * TIB}};
+
+    (void)state;
+    use_all(&maker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_blocks_of_chunks_that_are_near_each_other),
+        cmocka_unit_test(finds_blocks_of_chunks_that_are_far_apart),
+        cmocka_unit_test(finds_blocks_of_chunks_at_low_addresses),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pool that maps physical memory into one range of addresses. What it shares with every
+ * pool is in test_pool.c, the order of streams in test_pool_order.c, failures in
+ * test_pool_virtual_faults.c.
+ */
+#include "sim/pool/virtual_harness.h"
+
+#include <stddef.h>
+
+#include "pool/engine_impl.h"
+#include "resources/pool_resource.h"
+
+static rmm_status_t
+create_with(rmm_resource_t *upstream, uint64_t flags, rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.flags = flags;
+    return rmm_pool_resource_create(upstream, &options, out);
+}
+
+static void
+assert_refused(rmm_resource_t *upstream, uint64_t flags, const char *because)
+{
+    rmm_resource_t *out = NULL;
+
+    assert_int_equal(create_with(upstream, flags, &out), RMM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(rmm_last_error_message(), because));
+    assert_null(out);
+}
+
+static void refuses_flags_that_do_not_go_together(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+
+    (void)state;
+    assert_refused(NULL, 0, "upstream is NULL");
+    assert_refused(cuda, RMM_POOL_VIRTUAL, "pass NULL for upstream");
+    assert_refused(cuda, RMM_POOL_PEER_ACCESS, "needs RMM_POOL_VIRTUAL");
+    assert_refused(cuda, (uint64_t)1 << 40, "flags 0x10000000000");
+    rmm_resource_release(cuda);
+}
+
+static void takes_options_of_before_there_were_flags(void **state)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *pool;
+
+    (void)state;
+    options.struct_size = offsetof(rmm_pool_options_t, flags);
+    options.flags = UINT64_MAX; /* not there in a caller of that age */
+    assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
+    rmm_resource_release(pool);
+    rmm_resource_release(cuda);
+}
+
+static void is_a_base_resource_of_type_pool(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+
+    (void)state;
+    assert_string_equal(rmm_resource_type(pool), "pool");
+    assert_null(rmm_resource_upstream(pool));
+    assert_int_equal(rmm_resource_properties(pool), RMM_DEVICE_ACCESSIBLE);
+    assert_int_equal(reserved_of(pool), 0);
+    rmm_resource_release(pool);
+}
+
+static void maps_whole_granules_at_the_start(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(MIB + 1, MIB + 1);
+    void *ptr = NULL;
+
+    (void)state;
+    assert_int_equal(reserved_of(pool), PIECE);
+    assert_accounting_agrees(pool);
+    give(pool, take(pool, PIECE, NULL), PIECE, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, PIECE + 1, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_non_null(strstr(rmm_last_error_message(), "its maximum of 2097152"));
+    rmm_resource_release(pool);
+}
+
+static void grows_by_what_is_missing_beside_what_is_free(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    char *low = take(pool, 10 * MIB, NULL);
+    char *high;
+
+    (void)state;
+    give(pool, low, 10 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, SIZE_MAX)); /* makes it clean, keeps it */
+    assert_int_equal(reserved_of(pool), 10 * MIB);
+    high = take(pool, 15 * MIB, NULL);
+    assert_ptr_equal(high, low);
+    assert_int_equal(reserved_of(pool), 16 * MIB);
+    assert_accounting_agrees(pool);
+    give(pool, high, 15 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+static void stops_at_its_maximum(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 8 * MIB);
+    void *blocks[4];
+    void *ptr = NULL;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        blocks[i] = take(pool, 2 * MIB, NULL);
+    }
+    assert_int_equal(
+        rmm_resource_alloc(pool, 256, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_null(ptr);
+    assert_int_equal(reserved_of(pool), 8 * MIB);
+    for (int i = 0; i < 4; i++) {
+        give(pool, blocks[i], 2 * MIB, NULL);
+    }
+    give(pool, take(pool, 8 * MIB, NULL), 8 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+static void gives_alignments_up_to_the_largest(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+
+    (void)state;
+    for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
+        void *odd = take(pool, 300, NULL);
+        void *ptr = NULL;
+
+        assert_ok(rmm_resource_alloc(pool, 3 * MIB, align, NULL, &ptr));
+        assert_int_equal((uintptr_t)ptr % align, 0);
+        rmm_resource_dealloc(pool, ptr, 3 * MIB, align, NULL);
+        give(pool, odd, 300, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
+/* --- trim ---------------------------------------------------------------------------- */
+
+static void trim_gives_back_pieces_between_blocks_in_use(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *blocks[BLOCKS];
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), BLOCKS / 2 * PIECE);
+    assert_accounting_agrees(pool);
+    check_and_give_others(pool, blocks);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    give(pool, take(pool, MIB, NULL), MIB, NULL); /* still of use */
+    rmm_resource_release(pool);
+}
+
+static void trim_keeps_what_it_is_told_to(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
+
+    (void)state;
+    assert_ok(rmm_resource_trim(pool, 3 * PIECE + 1));
+    assert_int_equal(reserved_of(pool), 4 * PIECE);
+    assert_ok(rmm_resource_trim(pool, SIZE_MAX));
+    assert_int_equal(reserved_of(pool), 4 * PIECE);
+    assert_accounting_agrees(pool);
+    rmm_resource_release(pool);
+}
+
+static void trim_leaves_a_piece_that_is_used_in_part(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(2 * PIECE, 0);
+    void *first = take(pool, 256, NULL);
+
+    (void)state;
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), PIECE);
+    give(pool, first, 256, NULL);
+    rmm_resource_release(pool);
+}
+
+static void growth_fills_holes_before_it_goes_on_at_the_tail(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *blocks[BLOCKS];
+    void *again[BLOCKS];
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    assert_ok(rmm_resource_trim(pool, 0));
+    for (int i = 0; i < BLOCKS; i += 2) {
+        again[i] = take(pool, PIECE, NULL);
+        assert_ptr_equal(again[i], blocks[i]);
+    }
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    check_and_give_others(pool, blocks);
+    for (int i = 0; i < BLOCKS; i += 2) {
+        give(pool, again[i], PIECE, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
+/* --- pieces -------------------------------------------------------------------------- */
+
+static uint32_t pieces_of(rmm_resource_t *pool)
+{
+    return pool_from_base(pool)->engine->range.piece_count;
+}
+
+/* A small block pins a small part of it, however much is held. */
+static void pieces_are_a_small_share_of_what_is_held(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *large = take(pool, 100 * MIB, NULL);
+    void *next = take(pool, 30 * MIB, NULL);
+
+    (void)state;
+    assert_int_equal(pieces_of(pool), 130 / 2); /* none is smaller than 2 MiB */
+    give(pool, large, 100 * MIB, NULL);
+    give(pool, next, 30 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(pieces_of(pool), 0);
+    large = take(pool, 8192 * MIB, NULL);
+    assert_int_equal(pieces_of(pool), 8192 / 2);
+    give(pool, large, 8192 * MIB, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    large = take(pool, 16384 * MIB, NULL);
+    assert_int_equal(pieces_of(pool), 16384 / 4);
+    give(pool, large, 16384 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+/* There is memory to spare, and each piece takes the driver the same time. */
+static void pieces_are_few_far_below_the_maximum(void **state)
+{
+    const uint64_t maximum[] = {0 /* the device's memory */, 4096 * MIB};
+    const uint32_t pieces[] = {4096 / 16, 4096 / 2};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rmm_resource_t *pool = make_virtual_pool(0, maximum[i]);
+        void *block = take(pool, 4096 * MIB, NULL);
+
+        assert_int_equal(pieces_of(pool), pieces[i]);
+        give(pool, block, 4096 * MIB, NULL);
+        rmm_resource_release(pool);
+    }
+}
+
+static void begins_with_pieces_that_can_be_given_back(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(512 * MIB, 0);
+    void *last = take(pool, 4 * MIB, NULL);
+
+    (void)state;
+    assert_int_equal(pieces_of(pool), 256);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), 4 * MIB);
+    give(pool, last, 4 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+/* The same sizes each time. True: the pool synchronised, as it does before it maps free
+ * memory anew, or grew. */
+static bool play_mix(rmm_resource_t *pool, uint64_t seed)
+{
+    enum { LIVE = 256, STEPS = 4000 };
+    const rmm_segment_slot_t *slot = pool->accounting.slot;
+    const uint64_t syncs = rmm__figure_get(&slot->sync_count);
+    const uint64_t growths = rmm__figure_get(&slot->growth_count);
+    void *ptr[LIVE] = {NULL};
+    size_t bytes[LIVE];
+
+    for (int step = 0; step < STEPS + LIVE; step++) {
+        size_t at = (size_t)(seed >> 33) % LIVE;
+
+        at = step < STEPS ? at : (size_t)(step - STEPS);
+        if (ptr[at] != NULL) {
+            give(pool, ptr[at], bytes[at], NULL);
+            ptr[at] = NULL;
+        }
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        if (step < STEPS) {
+            bytes[at] = 1 + (size_t)(seed >> 20) % (2 * MIB);
+            ptr[at] = take(pool, bytes[at], NULL);
+        }
+    }
+    return rmm__figure_get(&slot->sync_count) != syncs ||
+           rmm__figure_get(&slot->growth_count) != growths;
+}
+
+static void a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    int rounds = 1;
+
+    (void)state;
+    while (play_mix(pool, 7) && rounds < 12) {
+        rounds++;
+    }
+    assert_in_range(rounds, 2, 8);
+    assert_false(play_mix(pool, 7)); /* and stays there */
+    assert_accounting_agrees(pool);
+    rmm_resource_release(pool);
+}
+
+/* --- scattered free memory ----------------------------------------------------------- */
+
+static void what_fits_the_free_total_is_given_though_scattered(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
+    void *blocks[BLOCKS];
+    void *large;
+    const engine_t *engine = pool_from_base(pool)->engine;
+    uint64_t mapped = engine->figures.map_count;
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    large = take(pool, BLOCKS / 2 * PIECE, NULL); /* all that is free */
+    launch_fill(large, BLOCKS / 2 * PIECE, 99, NULL);
+    assert_true(engine->figures.map_count > mapped);
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    assert_accounting_agrees(pool);
+    check_and_give_others(pool, blocks);
+    give(pool, large, BLOCKS / 2 * PIECE, NULL);
+    rmm_resource_release(pool);
+}
+
+static void holes_without_a_free_piece_are_not_tidied(void **state)
+{
+    enum { COUNT = 128 };
+    rmm_resource_t *pool = make_virtual_pool(8 * MIB, 8 * MIB);
+    void *blocks[COUNT];
+    void *large;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = take(pool, 64 * KIB, NULL);
+    }
+    for (int i = 0; i < COUNT; i += 2) {
+        give(pool, blocks[i], 64 * KIB, NULL);
+    }
+    assert_int_equal(
+        rmm_resource_alloc(pool, 128 * KIB, 0, NULL, &large), RMM_ERR_OUT_OF_MEMORY);
+    /* the one before a refusal, and in a shared pool the one of compaction */
+    assert_int_equal(
+        rmm__figure_get(&pool->accounting.slot->sync_count), is_shared_run() ? 2 : 1);
+    for (int i = 1; i < COUNT; i += 2) {
+        give(pool, blocks[i], 64 * KIB, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
+static void scattered_memory_and_a_little_growth_make_a_large_block(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, (BLOCKS + 1) * PIECE);
+    void *blocks[BLOCKS];
+    void *large;
+
+    (void)state;
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    large = take(pool, (BLOCKS / 2 + 1) * PIECE, NULL);
+    assert_int_equal(reserved_of(pool), (BLOCKS + 1) * PIECE);
+    give(pool, large, (BLOCKS / 2 + 1) * PIECE, NULL);
+    check_and_give_others(pool, blocks);
+    rmm_resource_release(pool);
+}
+
+/* The block at this address of those that lie side by side from `base`. */
+static void give_range(rmm_resource_t *pool, char *base, uint64_t bytes, uint64_t block)
+{
+    for (uint64_t offset = 0; offset < bytes; offset += block) {
+        give(pool, base + offset, block, NULL);
+    }
+}
+
+/* The lowest address of so many blocks of one size, which are all there is. */
+static char *take_all(rmm_resource_t *pool, uint64_t count, uint64_t block)
+{
+    char *lowest = take(pool, block, NULL);
+
+    for (uint64_t i = 1; i < count; i++) {
+        char *ptr = take(pool, block, NULL);
+
+        lowest = ptr < lowest ? ptr : lowest;
+    }
+    return lowest;
+}
+
+/*
+ * Where least is missing, beside 30 MiB that are free, there is room for 2; but the only
+ * other free piece has 4, as all that the pool began with.
+ */
+static void pieces_too_large_for_the_nearest_gap_are_used_all_the_same(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(400 * MIB, 560 * MIB);
+    char *low = take_all(pool, 200, 2 * MIB);
+    char *high;
+    void *ptr;
+
+    (void)state;
+    give_range(pool, low + 364 * MIB, 4 * MIB, 2 * MIB);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(reserved_of(pool), 396 * MIB);
+    high = take(pool, 164 * MIB, NULL); /* the rest of what it may have */
+    assert_int_equal(reserved_of(pool), 560 * MIB);
+
+    give_range(pool, low + 368 * MIB, 30 * MIB, 2 * MIB);
+    give_range(pool, low + 80 * MIB, 4 * MIB, 2 * MIB);
+    ptr = take(pool, 32 * MIB, NULL);
+    assert_accounting_agrees(pool);
+    give(pool, ptr, 32 * MIB, NULL);
+    give_range(pool, low, 80 * MIB, 2 * MIB);
+    give_range(pool, low + 84 * MIB, 280 * MIB, 2 * MIB);
+    give(pool, low + 398 * MIB, 2 * MIB, NULL);
+    give(pool, high, 164 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+static void a_full_device_is_used_to_the_last_piece(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    uint64_t total = 0;
+    uint64_t free_bytes = 0;
+    void *blocks[2];
+    void *ptr = NULL;
+
+    (void)state;
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
+    total = total / PIECE * PIECE - 2 * PIECE; /* less a barrier's block */
+    blocks[0] = take(pool, total / 2 / PIECE * PIECE, NULL);
+    blocks[1] = take(pool, total / 4, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, total, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_true(reserved_of(pool) <= total); /* a failure leaves nothing mapped */
+    give(pool, blocks[0], total / 2 / PIECE * PIECE, NULL);
+    give(pool, blocks[1], total / 4, NULL);
+    ptr = take(pool, total, NULL);
+    give(pool, ptr, total, NULL);
+    rmm_resource_release(pool);
+}
+
+/* --- the end, refusals, devices ------------------------------------------------------ */
+
+static void unmaps_everything_with_blocks_still_out(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(MIB, 0);
+    void *lost = take(pool, 5 * MIB, NULL);
+
+    (void)state;
+    launch_fill(lost, 5 * MIB, 7, NULL); /* queued: the end waits for it */
+    rmm_resource_release(pool);
+}
+
+static void refuses_frees_of_addresses_without_memory(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(MIB, 0);
+    char *block = take(pool, MIB, NULL);
+
+    (void)state;
+    give(pool, block + 100 * MIB, MIB, NULL);
+    give(pool, block + 256, MIB, NULL);
+    assert_int_equal(stats_of(pool).invalid_free_count, 2);
+    give(pool, block, MIB, NULL);
+    give(pool, block, MIB, NULL);
+    assert_int_equal(stats_of(pool).invalid_free_count, 3);
+    rmm_resource_release(pool);
+}
+
+static void counts_its_memory_at_the_device(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
+    const rmm_segment_location_t *location = &rmm__locations[0];
+
+    (void)state;
+    assert_int_equal(rmm__figure_get(&location->reserved_bytes), 6 * MIB);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(rmm__figure_get(&location->reserved_bytes), 0);
+    give(pool, take(pool, 3 * MIB, NULL), 3 * MIB, NULL);
+    assert_int_equal(rmm__figure_get(&location->reserved_bytes), reserved_of(pool));
+    rmm_resource_release(pool);
+    assert_int_equal(rmm__figure_get(&location->reserved_bytes), 0);
+}
+
+static void counts_as_free_only_what_has_memory(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
+    const rmm_segment_slot_t *slot = pool->accounting.slot;
+
+    (void)state;
+    assert_int_equal(rmm__figure_get(&slot->free_bytes), 6 * MIB);
+    assert_int_equal(rmm__figure_get(&slot->largest_free_bytes), 6 * MIB);
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_int_equal(rmm__figure_get(&slot->free_bytes), 0);
+    assert_int_equal(rmm__figure_get(&slot->largest_free_bytes), 0);
+    rmm_resource_release(pool);
+}
+
+static void belongs_to_the_device_on_which_it_was_made(void **state)
+{
+    rmm_resource_t *pool;
+
+    (void)state;
+    assert_cuda(rmm_sim_set_device(1));
+    pool = make_virtual_pool(0, 0);
+    assert_cuda(rmm_sim_set_device(0));
+    give(pool, take(pool, MIB, NULL), MIB, NULL);
+    assert_true(rmm_sim_allocated_bytes(1) >= PIECE);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm_resource_release(pool);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+}
+
+/* The table's own fill, on a device that did not map the memory. */
+static void is_shared_with_other_devices_on_request(void **state)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool;
+    rmm_stream_t stream;
+    unsigned char *block;
+
+    (void)state;
+    options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
+    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
+    block = take(pool, 3 * MIB, NULL);
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(sim_driver()->memset_async(block, 42, 3 * MIB, stream));
+    assert_cuda(sim_driver()->stream_synchronize(stream));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_cuda(rmm_sim_set_device(0));
+    assert_int_equal(block[3 * MIB - 1], 42); /* refused otherwise: a violation */
+    give(pool, block, 3 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+#define CASE(name) cmocka_unit_test_teardown(name, nothing_is_left)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(refuses_flags_that_do_not_go_together),
+        CASE(takes_options_of_before_there_were_flags),
+        CASE(is_a_base_resource_of_type_pool),
+        CASE(maps_whole_granules_at_the_start),
+        CASE(grows_by_what_is_missing_beside_what_is_free),
+        CASE(stops_at_its_maximum),
+        CASE(gives_alignments_up_to_the_largest),
+        CASE(trim_gives_back_pieces_between_blocks_in_use),
+        CASE(trim_keeps_what_it_is_told_to),
+        CASE(trim_leaves_a_piece_that_is_used_in_part),
+        CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
+        CASE(pieces_are_a_small_share_of_what_is_held),
+        CASE(pieces_are_few_far_below_the_maximum),
+        CASE(begins_with_pieces_that_can_be_given_back),
+        CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
+        CASE(what_fits_the_free_total_is_given_though_scattered),
+        CASE(holes_without_a_free_piece_are_not_tidied),
+        CASE(scattered_memory_and_a_little_growth_make_a_large_block),
+        CASE(pieces_too_large_for_the_nearest_gap_are_used_all_the_same),
+        CASE(a_full_device_is_used_to_the_last_piece),
+        CASE(unmaps_everything_with_blocks_still_out),
+        CASE(refuses_frees_of_addresses_without_memory),
+        CASE(counts_its_memory_at_the_device),
+        CASE(counts_as_free_only_what_has_memory),
+        CASE(belongs_to_the_device_on_which_it_was_made),
+        CASE(is_shared_with_other_devices_on_request),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-replay as a user runs it, on the simulated GPU: what it prints, on which stream,
+ * and how it ends.
+ */
+#include "harness/program.h"
+
+#include <stdint.h>
+#include <time.h>
+#include <zlib.h>
+
+#include <jansson.h>
+
+#include "harness/runtime.h"
+
+#define TRACE DATA "/resnet_train.csv.gz"
+#define TRACE_PEAK 5648896016
+#define TRACE_OPERATIONS 34039
+
+static runtime_t runtime;
+static program_t program;
+
+static void run(const char *arguments)
+{
+    char command[2048];
+    snprintf(command, sizeof command, REPLAY " %s", arguments);
+    program_run(&program, command);
+}
+
+static void assert_error_line(const char *arguments, int status, const char *line)
+{
+    char expected[1024];
+    run(arguments);
+    program_assert_status(&program, status);
+    snprintf(expected, sizeof expected, "rmm-replay: %s\n", line);
+    assert_string_equal(program.err, expected);
+    assert_string_equal(program.out, "");
+}
+
+/* The program succeeded and printed each text of this list, which ends with NULL. */
+static void assert_printed(const char *const *texts)
+{
+    program_assert_status(&program, 0);
+    for (; *texts != NULL; texts++) {
+        if (strstr(program.out, *texts) == NULL) {
+            fail_msg("\"%s\" is not in\n%s", *texts, program.out);
+        }
+    }
+}
+
+#define ASSERT_PRINTED(...) assert_printed((const char *const[]){__VA_ARGS__, NULL})
+
+/* The object that --json printed; the caller drops it. */
+static json_t *parsed_output(void)
+{
+    json_error_t error;
+    json_t *object = json_loads(program.out, JSON_REJECT_DUPLICATES, &error);
+    if (object == NULL) {
+        fail_msg("not JSON: %s\n%s", error.text, program.out);
+    }
+    return object;
+}
+
+static json_int_t integer(json_t *object, const char *key)
+{
+    json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value)) {
+        fail_msg("%s is no integer in %s", key, program.out);
+    }
+    return json_integer_value(value);
+}
+
+/* A text file in the private folder; path() names it. */
+static const char *path(const char *name)
+{
+    static char text[512];
+    snprintf(text, sizeof text, "%s/%s", runtime.path, name);
+    return text;
+}
+
+static void write_file(const char *name, const char *data, size_t bytes)
+{
+    FILE *file = fopen(path(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void replays_the_recorded_training_trace(void **state)
+{
+    (void)state;
+    run("--json " TRACE);
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+    json_t *object = parsed_output();
+    assert_int_equal(integer(object, "operations"), TRACE_OPERATIONS);
+    assert_int_equal(integer(object, "peak_bytes"), TRACE_PEAK);
+    assert_int_equal(integer(object, "log_peak_bytes"), TRACE_PEAK);
+    assert_int_equal(integer(object, "skipped_rows"), 0);
+    assert_true(json_real_value(json_object_get(object, "ns_per_operation")) > 0);
+    assert_true(json_is_null(json_object_get(object, "capacity_bytes")));
+    assert_true(json_is_null(json_object_get(object, "capacity_over_peak")));
+    assert_true(json_is_null(json_object_get(object, "capacity_curve")));
+    assert_true(json_is_null(json_object_get(object, "safe_over_peak")));
+    assert_true(json_is_null(json_object_get(object, "holes")));
+    assert_string_equal(json_string_value(json_object_get(object, "driver")), "sim");
+    json_decref(object);
+}
+
+/* The log of a replay, made by the logging adaptor, is that log again; what was left at
+ * its end was freed by the tool. */
+static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
+{
+    char arguments[640];
+    (void)state;
+    setenv("RMM_LOG_FILE", path("again.csv"), 1);
+    run("--json --resource logging+pool " TRACE);
+    unsetenv("RMM_LOG_FILE");
+    program_assert_status(&program, 0);
+    json_t *first = parsed_output();
+    snprintf(arguments, sizeof arguments, "--json %s", path("again.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+    json_t *second = parsed_output();
+    assert_int_equal(integer(second, "peak_bytes"), TRACE_PEAK);
+    assert_int_equal(integer(second, "log_peak_bytes"), TRACE_PEAK);
+    assert_int_equal(integer(second, "skipped_rows"), 0);
+    assert_int_equal(
+        integer(second, "operations"), TRACE_OPERATIONS + integer(first, "left_count"));
+    json_decref(first);
+    json_decref(second);
+}
+
+static void prints_a_table_without_json(void **state)
+{
+    (void)state;
+    run(DATA "/replay/small.csv");
+    ASSERT_PRINTED(
+        "operations              5\n", "peak bytes              3000\n",
+        "left allocated, bytes   500\n", "simulated (RMM_DRIVER=sim)");
+}
+
+static void verifies_the_trace_under_several_seeds(void **state)
+{
+    (void)state;
+    const char *const seeds[] = {"1", "2", "77"};
+    for (size_t i = 0; i < 3; i++) {
+        setenv("RMM_SIM_SEED", seeds[i], 1);
+        run("--verify --json " TRACE);
+        unsetenv("RMM_SIM_SEED");
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_int_equal(integer(object, "verify_mismatches"), 0);
+        assert_int_equal(integer(object, "peak_bytes"), TRACE_PEAK);
+        assert_true(json_is_null(json_object_get(object, "ns_per_operation")));
+        json_decref(object);
+    }
+}
+
+static void verifies_threads_and_streams_under_many_seeds(void **state)
+{
+    (void)state;
+    for (int seed = 1; seed <= 20; seed++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", seed);
+        setenv("RMM_SIM_SEED", text, 1);
+        run("--verify --repeat 5 --json " DATA "/replay/streams.csv");
+        unsetenv("RMM_SIM_SEED");
+        program_assert_status(&program, 0);
+        assert_string_equal(program.err, "");
+        json_t *object = parsed_output();
+        assert_int_equal(integer(object, "operations"), 10);
+        assert_int_equal(integer(object, "repeats"), 5);
+        assert_int_equal(integer(object, "threads"), 2);
+        assert_int_equal(integer(object, "streams"), 4);
+        assert_int_equal(integer(object, "peak_bytes"), 170001);
+        assert_int_equal(integer(object, "left_count"), 0);
+        assert_int_equal(integer(object, "verify_mismatches"), 0);
+        json_decref(object);
+    }
+}
+
+static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
+{
+    (void)state;
+    run("--json " DATA "/replay/faulty.csv");
+    program_assert_status(&program, 0);
+#define AT "rmm-replay: " DATA "/replay/faulty.csv:"
+    assert_string_equal(
+        program.err,
+        AT "3: 4 columns where 6 are expected (Thread,Time,Action,Pointer,Size,Stream)"
+           "; row skipped\n" AT
+           "4: Size \"99999999999999999999\" does not fit in 64 bits; row skipped\n" AT
+           "5: Action \"resize\" is none of allocate, free, allocate failure; row "
+           "skipped\n" AT "6: Pointer \"abc\" is not a number; row skipped\n" AT
+           "7: free of an address that is not allocated, 0x9000 (10 bytes); row "
+           "skipped\n" AT
+           "8: allocate of an address that is still allocated, 0x1000 (10 bytes); row "
+           "skipped\n" AT
+           "10: free of 0x1000 with 999 bytes, allocated with 1000; the allocation's "
+           "size is used\n" AT "11: Time \"soon\" is not HH:MM:SS.ffffff; row skipped\n"
+           "rmm-replay: " DATA "/replay/faulty.csv: 7 rows skipped\n");
+#undef AT
+    json_t *object = parsed_output();
+    assert_int_equal(integer(object, "operations"), 2);
+    assert_int_equal(integer(object, "skipped_rows"), 7);
+    assert_int_equal(integer(object, "peak_bytes"), 1000);
+    assert_int_equal(integer(object, "left_bytes"), 0);
+    json_decref(object);
+}
+
+static void stops_at_the_first_such_row_when_strict(void **state)
+{
+    (void)state;
+    assert_error_line(
+        "--strict " DATA "/replay/faulty.csv", 1,
+        DATA "/replay/faulty.csv:3: 4 columns where 6 are expected "
+             "(Thread,Time,Action,Pointer,Size,Stream)");
+    run("--strict " DATA "/replay/small.csv");
+    program_assert_status(&program, 0);
+}
+
+static void strict_refuses_a_free_of_another_size(void **state)
+{
+    (void)state;
+    const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n1,10:00:00.2,free,0x10,9,0\n";
+    char arguments[600], line[700];
+    write_file("sizes.csv", text, sizeof text - 1);
+    snprintf(arguments, sizeof arguments, "--strict %s", path("sizes.csv"));
+    snprintf(
+        line, sizeof line, "%s:2: free of 0x10 with 9 bytes, allocated with 8",
+        path("sizes.csv"));
+    assert_error_line(arguments, 1, line);
+}
+
+static void counts_failures_of_the_log_without_replaying_them(void **state)
+{
+    (void)state;
+    run(DATA "/replay/failures.csv");
+    ASSERT_PRINTED("operations              2\n", "failures in the log     1\n");
+    run("--help");
+    assert_non_null(strstr(program.out, "allocate failure"));
+}
+
+#ifndef __SANITIZE_THREAD__
+/* It suffices, and a granule less does not. */
+static void finds_the_smallest_capacity_close_to_the_peak(void **state)
+{
+    (void)state;
+    char arguments[256];
+    run("--find-capacity --json " TRACE);
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    double ratio = json_real_value(json_object_get(object, "capacity_over_peak"));
+    long long capacity = integer(object, "capacity_bytes");
+    assert_true(ratio >= 1.0 && ratio <= 1.1);
+    assert_true(capacity >= TRACE_PEAK);
+    assert_int_equal(integer(object, "peak_bytes"), TRACE_PEAK);
+    json_decref(object);
+
+    snprintf(arguments, sizeof arguments, "--pool-bytes %lld " TRACE, capacity);
+    run(arguments);
+    program_assert_status(&program, 0);
+    snprintf(
+        arguments, sizeof arguments, "--pool-bytes %lld " TRACE,
+        capacity - TRACE_PEAK / 1000);
+    run(arguments);
+    program_assert_status(&program, 1);
+}
+#endif
+
+static void tells_which_allocation_failed_and_skips_its_free(void **state)
+{
+    (void)state;
+    run("--pool-bytes 2304 --json " DATA "/replay/small.csv");
+    program_assert_status(&program, 1);
+    const char *begin =
+        "rmm-replay: " DATA "/replay/small.csv:3: allocating 2000 bytes failed: ";
+    assert_memory_equal(program.err, begin, strlen(begin));
+    assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1);
+    json_t *object = parsed_output();
+    assert_int_equal(integer(object, "failed_allocations"), 1);
+    assert_int_equal(integer(object, "peak_bytes"), 1000);
+    json_decref(object);
+}
+
+static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
+{
+    (void)state;
+    run("--pool-bytes 3839 --json " DATA "/replay/small.csv"); /* 3584 suffice */
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_int_equal(integer(object, "reserved_bytes"), 3584);
+    json_decref(object);
+}
+
+static void serves_from_each_resource_that_has_no_size(void **state)
+{
+    static const char *const names[] = {
+        "async",
+        "async_managed",
+        "cuda",
+        "managed",
+        "system",
+        "sam_headroom",
+        "pinned",
+        "pool_pinned",
+        "pool_managed",
+        "fixed_size",
+        "pool:1MiB:8MiB",
+        "statistics+arena",
+        "limiting:50%+pool",
+        "binning"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[256];
+        snprintf(
+            command, sizeof command,
+            "--resource %s --verify --json %s/replay/streams.csv", names[i], DATA);
+        run(command);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_string_equal(
+            json_string_value(json_object_get(object, "resource")), names[i]);
+        assert_int_equal(integer(object, "peak_bytes"), 170001);
+        json_decref(object);
+    }
+}
+
+/* An adaptor holds nothing itself, nor does a binning resource. */
+static void tells_what_is_held_below_the_resource(void **state)
+{
+    static const char *const names[] = {"statistics+cuda", "tracking+pool", "binning"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[256];
+        snprintf(
+            command, sizeof command, "--resource %s --json %s/replay/small.csv",
+            names[i], DATA);
+        run(command);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_int_equal(integer(object, "left_bytes"), 500);
+        assert_true(integer(object, "reserved_bytes") >= 500);
+        json_decref(object);
+    }
+}
+
+static void serves_from_a_pool_that_maps_virtual_memory(void **state)
+{
+    (void)state;
+    run("--resource pool-virtual --verify --json " DATA "/replay/streams.csv");
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_string_equal(
+        json_string_value(json_object_get(object, "resource")), "pool-virtual");
+    assert_int_equal(integer(object, "peak_bytes"), 170001);
+    assert_int_equal(integer(object, "reserved_bytes"), 2 * 1024 * 1024);
+    json_decref(object);
+}
+
+#define LARGE_BLOCKS 40
+#define LARGE_PEAK (LARGE_BLOCKS << 20)
+
+/* Blocks of 1 MiB, so that chunks of the smallest size do not matter. */
+static void write_large_log(void)
+{
+    FILE *file = fopen(path("large.csv"), "w");
+    assert_non_null(file);
+    fputs("Thread,Time,Action,Pointer,Size,Stream\n", file);
+    for (unsigned i = 1; i <= LARGE_BLOCKS; i++) {
+        fprintf(file, "1,10:00:00.000000,allocate,0x%x,%u,0\n", i << 20, 1 << 20);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A binning resource has a bin beside its pool. */
+/* What it says as JSON of the large log with the option. */
+static json_t *replay_large_log(const char *option, const char *resource)
+{
+    char command[1024];
+    snprintf(
+        command, sizeof command, "%s --json --resource %s %s", option, resource,
+        path("large.csv"));
+    run(command);
+    program_assert_status(&program, 0);
+    return parsed_output();
+}
+
+static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
+{
+    static const char *const names[] = {
+        "pool",    "pool_virtual",    "pool_managed", "pool_pinned",
+        "binning", "statistics+pool", "arena",        "tracking+arena"};
+    (void)state;
+    write_large_log();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *object = replay_large_log("--find-capacity", names[i]);
+        assert_true(integer(object, "capacity_bytes") >= LARGE_PEAK);
+        assert_true(integer(object, "capacity_bytes") <= 4 * LARGE_PEAK);
+        json_decref(object);
+    }
+}
+
+/* The peak is whole blocks, so that every capacity from it on runs the log. */
+static void tells_which_capacities_run_the_log(void **state)
+{
+    static const char *const names[] = {"pool", "pool_virtual", "tracking+arena"};
+    (void)state;
+    write_large_log();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *object = replay_large_log("--capacity-curve", names[i]);
+        json_t *rows = json_object_get(object, "capacity_curve");
+        assert_int_equal(json_array_size(rows), 41);
+        json_t *last = json_array_get(rows, 40);
+        assert_int_equal(integer(last, "bytes"), LARGE_PEAK / 10 * 14);
+        assert_true(json_is_true(json_object_get(last, "fits")));
+        assert_true(json_real_value(json_object_get(object, "safe_over_peak")) <= 1.05);
+        assert_int_equal(integer(object, "holes"), 0);
+        assert_true(json_is_null(json_object_get(object, "capacity_bytes")));
+        json_decref(object);
+    }
+    char arguments[600];
+    snprintf(arguments, sizeof arguments, "--capacity-curve %s", path("large.csv"));
+    run(arguments);
+    ASSERT_PRINTED(
+        "\ncapacity 1.00           fits\n", "\ncapacity 1.40           fits\n",
+        "\nsafe capacity           1.00\n", "\nholes                   0\n");
+}
+
+/* Three blocks of 65 bytes occupy 256 each: no capacity up to 1.40 of the peak runs it. */
+static void tells_that_no_tried_capacity_is_safe(void **state)
+{
+    (void)state;
+    const char text[] = "1,10:00:00.1,allocate,0x100,65,0\n"
+                        "1,10:00:00.2,allocate,0x200,65,0\n"
+                        "1,10:00:00.3,allocate,0x300,65,0\n";
+    char arguments[600];
+    write_file("tiny.csv", text, sizeof text - 1);
+    snprintf(arguments, sizeof arguments, "--capacity-curve %s", path("tiny.csv"));
+    run(arguments);
+    ASSERT_PRINTED(
+        "\ncapacity 1.40           does not fit\n",
+        "\nsafe capacity           >1.40\n");
+    snprintf(
+        arguments, sizeof arguments, "--capacity-curve --json %s", path("tiny.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_true(json_is_null(json_object_get(object, "safe_over_peak")));
+    assert_int_equal(integer(object, "holes"), 0);
+    json_decref(object);
+}
+
+static void writes_what_was_held_while_the_log_ran(void **state)
+{
+    char command[1024], line[256];
+    unsigned long long operation, time_ns, live, reserved;
+    (void)state;
+    snprintf(
+        command, sizeof command, "--json --timeline %s --resource pool %s",
+        path("held.csv"), DATA "/replay/small.csv");
+    run(command);
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_true(json_is_null(json_object_get(object, "ns_per_operation")));
+    json_decref(object);
+    FILE *file = fopen(path("held.csv"), "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_string_equal(line, "# log small.csv resource pool driver sim\n");
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_string_equal(line, "operation,time_ns,live_bytes,reserved_bytes\n");
+    const unsigned long long live_bytes[] = {1000, 3000, 2000, 2500, 500};
+    for (unsigned i = 0; i < 5; i++) {
+        assert_non_null(fgets(line, sizeof line, file));
+        assert_int_equal(
+            sscanf(line, "%llu,%llu,%llu,%llu", &operation, &time_ns, &live, &reserved),
+            4);
+        assert_int_equal(operation, i + 1);
+        assert_int_equal(time_ns, 10000 * i);
+        assert_int_equal(live, live_bytes[i]);
+        assert_true(reserved >= live);
+    }
+    assert_null(fgets(line, sizeof line, file));
+    fclose(file);
+}
+
+static void says_that_a_timeline_cannot_be_written(void **state)
+{
+    (void)state;
+    assert_error_line(
+        "--timeline /dev/null/held.csv " DATA "/replay/small.csv", 1,
+        "cannot write /dev/null/held.csv: Not a directory");
+    run("--timeline /dev/full " DATA "/replay/small.csv");
+    program_assert_status(&program, 1);
+    assert_string_equal(
+        program.err, "rmm-replay: cannot write /dev/full: No space left on device\n");
+}
+
+/* Recorded: 17 us from first to last row; at a factor of 0.0001 at least 170 ms. */
+static void waits_for_the_recorded_moments(void **state)
+{
+    (void)state;
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    run("--speed 0.0001 --json " DATA "/replay/streams.csv");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    program_assert_status(&program, 0);
+    int64_t ns = (int64_t)(end.tv_sec - begin.tv_sec) * 1000000000 +
+                 (end.tv_nsec - begin.tv_nsec);
+    assert_true(ns >= 170000000); /* sleeping less would be wrong, however slow it is */
+}
+
+/* Until the report is printed: then it holds. Ends by the test's timeout otherwise. */
+static void wait_for_report(void)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    while (strchr(program_out_so_far(&program), '}') == NULL) {
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
+{
+    (void)state;
+    const int signals[] = {SIGTERM, SIGINT};
+    for (size_t i = 0; i < 2; i++) {
+        rmm_segment_t segment;
+        runtime_empty(&runtime);
+        program_start(&program, REPLAY " --hold 1000 --json " DATA "/replay/small.csv");
+        wait_for_report();
+        runtime_segment(&runtime, &segment);
+        assert_int_equal(
+            location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 500);
+        assert_int_equal(
+            location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 3000);
+        kill(program.pid, signals[i]);
+        program_finish(&program);
+        program_assert_status(&program, 0);
+        assert_string_equal(program.err, "");
+        assert_int_equal(
+            location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 0);
+        rmm_segment_close(&segment);
+    }
+}
+
+static void ends_by_itself_when_the_hold_is_over(void **state)
+{
+    (void)state;
+    run("--hold 0.01 " DATA "/replay/small.csv");
+    program_assert_status(&program, 0);
+}
+
+static void reads_plain_and_compressed_logs_alike(void **state)
+{
+    (void)state;
+    const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n";
+    char arguments[600];
+    gzFile file = gzopen(path("small.csv.gz"), "wb");
+    assert_non_null(file);
+    assert_true(gzwrite(file, text, sizeof text - 1) > 0);
+    assert_int_equal(gzclose(file), Z_OK);
+    write_file("small.csv", text, sizeof text - 1);
+
+    const char *const names[] = {"small.csv", "small.csv.gz"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(arguments, sizeof arguments, "--json %s", path(names[i]));
+        run(arguments);
+        program_assert_status(&program, 0);
+        json_t *object = parsed_output();
+        assert_int_equal(integer(object, "left_bytes"), 8);
+        json_decref(object);
+    }
+}
+
+static void refuses_a_truncated_compressed_log(void **state)
+{
+    (void)state;
+    static char data[1 << 20];
+    char line[700];
+    FILE *file = fopen(TRACE, "rb");
+    assert_non_null(file);
+    size_t bytes = fread(data, 1, sizeof data, file);
+    fclose(file);
+    assert_true(bytes > 1000);
+    write_file("cut.csv.gz", data, bytes / 2);
+    snprintf(
+        line, sizeof line, "cannot read %s: the compressed file ends too early",
+        path("cut.csv.gz"));
+    assert_error_line(path("cut.csv.gz"), 1, line);
+
+    data[bytes / 2] = (char)~data[bytes / 2];
+    write_file("bad.csv.gz", data, bytes);
+    run(path("bad.csv.gz"));
+    program_assert_status(&program, 1);
+    assert_non_null(strstr(program.err, "bad.csv.gz"));
+}
+
+static void says_in_one_line_why_a_log_cannot_be_read(void **state)
+{
+    (void)state;
+    char line[700];
+    assert_error_line(
+        "/nonexistent.csv", 1,
+        "cannot read /nonexistent.csv: No such file or directory");
+    assert_error_line("/tmp", 1, "cannot read /tmp: is a directory, not a log");
+
+    write_file("empty.csv", "", 0);
+    snprintf(
+        line, sizeof line, "%s: the log has no operation to replay", path("empty.csv"));
+    assert_error_line(path("empty.csv"), 1, line);
+
+    const char header[] = "Thread,Time,Action,Pointer,Size,Stream\n";
+    write_file("header.csv", header, sizeof header - 1);
+    snprintf(
+        line, sizeof line, "%s: the log has no operation to replay",
+        path("header.csv"));
+    assert_error_line(path("header.csv"), 1, line);
+}
+
+static void gives_up_on_a_file_that_is_no_log(void **state)
+{
+    (void)state;
+    char line[1024];
+    char text[4096] = "";
+    for (int i = 0; i < 200; i++) {
+        strcat(text, "some other text\n");
+    }
+    write_file("other.txt", text, strlen(text));
+    snprintf(
+        line, sizeof line,
+        "%s: not an allocation log: line 1: 1 columns where 6 are expected "
+        "(Thread,Time,Action,Pointer,Size,Stream)",
+        path("other.txt"));
+    assert_error_line(path("other.txt"), 1, line);
+}
+
+static void ends_with_2_when_used_wrongly(void **state)
+{
+    (void)state;
+    assert_error_line("", 2, "which log? Name one file; see --help");
+    assert_error_line(
+        "--resource cuda:1MiB x", 2,
+        "--resource: the spec is 'cuda:1MiB' (good is for example pool:50% or "
+        "statistics+arena:8GiB): 'cuda' takes no size");
+    assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
+}
+
+static void without_a_gpu_says_what_to_set(void **state)
+{
+    (void)state;
+    if (access("/dev/nvidiactl", F_OK) == 0) {
+        print_message("a GPU is here: nothing to refuse\n");
+        skip();
+    }
+    unsetenv("RMM_DRIVER");
+    run(DATA "/replay/small.csv");
+    setenv("RMM_DRIVER", "sim", 1);
+    program_assert_status(&program, 1);
+    assert_non_null(strstr(program.err, "RMM_DRIVER=sim"));
+    assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1);
+}
+
+static void help_and_man_page_name_every_option(void **state)
+{
+    (void)state;
+    static char man[65536];
+    FILE *file = fopen(MAN "/rmm-replay.1", "r");
+    assert_non_null(file);
+    size_t bytes = fread(man, 1, sizeof man - 1, file);
+    fclose(file);
+    man[bytes] = '\0';
+
+    run("--help");
+    program_assert_status(&program, 0);
+    int options = 0;
+    for (char *c = strstr(program.out, "\n  --"); c != NULL; c = strstr(c, "\n  --")) {
+        char name[64], *to = name;
+        for (c += 5; *c != ' ' && *c != '\n'; c++) {
+            if (*c == '-') {
+                *to++ = '\\'; /* troff's minus */
+            }
+            *to++ = *c;
+        }
+        *to = '\0';
+        if (strstr(man, name) == NULL) {
+            fail_msg("the man page does not name --%s", name);
+        }
+        options++;
+    }
+    assert_true(options >= 11);
+}
+
+static int make_location(void **state)
+{
+    (void)state;
+    setenv("RMM_DRIVER", "sim", 1);
+    runtime_open(&runtime);
+    return 0;
+}
+
+static int leave_location(void **state)
+{
+    (void)state;
+    runtime_close(&runtime);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replays_the_recorded_training_trace),
+        cmocka_unit_test(a_log_of_the_adaptor_replays_to_the_same_figures),
+        cmocka_unit_test(prints_a_table_without_json),
+        cmocka_unit_test(verifies_the_trace_under_several_seeds),
+        cmocka_unit_test(verifies_threads_and_streams_under_many_seeds),
+        cmocka_unit_test(reports_and_skips_rows_that_cannot_be_replayed),
+        cmocka_unit_test(stops_at_the_first_such_row_when_strict),
+        cmocka_unit_test(strict_refuses_a_free_of_another_size),
+        cmocka_unit_test(counts_failures_of_the_log_without_replaying_them),
+#ifndef __SANITIZE_THREAD__ /* twenty runs on one thread: minutes, and nothing to see */
+        cmocka_unit_test(finds_the_smallest_capacity_close_to_the_peak),
+#endif
+        cmocka_unit_test(finds_the_capacity_of_each_resource_that_has_a_size),
+        cmocka_unit_test(tells_which_capacities_run_the_log),
+        cmocka_unit_test(tells_that_no_tried_capacity_is_safe),
+        cmocka_unit_test(writes_what_was_held_while_the_log_ran),
+        cmocka_unit_test(says_that_a_timeline_cannot_be_written),
+        cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
+        cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
+        cmocka_unit_test(serves_from_each_resource_that_has_no_size),
+        cmocka_unit_test(tells_what_is_held_below_the_resource),
+        cmocka_unit_test(serves_from_a_pool_that_maps_virtual_memory),
+        cmocka_unit_test(waits_for_the_recorded_moments),
+        cmocka_unit_test(holds_what_is_left_until_sigterm_and_ends_well),
+        cmocka_unit_test(ends_by_itself_when_the_hold_is_over),
+        cmocka_unit_test(reads_plain_and_compressed_logs_alike),
+        cmocka_unit_test(refuses_a_truncated_compressed_log),
+        cmocka_unit_test(says_in_one_line_why_a_log_cannot_be_read),
+        cmocka_unit_test(gives_up_on_a_file_that_is_no_log),
+        cmocka_unit_test(ends_with_2_when_used_wrongly),
+        cmocka_unit_test(without_a_gpu_says_what_to_set),
+        cmocka_unit_test(help_and_man_page_name_every_option),
+    };
+    return cmocka_run_group_tests(tests, make_location, leave_location);
+}

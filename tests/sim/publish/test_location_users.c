@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who counts at a location and how: one alone under its lock owns the figures, several share
+ * them; and the figures are the same whoever wrote them.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/resource_impl.h"
+
+#define SUBJECTS 5
+#define BLOCKS 64
+#define STEPS 4000
+
+static rmm_control_location_t requests[RMM_SEGMENT_LOCATIONS]; /* the daemon's */
+
+static uint32_t mode_of(const rmm_resource_t *mr)
+{
+    return rmm__location_mode(&mr->accounting.user);
+}
+
+/* A pair that counts. */
+static void use(rmm_resource_t *mr)
+{
+    give(mr, take(mr, 1000, NULL), 1000, NULL);
+}
+
+static rmm_resource_t *used_pool(void)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    assert_int_equal(mode_of(pool), RMM_LOCATION_STRANGER);
+    use(pool);
+    return pool;
+}
+
+/* --- who owns ----------------------------------------------------------------------- */
+
+static void owns_its_place_alone(void **state)
+{
+    rmm_resource_t *pool = used_pool();
+
+    (void)state;
+    assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
+    assert_int_equal(mode_of(pool->upstream), RMM_LOCATION_STRANGER); /* no user's */
+    rmm_resource_release(pool);
+}
+
+static void joins_with_an_allocation_of_no_bytes(void **state)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_resource_alloc(pool, 0, 0, NULL, &ptr));
+    assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
+    rmm_resource_dealloc(pool, NULL, 0, 0, NULL);
+    rmm_resource_release(pool);
+}
+
+static void shares_with_a_second_and_owns_again_after_it(void **state)
+{
+    rmm_resource_t *first = used_pool();
+    rmm_resource_t *second = used_pool();
+
+    (void)state;
+    assert_int_equal(mode_of(first), RMM_LOCATION_SHARES);
+    assert_int_equal(mode_of(second), RMM_LOCATION_SHARES);
+    rmm_resource_release(first);
+    assert_int_equal(mode_of(second), RMM_LOCATION_OWNS);
+    use(second);
+    rmm_resource_release(second);
+}
+
+static void shares_until_all_others_have_left(void **state)
+{
+    rmm_resource_t *pool = used_pool();
+    rmm_resource_t *arena = make_arena(4 * MIB);
+    rmm_resource_t *other = used_pool();
+
+    (void)state;
+    use(arena);
+    rmm_resource_release(other);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
+    rmm_resource_release(arena);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
+    rmm_resource_release(pool);
+}
+
+static void shares_where_it_has_no_lock(void **state)
+{
+    rmm_resource_t *arena = make_arena(4 * MIB);
+    rmm_resource_t *pool;
+
+    (void)state;
+    use(arena);
+    assert_int_equal(mode_of(arena), RMM_LOCATION_SHARES);
+    pool = used_pool();
+    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
+    rmm_resource_release(pool);
+    assert_int_equal(mode_of(arena), RMM_LOCATION_SHARES);
+    rmm_resource_release(arena);
+}
+
+static void owns_below_an_adaptor_and_over_a_pool(void **state)
+{
+    rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
+    rmm_resource_t *below = make_pool(0, 0);
+    rmm_resource_t *pool;
+    rmm_resource_t *limiting;
+
+    (void)state;
+    options.limit_bytes = MIB;
+    assert_ok(rmm_pool_resource_create(below, NULL, &pool));
+    assert_ok(rmm_limiting_adaptor_create(pool, &options, &limiting));
+    use(limiting);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
+    assert_int_equal(mode_of(limiting), RMM_LOCATION_STRANGER);
+    assert_int_equal(mode_of(below), RMM_LOCATION_STRANGER); /* it has lent a chunk */
+    use(below);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
+    rmm_resource_release(below);
+    rmm_resource_release(pool);
+    rmm_resource_release(limiting);
+}
+
+static void owns_on_each_device_for_itself(void **state)
+{
+    rmm_resource_t *here = used_pool();
+    rmm_resource_t *there;
+
+    (void)state;
+    assert_cuda(sim_driver()->device_set(1));
+    there = used_pool();
+    assert_cuda(sim_driver()->device_set(0));
+    assert_int_equal(mode_of(here), RMM_LOCATION_OWNS);
+    assert_int_equal(mode_of(there), RMM_LOCATION_OWNS);
+    rmm_resource_release(here);
+    rmm_resource_release(there);
+}
+
+static void shares_for_good_once_it_writes_without_its_lock(void **state)
+{
+    rmm_resource_t *pool = used_pool();
+    rmm_resource_t *other;
+
+    (void)state;
+    rmm__location_share(&pool->accounting.user);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
+    other = used_pool();
+    rmm_resource_release(other);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
+    use(pool);
+    rmm_resource_release(pool);
+}
+
+static void begins_without_users_in_a_forked_child(void **state)
+{
+    rmm_resource_t *pinned, *pool;
+    int status;
+    pid_t child;
+
+    (void)state;
+    assert_ok(rmm_pinned_resource_create(&pinned));
+    assert_ok(rmm_pool_resource_create(pinned, NULL, &pool));
+    rmm_resource_release(pinned);
+    use(pool);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS); /* of the host */
+    child = fork();
+    if (child == 0) {
+        rmm_resource_t *own;
+
+        if (rmm_host_resource_create(&own) != RMM_OK) {
+            _exit(2);
+        }
+        /* who joins makes an owner share, under a lock that may be held for ever */
+        use(own);
+        _exit(
+            mode_of(own) == RMM_LOCATION_SHARES && mode_of(pool) == RMM_LOCATION_OWNS
+                ? 0
+                : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    rmm_resource_release(pool);
+}
+
+/* --- the figures, against a model ---------------------------------------------------- */
+
+typedef struct model {
+    uint64_t current, count, total_bytes, total_count, padding;
+    uint64_t peak, peak_count, node_peak, node_peak_count, lifetime;
+} model_t;
+
+typedef struct block {
+    rmm_resource_t *mr; /* NULL: none */
+    void *ptr;
+    uint64_t bytes;
+} block_t;
+
+typedef struct world {
+    model_t model;
+    rmm_resource_t *subjects[SUBJECTS]; /* NULL: not there */
+    block_t blocks[BLOCKS];
+    uint64_t random;
+} world_t;
+
+static uint64_t draw(world_t *world, uint64_t bound)
+{
+    world->random = world->random * 6364136223846793005ull + 1442695040888963407ull;
+    return (world->random >> 33) % bound;
+}
+
+static void rise(uint64_t *mark, uint64_t value)
+{
+    *mark = value > *mark ? value : *mark;
+}
+
+static uint64_t padding_of(const block_t *block)
+{
+    return (block->bytes + 255) / 256 * 256 - block->bytes;
+}
+
+static void model_alloc(model_t *model, const block_t *block)
+{
+    model->current += block->bytes;
+    model->count++;
+    model->total_bytes += block->bytes;
+    model->total_count++;
+    model->padding += padding_of(block);
+    rise(&model->peak, model->current);
+    rise(&model->peak_count, model->count);
+    rise(&model->node_peak, model->current);
+    rise(&model->node_peak_count, model->count);
+    rise(&model->lifetime, model->current);
+}
+
+static void model_free(model_t *model, const block_t *block)
+{
+    model->current -= block->bytes;
+    model->count--;
+    model->padding -= padding_of(block);
+}
+
+#define FIGURE(field) rmm__figure_get(&rmm__locations[0].field)
+
+static rmm_accounting_sums_t location_sums(void)
+{
+    rmm_accounting_sums_t sums;
+
+    rmm__location_sums(0, &sums);
+    return sums;
+}
+
+static void check(const model_t *model)
+{
+    assert_int_equal(FIGURE(current_bytes), model->current);
+    assert_int_equal(location_sums().total_bytes, model->total_bytes);
+    assert_int_equal(location_sums().total_count, model->total_count);
+    assert_int_equal(location_sums().freed_count, model->total_count - model->count);
+    assert_int_equal(location_sums().padding_bytes, model->padding);
+    assert_int_equal(FIGURE(peak_bytes), model->peak);
+    assert_int_equal(FIGURE(peak_count), model->peak_count);
+    assert_int_equal(FIGURE(node_peak_bytes), model->node_peak);
+    assert_int_equal(FIGURE(node_peak_count), model->node_peak_count);
+    assert_int_equal(FIGURE(lifetime_peak_bytes), model->lifetime);
+}
+
+/* As the daemon does; obeyed by the next allocation. */
+static void request(bool node)
+{
+    atomic_fetch_add_explicit(
+        node ? &requests[0].node_peak_reset : &requests[0].peak_reset, 1,
+        memory_order_relaxed);
+}
+
+static rmm_resource_t *make_subject(uint64_t kind)
+{
+    return kind == 0 ? make_arena(16 * MIB) : make_pool(0, 0);
+}
+
+static void change_block(world_t *world, block_t *block)
+{
+    uint64_t action = draw(world, 40);
+
+    if (block->mr != NULL) {
+        give(block->mr, block->ptr, block->bytes, NULL);
+        model_free(&world->model, block);
+        block->mr = NULL;
+        return;
+    }
+    block->mr = world->subjects[draw(world, SUBJECTS)];
+    if (block->mr == NULL) {
+        return;
+    }
+    if (action == 0) {
+        request(false);
+        world->model.peak = world->model.peak_count = 0;
+    } else if (action == 1) {
+        request(true);
+        world->model.node_peak = world->model.node_peak_count = 0;
+    }
+    block->bytes = 1 + draw(world, 5000);
+    block->ptr = take(block->mr, block->bytes, NULL);
+    model_alloc(&world->model, block);
+}
+
+/* It comes, or ends with what is still out. */
+static void change_subject(world_t *world, uint64_t index)
+{
+    rmm_resource_t **subject = &world->subjects[index];
+
+    if (*subject == NULL) {
+        *subject = make_subject(index);
+        return;
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        if (world->blocks[i].mr == *subject) {
+            model_free(&world->model, &world->blocks[i]);
+            world->blocks[i].mr = NULL;
+        }
+    }
+    rmm_resource_release(*subject);
+    *subject = NULL;
+}
+
+static int owners(const world_t *world)
+{
+    int count = 0;
+
+    for (int i = 0; i < SUBJECTS; i++) {
+        const rmm_resource_t *mr = world->subjects[i];
+
+        count += mr != NULL && mode_of(mr) == RMM_LOCATION_OWNS;
+    }
+    return count;
+}
+
+static void counts_the_same_however_owners_change(void **state)
+{
+    world_t world = {.random = 12345};
+    int owned = 0;
+
+    (void)state;
+    world.model = (model_t){
+        .total_bytes = location_sums().total_bytes,
+        .total_count = location_sums().total_count,
+        .peak = FIGURE(peak_bytes),
+        .peak_count = FIGURE(peak_count),
+        .node_peak = FIGURE(node_peak_bytes),
+        .node_peak_count = FIGURE(node_peak_count),
+        .lifetime = FIGURE(lifetime_peak_bytes)};
+    check(&world.model);
+    for (int step = 0; step < STEPS; step++) {
+        if (draw(&world, 50) == 0) {
+            change_subject(&world, draw(&world, SUBJECTS));
+        } else {
+            change_block(&world, &world.blocks[draw(&world, BLOCKS)]);
+        }
+        check(&world.model);
+        assert_in_range(owners(&world), 0, 1);
+        owned += owners(&world);
+    }
+    assert_in_range(owned, STEPS / 50, STEPS - STEPS / 50); /* both ways were taken */
+    for (uint64_t i = 0; i < SUBJECTS; i++) {
+        if (world.subjects[i] != NULL) {
+            change_subject(&world, i);
+        }
+    }
+    check(&world.model);
+    assert_int_equal(world.model.current, 0);
+}
+
+/* Nothing is published: once that is decided the requests are this program's. */
+static int request_from_here(void **state)
+{
+    (void)state;
+    rmm_resource_release(make_cuda());
+    rmm__location_requests = requests;
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(owns_its_place_alone),
+        cmocka_unit_test(joins_with_an_allocation_of_no_bytes),
+        cmocka_unit_test(shares_with_a_second_and_owns_again_after_it),
+        cmocka_unit_test(shares_until_all_others_have_left),
+        cmocka_unit_test(shares_where_it_has_no_lock),
+        cmocka_unit_test(owns_below_an_adaptor_and_over_a_pool),
+        cmocka_unit_test(owns_on_each_device_for_itself),
+        cmocka_unit_test(shares_for_good_once_it_writes_without_its_lock),
+        cmocka_unit_test(begins_without_users_in_a_forked_child),
+        cmocka_unit_test(counts_the_same_however_owners_change),
+    };
+
+    return cmocka_run_group_tests(tests, request_from_here, NULL);
+}

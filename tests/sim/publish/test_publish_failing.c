@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where no segment can be made: one warning that says what to do, accounting that works all
+ * the same, nothing left behind, and never a failed allocation.
+ */
+#include "sim/publish/publish_case.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "core/host_memory.h"
+
+/* Accounting that works as if they were published. */
+static void count_in_private(child_t *self, void *argument)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_accounting_t accounting;
+    void *side = NULL;
+
+    (void)self;
+    (void)argument;
+    for (int i = 0; i < 3; i++) { /* one warning at most */
+        CHECK(open_accounting(&accounting, "private", 1) == RMM_OK);
+        CHECK(!accounting.slot_is_private);
+        count_alloc(&accounting, 300);
+        count_alloc(&accounting, 200);
+        count_free(&accounting, 300);
+        rmm__accounting_stats(&accounting, &stats);
+        CHECK(stats.current_bytes == 200 && stats.peak_bytes == 500);
+        CHECK(stats.current_count == 1 && stats.peak_count == 2);
+        rmm__accounting_close(&accounting);
+    }
+    CHECK(rmm__locations[0].peak_bytes == 900); /* 400 were never freed */
+    CHECK(rmm__publish_side_file("diag", 65536, &side) == RMM_OK);
+    memset(side, 1, 65536);
+}
+
+static void assert_warned_once(const char *part, const char *other_part)
+{
+    const char *first = strstr(logged(), "[warn]");
+
+    if (first == NULL || strstr(first, part) == NULL ||
+        strstr(first, other_part) == NULL || strstr(first + 1, "[warn]") != NULL) {
+        fail_msg("log: \"%s\"", logged());
+    }
+}
+
+static void switched_off_it_keeps_accounts_and_says_nothing(void **state)
+{
+    (void)state;
+    setenv("RMM_PUBLISH", "0", 1);
+    child_run(count_in_private, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+    assert_string_equal(logged(), "");
+}
+
+static void an_odd_request_is_one_warning_and_publishes(void **state)
+{
+    (void)state;
+    setenv("RMM_PUBLISH", "banana", 1);
+    child_run(count_in_private, NULL);
+    unsetenv("RMM_PUBLISH");
+    assert_warned_once("RMM_PUBLISH is 'banana'", "set it to 0");
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
+}
+
+static void a_place_that_is_no_directory_is_one_warning(void **state)
+{
+    (void)state;
+    setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
+    child_run(count_in_private, NULL);
+    assert_warned_once("/dev/null is not a directory", "set RMM_PUBLISH to 0");
+}
+
+static void write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    CHECK(fd >= 0);
+    CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* Who is not root may mount in a user namespace, where they are who they were. */
+static void enter_user_namespace(void)
+{
+    unsigned uid = geteuid(), gid = getegid();
+    char map[64];
+
+    CHECK(unshare(CLONE_NEWUSER) == 0);
+    write_text("/proc/self/setgroups", "deny");
+    snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+    write_text("/proc/self/uid_map", map);
+    snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+    write_text("/proc/self/gid_map", map);
+}
+
+/* In a mount namespace of its own, a tmpfs on the directory named. */
+static void mount_tmpfs(const char *path, unsigned long flags, const char *options)
+{
+    if (geteuid() != 0) {
+        enter_user_namespace();
+    }
+    CHECK(unshare(CLONE_NEWNS) == 0);
+    CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    CHECK(mount("none", path, "tmpfs", flags, options) == 0);
+}
+
+static int entries_in(const char *path)
+{
+    DIR *directory = opendir(path);
+    int count = 0;
+
+    CHECK(directory != NULL);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count - 2;
+}
+
+static void publish_on_a_small_tmpfs(child_t *self, void *argument)
+{
+    const char *path = getenv("RMM_RUNTIME_DIR");
+
+    mount_tmpfs(path, 0, argument);
+    count_in_private(self, NULL);
+    CHECK(entries_in(path) == 0);
+}
+
+static void on_a_full_disk_nothing_fails_and_nothing_is_left(void **state)
+{
+    char path[192];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/small", runtime.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    setenv("RMM_RUNTIME_DIR", path, 1);
+    child_run(publish_on_a_small_tmpfs, (char[]){"size=64k"});
+    assert_warned_once(path, "No space left on device");
+    assert_non_null(strstr(logged(), "RMM_RUNTIME_DIR"));
+    assert_int_equal(unlink(log_path), 0);
+    child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=2"}); /* room for control */
+    assert_warned_once(path, "No space left on device");
+    assert_int_equal(unlink(log_path), 0);
+    child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=1"});
+    assert_warned_once(path, "No space left on device");
+}
+
+static void publish_then_fill_the_disk(child_t *self, void *argument)
+{
+    const char *path = getenv("RMM_RUNTIME_DIR");
+    rmm_accounting_t accounting;
+    void *side = NULL;
+
+    (void)self;
+    mount_tmpfs(path, 0, argument);
+    CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
+    CHECK(entries_in(path) == 2);
+    CHECK(rmm__publish_side_file("diag", 1 << 20, &side) == RMM_ERR_IO);
+    CHECK(strstr(rmm_last_error_message(), "No space left") != NULL);
+    CHECK(entries_in(path) == 2);
+    CHECK(rmm__publish_side_file("diag", 4096, &side) == RMM_OK); /* less may fit */
+    memset(side, 1, 4096);
+    CHECK(entries_in(path) == 3);
+    for (int i = 0; i < 1000; i++) { /* all space was taken at the start */
+        count_alloc(&accounting, 1);
+        CHECK(open_accounting(&accounting, "one of many", 2) == RMM_OK);
+    }
+}
+
+static void a_disk_that_fills_up_later_cannot_kill_an_allocation(void **state)
+{
+    char path[192];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/small", runtime.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    setenv("RMM_RUNTIME_DIR", path, 1);
+    child_run(publish_then_fill_the_disk, (char[]){"size=560k"});
+    assert_warned_once(path, "No space left on device");
+}
+
+static void publish_on_a_read_only_mount(child_t *self, void *argument)
+{
+    mount_tmpfs(getenv("RMM_RUNTIME_DIR"), MS_RDONLY, "size=64k");
+    count_in_private(self, argument);
+}
+
+static void a_place_that_cannot_be_written_is_one_warning(void **state)
+{
+    char path[192];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/read_only", runtime.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    setenv("RMM_RUNTIME_DIR", path, 1);
+    child_run(publish_on_a_read_only_mount, NULL);
+    assert_warned_once("not writable: Read-only file system", path);
+}
+
+/* --- every request that can fail, fails once ---------------------------------------- */
+
+/* Ends with 2 if the plan was not reached. */
+static void publish_under_a_fault(child_t *self, void *argument)
+{
+    rmm_accounting_t accounting;
+    rmm_status_t status;
+    void *side = NULL;
+
+    (void)self;
+    rmm__publish_open("sim");
+    rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
+    /* counted from here: the first request of publish_under_a_fault itself */
+    status = open_accounting(&accounting, "fault", 1);
+    CHECK(status == RMM_OK);
+    count_alloc(&accounting, 100);
+    status = rmm__publish_side_file("diag", 4096, &side);
+    CHECK(status == RMM_OK || status == RMM_ERR_IO);
+    if (status == RMM_OK) {
+        memset(side, 1, 4096);
+    }
+    _exit(rmm__host_memory_fail_struck() ? 0 : 2);
+}
+
+static void open_under_a_fault(child_t *self, void *argument)
+{
+    rmm_accounting_t accounting;
+
+    (void)self;
+    rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
+    CHECK(open_accounting(&accounting, "fault", 1) == RMM_OK);
+    count_alloc(&accounting, 100);
+    CHECK(rmm__locations[0].current_bytes == 100);
+    _exit(rmm__host_memory_fail_struck() ? 0 : 2);
+}
+
+/* Runs body for the first, second, ... request until none is left to fail. Afterwards
+ * there are whole segments only: `segments_left` of them, at most. */
+static void sweep_faults(child_fn body, int least_faults)
+{
+    int nth = 0, status = 0;
+
+    while (status == 0) {
+        child_t child;
+
+        nth++;
+        child_start(&child, body, (void *)(uintptr_t)nth);
+        status = child_wait(&child);
+        assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+        assert_true(
+            runtime_count(&runtime, RMM_FILE_SIDE, NULL) >=
+            runtime_count(&runtime, RMM_FILE_SEGMENT, NULL));
+        if (runtime_count(&runtime, RMM_FILE_SEGMENT, NULL) == 0) {
+            assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 0);
+        }
+        runtime_empty(&runtime);
+    }
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+    assert_true(nth > least_faults);
+}
+
+static void any_failure_while_publishing_leaves_accounting_that_works(void **state)
+{
+    (void)state;
+    sweep_faults(open_under_a_fault, 8); /* open, space, map and name two files */
+}
+
+static void any_failure_of_a_side_file_is_one_status(void **state)
+{
+    (void)state;
+    sweep_faults(publish_under_a_fault, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(switched_off_it_keeps_accounts_and_says_nothing),
+        CASE(an_odd_request_is_one_warning_and_publishes),
+        CASE(a_place_that_is_no_directory_is_one_warning),
+        CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
+        CASE(a_disk_that_fills_up_later_cannot_kill_an_allocation),
+        CASE(a_place_that_cannot_be_written_is_one_warning),
+        CASE(any_failure_while_publishing_leaves_accounting_that_works),
+        CASE(any_failure_of_a_side_file_is_one_status),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resources on a device that lacks what they need (RMM_SIM_ATTRIBUTES): refused at
+ * creation, with the reason. Each case is a process of its own, because the simulated GPU
+ * reads its abilities once.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include <stdlib.h>
+
+#include "harness/runtime.h"
+
+typedef rmm_status_t (*create_fn)(rmm_resource_t **out);
+
+/* What is missing, who needs it, and what the message must name. */
+typedef struct refusal {
+    const char *attributes;
+    create_fn create;
+    const char *named;
+} refusal_t;
+
+static void be_refused(child_t *self, void *argument)
+{
+    const refusal_t *refusal = argument;
+    rmm_resource_t *mr = NULL;
+
+    (void)self;
+    CHECK(setenv("RMM_SIM_ATTRIBUTES", refusal->attributes, 1) == 0);
+    CHECK(refusal->create(&mr) == RMM_ERR_UNSUPPORTED);
+    if (strstr(rmm_last_error_message(), refusal->named) == NULL) {
+        fprintf(stderr, "%s\n", rmm_last_error_message());
+        CHECK(!"the message names what is missing");
+    }
+    CHECK(mr == NULL);
+    CHECK(rmm_sim_allocated_bytes(0) == 0);
+    CHECK(rmm_sim_violations() == 0);
+}
+
+static void refuses(const char *attributes, create_fn create, const char *named)
+{
+    refusal_t refusal = {attributes, create, named};
+
+    child_run(be_refused, &refusal);
+}
+
+static rmm_status_t create_async(rmm_resource_t **out)
+{
+    return rmm_async_resource_create(NULL, out);
+}
+
+static rmm_status_t create_shareable(rmm_resource_t **out)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+
+    options.handle_types = RMM_ASYNC_HANDLE_POSIX_FD;
+    return rmm_async_resource_create(&options, out);
+}
+
+static rmm_status_t create_view(rmm_resource_t **out)
+{
+    static int pool;
+
+    return rmm_async_view_resource_create(&pool, out);
+}
+
+static rmm_status_t create_virtual_pool(rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.flags = RMM_POOL_VIRTUAL;
+    return rmm_pool_resource_create(NULL, &options, out);
+}
+
+static rmm_status_t create_headroom(rmm_resource_t **out)
+{
+    return rmm_sam_headroom_resource_create(NULL, out);
+}
+
+static void virtual_pools_are_refused_where_nothing_can_be_mapped(void **state)
+{
+    (void)state;
+    refuses(
+        "virtual_memory=0", create_virtual_pool,
+        "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0");
+}
+
+static void managed_memory_is_refused_where_there_is_none(void **state)
+{
+    (void)state;
+    refuses(
+        "managed_memory=0", rmm_managed_resource_create,
+        "cudaDevAttrManagedMemory is 0");
+}
+
+static void managed_memory_is_refused_on_a_vgpu_that_only_promises_it(void **state)
+{
+    (void)state;
+    refuses("managed_alloc=0", rmm_managed_resource_create, "vGPU");
+    refuses(
+        "managed_alloc=0", rmm_managed_resource_create,
+        "cudaDevAttrManagedMemory is 1");
+}
+
+static void async_memory_is_refused_without_memory_pools(void **state)
+{
+    static const char *const named = "cudaDevAttrMemoryPoolsSupported is 0";
+
+    (void)state;
+    refuses("memory_pools=0", create_async, named);
+    refuses("memory_pools=0", create_view, named);
+    refuses("memory_pools=0", rmm_async_managed_resource_create, named);
+    refuses(
+        "memory_pool_handle_types=0", create_shareable,
+        "cudaDevAttrMemoryPoolSupportedHandleTypes is 0x0");
+}
+
+static void managed_pools_are_refused_where_the_host_must_not_touch(void **state)
+{
+    (void)state;
+    refuses(
+        "concurrent_managed_access=0", rmm_async_managed_resource_create,
+        "cudaDevAttrConcurrentManagedAccess is 0");
+    refuses("managed_pools=0", rmm_async_managed_resource_create, "CUDA 13");
+}
+
+/* RMM's system case ThrowIfNotSupported. */
+static void system_memory_is_refused_where_the_device_cannot_read_it(void **state)
+{
+    static const char *const named = "cudaDevAttrPageableMemoryAccess is 0";
+
+    (void)state;
+    refuses("pageable_memory_access=0", rmm_system_resource_create, named);
+    refuses("pageable_memory_access=0", create_headroom, named);
+}
+
+static void fill_the_device(child_t *self, void *argument)
+{
+    rmm_resource_t *cuda, *managed;
+    void *all;
+
+    (void)self;
+    (void)argument;
+    CHECK(setenv("RMM_SIM_MEMORY", "1MiB", 1) == 0);
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_resource_alloc(cuda, MIB, 0, NULL, &all) == RMM_OK);
+    CHECK(rmm_managed_resource_create(&managed) == RMM_OK);
+    rmm_resource_release(managed);
+    rmm_resource_dealloc(cuda, all, MIB, 0, NULL);
+    rmm_resource_release(cuda);
+}
+
+static void a_full_device_has_managed_memory_all_the_same(void **state)
+{
+    (void)state;
+    child_run(fill_the_device, NULL);
+}
+
+static void refuse_the_call(child_t *self, void *argument)
+{
+    void *ptr = NULL;
+
+    (void)self;
+    CHECK(setenv("RMM_SIM_ATTRIBUTES", argument, 1) == 0);
+    CHECK(sim_driver()->managed_alloc(&ptr, 100) == RMM_DRIVER_NOT_SUPPORTED);
+    CHECK(ptr == NULL);
+}
+
+static void the_call_itself_fails_there(void **state)
+{
+    char none[] = "managed_memory=0";
+    char vgpu[] = "managed_alloc=0";
+
+    (void)state;
+    child_run(refuse_the_call, none);
+    child_run(refuse_the_call, vgpu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(managed_memory_is_refused_where_there_is_none),
+        cmocka_unit_test(virtual_pools_are_refused_where_nothing_can_be_mapped),
+        cmocka_unit_test(managed_memory_is_refused_on_a_vgpu_that_only_promises_it),
+        cmocka_unit_test(async_memory_is_refused_without_memory_pools),
+        cmocka_unit_test(managed_pools_are_refused_where_the_host_must_not_touch),
+        cmocka_unit_test(system_memory_is_refused_where_the_device_cannot_read_it),
+        cmocka_unit_test(a_full_device_has_managed_memory_all_the_same),
+        cmocka_unit_test(the_call_itself_fails_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Binning: which bin gets what, that blocks find their way back whatever was added since,
+ * and that bins may be added while others allocate.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include <pthread.h>
+
+#include "base/resource_impl.h"
+#include "core/host_memory.h"
+
+#define THREADS 3
+
+static rmm_resource_t *make_binning(uint32_t min_exponent, uint32_t max_exponent)
+{
+    rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr;
+
+    options.min_exponent = min_exponent;
+    options.max_exponent = max_exponent;
+    assert_ok(rmm_binning_resource_create(cuda, &options, &mr));
+    rmm_resource_release(cuda);
+    return mr;
+}
+
+static void end(rmm_resource_t *mr)
+{
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
+static uint64_t location_bytes(void)
+{
+    return rmm__figure_get(&rmm__locations[0].current_bytes);
+}
+
+static uint64_t place_live(void)
+{
+    rmm_accounting_sums_t sums;
+
+    rmm__location_sums(0, &sums);
+    return rmm_live_count(sums.total_count, sums.freed_count);
+}
+
+static void uses_the_smallest_bin_that_is_large_enough(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *small = make_pool(0, 0);
+    rmm_resource_t *large = make_pool(0, 0);
+    uint64_t before = location_bytes();
+    void *in_small;
+    void *in_large;
+    void *above;
+
+    (void)state;
+    assert_ok(rmm_binning_resource_add_bin(mr, 4096, large));
+    assert_ok(rmm_binning_resource_add_bin(mr, 1000, small)); /* 1024 */
+    in_small = take(mr, 1024, NULL);
+    in_large = take(mr, 1025, NULL);
+    above = take(mr, 4097, NULL);
+    assert_int_equal(stats_of(small).current_bytes, 1024);
+    assert_int_equal(stats_of(large).current_bytes, 1025);
+    assert_int_equal(stats_of(mr).current_bytes, 1024 + 1025 + 4097);
+    assert_int_equal(location_bytes() - before, 1024 + 1025 + 4097);
+    give(mr, in_small, 1024, NULL);
+    give(mr, in_large, 1025, NULL);
+    give(mr, above, 4097, NULL);
+    assert_int_equal(stats_of(small).current_bytes, 0);
+    assert_int_equal(stats_of(large).current_bytes, 0);
+    assert_int_equal(location_bytes(), before);
+    rmm_resource_release(small);
+    rmm_resource_release(large);
+    end(mr);
+}
+
+static void gives_a_block_back_to_where_it_came_from(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *late = make_pool(0, 0);
+    void *early = take(mr, 1000, NULL);
+
+    (void)state;
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, late));
+    give(mr, early, 1000, NULL);
+    assert_int_equal(stats_of(late).invalid_free_count, 0);
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    assert_int_equal(stats_of(mr).current_bytes, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm_resource_release(late);
+    end(mr);
+}
+
+static void makes_bins_of_a_range_of_powers(void **state)
+{
+    rmm_resource_t *mr = make_binning(18, 31);
+    void *ptr;
+
+    (void)state;
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0); /* nothing before it is needed */
+    for (int e = 18; e <= 31; e++) {
+        size_t bytes = (size_t)1 << e;
+
+        give(mr, take(mr, bytes, NULL), bytes, NULL);
+    }
+    assert_ok(rmm_resource_trim(mr, 0));
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
+    assert_null(ptr);
+    rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    end(mr);
+}
+
+static void refuses_exponents_out_of_range(void **state)
+{
+    const uint32_t wrong[][2] = {{7, 20}, {20, 19}, {18, 32}, {18, UINT32_MAX}, {9, 0}};
+    rmm_resource_t *cuda = make_cuda();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
+        rmm_resource_t *mr = NULL;
+
+        options.min_exponent = wrong[i][0];
+        options.max_exponent = wrong[i][1];
+        assert_int_equal(
+            rmm_binning_resource_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
+        assert_null(mr);
+    }
+    rmm_resource_release(cuda);
+}
+
+static void refuses_bins_that_cannot_be(void **state)
+{
+    rmm_resource_t *mr = make_binning(10, 11);
+    rmm_resource_t *host;
+
+    (void)state;
+    assert_ok(rmm_host_resource_create(&host));
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, 0, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, (size_t)1 << 32, NULL),
+        RMM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(rmm_last_error_message(), "use a pool"));
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, SIZE_MAX, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, 4096, host), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, 4096, mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_binning_resource_add_bin(host, 4096, NULL), RMM_ERR_INVALID_ARGUMENT);
+    rmm_resource_release(host);
+    end(mr);
+}
+
+static void takes_a_pool_for_a_bin_of_any_size(void **state)
+{
+    const size_t sizes[] = {(size_t)1 << 31, (size_t)1 << 32, (size_t)1 << 40};
+    rmm_resource_t *mr = make_binning(10, 11);
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(rmm_binning_resource_add_bin(mr, sizes[i], pool));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        void *ptr = take(mr, sizes[i], NULL);
+
+        assert_int_equal(stats_of(pool).current_bytes, sizes[i]);
+        give(mr, ptr, sizes[i], NULL);
+    }
+    rmm_resource_release(pool);
+    end(mr);
+}
+
+static void leaves_an_existing_bin_as_it_is(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *first = make_pool(0, 0);
+    rmm_resource_t *second = make_pool(0, 0);
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, first));
+    ptr = take(mr, 1000, NULL);
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, second));
+    assert_ok(rmm_binning_resource_add_bin(mr, 1000, NULL)); /* rounded up: the same */
+    assert_int_equal(stats_of(first).current_bytes, 1000);
+    give(mr, ptr, 1000, NULL);
+    give(mr, take(mr, 1000, NULL), 1000, NULL);
+    assert_int_equal(stats_of(first).total_count, 2);
+    assert_int_equal(stats_of(second).total_count, 0);
+    rmm_resource_release(first);
+    rmm_resource_release(second);
+    end(mr);
+}
+
+static void refuses_frees_that_cannot_be_right(void **state)
+{
+    rmm_resource_t *mr = make_binning(10, 12);
+    char *ptr = take(mr, 1000, NULL);
+
+    (void)state;
+    give(mr, ptr + 256, 1000, NULL);
+    give(mr, ptr, 999, NULL);
+    give(mr, ptr, 1000, NULL);
+    give(mr, ptr, 1000, NULL);
+    assert_int_equal(stats_of(mr).invalid_free_count, 3);
+    assert_int_equal(stats_of(mr).current_bytes, 0);
+    end(mr);
+}
+
+static void frees_what_is_out_at_its_end(void **state)
+{
+    uint64_t before = location_bytes();
+    rmm_resource_t *mr = make_binning(10, 12);
+
+    (void)state;
+    take(mr, 1000, NULL);
+    take(mr, MIB, NULL);
+    end(mr);
+    assert_int_equal(location_bytes(), before);
+}
+
+/* An adaptor passes them on, so that it, not the binning resource, is asked for them. */
+static void forgets_allocations_of_no_bytes_made_through_an_adaptor(void **state)
+{
+    rmm_resource_t *mr = make_binning(10, 12);
+    rmm_resource_t *adaptor;
+    uint64_t before = place_live();
+    void *block = take(mr, 1000, NULL);
+    void *nothing;
+
+    (void)state;
+    assert_ok(rmm_statistics_adaptor_create(mr, NULL, &adaptor));
+    assert_ok(rmm_resource_alloc(adaptor, 0, 0, NULL, &nothing));
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &nothing));
+    assert_int_equal(place_live() - before, 3);
+    assert_non_null(block); /* is out as well */
+    rmm_resource_release(adaptor);
+    end(mr);
+    assert_int_equal(place_live(), before);
+}
+
+static void survives_every_failing_request(void **state)
+{
+    bool struck = true;
+
+    (void)state;
+    for (uint64_t n = 1; struck; n++) {
+        rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
+        rmm_resource_t *cuda = make_cuda();
+        rmm_resource_t *mr = NULL;
+        rmm_status_t status;
+        void *ptr;
+
+        options.max_exponent = 10;
+        rmm__host_memory_fail(n);
+        status = rmm_binning_resource_create(cuda, &options, &mr);
+        if (status == RMM_OK) {
+            status = rmm_resource_alloc(mr, 1000, 0, NULL, &ptr);
+        }
+        if (status == RMM_OK) {
+            give(mr, ptr, 1000, NULL);
+        }
+        struck = rmm__host_memory_fail_struck();
+        rmm__host_memory_fail(0);
+        /* some failures cost nothing: a stream without a slot of its own, for one */
+        assert_true(
+            status == RMM_OK || (struck && status == RMM_ERR_OUT_OF_HOST_MEMORY));
+        rmm_resource_release(mr);
+        rmm_resource_release(cuda);
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    }
+}
+
+static void *allocate_all_sizes(void *argument)
+{
+    rmm_resource_t *mr = argument;
+    uintptr_t failures = 0;
+
+    for (size_t i = 0; i < 400; i++) {
+        size_t bytes = 1 + i * 977 % (64 * KIB);
+        void *ptr;
+
+        if (rmm_resource_alloc(mr, bytes, 0, NULL, &ptr) == RMM_OK) {
+            rmm_resource_dealloc(mr, ptr, bytes, 0, NULL);
+        } else {
+            failures++;
+        }
+    }
+    return (void *)failures;
+}
+
+static void *add_all_bins(void *argument)
+{
+    uintptr_t failures = 0;
+
+    for (size_t k = 1; k <= 64; k++) {
+        failures += rmm_binning_resource_add_bin(argument, KIB * k, NULL) != RMM_OK;
+    }
+    return (void *)failures;
+}
+
+static void takes_the_same_bins_from_threads_at_once(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, add_all_bins, mr), 0);
+    }
+    assert_null(allocate_all_sizes(mr));
+    for (int i = 0; i < THREADS; i++) {
+        void *failures;
+
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    for (size_t k = 1; k <= 64; k++) {
+        give(mr, take(mr, KIB * k, NULL), KIB * k, NULL);
+    }
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    end(mr);
+}
+
+static void takes_bins_while_others_allocate(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, allocate_all_sizes, mr), 0);
+    }
+    for (size_t k = 1; k <= 16; k++) {
+        assert_ok(rmm_binning_resource_add_bin(mr, 4 * KIB * k, NULL));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *failures;
+
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    assert_int_equal(stats_of(mr).current_bytes, 0);
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    end(mr);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uses_the_smallest_bin_that_is_large_enough),
+        cmocka_unit_test(gives_a_block_back_to_where_it_came_from),
+        cmocka_unit_test(makes_bins_of_a_range_of_powers),
+        cmocka_unit_test(refuses_exponents_out_of_range),
+        cmocka_unit_test(refuses_bins_that_cannot_be),
+        cmocka_unit_test(takes_a_pool_for_a_bin_of_any_size),
+        cmocka_unit_test(leaves_an_existing_bin_as_it_is),
+        cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(frees_what_is_out_at_its_end),
+        cmocka_unit_test(forgets_allocations_of_no_bytes_made_through_an_adaptor),
+        cmocka_unit_test(survives_every_failing_request),
+        cmocka_unit_test(takes_the_same_bins_from_threads_at_once),
+        cmocka_unit_test(takes_bins_while_others_allocate),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory from a program's functions: what they are told, whose memory counts, and what is
+ * kept from them.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include "base/resource_impl.h"
+
+/* A program that takes its memory from one of our resources, and notes the calls. */
+typedef struct program {
+    rmm_resource_t *inner;
+    rmm_status_t answer; /* other than RMM_OK: refuses */
+    size_t offset;       /* of what it hands out: spoils the alignment */
+    bool gives_null;
+    int allocs, deallocs;
+    size_t bytes;
+    rmm_stream_t stream;
+} program_t;
+
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    program_t *program = payload;
+    rmm_status_t status = program->answer;
+    void *ptr = NULL;
+
+    program->allocs++;
+    program->bytes = bytes;
+    program->stream = stream;
+    if (status == RMM_OK && !program->gives_null) {
+        status = rmm_resource_alloc(program->inner, bytes + 256, 0, stream, &ptr);
+        ptr = (char *)ptr + program->offset;
+    }
+    *ptr_out = ptr;
+    return status;
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    program_t *program = payload;
+
+    program->deallocs++;
+    program->bytes = bytes;
+    program->stream = stream;
+    rmm_resource_dealloc(
+        program->inner, (char *)ptr - program->offset, bytes + 256, 0, stream);
+}
+
+static rmm_resource_t *make_callback(program_t *program)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    program->inner = make_cuda();
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = program;
+    options.name = "mine";
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    return mr;
+}
+
+static void end(program_t *program, rmm_resource_t *mr)
+{
+    rmm_resource_release(mr);
+    rmm_resource_release(program->inner);
+    assert_int_equal(program->inner == NULL ? 0 : rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
+static uint64_t location_bytes(uint32_t location)
+{
+    return rmm__figure_get(&rmm__locations[location].current_bytes);
+}
+
+static void tells_the_functions_what_was_asked(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_callback(&program);
+    rmm_stream_t stream = make_stream(0);
+    void *ptr = take(mr, 1000, stream);
+
+    (void)state;
+    assert_int_equal(program.allocs, 1);
+    assert_int_equal(program.bytes, 1000);
+    assert_ptr_equal(program.stream, stream);
+    program.bytes = 0;
+    program.stream = NULL;
+    give(mr, ptr, 1000, stream);
+    assert_int_equal(program.deallocs, 1);
+    assert_int_equal(program.bytes, 1000);
+    assert_ptr_equal(program.stream, stream);
+    assert_string_equal(rmm_resource_name(mr), "mine");
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    end(&program, mr);
+}
+
+static void counts_the_users_bytes_once(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_callback(&program);
+    uint64_t before = location_bytes(0);
+    void *ptr = take(mr, 1000, NULL);
+    void *own;
+
+    (void)state;
+    assert_int_equal(location_bytes(0) - before, 1000);
+    assert_int_equal(stats_of(mr).current_bytes, 1000);
+    assert_int_equal(stats_of(program.inner).current_bytes, 1256);
+    own = take(program.inner, 500, NULL); /* outside: a user's again */
+    assert_int_equal(location_bytes(0) - before, 1500);
+    give(program.inner, own, 500, NULL);
+    give(mr, ptr, 1000, NULL);
+    assert_int_equal(location_bytes(0), before);
+    end(&program, mr);
+}
+
+static uint64_t location_reserved(void)
+{
+    return rmm__figure_get(&rmm__locations[0].reserved_bytes);
+}
+
+static rmm_status_t
+driver_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    (void)stream;
+    (void)payload;
+    assert_cuda(sim_driver()->mem_alloc(ptr_out, bytes));
+    return RMM_OK;
+}
+
+static void driver_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+    assert_cuda(sim_driver()->mem_free(ptr));
+}
+
+static void counts_what_it_holds_of_the_device_once(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    program_t program = {0};
+    rmm_resource_t *from_ours = make_callback(&program);
+    rmm_resource_t *from_driver;
+    uint64_t before = location_reserved();
+    void *ptr = take(from_ours, 1000, NULL);
+
+    (void)state;
+    assert_int_equal(
+        location_reserved() - before, 1256); /* as the inner resource has it */
+    assert_int_equal(stats_of(from_ours).reserved_bytes, 1000);
+    give(from_ours, ptr, 1000, NULL);
+    assert_int_equal(location_reserved(), before);
+
+    options.alloc = driver_alloc;
+    options.dealloc = driver_dealloc;
+    assert_ok(rmm_callback_resource_create(&options, &from_driver));
+    ptr = take(from_driver, 1000, NULL);
+    assert_int_equal(location_reserved() - before, 1000);
+    take(from_ours, 500, NULL);
+    assert_int_equal(location_reserved() - before, 1000 + 756);
+    give(from_driver, ptr, 1000, NULL);
+    assert_int_equal(location_reserved() - before, 756);
+    rmm_resource_release(from_driver);
+    end(&program, from_ours); /* with a block out */
+    assert_int_equal(location_reserved(), before);
+}
+
+static void passes_nothing_of_no_bytes_on(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_callback(&program);
+    void *ptr = &ptr;
+
+    (void)state;
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
+    assert_null(ptr);
+    rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    assert_int_equal(program.allocs + program.deallocs, 0);
+    end(&program, mr);
+}
+
+static void passes_a_refusal_on_with_its_reason(void **state)
+{
+    program_t program = {.answer = RMM_ERR_OUT_OF_MEMORY};
+    rmm_resource_t *mr = make_callback(&program);
+    void *ptr = NULL;
+
+    (void)state;
+    assert_int_equal(rmm_resource_alloc(mr, 9, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_non_null(strstr(rmm_last_error_message(), "refused 9 bytes"));
+    assert_int_equal(stats_of(mr).oom_count, 1);
+    program.answer = RMM_OK;
+    assert_int_equal(
+        rmm_resource_alloc(mr, (size_t)1 << 50, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_non_null(strstr(rmm_last_error_message(), "cudaMalloc"));
+    assert_null(ptr);
+    end(&program, mr);
+}
+
+static void refuses_what_is_no_proper_block(void **state)
+{
+    program_t program = {.offset = 8};
+    rmm_resource_t *mr = make_callback(&program);
+    void *ptr = NULL;
+
+    (void)state;
+    assert_int_equal(rmm_resource_alloc(mr, 100, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+    assert_int_equal(program.deallocs, 1); /* it got its block back */
+    program.gives_null = true;
+    assert_int_equal(rmm_resource_alloc(mr, 100, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+    assert_int_equal(program.deallocs, 1);
+    assert_null(ptr);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    end(&program, mr);
+}
+
+static void keeps_wrong_frees_from_the_program(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_callback(&program);
+    char *ptr = take(mr, 1000, NULL);
+
+    (void)state;
+    give(mr, ptr + 256, 1000, NULL);
+    give(mr, ptr, 999, NULL);
+    assert_int_equal(program.deallocs, 0);
+    give(mr, ptr, 1000, NULL);
+    give(mr, ptr, 1000, NULL);
+    assert_int_equal(program.deallocs, 1);
+    assert_int_equal(stats_of(mr).invalid_free_count, 3);
+    end(&program, mr);
+}
+
+static void gives_back_at_its_end_what_is_out(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_callback(&program);
+    uint64_t before = location_bytes(0);
+
+    (void)state;
+    take(mr, 1000, NULL);
+    take(mr, 2000, NULL);
+    rmm_resource_release(mr);
+    assert_int_equal(program.deallocs, 2);
+    assert_int_equal(location_bytes(0), before);
+    end(&program, NULL);
+}
+
+static void carries_a_pool(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_callback(&program);
+    rmm_resource_t *pool;
+
+    (void)state;
+    assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
+    rmm_resource_release(mr);
+    give(pool, take(pool, 1000, NULL), 1000, NULL);
+    assert_int_equal(program.allocs, 1);
+    end(&program, pool);
+}
+
+static void needs_both_functions(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr = NULL;
+
+    (void)state;
+    assert_int_equal(rmm_callback_resource_create(NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
+    options.alloc = program_alloc;
+    assert_int_equal(
+        rmm_callback_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
+    options.dealloc = program_dealloc;
+    options.properties = 4;
+    assert_int_equal(
+        rmm_callback_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_null(mr);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_the_functions_what_was_asked),
+        cmocka_unit_test(counts_the_users_bytes_once),
+        cmocka_unit_test(counts_what_it_holds_of_the_device_once),
+        cmocka_unit_test(passes_nothing_of_no_bytes_on),
+        cmocka_unit_test(passes_a_refusal_on_with_its_reason),
+        cmocka_unit_test(refuses_what_is_no_proper_block),
+        cmocka_unit_test(keeps_wrong_frees_from_the_program),
+        cmocka_unit_test(gives_back_at_its_end_what_is_out),
+        cmocka_unit_test(carries_a_pool),
+        cmocka_unit_test(needs_both_functions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

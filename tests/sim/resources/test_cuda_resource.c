@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cuda resource: what it passes to the driver, what it refuses, one instance per
+ * device, and devices told apart.
+ */
+#include "sim/pool/pool_harness.h"
+
+static void frees_through_any_instance_of_the_device(void **state)
+{
+    rmm_resource_t *first = make_cuda();
+    rmm_resource_t *second = make_cuda();
+    void *ptr = take(first, 1000, NULL);
+
+    (void)state;
+    assert_true(rmm_resource_is_equal(first, second));
+    assert_int_equal(stats_of(second).current_bytes, 1000);
+    give(second, ptr, 1000, NULL);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm_resource_release(first);
+    rmm_resource_release(second);
+}
+
+static void belongs_to_the_device_of_its_creation(void **state)
+{
+    rmm_resource_t *zero = make_cuda();
+    rmm_resource_t *one;
+    void *ptr;
+    int device;
+
+    (void)state;
+    assert_cuda(rmm_sim_set_device(1));
+    one = make_cuda();
+    assert_false(rmm_resource_is_equal(zero, one));
+    assert_cuda(rmm_sim_set_device(0));
+    ptr = take(one, 4 * KIB, NULL);
+    assert_cuda(rmm_sim_get_device(&device));
+    assert_int_equal(device, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_true(rmm_sim_allocated_bytes(1) >= 4 * KIB);
+    give(one, ptr, 4 * KIB, NULL);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+    rmm_resource_release(zero);
+    rmm_resource_release(one);
+}
+
+static void refuses_alignment_that_cudamalloc_cannot_give(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    void *ptr = NULL;
+
+    (void)state;
+    assert_int_equal(rmm_resource_alloc(cuda, 100, 512, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+    assert_ok(rmm_resource_alloc(cuda, 100, 16, NULL, &ptr));
+    rmm_resource_dealloc(cuda, ptr, 100, 16, NULL);
+    rmm_resource_release(cuda);
+}
+
+static void tells_out_of_memory_from_other_failures(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    void *mark = &mark;
+    void *ptr = mark;
+
+    (void)state;
+    assert_int_equal(
+        rmm_resource_alloc(cuda, (size_t)1 << 50, 0, NULL, &ptr),
+        RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(rmm_last_cuda_error(), 2);
+    assert_true(rmm_sim_fail("mem_alloc:1:46"));
+    assert_int_equal(rmm_resource_alloc(cuda, 100, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+    assert_int_equal(rmm_last_cuda_error(), 46);
+    assert_true(rmm_sim_fail(NULL));
+    assert_ptr_equal(ptr, mark);
+    assert_int_equal(stats_of(cuda).oom_count, 1);
+    rmm_resource_release(cuda);
+}
+
+static void refuses_frees_that_cannot_be_right(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    char *ptr = take(cuda, 1000, NULL);
+
+    (void)state;
+    give(cuda, ptr + 256, 1000, NULL);
+    give(cuda, ptr, 999, NULL);
+    assert_int_equal(stats_of(cuda).current_bytes, 1000);
+    give(cuda, ptr, 1000, NULL);
+    give(cuda, ptr, 1000, NULL);
+    assert_int_equal(stats_of(cuda).invalid_free_count, 3);
+    assert_int_equal(stats_of(cuda).current_bytes, 0);
+    assert_int_equal(rmm_sim_violations(), 0);
+    rmm_resource_release(cuda);
+}
+
+static void frees_what_is_out_at_its_end_and_starts_anew(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        take(cuda, 1000, NULL);
+    }
+    rmm_resource_release(cuda);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    cuda = make_cuda();
+    assert_int_equal(stats_of(cuda).current_bytes, 0);
+    give(cuda, take(cuda, 10, NULL), 10, NULL);
+    rmm_resource_release(cuda);
+}
+
+static void waits_in_its_synchronous_twins(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    journal_t journal = {.count = 0};
+    void *ptr;
+
+    (void)state;
+    assert_cuda(launch_mark(&journal, 1, NULL));
+    assert_ok(rmm_resource_alloc_sync(cuda, 100, 0, &ptr));
+    assert_int_equal(journal.count, 1);
+    assert_cuda(launch_mark(&journal, 2, NULL));
+    rmm_resource_dealloc_sync(cuda, ptr, 100, 0);
+    assert_int_equal(journal.count, 2);
+    rmm_resource_release(cuda);
+}
+
+static void cannot_be_trimmed(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+
+    (void)state;
+    assert_int_equal(rmm_resource_trim(cuda, 0), RMM_ERR_UNSUPPORTED);
+    rmm_resource_release(cuda);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frees_through_any_instance_of_the_device),
+        cmocka_unit_test(belongs_to_the_device_of_its_creation),
+        cmocka_unit_test(refuses_alignment_that_cudamalloc_cannot_give),
+        cmocka_unit_test(tells_out_of_memory_from_other_failures),
+        cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(frees_what_is_out_at_its_end_and_starts_anew),
+        cmocka_unit_test(waits_in_its_synchronous_twins),
+        cmocka_unit_test(cannot_be_trimmed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The default resource of each device: whose it is, who keeps it alive, and that threads
+ * which get and set it at once never meet one that is gone.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/resource_impl.h"
+
+enum { DEVICES = 4, THREADS = 4 };
+
+static rmm_resource_t *get_default(int device)
+{
+    rmm_resource_t *mr = NULL;
+
+    assert_ok(rmm_get_per_device_resource(device, &mr));
+    assert_non_null(mr);
+    return mr;
+}
+
+static rmm_resource_t *get_current(void)
+{
+    rmm_resource_t *mr = NULL;
+
+    assert_ok(rmm_get_current_device_resource(&mr));
+    return mr;
+}
+
+static uint32_t references_of(rmm_resource_t *mr)
+{
+    return atomic_load(&mr->references);
+}
+
+/* Every case begins and ends with no default set. */
+static int reset_all(void **state)
+{
+    (void)state;
+    for (int device = 0; device < DEVICES; device++) {
+        assert_ok(rmm_reset_per_device_resource(device));
+    }
+    assert_cuda(rmm_sim_set_device(0));
+    return 0;
+}
+
+static void expect_works(rmm_resource_t *mr, int device)
+{
+    void *small = take(mr, 100, NULL);
+    void *large = take(mr, MIB, NULL);
+
+    assert_true(rmm_sim_allocated_bytes(device) >= MIB);
+    assert_int_equal((uintptr_t)small % 256, 0);
+    assert_int_equal((uintptr_t)large % 256, 0);
+    give(mr, small, 100, NULL);
+    give(mr, large, MIB, NULL);
+}
+
+/* --- one device --------------------------------------------------------------------- */
+
+/* UseCurrentDeviceResource, GetCurrentDeviceResource */
+static void the_initial_one_is_the_cuda_resource(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr = get_current();
+
+    (void)state;
+    assert_string_equal(rmm_resource_type(mr), "cuda");
+    assert_true(rmm_resource_is_equal(mr, cuda));
+    expect_works(mr, 0);
+    rmm_resource_release(mr);
+    rmm_resource_release(cuda);
+}
+
+/* SetCurrentDeviceResourceRef */
+static void set_answers_the_previous_one(void **state)
+{
+    rmm_resource_t *initial = get_current();
+    rmm_resource_t *pool = make_pool(0, 0);
+    rmm_resource_t *previous = NULL;
+    rmm_resource_t *mr;
+
+    (void)state;
+    assert_ok(rmm_set_current_device_resource(pool, &previous));
+    assert_ptr_equal(previous, initial);
+    expect_works(previous, 0);
+    rmm_resource_release(previous);
+    mr = get_current();
+    assert_ptr_equal(mr, pool);
+    expect_works(mr, 0);
+    rmm_resource_release(mr);
+
+    previous = NULL;
+    assert_ok(rmm_set_current_device_resource(NULL, &previous));
+    assert_ptr_equal(previous, pool);
+    rmm_resource_release(previous);
+    mr = get_current();
+    assert_ptr_equal(mr, initial);
+    expect_works(mr, 0);
+    rmm_resource_release(mr);
+    rmm_resource_release(initial);
+    assert_int_equal(references_of(pool), 1);
+    rmm_resource_release(pool);
+}
+
+static void the_first_set_answers_the_initial_one(void **state)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+    rmm_resource_t *previous = NULL;
+
+    (void)state;
+    assert_ok(rmm_set_per_device_resource(3, pool, &previous));
+    assert_non_null(previous);
+    assert_string_equal(rmm_resource_type(previous), "cuda");
+    assert_int_equal(previous->device, 3);
+    rmm_resource_release(previous);
+    rmm_resource_release(pool);
+}
+
+static void a_default_lives_while_it_is_set(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, 0);
+    rmm_resource_t *mr;
+
+    (void)state;
+    assert_ok(rmm_set_current_device_resource(pool, NULL));
+    rmm_resource_release(pool);
+    assert_true(rmm_sim_allocated_bytes(0) >= MIB);
+    mr = get_current();
+    expect_works(mr, 0);
+    rmm_resource_release(mr);
+    assert_ok(rmm_reset_current_device_resource());
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+static void who_has_got_it_keeps_it(void **state)
+{
+    rmm_resource_t *pool = make_pool(MIB, 0);
+    rmm_resource_t *mr;
+
+    (void)state;
+    assert_ok(rmm_set_current_device_resource(pool, NULL));
+    mr = get_current();
+    rmm_resource_release(pool);
+    assert_ok(rmm_reset_current_device_resource());
+    assert_int_equal(references_of(mr), 1);
+    expect_works(mr, 0);
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+static void setting_what_is_set_changes_nothing(void **state)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+    rmm_resource_t *previous = NULL;
+
+    (void)state;
+    assert_ok(rmm_set_current_device_resource(pool, NULL));
+    assert_ok(rmm_set_current_device_resource(pool, &previous));
+    assert_ptr_equal(previous, pool);
+    rmm_resource_release(previous);
+    assert_ok(rmm_reset_current_device_resource());
+    assert_int_equal(references_of(pool), 1);
+    rmm_resource_release(pool);
+}
+
+static void every_reference_comes_back(void **state)
+{
+    enum { MANY = 200000 };
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    (void)state;
+    assert_ok(rmm_set_current_device_resource(pool, NULL));
+    for (int i = 0; i < MANY; i++) {
+        assert_ptr_equal(get_default(0), pool);
+    }
+    assert_ok(rmm_reset_current_device_resource());
+    assert_int_equal(references_of(pool), MANY + 1);
+    for (int i = 0; i < MANY; i++) {
+        rmm_resource_release(pool);
+    }
+    assert_int_equal(references_of(pool), 1);
+    rmm_resource_release(pool);
+}
+
+/* --- several devices ---------------------------------------------------------------- */
+
+static void each_device_has_its_own(void **state)
+{
+    rmm_resource_t *mr[DEVICES];
+
+    (void)state;
+    for (int device = 0; device < DEVICES; device++) {
+        mr[device] = get_default(device);
+        assert_int_equal(mr[device]->device, device);
+        expect_works(mr[device], device);
+        for (int other = 0; other < device; other++) {
+            assert_ptr_not_equal(mr[device], mr[other]);
+        }
+    }
+    for (int device = 0; device < DEVICES; device++) {
+        rmm_resource_release(mr[device]);
+    }
+}
+
+static void another_device_than_the_current_one_can_be_set(void **state)
+{
+    rmm_resource_t *pool;
+    rmm_resource_t *mr;
+    int device;
+
+    (void)state;
+    assert_cuda(rmm_sim_set_device(1));
+    pool = make_pool(MIB, 0);
+    assert_cuda(rmm_sim_set_device(0));
+    assert_ok(rmm_set_per_device_resource(1, pool, NULL));
+    mr = get_current();
+    assert_string_equal(rmm_resource_type(mr), "cuda");
+    rmm_resource_release(mr);
+    mr = get_default(1);
+    assert_ptr_equal(mr, pool);
+    expect_works(mr, 1);
+    rmm_resource_release(mr);
+    rmm_resource_release(pool);
+    rmm_resource_release(get_default(2)); /* made there, while 0 is current */
+    assert_cuda(rmm_sim_get_device(&device));
+    assert_int_equal(device, 0);
+}
+
+static void refuses_devices_that_are_not_there(void **state)
+{
+    rmm_resource_t *mark = (void *)&mark;
+    rmm_resource_t *mr = mark;
+    const int beyond[] = {DEVICES, 31, 32, 1000};
+
+    (void)state;
+    assert_int_equal(rmm_get_per_device_resource(-1, &mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_set_per_device_resource(-1, NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(rmm_reset_per_device_resource(-1), RMM_ERR_INVALID_ARGUMENT);
+    for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+        assert_int_equal(
+            rmm_get_per_device_resource(beyond[i], &mr), RMM_ERR_OUT_OF_RANGE);
+        assert_non_null(strstr(rmm_last_error_message(), "this process sees 4"));
+        assert_int_equal(
+            rmm_set_per_device_resource(beyond[i], NULL, &mr), RMM_ERR_OUT_OF_RANGE);
+        assert_int_equal(
+            rmm_reset_per_device_resource(beyond[i]), RMM_ERR_OUT_OF_RANGE);
+    }
+    assert_ptr_equal(mr, mark);
+    assert_int_equal(rmm_get_per_device_resource(0, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(rmm_get_current_device_resource(NULL), RMM_ERR_INVALID_ARGUMENT);
+}
+
+/* --- failures ------------------------------------------------------------------------ */
+
+static void a_failed_driver_call_is_answered_and_changes_nothing(void **state)
+{
+    rmm_resource_t *mark = (void *)&mark;
+    rmm_resource_t *mr = mark;
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    (void)state;
+    assert_ok(rmm_set_per_device_resource(0, pool, NULL));
+    assert_true(rmm_sim_fail("device_get:1"));
+    assert_int_equal(rmm_get_current_device_resource(&mr), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail("device_get:1"));
+    assert_int_equal(rmm_set_current_device_resource(NULL, &mr), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail("device_count:1"));
+    assert_int_equal(rmm_set_per_device_resource(0, NULL, &mr), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail(NULL));
+    assert_ptr_equal(mr, mark);
+    mr = get_current();
+    assert_ptr_equal(mr, pool);
+    rmm_resource_release(mr);
+    rmm_resource_release(pool);
+}
+
+/* --- threads ------------------------------------------------------------------------- */
+
+static void run_threads(void *(*body)(void *), size_t count)
+{
+    pthread_t threads[2 * THREADS];
+
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, body, (void *)i), 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        void *failure;
+
+        assert_int_equal(pthread_join(threads[i], &failure), 0);
+        assert_null(failure);
+    }
+}
+
+static int broken; /* what a thread points at that failed */
+
+#define THREAD_CHECK(condition)                                                        \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+            return &broken;                                                            \
+        }                                                                              \
+    } while (0)
+
+static atomic_int ready;
+
+/* Many meet at the first use of a device: one resource comes of it. */
+static void *get_first(void *argument)
+{
+    static _Atomic(rmm_resource_t *) seen;
+    rmm_resource_t *expected = NULL;
+    rmm_resource_t *mr;
+
+    (void)argument;
+    atomic_fetch_add(&ready, 1);
+    while (atomic_load(&ready) < THREADS) {
+    }
+    THREAD_CHECK(rmm_get_per_device_resource(2, &mr) == RMM_OK);
+    THREAD_CHECK(
+        atomic_compare_exchange_strong(&seen, &expected, mr) || expected == mr);
+    rmm_resource_release(mr);
+    return NULL;
+}
+
+static void threads_that_begin_at_once_share_one(void **state)
+{
+    (void)state;
+    atomic_store(&ready, 0);
+    run_threads(get_first, THREADS);
+}
+
+static atomic_uint replaced;
+
+static void *get_and_use(void)
+{
+    rmm_resource_t *mr;
+    void *ptr;
+
+    THREAD_CHECK(rmm_get_per_device_resource(0, &mr) == RMM_OK);
+    THREAD_CHECK(rmm_resource_alloc(mr, 1000, 0, NULL, &ptr) == RMM_OK);
+    rmm_resource_dealloc(mr, ptr, 1000, 0, NULL);
+    rmm_resource_release(mr);
+    return NULL;
+}
+
+static void *replace_once(bool ask_previous)
+{
+    rmm_resource_t *cuda;
+    rmm_resource_t *pool;
+    rmm_resource_t *previous = NULL;
+
+    THREAD_CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    THREAD_CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    rmm_resource_release(cuda);
+    THREAD_CHECK(
+        rmm_set_per_device_resource(0, pool, ask_previous ? &previous : NULL) ==
+        RMM_OK);
+    rmm_resource_release(pool); /* the table's reference is the last, but for users' */
+    THREAD_CHECK(!ask_previous || previous != NULL);
+    rmm_resource_release(previous);
+    return NULL;
+}
+
+static void *get_or_set(void *argument)
+{
+    void *failure = NULL;
+
+    if ((size_t)argument < 2) {
+        for (unsigned i = 0; failure == NULL && i < 300; i++) {
+            failure = replace_once(i % 2 == 0);
+            if (failure == NULL && i % 7 == 0 &&
+                rmm_reset_per_device_resource(0) != RMM_OK) {
+                failure = &broken;
+            }
+            atomic_fetch_add(&replaced, 1);
+        }
+        return failure;
+    }
+    while (failure == NULL && atomic_load(&replaced) < 600) {
+        failure = get_and_use();
+    }
+    return failure;
+}
+
+static void a_get_during_a_set_never_meets_a_freed_one(void **state)
+{
+    (void)state;
+    atomic_store(&replaced, 0);
+    run_threads(get_or_set, 2 + THREADS);
+    assert_ok(rmm_reset_per_device_resource(0));
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
+static void *get_many(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 100000; i++) {
+        rmm_resource_t *mr;
+
+        THREAD_CHECK(rmm_get_per_device_resource(0, &mr) == RMM_OK);
+        rmm_resource_release(mr);
+    }
+    return NULL;
+}
+
+static void threads_that_take_every_lot_lose_no_reference(void **state)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    (void)state;
+    assert_ok(rmm_set_per_device_resource(0, pool, NULL));
+    run_threads(get_many, THREADS);
+    assert_ok(rmm_reset_per_device_resource(0));
+    assert_int_equal(references_of(pool), 1);
+    rmm_resource_release(pool);
+}
+
+/* SetCurrentDeviceResourceRef_mt: one resource for all */
+static rmm_resource_t *shared_pool;
+
+static void *set_same(void *argument)
+{
+    rmm_resource_t *previous;
+    rmm_resource_t *mr;
+
+    (void)argument;
+    for (int i = 0; i < 1000; i++) {
+        THREAD_CHECK(rmm_set_current_device_resource(shared_pool, &previous) == RMM_OK);
+        THREAD_CHECK(previous == shared_pool);
+        rmm_resource_release(previous);
+        THREAD_CHECK(rmm_get_current_device_resource(&mr) == RMM_OK);
+        THREAD_CHECK(mr == shared_pool);
+        rmm_resource_release(mr);
+    }
+    return NULL;
+}
+
+static void threads_may_set_the_same_one(void **state)
+{
+    (void)state;
+    shared_pool = make_pool(0, 0);
+    assert_ok(rmm_set_current_device_resource(shared_pool, NULL));
+    run_threads(set_same, THREADS);
+    assert_ok(rmm_reset_current_device_resource());
+    assert_int_equal(references_of(shared_pool), 1);
+    rmm_resource_release(shared_pool);
+}
+
+/* SetCurrentDeviceResourceRefPerThread_mt: a device for each thread */
+static void *set_own(void *argument)
+{
+    int device = (int)(size_t)argument;
+    rmm_resource_t *cuda;
+    rmm_resource_t *pool;
+    rmm_resource_t *mr;
+
+    THREAD_CHECK(rmm_sim_set_device(device) == RMM_DRIVER_OK);
+    THREAD_CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    THREAD_CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    rmm_resource_release(cuda);
+    for (int i = 0; i < 1000; i++) {
+        THREAD_CHECK(rmm_set_current_device_resource(pool, NULL) == RMM_OK);
+        THREAD_CHECK(rmm_get_current_device_resource(&mr) == RMM_OK);
+        THREAD_CHECK(mr == pool);
+        rmm_resource_release(mr);
+        THREAD_CHECK(rmm_reset_current_device_resource() == RMM_OK);
+        THREAD_CHECK(rmm_get_current_device_resource(&mr) == RMM_OK);
+        THREAD_CHECK(mr != pool && mr->device == device);
+        rmm_resource_release(mr);
+    }
+    rmm_resource_release(pool);
+    return NULL;
+}
+
+static void threads_may_set_one_of_a_device_each(void **state)
+{
+    (void)state;
+    run_threads(set_own, DEVICES);
+}
+
+/* --- without a GPU ------------------------------------------------------------------- */
+
+/* In a process of its own: which driver there is was decided in this one. */
+static int ask_without_gpu(void)
+{
+    rmm_resource_t *mr = NULL;
+    const char *message = rmm_last_error_message();
+
+    setenv("RMM_DRIVER", "cuda", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    if (rmm_get_current_device_resource(&mr) != RMM_ERR_NO_DEVICE ||
+        strstr(message, "RMM_DRIVER=sim") == NULL) {
+        return 1;
+    }
+    if (rmm_get_per_device_resource(0, &mr) != RMM_ERR_NO_DEVICE ||
+        rmm_set_per_device_resource(0, NULL, NULL) != RMM_ERR_NO_DEVICE ||
+        rmm_reset_current_device_resource() != RMM_ERR_NO_DEVICE) {
+        return 2;
+    }
+    return mr == NULL ? 0 : 3;
+}
+
+static void says_no_device_where_none_is(void **state)
+{
+    int status;
+    pid_t pid = fork(); /* nothing of the library was used yet */
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        _exit(ask_without_gpu());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, reset_all, reset_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_no_device_where_none_is),
+        CASE(the_initial_one_is_the_cuda_resource),
+        CASE(set_answers_the_previous_one),
+        CASE(the_first_set_answers_the_initial_one),
+        CASE(a_default_lives_while_it_is_set),
+        CASE(who_has_got_it_keeps_it),
+        CASE(setting_what_is_set_changes_nothing),
+        CASE(every_reference_comes_back),
+        CASE(each_device_has_its_own),
+        CASE(another_device_than_the_current_one_can_be_set),
+        CASE(refuses_devices_that_are_not_there),
+        CASE(a_failed_driver_call_is_answered_and_changes_nothing),
+        CASE(threads_that_begin_at_once_share_one),
+        CASE(a_get_during_a_set_never_meets_a_freed_one),
+        CASE(threads_that_take_every_lot_lose_no_reference),
+        CASE(threads_may_set_the_same_one),
+        CASE(threads_may_set_one_of_a_device_each),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
