@@ -172,7 +172,7 @@ verified() { # RESOURCE TRACE
     echo "$(json operations) operations, 0 words differ, reserved $(json reserved_bytes)" >"$work/figure"
 }
 json() { # FIELD of $work/replay.json
-    sed -nE "s/^ *\"$1\": (.*[^,]),?$/\1/p" "$work/replay.json"
+    sed -nE "s/.*\"$1\": (\"[^\"]*\"|[^,}]*).*/\1/p" "$work/replay.json"
 }
 
 # --- all that docs/performance.md has figures of; what is raw stays in the logs, in bench/ -----
@@ -216,17 +216,23 @@ bench_rows() {
     done <"$work/replays"
 }
 bench_medians() { # FILE
-    awk -F '": ' '
-        function text(value) { gsub(/^"|",?$|,$/, "", value); return value }
-        $1 ~ /"workload$/ { workload = text($2) }
-        $1 ~ /"resource$/ { resource = text($2) }
-        $1 ~ /"unit$/ { unit[workload] = text($2) }
-        $1 ~ /"cut$/ { mark = $2 ~ /true/ ? "*" : "" }
-        $1 ~ /"difference$/ { more = $2 ~ /null/ ? "" : sprintf(" (%+.1f)", $2) }
-        $1 ~ /"median$/ {
+    awk '
+        function field(name) {
+            if (!match($0, "\"" name "\": (\"[^\"]*\"|[^,}]*)")) { return "" }
+            name = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+            gsub(/"/, "", name)
+            return name
+        }
+        /"workload": / {
+            workload = field("workload")
+            unit[workload] = field("unit")
+            median = field("median")
+            difference = field("difference")
+            value = median == "null" ? "-" : sprintf(median + 0 < 10 ? "%.3f" : "%.1f", median)
+            mark = field("cut") == "true" ? "*" : ""
+            more = difference == "null" ? "" : sprintf(" (%+.1f)", difference)
             if (!(workload in figures)) { order[++count] = workload }
-            value = $2 ~ /null/ ? "-" : sprintf($2 < 10 ? "%.3f" : "%.1f", $2)
-            figures[workload] = figures[workload] " " resource " " value mark more
+            figures[workload] = figures[workload] " " field("resource") " " value mark more
         }
         END {
             for (i = 1; i <= count; i++) {

@@ -205,32 +205,47 @@ put_result(const bench_t *bench, const bench_result_t *result, json_t *array)
     return put_all;
 }
 
-static bool fill(const bench_report_t *report, json_t *object)
+/* On one line. */
+static bool print_value_of(const json_t *value, FILE *out)
 {
-    const bench_t *bench = report->bench;
-    json_t *array = json_array();
-    if (!put_machine(report, object) || !put(object, "results", array)) {
-        return false;
-    }
-    for (size_t i = 0; i < bench->result_count; i++) {
-        if (!put_result(bench, &bench->results[i], array)) {
-            return false;
-        }
-    }
-    return true;
+    return json_dumpf(value, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) == 0;
 }
 
+static bool print_machine_keys(const bench_report_t *report, FILE *out)
+{
+    const char *key;
+    json_t *value, *machine = json_object();
+    bool printed = machine != NULL && put_machine(report, machine);
+    json_object_foreach(machine, key, value)
+    {
+        fprintf(out, "  \"%s\": ", key);
+        printed = printed && print_value_of(value, out);
+        fputs(",\n", out);
+    }
+    json_decref(machine);
+    return printed;
+}
+
+static bool print_result_lines(const bench_t *bench, FILE *out)
+{
+    json_t *array = json_array();
+    bool printed = array != NULL;
+    for (size_t i = 0; i < bench->result_count && printed; i++) {
+        fputs(i > 0 ? ",\n    " : "    ", out);
+        printed = put_result(bench, &bench->results[i], array) &&
+                  print_value_of(json_array_get(array, i), out);
+    }
+    json_decref(array);
+    return printed;
+}
+
+/* One result on each line, so that a recorded run stays short and its changes readable. */
 bool bench_print_json(const bench_report_t *report, FILE *out)
 {
-    json_t *object = json_object();
-    bool printed =
-        object != NULL && fill(report, object) &&
-        json_dumpf(
-            object, out,
-            JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) == 0;
-    if (printed) {
-        fputc('\n', out);
-    }
-    json_decref(object);
+    fputs("{\n", out);
+    bool printed = print_machine_keys(report, out);
+    fputs("  \"results\": [\n", out);
+    printed = printed && print_result_lines(report->bench, out);
+    fputs("\n  ]\n}\n", out);
     return printed;
 }

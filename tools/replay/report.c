@@ -174,11 +174,8 @@ static bool fill_object(const report_t *report, json_t *object)
 bool report_print_json(const report_t *report, FILE *out)
 {
     json_t *object = json_object();
-    bool printed =
-        object != NULL && fill_object(report, object) &&
-        json_dumpf(
-            object, out,
-            JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) == 0;
+    bool printed = object != NULL && fill_object(report, object) &&
+                   json_dumpf(object, out, JSON_REAL_PRECISION(9)) == 0;
     if (printed) {
         fputc('\n', out);
     }

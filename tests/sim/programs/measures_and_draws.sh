@@ -37,6 +37,18 @@ for resource in cuda async pool pool_virtual arena binning; do
 done
 grep -qE $'^some\tpool_virtual\tof the peak: smallest capacity 1\.0[0-9]*, reserved 1\.' "$work/lines" || die "no capacity: $(cat "$work/lines")"
 
+# What is recorded stays short: one line for each result and each replay.
+[ "$(grep -o '"workload"' "$work/out/bench.json" | wc -l)" = "$(grep -c '^    {"workload": ' "$work/out/bench.json")" ] ||
+    die "bench.json has several results on one line, or one on several"
+[ "$(wc -l <"$work/out/replay.json")" = 12 ] || die "replay.json has not one line for each replay"
+
+# The rows that a run on a GPU prints of it.
+rows=$(cd "$source" && . tests/gpu/steps.sh && bench_medians "$work/out/bench.json")
+number='(-|[0-9.]+\*?)'
+grep -qE $'^pair-created\tns a pair:'" cuda $number async $number pool $number pool_virtual $number" <<<"$rows" ||
+    die "no row of the pair: $rows"
+[ "$(wc -l <<<"$rows")" = 3 ] || die "not a row for each workload: $rows"
+
 # The series of each picture, and a table with figures of this run.
 for name in threads latency; do
     for title in cudaMalloc cudaMallocAsync pool pool_virtual arena binning fixed_size; do
