@@ -28,8 +28,24 @@ if(NOT DEFINED CMAKE_INSTALL_RPATH)
     set(CMAKE_INSTALL_RPATH "\$ORIGIN/${library_from_programs};\$ORIGIN")
 endif()
 
+# rmm_test_program(PROGRAM [k=v ...])
+# A cmocka program that knows the environment of its test and runs single cases:
+# tests/harness/run.c.
+function(rmm_test_program program)
+    set(environment "")
+    foreach(variable ${ARGN})
+        string(APPEND environment "\"${variable}\",")
+    endforeach()
+    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests/harness/run.c)
+    target_compile_definitions(${program} PRIVATE "RMM_TEST_ENVIRONMENT=${environment}")
+    if(RMM_SANITIZE)
+        target_compile_definitions(${program} PRIVATE RMM_TEST_SANITIZED=1)
+    endif()
+endfunction()
+
 # rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])
-# A cmocka program over the library's objects, run as <label>.<name>.
+# A cmocka program over the library's objects, run as <label>.<name> with the variables of
+# ENV, which a run by hand has too.
 function(rmm_add_test)
     cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
     if(NOT ARG_TIMEOUT)
@@ -43,6 +59,7 @@ function(rmm_add_test)
     endif()
     add_executable(test_${ARG_NAME} ${ARG_SOURCES})
     target_link_libraries(test_${ARG_NAME} PRIVATE rmm_harness rmm_defaults ${ARG_LIBS})
+    rmm_test_program(test_${ARG_NAME} ${ARG_ENV})
     add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
     set_tests_properties(${ARG_LABEL}.${ARG_NAME} PROPERTIES
         LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77

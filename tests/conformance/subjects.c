@@ -7,10 +7,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/driver.h"
 #include "harness/adaptors.h"
+#include "harness/harness.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
@@ -223,14 +226,29 @@ const subject_t subjects[] = {
 
 const size_t subject_count = sizeof(subjects) / sizeof(subjects[0]);
 
-const subject_t *subject_find(const char *name)
+const subject_t *subject_of_arguments(int argc, char **argv)
 {
+    const char *name = argc > 1 ? argv[1] : "";
+    bool list = strcmp(name, "--list") == 0;
+    bool help = strcmp(name, "--help") == 0;
+
     for (size_t i = 0; i < subject_count; i++) {
         if (strcmp(subjects[i].name, name) == 0) {
+            harness_own_arguments(1);
             return &subjects[i];
         }
+        if (list) {
+            puts(subjects[i].name);
+        }
     }
-    return NULL;
+    if (!list) {
+        fprintf(
+            help ? stdout : stderr,
+            "usage: %s SUBJECT [--list | --help | CASE...]; --list alone prints "
+            "the subjects\n",
+            argv[0]);
+    }
+    exit(list || help ? EXIT_SUCCESS : 2);
 }
 
 rmm_status_t subject_make(const subject_t *subject, rmm_resource_t **out)

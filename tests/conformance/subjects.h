@@ -26,8 +26,9 @@ typedef struct subject {
 extern const subject_t subjects[];
 extern const size_t subject_count;
 
-/* NULL: there is none of that name. */
-const subject_t *subject_find(const char *name);
+/* The one that the program's first argument names; names of cases may come behind it.
+ * Otherwise ends the program: with --list it prints the names, else says what is wrong. */
+const subject_t *subject_of_arguments(int argc, char **argv);
 
 /* A fresh one, on the current device; it alone holds what it is built on. Leaves nothing
  * behind when it fails. */

@@ -3,10 +3,7 @@
  * What every resource has to do: RMM's cases (cases.c), over each line of subjects.def, on
  * the simulated GPU (RMM_DRIVER=sim) or a real one (RMM_DRIVER=cuda).
  *
- *   test_conformance [SUBJECT...]      all of them if none is named
- *
- * Ends with a line for each: "conformance DRIVER SUBJECT: N of M cases passed". Exit 77 if
- * there is no GPU, or if none of the subjects is supported by this machine, with the
+ * Exit 77 if there is no GPU, or if this machine does not support the subject, with the
  * reason; on the simulated GPU everything must be.
  */
 #include "harness/harness.h"
@@ -32,7 +29,7 @@ static void run_case(void **state)
     run->which->run(run->subject, run->which);
 }
 
-static int run_subject(const char *driver, const subject_t *subject)
+static int run_subject(const subject_t *subject)
 {
     size_t count = conformance_case_count;
     struct CMUnitTest *tests = calloc(count, sizeof(*tests));
@@ -48,18 +45,15 @@ static int run_subject(const char *driver, const subject_t *subject)
                 conformance_cases[i].name);
             tests[i] = (struct CMUnitTest){names[i], run_case, NULL, NULL, &runs[i]};
         }
-        failed = _cmocka_run_group_tests(subject->name, tests, count, NULL, NULL);
+        failed = harness_run_group(subject->name, tests, count, NULL, NULL);
     }
-    printf(
-        "conformance %s %s: %zu of %zu cases passed\n", driver, subject->name,
-        failed < 0 ? 0 : count - (size_t)failed, count);
     free(tests);
     free(runs);
     free(names);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return failed;
 }
 
-/* Of one subject: 0, 1 or SKIPPED. */
+/* How many cases failed, or SKIPPED. */
 static int check_subject(const char *driver, const subject_t *subject)
 {
     rmm_resource_t *mr = NULL;
@@ -72,7 +66,7 @@ static int check_subject(const char *driver, const subject_t *subject)
             rmm_last_error_message());
         return SKIPPED;
     }
-    return run_subject(driver, subject); /* whose cases tell any other failure */
+    return run_subject(subject); /* whose cases tell any other failure */
 }
 
 /* The driver that was asked for, or NULL with the exit status in *status_out. */
@@ -97,25 +91,9 @@ static const char *open_driver(int *status_out)
 
 int main(int argc, char **argv)
 {
+    const subject_t *subject = subject_of_arguments(argc, argv);
     int result = SKIPPED;
     const char *driver = open_driver(&result);
-    int count = argc > 1 ? argc - 1 : (int)subject_count;
 
-    if (driver == NULL) {
-        return result;
-    }
-    for (int i = 0; i < count; i++) {
-        const subject_t *subject = argc > 1 ? subject_find(argv[i + 1]) : &subjects[i];
-        int outcome = EXIT_FAILURE;
-
-        if (subject == NULL) {
-            printf("conformance: there is no subject %s\n", argv[i + 1]);
-        } else {
-            outcome = check_subject(driver, subject);
-        }
-        if (outcome == EXIT_FAILURE || result == SKIPPED) {
-            result = outcome;
-        }
-    }
-    return result;
+    return driver == NULL ? result : check_subject(driver, subject);
 }

@@ -279,11 +279,7 @@ int main(int argc, char **argv)
     };
     int result;
 
-    subject = argc == 2 ? subject_find(argv[1]) : NULL;
-    if (subject == NULL) {
-        fprintf(stderr, "usage: %s SUBJECT, one of subjects.def\n", argv[0]);
-        return 2;
-    }
+    subject = subject_of_arguments(argc, argv);
     result = look_at_machine();
     return result != 0 ? result : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,11 +258,7 @@ int main(int argc, char **argv)
     };
     int supported;
 
-    subject = argc == 2 ? subject_find(argv[1]) : NULL;
-    if (subject == NULL) {
-        fprintf(stderr, "usage: %s SUBJECT, one of subjects.def\n", argv[0]);
-        return 2;
-    }
+    subject = subject_of_arguments(argc, argv);
     supported = in_child(is_supported);
     return supported != 0 ? supported : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,21 +120,12 @@ static void every_driver_call_may_fail(void **state)
 
 int main(int argc, char **argv)
 {
-    const subject_t *found = argc == 2 ? subject_find(argv[1]) : NULL;
-    subject_t subject;
+    subject_t subject = *subject_of_arguments(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(every_request_for_host_memory_may_fail, &subject),
+        cmocka_unit_test_prestate(every_driver_call_may_fail, &subject),
+    };
 
-    if (found == NULL) {
-        fprintf(stderr, "usage: %s SUBJECT, one of subjects.def\n", argv[0]);
-        return 2;
-    }
-    subject = *found;
     sweep_warm_up();
-    {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test_prestate(every_request_for_host_memory_may_fail, &subject),
-            cmocka_unit_test_prestate(every_driver_call_may_fail, &subject),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,11 +325,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(what_prints_a_tracking_report_may_use_it),
     };
 
-    subject = count == 2 ? subject_find(arguments[1]) : NULL;
-    if (subject == NULL) {
-        fprintf(stderr, "usage: subjects_reentry SUBJECT\n");
-        return 2;
-    }
+    subject = subject_of_arguments(count, arguments);
     alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

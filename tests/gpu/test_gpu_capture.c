@@ -709,6 +709,7 @@ int main(void)
     };
     rmm_status_t status;
     int exits = exits_well();
+    int result;
 
     if (exits == SKIPPED) {
         printf("skipped: no usable GPU\n");
@@ -719,5 +720,6 @@ int main(void)
         fprintf(stderr, "%s\n", rmm_last_error_message());
         return 1;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL) != 0 || exits != 0;
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    return exits != 0 ? exits : result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every cmocka test includes first: cmocka with the headers that it needs, in its
- * order.
+ * order, and a runner of groups that obeys the program's arguments (run.c).
  */
 #ifndef RMM_TESTS_HARNESS_HARNESS_H
 #define RMM_TESTS_HARNESS_HARNESS_H
@@ -12,6 +12,23 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+/* The first `count` arguments of the program are main()'s own: names of cases come later. */
+void harness_own_arguments(int count);
+
+/* Run the cases that the arguments name, or all. Returns how many failed, or 2 when an
+ * argument names no case; with --list and --help 0. */
+int harness_run_group(
+    const char *group, const struct CMUnitTest *tests, size_t count,
+    CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#undef cmocka_run_group_tests
+#define cmocka_run_group_tests(tests, setup, teardown)                                 \
+    harness_run_group(                                                                 \
+        #tests, tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
+#undef cmocka_run_group_tests_name
+#define cmocka_run_group_tests_name(name, tests, setup, teardown)                      \
+    harness_run_group(name, tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
 
 /* A status that must be RMM_OK; prints the last error if it is not. */
 #define assert_ok(expression)                                                          \

@@ -363,7 +363,7 @@ static void blocks_of_one_size_are_refused_only_when_all_are_out(void **state)
     refuse_as_one_lock_would(a_fixed, MAXIMUM, true);
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pool_refuses_what_one_lock_would_refuse),
@@ -372,8 +372,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(blocks_of_one_size_are_refused_only_when_all_are_out),
     };
 
-    if (count > 1) {
-        cmocka_set_test_filter(arguments[1]);
-    }
     return cmocka_run_group_tests_name("pool_refusals", tests, NULL, NULL);
 }

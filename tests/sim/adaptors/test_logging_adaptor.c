@@ -777,7 +777,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_sink_may_use_the_library_while_the_process_exits),
     };
 
-    if (argc == 3) {
+    if (argc == 3 && strncmp(argv[1], "--", 2) == 0) {
         snprintf(folder, sizeof(folder), "%s", argv[2]);
         return strcmp(argv[1], "--exit") == 0 ? run_exit() : run_fill_the_disk();
     }

@@ -752,7 +752,7 @@ static void with_another_thread(void **state)
     run_seeds(*state, 20, true);
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
     enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
     struct CMUnitTest tests[2 * KINDS];
@@ -768,9 +768,6 @@ int main(int count, char **arguments)
             .name = names[i],
             .test_func = i % 2 == 0 ? one_thread : with_another_thread,
             .initial_state = (void *)(uintptr_t)kind};
-    }
-    if (count > 1) {
-        cmocka_set_test_filter(arguments[1]);
     }
     return cmocka_run_group_tests_name("engine_model", tests, NULL, NULL);
 }

@@ -702,7 +702,7 @@ static void what_another_device_freed_on_an_unknown_stream_waits_for_it(void **s
     free_elsewhere(free_untold);
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_another_device_freed_unnoted_waits_for_it),
@@ -727,8 +727,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(nor_does_a_free_on_an_unknown_stream),
     };
 
-    if (count > 1) {
-        cmocka_set_test_filter(arguments[1]);
-    }
     return cmocka_run_group_tests_name("pool_between", tests, NULL, NULL);
 }

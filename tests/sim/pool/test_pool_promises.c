@@ -627,7 +627,7 @@ static void a_refused_alignment_refuses_no_block_without_it(void **state)
     rmm_resource_release(pool);
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_that_end_leave_little_behind),
@@ -648,8 +648,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_refused_alignment_refuses_no_block_without_it),
     };
 
-    if (count > 1) {
-        cmocka_set_test_filter(arguments[1]);
-    }
     return cmocka_run_group_tests_name("pool_promises", tests, NULL, NULL);
 }

@@ -467,7 +467,7 @@ what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise(void **state)
     company_end(&here);
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_too_much_open_is_covered_at_once),
@@ -493,8 +493,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_stream_does_not_wait_for_itself),
     };
 
-    if (count > 1) {
-        cmocka_set_test_filter(arguments[1]);
-    }
     return cmocka_run_group_tests_name("pool_proven", tests, NULL, NULL);
 }

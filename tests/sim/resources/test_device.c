@@ -298,7 +298,7 @@ static int run_again(const char *role, const char *name, const char *value)
     if (pid == 0) {
         setenv(name, value, 1);
         setenv("CUDA_VISIBLE_DEVICES", "", 1); /* for RMM_DRIVER=cuda: no device */
-        execl("/proc/self/exe", "test_device", role, (char *)NULL);
+        execl("/proc/self/exe", "test_device", "--play", role, (char *)NULL);
         _exit(99);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -439,8 +439,8 @@ int main(int argc, char **argv)
         CASE(host_memory_works_without_a_gpu),
     };
 
-    if (argc == 2) {
-        return play(argv[1]);
+    if (argc == 3 && strcmp(argv[1], "--play") == 0) {
+        return play(argv[2]);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
