@@ -197,7 +197,7 @@ int control_write(
         return -EINVAL;
     }
     switch (node.file) {
-    case FILE_PEAK_BYTES:
+    case FILE_peak_bytes:
         return reset_peak(model, node);
     case FILE_LOG_LEVEL:
         return node.dir == DIR_PROCESS

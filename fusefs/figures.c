@@ -23,11 +23,9 @@ static const size_t slot_targets[RMM_SLOT_STAT_COUNT] = {
 /* Sums of what several have. Marks are added too: an upper bound, where it is shown. */
 static const size_t sums[] = {
 #define X(field, kind, unit, help) offsetof(figures_t, field),
-    RMM_COMMON_STATS(X)
+    RMM_COMMON_STATS(X) RMM_LOCATION_ONLY_STATS(X)
 #undef X
-        offsetof(figures_t, node_peak_bytes),
-    offsetof(figures_t, node_peak_count),
-    offsetof(figures_t, free_bytes),
+        offsetof(figures_t, free_bytes),
     offsetof(figures_t, current_count),
     offsetof(figures_t, largest_free_sum),
 };
@@ -204,10 +202,8 @@ static void leave_counters(figures_t *figures)
 {
 #define X(field, kind, unit, help)                                                     \
     figures->field = RMM_KIND_##kind == RMM_KIND_COUNTER ? figures->field : 0;
-    RMM_SLOT_STATS(X)
+    RMM_EACH_STAT(X)
 #undef X
-    figures->node_peak_bytes = 0;
-    figures->node_peak_count = 0;
     figures->current_count = 0;
     figures->largest_free_sum = 0;
 }

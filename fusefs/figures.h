@@ -31,9 +31,8 @@
 
 typedef struct figures {
 #define X(field, kind, unit, help) uint64_t field;
-    RMM_SLOT_STATS(X)
+    RMM_EACH_STAT(X)
 #undef X
-    uint64_t node_peak_bytes, node_peak_count;
     uint64_t current_count, cached_bytes, peak_upper_bytes;
     uint64_t largest_free_sum; /* over pools: what fragmentation is made of */
     uint64_t device_free_bytes;

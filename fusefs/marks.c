@@ -70,7 +70,7 @@ static void add_exited(const device_t *device, figures_t *out)
         out->field =                                                                   \
             figure_add(out->field, device->exited[RMM_LOCATION_STAT_##field]);         \
     }
-    RMM_COMMON_STATS(X)
+    RMM_LOCATION_STATS(X)
 #undef X
 }
 
@@ -138,7 +138,7 @@ static void fold_place(model_t *model, member_t *member, member_location_t locat
         *total =                                                                       \
             left.field == FIGURE_UNKNOWN ? *total : figure_add(*total, left.field);    \
     }
-    RMM_COMMON_STATS(X)
+    RMM_LOCATION_STATS(X)
 #undef X
     extras_fold(device, member, location.location);
     (void)mark_raise(&device->peak_bytes, left.node_peak_bytes);

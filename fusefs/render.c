@@ -205,27 +205,28 @@ static void sum_gpus(const model_t *model, const process_t *process, figures_t *
     }
 }
 
+/* Of several locations: their marks were not reached at one moment, so the sum of them is an
+ * upper bound, under a name of its own. */
 static void render_process_sum(text_t *text, const char *prefix, const figures_t *sum)
 {
     const struct {
         const char *key;
+        bool shown;
         uint64_t value;
     } keys[] = {
-        {"current_bytes", sum->current_bytes},
-        {"current_count", sum->current_count},
-        {"peak_upper_bytes",
-         sum->peak_bytes}, /* of several locations: they may differ */
-        {"total_bytes", sum->total_bytes},
-        {"total_count", sum->total_count},
-        {"reserved_bytes", sum->reserved_bytes},
-        {"cached_bytes", sum->cached_bytes},
-        {"padding_bytes", sum->padding_bytes},
-        {"oom_count", sum->oom_count},
-        {"invalid_free_count", sum->invalid_free_count},
+#define X(field, kind, unit, help)                                                     \
+    {#field, RMM_KIND_##kind != RMM_KIND_MARK, sum->field},
+        RMM_COMMON_STATS(X)
+#undef X
+            {"current_count", true, sum->current_count},
+        {"peak_upper_bytes", true, sum->peak_bytes},
+        {"cached_bytes", true, sum->cached_bytes},
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        text_puts(text, prefix);
-        render_key(text, keys[i].key, keys[i].value);
+        if (keys[i].shown) {
+            text_puts(text, prefix);
+            render_key(text, keys[i].key, keys[i].value);
+        }
     }
 }
 

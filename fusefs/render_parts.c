@@ -65,26 +65,31 @@ static void append_fragmentation(text_t *text, const figures_t *figures)
 /* --- value files ---------------------------------------------------------------------- */
 
 typedef struct figure_file {
+    bool is_figure;
     size_t offset; /* in figures_t */
     unsigned needs;
 } figure_file_t;
 
+#define NEEDS_GAUGE 0
+#define NEEDS_COUNTER 0
+#define NEEDS_MARK FIGURES_MARKS
+#define FIGURE(field, needs)                                                           \
+    {                                                                                  \
+        true, offsetof(figures_t, field), needs                                        \
+    }
+
 static const figure_file_t figure_files[FILE_ID_COUNT] = {
-    [FILE_CURRENT_BYTES] = {offsetof(figures_t, current_bytes), 0},
-    [FILE_CURRENT_COUNT] = {offsetof(figures_t, current_count), 0},
-    [FILE_PEAK_BYTES] = {offsetof(figures_t, peak_bytes), FIGURES_MARKS},
-    [FILE_PEAK_COUNT] = {offsetof(figures_t, peak_count), FIGURES_MARKS},
-    [FILE_PEAK_UPPER_BYTES] = {offsetof(figures_t, peak_upper_bytes), FIGURES_MARKS},
-    [FILE_TOTAL_BYTES] = {offsetof(figures_t, total_bytes), 0},
-    [FILE_TOTAL_COUNT] = {offsetof(figures_t, total_count), 0},
-    [FILE_RESERVED_BYTES] = {offsetof(figures_t, reserved_bytes), 0},
-    [FILE_CACHED_BYTES] = {offsetof(figures_t, cached_bytes), 0},
-    [FILE_PADDING_BYTES] = {offsetof(figures_t, padding_bytes), 0},
-    [FILE_LARGEST_FREE_BYTES] = {offsetof(figures_t, largest_free_bytes), FIGURES_FREE},
-    [FILE_FRAGMENTATION] = {0, FIGURES_FREE},
-    [FILE_OOM_COUNT] = {offsetof(figures_t, oom_count), 0},
-    [FILE_INVALID_FREE_COUNT] = {offsetof(figures_t, invalid_free_count), 0},
-    [FILE_STAT] = {0, FIGURES_ALL},
+#define X(field, kind, unit, help) [FILE_##field] = FIGURE(field, NEEDS_##kind),
+    RMM_COMMON_STATS(X) RMM_LOCATION_ONLY_STATS(X) RMM_SLOT_ONLY_STATS(X)
+#undef X
+#define X(field, kind, unit, help) [FILE_##field] = FIGURE(field, FIGURES_FREE),
+        RMM_SLOT_FREE_STATS(X)
+#undef X
+            [FILE_CURRENT_COUNT] = FIGURE(current_count, 0),
+    [FILE_PEAK_UPPER_BYTES] = FIGURE(peak_upper_bytes, FIGURES_MARKS),
+    [FILE_CACHED_BYTES] = FIGURE(cached_bytes, 0),
+    [FILE_FRAGMENTATION] = {false, 0, FIGURES_FREE},
+    [FILE_STAT] = {false, 0, FIGURES_ALL},
 };
 
 unsigned render_figure_needs(uint8_t file)
@@ -94,30 +99,15 @@ unsigned render_figure_needs(uint8_t file)
 
 bool render_figure(text_t *text, uint8_t file, const figures_t *figures)
 {
-    switch (file) {
-    case FILE_FRAGMENTATION:
+    const char *figure = (const char *)figures + figure_files[file].offset;
+    if (file == FILE_FRAGMENTATION) {
         append_fragmentation(text, figures);
         return true;
-    case FILE_CURRENT_BYTES:
-    case FILE_CURRENT_COUNT:
-    case FILE_PEAK_BYTES:
-    case FILE_PEAK_COUNT:
-    case FILE_PEAK_UPPER_BYTES:
-    case FILE_TOTAL_BYTES:
-    case FILE_TOTAL_COUNT:
-    case FILE_RESERVED_BYTES:
-    case FILE_CACHED_BYTES:
-    case FILE_PADDING_BYTES:
-    case FILE_LARGEST_FREE_BYTES:
-    case FILE_OOM_COUNT:
-    case FILE_INVALID_FREE_COUNT: {
-        const char *figure = (const char *)figures + figure_files[file].offset;
+    }
+    if (figure_files[file].is_figure) {
         render_value(text, *(const uint64_t *)(const void *)figure);
-        return true;
     }
-    default:
-        return false;
-    }
+    return figure_files[file].is_figure;
 }
 
 /* --- stat ----------------------------------------------------------------------------- */
@@ -142,9 +132,8 @@ void render_place_stat(text_t *text, const figures_t *figures, const extras_t *e
 {
 #define X(field, kind, unit, help) render_key(text, #field, figures->field);
     RMM_LOCATION_STATS(X)
+    RMM_SLOT_FREE_STATS(X)
 #undef X
-    render_key(text, "free_bytes", figures->free_bytes);
-    render_key(text, "largest_free_bytes", figures->largest_free_bytes);
     append_derived(text, figures);
     append_extras(text, extras);
 }

@@ -25,40 +25,26 @@ const node_t tree_root = {DIR_ROOT, FILE_SELF, 0, 0};
 static const struct file_desc {
     const char *name;
     mode_t mode;
+    uint32_t where; /* IN_* */
 } files[FILE_ID_COUNT] = {
-    [FILE_SELF] = {"", MODE_DIRECTORY},
-    [FILE_LINK] = {"", MODE_LINK},
-    [FILE_UPSTREAM] = {"upstream", MODE_LINK},
-#define X(id, name, mode) [FILE_##id] = {name, MODE_##mode},
+    [FILE_SELF] = {"", MODE_DIRECTORY, 0},
+    [FILE_LINK] = {"", MODE_LINK, 0},
+    [FILE_UPSTREAM] = {"upstream", MODE_LINK, 0},
+#define X(id, name, mode, where) [FILE_##id] = {name, MODE_##mode, where},
     TREE_FILE_MAP(X)
 #undef X
+#define FIGURE_FILE(field, where)                                                      \
+    [FILE_##field] = {#field, FILE_##field == FILE_peak_bytes ? MODE_w : MODE_r, where},
+#define X(field, kind, unit, help) FIGURE_FILE(field, IN_EACH_LEVEL)
+        RMM_COMMON_STATS(X) RMM_SLOT_FREE_STATS(X)
+#undef X
+#define X(field, kind, unit, help) FIGURE_FILE(field, IN_EACH_LOCATION)
+            RMM_LOCATION_ONLY_STATS(X)
+#undef X
+#define X(field, kind, unit, help) FIGURE_FILE(field, IN(RESOURCE))
+                RMM_SLOT_ONLY_STATS(X)
+#undef X
 };
-
-/* What every level with figures has; terminated lists follow. */
-#define FIGURE_FILES                                                                   \
-    FILE_CURRENT_BYTES, FILE_CURRENT_COUNT, FILE_PEAK_BYTES, FILE_PEAK_COUNT,          \
-        FILE_TOTAL_BYTES, FILE_TOTAL_COUNT, FILE_RESERVED_BYTES, FILE_CACHED_BYTES,    \
-        FILE_PADDING_BYTES, FILE_LARGEST_FREE_BYTES, FILE_FRAGMENTATION,               \
-        FILE_OOM_COUNT, FILE_INVALID_FREE_COUNT, FILE_STAT
-
-static const uint8_t dir_files[DIR_KIND_COUNT][24] = {
-    [DIR_ROOT] = {FILE_VERSION, FILE_README, FILE_GPUS, FILE_LOG_PIPE},
-    [DIR_DAEMON] =
-        {FILE_PID, FILE_UPTIME_SECONDS, FILE_SEGMENTS, FILE_SEGMENTS_REJECTED,
-         FILE_READS_TOTAL, FILE_LOG_LEVEL},
-    [DIR_DEVICE] = {FIGURE_FILES, FILE_PEAK_UPPER_BYTES, FILE_EVENTS, FILE_PROCESSES},
-    [DIR_PROCESS] =
-        {FILE_COMM, FILE_CMDLINE, FILE_UID, FILE_STATE, FILE_START_TIME_NS, FILE_STAT,
-         FILE_PROCESS_LOG, FILE_PROCESS_LOG_PIPE, FILE_LOG_LEVEL, FILE_EVENTS_PIPE,
-         FILE_LEAKS},
-    [DIR_PROCESS_DEVICE] = {FIGURE_FILES, FILE_EVENTS},
-    [DIR_RESOURCE] = {FILE_TYPE, FIGURE_FILES},
-    [DIR_DIAG] = {FILE_CUPTI, FILE_STAT, FILE_USAGE, FILE_KERNELS},
-    [DIR_TRACE] = {FILE_ENABLE, FILE_LOST},
-};
-/* Of a GPU, not of host memory. */
-static const uint8_t gpu_files[] = {
-    FILE_UUID, FILE_PCI_BUS_ID, FILE_NAME, FILE_CAPACITY_BYTES, FILE_DEVICE_FREE_BYTES};
 
 /* --- inode numbers -------------------------------------------------------------------- */
 
@@ -199,14 +185,6 @@ static bool dir_exists(const model_t *model, node_t node)
 
 /* --- listing -------------------------------------------------------------------------- */
 
-static void
-list_files(node_t dir, const uint8_t *list, size_t count, tree_list_fn visit, void *arg)
-{
-    for (size_t i = 0; i < count && list[i] != FILE_NONE; i++) {
-        visit(files[list[i]].name, file_node(dir, list[i]), arg);
-    }
-}
-
 /* Which generation it is stands in the inode: a new one is another file. */
 static void list_logs(const model_t *model, tree_list_fn visit, void *arg)
 {
@@ -343,22 +321,25 @@ list_subdirs(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
     }
 }
 
-/* An unreadable process says only that, and who. */
-static const uint8_t unreadable_files[] = {FILE_UID, FILE_STATE};
+/* The IN_* of a directory. */
+static uint32_t where_is(const model_t *model, node_t dir)
+{
+    if (dir.dir == DIR_PROCESS &&
+        process_speaker(model_process(model, dir.serial)) == NULL) {
+        return IN_UNREADABLE;
+    }
+    uint32_t gpu = dir.dir == DIR_DEVICE && dir.id != DEVICE_HOST ? IN_GPU : 0;
+    return 1u << dir.dir | gpu;
+}
 
 static void list_fixed(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
 {
-    if (dir.dir == DIR_PROCESS) {
-        const process_t *process = model_process(model, dir.serial);
-        if (process_speaker(process) == NULL) {
-            list_files(dir, unreadable_files, sizeof(unreadable_files), visit, arg);
-            return;
+    uint32_t where = where_is(model, dir);
+    for (uint8_t file = 0; file < FILE_ID_COUNT; file++) {
+        if ((files[file].where & where) != 0) {
+            visit(files[file].name, file_node(dir, file), arg);
         }
     }
-    if (dir.dir == DIR_DEVICE && dir.id != DEVICE_HOST) {
-        list_files(dir, gpu_files, sizeof(gpu_files), visit, arg);
-    }
-    list_files(dir, dir_files[dir.dir], sizeof(dir_files[dir.dir]), visit, arg);
 }
 
 bool tree_list(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
@@ -404,13 +385,6 @@ bool tree_lookup(const model_t *model, node_t dir, const char *name, node_t *nod
     return search.found;
 }
 
-static bool file_belongs(const model_t *model, node_t node)
-{
-    search_t search = {.name = files[node.file].name};
-    list_fixed(model, node, compare, &search);
-    return search.found;
-}
-
 static bool node_exists(const model_t *model, node_t node)
 {
     if (!dir_exists(model, node)) {
@@ -427,7 +401,7 @@ static bool node_exists(const model_t *model, node_t node)
     case FILE_LOG_1:
         return node.dir == DIR_ROOT && model->journal != NULL;
     default:
-        return file_belongs(model, node);
+        return (files[node.file].where & where_is(model, node)) != 0;
     }
 }
 

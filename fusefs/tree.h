@@ -45,68 +45,70 @@ typedef enum dir_kind {
     DIR_KIND_COUNT
 } dir_kind_t;
 
-/* X(id, name, mode): every file of the tree. r: all may read; w: and the owner write;
- * o: only the owner (and group) may read. */
+/* Where a file stands: in all directories of a kind, or in some of them. */
+#define IN(kind) (1u << DIR_##kind)
+#define IN_GPU (1u << DIR_KIND_COUNT) /* a device that is a GPU */
+#define IN_UNREADABLE                                                                  \
+    (1u << (DIR_KIND_COUNT + 1)) /* a process of which no more can be told */
+#define IN_EACH_LOCATION (IN(DEVICE) | IN(PROCESS_DEVICE))
+#define IN_EACH_LEVEL (IN_EACH_LOCATION | IN(RESOURCE))
+
+/* X(id, name, mode, where): every file of the tree but those of statistics, one each
+ * (stat_fields.h). r: all may read; w: and the owner write; o: only the owner (and group) may
+ * read. The text comes from the directory's function in render*.c. */
 #define TREE_FILE_MAP(X)                                                               \
-    X(VERSION, "version", r)                                                           \
-    X(README, "README", r)                                                             \
-    X(GPUS, "gpus", r)                                                                 \
-    X(PID, "pid", r)                                                                   \
-    X(UPTIME_SECONDS, "uptime_seconds", r)                                             \
-    X(SEGMENTS, "segments", r)                                                         \
-    X(SEGMENTS_REJECTED, "segments_rejected", r)                                       \
-    X(READS_TOTAL, "reads_total", r)                                                   \
-    X(LOG_LEVEL, "log_level", w)                                                       \
-    X(LOG, "log", r)                                                                   \
-    X(LOG_1, "log.1", r)                                                               \
-    X(LOG_PIPE, "log_pipe", r)                                                         \
-    X(PROCESS_LOG, "log", o)                                                           \
-    X(PROCESS_LOG_PIPE, "log_pipe", o)                                                 \
-    X(EVENTS_PIPE, "events_pipe", o)                                                   \
-    X(ENABLE, "enable", w)                                                             \
-    X(LOST, "lost", r)                                                                 \
-    X(LEAKS, "leaks", o)                                                               \
-    X(UUID, "uuid", r)                                                                 \
-    X(PCI_BUS_ID, "pci_bus_id", r)                                                     \
-    X(NAME, "name", r)                                                                 \
-    X(CAPACITY_BYTES, "capacity_bytes", r)                                             \
-    X(DEVICE_FREE_BYTES, "device_free_bytes", r)                                       \
-    X(CURRENT_BYTES, "current_bytes", r)                                               \
-    X(CURRENT_COUNT, "current_count", r)                                               \
-    X(PEAK_BYTES, "peak_bytes", w)                                                     \
-    X(PEAK_COUNT, "peak_count", r)                                                     \
-    X(PEAK_UPPER_BYTES, "peak_upper_bytes", r)                                         \
-    X(TOTAL_BYTES, "total_bytes", r)                                                   \
-    X(TOTAL_COUNT, "total_count", r)                                                   \
-    X(RESERVED_BYTES, "reserved_bytes", r)                                             \
-    X(CACHED_BYTES, "cached_bytes", r)                                                 \
-    X(PADDING_BYTES, "padding_bytes", r)                                               \
-    X(LARGEST_FREE_BYTES, "largest_free_bytes", r)                                     \
-    X(FRAGMENTATION, "fragmentation", r)                                               \
-    X(OOM_COUNT, "oom_count", r)                                                       \
-    X(INVALID_FREE_COUNT, "invalid_free_count", r)                                     \
-    X(STAT, "stat", r)                                                                 \
-    X(EVENTS, "events", r)                                                             \
-    X(PROCESSES, "processes", r)                                                       \
-    X(COMM, "comm", r)                                                                 \
-    X(CMDLINE, "cmdline", r)                                                           \
-    X(UID, "uid", r)                                                                   \
-    X(STATE, "state", r)                                                               \
-    X(START_TIME_NS, "start_time_ns", r)                                               \
-    X(TYPE, "type", r)                                                                 \
-    X(CUPTI, "cupti", r)                                                               \
-    X(USAGE, "usage", o)                                                               \
-    X(KERNELS, "kernels", o)
+    X(VERSION, "version", r, IN(ROOT))                                                 \
+    X(README, "README", r, IN(ROOT))                                                   \
+    X(GPUS, "gpus", r, IN(ROOT))                                                       \
+    X(PID, "pid", r, IN(DAEMON))                                                       \
+    X(UPTIME_SECONDS, "uptime_seconds", r, IN(DAEMON))                                 \
+    X(SEGMENTS, "segments", r, IN(DAEMON))                                             \
+    X(SEGMENTS_REJECTED, "segments_rejected", r, IN(DAEMON))                           \
+    X(READS_TOTAL, "reads_total", r, IN(DAEMON))                                       \
+    X(LOG_LEVEL, "log_level", w, IN(DAEMON) | IN(PROCESS))                             \
+    X(LOG, "log", r, 0)                                                                \
+    X(LOG_1, "log.1", r, 0)                                                            \
+    X(LOG_PIPE, "log_pipe", r, IN(ROOT))                                               \
+    X(PROCESS_LOG, "log", o, IN(PROCESS))                                              \
+    X(PROCESS_LOG_PIPE, "log_pipe", o, IN(PROCESS))                                    \
+    X(EVENTS_PIPE, "events_pipe", o, IN(PROCESS))                                      \
+    X(ENABLE, "enable", w, IN(TRACE))                                                  \
+    X(LOST, "lost", r, IN(TRACE))                                                      \
+    X(LEAKS, "leaks", o, IN(PROCESS))                                                  \
+    X(UUID, "uuid", r, IN_GPU)                                                         \
+    X(PCI_BUS_ID, "pci_bus_id", r, IN_GPU)                                             \
+    X(NAME, "name", r, IN_GPU)                                                         \
+    X(CAPACITY_BYTES, "capacity_bytes", r, IN_GPU)                                     \
+    X(DEVICE_FREE_BYTES, "device_free_bytes", r, IN_GPU)                               \
+    X(CURRENT_COUNT, "current_count", r, IN_EACH_LEVEL)                                \
+    X(CACHED_BYTES, "cached_bytes", r, IN_EACH_LEVEL)                                  \
+    X(FRAGMENTATION, "fragmentation", r, IN_EACH_LEVEL)                                \
+    X(PEAK_UPPER_BYTES, "peak_upper_bytes", r, IN(DEVICE))                             \
+    X(STAT, "stat", r, IN_EACH_LEVEL | IN(PROCESS) | IN(DIAG))                         \
+    X(EVENTS, "events", r, IN_EACH_LOCATION)                                           \
+    X(PROCESSES, "processes", r, IN(DEVICE))                                           \
+    X(COMM, "comm", r, IN(PROCESS))                                                    \
+    X(CMDLINE, "cmdline", r, IN(PROCESS))                                              \
+    X(UID, "uid", r, IN(PROCESS) | IN_UNREADABLE)                                      \
+    X(STATE, "state", r, IN(PROCESS) | IN_UNREADABLE)                                  \
+    X(START_TIME_NS, "start_time_ns", r, IN(PROCESS))                                  \
+    X(TYPE, "type", r, IN(RESOURCE))                                                   \
+    X(CUPTI, "cupti", r, IN(DIAG))                                                     \
+    X(USAGE, "usage", o, IN(DIAG))                                                     \
+    X(KERNELS, "kernels", o, IN(DIAG))
 
 typedef enum file_id {
     FILE_NONE,
     FILE_SELF,     /* the directory itself */
     FILE_LINK,     /* by-uuid/<uuid> */
     FILE_UPSTREAM, /* a resource's link to its upstream */
-#define X(id, name, mode) FILE_##id,
+#define X(id, name, mode, where) FILE_##id,
     TREE_FILE_MAP(X)
 #undef X
-        FILE_ID_COUNT
+#define X(field, kind, unit, help) FILE_##field,
+        RMM_EACH_STAT(X)
+#undef X
+            FILE_ID_COUNT
 } file_id_t;
 
 typedef struct node {

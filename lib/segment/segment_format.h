@@ -108,6 +108,10 @@ typedef struct rmm_segment_stripe {
     uint64_t reserved[3];
 } rmm_segment_stripe_t;
 
+/* The words of statistics, and others of the writer. Where in a record each is, readers learn
+ * from the schema. */
+#define RMM_STAT_WORD(field, kind, unit, help) _Atomic(uint64_t) field;
+
 /* A GPU, or host memory. Counters are independent atomics. The first line of figures is
  * what every allocation writes, the next one what it looks at. */
 typedef struct rmm_segment_location {
@@ -121,15 +125,18 @@ typedef struct rmm_segment_location {
     char pci_bus_id[24];
     char name[64];
     uint64_t reserved1[3]; /* figures begin on a cache line */
-    _Atomic(uint64_t) current_bytes;
-    _Atomic(uint64_t)
-        live_count; /* as total_count - freed_count, of the stripes' part */
-    _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
-    uint64_t reserved2[2];
-    _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
-    _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
-    _Atomic(uint64_t) node_peak_bytes, node_peak_count;
-    uint64_t reserved3[8];
+    union {
+        uint64_t figures[24];
+        struct {
+            RMM_COMMON_HOT_STATS(RMM_STAT_WORD)
+            _Atomic(uint64_t) live_count; /* as total_count - freed_count, of the
+                                             stripes' part */
+            uint64_t rest_of_line[2];
+            RMM_COMMON_MARK_STATS(RMM_STAT_WORD)
+            RMM_LOCATION_ONLY_STATS(RMM_STAT_WORD)
+            RMM_COMMON_OTHER_STATS(RMM_STAT_WORD)
+        };
+    };
 } rmm_segment_location_t;
 
 /* free_bytes says what can be handed out; what is live is to be subtracted. */
@@ -149,15 +156,17 @@ typedef struct rmm_segment_slot {
     uint64_t created_ns;     /* CLOCK_REALTIME */
     char type[24];
     char name[64];
-    _Atomic(uint64_t) current_bytes;
-    _Atomic(uint64_t) live_count; /* as at a location */
-    _Atomic(uint64_t) total_bytes, total_count, freed_count, padding_bytes;
-    _Atomic(uint64_t) free_bytes, largest_free_bytes;
-    _Atomic(uint64_t) peak_bytes, peak_count, lifetime_peak_bytes;
-    _Atomic(uint64_t) reserved_bytes, oom_count, invalid_free_count;
-    _Atomic(uint64_t) growth_count, sync_count;
-    _Atomic(uint64_t) cross_stream_count; /* rises too often for the line before */
-    uint64_t reserved0[31];
+    union {
+        uint64_t figures[48];
+        struct {
+            RMM_COMMON_HOT_STATS(RMM_STAT_WORD)
+            RMM_SLOT_FREE_STATS(RMM_STAT_WORD)
+            _Atomic(uint64_t) live_count; /* as at a location */
+            RMM_COMMON_MARK_STATS(RMM_STAT_WORD)
+            RMM_COMMON_OTHER_STATS(RMM_STAT_WORD)
+            RMM_SLOT_ONLY_STATS(RMM_STAT_WORD)
+        };
+    };
 } rmm_segment_slot_t;
 
 /*
@@ -244,10 +253,18 @@ static_assert(offsetof(rmm_segment_header_t, stripes_stride) == 460, "layout is 
 static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
 static_assert(offsetof(rmm_segment_schema_t, stripe_plus) == 52, "layout is ABI");
 static_assert(sizeof(rmm_segment_stripe_t) == 64, "a stripe is a line");
-static_assert(sizeof(rmm_segment_location_t) == 384, "location layout is ABI");
-static_assert(offsetof(rmm_segment_location_t, current_bytes) == 192, "layout is ABI");
-static_assert(sizeof(rmm_segment_slot_t) == 512, "slot layout is ABI");
-static_assert(offsetof(rmm_segment_slot_t, current_bytes) == 128, "layout is ABI");
+static_assert(offsetof(rmm_segment_location_t, figures) == 192, "layout is ABI");
+static_assert(
+    sizeof(rmm_segment_location_t) ==
+        192 + sizeof(((rmm_segment_location_t *)0)->figures),
+    "more statistics than figures[] of a location: make it larger by a line, 8 words");
+static_assert(offsetof(rmm_segment_slot_t, figures) == 128, "layout is ABI");
+static_assert(
+    sizeof(rmm_segment_slot_t) == 128 + sizeof(((rmm_segment_slot_t *)0)->figures),
+    "more statistics than figures[] of a slot: make it larger by a line, 8 words");
+static_assert(
+    sizeof(rmm_segment_location_t) % 64 == 0 && sizeof(rmm_segment_slot_t) % 64 == 0,
+    "records begin on lines");
 static_assert(sizeof(rmm_segment_log_t) == 64, "log layout is ABI");
 static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI");
 static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
@@ -265,6 +282,14 @@ static_assert(
         offsetof(rmm_segment_location_t, peak_bytes) % 64 == 0 &&
         offsetof(rmm_segment_slot_t, peak_bytes) % 64 == 0,
     "what is written is on other lines than what is looked at");
+static_assert(
+    offsetof(rmm_segment_slot_t, cross_stream_count) >=
+        offsetof(rmm_segment_slot_t, peak_bytes) + 64,
+    "it rises too often for the line of marks");
+static_assert(
+    offsetof(rmm_segment_location_t, node_peak_count) <
+        offsetof(rmm_segment_location_t, peak_bytes) + 64,
+    "all marks of a location are on one line");
 static_assert(sizeof(rmm_segment_layout_t) <= RMM_SEGMENT_MAX_BYTES, "size is bounded");
 
 #endif /* RMM_SEGMENT_FORMAT_H */

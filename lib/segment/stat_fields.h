@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * THE list of statistics. From it come the counters in the segment, the schema that
- * travels in it, the file names under /rmm, and docs/statistics.md. Append only: the
- * position is ABI.
+ * THE list of statistics. A line here is the word in the segment's records, the entry in the
+ * schema that travels in it, the file of that name under /rmm and its line in `stat`; a test
+ * says which row docs/statistics.md lacks (unit.stat_docs). What remains is the line of code
+ * that counts. CONTRIBUTING.md has the recipe.
  *
  * X(name, kind, unit, help)
  *   kind  GAUGE    goes up and down, leaves with the process or the resource
  *         COUNTER  never falls
  *         MARK     high-water mark of the gauge that it names, reset on request
  *   unit  BYTES | COUNT
+ *
+ * A new one goes to the end of RMM_COMMON_OTHER_STATS, RMM_LOCATION_ONLY_STATS or
+ * RMM_SLOT_ONLY_STATS. The order of the lists is the order of the words in the records,
+ * which no reader relies on: it finds a word by its name in the schema. The lists before
+ * those keep what every allocation touches on two cache lines (segment_format.h).
  *
  * current_count is not stored: it is total_count - freed_count.
  *
@@ -25,33 +31,67 @@
 #define RMM_ACCOUNTING_ON 1
 #endif
 
-/* What a location (one GPU, or host memory) and a resource both have. At a location: what
- * users hold, however resources are stacked. At a resource: all that passes it. */
-#define RMM_COMMON_STATS(X)                                                            \
+/* At a location (one GPU, or host memory) and at a resource. At a location: what users hold,
+ * however resources are stacked. At a resource: all that passes it. */
+/* What every allocation writes. */
+#define RMM_COMMON_HOT_STATS(X)                                                        \
     X(current_bytes, GAUGE, BYTES, "Bytes handed out and not yet freed, as requested") \
     X(total_bytes, COUNTER, BYTES, "Bytes of all allocations ever")                    \
     X(total_count, COUNTER, COUNT, "Allocations ever")                                 \
     X(freed_count, COUNTER, COUNT, "Allocations freed")                                \
+    X(padding_bytes, GAUGE, BYTES, "Bytes lost to rounding in live blocks")
+
+/* What every allocation compares, and writes where it rises. */
+#define RMM_COMMON_MARK_STATS(X)                                                       \
     X(peak_bytes, MARK, BYTES, "Highest current_bytes since creation or reset")        \
     X(peak_count, MARK, COUNT, "Highest number of live allocations, likewise")         \
-    X(lifetime_peak_bytes, MARK, BYTES, "Highest current_bytes ever; never reset")     \
+    X(lifetime_peak_bytes, MARK, BYTES, "Highest current_bytes ever; never reset")
+
+#define RMM_COMMON_OTHER_STATS(X)                                                      \
     X(reserved_bytes, GAUGE, BYTES, "Bytes held from upstream or the driver")          \
-    X(padding_bytes, GAUGE, BYTES, "Bytes lost to rounding in live blocks")            \
     X(oom_count, COUNTER, COUNT, "Requests refused for lack of memory")                \
     X(invalid_free_count, COUNTER, COUNT, "Frees refused: wrong pointer, size, twice")
 
-#define RMM_LOCATION_STATS(X)                                                          \
-    RMM_COMMON_STATS(X)                                                                \
+/* At a location only: first its marks, which are compared like the others. */
+#define RMM_LOCATION_ONLY_STATS(X)                                                     \
     X(node_peak_bytes, MARK, BYTES, "As peak_bytes, reset with the node's mark")       \
     X(node_peak_count, MARK, COUNT, "As peak_count, reset with the node's mark")
 
-#define RMM_SLOT_STATS(X)                                                              \
-    RMM_COMMON_STATS(X)                                                                \
+/* At a resource only. What is free: a location shows it too, added up by the reader. */
+#define RMM_SLOT_FREE_STATS(X)                                                         \
     X(free_bytes, GAUGE, BYTES, "Free bytes inside: reserved, not in a live block")    \
-    X(largest_free_bytes, GAUGE, BYTES, "Largest block that needs no growth or merge") \
+    X(largest_free_bytes, GAUGE, BYTES, "Largest block that needs no growth or merge")
+
+#define RMM_SLOT_ONLY_STATS(X)                                                         \
     X(growth_count, COUNTER, COUNT, "Chunks taken from upstream")                      \
-    X(cross_stream_count, COUNTER, COUNT, "Blocks taken over from another stream")     \
-    X(sync_count, COUNTER, COUNT, "Times the device was synchronised for memory")
+    X(sync_count, COUNTER, COUNT, "Times the device was synchronised for memory")      \
+    X(cross_stream_count, COUNTER, COUNT, "Blocks taken over from another stream")
+
+/* The lists above put together. */
+#define RMM_COMMON_STATS(X)                                                            \
+    RMM_COMMON_HOT_STATS(X)                                                            \
+    RMM_COMMON_MARK_STATS(X)                                                           \
+    RMM_COMMON_OTHER_STATS(X)
+
+#define RMM_LOCATION_STATS(X)                                                          \
+    RMM_COMMON_HOT_STATS(X)                                                            \
+    RMM_COMMON_MARK_STATS(X)                                                           \
+    RMM_LOCATION_ONLY_STATS(X)                                                         \
+    RMM_COMMON_OTHER_STATS(X)
+
+#define RMM_SLOT_STATS(X)                                                              \
+    RMM_COMMON_HOT_STATS(X)                                                            \
+    RMM_SLOT_FREE_STATS(X)                                                             \
+    RMM_COMMON_MARK_STATS(X)                                                           \
+    RMM_COMMON_OTHER_STATS(X)                                                          \
+    RMM_SLOT_ONLY_STATS(X)
+
+/* Each statistic once. */
+#define RMM_EACH_STAT(X)                                                               \
+    RMM_COMMON_STATS(X)                                                                \
+    RMM_LOCATION_ONLY_STATS(X)                                                         \
+    RMM_SLOT_FREE_STATS(X)                                                             \
+    RMM_SLOT_ONLY_STATS(X)
 
 /* free_bytes has no word there, but depends on what has (RMM_SLOT_FREE_IS_REST). */
 #define RMM_STRIPED_STATS(X)                                                           \

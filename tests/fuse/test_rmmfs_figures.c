@@ -120,7 +120,7 @@ static void no_peak_is_below_a_current_value_that_was_shown(void **state)
 
 static int reset(fixture_t *fixture, node_t node)
 {
-    node.file = FILE_PEAK_BYTES;
+    node.file = FILE_peak_bytes;
     return control_write(&fixture->model, node, 0, "0\n", 2);
 }
 

@@ -140,22 +140,52 @@ static void values_are_decimal_and_unknown_is_minus_one(void **state)
     end_texts(texts);
 }
 
-static void stat_has_every_statistic_of_the_list(void **state)
+/* It stands in `stat` and in a file of its own, and both say the same. */
+static void assert_shown(texts_t *texts, const char *dir, const char *name)
+{
+    char path[128], in_stat[32];
+    const char *value;
+    snprintf(path, sizeof(path), "%s/stat", dir);
+    value = value_of(texts, path, name);
+    assert_non_null(value);
+    snprintf(in_stat, sizeof(in_stat), "%s\n", value);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    assert_string_equal(read_path(texts, path), in_stat);
+}
+
+static void each_statistic_is_a_line_of_stat_and_a_file(void **state)
 {
     (void)state;
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);
     for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         const char *name = rmm__location_stats[i].name;
-        assert_non_null(value_of(texts, "gpu0/stat", name));
-        assert_non_null(value_of(texts, "host/stat", name));
-        assert_non_null(value_of(texts, "proc/7/gpu0/stat", name));
+        assert_shown(texts, "gpu0", name);
+        assert_shown(texts, "host", name);
+        assert_shown(texts, "proc/7/gpu0", name);
     }
     for (int i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
-        assert_non_null(
-            value_of(texts, "proc/7/gpu0/mr/1.a_pool/stat", rmm__slot_stats[i].name));
+        assert_shown(texts, "proc/7/gpu0/mr/1.a_pool", rmm__slot_stats[i].name);
     }
     assert_string_equal(value_of(texts, "proc/7/gpu0/mr/1.a_pool/stat", "torn"), "0");
+    end_texts(texts);
+}
+
+/* A location adds up what is free in its resources; a process all that is no mark. */
+static void sums_are_shown_where_they_are_meant(void **state)
+{
+    (void)state;
+    texts_t *texts = open_texts();
+    (void)fixture_process(&texts->fixture, 7);
+    assert_shown(texts, "gpu0", "free_bytes");
+    assert_shown(texts, "proc/7/gpu0", "largest_free_bytes");
+#define X(field, kind, unit, help)                                                     \
+    assert_int_equal(                                                                  \
+        value_of(texts, "proc/7/stat", #field) != NULL,                                \
+        RMM_KIND_##kind != RMM_KIND_MARK);
+    RMM_COMMON_STATS(X)
+#undef X
+    assert_non_null(value_of(texts, "proc/7/stat", "host_peak_upper_bytes"));
     end_texts(texts);
 }
 
@@ -178,18 +208,19 @@ static void stat_shows_statistics_of_newer_programs(void **state)
     (void)state;
     texts_t *texts = open_texts();
     fixture_t *fixture = &texts->fixture;
-    uint32_t at = offsetof(rmm_segment_location_t, reserved3);
+    enum { LAST = sizeof(fixture->layout.locations[0].figures) / 8 - 1 };
+    uint32_t at = offsetof(rmm_segment_location_t, figures[LAST - 1]);
     rmm_segment_location_t *location = fixture_location(fixture, 0);
     add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_count", RMM_KIND_COUNTER, at);
     add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_mark", RMM_KIND_MARK, at + 8);
     add_statistic(
         fixture, RMM_SCHEMA_SLOT, "new_gauge", RMM_KIND_GAUGE,
-        offsetof(rmm_segment_slot_t, reserved0));
-    location->reserved3[0] = 5;
-    location->reserved3[1] = 70;
-    fixture->layout.slots[0].reserved0[0] = 9;
+        offsetof(rmm_segment_slot_t, figures[LAST]));
+    location->figures[LAST - 1] = 5;
+    location->figures[LAST] = 70;
+    fixture->layout.slots[0].figures[LAST] = 9;
     (void)fixture_process(fixture, 7);
-    location->reserved3[1] = 60;
+    location->figures[LAST] = 60;
     (void)fixture_process(fixture, 8);
     assert_string_equal(value_of(texts, "proc/7/gpu0/stat", "new_count"), "5");
     assert_string_equal(value_of(texts, "gpu0/stat", "new_count"), "10");
@@ -346,7 +377,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_has_a_text_that_ends_in_a_newline),
         cmocka_unit_test(values_are_decimal_and_unknown_is_minus_one),
-        cmocka_unit_test(stat_has_every_statistic_of_the_list),
+        cmocka_unit_test(each_statistic_is_a_line_of_stat_and_a_file),
+        cmocka_unit_test(sums_are_shown_where_they_are_meant),
         cmocka_unit_test(stat_shows_statistics_of_newer_programs),
         cmocka_unit_test(strings_of_programs_cannot_break_a_line),
         cmocka_unit_test(a_process_that_cannot_be_read_says_so_and_nothing_else),
