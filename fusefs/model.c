@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "dirs.h"
-#include "tree.h"
 
 uint64_t model_clock_ns(void)
 {
@@ -106,7 +105,7 @@ member_t *model_member(const model_t *model, uint32_t serial)
 static uint32_t next_serial(model_t *model)
 {
     do {
-        model->last_serial = (model->last_serial + 1) & NODE_SERIAL_MAX;
+        model->last_serial = (model->last_serial + 1) & MODEL_SERIAL_MAX;
     } while (model->last_serial == 0 ||
              model_process(model, model->last_serial) != NULL ||
              model_member(model, model->last_serial) != NULL);

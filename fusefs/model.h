@@ -30,6 +30,7 @@
 #define DEVICE_HOST 0xffffu  /* host memory, where a device index stands */
 #define DEVICE_NONE 0xfffeu
 #define DEVICE_EXTRAS_MAX 32u
+#define MODEL_SERIAL_MAX 0x1fffffu /* 21 bits: a part of an inode number (tree.h) */
 #define SLOT_HINTS 64u
 
 /* A statistic that this version does not know, by the name in the segment's schema. */

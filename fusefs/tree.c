@@ -62,7 +62,7 @@ bool node_from_inode(uint64_t inode, node_t *node_out)
     node_t node = {
         .file = inode & 0x7f,
         .dir = (inode >> 7) & 0xf,
-        .serial = (inode >> 11) & NODE_SERIAL_MAX,
+        .serial = (inode >> 11) & MODEL_SERIAL_MAX,
         .id = (uint32_t)(inode >> 32)};
     if (node.file == FILE_NONE || node.file >= FILE_ID_COUNT ||
         node.dir >= DIR_KIND_COUNT) {

@@ -27,7 +27,6 @@
 
 #include "model.h"
 
-#define NODE_SERIAL_MAX 0x1fffffu
 #define TREE_NAME_BYTES 128
 
 typedef enum dir_kind {

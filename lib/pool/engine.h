@@ -4,7 +4,7 @@
  * engine with options and accounting around it. It knows the driver, no resource, no
  * statistics and no log.
  *
- *   engine.c      creation and destruction, trim
+ *   engine_life.c creation and destruction, trim
  *   alloc.c       allocate and free on the fast path
  *   ladder.c      what is tried, in order, when the fast path finds no block
  *   streams.c     which stream freed which memory, and which event covers it

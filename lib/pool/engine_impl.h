@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of the engine: its structures, and what each of its files offers to those above
- * it. Calls go downwards only: engine.c and alloc.c, ladder.c, source (chunks.c, range.c),
+ * it. Calls go downwards only: engine_life.c and alloc.c, ladder.c, source (chunks.c, range.c),
  * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c.
  *
  * Locking: `lock` protects everything but constants. A function whose name ends in _locked

@@ -15,7 +15,7 @@ static void inode_numbers_carry_the_node_and_come_back(void **state)
     for (uint32_t i = 0; i < 100000; i++) {
         node_t node = {
             (uint8_t)(i % DIR_KIND_COUNT), (uint8_t)(1 + i % (FILE_ID_COUNT - 1)),
-            (i * 2654435761u) & NODE_SERIAL_MAX, i * 40503u * 65537u};
+            (i * 2654435761u) & MODEL_SERIAL_MAX, i * 40503u * 65537u};
         node_t back;
         assert_true(node_from_inode(node_to_inode(node), &back));
         assert_int_equal(back.dir, node.dir);
