@@ -17,6 +17,14 @@
  * They are written out by rmm_logging_flush(), by the last release and when the process
  * exits; a process that is killed loses the last ones, unless auto_flush is set.
  *
+ * A file is never truncated, and lines are appended whole: adaptors of several devices,
+ * processes and forked children may share one, and a later run adds to what an earlier one
+ * left. The header is written only into an empty file. In the path %d stands for the device
+ * (its CUDA ordinal, or "host") and %p for the process, so that each gets a file of its
+ * own; %% is a per cent sign. Rows of several processes in one file can be replayed only if
+ * their addresses differ, or if one process begins after another has freed everything. On a
+ * network filesystem each host needs a file of its own.
+ *
  * A sink that fails (a full disk) is one error in the debug log. Rows are dropped from
  * then on, and counted; allocations go on.
  *
@@ -52,8 +60,8 @@ typedef void (*rmm_logging_sink_fn)(const char *rows, size_t length, void *arg);
 /** Zero in any field means its default. */
 typedef struct rmm_logging_options {
     size_t struct_size; /**< set by RMM_LOGGING_OPTIONS_INIT; do not touch */
-    const char *path;   /**< truncated, made with mode 0644; NULL: RMM_LOG_FILE, unless
-                             there is a sink */
+    const char *path;   /**< appended to, made with mode 0644; may have %d and %p; NULL:
+                             RMM_LOG_FILE, unless there is a sink */
     rmm_logging_sink_fn sink; /**< also, or instead of a file */
     void *sink_arg;
     bool auto_flush;  /**< every row is written before the call returns */
@@ -68,16 +76,19 @@ typedef struct rmm_logging_options {
 
 /**
  * Create a logging adaptor over @p upstream, which it retains. The header row is written
- * at once.
+ * at once, to the sink and to a file that is empty.
  *
  * @param options  NULL: all defaults
  * @param out      receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, neither path, sink nor
- *                                     RMM_LOG_FILE is given, the format is unknown, or
+ *                                     RMM_LOG_FILE is given, the format is unknown,
+ *                                     another letter follows a % in the path, or
  *                                     options were not made with _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
- *         RMM_ERR_IO                  the file cannot be opened or written
+ *         RMM_ERR_IO                  the file cannot be opened or written, or its first
+ *                                     line is not the header of this format: it is left
+ *                                     as it is
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_logging_adaptor_create(
@@ -96,7 +107,7 @@ RMM_API rmm_status_t rmm_logging_flush(rmm_resource_t *mr);
 /** The first row of a format, without its newline; NULL: no such format. Static. */
 RMM_API const char *rmm_logging_header(uint32_t format);
 
-/** The file; "" if there is none or mr is no logging adaptor. Lives as long as mr. */
+/** The file, with %d and %p replaced; "" if there is none or mr is no logging adaptor. Lives as long as mr. */
 RMM_API const char *rmm_logging_path(const rmm_resource_t *mr);
 
 #ifdef __cplusplus

@@ -5,14 +5,14 @@
 #include "adaptors/row_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "adaptors/log_file.h"
 #include "base/resource_impl.h"
-#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
@@ -104,22 +104,6 @@ static void delist(rmm_row_writer_t *self)
 
 /* --- writing out -------------------------------------------------------------------- */
 
-/* Returns how much of it was written: all, or errno says why not. */
-static size_t write_whole(int fd, const char *bytes, size_t length)
-{
-    size_t done = 0;
-
-    while (done < length) {
-        ssize_t put = write(fd, bytes + done, length - done);
-
-        if (put < 0 && errno != EINTR) {
-            break;
-        }
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return done;
-}
-
 static uint64_t count_rows(const char *bytes, size_t length)
 {
     uint64_t rows = 0;
@@ -137,7 +121,7 @@ static uint64_t put_out(rmm_row_writer_t *self, const char *bytes, size_t length
     int error = 0;
 
     if (self->fd >= 0 && !self->failed) {
-        written = write_whole(self->fd, bytes, length);
+        written = rmm__log_file_write(self->fd, bytes, length);
         error = written < length ? errno : 0;
     }
     if (self->sink != NULL) {
@@ -232,16 +216,6 @@ rmm_status_t rmm__row_writer_flush(rmm_row_writer_t *self)
 
 /* --- life --------------------------------------------------------------------------- */
 
-static rmm_status_t open_file(rmm_row_writer_t *self, const char *path)
-{
-    self->fd = rmm__descriptor_above_standard(
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-    return self->fd >= 0 ? RMM_OK
-                         : rmm__error(
-                               RMM_ERR_IO, "cannot open the allocation log %.300s: %s",
-                               path, strerror(errno));
-}
-
 static void free_parts(rmm_row_writer_t *self)
 {
     if (self->fd >= 0) {
@@ -252,38 +226,48 @@ static void free_parts(rmm_row_writer_t *self)
     rmm__free(self->path);
 }
 
-static rmm_status_t
-take_memory(rmm_row_writer_t *self, const rmm_logging_options_t *options)
+static rmm_status_t take_memory(rmm_row_writer_t *self)
 {
-    self->fd = -1;
     self->active = rmm__calloc(1, BUFFER_BYTES);
     self->spare = self->active != NULL ? rmm__calloc(1, BUFFER_BYTES) : NULL;
-    if (self->spare != NULL && options->path != NULL) {
-        self->path = rmm__strdup(options->path);
-    }
-    return self->spare != NULL && (options->path == NULL || self->path != NULL)
-               ? RMM_OK
-               : RMM_ERR_OUT_OF_HOST_MEMORY;
+    return self->spare != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
-static void put_header(rmm_row_writer_t *self, const char *header)
+/* A file may have its header already; a sink is new to this log. */
+static rmm_status_t open_ends(
+    rmm_row_writer_t *self, const rmm_logging_options_t *options, const char *header)
 {
-    char *row = rmm__row_begin(self);
-    size_t length = strlen(header);
+    char line[RMM_ROW_BYTES];
+    int length = snprintf(line, sizeof(line), "%s\n", header);
+    rmm_status_t status = RMM_OK;
 
-    memcpy(row, header, length);
-    row[length] = '\n';
-    rmm__row_end(self, length + 1);
+    if (options->path != NULL) {
+        status = rmm__log_file_name(options->path, self->owner->device, &self->path);
+    }
+    if (status == RMM_OK && self->path != NULL) {
+        status = rmm__log_file_open(self->path, line, &self->fd);
+    }
+    if (status == RMM_OK && self->sink != NULL) {
+        self->sink(line, (size_t)length, self->sink_arg);
+    }
+    return status;
 }
 
 rmm_status_t rmm__row_writer_init(
     rmm_row_writer_t *self, rmm_resource_t *owner, const rmm_logging_options_t *options,
     const char *header)
 {
-    rmm_status_t status = take_memory(self, options);
+    rmm_status_t status;
 
-    if (status == RMM_OK && options->path != NULL) {
-        status = open_file(self, options->path);
+    self->fd = -1;
+    self->clock.local_time = rmm__local_time;
+    self->owner = owner;
+    self->auto_flush = options->auto_flush;
+    self->sink = options->sink;
+    self->sink_arg = options->sink_arg;
+    status = take_memory(self);
+    if (status == RMM_OK) {
+        status = open_ends(self, options, header);
     }
     if (status != RMM_OK) {
         free_parts(self);
@@ -291,22 +275,11 @@ rmm_status_t rmm__row_writer_init(
     }
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->idle, NULL);
-    self->clock.local_time = rmm__local_time;
-    self->owner = owner;
-    self->auto_flush = options->auto_flush;
-    self->sink = options->sink;
-    self->sink_arg = options->sink_arg;
-    put_header(self, header);
-    status = rmm__row_writer_flush(self); /* a disk that is full already */
-    if (status == RMM_OK && !enlist(self)) {
-        status = rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
+    if (!enlist(self)) {
+        rmm__row_writer_fini(self);
+        return rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
     }
-    if (status != RMM_OK) {
-        pthread_cond_destroy(&self->idle);
-        pthread_mutex_destroy(&self->lock);
-        free_parts(self);
-    }
-    return status;
+    return RMM_OK;
 }
 
 void rmm__row_writer_fini(rmm_row_writer_t *self)

@@ -46,9 +46,10 @@ typedef struct rmm_row_writer {
 } rmm_row_writer_t;
 
 /*
- * Opens the file and writes `header`. `self` is zeroed memory that stays where it is, part
+ * Opens the file and writes `header` to the sink, and to a file that has none. `self` is zeroed memory that stays where it is, part
  * of `owner`, which is retained while it is flushed at the process's exit.
- * RMM_OK, RMM_ERR_IO, RMM_ERR_OUT_OF_HOST_MEMORY; after a failure nothing is left.
+ * RMM_OK, RMM_ERR_INVALID_ARGUMENT (the path), RMM_ERR_IO, RMM_ERR_OUT_OF_HOST_MEMORY; after
+ * a failure nothing is left but the file.
  */
 rmm_status_t rmm__row_writer_init(
     rmm_row_writer_t *self, rmm_resource_t *owner, const rmm_logging_options_t *options,

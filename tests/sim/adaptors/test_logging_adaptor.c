@@ -4,7 +4,7 @@
  * EnvironmentPath, AllocateFailure, ...), rows that are whole and there once from many
  * threads, and sinks that fail.
  */
-#include "sim/adaptors/adaptor_harness.h"
+#include "sim/adaptors/logging_harness.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,48 +20,7 @@
 #include <rmm/log.h>
 #include <rmm/logging_adaptor.h>
 
-#define HEADER "Thread,Time,Action,Pointer,Size,Stream"
 #define TIB (UINT64_C(1) << 40)
-
-static char folder[64];
-
-static const char *path_of(const char *name)
-{
-    static char path[128];
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return path;
-}
-
-static rmm_resource_t *
-make_logging(rmm_resource_t *upstream, const rmm_logging_options_t *options)
-{
-    rmm_resource_t *mr;
-
-    assert_ok(rmm_logging_adaptor_create(upstream, options, &mr));
-    rmm_resource_release(upstream);
-    return mr;
-}
-
-static rmm_resource_t *log_to(const char *path)
-{
-    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
-
-    options.path = path;
-    return make_logging(make_cuda(), &options);
-}
-
-static size_t read_file(const char *path, char *text, size_t bytes)
-{
-    FILE *file = fopen(path, "re");
-    size_t length;
-
-    assert_non_null(file);
-    length = fread(text, 1, bytes - 1, file);
-    text[length] = '\0';
-    fclose(file);
-    return length;
-}
 
 /* The action, pointer, size and stream of a row, and that the rest is as it should be. */
 static void assert_row(const char *row, const char *expected)
@@ -724,33 +683,12 @@ static int run_fill_the_disk(void)
                : 4;
 }
 
-static int make_folder(void **state)
+static int prepare(void **state)
 {
-    const char *parent = getenv("TMPDIR");
-
-    (void)state;
-    unsetenv("RMM_LOG_FILE");
     if (getenv("RMM_TEST_QUICK") != NULL) {
         pairs_per_thread = 2000;
     }
-    snprintf(
-        folder, sizeof(folder), "%.32s/rmm-log.XXXXXX",
-        parent != NULL ? parent : "/tmp");
-    return mkdtemp(folder) != NULL ? 0 : 1;
-}
-
-static int remove_folder(void **state)
-{
-    static const char *const names[] = {
-        "named.csv",   "left.csv", "both.csv",    "auto.csv",     "env.csv",
-        "failure.csv", "stdout",   "nothing.csv", "extended.csv", "million.csv",
-        "exit.csv",    "full.csv", "child.csv",   "another.csv"};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void)unlink(path_of(names[i]));
-    }
-    return rmdir(folder);
+    return make_folder(state);
 }
 
 int main(int argc, char **argv)
@@ -781,5 +719,5 @@ int main(int argc, char **argv)
         snprintf(folder, sizeof(folder), "%s", argv[2]);
         return strcmp(argv[1], "--exit") == 0 ? run_exit() : run_fill_the_disk();
     }
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, prepare, remove_folder);
 }

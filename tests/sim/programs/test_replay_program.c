@@ -132,6 +132,29 @@ static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
     json_decref(second);
 }
 
+/* Each process frees what it allocated, so one can be replayed after the other. */
+static void a_log_of_two_processes_is_replayed_whole(void **state)
+{
+    char arguments[640];
+    (void)state;
+    setenv("RMM_LOG_FILE", path("twice.csv"), 1);
+    run("--json --resource logging+pool " DATA "/replay/small.csv");
+    json_t *once = parsed_output();
+    run("--json --resource logging+pool " DATA "/replay/small.csv");
+    unsetenv("RMM_LOG_FILE");
+    snprintf(arguments, sizeof arguments, "--json %s", path("twice.csv"));
+    run(arguments);
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+    json_t *twice = parsed_output();
+    assert_int_equal(integer(twice, "skipped_rows"), 0);
+    assert_int_equal(
+        integer(twice, "operations"),
+        2 * (integer(once, "operations") + integer(once, "left_count")));
+    json_decref(once);
+    json_decref(twice);
+}
+
 static void prints_a_table_without_json(void **state)
 {
     (void)state;
@@ -714,6 +737,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replays_the_recorded_training_trace),
         cmocka_unit_test(a_log_of_the_adaptor_replays_to_the_same_figures),
+        cmocka_unit_test(a_log_of_two_processes_is_replayed_whole),
         cmocka_unit_test(prints_a_table_without_json),
         cmocka_unit_test(verifies_the_trace_under_several_seeds),
         cmocka_unit_test(verifies_threads_and_streams_under_many_seeds),

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several adaptors may write to one file: of several devices, processes, or one after the
+ * other. So a file is never truncated, and whole lines are appended with one write, which
+ * Linux does not mix with another one's on a local filesystem.
+ *
+ * Locking: while an adaptor looks at the start and the end of the file and puts a header
+ * into an empty one, it holds a lock on the open file; only others that do the same wait for
+ * it. Rows are written without it: a process that is stopped meanwhile stops nobody else.
+ */
+#include "adaptors/log_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/host_memory.h"
+
+#define HEADER_BYTES 256  /* no header is longer */
+#define REPLACED_BYTES 12 /* a number of 32 bits with its sign, and a NUL */
+
+/* --- its name ----------------------------------------------------------------------- */
+
+/* What stands for %`letter`; false: nothing does. */
+static bool replace(char letter, int device, char text[REPLACED_BYTES])
+{
+    if (letter == 'd' && device >= 0) {
+        snprintf(text, REPLACED_BYTES, "%d", device);
+    } else if (letter == 'd') {
+        snprintf(text, REPLACED_BYTES, "host");
+    } else if (letter == 'p') {
+        snprintf(text, REPLACED_BYTES, "%jd", (intmax_t)getpid());
+    } else {
+        snprintf(text, REPLACED_BYTES, "%%");
+    }
+    return letter == 'd' || letter == 'p' || letter == '%';
+}
+
+rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out)
+{
+    /* two characters become less than REPLACED_BYTES */
+    char *path = rmm__calloc(strlen(pattern) + 1, REPLACED_BYTES / 2);
+    char *end = path;
+    char text[REPLACED_BYTES];
+
+    if (path == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    for (const char *at = pattern; *at != '\0'; at++) {
+        if (*at != '%') {
+            *end++ = *at;
+        } else if (replace(*++at, device, text)) {
+            end = stpcpy(end, text);
+        } else {
+            rmm__free(path);
+            return rmm__error(
+                RMM_ERR_INVALID_ARGUMENT,
+                "allocation log %.300s: behind a %% only d (the device), p (the "
+                "process) "
+                "or %% is known",
+                pattern);
+        }
+    }
+    *path_out = path;
+    return RMM_OK;
+}
+
+/* --- its content -------------------------------------------------------------------- */
+
+size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
+{
+    size_t done = 0;
+
+    while (done < length) {
+        ssize_t put = write(fd, bytes + done, length - done);
+
+        if (put < 0 && errno != EINTR) {
+            break;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return done;
+}
+
+/* A filesystem that has no such locks goes without: at worst a header is there twice. */
+static void lock_file(int fd, short type)
+{
+    struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+
+    while (fcntl(fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR) {
+    }
+}
+
+/* Of a file that is not empty. `last_out` receives its last byte. */
+static rmm_status_t
+check_content(const char *path, off_t bytes, const char *header, char *last_out)
+{
+    char start[HEADER_BYTES];
+    size_t length = strlen(header);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t at_start = fd >= 0 ? pread(fd, start, length, 0) : -1;
+    ssize_t at_end = at_start >= 0 ? pread(fd, last_out, 1, bytes - 1) : -1;
+    int error = errno;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (at_end != 1) {
+        return rmm__error(
+            RMM_ERR_IO, "cannot read the start of the allocation log %.300s: %s", path,
+            at_end < 0 ? strerror(error) : "it becomes shorter");
+    }
+    return (size_t)at_start == length && memcmp(start, header, length) == 0
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_IO,
+                     "will not append to %.300s: its first line is not that of an "
+                     "allocation log of this format; remove it or name another file",
+                     path);
+}
+
+/* Lock held. Behind a line that a killed process has left half, rows begin a new one. */
+static rmm_status_t begin_locked(int fd, const char *path, const char *header)
+{
+    const char *first = header;
+    struct stat file;
+
+    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size > 0) {
+        char last = '\0';
+        rmm_status_t status = check_content(path, file.st_size, header, &last);
+
+        if (status != RMM_OK) {
+            return status;
+        }
+        first = last == '\n' ? "" : "\n";
+    }
+    return rmm__log_file_write(fd, first, strlen(first)) == strlen(first)
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_IO, "cannot write the allocation log %.300s: %s", path,
+                     strerror(errno));
+}
+
+rmm_status_t rmm__log_file_open(const char *path, const char *header, int *fd_out)
+{
+    rmm_status_t status;
+    int fd = rmm__descriptor_above_standard(
+        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+
+    if (fd < 0) {
+        return rmm__error(
+            RMM_ERR_IO, "cannot open the allocation log %.300s: %s", path,
+            strerror(errno));
+    }
+    lock_file(fd, F_WRLCK);
+    status = begin_locked(fd, path, header);
+    lock_file(fd, F_UNLCK);
+    if (status != RMM_OK) {
+        close(fd);
+        return status;
+    }
+    *fd_out = fd;
+    return RMM_OK;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocation logs with several writers lose no row: devices, processes, forked children and
+ * runs one after the other that write to one file. And what a file's name may tell.
+ */
+#include "sim/adaptors/logging_harness.h"
+
+#include <inttypes.h>
+#include <sys/wait.h>
+
+#include <rmm/host_resource.h>
+
+enum { WRITERS = 4, WRITER_PAIRS = 3000 }; /* more than buffers hold */
+
+/* Lines of a file, all of which are the header or end as the row of a block of 100 bytes. */
+static uint64_t count_lines(const char *path, uint64_t *headers)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    uint64_t lines = 0;
+
+    assert_non_null(file);
+    *headers = 0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (strcmp(line, HEADER "\n") == 0) {
+            ++*headers;
+        } else if (strstr(line, ",100,0\n") == NULL) {
+            fail_msg("torn: %s", line);
+        }
+        lines++;
+    }
+    fclose(file);
+    return lines;
+}
+
+static void assert_lines(const char *path, uint64_t expected)
+{
+    uint64_t headers;
+
+    assert_int_equal(count_lines(path, &headers), expected);
+    assert_int_equal(headers, 1);
+}
+
+static void log_pairs(rmm_resource_t *mr, int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        give(mr, take(mr, 100, NULL), 100, NULL);
+    }
+}
+
+static void devices_append_to_one_file(void **state)
+{
+    rmm_resource_t *made[WRITERS];
+
+    (void)state;
+    setenv("RMM_LOG_FILE", path_of("shared.csv"), 1);
+    for (int i = 0; i < WRITERS; i++) { /* two of each device */
+        rmm_resource_t *cuda;
+
+        assert_ok(rmm_device_set(i % 2));
+        cuda = make_cuda();
+        assert_ok(rmm_logging_adaptor_create(cuda, NULL, &made[i]));
+        rmm_resource_release(cuda);
+        log_pairs(made[i], WRITER_PAIRS);
+    }
+    unsetenv("RMM_LOG_FILE");
+    for (int i = 0; i < WRITERS; i++) {
+        assert_ok(rmm_device_set(i % 2));
+        log_pairs(made[i], WRITER_PAIRS);
+        rmm_resource_release(made[i]);
+    }
+    assert_ok(rmm_device_set(0));
+    assert_lines(path_of("shared.csv"), 1 + 2 * WRITERS * 2 * WRITER_PAIRS);
+}
+
+/* In a process of its own. */
+static int run_writer(void)
+{
+    rmm_resource_t *mr = log_to(path_of("processes.csv"));
+
+    log_pairs(mr, WRITER_PAIRS);
+    exit(0); /* with the adaptor */
+}
+
+static pid_t begin_writer(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execl("/proc/self/exe", "test_log_file", "--write", folder, (char *)NULL);
+        _exit(99);
+    }
+    return pid;
+}
+
+static void processes_append_to_one_file(void **state)
+{
+    uint64_t rows = 0;
+
+    (void)state;
+    fflush(NULL);
+    for (int round = 0; round < 3; round++) { /* also to the file of older runs */
+        pid_t writers[WRITERS];
+        int status;
+
+        for (int i = 0; i < WRITERS; i++) {
+            writers[i] = begin_writer();
+        }
+        for (int i = 0; i < WRITERS; i++) {
+            assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
+            assert_int_equal(status, 0);
+        }
+        rows += (uint64_t)2 * WRITERS * WRITER_PAIRS;
+        assert_lines(path_of("processes.csv"), 1 + rows);
+    }
+}
+
+static void forked_children_append_to_one_file(void **state)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    rmm_resource_t *host, *mr;
+    int status;
+
+    (void)state;
+    options.path = path_of("forked.csv");
+    assert_ok(rmm_host_resource_create(&host));
+    mr = make_logging(host, &options);
+    log_pairs(mr, 5); /* they are gathered, and the parent's */
+    fflush(NULL);
+    for (int i = 0; i < WRITERS; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            if (rmm_host_resource_create(&host) == RMM_OK) {
+                mr = make_logging(host, &options);
+                log_pairs(mr, 5);
+            }
+            exit(0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    rmm_resource_release(mr);
+    assert_lines(path_of("forked.csv"), 1 + 2 * 5 * (WRITERS + 1));
+}
+
+static void the_name_may_tell_device_and_process(void **state)
+{
+    char expected[128];
+    rmm_resource_t *mr;
+
+    (void)state;
+    snprintf(expected, sizeof(expected), "%s/%d.dev1.100%%.csv", folder, getpid());
+    assert_ok(rmm_device_set(1));
+    mr = log_to(path_of("%p.dev%d.100%%.csv"));
+    assert_ok(rmm_device_set(0));
+    assert_string_equal(rmm_logging_path(mr), expected);
+    log_pairs(mr, 1);
+    rmm_resource_release(mr);
+    assert_lines(expected, 3);
+    assert_int_equal(unlink(expected), 0);
+}
+
+static void the_name_calls_host_memory_host(void **state)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    rmm_resource_t *host, *mr;
+
+    (void)state;
+    options.path = path_of("%d.csv");
+    assert_ok(rmm_host_resource_create(&host));
+    mr = make_logging(host, &options);
+    assert_string_equal(rmm_logging_path(mr), path_of("host.csv"));
+    rmm_resource_release(mr);
+    assert_int_equal(unlink(path_of("host.csv")), 0);
+}
+
+static void assert_name_is_refused(const char *name)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr = NULL;
+
+    options.path = path_of(name);
+    assert_int_equal(
+        rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_null(mr);
+    assert_non_null(strstr(rmm_last_error_message(), name));
+    rmm_resource_release(cuda);
+}
+
+static void a_name_with_another_letter_is_refused(void **state)
+{
+    (void)state;
+    assert_name_is_refused("a.%P.csv");
+    assert_name_is_refused("a.csv%");
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_line_that_a_killed_process_left_half_is_ended(void **state)
+{
+    char text[4096];
+    rmm_resource_t *mr;
+
+    (void)state;
+    write_text(path_of("half.csv"), HEADER "\n1,10:00:00.000000,all");
+    mr = log_to(path_of("half.csv"));
+    log_pairs(mr, 1);
+    end_adaptor(mr);
+    read_file(path_of("half.csv"), text, sizeof(text));
+    assert_non_null(strstr(text, "\n1,10:00:00.000000,all\n"));
+    assert_non_null(strstr(text, ",free,"));
+}
+
+static void a_file_that_is_no_such_log_is_left_alone(void **state)
+{
+    static const char *const contents[] = {
+        "a letter\n", HEADER, HEADER ",Device,DurationNs,Caller\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
+        rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+        rmm_resource_t *cuda = make_cuda();
+        rmm_resource_t *mr = NULL;
+        char text[4096];
+
+        write_text(path_of("letter"), contents[i]);
+        options.path = path_of("letter");
+        assert_int_equal(rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_IO);
+        assert_null(mr);
+        assert_non_null(strstr(rmm_last_error_message(), "first line"));
+        read_file(path_of("letter"), text, sizeof(text));
+        assert_string_equal(text, contents[i]);
+        rmm_resource_release(cuda);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_append_to_one_file),
+        cmocka_unit_test(processes_append_to_one_file),
+        cmocka_unit_test(forked_children_append_to_one_file),
+        cmocka_unit_test(the_name_may_tell_device_and_process),
+        cmocka_unit_test(the_name_calls_host_memory_host),
+        cmocka_unit_test(a_name_with_another_letter_is_refused),
+        cmocka_unit_test(a_line_that_a_killed_process_left_half_is_ended),
+        cmocka_unit_test(a_file_that_is_no_such_log_is_left_alone),
+    };
+
+    if (argc == 3) {
+        snprintf(folder, sizeof(folder), "%s", argv[2]);
+        return run_writer();
+    }
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
