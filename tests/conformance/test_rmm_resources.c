@@ -116,26 +116,38 @@ static void two_large_buffers(void **state)
     rmm_resource_release(mr);
 }
 
-/* RMM's figures, in MiB, because this pool grows by 2 MiB at least. With a maximum RMM's
- * takes half of the rest at once and so refuses 4000; ours has room for it. */
+static rmm_resource_t *limited_cuda(uint64_t limit_bytes)
+{
+    rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
+    rmm_resource_t *cuda = cuda_resource();
+    rmm_resource_t *mr;
+
+    options.limit_bytes = limit_bytes;
+    assert_ok(rmm_limiting_adaptor_create(cuda, &options, &mr));
+    rmm_resource_release(cuda);
+    return mr;
+}
+
+/* With a maximum RMM's pool takes half of the rest at once and so refuses 4000; ours has
+ * room for it. */
 static void force_growth(void **state)
 {
-    static const uint64_t maxima[] = {0, 8192 * MIB};
+    static const uint64_t maxima[] = {0, 8192};
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        program_t program = {.limit = 6000 * MIB};
         rmm_resource_t *mr;
+        void *small, *large;
 
-        assert_ok(pool_over(program_resource(&program), 0, maxima[i], &mr));
-        take(mr, 1000 * MIB);
-        take(mr, 4000 * MIB);
-        take(mr, 500 * MIB);
-        refuse(mr, 2000 * MIB);
-        assert_true(program.used <= program.limit);
+        assert_ok(pool_over(limited_cuda(6000), 0, maxima[i], &mr));
+        small = take(mr, 1000);
+        large = take(mr, 4000);
+        give(mr, take(mr, 500), 500);
+        refuse(mr, 2000);
+        give(mr, small, 1000);
+        give(mr, large, 4000);
+        give(mr, take(mr, 5800), 5800); /* the three chunks go back first */
         rmm_resource_release(mr);
-        assert_int_equal(program.used, 0);
-        rmm_resource_release(program.inner);
     }
 }
 
@@ -371,6 +383,31 @@ static void explicit_bin_mr(void **state)
     rmm_resource_release(mr);
 }
 
+static void zero_byte_allocations_use_bin_resource(void **state)
+{
+    rmm_resource_t *cuda = cuda_resource();
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_resource_t *mr;
+    rmm_resource_t *bin;
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_binning_resource_create(cuda, NULL, &mr));
+    assert_ok(pool_over(cuda, 0, 0, &bin));
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, bin));
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
+    assert_null(ptr);
+    rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    assert_ok(rmm_resource_alloc_sync(mr, 0, 0, &ptr));
+    assert_null(ptr);
+    rmm_resource_dealloc_sync(mr, NULL, 0, 0);
+    assert_ok(rmm_resource_get_stats(bin, &stats));
+    assert_int_equal(stats.total_count, 2);
+    assert_int_equal(stats.current_count, 0);
+    rmm_resource_release(bin);
+    rmm_resource_release(mr);
+}
+
 static void test_callbacks_are_invoked(void **state)
 {
     const size_t bytes = 10 * MIB;
@@ -433,6 +470,7 @@ static const struct CMUnitTest tests[] = {
     CASE("PinnedPoolTest.NonAlignedPoolSize", pinned_non_aligned_pool_size),
     CASE("PinnedPoolTest.ThrowOutOfMemory", pinned_throw_out_of_memory),
     CASE("BinningTest.ExplicitBinMR", explicit_bin_mr),
+    CASE("BinningTest.ZeroByteAllocationsUseBinResource", zero_byte_allocations_use_bin_resource),
     CASE("CallbackTest.TestCallbacksAreInvoked", test_callbacks_are_invoked),
     CASE("CallbackTest.LoggingTest", logging_test),
 };
