@@ -4,7 +4,9 @@
  *
  * Passes each request to the smallest of its bins that is large enough, else to
  * upstream. A bin is a resource: blocks of one size over upstream, or one of yours.
- * Requests for more than 256 bytes of alignment go to upstream.
+ * Requests for more than 256 bytes of alignment go to upstream. Requests of no bytes all go
+ * to one resource: the bin that is the smallest when the first of them comes, or upstream
+ * if there is no bin then.
  *
  * Lifetime: as rmm/resource.h; it retains its bins, which live as long as it does.
  *

@@ -4,7 +4,8 @@
  * publishes it; old tables stay until the end, because a request may still read them.
  *
  * Where a block came from is remembered, for two reasons: a bin added later must not get
- * a block of another one, and a wrong free is refused before a bin sees it.
+ * a block of another one, and a wrong free is refused before a bin sees it. Requests of no
+ * bytes cannot be told apart, so all of them go to one resource, which the first chooses.
  *
  * Locking: `add_lock` lets one thread at a time make a table. A shard's lock protects its
  * map. No bin is called under a lock.
@@ -51,6 +52,8 @@ typedef struct binning {
     rmm_resource_t base; /* first member */
     rmm_mutex_t add_lock;
     _Atomic(bin_table_t *) table; /* NULL: no bins */
+    _Atomic(rmm_resource_t *)
+        empty_owner; /* gets requests of no bytes; NULL: none yet */
     shard_t shards[SHARDS];
 } binning_t;
 
@@ -136,17 +139,30 @@ take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
     return RMM_OK;
 }
 
+/* As for any request when the first of no bytes comes: the smallest bin, or upstream. */
+static rmm_resource_t *owner_of_empty(binning_t *self, const rmm_request_t *request)
+{
+    rmm_resource_t *owner = NULL;
+    rmm_resource_t *chosen = choose(self, request);
+
+    /* release: another thread uses what was added to the table; acquire: pairs with it */
+    return atomic_compare_exchange_strong_explicit(
+               &self->empty_owner, &owner, chosen, memory_order_release,
+               memory_order_acquire)
+               ? chosen
+               : owner;
+}
+
 static rmm_status_t
 binning_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
+    binning_t *self = from_base(mr);
     void *ptr = NULL;
-    rmm_status_t status = RMM_OK;
+    rmm_status_t status =
+        request->bytes != 0
+            ? take_from(self, request, &ptr)
+            : rmm__resource_alloc(owner_of_empty(self, request), request, &ptr);
 
-    if (request->bytes != 0) {
-        status = take_from(from_base(mr), request, &ptr);
-    } else {
-        rmm__request_enter(mr, request, 0); /* no bin will see it */
-    }
     if (status == RMM_OK) {
         rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
         *ptr_out = ptr;
@@ -177,8 +193,8 @@ static void binning_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *
     const char *refusal;
 
     if (ptr == NULL) {
-        rmm__request_settle(mr, request, 0); /* no bin has seen it */
         rmm__accounting_free_shared(&mr->accounting, 0);
+        rmm__resource_dealloc(owner_of_empty(from_base(mr), request), NULL, request);
         return;
     }
     refusal = forget(from_base(mr), ptr, request->bytes, &entry);
@@ -257,17 +273,20 @@ static void free_outstanding(binning_t *self, shard_t *shard)
 }
 
 /* Allocations of no bytes that are still out, also those that an adaptor passed on: only
- * the accounting knows them. */
-static uint64_t outstanding_nothings(const binning_t *self)
+ * the accounting knows them. A bin of the program's lives on, and must not count them. */
+static void free_outstanding_empty(binning_t *self)
 {
+    const rmm_request_t request = {
+        0, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY, .user = true};
     rmm_stats_t stats = RMM_STATS_INIT;
-    uint64_t blocks = 0;
 
     rmm__accounting_stats(&self->base.accounting, &stats);
     for (uint32_t i = 0; i < SHARDS; i++) {
-        blocks += self->shards[i].blocks.count;
+        stats.current_count -= self->shards[i].blocks.count;
     }
-    return stats.current_count - blocks;
+    for (uint64_t i = 0; i < stats.current_count; i++) {
+        rmm__resource_dealloc(owner_of_empty(self, &request), NULL, &request);
+    }
 }
 
 static void binning_destroy(rmm_resource_t *mr)
@@ -275,8 +294,7 @@ static void binning_destroy(rmm_resource_t *mr)
     binning_t *self = from_base(mr);
     bin_table_t *table = table_now(self);
 
-    rmm__location_forget(
-        &mr->accounting, &(rmm_location_left_t){.count = outstanding_nothings(self)});
+    free_outstanding_empty(self);
     for (uint32_t i = 0; i < SHARDS; i++) {
         free_outstanding(self, &self->shards[i]);
         rmm__pointer_map_fini(&self->shards[i].blocks);

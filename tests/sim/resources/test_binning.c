@@ -93,6 +93,31 @@ static void gives_a_block_back_to_where_it_came_from(void **state)
     end(mr);
 }
 
+static void asks_one_resource_for_all_requests_of_no_bytes(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *first = make_pool(0, 0);
+    rmm_resource_t *smaller = make_pool(0, 0);
+    uint64_t before = place_live();
+    void *ptr;
+
+    (void)state;
+    assert_ok(rmm_binning_resource_add_bin(mr, 4096, first));
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
+    assert_ok(rmm_binning_resource_add_bin(mr, 1024, smaller));
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
+    assert_int_equal(stats_of(first).current_count, 2);
+    rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    assert_int_equal(stats_of(first).current_count, 1);
+    assert_int_equal(stats_of(smaller).total_count, 0);
+    assert_int_equal(place_live() - before, 1);
+    end(mr); /* with one out */
+    assert_int_equal(stats_of(first).current_count, 0);
+    assert_int_equal(place_live(), before);
+    rmm_resource_release(first);
+    rmm_resource_release(smaller);
+}
+
 static void makes_bins_of_a_range_of_powers(void **state)
 {
     rmm_resource_t *mr = make_binning(18, 31);
@@ -358,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uses_the_smallest_bin_that_is_large_enough),
         cmocka_unit_test(gives_a_block_back_to_where_it_came_from),
+        cmocka_unit_test(asks_one_resource_for_all_requests_of_no_bytes),
         cmocka_unit_test(makes_bins_of_a_range_of_powers),
         cmocka_unit_test(refuses_exponents_out_of_range),
         cmocka_unit_test(refuses_bins_that_cannot_be),
