@@ -2,7 +2,8 @@
 /**
  * @file rmm/callback_resource.h
  *
- * Memory from two functions of the program: the way to bring memory of your own.
+ * Memory from two functions of the program, which are told size and stream only. It is a
+ * case of rmm/custom_resource.h, whose functions are also told the alignment.
  *
  * The functions may use resources of this library; what they ask of this one, or of one
  * that is built on it, comes to the functions again. What they take there counts in the figures of those resources, not as a user's on the
@@ -27,7 +28,7 @@
 #ifndef RMM_CALLBACK_RESOURCE_H
 #define RMM_CALLBACK_RESOURCE_H
 
-#include <rmm/resource.h>
+#include <rmm/custom_resource.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,9 +37,10 @@ extern "C" {
 /**
  * Give memory that may be used in stream order on @p stream.
  *
- * @param bytes    never 0
+ * @param bytes    not 0, but see RMM_CUSTOM_UNCHECKED
  * @param payload  as in the options
- * @param ptr_out  receives the address; looked at on RMM_OK only, then not NULL
+ * @param ptr_out  receives the address; looked at on RMM_OK only; then NULL is
+ *                 RMM_ERR_BAD_ALLOC, but see RMM_CUSTOM_UNCHECKED
  * @return RMM_OK, or what the allocation is to answer: RMM_ERR_OUT_OF_MEMORY where
  *         there is no memory, RMM_ERR_BAD_ALLOC for another reason
  */
@@ -58,11 +60,12 @@ typedef struct rmm_callback_options {
     /** RMM_*_ACCESSIBLE: who can reach the memory; default RMM_DEVICE_ACCESSIBLE.
      * RMM_HOST_ACCESSIBLE alone needs no GPU. */
     uint32_t properties;
+    uint32_t flags; /**< RMM_CUSTOM_UNCHECKED, or 0 */
 } rmm_callback_options_t;
 
 #define RMM_CALLBACK_OPTIONS_INIT                                                      \
     {                                                                                  \
-        sizeof(rmm_callback_options_t), NULL, NULL, NULL, NULL, 0                      \
+        sizeof(rmm_callback_options_t), NULL, NULL, NULL, NULL, 0, 0                   \
     }
 
 /**
@@ -73,7 +76,7 @@ typedef struct rmm_callback_options {
  * @param out      receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    options, a function or out is NULL, a property
- *                                     is unknown, or options were not made with _INIT
+ *                                     or flag is unknown, or options were not made with _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
  *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
  *         RMM_ERR_OUT_OF_HOST_MEMORY

@@ -16,6 +16,7 @@
 #include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>
+#include <rmm/custom_resource.h>
 #include <rmm/device.h>
 #include <rmm/device_array.h>
 #include <rmm/device_buffer.h>

@@ -48,9 +48,9 @@ typedef struct rmm_adaptor_plan {
 /* Tables for an upstream whose blocks are not, and are, ready on all streams. */
 #define RMM_ADAPTOR_OPS(type, alloc, dealloc, trim, destroy)                           \
     {                                                                                  \
-        {type, alloc, dealloc, trim, destroy, NULL, false, false},                     \
+        {type, alloc, dealloc, trim, destroy, NULL, false, false, NULL, false},        \
         {                                                                              \
-            type, alloc, dealloc, trim, destroy, NULL, true, false                     \
+            type, alloc, dealloc, trim, destroy, NULL, true, false, NULL, false        \
         }                                                                              \
     }
 

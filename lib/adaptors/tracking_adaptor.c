@@ -163,6 +163,10 @@ take_block(tracking_t *self, const rmm_request_t *request, void **ptr_out)
     if (status != RMM_OK) {
         return rmm__adaptor_failed(&self->adaptor, status);
     }
+    if (block.ptr == NULL) {
+        return rmm__resource_refuse_null(
+            &self->adaptor.base, self->adaptor.base.upstream, request);
+    }
     if (self->max_frames != 0) { /* without host memory the block has no stack */
         block.owner = rmm__call_stack_capture(self->max_frames);
         tell_modules(&block);

@@ -199,6 +199,7 @@ rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *d
     atomic_init(&mr->ops, desc->ops);
     atomic_init(&mr->references, 1);
     atomic_init(&mr->zero_count, 0);
+    atomic_init(&mr->null_bytes, 0);
     mr->properties = desc->properties;
     mr->device = desc->device;
     mr->name = rmm__strdup(desc->name != NULL ? desc->name : desc->ops->type_name);
@@ -246,6 +247,16 @@ void rmm__resource_fini(rmm_resource_t *mr)
     rmm__free(mr->name);
     mr->magic = 0;
     rmm_resource_release(upstream);
+}
+
+RMM_COLD rmm_status_t rmm__resource_refuse_null(
+    rmm_resource_t *mr, rmm_resource_t *upstream, const rmm_request_t *request)
+{
+    rmm__resource_dealloc(upstream, NULL, request);
+    return rmm__error(
+        RMM_ERR_BAD_ALLOC, "%s '%s': %s '%s' gave NULL for %zu bytes",
+        rmm_resource_type(mr), mr->name, rmm_resource_type(upstream), upstream->name,
+        request->bytes);
 }
 
 RMM_COLD void rmm__resource_refuse_free(
@@ -394,10 +405,9 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
 }
 
 /* Of a usual block, when nobody looks on, nothing is. */
-static inline bool is_to_be_noted(const rmm_request_t *request)
+static inline bool is_to_be_noted(const rmm_request_t *request, const void *ptr)
 {
-    return !request->user || request->bytes == 0 || rmm__trace_is_on() ||
-           rmm__diag_may_ask();
+    return !request->user || ptr == NULL || rmm__trace_is_on() || rmm__diag_may_ask();
 }
 
 RMM_COLD static void
@@ -409,18 +419,23 @@ note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
     }
     if (request->bytes == 0) {
         atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
+    } else if (ptr == NULL) {
+        atomic_fetch_add_explicit(
+            &mr->null_bytes, request->bytes, memory_order_relaxed);
     } else if (request->user) {
         rmm__diag_on_alloc(
             mr->instance_id, mr->device, ptr, request->bytes, request->stream);
     }
 }
 
-rmm_status_t rmm_resource_alloc(
-    rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream, void **ptr_out)
+static inline rmm_status_t allocate(
+    rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream, bool sync,
+    void **ptr_out)
 {
     rmm_request_t request = user_request(bytes, align, stream);
     rmm_status_t status;
 
+    request.sync = sync;
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
     RMM_CHECK_ARG(ptr_out != NULL, "ptr_out is NULL");
     RMM_CHECK_ARG(
@@ -440,20 +455,26 @@ rmm_status_t rmm_resource_alloc(
     if (status != RMM_OK) {
         return alloc_failed(mr, &request, status);
     }
-    if (is_to_be_noted(&request)) {
+    if (is_to_be_noted(&request, *ptr_out)) {
         note_alloc(mr, &request, *ptr_out);
     }
     return RMM_OK;
 }
 
-/* Takes one from the live allocations of no bytes; false if there is none. */
-static bool take_nothing(rmm_resource_t *mr)
+rmm_status_t rmm_resource_alloc(
+    rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream, void **ptr_out)
 {
-    uint64_t count = atomic_load_explicit(&mr->zero_count, memory_order_relaxed);
+    return allocate(mr, bytes, align, stream, false, ptr_out);
+}
 
-    while (count != 0) {
+/* False if there is not so much. */
+static bool take_from(_Atomic(uint64_t) *figure, uint64_t amount)
+{
+    uint64_t value = atomic_load_explicit(figure, memory_order_relaxed);
+
+    while (value >= amount) {
         if (atomic_compare_exchange_weak_explicit(
-                &mr->zero_count, &count, count - 1, memory_order_relaxed,
+                figure, &value, value - amount, memory_order_relaxed,
                 memory_order_relaxed)) {
             return true;
         }
@@ -461,14 +482,23 @@ static bool take_nothing(rmm_resource_t *mr)
     return false;
 }
 
-void rmm_resource_dealloc(
-    rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream)
+/* Is NULL what an allocation of so many bytes gave that is out? Then it is no longer. */
+RMM_COLD static bool take_null(rmm_resource_t *mr, size_t bytes)
+{
+    return bytes == 0 ? take_from(&mr->zero_count, 1)
+                      : take_from(&mr->null_bytes, bytes);
+}
+
+static inline void deallocate(
+    rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream,
+    bool sync)
 {
     rmm_request_t request = user_request(bytes, align, stream);
 
-    if (mr == NULL || (ptr == NULL && !(bytes == 0 && take_nothing(mr)))) {
+    if (mr == NULL || (ptr == NULL && !take_null(mr, bytes))) {
         return;
     }
+    request.sync = sync;
     RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
     if (ptr != NULL && bytes == 0) {
         rmm__resource_refuse_free(
@@ -488,6 +518,18 @@ void rmm_resource_dealloc(
     }
 }
 
+void rmm_resource_dealloc(
+    rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream)
+{
+    deallocate(mr, ptr, bytes, align, stream, false);
+}
+
+static bool is_to_be_waited_for(const rmm_resource_t *mr)
+{
+    return mr->device >= 0 &&
+           !atomic_load_explicit(&mr->ops, memory_order_relaxed)->waits_for_sync;
+}
+
 rmm_status_t
 rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **ptr_out)
 {
@@ -496,14 +538,14 @@ rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **p
 
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
     RMM_CHECK_ARG(ptr_out != NULL, "ptr_out is NULL");
-    status = rmm_resource_alloc(mr, bytes, align, RMM_STREAM_LEGACY, &ptr);
+    status = allocate(mr, bytes, align, RMM_STREAM_LEGACY, true, &ptr);
     if (status != RMM_OK) {
         return status;
     }
-    if (mr->device >= 0) {
+    if (is_to_be_waited_for(mr)) {
         status = rmm__driver_wait_default_stream(mr->device);
         if (status != RMM_OK) {
-            rmm_resource_dealloc(mr, ptr, bytes, align, RMM_STREAM_LEGACY);
+            deallocate(mr, ptr, bytes, align, RMM_STREAM_LEGACY, true);
             return status;
         }
     }
@@ -514,13 +556,13 @@ rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **p
 void rmm_resource_dealloc_sync(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align)
 {
-    if (mr != NULL && mr->device >= 0 && !rmm__resource_is_forked(mr) &&
+    if (mr != NULL && is_to_be_waited_for(mr) && !rmm__resource_is_forked(mr) &&
         rmm__driver_wait_default_stream(mr->device) != RMM_OK) {
         rmm__log_error(
             "%s '%s': waiting before a free failed: %s", rmm_resource_type(mr),
             mr->name, rmm_last_error_message());
     }
-    rmm_resource_dealloc(mr, ptr, bytes, align, RMM_STREAM_LEGACY);
+    deallocate(mr, ptr, bytes, align, RMM_STREAM_LEGACY, true);
 }
 
 rmm_resource_t *rmm_resource_retain(rmm_resource_t *mr)
@@ -580,7 +622,16 @@ void rmm_resource_release(rmm_resource_t *mr)
 
 bool rmm_resource_is_equal(const rmm_resource_t *a, const rmm_resource_t *b)
 {
-    return a == b;
+    const rmm_resource_ops_t *ops;
+
+    if (a == b || a == NULL || b == NULL) {
+        return a == b;
+    }
+    ops = atomic_load_explicit(&a->ops, memory_order_relaxed);
+    return ops->is_equal != NULL &&
+           ops->is_equal ==
+               atomic_load_explicit(&b->ops, memory_order_relaxed)->is_equal &&
+           ops->is_equal(a, b);
 }
 
 const char *rmm_resource_type(const rmm_resource_t *mr)

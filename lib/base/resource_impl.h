@@ -3,8 +3,8 @@
  * The base that every resource embeds as its FIRST member, and its ops table.
  *
  * Rules for implementers:
- *  - ops tables are static const; one per concrete type. Every op but refresh() is
- *    mandatory; an ability that is missing is a function that answers
+ *  - ops tables are static const; one per concrete type. Every op but refresh() and
+ *    is_equal() is mandatory; an ability that is missing is a function that answers
  *    RMM_ERR_UNSUPPORTED.
  *  - The public wrappers in resource.c have already checked arguments: bytes is at most
  *    PTRDIFF_MAX, align is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX,
@@ -44,6 +44,7 @@ typedef struct rmm_request {
     size_t align;
     rmm_stream_t stream;
     bool user;     /* counted at the location: a user holds this memory */
+    bool sync;     /* asked by rmm_resource_alloc_sync() or _dealloc_sync() */
     bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
 } rmm_request_t;
 
@@ -63,6 +64,11 @@ typedef struct rmm_resource_ops {
     /* The blocks are its own: it enters and settles requests. False for what only passes
      * requests on to its upstream (an adaptor). */
     bool settles;
+    /* Two resources whose tables have the same function, which are not the same. NULL: a
+     * resource equals itself only. */
+    bool (*is_equal)(const rmm_resource_t *a, const rmm_resource_t *b);
+    /* It waits by itself where a request is `sync`: nobody needs to wait for a stream. */
+    bool waits_for_sync;
 } rmm_resource_ops_t;
 
 #define RMM_RESOURCE_MAGIC 0x4d4d5252u /* arbitrary, never zero */
@@ -77,7 +83,8 @@ struct rmm_resource {
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
     rmm_accounting_t accounting;
-    _Atomic(uint64_t) zero_count;    /* live allocations of no bytes */
+    _Atomic(uint64_t) zero_count; /* live allocations of no bytes */
+    _Atomic(uint64_t) null_bytes; /* of live allocations of some bytes that are NULL */
     rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
 };
 
@@ -215,7 +222,7 @@ static inline void rmm__request_settle_locked(
 }
 
 /*
- * Around a call of a program's own function (the callback resource): what that function
+ * Around a call of a program's own function (a custom resource): what that function
  * takes and gives back on this thread is not the user's, who asked for something else.
  */
 void rmm__callback_enter(void);
@@ -224,6 +231,11 @@ void rmm__callback_leave(void);
 /* How many blocks this thread has taken inside callbacks: of one that did, the memory is
  * counted as held from the driver where it took it. */
 uint64_t rmm__callback_taken(void);
+
+/* Upstream gave NULL for some bytes (rmm/custom_resource.h, unchecked), which `mr` cannot
+ * remember: it goes back. RMM_ERR_BAD_ALLOC. */
+rmm_status_t rmm__resource_refuse_null(
+    rmm_resource_t *mr, rmm_resource_t *upstream, const rmm_request_t *request);
 
 /* Count and log a free that cannot be right, and tell who asked through the request; `why`
  * completes "refused free of ...". */

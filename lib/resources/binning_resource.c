@@ -131,6 +131,9 @@ take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
         }
         return status;
     }
+    if (entry.ptr == NULL) {
+        return rmm__resource_refuse_null(&self->base, owner, request);
+    }
     if (!remember(self, &entry)) {
         rmm__resource_dealloc(owner, entry.ptr, request);
         return RMM_ERR_OUT_OF_HOST_MEMORY;

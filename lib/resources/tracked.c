@@ -60,13 +60,31 @@ static const char *blocks_take(
     return refusal;
 }
 
-/* The block is held from the driver, and counted so, unless its owner says otherwise. */
+/* What is remembered of a block besides its size: its alignment, which is even, and a bit:
+ * the location counts it as held by this resource, not by one that it came from. */
+#define HELD_HERE ((uintptr_t)1)
+
+static void *pack(size_t align, bool is_held_here)
+{
+    return (void *)(align | (is_held_here ? HELD_HERE : 0));
+}
+
+static size_t align_of(const rmm_pointer_map_entry_t *block)
+{
+    return (uintptr_t)block->owner & ~HELD_HERE;
+}
+
+static bool is_held_here(const rmm_pointer_map_entry_t *block)
+{
+    return ((uintptr_t)block->owner & HELD_HERE) != 0;
+}
+
 static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 {
     rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__accounting_reserve_shared(accounting, block->bytes);
-    if (block->owner != NULL) {
+    if (is_held_here(block)) {
         rmm__location_reserve(accounting->location, block->bytes);
     }
 }
@@ -74,7 +92,7 @@ static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 static rmm_status_t
 obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_pointer_map_entry_t block = {NULL, request->bytes, self};
+    rmm_pointer_map_entry_t block = {.bytes = request->bytes};
     uint64_t taken = rmm__callback_taken();
     rmm_status_t status;
 
@@ -82,9 +100,8 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     status = self->source->obtain(self, request, &block.ptr);
-    if (rmm__callback_taken() != taken) {
-        block.owner = NULL; /* the location has counted it already */
-    }
+    /* else the location has counted it already */
+    block.owner = pack(request->align, rmm__callback_taken() == taken);
     blocks_settle(self, &block);
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY) {
@@ -92,7 +109,7 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
         }
         return status;
     }
-    if (!self->source->keeps_reserve) {
+    if (block.ptr != NULL && !self->source->keeps_reserve) {
         hold(self, &block);
     }
     *ptr_out = block.ptr;
@@ -122,13 +139,15 @@ static void give_back(
     const rmm_request_t *request)
 {
     rmm_accounting_t *accounting = &self->base.accounting;
+    rmm_request_t allocated = *request;
 
-    self->source->give_back(self, block->ptr, request);
+    allocated.align = align_of(block); /* the caller may have named another */
+    self->source->give_back(self, block->ptr, &allocated);
     if (self->source->keeps_reserve) {
         return;
     }
     rmm__accounting_unreserve_shared(accounting, request->bytes);
-    if (block->owner != NULL) {
+    if (is_held_here(block)) {
         rmm__location_unreserve(accounting->location, request->bytes);
     }
 }
@@ -182,10 +201,7 @@ void rmm__tracked_destroy(rmm_resource_t *mr)
         uninstall(self);
     }
     while (rmm__pointer_map_any(&self->blocks, &block)) {
-        rmm_request_t request = {
-            .bytes = block.bytes,
-            .align = RMM_ALIGN_DEFAULT,
-            .stream = RMM_STREAM_LEGACY};
+        rmm_request_t request = {.bytes = block.bytes, .stream = RMM_STREAM_LEGACY};
 
         rmm__pointer_map_erase(&self->blocks, block.ptr);
         rmm__diag_on_free(

@@ -23,9 +23,10 @@ typedef struct rmm_tracked rmm_tracked_t;
 
 /* One per concrete type, static const. */
 typedef struct rmm_tracked_source {
-    /* Never for 0 bytes. Sets the last error and leaves *ptr_out alone on failure. */
+    /* Never for 0 bytes. NULL with RMM_OK is handed out and not remembered. Sets the last error and leaves *ptr_out alone on failure. */
     rmm_status_t (*obtain)(
         rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
+    /* The size and the alignment are those of the allocation. */
     void (*give_back)(rmm_tracked_t *self, void *ptr, const rmm_request_t *request);
     void (*destroy)(rmm_tracked_t *self); /* frees the object, all else is done */
     bool
@@ -40,7 +41,7 @@ struct rmm_tracked {
     rmm_tracked_t *next_instance; /* in that list */
     uint64_t instance_key;        /* what tells it from the others of the list */
     rmm_mutex_t lock;             /* protects blocks */
-    /* owner: NULL if the location has the block as held by the resource it came from */
+    /* owner: the block's alignment, and who has it as held from the driver (tracked.c) */
     rmm_pointer_map_t blocks;
 };
 

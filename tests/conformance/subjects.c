@@ -216,6 +216,46 @@ static rmm_status_t make_callback(rmm_resource_t **out)
     return rmm_callback_resource_create(&options, out);
 }
 
+/* --- the same as a custom resource, with functions of both kinds ---------------------- */
+
+static rmm_status_t
+custom_alloc_sync(size_t bytes, size_t align, void *payload, void **ptr_out)
+{
+    (void)align; /* what the driver does not align to is refused */
+    return program_alloc(bytes, NULL, payload, ptr_out);
+}
+
+static void custom_dealloc_sync(void *ptr, size_t bytes, size_t align, void *payload)
+{
+    (void)align;
+    program_dealloc(ptr, bytes, NULL, payload);
+}
+
+static rmm_status_t custom_alloc(
+    size_t bytes, size_t align, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    (void)stream;
+    return custom_alloc_sync(bytes, align, payload, ptr_out);
+}
+
+static void custom_dealloc(
+    void *ptr, size_t bytes, size_t align, rmm_stream_t stream, void *payload)
+{
+    (void)stream;
+    custom_dealloc_sync(ptr, bytes, align, payload);
+}
+
+static rmm_status_t make_custom(rmm_resource_t **out)
+{
+    rmm_custom_resource_ops_t ops = RMM_CUSTOM_RESOURCE_OPS_INIT;
+
+    ops.alloc = custom_alloc;
+    ops.dealloc = custom_dealloc;
+    ops.alloc_sync = custom_alloc_sync;
+    ops.dealloc_sync = custom_dealloc_sync;
+    return rmm_custom_resource_create(&ops, NULL, out);
+}
+
 /* --- the table ---------------------------------------------------------------------- */
 
 const subject_t subjects[] = {

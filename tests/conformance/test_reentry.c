@@ -5,7 +5,7 @@
  * because nothing is held across a call out of the library. A hang ends the test by SIGALRM,
  * a lock that is taken twice by an assertion.
  *
- * The functions are: the log's, the functions of a callback resource below, a failure
+ * The functions are: the log's, all functions of a custom resource below, a failure
  * callback below, and the sink of an allocation log above. Each of them uses the subject in
  * every way there is.
  */
@@ -105,6 +105,9 @@ static void exercise(rmm_resource_t *mr)
     }
     rmm_resource_dealloc(
         mr, &blocks, 1000, 0, NULL); /* refused, or said to be unknown */
+    if (rmm_resource_alloc_sync(mr, 1000, 0, &blocks[0]) == RMM_OK) {
+        rmm_resource_dealloc_sync(mr, blocks[0], 1000, 0);
+    }
     (void)!rmm_resource_trim(mr, 0);
 }
 
@@ -154,13 +157,13 @@ static bool refuses; /* the next request for memory below */
 
 /* Managed, which every adaptor can be built on. */
 static rmm_status_t
-below_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+below_alloc_sync(size_t bytes, size_t align, void *payload, void **ptr_out)
 {
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
     int error;
 
-    (void)stream;
+    (void)align;
     (void)payload;
     use_everything();
     if (refuses && !is_inside) {
@@ -171,24 +174,54 @@ below_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
     return error == RMM_DRIVER_OK ? RMM_OK : RMM_ERR_OUT_OF_MEMORY;
 }
 
-static void below_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+static rmm_status_t below_alloc(
+    size_t bytes, size_t align, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    (void)stream;
+    return below_alloc_sync(bytes, align, payload, ptr_out);
+}
+
+static void below_dealloc_sync(void *ptr, size_t bytes, size_t align, void *payload)
 {
     rmm_status_t status;
 
     (void)bytes;
-    (void)stream;
+    (void)align;
     (void)payload;
     use_everything();
     (void)rmm__driver(&status)->mem_free(ptr);
 }
 
+static void
+below_dealloc(void *ptr, size_t bytes, size_t align, rmm_stream_t stream, void *payload)
+{
+    (void)stream;
+    below_dealloc_sync(ptr, bytes, align, payload);
+}
+
+static bool below_is_equal(const void *payload, const void *other_payload)
+{
+    use_everything();
+    return payload == other_payload;
+}
+
+static void below_destroy(void *payload)
+{
+    (void)payload;
+    use_everything();
+}
+
 static rmm_status_t make_below(rmm_resource_t **out)
 {
-    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_custom_resource_ops_t ops = RMM_CUSTOM_RESOURCE_OPS_INIT;
 
-    options.alloc = below_alloc;
-    options.dealloc = below_dealloc;
-    return rmm_callback_resource_create(&options, out);
+    ops.alloc = below_alloc;
+    ops.dealloc = below_dealloc;
+    ops.alloc_sync = below_alloc_sync;
+    ops.dealloc_sync = below_dealloc_sync;
+    ops.is_equal = below_is_equal;
+    ops.destroy = below_destroy;
+    return rmm_custom_resource_create(&ops, NULL, out);
 }
 
 static rmm_status_t make_over_functions(rmm_resource_t **out)
@@ -205,9 +238,18 @@ static rmm_status_t make_over_functions(rmm_resource_t **out)
     return status;
 }
 
-static void functions_of_a_callback_resource_may_use_it(void **state)
+static void functions_of_a_custom_resource_may_use_it(void **state)
 {
+    rmm_resource_t *one, *other;
+
     (void)state;
+    calls = 0;
+    assert_ok(make_below(&one));
+    assert_ok(make_below(&other));
+    assert_true(rmm_resource_is_equal(one, other));
+    assert_int_not_equal(calls, 0);
+    rmm_resource_release(one);
+    rmm_resource_release(other);
     calls = 0;
     live(make_over_functions);
     assert_int_not_equal(calls, 0);
@@ -319,7 +361,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_callback_may_use_it),
-        cmocka_unit_test(functions_of_a_callback_resource_may_use_it),
+        cmocka_unit_test(functions_of_a_custom_resource_may_use_it),
         cmocka_unit_test(a_failure_callback_may_use_it),
         cmocka_unit_test(the_sink_of_an_allocation_log_may_use_it),
         cmocka_unit_test(what_prints_a_tracking_report_may_use_it),

@@ -1,68 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RMM's cases of pool_mr, pinned_host_pool_mr, binning_mr and callback_mr.
+ * RMM's cases of pool_mr, pinned_host_pool_mr, binning_mr and callback_mr, and those of
+ * aligned_mr and failure_callback_mr that need a mock.
  */
 #include "conformance/rmm_cases.h"
-
-/* --- a program's own memory that can be limited and counted -------------------------- */
-
-typedef struct program {
-    rmm_resource_t *inner;
-    size_t limit, used;
-    int allocs, deallocs;
-    size_t bytes;
-    rmm_stream_t stream;
-    FILE *log;
-} program_t;
-
-static rmm_status_t
-program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
-{
-    program_t *program = payload;
-    rmm_status_t status;
-
-    if (program->limit != 0 && bytes > program->limit - program->used) {
-        return RMM_ERR_OUT_OF_MEMORY;
-    }
-    status = rmm_resource_alloc(program->inner, bytes, 0, stream, ptr_out);
-    if (status == RMM_OK) {
-        program->allocs++;
-        program->used += bytes;
-        program->bytes = bytes;
-        program->stream = stream;
-        if (program->log != NULL) {
-            fprintf(program->log, "Allocating %zu bytes\n", bytes);
-        }
-    }
-    return status;
-}
-
-static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
-{
-    program_t *program = payload;
-
-    program->deallocs++;
-    program->used -= bytes;
-    program->bytes = bytes;
-    program->stream = stream;
-    if (program->log != NULL) {
-        fprintf(program->log, "Deallocating %zu bytes\n", bytes);
-    }
-    rmm_resource_dealloc(program->inner, ptr, bytes, 0, stream);
-}
-
-static rmm_resource_t *program_resource(program_t *program)
-{
-    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
-    rmm_resource_t *mr;
-
-    program->inner = cuda_resource();
-    options.alloc = program_alloc;
-    options.dealloc = program_dealloc;
-    options.payload = program;
-    assert_ok(rmm_callback_resource_create(&options, &mr));
-    return mr;
-}
 
 /* --- pool_mr_tests ------------------------------------------------------------------ */
 
@@ -360,7 +301,7 @@ static void pinned_throw_out_of_memory(void **state)
     rmm_resource_release(mr);
 }
 
-/* --- binning_mr_tests, callback_mr_tests -------------------------------------------- */
+/* --- binning_mr_tests ---------------------------------------------------------------- */
 
 static void explicit_bin_mr(void **state)
 {
@@ -383,53 +324,164 @@ static void explicit_bin_mr(void **state)
     rmm_resource_release(mr);
 }
 
+/* RMM's mock_resource: answers what it is told to, and notes how it is called. */
+typedef struct mock {
+    void *answer;
+    int allocs, deallocs;
+    size_t bytes, align;
+    rmm_stream_t stream;
+    void *ptr; /* the last one that came back */
+} mock_t;
+
+static rmm_status_t mock_alloc(
+    size_t bytes, size_t align, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    mock_t *mock = payload;
+
+    mock->allocs++;
+    mock->bytes = bytes;
+    mock->align = align;
+    mock->stream = stream;
+    *ptr_out = mock->answer;
+    return RMM_OK;
+}
+
+static void
+mock_dealloc(void *ptr, size_t bytes, size_t align, rmm_stream_t stream, void *payload)
+{
+    mock_t *mock = payload;
+
+    mock->deallocs++;
+    mock->bytes = bytes;
+    mock->align = align;
+    mock->stream = stream;
+    mock->ptr = ptr;
+}
+
+static rmm_resource_t *mock_resource(mock_t *mock)
+{
+    rmm_custom_resource_ops_t ops = RMM_CUSTOM_RESOURCE_OPS_INIT;
+    rmm_resource_t *mr;
+
+    ops.alloc = mock_alloc;
+    ops.dealloc = mock_dealloc;
+    ops.flags = RMM_CUSTOM_UNCHECKED;
+    assert_ok(rmm_custom_resource_create(&ops, mock, &mr));
+    return mr;
+}
+
+/* What is asked of `mr` comes to the mock as it is, both ways. */
+static void passes_through(rmm_resource_t *mr, mock_t *mock, size_t bytes, size_t align)
+{
+    int calls = mock->allocs;
+    rmm_stream_t stream;
+    void *ptr;
+
+    assert_ok(rmm_stream_create(0, &stream));
+    assert_ok(rmm_resource_alloc(mr, bytes, align, stream, &ptr));
+    assert_ptr_equal(ptr, mock->answer);
+    assert_int_equal(mock->allocs, calls + 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(mock->bytes, bytes);
+        assert_int_equal(mock->align, align != 0 ? align : RMM_ALIGN_DEFAULT);
+        assert_ptr_equal(mock->stream, stream);
+        if (i == 0) {
+            *mock = (mock_t){.answer = ptr, .allocs = mock->allocs};
+            rmm_resource_dealloc(mr, ptr, bytes, align, stream);
+        }
+    }
+    assert_int_equal(mock->deallocs, 1);
+    assert_ptr_equal(mock->ptr, ptr);
+    assert_ok(rmm_stream_destroy(stream));
+}
+
 static void zero_byte_allocations_use_bin_resource(void **state)
 {
     rmm_resource_t *cuda = cuda_resource();
-    rmm_stats_t stats = RMM_STATS_INIT;
+    mock_t mock = {0};
+    rmm_resource_t *bin = mock_resource(&mock);
     rmm_resource_t *mr;
-    rmm_resource_t *bin;
     void *ptr;
 
     (void)state;
     assert_ok(rmm_binning_resource_create(cuda, NULL, &mr));
-    assert_ok(pool_over(cuda, 0, 0, &bin));
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, bin));
-    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
-    assert_null(ptr);
-    rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    passes_through(mr, &mock, 0, 0);
     assert_ok(rmm_resource_alloc_sync(mr, 0, 0, &ptr));
     assert_null(ptr);
     rmm_resource_dealloc_sync(mr, NULL, 0, 0);
-    assert_ok(rmm_resource_get_stats(bin, &stats));
-    assert_int_equal(stats.total_count, 2);
-    assert_int_equal(stats.current_count, 0);
+    assert_int_equal(mock.allocs, 2);
+    assert_int_equal(mock.deallocs, 2);
     rmm_resource_release(bin);
+    rmm_resource_release(mr);
+    rmm_resource_release(cuda);
+}
+
+/* --- callback_mr_tests ---------------------------------------------------------------- */
+
+static rmm_status_t
+ask_mock(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    return mock_alloc(bytes, RMM_ALIGN_DEFAULT, stream, payload, ptr_out);
+}
+
+static void tell_mock(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    mock_dealloc(ptr, bytes, RMM_ALIGN_DEFAULT, stream, payload);
+}
+
+/* The mock answers NULL, as RMM's does. */
+static void test_callbacks_are_invoked(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    mock_t mock = {0};
+    rmm_resource_t *mr;
+
+    (void)state;
+    options.alloc = ask_mock;
+    options.dealloc = tell_mock;
+    options.payload = &mock;
+    options.flags = RMM_CUSTOM_UNCHECKED;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    passes_through(mr, &mock, 10 * MIB, 0);
     rmm_resource_release(mr);
 }
 
-static void test_callbacks_are_invoked(void **state)
-{
-    const size_t bytes = 10 * MIB;
-    program_t program = {0};
-    rmm_resource_t *mr = program_resource(&program);
-    rmm_stream_t stream;
-    void *ptr;
+/* --- a program's own memory, with a log of its calls ---------------------------------- */
 
-    (void)state;
-    assert_ok(rmm_stream_create(0, &stream));
-    assert_ok(rmm_resource_alloc(mr, bytes, 0, stream, &ptr));
-    assert_int_equal(program.allocs, 1);
-    assert_int_equal(program.bytes, bytes);
-    assert_ptr_equal(program.stream, stream);
-    program.stream = NULL;
-    rmm_resource_dealloc(mr, ptr, bytes, 0, stream);
-    assert_int_equal(program.deallocs, 1);
-    assert_int_equal(program.bytes, bytes);
-    assert_ptr_equal(program.stream, stream);
-    assert_ok(rmm_stream_destroy(stream));
-    rmm_resource_release(mr);
-    rmm_resource_release(program.inner);
+typedef struct program {
+    rmm_resource_t *inner;
+    FILE *log;
+} program_t;
+
+static rmm_status_t
+program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    const program_t *program = payload;
+
+    fprintf(program->log, "Allocating %zu bytes\n", bytes);
+    return rmm_resource_alloc(program->inner, bytes, 0, stream, ptr_out);
+}
+
+static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    const program_t *program = payload;
+
+    fprintf(program->log, "Deallocating %zu bytes\n", bytes);
+    rmm_resource_dealloc(program->inner, ptr, bytes, 0, stream);
+}
+
+static rmm_resource_t *program_resource(program_t *program)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    program->inner = cuda_resource();
+    options.alloc = program_alloc;
+    options.dealloc = program_dealloc;
+    options.payload = program;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    return mr;
 }
 
 static void logging_test(void **state)
@@ -447,6 +499,67 @@ static void logging_test(void **state)
     free(text);
     rmm_resource_release(mr);
     rmm_resource_release(program.inner);
+}
+
+/* --- aligned_mr_tests, failure_callback_mr_tests -------------------------------------- */
+
+static rmm_resource_t *
+aligned_over(mock_t *mock, uint64_t alignment_bytes, uint64_t threshold_bytes)
+{
+    rmm_aligned_options_t options = RMM_ALIGNED_OPTIONS_INIT;
+    rmm_resource_t *upstream = mock_resource(mock);
+    rmm_resource_t *mr;
+
+    options.alignment_bytes = alignment_bytes;
+    options.threshold_bytes = threshold_bytes;
+    assert_ok(rmm_aligned_adaptor_create(upstream, &options, &mr));
+    rmm_resource_release(upstream);
+    return mr;
+}
+
+static void default_allocation_alignment_passthrough(void **state)
+{
+    mock_t mock = {.answer = (void *)(uintptr_t)123};
+    rmm_resource_t *mr = aligned_over(&mock, 0, 0);
+
+    (void)state;
+    passes_through(mr, &mock, 5, 0);
+    rmm_resource_release(mr);
+}
+
+static void below_alignment_threshold_passthrough(void **state)
+{
+    mock_t mock = {.answer = (void *)(uintptr_t)123};
+    rmm_resource_t *mr = aligned_over(&mock, 4096, 65536);
+
+    (void)state;
+    passes_through(mr, &mock, 3, 0);
+    mock.answer = (void *)(uintptr_t)456;
+    passes_through(mr, &mock, 65528, 0);
+    rmm_resource_release(mr);
+}
+
+static bool never_again(size_t bytes, void *arg)
+{
+    (void)bytes;
+    (void)arg;
+    return false;
+}
+
+static void forwards_alignment(void **state)
+{
+    rmm_failure_callback_options_t options = RMM_FAILURE_CALLBACK_OPTIONS_INIT;
+    unsigned char byte;
+    mock_t mock = {.answer = &byte};
+    rmm_resource_t *upstream = mock_resource(&mock);
+    rmm_resource_t *mr;
+
+    (void)state;
+    options.callback = never_again;
+    assert_ok(rmm_failure_callback_adaptor_create(upstream, &options, &mr));
+    passes_through(mr, &mock, 1024, 512);
+    rmm_resource_release(mr);
+    rmm_resource_release(upstream);
 }
 
 /* clang-format off */
@@ -473,6 +586,9 @@ static const struct CMUnitTest tests[] = {
     CASE("BinningTest.ZeroByteAllocationsUseBinResource", zero_byte_allocations_use_bin_resource),
     CASE("CallbackTest.TestCallbacksAreInvoked", test_callbacks_are_invoked),
     CASE("CallbackTest.LoggingTest", logging_test),
+    CASE("AlignedTest.DefaultAllocationAlignmentPassthrough", default_allocation_alignment_passthrough),
+    CASE("AlignedTest.BelowAlignmentThresholdPassthrough", below_alignment_threshold_passthrough),
+    CASE("FailureCallbackTest.ForwardsAlignment", forwards_alignment),
 };
 /* clang-format on */
 

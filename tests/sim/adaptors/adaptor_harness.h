@@ -98,8 +98,10 @@ static inline void mock_destroy(rmm_resource_t *mr)
 }
 
 static const rmm_resource_ops_t mock_ops[] = {
-    {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, false, true},
-    {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, true, true},
+    {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, false, true, NULL,
+     false},
+    {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, true, true, NULL,
+     false},
 };
 
 /* Over the cuda resource, on device 0. */

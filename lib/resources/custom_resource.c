@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's own memory. Its blocks are remembered like those of a driver (tracked.h),
+ * so a wrong free never reaches the program's functions, and none is left at the end.
+ *
+ * The functions run as a driver call of ours would: with the device current that the
+ * resource was made on, so that a cudaMalloc in them is of that device, and without
+ * harm to the capture of another thread.
+ *
+ * Unchecked (RMM_CUSTOM_UNCHECKED): NULL on RMM_OK is not in the map; the base knows how
+ * many bytes of that kind are out (resource.c), so its free comes here once.
+ *
+ * Locking: as tracked.h; the program's functions are called with no lock held.
+ */
+#include "resources/custom_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/assert.h"
+#include "core/host_memory.h"
+#include "core/options.h"
+#include "driver/driver.h"
+#include "resources/tracked.h"
+
+typedef struct custom {
+    rmm_tracked_t tracked;      /* first member */
+    const rmm_driver_t *driver; /* NULL: host memory, which has no device */
+    rmm_custom_resource_ops_t ops;
+    void *payload;
+} custom_t;
+
+static custom_t *from_tracked(rmm_tracked_t *tracked)
+{
+    return RMM_CONTAINER_OF(tracked, custom_t, tracked);
+}
+
+static custom_t *from_base(rmm_resource_t *mr)
+{
+    return from_tracked(rmm__tracked_from_base(mr));
+}
+
+/* --- calls of the program's functions ------------------------------------------------- */
+
+/* Where it fails, the function may be called all the same: the process exits. */
+static bool enter(const custom_t *self, rmm_driver_scope_t *scope, rmm_status_t *status)
+{
+    rmm__callback_enter();
+    *status =
+        self->driver != NULL
+            ? rmm__driver_scope_enter(scope, self->driver, self->tracked.base.device)
+            : RMM_OK;
+    return *status == RMM_OK && self->driver != NULL;
+}
+
+static void leave(rmm_driver_scope_t *scope, bool is_in_scope)
+{
+    if (is_in_scope) {
+        rmm__driver_scope_leave(scope);
+    }
+    rmm__callback_leave();
+}
+
+static rmm_status_t
+call_alloc(const custom_t *self, const rmm_request_t *request, void **ptr_out)
+{
+    const rmm_custom_resource_ops_t *ops = &self->ops;
+
+    return request->sync && ops->alloc_sync != NULL
+               ? ops->alloc_sync(request->bytes, request->align, self->payload, ptr_out)
+               : ops->alloc(
+                     request->bytes, request->align, request->stream, self->payload,
+                     ptr_out);
+}
+
+static void
+call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
+{
+    const custom_t *self = from_tracked(tracked);
+    const rmm_custom_resource_ops_t *ops = &self->ops;
+    rmm_driver_scope_t scope;
+    rmm_status_t status;
+    bool is_in_scope = enter(self, &scope, &status);
+
+    if (request->sync && ops->dealloc_sync != NULL) {
+        ops->dealloc_sync(ptr, request->bytes, request->align, self->payload);
+    } else {
+        ops->dealloc(
+            ptr, request->bytes, request->align, request->stream, self->payload);
+    }
+    leave(&scope, is_in_scope);
+}
+
+/* What the function set as the last error, if it did, is the reason. */
+RMM_COLD static rmm_status_t
+refused(const custom_t *self, rmm_status_t status, size_t bytes, const char *before)
+{
+    const rmm_resource_t *mr = &self->tracked.base;
+    char reason[RMM_ERROR_BYTES];
+    bool told = strcmp(before, rmm_last_error_message()) != 0;
+
+    snprintf(reason, sizeof(reason), "%.300s", told ? rmm_last_error_message() : "");
+    return rmm__error(
+        status, "%s '%s': the program's alloc function refused %zu bytes: %s%s%s",
+        rmm_resource_type(mr), mr->name, bytes, rmm_status_text(status),
+        told ? ": " : "", reason);
+}
+
+static rmm_status_t
+ask(const custom_t *self, const rmm_request_t *request, void **ptr_out)
+{
+    char before[RMM_ERROR_BYTES];
+    rmm_driver_scope_t scope;
+    rmm_status_t status;
+    void *ptr = NULL;
+    bool is_in_scope = enter(self, &scope, &status);
+
+    if (status != RMM_OK) {
+        leave(&scope, false);
+        return status;
+    }
+    snprintf(before, sizeof(before), "%s", rmm_last_error_message());
+    status = call_alloc(self, request, &ptr);
+    leave(&scope, is_in_scope);
+    if (status != RMM_OK) {
+        return refused(self, status, request->bytes, before);
+    }
+    *ptr_out = ptr;
+    return RMM_OK;
+}
+
+/* --- what they answer ------------------------------------------------------------------ */
+
+static bool is_unchecked(const custom_t *self, const rmm_request_t *request)
+{
+    return (self->ops.flags & RMM_CUSTOM_UNCHECKED) != 0 && request->user;
+}
+
+RMM_COLD static rmm_status_t
+unfit(custom_t *self, void *ptr, const rmm_request_t *request)
+{
+    const rmm_resource_t *mr = &self->tracked.base;
+
+    if (ptr == NULL) {
+        return rmm__error(
+            RMM_ERR_BAD_ALLOC,
+            "%s '%s': the program's alloc function said RMM_OK and gave NULL",
+            rmm_resource_type(mr), mr->name);
+    }
+    call_dealloc(&self->tracked, ptr, request);
+    return request->bytes == 0
+               ? rmm__error(
+                     RMM_ERR_BAD_ALLOC,
+                     "%s '%s': the program's alloc function gave %p for no bytes, "
+                     "which have to be NULL",
+                     rmm_resource_type(mr), mr->name, ptr)
+               : rmm__error(
+                     RMM_ERR_BAD_ALLOC,
+                     "%s '%s': the program's alloc function gave %p, which is not "
+                     "aligned to %zu",
+                     rmm_resource_type(mr), mr->name, ptr, request->align);
+}
+
+static rmm_status_t
+custom_obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
+{
+    custom_t *self = from_tracked(tracked);
+    void *ptr = NULL;
+    rmm_status_t status = ask(self, request, &ptr);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    if ((ptr == NULL || (uintptr_t)ptr % request->align != 0) &&
+        !is_unchecked(self, request)) {
+        return unfit(self, ptr, request);
+    }
+    *ptr_out = ptr;
+    return RMM_OK;
+}
+
+/* --- the ops --------------------------------------------------------------------------- */
+
+static rmm_status_t
+custom_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    custom_t *self = from_base(mr);
+
+    if (request->bytes == 0 && is_unchecked(self, request)) {
+        void *ptr = NULL;
+        rmm_status_t status = ask(self, request, &ptr);
+
+        if (status == RMM_OK && ptr != NULL) {
+            status = unfit(self, ptr, request);
+        }
+        if (status != RMM_OK) {
+            return status;
+        }
+    }
+    return rmm__tracked_alloc(mr, request, ptr_out);
+}
+
+static void custom_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    custom_t *self = from_base(mr);
+
+    rmm__tracked_dealloc(mr, ptr, request);
+    if (ptr == NULL && is_unchecked(self, request)) {
+        call_dealloc(&self->tracked, NULL, request);
+    }
+}
+
+static bool custom_is_equal(const rmm_resource_t *a, const rmm_resource_t *b)
+{
+    const custom_t *one = (const custom_t *)a;
+    const custom_t *other = (const custom_t *)b;
+
+    return one->ops.is_equal != NULL && one->ops.is_equal == other->ops.is_equal &&
+           one->ops.is_equal(one->payload, other->payload);
+}
+
+static void custom_destroy(rmm_tracked_t *tracked)
+{
+    custom_t *self = from_tracked(tracked);
+    rmm_driver_scope_t scope;
+    rmm_status_t status;
+
+    if (self->ops.destroy != NULL) {
+        bool is_in_scope = enter(self, &scope, &status);
+
+        self->ops.destroy(self->payload);
+        leave(&scope, is_in_scope);
+    }
+    rmm__free(self);
+}
+
+static const rmm_tracked_source_t source = {
+    .obtain = custom_obtain,
+    .give_back = call_dealloc,
+    .destroy = custom_destroy,
+};
+
+/* The functions know their stream only, hence not ready on all. */
+#define CUSTOM_OPS(type, has_twins)                                                    \
+    {                                                                                  \
+        .type_name = (type), .alloc = custom_alloc, .dealloc = custom_dealloc,         \
+        .trim = rmm__tracked_trim, .destroy = rmm__tracked_destroy,                    \
+        .is_equal = custom_is_equal, .ready_on_all_streams = false, .settles = true,   \
+        .waits_for_sync = (has_twins)                                                  \
+    }
+
+static const rmm_resource_ops_t callback_ops = CUSTOM_OPS("callback", false);
+static const rmm_resource_ops_t custom_ops = CUSTOM_OPS("custom", false);
+static const rmm_resource_ops_t custom_sync_ops = CUSTOM_OPS("custom", true);
+
+/* --- create ---------------------------------------------------------------------------- */
+
+static const rmm_resource_ops_t *
+table_of(rmm_custom_type_t type, const rmm_custom_resource_ops_t *ops)
+{
+    if (type == RMM_CUSTOM_CALLBACK) {
+        return &callback_ops;
+    }
+    return ops->alloc_sync != NULL ? &custom_sync_ops : &custom_ops;
+}
+
+/* Neither driver nor device where no device can reach the memory: none is asked for. */
+static rmm_status_t
+choose_device(uint32_t properties, const rmm_driver_t **driver_out, int *device_out)
+{
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    int error;
+
+    *driver_out = NULL;
+    *device_out = -1;
+    if ((properties & RMM_DEVICE_ACCESSIBLE) == 0) {
+        return RMM_OK;
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    *driver_out = driver;
+    error = driver->device_get(device_out);
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking for the current device");
+}
+
+rmm_status_t rmm__custom_create(
+    rmm_custom_type_t type, const rmm_custom_resource_ops_t *ops, void *payload,
+    rmm_resource_t **out)
+{
+    uint32_t properties =
+        ops->properties != 0 ? ops->properties : RMM_DEVICE_ACCESSIBLE;
+    rmm_resource_desc_t desc = {
+        .ops = table_of(type, ops), .name = ops->name, .properties = properties};
+    const rmm_driver_t *driver;
+    custom_t *self;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(
+        (properties & ~(RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE)) == 0,
+        "unknown property");
+    RMM_CHECK_ARG((ops->flags & ~RMM_CUSTOM_UNCHECKED) == 0, "unknown flag");
+    status = choose_device(properties, &driver, &desc.device);
+    if (status != RMM_OK) {
+        return status;
+    }
+    self = rmm__calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->ops = *ops;
+    self->ops.name = NULL; /* the base has a copy */
+    self->payload = payload;
+    self->tracked.source = &source;
+    self->driver = driver;
+    status = rmm__tracked_init(&self->tracked, &desc);
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->tracked.base;
+    return RMM_OK;
+}
+
+rmm_status_t rmm_custom_resource_create(
+    const rmm_custom_resource_ops_t *ops, void *payload, rmm_resource_t **out)
+{
+    rmm_custom_resource_ops_t copy;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(ops != NULL, "ops are NULL");
+    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    status = rmm__options_copy(&copy, sizeof(copy), ops, sizeof(copy));
+    if (status != RMM_OK) {
+        return status;
+    }
+    RMM_CHECK_ARG(
+        copy.alloc != NULL && copy.dealloc != NULL, "alloc or dealloc is NULL");
+    RMM_CHECK_ARG(
+        (copy.alloc_sync == NULL) == (copy.dealloc_sync == NULL),
+        "of alloc_sync and dealloc_sync one is NULL");
+    return rmm__custom_create(RMM_CUSTOM_OWN, &copy, payload, out);
+}
