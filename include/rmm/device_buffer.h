@@ -153,6 +153,31 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_reserve(
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_buffer_shrink_to_fit(rmm_device_buffer_t *buffer, rmm_stream_t stream);
 
+/**
+ * Read @p bytes of the buffer, from @p offset on, into host memory, in the order of
+ * @p stream, and wait for that stream: `host` holds them when the call returns.
+ * rmm_memcpy_async() (rmm/memory.h) does not wait.
+ *
+ * @param host  NULL only with bytes 0
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  the buffer or host is NULL
+ *         RMM_ERR_OUT_OF_RANGE      not all of it is within the size (the capacity does not
+ *                                   count); nothing is copied
+ *         RMM_ERR_CUDA              the copy or the wait failed: what `host` holds is
+ *                                   indeterminate
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_copy_to_host(
+    const rmm_device_buffer_t *buffer, size_t offset, void *host, size_t bytes,
+    rmm_stream_t stream);
+
+/**
+ * Write @p bytes of host memory into the buffer, from @p offset on, as
+ * rmm_device_buffer_copy_to_host() in all else: `host` may change when the call returns.
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_copy_from_host(
+    rmm_device_buffer_t *buffer, size_t offset, const void *host, size_t bytes,
+    rmm_stream_t stream);
+
 /** From here on free on another stream, which the caller orders behind every use. */
 RMM_API void
 rmm_device_buffer_set_stream(rmm_device_buffer_t *buffer, rmm_stream_t stream);

@@ -29,6 +29,7 @@
 #include <rmm/log.h>
 #include <rmm/logging_adaptor.h>
 #include <rmm/managed_resource.h>
+#include <rmm/memory.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
 #include <rmm/prefetch_adaptor.h>

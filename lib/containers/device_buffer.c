@@ -332,6 +332,72 @@ rmm_status_t rmm_device_buffer_prefetch(
     return status;
 }
 
+/* --- to and from the host ----------------------------------------------------------- */
+
+static rmm_status_t
+check_range(const rmm_device_buffer_t *buffer, size_t offset, size_t bytes)
+{
+    size_t size = buffer->size_bytes;
+
+    return offset <= size && bytes <= size - offset
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_OUT_OF_RANGE,
+                     "device buffer: %zu bytes from %zu are not all in a buffer of %zu",
+                     bytes, offset, size);
+}
+
+/* On the buffer's device, and done when it returns. */
+static rmm_status_t copy_and_wait(
+    const rmm_device_buffer_t *buffer, void *dst, const void *src, size_t bytes,
+    rmm_stream_t stream)
+{
+    rmm_device_scope_t scope;
+    rmm_status_t status =
+        rmm_device_scope_enter(rmm_device_buffer_device(buffer), &scope);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = rmm__copy_async(dst, src, bytes, stream);
+    if (status == RMM_OK) {
+        status = rmm__wait_for_copies(stream);
+    }
+    rmm_device_scope_leave(&scope);
+    return status;
+}
+
+rmm_status_t rmm_device_buffer_copy_to_host(
+    const rmm_device_buffer_t *buffer, size_t offset, void *host, size_t bytes,
+    rmm_stream_t stream)
+{
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
+    RMM_CHECK_ARG(host != NULL || bytes == 0, "host is NULL");
+    status = check_range(buffer, offset, bytes);
+    if (status != RMM_OK || bytes == 0) {
+        return status;
+    }
+    return copy_and_wait(
+        buffer, host, (const char *)buffer->data + offset, bytes, stream);
+}
+
+rmm_status_t rmm_device_buffer_copy_from_host(
+    rmm_device_buffer_t *buffer, size_t offset, const void *host, size_t bytes,
+    rmm_stream_t stream)
+{
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
+    RMM_CHECK_ARG(host != NULL || bytes == 0, "host is NULL");
+    status = check_range(buffer, offset, bytes);
+    if (status != RMM_OK || bytes == 0) {
+        return status;
+    }
+    return copy_and_wait(buffer, (char *)buffer->data + offset, host, bytes, stream);
+}
+
 /* --- questions -------------------------------------------------------------------- */
 
 void *rmm_device_buffer_data(const rmm_device_buffer_t *buffer)

@@ -26,7 +26,7 @@ export PKG_CONFIG_PATH="$libraries/pkgconfig" LD_LIBRARY_PATH="$libraries"
 unset RMM_DRIVER # the commands say it themselves
 cd "$work"
 output=$(echo | bash -eu ./commands) || die "the commands of README.md failed: $output"
-[[ $output == *"1000000 bytes at 0x"* ]] || die "unexpected output: $output"
+[[ $output == *"1000000 bytes of 42 at 0x"* ]] || die "unexpected output: $output"
 
 # The mounted tree, as shown. GPUs of this machine would come before the simulated one.
 mounted_tree() {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/memory.h
+ *
+ * Copies and fills in the order of a stream, on a GPU and on the simulated one. A program
+ * that moves its data with them runs with either.
+ *
+ * Addresses: memory of any device and of the host, from any resource or none. The direction
+ * follows from the addresses (cudaMemcpyDefault). The ranges of a copy must not overlap, and
+ * nothing checks that a range is inside of one allocation; rmm_device_buffer_copy_to_host()
+ * and rmm_device_buffer_copy_from_host() check theirs.
+ *
+ * Stream order: as a kernel on that stream. NULL and RMM_STREAM_LEGACY name the legacy
+ * default stream of the current device. The host must wait, with rmm_stream_synchronize(),
+ * before it reads what was copied to it. Until then the host's memory stays valid, and
+ * unchanged where it is read.
+ *
+ * Pageable host memory (malloc(), the stack; rmm/pinned_resource.h makes the other kind):
+ * a copy may keep the calling thread until it is done, as the driver stages it. That is no
+ * promise: wait for the stream all the same.
+ *
+ * Without a usable GPU there is the host's memory only, and both act at once.
+ *
+ * Threads: any. Nothing here waits for a stream or allocates memory.
+ */
+#ifndef RMM_MEMORY_H
+#define RMM_MEMORY_H
+
+#include <stddef.h>
+
+#include <rmm/export.h>
+#include <rmm/status.h>
+#include <rmm/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Copy @p bytes from @p src to @p dst.
+ *
+ * @param bytes  0 is RMM_OK whatever the addresses are
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  dst or src is NULL with bytes not 0
+ *         RMM_ERR_CUDA              the driver refused: an address or a stream that is not
+ *                                   valid, or an earlier failure of the device
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+
+/**
+ * Set each of @p bytes bytes at @p ptr, memory that a device can reach, to @p value.
+ *
+ * @param value  of a byte; only its low 8 bits count
+ * @return as rmm_memcpy_async()
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_memset_async(void *ptr, int value, size_t bytes, rmm_stream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMM_MEMORY_H */
