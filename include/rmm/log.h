@@ -94,6 +94,21 @@ typedef void (*rmm_log_fn)(rmm_log_level_t level, const char *message, void *arg
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_log_to_callback(rmm_log_fn fn, void *arg);
 
+/**
+ * rmm_log_to_callback() that also tells which function the sink was before, in one step, so
+ * that the new one can pass messages on to it, and it can be brought back later by the
+ * same call or rmm_log_to_callback(). Where the sink was stderr or a file that is a
+ * function of the library's that writes there.
+ *
+ * @param previous_fn_out   receives it; NULL: there was no sink but the ring
+ * @param previous_arg_out  receives its argument
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    one of the results is NULL
+ *         RMM_ERR_OUT_OF_HOST_MEMORY
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_log_exchange_callback(
+    rmm_log_fn fn, void *arg, rmm_log_fn *previous_fn_out, void **previous_arg_out);
+
 #ifdef __cplusplus
 }
 #endif

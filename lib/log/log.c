@@ -46,23 +46,34 @@ static bool is_level(int level)
 
 /* --- the environment ---------------------------------------------------------------- */
 
-static void write_record(rmm_log_level_t level, const char *message)
+rmm_log_record_t rmm__log_record(rmm_log_level_t level, const char *message)
 {
     struct timespec now;
-    rmm_log_record_t record = {.level = level, .message = message};
-    rmm_log_publish_fn to_ring = atomic_load_explicit(&publish, memory_order_acquire);
 
     clock_gettime(CLOCK_REALTIME, &now);
-    record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    record.thread = (uint32_t)gettid();
+    return (rmm_log_record_t){
+        .level = level,
+        .time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+        .thread = (uint32_t)gettid(),
+        .message = message};
+}
+
+rmm_log_level_t rmm__log_stderr_level(void)
+{
+    return (rmm_log_level_t)atomic_load_explicit(&stderr_level, memory_order_relaxed);
+}
+
+static void write_record(rmm_log_level_t level, const char *message)
+{
+    const rmm_log_record_t record = rmm__log_record(level, message);
+    rmm_log_publish_fn to_ring = atomic_load_explicit(&publish, memory_order_acquire);
+
     if (to_ring != NULL) {
         to_ring(&record);
     }
     if (!in_sink) {
         in_sink = true;
-        rmm__log_sink_write(
-            &record,
-            (rmm_log_level_t)atomic_load_explicit(&stderr_level, memory_order_relaxed));
+        rmm__log_sink_write(&record, rmm__log_stderr_level());
         in_sink = false;
     }
 }

@@ -33,6 +33,12 @@ typedef struct rmm_log_record {
     const char *message;
 } rmm_log_record_t;
 
+/* A message of this moment and thread. */
+rmm_log_record_t rmm__log_record(rmm_log_level_t level, const char *message);
+
+/* What stderr shows as a sink: this and worse. */
+rmm_log_level_t rmm__log_stderr_level(void);
+
 /* The program's own level, an rmm_log_level_t or RMM_LOG_UNDECIDED. */
 extern _Atomic(int) rmm__log_level;
 /* What an operator wants instead: 1 + level; anything else: no request. Never NULL. */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/assert.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/fork.h"
@@ -29,13 +30,17 @@ typedef enum sink_kind { SINK_STDERR, SINK_FILE, SINK_CALLBACK } sink_kind_t;
 
 typedef struct sink {
     sink_kind_t kind;
-    rmm_log_fn fn; /* NULL: nowhere */
+    rmm_log_fn
+        fn; /* NULL: nowhere; of the two below: what a program may call instead */
     void *arg;
     struct sink *previous; /* of all callbacks, so that none counts as leaked */
 } sink_t;
 
-static const sink_t stderr_sink = {.kind = SINK_STDERR};
-static const sink_t file_sink = {.kind = SINK_FILE};
+static void pass_to_stderr(rmm_log_level_t level, const char *message, void *arg);
+static void pass_to_file(rmm_log_level_t level, const char *message, void *arg);
+
+static const sink_t stderr_sink = {.kind = SINK_STDERR, .fn = pass_to_stderr};
+static const sink_t file_sink = {.kind = SINK_FILE, .fn = pass_to_file};
 static _Atomic(const sink_t *) current = &stderr_sink;
 
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
@@ -78,11 +83,9 @@ static void call_back(const sink_t *sink, const rmm_log_record_t *record)
     rmm__error_restore(&kept);
 }
 
-void rmm__log_sink_write(const rmm_log_record_t *record, rmm_log_level_t stderr_level)
+static void write_to(
+    const sink_t *sink, const rmm_log_record_t *record, rmm_log_level_t stderr_level)
 {
-    /* acquire: pairs with the release in use() */
-    const sink_t *sink = atomic_load_explicit(&current, memory_order_acquire);
-
     if (sink->kind == SINK_CALLBACK) {
         if (sink->fn != NULL) {
             call_back(sink, record);
@@ -92,6 +95,33 @@ void rmm__log_sink_write(const rmm_log_record_t *record, rmm_log_level_t stderr_
     } else if (record->level >= stderr_level) {
         write_line(STDERR_FILENO, record);
     }
+}
+
+void rmm__log_sink_write(const rmm_log_record_t *record, rmm_log_level_t stderr_level)
+{
+    /* acquire: pairs with the release in use() */
+    write_to(
+        atomic_load_explicit(&current, memory_order_acquire), record, stderr_level);
+}
+
+/* A program's sink passes a message on to the one before it. */
+static void pass_on(const sink_t *sink, rmm_log_level_t level, const char *message)
+{
+    const rmm_log_record_t record = rmm__log_record(level, message);
+
+    write_to(sink, &record, rmm__log_stderr_level());
+}
+
+static void pass_to_stderr(rmm_log_level_t level, const char *message, void *arg)
+{
+    (void)arg;
+    pass_on(&stderr_sink, level, message);
+}
+
+static void pass_to_file(rmm_log_level_t level, const char *message, void *arg)
+{
+    (void)arg;
+    pass_on(&file_sink, level, message);
 }
 
 /* --- choosing ----------------------------------------------------------------------- */
@@ -166,21 +196,48 @@ rmm_status_t rmm_log_to_file(const char *path)
     return RMM_OK;
 }
 
-rmm_status_t rmm_log_to_callback(rmm_log_fn fn, void *arg)
+/* NULL without host memory. Of the library's own functions: the sink that they stand for. */
+static const sink_t *make_sink(rmm_log_fn fn, void *arg)
 {
-    sink_t *sink = rmm__calloc(1, sizeof(*sink));
+    sink_t *sink;
 
+    if (fn == pass_to_stderr || fn == pass_to_file) {
+        return fn == pass_to_stderr ? &stderr_sink : &file_sink;
+    }
+    sink = rmm__calloc(1, sizeof(*sink));
+    if (sink != NULL) {
+        *sink = (sink_t){.kind = SINK_CALLBACK, .fn = fn, .arg = arg};
+        rmm__mutex_lock(&lock);
+        sink->previous = callbacks;
+        callbacks = sink;
+        rmm__mutex_unlock(&lock);
+    }
+    return sink;
+}
+
+rmm_status_t rmm_log_exchange_callback(
+    rmm_log_fn fn, void *arg, rmm_log_fn *previous_fn_out, void **previous_arg_out)
+{
+    const sink_t *sink, *previous;
+
+    RMM_CHECK_ARG(previous_fn_out != NULL, "previous_fn_out is NULL");
+    RMM_CHECK_ARG(previous_arg_out != NULL, "previous_arg_out is NULL");
+    sink = make_sink(fn, arg);
     if (sink == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    (void)rmm_log_get_level();
-    sink->kind = SINK_CALLBACK;
-    sink->fn = fn;
-    sink->arg = arg;
-    rmm__mutex_lock(&lock);
-    sink->previous = callbacks;
-    callbacks = sink;
-    use(sink);
-    rmm__mutex_unlock(&lock);
+    (void)rmm_log_get_level(); /* the environment's choice comes first, and once */
+    /* release: the sink is filled; acquire: so is the one before */
+    previous = atomic_exchange_explicit(&current, sink, memory_order_acq_rel);
+    *previous_fn_out = previous->fn;
+    *previous_arg_out = previous->arg;
     return RMM_OK;
+}
+
+rmm_status_t rmm_log_to_callback(rmm_log_fn fn, void *arg)
+{
+    rmm_log_fn previous_fn;
+    void *previous_arg;
+
+    return rmm_log_exchange_callback(fn, arg, &previous_fn, &previous_arg);
 }

@@ -270,6 +270,100 @@ static void a_function_may_be_the_sink(void **state)
     child_run(calls_back, NULL);
 }
 
+/* A sink that passes each message on to the one before it. */
+typedef struct link_up {
+    unsigned count;
+    rmm_log_fn previous_fn;
+    void *previous_arg;
+} link_up_t;
+
+static void count_and_pass_on(rmm_log_level_t level, const char *message, void *arg)
+{
+    link_up_t *self = arg;
+
+    self->count++;
+    if (self->previous_fn != NULL) {
+        self->previous_fn(level, message, self->previous_arg);
+    }
+}
+
+static void chain(link_up_t *self)
+{
+    *self = (link_up_t){.count = 0};
+    CHECK(
+        rmm_log_exchange_callback(
+            count_and_pass_on, self, &self->previous_fn, &self->previous_arg) ==
+        RMM_OK);
+}
+
+static void restore(const link_up_t *self)
+{
+    rmm_log_fn fn;
+    void *arg;
+
+    CHECK(
+        rmm_log_exchange_callback(self->previous_fn, self->previous_arg, &fn, &arg) ==
+        RMM_OK);
+    CHECK(fn == count_and_pass_on && arg == self);
+}
+
+/* stderr, then a chain of two over it, then each undone. */
+static void chains_sinks(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+    link_up_t first, second;
+
+    (void)self;
+    (void)argument;
+    chain(&first);
+    CHECK(first.previous_fn != NULL);
+    chain(&second);
+    CHECK(second.previous_fn == count_and_pass_on && second.previous_arg == &first);
+    rmm__log_warn("through both");
+    rmm__log_info("not for stderr");
+    CHECK(first.count == 2 && second.count == 2);
+    CHECK(lines_of(path) == 1 && strstr(content_of(path), "[warn] through both\n"));
+    restore(&second);
+    rmm__log_warn("through one");
+    CHECK(first.count == 3 && second.count == 2 && lines_of(path) == 2);
+    restore(&first);
+    rmm__log_warn("directly");
+    CHECK(first.count == 3 && lines_of(path) == 3);
+}
+
+static void chains_over_nothing_and_a_file(child_t *self, void *argument)
+{
+    char path[] = "/tmp/rmm-c-log-XXXXXX";
+    link_up_t over;
+    int fd = mkstemp(path);
+
+    (void)self;
+    (void)argument;
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    chain(&over);
+    CHECK(over.previous_fn == NULL);
+    rmm__log_warn("for the function alone");
+    CHECK(over.count == 1);
+    CHECK(rmm_log_to_file(path) == RMM_OK);
+    chain(&over);
+    rmm__log_info("through it into the file");
+    restore(&over);
+    rmm__log_info("into the file");
+    CHECK(over.count == 1 && lines_of(path) == 2);
+    CHECK(
+        rmm_log_exchange_callback(NULL, NULL, NULL, NULL) == RMM_ERR_INVALID_ARGUMENT);
+    unlink(path);
+}
+
+static void sinks_can_be_chained_and_restored(void **state)
+{
+    (void)state;
+    child_run(chains_sinks, NULL);
+    child_run(chains_over_nothing_and_a_file, NULL);
+}
+
 /* --- what the library says ----------------------------------------------------------- */
 
 typedef struct said {
@@ -542,6 +636,7 @@ int main(void)
         cmocka_unit_test(files_are_appended_to_and_exchanged),
         cmocka_unit_test(a_bad_file_is_one_warning),
         cmocka_unit_test(a_function_may_be_the_sink),
+        cmocka_unit_test(sinks_can_be_chained_and_restored),
         cmocka_unit_test(pools_tell_of_growth_and_of_failures_with_all_figures),
         cmocka_unit_test(another_process_reads_it_and_sets_the_level),
         cmocka_unit_test(threads_write_whole_messages),
