@@ -91,6 +91,19 @@ RMM_API void rmm_tracking_free(rmm_tracking_block_t *blocks);
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd);
 
+/**
+ * The same text as a string, as far as there is room, as snprintf() does: it ends with a NUL,
+ * and what does not fit is left out.
+ *
+ * @param buffer      NULL only with bytes 0
+ * @param bytes       of the buffer, the NUL included
+ * @param length_out  receives the length of the whole text without the NUL: it was cut if
+ *                    this is not below bytes
+ * @return as rmm_tracking_outstanding()
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_report_to_buffer(
+    rmm_resource_t *mr, char *buffer, size_t bytes, size_t *length_out);
+
 #ifdef __cplusplus
 }
 #endif

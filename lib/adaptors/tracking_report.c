@@ -121,15 +121,36 @@ static rmm_status_t copy_blocks(tracking_t *self, copy_t *copy)
 
 /* --- print -------------------------------------------------------------------------- */
 
-/* A line to where it is wanted; false if it cannot be written. */
+/* Text of a growing length, of which the first bytes are kept. */
+typedef struct text {
+    char *buffer;
+    size_t bytes;  /* of it; 0: it may be NULL */
+    size_t length; /* of all so far */
+} text_t;
+
+/* Where a line goes: a text, else a descriptor, else the log. */
 typedef struct printer {
-    int fd; /* or: */
+    text_t *text;
+    int fd;
     rmm_log_level_t level;
     const char *name;
 } printer_t;
 
+static void add_line(text_t *text, const char *line)
+{
+    size_t room = text->bytes > text->length ? text->bytes - text->length : 0;
+    char *end = room != 0 ? text->buffer + text->length : NULL;
+
+    text->length += (size_t)snprintf(end, room, "%s\n", line);
+}
+
+/* False if it cannot be written. */
 static bool print_line(const printer_t *printer, const char *line)
 {
+    if (printer->text != NULL) {
+        add_line(printer->text, line);
+        return true;
+    }
     if (printer->fd >= 0) {
         return dprintf(printer->fd, "%s\n", line) >= 0;
     }
@@ -171,7 +192,7 @@ static bool print_blocks(const printer_t *printer, const copy_t *copy, size_t mo
 
 void rmm__tracking_report_leaks(tracking_t *self)
 {
-    const printer_t printer = {-1, RMM_LEVEL_ERROR, self->adaptor.base.name};
+    const printer_t printer = {NULL, -1, RMM_LEVEL_ERROR, self->adaptor.base.name};
     copy_t copy;
 
     if (self->blocks.count == 0 || copy_blocks(self, &copy) != RMM_OK) {
@@ -215,7 +236,7 @@ void rmm_tracking_free(rmm_tracking_block_t *blocks)
 
 rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd)
 {
-    printer_t printer = {fd, RMM_LEVEL_INFO, NULL};
+    printer_t printer = {NULL, fd, RMM_LEVEL_INFO, NULL};
     tracking_t *self;
     copy_t copy;
     rmm_status_t status;
@@ -239,4 +260,31 @@ rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd)
     }
     rmm__free(copy.blocks);
     return status;
+}
+
+rmm_status_t rmm_tracking_report_to_buffer(
+    rmm_resource_t *mr, char *buffer, size_t bytes, size_t *length_out)
+{
+    text_t text = {buffer, bytes, 0};
+    const printer_t printer = {.text = &text};
+    tracking_t *self;
+    copy_t copy;
+    rmm_status_t status;
+
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(buffer != NULL || bytes == 0, "buffer is NULL");
+    RMM_CHECK_ARG(length_out != NULL, "length_out is NULL");
+    self = rmm__tracking_from(mr);
+    RMM_CHECK_ARG(self != NULL, "the resource is not a tracking adaptor");
+    status = copy_blocks(self, &copy);
+    if (status != RMM_OK) {
+        return status;
+    }
+    if (bytes != 0) {
+        buffer[0] = '\0'; /* where nothing is out */
+    }
+    (void)print_blocks(&printer, &copy, SIZE_MAX);
+    *length_out = text.length;
+    rmm__free(copy.blocks);
+    return RMM_OK;
 }

@@ -314,6 +314,45 @@ static void prints_blocks_with_their_stacks(void **state)
     end_adaptor(mr);
 }
 
+static void reports_into_a_buffer_as_far_as_there_is_room(void **state)
+{
+    rmm_resource_t *mr = make_tracking(make_cuda(), true);
+    rmm_resource_t *cuda = make_cuda();
+    void *first = a_leaky_function(mr);
+    void *second = take(mr, 1000, NULL);
+    char text[16384], part[100];
+    size_t length;
+
+    (void)state;
+    read_report(mr, text, sizeof(text));
+    assert_ok(rmm_tracking_report_to_buffer(mr, NULL, 0, &length));
+    assert_int_equal(length, strlen(text));
+    for (size_t bytes = 1; bytes <= sizeof(part); bytes++) {
+        memset(part, 'x', sizeof(part));
+        assert_ok(rmm_tracking_report_to_buffer(mr, part, bytes, &length));
+        assert_int_equal(length, strlen(text));
+        assert_int_equal(strlen(part), bytes - 1);
+        assert_memory_equal(part, text, bytes - 1);
+        assert_true(bytes == sizeof(part) || part[bytes] == 'x');
+    }
+    assert_ok(rmm_tracking_report_to_buffer(mr, text + 8000, 8000, &length));
+    assert_memory_equal(text + 8000, text, length + 1);
+    give(mr, first, 4242, NULL);
+    give(mr, second, 1000, NULL);
+    assert_ok(rmm_tracking_report_to_buffer(mr, part, sizeof(part), &length));
+    assert_int_equal(length, 0);
+    assert_string_equal(part, "");
+    assert_int_equal(
+        rmm_tracking_report_to_buffer(cuda, part, 1, &length),
+        RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_tracking_report_to_buffer(mr, NULL, 1, &length), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_tracking_report_to_buffer(mr, part, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
+    rmm_resource_release(cuda);
+    end_adaptor(mr);
+}
+
 static void keeps_as_many_frames_as_wanted(void **state)
 {
     rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
@@ -624,6 +663,7 @@ int main(void)
         cmocka_unit_test(frees_wrong_bytes_as_allocated),
         cmocka_unit_test(logs_outstanding_allocations),
         cmocka_unit_test(prints_blocks_with_their_stacks),
+        cmocka_unit_test(reports_into_a_buffer_as_far_as_there_is_room),
         cmocka_unit_test(keeps_as_many_frames_as_wanted),
         cmocka_unit_test(says_why_a_report_cannot_be_written),
         cmocka_unit_test(reports_what_is_out_at_its_end),
