@@ -29,7 +29,7 @@ typedef struct rmm_aligned_options {
     uint64_t
         alignment_bytes; /**< a power of two up to 1 TiB; below 256 is 256, which is
                                    the default */
-    uint64_t threshold_bytes; /**< smaller requests are not aligned to it; default 0 */
+    uint64_t threshold_bytes; /**< smaller requests are not aligned to it; 0: none is */
     const char *name;         /**< shown in /rmm; copied; default "aligned" */
 } rmm_aligned_options_t;
 
@@ -44,9 +44,9 @@ typedef struct rmm_aligned_options {
  * @param options  NULL: all defaults
  * @param out      receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, alignment_bytes is no power
- *                                     of two or too large, or options were not made with
- *                                     _INIT
+ *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, or options were not made
+ *                                     with _INIT
+ *         RMM_ERR_INVALID_ALIGNMENT   alignment_bytes is no power of two or too large
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */

@@ -24,8 +24,9 @@ extern "C" {
 #endif
 
 typedef struct rmm_limiting_options {
-    size_t struct_size;       /**< set by RMM_LIMITING_OPTIONS_INIT; do not touch */
-    uint64_t limit_bytes;     /**< most bytes out at once; required */
+    size_t struct_size; /**< set by RMM_LIMITING_OPTIONS_INIT; do not touch */
+    uint64_t
+        limit_bytes; /**< most bytes out at once; 0: none but requests of 0 bytes */
     uint64_t alignment_bytes; /**< a power of two up to RMM_ALIGN_MAX; default 256 */
     const char *name;         /**< shown in /rmm; copied; default "limiting" */
 } rmm_limiting_options_t;
@@ -42,9 +43,9 @@ typedef struct rmm_limiting_options {
  * @param options  required
  * @param out      receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    upstream, options or out is NULL, limit_bytes is 0,
- *                                     alignment_bytes is none, or options were not made
- *                                     with _INIT
+ *         RMM_ERR_INVALID_ARGUMENT    upstream, options or out is NULL, or options were not
+ *                                     made with _INIT
+ *         RMM_ERR_INVALID_ALIGNMENT   alignment_bytes is not a power of two or too large
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */
@@ -61,6 +62,10 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_limiting_adaptor_create(
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_limiting_get_allocated(const rmm_resource_t *mr, uint64_t *bytes_out);
+
+/** The alignment to which sizes are rounded up, as rmm_limiting_get_allocated(). */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_limiting_get_alignment(const rmm_resource_t *mr, uint64_t *bytes_out);
 
 /** The limit, as rmm_limiting_get_allocated(). [get_allocation_limit] */
 RMM_API RMM_NODISCARD rmm_status_t

@@ -78,7 +78,8 @@ typedef struct rmm_stats {
  * @param stream   stream of first use; NULL is the legacy default stream
  * @param ptr_out  receives the address on success; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    align is not a power of two or too large
+ *         RMM_ERR_INVALID_ALIGNMENT   align is not a power of two or too large
+ *         RMM_ERR_INVALID_ARGUMENT    mr or ptr_out is NULL
  *         RMM_ERR_OUT_OF_MEMORY       no memory left here or upstream
  *         RMM_ERR_BAD_ALLOC           failed for another reason: an alignment that
  *                                     this resource cannot give, a CUDA error

@@ -30,7 +30,8 @@ extern "C" {
     X(ERR_CUDA, -6, "a CUDA call failed")                                              \
     X(ERR_NO_DEVICE, -7, "no usable GPU")                                              \
     X(ERR_UNSUPPORTED, -8, "not supported here")                                       \
-    X(ERR_IO, -9, "input or output failed")
+    X(ERR_IO, -9, "input or output failed")                                            \
+    X(ERR_INVALID_ALIGNMENT, -10, "an alignment is not a power of two in its range")
 
 /** Zero is success, every failure is negative. */
 typedef enum rmm_status {

@@ -290,7 +290,7 @@ static rmm_status_t check_options(rmm_aligned_options_t *options)
 
     if ((alignment & (alignment - 1)) != 0 || alignment > ALIGNMENT_MAX) {
         return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT,
+            RMM_ERR_INVALID_ALIGNMENT,
             "alignment_bytes %" PRIu64 " is not a power of two up to %" PRIu64,
             alignment, ALIGNMENT_MAX);
     }

@@ -134,17 +134,26 @@ rmm_status_t rmm_limiting_get_limit(const rmm_resource_t *mr, uint64_t *bytes_ou
     return status;
 }
 
+rmm_status_t rmm_limiting_get_alignment(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    rmm_status_t status = check(mr, bytes_out);
+
+    if (status == RMM_OK) {
+        *bytes_out = ((const limiting_t *)mr)->alignment_bytes;
+    }
+    return status;
+}
+
 static rmm_status_t check_options(rmm_limiting_options_t *options)
 {
     uint64_t alignment = options->alignment_bytes;
 
-    RMM_CHECK_ARG(options->limit_bytes != 0, "limit_bytes is 0: set it");
     if (alignment == 0) {
         alignment = RMM_ALIGN_DEFAULT;
     }
     if ((alignment & (alignment - 1)) != 0 || alignment > RMM_ALIGN_MAX) {
         return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT,
+            RMM_ERR_INVALID_ALIGNMENT,
             "alignment_bytes %" PRIu64 " is not a power of two up to %zu", alignment,
             RMM_ALIGN_MAX);
     }

@@ -438,7 +438,7 @@ static inline rmm_status_t allocate(
     request.sync = sync;
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
     RMM_CHECK_ARG(ptr_out != NULL, "ptr_out is NULL");
-    RMM_CHECK_ARG(
+    RMM_CHECK_ALIGN(
         align_is_valid(align), "align is not a power of two up to RMM_ALIGN_MAX");
     RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
     if (bytes > PTRDIFF_MAX) {

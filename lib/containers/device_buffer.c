@@ -169,7 +169,7 @@ rmm_status_t rmm_device_buffer_init_aligned(
     rmm_resource_t *mr)
 {
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    RMM_CHECK_ARG(is_power_of_two(align), "align is not a power of two");
+    RMM_CHECK_ALIGN(is_power_of_two(align), "align is not a power of two");
     return begin(buffer, NULL, bytes, align, stream, mr);
 }
 
@@ -188,7 +188,7 @@ rmm_status_t rmm_device_buffer_init_copy_from_aligned(
 {
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
     RMM_CHECK_ARG(src != NULL || bytes == 0, "src is NULL");
-    RMM_CHECK_ARG(is_power_of_two(align), "align is not a power of two");
+    RMM_CHECK_ALIGN(is_power_of_two(align), "align is not a power of two");
     return begin(buffer, src, bytes, align, stream, mr);
 }
 

@@ -20,12 +20,16 @@
 #define RMM_ASSERT_HEAVY(condition) ((void)0)
 #endif
 
-#define RMM_CHECK_ARG(condition, sentence)                                             \
+#define RMM_CHECK(status, condition, sentence)                                         \
     do {                                                                               \
         if (!(condition)) {                                                            \
-            return rmm__error(RMM_ERR_INVALID_ARGUMENT, "%s: %s", __func__, sentence); \
+            return rmm__error((status), "%s: %s", __func__, sentence);                 \
         }                                                                              \
     } while (0)
+#define RMM_CHECK_ARG(condition, sentence)                                             \
+    RMM_CHECK(RMM_ERR_INVALID_ARGUMENT, condition, sentence)
+#define RMM_CHECK_ALIGN(condition, sentence)                                           \
+    RMM_CHECK(RMM_ERR_INVALID_ALIGNMENT, condition, sentence)
 
 #define RMM_COLD __attribute__((cold, noinline))
 /* Part of the hot path: a call would save and restore registers for nothing. */

@@ -100,7 +100,7 @@ static void gives_an_alignment_or_says_no(void **state)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(
             rmm_resource_alloc(mr, 1000, wrong[i], NULL, &ptr),
-            RMM_ERR_INVALID_ARGUMENT);
+            RMM_ERR_INVALID_ALIGNMENT);
         assert_ptr_equal(ptr, mark);
     }
     subject_end(mr);

@@ -30,7 +30,7 @@ static bool is_accepted(uint64_t alignment)
 
     options.alignment_bytes = alignment;
     status = rmm_aligned_adaptor_create(cuda, &options, &mr);
-    assert_true(status == RMM_OK || status == RMM_ERR_INVALID_ARGUMENT);
+    assert_true(status == RMM_OK || status == RMM_ERR_INVALID_ALIGNMENT);
     assert_true((status == RMM_OK) == (mr != NULL));
     rmm_resource_release(mr);
     rmm_resource_release(cuda);

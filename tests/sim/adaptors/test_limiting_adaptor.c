@@ -138,20 +138,36 @@ static void refuses_options_that_cannot_be(void **state)
     (void)state;
     assert_int_equal(
         rmm_limiting_adaptor_create(cuda, NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
-    assert_int_equal(
-        rmm_limiting_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
     options.limit_bytes = 1;
     options.alignment_bytes = 768;
     assert_int_equal(
-        rmm_limiting_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
+        rmm_limiting_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ALIGNMENT);
     options.alignment_bytes = 2 * RMM_ALIGN_MAX;
     assert_int_equal(
-        rmm_limiting_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
+        rmm_limiting_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ALIGNMENT);
     assert_null(mr);
     assert_int_equal(
         rmm_limiting_get_allocated(cuda, &bytes), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_limiting_get_limit(NULL, &bytes), RMM_ERR_INVALID_ARGUMENT);
     rmm_resource_release(cuda);
+}
+
+static void a_limit_of_zero_lets_nothing_through(void **state)
+{
+    rmm_resource_t *mr = make_limiting(make_cuda(), 0);
+    uint64_t bytes;
+    void *ptr = &ptr;
+
+    (void)state;
+    assert_refuses(mr, 1);
+    assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
+    assert_null(ptr);
+    rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    assert_ok(rmm_limiting_get_limit(mr, &bytes));
+    assert_int_equal(bytes, 0);
+    assert_ok(rmm_limiting_get_alignment(mr, &bytes));
+    assert_int_equal(bytes, 256);
+    end_adaptor(mr);
 }
 
 static void keeps_its_count_when_a_free_is_refused(void **state)
@@ -243,6 +259,7 @@ int main(void)
         cmocka_unit_test(refuses_what_comes_over_the_limit),
         cmocka_unit_test(counts_sizes_rounded_up),
         cmocka_unit_test(refuses_options_that_cannot_be),
+        cmocka_unit_test(a_limit_of_zero_lets_nothing_through),
         cmocka_unit_test(keeps_its_count_when_a_free_is_refused),
         cmocka_unit_test(frees_blocks_of_its_upstream_down_to_nothing),
         cmocka_unit_test(lets_no_refusal_hurt_a_bystander),

@@ -505,12 +505,12 @@ static void invalid_alignment_is_refused(void **state)
         assert_int_equal(
             rmm_device_buffer_init_aligned(
                 &buffer, BYTES, wrong[i], fixture->stream, fixture->mr),
-            RMM_ERR_INVALID_ARGUMENT);
+            RMM_ERR_INVALID_ALIGNMENT);
         assert_int_equal(
             rmm_device_buffer_init_copy_from_aligned(
                 &buffer, fixture->pattern, BYTES, wrong[i], fixture->stream,
                 fixture->mr),
-            RMM_ERR_INVALID_ARGUMENT);
+            RMM_ERR_INVALID_ALIGNMENT);
     }
 }
 
