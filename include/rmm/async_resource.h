@@ -79,6 +79,18 @@ RMM_API RMM_NODISCARD rmm_status_t
 rmm_async_resource_create(const rmm_async_options_t *options, rmm_resource_t **out);
 
 /**
+ * The release threshold in force, asked of the driver; UINT64_MAX: unused memory never goes
+ * back by itself.
+ *
+ * @param mr  an async, async_view or async_managed resource
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  mr is none of them, bytes_out is NULL
+ *         RMM_ERR_CUDA              the driver failed
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_async_get_release_threshold(const rmm_resource_t *mr, uint64_t *bytes_out);
+
+/**
  * The cudaMemPool_t of an async, async_view or async_managed resource, borrowed; NULL for
  * any other resource.
  */

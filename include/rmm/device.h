@@ -18,6 +18,7 @@
 #ifndef RMM_DEVICE_H
 #define RMM_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <rmm/export.h>
@@ -39,6 +40,28 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_current(int *device_out);
 
 /** Make @p device the calling thread's current one, until the next call. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_set(int device);
+
+/** What a device may lack: rmm_device_supports(). Appended only. */
+typedef enum rmm_device_ability {
+    RMM_ABILITY_MANAGED, /**< rmm/managed_resource.h */
+    RMM_ABILITY_SYSTEM,  /**< rmm/system_resource.h, rmm/sam_headroom_resource.h */
+    RMM_ABILITY_ASYNC,   /**< rmm/async_resource.h */
+    RMM_ABILITY_ASYNC_MANAGED, /**< rmm/async_managed_resource.h */
+    RMM_ABILITY_POOL_VIRTUAL   /**< RMM_POOL_VIRTUAL of rmm/pool_resource.h */
+} rmm_device_ability_t;
+
+/**
+ * Can such a resource be made on a device? Asks the driver and allocates nothing. A creator
+ * may still answer RMM_ERR_UNSUPPORTED where the driver claims more than it does: managed
+ * memory of a vGPU.
+ *
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  device is negative, ability is unknown, is_out is NULL
+ *         RMM_ERR_NO_DEVICE         no usable GPU; the message says what to do
+ *         RMM_ERR_CUDA              the driver failed, or there is no such device
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_device_supports(int device, rmm_device_ability_t ability, bool *is_out);
 
 /** What rmm_device_scope_leave() brings back. The field is private. */
 typedef struct rmm_device_scope {

@@ -56,6 +56,20 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_fixed_size_resource_create(
     rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
     rmm_resource_t **out);
 
+/**
+ * The size of its blocks, rounded up as at its creation.
+ *
+ * @param mr  a fixed_size resource
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  mr is no fixed_size resource, bytes_out is NULL
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_fixed_size_get_block_bytes(const rmm_resource_t *mr, uint64_t *bytes_out);
+
+/** How many blocks are taken from upstream at once, as rmm_fixed_size_get_block_bytes(). */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_fixed_size_get_blocks_per_chunk(const rmm_resource_t *mr, uint64_t *count_out);
+
 #ifdef __cplusplus
 }
 #endif

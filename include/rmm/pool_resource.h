@@ -108,6 +108,17 @@ typedef struct rmm_pool_options {
 RMM_API RMM_NODISCARD rmm_status_t rmm_pool_resource_create(
     rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out);
 
+/**
+ * The maximum that the pool was made with, rounded up to 256; 0: none. How much it holds is
+ * reserved_bytes of rmm_resource_get_stats().
+ *
+ * @param mr  a pool
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  mr is no pool, bytes_out is NULL
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_pool_get_maximum(const rmm_resource_t *mr, uint64_t *bytes_out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -141,6 +141,21 @@ RMM_API const char *rmm_resource_name(const rmm_resource_t *mr);
 /** What it takes its memory from: borrowed; NULL for a base resource. */
 RMM_API rmm_resource_t *rmm_resource_upstream(const rmm_resource_t *mr);
 
+/** The device that it belongs to; -1: none, as no device can reach its memory. */
+RMM_API int rmm_resource_device(const rmm_resource_t *mr);
+
+/**
+ * Attach a pointer of the program's own, which the library never looks at. It replaces the
+ * one before; NULL at first. The program keeps what it points to and frees it; a custom
+ * resource (rmm/custom_resource.h) is told when it is gone. All who create a resource of
+ * which there is one for each device (cuda, managed, pinned, ...) get the same, and so the
+ * same pointer.
+ */
+RMM_API void rmm_resource_set_user_data(rmm_resource_t *mr, void *data);
+
+/** The pointer last set, NULL if none was. */
+RMM_API void *rmm_resource_get_user_data(const rmm_resource_t *mr);
+
 /** RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE */
 RMM_API uint32_t rmm_resource_properties(const rmm_resource_t *mr);
 

@@ -48,6 +48,16 @@ typedef struct rmm_sam_headroom_options {
 RMM_API RMM_NODISCARD rmm_status_t rmm_sam_headroom_resource_create(
     const rmm_sam_headroom_options_t *options, rmm_resource_t **out);
 
+/**
+ * The memory of the device that it leaves free.
+ *
+ * @param mr  a sam_headroom resource
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  mr is no sam_headroom resource, bytes_out is NULL
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_sam_headroom_get_headroom(const rmm_resource_t *mr, uint64_t *bytes_out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -200,6 +200,7 @@ rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *d
     atomic_init(&mr->references, 1);
     atomic_init(&mr->zero_count, 0);
     atomic_init(&mr->null_bytes, 0);
+    atomic_init(&mr->user_data, NULL);
     mr->properties = desc->properties;
     mr->device = desc->device;
     mr->name = rmm__strdup(desc->name != NULL ? desc->name : desc->ops->type_name);
@@ -642,6 +643,23 @@ const char *rmm_resource_type(const rmm_resource_t *mr)
 const char *rmm_resource_name(const rmm_resource_t *mr)
 {
     return mr->name;
+}
+
+int rmm_resource_device(const rmm_resource_t *mr)
+{
+    return mr->device;
+}
+
+void rmm_resource_set_user_data(rmm_resource_t *mr, void *data)
+{
+    /* release: another thread that gets the pointer finds what it points to */
+    atomic_store_explicit(&mr->user_data, data, memory_order_release);
+}
+
+void *rmm_resource_get_user_data(const rmm_resource_t *mr)
+{
+    /* acquire: pairs with rmm_resource_set_user_data() */
+    return atomic_load_explicit(&mr->user_data, memory_order_acquire);
 }
 
 rmm_resource_t *rmm_resource_upstream(const rmm_resource_t *mr)

@@ -85,6 +85,7 @@ struct rmm_resource {
     rmm_accounting_t accounting;
     _Atomic(uint64_t) zero_count; /* live allocations of no bytes */
     _Atomic(uint64_t) null_bytes; /* of live allocations of some bytes that are NULL */
+    _Atomic(void *) user_data;    /* the program's */
     rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
 };
 

@@ -136,6 +136,85 @@ rmm_status_t rmm_percent_of_free_device_memory(int percent, size_t *bytes_out)
     return RMM_OK;
 }
 
+/* --- abilities ----------------------------------------------------------------------- */
+
+static rmm_status_t has_attribute(
+    const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
+    bool *has_out)
+{
+    int value = 0;
+    int error = driver->device_attribute(attribute, device, &value);
+
+    *has_out = value != 0;
+    return error == RMM_DRIVER_OK
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "asking what the device can do");
+}
+
+/* The attributes do not tell whether the runtime knows the managed pool. */
+static rmm_status_t
+has_managed_pool(const rmm_driver_t *driver, int device, bool *has_out)
+{
+    rmm_driver_mempool_t pool;
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = driver->mempool_managed(&pool);
+    rmm__driver_scope_leave(&scope);
+    *has_out = error == RMM_DRIVER_OK;
+    return error == RMM_DRIVER_OK || error == RMM_DRIVER_NOT_SUPPORTED
+               ? RMM_OK
+               : rmm__driver_error(driver, error, "cudaMemGetDefaultMemPool");
+}
+
+static rmm_status_t
+has_async_managed(const rmm_driver_t *driver, int device, bool *has_out)
+{
+    rmm_status_t status =
+        has_attribute(driver, RMM_ATTRIBUTE_MEMORY_POOLS, device, has_out);
+
+    if (status == RMM_OK && *has_out) {
+        status = has_attribute(
+            driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, has_out);
+    }
+    return status == RMM_OK && *has_out ? has_managed_pool(driver, device, has_out)
+                                        : status;
+}
+
+rmm_status_t rmm_device_supports(int device, rmm_device_ability_t ability, bool *is_out)
+{
+    static const rmm_driver_attribute_t attributes[] = {
+        [RMM_ABILITY_MANAGED] = RMM_ATTRIBUTE_MANAGED_MEMORY,
+        [RMM_ABILITY_SYSTEM] = RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
+        [RMM_ABILITY_ASYNC] = RMM_ATTRIBUTE_MEMORY_POOLS,
+        [RMM_ABILITY_POOL_VIRTUAL] = RMM_ATTRIBUTE_VIRTUAL_MEMORY,
+    };
+    const rmm_driver_t *driver;
+    rmm_status_t status;
+    bool is = false;
+
+    RMM_CHECK_ARG(device >= 0, "device is negative");
+    RMM_CHECK_ARG((unsigned)ability <= RMM_ABILITY_POOL_VIRTUAL, "unknown ability");
+    RMM_CHECK_ARG(is_out != NULL, "is_out is NULL");
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    status = ability == RMM_ABILITY_ASYNC_MANAGED
+                 ? has_async_managed(driver, device, &is)
+                 : has_attribute(driver, attributes[ability], device, &is);
+    if (status == RMM_OK) {
+        *is_out = is;
+    }
+    return status;
+}
+
+/* --- prefetch ------------------------------------------------------------------------ */
+
 /* Pages of managed memory can move there while kernels run. */
 static rmm_status_t can_prefetch(const rmm_driver_t *driver, int device, int *can_out)
 {

@@ -268,24 +268,11 @@ table_of(rmm_custom_type_t type, const rmm_custom_resource_ops_t *ops)
 static rmm_status_t
 choose_device(uint32_t properties, const rmm_driver_t **driver_out, int *device_out)
 {
-    const rmm_driver_t *driver;
-    rmm_status_t status;
-    int error;
-
     *driver_out = NULL;
     *device_out = -1;
-    if ((properties & RMM_DEVICE_ACCESSIBLE) == 0) {
-        return RMM_OK;
-    }
-    driver = rmm__driver(&status);
-    if (driver == NULL) {
-        return status;
-    }
-    *driver_out = driver;
-    error = driver->device_get(device_out);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "asking for the current device");
+    return (properties & RMM_DEVICE_ACCESSIBLE) != 0
+               ? rmm__driver_here(driver_out, device_out)
+               : RMM_OK;
 }
 
 rmm_status_t rmm__custom_create(

@@ -79,3 +79,40 @@ rmm_status_t rmm_fixed_size_resource_create(
             .chunk_bytes = opts.block_bytes * opts.blocks_per_chunk},
         out);
 }
+
+static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *out)
+{
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(
+        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &fixed_size_ops,
+        "the resource is not a fixed_size resource");
+    RMM_CHECK_ARG(out != NULL, "the result's address is NULL");
+    return RMM_OK;
+}
+
+static uint64_t block_bytes(const rmm_resource_t *mr)
+{
+    return ((const pool_resource_t *)mr)->block_units * (uint64_t)RMM_BLOCKS_UNIT;
+}
+
+rmm_status_t
+rmm_fixed_size_get_block_bytes(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    rmm_status_t status = check(mr, bytes_out);
+
+    if (status == RMM_OK) {
+        *bytes_out = block_bytes(mr);
+    }
+    return status;
+}
+
+rmm_status_t
+rmm_fixed_size_get_blocks_per_chunk(const rmm_resource_t *mr, uint64_t *count_out)
+{
+    rmm_status_t status = check(mr, count_out);
+
+    if (status == RMM_OK) {
+        *count_out = ((const pool_resource_t *)mr)->chunk_bytes / block_bytes(mr);
+    }
+    return status;
+}

@@ -262,3 +262,24 @@ void *rmm_async_resource_pool_handle(const rmm_resource_t *mr)
     return refresh == rmm__mempool_refresh ? (void *)from_const_base(mr)->pool->handle
                                            : NULL;
 }
+
+rmm_status_t
+rmm_async_get_release_threshold(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    const rmm_mempool_t *pool;
+    uint64_t threshold;
+    int error;
+
+    RMM_CHECK_ARG(
+        rmm_async_resource_pool_handle(mr) != NULL,
+        "the resource is not over one of CUDA's memory pools");
+    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    pool = from_const_base(mr)->pool;
+    error = pool->driver->mempool_get_threshold(pool->handle, &threshold);
+    if (error != RMM_DRIVER_OK) {
+        return rmm__driver_error(
+            pool->driver, error, "asking for the pool's release threshold");
+    }
+    *bytes_out = threshold;
+    return RMM_OK;
+}

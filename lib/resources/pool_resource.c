@@ -417,6 +417,8 @@ init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
     if (status != RMM_OK) {
         return status;
     }
+    self->maximum_bytes = plan->maximum_bytes;
+    self->chunk_bytes = plan->chunk_bytes;
     self->block_units = engine_plan.block_units;
     self->is_range = plan->is_range;
     status = init_resource(self, upstream, plan);
@@ -540,4 +542,18 @@ rmm_status_t rmm_pool_resource_create(
             .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
             .shares_with_peers = (opts.flags & RMM_POOL_PEER_ACCESS) != 0},
         out);
+}
+
+rmm_status_t rmm_pool_get_maximum(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    uint64_t maximum;
+
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(
+        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &pool_ops,
+        "the resource is not a pool");
+    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    maximum = ((const pool_resource_t *)mr)->maximum_bytes;
+    *bytes_out = maximum != whole_units(UINT64_MAX) ? maximum : 0;
+    return RMM_OK;
 }

@@ -14,8 +14,9 @@ typedef struct pool_resource {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
     engine_t *engine;
-    uint32_t block_units; /* every block has this size; 0: any */
-    bool is_range;        /* its memory is counted as held where it is mapped */
+    uint64_t maximum_bytes, chunk_bytes; /* as planned */
+    uint32_t block_units;                /* every block has this size; 0: any */
+    bool is_range; /* its memory is counted as held where it is mapped */
     device_free_t device_free;
 } pool_resource_t;
 

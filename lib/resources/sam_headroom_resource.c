@@ -194,3 +194,15 @@ rmm_status_t rmm_sam_headroom_resource_create(
             .instances = instances},
         out);
 }
+
+rmm_status_t
+rmm_sam_headroom_get_headroom(const rmm_resource_t *mr, uint64_t *bytes_out)
+{
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    RMM_CHECK_ARG(
+        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &sam_headroom_ops,
+        "the resource is not a sam_headroom resource");
+    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    *bytes_out = ((const rmm_system_memory_t *)mr)->headroom_bytes;
+    return RMM_OK;
+}

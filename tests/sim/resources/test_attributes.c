@@ -133,6 +133,53 @@ static void system_memory_is_refused_where_the_device_cannot_read_it(void **stat
     refuses("pageable_memory_access=0", create_headroom, named);
 }
 
+/* --- rmm_device_supports() ------------------------------------------------------------ */
+
+static const struct {
+    rmm_device_ability_t ability;
+    create_fn create;
+} abilities[] = {
+    {RMM_ABILITY_MANAGED, rmm_managed_resource_create},
+    {RMM_ABILITY_SYSTEM, rmm_system_resource_create},
+    {RMM_ABILITY_ASYNC, create_async},
+    {RMM_ABILITY_ASYNC_MANAGED, rmm_async_managed_resource_create},
+    {RMM_ABILITY_POOL_VIRTUAL, create_virtual_pool},
+};
+
+/* What the call says is what the creator then does. */
+static void compare_with_creators(child_t *self, void *argument)
+{
+    (void)self;
+    CHECK(setenv("RMM_SIM_ATTRIBUTES", argument, 1) == 0);
+    for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++) {
+        rmm_resource_t *mr = NULL;
+        rmm_status_t status = abilities[i].create(&mr);
+        bool is = status != RMM_OK;
+
+        CHECK(rmm_device_supports(0, abilities[i].ability, &is) == RMM_OK);
+        CHECK(is == (status == RMM_OK));
+        rmm_resource_release(mr);
+    }
+    CHECK(rmm_sim_violations() == 0);
+}
+
+static void a_device_tells_what_it_supports(void **state)
+{
+    char lacking[][40] = {
+        "",
+        "managed_memory=0",
+        "pageable_memory_access=0",
+        "memory_pools=0",
+        "concurrent_managed_access=0",
+        "managed_pools=0",
+        "virtual_memory=0"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
+        child_run(compare_with_creators, lacking[i]);
+    }
+}
+
 static void fill_the_device(child_t *self, void *argument)
 {
     rmm_resource_t *cuda, *managed;
@@ -184,6 +231,7 @@ int main(void)
         cmocka_unit_test(async_memory_is_refused_without_memory_pools),
         cmocka_unit_test(managed_pools_are_refused_where_the_host_must_not_touch),
         cmocka_unit_test(system_memory_is_refused_where_the_device_cannot_read_it),
+        cmocka_unit_test(a_device_tells_what_it_supports),
         cmocka_unit_test(a_full_device_has_managed_memory_all_the_same),
         cmocka_unit_test(the_call_itself_fails_there),
     };
