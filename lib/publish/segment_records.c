@@ -10,6 +10,7 @@
 
 #include "core/assert.h"
 #include "core/host_memory.h"
+#include "log/log.h"
 #include "publish/accounting.h"
 #include "publish/publisher.h"
 #include "segment/text.h"
@@ -57,16 +58,52 @@ fill_place(rmm_segment_location_t *location, const rmm_location_identity_t *iden
     atomic_store_explicit(&location->used, 1, memory_order_release);
 }
 
-void rmm__location_open(uint32_t location, const rmm_location_identity_t *identity)
+/* False: the record or its stripes have no space in the file. It is counted there all the
+ * same, but not shown: a part of the figures would be wrong. */
+static bool back_place_locked(uint32_t location)
+{
+    const rmm_segment_layout_t *segment = rmm__publisher.segment;
+
+    return rmm__segment_back(
+               &segment->locations[location], sizeof(segment->locations[location])) &&
+           rmm__segment_back(
+               segment->location_stripes[location],
+               sizeof(segment->location_stripes[location]));
+}
+
+/* True: to be told, once in a process. */
+static bool
+open_place_locked(uint32_t location, const rmm_location_identity_t *identity)
 {
     rmm_segment_location_t *record = &rmm__publisher.segment->locations[location];
+    static bool told;
 
-    RMM_ASSERT(location < RMM_SEGMENT_LOCATIONS);
-    rmm__mutex_lock(&rmm__publisher.lock);
+    if (!back_place_locked(location)) {
+        bool news = !told;
+
+        told = true;
+        return news;
+    }
     if (atomic_load_explicit(&record->used, memory_order_relaxed) == 0) {
         fill_place(record, identity);
     }
+    return false;
+}
+
+void rmm__location_open(uint32_t location, const rmm_location_identity_t *identity)
+{
+    bool is_hidden;
+
+    RMM_ASSERT(location < RMM_SEGMENT_LOCATIONS);
+    rmm__mutex_lock(&rmm__publisher.lock);
+    is_hidden = open_place_locked(location, identity);
     rmm__mutex_unlock(&rmm__publisher.lock);
+    if (is_hidden) {
+        rmm__log_warn(
+            "/rmm will not show device %u of this process: no space left in %s; free "
+            "space there before the program starts",
+            location, rmm__publisher.directory);
+    }
 }
 
 /* Host memory has no driver to ask for its identity: its first resource fills it. */
@@ -79,7 +116,8 @@ static void open_host_place_locked(void)
         .capacity_bytes =
             (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)};
 
-    if (atomic_load_explicit(&host->used, memory_order_relaxed) == 0) {
+    if (back_place_locked(RMM_SEGMENT_HOST_LOCATION) &&
+        atomic_load_explicit(&host->used, memory_order_relaxed) == 0) {
         fill_place(host, &identity);
     }
 }
@@ -162,7 +200,17 @@ fill_slot(const rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc)
     end_identity(slot);
 }
 
-/* The lowest, so that readers have few to walk; RMM_SEGMENT_SLOTS: all are taken. */
+static bool back_slot_locked(uint32_t index)
+{
+    const rmm_segment_layout_t *segment = rmm__publisher.segment;
+
+    return rmm__segment_back(&segment->slots[index], sizeof(segment->slots[index])) &&
+           rmm__segment_back(
+               segment->slot_stripes[index], sizeof(segment->slot_stripes[index]));
+}
+
+/* The lowest, so that readers have few to walk; RMM_SEGMENT_SLOTS: all are taken, or the file
+ * system is full. */
 static uint32_t take_slot_locked(void)
 {
     rmm_segment_header_t *header = &rmm__publisher.segment->header;
@@ -171,8 +219,8 @@ static uint32_t take_slot_locked(void)
     while (index < RMM_SEGMENT_SLOTS && rmm__publisher.slot_is_taken[index]) {
         index++;
     }
-    if (index == RMM_SEGMENT_SLOTS) {
-        return index;
+    if (index == RMM_SEGMENT_SLOTS || !back_slot_locked(index)) {
+        return RMM_SEGMENT_SLOTS;
     }
     rmm__publisher.slot_is_taken[index] = true;
     if (atomic_load_explicit(&header->slots_high, memory_order_relaxed) <= index) {

@@ -57,15 +57,21 @@ const rmm_control_location_t *rmm__location_requests = private_control.locations
 
 static void forget_files_in_child(void)
 {
+    rmm_segment_pages_t *pages = &rmm__publisher.pages;
+
     for (uint32_t i = 0; i < rmm__publisher.mapping_count; i++) {
         rmm_mapping_t *mapping = &rmm__publisher.mappings[i];
 
         if (mapping->shared) {
             (void)mmap(
-                mapping->memory, mapping->bytes, PROT_READ | PROT_WRITE,
+                mapping->pages.memory, mapping->pages.bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
             mapping->shared = false; /* inherited by the child's own children */
         }
+    }
+    for (uint32_t i = 0; i < RMM_PAGE_WORDS; i++) {
+        atomic_store_explicit(&pages->wanting[i], 0, memory_order_relaxed);
+        atomic_store_explicit(&pages->refused[i], 0, memory_order_relaxed);
     }
     if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
         rmm__publisher.state = RMM_PUBLISH_PRIVATE;
@@ -75,6 +81,71 @@ static void forget_files_in_child(void)
 RMM_AT_LOAD static void join_forks(void)
 {
     rmm__fork_join(RMM_FORK_PUBLISHER, &rmm__publisher.lock, forget_files_in_child);
+}
+
+/* --- pages -------------------------------------------------------------------------- */
+
+/* All pages of a segment that has its file. */
+static void want_all_pages_locked(void)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t page = 0; page * page_bytes < sizeof(rmm_segment_layout_t); page++) {
+        atomic_fetch_or_explicit(
+            &rmm__publisher.pages.wanting[page / 64], UINT64_C(1) << page % 64,
+            memory_order_relaxed);
+    }
+}
+
+static void note_backed_locked(size_t offset, size_t bytes)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t page = offset / page_bytes; page * page_bytes < offset + bytes;
+         page++) {
+        atomic_fetch_and_explicit(
+            &rmm__publisher.pages.wanting[page / 64], ~(UINT64_C(1) << page % 64),
+            memory_order_relaxed);
+    }
+}
+
+/* Two threads at once do the same. */
+RMM_COLD static bool back_page(size_t page, size_t page_bytes)
+{
+    rmm_segment_pages_t *pages = &rmm__publisher.pages;
+    const uint64_t bit = UINT64_C(1) << page % 64;
+    bool good = rmm__shared_pages_back(
+                    &rmm__publisher.mappings[0].pages, page * page_bytes, 1) == 0;
+
+    if (!good) {
+        atomic_fetch_or_explicit(&pages->refused[page / 64], bit, memory_order_relaxed);
+    }
+    /* release: who finds the bit gone finds the page there, or refused */
+    atomic_fetch_and_explicit(&pages->wanting[page / 64], ~bit, memory_order_release);
+    return good;
+}
+
+bool rmm__segment_back(const void *record, size_t bytes)
+{
+    const rmm_segment_pages_t *pages = &rmm__publisher.pages;
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    size_t offset =
+        (size_t)((const char *)record - (const char *)rmm__publisher.segment);
+    bool good = true;
+
+    for (size_t page = offset / page_bytes; page * page_bytes < offset + bytes;
+         page++) {
+        const uint64_t bit = UINT64_C(1) << page % 64;
+        /* acquire: pairs with back_page() */
+        uint64_t wanting =
+            atomic_load_explicit(&pages->wanting[page / 64], memory_order_acquire);
+        uint64_t refused =
+            atomic_load_explicit(&pages->refused[page / 64], memory_order_relaxed);
+
+        good = good && (refused & bit) == 0 &&
+               ((wanting & bit) == 0 || back_page(page, page_bytes));
+    }
+    return good;
 }
 
 /* --- contents ----------------------------------------------------------------------- */
@@ -163,12 +234,11 @@ static void fill_control(rmm_control_page_t *control)
 /* --- files -------------------------------------------------------------------------- */
 
 static void
-add_mapping_locked(void *memory, size_t bytes, bool shared, const char *suffix)
+add_mapping_locked(const rmm_shared_pages_t *pages, bool shared, const char *suffix)
 {
     rmm_mapping_t *mapping = &rmm__publisher.mappings[rmm__publisher.mapping_count++];
 
-    mapping->memory = memory;
-    mapping->bytes = bytes;
+    mapping->pages = *pages;
     mapping->shared = shared;
     rmm__text_copy(mapping->suffix, sizeof(mapping->suffix), suffix);
 }
@@ -203,30 +273,103 @@ static int publish_both_locked(
     return error;
 }
 
-static int make_files_locked(int dirfd, const char *driver, const char **step_out)
+/* What a program with resources on one GPU uses; the rest is backed when it is needed. */
+typedef struct span {
+    size_t offset, bytes;
+} span_t;
+
+#define SPAN_OF(field)                                                                 \
+    {                                                                                  \
+        offsetof(rmm_segment_layout_t, field),                                         \
+            sizeof(((rmm_segment_layout_t *)NULL)->field)                              \
+    }
+static const span_t first_spans[] = {
+    SPAN_OF(header),         SPAN_OF(schema),
+    SPAN_OF(locations[0]),   SPAN_OF(locations[RMM_SEGMENT_HOST_LOCATION]),
+    SPAN_OF(slots[0]),       SPAN_OF(log),
+    SPAN_OF(log_records[0]), SPAN_OF(location_stripes[0]),
+    SPAN_OF(slot_stripes[0])};
+#define FIRST_SPANS (sizeof(first_spans) / sizeof(first_spans[0]))
+
+static int back_first_spans(const rmm_shared_pages_t *pages)
 {
-    rmm_shared_file_t segment, control;
+    int error = 0;
+
+    for (size_t i = 0; i < FIRST_SPANS && error == 0; i++) {
+        error =
+            rmm__shared_pages_back(pages, first_spans[i].offset, first_spans[i].bytes);
+    }
+    return error;
+}
+
+/* From now on readers see what is written. */
+static void
+use_files_locked(const rmm_shared_pages_t *segment, const rmm_shared_pages_t *control)
+{
+    rmm__publisher.segment = (rmm_segment_layout_t *)segment->memory;
+    rmm__publisher.control = (const rmm_control_page_t *)control->memory;
+    add_mapping_locked(segment, true, "");
+    add_mapping_locked(control, true, "control");
+    want_all_pages_locked();
+    for (size_t i = 0; i < FIRST_SPANS; i++) {
+        note_backed_locked(first_spans[i].offset, first_spans[i].bytes);
+    }
+}
+
+static int make_control(rmm_shared_file_t *control, int dirfd, const char **step_out)
+{
     int error =
-        rmm__shared_file_create(&control, dirfd, sizeof(rmm_control_page_t), step_out);
+        rmm__shared_file_create(control, dirfd, sizeof(rmm_control_page_t), step_out);
 
     if (error != 0) {
         return error;
     }
-    error = rmm__shared_file_create(
-        &segment, dirfd, sizeof(rmm_segment_layout_t), step_out);
+    *step_out = "take space for a file";
+    error = rmm__shared_pages_back(&control->pages, 0, control->pages.bytes);
+    if (error != 0) {
+        rmm__shared_file_discard(control);
+        return error;
+    }
+    fill_control((rmm_control_page_t *)control->pages.memory);
+    return 0;
+}
+
+static int make_segment(
+    rmm_shared_file_t *segment, int dirfd, const char *driver, const char **step_out)
+{
+    int error =
+        rmm__shared_file_create(segment, dirfd, sizeof(rmm_segment_layout_t), step_out);
+
+    if (error != 0) {
+        return error;
+    }
+    *step_out = "take space for a file";
+    error = back_first_spans(&segment->pages);
+    if (error != 0) {
+        rmm__shared_file_discard(segment);
+        return error;
+    }
+    fill_segment((rmm_segment_layout_t *)segment->pages.memory, driver);
+    return 0;
+}
+
+static int make_files_locked(int dirfd, const char *driver, const char **step_out)
+{
+    rmm_shared_file_t segment, control;
+    int error = make_control(&control, dirfd, step_out);
+
+    if (error != 0) {
+        return error;
+    }
+    error = make_segment(&segment, dirfd, driver, step_out);
     if (error != 0) {
         goto err_discard_control;
     }
-    fill_control(control.memory);
-    fill_segment(segment.memory, driver);
     error = publish_both_locked(&segment, &control, step_out);
     if (error != 0) {
         goto err_discard_segment;
     }
-    rmm__publisher.segment = segment.memory;
-    rmm__publisher.control = control.memory;
-    add_mapping_locked(segment.memory, segment.bytes, true, "");
-    add_mapping_locked(control.memory, control.bytes, true, "control");
+    use_files_locked(&segment.pages, &control.pages);
     return 0;
 
 err_discard_segment:
@@ -368,8 +511,12 @@ make_side_file_locked(const char *suffix, size_t bytes, char warning[WARNING_BYT
     side_name(name, suffix);
     error = rmm__shared_file_create(&file, dirfd, bytes, &step);
     if (error == 0) {
-        step = "name a file";
-        error = rmm__shared_file_publish(&file, name);
+        step = "take space for a file";
+        error = rmm__shared_pages_back(&file.pages, 0, bytes);
+        if (error == 0) {
+            step = "name a file";
+            error = rmm__shared_file_publish(&file, name);
+        }
         if (error != 0) {
             rmm__shared_file_discard(&file);
         }
@@ -379,8 +526,8 @@ make_side_file_locked(const char *suffix, size_t bytes, char warning[WARNING_BYT
         warn_about_step(warning, suffix, step, rmm__publisher.directory, -error);
         return NULL;
     }
-    add_mapping_locked(file.memory, bytes, true, suffix);
-    return file.memory;
+    add_mapping_locked(&file.pages, true, suffix);
+    return file.pages.memory;
 }
 
 static rmm_status_t side_memory_locked(
@@ -390,8 +537,8 @@ static rmm_status_t side_memory_locked(
     void *memory = NULL;
 
     if (known != NULL) {
-        RMM_ASSERT(known->bytes == bytes && "one suffix, one size");
-        *memory_out = known->memory;
+        RMM_ASSERT(known->pages.bytes == bytes && "one suffix, one size");
+        *memory_out = known->pages.memory;
         return RMM_OK;
     }
     RMM_ASSERT(rmm__publisher.mapping_count < RMM_MAPPINGS_MAX && "raise the maximum");
@@ -406,7 +553,8 @@ static rmm_status_t side_memory_locked(
         if (memory == NULL) {
             return RMM_ERR_OUT_OF_HOST_MEMORY;
         }
-        add_mapping_locked(memory, bytes, false, suffix);
+        add_mapping_locked(
+            &(rmm_shared_pages_t){.memory = memory, .bytes = bytes}, false, suffix);
     }
     *memory_out = memory;
     return RMM_OK;

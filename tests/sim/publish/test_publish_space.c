@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What publishing takes of a small /dev/shm: little, and only what is used; and a file system
+ * that is full costs the process what is shown of it, never its life.
+ */
+#include "sim/publish/publish_case.h"
+
+#include "harness/tmpfs.h"
+
+#include <pthread.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
+#include <rmm/resource.h>
+
+#include "log/log.h"
+#include "publish/publisher.h"
+#include "segment/segment_log.h"
+
+#define ONE_POOL_BYTES 65536u
+
+/* --- what is taken ------------------------------------------------------------------ */
+
+static void use_one_pool(child_t *self, void *argument)
+{
+    rmm_resource_t *cuda = NULL, *pool = NULL;
+    const rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    void *block = NULL;
+
+    (void)argument;
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK);
+    CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &block) == RMM_OK);
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static uint64_t bytes_of_files(void)
+{
+    DIR *directory = opendir(runtime.path);
+    struct dirent *entry;
+    struct stat status;
+    uint64_t bytes = 0;
+
+    assert_non_null(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        if (rmm__file_name_parse(entry->d_name).kind != RMM_FILE_OTHER) {
+            assert_int_equal(fstatat(runtime.fd, entry->d_name, &status, 0), 0);
+            bytes += (uint64_t)status.st_blocks * 512;
+        }
+    }
+    closedir(directory);
+    return bytes;
+}
+
+static void a_program_with_one_pool_takes_64_kib_at_most(void **state)
+{
+    rmm_segment_t segment;
+    child_t child;
+
+    (void)state;
+    child_start(&child, use_one_pool, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(
+        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 1000);
+    assert_true(bytes_of_files() <= ONE_POOL_BYTES);
+    rmm_segment_close(&segment);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+/* --- a disk that fills up later ------------------------------------------------------- */
+
+#define MANY_SLOTS 300u
+#define MESSAGES 200u
+
+static void use_all_locations(void)
+{
+    for (uint32_t i = 1; i < RMM_SEGMENT_LOCATIONS; i++) {
+        rmm__location_open(
+            i, &(rmm_location_identity_t){
+                   .uuid = "SIM", .pci_bus_id = "", .name = "", .capacity_bytes = i});
+        rmm__location_alloc(i, 100);
+        CHECK(rmm__locations[i].current_bytes == 100);
+        CHECK(rmm__locations[i].peak_bytes == 100);
+    }
+}
+
+static void use_all_slots(void)
+{
+    static rmm_accounting_t accounting[MANY_SLOTS];
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    for (uint32_t i = 0; i < MANY_SLOTS; i++) {
+        CHECK(open_accounting(&accounting[i], "one of many", i + 2) == RMM_OK);
+        count_alloc(&accounting[i], i + 1);
+    }
+    for (uint32_t i = 0; i < MANY_SLOTS; i++) {
+        rmm__accounting_stats(&accounting[i], &stats);
+        CHECK(stats.current_bytes == i + 1 && stats.peak_bytes == i + 1);
+        CHECK(stats.total_bytes == i + 1 && stats.current_count == 1);
+    }
+}
+
+static void use_everything_on_a_full_disk(child_t *self, void *argument)
+{
+    const char *path = getenv("RMM_RUNTIME_DIR");
+    rmm_accounting_t accounting;
+    void *side = NULL;
+
+    (void)argument;
+    mount_tmpfs(path, 0, "size=256k");
+    CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
+    CHECK(used_bytes_of(path) <= ONE_POOL_BYTES);
+    CHECK(entries_in(path) == 2);
+    CHECK(rmm__publish_side_file("diag", 1 << 20, &side) == RMM_ERR_IO);
+    CHECK(strstr(rmm_last_error_message(), "No space left") != NULL);
+    CHECK(entries_in(path) == 2);
+    CHECK(rmm__publish_side_file("diag", 4096, &side) == RMM_OK); /* less may fit */
+    memset(side, 1, 4096);
+    fill_disk(path);
+    count_alloc(&accounting, 5);
+    use_all_locations();
+    use_all_slots();
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        rmm__log_warn("message %u", i);
+    }
+    CHECK(chdir(path) == 0); /* which only this process and its mount namespace see */
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static void note_message(const rmm_log_message_t *message, void *arg)
+{
+    (void)message;
+    ++*(uint64_t *)arg;
+}
+
+/* The segment's directory is where the child is. */
+static int open_dir_of(const child_t *child)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/cwd", (int)child->pid);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* What is shown is right, and what has no space is not shown. */
+static void check_what_is_shown(const rmm_segment_t *segment)
+{
+    rmm_ring_cursor_t cursor = {0};
+    uint64_t read = 0;
+    uint32_t slots = rmm_segment_slot_count(segment), locations = 0;
+    rmm_record_t record;
+
+    assert_int_equal(
+        location_figure(segment, 0, RMM_LOCATION_STAT_current_bytes),
+        5 + MANY_SLOTS * (MANY_SLOTS + 1) / 2);
+    assert_in_range(slots, 2, 20);
+    for (uint32_t i = 1; i < slots; i++) {
+        assert_int_equal(slot_figure(segment, i, RMM_SLOT_STAT_current_bytes), i);
+        assert_int_equal(slot_figure(segment, i, RMM_SLOT_STAT_total_bytes), i);
+    }
+    for (uint32_t i = 1; i < RMM_SEGMENT_LOCATIONS; i++) {
+        if (rmm_segment_read_location(segment, i, &record)) {
+            locations++;
+            assert_int_equal(
+                location_figure(segment, i, RMM_LOCATION_STAT_total_bytes), 100);
+        }
+    }
+    assert_in_range(locations, 3, 12); /* beside the first, on its pages */
+    assert_int_equal(
+        rmm_segment_read_log(segment, &cursor, true, note_message, &read), 0);
+    assert_in_range(read, 1, 20);
+    assert_true(read + cursor.lost >= MESSAGES);
+}
+
+static void a_disk_that_fills_up_later_costs_names_and_no_figures(void **state)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES], name[RMM_SEGMENT_NAME_BYTES];
+    rmm_segment_t segment;
+    runtime_t place;
+    child_t child;
+
+    (void)state;
+    tmpfs_or_skip();
+    (void)use_small_dir(&runtime);
+    child_start(&child, use_everything_on_a_full_disk, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    place.fd = open_dir_of(&child);
+    snprintf(place.path, sizeof(place.path), "/proc/%d/cwd", (int)child.pid);
+    assert_int_equal(runtime_count(&place, RMM_FILE_SEGMENT, name), 1);
+    assert_int_equal(
+        rmm_segment_open(&segment, place.fd, name, reason), RMM_SEGMENT_GOOD);
+    check_what_is_shown(&segment);
+    assert_non_null(strstr(logged(), "/rmm will not show device"));
+    rmm_segment_close(&segment);
+    close(place.fd);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+/* --- before Linux 5.14 --------------------------------------------------------------- */
+
+/* madvise() knows no MADV_POPULATE_WRITE. */
+static void forget_populate(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_POPULATE_WRITE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {sizeof(rules) / sizeof(rules[0]), rules};
+
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void use_an_old_kernel(child_t *self, void *argument)
+{
+    rmm_accounting_t accounting;
+
+    (void)argument;
+    forget_populate();
+    CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
+    use_all_locations();
+    use_all_slots();
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static void an_old_kernel_gives_all_its_space_at_the_start(void **state)
+{
+    rmm_segment_t segment;
+    struct stat status;
+    child_t child;
+
+    (void)state;
+    child_start(&child, use_an_old_kernel, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(&runtime, &segment);
+    assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
+    assert_int_equal(
+        location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), MANY_SLOTS);
+    assert_int_equal(location_figure(&segment, 31, RMM_LOCATION_STAT_total_bytes), 100);
+    assert_int_equal(fstat(segment.fd, &status), 0);
+    assert_true(status.st_blocks * 512 >= status.st_size); /* no hole: no SIGBUS */
+    rmm_segment_close(&segment);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+/* --- one message at once -------------------------------------------------------------- */
+
+#define LOGGERS 8
+
+static void *log_many(void *argument)
+{
+    for (int i = 0; i < 40; i++) {
+        rmm__log_warn("thread %d message %d", (int)(intptr_t)argument, i);
+    }
+    return NULL;
+}
+
+static void log_from_many_threads(child_t *self, void *argument)
+{
+    pthread_t threads[LOGGERS];
+    rmm_accounting_t accounting;
+
+    (void)argument;
+    CHECK(open_accounting(&accounting, "logs", 1) == RMM_OK);
+    for (int i = 0; i < LOGGERS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, log_many, (void *)(intptr_t)i) == 0);
+    }
+    for (int i = 0; i < LOGGERS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static void threads_that_need_the_same_page_all_find_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        rmm_ring_cursor_t cursor = {0};
+        rmm_segment_t segment;
+        uint64_t read = 0;
+        child_t child;
+
+        child_start(&child, log_from_many_threads, NULL);
+        assert_int_equal(child_hear(&child), 'r');
+        runtime_segment(&runtime, &segment);
+        assert_int_equal(
+            rmm_segment_read_log(&segment, &cursor, false, note_message, &read), 0);
+        assert_int_equal(cursor.next, LOGGERS * 40);
+        assert_in_range(read, RMM_LOG_RECORDS - LOGGERS, RMM_LOG_RECORDS);
+        rmm_segment_close(&segment);
+        assert_int_equal(child_wait(&child), 0);
+        runtime_empty(&runtime);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_program_with_one_pool_takes_64_kib_at_most),
+        CASE(a_disk_that_fills_up_later_costs_names_and_no_figures),
+        CASE(an_old_kernel_gives_all_its_space_at_the_start),
+        CASE(threads_that_need_the_same_page_all_find_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
