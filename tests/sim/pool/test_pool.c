@@ -68,10 +68,10 @@ static void refuses_bad_arguments_and_touches_nothing(void **state)
 
     (void)state;
     assert_int_equal(
-        rmm_resource_alloc(pool, 1, 3, NULL, &ptr), RMM_ERR_INVALID_ARGUMENT);
+        rmm_resource_alloc(pool, 1, 3, NULL, &ptr), RMM_ERR_INVALID_ALIGNMENT);
     assert_int_equal(
         rmm_resource_alloc(pool, 1, 2 * RMM_ALIGN_MAX, NULL, &ptr),
-        RMM_ERR_INVALID_ARGUMENT);
+        RMM_ERR_INVALID_ALIGNMENT);
     assert_int_equal(
         rmm_resource_alloc(NULL, 1, 0, NULL, &ptr), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
