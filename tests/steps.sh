@@ -78,12 +78,18 @@ step_asan() {
     build asan && run_ctest asan "abi"
 }
 
+# Programs with one thread, in which this sanitizer has nothing to find.
+one_thread='^unit\.(blocks.*|index|segment_.*|capacity_run|bench_figures|mutants|replay_.*|spec)$'
+one_thread+='|^sim\.(pool_virtual_(order|faults).*|arena_faults|container_faults|replay_program)$'
+one_thread+='|^sim\.(measures_and_draws|faults(\..*)?)$|^fuse\.the_demo_shows_what_it_must$'
+
 step_tsan() {
-    build tsan && run_ctest tsan "abi|fuzz"
+    build tsan && run_ctest tsan "abi|fuzz" "$one_thread"
 }
 
+# The step nocuda runs the other suites on optimised code.
 step_release() {
-    build release && run_ctest release "fuzz"
+    build release && run_ctest release "fuzz|unit|sim|stress"
 }
 
 counts_nothing() {
@@ -150,11 +156,11 @@ logged() { # PRESET WHAT LOG COMMAND...
     return 1
 }
 
-# run_ctest PRESET LABELS: runs the tests of a preset but for these labels and, without a
-# GPU, the gpu suite. Under a fixed address layout, which old sanitizers need, and in a
+# run_ctest PRESET LABELS [NAMES]: runs the tests of a preset but for these labels and names and,
+# without a GPU, the gpu suite. Under a fixed address layout, which old sanitizers need, and in a
 # temporary folder that must be empty again afterwards.
 run_ctest() {
-    local preset=$1 excluded=$2 results=$PWD/build/$1/junit.xml fixed=() private
+    local preset=$1 excluded=$2 names=${3:-^$} results=$PWD/build/$1/junit.xml fixed=() private
     if ! gpu_there; then
         skip_gpu_tests "$preset"
         excluded="$excluded|gpu"
@@ -166,7 +172,7 @@ run_ctest() {
     mkdir -m 1777 "$private/tmp"
     mkdir -m 700 "$private/run"
     RMM_TEST_RUN=$private TMPDIR=$private/tmp RMM_RUNTIME_DIR=$private/run \
-        "${fixed[@]}" ctest --preset "$preset" -j 2 -LE "^($excluded)\$" \
+        "${fixed[@]}" ctest --preset "$preset" -j $(($(nproc) + 1)) -LE "^($excluded)\$" -E "$names" \
         --output-junit "$results" --test-output-size-passed 262144 </dev/null
     local status=$? before=$failed
     if [ -s "$results" ]; then
