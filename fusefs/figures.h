@@ -10,8 +10,9 @@
  * *_reset_seen is the request's number) a mark is the current value. A process without a
  * control page cannot be told, so its share in a device's mark is its current value.
  *
- * Cost: three preads per live segment (the record between two looks at its stripes); with
- * marks four; with free blocks two more and five per resource. Threads: model lock held, shared is enough.
+ * Cost: three preads for each live segment (the stripes, the record, the stripes again), four
+ * with marks; with free blocks two more and five for each resource. Threads: the caller holds
+ * the model lock, shared is enough.
  */
 #ifndef RMM_FUSEFS_FIGURES_H
 #define RMM_FUSEFS_FIGURES_H

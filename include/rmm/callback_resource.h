@@ -6,10 +6,11 @@
  * case of rmm/custom_resource.h, whose functions are also told the alignment.
  *
  * The functions may use resources of this library; what they ask of this one, or of one
- * that is built on it, comes to the functions again. What they take there counts in the figures of those resources, not as a user's on the
- * device (its user is counted here already), so it must be given back by the dealloc
- * function too. A block for which the alloc function took memory there counts as the
- * device's reserved bytes there only, any other one here.
+ * that is built on it, comes to the functions again. What they take there counts in the
+ * figures of those resources, not as a user's on the device (its user is counted here
+ * already), so it must be given back by the dealloc function too. A block for which the
+ * alloc function took memory there counts as the device's reserved bytes there only, any
+ * other one here.
  *
  * Alignment: what the alloc function gives. It has to give RMM_ALIGN_DEFAULT at least;
  * a block that is aligned to less than asked for goes back, and the allocation is

@@ -107,7 +107,8 @@ RMM_API rmm_status_t rmm_logging_flush(rmm_resource_t *mr);
 /** The first row of a format, without its newline; NULL: no such format. Static. */
 RMM_API const char *rmm_logging_header(uint32_t format);
 
-/** The file, with %d and %p replaced; "" if there is none or mr is no logging adaptor. Lives as long as mr. */
+/** The file, with %d and %p replaced; "" if there is none or mr is no logging adaptor. Lives as
+ * long as mr. */
 RMM_API const char *rmm_logging_path(const rmm_resource_t *mr);
 
 #ifdef __cplusplus

@@ -46,8 +46,9 @@ typedef struct rmm_row_writer {
 } rmm_row_writer_t;
 
 /*
- * Opens the file and writes `header` to the sink, and to a file that has none. `self` is zeroed memory that stays where it is, part
- * of `owner`, which is retained while it is flushed at the process's exit.
+ * Opens the file and writes `header` to the sink, and to a file that has none. `self` is zeroed
+ * memory that stays where it is, part of `owner`, which is retained while it is flushed at the
+ * process's exit.
  * RMM_OK, RMM_ERR_INVALID_ARGUMENT (the path), RMM_ERR_IO, RMM_ERR_OUT_OF_HOST_MEMORY; after
  * a failure nothing is left but the file.
  */

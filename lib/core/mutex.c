@@ -78,7 +78,8 @@ _Static_assert(sizeof(_Atomic(uint32_t)) == 4, "a futex is 32 bits");
 /*
  * The pauses are long because the protected data moves from core to core with the lock: a
  * thread that just took it pays cache misses for many operations. If the waiting threads
- * poll rarely, one thread keeps the lock for longer. (Figures: docs/decisions/0014-a-plain-lock.md.)
+ * poll rarely, one thread keeps the lock for longer. Figures:
+ * docs/decisions/0014-a-plain-lock.md.
  */
 static const rmm_mutex_tuning_t usual = {.spin_ns = 100000, .calm_unlocks = 1000};
 static rmm_mutex_tuning_t tuning = {.spin_ns = 100000, .calm_unlocks = 1000};

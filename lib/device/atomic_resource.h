@@ -3,12 +3,13 @@
  * A place for one resource that threads take references from while others replace it,
  * without a lock and without ever touching a resource that may be gone.
  *
- * How: the place owns RMM_ATOMIC_RESOURCE_REFERENCES references of its resource at once, and its one
- * word says which resource it is and how many of them were taken. So a taker changes the
- * word only, by compare and exchange: when that succeeds the resource was still the one in
- * place, and one of the place's references is the taker's. Who replaces the resource takes
- * the old word away whole and gives back what is left. A taker that finds half of them gone
- * brings as many again, which the reference that it has just taken makes safe.
+ * How: the place owns RMM_ATOMIC_RESOURCE_REFERENCES references of its resource at once, and
+ * its one word says which resource it is and how many of them were taken. So a thread that
+ * takes a reference only changes the word, by compare and exchange: when that succeeds the
+ * resource was still the one in place, and one of the place's references is the thread's. A
+ * thread that replaces the resource exchanges the whole word and releases the references that
+ * were not taken. A thread that finds half of the references taken adds as many again; the
+ * reference that it has just taken makes that safe.
  *
  * A word whose resource was replaced and put back between the load and the exchange is no
  * danger: the reference is then one of the new lot.

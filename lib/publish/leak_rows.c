@@ -2,9 +2,9 @@
 /*
  * Rows of the list of leaks; see leak_rows.h.
  *
- * Locking: `opening` lets one thread make the file; held over fork() (core/fork.h). Which chunks are taken is one atomic
- * word; it and the free lists are in private memory, because what is shared may be written
- * by anyone who may write the file.
+ * Locking: `opening` lets one thread make the file; fork() holds it (core/fork.h). One atomic
+ * word says which chunks are taken. It and the free lists are in private memory, because every
+ * process that may write the file may write the shared part.
  */
 #include "publish/leak_rows.h"
 

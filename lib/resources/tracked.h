@@ -23,7 +23,8 @@ typedef struct rmm_tracked rmm_tracked_t;
 
 /* One per concrete type, static const. */
 typedef struct rmm_tracked_source {
-    /* Never for 0 bytes. NULL with RMM_OK is handed out and not remembered. Sets the last error and leaves *ptr_out alone on failure. */
+    /* Never for 0 bytes. NULL with RMM_OK is handed out and not remembered. Sets the last
+     * error and leaves *ptr_out alone on failure. */
     rmm_status_t (*obtain)(
         rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
     /* The size and the alignment are those of the allocation. */

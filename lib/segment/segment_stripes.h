@@ -6,7 +6,8 @@
  * A pair is the stripes' row as it was before the record was read, and afterwards. What is
  * added comes from the first, what is subtracted from the second: what goes down is the
  * difference of two words that only rise, so the answer is not above what was true in
- * between. freed_count comes from the second too: it is what live counts subtract. Sums of a file that lies are numbers like others, and do not wrap.
+ * between. freed_count comes from the second too: it is what live counts subtract. Sums of a
+ * corrupt file are numbers like others, and do not wrap.
  */
 #ifndef RMM_SEGMENT_STRIPES_H
 #define RMM_SEGMENT_STRIPES_H

@@ -93,13 +93,19 @@ fixture_location(fixture_t *fixture, uint32_t location)
     return record;
 }
 
+static inline off_t fixture_location_at(uint32_t location)
+{
+    size_t before = location * sizeof(rmm_segment_location_t);
+    return (off_t)(offsetof(rmm_segment_layout_t, locations) + before);
+}
+
 /* What the process would write later. */
-#define FIXTURE_WRITE_LOCATION(member, location, field, value)                                                                                          \
-    do {                                                                                                                                                \
-        uint64_t written_ = (value);                                                                                                                    \
-        off_t at_ =                                                                                                                                     \
-            (off_t)(offsetof(rmm_segment_layout_t, locations) + (location) * sizeof(rmm_segment_location_t) + offsetof(rmm_segment_location_t, field)); \
-        assert_int_equal(pwrite((member)->segment.fd, &written_, 8, at_), 8);                                                                           \
+#define FIXTURE_WRITE_LOCATION(member, location, field, value)                         \
+    do {                                                                               \
+        off_t at_ = fixture_location_at(location);                                     \
+        uint64_t written_ = (value);                                                   \
+        at_ += (off_t)offsetof(rmm_segment_location_t, field);                         \
+        assert_int_equal(pwrite((member)->segment.fd, &written_, 8, at_), 8);          \
     } while (0)
 
 #endif /* RMM_TESTS_FUSE_MODEL_FIXTURE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random operations against a shadow that is too simple to be wrong (blocks_shadow.h); it
- * also says which block a take must choose. After every operation the manager's walk is compared with the shadow; every few, the manager
- * checks itself.
+ * also says which block a take must choose. After every operation the manager's walk is
+ * compared with the shadow; every few operations the manager checks itself.
  *
  * Each seed is printed when it fails; RMM_TEST_SEED=<number> runs that seed alone. Seeds
  * differ in kind: in some every growth of the storage fails once, in some takes may seldom

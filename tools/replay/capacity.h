@@ -2,11 +2,11 @@
 /*
  * Which capacities something fits in, by trying. Pure.
  *
- * capacity_search() finds the smallest: from the lower bound upwards in steps that double until a trial fits, then bisected
- * down to the granularity: few trials where little more than the lower bound suffices,
- * and none at the upper bound unless it is needed. A pool's answer need not be monotone
- * (a little more room can change the layout for the worse), so that the result is a
- * capacity that fits with one granule less that does not, as every bisection finds.
+ * capacity_search() finds the smallest: from the lower bound upwards in steps that double until
+ * a trial fits, then by bisection down to the granularity. This takes few trials where little
+ * more than the lower bound suffices, and none at the upper bound unless it is needed. A pool's
+ * answer need not be monotone: a little more room can change the layout for the worse. Like
+ * every bisection it finds a capacity that fits, where one granule less does not.
  *
  * capacity_curve_measure() tries every capacity from the peak to 1.40 of it in steps of a
  * hundredth, and so sees what a bisection cannot: capacities that fail above one that

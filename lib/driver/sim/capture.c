@@ -6,9 +6,10 @@
  *
  * What ruins a capture, with CUDA's error codes: synchronising or querying what is being
  * captured, the legacy stream while a blocking stream captures, dependencies across the
- * border, and the calls that CUDA calls unsafe (allocation, free, a pool's too outside of
- * the capture, event query and synchronisation, that of any stream), by whom the capture's and the thread's mode forbid them. A ruined
- * capture answers 901 until it is ended.
+ * border, and the calls that CUDA calls unsafe, on every thread for which the capture's and the
+ * thread's mode forbid them: allocation and free (of a pool too, outside of the capture), event
+ * query and synchronisation of an event or of any stream. A ruined capture answers 901 until it
+ * is ended.
  *
  * Locking: all under rmm__sim_lock.
  */

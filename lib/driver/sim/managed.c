@@ -131,7 +131,8 @@ int rmm__sim_preferred_at_locked(const void *ptr, size_t bytes)
 
 /* ---- the calls ---- */
 
-/* Managed memory, all of one allocation or of one segment of a pool; or the host's, where a device can read that. */
+/* True for managed memory that lies in one allocation or in one segment of a pool, and for host
+ * memory where a device can read that. */
 static bool can_move_locked(const void *ptr, size_t bytes)
 {
     sim_block_t block;
