@@ -18,8 +18,8 @@
  *
  * current_count is not stored: it is total_count - freed_count.
  *
- * What is in RMM_STRIPED_STATS is a sum of the record's word and of words that are spread
- * over stripes, so that threads do not wait for each other's cache line.
+ * A statistic of RMM_STRIPED_STATS is the sum of the record's word and of one word on each
+ * stripe; threads on different stripes do not wait for each other's cache line.
  * X(name, word of a stripe that is added, word that is subtracted)
  */
 #ifndef RMM_SEGMENT_STAT_FIELDS_H

@@ -216,7 +216,7 @@ static const table_t tables[] = {
     TABLE("## File", file_rows, rmm_segment_layout_t),
     TABLE("## Header", header_rows, rmm_segment_header_t),
     TABLE("## Schema", schema_rows, rmm_segment_schema_t),
-    TABLE("## Place", place_rows, rmm_segment_location_t),
+    TABLE("## Location", place_rows, rmm_segment_location_t),
     TABLE("## Slot", slot_rows, rmm_segment_slot_t),
     TABLE("## Stripe", stripe_rows, rmm_segment_stripe_t),
     TABLE("## Log", log_rows, rmm_segment_log_t),
