@@ -27,7 +27,7 @@ static int request_node_reset(member_t *member, uint32_t location)
     int error = rmm_control_reset_node_peak(&member->control, location);
     if (error != 0) {
         log_warn(
-            "process %s cannot be told of a reset: %s", member->process->name,
+            "process %s: cannot request a reset of its peak: %s", member->process->name,
             strerror(-error));
         rmm_control_close(&member->control);
         member->has_control = false;

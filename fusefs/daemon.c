@@ -172,7 +172,7 @@ static bool check_fuse(rmmfs_t *rmmfs)
     const char *advice =
         errno == ENOENT || errno == ENODEV || errno == ENXIO
             ? "`modprobe fuse`, or give the container --device /dev/fuse"
-            : "have it opened to this user, or run rmmfs as root";
+            : "ask for access as this user, or run rmmfs as root";
     (void)snprintf(
         rmmfs->reason, sizeof(rmmfs->reason), "cannot open /dev/fuse: %s: %s",
         strerror(errno), advice);
@@ -200,7 +200,8 @@ static bool check_not_over_segments(rmmfs_t *rmmfs)
         if (is_at_or_below(locations[i], rmmfs->mountpoint.path)) {
             (void)snprintf(
                 rmmfs->reason, sizeof(rmmfs->reason),
-                "%.200s is where segments are (%.200s): name another directory",
+                "cannot mount on %.200s: it would hide the segments in %.200s; name "
+                "another directory",
                 rmmfs->mountpoint.path, locations[i]);
             return false;
         }
@@ -243,7 +244,7 @@ static bool leave_terminal(rmmfs_t *rmmfs)
     }
     if (!session_daemonize()) {
         (void)snprintf(
-            rmmfs->reason, sizeof(rmmfs->reason), "cannot leave the terminal: %s",
+            rmmfs->reason, sizeof(rmmfs->reason), "cannot detach from the terminal: %s",
             strerror(errno));
         return false;
     }

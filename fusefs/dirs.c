@@ -63,7 +63,7 @@ static int watch_fd(const dirs_t *dirs, int fd)
                  : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE);
     if (wd < 0 && dirs->inotify_fd >= 0) {
         log_warn(
-            "cannot watch a directory: %s (see fs.inotify.max_user_watches)",
+            "cannot watch a directory: %s; raise fs.inotify.max_user_watches",
             strerror(errno));
     }
     return wd;
@@ -389,19 +389,22 @@ static void make_system_dir(void)
     if (mkdir(RMM_SYSTEM_RUNTIME_DIR, 0700) == 0) {
         if (chmod(RMM_SYSTEM_RUNTIME_DIR, 01777) != 0) {
             log_warn(
-                "cannot open %s to all users: %s", RMM_SYSTEM_RUNTIME_DIR,
+                "cannot give all users access to %s: %s", RMM_SYSTEM_RUNTIME_DIR,
                 strerror(errno));
         }
         return;
     }
     if (errno != EEXIST) {
         log_warn(
-            "cannot make %s: %s: only programs that write elsewhere are seen",
+            "cannot create %s: %s; rmmfs shows only programs that use other "
+            "directories",
             RMM_SYSTEM_RUNTIME_DIR, strerror(errno));
     } else if (
         lstat(RMM_SYSTEM_RUNTIME_DIR, &status) != 0 || !S_ISDIR(status.st_mode) ||
         status.st_uid != 0) {
-        log_warn("%s is not a directory of root: not used", RMM_SYSTEM_RUNTIME_DIR);
+        log_warn(
+            "%s is ignored: it is not a directory that root owns",
+            RMM_SYSTEM_RUNTIME_DIR);
     }
 }
 
@@ -429,8 +432,8 @@ bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes
         dirs->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         if (dirs->inotify_fd < 0) {
             log_warn(
-                "no inotify: %s (see fs.inotify.max_user_instances): directories are "
-                "read at every look",
+                "inotify is not available: %s; each access reads the directories "
+                "instead. Raise fs.inotify.max_user_instances",
                 strerror(errno));
         }
     }

@@ -99,7 +99,8 @@ static uint32_t append(model_t *model, const device_t *told)
 {
     if (model->gpu_count == DEVICE_GPUS_MAX) {
         log_warn(
-            "gpu %s is not shown: there are %u already", told->uuid, DEVICE_GPUS_MAX);
+            "GPU %s is not shown: rmmfs shows at most %u GPUs", told->uuid,
+            DEVICE_GPUS_MAX);
         return DEVICE_NONE;
     }
     uint32_t index = model->gpu_count++;
@@ -173,8 +174,9 @@ static bool read_listed(const char *root, const char *name, listed_t *gpu)
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         log_warn(
-            "cannot read %s: %s: its name and uuid come from programs", path,
-            strerror(errno));
+            "cannot read %s: %s; the first program that uses the GPU tells its name "
+            "and UUID",
+            path, strerror(errno));
         return true;
     }
     char line[256];

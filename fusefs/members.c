@@ -212,13 +212,16 @@ static void take(model_t *model, member_t *member, const char *name, pid_t pid)
     make_way(model, name, member);
     if (!join(model, member, name, pid)) {
         log_warn(
-            "segment %s is not shown: out of memory, or process %s is another user's",
+            "segment %s is not shown: out of memory, or process %s belongs to another "
+            "user",
             member->segment.name, name);
         drop_member(member);
         return;
     }
     (void)find_places(model, member);
-    log_debug("segment %s is process %s", member->segment.name, member->process->name);
+    log_debug(
+        "segment %s belongs to process %s", member->segment.name,
+        member->process->name);
 }
 
 /* Its totals are counted; it may still be shown. */
@@ -323,7 +326,7 @@ void members_meet(model_t *model, segment_dir_t *dir, entry_t *entry)
         if (model_clock_ns() - entry->met_ns < MAKING_NS) {
             break;
         }
-        refuse(model, dir, entry, member, "it was never finished");
+        refuse(model, dir, entry, member, "the process did not finish writing it");
         return;
     case RMM_SEGMENT_REFUSED:
         refuse(model, dir, entry, member, reason);
@@ -341,7 +344,7 @@ static void become_unreadable(model_t *model, member_t *member)
     member->state = MEMBER_UNREADABLE;
     model->segments_rejected++;
     log_warn(
-        "segment %s of process %s refused: it was cut while in use",
+        "segment %s of process %s is ignored: the file was truncated while in use",
         member->segment.name, member->process->name);
 }
 
@@ -370,10 +373,13 @@ static void end(model_t *model, member_t *member)
     member->exited_ns = model_clock_ns();
     if (!model_add_folded(
             model, member->segment.name, member->process->name, member->exited_ns)) {
-        log_warn("out of memory: a restart would count %s again", member->segment.name);
+        log_warn(
+            "out of memory: after a restart rmmfs would count segment %s twice",
+            member->segment.name);
     }
     log_debug(
-        "process %s: segment %s is over", member->process->name, member->segment.name);
+        "process %s: segment %s has ended", member->process->name,
+        member->segment.name);
 }
 
 static void fold(model_t *model, member_t *member)

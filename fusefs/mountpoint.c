@@ -190,12 +190,14 @@ static bool clear_dead(const char *path, const reason_t *reason)
     (void)mountpoint_type(path, type, sizeof(type));
     if (strcmp(type, MOUNT_TYPE) != 0) {
         return refuse(
-            reason, "%s is a dead mount of %s: `umount %s` first", path,
-            type[0] != '\0' ? type : "something else", path);
+            reason, "%s is a dead mount of type %s: `umount %s` first", path,
+            type[0] != '\0' ? type : "unknown", path);
     }
     if (!mountpoint_detach(path)) {
         return refuse(
-            reason, "%s is the dead mount of another user's rmmfs: have it unmounted",
+            reason,
+            "%s is a dead mount of another user's rmmfs: ask that user or root to "
+            "unmount it",
             path);
     }
     return true;
@@ -221,7 +223,8 @@ static bool check_directory(
     }
     DIR *dir = opendir(path);
     if (dir == NULL) {
-        return refuse(reason, "cannot look into %s: %s", path, strerror(errno));
+        return refuse(
+            reason, "cannot read the directory %s: %s", path, strerror(errno));
     }
     const struct dirent *entry;
     bool empty = true;
@@ -242,7 +245,7 @@ static bool make_default(mountpoint_t *mountpoint, const reason_t *reason)
 {
     if (mkdir(mountpoint->path, 0755) != 0) {
         return refuse(
-            reason, "cannot make %s: %s: name another directory: rmmfs DIRECTORY",
+            reason, "cannot create %s: %s: name another directory: rmmfs DIRECTORY",
             mountpoint->path, strerror(errno));
     }
     mountpoint->made = true;

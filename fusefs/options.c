@@ -37,7 +37,7 @@ static const struct mount_desc {
     {"nonempty", offsetof(options_t, nonempty),
      "mount over a directory that is not empty"},
     {"no_inotify", offsetof(options_t, no_inotify),
-     "read the segments' directories at every look"},
+     "read the segments' directories at each access"},
     {"debug", offsetof(options_t, debug), "print every request (with -f)"},
 };
 

@@ -66,7 +66,8 @@ static bool list_names(const segment_dir_t *dir, long only_uid, names_t *names)
     (void)closedir(stream);
     if (names->count == MEMBERS_MAX) {
         log_warn(
-            "%s: more than %u segments: the rest is not shown", dir->path, MEMBERS_MAX);
+            "%s has more than %u segments: rmmfs does not show the others", dir->path,
+            MEMBERS_MAX);
         good = true;
     }
     if (names->count > 0) {

@@ -85,7 +85,7 @@ static int open_lock(const state_t *state)
     }
     if (fd < 0) {
         log_warn(
-            "marks are not kept: cannot open %s/%s as a file of uid %u: %s",
+            "peaks are lost at a restart: cannot open %s/%s as a file of uid %u: %s",
             state->path, state->lock_name, (unsigned)geteuid(), strerror(errno));
     }
     return fd;
@@ -100,7 +100,9 @@ static bool take_lock(const state_t *state)
         const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
         (void)nanosleep(&pause, NULL);
     }
-    log_warn("marks are not kept: another rmmfs keeps %s/%s", state->path, state->name);
+    log_warn(
+        "peaks are lost at a restart: another rmmfs uses %s/%s", state->path,
+        state->name);
     return false;
 }
 
@@ -109,7 +111,7 @@ state_t *state_open(int dirfd, const char *dir_path)
     struct stat status;
     state_t *state = calloc(1, sizeof(*state));
     if (state == NULL) {
-        log_warn("marks are not kept: out of memory");
+        log_warn("peaks are lost at a restart: out of memory");
         return NULL;
     }
     bool own = fstat(dirfd, &status) == 0 && status.st_uid == geteuid();
@@ -325,8 +327,9 @@ static void set_aside(const state_t *state, unsigned line)
     char bad[64];
     (void)snprintf(bad, sizeof(bad), "%s.bad", state->name);
     log_warn(
-        "%s/%s is damaged at line %u: begun anew, the old one is %s", state->path,
-        state->name, line, bad);
+        "%s/%s is damaged at line %u: peaks and totals begin again; the damaged file "
+        "is now %s",
+        state->path, state->name, line, bad);
     (void)renameat(state->dirfd, state->name, state->dirfd, bad);
 }
 
@@ -437,8 +440,8 @@ void state_save(model_t *model)
     bool good = !text.failed && replace_file(state, &text);
     if (!good && !state->failed) {
         log_warn(
-            "cannot write %s/%s: %s: marks may be lost", state->path, state->name,
-            strerror(errno));
+            "cannot write %s/%s: %s; a restart may lose peaks and totals", state->path,
+            state->name, strerror(errno));
     }
     state->failed = !good;
     pthread_mutex_unlock(&state->lock);

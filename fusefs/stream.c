@@ -86,7 +86,7 @@ static void next_generation(stream_t *stream, journal_t *journal)
         stream->offset >=
             journal_extent(journal, stream->generation, stream->uid).bytes) {
         if (stream->generation + 1 < newest) {
-            text_puts(&stream->fetched, "# lost what this reader was too slow for\n");
+            text_puts(&stream->fetched, "# lost messages: this reader was too slow\n");
             stream->generation = newest - 2;
         }
         stream->generation++;

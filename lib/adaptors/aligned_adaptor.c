@@ -94,8 +94,7 @@ RMM_COLD static rmm_status_t too_large(const aligned_t *self, size_t bytes)
 {
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
-        "aligned '%s': %zu bytes and their alignment are more than an address space "
-        "holds",
+        "aligned '%s': %zu bytes and their alignment do not fit in an address space",
         self->adaptor.base.name, bytes);
 }
 

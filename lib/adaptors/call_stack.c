@@ -106,7 +106,7 @@ void rmm__call_stack_prepare(void)
         load_once();
     }
     if (!atomic_flag_test_and_set_explicit(&said, memory_order_relaxed)) {
-        rmm__log_debug("call stacks are captured with %s", method);
+        rmm__log_debug("capturing call stacks with %s", method);
     }
 }
 

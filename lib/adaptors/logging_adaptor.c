@@ -203,7 +203,8 @@ choose_options(rmm_logging_options_t *opts, const rmm_logging_options_t *options
     }
     RMM_CHECK_ARG(
         opts->path != NULL || opts->sink != NULL,
-        "no place for the allocation log: give a path or a sink, or set RMM_LOG_FILE");
+        "the allocation log has no destination: set path, sink, or the variable "
+        "RMM_LOG_FILE");
     return RMM_OK;
 }
 

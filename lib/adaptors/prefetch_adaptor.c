@@ -53,8 +53,7 @@ prefetch(const prefetch_t *self, const void *ptr, const rmm_request_t *request)
     if (error != RMM_DRIVER_OK) {
         return rmm__error_cuda(
             RMM_ERR_BAD_ALLOC, error,
-            "prefetch '%s': bringing %zu bytes to device %d "
-            "failed: %s (%d): %s",
+            "prefetch '%s': prefetching %zu bytes to device %d failed: %s (%d): %s",
             mr->name, request->bytes, mr->device, driver->error_name(error), error,
             driver->error_text(error));
     }
@@ -101,7 +100,7 @@ static rmm_status_t find_driver(int device, const rmm_driver_t **driver_out)
     error = driver->device_attribute(
         RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, &concurrent);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for concurrent managed access");
+        return rmm__driver_error(driver, error, "querying concurrent managed access");
     }
     *driver_out = concurrent != 0 ? driver : NULL;
     return RMM_OK;
@@ -125,7 +124,8 @@ rmm_status_t rmm_prefetch_adaptor_create(
     if (upstream->device < 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "prefetch over '%s': host memory belongs to no device to prefetch to",
+            "prefetch over '%s': its host memory belongs to no device that could "
+            "prefetch it",
             rmm_resource_name(upstream));
     }
     status = find_driver(upstream->device, &driver);

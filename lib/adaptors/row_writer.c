@@ -130,7 +130,7 @@ static uint64_t put_out(rmm_row_writer_t *self, const char *bytes, size_t length
     if (error != 0) {
         self->failed = true;
         rmm__log_error(
-            "allocation log %s: cannot write: %s (%d); rows are dropped from here on",
+            "allocation log %s: cannot write: %s (%d); the rows from now on are lost",
             self->path, strerror(error), error);
     }
     return count_rows(bytes + written, length - written);

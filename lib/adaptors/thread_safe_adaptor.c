@@ -82,9 +82,8 @@ refuse(const thread_safe_t *self, rmm_status_t status, const char *what)
 {
     return rmm__error(
         status,
-        "thread_safe '%s': %s from a function that its upstream calls: upstream serves "
-        "one "
-        "call at a time",
+        "thread_safe '%s': %s inside of a callback of its upstream is refused: "
+        "upstream serves one call at a time",
         self->adaptor.base.name, what);
 }
 

@@ -205,8 +205,8 @@ RMM_COLD static void
 free_unknown(tracking_t *self, void *ptr, const rmm_request_t *request)
 {
     rmm__log_error(
-        "tracking '%s': deallocating a pointer that was not tracked: %p bytes %zu; "
-        "passed on",
+        "tracking '%s': free of %p bytes %zu, which it did not allocate; passed on to "
+        "upstream",
         self->adaptor.base.name, ptr, request->bytes);
     if (!rmm__adaptor_pass_free(&self->adaptor, ptr, request)) {
         rmm__adaptor_refused(&self->adaptor, request);
@@ -217,8 +217,8 @@ RMM_COLD static void say_wrong_size(
     const tracking_t *self, const rmm_pointer_map_entry_t *block, size_t bytes)
 {
     rmm__log_error(
-        "tracking '%s': deallocating %p with bytes %zu, but it was allocated with %zu; "
-        "freed as allocated",
+        "tracking '%s': free of %p with bytes %zu, but it was allocated with %zu; "
+        "freed with the allocated size",
         self->adaptor.base.name, block->ptr, bytes, block->bytes);
 }
 

@@ -201,8 +201,8 @@ void rmm__tracking_report_leaks(tracking_t *self)
     (void)print_blocks(&printer, &copy, LEAKS_MAX);
     if (copy.count > LEAKS_MAX) {
         rmm__log_error(
-            "tracking '%s': and %zu more", self->adaptor.base.name,
-            copy.count - LEAKS_MAX);
+            "tracking '%s': %zu more live blocks are not listed",
+            self->adaptor.base.name, copy.count - LEAKS_MAX);
     }
     rmm__free(copy.blocks);
 }
@@ -251,7 +251,7 @@ rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd)
     }
     printer.name = mr->name;
     if (copy.count == 0 && fd == RMM_TRACKING_TO_LOG) {
-        rmm__log_info("tracking '%s': nothing is out", mr->name);
+        rmm__log_info("tracking '%s': no block is live", mr->name);
     }
     if (!print_blocks(&printer, &copy, SIZE_MAX)) {
         status = rmm__error(

@@ -46,8 +46,8 @@ forked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     (void)ptr_out;
     return rmm__error(
         RMM_ERR_UNSUPPORTED,
-        "resource '%s' was made before fork(): CUDA does not survive it; exec, or make "
-        "resources in the child only",
+        "resource '%s' was created before fork(), which CUDA does not survive: call "
+        "exec, or create resources in the child only",
         mr->name);
 }
 
@@ -343,8 +343,7 @@ RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
 {
     rmm__accounting_oom(&mr->accounting);
     return rmm__error(
-        RMM_ERR_OUT_OF_MEMORY,
-        "%s '%s': %zu bytes are more than an address space holds",
+        RMM_ERR_OUT_OF_MEMORY, "%s '%s': %zu bytes do not fit in an address space",
         rmm_resource_type(mr), mr->name, bytes);
 }
 
@@ -503,7 +502,7 @@ static inline void deallocate(
     RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
     if (ptr != NULL && bytes == 0) {
         rmm__resource_refuse_free(
-            mr, ptr, &request, "an allocation of 0 bytes is NULL");
+            mr, ptr, &request, "the size is 0, but only NULL has 0 bytes");
         return;
     }
     if (ptr != NULL && request.user) {
@@ -560,8 +559,8 @@ void rmm_resource_dealloc_sync(
     if (mr != NULL && is_to_be_waited_for(mr) && !rmm__resource_is_forked(mr) &&
         rmm__driver_wait_default_stream(mr->device) != RMM_OK) {
         rmm__log_error(
-            "%s '%s': waiting before a free failed: %s", rmm_resource_type(mr),
-            mr->name, rmm_last_error_message());
+            "%s '%s': waiting for the device before a free failed: %s",
+            rmm_resource_type(mr), mr->name, rmm_last_error_message());
     }
     deallocate(mr, ptr, bytes, align, RMM_STREAM_LEGACY, true);
 }
@@ -596,7 +595,7 @@ static void report_outstanding(const rmm_resource_t *mr)
     if (stats.current_bytes != 0) {
         rmm__log_error(
             "%s '%s' (%" PRIu32 "): last release with %" PRIu64
-            " allocations of %" PRIu64 " bytes still out",
+            " allocations of %" PRIu64 " bytes still live",
             rmm_resource_type(mr), mr->name, mr->instance_id, stats.current_count,
             stats.current_bytes);
     }

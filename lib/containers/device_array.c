@@ -17,13 +17,14 @@
 static rmm_status_t bytes_of(size_t count, size_t element_bytes, size_t *bytes_out)
 {
     if (element_bytes == 0) {
-        return rmm__error(RMM_ERR_INVALID_ARGUMENT, "device array: no element size");
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT, "device array: the element size is 0");
     }
     if (count > SIZE_MAX / element_bytes) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
-            "device array: %zu elements of %zu bytes are more than a size_t counts",
-            count, element_bytes);
+            "device array: %zu elements of %zu bytes exceed SIZE_MAX", count,
+            element_bytes);
     }
     *bytes_out = count * element_bytes;
     return RMM_OK;
@@ -135,11 +136,12 @@ static rmm_status_t check_index(const rmm_device_array_t *array, size_t index)
 {
     size_t count = rmm_device_array_size(array);
 
-    return index < count
-               ? RMM_OK
-               : rmm__error(
-                     RMM_ERR_OUT_OF_RANGE,
-                     "device array: element %zu of an array of %zu", index, count);
+    return index < count ? RMM_OK
+                         : rmm__error(
+                               RMM_ERR_OUT_OF_RANGE,
+                               "device array: index %zu is out of range, the array has "
+                               "%zu elements",
+                               index, count);
 }
 
 typedef enum when { QUEUED, DONE } when_t;
@@ -261,8 +263,9 @@ rmm_status_t rmm_device_array_prefetch(
     if (first > size || count > size - first) {
         return rmm__error(
             RMM_ERR_OUT_OF_RANGE,
-            "device array: %zu elements from %zu are not all in an array of %zu", count,
-            first, size);
+            "device array: %zu elements from index %zu exceed the array of %zu "
+            "elements",
+            count, first, size);
     }
     status = rmm_device_scope_enter(rmm_device_buffer_device(&array->buffer), &scope);
     if (status != RMM_OK) {

@@ -36,7 +36,7 @@ rmm__options_copy(void *dst, size_t dst_size, const void *src, size_t min_size)
     if (src_size > dst_size && !tail_is_zero(src, dst_size, src_size)) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "options of a newer version ask for what this library does not know");
+            "options of a newer version set fields that this library does not know");
     }
     memcpy(dst, src, src_size < dst_size ? src_size : dst_size);
     memcpy(dst, &dst_size, sizeof(dst_size));

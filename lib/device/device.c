@@ -44,7 +44,7 @@ rmm_status_t rmm_device_current(int *device_out)
     error = driver->device_get(device_out);
     return error == RMM_DRIVER_OK
                ? RMM_OK
-               : rmm__driver_error(driver, error, "asking for the current device");
+               : rmm__driver_error(driver, error, "querying the current device");
 }
 
 rmm_status_t rmm_device_set(int device)
@@ -59,7 +59,7 @@ rmm_status_t rmm_device_set(int device)
     error = driver->device_set(device);
     return error == RMM_DRIVER_OK
                ? RMM_OK
-               : rmm__driver_error(driver, error, "making a device current");
+               : rmm__driver_error(driver, error, "setting the current device");
 }
 
 rmm_status_t rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out)
@@ -109,7 +109,7 @@ rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out)
     }
     error = driver->memory_info(&free_bytes, &total_bytes);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for the free memory");
+        return rmm__driver_error(driver, error, "querying the free memory");
     }
     *free_bytes_out = (size_t)free_bytes;
     *total_bytes_out = (size_t)total_bytes;
@@ -231,7 +231,7 @@ static rmm_status_t can_prefetch(const rmm_driver_t *driver, int device, int *ca
         RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, can_out);
     return error == RMM_DRIVER_OK
                ? RMM_OK
-               : rmm__driver_error(driver, error, "asking for concurrent access");
+               : rmm__driver_error(driver, error, "querying concurrent managed access");
 }
 
 rmm_status_t

@@ -64,8 +64,9 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
     }
     if (device >= count) {
         return rmm__error(
-            RMM_ERR_OUT_OF_RANGE, "device %d: this process sees %d, from 0", device,
-            count);
+            RMM_ERR_OUT_OF_RANGE,
+            "device %d does not exist: this process sees %d devices, numbered from 0",
+            device, count);
     }
     if (device >= (int)RMM_SEGMENT_DEVICES) {
         return rmm__error(
@@ -80,8 +81,7 @@ static rmm_status_t check_address(const rmm_resource_t *mr)
     if (!rmm__atomic_resource_can_hold(mr)) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "resource at %p: no address of more than 52 bits can "
-            "be a default",
+            "resource at %p cannot be a default: its address has more than 52 bits",
             (const void *)mr);
     }
     return RMM_OK;
@@ -123,7 +123,9 @@ need_initial(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_o
 
     if (is_making) {
         return rmm__error(
-            RMM_ERR_UNSUPPORTED, "device %d: this thread is making a default resource",
+            RMM_ERR_UNSUPPORTED,
+            "device %d: a callback cannot use the default resource while this thread "
+            "creates it",
             device);
     }
     rmm__mutex_lock(&maker);
@@ -236,7 +238,7 @@ static rmm_status_t current_device(int *device_out)
     }
     error = driver->device_get(device_out);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for the current device");
+        return rmm__driver_error(driver, error, "querying the current device");
     }
     return RMM_OK;
 }

@@ -24,7 +24,7 @@ static rmm_status_t free_memory(uint64_t *free_bytes)
     error = driver->memory_info(free_bytes, &total_bytes);
     return error == RMM_DRIVER_OK
                ? RMM_OK
-               : rmm__driver_error(driver, error, "asking for the free memory");
+               : rmm__driver_error(driver, error, "querying the free memory");
 }
 
 static bool has_percent(const rmm_spec_t *spec)
@@ -82,7 +82,7 @@ static rmm_status_t read_spec(const char *what, const char *text, rmm_spec_t *sp
     }
     return rmm__error(
         RMM_ERR_INVALID_ARGUMENT,
-        "%s '%s' (good is for example pool:50%% or statistics+arena:8GiB): %s", what,
+        "%s '%s' (examples: pool:50%%, statistics+arena:8GiB): %s", what,
         rmm__spec_show(text, strlen(text), shown), reason);
 }
 

@@ -8,8 +8,9 @@
 static bool unknown_name(const char *name, char reason[RMM_SPEC_REASON_BYTES])
 {
     const rmm_spec_kind_t *kind;
-    int length =
-        snprintf(reason, RMM_SPEC_REASON_BYTES, "there is no resource '%s', but", name);
+    int length = snprintf(
+        reason, RMM_SPEC_REASON_BYTES, "no resource is named '%s'; the names are",
+        name);
 
     for (size_t i = 0; (kind = rmm__spec_kind_at(i)) != NULL; i++) {
         if (length < RMM_SPEC_REASON_BYTES) {
@@ -27,14 +28,14 @@ static bool check_place(
     if (is_last && kind->is_adaptor) {
         snprintf(
             reason, RMM_SPEC_REASON_BYTES,
-            "'%s' is an adaptor and stands on another resource: %s+pool", kind->name,
-            kind->name);
+            "'%s' is an adaptor and needs another resource after it: %s+pool",
+            kind->name, kind->name);
         return false;
     }
     if (!is_last && !kind->is_adaptor) {
         snprintf(
             reason, RMM_SPEC_REASON_BYTES,
-            "'%s' is no adaptor: it stands on nothing and comes last", kind->name);
+            "'%s' is not an adaptor and must be the last name", kind->name);
         return false;
     }
     return true;
@@ -68,7 +69,8 @@ static bool check_sizes(
         if (part->sizes[i].is_percent && kind->no_percent) {
             snprintf(
                 reason, RMM_SPEC_REASON_BYTES,
-                "'%s' takes bytes, not a part of the free memory", kind->name);
+                "'%s' takes a number of bytes, not a percentage of the free memory",
+                kind->name);
             return false;
         }
     }

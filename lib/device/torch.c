@@ -149,7 +149,7 @@ void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream)
     if (mr == NULL) {
         rmm__log_error(
             "PyTorch frees %p bytes %zu on device %d, which rmm_torch_malloc did not "
-            "give out",
+            "allocate",
             ptr, bytes, device);
         return;
     }

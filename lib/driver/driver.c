@@ -152,7 +152,8 @@ rmm_status_t rmm__driver_scope_enter(
         error = driver->device_set(device);
     }
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "making the resource's device current");
+        return rmm__driver_error(
+            driver, error, "setting the resource's device as current");
     }
     error = driver->capture_mode_exchange(&scope->previous_mode);
     if (error != RMM_DRIVER_OK) {
@@ -266,7 +267,7 @@ rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out)
     }
     error = driver->device_get(device_out);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for the current device");
+        return rmm__driver_error(driver, error, "querying the current device");
     }
     *driver_out = driver;
     return RMM_OK;

@@ -174,13 +174,14 @@ rmm_status_t rmm_log_set_level(rmm_log_level_t level)
 {
     if (!is_level((int)level)) {
         return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT, "%d is no level: they are %d (trace) to %d (off)",
-            (int)level, RMM_LEVEL_TRACE, RMM_LEVEL_OFF);
+            RMM_ERR_INVALID_ARGUMENT,
+            "%d is not a log level: use %d (trace) to %d (off)", (int)level,
+            RMM_LEVEL_TRACE, RMM_LEVEL_OFF);
     }
     if ((int)level < RMM_LOG_FLOOR) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "%s messages are not in this library: build it with "
+            "%s messages are compiled out: build the library with "
             "-DRMM_LOGGING_LEVEL=%s",
             level_names[level], level_names[level]);
     }

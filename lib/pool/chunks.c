@@ -85,8 +85,8 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
     }
     engine->upstream->give_back(engine->owner, ptr, bytes);
     return rmm__error(
-        RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory to divide a chunk of %" PRIu64,
-        bytes);
+        RMM_ERR_OUT_OF_HOST_MEMORY,
+        "no host memory for the blocks of a chunk of %" PRIu64 " bytes", bytes);
 }
 
 /* The size to request first: a share of what is held, but at least the request. */
@@ -126,8 +126,8 @@ static rmm_status_t too_large(uint64_t bytes)
 {
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
-        "a chunk of %" PRIu64 " bytes is more than the %" PRIu64
-        " that a pool can divide",
+        "a chunk of %" PRIu64 " bytes exceeds %" PRIu64
+        ", the most that a pool can manage",
         bytes, ENGINE_RUN_BYTES);
 }
 
@@ -168,7 +168,8 @@ static rmm_status_t chunks_grow(engine_t *engine, uint64_t need)
     promised = promise(engine, need, &room);
     if (promised == 0) {
         return rmm__error(
-            RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+            RMM_ERR_OUT_OF_MEMORY,
+            "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
             engine->maximum_bytes, room);
     }
     bytes = promised;

@@ -207,7 +207,8 @@ static rmm_status_t no_addresses(const engine_t *engine, uint64_t need)
 {
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
-        "its range of %" PRIu64 " addresses has no %" PRIu64 " contiguous ones",
+        "its address range of %" PRIu64 " bytes has no %" PRIu64
+        " contiguous free bytes",
         engine->range.bytes, need);
 }
 
@@ -239,7 +240,7 @@ size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
                ? RMM_OK
                : rmm__error(
                      RMM_ERR_OUT_OF_MEMORY,
-                     "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+                     "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
                      engine->maximum_bytes, room);
 }
 

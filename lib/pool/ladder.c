@@ -199,7 +199,8 @@ static rmm_status_t climb(
 static rmm_status_t no_room(const engine_t *engine, uint64_t room)
 {
     return rmm__error(
-        RMM_ERR_OUT_OF_MEMORY, "its maximum of %" PRIu64 " bytes leaves %" PRIu64,
+        RMM_ERR_OUT_OF_MEMORY,
+        "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
         engine->maximum_bytes, room);
 }
 

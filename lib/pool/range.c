@@ -23,14 +23,14 @@ static rmm_status_t check_device(const engine_t *engine)
 
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(
-            engine->driver, error, "asking whether the device maps virtual memory");
+            engine->driver, error, "querying whether the device maps virtual memory");
     }
     return able ? RMM_OK
                 : rmm__error(
                       RMM_ERR_UNSUPPORTED,
                       "device %d cannot map virtual memory "
                       "(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0): "
-                      "make a pool over a cuda resource instead of RMM_POOL_VIRTUAL",
+                      "create a pool over a cuda resource, without RMM_POOL_VIRTUAL",
                       engine->device);
 }
 

@@ -45,7 +45,8 @@ RMM_COLD static rmm_events_layout_t *open_ring(void)
     }
     if (rmm__publish_side_file(
             RMM_EVENTS_SUFFIX, sizeof(rmm_events_layout_t), &memory) != RMM_OK) {
-        rmm__log_warn("no allocation events: %s", rmm_last_error_message());
+        rmm__log_warn(
+            "allocation events are not recorded: %s", rmm_last_error_message());
         return NULL;
     }
     layout = memory;

@@ -46,7 +46,7 @@ unknown_stream(const arena_resource_t *self, rmm_stream_t stream, int error)
 {
     return rmm__error_cuda(
         RMM_ERR_BAD_ALLOC, error,
-        "arena '%s': asking which stream %p is failed: %s (%d)", self->base.name,
+        "arena '%s': querying the id of stream %p failed: %s (%d)", self->base.name,
         (void *)stream, self->driver->error_name(error), error);
 }
 
@@ -96,7 +96,8 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return RMM_OK;
     }
     if (request->bytes > self->bytes) {
-        return rmm__arena_give_up(self, request, "that is more than all of it");
+        return rmm__arena_give_up(
+            self, request, "the request exceeds the size of the arena");
     }
     error = self->driver->stream_key(request->stream, &want.key);
     if (error != RMM_DRIVER_OK) {
@@ -148,7 +149,8 @@ static rmm_status_t arena_trim(rmm_resource_t *mr, size_t keep_bytes)
     (void)keep_bytes;
     return rmm__error(
         RMM_ERR_UNSUPPORTED,
-        "arena '%s': it has one block from upstream and keeps it: release the resource",
+        "arena '%s' cannot be trimmed: it keeps its one block of upstream until the "
+        "last release",
         mr->name);
 }
 
@@ -203,7 +205,8 @@ static rmm_status_t check_options(const rmm_arena_options_t *options)
     if (options->arena_bytes > ENGINE_RUN_BYTES) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
-            "arena_bytes %" PRIu64 " is more than an arena can divide, %" PRIu64,
+            "arena_bytes %" PRIu64 " exceeds %" PRIu64
+            ", the most that an arena can manage",
             options->arena_bytes, ENGINE_RUN_BYTES);
     }
     return RMM_OK;
@@ -224,7 +227,7 @@ static rmm_status_t half_of_free(const arena_resource_t *self, uint64_t *bytes_o
     error = self->driver->memory_info(&free_bytes, &total);
     rmm__driver_scope_leave(&scope);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(self->driver, error, "asking how much memory is free");
+        return rmm__driver_error(self->driver, error, "querying the free memory");
     }
     if (free_bytes / 2 < ARENA_BYTES_LEAST) {
         return rmm__error(
@@ -303,9 +306,8 @@ static rmm_status_t create(
     if (upstream->device < 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "an arena resource needs the streams of a device, and its upstream '%s' "
-            "(%s) "
-            "belongs to none: use pinned or managed memory",
+            "an arena resource needs an upstream that belongs to a device, and '%s' "
+            "(%s) belongs to none: use pinned or managed memory",
             upstream->name, rmm_resource_type(upstream));
     }
     driver = rmm__driver(&status);
@@ -323,7 +325,7 @@ static rmm_status_t create(
         return status;
     }
     rmm__log_info(
-        "arena '%s' (%" PRIu32 "): has %" PRIu64 " bytes", self->base.name,
+        "arena '%s' (%" PRIu32 "): reserved %" PRIu64 " bytes", self->base.name,
         self->base.instance_id, self->bytes);
     *out = &self->base;
     return RMM_OK;

@@ -24,12 +24,12 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
     error = driver->device_attribute(
         RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, &value);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for concurrent managed access");
+        return rmm__driver_error(driver, error, "querying concurrent managed access");
     }
     if (value == 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "host and device %d cannot use managed memory at once "
+            "host and device %d cannot use managed memory at the same time "
             "(cudaDevAttrConcurrentManagedAccess is 0), which a managed memory pool "
             "needs: use the managed resource",
             device);
@@ -57,8 +57,8 @@ find_pool(const rmm_driver_t *driver, rmm_driver_mempool_t *pool_out)
     if (error == RMM_DRIVER_NOT_SUPPORTED) {
         return rmm__error_cuda(
             RMM_ERR_UNSUPPORTED, error,
-            "no managed memory pool: it takes CUDA 13, of the runtime that the library "
-            "was built with and of the driver; use the managed resource");
+            "no managed memory pool: it needs CUDA 13, both in the driver and in the "
+            "toolkit that built the library; use the managed resource");
     }
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "cudaMemGetDefaultMemPool");

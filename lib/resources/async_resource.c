@@ -27,7 +27,8 @@ static rmm_status_t check_options(const rmm_async_options_t *options)
     RMM_CHECK_ARG((options->flags & ~RMM_ASYNC_RELEASE_UNUSED) == 0, "an unknown flag");
     RMM_CHECK_ARG(
         options->flags == 0 || options->release_threshold_bytes == 0,
-        "RMM_ASYNC_RELEASE_UNUSED is a threshold of 0: give no other one");
+        "RMM_ASYNC_RELEASE_UNUSED means a threshold of 0: leave "
+        "release_threshold_bytes 0");
     return RMM_OK;
 }
 
@@ -45,7 +46,7 @@ check_device(const rmm_driver_t *driver, int device, uint32_t handle_types)
     error = driver->device_attribute(
         RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, device, &supported);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for the pools' handle types");
+        return rmm__driver_error(driver, error, "querying the pools' handle types");
     }
     if ((handle_types & ~(uint32_t)supported) != 0) {
         return rmm__error(
@@ -85,15 +86,14 @@ static rmm_status_t fill(
     }
     if (options->initial_pool_bytes > PTRDIFF_MAX) {
         return rmm__error(
-            RMM_ERR_OUT_OF_MEMORY,
-            "initial_pool_bytes are more than an address space holds");
+            RMM_ERR_OUT_OF_MEMORY, "initial_pool_bytes do not fit in an address space");
     }
     if (options->initial_pool_bytes != 0) {
         error = prime(driver, pool, (size_t)options->initial_pool_bytes);
     }
     return error == RMM_DRIVER_OK
                ? RMM_OK
-               : rmm__driver_error(driver, error, "taking initial_pool_bytes");
+               : rmm__driver_error(driver, error, "allocating initial_pool_bytes");
 }
 
 static rmm_status_t make_pool(
@@ -107,8 +107,9 @@ static rmm_status_t make_pool(
     if (error == RMM_DRIVER_NOT_SUPPORTED) {
         return rmm__error_cuda(
             RMM_ERR_UNSUPPORTED, error,
-            "cudaMemPoolCreate answers cudaErrorNotSupported, handle types 0x%x: the "
-            "driver or the runtime is too old, or the system is not set up for them",
+            "cudaMemPoolCreate returned cudaErrorNotSupported for handle types 0x%x: "
+            "the driver or the runtime is too old, or the system is not set up for "
+            "them",
             options->handle_types);
     }
     if (error != RMM_DRIVER_OK) {

@@ -28,7 +28,7 @@ check_pool(const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
     rmm__driver_scope_leave(&scope);
     if (error == RMM_DRIVER_INVALID_VALUE || error == RMM_DRIVER_INVALID_HANDLE) {
         return rmm__error_cuda(
-            RMM_ERR_INVALID_ARGUMENT, error, "%p is no memory pool of the driver's",
+            RMM_ERR_INVALID_ARGUMENT, error, "%p is not a memory pool of the driver",
             (void *)pool);
     }
     return error == RMM_DRIVER_OK

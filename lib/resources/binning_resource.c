@@ -407,7 +407,7 @@ rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *b
     RMM_CHECK_ARG(
         bin == NULL || (bin->device == mr->device &&
                         bin->accounting.location == mr->accounting.location),
-        "the bin's memory is not that of upstream: another device, or the host's");
+        "the bin's memory belongs to another device than upstream's, or to the host");
     return add_bin(from_base(mr), bytes, bin);
 }
 
@@ -425,7 +425,7 @@ static rmm_status_t check_options(rmm_binning_options_t *options)
         (low < EXPONENT_MIN || low > high || high > EXPONENT_MAX)) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
-            "exponents %" PRIu32 " to %" PRIu32 " are no range within %u to %u", low,
+            "exponents %" PRIu32 " to %" PRIu32 " are not a range within %u to %u", low,
             high, EXPONENT_MIN, EXPONENT_MAX);
     }
     options->min_exponent = low;

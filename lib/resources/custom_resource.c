@@ -144,19 +144,19 @@ unfit(custom_t *self, void *ptr, const rmm_request_t *request)
     if (ptr == NULL) {
         return rmm__error(
             RMM_ERR_BAD_ALLOC,
-            "%s '%s': the program's alloc function said RMM_OK and gave NULL",
+            "%s '%s': the program's alloc function returned RMM_OK, but no address",
             rmm_resource_type(mr), mr->name);
     }
     call_dealloc(&self->tracked, ptr, request);
     return request->bytes == 0
                ? rmm__error(
                      RMM_ERR_BAD_ALLOC,
-                     "%s '%s': the program's alloc function gave %p for no bytes, "
+                     "%s '%s': the program's alloc function returned %p for no bytes, "
                      "which have to be NULL",
                      rmm_resource_type(mr), mr->name, ptr)
                : rmm__error(
                      RMM_ERR_BAD_ALLOC,
-                     "%s '%s': the program's alloc function gave %p, which is not "
+                     "%s '%s': the program's alloc function returned %p, which is not "
                      "aligned to %zu",
                      rmm_resource_type(mr), mr->name, ptr, request->align);
 }

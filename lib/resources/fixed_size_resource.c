@@ -34,7 +34,7 @@ static rmm_status_t check_options(rmm_fixed_size_options_t *options)
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "%" PRIu64 " blocks of %" PRIu64
-            " bytes are more than a chunk can hold, %" PRIu64
+            " bytes exceed a chunk's maximum of %" PRIu64
             " bytes: lower blocks_per_chunk",
             count, block, ENGINE_RUN_BYTES);
     }

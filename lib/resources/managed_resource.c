@@ -51,11 +51,10 @@ static rmm_status_t try_it(const rmm_driver_t *driver, int device)
     if (error == RMM_DRIVER_NOT_SUPPORTED) {
         return rmm__error_cuda(
             RMM_ERR_UNSUPPORTED, error,
-            "device %d says that it has managed memory (cudaDevAttrManagedMemory is "
-            "1), "
-            "but cudaMallocManaged answers cudaErrorNotSupported, as a vGPU without "
-            "unified memory does: enable it in the vGPU's configuration, or use the "
-            "cuda or the pinned resource",
+            "device %d reports managed memory (cudaDevAttrManagedMemory is 1), but "
+            "cudaMallocManaged returned cudaErrorNotSupported, as on a vGPU without "
+            "unified memory: enable it in the vGPU's configuration, or use the cuda or "
+            "the pinned resource",
             device);
     }
     return rmm__driver_error(driver, error, "cudaMallocManaged");
@@ -67,7 +66,7 @@ static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
     int error = driver->device_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY, device, &value);
 
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for managed memory");
+        return rmm__driver_error(driver, error, "querying support of managed memory");
     }
     if (value == 0) {
         return rmm__error(

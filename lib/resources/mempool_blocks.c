@@ -163,7 +163,7 @@ rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
     int error = driver->device_attribute(RMM_ATTRIBUTE_MEMORY_POOLS, device, &value);
 
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for memory pools");
+        return rmm__driver_error(driver, error, "querying support of memory pools");
     }
     if (value == 0) {
         return rmm__error(

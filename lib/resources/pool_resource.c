@@ -114,12 +114,12 @@ too_large(pool_resource_t *self, const rmm_request_t *request)
     if (self->block_units != 0) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
-            "%s '%s': %zu bytes are more than its blocks of %" PRIu64,
+            "%s '%s': %zu bytes are larger than its blocks of %" PRIu64 " bytes",
             rmm_resource_type(&self->base), self->base.name, request->bytes,
             self->block_units * RMM_BLOCKS_UNIT);
     }
     return rmm__error(
-        RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes are more than a pool can hold",
+        RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes exceed what a pool can manage",
         self->base.name, request->bytes);
 }
 
@@ -146,7 +146,8 @@ RMM_COLD static rmm_status_t
 unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int error)
 {
     return rmm__error_cuda(
-        RMM_ERR_BAD_ALLOC, error, "%s '%s': asking which stream %p is failed: %s (%d)",
+        RMM_ERR_BAD_ALLOC, error,
+        "%s '%s': querying the id of stream %p failed: %s (%d)",
         rmm_resource_type(&self->base), self->base.name, (void *)stream,
         self->driver->error_name(error), error);
 }
@@ -166,7 +167,7 @@ RMM_COLD static void log_news(pool_resource_t *self)
     if (stuck != 0) {
         rmm__log_error(
             "%s '%s' (%" PRIu32 "): %" PRIu64
-            " bytes could not be unmapped: they are held, unused",
+            " bytes could not be unmapped; they stay reserved and unused",
             rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
             stuck);
     }
@@ -448,7 +449,7 @@ static rmm_status_t choose_device(
     }
     return error == RMM_DRIVER_OK
                ? RMM_OK
-               : rmm__driver_error(driver, error, "asking for the current device");
+               : rmm__driver_error(driver, error, "querying the current device");
 }
 
 rmm_status_t rmm__pool_create(
@@ -462,7 +463,7 @@ rmm_status_t rmm__pool_create(
     if (upstream != NULL && upstream->device < 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "a %s resource needs the streams of a device, and its upstream '%s' (%s) "
+            "a %s resource needs an upstream that belongs to a device, and '%s' (%s) "
             "belongs to none: use pinned or managed memory",
             plan->ops->type_name, upstream->name, rmm_resource_type(upstream));
     }

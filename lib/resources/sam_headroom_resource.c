@@ -119,7 +119,8 @@ place_pages(const rmm_system_memory_t *self, char *block, size_t bytes)
                ? RMM_OK
                : rmm__error_cuda(
                      RMM_ERR_BAD_ALLOC, error,
-                     "telling device %d where %zu bytes should lie failed: %s (%d): %s",
+                     "device %d: setting the preferred location of %zu bytes failed: "
+                     "%s (%d): %s",
                      self->tracked.base.device, bytes, self->driver->error_name(error),
                      error, self->driver->error_text(error));
 }

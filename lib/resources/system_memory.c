@@ -88,13 +88,13 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
         driver->device_attribute(RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device, &value);
 
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "asking for pageable memory access");
+        return rmm__driver_error(driver, error, "querying pageable memory access");
     }
     if (value == 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
             "device %d cannot use the host's pageable memory "
-            "(cudaDevAttrPageableMemoryAccess is 0): it takes a kernel and driver with "
+            "(cudaDevAttrPageableMemoryAccess is 0): it needs a kernel and driver with "
             "HMM, or a machine with ATS; use the managed or the pinned resource",
             device);
     }

@@ -176,7 +176,7 @@ rmm_status_t rmm__tracked_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
     (void)keep_bytes;
     return rmm__error(
-        RMM_ERR_UNSUPPORTED, "a %s resource holds nothing that it could give back",
+        RMM_ERR_UNSUPPORTED, "a %s resource caches no memory: there is nothing to trim",
         rmm_resource_type(mr));
 }
 

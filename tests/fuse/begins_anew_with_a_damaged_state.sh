@@ -28,7 +28,7 @@ mkdir "$work/second"
 "$RMMFS" -f "$work/second" 2>"$work/second.log" &
 second=$!
 eventually test -e "$work/second/version"
-grep -q "another rmmfs keeps" "$work/second.log" || fail "the second said: $(cat "$work/second.log")"
+grep -q "another rmmfs uses" "$work/second.log" || fail "the second said: $(cat "$work/second.log")"
 kill -TERM "$second"
 wait "$second" || fail "the second ended with $?"
 expect gpu0/peak_bytes 100

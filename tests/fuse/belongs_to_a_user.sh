@@ -52,7 +52,7 @@ if ! "${as[@]}" test -w /dev/fuse; then
     status=0
     "${as[@]}" "$RMMFS" "$mnt" >"$work/out" 2>&1 || status=$?
     [ "$status" = 1 ] && [ "$(wc -l <"$work/out")" = 1 ] || fail "without /dev/fuse: $status, $(cat "$work/out")"
-    grep -q "cannot open /dev/fuse: Permission denied: have it opened" "$work/out" || fail "$(cat "$work/out")"
+    grep -q "cannot open /dev/fuse: Permission denied: ask for access" "$work/out" || fail "$(cat "$work/out")"
     ! is_mounted || fail "mounted without /dev/fuse"
 fi
 mkdir -m 777 "$work/shared"

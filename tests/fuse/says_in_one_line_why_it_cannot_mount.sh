@@ -21,8 +21,8 @@ refuses "is not a directory" "$work/file"
 mkdir "$work/full"
 touch "$work/full/something"
 refuses "is not empty" "$work/full"
-refuses "is where segments are" "$run"
-refuses "is where segments are" -f "$work" -o nonempty
+refuses "it would hide the segments in" "$run"
+refuses "it would hide the segments in" -f "$work" -o nonempty
 refuses "unknown mount option 'no_such'" -o no_such "$mnt"
 refuses "mount option 'max_read=many': expected max_read=BYTES" -o max_read=many "$mnt"
 refuses "mount option 'max_read=': expected max_read=BYTES" -o ro,max_read= "$mnt"

@@ -151,7 +151,7 @@ static void refuses_what_is_no_name(void **state)
     expect_malformed("pool ", "'pool ' is not the name of a resource");
     expect_malformed("1pool", "'1pool' is not the name");
     expect_malformed("-pool", "'-pool' is not the name");
-    expect_malformed("po-ol", "no resource 'po_ol'");
+    expect_malformed("po-ol", "no resource is named 'po_ol'");
     expect_malformed("pool,cuda", "'pool,cuda' is not the name");
     expect_malformed("pool\n", "is not the name");
     expect_malformed("a_name_that_is_longer_than_any", "is not the name");
@@ -168,10 +168,11 @@ static void refuses_words_that_stand_for_nothing(void **state)
 {
     (void)state;
     expect_malformed(
-        "poool", "there is no resource 'poool', but cuda pool pool_virtual ");
+        "poool", "no resource is named 'poool'; the names are cuda pool pool_virtual ");
     expect_malformed("poool", " tracking"); /* the last one */
-    expect_malformed("Pool", "no resource 'Pool'");
-    expect_malformed("host", "no resource 'host'"); /* no kernel could use it */
+    expect_malformed("Pool", "no resource is named 'Pool'");
+    expect_malformed(
+        "host", "no resource is named 'host'"); /* no kernel could use it */
 }
 
 static void refuses_sizes_where_they_mean_nothing(void **state)
@@ -180,20 +181,20 @@ static void refuses_sizes_where_they_mean_nothing(void **state)
     expect_malformed("cuda:1MiB", "'cuda' takes no size");
     expect_malformed("managed:50%", "'managed' takes no size");
     expect_malformed("fixed_size:1MiB:2MiB", "'fixed_size' takes at most 1 size: ");
-    expect_malformed("fixed_size:50%", "takes bytes");
+    expect_malformed("fixed_size:50%", "takes a number of bytes");
     expect_malformed("limiting+pool", "'limiting' takes 1 size: the limit");
     expect_malformed("aligned+pool", "'aligned' takes 1 or 2 sizes: ");
-    expect_malformed("aligned:10%+pool", "'aligned' takes bytes");
+    expect_malformed("aligned:10%+pool", "'aligned' takes a number of bytes");
     expect_malformed("statistics:1+pool", "'statistics' takes no size");
 }
 
 static void refuses_an_order_that_cannot_be(void **state)
 {
     (void)state;
-    expect_malformed("pool+cuda", "'pool' is no adaptor");
-    expect_malformed("cuda+cuda", "'cuda' is no adaptor");
+    expect_malformed("pool+cuda", "'pool' is not an adaptor");
+    expect_malformed("cuda+cuda", "'cuda' is not an adaptor");
     expect_malformed("statistics", "'statistics' is an adaptor");
-    expect_malformed("pool+statistics", "'pool' is no adaptor");
+    expect_malformed("pool+statistics", "'pool' is not an adaptor");
 }
 
 int main(void)

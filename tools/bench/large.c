@@ -73,7 +73,8 @@ static void fail_often(trial_t *trial)
         if (status == RMM_OK) {
             rmm_resource_dealloc(trial->resource, ptr, bytes, 0, RMM_STREAM_LEGACY);
             trial_refuse(
-                trial, "it was not full: a request that cannot fit was served");
+                trial,
+                "the resource was not full: it served a request that should not fit");
             return;
         }
         if (status != RMM_ERR_OUT_OF_MEMORY) {
@@ -106,7 +107,7 @@ static size_t largest_served(trial_t *trial, const blocks_t *blocks, size_t free
             return 0;
         }
     }
-    trial_refuse(trial, "not even one block was served of those that are free");
+    trial_refuse(trial, "a request of one block failed although blocks are free");
     return 0;
 }
 
@@ -146,7 +147,8 @@ void run_full(const workload_t *workload, trial_t *trial)
     }
     rmm_status_t status = fill(&blocks);
     if (status == RMM_OK) {
-        trial_refuse(trial, "it does not become full: it is larger than was asked for");
+        trial_refuse(
+            trial, "the resource does not become full: it is larger than requested");
     } else if (status != RMM_ERR_OUT_OF_MEMORY) {
         trial_fail(trial, status);
     } else {

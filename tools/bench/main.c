@@ -67,8 +67,8 @@ static bool choose(const bench_options_t *options, bench_t *bench)
         }
     }
     if (bench->result_count == 0) {
-        tool_error("no workload is left to measure: see --list, and which resources "
-                   "each is for in rmm-bench(1)");
+        tool_error("no workload matches: --list shows their names, and rmm-bench(1) "
+                   "which resources each supports");
     }
     return bench->result_count > 0;
 }

@@ -65,13 +65,13 @@ static const tool_option_t table[] = {
     {"filter", "NAME[,NAME]...", parse_filter, FIELD(filter),
      "only workloads that have one of these in their names"},
     {"resource", "SPEC[,SPEC]...", parse_resources, FIELD(resources),
-     "on these, in the words of RMM_RESOURCE; default: cuda,\n"
-     "async,pool,pool_virtual,arena,binning,fixed_size"},
+     "on these resources, written as in RMM_RESOURCE; "
+     "default:\ncuda,async,pool,pool_virtual,arena,binning,fixed_size"},
     {"quick", NULL, NULL, FIELD(quick),
-     "less of each, 3 repetitions: to see that all works"},
+     "short runs, 3 repetitions: to check that everything works"},
     {"repetitions", "N", parse_repetitions, FIELD(repetitions),
      "measure each N times; default 9"},
-    {"seed", "N", parse_seed, FIELD(seed), "of what is random; default 1"},
+    {"seed", "N", parse_seed, FIELD(seed), "seed of all random choices; default 1"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
@@ -83,11 +83,9 @@ const tool_command_t bench_command = {
              "among them",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .notes =
-        "Without a GPU set RMM_DRIVER=sim for the simulated one: figures are then\n"
-        "of the CPU's half only.\n"
-        "Exit status: 0; 1 after an error or when something could not be "
-        "measured; 2 usage.",
+    .notes = "Without a GPU set RMM_DRIVER=sim for the simulated one: times are "
+             "then\nthose of the CPU only.\nExit status: 0; 1 after an error or when "
+             "something could not be measured; 2 usage.",
 };
 
 bool bench_options_parse(

@@ -30,14 +30,14 @@ static void print_machine(const bench_report_t *report, FILE *out)
         out, "machine  %s, %ld cores, %s\n", known(machine->cpu), machine->cores,
         known(machine->kernel));
     if (machine->is_simulated) {
-        fprintf(out, "gpu      simulated (RMM_DRIVER=sim): the CPU's half only\n");
+        fprintf(out, "gpu      simulated (RMM_DRIVER=sim): times of the CPU only\n");
     } else {
         fprintf(
             out, "gpu      %s, driver %s\n", known(machine->gpu),
             known(machine->gpu_driver));
     }
     if (!RMM_ACCOUNTING_ON) {
-        fprintf(out, "accounting    off: what is measured counts nothing\n");
+        fprintf(out, "accounting    off: this build keeps no statistics\n");
     }
     fprintf(
         out,

@@ -45,7 +45,7 @@ static rmm_status_t set_up(player_t *player, trial_t *trial)
     if (status == RMM_OK && reached < wanted) {
         snprintf(
             trial->problem, sizeof trial->problem,
-            "too slow: %zu of the %zu blocks to begin with took %.1f s", reached,
+            "too slow: allocating %zu of the %zu initial blocks took %.1f s", reached,
             wanted, (double)trial->scale->setup_ns / 1e9);
         trial->unsupported = true;
     }

@@ -138,7 +138,7 @@ static void run_team(worker_t *workers, unsigned count, trial_t *trial)
     }
     add_up(workers, started, begin_ns, trial);
     if (started < count) {
-        trial_refuse(trial, "cannot start so many threads");
+        trial_refuse(trial, "cannot start all threads");
     }
 }
 

@@ -85,9 +85,8 @@ static const char *parse_path(const char *text, void *field)
 
 static const tool_option_t table[] = {
     {"resource", "SPEC", parse_resource, FIELD(resource),
-     "what serves the allocations, in the words of RMM_RESOURCE:\n"
-     "pool (default), pool_virtual, arena, async, cuda, managed,\n"
-     "statistics+pool:50%, ..."},
+     "the resource that serves the allocations, written as in RMM_RESOURCE:\npool "
+     "(default), pool_virtual, arena, async, cuda, managed,\nstatistics+pool:50%, ..."},
     {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
      "size of the pool, initial and maximum, or of the arena,\n"
      "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
@@ -97,7 +96,7 @@ static const tool_option_t table[] = {
      "max (default): as fast as it goes; 1: as recorded;\n"
      "10: ten times faster"},
     {"repeat", "N", parse_repeat, FIELD(repeat),
-     "replay N times; what a run leaves is freed before the next"},
+     "replay N times; blocks that a run leaves are freed before the next"},
     {"verify", NULL, NULL, FIELD(verify),
      "write a pattern into every block on its stream and check\n"
      "it before the free; a mismatch gives exit status 1"},
@@ -116,8 +115,8 @@ static const tool_option_t table[] = {
      "the safe capacity (it and all above run) and the holes (those that\n"
      "fail although a smaller one runs)"},
     {"timeline", "FILE", parse_path, FIELD(timeline_path),
-     "write what is live and what is reserved after the operations,\n"
-     "as CSV; what that takes is not timed"},
+     "write the live and the reserved bytes after the operations, as\nCSV; the run is "
+     "not timed"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
@@ -129,13 +128,11 @@ const tool_command_t replay_command = {
         "Replay an allocation log (RMM's CSV: Thread,Time,Action,Pointer,Size,Stream)",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .notes =
-        "Rows that are malformed or cannot be (a free of an address that is not\n"
-        "allocated) are reported with their line and skipped. Rows \"allocate "
-        "failure\"\n"
-        "are counted and shown, not replayed: they held no memory.\n"
-        "Without a GPU set RMM_DRIVER=sim for the simulated one.\n"
-        "Exit status: 0; 1 after an error, a failed allocation or a mismatch; 2 usage.",
+    .notes = "Rows that are malformed or impossible (a free of an address that is "
+             "not\nallocated) are reported with their line and skipped. Rows "
+             "\"allocate failure\"\nare counted and shown, not replayed: they held no "
+             "memory.\nWithout a GPU set RMM_DRIVER=sim for the simulated one.\nExit "
+             "status: 0; 1 after an error, a failed allocation or a mismatch; 2 usage.",
 };
 
 static const char *find_conflict(const replay_options_t *options)

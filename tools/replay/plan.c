@@ -176,7 +176,7 @@ add_allocation(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX]
 {
     bool is_null = row->pointer == 0;
     if (is_null && row->bytes > 0) {
-        return refuse(problem, "allocate of bytes at no address,", row);
+        return refuse(problem, "allocate of some bytes at address 0,", row);
     }
     if (!is_null && map_find(&plan->live, row->pointer) != NULL) {
         return refuse(problem, "allocate of an address that is still allocated,", row);
@@ -254,7 +254,7 @@ plan_add(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX])
         return PLAN_ADDED;
     }
     if (row->line > UINT32_MAX) {
-        return refuse(problem, "more lines than can be replayed, at", row);
+        return refuse(problem, "too many lines to replay, at", row);
     }
     if (!reserve_op(plan)) {
         return PLAN_NO_MEMORY;

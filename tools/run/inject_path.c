@@ -83,7 +83,7 @@ bool inject_path_find(char path[PATH_MAX], char message[INJECT_MESSAGE_MAX])
     if (!own_folder(folder)) {
         snprintf(
             message, INJECT_MESSAGE_MAX,
-            "cannot tell where this program lies (/proc/self/exe: %s): name the "
+            "cannot find this program's folder (/proc/self/exe: %s): name the "
             "diagnosis library in RMM_INJECT_LIBRARY",
             strerror(errno));
         return false;

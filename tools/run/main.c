@@ -35,7 +35,7 @@ static const char *parse_diag(const char *text, void *field)
 {
     const char **diag = field;
     if (strcmp(text, "usage") != 0) {
-        return "a diagnosis that this version has: usage";
+        return "a kind of diagnosis; this version has usage";
     }
     *diag = text;
     return NULL;

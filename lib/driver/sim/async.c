@@ -103,8 +103,8 @@ static void run_alloc(void *object)
 
     if (block->has_run) { /* a pool's runs once */
         rmm__sim_violation_locked(
-            "graph_launch: the graph runs again, and what it allocated at %p has not "
-            "been freed since the last time",
+            "graph_launch: the graph runs again, but its allocation at %p has not been "
+            "freed since the last launch",
             (void *)block->piece.begin);
     }
     block->has_run = true;
@@ -118,8 +118,8 @@ static void run_free(void *object)
 
     if (!block->has_run) {
         rmm__sim_violation_locked(
-            "mempool_free: the free of %p has run and its allocation has not: freed "
-            "twice, or on a stream that does not wait for the other",
+            "mempool_free: the free of %p ran before its allocation: freed twice, or "
+            "on a stream that does not wait for the allocation",
             (void *)block->piece.begin);
     }
     block->has_run = block->pool != NULL;

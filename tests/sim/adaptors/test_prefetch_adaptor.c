@@ -118,7 +118,7 @@ static void gives_the_block_back_when_its_prefetch_fails(void **state)
     if (device_can()) {
         assert_int_equal(status, RMM_ERR_BAD_ALLOC);
         assert_ptr_equal(ptr, mark);
-        assert_non_null(strstr(rmm_last_error_message(), "bringing 1000 bytes"));
+        assert_non_null(strstr(rmm_last_error_message(), "prefetching 1000 bytes"));
         assert_int_not_equal(rmm_last_cuda_error(), 0);
     } else {
         assert_int_equal(status, RMM_OK);

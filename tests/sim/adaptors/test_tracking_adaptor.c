@@ -210,7 +210,8 @@ static void does_not_underflow_on_an_untracked_deallocation(void **state)
     listen(&heard);
     give(mr, untracked, 2000, NULL);
     stop_listening();
-    assert_non_null(strstr(heard.text, "deallocating a pointer that was not tracked"));
+    assert_non_null(
+        strstr(heard.text, "which it did not allocate; passed on to upstream"));
     assert_int_equal(heard.lines, 1);
     assert_int_equal(allocated(mr), 1000);
     assert_int_equal(stats_of(mr).current_count, 1);
@@ -264,7 +265,7 @@ static void logs_outstanding_allocations(void **state)
     give(mr, second, 2000, NULL);
     assert_ok(rmm_tracking_report(mr, RMM_TRACKING_TO_LOG));
     stop_listening();
-    assert_non_null(strstr(heard.text, "nothing is out"));
+    assert_non_null(strstr(heard.text, "no block is live"));
     end_adaptor(mr);
 }
 
@@ -426,7 +427,7 @@ static void reports_what_is_out_at_its_end(void **state)
     assert_non_null(strstr(heard.text, "last release with 103 allocations"));
     snprintf(line, sizeof(line), "%p: 1007 B\n", blocks[7]);
     assert_non_null(strstr(heard.text, line));
-    assert_non_null(strstr(heard.text, "and 3 more\n"));
+    assert_non_null(strstr(heard.text, "3 more live blocks are not listed\n"));
     for (size_t i = 0; i < 103; i++) {
         give(cuda, blocks[i], 1000 + i, NULL);
     }

@@ -285,14 +285,15 @@ static void ends_with_2_when_used_wrongly(void **state)
         "statistics+arena");
     run("--resource nonsense");
     program_assert_status(&program, 2);
-    assert_non_null(strstr(program.err, "there is no resource 'nonsense', but"));
+    assert_non_null(
+        strstr(program.err, "no resource is named 'nonsense'; the names are"));
 }
 
 static void says_that_nothing_is_left_to_measure(void **state)
 {
     const char *line =
-        "no workload is left to measure: see --list, and which resources "
-        "each is for in rmm-bench(1)";
+        "no workload matches: --list shows their names, and rmm-bench(1) which "
+        "resources each supports";
     (void)state;
     assert_error_line("--filter nonsense", 1, line);
     assert_error_line("--filter full --resource cuda", 1, line);

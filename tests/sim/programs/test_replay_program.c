@@ -667,7 +667,7 @@ static void ends_with_2_when_used_wrongly(void **state)
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
         "--resource cuda:1MiB x", 2,
-        "--resource: the spec is 'cuda:1MiB' (good is for example pool:50% or "
+        "--resource: the spec is 'cuda:1MiB' (examples: pool:50%, "
         "statistics+arena:8GiB): 'cuda' takes no size");
     assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
 }

@@ -111,7 +111,7 @@ static void refuses_what_it_does_not_know(void **state)
         "", 125, "which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
     assert_refused(
         "--diag bounds -- /bin/true", 125,
-        "--diag: \"bounds\" is not a diagnosis that this version has: usage");
+        "--diag: \"bounds\" is not a kind of diagnosis; this version has usage");
     assert_refused(
         "--report x -- /bin/true", 125, "unknown option --report; see --help");
 }

@@ -752,7 +752,7 @@ static void an_unknown_pool_is_refused(void **state)
     assert_cuda(sim_driver()->mempool_destroy(pool));
     assert_int_equal(
         rmm_async_view_resource_create(pool, &view), RMM_ERR_INVALID_ARGUMENT);
-    assert_non_null(strstr(rmm_last_error_message(), "no memory pool"));
+    assert_non_null(strstr(rmm_last_error_message(), "not a memory pool"));
     assert_null(view);
 }
 

@@ -313,8 +313,9 @@ static int expect_refusal_each_time(void)
         CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_ERR_INVALID_ARGUMENT);
         CHECK_THAT(
             strstr(rmm_last_error_message(), "RMM_RESOURCE is 'pol:50%' (") != NULL);
-        CHECK_THAT(strstr(rmm_last_error_message(), "no resource 'pol'") != NULL);
-        CHECK_THAT(strstr(rmm_last_error_message(), "example pool:50%") != NULL);
+        CHECK_THAT(
+            strstr(rmm_last_error_message(), "no resource is named 'pol'") != NULL);
+        CHECK_THAT(strstr(rmm_last_error_message(), "examples: pool:50%") != NULL);
     }
     CHECK_THAT(rmm_resource_create_from_spec("pool", &pool) == RMM_OK);
     CHECK_THAT(rmm_set_current_device_resource(pool, &mr) == RMM_ERR_INVALID_ARGUMENT);
