@@ -7,7 +7,7 @@
  *   check   do these words and sizes make sense together (spec_check.c)
  *   build   create the resources, innermost first (spec_build.c)
  *
- * The words are those of one table (spec_kinds.c).
+ * The words are those of one list (spec_kinds.def).
  *
  * A reason is one phrase that follows "the value is '...': ".
  */

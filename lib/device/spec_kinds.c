@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words of a spec stand for: one table, one line a word, at the end. Not in it:
- * what needs a program's function (callback, failure_callback) or a handle (async_view), and
- * host memory, which a kernel cannot use.
+ * How the words of a spec are made: a creator for each word of spec_kinds.def, and the table.
  */
 #include <stddef.h>
 #include <string.h>
 
-#include <rmm/aligned_adaptor.h>
-#include <rmm/arena_resource.h>
-#include <rmm/async_managed_resource.h>
-#include <rmm/async_resource.h>
-#include <rmm/binning_resource.h>
-#include <rmm/cuda_resource.h>
-#include <rmm/fixed_size_resource.h>
-#include <rmm/limiting_adaptor.h>
-#include <rmm/logging_adaptor.h>
-#include <rmm/managed_resource.h>
-#include <rmm/pinned_resource.h>
-#include <rmm/pool_resource.h>
-#include <rmm/prefetch_adaptor.h>
-#include <rmm/sam_headroom_resource.h>
-#include <rmm/statistics_adaptor.h>
-#include <rmm/system_resource.h>
-#include <rmm/thread_safe_adaptor.h>
-#include <rmm/tracking_adaptor.h>
+#include <rmm/rmm.h>
 
 #include "device/spec.h"
 
@@ -38,19 +19,19 @@ enum { BIN_MIN_EXPONENT = 18, BIN_MAX_EXPONENT = 22 };
         UNUSED rmm_resource_t *upstream, UNUSED const uint64_t sizes[RMM_SPEC_SIZES],  \
         rmm_resource_t **out)
 
-/* --- types that take nothing --------------------------------------------------------- */
+/* --- what takes nothing ---------------------------------------------------------------- */
 
 #define PLAIN(word)                                                                    \
     CREATOR(word)                                                                      \
     {                                                                                  \
         return rmm_##word##_resource_create(out);                                      \
     }
-
-PLAIN(async_managed)
-PLAIN(cuda)
-PLAIN(managed)
-PLAIN(pinned)
-PLAIN(system)
+#define PLAIN_ADAPTOR(word)                                                            \
+    CREATOR(word)                                                                      \
+    {                                                                                  \
+        return rmm_##word##_adaptor_create(upstream, NULL, out);                       \
+    }
+#include "device/spec_kinds.def"
 
 /* --- types with sizes ------------------------------------------------------------------ */
 
@@ -154,19 +135,7 @@ OVER(arena, cuda, arena_over)
 OVER(fixed_size, cuda, fixed_size_over)
 OVER(binning, pool, binning_over)
 
-/* --- adaptors -------------------------------------------------------------------------- */
-
-#define PLAIN_ADAPTOR(word)                                                            \
-    CREATOR(word)                                                                      \
-    {                                                                                  \
-        return rmm_##word##_adaptor_create(upstream, NULL, out);                       \
-    }
-
-PLAIN_ADAPTOR(prefetch)
-PLAIN_ADAPTOR(logging)
-PLAIN_ADAPTOR(statistics)
-PLAIN_ADAPTOR(thread_safe)
-PLAIN_ADAPTOR(tracking)
+/* --- adaptors with sizes --------------------------------------------------------------- */
 
 CREATOR(aligned)
 {
@@ -187,41 +156,17 @@ CREATOR(limiting)
 
 /* --- the table ------------------------------------------------------------------------ */
 
-#define TYPE(word, most, what)                                                         \
-    {                                                                                  \
-#word, create_##word, false, false, 0, most, what                              \
-    }
-#define ADAPTOR(word, least, most, what)                                               \
-    {                                                                                  \
-#word, create_##word, true, false, least, most, what                           \
-    }
-#define IN_BYTES(word, adaptor, least, most, what)                                     \
-    {                                                                                  \
-#word, create_##word, adaptor, true, least, most, what                         \
-    }
-
 static const rmm_spec_kind_t kinds[] = {
-    TYPE(cuda, 0, NULL),
-    TYPE(pool, 2, "initial and maximum"),
-    TYPE(pool_virtual, 2, "initial and maximum"),
-    TYPE(arena, 1, "that of the arena"),
-    TYPE(async, 1, "initial"),
-    TYPE(binning, 2, "initial and maximum of the pool below"),
-    IN_BYTES(fixed_size, false, 0, 1, "that of a block"),
-    TYPE(managed, 0, NULL),
-    TYPE(pool_managed, 2, "initial and maximum"),
-    TYPE(async_managed, 0, NULL),
-    TYPE(pinned, 0, NULL),
-    TYPE(pool_pinned, 2, "initial and maximum"),
-    TYPE(system, 0, NULL),
-    TYPE(sam_headroom, 1, "what to leave free"),
-    IN_BYTES(aligned, true, 1, 2, "alignment and threshold"),
-    ADAPTOR(limiting, 1, 1, "the limit"),
-    ADAPTOR(logging, 0, 0, NULL),
-    ADAPTOR(prefetch, 0, 0, NULL),
-    ADAPTOR(statistics, 0, 0, NULL),
-    ADAPTOR(thread_safe, 0, 0, NULL),
-    ADAPTOR(tracking, 0, 0, NULL),
+#define PLAIN(word) {#word, create_##word, false, false, 0, 0, NULL},
+#define TYPE(word, most, what) {#word, create_##word, false, false, 0, most, what},
+#define TYPE_IN_BYTES(word, most, what)                                                \
+    {#word, create_##word, false, true, 0, most, what},
+#define PLAIN_ADAPTOR(word) {#word, create_##word, true, false, 0, 0, NULL},
+#define ADAPTOR(word, least, most, what)                                               \
+    {#word, create_##word, true, false, least, most, what},
+#define ADAPTOR_IN_BYTES(word, least, most, what)                                      \
+    {#word, create_##word, true, true, least, most, what},
+#include "device/spec_kinds.def"
 };
 
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };

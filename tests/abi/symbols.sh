@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: symbols.sh LIBRARY MAP
-# What the library exports is what the map file lists, no more and no less, and each
-# symbol carries the version node. dlopen() can load it.
+# usage: symbols.sh LIBRARY INCLUDE_FOLDER
+# What the library exports is what the public headers declare RMM_API, no more and no less, and
+# each symbol carries the version node. dlopen() can load it.
 set -eu
 have=$(nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
-want=$(sed -n 's/^ *\(rmm_[a-z0-9_]*\);$/\1/p' "$2" | sort)
+want=$(cat "$2"/rmm/*.h "$2"/rmm/sys/*.h | tr '\n' ' ' | grep -oE 'RMM_API [^;(]*\(' |
+    sed -n 's/.*[ *]\(rmm_[a-z0-9_]*\) *($/\1/p' | sort -u)
 if [ "$have" != "$want" ]; then
-    echo "exported and in the map differ (< library, > map):" >&2
+    echo "exported and declared RMM_API in the headers differ (< library, > headers):" >&2
     temporary=$(mktemp -d)
     trap 'rm -rf "$temporary"' EXIT
     printf '%s\n' "$have" >"$temporary/have"
@@ -25,4 +26,4 @@ if readelf -d "$1" | grep -q STATIC_TLS; then
     echo "needs static thread-local memory: programs that use dlopen() could not load it" >&2
     exit 1
 fi
-echo "$have" | wc -l | sed 's/$/ symbols, as in the map/'
+echo "$have" | wc -l | sed 's/$/ symbols, as the headers declare/'

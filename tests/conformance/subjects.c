@@ -262,6 +262,8 @@ const subject_t subjects[] = {
 #define SUBJECT(name, type, largest, base, build) {#name, #type, largest, base, build},
 #include "conformance/subjects.def"
 #undef SUBJECT
+#define PLAIN(word) {#word, #word, UNLIMITED, rmm_##word##_resource_create, NULL},
+#include "device/spec_kinds.def"
 };
 
 const size_t subject_count = sizeof(subjects) / sizeof(subjects[0]);

@@ -33,9 +33,8 @@ typedef struct word {
 } word_t;
 
 static const word_t words[] = {
-    {"cuda", "cuda", NULL},
-    {"managed", "managed", NULL},
-    {"pinned", "pinned", NULL},
+#define PLAIN(word) {#word, #word, NULL},
+#include "device/spec_kinds.def"
     {"pool", "pool", "cuda"},
     {"pool_virtual", "pool", NULL},
     {"pool_virtual:2MiB:1GiB", "pool", NULL},
@@ -48,8 +47,6 @@ static const word_t words[] = {
     {"statistics+arena:1GiB", "statistics", "arena"},
     {"async", "async", NULL},
     {"async:1MiB", "async", NULL},
-    {"async_managed", "async_managed", NULL},
-    {"system", "system", NULL},
     {"sam_headroom:1GiB", "sam_headroom", NULL},
     {"aligned:4KiB+cuda", "aligned", "cuda"},
     {"limiting:1GiB+pool", "limiting", "pool"},
