@@ -53,23 +53,40 @@ static int reset_device(model_t *model, node_t node)
     return 0;
 }
 
-static int reset_process(model_t *model, node_t node)
+/* A request to one segment; NOT_CONCERNED: it has nothing of what it is about. */
+enum { NOT_CONCERNED = 1 };
+typedef int (*request_fn)(member_t *member, const void *arg);
+
+/* To every segment of a process that lives, up to the first error. -ESRCH, -EOPNOTSUPP: there
+ * is none that can be asked. */
+static int request_each(const process_t *process, request_fn request, const void *arg)
 {
-    const process_t *process = model_process(model, node.serial);
     int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
     for (uint32_t i = 0; i < process->member_count; i++) {
         member_t *member = process->members[i];
-        uint32_t location;
-        if (member->state != MEMBER_LIVE || !member->has_control ||
-            !member_location_on(member, node.id, &location)) {
+        if (member->state != MEMBER_LIVE || !member->has_control) {
             continue;
         }
-        error = rmm_control_reset_location_peak(&member->control, location);
-        if (error != 0) {
-            return error;
+        int answer = request(member, arg);
+        if (answer < 0) {
+            return answer;
         }
+        error = answer == NOT_CONCERNED ? error : 0;
     }
     return error;
+}
+
+static int request_reset(member_t *member, const void *device)
+{
+    uint32_t location;
+    return member_location_on(member, *(const uint32_t *)device, &location)
+               ? rmm_control_reset_location_peak(&member->control, location)
+               : NOT_CONCERNED;
+}
+
+static int reset_process(model_t *model, node_t node)
+{
+    return request_each(model_process(model, node.serial), request_reset, &node.id);
 }
 
 static int reset_resource(model_t *model, node_t node)
@@ -130,53 +147,41 @@ static int set_log_level(const char *bytes, size_t length)
     return 0;
 }
 
-/* Of a process: every segment of it that lives. */
+static int request_log_level(member_t *member, const void *level)
+{
+    uint32_t wanted = *(const uint32_t *)level, now, least;
+    if (rmm_segment_log_level(&member->segment, &now, &least) && wanted < least) {
+        return -EINVAL; /* compiled out */
+    }
+    return rmm_control_set_log_level(&member->control, wanted);
+}
+
 static int set_process_log_level(
     const model_t *model, node_t node, const char *bytes, size_t length)
 {
-    const process_t *process = model_process(model, node.serial);
-    int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
     char word[COMMAND_BYTES_MAX];
-    uint32_t level, now, least;
+    uint32_t level;
     if (!read_word(bytes, length, word) || !log_line_level_parse(word, &level)) {
         return -EINVAL;
     }
-    for (uint32_t i = 0; i < process->member_count; i++) {
-        member_t *member = process->members[i];
-        if (member->state != MEMBER_LIVE || !member->has_control) {
-            continue;
-        }
-        if (rmm_segment_log_level(&member->segment, &now, &least) && level < least) {
-            return -EINVAL; /* compiled out */
-        }
-        error = rmm_control_set_log_level(&member->control, level);
-        if (error != 0) {
-            return error;
-        }
-    }
-    return error;
+    return request_each(model_process(model, node.serial), request_log_level, &level);
+}
+
+static int request_trace(member_t *member, const void *enable)
+{
+    return rmm_control_set_trace(&member->control, *(const bool *)enable);
 }
 
 static int
 set_trace(const model_t *model, node_t node, const char *bytes, size_t length)
 {
-    const process_t *process = model_process(model, node.serial);
-    int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
     char word[COMMAND_BYTES_MAX];
     if (!read_word(bytes, length, word) ||
         (strcmp(word, "0") != 0 && strcmp(word, "1") != 0)) {
         return -EINVAL;
     }
-    for (uint32_t i = 0; i < process->member_count; i++) {
-        member_t *member = process->members[i];
-        if (member->state == MEMBER_LIVE && member->has_control) {
-            error = rmm_control_set_trace(&member->control, word[0] == '1');
-            if (error != 0) {
-                return error;
-            }
-        }
-    }
-    return error;
+    bool enable = word[0] == '1';
+    return request_each(model_process(model, node.serial), request_trace, &enable);
 }
 
 /* --- all ------------------------------------------------------------------------------ */

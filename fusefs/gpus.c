@@ -51,27 +51,28 @@ static void copy_name(char *to, size_t bytes, const char *from)
 
 /* --- numbers -------------------------------------------------------------------------- */
 
-static bool find_uuid(const model_t *model, const char *uuid, uint32_t *index_out)
+typedef bool (*is_same_fn)(const device_t *gpu, const device_t *wanted);
+
+static bool has_uuid(const device_t *gpu, const device_t *wanted)
 {
-    for (uint32_t i = 0; i < model->gpu_count; i++) {
-        if (strcmp(model->gpus[i].uuid, uuid) == 0) {
-            *index_out = i;
-            return true;
-        }
-    }
-    return false;
+    return strcmp(gpu->uuid, wanted->uuid) == 0;
 }
 
 /* The driver hides the uuid of a GPU that nobody has used yet; a whole GPU (not a MIG
  * slice, which shares its bus id) is the same one. */
-static bool
-find_unnamed(const model_t *model, const device_t *wanted, uint32_t *index_out)
+static bool is_unnamed(const device_t *gpu, const device_t *wanted)
+{
+    return gpu->uuid[0] == '\0' && gpu->pci_bus_id[0] != '\0' &&
+           strcmp(gpu->pci_bus_id, wanted->pci_bus_id) == 0 &&
+           strncmp(wanted->uuid, "GPU-", 4) == 0;
+}
+
+static bool find_gpu(
+    const model_t *model, const device_t *wanted, is_same_fn is_same,
+    uint32_t *index_out)
 {
     for (uint32_t i = 0; i < model->gpu_count; i++) {
-        const device_t *gpu = &model->gpus[i];
-        if (gpu->uuid[0] == '\0' && gpu->pci_bus_id[0] != '\0' &&
-            strcmp(gpu->pci_bus_id, wanted->pci_bus_id) == 0 &&
-            strncmp(wanted->uuid, "GPU-", 4) == 0) {
+        if (is_same(&model->gpus[i], wanted)) {
             *index_out = i;
             return true;
         }
@@ -128,7 +129,8 @@ uint32_t gpus_number(model_t *model, const gpu_identity_t *identity)
     if (told.uuid[0] == '\0') {
         return DEVICE_NONE;
     }
-    if (!find_uuid(model, told.uuid, &index) && !find_unnamed(model, &told, &index)) {
+    if (!find_gpu(model, &told, has_uuid, &index) &&
+        !find_gpu(model, &told, is_unnamed, &index)) {
         return append(model, &told);
     }
     fill_in(&model->gpus[index], &told);

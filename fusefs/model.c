@@ -13,11 +13,16 @@
 
 #include "dirs.h"
 
-uint64_t model_clock_ns(void)
+uint64_t clock_read_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t model_clock_ns(void)
+{
+    return clock_read_ns(CLOCK_BOOTTIME);
 }
 
 void model_init(model_t *model)
@@ -35,9 +40,7 @@ void model_init(model_t *model)
     model->uid = geteuid();
     model->gid = getegid();
     model->started_ns = model_clock_ns();
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    model->started_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    model->started_real_ns = clock_read_ns(CLOCK_REALTIME);
 }
 
 void model_fini(model_t *model)
@@ -52,20 +55,20 @@ void model_fini(model_t *model)
     pthread_rwlock_destroy(&model->lock);
 }
 
+/* Of a model that may be written, a device that may be: as the argument is. NULL: none. */
+#define DEVICE_AT(model, index)                                                        \
+    ((index) == DEVICE_HOST         ? &(model)->host                                   \
+     : (index) < (model)->gpu_count ? &(model)->gpus[index]                            \
+                                    : NULL)
+
 device_t *model_device(model_t *model, uint32_t index)
 {
-    if (index == DEVICE_HOST) {
-        return &model->host;
-    }
-    return index < model->gpu_count ? &model->gpus[index] : NULL;
+    return DEVICE_AT(model, index);
 }
 
 const device_t *model_device_const(const model_t *model, uint32_t index)
 {
-    if (index == DEVICE_HOST) {
-        return &model->host;
-    }
-    return index < model->gpu_count ? &model->gpus[index] : NULL;
+    return DEVICE_AT(model, index);
 }
 
 process_t *model_process(const model_t *model, uint32_t serial)

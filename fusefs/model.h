@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "segment/segment_log.h"
 #include "segment/segment_reader.h"
@@ -144,6 +145,7 @@ void model_fini(model_t *model);
 
 /* Nanoseconds since boot: goes on over a restart of the daemon. */
 uint64_t model_clock_ns(void);
+uint64_t clock_read_ns(clockid_t clock);
 
 /* A device by index or DEVICE_HOST; NULL if there is none. */
 device_t *model_device(model_t *model, uint32_t index);

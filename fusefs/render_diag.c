@@ -16,13 +16,6 @@
 #include "dirs.h"
 #include "render_parts.h"
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t since(uint64_t now, uint64_t then)
 {
     return now > then ? now - then : 0;
@@ -65,7 +58,7 @@ static bool put_row(const rmm_diag_row_info_t *row, void *arg)
 
 static void render_usage(const rmm_diag_file_t *file, text_t *text)
 {
-    usage_t usage = {file, text, monotonic_ns()};
+    usage_t usage = {file, text, clock_read_ns(CLOCK_MONOTONIC)};
     uint32_t left_out = rmm_diag_each_row(file, put_row, &usage);
     if (left_out > 0) {
         text_printf(text, "# %u more were being changed\n", left_out);

@@ -156,9 +156,7 @@ static void put_stack(const list_t *list, const rmm_leak_info_t *leak, text_t *t
 
 static void put_leaks(const list_t *list, text_t *text)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < list->leak_count; i++) {
         const rmm_leak_info_t *leak = &list->leaks[i];
         text_printf(

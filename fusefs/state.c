@@ -199,18 +199,34 @@ static bool load_gpu(model_t *model, const char *fields)
     return true;
 }
 
-static bool load_mark(model_t *model, const char *fields)
-{
-    char uuid[48], name[40];
+/* "UUID NAME VALUE" */
+typedef struct figure_line {
+    device_t *device; /* NULL: only looked at, or of no device */
+    char name[40];
     uint64_t value;
-    if (sscanf(fields, "%47s %39s %" SCNu64, uuid, name, &value) != 3) {
+} figure_line_t;
+
+static bool read_figure(model_t *model, const char *fields, figure_line_t *line)
+{
+    char uuid[48];
+    if (sscanf(fields, "%47s %39s %" SCNu64, uuid, line->name, &line->value) != 3) {
         return false;
     }
-    device_t *device = model != NULL ? find_device(model, uuid) : NULL;
-    for (size_t i = 0; device != NULL && i < MARK_COUNT; i++) {
-        if (strcmp(marks[i].name, name) == 0) {
+    line->device = model != NULL ? find_device(model, uuid) : NULL;
+    return true;
+}
+
+static bool load_mark(model_t *model, const char *fields)
+{
+    figure_line_t line;
+    if (!read_figure(model, fields, &line)) {
+        return false;
+    }
+    for (size_t i = 0; line.device != NULL && i < MARK_COUNT; i++) {
+        if (strcmp(marks[i].name, line.name) == 0) {
             atomic_store_explicit(
-                mark_at(device, marks[i].offset), value, memory_order_relaxed);
+                mark_at(line.device, marks[i].offset), line.value,
+                memory_order_relaxed);
         }
     }
     return true;
@@ -218,22 +234,20 @@ static bool load_mark(model_t *model, const char *fields)
 
 static bool load_exited(model_t *model, const char *fields)
 {
-    char uuid[48], name[40];
-    uint64_t value;
-    if (sscanf(fields, "%47s %39s %" SCNu64, uuid, name, &value) != 3) {
+    figure_line_t line;
+    if (!read_figure(model, fields, &line)) {
         return false;
     }
-    device_t *device = model != NULL ? find_device(model, uuid) : NULL;
-    if (device == NULL) {
+    if (line.device == NULL) {
         return true;
     }
     for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
-        if (strcmp(rmm__location_stats[i].name, name) == 0) {
-            device->exited[i] = value;
+        if (strcmp(rmm__location_stats[i].name, line.name) == 0) {
+            line.device->exited[i] = line.value;
             return true;
         }
     }
-    extras_add(&device->extras, name, RMM_KIND_COUNTER, value);
+    extras_add(&line.device->extras, line.name, RMM_KIND_COUNTER, line.value);
     return true;
 }
 

@@ -32,13 +32,6 @@ struct watch {
     uint64_t survey_ns, sweep_ns;   /* when next; background thread only */
 };
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static long only_uid(const watch_t *watch)
 {
     return watch->dirs.all_users ? -1 : (long)watch->dirs.uid;
@@ -74,14 +67,15 @@ static void refresh(watch_t *watch)
     atomic_store_explicit(
         &watch->has_beginners, members_have_beginners(&watch->model),
         memory_order_relaxed);
-    atomic_store_explicit(&watch->refreshed_ns, monotonic_ns(), memory_order_relaxed);
+    atomic_store_explicit(
+        &watch->refreshed_ns, clock_read_ns(CLOCK_MONOTONIC), memory_order_relaxed);
 }
 
 /* Without a lock: this is asked at every look. */
 static bool is_fresh(const watch_t *watch)
 {
     uint64_t then = atomic_load_explicit(&watch->refreshed_ns, memory_order_relaxed);
-    return monotonic_ns() - then < FRESH_NS &&
+    return clock_read_ns(CLOCK_MONOTONIC) - then < FRESH_NS &&
            !atomic_load_explicit(&watch->has_beginners, memory_order_relaxed) &&
            !dirs_have_news(&watch->dirs);
 }
@@ -125,8 +119,8 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
     watch->model.state = state_open(watch->dirs.home_fd, watch->dirs.home);
     watch->model.journal = journal_open(watch->model.uid);
     meet_what_is_there(watch);
-    watch->survey_ns = monotonic_ns() + SURVEY_EVERY_NS;
-    watch->sweep_ns = monotonic_ns() + SWEEP_EVERY_NS;
+    watch->survey_ns = clock_read_ns(CLOCK_MONOTONIC) + SURVEY_EVERY_NS;
+    watch->sweep_ns = clock_read_ns(CLOCK_MONOTONIC) + SWEEP_EVERY_NS;
     return watch;
 }
 
@@ -205,7 +199,7 @@ void watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
 {
     model_t *model = &watch->model;
     pthread_rwlock_wrlock(&model->lock);
-    tick_locked(watch, monotonic_ns());
+    tick_locked(watch, clock_read_ns(CLOCK_MONOTONIC));
     vanished_t *names = model->vanished;
     uint32_t count = model->vanished_count;
     model->vanished = NULL;

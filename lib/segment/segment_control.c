@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/segment_side.h"
+
 static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
 {
     ssize_t got = pread(fd, to, bytes, (off_t)offset);
@@ -113,27 +115,7 @@ int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *seg
 
 void rmm_control_close(rmm_control_t *control)
 {
-    if (control->fd >= 0) {
-        close(control->fd);
-        control->fd = -1;
-    }
-}
-
-static int raise_number(const rmm_control_t *control, uint64_t offset)
-{
-    uint32_t number;
-    int error = read_at(control->fd, &number, sizeof(number), offset);
-    ssize_t put;
-
-    if (error != 0) {
-        return error;
-    }
-    number++;
-    put = pwrite(control->fd, &number, sizeof(number), (off_t)offset);
-    if (put < 0) {
-        return -errno;
-    }
-    return put == (ssize_t)sizeof(number) ? 0 : -EIO;
+    rmm__file_close(&control->fd);
 }
 
 /* Offset of a record, or a negative errno. */
@@ -154,37 +136,44 @@ static int64_t slot_at(const rmm_control_t *control, uint32_t slot)
     return (int64_t)(control->slots_offset + (uint64_t)control->slots_stride * slot);
 }
 
+/* The word `field` of the record at `at`, which may be a negative errno instead. */
+static int raise_number(const rmm_control_t *control, int64_t at, size_t field)
+{
+    const uint64_t offset = (uint64_t)at + field;
+    uint32_t number;
+    int error =
+        at < 0 ? (int)at : read_at(control->fd, &number, sizeof(number), offset);
+    ssize_t put;
+
+    if (error != 0) {
+        return error;
+    }
+    number++;
+    put = pwrite(control->fd, &number, sizeof(number), (off_t)offset);
+    if (put < 0) {
+        return -errno;
+    }
+    return put == (ssize_t)sizeof(number) ? 0 : -EIO;
+}
+
 int rmm_control_reset_location_peak(rmm_control_t *control, uint32_t location)
 {
-    int64_t at = place_at(control, location);
-
-    if (at < 0) {
-        return (int)at;
-    }
     return raise_number(
-        control, (uint64_t)at + offsetof(rmm_control_location_t, peak_reset));
+        control, place_at(control, location),
+        offsetof(rmm_control_location_t, peak_reset));
 }
 
 int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t location)
 {
-    int64_t at = place_at(control, location);
-
-    if (at < 0) {
-        return (int)at;
-    }
     return raise_number(
-        control, (uint64_t)at + offsetof(rmm_control_location_t, node_peak_reset));
+        control, place_at(control, location),
+        offsetof(rmm_control_location_t, node_peak_reset));
 }
 
 int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot)
 {
-    int64_t at = slot_at(control, slot);
-
-    if (at < 0) {
-        return (int)at;
-    }
     return raise_number(
-        control, (uint64_t)at + offsetof(rmm_control_slot_t, peak_reset));
+        control, slot_at(control, slot), offsetof(rmm_control_slot_t, peak_reset));
 }
 
 int rmm_control_read_location(

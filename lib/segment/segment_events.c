@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/segment_side.h"
+
 #define STRIDE_MAX 1024u
 
 typedef struct listener {
@@ -93,10 +95,7 @@ int rmm_events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segmen
 
 void rmm_events_close(rmm_events_t *events)
 {
-    if (events->fd >= 0) {
-        close(events->fd);
-        events->fd = -1;
-    }
+    rmm__file_close(&events->fd);
 }
 
 static void take_event(uint64_t number, const unsigned char *bytes, void *arg)

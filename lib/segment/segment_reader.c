@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "segment/segment_name.h"
+#include "segment/segment_side.h"
 #include "segment/segment_stripes.h"
 #include "segment/text.h"
 
@@ -41,16 +42,6 @@ typedef struct slot_head {
 static_assert(offsetof(rmm_segment_slot_t, generation) == 0, "slot_head_t");
 static_assert(offsetof(rmm_segment_slot_t, live) == 4, "slot_head_t");
 static_assert(offsetof(rmm_segment_slot_t, sequence) == 8, "slot_head_t");
-
-static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
-{
-    ssize_t got;
-
-    do {
-        got = pread(fd, to, bytes, (off_t)offset);
-    } while (got < 0 && errno == EINTR);
-    return got == (ssize_t)bytes;
-}
 
 __attribute__((format(printf, 2, 3))) static rmm_segment_verdict_t
 refuse(char reason[RMM_SEGMENT_REASON_BYTES], const char *format, ...)
@@ -207,7 +198,7 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
 
     /* Twice: words of the copy that first showed `ready` may be older than it. */
     for (int i = 0; i < 2; i++) {
-        if (!read_at(segment->fd, header, sizeof(*header), 0)) {
+        if (!rmm__read_at(segment->fd, header, sizeof(*header), 0)) {
             return refuse(
                 reason, "%llu bytes hold no header",
                 (unsigned long long)segment->bytes);
@@ -324,7 +315,7 @@ static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
     for (uint32_t i = 0; i < count && header->schema_count < RMM_SCHEMA_MAX; i++) {
         rmm_segment_schema_t entry;
 
-        if (!read_at(
+        if (!rmm__read_at(
                 segment->fd, &entry, sizeof(entry),
                 header->schema_offset + (uint64_t)header->schema_stride * i)) {
             return refuse(reason, "schema: cut while it was read");
@@ -446,10 +437,7 @@ rmm_segment_verdict_t rmm_segment_open(
 
 void rmm_segment_close(rmm_segment_t *segment)
 {
-    if (segment->fd >= 0) {
-        close(segment->fd);
-        segment->fd = -1;
-    }
+    rmm__file_close(&segment->fd);
 }
 
 /* --- records ----------------------------------------------------------------------- */
@@ -463,7 +451,7 @@ uint32_t rmm_segment_slot_count(const rmm_segment_t *segment)
 {
     uint32_t high;
 
-    if (!read_at(
+    if (!rmm__read_at(
             segment->fd, &high, sizeof(high),
             offsetof(rmm_segment_header_t, slots_high))) {
         return 0;
@@ -478,7 +466,7 @@ read_record(const rmm_segment_t *segment, uint64_t at, uint32_t stride, void *re
     if (stride < RMM_SEGMENT_RECORD_BYTES) {
         memset((char *)record + stride, 0, RMM_SEGMENT_RECORD_BYTES - stride);
     }
-    return read_at(segment->fd, record, stride, at);
+    return rmm__read_at(segment->fd, record, stride, at);
 }
 
 static bool
@@ -486,7 +474,7 @@ read_stripes(const rmm_segment_t *segment, uint64_t at, rmm_stripe_row_t *row)
 {
     uint64_t bytes = rmm__stripes_bytes(&segment->header);
 
-    return bytes == 0 || read_at(segment->fd, row->bytes, bytes, at);
+    return bytes == 0 || rmm__read_at(segment->fd, row->bytes, bytes, at);
 }
 
 /* Where a record and its stripes begin. */
@@ -552,7 +540,7 @@ static slot_look_t look_at_slot(
     slot_head_t before, after;
     slot_look_t look = SLOT_MOVING;
 
-    if (!read_at(segment->fd, &before, sizeof(before), at)) {
+    if (!rmm__read_at(segment->fd, &before, sizeof(before), at)) {
         return SLOT_EMPTY;
     }
     for (int i = 0; i < SLOT_TRIES; i++) {
@@ -560,7 +548,7 @@ static slot_look_t look_at_slot(
             return SLOT_EMPTY;
         }
         if (!read_with_stripes(segment, where, record, pair) ||
-            !read_at(segment->fd, &after, sizeof(after), at)) {
+            !rmm__read_at(segment->fd, &after, sizeof(after), at)) {
             return SLOT_EMPTY;
         }
         look = compare_heads(&before, &after);

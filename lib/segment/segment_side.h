@@ -1,17 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening what a program keeps beside its segment: "<segment>.<suffix>". Part of the
- * readers, which trust no file that is not the program's own.
+ * What a program keeps beside its segment, "<segment>.<suffix>", and how readers of such files
+ * begin: a header whose `ready` word is written last, tables behind it, and rows that change
+ * while they are read. Part of the readers, which trust no file: sizes and places are checked
+ * here, what a row means is its reader's.
+ *
+ * A row begins with its sequence number, which is odd while the row changes. A copy of it is
+ * consistent if it lies between two looks at that number that agree.
  */
 #ifndef RMM_SEGMENT_SIDE_H
 #define RMM_SEGMENT_SIDE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#define RMM_SIDE_STRIDE_MAX 1024u /* largest stride that a reader accepts */
+
+/* All of it, or false: the file ends before, or cannot be read. */
+bool rmm__read_at(int fd, void *to, size_t bytes, uint64_t offset);
+
+/* Closes *fd if it is open; it is -1 afterwards. */
+void rmm__file_close(int *fd);
 
 /*
  * A descriptor to read it with, or a negative errno: -ENOENT it was never made, -EPROTO
  * it is not `owner`'s or has another name besides, -ENAMETOOLONG. Never waits for a FIFO.
  */
 int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner);
+
+/* The end of opening: *kept is fd, or -1 with fd closed if there was an error. Returns that. */
+int rmm_side_file_keep(int *kept, int fd, int error);
+
+/*
+ * The header, whose 32-bit word at `ready_at` says that all else is written. 0, or a negative
+ * errno: -EAGAIN being made, -EPROTO no regular file or too short.
+ */
+int rmm_side_file_header(
+    int fd, void *header, size_t bytes, size_t ready_at, uint64_t *file_bytes_out);
+
+typedef struct rmm_side_table {
+    uint32_t offset, stride, count;
+    uint32_t least_stride; /* what is read of a row */
+} rmm_side_table_t;
+
+/* True if it lies in the file behind the header. */
+bool rmm_side_table_fits(
+    const rmm_side_table_t *table, uint32_t header_bytes, uint64_t file_bytes);
+
+/* `row` is a consistent copy, aligned to 8. False ends the walk. */
+typedef bool (*rmm_side_row_fn)(const void *row, void *arg);
+
+/* Returns how many rows changed all the time and were left out. */
+uint32_t rmm_side_rows_each(
+    int fd, const rmm_side_table_t *table, rmm_side_row_fn visit, void *arg);
 
 #endif /* RMM_SEGMENT_SIDE_H */
