@@ -2,10 +2,10 @@
 /*
  * Life of the daemon; see daemon.h.
  *
- * Threads: main runs libfuse's loop, whose workers answer requests; `background` brings
- * the model up to date at news and five times a second; `signals` waits for the end.
- * SIGTERM, SIGINT and SIGHUP are blocked everywhere and taken by `signals` alone, so that
- * no handler runs in the middle of anything.
+ * Threads: main runs libfuse's loop, whose workers answer requests; `background`
+ * refreshes the model when a directory changes and five times a second; `signals` waits
+ * for the end. SIGTERM, SIGINT and SIGHUP are blocked in all other threads, so no
+ * handler interrupts them.
  */
 #include "daemon.h"
 

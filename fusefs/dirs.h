@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directories that segments may be in, and news of what happens there.
+ * The directories that may contain segments, and notices of changes in them.
  *
- *   with RMM_RUNTIME_DIR   that one alone
+ *   with RMM_RUNTIME_DIR   only that one
  *   as root                /run/rmm, /run/user/<uid>/rmm, /dev/shm/rmm-<uid> of all users
  *   as a user              /run/rmm and that user's own two
  *
- * A directory of a user must be that user's (fstat) and no link: nobody can make the
- * daemon read another place. Directories may come and go; their parents are looked at.
+ * A user's directory must belong to that user (fstat) and must not be a link, so that
+ * no other user can make the daemon read another directory. Directories may appear and
+ * disappear; the daemon watches their parents.
  *
- * News comes from inotify, in the same order as system calls: once a program's rename()
- * has returned, the next look here sees it. That is exact where times of files are not
- * (they advance by clock ticks), and one system call for all directories. Without
- * inotify (too many instances on the machine, a network file system) every directory
- * counts as changed at every look.
+ * inotify reports changes in the order of system calls: once a program's rename() has
+ * returned, the next refresh sees the file. Times of files are less exact, because they
+ * advance by clock ticks, and inotify takes one system call for all directories.
+ * Without inotify (too many instances on the machine, a network file system) every
+ * directory counts as changed at every refresh.
  *
- * Threads: model lock held alone.
+ * Threads: the caller holds the model lock alone.
  */
 #ifndef RMM_FUSEFS_DIRS_H
 #define RMM_FUSEFS_DIRS_H

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a level of the tree adds up to: a resource, a process on a device, a device.
- * Numbers only; render.c makes text of them, marks.c keeps what must outlive a process.
+ * The figures of one level of the tree: a resource, a process on a device, a device.
+ * Numbers only; render.c makes text of them, and marks.c keeps figures that outlive a
+ * process.
  *
- * A figure that somebody does not tell is FIGURE_UNKNOWN, which is not 0 and stays
- * unknown in every sum.
+ * A figure that a process does not publish is FIGURE_UNKNOWN. It is not 0, and it makes
+ * every sum unknown.
  *
- * Marks. A reset is a request in the control page; until the process has obeyed (its
- * *_reset_seen is the request's number) a mark is the current value. A process without a
- * control page cannot be told, so its share in a device's mark is its current value.
+ * Marks. A reset is a request in the control page. Until the process has obeyed it (its
+ * *_reset_seen is the request's number) a mark is the current value. A process without
+ * a control page cannot receive the request, so it contributes its current value to a
+ * device's mark.
  *
- * Cost: three preads for each live segment (the stripes, the record, the stripes again), four
- * with marks; with free blocks two more and five for each resource. Threads: the caller holds
- * the model lock, shared is enough.
+ * Cost: three preads for each live segment (the stripes, the record, the stripes
+ * again), four with marks; with free blocks two more and five for each resource.
+ * Threads: the caller holds the model lock, shared is enough.
  */
 #ifndef RMM_FUSEFS_FIGURES_H
 #define RMM_FUSEFS_FIGURES_H

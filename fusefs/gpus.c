@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbering of GPUs; see gpus.h. What programs say of a GPU becomes names of files and
- * columns of tables, so it is cleaned before it is kept.
+ * Numbering of GPUs; see gpus.h. Strings that programs publish about a GPU become names
+ * of files and columns of tables, so they are cleaned before they are stored.
  */
 #include "gpus.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which GPU is which gpuN. Numbers are fixed when the daemon starts:
- *   1. what the driver lists in /proc/driver/nvidia/gpus (no CUDA, no NVML), in PCI order
- *   2. what the state file knows besides, in its order
- *   3. what programs bring that nobody knew, appended as it comes: MIG slices, simulated
+ * The number of each GPU: which one is gpuN. The daemon fixes the numbers when it
+ * starts:
+ *   1. GPUs that the driver lists in /proc/driver/nvidia/gpus (no CUDA, no NVML), in PCI order
+ *   2. further GPUs of the state file, in its order
+ *   3. further GPUs that programs report, in the order of the reports: MIG slices, simulated
  *      GPUs ("SIM-<n>"), GPUs of a machine without that folder
- * No number is given twice or taken away while the daemon runs.
+ * While the daemon runs, it neither reuses nor removes a number.
  *
- * Threads: model lock held alone.
+ * Threads: the caller holds the model lock alone.
  */
 #ifndef RMM_FUSEFS_GPUS_H
 #define RMM_FUSEFS_GPUS_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The debug logs of all processes as one text that only grows: /rmm/log. The rings in the
- * segments hold little, so they are read five times a second (and when somebody looks),
- * and what they had is kept here.
+ * The debug logs of all processes as one text that only grows: /rmm/log. The rings in
+ * the segments are small, so the daemon reads them five times a second, and at each
+ * access to the log, and keeps their messages here.
  *
- * Each user sees the lines of the processes that are his; root, and whom the daemon runs
- * as, all. So there is one text for each user and one of all.
+ * Each user sees the lines of the user's own processes; root and the daemon's user see
+ * all lines. So there is one text for each user and one of all lines.
  *
- * When a text is full a new generation begins for all: `log` is another file then (its
- * inode says which generation), and the one before is `log.1`. So `tail -F` follows, and
- * no byte that a reader may have seen ever moves under it.
+ * When a text is full, a new generation begins for all texts: `log` is then a new file
+ * (its inode contains the generation), and the previous one is `log.1`. So `tail -F`
+ * follows, and a byte that a reader may have seen never moves.
  *
- * Threads: any; `lock` inside. The model's lock is held, shared is enough, and taken
- * before.
+ * Threads: any. `lock` protects the texts; the caller holds the model lock, shared is
+ * enough, and takes it before.
  */
 #ifndef RMM_FUSEFS_JOURNAL_H
 #define RMM_FUSEFS_JOURNAL_H

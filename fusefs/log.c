@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's log; see log.h. A line is made whole before it is written, so that lines
- * of several threads do not mix.
+ * The daemon's log; see log.h. A line is completed before it is written, because lines
+ * of several threads must not mix.
  */
 #include "log.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device keeps beyond its processes: high-water marks and the totals of those that
- * have exited.
+ * Figures of a device that outlive its processes: high-water marks, and the totals of
+ * processes that have exited.
  *
- *   peak_bytes        max(last mark, sum of current, largest process mark since reset): a
- *                     lower bound of the true peak, exact for one process
- *   peak_upper_bytes  sum of the processes' marks, at its highest: an upper bound.
- *                     Processes that never ran together do not add up: the sum is taken
- *                     over those that the daemon knew as live at one time, and one leaves
- *                     only after the sum with it was taken
+ *   peak_bytes        max(last mark, sum of current bytes, largest mark of a process since the
+ *                     reset): a lower bound of the true peak, exact for one process
+ *   peak_upper_bytes  the highest sum of the processes' marks: an upper bound. The sum includes
+ *                     those processes that the daemon saw alive at the same time, so processes
+ *                     that never ran together do not add up. The daemon computes the sum once more
+ *                     before it removes a process from it
  *
- * Threads: the model lock; shared where not said otherwise.
+ * Threads: the caller holds the model lock, shared unless a function says otherwise.
  */
 #ifndef RMM_FUSEFS_MARKS_H
 #define RMM_FUSEFS_MARKS_H

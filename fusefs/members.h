@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a segment becomes a member of the model, lives there and leaves it.
+ * How a segment becomes a member of the model, and how it leaves.
  *
- *   met        checked by the reader, given to the process that holds it
- *   live       its locations are found as they come into use
- *   exited     nobody holds it any more: its totals go to the devices (once, also over a
+ *   met        the reader has checked the segment, and the process that holds it is known
+ *   live       its locations are added when the process begins to use them
+ *   exited     no process holds it: its totals are added to the devices (once, also over a
  *              restart of the daemon), its last figures stay visible for 30 s
- *   unreadable the reader refuses it, but somebody holds it: shown as that, adds nothing
+ *   unreadable the reader refuses it, but a process holds it: shown, but part of no sum
  *
- * Threads: model lock held alone.
+ * Threads: the caller holds the model lock alone.
  */
 #ifndef RMM_FUSEFS_MEMBERS_H
 #define RMM_FUSEFS_MEMBERS_H

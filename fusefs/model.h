@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon knows: devices, processes, and the segments that they publish. Plain
- * data with its upkeep; who fills it is watch.c, who shows it is tree.c and render.c.
+ * The daemon's view of the system: devices, processes, and the segments that they
+ * publish. Plain data and the functions that keep it consistent. watch.c fills it;
+ * tree.c and render.c show it.
  *
  *   model -> devices    GPUs by number (never renumbered, never removed) and host memory
  *         -> processes  one directory under /rmm/proc each
  *              -> members  its segments: one, or more if the library is loaded twice
  *
- * Figures are not kept here: they are read from the segments when they are shown. Kept
- * is only what would be lost with a process: the devices' marks and the totals of
- * processes that have exited.
+ * The model holds no figures: the daemon reads them from the segments when it shows
+ * them. The only exceptions are figures that would be lost with a process: the devices'
+ * marks and the totals of processes that have exited.
  *
- * Locking: `lock` guards everything. Marks are atomic, because a reader who holds the
- * lock shared may raise one.
+ * Locking: `lock` protects everything. Marks are atomic, because a reader that holds
+ * the lock shared may raise one.
  */
 #ifndef RMM_FUSEFS_MODEL_H
 #define RMM_FUSEFS_MODEL_H

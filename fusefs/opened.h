@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is open: files with their text, directories with their listing. Knows no FUSE.
+ * Open files with their text, and open directories with their listing. Knows no FUSE.
  *
- * A file is rendered when it is opened and cut into pieces at reads, so no reader sees
- * half of two states. A read at offset 0 on a descriptor that is kept renders again (as
- * sysfs does), but for the first one after the open. A directory is listed when it is
- * opened: nothing appears twice or is skipped while processes come and go.
+ * A file is rendered when it is opened, and reads return parts of that text, so no
+ * reader sees a mixture of two states. Like sysfs, a read at offset 0 renders again,
+ * except for the first one after the open. A directory is listed when it is opened: no
+ * entry appears twice or is skipped while processes appear and disappear.
  *
- * Two kinds are not rendered: the node's log, of which each read gives what is there at
- * its offset, and streams (stream.h), which have no offset.
+ * Two kinds of files are not rendered: the node's log, where each read returns the text
+ * at its offset, and streams (stream.h), which have no offset.
  *
- * All that is open stands in a list, so that a daemon that ends while somebody has files
- * open leaves nothing behind.
+ * A list holds all open objects, so a daemon that ends while programs have files open
+ * frees all of them.
  *
- * Threads: any. Reads of threads that share a descriptor are put in order.
+ * Threads: any. Reads of threads that share a descriptor are serialised.
  */
 #ifndef RMM_FUSEFS_OPENED_H
 #define RMM_FUSEFS_OPENED_H

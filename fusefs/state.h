@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmmfs.state beside the segments: what must survive the daemon. Devices with their
- * marks, totals of processes that have exited, and which segments those totals hold, so
- * that none is counted twice. It is replaced as a whole, so a daemon that is killed at
- * any moment starts again with figures that agree.
+ * rmmfs.state beside the segments: the data that must survive the daemon. It contains
+ * the devices with their marks, the totals of processes that have exited, and the names
+ * of the segments in these totals, so that none is counted twice. The file is replaced
+ * as a whole, so a daemon that is killed at any moment starts again with consistent
+ * figures.
  *
- * One daemon keeps one file: a second one in the same directory runs without, and says
- * so. In a directory of somebody else (/run/rmm for a user's daemon) the name is
- * rmmfs.<uid>.state.
+ * Only one daemon writes a file. A second one in the same directory runs without it,
+ * and logs that. In a directory of another user (/run/rmm for a user's daemon) the name
+ * is rmmfs.<uid>.state.
  *
- * Text, a record a line:
+ * Text, one record on each line:
  *   rmmfs-state 1
  *   gpu <uuid> <pci_bus_id or -> <capacity_bytes> <name>
  *   mark <uuid or host> <statistic> <value>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that are read like a pipe: log_pipe, events_pipe. Each open has a cursor of its own, begins
- * with what is still there, and waits for more at the end (who waits: waiters.h). What it
- * was too slow for is told in a line "# lost ...".
+ * Files that are read like a pipe: log_pipe, events_pipe. Each open has a cursor of its
+ * own. It begins with the oldest message that is still in the ring, and waits for more
+ * at the end (waiters.h). A line "# lost ..." tells that the reader was too slow.
  *
- * The stream of a process ends when the process has exited and all was read.
+ * The stream of a process ends when the process has exited and the reader has read all
+ * messages.
  *
- * Knows no FUSE. Threads: any; reads of one stream are put in order by its lock. The
- * model's lock is held, shared is enough, where a model is passed, and taken before.
+ * Knows no FUSE. Threads: any; the lock of a stream serialises its reads. Where a
+ * function takes a model, the caller holds the model lock, shared is enough, and takes
+ * it before.
  */
 #ifndef RMM_FUSEFS_STREAM_H
 #define RMM_FUSEFS_STREAM_H

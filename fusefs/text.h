@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a file, as it grows. Small texts (every value file) live inside the
- * structure, so that rendering one allocates nothing.
+ * The text of a file while it is rendered. Small texts (every value file) are stored
+ * inside the structure, so rendering them allocates nothing.
  *
- * A text that could not grow stays as it was and says so in `failed`: callers print to
- * the end and look once. Do not copy the structure: data may point into it.
+ * A text that cannot grow keeps its content and sets `failed`: callers print to the end
+ * and check once. Do not copy the structure: data may point into it.
  */
 #ifndef RMM_FUSEFS_TEXT_H
 #define RMM_FUSEFS_TEXT_H

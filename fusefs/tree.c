@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of names; see tree.h. Most of it is one table: which files each kind of
- * directory has. What comes and goes (devices, processes, resources) is listed by one
- * function per kind, and a lookup is a search in that list, so that a name that is listed
- * is found and one that is not listed is not.
+ * The tree of names; see tree.h. Most of it is one table: the files of each kind of
+ * directory. One function for each kind lists the entries that change (devices,
+ * processes, resources). A lookup searches that list, so a name is found if and only if
+ * it is listed.
  */
 #include "tree.h"
 

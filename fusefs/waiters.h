@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for a stream: reads at its end, polls. They are parked here and hold
- * no thread, so any number may wait; the background thread looks after them as long as
- * there are some.
+ * Requests that wait for a stream: reads at its end, polls. A waiting request holds no
+ * thread, so any number may wait. The background thread checks them while there are
+ * some.
  *
- * Who takes a request out of here, under the lock, is the one who answers it. Knows no
- * FUSE: a request is whatever the owner passed. Threads: any.
+ * The thread that removes a request from this list, under the lock, answers it. Knows
+ * no FUSE: a request is an opaque pointer of the owner. Threads: any.
  */
 #ifndef RMM_FUSEFS_WAITERS_H
 #define RMM_FUSEFS_WAITERS_H

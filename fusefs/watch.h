@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the model true: segments come and go, marks are taken, the dead are swept.
+ * Keeps the model current: adds and removes segments, updates marks, sweeps the
+ * segments of dead processes.
  *
- * Freshness. Figures are read when they are asked for; this is about who is there. Whoever
- * looks at the model goes through watch_begin(), which refreshes it first: when a directory
- * has news, when a program has just started and uses no GPU yet, and when the last refresh
- * is older than a millisecond. So a new program and its first GPU are seen at once; an
- * exit, or a GPU that a program uses besides, within a millisecond. Without readers the
- * background thread calls watch_tick(): at news of a directory, and every 200 ms.
+ * Freshness. Figures are read when a file is opened; this module keeps the list of
+ * processes. Every access to the model goes through watch_begin(). It refreshes the
+ * model if a directory has changed, if a program has just started and uses no GPU yet,
+ * or if the last refresh is older than a millisecond. So a new program and its first
+ * GPU are visible at once; an exit, or a further GPU of a program, within a
+ * millisecond. Without readers the background thread calls watch_tick(): when a
+ * directory changes, and every 200 ms.
  *
- * Cost of a look: one system call. Of a refresh in which nothing happened: two more per
- * live segment (its lock, its table of locations).
+ * Cost: one system call for each access. A refresh without changes costs two more for
+ * each live segment (its lock, its table of locations).
  */
 #ifndef RMM_FUSEFS_WATCH_H
 #define RMM_FUSEFS_WATCH_H

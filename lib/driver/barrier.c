@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for all work of a device without ruining anybody's graph capture.
+ * Waits for all work of a device without invalidating a graph capture.
  *
- * cudaDeviceSynchronize ruins every capture under way in the process, whatever the
- * calling thread's capture mode (it answers 900, the capture's end 901). cudaFree in
- * relaxed mode waits for the device as well and does not: measured on an H200 (driver
- * 580.159) with blocks of 256 B to 64 MiB, behind a kernel on a destroyed stream.
+ * cudaDeviceSynchronize invalidates every capture of the process, whatever the calling
+ * thread's capture mode (it returns 900, the capture's end returns 901). cudaFree in
+ * relaxed mode waits for the device too, and leaves captures valid: measured on an H200
+ * (driver 580.159) with blocks of 256 B to 64 MiB, behind a kernel on a destroyed
+ * stream.
  *
- * A device that is full to the last block has none to allocate and free. So one is kept per
- * device, as long as somebody says that a barrier may be needed.
+ * On a device without free memory there is no block to allocate and free. So one block
+ * for each device is kept while a resource may need a barrier.
  *
- * Locking: `kept_lock` protects what is kept, and on purpose is held while a kept block is
- * freed and taken again: a second barrier on the full device has to wait for the block.
+ * Locking: `kept_lock` protects the kept blocks. It is held on purpose while a kept
+ * block is freed and allocated again: a second barrier on the full device has to wait
+ * for the block.
  */
 #include "driver/driver.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the driver table once per process, by RMM_DRIVER: "cuda" (also when unset) or
- * "sim". Never the simulated GPU without being told to.
+ * Chooses the driver table once in a process, by RMM_DRIVER: "cuda" (also when unset)
+ * or "sim". The simulated GPU is never a fallback.
  *
  * Locking: `chooser` serialises the first call; afterwards the table is one load. A
  * library that the simulated driver injects may call back into rmm__driver(): it finds
- * the table in place, because injection comes after the store and outside the lock. Held
- * over a fork (core/fork.h), which waits for the first call to end.
+ * the table in place, because the injection happens after the store and outside of the
+ * lock. The lock is held over a fork (core/fork.h), which waits for the first call to
+ * end.
  *
- * Fork: CUDA does not survive it once it is initialised. In the child of a process that had
- * opened the driver every call is refused here, before it reaches CUDA; the simulated GPU
- * is refused as well, so that a program behaves there as it does on a real one.
+ * Fork: CUDA does not survive it once it is initialised. In the child of a process that
+ * had opened the driver this file refuses every call before it reaches CUDA. It refuses
+ * the simulated GPU too, so that a program behaves there as it does on a real one.
  */
 #include "driver/driver.h"
 
