@@ -2,18 +2,18 @@
 /**
  * @file rmm/aligned_adaptor.h
  *
- * Alignments that its upstream cannot give: it asks upstream for more, and hands out an
- * address within.
+ * Alignments that its upstream does not support: the adaptor requests more bytes from
+ * upstream and returns an aligned address inside of them.
  *
- * A request of `threshold_bytes` or more gets `alignment_bytes`; a smaller one, and one
- * that asks for more than that, gets the alignment that it asks for. Above 256, which every
- * resource gives, upstream is asked for the size rounded up to the alignment, plus the
- * alignment, less 256. All else is passed on as it is.
+ * A request of `threshold_bytes` or more gets `alignment_bytes`. A smaller request, and
+ * one with a larger alignment of its own, gets its own alignment. For alignments above
+ * 256, which every resource supports, the adaptor requests the size rounded up to the
+ * alignment, plus the alignment, less 256. It passes all other requests on unchanged.
  *
  * A free must name the size of the allocation; its alignment is remembered.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Aligned blocks that are
- * out at its last release go back to upstream; those that were passed on stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. The last release frees
+ * live aligned blocks to upstream; live blocks of other requests stay allocated there.
  */
 #ifndef RMM_ALIGNED_ADAPTOR_H
 #define RMM_ALIGNED_ADAPTOR_H

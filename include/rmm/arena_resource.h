@@ -15,12 +15,12 @@
  * Any block may be freed on any stream, by any thread. It can be allocated on that
  * stream at once; on another one only when an event that was recorded behind the free
  * has finished, behind a wait for that event on the device, or after a synchronise of
- * the device. A thread that ends and a stream that is destroyed leave nothing behind
- * that others cannot have.
+ * the device. Memory of ended threads and destroyed streams serves other threads and
+ * streams.
  *
- * When nothing fits, all arenas give back what is free of their superblocks, in parts
- * of 64 KiB: first what finished events cover, then behind a synchronise of the device
- * (not for an allocation in a graph capture). A part with a live block in it stays
+ * When nothing fits, all arenas return the free parts of their superblocks, in units of
+ * 64 KiB: first those that finished events cover, then the others after a synchronise of
+ * the device (not for an allocation in a graph capture). A part with a live block in it stays
  * where it is. So near its end an arena may refuse a request for which a pool of its
  * size (rmm/pool_resource.h) has room: take an arena for the throughput of many threads
  * on small blocks, else a pool.
@@ -35,7 +35,7 @@
  * free may record an event; on a stream of another device it waits for that stream.
  * Each may allocate host memory.
  *
- * Units: bytes. Sizes are rounded up to 256; statistics count what was asked for.
+ * Units: bytes. Sizes are rounded up to 256; statistics count the requested bytes.
  * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. In /rmm, largest_free_bytes
  * is that of the global arena.
  */

@@ -2,16 +2,16 @@
 /**
  * @file rmm/async_managed_resource.h
  *
- * Managed memory in stream order, out of the device's default managed memory pool
- * (cudaMemGetDefaultMemPool): as the async resource, but host and device may both use
- * it, and it moves between them. Needs CUDA 13 and a device with concurrent managed
+ * Managed memory in stream order, from the device's default managed memory pool
+ * (cudaMemGetDefaultMemPool). Unlike memory of the async resource, host and device may
+ * both use it, and it migrates between them. Needs CUDA 13 and a device with concurrent managed
  * access.
  *
- * That pool is the whole process's. While its release threshold is CUDA's default, 0,
- * every synchronise gives all unused memory back and the next allocation stalls; so the
- * first resource sets it to keep everything, and leaves it so. A threshold that the
- * program has set is left alone. The last release gives back what the pool holds and
- * nobody uses; it waits for the device.
+ * The whole process shares that pool. With CUDA's default release threshold of 0 every
+ * synchronise returns all unused memory to the device, and the next allocation stalls. So
+ * the first resource sets the threshold to keep everything, for good. It does not change
+ * a threshold that the program has set. The last release returns the pool's unused memory
+ * to the device; it waits for the device.
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *

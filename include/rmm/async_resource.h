@@ -2,20 +2,20 @@
 /**
  * @file rmm/async_resource.h
  *
- * Device memory from CUDA's stream-ordered allocator (cudaMallocAsync), out of a memory
- * pool of the resource's own on the current device. Allocating and freeing wait for
- * nothing; what was freed on one stream serves another one when the driver finds that
- * the order allows it.
+ * Device memory from CUDA's stream-ordered allocator (cudaMallocAsync). The resource has
+ * a CUDA memory pool of its own on the current device. Allocating and freeing never
+ * wait. Memory that one stream freed serves another stream as soon as the driver finds
+ * that the order of their work allows it.
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
- * Figures: reserved_bytes is what the CUDA pool holds from the device. The driver grows
- * and shrinks it by itself and is asked now and then only, so that the file in /rmm may
- * lag by 64 allocations; rmm_resource_get_stats() asks.
+ * Figures: reserved_bytes are the bytes that the CUDA pool holds from the device. The
+ * driver grows and shrinks the pool by itself. The resource queries it only at times, so
+ * the file in /rmm may lag by 64 allocations; rmm_resource_get_stats() always queries it.
  *
- * Trim: waits for the device, and gives back what is free then. CUDA keeps what no
- * synchronisation has shown it to be done with: synchronise the stream of a free first to
- * be sure of it.
+ * Trim: waits for the device, then returns the free memory to it. CUDA keeps memory whose
+ * last use no synchronisation has shown to be over. To return all of it, synchronise the
+ * streams of the frees before the trim.
  *
  * Lifetime, threads: as rmm/resource.h. Two async resources are never equal. The CUDA
  * pool is destroyed with the last resource over it (a view of it is one), which waits for

@@ -2,14 +2,14 @@
 /**
  * @file rmm/async_view_resource.h
  *
- * Memory out of a CUDA memory pool that somebody else made: the device's default one
+ * Memory from an existing CUDA memory pool: the device's default one
  * (cudaDeviceGetDefaultMemPool), one of another library, or that of an async resource.
- * The pool's settings are left alone.
+ * The resource does not change the pool's settings.
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
- * Figures: reserved_bytes is what the pool holds from the device, for whomever; the
- * device counts it once, however many resources look at the same pool.
+ * Figures: reserved_bytes are all bytes that the pool holds from the device, for all its
+ * users; the device counts them once, however many resources use the same pool.
  *
  * Lifetime, threads: as rmm/resource.h. The pool is borrowed: it must outlive the resource,
  * but for the pool of an async resource, which the view keeps alive. All views of one

@@ -9,8 +9,8 @@
  * (an allocation that fails in it calls it again). As long as it answers true the
  * allocation is tried again: one that never answers false never ends.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
- * its last release stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
+ * at its last release stay allocated from upstream.
  */
 #ifndef RMM_FAILURE_CALLBACK_ADAPTOR_H
 #define RMM_FAILURE_CALLBACK_ADAPTOR_H

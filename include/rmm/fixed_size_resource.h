@@ -2,17 +2,17 @@
 /**
  * @file rmm/fixed_size_resource.h
  *
- * Blocks of one size, cut from chunks of a fixed number of them. Nothing is taken from
- * upstream before the first allocation; from then on whole chunks, without a maximum.
- * rmm_resource_trim() gives back chunks that are wholly free. Stream order, threads and
- * what may block are as in rmm/pool_resource.h.
+ * Blocks of one size, cut from chunks of a fixed number of blocks. The first allocation
+ * takes the first chunk from upstream; the number of chunks has no maximum.
+ * rmm_resource_trim() returns chunks that are wholly free to upstream. Stream order,
+ * threads and blocking calls are as in rmm/pool_resource.h.
  *
  * A request for less than a block takes a whole one; a request for more is
  * RMM_ERR_OUT_OF_MEMORY.
  *
  * Lifetime, threads: as rmm/resource.h. The last release waits for the device.
  *
- * Units: bytes. Statistics count what was asked for; the rest of the block is padding.
+ * Units: bytes. Statistics count the requested bytes; the remainder of a block is padding.
  * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. Where the size of a block
  * is not a multiple of the alignment, memory in front of such a block is unused while
  * the block lives.

@@ -2,17 +2,17 @@
 /**
  * @file rmm/limiting_adaptor.h
  *
- * Lets no more than a fixed number of bytes be out at once.
+ * Limits the bytes that are live at once.
  *
- * Each request counts rounded up to `alignment_bytes`, as most upstreams round it. What is
- * out never exceeds the limit, also between threads, and a request that is refused takes
- * nothing from one that fits. A free counts once upstream has the block back.
+ * Each request counts rounded up to `alignment_bytes`, as most upstreams round it. The live
+ * bytes never exceed the limit, also with many threads, and a refused request takes nothing
+ * from one that fits. A free counts once upstream has the block back.
  *
- * Blocks of the same upstream that were not allocated here may be freed here; they lower
- * what counts, to 0 at most.
+ * Blocks of the same upstream that were not allocated here may be freed here. They lower
+ * the counted bytes, but never below 0.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
- * its last release stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
+ * at its last release stay allocated from upstream.
  */
 #ifndef RMM_LIMITING_ADAPTOR_H
 #define RMM_LIMITING_ADAPTOR_H

@@ -2,8 +2,8 @@
 /**
  * @file rmm/pool_resource.h
  *
- * A pool takes memory in large pieces and hands out blocks of it in stream order, most
- * of them without asking the driver for memory. docs/pool.md explains how.
+ * A pool takes memory in large pieces and allocates blocks of it in stream order, mostly
+ * without requesting memory from the driver. docs/pool.md explains how.
  *
  * Stream order: a block that was freed on a stream can be allocated on that stream at
  * once. On another stream it is used only when an event has finished that was recorded
@@ -11,32 +11,32 @@
  * after a synchronise of the device. A stream may be destroyed at any time after a
  * free. Graph captures: docs/threading.md.
  *
- * Placement: a block is taken from the tightest of the first four free blocks, by
- * address, in which it fits; memory that was never used is taken last. Free neighbours
+ * Placement: of the first four free blocks, by address, that are large enough, a request
+ * gets the smallest. The pool uses memory that was never allocated last. Free neighbours
  * merge.
  *
- * A pool over an upstream takes chunks: a quarter of what it holds, 2 MiB to 8 GiB, or
- * what a request needs if that is more. Blocks of two chunks never merge.
- * rmm_resource_trim() gives back chunks that are wholly free.
+ * A pool over an upstream grows by chunks: a quarter of the bytes that it holds, 2 MiB to
+ * 8 GiB, or the size that the request needs if that is more. Blocks of two chunks never
+ * merge. rmm_resource_trim() returns chunks that are wholly free to upstream.
  *
  * A virtual pool (RMM_POOL_VIRTUAL) has no upstream: it reserves one range of addresses
  * at creation and maps pieces of physical memory (2 to 256 MiB) into it as it grows.
- * All its free memory can merge, it grows by what is missing, and rmm_resource_trim()
- * gives back free pieces between blocks in use as well. Where no free block fits but a
- * twelfth of what it holds is free, it synchronises the device and maps free pieces
- * anew, side by side, before it grows or fails: a request that the wholly free pieces
- * could hold does not fail. The more often it did so since it grew last, the larger a
- * request must be for that; smaller ones make it grow, so a program in a steady state
- * is not stopped again. initial_bytes avoids such stops while a program finds its size.
+ * All its free memory can merge, it grows only by the missing bytes, and
+ * rmm_resource_trim() also returns free pieces between blocks in use. If no free block
+ * fits, but a twelfth of the pool is free, it synchronises the device and maps free pieces
+ * again, side by side, before it grows or fails: a request that the wholly free pieces
+ * could hold does not fail. Each time since its last growth raises the size that a request
+ * needs for this; a smaller request makes the pool grow. So it stops for this only until a
+ * program has reached a steady state. Set initial_bytes to avoid these stops.
  * Mapped memory can be used on its own device, see RMM_POOL_PEER_ACCESS, and cannot be
  * passed to cudaIpcGetMemHandle().
  *
- * Lifetime: as rmm/resource.h. The last release waits for the device, then gives back
- * all memory, also that of blocks still out.
+ * Lifetime: as rmm/resource.h. The last release waits for the device, then returns all
+ * memory, also that of live blocks.
  *
- * Threads: as rmm/resource.h. All threads share one lock and all free memory; none
- * keeps any for itself, so no request is refused for what another thread keeps. No lock
- * is held during a call of upstream or of a callback below it, which may use this pool.
+ * Threads: as rmm/resource.h. All threads share one lock and all free memory. No thread
+ * keeps free memory for itself, so that never makes a request fail. No lock is held
+ * during a call of upstream or of a callback below it, which may use this pool.
  * For the throughput of many threads see rmm/arena_resource.h.
  *
  * Blocking: an allocation that finds no free block may call upstream or the driver,
@@ -44,8 +44,8 @@
  * event; on a stream of another device it waits for that stream. rmm_resource_trim()
  * synchronises the device. Each may allocate host memory.
  *
- * Units: bytes. Sizes are rounded up to 256; statistics count what was asked for.
- * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. A block has just under 1
+ * Units: bytes. Sizes are rounded up to 256; statistics count the requested bytes.
+ * Alignment: 256, or more on request, up to RMM_ALIGN_MAX. A block has just under 1
  * TiB at most.
  */
 #ifndef RMM_POOL_RESOURCE_H

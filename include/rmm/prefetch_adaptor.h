@@ -2,15 +2,15 @@
 /**
  * @file rmm/prefetch_adaptor.h
  *
- * Brings managed memory to the resource's device as soon as it is allocated, in the order
- * of the allocation's stream, instead of page by page at its first use.
+ * Prefetches managed memory to the resource's device as soon as it is allocated, in the
+ * order of its stream. Without the adaptor, memory migrates page by page at its first use.
  *
- * Does nothing where the device has no concurrent managed access, nor to memory that is
- * not managed, nor on a stream that captures a graph, which cannot take it. A prefetch
+ * It does nothing if the device has no concurrent managed access, for memory that is not
+ * managed, and on a stream that captures a graph, which cannot contain the prefetch. A prefetch
  * that fails for another reason makes the allocation fail, and nothing stays allocated.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
- * its last release stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
+ * at its last release stay allocated from upstream.
  */
 #ifndef RMM_PREFETCH_ADAPTOR_H
 #define RMM_PREFETCH_ADAPTOR_H

@@ -2,14 +2,14 @@
 /**
  * @file rmm/resource.h
  *
- * A resource hands out memory in stream order: what it returns may be used on the
- * given stream at once, on any other stream only behind an order that the caller
- * makes (an event or a synchronise), and may be freed while work that uses it is
- * still queued on the stream named in the free.
+ * A resource allocates memory in stream order. A block may be used on the given stream
+ * at once. On any other stream the caller must order its use behind the allocation (by
+ * an event or a synchronise). A block may be freed while work that uses it is still
+ * queued on the stream named in the free.
  *
  * Lifetime: reference-counted. rmm_*_create() gives one reference; a resource retains
- * its upstream, so the upstream may be released right after. A last release with
- * blocks still out frees what the resource holds and logs one error.
+ * its upstream, so the upstream may be released right after. A last release with live
+ * blocks frees the memory that the resource holds and logs one error.
  *
  * Threads: any function here, any thread, same resource.
  *
@@ -18,11 +18,12 @@
  * RMM_STREAM_LEGACY name the legacy default stream of that device; streams of other
  * devices are allowed.
  *
- * Forks: in a forked child a resource of before the fork allocates and frees nothing. What
- * needs a GPU cannot be created there either once the parent has used one, as CUDA does not
- * survive fork(): RMM_ERR_UNSUPPORTED. Host memory can.
+ * Forks: in a forked child a resource from before the fork allocates and frees nothing.
+ * If the parent has used a GPU, the child cannot create resources that need one, because
+ * CUDA does not survive fork(): RMM_ERR_UNSUPPORTED. It can create resources of host
+ * memory.
  *
- * Units: bytes. No bytes is success, yields NULL, and counts as one allocation.
+ * Units: bytes. A request of 0 bytes succeeds, yields NULL, and counts as one allocation.
  */
 #ifndef RMM_RESOURCE_H
 #define RMM_RESOURCE_H

@@ -2,26 +2,28 @@
 /**
  * @file rmm/statistics_adaptor.h
  *
- * Counts what passes through it, in scopes: what a part of a program allocates, and how
- * much it needs at most. The figures of any resource without scopes are
- * rmm_resource_get_stats() and need no adaptor.
+ * Counts the requests that pass through it, in scopes: the bytes that a part of a program
+ * allocates, and the most that it needs at once. Without scopes, rmm_resource_get_stats()
+ * has the figures of any resource, and no adaptor is needed.
  *
  * Two kinds of scopes, each a stack of its own:
- *  - the adaptor's (push, pop, get): what passes through on any thread, as in RAPIDS RMM.
- *    Two threads that push and pop here mix their scopes.
- *  - a thread's (thread_push, ...): what the calling thread allocates and frees through
- *    this adaptor. A free counts in the scope of the thread that calls it, whoever
- *    allocated. Ends with the resource; a thread that ends first loses its scopes.
+ *  - the adaptor's (push, pop, get): requests on any thread, as in RAPIDS RMM. Two threads
+ *    that push and pop here mix their scopes.
+ *  - a thread's (thread_push, ...): requests of the calling thread through this adaptor. A
+ *    free counts in the scope of the thread that calls it, whichever thread allocated. The
+ *    scopes end with the resource, or with the thread.
  *
- * Figures of a scope begin at zero. What was allocated before may be freed in it, so its
+ * Figures of a scope begin at zero. A block from before the scope may be freed in it, so
  * current_bytes and current_count are differences that can be negative: read them with
- * rmm_stats_difference(). peak_bytes and peak_count are at least zero. Nothing else of
- * rmm_stats_t is filled but the totals and struct_size. A peak here is reset by nobody.
+ * rmm_stats_difference(). peak_bytes and peak_count are at least zero. Of the other fields
+ * of rmm_stats_t only the totals and struct_size are filled. A reset in /rmm does not
+ * change the peaks of scopes.
  *
- * 0 bytes count as one allocation. Failures count nothing. Sizes are as requested.
+ * A request of 0 bytes counts as one allocation. Failures count nothing. Sizes are as
+ * requested.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
- * its last release stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
+ * at its last release stay allocated from upstream.
  */
 #ifndef RMM_STATISTICS_ADAPTOR_H
 #define RMM_STATISTICS_ADAPTOR_H

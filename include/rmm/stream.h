@@ -6,11 +6,11 @@
  * stream made by the CUDA runtime can be passed as it is, and one made here can be
  * given to CUDA. On the simulated GPU (rmm/sim.h) handles name simulated streams.
  *
- * Lifetime: who creates a stream destroys it, one from rmm_stream_create() by
- * rmm_stream_destroy() and nothing else: the library knows such a stream by its
- * handle, which spares its allocations half of their driver calls. After
- * cudaStreamDestroy() or cudaDeviceReset() another stream may get the handle and be
- * taken for the old one; memory would be handed out again too early. Memory freed on
+ * Lifetime: destroy a stream of rmm_stream_create() only with rmm_stream_destroy(). The
+ * library identifies such a stream by its handle, which saves half of the driver calls of
+ * its allocations. After cudaStreamDestroy() or cudaDeviceReset() another stream may get
+ * the same handle; the library would mistake it for the old one and allocate memory again
+ * too early. Memory freed on
  * a stream may outlive the stream: no resource keeps a handle for later use.
  *
  * Threads: any function, any thread.

@@ -2,11 +2,11 @@
 /**
  * @file rmm/stream_pool.h
  *
- * A fixed number of streams, handed out in turn, so that independent work spreads over
- * the device without a stream being made for each piece.
+ * A fixed number of streams, used in turn: independent work spreads over the device
+ * without creating a stream for each part of it.
  *
- * Lifetime: the pool owns its streams; none may be destroyed by another (rmm/stream.h
- * says why not by cudaStreamDestroy() either), or used after
+ * Lifetime: the pool owns its streams. Do not destroy them, also not with
+ * cudaStreamDestroy() (rmm/stream.h gives the reason), and do not use them after
  * rmm_stream_pool_destroy(). Streams are shared: two users may get the same one.
  *
  * Threads: any function but the destroy, any thread, same pool.

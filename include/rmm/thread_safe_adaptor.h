@@ -11,8 +11,8 @@
  * way is over. They must not wait for another thread that calls the adaptor. Only calls
  * through the adaptor wait for each other.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
- * its last release stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
+ * at its last release stay allocated from upstream.
  */
 #ifndef RMM_THREAD_SAFE_ADAPTOR_H
 #define RMM_THREAD_SAFE_ADAPTOR_H

@@ -2,21 +2,21 @@
 /**
  * @file rmm/tracking_adaptor.h
  *
- * Remembers every block that is out, if wanted with the call stack that asked for it: for
+ * Remembers every live block, on request with the call stack of its allocation: for
  * finding leaks. Blocks of 0 bytes are not remembered.
  *
  * A free of a block that it does not know is logged as an error and passed on to upstream;
  * it does not count. A free with another size is logged as an error too, and carried out
  * with the size of the allocation.
  *
- * A last release with blocks out logs each of them (the first 100), with its stack.
+ * A last release with live blocks logs each of them (the first 100), with its stack.
  *
- * Call stacks are captured with libunwind where it is installed (from 0.1 us an
- * allocation), else with backtrace(3) (some us). Symbols are looked up when they are
+ * libunwind captures call stacks where it is installed (from 0.1 us for each
+ * allocation), otherwise backtrace(3) does (some us). Symbols are looked up when they are
  * printed; a program linked with -rdynamic shows the names of its own functions.
  *
- * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are out at
- * its last release stay upstream's.
+ * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
+ * at its last release stay allocated from upstream.
  */
 #ifndef RMM_TRACKING_ADAPTOR_H
 #define RMM_TRACKING_ADAPTOR_H
@@ -39,7 +39,7 @@ typedef struct rmm_tracking_options {
         sizeof(rmm_tracking_options_t), false, 0, NULL                                 \
     }
 
-/** A block that is out. */
+/** A live block. */
 typedef struct rmm_tracking_block {
     void *ptr;
     size_t bytes;        /**< as requested */
