@@ -31,6 +31,7 @@ static const char readme[] =
     "  echo 1 > /rmm/proc/<pid>/trace/enable    then cat events_pipe in its folder:\n"
     "                                      every allocation and free, as CSV\n"
     "\n"
+    "metrics  json    all figures: for Prometheus, as one object\n"
     "gpus             table of GPUs; by-uuid/ has links by stable name\n"
     "gpuN/  host/     sums over all processes, for a GPU and for host memory\n"
     "proc/<pid>/      one process, until 30 s after its end\n"
@@ -77,6 +78,10 @@ int render_root(model_t *model, node_t node, text_t *text)
     case FILE_GPUS:
         render_gpus(model, text);
         return 0;
+    case FILE_METRICS:
+        return render_metrics(model, text);
+    case FILE_JSON:
+        return render_json(model, text);
     default:
         return -ENOENT;
     }

@@ -10,7 +10,7 @@
 /* --- numbers -------------------------------------------------------------------------- */
 
 /* snprintf is most of what a value file costs: a quarter of it is enough. */
-static void append_number(text_t *text, uint64_t value)
+void render_number(text_t *text, uint64_t value)
 {
     char digits[24];
     size_t at = sizeof(digits);
@@ -27,13 +27,13 @@ static void append_number(text_t *text, uint64_t value)
 
 void render_value(text_t *text, uint64_t value)
 {
-    append_number(text, value);
+    render_number(text, value);
     text_append(text, "\n", 1);
 }
 
 void render_column(text_t *text, uint64_t value)
 {
-    append_number(text, value);
+    render_number(text, value);
     text_append(text, " ", 1);
 }
 

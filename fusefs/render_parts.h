@@ -10,6 +10,8 @@
 #include "text.h"
 #include "tree.h"
 
+/* "42"; unknown is "-1". */
+void render_number(text_t *text, uint64_t value);
 /* "42\n"; unknown is "-1\n". */
 void render_value(text_t *text, uint64_t value);
 /* A number in a table. */
@@ -31,6 +33,10 @@ void render_events(text_t *text, const figures_t *figures);
 
 /* What a process's tracking adaptors know to be out. */
 void render_leaks(const process_t *process, text_t *text);
+
+/* The whole node in one file. 0 or -ENOMEM. */
+int render_metrics(model_t *model, text_t *text);
+int render_json(model_t *model, text_t *text);
 
 /* All return 0 or -ENOENT. */
 int render_root(model_t *model, node_t node, text_t *text);

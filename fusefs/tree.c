@@ -332,6 +332,11 @@ static uint32_t where_is(const model_t *model, node_t dir)
     return 1u << dir.dir | gpu;
 }
 
+bool tree_dir_has(dir_kind_t dir, uint8_t file)
+{
+    return (files[file].where & 1u << dir) != 0;
+}
+
 static void list_fixed(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
 {
     uint32_t where = where_is(model, dir);

@@ -59,6 +59,8 @@ typedef enum dir_kind {
     X(VERSION, "version", r, IN(ROOT))                                                 \
     X(README, "README", r, IN(ROOT))                                                   \
     X(GPUS, "gpus", r, IN(ROOT))                                                       \
+    X(METRICS, "metrics", r, IN(ROOT))                                                 \
+    X(JSON, "json", r, IN(ROOT))                                                       \
     X(PID, "pid", r, IN(DAEMON))                                                       \
     X(UPTIME_SECONDS, "uptime_seconds", r, IN(DAEMON))                                 \
     X(SEGMENTS, "segments", r, IN(DAEMON))                                             \
@@ -138,6 +140,9 @@ bool tree_info(const model_t *model, node_t node, node_info_t *info_out);
 /* Everything in a directory; false: it is gone. */
 typedef void (*tree_list_fn)(const char *name, node_t node, void *arg);
 bool tree_list(const model_t *model, node_t dir, tree_list_fn visit, void *arg);
+
+/* Whether directories of this kind have the file. */
+bool tree_dir_has(dir_kind_t dir, uint8_t file);
 
 node_t tree_parent(const model_t *model, node_t node);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * THE list of statistics. A line here is the word in the segment's records, the entry in the
- * schema that travels in it, the file of that name under /rmm and its line in `stat`; a test
- * says which row docs/statistics.md lacks (unit.stat_docs). What remains is the line of code
- * that counts. CONTRIBUTING.md has the recipe.
+ * schema that travels in it, the file of that name under /rmm, its line in `stat`, its key in
+ * `json` and its series in `metrics`; a test says which row docs/statistics.md lacks
+ * (unit.stat_docs). What remains is the line of code that counts. CONTRIBUTING.md has the
+ * recipe.
  *
  * X(name, kind, unit, help)
  *   kind  GAUGE    goes up and down, leaves with the process or the resource

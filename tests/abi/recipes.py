@@ -7,6 +7,7 @@ usage: recipes.py SOURCE
 A block ```diff FILE is applied to that file: its lines but the added ones must stand there, once.
 A block ```sh is run. The copy is built once, with all three recipes.
 """
+import json
 import os
 import pathlib
 import re
@@ -148,6 +149,10 @@ class Recipes(unittest.TestCase):
         self.assertEqual(read(resource / 'trim_count'), '3\n')
         self.assertIn('\ntrim_count 3\n', read(resource / 'stat'))
         self.assertEqual(read(tree / 'daemon/process_count'), '1\n')
+        shown = json.loads(read(tree / 'json'))['processes'][0]['devices'][0]['resources'][0]
+        self.assertEqual((shown['type'], shown['trim_count']), ('staging', 3))
+        labels = f'device="gpu0",pid="{pid}",resource="1.staging",type="staging"'
+        self.assertIn(f'\nrmm_resource_trim_count{{{labels}}} 3\n', read(tree / 'metrics'))
 
     def test_the_documents_check_says_which_row_is_missing(self):
         diffs = [text for _, file, text in self.recipes['statistic'] if file.startswith('docs/')]
