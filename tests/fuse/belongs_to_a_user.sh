@@ -66,7 +66,7 @@ gpu roots 0
 tell mine alloc 0 100
 tell mine free 0 90
 tell roots alloc 0 5000
-unshare --mount bash "$inside" &
+"$RMMFS_PROGRAM" mounts bash "$inside" &
 user=$!
 ended() { ! kill -0 "$user" 2>/dev/null; }
 up_or_ended() { [ -e "$work/shared/up" ] || ended; }

@@ -7,8 +7,8 @@ test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 if [ -z "${RMMFS_TEST_INSIDE:-}" ]; then
-    unshare --mount true 2>/dev/null || skip "no mount namespaces here"
-    RMMFS_TEST_INSIDE=1 unshare --mount "$test_path" || exit $?
+    "$RMMFS_PROGRAM" mounts true 2>/dev/null || skip "no mount namespaces here"
+    RMMFS_TEST_INSIDE=1 "$RMMFS_PROGRAM" mounts "$test_path" || exit $?
     exit 0
 fi
 mount -t tmpfs tmpfs /run

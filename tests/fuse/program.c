@@ -19,6 +19,10 @@
  *   load BYTES PATH   a librmm-c of its own: a further segment, that allocates from a
  *                     cuda resource
  *   quit
+ *
+ * Or, with arguments, runs a command in a mount namespace of its own:
+ *
+ *   rmmfs_program mounts COMMAND...
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -30,6 +34,7 @@
 #include <rmm/host_resource.h>
 #include <rmm/tracking_adaptor.h>
 
+#include "harness/mounts.h"
 #include "log/log.h"
 #include "publish/accounting.h"
 #include "publish/trace.h"
@@ -312,9 +317,22 @@ static bool obey(const char *line)
     return do_place_figure(verb, id, bytes);
 }
 
-int main(void)
+/* Returns only if it cannot. */
+static int run_in_own_mounts(char **command)
+{
+    if (mounts_unshare()) {
+        (void)execvp(command[0], command);
+    }
+    perror("rmmfs_program: mounts");
+    return 1;
+}
+
+int main(int argc, char **argv)
 {
     char line[256];
+    if (argc > 2 && strcmp(argv[1], "mounts") == 0) {
+        return run_in_own_mounts(argv + 2);
+    }
     rmm__publish_open("none");
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     (void)printf("ok\n");

@@ -7,6 +7,7 @@
 #ifndef RMM_TESTS_HARNESS_TMPFS_H
 #define RMM_TESTS_HARNESS_TMPFS_H
 
+#include "harness/mounts.h"
 #include "harness/runtime.h"
 
 #include <sched.h>
@@ -43,8 +44,7 @@ mount_tmpfs(const char *path, unsigned long flags, const char *options)
     if (geteuid() != 0) {
         enter_user_namespace();
     }
-    CHECK(unshare(CLONE_NEWNS) == 0);
-    CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    CHECK(mounts_unshare());
     CHECK(mount("none", path, "tmpfs", flags, options) == 0);
 }
 
