@@ -25,10 +25,19 @@ if find "$stage" -name '*.o' -o -name '*_test*' -o -name 'test_*' -o -name '*.c'
 fi
 
 # No path of the build, in texts or in programs (debug information too, but in a debug build).
+# RmmTargets.cmake puts /usr/src/rmm-c in the place of the clone's path: where that ends with
+# the clone's path, as with /src/rmm-c, it is no path of the build.
+mapped=/usr/src/rmm-c
 binary=$([ "$build_type" = Debug ] && echo -I || true)
-# shellcheck disable=SC2086 # empty or one option
-if grep -rlF $binary -e "$source/" -e "$build" "$stage"; then
-    die "these files name $source or the build folder"
+if [ "$source" = "$mapped" ]; then
+    echo "paths of the build not looked for: they are those that $mapped gives to all builds"
+else
+    elsewhere=
+    [[ $mapped != *"$source" ]] || elsewhere="(?<!\\Q${mapped%"$source"}\\E)"
+    status=0
+    # shellcheck disable=SC2086 # empty or one option
+    LC_ALL=C grep -rlP $binary -e "$elsewhere\\Q$source/\\E|$elsewhere\\Q$build\\E" "$stage" || status=$?
+    [ "$status" = 1 ] || die "these files name $source or the build folder (grep: $status)"
 fi
 
 # Each program answers --help and --version, whatever folder it was moved to.
