@@ -20,6 +20,7 @@
 
 #include "conformance/subjects.h"
 #include "driver/driver.h"
+#include "harness/no_leak_check.h"
 
 enum { BYTES = 5000, MOST_FORKS = 5, SKIPPED = 77 };
 

@@ -18,6 +18,7 @@
 #include <rmm/torch.h>
 
 #include "harness/adaptors.h"
+#include "harness/no_leak_check.h"
 #include "harness/runtime.h"
 #include "publish/accounting.h"
 

@@ -13,6 +13,7 @@
 #include <rmm/host_resource.h>
 #include <rmm/tracking_adaptor.h>
 
+#include "harness/no_leak_check.h"
 #include "publish/leak_rows.h"
 #include "segment/segment_leaks_reader.h"
 

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/no_leak_check.h"
 #include "harness/runtime.h"
 
 static int status_of_child(pid_t pid)
