@@ -131,20 +131,13 @@ static void ensure_view(journal_t *journal, uid_t uid)
     *link = make_view(uid, false);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void write_arrival(journal_t *journal, const arrival_t *arrival)
 {
     ensure_view(journal, arrival->process->uid);
     for (view_t *view = journal->views; view != NULL; view = view->next) {
         if (sees(view, arrival->process)) {
             log_line_append(&view->current, arrival->process->name, &arrival->message);
-            view->changed_ns = now_ns();
+            view->changed_ns = clock_read_ns(CLOCK_REALTIME);
         }
     }
 }
@@ -191,7 +184,7 @@ static void begin_generation(journal_t *journal)
         view->previous_changed_ns = view->changed_ns;
         text_fini(&view->current);
         text_init(&view->current);
-        view->changed_ns = now_ns();
+        view->changed_ns = clock_read_ns(CLOCK_REALTIME);
     }
 }
 

@@ -15,6 +15,7 @@
 #include "adaptors/call_stack.h"
 #include "adaptors/row_writer.h"
 #include "core/assert.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/options.h"
@@ -32,14 +33,6 @@ typedef struct logging {
 static logging_t *from_base(rmm_resource_t *mr)
 {
     return RMM_CONTAINER_OF(mr, logging_t, adaptor.base);
-}
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* --- rows --------------------------------------------------------------------------- */
@@ -96,7 +89,7 @@ static void put_row(logging_t *self, rmm_event_t *event, int64_t duration_ns)
     if (row == NULL) {
         return;
     }
-    event->time_ns = now_ns(CLOCK_REALTIME);
+    event->time_ns = rmm__clock_ns(CLOCK_REALTIME);
     end = row + rmm__event_csv(row, event, &self->writer.clock);
     if (self->extended) {
         end = put_extension(end, self->adaptor.base.device, duration_ns, caller);
@@ -121,9 +114,9 @@ static rmm_status_t
 logging_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     logging_t *self = from_base(mr);
-    uint64_t start_ns = self->extended ? now_ns(CLOCK_MONOTONIC) : 0;
+    uint64_t start_ns = self->extended ? rmm__clock_ns(CLOCK_MONOTONIC) : 0;
     rmm_status_t status = rmm__resource_alloc(mr->upstream, request, ptr_out);
-    uint64_t took_ns = self->extended ? now_ns(CLOCK_MONOTONIC) - start_ns : 0;
+    uint64_t took_ns = self->extended ? rmm__clock_ns(CLOCK_MONOTONIC) - start_ns : 0;
     rmm_event_t event = event_of(RMM_EVENT_FAILURE, NULL, request);
 
     if (status != RMM_OK) {

@@ -67,6 +67,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 #define RAISING 2u
 #define VERSION 4u /* one version in `mode` */
 #define FIRST_PAUSES 16
@@ -142,14 +144,6 @@ static void futex_wake_one(rmm_mutex_t *mutex)
     syscall(SYS_futex, &mutex->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static inline void cpu_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -200,8 +194,8 @@ static bool spin(rmm_mutex_t *mutex)
         if (pauses < MOST_PAUSES) {
             pauses *= 2;
         } else if (deadline == 0) {
-            deadline = now_ns() + tuning.spin_ns;
-        } else if (now_ns() > deadline) {
+            deadline = rmm__clock_ns(CLOCK_MONOTONIC) + tuning.spin_ns;
+        } else if (rmm__clock_ns(CLOCK_MONOTONIC) > deadline) {
             return false;
         }
     }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "core/mutex.h"
 #include "diag/live_map.h"
 
@@ -36,14 +37,6 @@ struct rmm_diag_engine {
     atomic_store_explicit(                                                             \
         (counter), atomic_load_explicit((counter), memory_order_relaxed) + (value),    \
         memory_order_relaxed)
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* --- rows -------------------------------------------------------------------------- */
 
@@ -73,7 +66,7 @@ static void row_open(rmm_diag_row_t *row, const rmm_diag_block_v1_t *block)
     ROW_SET(row, first_kernel, RMM_DIAG_NO_KERNEL);
     ROW_SET(row, last_kernel, RMM_DIAG_NO_KERNEL);
     ROW_SET(row, launches, 0);
-    ROW_SET(row, allocated_ns, now_ns());
+    ROW_SET(row, allocated_ns, rmm__clock_ns(CLOCK_MONOTONIC));
     ROW_SET(row, first_use_ns, 0);
     ROW_SET(row, last_use_ns, 0);
     ROW_SET(row, live, 1);
@@ -195,7 +188,7 @@ static void
 on_launch_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 {
     uint32_t kernel = name_kernel_locked(engine, event);
-    uint64_t when_ns = now_ns();
+    uint64_t when_ns = rmm__clock_ns(CLOCK_MONOTONIC);
 
     RMM_ASSERT_LOCKED(&engine->lock);
     ADD(&engine->header->launches, 1);

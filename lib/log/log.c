@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 #define LEVEL_COUNT (RMM_LEVEL_OFF + 1)
@@ -48,12 +49,9 @@ static bool is_level(int level)
 
 rmm_log_record_t rmm__log_record(rmm_log_level_t level, const char *message)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
     return (rmm_log_record_t){
         .level = level,
-        .time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+        .time_ns = rmm__clock_ns(CLOCK_REALTIME),
         .thread = (uint32_t)gettid(),
         .message = message};
 }

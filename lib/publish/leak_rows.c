@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/assert.h"
+#include "core/clock.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
@@ -177,15 +178,6 @@ void rmm__leak_rows_close(rmm_leak_rows_t *rows)
 
 /* --- rows --------------------------------------------------------------------------- */
 
-/* Some milliseconds are enough for an age, and a quarter of the cost. */
-static uint64_t about_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* release: a reader that sees the value sees the odd sequence before it */
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
 
@@ -212,7 +204,8 @@ static void fill_row(rmm_leaks_row_t *row, uint32_t resource_id, const rmm_leak_
     SET(row->resource_id, resource_id);
     SET(row->address, (uint64_t)(uintptr_t)leak->ptr);
     SET(row->bytes, (uint64_t)leak->bytes);
-    SET(row->allocated_ns, about_now_ns());
+    /* some milliseconds are enough for an age, and a quarter of the cost */
+    SET(row->allocated_ns, rmm__clock_ns(CLOCK_MONOTONIC_COARSE));
     SET(row->stream, (uint64_t)(uintptr_t)leak->stream);
     SET(row->thread, rmm__thread_id());
     SET(row->device, leak->device);

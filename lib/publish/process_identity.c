@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "segment/text.h"
 
 #define START_TIME_FIELD 22 /* of /proc/<pid>/stat, counted from 1 */
@@ -62,20 +63,12 @@ static void read_cmdline(char *cmdline, size_t bytes)
     rmm__text_clean(cmdline, length == bytes - 1 ? bytes : length + 1);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void rmm__process_identity(rmm_segment_header_t *header)
 {
     header->pid = (uint32_t)getpid();
     header->uid = (uint32_t)geteuid();
     header->start_time_ticks = start_time_ticks();
-    header->start_time_ns = now_ns();
+    header->start_time_ns = rmm__clock_ns(CLOCK_REALTIME);
     read_comm(header->comm, sizeof(header->comm));
     read_cmdline(header->cmdline, sizeof(header->cmdline));
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/assert.h"
+#include "core/clock.h"
 #include "core/host_memory.h"
 #include "log/log.h"
 #include "publish/accounting.h"
@@ -23,14 +24,6 @@ typedef struct private_slot {
 
 /* Nobody can request there. */
 static const rmm_control_slot_t no_requests = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* --- locations ------------------------------------------------------------------------- */
 
@@ -193,7 +186,7 @@ fill_slot(const rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc)
     slot->instance_id = desc->instance_id;
     slot->upstream_id = desc->upstream_id;
     slot->location = desc->location;
-    slot->created_ns = now_ns();
+    slot->created_ns = rmm__clock_ns(CLOCK_REALTIME);
     rmm__text_copy(slot->type, sizeof(slot->type), desc->type);
     rmm__text_copy(slot->name, sizeof(slot->name), desc->name);
     atomic_store_explicit(&slot->live, 1, memory_order_relaxed);

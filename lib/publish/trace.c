@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/assert.h"
+#include "core/clock.h"
 #include "core/thread_id.h"
 #include "log/log.h"
 #include "publish/accounting.h"
@@ -60,20 +61,19 @@ void rmm__trace_put(const rmm_event_t *event, int device, uint32_t resource_id)
 {
     rmm_events_layout_t *layout = atomic_load_explicit(&ring, memory_order_acquire);
     rmm_events_record_t *record;
-    struct timespec now;
-    uint64_t number;
+    uint64_t number, now_ns;
 
     if (layout == NULL && (layout = open_ring()) == NULL) {
         return;
     }
-    clock_gettime(CLOCK_REALTIME, &now);
+    now_ns = rmm__clock_ns(CLOCK_REALTIME);
     number = atomic_fetch_add_explicit(&layout->header.next, 1, memory_order_relaxed);
     record = &layout->records[number % RMM_EVENTS_RECORDS];
     if (!rmm__ring_take(&record->commit, number)) {
         atomic_fetch_add_explicit(&layout->header.lost, 1, memory_order_relaxed);
         return;
     }
-    record->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    record->time_ns = now_ns;
     record->pointer = event->pointer;
     record->bytes = event->bytes;
     record->stream = event->stream;

@@ -3,15 +3,9 @@
 
 #include <time.h>
 
+#include "core/clock.h"
+
 #define AGE_NS 100000000u /* so long an answer is told again */
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t ask(const rmm_resource_t *mr, const rmm_driver_t *driver)
 {
@@ -35,13 +29,14 @@ uint64_t rmm__device_free_lately(
     uint64_t asked_ns = atomic_load_explicit(&known->asked_ns, memory_order_relaxed);
     uint64_t bytes;
 
-    if (asked_ns != 0 && now_ns() - asked_ns <= AGE_NS) {
+    if (asked_ns != 0 && rmm__clock_ns(CLOCK_MONOTONIC_COARSE) - asked_ns <= AGE_NS) {
         *since_out = " a moment ago";
         return atomic_load_explicit(&known->bytes, memory_order_relaxed);
     }
     *since_out = "";
     bytes = ask(mr, driver);
     atomic_store_explicit(&known->bytes, bytes, memory_order_relaxed);
-    atomic_store_explicit(&known->asked_ns, now_ns(), memory_order_relaxed);
+    atomic_store_explicit(
+        &known->asked_ns, rmm__clock_ns(CLOCK_MONOTONIC_COARSE), memory_order_relaxed);
     return bytes;
 }

@@ -5,8 +5,8 @@
  */
 #include "bench/workload.h"
 
-#include "bench/clock.h"
 #include "bench/script.h"
+#include "common/clock.h"
 
 #define BLOCKS 64
 #define BLOCK_MAX_BYTES (UINT64_C(1) << 20)

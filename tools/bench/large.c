@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "bench/clock.h"
+#include "common/clock.h"
 
 #define FULL_BLOCK_BYTES 4096
 #define FULL_ATTEMPTS 1000

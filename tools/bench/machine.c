@@ -14,8 +14,8 @@
 #include <rmm/resource_spec.h>
 #include <rmm/sim.h>
 
-#include "bench/clock.h"
 #include "bench/own_segment.h"
+#include "common/clock.h"
 
 #define CLOCK_READS 10000
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "bench/clock.h"
+#include "common/clock.h"
 
 #define OPS_BETWEEN_LOOKS 64 /* at the clock */
 

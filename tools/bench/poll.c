@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/clock.h"
 #include "bench/own_segment.h"
+#include "common/clock.h"
 
 #define INTERVAL_NS 10000000 /* 100 Hz */
 

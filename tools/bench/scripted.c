@@ -10,10 +10,10 @@
 
 #include <stdio.h>
 
-#include "bench/clock.h"
 #include "bench/foreign_stream.h"
 #include "bench/player.h"
 #include "bench/poll.h"
+#include "common/clock.h"
 
 #define PAIRS 2000
 #define SETUP_LEAST 2000

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "bench/clock.h"
 #include "bench/player.h"
+#include "common/clock.h"
 
 #define THREADS_MAX 16
 #define SETTLE_TIMES 5 /* so many times as long as one thread warms up */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock that everything here is measured with. */
-#ifndef RMM_TOOLS_BENCH_CLOCK_H
-#define RMM_TOOLS_BENCH_CLOCK_H
+/* The clock that the programs measure with. */
+#ifndef RMM_TOOLS_COMMON_CLOCK_H
+#define RMM_TOOLS_COMMON_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
@@ -13,4 +13,4 @@ static inline uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-#endif /* RMM_TOOLS_BENCH_CLOCK_H */
+#endif /* RMM_TOOLS_COMMON_CLOCK_H */

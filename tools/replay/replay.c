@@ -14,16 +14,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "replay/held.h"
 
 #define NS_PER_SECOND UINT64_C(1000000000)
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
 
 static void sleep_until(uint64_t moment_ns)
 {
@@ -95,7 +89,7 @@ static void run_fast(void *context)
     stretch_t *stretch = context;
     replay_t *replay = stretch->replay;
     const plan_op_t *ops = replay->plan->ops;
-    uint64_t begin = now_ns();
+    uint64_t begin = clock_ns();
     for (uint32_t i = stretch->begin; i < stretch->end; i++) {
         if (ops[i].is_free) {
             deallocate(replay, &ops[i]);
@@ -103,7 +97,7 @@ static void run_fast(void *context)
             (void)allocate(replay, i, &ops[i]);
         }
     }
-    stretch->elapsed_ns += now_ns() - begin;
+    stretch->elapsed_ns += clock_ns() - begin;
 }
 
 rmm_status_t replay_try(replay_t *replay)
@@ -248,7 +242,7 @@ bool replay_run(replay_t *replay)
     if (replay->run_count > 0) {
         replay_free_left(replay);
     }
-    stretch_t stretch = {.replay = replay, .start_ns = now_ns(), .worked = true};
+    stretch_t stretch = {.replay = replay, .start_ns = clock_ns(), .worked = true};
     for (; stretch.begin < plan->op_count && stretch.worked;
          stretch.begin = stretch.end) {
         stretch.end = stretch_end(plan, stretch.begin);
