@@ -89,6 +89,20 @@ int rmm__sim_capture_forbids_locked(void)
     return error;
 }
 
+int rmm__sim_enter_unsafe(const char *call)
+{
+    int error = rmm__sim_enter(call);
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    error = rmm__sim_capture_forbids_locked();
+    if (error != RMM_DRIVER_OK) {
+        rmm__sim_leave();
+    }
+    return error;
+}
+
 /* ---- members ---- */
 
 static void stream_joins(sim_stream_t *stream, sim_capture_t *capture)

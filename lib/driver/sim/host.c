@@ -74,15 +74,14 @@ static int free_locked(void *ptr)
 
 int rmm__sim_host_alloc(void **ptr_out, size_t bytes)
 {
-    int error = rmm__sim_enter("host_alloc");
+    int error = rmm__sim_enter_unsafe("host_alloc");
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    error = rmm__sim_capture_forbids_locked();
-    if (error == RMM_DRIVER_OK && bytes == 0) {
+    if (bytes == 0) {
         *ptr_out = NULL;
-    } else if (error == RMM_DRIVER_OK) {
+    } else {
         error = alloc_locked(ptr_out, bytes);
     }
     rmm__sim_leave();
@@ -91,13 +90,12 @@ int rmm__sim_host_alloc(void **ptr_out, size_t bytes)
 
 int rmm__sim_host_free(void *ptr)
 {
-    int error = rmm__sim_enter("host_free");
+    int error = rmm__sim_enter_unsafe("host_free");
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    error = rmm__sim_capture_forbids_locked();
-    if (error == RMM_DRIVER_OK && ptr != NULL) {
+    if (ptr != NULL) {
         error = free_locked(ptr);
     }
     rmm__sim_leave();

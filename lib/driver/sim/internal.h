@@ -394,6 +394,9 @@ int rmm__sim_capture_watch(
 
 /* The error of an unsafe call, which ruins the captures that forbid it; mostly 0. */
 int rmm__sim_capture_forbids_locked(void);
+
+/* rmm__sim_enter() of an unsafe call: not entered if that fails. */
+int rmm__sim_enter_unsafe(const char *call);
 /* The same for waiting on the host: for a stream, an event (or asking it), a device. */
 int rmm__sim_capture_check_wait_locked(const sim_stream_t *stream);
 int rmm__sim_capture_check_event_locked(const sim_event_t *event);

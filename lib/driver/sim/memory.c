@@ -230,15 +230,14 @@ static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)
 
 int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use)
 {
-    int error = rmm__sim_enter(call);
+    int error = rmm__sim_enter_unsafe(call);
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    error = rmm__sim_capture_forbids_locked();
-    if (error == RMM_DRIVER_OK && bytes == 0) {
+    if (bytes == 0) {
         *ptr_out = NULL;
-    } else if (error == RMM_DRIVER_OK) {
+    } else {
         error = alloc_locked(ptr_out, bytes, use);
     }
     rmm__sim_leave();
@@ -347,13 +346,12 @@ static int free_locked(char *ptr)
 
 int rmm__sim_mem_free(void *ptr)
 {
-    int error = rmm__sim_enter("mem_free");
+    int error = rmm__sim_enter_unsafe("mem_free");
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    error = rmm__sim_capture_forbids_locked();
-    if (error == RMM_DRIVER_OK && ptr != NULL) {
+    if (ptr != NULL) {
         error = free_locked(ptr);
     }
     rmm__sim_leave();

@@ -344,61 +344,57 @@ int rmm__sim_mempool_trim(rmm_driver_mempool_t handle, size_t keep_bytes)
     return error;
 }
 
-int rmm__sim_mempool_get_threshold(rmm_driver_mempool_t handle, uint64_t *bytes)
+/* Entered if there is such a pool; else NULL and the error. */
+static sim_mempool_t *
+enter_pool(const char *call, rmm_driver_mempool_t handle, int *error_out)
 {
-    int error = rmm__sim_enter("mempool_get_threshold");
     sim_mempool_t *pool;
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
+    *error_out = rmm__sim_enter_unsafe(call);
+    if (*error_out != RMM_DRIVER_OK) {
+        return NULL;
     }
-    error = rmm__sim_capture_forbids_locked();
-    pool = error == RMM_DRIVER_OK
-               ? rmm__sim_mempool_find_locked(handle, "mempool_get_threshold", &error)
-               : NULL;
+    pool = rmm__sim_mempool_find_locked(handle, call, error_out);
+    if (pool == NULL) {
+        rmm__sim_leave();
+    }
+    return pool;
+}
+
+int rmm__sim_mempool_get_threshold(rmm_driver_mempool_t handle, uint64_t *bytes)
+{
+    int error;
+    sim_mempool_t *pool = enter_pool("mempool_get_threshold", handle, &error);
+
     if (pool != NULL) {
         *bytes = pool->threshold;
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }
 
 int rmm__sim_mempool_set_threshold(rmm_driver_mempool_t handle, uint64_t bytes)
 {
-    int error = rmm__sim_enter("mempool_set_threshold");
-    sim_mempool_t *pool;
+    int error;
+    sim_mempool_t *pool = enter_pool("mempool_set_threshold", handle, &error);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    error = rmm__sim_capture_forbids_locked();
-    pool = error == RMM_DRIVER_OK
-               ? rmm__sim_mempool_find_locked(handle, "mempool_set_threshold", &error)
-               : NULL;
     if (pool != NULL) {
         pool->threshold = bytes;
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }
 
 int rmm__sim_mempool_figures(
     rmm_driver_mempool_t handle, rmm_driver_mempool_figures_t *figures)
 {
-    int error = rmm__sim_enter("mempool_figures");
-    sim_mempool_t *pool;
+    int error;
+    sim_mempool_t *pool = enter_pool("mempool_figures", handle, &error);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    error = rmm__sim_capture_forbids_locked();
-    pool = error == RMM_DRIVER_OK
-               ? rmm__sim_mempool_find_locked(handle, "mempool_figures", &error)
-               : NULL;
     if (pool != NULL) {
         *figures = (rmm_driver_mempool_figures_t){
             .reserved_bytes = pool->reserved_bytes, .used_bytes = pool->used_bytes};
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }

@@ -221,6 +221,17 @@ int rmm__sim_stream_flags(rmm_stream_t handle, uint32_t *flags)
     return error;
 }
 
+static int finish_locked(sim_stream_t *stream)
+{
+    int error = rmm__sim_capture_check_wait_locked(stream);
+
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_finish_stream_locked(stream);
+        rmm__sim_mempool_settle_locked(stream->device);
+    }
+    return error;
+}
+
 int rmm__sim_stream_synchronize(rmm_stream_t handle)
 {
     int error = rmm__sim_enter("stream_synchronize");
@@ -233,11 +244,7 @@ int rmm__sim_stream_synchronize(rmm_stream_t handle)
     stream = rmm__sim_stream_find_locked(handle, "stream_synchronize", &error);
     if (stream != NULL) {
         device = stream->device;
-        error = rmm__sim_capture_check_wait_locked(stream);
-        if (error == RMM_DRIVER_OK) {
-            rmm__sim_finish_stream_locked(stream);
-            rmm__sim_mempool_settle_locked(device);
-        }
+        error = finish_locked(stream);
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
@@ -416,21 +423,27 @@ static void tell_event(
         .capturing = capturing});
 }
 
+/* The event, if there are such a stream and such an event; else NULL and the error. */
+static sim_event_t *find_both_locked(
+    const char *call, rmm_stream_t stream, rmm_driver_event_t event,
+    sim_stream_t **stream_out, int *error_out)
+{
+    *stream_out = rmm__sim_stream_find_locked(stream, call, error_out);
+    return *stream_out != NULL ? event_find_locked(event, call, error_out) : NULL;
+}
+
 int rmm__sim_event_record(rmm_driver_event_t event_handle, rmm_stream_t handle)
 {
     int error = rmm__sim_enter("event_record");
     sim_stream_t *stream;
-    sim_event_t *event = NULL;
+    sim_event_t *event;
     bool capturing = false;
     int device = -1;
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "event_record", &error);
-    if (stream != NULL) {
-        event = event_find_locked(event_handle, "event_record", &error);
-    }
+    event = find_both_locked("event_record", handle, event_handle, &stream, &error);
     if (event != NULL) {
         device = stream->device;
         error = event->device == device
@@ -448,17 +461,15 @@ int rmm__sim_stream_wait_event(rmm_stream_t handle, rmm_driver_event_t event_han
 {
     int error = rmm__sim_enter("stream_wait_event");
     sim_stream_t *stream;
-    sim_event_t *event = NULL;
+    sim_event_t *event;
     bool capturing = false;
     int device = -1;
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "stream_wait_event", &error);
-    if (stream != NULL) {
-        event = event_find_locked(event_handle, "stream_wait_event", &error);
-    }
+    event =
+        find_both_locked("stream_wait_event", handle, event_handle, &stream, &error);
     if (event != NULL) {
         device = stream->device;
         error = rmm__sim_wait_locked(stream, event, &capturing);
@@ -491,6 +502,17 @@ int rmm__sim_event_query(rmm_driver_event_t handle)
     return error;
 }
 
+static int finish_event_locked(sim_event_t *event)
+{
+    int error = rmm__sim_capture_check_event_locked(event);
+
+    if (error == RMM_DRIVER_OK && event->record != NULL) {
+        rmm__sim_finish_item_locked(event->record);
+        rmm__sim_mempool_settle_locked(event->device);
+    }
+    return error;
+}
+
 int rmm__sim_event_synchronize(rmm_driver_event_t handle)
 {
     int error = rmm__sim_enter("event_synchronize");
@@ -503,11 +525,7 @@ int rmm__sim_event_synchronize(rmm_driver_event_t handle)
     event = event_find_locked(handle, "event_synchronize", &error);
     if (event != NULL) {
         device = event->device;
-        error = rmm__sim_capture_check_event_locked(event);
-        if (error == RMM_DRIVER_OK && event->record != NULL) {
-            rmm__sim_finish_item_locked(event->record);
-            rmm__sim_mempool_settle_locked(device);
-        }
+        error = finish_event_locked(event);
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {

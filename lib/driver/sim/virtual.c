@@ -67,16 +67,9 @@ static int begin_safe(const char *call)
 /* Begin another that changes something. CUDA may forbid fewer: nobody has measured that. */
 static int begin(const char *call)
 {
-    int error = begin_safe(call);
-
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    error = rmm__sim_capture_forbids_locked();
-    if (error != RMM_DRIVER_OK) {
-        rmm__sim_leave();
-    }
-    return error;
+    return rmm__sim_attribute(RMM_ATTRIBUTE_VIRTUAL_MEMORY) == 0
+               ? RMM_DRIVER_NOT_SUPPORTED
+               : rmm__sim_enter_unsafe(call);
 }
 
 static int refuse(const char *call, const char *why, const void *ptr, uint64_t bytes)
