@@ -76,14 +76,9 @@ rmm_status_t rmm__adaptor_create(
     if (self == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    status = rmm__resource_init(
-        &self->base, &(rmm_resource_desc_t){
-                         .ops = &plan->ops[below->ready_on_all_streams ? 1 : 0],
-                         .name = plan->name,
-                         .upstream = upstream,
-                         .properties = rmm_resource_properties(upstream),
-                         .device = upstream->device,
-                     });
+    status = rmm__resource_init_over(
+        &self->base, &plan->ops[below->ready_on_all_streams ? 1 : 0], plan->name,
+        upstream);
     if (status != RMM_OK) {
         rmm__free(self);
         return status;

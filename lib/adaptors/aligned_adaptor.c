@@ -308,8 +308,7 @@ rmm_status_t rmm_aligned_adaptor_create(
     aligned_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_OVER(upstream, out);
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);

@@ -76,9 +76,8 @@ rmm_status_t rmm_failure_callback_adaptor_create(
     failure_callback_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_OVER(upstream, out);
     RMM_CHECK_ARG(options != NULL, "options are NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status != RMM_OK) {
         return status;

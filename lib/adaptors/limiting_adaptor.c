@@ -170,9 +170,8 @@ rmm_status_t rmm_limiting_adaptor_create(
     limiting_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
+    RMM_CHECK_OVER(upstream, out);
     RMM_CHECK_ARG(options != NULL, "options are NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);

@@ -210,8 +210,7 @@ rmm_status_t rmm_logging_adaptor_create(
     logging_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_OVER(upstream, out);
     status = choose_options(&opts, options);
     if (status == RMM_OK) {
         status = rmm__adaptor_create(

@@ -115,8 +115,7 @@ rmm_status_t rmm_prefetch_adaptor_create(
     rmm_adaptor_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_OVER(upstream, out);
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status != RMM_OK) {
         return status;

@@ -220,6 +220,20 @@ err_free_name:
     return status;
 }
 
+rmm_status_t rmm__resource_init_over(
+    rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *name,
+    rmm_resource_t *upstream)
+{
+    return rmm__resource_init(
+        mr, &(rmm_resource_desc_t){
+                .ops = ops,
+                .name = name,
+                .upstream = upstream,
+                .properties = rmm_resource_properties(upstream),
+                .device = upstream->device,
+            });
+}
+
 /* What users still hold leaves the location with the resource that held the memory. */
 static void settle_outstanding(rmm_resource_t *mr)
 {

@@ -111,6 +111,18 @@ typedef struct rmm_resource_desc {
  */
 rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *desc);
 
+/* The same for one of its upstream's device and properties. */
+rmm_status_t rmm__resource_init_over(
+    rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *name,
+    rmm_resource_t *upstream);
+
+/* What every creator over an upstream refuses first. */
+#define RMM_CHECK_OVER(upstream, out)                                                  \
+    do {                                                                               \
+        RMM_CHECK_ARG((upstream) != NULL, "upstream is NULL");                         \
+        RMM_CHECK_ARG((out) != NULL, "out is NULL");                                   \
+    } while (0)
+
 /* One more reference, unless the last one is gone already (for shared instances). */
 bool rmm__resource_try_retain(rmm_resource_t *mr);
 

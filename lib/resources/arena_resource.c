@@ -272,14 +272,8 @@ static rmm_status_t init_arena(
     arena_resource_t *self, rmm_resource_t *upstream,
     const rmm_arena_options_t *options)
 {
-    rmm_status_t status = rmm__resource_init(
-        &self->base, &(rmm_resource_desc_t){
-                         .ops = &arena_ops,
-                         .name = options->name,
-                         .upstream = upstream,
-                         .properties = rmm_resource_properties(upstream),
-                         .device = upstream->device,
-                     });
+    rmm_status_t status =
+        rmm__resource_init_over(&self->base, &arena_ops, options->name, upstream);
 
     if (status != RMM_OK) {
         return status;
@@ -337,8 +331,7 @@ rmm_status_t rmm_arena_resource_create(
     rmm_arena_options_t opts;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_OVER(upstream, out);
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);

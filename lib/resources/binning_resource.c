@@ -435,14 +435,8 @@ static rmm_status_t check_options(rmm_binning_options_t *options)
 static rmm_status_t
 init(binning_t *self, rmm_resource_t *upstream, const rmm_binning_options_t *options)
 {
-    rmm_status_t status = rmm__resource_init(
-        &self->base, &(rmm_resource_desc_t){
-                         .ops = &binning_ops,
-                         .name = options->name,
-                         .upstream = upstream,
-                         .properties = rmm_resource_properties(upstream),
-                         .device = upstream->device,
-                     });
+    rmm_status_t status =
+        rmm__resource_init_over(&self->base, &binning_ops, options->name, upstream);
 
     if (status != RMM_OK) {
         rmm__free(self);
@@ -471,8 +465,7 @@ rmm_status_t rmm_binning_resource_create(
     binning_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_OVER(upstream, out);
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);

@@ -60,8 +60,7 @@ rmm_status_t rmm_fixed_size_resource_create(
     rmm_fixed_size_options_t opts;
     rmm_status_t status;
 
-    RMM_CHECK_ARG(upstream != NULL, "upstream is NULL");
-    RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_OVER(upstream, out);
     status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);
