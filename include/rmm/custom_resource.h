@@ -23,9 +23,9 @@
  * the dealloc function, with RMM_STREAM_LEGACY; then destroy() ends the payload. A forked
  * child that releases it calls no function.
  *
- * Devices: while a function runs, the device is current that the resource was made on
- * (unless only the host can reach the memory), and this thread's graph capture mode is
- * relaxed, so that a cudaMalloc in it does not ruin another thread's capture.
+ * Devices: while a function runs (but is_equal()), the device is current that the resource
+ * was made on, unless only the host can reach the memory, and this thread's graph capture
+ * mode is relaxed, so that a cudaMalloc in it does not ruin another thread's capture.
  *
  * Threads: as rmm/resource.h. The functions are called on the thread that asks, by
  * several at once.

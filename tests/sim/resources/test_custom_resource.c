@@ -6,7 +6,8 @@
  */
 #include "sim/pool/pool_harness.h"
 
-#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/resource_impl.h"
 
@@ -298,6 +299,29 @@ static void carries_pools_arenas_and_adaptors(void **state)
     assert_int_equal(program.deallocs, 3);
 }
 
+/* In a forked child the memory is the parent's: no function runs. */
+static void calls_nothing_in_a_forked_child(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_custom(&program, &plain);
+    void *ptr = take(mr, 1000, NULL);
+    int code = -1;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0) {
+        bool works = rmm_resource_alloc(mr, 9, 0, NULL, &ptr) != RMM_ERR_UNSUPPORTED;
+
+        rmm_resource_dealloc(mr, ptr, 1000, 0, NULL);
+        rmm_resource_release(mr);
+        _exit(works + program.deallocs + program.destroys + (program.allocs - 1));
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    give(mr, ptr, 1000, NULL);
+    end(&program, mr);
+}
+
 /* --- unchecked -------------------------------------------------------------------------- */
 
 static rmm_resource_t *make_unchecked(program_t *program)
@@ -405,6 +429,7 @@ int main(void)
         cmocka_unit_test(is_equal_where_its_function_says_so),
         cmocka_unit_test(leaves_the_payload_alone_when_it_cannot_be_made),
         cmocka_unit_test(carries_pools_arenas_and_adaptors),
+        cmocka_unit_test(calls_nothing_in_a_forked_child),
         cmocka_unit_test(hands_any_address_on_if_unchecked),
         cmocka_unit_test(hands_null_on_if_unchecked),
         cmocka_unit_test(passes_requests_of_no_bytes_if_unchecked),
