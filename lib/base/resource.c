@@ -419,9 +419,10 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
 }
 
 /* Of a usual block, when nobody looks on, nothing is. */
-static inline bool is_to_be_noted(const rmm_request_t *request, const void *ptr)
+static inline bool is_to_be_noted(const rmm_request_t *request)
 {
-    return !request->user || ptr == NULL || rmm__trace_is_on() || rmm__diag_may_ask();
+    return !request->user || request->bytes == 0 || rmm__trace_is_on() ||
+           rmm__diag_may_ask();
 }
 
 RMM_COLD static void
@@ -433,16 +434,13 @@ note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
     }
     if (request->bytes == 0) {
         atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
-    } else if (ptr == NULL) {
-        atomic_fetch_add_explicit(
-            &mr->null_bytes, request->bytes, memory_order_relaxed);
     } else if (request->user) {
         rmm__diag_on_alloc(
             mr->instance_id, mr->device, ptr, request->bytes, request->stream);
     }
 }
 
-static inline rmm_status_t allocate(
+RMM_HOT_INLINE rmm_status_t allocate(
     rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream, bool sync,
     void **ptr_out)
 {
@@ -469,7 +467,7 @@ static inline rmm_status_t allocate(
     if (status != RMM_OK) {
         return alloc_failed(mr, &request, status);
     }
-    if (is_to_be_noted(&request, *ptr_out)) {
+    if (is_to_be_noted(&request)) {
         note_alloc(mr, &request, *ptr_out);
     }
     return RMM_OK;
@@ -481,8 +479,7 @@ rmm_status_t rmm_resource_alloc(
     return allocate(mr, bytes, align, stream, false, ptr_out);
 }
 
-/* False if there is not so much. */
-static bool take_from(_Atomic(uint64_t) *figure, uint64_t amount)
+bool rmm__figure_take(_Atomic(uint64_t) *figure, uint64_t amount)
 {
     uint64_t value = atomic_load_explicit(figure, memory_order_relaxed);
 
@@ -496,20 +493,28 @@ static bool take_from(_Atomic(uint64_t) *figure, uint64_t amount)
     return false;
 }
 
-/* Is NULL what an allocation of so many bytes gave that is out? Then it is no longer. */
-RMM_COLD static bool take_null(rmm_resource_t *mr, size_t bytes)
+/* Is NULL what an allocation of so many bytes gave? For some bytes, the base resource at the
+ * bottom knows; it decides when the free comes there. */
+RMM_COLD static bool may_be_null(rmm_resource_t *mr, size_t bytes)
 {
-    return bytes == 0 ? take_from(&mr->zero_count, 1)
-                      : take_from(&mr->null_bytes, bytes);
+    const rmm_resource_t *base = mr;
+
+    if (bytes == 0) {
+        return rmm__figure_take(&mr->zero_count, 1);
+    }
+    while (base->upstream != NULL) {
+        base = base->upstream;
+    }
+    return atomic_load_explicit(&base->null_bytes, memory_order_relaxed) >= bytes;
 }
 
-static inline void deallocate(
+RMM_HOT_INLINE void deallocate(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream,
     bool sync)
 {
     rmm_request_t request = user_request(bytes, align, stream);
 
-    if (mr == NULL || (ptr == NULL && !take_null(mr, bytes))) {
+    if (mr == NULL || (ptr == NULL && !may_be_null(mr, bytes))) {
         return;
     }
     request.sync = sync;

@@ -83,9 +83,9 @@ struct rmm_resource {
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
     rmm_accounting_t accounting;
-    _Atomic(uint64_t) zero_count; /* live allocations of no bytes */
-    _Atomic(uint64_t) null_bytes; /* of live allocations of some bytes that are NULL */
-    _Atomic(void *) user_data;    /* the program's */
+    _Atomic(uint64_t) zero_count;    /* live allocations of no bytes */
+    _Atomic(uint64_t) null_bytes;    /* live and NULL: a base resource counts its own */
+    _Atomic(void *) user_data;       /* the program's */
     rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
 };
 
@@ -244,6 +244,9 @@ void rmm__callback_leave(void);
 /* How many blocks this thread has taken inside callbacks: of one that did, the memory is
  * counted as held from the driver where it took it. */
 uint64_t rmm__callback_taken(void);
+
+/* Take an amount off a figure; false, and nothing is taken, if there is not so much. */
+bool rmm__figure_take(_Atomic(uint64_t) *figure, uint64_t amount);
 
 /* Upstream gave NULL for some bytes (rmm/custom_resource.h, unchecked), which `mr` cannot
  * remember: it goes back. RMM_ERR_BAD_ALLOC. */

@@ -7,8 +7,8 @@
  * resource was made on, so that a cudaMalloc in them is of that device, and without
  * harm to the capture of another thread.
  *
- * Unchecked (RMM_CUSTOM_UNCHECKED): NULL on RMM_OK is not in the map; the base knows how
- * many bytes of that kind are out (resource.c), so its free comes here once.
+ * Unchecked (RMM_CUSTOM_UNCHECKED): NULL on RMM_OK is not in the map; how many bytes of that
+ * kind are out is counted, so that more of them are not freed than there are.
  *
  * Locking: as tracked.h; the program's functions are called with no lock held.
  */
@@ -175,6 +175,10 @@ custom_obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_o
         !is_unchecked(self, request)) {
         return unfit(self, ptr, request);
     }
+    if (ptr == NULL) {
+        atomic_fetch_add_explicit(
+            &tracked->base.null_bytes, request->bytes, memory_order_relaxed);
+    }
     *ptr_out = ptr;
     return RMM_OK;
 }
@@ -204,6 +208,10 @@ static void custom_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *r
 {
     custom_t *self = from_base(mr);
 
+    if (ptr == NULL && !rmm__figure_take(&mr->null_bytes, request->bytes)) {
+        rmm__resource_refuse_free(mr, ptr, request, "no such allocation was NULL");
+        return;
+    }
     rmm__tracked_dealloc(mr, ptr, request);
     if (ptr == NULL && is_unchecked(self, request)) {
         call_dealloc(&self->tracked, NULL, request);
