@@ -2,28 +2,29 @@
 /*
  * Inside of the arena resource, shared by its files:
  *   arena_resource.c  the operations, the creator
- *   arena_ladder.c    what is tried, in order, when an arena has no block that fits
- *   arena_shards.c    the arenas, what they are lent, and which of them has which memory
- *   arena_report.c    what is said when nothing helped
+ *   arena_ladder.c    the steps, in order, when an arena has no block that fits
+ *   arena_shards.c    the arenas, the memory lent to them, and the table of its owners
+ *   arena_report.c    error message and dump when all steps failed
  *
- * Many engines (pool/engine.h) before one, `global`, that has all memory: one block from
- * upstream. The others, shards, live on what it lends them (pool/refill.h). Small requests go
- * to a shard, large ones to `global`. What RMM calls an arena is a shard.
+ * One engine (pool/engine.h), `global`, has all memory: one block from upstream. Many
+ * other engines in front of it, the shards, use memory that it lends them
+ * (pool/refill.h). Small requests go to a shard, large ones to `global`. RMM calls a
+ * shard an arena.
  *
- * Which shard serves a request is a matter of speed only: threads on streams of their own
- * never wait for each other. What is freed on a stream is used again on that stream. Nothing
- * hangs on a stream handle or a thread's end, and nothing grows with the number of streams
- * or threads that ever were: beyond ARENA_SHARDS they share.
+ * The choice of the shard only affects speed: threads on streams of their own never
+ * wait for each other. Memory that is freed on a stream is used again on that stream.
+ * No state depends on a stream handle or on a thread's end, and none grows with the
+ * number of streams or threads: beyond ARENA_SHARDS they share.
  *
- * An owner table tells for every granule of 64 KiB which shard has it, and is read without a
- * lock: what is live in a granule keeps it where it is.
+ * An owner table records for every granule of 64 KiB which shard has it. It is read
+ * without a lock: a granule with a live block does not move.
  *
- * Near its end the memory is divided worse than in a pool, because a shard cannot give back
- * a granule that has anything live in it: a request may be refused for which a pool had
- * room.
+ * When the arena is nearly full, it divides its memory worse than a pool, because a
+ * shard cannot give back a granule with a live block in it. It may refuse a request for
+ * which a pool had room.
  *
- * Locking: each engine's lock; a shard's before that of `global`. Threads take turns on the
- * ladder (core/turn.h).
+ * Locking: each engine's lock; a shard's before that of `global`. Threads take turns on
+ * the ladder (core/turn.h).
  */
 #ifndef RMM_RESOURCES_ARENA_IMPL_H
 #define RMM_RESOURCES_ARENA_IMPL_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is tried, in this order, when a stream's arena has no block that fits, or the
- * global one none for a large request:
- *   1 small: a superblock of the global one, behind what finished events cover at home
+ * The steps, in this order, when a stream's arena has no block that fits, or the global
+ * one has none for a large request:
+ *   1 small: a superblock of the global arena, after finished events of the own arena were used
  * and then, one thread at a time (core/turn.h),
- *   2 take over what finished events cover, everywhere; all arenas give back what is free
- *     of their superblocks                                             (asks the driver)
+ *   2 use finished events everywhere; all arenas give back the free parts of their
+ *     superblocks                                                      (queries the driver)
  *   3 let this stream wait, on the device, for others                  (orders streams)
- *   4 wait for the device; all arenas give back what is free           (stops the host)
- * After each of these a small request may be served from any arena: what is clean there
- * is as good as what is clean at home. A capture leaves out 3: it would break it.
+ *   4 wait for the device; all arenas give back their free memory      (stops the host)
+ * After each step any arena may serve a small request, because every stream may use
+ * clean memory of every arena. A capture leaves out step 3, which would break it.
  */
 #include "resources/arena_impl.h"
 

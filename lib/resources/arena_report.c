@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said when a request finds no room: the last error, and the dump for whoever
- * asked for one. Looks at one arena after the other, so that the figures of a busy arena
- * resource need not add up. A dump that cannot be written is one line in the log.
+ * The error message and the dump when a request finds no room. It reads one arena after
+ * the other, so the figures of a busy arena resource need not add up. If the dump
+ * cannot be written, one line in the log says so.
  */
 #include "resources/arena_impl.h"
 

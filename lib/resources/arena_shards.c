@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arenas, what they are lent, and the table that tells which of them has which memory.
+ * The arenas, the memory that is lent to them, and the table of its owners.
  *
- * Accounting is shared by all engines and striped: what is handed out is counted outside of
- * any lock, a free under its engine's lock, before the block can be handed out again.
+ * All engines share striped accounting. An allocation is counted outside of any lock, a
+ * free under its engine's lock, before the block can be allocated again.
  */
 #include "resources/arena_impl.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the resources over one pair of driver calls share: cudaMalloc, cudaMallocManaged,
- * cudaHostAlloc. One instance per kind and device, shared by all who create one: memory of
- * one may be freed through another, and the accounting stays exact.
+ * The common part of the resources over one pair of driver calls: cudaMalloc,
+ * cudaMallocManaged, cudaHostAlloc. There is one instance for each kind and device,
+ * shared by all that create one: memory of one may be freed through another, and the
+ * accounting stays exact.
  *
  * Locking: as tracked.h; no lock is held during a driver call.
  */

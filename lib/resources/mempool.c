@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA's memory pools that some resource uses, and what each holds: see mempool.h.
+ * CUDA's memory pools that resources use, and the bytes that each holds: see mempool.h.
  *
- * Who asks the driver writes its answer with an exchange and counts the difference at the
- * location, so that the location has the sum of the last answers whoever asks at once.
+ * A thread that queries the driver writes the answer with an exchange and counts the
+ * difference at the location. So the location has the sum of the last answers, even if
+ * several threads query at once.
  *
- * Locking: `pools_lock` protects the list and the references. A forked child begins with an
- * empty list: what is in it belongs to the parent's driver.
+ * Locking: `pools_lock` protects the list and the references. A forked child begins
+ * with an empty list: the pools in it belong to the parent's driver.
  */
 #include "resources/mempool.h"
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the resources over CUDA's memory pools share (async, async_view, async_managed):
- * blocks that the driver hands out in stream order.
+ * The common part of the resources over CUDA's memory pools (async, async_view,
+ * async_managed), whose blocks the driver allocates in stream order.
  *
- * Every pool that some resource uses has one rmm_mempool_t, however many resources look
- * at it: what the pool holds from the device is counted once at the location, and shown by
- * each of these resources in its own slot. A pool that an async resource made is
- * destroyed with the last resource over it, so that a view never outlives it. A pool
- * belongs to one device, and so do all who look at it: the first one says which.
+ * Every pool in use has one rmm_mempool_t, however many resources use it. The location
+ * counts the pool's bytes once, and each of these resources shows them in its own slot.
+ * A pool that an async resource made is destroyed with the last resource over it, so a
+ * view never outlives it. A pool and all its resources belong to one device, that of
+ * the first resource.
  *
- * What a pool holds only the driver knows. It is asked when live bytes exceed what was
- * known, at every MEMPOOL_ASK_EVERY-th allocation, at trim and when somebody reads the
- * figures through this library: /rmm may lag by that many allocations.
+ * Only the driver knows how many bytes a pool holds. The resource queries it when the
+ * live bytes exceed the last answer, at every MEMPOOL_ASK_EVERY-th allocation, at a
+ * trim, and when a program reads the statistics through this library. So /rmm may lag
+ * by that many allocations.
  *
  * Cost of an allocation on a stream that the program made: one driver call, and the map
- * of blocks (tracked.h). The legacy default stream costs four calls more, which make the
- * resource's device current.
+ * of blocks (tracked.h). The legacy default stream costs four calls more, which make
+ * the resource's device current.
  *
  * Locking: as tracked.h; `pools_lock` (mempool.c) protects the list of pools and their
  * references. No lock is held during a driver call.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pool says when nothing helped.
+ * The error message of a pool when all steps of the ladder failed.
  */
 #include "resources/pool_resource.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System memory that prefers the device as long as that has room; what is not said here
- * is in system_memory.h.
+ * System memory that prefers the device while the device has room; system_memory.h has
+ * the common part.
  *
- * Where pages lie is a matter of whole pages, and what is advised about pages of the heap
- * would stay with whoever gets them next. So a block of a page or more is a mapping of its
- * own, whose pages nobody shares, and the advice ends with it.
+ * The location of memory is a property of whole pages, and advice about pages of the
+ * heap would stay in force for their next user. So a block of a page or more is a
+ * mapping of its own. It shares its pages with no other block, and the advice ends with
+ * it.
  */
 #include <rmm/sam_headroom_resource.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the resources of system memory share (system, sam_headroom): the host's pages, which
- * the device reads and writes as they are where it has access to pageable memory (HMM, or
- * ATS on Grace). One instance per device and headroom, shared by all who create one.
+ * The common part of the resources of system memory (system, sam_headroom): the host's
+ * pages, which the device reads and writes directly if it has access to pageable memory
+ * (HMM, or ATS on Grace). There is one instance for each device and headroom, shared by
+ * all that create one.
  *
- * Giving pages back to the host is in nobody's stream order, so a free first waits for
- * the stream that it is made on.
+ * Returning pages to the host is not ordered on any stream, so a free first waits for
+ * its stream.
  *
  * Locking: as tracked.h; no lock is held during a driver call.
  */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the base resources share: those that get every block from elsewhere one by one
+ * The common part of the base resources, which get every block separately from a source
  * (cudaMalloc, pinned and managed memory, the host's heap, a program's own functions).
- * Their allocations are slow anyway, so each block is remembered: a wrong free is refused,
- * the accounting stays exact, and what is still out at the end is given back.
+ * Their allocations are slow anyway, so each block is remembered: a wrong free is
+ * refused, the accounting stays exact, and blocks that are live at the end are given
+ * back.
  *
- * A concrete type embeds rmm_tracked_t as its first member, brings obtain() and
+ * A concrete type embeds rmm_tracked_t as its first member, implements obtain() and
  * give_back(), and puts the rmm__tracked_* ops into its table.
  *
  * Locking: `lock` protects `blocks` and is never held during obtain() or give_back(). A
- * block leaves the map before it is given back, because the same address may be handed
- * to another thread at once.
+ * block leaves the map before it is given back, because the source may return the same
+ * address to another thread at once.
  */
 #ifndef RMM_RESOURCES_TRACKED_H
 #define RMM_RESOURCES_TRACKED_H
