@@ -6,7 +6,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -19,25 +19,10 @@
 
 #include "driver/driver.h"
 
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
-
 static int check_driver(void **state)
 {
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
-
     (void)state;
-    assert_non_null(driver);
-    assert_string_equal(driver->name, "cuda");
-    assert_false(rmm_sim_active());
+    assert_real_gpu();
     return 0;
 }
 
@@ -288,11 +273,6 @@ int main(void)
         cmocka_unit_test(aligns_what_the_device_writes),
         cmocka_unit_test(tells_what_each_costs),
     };
-    rmm_status_t status;
-
-    if (rmm__driver(&status) == NULL && status == RMM_ERR_NO_DEVICE) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, check_driver, NULL);
+    return gpu_is_missing() ? SKIPPED
+                            : cmocka_run_group_tests(tests, check_driver, NULL);
 }

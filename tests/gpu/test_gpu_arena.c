@@ -6,7 +6,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -23,17 +23,8 @@
 #include "resources/arena_impl.h"
 
 #define KIB ((size_t)1 << 10)
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
 
 enum { STREAMS = 6, LIVE = 40, STEPS = 6000, EDGE = 64, THREADS = 4 };
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 static rmm_resource_t *make_arena(uint64_t bytes)
 {

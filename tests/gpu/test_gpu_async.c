@@ -8,7 +8,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -25,20 +25,10 @@
 #include "base/resource_impl.h"
 #include "driver/driver.h"
 
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
-
 typedef struct fixture {
     rmm_resource_t *async;
     rmm_stream_t streams[2];
 } fixture_t;
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 /* The errors of a capture that a failed case has left: for the next ones to start clean. */
 static void end_captures(const fixture_t *fixture)
@@ -59,12 +49,8 @@ static void end_captures(const fixture_t *fixture)
 static int set_up(void **state)
 {
     fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
 
-    assert_non_null(driver);
-    assert_string_equal(driver->name, "cuda");
-    assert_false(rmm_sim_active());
+    assert_real_gpu();
     assert_ok(rmm_async_resource_create(NULL, &fixture->async));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[0]));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[1]));
@@ -117,7 +103,7 @@ static uint64_t pool_figure(const rmm_resource_t *mr, enum cudaMemPoolAttr attri
 
 /* Copied back on its stream, without waiting for anything else. */
 static void
-assert_filled(const void *block, int value, size_t bytes, rmm_stream_t stream)
+assert_filled_on(const void *block, int value, size_t bytes, rmm_stream_t stream)
 {
     unsigned char *copy = malloc(bytes);
 
@@ -145,7 +131,7 @@ static void blocks_are_device_memory_of_the_pool(void **state)
     assert_int_equal((uintptr_t)block % RMM_ALIGN_DEFAULT, 0);
     assert_true(pool_figure(fixture->async, cudaMemPoolAttrUsedMemCurrent) > MIB);
     assert_cuda(cudaMemsetAsync(block, 7, MIB + 1, NULL));
-    assert_filled(block, 7, MIB + 1, NULL);
+    assert_filled_on(block, 7, MIB + 1, NULL);
     give(fixture->async, block, MIB + 1, NULL);
     assert_cuda(cudaDeviceSynchronize());
     assert_int_equal(pool_figure(fixture->async, cudaMemPoolAttrUsedMemCurrent), 0);
@@ -169,7 +155,7 @@ static void a_block_that_changes_streams_keeps_its_new_data(void **state)
         block = take(fixture->async, bytes, second);
         assert_cuda(cudaMemsetAsync(block, round, bytes, second));
         assert_cuda(cudaStreamSynchronize(first));
-        assert_filled(block, round, bytes, second);
+        assert_filled_on(block, round, bytes, second);
         give(fixture->async, block, bytes, second);
     }
 }
@@ -191,7 +177,7 @@ static void memory_freed_on_a_stream_outlives_the_stream(void **state)
         block = take(fixture->async, 8 * MIB, stream);
         assert_cuda(cudaMemsetAsync(block, round, 8 * MIB, stream));
         assert_cuda(cudaDeviceSynchronize());
-        assert_filled(block, round, 8 * MIB, stream);
+        assert_filled_on(block, round, 8 * MIB, stream);
         give(fixture->async, block, 8 * MIB, stream);
     }
 }
@@ -421,7 +407,7 @@ static void a_graph_has_memory_of_its_own(void **state)
         block = take(mr, MIB, stream);
         assert_cuda(cudaMemsetAsync(block, i, MIB, stream));
         assert_cuda(cudaGraphLaunch(executable, stream));
-        assert_filled(block, i, MIB, stream);
+        assert_filled_on(block, i, MIB, stream);
         give(mr, block, MIB, stream);
     }
     assert_int_equal(stats_of(mr).current_bytes, 0);
@@ -472,7 +458,7 @@ static void managed_blocks_are_the_hosts_too(void **state)
     assert_cuda(cudaStreamSynchronize(fixture->streams[0]));
     assert_int_equal(block[10 * MIB - 1], 7);
     memset(block, 8, 10 * MIB);
-    assert_filled(block, 8, 10 * MIB, fixture->streams[0]);
+    assert_filled_on(block, 8, 10 * MIB, fixture->streams[0]);
     assert_true(stats_of(mr).reserved_bytes >= 10 * MIB);
     give(mr, block, 10 * MIB, fixture->streams[0]);
     rmm_resource_release(mr);
@@ -486,7 +472,7 @@ static void use_and_release(rmm_resource_t *mr, rmm_stream_t stream)
     for (int i = 0; i < 50; i++) {
         assert_cuda(cudaMemsetAsync(block, i, 64 * MIB, stream));
     }
-    assert_filled(block, 49, 64 * MIB, stream);
+    assert_filled_on(block, 49, 64 * MIB, stream);
     assert_int_equal(block[64 * MIB - 1], 49);
     assert_cuda(cudaMemsetAsync(block, 3, 64 * MIB, stream));
     give(mr, block, 64 * MIB, stream); /* waits */
@@ -674,11 +660,5 @@ int main(void)
 #endif
         CASE(tells_what_it_costs),
     };
-    rmm_status_t status;
-
-    if (rmm__driver(&status) == NULL && status == RMM_ERR_NO_DEVICE) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return gpu_is_missing() ? SKIPPED : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -25,21 +25,12 @@
 #include "driver/driver.h"
 #include "gpu/makers.h"
 
-#define MIB ((size_t)1 << 20)
 #define BLOCK (8 * MIB)
 #define LONG_BYTES (256 * MIB)
-#define SKIPPED 77
 
 enum { PATIENCE_MS = 10000, LONG_NODES = 400 };
 
 static const rmm_driver_t *driver;
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 static rmm_stream_t make_stream(void)
 {

@@ -6,7 +6,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -18,17 +18,7 @@
 #include "driver/driver.h"
 #include "gpu/makers.h"
 
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
-
 static const rmm_driver_t *driver;
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 #define BLOCK (4 * MIB)
 #define HELD (4 * BLOCK) /* room for both branches' blocks */

@@ -5,7 +5,7 @@
  *
  * With fewer than two GPUs the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -15,20 +15,10 @@
 
 #include "driver/driver.h"
 
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
-
 enum { BYTES = 1000000 };
 
 static unsigned char pattern[BYTES];
 static unsigned char found[BYTES];
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 /* Device 0 is current again after each case. */
 static int set_up(void **state)

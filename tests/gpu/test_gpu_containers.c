@@ -6,7 +6,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -22,9 +22,6 @@
 
 #include "driver/driver.h"
 
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
-
 enum { BYTES = 1000000 };
 
 typedef struct fixture {
@@ -33,22 +30,11 @@ typedef struct fixture {
     unsigned char *pattern, *found; /* BYTES of pageable memory each */
 } fixture_t;
 
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
-
 static int set_up(void **state)
 {
     fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
 
-    assert_non_null(driver);
-    assert_string_equal(driver->name, "cuda");
-    assert_false(rmm_sim_active());
+    assert_real_gpu();
     assert_ok(rmm_cuda_resource_create(&fixture->cuda));
     assert_ok(rmm_pool_resource_create(fixture->cuda, NULL, &fixture->pool));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->stream));
@@ -409,11 +395,5 @@ int main(void)
         CASE(questions_agree_with_cuda),
         CASE(a_forked_child_may_end_its_copy_of_a_buffer),
     };
-    rmm_status_t status;
-
-    if (rmm__driver(&status) == NULL && status == RMM_ERR_NO_DEVICE) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return gpu_is_missing() ? SKIPPED : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
  * Without a usable GPU the program says so and exits 77; a case that this GPU or driver
  * cannot do is skipped.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -21,18 +21,9 @@
 #include "driver/driver.h"
 
 #define KIB ((size_t)1 << 10)
-#define MIB ((size_t)1 << 20)
 #define BLOCK (64 * KIB)
-#define SKIPPED 77
 
 static const rmm_driver_t *driver;
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 /* A refusal, of which the program's last error knows nothing. */
 static void assert_refused(int error, int expected)
@@ -55,23 +46,6 @@ static rmm_stream_t make_stream(void)
 
     assert_cuda(driver->stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     return stream;
-}
-
-/* Every byte, copied to the host through the table. */
-static void assert_filled(const void *block, int value, size_t bytes)
-{
-    unsigned char *copy = malloc(bytes);
-
-    assert_non_null(copy);
-    assert_cuda(cudaDeviceSynchronize());
-    assert_cuda(driver->memcpy_async(copy, block, bytes, RMM_STREAM_LEGACY));
-    assert_cuda(driver->stream_synchronize(RMM_STREAM_LEGACY));
-    for (size_t i = 0; i < bytes; i++) {
-        if (copy[i] != value) {
-            fail_msg("byte %zu is %d, not %d", i, copy[i], value);
-        }
-    }
-    free(copy);
 }
 
 /* ---- attributes, streams, copies ---- */

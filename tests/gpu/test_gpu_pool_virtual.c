@@ -5,7 +5,7 @@
  *
  * Without a usable GPU, or one that can map, the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -21,18 +21,9 @@
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
-#define MIB ((size_t)1 << 20)
 #define PIECE (2 * MIB)
-#define SKIPPED 77
 
 enum { BLOCKS = 16 };
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 static rmm_resource_t *make_pool(uint64_t initial, uint64_t maximum, uint64_t flags)
 {
@@ -69,22 +60,6 @@ static size_t device_free(void)
 
     assert_cuda(cudaMemGetInfo(&free_bytes, &total));
     return free_bytes;
-}
-
-/* Every byte, copied back after the device is idle. */
-static void assert_filled(const void *block, int value, size_t bytes)
-{
-    unsigned char *copy = malloc(bytes);
-
-    assert_non_null(copy);
-    assert_cuda(cudaDeviceSynchronize());
-    assert_cuda(cudaMemcpy(copy, block, bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < bytes; i++) {
-        if (copy[i] != value) {
-            fail_msg("byte %zu is %d, not %d", i, copy[i], value);
-        }
-    }
-    free(copy);
 }
 
 /* Blocks of a piece with their number in them; then every second one is free. */

@@ -5,7 +5,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -19,31 +19,17 @@
 
 #include "driver/driver.h"
 
-#define MIB ((size_t)1 << 20)
-#define SKIPPED 77
-
 typedef struct fixture {
     rmm_resource_t *cuda, *pool;
     rmm_stream_t streams[2];
     void *handed; /* to a thread */
 } fixture_t;
 
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
-
 static int set_up(void **state)
 {
     fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
 
-    assert_non_null(driver);
-    assert_string_equal(driver->name, "cuda");
-    assert_false(rmm_sim_active());
+    assert_real_gpu();
     assert_ok(rmm_cuda_resource_create(&fixture->cuda));
     assert_ok(rmm_pool_resource_create(fixture->cuda, NULL, &fixture->pool));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[0]));
@@ -62,22 +48,6 @@ static int tear_down(void **state)
     rmm_resource_release(fixture->cuda);
     test_free(fixture);
     return 0;
-}
-
-/* Every byte of a device block, copied back after the device is idle. */
-static void assert_filled(const void *block, int value, size_t bytes)
-{
-    unsigned char *copy = malloc(bytes);
-
-    assert_non_null(copy);
-    assert_cuda(cudaDeviceSynchronize());
-    assert_cuda(cudaMemcpy(copy, block, bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < bytes; i++) {
-        if (copy[i] != value) {
-            fail_msg("byte %zu is %d, not %d", i, copy[i], value);
-        }
-    }
-    free(copy);
 }
 
 static void the_device_is_a_real_one(void **state)
@@ -576,11 +546,5 @@ int main(void)
         CASE(data_never_mixes_between_streams),
         CASE(the_accounting_agrees_with_what_was_asked),
     };
-    rmm_status_t status;
-
-    if (rmm__driver(&status) == NULL && status == RMM_ERR_NO_DEVICE) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return gpu_is_missing() ? SKIPPED : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  *
  * Without a usable GPU the program says so and exits 77.
  */
-#include "harness/harness.h"
+#include "gpu/gpu_harness.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -15,16 +15,7 @@
 
 #include "driver/driver.h"
 
-#define SKIPPED 77
-
 static const rmm_driver_t *driver;
-
-static void assert_cuda(int error)
-{
-    if (error != cudaSuccess) {
-        fail_msg("%s", cudaGetErrorString((cudaError_t)error));
-    }
-}
 
 static void assert_key_is_of(rmm_stream_t stream)
 {
