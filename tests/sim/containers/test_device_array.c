@@ -19,38 +19,8 @@ RMM_DEVICE_ARRAY_DEFINE(over_aligned, over_aligned_t);
 RMM_DEVICE_ARRAY_DEFINE(point, struct point);
 RMM_DEVICE_ARRAY_DEFINE(text, const char *);
 
-typedef struct fixture {
-    rmm_resource_t *mr;
-    rmm_stream_t stream, other;
-} fixture_t;
-
-static int set_up(void **state)
-{
-    fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-
-    fixture->mr = make_cuda();
-    fixture->stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    fixture->other = make_stream(RMM_STREAM_NON_BLOCKING);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_t *fixture = *state;
-
-    assert_ok(rmm_stream_destroy(fixture->stream));
-    assert_ok(rmm_stream_destroy(fixture->other));
-    assert_int_equal(stats_of(fixture->mr).current_count, 0);
-    assert_int_equal(stats_of(fixture->mr).invalid_free_count, 0);
-    rmm_resource_release(fixture->mr);
-    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
-    assert_int_equal(rmm_sim_violations(), 0);
-    test_free(fixture);
-    return 0;
-}
-
-static rmm_device_array_t make(fixture_t *fixture, size_t element_bytes, size_t count)
+static rmm_device_array_t
+make(container_fixture_t *fixture, size_t element_bytes, size_t count)
 {
     rmm_device_array_t array;
 
@@ -60,7 +30,8 @@ static rmm_device_array_t make(fixture_t *fixture, size_t element_bytes, size_t 
 }
 
 /* 0, 1, 2, ... */
-static RMM_DEVICE_ARRAY(int32_t) make_counting(fixture_t *fixture, int32_t count)
+static RMM_DEVICE_ARRAY(int32_t)
+    make_counting(container_fixture_t *fixture, int32_t count)
 {
     RMM_DEVICE_ARRAY(int32_t) array;
 
@@ -73,8 +44,8 @@ static RMM_DEVICE_ARRAY(int32_t) make_counting(fixture_t *fixture, int32_t count
     return array;
 }
 
-static void
-assert_counting(fixture_t *fixture, const RMM_DEVICE_ARRAY(int32_t) * array, int count)
+static void assert_counting(
+    container_fixture_t *fixture, const RMM_DEVICE_ARRAY(int32_t) * array, int count)
 {
     for (int i = 0; i < count; i++) {
         int32_t value = -1;
@@ -87,7 +58,7 @@ assert_counting(fixture_t *fixture, const RMM_DEVICE_ARRAY(int32_t) * array, int
 
 static void memory_resource_is_the_one_given(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = make(fixture, 4, 128);
 
     assert_ptr_equal(rmm_device_array_resource(&array), fixture->mr);
@@ -99,7 +70,7 @@ static void memory_resource_is_the_one_given(void **state)
 
 static void zero_size_constructor_makes_an_empty_array(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = make(fixture, 8, 0);
 
     assert_int_equal(rmm_device_array_size(&array), 0);
@@ -111,7 +82,7 @@ static void zero_size_constructor_makes_an_empty_array(void **state)
 
 static void non_zero_size_constructor_takes_count_times_element(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     const size_t element_bytes[] = {1, 4, 8, 3, sizeof(point_t)};
 
     for (size_t i = 0; i < 5; i++) {
@@ -129,7 +100,7 @@ static void non_zero_size_constructor_takes_count_times_element(void **state)
 
 static void a_size_that_overflows_is_refused(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     const size_t count = SIZE_MAX / 8 + 1;
     rmm_device_array_t array = make(fixture, 8, 10);
     rmm_device_array_t before = array;
@@ -153,7 +124,7 @@ static void a_size_that_overflows_is_refused(void **state)
 
 static void no_element_size_is_refused(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = RMM_DEVICE_ARRAY_INIT(0);
 
     assert_int_equal(
@@ -167,7 +138,7 @@ static void no_element_size_is_refused(void **state)
 
 static void copy_constructor_copies_the_elements(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     RMM_DEVICE_ARRAY(int32_t) copy = RMM_DEVICE_ARRAY_OF_INIT(int32_t);
 
@@ -182,7 +153,7 @@ static void copy_constructor_copies_the_elements(void **state)
 
 static void move_leaves_an_empty_array_that_can_grow(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     RMM_DEVICE_ARRAY(int32_t) moved = RMM_DEVICE_ARRAY_OF_INIT(int32_t);
 
@@ -197,7 +168,7 @@ static void move_leaves_an_empty_array_that_can_grow(void **state)
 
 static void resize_smaller_keeps_the_capacity(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     int32_t *data = rmm_device_array_int32_t_data(&array);
 
@@ -213,7 +184,7 @@ static void resize_smaller_keeps_the_capacity(void **state)
 
 static void resize_larger_and_reserve_larger_keep_the_contents(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
 
     assert_ok(rmm_device_array_int32_t_resize(&array, 15, fixture->stream));
@@ -231,7 +202,7 @@ static void resize_larger_and_reserve_larger_keep_the_contents(void **state)
 
 static void resize_to_zero_keeps_the_capacity_until_it_is_shrunk(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = make(fixture, 4, 10);
 
     assert_ok(rmm_device_array_resize(&array, 0, fixture->stream));
@@ -245,7 +216,7 @@ static void resize_to_zero_keeps_the_capacity_until_it_is_shrunk(void **state)
 
 static void release_hands_the_memory_to_a_buffer(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     void *data = rmm_device_array_int32_t_data(&array);
@@ -263,7 +234,7 @@ static void release_hands_the_memory_to_a_buffer(void **state)
 
 static void element_pointers_are_an_element_apart(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_point_t array;
 
     assert_ok(rmm_device_array_point_init(&array, 10, fixture->stream, fixture->mr));
@@ -277,7 +248,7 @@ static void element_pointers_are_an_element_apart(void **state)
 
 static void out_of_bounds_elements_are_out_of_range(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = make(fixture, 4, 10);
     rmm_device_array_t empty = make(fixture, 4, 0);
     int32_t value = 7;
@@ -311,7 +282,7 @@ static void out_of_bounds_elements_are_out_of_range(void **state)
 
 static void sets_and_gets_elements(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_point_t array;
 
     assert_ok(rmm_device_array_point_init(&array, 100, fixture->stream, fixture->mr));
@@ -334,7 +305,7 @@ static void sets_and_gets_elements(void **state)
 
 static void sets_and_gets_elements_without_waiting(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     int32_t values[64];
     int32_t found[64];
 
@@ -358,7 +329,7 @@ static void sets_and_gets_elements_without_waiting(void **state)
 
 static void async_calls_do_not_wait_and_the_others_do(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     journal_t *journal = test_calloc(1, sizeof(*journal));
     rmm_device_array_t array = make(fixture, 4, 4);
     rmm_sim_graph_t graph;
@@ -384,7 +355,7 @@ static void async_calls_do_not_wait_and_the_others_do(void **state)
 
 static void sets_an_element_to_zero(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     int32_t value = -1;
 
@@ -399,7 +370,7 @@ static void sets_an_element_to_zero(void **state)
 
 static void preserves_float_and_double_negative_zero(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_float_t floats;
     rmm_device_array_double_t doubles;
     float small = 1.0f;
@@ -421,7 +392,7 @@ static void preserves_float_and_double_negative_zero(void **state)
 
 static void front_and_back_are_the_first_and_the_last_element(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     int32_t front = -1;
     int32_t back = -1;
@@ -435,7 +406,7 @@ static void front_and_back_are_the_first_and_the_last_element(void **state)
 
 static void set_and_get_stream(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = make(fixture, 4, 10);
 
     assert_ptr_equal(rmm_device_array_stream(&array), fixture->stream);
@@ -449,7 +420,7 @@ static void set_and_get_stream(void **state)
 /* Pointers from data to data + size are what RMM's iterators and spans are. */
 static void the_elements_are_one_range(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(fixture, 10);
     const int32_t *begin = rmm_device_array_int32_t_data(&array);
     const int32_t *end =
@@ -463,7 +434,7 @@ static void the_elements_are_one_range(void **state)
 
 static void alignment_is_that_of_the_type(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_char_t chars;
     rmm_device_array_over_aligned_t large;
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
@@ -485,7 +456,7 @@ static void alignment_is_that_of_the_type(void **state)
 /* bool is a macro in C, and an address is a type of two words. */
 static void types_may_be_macros_and_pointers(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     RMM_DEVICE_ARRAY(bool) bools = RMM_DEVICE_ARRAY_OF_INIT(bool);
     RMM_DEVICE_ARRAY(text) texts = RMM_DEVICE_ARRAY_OF_INIT(const char *);
     const char *const text = "kept";
@@ -507,7 +478,7 @@ static void types_may_be_macros_and_pointers(void **state)
 
 static void refuses_null(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_array_t array = make(fixture, 4, 1);
     int32_t value = 0;
     rmm_stream_t stream = fixture->stream;
@@ -531,7 +502,8 @@ static void refuses_null(void **state)
     rmm_device_array_fini(&array);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name)                                                                     \
+    cmocka_unit_test_setup_teardown(name, container_set_up, container_tear_down)
 
 int main(void)
 {

@@ -10,51 +10,21 @@
 
 enum { BYTES = 1000 };
 
-typedef struct fixture {
-    rmm_resource_t *mr;
-    rmm_stream_t stream, other;
-    unsigned char pattern[BYTES];
-} fixture_t;
-
-static int set_up(void **state, rmm_status_t (*create)(rmm_resource_t **))
-{
-    fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-
-    assert_ok(create(&fixture->mr));
-    fixture->stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    fixture->other = make_stream(RMM_STREAM_NON_BLOCKING);
-    pattern_fill(fixture->pattern, BYTES, 7);
-    *state = fixture;
-    return 0;
-}
+static unsigned char pattern[BYTES];
 
 static int set_up_cuda(void **state)
 {
-    return set_up(state, rmm_cuda_resource_create);
+    pattern_fill(pattern, BYTES, 7);
+    return container_set_up(state);
 }
 
 static int set_up_managed(void **state)
 {
-    return set_up(state, rmm_managed_resource_create);
+    pattern_fill(pattern, BYTES, 7);
+    return container_set_up_on(state, rmm_managed_resource_create);
 }
 
-/* Each case has given everything back, the references on the resource too. */
-static int tear_down(void **state)
-{
-    fixture_t *fixture = *state;
-
-    assert_ok(rmm_stream_destroy(fixture->stream));
-    assert_ok(rmm_stream_destroy(fixture->other));
-    assert_int_equal(stats_of(fixture->mr).current_count, 0);
-    assert_int_equal(stats_of(fixture->mr).invalid_free_count, 0);
-    rmm_resource_release(fixture->mr);
-    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
-    assert_int_equal(rmm_sim_violations(), 0);
-    test_free(fixture);
-    return 0;
-}
-
-static rmm_device_buffer_t make(fixture_t *fixture, size_t bytes)
+static rmm_device_buffer_t make(container_fixture_t *fixture, size_t bytes)
 {
     rmm_device_buffer_t buffer;
 
@@ -63,20 +33,19 @@ static rmm_device_buffer_t make(fixture_t *fixture, size_t bytes)
 }
 
 /* BYTES of the pattern, on fixture->stream. */
-static rmm_device_buffer_t make_filled(fixture_t *fixture)
+static rmm_device_buffer_t make_filled(container_fixture_t *fixture)
 {
     rmm_device_buffer_t buffer;
 
     assert_ok(rmm_device_buffer_init_copy_from(
-        &buffer, fixture->pattern, BYTES, fixture->stream, fixture->mr));
+        &buffer, pattern, BYTES, fixture->stream, fixture->mr));
     return buffer;
 }
 
-static void
-assert_filled(fixture_t *fixture, const rmm_device_buffer_t *buffer, size_t bytes)
+static void assert_filled(
+    container_fixture_t *fixture, const rmm_device_buffer_t *buffer, size_t bytes)
 {
-    assert_holds(
-        rmm_device_buffer_data(buffer), fixture->pattern, bytes, fixture->stream);
+    assert_holds(rmm_device_buffer_data(buffer), pattern, bytes, fixture->stream);
 }
 
 static void assert_is(
@@ -93,7 +62,7 @@ static void assert_is(
 
 static void empty_buffer_has_no_memory(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make(fixture, 0);
 
     assert_is(&buffer, 0, 0, 256);
@@ -103,7 +72,7 @@ static void empty_buffer_has_no_memory(void **state)
 
 static void default_memory_resource_is_that_of_the_device(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
 
     assert_ok(rmm_set_current_device_resource(fixture->mr, NULL));
@@ -119,7 +88,7 @@ static void default_memory_resource_is_that_of_the_device(void **state)
 
 static void explicit_memory_resource_is_retained(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     recorder_t recorder;
     rmm_resource_t *mr;
     rmm_device_buffer_t buffer;
@@ -139,7 +108,7 @@ static void explicit_memory_resource_is_retained(void **state)
 
 static void copies_from_raw_host_pointer(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
 
     assert_is(&buffer, BYTES, BYTES, 256);
@@ -149,7 +118,7 @@ static void copies_from_raw_host_pointer(void **state)
 
 static void copies_from_raw_device_pointer(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     rmm_device_buffer_t buffer;
 
@@ -162,7 +131,7 @@ static void copies_from_raw_device_pointer(void **state)
 
 static void copy_from_nullptr_of_no_bytes_is_empty(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
 
     assert_ok(rmm_device_buffer_init_copy_from(
@@ -173,7 +142,7 @@ static void copy_from_nullptr_of_no_bytes_is_empty(void **state)
 
 static void copy_from_nullptr_non_zero_is_refused_and_leaks_nothing(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
     rmm_device_buffer_t before;
 
@@ -193,7 +162,7 @@ static void copy_from_nullptr_non_zero_is_refused_and_leaks_nothing(void **state
 
 static void refuses_more_than_there_is_and_is_untouched(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
     rmm_device_buffer_t before = buffer;
     const size_t sizes[] = {(size_t)1 << 50, SIZE_MAX};
@@ -224,7 +193,7 @@ static void refuses_more_than_there_is_and_is_untouched(void **state)
 
 static void copy_is_deep_and_takes_the_default_resource(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
     rmm_resource_t *current;
@@ -243,7 +212,7 @@ static void copy_is_deep_and_takes_the_default_resource(void **state)
 
 static void copy_with_explicit_resource_has_the_capacity_of_the_size(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
@@ -259,7 +228,7 @@ static void copy_with_explicit_resource_has_the_capacity_of_the_size(void **stat
 
 static void copy_frees_what_the_target_held(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     rmm_device_buffer_t target = make(fixture, 3 * BYTES);
 
@@ -275,7 +244,7 @@ static void copy_frees_what_the_target_held(void **state)
 
 static void move_constructor_leaves_the_source_empty(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     void *data = rmm_device_buffer_data(&source);
     rmm_device_buffer_t moved = RMM_DEVICE_BUFFER_INIT;
@@ -296,7 +265,7 @@ static void move_constructor_leaves_the_source_empty(void **state)
 
 static void move_assignment_frees_the_old_memory_on_its_old_stream(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     rmm_device_buffer_t target;
     recorder_t recorder;
@@ -314,7 +283,7 @@ static void move_assignment_frees_the_old_memory_on_its_old_stream(void **state)
 
 static void self_move_assignment_changes_nothing(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
     rmm_device_buffer_t before = buffer;
     rmm_device_buffer_t *same = &buffer;
@@ -327,7 +296,7 @@ static void self_move_assignment_changes_nothing(void **state)
 
 static void a_moved_from_buffer_can_be_used_again(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t source = make_filled(fixture);
     rmm_device_buffer_t moved = RMM_DEVICE_BUFFER_INIT;
 
@@ -343,7 +312,7 @@ static void a_moved_from_buffer_can_be_used_again(void **state)
 
 static void resize_smaller_keeps_memory_and_shrink_to_fit_gives_it_back(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
     void *data = rmm_device_buffer_data(&buffer);
 
@@ -363,7 +332,7 @@ static void resize_smaller_keeps_memory_and_shrink_to_fit_gives_it_back(void **s
 
 static void resize_to_nothing_and_shrink_to_fit_leaves_no_memory(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
 
     assert_ok(rmm_device_buffer_resize(&buffer, 0, fixture->stream));
@@ -377,7 +346,7 @@ static void resize_to_nothing_and_shrink_to_fit_leaves_no_memory(void **state)
 
 static void resize_bigger_has_exactly_that_capacity(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
 
     assert_ok(rmm_device_buffer_resize(&buffer, BYTES + 1, fixture->stream));
@@ -389,7 +358,7 @@ static void resize_bigger_has_exactly_that_capacity(void **state)
 
 static void reserve_smaller_does_nothing(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
     void *data = rmm_device_buffer_data(&buffer);
 
@@ -401,7 +370,7 @@ static void reserve_smaller_does_nothing(void **state)
 
 static void reserve_bigger_keeps_the_size_and_the_contents(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make_filled(fixture);
 
     assert_ok(rmm_device_buffer_reserve(&buffer, 2 * BYTES, fixture->stream));
@@ -412,7 +381,7 @@ static void reserve_bigger_keeps_the_size_and_the_contents(void **state)
 
 static void set_and_get_stream(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     recorder_t recorder;
     rmm_device_buffer_t buffer;
 
@@ -437,7 +406,7 @@ static void set_and_get_stream(void **state)
 
 static void default_and_explicit_alignments_are_kept(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     const size_t aligns[] = {1, 64, 128, 256};
 
     for (size_t i = 0; i < 4; i++) {
@@ -445,7 +414,7 @@ static void default_and_explicit_alignments_are_kept(void **state)
         rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
         assert_ok(rmm_device_buffer_init_copy_from_aligned(
-            &buffer, fixture->pattern, BYTES, aligns[i], fixture->stream, fixture->mr));
+            &buffer, pattern, BYTES, aligns[i], fixture->stream, fixture->mr));
         assert_is(&buffer, BYTES, BYTES, aligns[i]);
         assert_ok(rmm_device_buffer_copy(&copy, &buffer, fixture->stream, fixture->mr));
         assert_is(&copy, BYTES, BYTES, aligns[i]);
@@ -462,7 +431,7 @@ static void default_and_explicit_alignments_are_kept(void **state)
 
 static void too_large_an_alignment_is_bad_alloc_unless_empty(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
 
     assert_int_equal(
@@ -480,14 +449,14 @@ static void too_large_an_alignment_is_bad_alloc_unless_empty(void **state)
 
 static void a_pool_gives_a_larger_alignment(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_device_buffer_t first;
     rmm_device_buffer_t buffer;
 
     assert_ok(rmm_device_buffer_init(&first, 1, fixture->stream, pool));
     assert_ok(rmm_device_buffer_init_copy_from_aligned(
-        &buffer, fixture->pattern, BYTES, 4096, fixture->stream, pool));
+        &buffer, pattern, BYTES, 4096, fixture->stream, pool));
     assert_int_equal((uintptr_t)rmm_device_buffer_data(&buffer) % 4096, 0);
     assert_filled(fixture, &buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
@@ -497,7 +466,7 @@ static void a_pool_gives_a_larger_alignment(void **state)
 
 static void invalid_alignment_is_refused(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     const size_t wrong[] = {0, 3, 768};
     rmm_device_buffer_t buffer;
 
@@ -508,8 +477,7 @@ static void invalid_alignment_is_refused(void **state)
             RMM_ERR_INVALID_ALIGNMENT);
         assert_int_equal(
             rmm_device_buffer_init_copy_from_aligned(
-                &buffer, fixture->pattern, BYTES, wrong[i], fixture->stream,
-                fixture->mr),
+                &buffer, pattern, BYTES, wrong[i], fixture->stream, fixture->mr),
             RMM_ERR_INVALID_ALIGNMENT);
     }
 }
@@ -518,7 +486,7 @@ static void invalid_alignment_is_refused(void **state)
 
 static void default_constructed_grows_from_the_current_resource(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t resized = RMM_DEVICE_BUFFER_INIT;
     rmm_device_buffer_t reserved = RMM_DEVICE_BUFFER_INIT;
     rmm_device_buffer_t shrunk = RMM_DEVICE_BUFFER_INIT;
@@ -542,7 +510,7 @@ static void default_constructed_grows_from_the_current_resource(void **state)
 
 static void an_empty_buffer_grows_from_its_own_resource(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = make(fixture, 0);
 
     assert_ok(rmm_device_buffer_resize(&buffer, BYTES, fixture->stream));
@@ -555,7 +523,7 @@ static void an_empty_buffer_grows_from_its_own_resource(void **state)
 
 static void a_reallocation_copies_behind_the_work_of_its_stream(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_resource_t *pool = make_pool(0, 0);
 
     for (unsigned seed = 1; seed <= 50; seed++) {
@@ -582,7 +550,7 @@ static void a_reallocation_copies_behind_the_work_of_its_stream(void **state)
 
 static void nothing_waits_for_the_stream(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_device_buffer_t buffer;
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
@@ -591,7 +559,7 @@ static void nothing_waits_for_the_stream(void **state)
     /* what waits cannot be captured */
     assert_cuda(rmm_sim_begin_capture(fixture->stream, 0));
     assert_ok(rmm_device_buffer_init_copy_from(
-        &buffer, fixture->pattern, BYTES, fixture->stream, pool));
+        &buffer, pattern, BYTES, fixture->stream, pool));
     assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture->stream));
     assert_ok(rmm_device_buffer_copy(&copy, &buffer, fixture->stream, pool));
     assert_cuda(rmm_sim_end_capture(fixture->stream, &graph));
@@ -606,14 +574,14 @@ static void nothing_waits_for_the_stream(void **state)
 /* Freed while queued work still reads it, unless the buffer waits: ask the sanitizer. */
 static void host_memory_outlives_the_copies_that_use_it(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_resource_t *host;
     rmm_device_buffer_t source;
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
     assert_ok(rmm_host_resource_create(&host));
     assert_ok(rmm_device_buffer_init(&source, BYTES, fixture->stream, host));
-    memcpy(rmm_device_buffer_data(&source), fixture->pattern, BYTES);
+    memcpy(rmm_device_buffer_data(&source), pattern, BYTES);
     assert_ok(rmm_device_buffer_copy(&copy, &source, fixture->stream, fixture->mr));
     assert_ok(rmm_device_buffer_resize(&source, 2 * BYTES, fixture->stream));
     rmm_device_buffer_fini(&source);
@@ -624,7 +592,7 @@ static void host_memory_outlives_the_copies_that_use_it(void **state)
 
 static void refuses_null_buffers(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     rmm_stream_t stream = fixture->stream;
 
@@ -686,9 +654,9 @@ static void a_forked_child_asks_the_driver_nothing(void **state)
 }
 
 #define FOR_BOTH(name)                                                                 \
-    {"cuda: " #name, name, set_up_cuda, tear_down, NULL},                              \
+    {"cuda: " #name, name, set_up_cuda, container_tear_down, NULL},                    \
     {                                                                                  \
-        "managed: " #name, name, set_up_managed, tear_down, NULL                       \
+        "managed: " #name, name, set_up_managed, container_tear_down, NULL             \
     }
 
 int main(void)

@@ -10,37 +10,7 @@ typedef struct over_aligned {
 
 RMM_DEVICE_SCALAR_DEFINE(over_aligned, over_aligned_t);
 
-typedef struct fixture {
-    rmm_resource_t *mr;
-    rmm_stream_t stream, other;
-} fixture_t;
-
-static int set_up(void **state)
-{
-    fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-
-    fixture->mr = make_cuda();
-    fixture->stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    fixture->other = make_stream(RMM_STREAM_NON_BLOCKING);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_t *fixture = *state;
-
-    assert_ok(rmm_stream_destroy(fixture->stream));
-    assert_ok(rmm_stream_destroy(fixture->other));
-    assert_int_equal(stats_of(fixture->mr).current_count, 0);
-    rmm_resource_release(fixture->mr);
-    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
-    assert_int_equal(rmm_sim_violations(), 0);
-    test_free(fixture);
-    return 0;
-}
-
-static rmm_device_scalar_int_t make(fixture_t *fixture, int value)
+static rmm_device_scalar_int_t make(container_fixture_t *fixture, int value)
 {
     rmm_device_scalar_int_t scalar;
 
@@ -50,8 +20,8 @@ static rmm_device_scalar_int_t make(fixture_t *fixture, int value)
     return scalar;
 }
 
-static void
-assert_value(fixture_t *fixture, const RMM_DEVICE_SCALAR(int) * scalar, int expected)
+static void assert_value(
+    container_fixture_t *fixture, const RMM_DEVICE_SCALAR(int) * scalar, int expected)
 {
     int value = ~expected;
 
@@ -61,7 +31,7 @@ assert_value(fixture_t *fixture, const RMM_DEVICE_SCALAR(int) * scalar, int expe
 
 static void an_uninitialized_scalar_has_memory(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_t scalar;
 
     assert_ok(rmm_device_scalar_init(&scalar, 8, fixture->stream, fixture->mr));
@@ -78,7 +48,7 @@ static void an_uninitialized_scalar_has_memory(void **state)
 
 static void an_initial_value_is_there(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_int_t scalar = make(fixture, 42);
 
     assert_value(fixture, &scalar, 42);
@@ -87,7 +57,7 @@ static void an_initial_value_is_there(void **state)
 
 static void data_of_a_const_scalar_is_where_the_value_lies(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     const rmm_device_scalar_int_t scalar = make(fixture, 42);
     rmm_device_scalar_int_t end = scalar; /* to end it: the struct is not used again */
     const int *data = rmm_device_scalar_int_data(&scalar);
@@ -99,7 +69,7 @@ static void data_of_a_const_scalar_is_where_the_value_lies(void **state)
 
 static void a_copy_has_the_value_and_memory_of_its_own(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_int_t scalar = make(fixture, 42);
     rmm_device_scalar_int_t copy = RMM_DEVICE_SCALAR_OF_INIT(int);
 
@@ -113,7 +83,7 @@ static void a_copy_has_the_value_and_memory_of_its_own(void **state)
 
 static void a_move_leaves_no_data(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_int_t scalar = make(fixture, 42);
     rmm_device_scalar_int_t moved = RMM_DEVICE_SCALAR_OF_INIT(int);
     int *data = rmm_device_scalar_int_data(&scalar);
@@ -136,7 +106,7 @@ static void a_move_leaves_no_data(void **state)
 
 static void a_value_can_be_set(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_int_t scalar = make(fixture, 42);
     const int value = -7;
 
@@ -147,7 +117,7 @@ static void a_value_can_be_set(void **state)
 
 static void a_value_can_be_set_to_zero(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_int_t scalar = make(fixture, 42);
 
     assert_ok(rmm_device_scalar_int_set_value_to_zero_async(&scalar, fixture->stream));
@@ -157,7 +127,7 @@ static void a_value_can_be_set_to_zero(void **state)
 
 static void negative_zero_stays_negative(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_double_t scalar;
     const double minus = -0.0;
     double value = 1.0;
@@ -171,7 +141,7 @@ static void negative_zero_stays_negative(void **state)
 
 static void set_and_get_stream(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_int_t scalar = make(fixture, 1);
 
     assert_ptr_equal(rmm_device_scalar_stream(&scalar.scalar), fixture->stream);
@@ -182,7 +152,7 @@ static void set_and_get_stream(void **state)
 
 static void alignment_is_that_of_the_type(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
     rmm_device_scalar_char_t small;
     rmm_device_scalar_over_aligned_t large;
     over_aligned_t value = {{1}};
@@ -204,7 +174,7 @@ static void alignment_is_that_of_the_type(void **state)
 /* A kernel's result is read behind the kernel, without another synchronise. */
 static void the_value_is_what_queued_work_left(void **state)
 {
-    fixture_t *fixture = *state;
+    container_fixture_t *fixture = *state;
 
     for (unsigned seed = 1; seed <= 20; seed++) {
         rmm_device_scalar_uint64_t_t scalar;
@@ -221,7 +191,8 @@ static void the_value_is_what_queued_work_left(void **state)
     }
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name)                                                                     \
+    cmocka_unit_test_setup_teardown(name, container_set_up, container_tear_down)
 
 int main(void)
 {
