@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rmm/sim.h>
+
 #include "driver/driver.h"
 #include "harness/adaptors.h"
 #include "harness/harness.h"
@@ -297,4 +299,22 @@ rmm_status_t subject_make(const subject_t *subject, rmm_resource_t **out)
 {
     return subject->build == NULL ? subject->base(out)
                                   : build_over(subject->base, subject->build, out);
+}
+
+int subject_look_at_machine(const subject_t *subject)
+{
+    rmm_resource_t *mr = NULL;
+    rmm_status_t status;
+
+    if (rmm__driver(&status) == NULL) {
+        printf("skipped: %s\n", rmm_last_error_message());
+        return status == RMM_ERR_NO_DEVICE ? SUBJECT_SKIPPED : 1;
+    }
+    status = subject_make(subject, &mr);
+    rmm_resource_release(mr);
+    if (status == RMM_ERR_UNSUPPORTED && !rmm_sim_active()) {
+        printf("skipped: %s\n", rmm_last_error_message());
+        return SUBJECT_SKIPPED;
+    }
+    return 0;
 }

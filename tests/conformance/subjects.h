@@ -34,4 +34,9 @@ const subject_t *subject_of_arguments(int argc, char **argv);
  * behind when it fails. */
 rmm_status_t subject_make(const subject_t *subject, rmm_resource_t **out);
 
+/* 0, or SUBJECT_SKIPPED with the reason printed: this machine has no GPU, or the subject is
+ * not for it. */
+#define SUBJECT_SKIPPED 77
+int subject_look_at_machine(const subject_t *subject);
+
 #endif /* RMM_TESTS_CONFORMANCE_SUBJECTS_H */

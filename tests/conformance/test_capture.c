@@ -310,24 +310,6 @@ static void what_a_capture_used_comes_back_with_its_graph(void **state)
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-static int look_at_machine(void)
-{
-    rmm_resource_t *mr = NULL;
-    rmm_status_t status;
-
-    if (gpu() == NULL) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    status = subject_make(subject, &mr);
-    rmm_resource_release(mr);
-    if (status == RMM_ERR_UNSUPPORTED && !rmm_sim_active()) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +321,6 @@ int main(int argc, char **argv)
     int result;
 
     subject = subject_of_arguments(argc, argv);
-    result = look_at_machine();
+    result = subject_look_at_machine(subject);
     return result != 0 ? result : cmocka_run_group_tests(tests, NULL, NULL);
 }

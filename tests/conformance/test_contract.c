@@ -16,7 +16,7 @@
 #include "conformance/worker.h"
 #include "driver/driver.h"
 
-enum { SKIPPED = 77, HELD_MAX = 64, STREAM_ROUNDS = 100 };
+enum { HELD_MAX = 64, STREAM_ROUNDS = 100 };
 
 static const subject_t *subject;
 
@@ -249,24 +249,6 @@ static void keeps_exact_accounts(void **state)
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-static int look_at_machine(void)
-{
-    rmm_resource_t *mr = NULL;
-    rmm_status_t status;
-
-    if (rmm__driver(&status) == NULL) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return status == RMM_ERR_NO_DEVICE ? SKIPPED : 1;
-    }
-    status = subject_make(subject, &mr);
-    rmm_resource_release(mr);
-    if (status == RMM_ERR_UNSUPPORTED && !rmm_sim_active()) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +262,6 @@ int main(int argc, char **argv)
     int result;
 
     subject = subject_of_arguments(argc, argv);
-    result = look_at_machine();
+    result = subject_look_at_machine(subject);
     return result != 0 ? result : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,7 +245,6 @@ static void lives_on_every_device_at_once(void **state)
 /* 0, or what main() answers, with the reason printed. */
 static int look_at_machine(void)
 {
-    rmm_resource_t *mr = NULL;
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
 
@@ -261,13 +260,7 @@ static int look_at_machine(void)
         return SKIPPED;
     }
     device_count = device_count < DEVICES_MAX ? device_count : DEVICES_MAX;
-    status = subject_make(subject, &mr);
-    rmm_resource_release(mr);
-    if (status == RMM_ERR_UNSUPPORTED && !rmm_sim_active()) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return 0;
+    return subject_look_at_machine(subject);
 }
 
 int main(int argc, char **argv)

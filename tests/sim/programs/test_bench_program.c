@@ -9,9 +9,8 @@
 
 #include <jansson.h>
 
-#include "harness/runtime.h"
+#include "sim/programs/location.h"
 
-static runtime_t runtime;
 static program_t program;
 
 static void run(const char *arguments)
@@ -308,21 +307,6 @@ static void says_that_there_is_no_gpu(void **state)
     program_assert_status(&program, 1);
     assert_ptr_equal(strstr(program.err, "rmm-bench: "), program.err);
     assert_string_equal(program.out, "");
-}
-
-static int make_location(void **state)
-{
-    (void)state;
-    setenv("RMM_DRIVER", "sim", 1);
-    runtime_open(&runtime);
-    return 0;
-}
-
-static int leave_location(void **state)
-{
-    (void)state;
-    runtime_close(&runtime);
-    return 0;
 }
 
 int main(void)

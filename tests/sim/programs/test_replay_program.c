@@ -11,13 +11,12 @@
 
 #include <jansson.h>
 
-#include "harness/runtime.h"
+#include "sim/programs/location.h"
 
 #define TRACE DATA "/resnet_train.csv.gz"
 #define TRACE_PEAK 5648896016
 #define TRACE_OPERATIONS 34039
 
-static runtime_t runtime;
 static program_t program;
 
 static void run(const char *arguments)
@@ -715,21 +714,6 @@ static void help_and_man_page_name_every_option(void **state)
         options++;
     }
     assert_true(options >= 11);
-}
-
-static int make_location(void **state)
-{
-    (void)state;
-    setenv("RMM_DRIVER", "sim", 1);
-    runtime_open(&runtime);
-    return 0;
-}
-
-static int leave_location(void **state)
-{
-    (void)state;
-    runtime_close(&runtime);
-    return 0;
 }
 
 int main(void)
