@@ -43,10 +43,19 @@ expect gpu0/current_bytes 4321
 expect "proc/${program_pid[late]}/uid" 65534
 [ -e /run/rmm/rmmfs.state ] || [ -e /dev/shm/rmm-0/rmmfs.state ] || fail "no state file"
 
-# A directory that its user does not own, a link, and a file of another user's name.
-install -d -o 1 -m 777 /dev/shm/rmm-77
-cp /dev/shm/rmm-0/0.*[0-9a-f] /dev/shm/rmm-77/ 2>/dev/null || true
-ln -s /dev/shm/rmm-77 /dev/shm/rmm-78
+# A directory that its user does not own, and a link to one that its user does own, each with a
+# program that lives.
+install -d -o 1 -m 700 /dev/shm/rmm-77
+install -d -o 78 -m 700 /dev/shm/elsewhere
+ln -s /dev/shm/elsewhere /dev/shm/rmm-78
+stray() { # NAME UID DIRECTORY
+    RMM_RUNTIME_DIR=$3 start_program "$1" setpriv --reuid "$2" --regid "$2" --clear-groups --
+    gpu "$1" 0
+    tell "$1" alloc 0 600000
+    ls "$3/$2".*[0-9a-f] >/dev/null || fail "$1 does not write to $3"
+}
+stray foreign 1 /dev/shm/rmm-77
+stray linked 78 /dev/shm/elsewhere
 ln -s /run/rmm /run/user/77/rmm
 sleep 0.3
 expect gpu0/current_bytes 4321

@@ -54,9 +54,12 @@ expect gpu0/peak_bytes 100
 allowed 0 gpu0/peak_bytes
 expect gpu0/peak_bytes 40
 
-# A descriptor that root opened does not make its holder root.
+# A descriptor that root opened does not make its holder root. By bash: its number may have two
+# digits, which not every sh takes.
 exec {passed}>"$mnt/gpu0/peak_bytes"
-if as 1234 sh -c "echo >&$passed" 2>/dev/null; then
+echo >&"$passed" || fail "root could not write through its descriptor"
+if as 1234 bash -c "echo >&$passed" 2>"$work/error"; then
     fail "uid 1234 wrote through root's descriptor"
 fi
+grep -q "Permission denied" "$work/error" || fail "uid 1234 by a descriptor: $(cat "$work/error")"
 stop_daemon
