@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core by itself: statuses and the last error, options of other versions, the map of
- * pointers against a plain list.
+ * pointers against a plain list, host memory.
  */
 #include "harness/harness.h"
 
@@ -71,6 +71,19 @@ static void cuts_a_long_message(void **state)
     assert_int_equal(strlen(rmm_last_error_message()), RMM_ERROR_BYTES - 1);
 }
 
+static void a_kept_error_comes_back_whole(void **state)
+{
+    rmm_error_kept_t kept;
+
+    (void)state;
+    (void)rmm__error_cuda(RMM_ERR_CUDA, 42, "the first");
+    rmm__error_keep(&kept);
+    (void)rmm__error(RMM_ERR_IO, "the second");
+    rmm__error_restore(&kept);
+    assert_string_equal(rmm_last_error_message(), "the first");
+    assert_int_equal(rmm_last_cuda_error(), 42);
+}
+
 /* --- options ------------------------------------------------------------------------ */
 
 typedef struct ours {
@@ -100,6 +113,9 @@ static void reads_options_of_other_versions(void **state)
     newer.third = 1;
     assert_int_equal(
         rmm__options_copy(&got, sizeof(got), &newer, 16), RMM_ERR_UNSUPPORTED);
+    ours.struct_size = 15;
+    assert_int_equal(
+        rmm__options_copy(&got, sizeof(got), &ours, 16), RMM_ERR_INVALID_ARGUMENT);
     ours.struct_size = 0;
     assert_int_equal(
         rmm__options_copy(&got, sizeof(got), &ours, 16), RMM_ERR_INVALID_ARGUMENT);
@@ -155,6 +171,25 @@ static void agrees_with_a_plain_list(void **state)
     rmm__pointer_map_fini(&map);
 }
 
+static void only_the_right_size_is_taken(void **state)
+{
+    rmm_pointer_map_t map = {0};
+    rmm_pointer_map_entry_t entry;
+    size_t bytes;
+    int token;
+
+    (void)state;
+    assert_true(rmm__pointer_map_reserve(&map));
+    rmm__pointer_map_insert(&map, &token, 7);
+    assert_non_null(rmm__pointer_map_take(&map, &token, 6, &entry));
+    assert_non_null(rmm__pointer_map_take(&map, &token, 8, &entry));
+    assert_int_equal(entry.bytes, 7);
+    assert_true(rmm__pointer_map_find(&map, &token, &bytes));
+    assert_non_null(rmm__pointer_map_take(&map, &token, 7, &entry));
+    assert_null(rmm__pointer_map_take(&map, &token, 7, &entry));
+    rmm__pointer_map_fini(&map);
+}
+
 static void survives_without_host_memory(void **state)
 {
     rmm_pointer_map_t map = {0};
@@ -172,6 +207,45 @@ static void survives_without_host_memory(void **state)
     assert_true(rmm__pointer_map_find(&map, &token, &bytes));
     assert_int_equal(bytes, 7);
     rmm__pointer_map_fini(&map);
+}
+
+/* A promise is kept after others have taken their room: an insertion cannot fail. */
+static void room_that_is_promised_is_there(void **state)
+{
+    enum { PROMISES = 1000 };
+    rmm_pointer_map_t map = {0};
+    static char keys[PROMISES * 256];
+
+    (void)state;
+    for (int i = 0; i < PROMISES; i++) {
+        assert_true(rmm__pointer_map_reserve(&map));
+    }
+    assert_true(2 * PROMISES <= map.capacity);
+    rmm__host_memory_fail(1);
+    for (int i = 0; i < PROMISES; i++) {
+        rmm__pointer_map_insert(&map, &keys[i * 256], 1);
+    }
+    assert_false(rmm__host_memory_fail_struck());
+    rmm__host_memory_fail(0);
+    assert_int_equal(map.count, PROMISES);
+    rmm__pointer_map_fini(&map);
+}
+
+/* --- host memory -------------------------------------------------------------------- */
+
+static void what_memory_grows_by_is_zero(void **state)
+{
+    enum { LEAST = 16, MOST = 4096 };
+    unsigned char *memory = rmm__calloc(1, MOST);
+
+    (void)state;
+    memset(memory, 0xff, MOST);
+    memory = rmm__resize(memory, MOST, LEAST);
+    memory = rmm__resize(memory, LEAST, MOST);
+    for (int i = 0; i < MOST; i++) {
+        assert_int_equal(memory[i], i < LEAST ? 0xff : 0);
+    }
+    rmm__free(memory);
 }
 
 static void tells_its_version(void **state)
@@ -194,9 +268,13 @@ int main(void)
         cmocka_unit_test(names_every_status),
         cmocka_unit_test(keeps_the_last_error_per_thread),
         cmocka_unit_test(cuts_a_long_message),
+        cmocka_unit_test(a_kept_error_comes_back_whole),
         cmocka_unit_test(reads_options_of_other_versions),
         cmocka_unit_test(agrees_with_a_plain_list),
+        cmocka_unit_test(only_the_right_size_is_taken),
         cmocka_unit_test(survives_without_host_memory),
+        cmocka_unit_test(room_that_is_promised_is_there),
+        cmocka_unit_test(what_memory_grows_by_is_zero),
         cmocka_unit_test(tells_its_version),
     };
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,20 @@ static int membarrier_pretended(int command)
 {
     (void)command;
     return 0;
+}
+
+/* As on kernels where a forked child's registration is gone. */
+static bool is_registered;
+
+static int membarrier_of_a_child(int command)
+{
+    if (command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
+        is_registered = true;
+    } else if (!is_registered) {
+        errno = EPERM;
+        return -1;
+    }
+    return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
 static int back_to_usual(void **state)
@@ -173,6 +188,24 @@ static void survives_the_loss_of_membarrier(void **state)
     rmm__mutex_init(&shared.lock);
     assert_int_equal(shared.lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
     run_crew(&shared, CREW);
+    rmm__mutex_fini(&shared.lock);
+}
+
+static void registers_again_for_membarrier(void **state)
+{
+    shared_t shared = {.steps = 500, .dawdle = 3};
+    rmm_mutex_t later;
+
+    (void)state;
+    tune(0, 3, membarrier_of_a_child);
+    rmm__mutex_init(&shared.lock);
+    assert_int_equal(shared.lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
+    is_registered = false;
+    run_crew(&shared, CREW);
+    assert_true(is_registered);
+    rmm__mutex_init(&later);
+    assert_int_equal(later.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
+    rmm__mutex_fini(&later);
     rmm__mutex_fini(&shared.lock);
 }
 
@@ -448,6 +481,7 @@ int main(void)
         cmocka_unit_test_teardown(
             forgets_no_sleeper_when_an_unlock_is_quick, back_to_usual),
         cmocka_unit_test_teardown(needs_no_membarrier, back_to_usual),
+        cmocka_unit_test_teardown(registers_again_for_membarrier, back_to_usual),
         cmocka_unit_test_teardown(survives_the_loss_of_membarrier, back_to_usual),
         cmocka_unit_test_teardown(works_on_one_processor, back_to_usual),
         cmocka_unit_test_teardown(sleeps_while_the_holder_is_away, back_to_usual),

@@ -450,6 +450,14 @@ static void a_wanted_place_that_does_not_work_is_not_replaced(void **state)
     long_path[0] = '/';
     long_path[sizeof(long_path) - 1] = '\0';
     assert_false(choose((rmm_runtime_roots_t){.wanted = long_path}));
+    memcpy(long_path, runtime.path, strlen(runtime.path));
+    long_path[strlen(runtime.path)] = '/';
+    long_path[RMM_RUNTIME_DIR_BYTES] = '\0'; /* one too many */
+    assert_false(choose((rmm_runtime_roots_t){.wanted = long_path}));
+    assert_non_null(strstr(why, "at most 255"));
+    long_path[RMM_RUNTIME_DIR_BYTES - 1] = '\0';
+    assert_true(choose((rmm_runtime_roots_t){.wanted = long_path}));
+    assert_int_equal(rmdir(long_path), 0);
     assert_false(choose((rmm_runtime_roots_t){.wanted = in_runtime("no/such")}));
     assert_non_null(strstr(why, "No such file"));
     put_sample("file");
@@ -470,6 +478,9 @@ static void a_place_that_others_could_write_to_is_refused(void **state)
 
     assert_int_equal(mkdirat(runtime.fd, shared_name, 0700), 0);
     assert_int_equal(fchmodat(runtime.fd, shared_name, 0777, 0), 0);
+    assert_false(choose((rmm_runtime_roots_t){0}));
+    assert_non_null(strstr(why, "writable for others"));
+    assert_int_equal(fchmodat(runtime.fd, shared_name, 0770, 0), 0);
     assert_false(choose((rmm_runtime_roots_t){0}));
     assert_non_null(strstr(why, "writable for others"));
     assert_int_equal(fchmodat(runtime.fd, shared_name, 0700, 0), 0);

@@ -15,6 +15,7 @@
 
 #include "harness/runtime.h"
 #include "segment/segment_leaks_reader.h"
+#include "segment/segment_side.h"
 
 #define ROWS 200
 
@@ -138,6 +139,7 @@ static void more_than_there_is_room_for_is_cut(void **state)
     make(&sample);
     sample.header.rows_used = UINT32_MAX;
     sample.rows[1].frame_count = UINT32_MAX;
+    sample.rows[3].frame_count = RMM_LEAKS_FRAMES + 1;
     assert_int_equal(attach(&sample, &file), 0);
     assert_int_equal(rmm_leaks_each(&file, see_many_frames, &saw), 0);
     assert_true(saw);
@@ -185,6 +187,12 @@ static void what_does_not_hold_together_is_refused(void **state)
     REFUSES(sample.header.rows_stride = 184, -EPROTO);
     REFUSES(sample.header.rows_stride = 196, -EPROTO);
     REFUSES(sample.header.rows_stride = 64 * 1024, -EPROTO);
+    REFUSES(sample.header.rows_count = 1; sample.header.rows_used = 1;
+            sample.header.rows_stride = RMM_SIDE_STRIDE_MAX + 8, -EPROTO);
+    REFUSES(sample.header.rows_count = 1;
+            sample.header.rows_offset =
+                (uint32_t)(sizeof(sample) - sizeof(sample.rows[0]) + 8),
+            -EPROTO);
     REFUSES(sample.header.rows_count++, -EPROTO);
     REFUSES(sample.header.rows_count = UINT32_MAX, -EPROTO);
     REFUSES(sample.header.modules_offset = 0, -EPROTO);

@@ -207,8 +207,7 @@ static void the_level_is_told(void **state)
     rmm_segment_close(&segment);
 }
 
-/* All of it may be new at once, and is printed while others wait. */
-static void a_ring_of_a_million_events_is_refused(void **state)
+static void a_ring_of_events_is_checked(void **state)
 {
     rmm_events_header_t header = {
         .magic = RMM_EVENTS_MAGIC,
@@ -225,7 +224,13 @@ static void a_ring_of_a_million_events_is_refused(void **state)
     (void)state;
     assert_int_equal(ftruncate(fd, sizeof(rmm_events_layout_t)), 0);
     assert_int_equal(rmm_events_attach(&events, fd, getuid()), 0);
+    assert_int_equal(rmm_events_attach(&events, fd, getuid() + 1), -EPERM);
+    /* a million: all of it may be new at once, and is printed while others wait */
     assert_int_equal(ftruncate(fd, (off_t)most), 0);
+    assert_int_equal(rmm_events_attach(&events, fd, getuid()), -EPROTO);
+    assert_int_equal(ftruncate(fd, sizeof(rmm_events_layout_t)), 0);
+    header.records_count = 0;
+    assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
     assert_int_equal(rmm_events_attach(&events, fd, getuid()), -EPROTO);
     close(fd);
 }
@@ -244,7 +249,7 @@ int main(void)
         cmocka_unit_test_setup(nonsense_is_bounded_and_clean, make_sample),
         cmocka_unit_test_setup(an_older_segment_has_no_log, make_sample),
         cmocka_unit_test_setup(the_level_is_told, make_sample),
-        cmocka_unit_test(a_ring_of_a_million_events_is_refused),
+        cmocka_unit_test(a_ring_of_events_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,10 @@ BREAK(locations_inside_header, layout->header.locations_offset = 440)
 BREAK(locations_outside, layout->header.locations_count = 2000)
 BREAK(locations_overflow, layout->header.locations_count = UINT32_MAX;
       layout->header.locations_stride = 1024)
+BREAK(
+    locations_8_behind, layout->header.locations_count = 1;
+    layout->header.locations_offset =
+        (uint32_t)(layout->header.segment_bytes - layout->header.locations_stride + 8))
 BREAK(locations_offset_high, layout->header.locations_offset = UINT32_MAX - 7)
 BREAK(locations_odd_offset, layout->header.locations_offset += 4)
 BREAK(locations_narrow, layout->header.locations_stride = 184)
@@ -72,6 +76,8 @@ BREAK(log_without_head, layout->header.log_offset = layout->header.header_bytes)
 BREAK(stripes_odd_stride, layout->header.stripes_stride = 60)
 BREAK(stripes_no_stride, layout->header.stripes_stride = 0)
 BREAK(stripes_many, layout->header.stripes_count = 65)
+BREAK(stripes_8_more, layout->header.stripes_count = 1;
+      layout->header.stripes_stride = RMM_SEGMENT_STRIPES_BYTES + 8)
 BREAK(stripes_overflow, layout->header.stripes_count = 0x80000000u;
       layout->header.stripes_stride = 0x80000000u)
 BREAK(stripes_outside, layout->header.slot_stripes_offset += 64 * 16 * 256)
@@ -113,6 +119,8 @@ static const broken_t broken[] = {
     {"locations_outside", break_locations_outside, RMM_SEGMENT_REFUSED, "locations at"},
     {"locations_overflow", break_locations_overflow, RMM_SEGMENT_REFUSED,
      "locations at"},
+    {"locations_8_behind", break_locations_8_behind, RMM_SEGMENT_REFUSED,
+     "locations at"},
     {"locations_high", break_locations_offset_high, RMM_SEGMENT_REFUSED,
      "locations at"},
     {"odd_offset", break_locations_odd_offset, RMM_SEGMENT_REFUSED, "locations at"},
@@ -130,6 +138,7 @@ static const broken_t broken[] = {
     {"stripes_odd", break_stripes_odd_stride, RMM_SEGMENT_REFUSED, "60 of 16 stripes"},
     {"stripes_flat", break_stripes_no_stride, RMM_SEGMENT_REFUSED, "0 of 16 stripes"},
     {"stripes_many", break_stripes_many, RMM_SEGMENT_REFUSED, "64 of 65 stripes"},
+    {"stripes_8_more", break_stripes_8_more, RMM_SEGMENT_REFUSED, "4104 of 1 stripes"},
     {"stripes_overflow", break_stripes_overflow, RMM_SEGMENT_REFUSED, "stripes"},
     {"stripes_outside", break_stripes_outside, RMM_SEGMENT_REFUSED, "stripes at"},
     {"stripes_inside", break_stripes_inside_header, RMM_SEGMENT_REFUSED, "stripes at"},
@@ -282,6 +291,20 @@ static void a_file_cut_while_open_reads_as_nothing(void **state)
     rmm_segment_close(&segment);
 }
 
+/* A slot stands there, and belongs to the table no more. */
+static void a_slot_behind_the_table_is_not_read(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+
+    (void)state;
+    sample.header.slots_count = 2;
+    attach_sample(&segment);
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_false(rmm_segment_read_slot(&segment, 2, &record, NULL));
+    rmm_segment_close(&segment);
+}
+
 static void a_lie_about_used_slots_is_bounded(void **state)
 {
     rmm_segment_t segment;
@@ -420,6 +443,22 @@ static void an_older_segment_lacks_what_it_lacks(void **state)
     assert_false(rmm_segment_location_stat(
         &segment, &record, RMM_LOCATION_STAT_node_peak_bytes, &value));
     assert_int_equal(value, 5);
+    rmm_segment_close(&segment);
+}
+
+/* Whatever the buffer held before. */
+static void what_a_shorter_record_lacks_is_zero(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+
+    (void)state;
+    attach_sample(&segment);
+    memset(&record, 0xff, sizeof(record));
+    assert_true(rmm_segment_read_location(&segment, 0, &record));
+    for (size_t i = sizeof(rmm_segment_location_t); i < sizeof(record.bytes); i++) {
+        assert_int_equal(record.bytes[i], 0);
+    }
     rmm_segment_close(&segment);
 }
 
@@ -565,6 +604,7 @@ int main(void)
         cmocka_unit_test_setup(
             a_writer_killed_in_the_middle_is_torn_not_endless, make_sample),
         cmocka_unit_test_setup(a_file_cut_while_open_reads_as_nothing, make_sample),
+        cmocka_unit_test_setup(a_slot_behind_the_table_is_not_read, make_sample),
         cmocka_unit_test_setup(a_lie_about_used_slots_is_bounded, make_sample),
         cmocka_unit_test_setup(
             a_figure_is_the_records_word_and_all_stripes, make_sample),
@@ -574,6 +614,7 @@ int main(void)
         cmocka_unit_test_setup(segments_without_stripes_read_as_ever, make_sample),
         cmocka_unit_test_setup(
             an_older_reader_does_not_know_what_is_striped, make_sample),
+        cmocka_unit_test_setup(what_a_shorter_record_lacks_is_zero, make_sample),
         cmocka_unit_test_setup(an_older_segment_lacks_what_it_lacks, make_sample),
         cmocka_unit_test_setup(a_newer_segment_shows_its_new_figures, make_sample),
         cmocka_unit_test_setup(more_statistics_than_it_can_keep_are_cut, make_sample),

@@ -167,6 +167,88 @@ static void one_thread_at_a_time_has_the_turn(void **state)
     assert_true(atomic_load(&had) > 0);
 }
 
+/* --- patience ------------------------------------------------------------------------ */
+
+enum { PATIENT = 2, TRIES = 20 };
+
+typedef struct holder {
+    pthread_t thread;
+    bool has_turn;
+    uint64_t held_ns;
+} holder_t;
+
+static uint64_t hold_for_a_while(void)
+{
+    const struct timespec while_ns = {.tv_nsec = RMM_TURN_WAIT_NS * 6 / 10};
+    uint64_t began = now_ns();
+
+    nanosleep(&while_ns, NULL);
+    return now_ns() - began;
+}
+
+static void *take_and_hold(void *argument)
+{
+    holder_t *holder = argument;
+
+    holder->has_turn = rmm__turn_take(&turns[0]);
+    if (holder->has_turn) {
+        holder->held_ns = hold_for_a_while();
+        rmm__turn_give_back(&turns[0]);
+    }
+    return NULL;
+}
+
+static unsigned count_waiting(void)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&turns[0].mutex);
+    count = (unsigned)turns[0].waiting;
+    pthread_mutex_unlock(&turns[0].mutex);
+    return count;
+}
+
+/* False: this machine was too busy for a wait to prove anything. */
+static bool wait_behind_two(holder_t holders[PATIENT])
+{
+    uint64_t began = now_ns();
+    uint64_t most;
+
+    assert_true(rmm__turn_take(&turns[0]));
+    for (int i = 0; i < PATIENT; i++) {
+        holders[i] = (holder_t){.has_turn = false};
+        assert_int_equal(
+            pthread_create(&holders[i].thread, NULL, take_and_hold, &holders[i]), 0);
+    }
+    while (count_waiting() < PATIENT && now_ns() - began < (uint64_t)RMM_TURN_WAIT_NS) {
+        (void)sched_yield();
+    }
+    (void)hold_for_a_while();
+    rmm__turn_give_back(&turns[0]);
+    most = now_ns() - began;
+    for (int i = 0; i < PATIENT; i++) {
+        assert_int_equal(pthread_join(holders[i].thread, NULL), 0);
+        most = holders[i].held_ns > most ? holders[i].held_ns : most;
+    }
+    return most < (uint64_t)RMM_TURN_WAIT_NS * 9 / 10;
+}
+
+/* Longer than for one owner, if the turn has another one meanwhile. */
+static void a_thread_waits_for_each_owner_anew(void **state)
+{
+    holder_t holders[PATIENT];
+
+    (void)state;
+    for (int i = 0; i < TRIES; i++) {
+        if (wait_behind_two(holders)) {
+            assert_true(holders[0].has_turn);
+            assert_true(holders[1].has_turn);
+            return;
+        }
+    }
+    skip(); /* never quiet enough */
+}
+
 static atomic_bool comes;
 static atomic_bool has_come;
 
@@ -266,6 +348,8 @@ int main(void)
             turns_that_cross_do_not_deadlock, open_turns, close_turns),
         cmocka_unit_test_setup_teardown(
             one_thread_at_a_time_has_the_turn, open_turns, close_turns),
+        cmocka_unit_test_setup_teardown(
+            a_thread_waits_for_each_owner_anew, open_turns, close_turns),
         cmocka_unit_test_setup_teardown(
             a_thread_that_comes_back_at_once_lets_others_have_a_turn, open_turns,
             close_turns),

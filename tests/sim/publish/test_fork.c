@@ -17,6 +17,7 @@
 
 #include <rmm/torch.h>
 
+#include "core/local_time.h"
 #include "harness/adaptors.h"
 #include "harness/no_leak_check.h"
 #include "harness/runtime.h"
@@ -81,6 +82,28 @@ static void make_host_memory_in_the_child(void)
     rmm_resource_release(the_host);
 }
 
+static rmm_resource_t *the_childs;
+
+static void read_figures_of_the_child(void)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    CHECK(rmm_resource_get_stats(the_childs, &stats) == RMM_OK);
+    CHECK(stats.current_bytes == 1000);
+}
+
+/* What the child counted in the place of its parent's segment is its own child's too. */
+static void have_a_child_of_its_own(void)
+{
+    void *ptr;
+
+    CHECK(rmm_host_resource_create(&the_childs) == RMM_OK);
+    CHECK(rmm_resource_alloc(the_childs, 1000, 0, NULL, &ptr) == RMM_OK);
+    CHECK_CHILD(read_figures_of_the_child);
+    rmm_resource_dealloc(the_childs, ptr, 1000, 0, NULL);
+    rmm_resource_release(the_childs);
+}
+
 static void make_host_memory_before_the_fork(void)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
@@ -88,6 +111,7 @@ static void make_host_memory_before_the_fork(void)
     CHECK(rmm_host_resource_create(&the_host) == RMM_OK);
     CHECK(rmm_resource_alloc(the_host, 1000, 0, NULL, &the_block) == RMM_OK);
     CHECK_CHILD(make_host_memory_in_the_child);
+    CHECK_CHILD(have_a_child_of_its_own);
     CHECK(rmm_resource_get_stats(the_host, &stats) == RMM_OK);
     CHECK(stats.current_bytes == 1000); /* the child's free was the child's */
     rmm_resource_dealloc(the_host, the_block, 1000, 0, NULL);
@@ -374,7 +398,9 @@ static void make_a_pool(void)
 static void choose_log(void)
 {
     rmm_log_to_stderr();
-    CHECK(rmm_log_to_file("/dev/null") == RMM_OK);
+    for (int i = 0; i < 50; i++) {
+        CHECK(rmm_log_to_file("/dev/null") == RMM_OK);
+    }
     CHECK(rmm_log_to_callback(drop_message, NULL) == RMM_OK);
     usleep(100); /* each callback stays for good: not too many */
 }
@@ -393,6 +419,15 @@ static void use_torch(void)
 
     CHECK(ptr != NULL);
     rmm_torch_free(ptr, 1000, 0, NULL);
+}
+
+static void tell_time(void)
+{
+    struct tm local;
+
+    for (time_t i = 0; i < 100; i++) {
+        rmm__local_time(i, &local);
+    }
 }
 
 /* libunwind has locks of its own. */
@@ -417,6 +452,7 @@ typedef void (*use_fn)(void);
 static use_fn uses[] = {
     make_host,  make_all_without_a_gpu, make_all_with_a_gpu, make_a_pool,
     choose_log, make_streams,           use_torch,           capture_stacks,
+    tell_time,
 };
 
 enum { USES = sizeof(uses) / sizeof(uses[0]) };
@@ -440,6 +476,7 @@ static void touch_every_lock(void)
     is_refused_whatever_needs_cuda();
     rmm__location_obey_resets(0);
     rmm_torch_free(&stop, 1000, 0, NULL);
+    tell_time();
 }
 
 static int fork_count(void)

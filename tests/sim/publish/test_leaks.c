@@ -13,6 +13,7 @@
 #include <rmm/host_resource.h>
 #include <rmm/tracking_adaptor.h>
 
+#include "core/host_memory.h"
 #include "harness/no_leak_check.h"
 #include "publish/leak_rows.h"
 #include "segment/segment_leaks_reader.h"
@@ -444,6 +445,81 @@ static void what_finds_no_row_is_counted(void **state)
 
 /* --- where nothing is shown --------------------------------------------------------- */
 
+/* The second row stands behind the first, which has as many frames as fit, and one more. */
+static void show_a_full_stack(child_t *self, void *argument)
+{
+    void *frames[RMM_LEAKS_FRAMES + 1];
+    rmm_leak_t full = {
+        .bytes = 1, .frames = frames, .frame_count = RMM_LEAKS_FRAMES + 1};
+    rmm_leak_t empty = {.bytes = 2};
+    rmm_leak_rows_t rows = {0};
+    uint32_t first;
+
+    (void)argument;
+    for (size_t i = 0; i < RMM_LEAKS_FRAMES + 1; i++) {
+        frames[i] = &frames[i];
+    }
+    rmm__publish_open("none");
+    rmm__leak_rows_open(&rows, 1);
+    first = rmm__leak_row_show(&rows, &full);
+    CHECK(rmm__leak_row_show(&rows, &empty) == first + 1);
+    rmm__leak_row_clear(&rows, first);
+    CHECK(rmm__leak_row_show(&rows, &full) == first);
+    child_say(self, 'r');
+    child_hear(self);
+}
+
+static void a_stack_that_is_too_deep_is_cut(void **state)
+{
+    listed_t listed;
+    child_t child;
+
+    (void)state;
+    child_start(&child, show_a_full_stack, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    read_list(&listed);
+    assert_int_equal(listed.count, 2);
+    assert_int_equal(leak_of(&listed, 1)->frame_count, RMM_LEAKS_FRAMES);
+    assert_int_equal(leak_of(&listed, 2)->frame_count, 0);
+    assert_int_equal(leak_of(&listed, 2)->resource_id, 1);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+/* As often as there are chunks, and some more. */
+static void fail_to_list(child_t *self, void *argument)
+{
+    rmm_leak_t leak = {.bytes = 100};
+    rmm_leak_rows_t rows = {0};
+    uint32_t row;
+
+    (void)argument;
+    rmm__publish_open("none");
+    rmm__leak_rows_open(&rows, 1);
+    for (uint32_t i = 0; i < RMM_LEAK_CHUNKS + 8; i++) {
+        rmm__host_memory_fail(1);
+        row = rmm__leak_row_show(&rows, &leak);
+        CHECK(rmm__host_memory_fail_struck());
+        CHECK(row == RMM_NO_LEAK_ROW);
+        rmm__leak_row_clear(&rows, row);
+    }
+    rmm__host_memory_fail(0);
+    row = rmm__leak_row_show(&rows, &leak);
+    CHECK(row != RMM_NO_LEAK_ROW);
+    rmm__leak_row_clear(&rows, row);
+    rmm__leak_rows_close(&rows);
+    child_say(self, 'r');
+}
+
+static void want_of_host_memory_takes_no_room_of_the_list(void **state)
+{
+    child_t child;
+
+    (void)state;
+    child_start(&child, fail_to_list, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    assert_int_equal(child_wait(&child), 0);
+}
+
 static void use_tracking(rmm_resource_t *mr)
 {
     rmm_tracking_block_t *blocks = NULL;
@@ -557,6 +633,8 @@ int main(void)
         CASE(the_librarys_own_frames_are_left_out),
         CASE(rows_are_whole_while_threads_change_them),
         CASE(what_finds_no_row_is_counted),
+        CASE(a_stack_that_is_too_deep_is_cut),
+        CASE(want_of_host_memory_takes_no_room_of_the_list),
         CASE(unpublished_it_tracks_and_makes_no_file),
         CASE(a_file_that_cannot_be_made_is_one_warning),
         CASE(a_forked_child_leaves_its_parents_list_alone),

@@ -85,6 +85,10 @@ static void shares_until_all_others_have_left(void **state)
     use(arena);
     rmm_resource_release(other);
     assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
+    other = used_pool(); /* the newest of three, then of two */
+    rmm_resource_release(used_pool());
+    assert_int_equal(mode_of(other), RMM_LOCATION_SHARES);
+    rmm_resource_release(other);
     rmm_resource_release(arena);
     assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
     rmm_resource_release(pool);
@@ -154,6 +158,24 @@ static void shares_for_good_once_it_writes_without_its_lock(void **state)
     rmm_resource_release(other);
     assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
     use(pool);
+    rmm_resource_release(pool);
+}
+
+/* What was allocated for a callback was never counted: nor is it taken away at the end. */
+static void a_stranger_takes_nothing_away(void **state)
+{
+    rmm_resource_t *pool = used_pool();
+    rmm_resource_t *arena = make_arena(4 * MIB);
+    void *block = take(pool, 1000, NULL);
+
+    (void)state;
+    rmm__callback_enter();
+    take(arena, 5120, NULL); /* without padding, which counts */
+    rmm__callback_leave();
+    assert_int_equal(mode_of(arena), RMM_LOCATION_STRANGER);
+    rmm_resource_release(arena);
+    assert_int_equal(rmm__locations[0].current_bytes, 1000);
+    give(pool, block, 1000, NULL);
     rmm_resource_release(pool);
 }
 
@@ -394,6 +416,7 @@ int main(void)
         cmocka_unit_test(owns_below_an_adaptor_and_over_a_pool),
         cmocka_unit_test(owns_on_each_device_for_itself),
         cmocka_unit_test(shares_for_good_once_it_writes_without_its_lock),
+        cmocka_unit_test(a_stranger_takes_nothing_away),
         cmocka_unit_test(begins_without_users_in_a_forked_child),
         cmocka_unit_test(counts_the_same_however_owners_change),
     };

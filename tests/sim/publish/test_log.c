@@ -7,13 +7,17 @@
  */
 #include "harness/runtime.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <rmm/cuda_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/log.h>
 #include <rmm/pool_resource.h>
 
+#include "log/limit.h"
 #include "log/log.h"
 #include "segment/segment_log.h"
 
@@ -172,17 +176,37 @@ static void levels_have_names(void **state)
 
 /* --- sinks -------------------------------------------------------------------------- */
 
+/* How many descriptors of this file exec() would leave open. */
+static unsigned inherited_by_a_program(const char *path)
+{
+    struct stat file, other;
+    unsigned count = 0;
+
+    CHECK(stat(path, &file) == 0);
+    for (int fd = 0; fd < 256; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+
+        count += flags >= 0 && (flags & FD_CLOEXEC) == 0 && fstat(fd, &other) == 0 &&
+                 other.st_dev == file.st_dev && other.st_ino == file.st_ino;
+    }
+    return count;
+}
+
 static void writes_files(child_t *self, void *argument)
 {
     char first[256], second[256];
+    unsigned descriptors;
 
     (void)self;
     (void)argument;
+    close(STDIN_FILENO); /* no file of the log takes its place */
     snprintf(first, sizeof(first), "%s", path_of("first.log"));
     snprintf(second, sizeof(second), "%s", path_of("second.log"));
     setenv("RMM_DEBUG_LOG_FILE", first, 1);
     log_one_of_each();
     CHECK(lines_of(first) == 4); /* info and worse */
+    CHECK(fcntl(STDIN_FILENO, F_GETFD) < 0);
+    descriptors = count_descriptors();
     CHECK(rmm_log_to_file(second) == RMM_OK);
     rmm__log_warn("to the second");
     CHECK(lines_of(first) == 4 && lines_of(second) == 1);
@@ -195,6 +219,8 @@ static void writes_files(child_t *self, void *argument)
     CHECK(rmm_log_to_file(first) == RMM_OK); /* appended to */
     rmm__log_warn("to the first again");
     CHECK(lines_of(first) == 5);
+    CHECK(count_descriptors() == descriptors);
+    CHECK(inherited_by_a_program(first) == 0);
 }
 
 static void files_are_appended_to_and_exchanged(void **state)
@@ -234,6 +260,7 @@ static void collect(rmm_log_level_t level, const char *message, void *arg)
 {
     collected_t *collected = arg;
 
+    errno = ERANGE; /* the program's stays */
     collected->level = level;
     snprintf(collected->text, sizeof(collected->text), "%s", message);
     rmm__log_error("from inside the sink"); /* must not come back here */
@@ -250,7 +277,11 @@ static void calls_back(child_t *self, void *argument)
     if (rmm_log_to_callback(collect, &collected) != RMM_OK) {
         _exit(1);
     }
+    errno = EXDEV;
     log_one_of_each();
+    if (errno != EXDEV) {
+        _exit(5);
+    }
     if (collected.count != 4 || collected.level != RMM_LEVEL_CRITICAL ||
         strcmp(collected.text, "a critical one") != 0) {
         _exit(2);
@@ -431,6 +462,46 @@ static void pools_tell_of_growth_and_of_failures_with_all_figures(void **state)
     (void)state;
     child_run(fails_often, NULL);
     runtime_empty(runtime);
+}
+
+static uint64_t second_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec;
+}
+
+/* Messages that are allowed of `tries` in one second, however slow this machine is. */
+static unsigned allowed_in_a_second(rmm_log_limit_t *limit, unsigned tries)
+{
+    uint64_t left_out, began;
+    unsigned allowed;
+
+    do {
+        began = second_now();
+        *limit = (rmm_log_limit_t){0};
+        allowed = 0;
+        for (unsigned i = 0; i < tries; i++) {
+            allowed += rmm__log_limit_allows(limit, 10, &left_out);
+        }
+    } while (second_now() != began);
+    return allowed;
+}
+
+static void a_kind_of_message_is_limited(void **state)
+{
+    rmm_log_limit_t limit;
+    uint64_t left_out = 0;
+
+    (void)state;
+    assert_int_equal(allowed_in_a_second(&limit, 9), 9);
+    assert_int_equal(allowed_in_a_second(&limit, 13), 10);
+    limit.window -= (uint64_t)1 << 16; /* it was the second before */
+    assert_true(rmm__log_limit_allows(&limit, 10, &left_out));
+    assert_int_equal(left_out, 3);
+    assert_true(rmm__log_limit_allows(&limit, 10, &left_out));
+    assert_int_equal(left_out, 0); /* told once */
 }
 
 /* --- the ring ----------------------------------------------------------------------- */
@@ -637,6 +708,7 @@ int main(void)
         cmocka_unit_test(a_bad_file_is_one_warning),
         cmocka_unit_test(a_function_may_be_the_sink),
         cmocka_unit_test(sinks_can_be_chained_and_restored),
+        cmocka_unit_test(a_kind_of_message_is_limited),
         cmocka_unit_test(pools_tell_of_growth_and_of_failures_with_all_figures),
         cmocka_unit_test(another_process_reads_it_and_sets_the_level),
         cmocka_unit_test(threads_write_whole_messages),

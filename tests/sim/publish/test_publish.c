@@ -6,12 +6,17 @@
 #include "sim/publish/publish_case.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <rmm/cuda_resource.h>
 #include <rmm/resource.h>
 
 #include "core/mutex.h"
+#include "log/log.h"
+#include "publish/publisher.h"
+#include "publish/trace.h"
+#include "segment/segment_events.h"
 
 /* --- identity and figures ----------------------------------------------------------- */
 
@@ -20,6 +25,7 @@ static void count_three_and_wait(child_t *self, void *argument)
     rmm_accounting_t accounting;
 
     (void)argument;
+    umask(0277); /* the segment's mode is its own */
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
     for (uint64_t bytes = 100; bytes <= 300; bytes += 100) {
         count_alloc(&accounting, bytes);
@@ -427,6 +433,8 @@ static void read_own_peak(child_t *self, void *argument)
     (void)argument;
     CHECK(open_accounting(&first, "first", 1) == RMM_OK);
     count_alloc(&first, 700);
+    count_alloc(&first, 1);
+    count_free(&first, 1);
     count_free(&first, 700);
     count_alloc(&first, 5);
     child_say(self, 'r');
@@ -459,6 +467,44 @@ a_pending_request_shows_the_current_value_and_binds_no_successor(void **state)
     assert_int_equal(child_wait(&child), 0);
     rmm_control_close(&control);
     rmm_segment_close(&segment);
+}
+
+/* --- records that are still being written ------------------------------------------- */
+
+/* As a thread leaves it that was overtaken by a whole round. */
+static void put_where_others_write(child_t *self, void *argument)
+{
+    rmm_segment_log_t *log;
+    rmm_events_layout_t *events;
+    const rmm_event_t event = {.action = RMM_EVENT_FREE};
+    void *memory;
+
+    rmm__publish_open("none");
+    log = &rmm__publisher.segment->log;
+    rmm__publisher.segment->log_records[log->next % RMM_LOG_RECORDS].commit = 1;
+    rmm__log_error("nobody will see this");
+    CHECK(log->lost == 1);
+    rmm__log_error("this is seen");
+    CHECK(log->lost == 1);
+    rmm__trace_put(&event, 0, 1);
+    CHECK(
+        rmm__publish_side_file(RMM_EVENTS_SUFFIX, sizeof(*events), &memory) == RMM_OK);
+    events = memory;
+    events->records[events->header.next % RMM_EVENTS_RECORDS].commit = 1;
+    rmm__trace_put(&event, 0, 1);
+    CHECK(events->header.lost == 1 && events->header.next == 2);
+    (void)argument;
+    child_say(self, 'r');
+}
+
+static void what_finds_its_record_in_use_is_counted(void **state)
+{
+    child_t child;
+
+    (void)state;
+    child_start(&child, put_where_others_write, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    assert_int_equal(child_wait(&child), 0);
 }
 
 /* --- many threads ------------------------------------------------------------------- */
@@ -698,6 +744,7 @@ int main(void)
         CASE(an_exclusive_slot_obeys_too),
         CASE(a_pending_request_shows_the_current_value_and_binds_no_successor),
         CASE(eight_threads_leave_exact_figures_and_the_exact_peak),
+        CASE(what_finds_its_record_in_use_is_counted),
         CASE(resets_amid_allocations_never_leave_a_wrong_mark),
         CASE(a_reader_sees_only_groups_that_agree),
     };

@@ -472,12 +472,15 @@ static void make_a_side_file(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
     void *first = NULL, *again = NULL;
+    unsigned descriptors;
 
     (void)argument;
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
+    descriptors = count_descriptors();
     CHECK(rmm__publish_side_file("diag", 8192, &first) == RMM_OK);
     CHECK(rmm__publish_side_file("diag", 8192, &again) == RMM_OK);
     CHECK(first == again);
+    CHECK(count_descriptors() == descriptors);
     for (size_t i = 0; i < 8192; i++) {
         CHECK(((unsigned char *)first)[i] == 0);
     }
