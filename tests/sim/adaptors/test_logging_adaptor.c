@@ -158,8 +158,41 @@ static void auto_flush_writes_each_row_at_once(void **state)
     end_adaptor(mr);
 }
 
+static void count_frees(const char *rows, size_t length, void *arg)
+{
+    (void)length;
+    *(int *)arg += strstr(rows, ",free,") != NULL;
+}
+
+static void note_frees(mock_t *mock, void *ptr)
+{
+    (void)ptr;
+    mock->allocs = *(int *)mock->argument; /* rows when the block became free */
+}
+
+/* Another thread may allocate it again at once, and log that. */
+static void a_free_is_a_row_before_the_block_is_free(void **state)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    mock_t *mock = make_mock();
+    rmm_resource_t *mr;
+    int frees = 0;
+
+    (void)state;
+    options.sink = count_frees;
+    options.sink_arg = &frees;
+    options.auto_flush = true;
+    mock->freed = note_frees;
+    mock->argument = &frees;
+    mr = make_logging(&mock->base, &options);
+    give(mr, take(mr, 64, NULL), 64, NULL);
+    assert_int_equal(mock->allocs, 1);
+    end_adaptor(mr);
+}
+
 static void the_environment_names_the_file(void **state)
 {
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mark = (rmm_resource_t *)&cuda;
     rmm_resource_t *mr = mark;
@@ -179,6 +212,13 @@ static void the_environment_names_the_file(void **state)
     end_adaptor(mr);
     read_file(path_of("env.csv"), text, sizeof(text));
     assert_string_equal(text, HEADER "\n");
+    setenv("RMM_LOG_FILE", path_of("env.csv"), 1);
+    options.path = path_of("own.csv");
+    mr = make_logging(make_cuda(), &options);
+    unsetenv("RMM_LOG_FILE");
+    assert_string_equal(
+        rmm_logging_path(mr), path_of("own.csv")); /* the caller's word */
+    end_adaptor(mr);
 }
 
 static void a_failed_allocation_is_a_row(void **state)
@@ -698,6 +738,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_last_release_writes_what_is_left),
         cmocka_unit_test(a_file_and_a_sink_get_the_same_rows),
         cmocka_unit_test(auto_flush_writes_each_row_at_once),
+        cmocka_unit_test(a_free_is_a_row_before_the_block_is_free),
         cmocka_unit_test(the_environment_names_the_file),
         cmocka_unit_test(a_failed_allocation_is_a_row),
         cmocka_unit_test(nothing_is_a_row_too),

@@ -500,9 +500,53 @@ static void survives_failing_requests_for_host_memory(void **state)
     end_adaptor(mr);
 }
 
+/* Threads are numbered, and so many share a place in the table. */
+enum { NUMBERS = 64 };
+
+static void *push_and_pop(void *mr)
+{
+    assert_ok(rmm_statistics_thread_push(mr, NULL));
+    assert_ok(rmm_statistics_thread_pop(mr, NULL));
+    return NULL;
+}
+
+static void *allocate_in_a_scope(void *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    assert_ok(rmm_statistics_thread_push(mr, NULL));
+    give(mr, take(mr, 100, NULL), 100, NULL);
+    assert_ok(rmm_statistics_thread_get(mr, &stats));
+    assert_int_equal(stats.total_bytes, 100);
+    return NULL; /* and leaves its scope there */
+}
+
+static void threads_of_one_place_have_scopes_of_their_own(void **state)
+{
+    rmm_resource_t *mr = make_statistics(make_cuda());
+    rmm_stats_t stats = RMM_STATS_INIT;
+    pthread_t thread;
+
+    (void)state;
+    assert_ok(rmm_statistics_thread_push(mr, NULL));
+    for (int i = 0; i < NUMBERS; i++) {
+        assert_int_equal(
+            pthread_create(
+                &thread, NULL, i < NUMBERS - 1 ? push_and_pop : allocate_in_a_scope,
+                mr),
+            0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    assert_ok(rmm_statistics_thread_get(mr, &stats));
+    assert_int_equal(stats.total_bytes, 0);
+    assert_ok(rmm_statistics_thread_pop(mr, NULL));
+    end_adaptor(mr);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_of_one_place_have_scopes_of_their_own), /* first */
         cmocka_unit_test(is_empty_at_first),
         cmocka_unit_test(is_empty_again_when_all_is_freed),
         cmocka_unit_test(knows_peak_allocations),

@@ -161,9 +161,46 @@ static void refuses_who_comes_back_and_frees_later(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+typedef struct chain {
+    rmm_resource_t *mr;
+    void *blocks[3];
+    int freed;
+} chain_t;
+
+/* Each free causes the next one. */
+static void free_next(mock_t *mock, void *argument)
+{
+    chain_t *chain = argument;
+
+    if (++chain->freed < 3) {
+        mock->freed = free_next;
+        give(chain->mr, chain->blocks[chain->freed], 100, NULL);
+    }
+}
+
+static void passes_on_what_frees_free(void **state)
+{
+    mock_t *mock = make_mock();
+    chain_t chain = {.freed = 0};
+
+    (void)state;
+    assert_ok(rmm_thread_safe_adaptor_create(&mock->base, NULL, &chain.mr));
+    rmm_resource_release(&mock->base);
+    for (int i = 0; i < 3; i++) {
+        chain.blocks[i] = take(chain.mr, 100, NULL);
+    }
+    mock->freed = free_next;
+    mock->argument = &chain;
+    give(chain.mr, chain.blocks[0], 100, NULL);
+    assert_int_equal(mock->deallocs, 3);
+    assert_int_equal(stats_of(chain.mr).current_count, 0);
+    end_adaptor(chain.mr);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_on_what_frees_free),
         cmocka_unit_test(refuses_who_comes_back_and_frees_later),
         cmocka_unit_test(calls_its_upstream_once_at_a_time),
     };

@@ -173,6 +173,39 @@ static inline void launch_check(
     launch_use("check", check_kernel, block, bytes, number, mixups, stream);
 }
 
+typedef rmm_resource_t *(*make_over_fn)(rmm_resource_t *upstream);
+
+/*
+ * A resource over a pool that lives on ends while work is queued on a block of it that is
+ * still out. The pool's next user must not get at the block before that work is done: how
+ * often it did, over some seeds. make_over takes over the reference.
+ */
+static inline uint64_t mixups_of_an_end_amid_work(make_over_fn make_over)
+{
+    rmm_stream_t stream;
+    uint64_t mixups = 0;
+
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        rmm_resource_t *pool = make_pool(8 * MIB, 8 * MIB);
+        rmm_resource_t *mr = make_over(rmm_resource_retain(pool));
+        void *block = take(mr, MIB, stream);
+        void *next;
+
+        rmm_sim_reseed(seed);
+        launch_fill(block, MIB, 1, stream);
+        launch_check(block, MIB, 1, &mixups, stream);
+        rmm_resource_release(mr);
+        next = take(pool, 8 * MIB, NULL);
+        launch_fill(next, 8 * MIB, 2, NULL);
+        assert_cuda(rmm_sim_device_synchronize());
+        give(pool, next, 8 * MIB, NULL);
+        rmm_resource_release(pool);
+    }
+    assert_ok(rmm_stream_destroy(stream));
+    return mixups;
+}
+
 /* The pool and its engine call this driver from now on. */
 static inline void pool_use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
 {

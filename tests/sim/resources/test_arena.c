@@ -697,9 +697,27 @@ static void agrees_with_a_model_under_seeds(void **state)
     }
 }
 
+static rmm_resource_t *make_arena_over(rmm_resource_t *upstream)
+{
+    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    options.arena_bytes = 8 * MIB;
+    assert_ok(rmm_arena_resource_create(upstream, &options, &mr));
+    rmm_resource_release(upstream);
+    return mr;
+}
+
+static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
+{
+    (void)state;
+    assert_int_equal(mixups_of_an_end_amid_work(make_arena_over), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ARENA_CASE(what_is_out_at_its_end_is_freed_behind_its_use),
         ARENA_CASE(refuses_a_size_smaller_than_a_superblock),
         ARENA_CASE(refuses_sizes_that_cannot_be),
         ARENA_CASE(takes_half_of_free_memory_unless_told),

@@ -378,9 +378,25 @@ static void takes_bins_while_others_allocate(void **state)
     end(mr);
 }
 
+static rmm_resource_t *make_without_bins(rmm_resource_t *upstream)
+{
+    rmm_resource_t *mr;
+
+    assert_ok(rmm_binning_resource_create(upstream, NULL, &mr));
+    rmm_resource_release(upstream);
+    return mr;
+}
+
+static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
+{
+    (void)state;
+    assert_int_equal(mixups_of_an_end_amid_work(make_without_bins), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_out_at_its_end_is_freed_behind_its_use),
         cmocka_unit_test(uses_the_smallest_bin_that_is_large_enough),
         cmocka_unit_test(gives_a_block_back_to_where_it_came_from),
         cmocka_unit_test(asks_one_resource_for_all_requests_of_no_bytes),

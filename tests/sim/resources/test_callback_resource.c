@@ -168,7 +168,7 @@ static void counts_what_it_holds_of_the_device_once(void **state)
     assert_int_equal(location_reserved(), before);
 }
 
-static void passes_nothing_of_no_bytes_on(void **state)
+static void passes_on_neither_nothing_nor_too_much(void **state)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -178,6 +178,9 @@ static void passes_nothing_of_no_bytes_on(void **state)
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
     rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(mr, (size_t)PTRDIFF_MAX + 1, 0, NULL, &ptr),
+        RMM_ERR_OUT_OF_MEMORY);
     assert_int_equal(program.allocs + program.deallocs, 0);
     end(&program, mr);
 }
@@ -286,7 +289,7 @@ int main(void)
         cmocka_unit_test(tells_the_functions_what_was_asked),
         cmocka_unit_test(counts_the_users_bytes_once),
         cmocka_unit_test(counts_what_it_holds_of_the_device_once),
-        cmocka_unit_test(passes_nothing_of_no_bytes_on),
+        cmocka_unit_test(passes_on_neither_nothing_nor_too_much),
         cmocka_unit_test(passes_a_refusal_on_with_its_reason),
         cmocka_unit_test(refuses_what_is_no_proper_block),
         cmocka_unit_test(keeps_wrong_frees_from_the_program),

@@ -108,20 +108,48 @@ static void frees_what_is_out_at_its_end_and_starts_anew(void **state)
     rmm_resource_release(cuda);
 }
 
-static void waits_in_its_synchronous_twins(void **state)
+static void check_twins(rmm_resource_t *mr)
 {
-    rmm_resource_t *cuda = make_cuda();
     journal_t journal = {.count = 0};
     void *ptr;
 
-    (void)state;
     assert_cuda(launch_mark(&journal, 1, NULL));
-    assert_ok(rmm_resource_alloc_sync(cuda, 100, 0, &ptr));
+    assert_ok(rmm_resource_alloc_sync(mr, 100, 0, &ptr));
     assert_int_equal(journal.count, 1);
     assert_cuda(launch_mark(&journal, 2, NULL));
-    rmm_resource_dealloc_sync(cuda, ptr, 100, 0);
+    rmm_resource_dealloc_sync(mr, ptr, 100, 0);
     assert_int_equal(journal.count, 2);
+}
+
+/* A free of the pool's waits for nothing itself. */
+static void waits_in_its_synchronous_twins(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *pool = make_pool(0, 0);
+
+    (void)state;
+    check_twins(cuda);
+    for (int i = 0; i < 20; i++) {
+        check_twins(pool);
+    }
+    rmm_resource_release(pool);
     rmm_resource_release(cuda);
+}
+
+static void a_synchronous_twin_that_cannot_wait_keeps_no_block(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    void *ptr = &cuda;
+
+    (void)state;
+    assert_true(rmm_sim_fail("stream_synchronize:1"));
+    assert_int_equal(rmm_resource_alloc_sync(cuda, 100, 0, &ptr), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_ptr_equal(ptr, &cuda);
+    assert_int_equal(stats_of(cuda).current_count, 0);
+    rmm_resource_release(cuda);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
 static void cannot_be_trimmed(void **state)
@@ -143,6 +171,7 @@ int main(void)
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(frees_what_is_out_at_its_end_and_starts_anew),
         cmocka_unit_test(waits_in_its_synchronous_twins),
+        cmocka_unit_test(a_synchronous_twin_that_cannot_wait_keeps_no_block),
         cmocka_unit_test(cannot_be_trimmed),
     };
 
