@@ -155,6 +155,7 @@ static void refuses_what_is_no_name(void **state)
     expect_malformed("pool,cuda", "'pool,cuda' is not the name");
     expect_malformed("pool\n", "is not the name");
     expect_malformed("a_name_that_is_longer_than_any", "is not the name");
+    expect_malformed("a_name_of_24_characters_", "is not the name"); /* and a NUL */
 }
 
 static void refuses_more_than_it_has_room_for(void **state)

@@ -58,6 +58,12 @@ static void sets_the_library_and_what_to_find(void **state)
     snprintf(line, sizeof line, "CUDA_INJECTION64_PATH=%s", library);
     assert_true(was_set(line));
     assert_true(was_set("RMM_DIAG=usage"));
+    setenv("RMM_INJECT_LIBRARY", "", 1); /* as if it were unset */
+    run("/usr/bin/env");
+    setenv("RMM_INJECT_LIBRARY", library, 1);
+    program_assert_status(&program, 0);
+    assert_false(was_set(line));
+    assert_non_null(strstr(program.out, "/librmm-inject.so\n"));
 }
 
 static void diagnoses_usage_unless_told_otherwise(void **state)
@@ -76,6 +82,9 @@ static void hands_arguments_on_as_they_are(void **state)
     run("-- /bin/echo --diag -- --help x");
     program_assert_status(&program, 0);
     assert_string_equal(program.out, "--diag -- --help x\n");
+    run("/bin/echo --diag --help x"); /* the first word that is no option ends ours */
+    program_assert_status(&program, 0);
+    assert_string_equal(program.out, "--diag --help x\n");
 }
 
 static void ends_as_the_program_ends(void **state)

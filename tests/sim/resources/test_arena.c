@@ -697,6 +697,30 @@ static void agrees_with_a_model_under_seeds(void **state)
     }
 }
 
+/* Its size alone is hopeless: less may well be there, of an arena that has nothing yet. */
+static void a_smaller_request_is_tried_after_a_larger_one_failed(void **state)
+{
+    rmm_resource_t *arena = make_arena(8 * MIB);
+    rmm_stream_t stream;
+    void *large[2], *none;
+
+    (void)state;
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
+    for (int i = 0; i < 2; i++) {
+        large[i] = take(arena, 3 * MIB, NULL);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            rmm_resource_alloc(arena, 3 * MIB, 0, NULL, &none), RMM_ERR_OUT_OF_MEMORY);
+    }
+    give(arena, take(arena, 1000, stream), 1000, stream);
+    for (int i = 0; i < 2; i++) {
+        give(arena, large[i], 3 * MIB, NULL);
+    }
+    assert_ok(rmm_stream_destroy(stream));
+    rmm_resource_release(arena);
+}
+
 static rmm_resource_t *make_arena_over(rmm_resource_t *upstream)
 {
     rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
@@ -717,6 +741,7 @@ static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ARENA_CASE(a_smaller_request_is_tried_after_a_larger_one_failed),
         ARENA_CASE(what_is_out_at_its_end_is_freed_behind_its_use),
         ARENA_CASE(refuses_a_size_smaller_than_a_superblock),
         ARENA_CASE(refuses_sizes_that_cannot_be),

@@ -378,6 +378,83 @@ static void takes_bins_while_others_allocate(void **state)
     end(mr);
 }
 
+static rmm_resource_t *make_bin(rmm_resource_t *mr, uint64_t bytes, uint64_t count)
+{
+    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
+    rmm_resource_t *bin;
+
+    options.block_bytes = bytes;
+    options.blocks_per_chunk = count;
+    assert_ok(rmm_fixed_size_resource_create(mr->upstream, &options, &bin));
+    return bin;
+}
+
+/* The bin is the adaptor's alone afterwards, or gone. */
+static void add_bin(rmm_resource_t *mr, uint64_t bytes, rmm_resource_t *bin)
+{
+    assert_ok(rmm_binning_resource_add_bin(mr, bytes, bin));
+    rmm_resource_release(bin);
+}
+
+static void a_bin_that_is_there_already_is_given_back(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *second;
+
+    (void)state;
+    add_bin(mr, 1024, make_bin(mr, 1024, 4));
+    second = make_bin(mr, 1024, 4);
+    give(second, take(second, 1024, NULL), 1024, NULL); /* it holds a chunk */
+    assert_true(rmm_sim_allocated_bytes(0) > 0);
+    add_bin(mr, 1024, second);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    end(mr);
+}
+
+static uint64_t held_by(const rmm_resource_t *bin)
+{
+    return stats_of(bin).reserved_bytes;
+}
+
+/* Bins of one chunk each, and one that has nothing to trim. */
+static void trim_keeps_so_much_of_all_bins_together(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *bins[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bins[i] = make_bin(mr, (uint64_t)MIB << i, 4);
+        add_bin(mr, (uint64_t)MIB << i, bins[i]);
+        give(mr, take(mr, (size_t)MIB << i, NULL), (size_t)MIB << i, NULL);
+    }
+    assert_int_equal(held_by(bins[0]) + held_by(bins[1]), 4 * MIB + 8 * MIB);
+    assert_ok(rmm_resource_trim(mr, 8 * MIB));
+    assert_int_equal(held_by(bins[0]) + held_by(bins[1]), 8 * MIB);
+    add_bin(mr, 256, rmm_resource_retain(mr->upstream));
+    assert_ok(rmm_resource_trim(mr, 0));
+    assert_int_equal(held_by(bins[0]) + held_by(bins[1]), 0);
+    end(mr);
+}
+
+static void a_block_that_cannot_be_remembered_goes_back(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *mr = make_binning(0, 0);
+    void *block = NULL;
+
+    (void)state;
+    give(cuda, take(cuda, 1000, NULL), 1000, NULL); /* its own table is there */
+    rmm__host_memory_fail(1);
+    assert_int_equal(
+        rmm_resource_alloc(mr, 1000, 0, NULL, &block), RMM_ERR_OUT_OF_HOST_MEMORY);
+    assert_true(rmm__host_memory_fail_struck());
+    assert_null(block);
+    assert_int_equal(stats_of(cuda).current_bytes, 0);
+    rmm_resource_release(cuda);
+    end(mr);
+}
+
 static rmm_resource_t *make_without_bins(rmm_resource_t *upstream)
 {
     rmm_resource_t *mr;
@@ -396,6 +473,9 @@ static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bin_that_is_there_already_is_given_back),
+        cmocka_unit_test(trim_keeps_so_much_of_all_bins_together),
+        cmocka_unit_test(a_block_that_cannot_be_remembered_goes_back),
         cmocka_unit_test(what_is_out_at_its_end_is_freed_behind_its_use),
         cmocka_unit_test(uses_the_smallest_bin_that_is_large_enough),
         cmocka_unit_test(gives_a_block_back_to_where_it_came_from),

@@ -212,9 +212,12 @@ static void refuses_what_is_no_proper_block(void **state)
     (void)state;
     assert_int_equal(rmm_resource_alloc(mr, 100, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
     assert_int_equal(program.deallocs, 1); /* it got its block back */
+    program.offset = 256;
+    assert_int_equal(rmm_resource_alloc(mr, 100, 512, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+    assert_int_equal(program.deallocs, 2);
     program.gives_null = true;
     assert_int_equal(rmm_resource_alloc(mr, 100, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
-    assert_int_equal(program.deallocs, 1);
+    assert_int_equal(program.deallocs, 2);
     assert_null(ptr);
     assert_int_equal(stats_of(mr).current_count, 0);
     end(&program, mr);

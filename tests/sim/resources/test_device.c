@@ -162,6 +162,9 @@ static void available_memory_is_that_of_the_current_device(void **state)
 static void a_share_of_free_memory_is_rounded_down(void **state)
 {
     const int wrong[] = {-1, 101, 1000};
+    const uint64_t is_free = (uint64_t)1000 * MIB - 512; /* no round number */
+    rmm_resource_t *cuda = make_cuda();
+    void *block = take(cuda, 512, NULL);
     size_t bytes = 7;
 
     (void)state;
@@ -174,12 +177,14 @@ static void a_share_of_free_memory_is_rounded_down(void **state)
     assert_int_equal(
         rmm_percent_of_free_device_memory(50, NULL), RMM_ERR_INVALID_ARGUMENT);
     for (int percent = 0; percent <= 100; percent++) {
-        uint64_t exact = (uint64_t)1000 * MIB * (uint64_t)percent / 100;
+        uint64_t exact = is_free * (uint64_t)percent / 100;
 
         assert_ok(rmm_percent_of_free_device_memory(percent, &bytes));
         assert_int_equal(bytes, exact / 256 * 256);
     }
-    assert_int_equal(bytes, 1000 * MIB);
+    assert_int_equal(bytes, is_free);
+    give(cuda, block, 512, NULL);
+    rmm_resource_release(cuda);
 }
 
 /* --- prefetch --------------------------------------------------------------------- */

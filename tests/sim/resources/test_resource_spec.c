@@ -156,6 +156,27 @@ static void a_block_has_the_size_said(void **state)
     rmm_resource_release(mr);
 }
 
+static void a_part_of_the_free_memory_is_whole_units(void **state)
+{
+    rmm_resource_t *cuda = make("cuda");
+    void *block = take(cuda, 512, NULL);
+    char spec[64];
+
+    (void)state;
+    for (int percent = 1; percent <= 100; percent++) {
+        rmm_resource_t *mr;
+        uint64_t limit;
+
+        snprintf(spec, sizeof(spec), "limiting:%d%%+cuda", percent);
+        mr = make(spec);
+        assert_ok(rmm_limiting_get_limit(mr, &limit));
+        assert_int_equal(limit % 256, 0);
+        rmm_resource_release(mr);
+    }
+    give(cuda, block, 512, NULL);
+    rmm_resource_release(cuda);
+}
+
 static void an_adaptor_gets_its_sizes(void **state)
 {
     rmm_resource_t *mr = make("limiting:1MiB+aligned:64KiB+cuda");
@@ -473,6 +494,7 @@ int main(void)
         cmocka_unit_test(sizes_are_initial_and_maximum),
         cmocka_unit_test(percent_is_of_what_is_free_now),
         cmocka_unit_test(a_block_has_the_size_said),
+        cmocka_unit_test(a_part_of_the_free_memory_is_whole_units),
         cmocka_unit_test(an_adaptor_gets_its_sizes),
         cmocka_unit_test(a_wrong_spec_is_refused_in_one_line),
         cmocka_unit_test(what_a_creator_refuses_names_the_spec),

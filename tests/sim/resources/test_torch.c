@@ -103,6 +103,24 @@ static void a_failure_is_null_with_the_reason(void **state)
     drop(0, pool);
 }
 
+/* Neither room in the table nor a reference of the resource. */
+static void a_failure_costs_nothing(void **state)
+{
+    rmm_resource_t *pool = set_pool(0, MIB);
+
+    (void)state;
+    rmm_torch_free(rmm_torch_malloc(1000, 0, NULL), 1000, 0, NULL);
+    assert_null(rmm_torch_malloc(2 * MIB, 0, NULL));
+    rmm__host_memory_fail(1);
+    for (int i = 0; i < 1000; i++) {
+        assert_null(rmm_torch_malloc(2 * MIB, 0, NULL));
+    }
+    assert_false(rmm__host_memory_fail_struck());
+    rmm__host_memory_fail(0);
+    drop(0, pool);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 static void every_request_for_host_memory_may_fail(void **state)
 {
     (void)state;
@@ -190,6 +208,7 @@ int main(void)
         cmocka_unit_test(no_bytes_are_null_and_cost_nothing),
         cmocka_unit_test(frees_to_where_it_came_from),
         cmocka_unit_test(leaves_a_strange_pointer_alone),
+        cmocka_unit_test(a_failure_costs_nothing),
         cmocka_unit_test(a_failure_is_null_with_the_reason),
         cmocka_unit_test(every_request_for_host_memory_may_fail),
         cmocka_unit_test(threads_may_use_it_at_once),
