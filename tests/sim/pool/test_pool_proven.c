@@ -25,6 +25,13 @@ static int count_record(rmm_driver_event_t event, rmm_stream_t stream)
     return sim_driver()->event_record(event, stream);
 }
 
+static int refuse_to_record(rmm_driver_event_t event, rmm_stream_t stream)
+{
+    (void)event;
+    (void)stream;
+    return RMM_DRIVER_INVALID_HANDLE;
+}
+
 static int count_wait(rmm_stream_t stream, rmm_driver_event_t event)
 {
     waits++;
@@ -169,6 +176,40 @@ static void what_an_event_that_failed_was_to_cover_the_next_one_covers(void **st
     assert_true(rmm_sim_fail(NULL));
     give(here.pool, small, 4 * KIB, here.streams[0]);
     expect_handed_over(&here, TOO_MUCH_OPEN + 4 * KIB, 1);
+    company_end(&here);
+}
+
+/* With one device each stream is of that device, whatever the driver once said. */
+static void the_next_event_covers_although_one_was_refused_the_handle(void **state)
+{
+    company_t here = company_begin(TOO_MUCH_OPEN + 4 * KIB, 0);
+    void *small = take(here.pool, 4 * KIB, here.streams[0]);
+    void *large = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
+
+    (void)state;
+    hooked.event_record = refuse_to_record;
+    give(here.pool, large, TOO_MUCH_OPEN, here.streams[0]);
+    hooked.event_record = count_record;
+    give(here.pool, small, 4 * KIB, here.streams[0]);
+    expect_handed_over(&here, TOO_MUCH_OPEN + 4 * KIB, 1);
+    company_end(&here);
+}
+
+/* Half of what the others leave of one MiB. */
+static void what_others_have_open_leaves_a_stream_less(void **state)
+{
+    const size_t bytes = 400 * KIB;
+    company_t here = company_begin(MIB, 0);
+    void *blocks[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        blocks[i] = take(here.pool, bytes, here.streams[i]);
+    }
+    for (uint64_t i = 0; i < 2; i++) {
+        give(here.pool, blocks[i], bytes, here.streams[i]);
+        assert_int_equal(records, i);
+    }
     company_end(&here);
 }
 
@@ -472,6 +513,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_too_much_open_is_covered_at_once),
         cmocka_unit_test(what_an_event_that_failed_was_to_cover_the_next_one_covers),
+        cmocka_unit_test(the_next_event_covers_although_one_was_refused_the_handle),
+        cmocka_unit_test(what_others_have_open_leaves_a_stream_less),
         cmocka_unit_test(what_a_stream_took_over_counts_as_uncovered),
         cmocka_unit_test(the_latest_of_many_events_is_kept),
         cmocka_unit_test(a_stream_waits_for_no_more_others_than_it_needs),
