@@ -279,6 +279,9 @@ static void ends_with_2_when_used_wrongly(void **state)
         "--repetitions 0", 2,
         "--repetitions: \"0\" is not a number of times, 1 to 1000");
     assert_error_line(
+        "--list --repetitions 1001", 2,
+        "--repetitions: \"1001\" is not a number of times, 1 to 1000");
+    assert_error_line(
         "--resource pool,,cuda", 2,
         "--resource: \"pool,,cuda\" is not resources, such as pool,cuda,"
         "statistics+arena");
