@@ -126,8 +126,8 @@ static void the_environment_names_the_level(void **state)
     (void)state;
     assert_int_equal(lines_at("trace"), 5); /* traces are compiled out by default */
     assert_int_equal(lines_at("debug"), 5);
-    assert_int_equal(lines_at("Info"), 4);
-    assert_int_equal(lines_at("error"), 2);
+    assert_int_equal(lines_at("info"), 4);
+    assert_int_equal(lines_at("Error"), 2);
     assert_int_equal(lines_at("critical"), 1);
     assert_int_equal(lines_at("off"), 0);
     assert_int_equal(lines_at("loud"), 3 + 1); /* and one that says what is wrong */
