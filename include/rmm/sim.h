@@ -17,6 +17,9 @@
  *                    on a virtual GPU without unified memory
  *     managed_pools  0: no pool of managed memory, as CUDA before 13
  *     peers          0: no device can access another's memory
+ *   RMM_SIM_VIOLATION  what a violation leads to (rmm_sim_violations()): "abort" aborts
+ *                    where it is found; "exit" makes 70 the exit status of the process,
+ *                    whatever else it would be; unset: neither
  *
  * Work queued on a stream runs late, on the thread of some later driver call, and in an
  * order between streams that is drawn from the seed, unless events or synchronisation
@@ -109,7 +112,9 @@ RMM_API bool rmm_sim_fail_struck(void);
  * a free of an unknown address or one that runs before its allocation, a graph that runs
  * again before its memory was freed, virtual memory mapped, unmapped or freed in an order
  * that cannot be right, or used where nothing is mapped or shared. Each is printed once on
- * stderr and counted here; a call is refused with an error, queued work cannot be.
+ * stderr and counted here; a call is refused with an error, queued work cannot be. A process
+ * that exits prints their number on stderr, unless there were none; a forked child counts
+ * those of its parent before the fork here, but not in what it prints.
  */
 RMM_API uint64_t rmm_sim_violations(void);
 /** The last one, "" before the first; valid until the next. */

@@ -167,6 +167,21 @@ static rmm_status_t read_attributes(uint64_t *attributes_off)
     return RMM_OK;
 }
 
+static rmm_status_t read_on_violation(sim_on_violation_t *action)
+{
+    const char *text = variable("RMM_SIM_VIOLATION");
+
+    *action = SIM_VIOLATION_PRINT;
+    if (text != NULL && strcmp(text, "exit") == 0) {
+        *action = SIM_VIOLATION_EXIT;
+    } else if (text != NULL && strcmp(text, "abort") == 0) {
+        *action = SIM_VIOLATION_ABORT;
+    } else if (text != NULL) {
+        return malformed("RMM_SIM_VIOLATION", text, "abort or exit");
+    }
+    return RMM_OK;
+}
+
 static rmm_status_t read_plan(void)
 {
     const char *text = variable("RMM_SIM_FAIL");
@@ -192,6 +207,9 @@ rmm_status_t rmm__sim_env_read(sim_config_t *config)
     }
     if (status == RMM_OK) {
         status = read_attributes(&config->attributes_off);
+    }
+    if (status == RMM_OK) {
+        status = read_on_violation(&config->on_violation);
     }
     if (status == RMM_OK) {
         status = read_plan();

@@ -65,11 +65,18 @@ bool rmm__sim_is_open(void);
 
 /* ---- env.c ---- */
 
+typedef enum sim_on_violation {
+    SIM_VIOLATION_PRINT,
+    SIM_VIOLATION_EXIT,
+    SIM_VIOLATION_ABORT
+} sim_on_violation_t;
+
 typedef struct sim_config {
     int device_count;
     uint64_t memory_bytes; /* of each device */
     uint64_t seed;
     uint64_t attributes_off; /* a bit for each of SIM_ABILITY_MAP, in order */
+    sim_on_violation_t on_violation;
 } sim_config_t;
 
 /* What RMM_SIM_ATTRIBUTES can switch off: attributes, and what has none in CUDA. */
@@ -217,16 +224,22 @@ int rmm__sim_enter(const char *call);
 /* Perhaps run some work, as the seed decides, and release the lock. */
 void rmm__sim_leave(void);
 
-__attribute__((format(printf, 1, 2))) void
-rmm__sim_violation_locked(const char *format, ...);
-uint64_t rmm__sim_violation_count(void);
-const char *rmm__sim_violation_text(void);
-
 int rmm__sim_device_count(void);
 int rmm__sim_device_set(int device);
 uint64_t rmm__sim_device_bytes(void);
 /* One of SIM_ABILITY_MAP: 0 where RMM_SIM_ATTRIBUTES switched it off, else 1. */
 int rmm__sim_attribute(int ability);
+
+/* ---- violation.c ---- */
+
+void rmm__sim_violations_open(sim_on_violation_t action);
+/* What the parent of a forked child has found is the parent's to tell. */
+void rmm__sim_violations_in_child(void);
+
+__attribute__((format(printf, 1, 2))) void
+rmm__sim_violation_locked(const char *format, ...);
+uint64_t rmm__sim_violation_count(void);
+const char *rmm__sim_violation_text(void);
 
 /* ---- work.c ---- */
 

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +26,6 @@ _Thread_local sim_thread_t rmm__sim_thread;
 static sim_config_t config; /* constant once open */
 static bool is_open;        /* protected by rmm__sim_lock, as all below */
 static uint64_t last_thread_id;
-static uint64_t violation_count;
-static char violation_text[256];
 
 /* ---- what calls share ---- */
 
@@ -55,38 +52,6 @@ uint64_t rmm__sim_thread_id_locked(void)
         rmm__sim_thread.id = ++last_thread_id;
     }
     return rmm__sim_thread.id;
-}
-
-/* A line for each, but not for the same one again and again. */
-void rmm__sim_violation_locked(const char *format, ...)
-{
-    char text[sizeof(violation_text)];
-    va_list arguments;
-
-    RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    violation_count++;
-    if (strcmp(text, violation_text) != 0) {
-        memcpy(violation_text, text, sizeof(text));
-        fprintf(stderr, "rmm-sim: %s\n", text);
-    }
-}
-
-uint64_t rmm__sim_violation_count(void)
-{
-    uint64_t count;
-
-    rmm__mutex_lock(&rmm__sim_lock);
-    count = violation_count;
-    rmm__mutex_unlock(&rmm__sim_lock);
-    return count;
-}
-
-const char *rmm__sim_violation_text(void)
-{
-    return violation_text;
 }
 
 int rmm__sim_device_count(void)
@@ -290,7 +255,7 @@ static const rmm_driver_t sim_driver = {
 
 RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__fork_join(RMM_FORK_SIM, &rmm__sim_lock, NULL);
+    rmm__fork_join(RMM_FORK_SIM, &rmm__sim_lock, rmm__sim_violations_in_child);
 }
 
 static rmm_status_t open_locked(void)
@@ -309,6 +274,7 @@ static rmm_status_t open_locked(void)
         return rmm__error(
             RMM_ERR_OUT_OF_HOST_MEMORY, "simulated GPU: %s", strerror(failed));
     }
+    rmm__sim_violations_open(config.on_violation);
     rmm__sim_reseed_locked(config.seed);
     is_open = true;
     return RMM_OK;

@@ -84,6 +84,7 @@ static void refuses_malformed_variables_by_name(void **state)
         NULL};
     const char *const seeds[] = {"x", "-1", "18446744073709551616", "1.0", NULL};
     const char *const plans[] = {"mem_alloc", "nothing:1", "any:0", NULL};
+    const char *const violations[] = {"1", "Abort", "exit,abort", "exit ", NULL};
     const char *const abilities[] = {"peers", "peers=2", "peer=0", "peers=0,", NULL};
 
     (void)state;
@@ -91,6 +92,7 @@ static void refuses_malformed_variables_by_name(void **state)
     assert_all_refused("RMM_SIM_MEMORY", memory);
     assert_all_refused("RMM_SIM_SEED", seeds);
     assert_all_refused("RMM_SIM_FAIL", plans);
+    assert_all_refused("RMM_SIM_VIOLATION", violations);
     assert_all_refused("RMM_SIM_ATTRIBUTES", abilities);
 }
 
