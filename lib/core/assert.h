@@ -23,7 +23,7 @@
 #define RMM_CHECK(status, condition, sentence)                                         \
     do {                                                                               \
         if (!(condition)) {                                                            \
-            return rmm__error((status), "%s: %s", __func__, sentence);                 \
+            return rmm__error_check((status), __func__, sentence);                     \
         }                                                                              \
     } while (0)
 #define RMM_CHECK_ARG(condition, sentence)                                             \

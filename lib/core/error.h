@@ -15,6 +15,11 @@
 __attribute__((cold, format(printf, 2, 3))) rmm_status_t
 rmm__error(rmm_status_t status, const char *format, ...);
 
+/* Of a check of arguments. Names `function` only if it is public: a helper's name tells the
+ * caller nothing. */
+__attribute__((cold)) rmm_status_t
+rmm__error_check(rmm_status_t status, const char *function, const char *sentence);
+
 /* The same with the native code, kept for rmm_last_cuda_error(). */
 __attribute__((cold, format(printf, 3, 4))) rmm_status_t
 rmm__error_cuda(rmm_status_t status, int cuda_error, const char *format, ...);

@@ -78,6 +78,15 @@ rmm_status_t rmm__error(rmm_status_t status, const char *format, ...)
 }
 
 rmm_status_t
+rmm__error_check(rmm_status_t status, const char *function, const char *sentence)
+{
+    bool is_public = strncmp(function, "rmm_", 4) == 0 && function[4] != '_';
+
+    return is_public ? rmm__error(status, "%s: %s", function, sentence)
+                     : rmm__error(status, "%s", sentence);
+}
+
+rmm_status_t
 rmm__error_cuda(rmm_status_t status, int cuda_error, const char *format, ...)
 {
     va_list arguments;

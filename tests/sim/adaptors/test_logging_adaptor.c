@@ -203,6 +203,9 @@ static void the_environment_names_the_file(void **state)
     assert_int_equal(
         rmm_logging_adaptor_create(cuda, NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_non_null(strstr(rmm_last_error_message(), "RMM_LOG_FILE"));
+    assert_ptr_equal(/* no name of a helper before it */
+                     strstr(rmm_last_error_message(), "no place"),
+                     rmm_last_error_message());
     assert_ptr_equal(mr, mark);
     setenv("RMM_LOG_FILE", path_of("env.csv"), 1);
     assert_ok(rmm_logging_adaptor_create(cuda, NULL, &mr));
@@ -334,6 +337,8 @@ static void bad_options_are_refused(void **state)
         rmm_logging_adaptor_create(NULL, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_logging_adaptor_create(cuda, &options, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_string_equal(
+        rmm_last_error_message(), "rmm_logging_adaptor_create: out is NULL");
     assert_null(mr);
     assert_int_equal(rmm_logging_flush(NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_logging_flush(cuda), RMM_ERR_INVALID_ARGUMENT);
