@@ -208,7 +208,9 @@ bool rmm_sim_fail(const char *plan)
     if (!rmm_sim_active()) {
         return false;
     }
-    if (!rmm__sim_fault_set(plan)) {
+    const char *wrong;
+
+    if (!rmm__sim_fault_set(plan, &wrong)) {
         (void)rmm__error(RMM_ERR_INVALID_ARGUMENT, "not a fault plan: \"%s\"", plan);
         return false;
     }

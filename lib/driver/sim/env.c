@@ -61,6 +61,11 @@ bool rmm__sim_parse_bytes(const char *text, uint64_t *bytes_out)
     return true;
 }
 
+/* " managed_memory pageable_memory_access ..." */
+#define X(name, ours, cuda, value) " " #name
+static const char attribute_names[] = SIM_ABILITY_MAP(X);
+#undef X
+
 static const char *variable(const char *name)
 {
     const char *value = getenv(name);
@@ -72,6 +77,16 @@ static rmm_status_t malformed(const char *name, const char *value, const char *e
 {
     return rmm__error(
         RMM_ERR_INVALID_ARGUMENT, "%s is \"%s\", expected %s", name, value, expected);
+}
+
+/* One word of a list: `length` bytes at `word`. */
+static rmm_status_t malformed_word(
+    const char *name, const char *value, const char *word, size_t length,
+    const char *expected, const char *names)
+{
+    return rmm__error(
+        RMM_ERR_INVALID_ARGUMENT, "%s is \"%s\": of \"%.*s\" expected %s%s", name,
+        value, (int)length, word, expected, names);
 }
 
 static rmm_status_t read_devices(int *count)
@@ -155,11 +170,13 @@ static rmm_status_t read_attributes(uint64_t *attributes_off)
         bool off = false;
         uint64_t bit = parse_attribute(one, length, &off);
 
-        if (bit == 0 || (one[length] == ',' && one[length + 1] == '\0')) {
-            return malformed(
-                "RMM_SIM_ATTRIBUTES", text,
-                "NAME=0 or NAME=1[,...] with the name of an attribute, such as "
-                "managed_memory");
+        if (bit == 0) {
+            return malformed_word(
+                "RMM_SIM_ATTRIBUTES", text, one, length,
+                "NAME=0 or NAME=1, with NAME one of", attribute_names);
+        }
+        if (one[length] == ',' && one[length + 1] == '\0') {
+            return malformed("RMM_SIM_ATTRIBUTES", text, "no comma at the end");
         }
         *attributes_off = off ? *attributes_off | bit : *attributes_off & ~bit;
         one += length + (one[length] == ',');
@@ -186,11 +203,15 @@ static rmm_status_t read_plan(void)
 {
     const char *text = variable("RMM_SIM_FAIL");
 
-    if (text != NULL && !rmm__sim_fault_set(text)) {
-        return malformed(
-            "RMM_SIM_FAIL", text,
-            "FUNCTION:N[:ERROR][,...] with a function of the driver such as mem_alloc, "
-            "or any, N from 1 and a cudaError_t value");
+    const char *wrong = NULL;
+
+    if (text != NULL && !rmm__sim_fault_set(text, &wrong)) {
+        return malformed_word(
+            "RMM_SIM_FAIL", text, wrong, strcspn(wrong, ","),
+            "FUNCTION:N[:ERROR] with a function of the driver such as mem_alloc, or "
+            "any, "
+            "N from 1 and a cudaError_t value; at most 32 of them",
+            "");
     }
     return RMM_OK;
 }

@@ -88,12 +88,14 @@ static bool parse_fault(char *text, sim_fault_t *fault)
     return true;
 }
 
-static bool parse_plan(const char *text, sim_plan_t *out)
+/* False: *wrong_out is the fault that is none, in text. */
+static bool parse_plan(const char *text, sim_plan_t *out, const char **wrong_out)
 {
     while (*text != '\0') {
         size_t length = strcspn(text, ",");
         char one[96];
 
+        *wrong_out = text;
         if (length >= sizeof(one) || out->count == FAULT_MAX) {
             return false;
         }
@@ -105,17 +107,18 @@ static bool parse_plan(const char *text, sim_plan_t *out)
         out->count++;
         text += length;
         if (*text == ',' && *++text == '\0') {
+            *wrong_out = text;
             return false; /* ends in a comma */
         }
     }
     return true;
 }
 
-bool rmm__sim_fault_set(const char *text)
+bool rmm__sim_fault_set(const char *text, const char **wrong_out)
 {
     sim_plan_t fresh = {.count = 0};
 
-    if (text != NULL && !parse_plan(text, &fresh)) {
+    if (text != NULL && !parse_plan(text, &fresh, wrong_out)) {
         return false;
     }
     rmm__mutex_lock(&plan_lock);

@@ -157,8 +157,9 @@ typedef enum sim_function {
 
 extern _Atomic(bool) rmm__sim_fault_armed;
 
-/* Replace the plan; false if it does not parse, then the old one stays. */
-bool rmm__sim_fault_set(const char *plan);
+/* Replace the plan; false if it does not parse, then the old one stays, and *wrong_out is where
+ * in `plan` the fault stands that is none. */
+bool rmm__sim_fault_set(const char *plan, const char **wrong_out);
 bool rmm__sim_fault_has_struck(void);
 int rmm__sim_fault_slow(sim_function_t function);
 

@@ -96,6 +96,31 @@ static void refuses_malformed_variables_by_name(void **state)
     assert_all_refused("RMM_SIM_ATTRIBUTES", abilities);
 }
 
+static const char *word_expected;
+
+static bool is_quoted_by_itself(const char *value)
+{
+    rmm_status_t status = RMM_OK;
+
+    return is_refused(value) && rmm__driver(&status) == NULL &&
+           strstr(rmm_last_error_message(), word_expected) != NULL;
+}
+
+static void quotes_the_wrong_word_of_a_list_by_itself(void **state)
+{
+    (void)state;
+    variable_under_test = "RMM_SIM_ATTRIBUTES";
+    word_expected = "\"peer=0\"";
+    assert_true(holds(
+        variable_under_test, "managed_pools=1,peer=0,peers=0", is_quoted_by_itself));
+    word_expected = " peers"; /* among the names that are known */
+    assert_true(holds(variable_under_test, "peer=0", is_quoted_by_itself));
+    variable_under_test = "RMM_SIM_FAIL";
+    word_expected = "\"nothing:1\"";
+    assert_true(
+        holds(variable_under_test, "mem_alloc:2,nothing:1,any:1", is_quoted_by_itself));
+}
+
 static bool is_active(const char *value)
 {
     (void)value;
@@ -359,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_malformed_variables_by_name),
+        cmocka_unit_test(quotes_the_wrong_word_of_a_list_by_itself),
         cmocka_unit_test(takes_its_settings_from_the_environment),
         cmocka_unit_test(switches_abilities_off),
         cmocka_unit_test(takes_an_empty_variable_for_an_unset_one),
