@@ -11,6 +11,8 @@
 #include "daemon.h"
 #include "options.h"
 
+#define EXIT_USAGE 2 /* as of the programs rmm-... */
+
 /* A page that a full disk cut must not pass for a whole one. */
 static int end_of_output(void)
 {
@@ -26,7 +28,7 @@ int main(int argc, char **argv)
 {
     options_t options;
     if (!options_parse(&options, argc, argv)) {
-        return EXIT_FAILURE;
+        return EXIT_USAGE;
     }
     if (options.help) {
         options_print_help();

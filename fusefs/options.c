@@ -205,5 +205,5 @@ void options_print_help(void)
                  "\n"
                  "Exit status: 0 after the mount (or, with -f, after the unmount); 1 "
                  "with one line\n"
-                 "on stderr if that failed.\n");
+                 "on stderr if that failed; 2 after wrong usage.\n");
 }

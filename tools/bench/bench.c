@@ -129,6 +129,7 @@ static void run_group(bench_t *bench, size_t begin, size_t end)
     for (uint64_t i = 0; i < bench->repetitions; i++) {
         for (size_t j = 0; j < count; j++) { /* each is once the first */
             bench_result_t *result = &bench->results[begin + (i + j) % count];
+            progress_step(&bench->progress, result->workload->name, result->resource);
             if (result->problem[0] == '\0') {
                 run_trial(bench, result);
             }
@@ -141,8 +142,10 @@ bool bench_run(bench_t *bench)
     bool complete = true;
     for (size_t begin = 0, end; begin < bench->result_count; begin = end) {
         end = group_end(bench, begin);
+        progress_group(&bench->progress, bench->results[begin].workload->group);
         run_group(bench, begin, end);
     }
+    progress_end(&bench->progress);
     for (size_t i = 0; i < bench->result_count; i++) {
         bench_result_t *result = &bench->results[i];
         complete = complete && (result->problem[0] == '\0' || result->unsupported);

@@ -7,6 +7,7 @@
 #ifndef RMM_TOOLS_BENCH_BENCH_H
 #define RMM_TOOLS_BENCH_BENCH_H
 
+#include "bench/progress.h"
 #include "bench/sample.h"
 #include "bench/workload.h"
 
@@ -30,6 +31,7 @@ typedef struct bench {
     uint64_t repetitions, seed;
     bench_result_t *results;
     size_t result_count, capacity;
+    progress_t progress;
 } bench_t;
 
 /* One more to measure; in the order of the table. False: no host memory. */

@@ -16,6 +16,7 @@
 #include "bench/report.h"
 #include "bench/subject.h"
 #include "common/error.h"
+#include "common/library_log.h"
 
 const char *const tool_name = "rmm-bench";
 
@@ -113,6 +114,8 @@ static bool measure(const bench_options_t *options, bench_t *bench)
         tool_error("%s", rmm_last_error_message());
         return false;
     }
+    progress_begin(
+        &bench->progress, bench->repetitions * bench->result_count, options->quiet);
     bool complete = bench_run(bench);
     print_problems(bench);
     return print_report(options, &machine, bench) && complete;
@@ -124,6 +127,35 @@ static bool check_resources(const bench_options_t *options)
     for (size_t i = 0; options->resources.words[i] != NULL; i++) {
         if (rmm_resource_check_spec(options->resources.words[i]) != RMM_OK) {
             tool_error("--resource: %s", rmm_last_error_message());
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_workload(const char *word)
+{
+    bool is = false;
+    for (size_t i = 0; i < workload_count; i++) {
+        is = is || bench_word_takes(word, workloads[i].name);
+    }
+    return is;
+}
+
+/* False: a word of the filter stands for no workload; said so. */
+static bool check_filter(const bench_options_t *options)
+{
+    char known[1600] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < workload_count && used < sizeof known; i++) {
+        used += (size_t)snprintf(
+            known + used, sizeof known - used, " %s", workloads[i].name);
+    }
+    for (size_t i = 0; options->filter.words[i] != NULL; i++) {
+        if (!is_workload(options->filter.words[i])) {
+            tool_error(
+                "--filter: no workload has \"%s\" in its name; they are%s",
+                options->filter.words[i], known);
             return false;
         }
     }
@@ -155,10 +187,11 @@ int main(int argc, char **argv)
                        : options.quick          ? 3
                                                 : 9,
         .seed = options.seed};
-    if (!check_resources(&options)) {
+    if (!check_filter(&options) || !check_resources(&options)) {
         return TOOL_EXIT_USAGE;
     }
-    bool worked = choose(&options, &bench) && measure(&options, &bench);
+    bool worked =
+        library_log_open() && choose(&options, &bench) && measure(&options, &bench);
     bench_fini(&bench);
     return worked ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -73,6 +73,7 @@ static const tool_option_t table[] = {
      "measure each N times; default 9"},
     {"seed", "N", parse_seed, FIELD(seed), "seed of all random choices; default 1"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
+    {"quiet", NULL, NULL, FIELD(quiet), "do not show on stderr how far it is"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
 };
@@ -101,12 +102,17 @@ bool bench_options_parse(
     return operands == 0;
 }
 
+bool bench_word_takes(const char *word, const char *workload)
+{
+    return strstr(workload, word) != NULL;
+}
+
 bool bench_options_take(const bench_options_t *options, const char *workload)
 {
     const char *const *words = options->filter.words;
     bool taken = words[0] == NULL;
     for (size_t i = 0; words[i] != NULL; i++) {
-        taken = taken || strstr(workload, words[i]) != NULL;
+        taken = taken || bench_word_takes(words[i], workload);
     }
     return taken;
 }

@@ -23,6 +23,7 @@ typedef struct bench_options {
     bool quick;
     bool list;
     bool json;
+    bool quiet;
     bool help;
     bool version;
 } bench_options_t;
@@ -33,6 +34,8 @@ extern const tool_command_t bench_command;
 bool bench_options_parse(
     char **argv, bench_options_t *options, char message[TOOL_MESSAGE_MAX]);
 
+/* Does a word of the filter stand for this workload? */
+bool bench_word_takes(const char *word, const char *workload);
 /* Does the filter let this workload through? */
 bool bench_options_take(const bench_options_t *options, const char *workload);
 

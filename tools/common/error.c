@@ -11,7 +11,7 @@
 
 void tool_error(const char *format, ...)
 {
-    char text[1024];
+    char text[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

@@ -15,6 +15,7 @@
 #include <rmm/sim.h>
 
 #include "common/error.h"
+#include "common/library_log.h"
 #include "replay/held.h"
 #include "replay/hold.h"
 #include "replay/load.h"
@@ -305,7 +306,8 @@ int main(int argc, char **argv)
     if (session.options.hold) {
         hold_prepare();
     }
-    bool worked = load_log(
+    bool worked = library_log_open() &&
+                  load_log(
                       session.options.log_path, session.options.strict, &session.plan,
                       &session.counts) &&
                   run_session(&session);

@@ -58,7 +58,8 @@ static const tool_command_t command = {
     .option_count = sizeof table / sizeof *table,
     .notes =
         "What it finds is in /rmm/proc/<pid>/diag while the program runs (see rmmfs).\n"
-        "Exit status: the program's; 125 where rmm-run itself fails, 126 where the\n"
+        "Exit status: the program's; 2 after wrong usage, 125 where rmm-run itself "
+        "fails, 126 where the\n"
         "program cannot be executed, 127 where it is not found.",
     .options_come_first = true,
 };
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
     int operands = tool_options_parse(&command, argv, &options, message);
     if (operands < 0) {
         tool_error("%s", message);
-        return EXIT_OWN_FAILURE;
+        return TOOL_EXIT_USAGE;
     }
     if (options.help) {
         tool_options_help(&command, stdout);
@@ -117,7 +118,7 @@ int main(int argc, char **argv)
     }
     if (operands == 0) {
         tool_error("which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
-        return EXIT_OWN_FAILURE;
+        return TOOL_EXIT_USAGE;
     }
     if (!set_environment(options.diag)) {
         return EXIT_OWN_FAILURE;

@@ -5,6 +5,9 @@
  */
 #include "harness/program.h"
 
+#include <fcntl.h>
+#include <pty.h>
+
 #include <stdint.h>
 
 #include <jansson.h>
@@ -35,7 +38,8 @@ static json_t *measured(const char *arguments)
 {
     char words[1024];
     json_error_t error;
-    snprintf(words, sizeof words, "--quick --repetitions 2 --json %s", arguments);
+    snprintf(
+        words, sizeof words, "--quick --quiet --repetitions 2 --json %s", arguments);
     run(words);
     program_assert_status(&program, 0);
     assert_string_equal(program.err, "");
@@ -238,7 +242,7 @@ static void says_what_a_device_is_too_small_for(void **state)
 static void names_what_failed_and_ends_with_1(void **state)
 {
     (void)state;
-    run("--quick --repetitions 1 --filter random-1,pair-legacy --resource "
+    run("--quick --quiet --repetitions 1 --filter random-1,pair-legacy --resource "
         "pool:1MiB:2MiB");
     program_assert_status(&program, 1);
     assert_non_null(strstr(
@@ -297,8 +301,74 @@ static void says_that_nothing_is_left_to_measure(void **state)
         "no workload matches: --list shows their names, and rmm-bench(1) which "
         "resources each supports";
     (void)state;
-    assert_error_line("--filter nonsense", 1, line);
     assert_error_line("--filter full --resource cuda", 1, line);
+}
+
+static void quotes_the_unknown_word_of_a_list_by_itself(void **state)
+{
+    const char *begin =
+        "rmm-bench: --filter: no workload has \"nonsense\" in its name; "
+        "they are pair-legacy ";
+    (void)state;
+    run("--filter churn,nonsense,pair");
+    program_assert_status(&program, 2);
+    assert_string_equal(program.out, "");
+    assert_ptr_equal(strstr(program.err, begin), program.err);
+    assert_non_null(strstr(program.err, " reader-on\n")); /* the last one */
+    assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1);
+    run("--filter pair --resource cuda,nonsense,pool");
+    program_assert_status(&program, 2);
+    assert_non_null(strstr(program.err, "there is no resource 'nonsense', but"));
+    assert_null(strstr(program.err, "cuda,"));
+}
+
+static void shows_how_far_it_is_on_stderr_only(void **state)
+{
+    (void)state;
+    run("--quick --repetitions 2 --filter pair-legacy,full --resource pool");
+    program_assert_status(&program, 0);
+    assert_string_equal(
+        program.err, "rmm-bench:   0% done, measuring pair\n"
+                     "rmm-bench:  50% done, measuring full\n");
+    assert_null(strstr(program.out, "done"));
+    run("--quick --quiet --filter pair-legacy --resource pool");
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+}
+
+/* With a terminal as stderr: one line, written over, and blank at the end. */
+static void shows_a_bar_on_a_terminal(void **state)
+{
+    char shown[65536];
+    size_t length = 0;
+    ssize_t got;
+    int terminal, status = -1;
+    pid_t pid;
+    (void)state;
+    fflush(NULL);
+    pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nothing, STDOUT_FILENO);
+        execl(
+            BENCH, BENCH, "--quick", "--repetitions", "2", "--filter", "pair-legacy",
+            "--resource", "pool", (char *)NULL);
+        _exit(99);
+    }
+    assert_true(pid > 0);
+    while (length < sizeof shown - 1 &&
+           (got = read(terminal, shown + length, sizeof shown - 1 - length)) > 0) {
+        length += (size_t)got;
+    }
+    shown[length] = '\0';
+    close(terminal);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(shown, "\r[............"));
+    assert_non_null(strstr(shown, "]   0% pair-legacy on pool "));
+    assert_non_null(strstr(shown, "]  50% pair-legacy on pool "));
+    assert_null(strchr(shown, '\n'));
+    assert_string_equal(shown + length - 3, "  \r");
 }
 
 static void says_that_there_is_no_gpu(void **state)
@@ -329,6 +399,9 @@ int main(void)
         cmocka_unit_test(lists_workloads_without_a_gpu),
         cmocka_unit_test(ends_with_2_when_used_wrongly),
         cmocka_unit_test(says_that_nothing_is_left_to_measure),
+        cmocka_unit_test(quotes_the_unknown_word_of_a_list_by_itself),
+        cmocka_unit_test(shows_how_far_it_is_on_stderr_only),
+        cmocka_unit_test(shows_a_bar_on_a_terminal),
         cmocka_unit_test(says_that_there_is_no_gpu),
     };
     return cmocka_run_group_tests(tests, make_location, leave_location);

@@ -117,12 +117,11 @@ static void refuses_what_it_does_not_know(void **state)
 {
     (void)state;
     assert_refused(
-        "", 125, "which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
+        "", 2, "which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
     assert_refused(
-        "--diag bounds -- /bin/true", 125,
+        "--diag bounds -- /bin/true", 2,
         "--diag: \"bounds\" is not a kind of diagnosis; this version has usage");
-    assert_refused(
-        "--report x -- /bin/true", 125, "unknown option --report; see --help");
+    assert_refused("--report x -- /bin/true", 2, "unknown option --report; see --help");
 }
 
 static void refuses_to_push_out_another_tool(void **state)
