@@ -291,7 +291,7 @@ int daemon_run(const options_t *options)
     if (started) {
         status = serve(&rmmfs);
     } else {
-        (void)fprintf(stderr, "rmmfs: %s\n", rmmfs.reason);
+        log_reason(rmmfs.reason);
     }
     session_close(rmmfs.session);
     if (rmmfs.watch != NULL) {

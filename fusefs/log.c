@@ -7,9 +7,15 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "segment/log_text.h"
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {
     "debug", "info", "warn", "error", "off"};
@@ -19,6 +25,27 @@ static const int priorities[LOG_LEVEL_COUNT] = {
 static atomic_int threshold = LOG_LEVEL_INFO;
 static atomic_int terminal_threshold = LOG_LEVEL_DEBUG;
 static atomic_bool use_syslog;
+
+static bool is_journal(void)
+{
+    const rmm_journal_t journal = rmm__journal_parse(getenv("JOURNAL_STREAM"));
+    return rmm__journal_reads(&journal, STDERR_FILENO);
+}
+
+static void write_to_stderr(log_level_t level, const char *line)
+{
+    char time_text[RMM_LOG_TIME_BYTES];
+    struct timespec now;
+    struct tm local = {0};
+    if (is_journal()) { /* which adds the time and the name */
+        (void)fprintf(stderr, "<%d>%s\n", priorities[level], line);
+        return;
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)localtime_r(&now.tv_sec, &local);
+    rmm__log_time(time_text, (uint64_t)now.tv_nsec, &local);
+    (void)fprintf(stderr, "rmmfs: [%s][%s] %s\n", time_text, level_names[level], line);
+}
 
 void log_message(log_level_t level, const char *format, ...)
 {
@@ -34,7 +61,16 @@ void log_message(log_level_t level, const char *format, ...)
         syslog(priorities[level], "%s", line);
     } else if (
         (int)level >= atomic_load_explicit(&terminal_threshold, memory_order_relaxed)) {
-        (void)fprintf(stderr, "rmmfs: %s\n", line);
+        write_to_stderr(level, line);
+    }
+}
+
+void log_reason(const char *reason)
+{
+    if (is_journal()) {
+        write_to_stderr(LOG_LEVEL_ERROR, reason);
+    } else {
+        (void)fprintf(stderr, "rmmfs: %s\n", reason);
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemon's own log: stderr until it leaves the terminal, then syslog. Levels as in
- * the library's log; changed while running through /rmm/daemon/log_level.
+ * the library's log; changed while running through /rmm/daemon/log_level. A line on stderr
+ * is "rmmfs: [TIME][level] message", in the journal of systemd "<PRIORITY>message".
  *
  * Threads: any.
  */
@@ -27,6 +28,9 @@ void log_message(log_level_t level, const char *format, ...)
 #define log_info(...) log_message(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_warn(...) log_message(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(...) log_message(LOG_LEVEL_ERROR, __VA_ARGS__)
+
+/* Why the daemon does not start: the answer to a command, so without the time. */
+void log_reason(const char *reason);
 
 /* Until then stderr gets only what weighs as much: it is somebody's terminal. */
 void log_terminal_from(log_level_t level);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "segment/log_text.h"
+
 static const char *const level_names[] = {
     "trace", "debug", "info", "warn", "error", "critical", "off",
 };
@@ -33,14 +35,15 @@ void log_line_append(
     text_t *text, const char *process, const rmm_log_message_t *message)
 {
     time_t seconds = (time_t)(message->time_ns / 1000000000u);
+    char time_text[RMM_LOG_TIME_BYTES];
     struct tm local = {0};
     (void)localtime_r(&seconds, &local);
+    rmm__log_time(time_text, message->time_ns, &local);
     if (process != NULL) {
         text_printf(text, "[%s]", process);
     }
     text_printf(
-        text, "[%u][%02d:%02d:%02d:%06u][%s] ", message->thread, local.tm_hour,
-        local.tm_min, local.tm_sec, (unsigned)(message->time_ns % 1000000000u / 1000u),
+        text, "[%u][%s][%s] ", message->thread, time_text,
         log_line_level_name(message->level));
     text_puts(text, message->text);
     text_puts(text, "\n");

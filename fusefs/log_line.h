@@ -3,7 +3,7 @@
  * Messages of programs' debug logs as lines. The same as in the file that a program
  * itself writes; in the log of the node with the process before it:
  *
- *   [process][thread][HH:MM:SS:microseconds][level] message
+ *   [process][thread][YYYY-MM-DDTHH:MM:SS.microseconds+HH:MM][level] message
  */
 #ifndef RMM_FUSEFS_LOG_LINE_H
 #define RMM_FUSEFS_LOG_LINE_H

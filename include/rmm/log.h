@@ -17,9 +17,16 @@
  * library at all.
  *
  * Sink. RMM_DEBUG_LOG_FILE names a file to append to; else stderr. A line is
- *   [thread][HH:MM:SS:microseconds][level] message
- * and is written at once with one write(2): there is nothing to flush, and lines of
+ *   [thread][YYYY-MM-DDTHH:MM:SS.microseconds+HH:MM][level] message
+ * with the local time and its offset from UTC. Where stderr goes to the journal of systemd
+ * (JOURNAL_STREAM names it) it has the priority instead of the time:
+ *   <3>[thread][error] message
+ * A line is written at once with one write(2): there is nothing to flush, and lines of
  * threads and processes that share a file do not mix.
+ *
+ * An allocation that fails because memory is short is logged as an error when the caller
+ * gets the failure, not when a resource or an adaptor in between could satisfy it after all;
+ * other failures of allocations at level info. At most ten a second of them are logged.
  *
  * Nothing here fails an allocation: a sink that cannot be written loses its messages.
  *

@@ -385,22 +385,30 @@ static inline void trace(
     }
 }
 
+/* Of a failure that the program gets. What ends most programs is shown unasked. */
+static rmm_log_level_t failure_level(rmm_status_t status)
+{
+    return status == RMM_ERR_OUT_OF_MEMORY ? RMM_LEVEL_ERROR : RMM_LEVEL_INFO;
+}
+
 /* A program may live with it, and try again and again. */
 RMM_COLD static void
 log_failure(const rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status)
 {
-    static rmm_log_limit_t limit;
+    static rmm_log_limit_t limits[2]; /* other failures leave room for short memory */
+    const rmm_log_level_t level = failure_level(status);
     char more[64] = "";
     uint64_t left_out;
 
-    if (!rmm__log_limit_allows(&limit, FAILURES_LOGGED_PER_SECOND, &left_out)) {
+    if (!rmm__log_limit_allows(
+            &limits[level == RMM_LEVEL_ERROR], FAILURES_LOGGED_PER_SECOND, &left_out)) {
         return;
     }
     if (left_out != 0) {
         snprintf(more, sizeof(more), " (and %" PRIu64 " more since)", left_out);
     }
-    rmm__log_info(
-        "%s '%s' (%" PRIu32 "): %zu bytes on device %d failed: %s: %s%s",
+    RMM_LOG_AT(
+        level, "%s '%s' (%" PRIu32 "): %zu bytes on device %d failed: %s: %s%s",
         rmm_resource_type(mr), mr->name, mr->instance_id, request->bytes, mr->device,
         rmm_status_name(status), rmm_last_error_message(), more);
 }
@@ -412,7 +420,7 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
         rmm__location_oom(mr->accounting.location);
     }
     trace(mr, RMM_EVENT_FAILURE, NULL, request);
-    if (request->user && rmm__log_is_on(RMM_LEVEL_INFO)) {
+    if (request->user && rmm__log_is_on(failure_level(status))) {
         log_failure(mr, request, status);
     }
     return status;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "core/assert.h"
@@ -23,8 +24,9 @@
 #include "core/host_memory.h"
 #include "core/local_time.h"
 #include "core/mutex.h"
+#include "segment/log_text.h"
 
-#define LINE_BYTES (RMM_LOG_MESSAGE_BYTES + 64)
+#define LINE_BYTES (RMM_LOG_MESSAGE_BYTES + RMM_LOG_TIME_BYTES + 64)
 
 typedef enum sink_kind { SINK_STDERR, SINK_FILE, SINK_CALLBACK } sink_kind_t;
 
@@ -46,6 +48,7 @@ static _Atomic(const sink_t *) current = &stderr_sink;
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 static sink_t *callbacks;         /* under lock */
 static _Atomic(int) file_fd = -1; /* once open it stays; written under lock */
+static rmm_journal_t journal;     /* written before the first message */
 
 RMM_AT_LOAD static void join_forks(void)
 {
@@ -54,18 +57,39 @@ RMM_AT_LOAD static void join_forks(void)
 
 /* --- writing ------------------------------------------------------------------------ */
 
+static int print_line(char line[LINE_BYTES], const rmm_log_record_t *record)
+{
+    char time[RMM_LOG_TIME_BYTES];
+    struct tm local;
+
+    rmm__local_time((time_t)(record->time_ns / 1000000000u), &local);
+    rmm__log_time(time, record->time_ns, &local);
+    return snprintf(
+        line, LINE_BYTES, "[%u][%s][%s] %s\n", record->thread, time,
+        rmm_log_level_name(record->level), record->message);
+}
+
+/* The journal keeps the time itself, and shows lines by their priority (sd-daemon(3)). */
+static int print_for_journal(char line[LINE_BYTES], const rmm_log_record_t *record)
+{
+    static const int priorities[] = {
+        [RMM_LEVEL_TRACE] = LOG_DEBUG, [RMM_LEVEL_DEBUG] = LOG_DEBUG,
+        [RMM_LEVEL_INFO] = LOG_INFO,   [RMM_LEVEL_WARN] = LOG_WARNING,
+        [RMM_LEVEL_ERROR] = LOG_ERR,   [RMM_LEVEL_CRITICAL] = LOG_CRIT,
+        [RMM_LEVEL_OFF] = LOG_EMERG, /* no message has it */
+    };
+
+    return snprintf(
+        line, LINE_BYTES, "<%d>[%u][%s] %s\n", priorities[record->level],
+        record->thread, rmm_log_level_name(record->level), record->message);
+}
+
 static void write_line(int fd, const rmm_log_record_t *record)
 {
     char line[LINE_BYTES];
-    struct tm local;
-    int length;
+    int length = rmm__journal_reads(&journal, fd) ? print_for_journal(line, record)
+                                                  : print_line(line, record);
 
-    rmm__local_time((time_t)(record->time_ns / 1000000000u), &local);
-    length = snprintf(
-        line, sizeof(line), "[%u][%02d:%02d:%02d:%06u][%s] %s\n", record->thread,
-        local.tm_hour, local.tm_min, local.tm_sec,
-        (unsigned)(record->time_ns % 1000000000u / 1000u),
-        rmm_log_level_name(record->level), record->message);
     if (length >= (int)sizeof(line)) { /* cut, but still one line */
         length = (int)sizeof(line) - 1;
         line[length - 1] = '\n';
@@ -159,6 +183,7 @@ void rmm__log_sink_open(char *complaint, size_t complaint_bytes)
     const char *path = getenv("RMM_DEBUG_LOG_FILE");
     int error;
 
+    journal = rmm__journal_parse(getenv("JOURNAL_STREAM"));
     if (path == NULL || path[0] == '\0') {
         return;
     }

@@ -10,7 +10,7 @@ start_program a
 start_program b
 a=proc/${program_pid[a]}
 b=proc/${program_pid[b]}
-line='^\[[0-9]+\]\[[0-9]{2}:[0-9]{2}:[0-9]{2}:[0-9]{6}\]'
+line='^\[[0-9]+\]\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}[+-][0-9]{2}:[0-9]{2}\]'
 
 expect "$a/log" ""
 tell a log 2 pool grew

@@ -10,9 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <rmm/cuda_resource.h>
+#include <rmm/failure_callback_adaptor.h>
 #include <rmm/host_resource.h>
 #include <rmm/log.h>
 #include <rmm/pool_resource.h>
@@ -412,7 +415,7 @@ static void note_what_is_said(rmm_log_level_t level, const char *message, void *
     CHECK(rmm_log_set_level((rmm_log_level_t)99) == RMM_ERR_INVALID_ARGUMENT);
 
     said->growths += level == RMM_LEVEL_INFO && strstr(message, "grew by") != NULL;
-    if (level == RMM_LEVEL_INFO && strstr(message, "failed: RMM_ERR_OUT_OF_MEMORY")) {
+    if (level == RMM_LEVEL_ERROR && strstr(message, "failed: RMM_ERR_OUT_OF_MEMORY")) {
         said->failures++;
         snprintf(said->failure, sizeof(said->failure), "%s", message);
     }
@@ -502,6 +505,123 @@ static void a_kind_of_message_is_limited(void **state)
     assert_int_equal(left_out, 3);
     assert_true(rmm__log_limit_allows(&limit, 10, &left_out));
     assert_int_equal(left_out, 0); /* told once */
+}
+
+static bool has_room_now(size_t bytes, void *arg)
+{
+    rmm_resource_t **held = arg;
+
+    (void)bytes;
+    if (*held == NULL) {
+        return false;
+    }
+    rmm_resource_release(*held);
+    *held = NULL;
+    return true;
+}
+
+/* Half of the device is kept by a pool, until the callback lets go of it. */
+static void recovers_then_fails(child_t *self, void *argument)
+{
+    rmm_failure_callback_options_t options = RMM_FAILURE_CALLBACK_OPTIONS_INIT;
+    rmm_pool_options_t pool_options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *cuda, *pool, *mr;
+    said_t said = {0};
+    void *ptr;
+
+    (void)self;
+    (void)argument;
+    setenv("RMM_SIM_MEMORY", "64MiB", 1);
+    CHECK(rmm_log_to_callback(note_what_is_said, &said) == RMM_OK);
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    pool_options.initial_bytes = 32 << 20;
+    CHECK(rmm_pool_resource_create(cuda, &pool_options, &pool) == RMM_OK);
+    options.callback = has_room_now;
+    options.arg = &pool;
+    CHECK(rmm_failure_callback_adaptor_create(cuda, &options, &mr) == RMM_OK);
+    CHECK(rmm_resource_alloc(mr, 40 << 20, 0, NULL, &ptr) == RMM_OK);
+    CHECK(pool == NULL && said.failures == 0);
+    rmm_resource_dealloc(mr, ptr, 40 << 20, 0, NULL);
+    CHECK(rmm_resource_alloc(mr, 80 << 20, 0, NULL, &ptr) == RMM_ERR_OUT_OF_MEMORY);
+    CHECK(said.failures == 1);
+    rmm_resource_release(mr);
+    rmm_resource_release(cuda);
+}
+
+static void a_failure_that_is_handled_inside_is_no_error(void **state)
+{
+    (void)state;
+    child_run(recovers_then_fails, NULL);
+    runtime_empty(runtime);
+}
+
+/* --- what a line begins with ---------------------------------------------------------- */
+
+static void dates_lines(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+    char expected[64];
+    time_t now = time(NULL);
+    struct tm utc;
+    char day[16];
+    unsigned thread, micros;
+    int end = 0;
+
+    (void)self;
+    (void)argument;
+    setenv("TZ", "IST-5:30", 1);
+    rmm__log_error("an error");
+    now += 5 * 3600 + 30 * 60;
+    gmtime_r(&now, &utc);
+    strftime(expected, sizeof(expected), "%Y-%m-%d", &utc);
+    CHECK(
+        sscanf(
+            content_of(path), "[%u][%10[0-9-]T%*2d:%*2d:%*2d.%6u+05:30][error] %n",
+            &thread, day, &micros, &end) == 3);
+    CHECK(end > 0 && thread == (unsigned)gettid());
+    CHECK(strcmp(day, expected) == 0 || utc.tm_hour == 0 || utc.tm_hour == 23);
+}
+
+static void lines_have_date_time_and_offset(void **state)
+{
+    (void)state;
+    child_run(dates_lines, NULL);
+}
+
+/* JOURNAL_STREAM names stderr; unless `argument` is NULL another file. */
+static void writes_to_the_journal(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+    struct stat file;
+    char stream[64], expected[128];
+
+    (void)self;
+    CHECK(fstat(STDERR_FILENO, &file) == 0);
+    snprintf(
+        stream, sizeof(stream), "%ju:%ju", (uintmax_t)file.st_dev,
+        (uintmax_t)file.st_ino + (argument != NULL));
+    setenv("JOURNAL_STREAM", stream, 1);
+    setenv("RMM_LOG_LEVEL", "debug", 1);
+    log_one_of_each();
+    snprintf(
+        expected, sizeof(expected),
+        "<7>[%u][debug] a debug message\n<6>[%u][info] an info\n", (unsigned)gettid(),
+        (unsigned)gettid());
+    if (argument != NULL) {
+        CHECK(strstr(content_of(path), "<") == NULL && lines_of(path) == 5);
+    } else {
+        CHECK(strncmp(content_of(path), expected, strlen(expected)) == 0);
+        CHECK(strstr(content_of(path), "\n<4>[") != NULL);
+        CHECK(strstr(content_of(path), "\n<3>[") != NULL);
+        CHECK(strstr(content_of(path), "\n<2>[") != NULL);
+    }
+}
+
+static void the_journal_gets_priorities(void **state)
+{
+    (void)state;
+    child_run(writes_to_the_journal, NULL);
+    child_run(writes_to_the_journal, (void *)1);
 }
 
 /* --- the ring ----------------------------------------------------------------------- */
@@ -710,6 +830,9 @@ int main(void)
         cmocka_unit_test(sinks_can_be_chained_and_restored),
         cmocka_unit_test(a_kind_of_message_is_limited),
         cmocka_unit_test(pools_tell_of_growth_and_of_failures_with_all_figures),
+        cmocka_unit_test(a_failure_that_is_handled_inside_is_no_error),
+        cmocka_unit_test(lines_have_date_time_and_offset),
+        cmocka_unit_test(the_journal_gets_priorities),
         cmocka_unit_test(another_process_reads_it_and_sets_the_level),
         cmocka_unit_test(threads_write_whole_messages),
         cmocka_unit_test(a_killed_writer_leaves_a_log_that_can_be_read),
