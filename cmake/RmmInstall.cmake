@@ -1,5 +1,6 @@
 # What installs, and how others find it: find_package(rmm-c) and pkg-config rmm-c. The
-# installed tree can be moved: no path of the build or of the prefix is written into it.
+# installed tree can be moved: no path of the build or of the prefix is written into it, but for
+# the prefix in the systemd unit.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rmm-c)

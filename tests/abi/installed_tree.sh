@@ -24,6 +24,12 @@ if find "$stage" -name '*.o' -o -name '*_test*' -o -name 'test_*' -o -name '*.c'
     die "installed, but of no use to anybody"
 fi
 
+# The unit starts the program of the prefix that was named at the installation.
+unit=$stage/lib/systemd/system/rmmfs.service
+if [ -e "$stage/bin/rmmfs" ]; then
+    grep -qx "ExecStart=$stage/bin/rmmfs -f /rmm" "$unit" || die "starts another: $(grep ExecStart= "$unit")"
+fi
+
 # No path of the build, in texts or in programs (debug information too, but in a debug build).
 # RmmTargets.cmake puts /usr/src/rmm-c in the place of the clone's path: where that ends with
 # the clone's path, as with /src/rmm-c, it is no path of the build.
@@ -36,7 +42,7 @@ else
     [[ $mapped != *"$source" ]] || elsewhere="(?<!\\Q${mapped%"$source"}\\E)"
     status=0
     # shellcheck disable=SC2086 # empty or one option
-    LC_ALL=C grep -rlP $binary -e "$elsewhere\\Q$source/\\E|$elsewhere\\Q$build\\E" "$stage" || status=$?
+    LC_ALL=C grep -rlP $binary --exclude rmmfs.service -e "$elsewhere\\Q$source/\\E|$elsewhere\\Q$build\\E" "$stage" || status=$?
     [ "$status" = 1 ] || die "these files name $source or the build folder (grep: $status)"
 fi
 

@@ -2,8 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: symbols.sh LIBRARY INCLUDE_FOLDER
 # What the library exports is what the public headers declare RMM_API, no more and no less, and
-# each symbol carries the version node. dlopen() can load it.
+# each symbol carries the version node. dlopen() can load it. Programs ask for it by the part of its
+# version that stands for what it promises: 0.MINOR, from 1.0 on MAJOR.
 set -eu
+version=$(basename "$(readlink -f "$1")" | sed 's/^librmm-c\.so\.//')
+case $version in
+    0.*.*) promised=${version%.*} ;;
+    *) promised=${version%%.*} ;;
+esac
+soname=$(readelf -d "$1" | sed -n 's/.*Library soname: \[\(.*\)\]/\1/p')
+if [ "$soname" != "librmm-c.so.$promised" ]; then
+    echo "the soname of version $version is $soname, not librmm-c.so.$promised" >&2
+    exit 1
+fi
 have=$(nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
 want=$(cat "$2"/rmm/*.h "$2"/rmm/sys/*.h | tr '\n' ' ' | grep -oE 'RMM_API [^;(]*\(' |
     sed -n 's/.*[ *]\(rmm_[a-z0-9_]*\) *($/\1/p' | sort -u)
