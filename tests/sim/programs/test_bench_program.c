@@ -318,7 +318,7 @@ static void quotes_the_unknown_word_of_a_list_by_itself(void **state)
     assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1);
     run("--filter pair --resource cuda,nonsense,pool");
     program_assert_status(&program, 2);
-    assert_non_null(strstr(program.err, "there is no resource 'nonsense', but"));
+    assert_non_null(strstr(program.err, "no resource is named 'nonsense'"));
     assert_null(strstr(program.err, "cuda,"));
 }
 
