@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debug log in the segment: what one process writes another reads, whole and once, and
+ * an operator sets the level of a running program.
+ */
+#include "sim/publish/log_case.h"
+
+#include <pthread.h>
+
+#include <rmm/host_resource.h>
+
+#include "segment/segment_log.h"
+
+static void open_segment(void)
+{
+    rmm_resource_t *host;
+
+    CHECK(rmm_host_resource_create(&host) == RMM_OK);
+    rmm_resource_release(host);
+}
+
+static void logs_and_waits(child_t *self, void *argument)
+{
+    (void)argument;
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    open_segment();
+    log_one_of_each();
+    child_say(self, 'l');
+    while (child_hear(self) != 0) {
+        log_one_of_each();
+        child_say(self, 'l');
+    }
+}
+
+typedef struct tally {
+    uint64_t count, bad;
+    uint64_t next[8]; /* of each writing thread */
+    char last[64];
+} tally_t;
+
+static void tally_message(const rmm_log_message_t *message, void *arg)
+{
+    tally_t *tally = arg;
+
+    tally->count++;
+    snprintf(tally->last, sizeof(tally->last), "%.63s", message->text);
+}
+
+static void another_process_reads_it_and_sets_the_level(void **state)
+{
+    rmm_ring_cursor_t cursor = {0};
+    rmm_control_t control;
+    rmm_segment_t segment;
+    uint32_t level, least;
+    tally_t tally = {0};
+    child_t child;
+
+    (void)state;
+    child_start(&child, logs_and_waits, NULL);
+    assert_int_equal(child_hear(&child), 'l');
+    runtime_segment(runtime, &segment);
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
+    assert_int_equal(tally.count, 4);
+    assert_string_equal(tally.last, "a critical one");
+    assert_true(rmm_segment_log_level(&segment, &level, &least));
+    assert_int_equal(level, RMM_LEVEL_INFO);
+    assert_int_equal(least, RMM_LOG_FLOOR);
+
+    assert_int_equal(rmm_control_open(&control, runtime->fd, &segment), 0);
+    assert_false(rmm_control_log_level(&control, &level));
+    assert_int_equal(rmm_control_set_log_level(&control, 7), -EINVAL);
+    assert_int_equal(rmm_control_set_log_level(&control, RMM_LEVEL_DEBUG), 0);
+    assert_true(rmm_control_log_level(&control, &level));
+    assert_int_equal(level, RMM_LEVEL_DEBUG);
+    child_say(&child, 'm');
+    assert_int_equal(child_hear(&child), 'l');
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
+    assert_int_equal(tally.count, 4 + 5);
+    rmm_control_close(&control);
+    rmm_segment_close(&segment);
+    assert_int_equal(child_wait(&child), 0);
+    runtime_empty(runtime);
+}
+
+#define WRITERS 4
+#define MESSAGES 20000
+
+static void *write_numbered(void *argument)
+{
+    unsigned writer = *(unsigned *)argument;
+
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        rmm__log_info("%u %u %u", writer, i, writer + i);
+    }
+    return NULL;
+}
+
+static void logs_from_threads(child_t *self, void *argument)
+{
+    pthread_t threads[WRITERS];
+    unsigned numbers[WRITERS];
+
+    (void)argument;
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    open_segment();
+    child_say(self, 'r');
+    for (unsigned i = 0; i < WRITERS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, write_numbered, &numbers[i]) == 0);
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static void check_numbered(const rmm_log_message_t *message, void *arg)
+{
+    tally_t *tally = arg;
+    unsigned writer, number, sum;
+    bool whole = sscanf(message->text, "%u %u %u", &writer, &number, &sum) == 3 &&
+                 writer < WRITERS && sum == writer + number &&
+                 number >= tally->next[writer];
+
+    tally->count++;
+    if (whole) {
+        tally->next[writer] = number + 1;
+    } else {
+        tally->bad++;
+    }
+}
+
+/* Read while they write: whatever arrives is whole and in order, and none is lost but
+ * those that are counted. */
+static void threads_write_whole_messages(void **state)
+{
+    rmm_ring_cursor_t cursor = {0};
+    rmm_segment_t segment;
+    tally_t tally = {0};
+    child_t child;
+
+    (void)state;
+    child_start(&child, logs_from_threads, NULL);
+    assert_int_equal(child_hear(&child), 'r');
+    runtime_segment(runtime, &segment);
+    while (rmm_segment_is_live(&segment)) {
+        assert_int_equal(
+            rmm_segment_read_log(&segment, &cursor, false, check_numbered, &tally), 0);
+    }
+    assert_int_equal(child_wait(&child), 0);
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, true, check_numbered, &tally), 0);
+    assert_int_equal(tally.bad, 0);
+    assert_int_equal(tally.count + cursor.lost, WRITERS * MESSAGES);
+    assert_true(tally.count >= RMM_LOG_RECORDS / 2); /* the last ones, at least */
+    rmm_segment_close(&segment);
+    runtime_empty(runtime);
+}
+
+static void logs_for_ever(child_t *self, void *argument)
+{
+    unsigned writer = 0;
+
+    (void)argument;
+    CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
+    open_segment();
+    child_say(self, 'r');
+    for (;;) {
+        write_numbered(&writer);
+    }
+}
+
+static void a_killed_writer_leaves_a_log_that_can_be_read(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        rmm_ring_cursor_t cursor = {0};
+        rmm_segment_t segment;
+        tally_t tally = {0};
+        child_t child;
+
+        child_start(&child, logs_for_ever, NULL);
+        assert_int_equal(child_hear(&child), 'r');
+        usleep(500 + 137 * (unsigned)round);
+        child_kill(&child);
+        runtime_segment(runtime, &segment);
+        assert_int_equal(
+            rmm_segment_read_log(&segment, &cursor, true, tally_message, &tally), 0);
+        assert_true(tally.count <= RMM_LOG_RECORDS);
+        rmm_segment_close(&segment);
+        runtime_empty(runtime);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_process_reads_it_and_sets_the_level),
+        cmocka_unit_test(threads_write_whole_messages),
+        cmocka_unit_test(a_killed_writer_leaves_a_log_that_can_be_read),
+    };
+
+    return cmocka_run_group_tests(tests, log_setup, runtime_teardown);
+}
