@@ -126,7 +126,11 @@ check_content(const char *path, off_t bytes, const char *header, char *last_out)
                      path);
 }
 
-/* Lock held. Behind a line that a killed process has left half, rows begin a new one. */
+/*
+ * Lock held. After a partial line, which a killed process has left, rows begin a new line. The
+ * line may also be one that another process is writing just now: then an empty line follows it,
+ * which readers of CSV skip.
+ */
 static rmm_status_t begin_locked(int fd, const char *path, const char *header)
 {
     const char *first = header;
