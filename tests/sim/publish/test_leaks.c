@@ -445,18 +445,19 @@ static void what_finds_no_row_is_counted(void **state)
 
 /* --- where nothing is shown --------------------------------------------------------- */
 
-/* The second row stands behind the first, which has as many frames as fit, and one more. */
+/* The second row stands behind the first, which has as many frames as fit, and two more:
+ * one would only be padding. */
 static void show_a_full_stack(child_t *self, void *argument)
 {
-    void *frames[RMM_LEAKS_FRAMES + 1];
+    void *frames[RMM_LEAKS_FRAMES + 2];
     rmm_leak_t full = {
-        .bytes = 1, .frames = frames, .frame_count = RMM_LEAKS_FRAMES + 1};
+        .bytes = 1, .frames = frames, .frame_count = RMM_LEAKS_FRAMES + 2};
     rmm_leak_t empty = {.bytes = 2};
     rmm_leak_rows_t rows = {0};
     uint32_t first;
 
     (void)argument;
-    for (size_t i = 0; i < RMM_LEAKS_FRAMES + 1; i++) {
+    for (size_t i = 0; i < RMM_LEAKS_FRAMES + 2; i++) {
         frames[i] = &frames[i];
     }
     rmm__publish_open("none");
