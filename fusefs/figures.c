@@ -114,7 +114,8 @@ void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out)
     out->largest_free_sum = out->largest_free_bytes;
     out->torn = view->torn;
     derive_cached(out);
-    if ((want & FIGURES_MARKS) != 0 && view->member->has_control) {
+    if ((want & FIGURES_MARKS) != 0 && view->member->has_control &&
+        !view->member->is_settled) {
         rmm_control_t control = view->member->control;
         rmm_control_slot_t request;
         bool told = rmm_control_read_slot(&control, view->index, &request) == 0;
@@ -158,6 +159,9 @@ static void apply_location_requests(
 {
     rmm_control_t control = member->control;
     rmm_control_location_t request;
+    if (member->is_settled) {
+        return;
+    }
     if (!member->has_control ||
         rmm_control_read_location(&control, location, &request) != 0) {
         reset_node_pending(out, true);

@@ -17,6 +17,7 @@
 #include "gpus.h"
 #include "log.h"
 #include "marks.h"
+#include "segment/segment_shrink.h"
 
 #define MAKING_NS                                                                      \
     (5ull * 1000000000u) /* a segment "being made" for longer is refused */
@@ -207,8 +208,11 @@ static bool join(model_t *model, member_t *member, const char *name, pid_t pid)
 static void take(model_t *model, member_t *member, const char *name, pid_t pid)
 {
     struct stat status;
-    member->gid = fstat(member->segment.fd, &status) == 0 ? status.st_gid : 0;
+    bool known = fstat(member->segment.fd, &status) == 0;
+    member->gid = known ? status.st_gid : 0;
     open_control(member);
+    member->is_settled =
+        known && !member->has_control && (status.st_mode & S_IWUSR) == 0;
     make_way(model, name, member);
     if (!join(model, member, name, pid)) {
         log_warn(
@@ -251,6 +255,62 @@ static void take_good(model_t *model, member_t *member)
     name_process(name, sizeof(name), member->segment.name, pid);
     member->state = MEMBER_LIVE; /* the next refresh finds out if it is not */
     take(model, member, name, pid);
+}
+
+/* --- ended and made small ------------------------------------------------------------- */
+
+static member_t *find_member(const model_t *model, const char *segment)
+{
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        const process_t *process = model->processes[i];
+        for (uint32_t j = 0; j < process->member_count; j++) {
+            if (strcmp(process->members[j]->segment.name, segment) == 0) {
+                return process->members[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* What asked for resets is gone with the control page: they are done in the small file. */
+static void take_small(member_t *member, rmm_segment_t *segment)
+{
+    if (member->has_control) {
+        rmm_control_close(&member->control);
+        member->has_control = false;
+    }
+    member->is_settled = true;
+    rmm_segment_close(&member->segment);
+    member->segment = *segment;
+}
+
+/* The file that has the name now: the space of the old one is free with its descriptor. */
+static void follow_small(member_t *member)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+    if (member->dir == NULL ||
+        rmm_segment_open(&segment, member->dir->fd, member->segment.name, reason) !=
+            RMM_SEGMENT_GOOD) {
+        return;
+    }
+    if (segment.inode == member->segment.inode) {
+        rmm_segment_close(&segment);
+        return;
+    }
+    take_small(member, &segment);
+}
+
+/* A name that is known has another file. While its process still ends, its last figures are
+ * in the old one: later. */
+static void take_again(member_t *member, rmm_segment_t *segment, entry_t *entry)
+{
+    if (member->state == MEMBER_EXITED) {
+        take_small(member, segment);
+        return;
+    }
+    rmm_segment_close(segment);
+    entry->kind = ENTRY_PENDING;
 }
 
 /* --- refusing ------------------------------------------------------------------------- */
@@ -312,6 +372,7 @@ void members_meet(model_t *model, segment_dir_t *dir, entry_t *entry)
 {
     char reason[RMM_SEGMENT_REASON_BYTES] = "";
     member_t *member = calloc(1, sizeof(*member));
+    member_t *known;
     entry->kind = ENTRY_PENDING;
     if (member == NULL) {
         return;
@@ -320,6 +381,11 @@ void members_meet(model_t *model, segment_dir_t *dir, entry_t *entry)
     switch (rmm_segment_open(&member->segment, dir->fd, entry->name, reason)) {
     case RMM_SEGMENT_GOOD:
         entry->kind = ENTRY_TAKEN;
+        known = find_member(model, entry->name);
+        if (known != NULL) {
+            take_again(known, &member->segment, entry);
+            break;
+        }
         take_good(model, member);
         return;
     case RMM_SEGMENT_NOT_READY:
@@ -387,6 +453,10 @@ static void fold(model_t *model, member_t *member)
     (void)find_places(model, member); /* its last */
     marks_fold(model, member);
     end(model, member);
+    if (member->dir != NULL) {
+        (void)rmm__segment_shrink(member->dir->fd, member->segment.name);
+        follow_small(member);
+    }
 }
 
 void members_disown_dead(model_t *model)

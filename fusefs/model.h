@@ -83,6 +83,7 @@ typedef struct member {
     rmm_segment_t segment;
     rmm_control_t control;
     bool has_control;
+    bool is_settled;         /* made small: what was requested is done in the segment */
     gid_t gid;               /* of the file */
     struct segment_dir *dir; /* counted; NULL in tests */
     struct process *process;

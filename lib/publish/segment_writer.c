@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes this process's segment, once, and keeps it until the process ends: nothing is
- * unmapped or removed at exit, so that last figures stay readable and no order of exit
- * handlers matters. Sweepers remove it later.
+ * unmapped at exit, so that no order of exit handlers matters. A small copy takes the
+ * segment's name then, so that last figures stay readable. Sweepers remove it later.
  *
  * Never fails for the caller. Where no file can be made the same records live in static
  * memory, after one warning.
@@ -35,9 +35,11 @@
 #include "publish/shared_file.h"
 #include "publish/trace.h"
 #include "segment/segment_reader.h"
+#include "segment/segment_shrink.h"
 #include "segment/text.h"
 
 #define WARNING_BYTES 512
+#define RECLAIM_TRIES 100 /* others that start take what was freed */
 
 /* Only touched, and so only backed, where nothing is published. */
 static rmm_segment_layout_t private_segment;
@@ -379,6 +381,20 @@ err_discard_control:
     return error;
 }
 
+/* What ended programs left makes room for one that starts. */
+static int
+make_files_with_room_locked(int dirfd, const char *driver, const char **step_out)
+{
+    int error = make_files_locked(dirfd, driver, step_out);
+
+    for (int i = 0; i < RECLAIM_TRIES && (error == -ENOSPC || error == -EDQUOT) &&
+                    rmm__runtime_dir_reclaim(dirfd, (long)geteuid());
+         i++) {
+        error = make_files_locked(dirfd, driver, step_out);
+    }
+    return error;
+}
+
 /* --- open --------------------------------------------------------------------------- */
 
 /* what: "" for all of it, or a side file's suffix. */
@@ -414,8 +430,8 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
     }
     error = ENOMEM;
     if (rmm__fork_is_watched()) {
-        (void)rmm__runtime_dir_sweep(dirfd, (long)geteuid());
-        error = -make_files_locked(dirfd, driver, &step);
+        (void)rmm__runtime_dir_sweep_some(dirfd, (long)geteuid());
+        error = -make_files_with_room_locked(dirfd, driver, &step);
     }
     close(dirfd);
     if (error != 0) {
@@ -480,6 +496,32 @@ void rmm__publish_open(const char *driver)
     if (warning[0] != '\0') {
         rmm__log_warn("%s", warning);
     }
+}
+
+/* --- exit -------------------------------------------------------------------------- */
+
+/*
+ * A process that ends as it should leaves a segment of a few KiB; of others a sweep makes
+ * one. This runs after what uses the library: the program's destructors and exit handlers,
+ * and those of libraries that are linked with it. What still counts then is in the old file,
+ * which whoever watches this process has open. The lock is not waited for: a signal handler
+ * may have called exit().
+ */
+__attribute__((destructor(1001))) static void leave_small(void)
+{
+    int dirfd;
+
+    if (!rmm__mutex_trylock(&rmm__publisher.lock)) {
+        return;
+    }
+    if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
+        dirfd = open(rmm__publisher.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dirfd >= 0) {
+            (void)rmm__segment_shrink(dirfd, rmm__publisher.name);
+            close(dirfd);
+        }
+    }
+    rmm__mutex_unlock(&rmm__publisher.lock);
 }
 
 /* --- side files --------------------------------------------------------------------- */

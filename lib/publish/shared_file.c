@@ -20,11 +20,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,36 +35,13 @@
 #define LOCK_TRIES 100
 #define ALLOCATE_TRIES 100
 
-uint64_t rmm__random64(void)
-{
-    struct timespec now;
-    uint64_t number;
-
-    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) == (ssize_t)sizeof(number)) {
-        return number;
-    }
-    /* Early in a boot. O_EXCL still refuses a name that exists. */
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_nsec << 34 ^ (uint64_t)now.tv_sec << 20 ^
-           (uint64_t)getpid();
-}
-
 static int open_temporary(rmm_shared_file_t *file)
 {
-    snprintf(
-        file->temporary, sizeof(file->temporary), ".%u.%016" PRIx64 ".tmp",
-        (unsigned)geteuid(), rmm__random64());
     if (rmm__host_memory_should_fail()) {
         return -ENOMEM;
     }
-    file->fd = openat(
-        file->dirfd, file->temporary,
-        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file->fd < 0) {
-        return -errno;
-    }
-    (void)fchmod(file->fd, 0600); /* whatever the umask says */
-    return 0;
+    file->fd = rmm__temporary_file_open(file->dirfd, geteuid(), file->temporary);
+    return file->fd < 0 ? file->fd : 0;
 }
 
 static int take_all_space(const rmm_shared_file_t *file)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RMM_TEMPORARY_NAME_BYTES 64
+#include "segment/temporary_file.h"
 
 /*
  * The memory of a file. What is not backed yet is private memory: writing there harms nobody
@@ -53,8 +53,5 @@ int rmm__shared_file_publish(rmm_shared_file_t *file, const char *name);
 
 /* Undo create, before it was published. */
 void rmm__shared_file_discard(rmm_shared_file_t *file);
-
-/* For names: not guessable, unless the kernel has no randomness yet. */
-uint64_t rmm__random64(void);
 
 #endif /* RMM_PUBLISH_SHARED_FILE_H */

@@ -38,9 +38,19 @@ bool rmm__runtime_dir_from(
 /*
  * Remove from dirfd what nobody holds any more: segments found dead at least
  * RMM_SWEEP_AFTER_SECONDS ago, side files without their segment, temporary files of that
- * age. Who first finds a segment dead marks it (mode 0400, mtime now): a file's times do
- * not tell when its process died. only_uid: -1 for all. Returns the number of files.
+ * age. Who first finds a segment dead makes it small and marks it (mode 0400, mtime now): a
+ * file's times do not tell when its process died. only_uid: -1 for all. Returns the number
+ * of files removed.
  */
 int rmm__runtime_dir_sweep(int dirfd, long only_uid);
+
+/* The same of a few files, drawn at random: a bounded time, however many there are. */
+int rmm__runtime_dir_sweep_some(int dirfd, long only_uid);
+
+/*
+ * The file system is full: make segments of dead processes small or, if all are, remove the
+ * oldest, as many as make room for one that starts. False: there is nothing to free.
+ */
+bool rmm__runtime_dir_reclaim(int dirfd, long only_uid);
 
 #endif /* RMM_SEGMENT_RUNTIME_DIR_H */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Removes what dead processes left. The lock decides, never an age alone:
- *   segment    unlocked is dead, for ever: the lock was taken before the name. Marked
- *              first, removed when the mark is old, so that readers see the last figures.
+ *   segment    unlocked is dead, for ever: the lock was taken before the name. Made small and
+ *              marked first, removed when the mark is old, so that readers see the last
+ *              figures.
  *   side file  unlocked and without its segment: its maker died before the segment got
  *              its name, or the segment was removed.
  *   temporary  unlocked may also mean not locked yet: only an old one is abandoned.
  * Two sweepers at once do the same things twice, which is harmless.
+ *
+ * Cost: a program that starts looks at some files only, drawn at random, so that it starts as
+ * fast with thousands of them; the next ones look at others. Of a marked file one fstatat.
  */
 #include "segment/runtime_dir.h"
 
@@ -14,6 +18,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,8 +27,22 @@
 #include "segment/segment_holder.h"
 #include "segment/segment_name.h"
 #include "segment/segment_reader.h"
+#include "segment/segment_shrink.h"
+#include "segment/temporary_file.h"
+
+#define SOME_FILES 64u              /* that a start looks at: 0.1 ms */
+#define SOME_SHRINKS 4u             /* that it makes: 0.1 ms each */
+#define RECLAIM_BYTES (64u * 1024u) /* what one program with a pool may take */
+#define FILE_NAME_BYTES (RMM_SEGMENT_NAME_BYTES + RMM_SUFFIX_BYTES + 8)
 
 typedef enum verdict { KEEP, MARK, REMOVE } verdict_t;
+
+typedef struct sweep {
+    DIR *directory;
+    long only_uid;
+    uint32_t shrinks_left;
+    int removed;
+} sweep_t;
 
 /* Negative if the file's time lies in the future. */
 static int64_t age_seconds(const struct stat *status)
@@ -76,60 +96,268 @@ static bool is_ours(int fd, const rmm_file_name_t *parsed, struct stat *status)
            status->st_uid == parsed->uid && status->st_nlink == 1;
 }
 
-static int sweep_file(int dirfd, const char *name, const rmm_file_name_t *parsed)
+/* Ended a while ago, not long enough: most files are, where there are many. */
+static bool is_kept_for_now(int dirfd, const char *name, const rmm_file_name_t *parsed)
 {
-    int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    verdict_t verdict = KEEP;
     struct stat status;
 
+    return parsed->kind == RMM_FILE_SEGMENT &&
+           fstatat(dirfd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && is_marked(&status) &&
+           judge(parsed, &status) == KEEP;
+}
+
+/* Made small, which marks it, or else marked as it is: it may not hold together. */
+static void mark(sweep_t *sweep, int fd, const char *name, const struct stat *status)
+{
+    if (!is_marked(status)) {
+        if (sweep->shrinks_left == 0) {
+            return; /* the next one's */
+        }
+        sweep->shrinks_left--;
+        if (rmm__segment_shrink(dirfd(sweep->directory), name) == 0) {
+            return;
+        }
+    }
+    if (futimens(fd, NULL) == 0) {
+        (void)fchmod(fd, S_IRUSR); /* last: the mark counts with its time only */
+    }
+}
+
+static void sweep_file(sweep_t *sweep, const char *name, const rmm_file_name_t *parsed)
+{
+    int dir = dirfd(sweep->directory);
+    verdict_t verdict = KEEP;
+    struct stat status;
+    int fd;
+
+    if (is_kept_for_now(dir, name, parsed)) {
+        return;
+    }
+    fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        return 0;
+        return;
     }
     if (is_ours(fd, parsed, &status) && !rmm__file_is_held(fd)) {
         verdict = judge(parsed, &status);
     }
-    if (verdict == MARK && futimens(fd, NULL) == 0) {
-        (void)fchmod(fd, S_IRUSR); /* last: the mark counts with its time only */
+    if (verdict == MARK) {
+        mark(sweep, fd, name, &status);
     }
     close(fd);
-    return verdict == REMOVE && unlinkat(dirfd, name, 0) == 0 ? 1 : 0;
+    sweep->removed += verdict == REMOVE && unlinkat(dir, name, 0) == 0;
 }
 
-static int sweep_kinds(DIR *directory, long only_uid, bool side_files)
+static bool concerns(const sweep_t *sweep, const rmm_file_name_t *parsed)
 {
-    int fd = dirfd(directory);
-    struct dirent *entry;
-    int removed = 0;
+    return parsed->kind != RMM_FILE_OTHER &&
+           (sweep->only_uid < 0 || parsed->uid == (uid_t)sweep->only_uid);
+}
 
-    rewinddir(directory);
-    while ((entry = readdir(directory)) != NULL) {
-        rmm_file_name_t parsed = rmm__file_name_parse(entry->d_name);
+static void sweep_if(sweep_t *sweep, const char *name, bool side_files)
+{
+    rmm_file_name_t parsed = rmm__file_name_parse(name);
 
-        if (parsed.kind == RMM_FILE_OTHER ||
-            (only_uid >= 0 && parsed.uid != (uid_t)only_uid) ||
-            (parsed.kind == RMM_FILE_SIDE) != side_files ||
-            (side_files && has_segment(fd, entry->d_name, &parsed))) {
-            continue;
-        }
-        removed += sweep_file(fd, entry->d_name, &parsed);
+    if (concerns(sweep, &parsed) && (parsed.kind == RMM_FILE_SIDE) == side_files &&
+        !(side_files && has_segment(dirfd(sweep->directory), name, &parsed))) {
+        sweep_file(sweep, name, &parsed);
     }
-    return removed;
+}
+
+static void sweep_all(sweep_t *sweep, bool side_files)
+{
+    struct dirent *entry;
+
+    rewinddir(sweep->directory);
+    while ((entry = readdir(sweep->directory)) != NULL) {
+        sweep_if(sweep, entry->d_name, side_files);
+    }
+}
+
+static bool open_sweep(sweep_t *sweep, int dirfd, long only_uid, uint32_t shrinks)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *sweep = (sweep_t){.only_uid = only_uid, .shrinks_left = shrinks};
+    sweep->directory = fd < 0 ? NULL : fdopendir(fd);
+    if (sweep->directory == NULL && fd >= 0) {
+        close(fd);
+    }
+    return sweep->directory != NULL;
 }
 
 int rmm__runtime_dir_sweep(int dirfd, long only_uid)
 {
-    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    int removed;
+    sweep_t sweep;
 
-    if (directory == NULL) {
-        if (fd >= 0) {
-            close(fd);
-        }
+    if (!open_sweep(&sweep, dirfd, only_uid, UINT32_MAX)) {
         return 0;
     }
-    removed = sweep_kinds(directory, only_uid, false);
-    removed += sweep_kinds(directory, only_uid, true); /* after their segments went */
-    closedir(directory);
+    sweep_all(&sweep, false);
+    sweep_all(&sweep, true); /* after their segments went */
+    closedir(sweep.directory);
+    return sweep.removed;
+}
+
+/* --- some ----------------------------------------------------------------------------- */
+
+typedef struct sample {
+    char names[SOME_FILES][FILE_NAME_BYTES];
+    uint32_t count;
+} sample_t;
+
+/* Each name of the directory is as likely in it as any other. */
+static void draw(sweep_t *sweep, sample_t *sample)
+{
+    uint64_t seen = 0, random = rmm__random64();
+    struct dirent *entry;
+
+    while ((entry = readdir(sweep->directory)) != NULL) {
+        rmm_file_name_t parsed = rmm__file_name_parse(entry->d_name);
+        uint64_t place = seen;
+
+        if (!concerns(sweep, &parsed)) {
+            continue;
+        }
+        if (seen++ >= SOME_FILES) {
+            random = random * 6364136223846793005u + 1442695040888963407u; /* Knuth's */
+            place = (random >> 32) % seen;
+        }
+        if (place < SOME_FILES) {
+            snprintf(sample->names[place], FILE_NAME_BYTES, "%.80s", entry->d_name);
+        }
+    }
+    sample->count = seen < SOME_FILES ? (uint32_t)seen : SOME_FILES;
+}
+
+int rmm__runtime_dir_sweep_some(int dirfd, long only_uid)
+{
+    sample_t sample;
+    sweep_t sweep;
+
+    if (!open_sweep(&sweep, dirfd, only_uid, SOME_SHRINKS)) {
+        return 0;
+    }
+    draw(&sweep, &sample);
+    for (uint32_t i = 0; i < 2 * sample.count; i++) { /* side files last */
+        sweep_if(&sweep, sample.names[i % sample.count], i >= sample.count);
+    }
+    closedir(sweep.directory);
+    return sweep.removed;
+}
+
+/* --- a full file system --------------------------------------------------------------- */
+
+typedef struct ended {
+    char name[RMM_SEGMENT_NAME_BYTES];
+    struct timespec when;
+    uint64_t bytes;
+} ended_t;
+
+typedef struct ended_list {
+    ended_t *items;
+    size_t count, capacity;
+} ended_list_t;
+
+static int by_age(const void *left, const void *right)
+{
+    const struct timespec *a = &((const ended_t *)left)->when;
+    const struct timespec *b = &((const ended_t *)right)->when;
+
+    if (a->tv_sec != b->tv_sec) {
+        return a->tv_sec < b->tv_sec ? -1 : 1;
+    }
+    return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
+}
+
+/* False: no memory; what is there is enough to go on. */
+static bool note_ended(ended_list_t *list, const char *name, const struct stat *status)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+        ended_t *grown = realloc(list->items, capacity * sizeof(ended_t));
+
+        if (grown == NULL) {
+            return false;
+        }
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    ended_t *ended = &list->items[list->count++];
+
+    snprintf(ended->name, sizeof(ended->name), "%.63s", name);
+    ended->when = status->st_mtim;
+    ended->bytes = (uint64_t)status->st_blocks * 512;
+    return true;
+}
+
+/* All that ended is marked by now, but for what could not be. */
+static void list_ended(sweep_t *sweep, ended_list_t *list)
+{
+    int dir = dirfd(sweep->directory);
+    bool good = true;
+    struct dirent *entry;
+
+    rewinddir(sweep->directory);
+    while (good && (entry = readdir(sweep->directory)) != NULL) {
+        rmm_file_name_t parsed = rmm__file_name_parse(entry->d_name);
+        struct stat status;
+
+        if (concerns(sweep, &parsed) && parsed.kind == RMM_FILE_SEGMENT &&
+            fstatat(dir, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode) && is_marked(&status) &&
+            status.st_uid == parsed.uid) {
+            good = note_ended(list, entry->d_name, &status);
+        }
+    }
+}
+
+/* Nobody may hold it: a mark is a mode, which anybody of that user can set. */
+static bool remove_ended(int dirfd, const char *name)
+{
+    int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool held = fd < 0 || rmm__file_is_held(fd);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return !held && unlinkat(dirfd, name, 0) == 0;
+}
+
+static int remove_oldest(sweep_t *sweep, uint64_t bytes)
+{
+    ended_list_t list = {0};
+    uint64_t freed = 0;
+    int removed = 0;
+
+    list_ended(sweep, &list);
+    if (list.count > 0) {
+        qsort(list.items, list.count, sizeof(ended_t), by_age);
+    }
+    for (size_t i = 0; i < list.count && freed < bytes; i++) {
+        if (remove_ended(dirfd(sweep->directory), list.items[i].name)) {
+            freed += list.items[i].bytes;
+            removed++;
+        }
+    }
+    free(list.items);
     return removed;
+}
+
+bool rmm__runtime_dir_reclaim(int dirfd, long only_uid)
+{
+    uint32_t shrinks;
+    sweep_t sweep;
+    bool freed;
+
+    if (!open_sweep(&sweep, dirfd, only_uid, UINT32_MAX)) {
+        return false;
+    }
+    sweep_all(&sweep, false);
+    shrinks = UINT32_MAX - sweep.shrinks_left;
+    freed =
+        shrinks > 0 || sweep.removed > 0 || remove_oldest(&sweep, RECLAIM_BYTES) > 0;
+    sweep_all(&sweep, true);
+    closedir(sweep.directory);
+    return freed || sweep.removed > 0;
 }

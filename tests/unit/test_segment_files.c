@@ -247,25 +247,29 @@ static mode_t mode_of(const char *file_name)
 static void a_dead_segment_is_marked_then_removed_with_its_side_files(void **state)
 {
     char control_name[RMM_SEGMENT_NAME_BYTES + 8];
+    char leaks_name[RMM_SEGMENT_NAME_BYTES + 8];
 
     (void)state;
     snprintf(control_name, sizeof(control_name), "%s.control", name);
+    snprintf(leaks_name, sizeof(leaks_name), "%s.leaks", name);
     put_sample(name);
     put_sample(control_name);
+    put_sample(leaks_name);
     make_older(
         name, 86400); /* how old the file is does not say when its process died */
     make_older(control_name, 86400);
     assert_int_equal(sweep(), 0);
     assert_int_equal(mode_of(name), 0400);
+    assert_false(exists(control_name));         /* nobody obeys it */
     assert_verdict(name, RMM_SEGMENT_GOOD, ""); /* last figures stay readable */
     assert_int_equal(sweep(), 0);
     make_older(name, RMM_SWEEP_AFTER_SECONDS - 5);
     assert_int_equal(sweep(), 0);
-    assert_true(exists(control_name));
+    assert_true(exists(leaks_name));
     make_older(name, RMM_SWEEP_AFTER_SECONDS);
     assert_int_equal(sweep(), 2);
     assert_false(exists(name));
-    assert_false(exists(control_name));
+    assert_false(exists(leaks_name));
 }
 
 static void a_mark_from_the_future_starts_again(void **state)

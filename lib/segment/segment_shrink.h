@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the segment of a process that ended small; see segment_shrink.c. */
+#ifndef RMM_SEGMENT_SEGMENT_SHRINK_H
+#define RMM_SEGMENT_SEGMENT_SHRINK_H
+
+/*
+ * Replace the segment `name` by one that holds what readers still show, marked as ended, and
+ * remove its control page. Who calls knows that its process has ended, or is the process
+ * itself on its way out. Returns 0, also for one that is marked already, or a negative errno,
+ * -EPROTO where it does not hold together: then it is as it was.
+ */
+int rmm__segment_shrink(int dirfd, const char *name);
+
+#endif /* RMM_SEGMENT_SEGMENT_SHRINK_H */
