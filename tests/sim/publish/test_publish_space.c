@@ -21,6 +21,7 @@
 
 #include "log/log.h"
 #include "publish/publisher.h"
+#include "segment/runtime_dir.h"
 #include "segment/segment_log.h"
 
 #define ONE_POOL_BYTES 65536u
@@ -73,6 +74,134 @@ static void a_program_with_one_pool_takes_64_kib_at_most(void **state)
     assert_true(bytes_of_files() <= ONE_POOL_BYTES);
     rmm_segment_close(&segment);
     assert_int_equal(child_wait(&child), 0);
+}
+
+/* --- what an ended one leaves -------------------------------------------------------- */
+
+#define ENDED_BYTES 8192u
+
+/* Uses a pool, logs, holds a block; then exits as programs do, with their handlers. */
+static void use_a_pool_and_exit(child_t *self, void *argument)
+{
+    rmm_resource_t *cuda = NULL, *pool = NULL;
+    const rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    void *block = NULL;
+
+    (void)self;
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK);
+    CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &block) == RMM_OK);
+    CHECK(rmm_resource_alloc(pool, 500, 0, NULL, &block) == RMM_OK);
+    rmm_resource_dealloc(pool, block, 500, 0, NULL);
+    rmm__log_warn("last words");
+    if (argument != NULL) {
+        raise(SIGKILL);
+    }
+    exit(0);
+}
+
+static void note_last_words(const rmm_log_message_t *message, void *arg)
+{
+    *(bool *)arg = *(bool *)arg || strcmp(message->text, "last words") == 0;
+}
+
+static void check_last_state(void)
+{
+    rmm_ring_cursor_t cursor = {0};
+    rmm_segment_t segment;
+    rmm_record_t record;
+    bool said = false;
+
+    runtime_segment(&runtime, &segment);
+    assert_false(rmm_segment_is_live(&segment));
+    assert_int_equal(
+        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 1000);
+    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_bytes), 1500);
+    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), 2);
+    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_freed_count), 1);
+    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 1500);
+    assert_int_equal(rmm_segment_slot_count(&segment), 2);
+    assert_true(rmm_segment_read_slot(&segment, 1, &record, NULL));
+    assert_string_equal(rmm_record_slot(&record)->type, "pool");
+    assert_int_equal(slot_figure(&segment, 1, RMM_SLOT_STAT_current_bytes), 1000);
+    assert_int_equal(slot_figure(&segment, 1, RMM_SLOT_STAT_peak_bytes), 1500);
+    assert_int_equal(
+        rmm_segment_read_log(&segment, &cursor, true, note_last_words, &said), 0);
+    assert_true(said);
+    rmm_segment_close(&segment);
+}
+
+static void an_ended_program_leaves_8_kib_with_all_that_was_shown(void **state)
+{
+    (void)state;
+    child_run(use_a_pool_and_exit, NULL);
+    assert_true(bytes_of_files() <= ENDED_BYTES);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 0);
+    check_last_state();
+}
+
+static void a_killed_program_is_made_small_by_a_sweep(void **state)
+{
+    child_t child;
+
+    (void)state;
+    child_start(&child, use_a_pool_and_exit, (char[]){""});
+    assert_true(WIFSIGNALED(child_wait(&child)));
+    assert_true(bytes_of_files() > ENDED_BYTES);
+    check_last_state();
+    assert_int_equal(rmm__runtime_dir_sweep_some(runtime.fd, (long)geteuid()), 0);
+    assert_true(bytes_of_files() <= ENDED_BYTES);
+    check_last_state();
+}
+
+#define SHORT_PROGRAMS 200
+#define SHORT_IN_1_MIB 60 /* made small, no more than 128 of them fit */
+
+static int segments_in(const char *path)
+{
+    runtime_t place;
+
+    snprintf(place.path, sizeof(place.path), "%s", path);
+    return runtime_count(&place, RMM_FILE_SEGMENT, NULL);
+}
+
+/* Each one is there while it runs, although all together would not fit. */
+static void run_many_on_a_small_disk(child_t *self, void *argument)
+{
+    const char *path = getenv("RMM_RUNTIME_DIR");
+
+    (void)self;
+    mount_tmpfs(path, 0, "size=1m");
+    for (int i = 0; i < SHORT_PROGRAMS; i++) {
+        int status;
+        pid_t pid = fork();
+
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            rmm_accounting_t accounting;
+
+            CHECK(open_accounting(&accounting, "short", 1) == RMM_OK);
+            CHECK(rmm__publisher.state == RMM_PUBLISH_SHARED);
+            if (argument != NULL && i % 2 == 0) {
+                raise(SIGKILL);
+            }
+            exit(0);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(status == 0 || (argument != NULL && WIFSIGNALED(status)));
+    }
+    CHECK(segments_in(path) >= SHORT_IN_1_MIB);
+}
+
+static void all_of_many_short_programs_are_published(void **state)
+{
+    (void)state;
+    tmpfs_or_skip();
+    (void)use_small_dir(&runtime);
+    child_run(run_many_on_a_small_disk, NULL);
+    assert_string_equal(logged(), "");
+    child_run(run_many_on_a_small_disk, (char[]){""});
+    assert_string_equal(logged(), "");
 }
 
 /* --- a disk that fills up later ------------------------------------------------------- */
@@ -314,6 +443,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_program_with_one_pool_takes_64_kib_at_most),
+        CASE(an_ended_program_leaves_8_kib_with_all_that_was_shown),
+        CASE(a_killed_program_is_made_small_by_a_sweep),
+        CASE(all_of_many_short_programs_are_published),
         CASE(a_disk_that_fills_up_later_costs_names_and_no_figures),
         CASE(an_old_kernel_gives_all_its_space_at_the_start),
         CASE(threads_that_need_the_same_page_all_find_it),
