@@ -450,6 +450,9 @@ static void end(model_t *model, member_t *member)
 
 static void fold(model_t *model, member_t *member)
 {
+    if (!member->has_control) {
+        follow_small(member); /* it was gone with the old file when we looked for it */
+    }
     (void)find_places(model, member); /* its last */
     marks_fold(model, member);
     end(model, member);
