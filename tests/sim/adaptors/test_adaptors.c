@@ -463,6 +463,25 @@ static void counts_a_pool_over_adaptors_once(void **state)
 #function, function                                                            \
     }
 
+/* Here, as its own program also runs on a GPU, where no simulated kernel does. */
+static rmm_resource_t *make_aligned_over(rmm_resource_t *upstream)
+{
+    rmm_aligned_options_t options = RMM_ALIGNED_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    options.alignment_bytes = 4096;
+    assert_ok(rmm_aligned_adaptor_create(upstream, &options, &mr));
+    rmm_resource_release(upstream);
+    return mr;
+}
+
+static void
+aligned_blocks_that_are_live_at_the_end_are_freed_after_their_use(void **state)
+{
+    (void)state;
+    assert_int_equal(mixups_of_an_end_amid_work(make_aligned_over), 0);
+}
+
 static const struct {
     const char *name;
     CMUnitTestFunction function;
@@ -489,11 +508,13 @@ static const struct {
 
 int main(void)
 {
-    static struct CMUnitTest tests[PAIR_COUNT + 3] = {
+    static struct CMUnitTest tests[PAIR_COUNT + 4] = {
         [PAIR_COUNT] =
             cmocka_unit_test(counts_bytes_once_however_resources_are_stacked),
         [PAIR_COUNT + 1] = cmocka_unit_test(counts_a_pool_over_adaptors_once),
         [PAIR_COUNT + 2] = cmocka_unit_test(arena_and_callback_share_ownership),
+        [PAIR_COUNT + 3] = cmocka_unit_test(
+            aligned_blocks_that_are_live_at_the_end_are_freed_after_their_use),
     };
     static char names[PAIR_COUNT][80];
 

@@ -299,17 +299,6 @@ static void gives_aligned_blocks_back_at_its_end(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static rmm_resource_t *make_4096(rmm_resource_t *upstream)
-{
-    return make_aligned(upstream, 4096, 0);
-}
-
-static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
-{
-    (void)state;
-    assert_int_equal(mixups_of_an_end_amid_work(make_4096), 0);
-}
-
 /* The second growth of the table would be host memory. */
 static void what_upstream_refused_takes_no_room(void **state)
 {
@@ -432,7 +421,6 @@ int main(void)
         cmocka_unit_test(counts_what_was_asked_for_and_not_what_upstream_gave),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(refuses_sizes_that_no_address_space_holds),
-        cmocka_unit_test(what_is_out_at_its_end_is_freed_behind_its_use),
         cmocka_unit_test(what_upstream_refused_takes_no_room),
         cmocka_unit_test(gives_aligned_blocks_back_at_its_end),
         cmocka_unit_test(lets_a_block_be_reused_while_it_is_freed),
