@@ -214,6 +214,21 @@ static uint64_t held_by(const rmm_resource_t *mr)
     return rmm__figure_get(&mr->accounting.slot->reserved_bytes);
 }
 
+/* By the bins but `index`. A bin that is the upstream holds the memory of the others: it is no
+ * further memory for them, nor are they for it. */
+static uint64_t
+held_by_others(const bin_table_t *table, const rmm_resource_t *upstream, uint32_t index)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < table->count && table->bins[index].mr != upstream; i++) {
+        if (i != index && table->bins[i].mr != upstream) {
+            bytes += held_by(table->bins[i].mr);
+        }
+    }
+    return bytes;
+}
+
 /* Each bin may keep what the others leave of the whole. */
 static rmm_status_t binning_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
@@ -221,12 +236,9 @@ static rmm_status_t binning_trim(rmm_resource_t *mr, size_t keep_bytes)
     uint32_t count = table != NULL ? table->count : 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t others = 0;
+        uint64_t others = held_by_others(table, mr->upstream, i);
         rmm_status_t status;
 
-        for (uint32_t k = 0; k < count; k++) {
-            others += k != i ? held_by(table->bins[k].mr) : 0;
-        }
         status = rmm_resource_trim(
             table->bins[i].mr, keep_bytes > others ? keep_bytes - (size_t)others : 0);
         if (status != RMM_OK && status != RMM_ERR_UNSUPPORTED) {

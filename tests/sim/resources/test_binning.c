@@ -437,6 +437,24 @@ static void trim_keeps_so_much_of_all_bins_together(void **state)
     end(mr);
 }
 
+/* The bins' chunks count once, although the upstream holds them too. */
+static void trim_keeps_as_much_where_a_bin_is_the_upstream(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *bin = make_bin(mr, MIB, 4);
+
+    (void)state;
+    add_bin(mr, 256, rmm_resource_retain(mr->upstream));
+    add_bin(mr, MIB, bin);
+    give(mr, take(mr, MIB, NULL), MIB, NULL);
+    assert_int_equal(held_by(mr->upstream), 4 * MIB);
+    assert_ok(rmm_resource_trim(mr, 4 * MIB));
+    assert_int_equal(held_by(bin), 4 * MIB);
+    assert_ok(rmm_resource_trim(mr, 0));
+    assert_int_equal(held_by(bin), 0);
+    end(mr);
+}
+
 static void a_block_that_cannot_be_remembered_goes_back(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
@@ -475,6 +493,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bin_that_is_there_already_is_given_back),
         cmocka_unit_test(trim_keeps_so_much_of_all_bins_together),
+        cmocka_unit_test(trim_keeps_as_much_where_a_bin_is_the_upstream),
         cmocka_unit_test(a_block_that_cannot_be_remembered_goes_back),
         cmocka_unit_test(what_is_out_at_its_end_is_freed_behind_its_use),
         cmocka_unit_test(uses_the_smallest_bin_that_is_large_enough),
