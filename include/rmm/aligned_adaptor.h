@@ -2,15 +2,15 @@
 /**
  * @file rmm/aligned_adaptor.h
  *
- * Alignments that its upstream does not support: the adaptor requests more bytes from
- * upstream and returns an aligned address inside of them.
+ * Provides alignments that its upstream does not support: the adaptor requests more bytes
+ * from upstream and returns an aligned address inside of them.
  *
  * A request of `threshold_bytes` or more gets `alignment_bytes`. A smaller request, and
  * one with a larger alignment of its own, gets its own alignment. For alignments above
  * 256, which every resource supports, the adaptor requests the size rounded up to the
  * alignment, plus the alignment, less 256. It passes all other requests on unchanged.
  *
- * A free must name the size of the allocation; its alignment is remembered.
+ * A free must name the size of the allocation. The adaptor remembers the alignment.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. The last release frees
  * live aligned blocks to upstream; live blocks of other requests stay allocated there.
@@ -29,7 +29,7 @@ typedef struct rmm_aligned_options {
     uint64_t
         alignment_bytes; /**< a power of two up to 1 TiB; below 256 is 256, which is
                                    the default */
-    uint64_t threshold_bytes; /**< smaller requests are not aligned to it; 0: none is */
+    uint64_t threshold_bytes; /**< aligns requests of this size and more; 0: all */
     const char *name;         /**< shown in /rmm; copied; default "aligned" */
 } rmm_aligned_options_t;
 

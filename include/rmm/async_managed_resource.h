@@ -9,9 +9,9 @@
  *
  * The whole process shares that pool. With CUDA's default release threshold of 0 every
  * synchronise returns all unused memory to the device, and the next allocation stalls. So
- * the first resource sets the threshold to keep everything, for good. It does not change
- * a threshold that the program has set. The last release returns the pool's unused memory
- * to the device; it waits for the device.
+ * the first resource sets the threshold to its maximum, and the last one does not reset it.
+ * A threshold that the program has set stays. The last release waits for the device and
+ * returns the pool's unused memory to it.
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *

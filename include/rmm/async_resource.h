@@ -13,9 +13,9 @@
  * driver grows and shrinks the pool by itself. The resource queries it only at times, so
  * the file in /rmm may lag by 64 allocations; rmm_resource_get_stats() always queries it.
  *
- * Trim: waits for the device, then returns the free memory to it. CUDA keeps memory whose
- * last use no synchronisation has shown to be over. To return all of it, synchronise the
- * streams of the frees before the trim.
+ * Trim: waits for the device, then returns the free memory to it. CUDA keeps memory until a
+ * synchronisation has shown that its last use is over. To return all free memory,
+ * synchronise the streams of the frees before the trim.
  *
  * Lifetime, threads: as rmm/resource.h. Two async resources are never equal. The CUDA
  * pool is destroyed with the last resource over it (a view of it is one), which waits for
@@ -30,25 +30,25 @@
 extern "C" {
 #endif
 
-/** rmm_async_options_t::handle_types: how the pool's memory may be given to another
- * process; cudaMemAllocationHandleType, may be or'ed. */
+/** rmm_async_options_t::handle_types: how the pool's memory may be shared with another
+ * process; values of cudaMemAllocationHandleType, may be or'ed. */
 #define RMM_ASYNC_HANDLE_POSIX_FD 0x1u
 #define RMM_ASYNC_HANDLE_WIN32 0x2u
 #define RMM_ASYNC_HANDLE_WIN32_KMT 0x4u
 #define RMM_ASYNC_HANDLE_FABRIC 0x8u
 
-/** rmm_async_options_t::flags: a release threshold of 0, as CUDA's own default: all that
- * is unused goes back to the device whenever something synchronises. Slow. */
+/** rmm_async_options_t::flags: a release threshold of 0, CUDA's own default: every
+ * synchronise returns all unused memory to the device. Slow. */
 #define RMM_ASYNC_RELEASE_UNUSED 0x1u
 
 /** Zero in any field means its default. */
 typedef struct rmm_async_options {
     size_t struct_size;          /**< set by RMM_ASYNC_OPTIONS_INIT; do not touch */
-    uint64_t initial_pool_bytes; /**< taken by the pool at creation; 0: nothing */
-    uint64_t release_threshold_bytes; /**< unused memory above it goes back when
-                                           something synchronises; 0: none ever does
+    uint64_t initial_pool_bytes; /**< reserved by the pool at creation; 0: nothing */
+    uint64_t release_threshold_bytes; /**< a synchronise returns unused memory above it;
+                                           0: the pool keeps all of it
                                            (but see RMM_ASYNC_RELEASE_UNUSED) */
-    uint32_t handle_types;            /**< RMM_ASYNC_HANDLE_*; 0: not to be shared */
+    uint32_t handle_types;            /**< RMM_ASYNC_HANDLE_*; 0: not shareable */
     uint32_t flags;                   /**< RMM_ASYNC_RELEASE_UNUSED, or 0 */
     const char *name;                 /**< shown in /rmm; copied; default "async" */
 } rmm_async_options_t;
@@ -71,7 +71,7 @@ typedef struct rmm_async_options {
  *         RMM_ERR_UNSUPPORTED         the device has no memory pools, or not with these
  *                                     handle types (the message names the attribute);
  *                                     or options of a newer version ask for more
- *         RMM_ERR_OUT_OF_MEMORY       the device cannot give initial_pool_bytes
+ *         RMM_ERR_OUT_OF_MEMORY       the device has no initial_pool_bytes left
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  *         RMM_ERR_CUDA                the driver failed
  */
@@ -79,8 +79,8 @@ RMM_API RMM_NODISCARD rmm_status_t
 rmm_async_resource_create(const rmm_async_options_t *options, rmm_resource_t **out);
 
 /**
- * The release threshold in force, asked of the driver; UINT64_MAX: unused memory never goes
- * back by itself.
+ * Query the driver for the release threshold; UINT64_MAX: the pool never returns unused
+ * memory by itself.
  *
  * @param mr  an async, async_view or async_managed resource
  * @return RMM_OK, or

@@ -5,13 +5,13 @@
  * Passes each request to the smallest of its bins that is large enough, else to
  * upstream. A bin is a resource: blocks of one size over upstream, or one of yours.
  * Requests for more than 256 bytes of alignment go to upstream. Requests of no bytes all go
- * to one resource: the bin that is the smallest when the first of them comes, or upstream
- * if there is no bin then.
+ * to one resource, which the first of them chooses: the smallest bin at that time, or
+ * upstream if there is no bin.
  *
  * Lifetime: as rmm/resource.h; it retains its bins, which live as long as it does.
  *
- * Threads: as rmm/resource.h. Bins may be added at any time, by any thread: a block goes
- * back to where it came from, also when a better bin was added since.
+ * Threads: as rmm/resource.h. Any thread may add a bin at any time: a block is freed to the
+ * bin that it came from, even if a better bin was added since.
  */
 #ifndef RMM_BINNING_RESOURCE_H
 #define RMM_BINNING_RESOURCE_H
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/** Bins of 2^min_exponent to 2^max_exponent bytes, all powers of two between. */
+/** One bin for each power of two from 2^min_exponent to 2^max_exponent bytes. */
 typedef struct rmm_binning_options {
     size_t struct_size;    /**< set by RMM_BINNING_OPTIONS_INIT; do not touch */
     uint32_t min_exponent; /**< 8 to max_exponent; default 8 */
@@ -38,7 +38,7 @@ typedef struct rmm_binning_options {
 /**
  * Create a binning resource over @p upstream, which it retains.
  *
- * @param upstream  what bins take their memory from, and larger requests go to
+ * @param upstream  bins allocate their memory from it, and larger requests go to it
  * @param options   NULL: no bins at first
  * @param out       receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
@@ -53,8 +53,8 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_binning_resource_create(
     rmm_resource_t **out);
 
 /**
- * Add a bin for requests of up to @p bytes, rounded up to 256. If there is one of that
- * size it stays, and @p bin_or_NULL is not used.
+ * Add a bin for requests of up to @p bytes, rounded up to 256. If there is already a bin of
+ * that size, it stays and @p bin_or_NULL is not used.
  *
  * @param mr           a binning resource
  * @param bytes        from 1

@@ -2,29 +2,29 @@
 /**
  * @file rmm/callback_resource.h
  *
- * Memory from two functions of the program, which are told size and stream only. It is a
- * case of rmm/custom_resource.h, whose functions are also told the alignment.
+ * Memory from two functions of the program, which get the size and the stream. It is a
+ * simpler form of rmm/custom_resource.h, whose functions get the alignment too.
  *
- * The functions may use resources of this library; what they ask of this one, or of one
- * that is built on it, comes to the functions again. What they take there counts in the
- * figures of those resources, not as a user's on the device (its user is counted here
- * already), so it must be given back by the dealloc function too. A block for which the
- * alloc function took memory there counts as the device's reserved bytes there only, any
- * other one here.
+ * The functions may use resources of this library. If they allocate from this resource, or
+ * from one built on it, they are called again. Memory that the alloc function allocates from
+ * a resource of this library counts in the statistics of that resource, but not as users'
+ * memory of the device, because the block counts there already. So the dealloc function must
+ * free it. Such a block counts in the device's reserved bytes at that resource only; any
+ * other block counts there at this one.
  *
- * Alignment: what the alloc function gives. It has to give RMM_ALIGN_DEFAULT at least;
- * a block that is aligned to less than asked for goes back, and the allocation is
+ * Alignment: the alloc function must align to RMM_ALIGN_DEFAULT at least. If a block is
+ * aligned to less than requested, the resource frees it and the allocation fails with
  * RMM_ERR_BAD_ALLOC.
  *
- * Lifetime: as rmm/resource.h. Blocks that are out at the last release are passed to the
- * dealloc function, with RMM_STREAM_LEGACY.
+ * Lifetime: as rmm/resource.h. The last release passes all live blocks to the dealloc
+ * function, with RMM_STREAM_LEGACY.
  *
- * Devices: while a function runs, the device is current that the resource was made on
- * (unless only the host can reach the memory), and this thread's graph capture mode is
- * relaxed, so that a cudaMalloc in it does not ruin another thread's capture.
+ * Devices: while a function runs, the resource's device is current, unless only the host
+ * can access the memory. The graph capture mode of the thread is relaxed, so a cudaMalloc in
+ * the function does not invalidate another thread's capture.
  *
- * Threads: as rmm/resource.h. The functions are called on the thread that asks, by
- * several at once, and without a lock of this resource.
+ * Threads: as rmm/resource.h. The functions run on the thread that calls the resource, on
+ * several threads at once, without a lock of this resource.
  */
 #ifndef RMM_CALLBACK_RESOURCE_H
 #define RMM_CALLBACK_RESOURCE_H
@@ -36,19 +36,19 @@ extern "C" {
 #endif
 
 /**
- * Give memory that may be used in stream order on @p stream.
+ * Allocate memory, usable in stream order on @p stream.
  *
  * @param bytes    not 0, but see RMM_CUSTOM_UNCHECKED
  * @param payload  as in the options
- * @param ptr_out  receives the address; looked at on RMM_OK only; then NULL is
- *                 RMM_ERR_BAD_ALLOC, but see RMM_CUSTOM_UNCHECKED
- * @return RMM_OK, or what the allocation is to answer: RMM_ERR_OUT_OF_MEMORY where
- *         there is no memory, RMM_ERR_BAD_ALLOC for another reason
+ * @param ptr_out  receives the address; read on RMM_OK only. NULL makes the allocation
+ *                 fail with RMM_ERR_BAD_ALLOC, but see RMM_CUSTOM_UNCHECKED
+ * @return RMM_OK, or the status that the allocation returns: RMM_ERR_OUT_OF_MEMORY if there
+ *         is no memory, RMM_ERR_BAD_ALLOC for another failure
  */
 typedef rmm_status_t (*rmm_callback_alloc_fn)(
     size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out);
 
-/** Take it back; work queued on @p stream may still use it. */
+/** Free a block. Work queued on @p stream may still use it. */
 typedef void (*rmm_callback_dealloc_fn)(
     void *ptr, size_t bytes, rmm_stream_t stream, void *payload);
 
@@ -58,7 +58,7 @@ typedef struct rmm_callback_options {
     rmm_callback_dealloc_fn dealloc; /**< required */
     void *payload;                   /**< passed to both; borrowed, may be NULL */
     const char *name;                /**< shown in /rmm; copied; default "callback" */
-    /** RMM_*_ACCESSIBLE: who can reach the memory; default RMM_DEVICE_ACCESSIBLE.
+    /** RMM_*_ACCESSIBLE: which side can access the memory; default RMM_DEVICE_ACCESSIBLE.
      * RMM_HOST_ACCESSIBLE alone needs no GPU. */
     uint32_t properties;
     uint32_t flags; /**< RMM_CUSTOM_UNCHECKED, or 0 */
@@ -70,8 +70,8 @@ typedef struct rmm_callback_options {
     }
 
 /**
- * Create a resource over the program's functions, on the current device, if a device can
- * reach its memory.
+ * Create a resource over the program's functions: on the current device, if a device can
+ * access its memory.
  *
  * @param options  required
  * @param out      receives the resource, one reference; untouched on failure

@@ -2,18 +2,18 @@
 /**
  * @file rmm/device.h
  *
- * Questions about devices, the calling thread's current device, and bringing managed
- * memory to where it will be used.
+ * Queries about devices, the calling thread's current device, and prefetches of managed
+ * memory.
  *
- * Lifetime: nothing here is kept.
+ * Lifetime: the library keeps nothing of these calls.
  *
  * Threads: any. Each thread has a current device of its own, which is CUDA's.
  *
  * Units: bytes; devices by CUDA ordinal.
  *
- * Every call talks to the driver. What all of them may answer beside what they name:
+ * Every function calls the driver. Each may return, besides the statuses that it names:
  * RMM_ERR_NO_DEVICE (no usable GPU; the message says what to do), RMM_ERR_CUDA (the
- * driver refused), RMM_ERR_INVALID_ARGUMENT (a NULL where a result belongs).
+ * driver refused), RMM_ERR_INVALID_ARGUMENT (a pointer for a result is NULL).
  */
 #ifndef RMM_DEVICE_H
 #define RMM_DEVICE_H
@@ -32,16 +32,16 @@ extern "C" {
 /** rmm_prefetch(): to the host's memory. */
 #define RMM_DEVICE_HOST (-1)
 
-/** How many devices this process sees. */
+/** The number of devices that are visible to this process. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_count(int *count_out);
 
 /** The calling thread's current device. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_current(int *device_out);
 
-/** Make @p device the calling thread's current one, until the next call. */
+/** Make @p device the calling thread's current one. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_set(int device);
 
-/** What a device may lack: rmm_device_supports(). Appended only. */
+/** Abilities that a device may lack: rmm_device_supports(). Appended only. */
 typedef enum rmm_device_ability {
     RMM_ABILITY_MANAGED, /**< rmm/managed_resource.h */
     RMM_ABILITY_SYSTEM,  /**< rmm/system_resource.h, rmm/sam_headroom_resource.h */
@@ -51,9 +51,9 @@ typedef enum rmm_device_ability {
 } rmm_device_ability_t;
 
 /**
- * Can such a resource be made on a device? Asks the driver and allocates nothing. A creator
- * may still answer RMM_ERR_UNSUPPORTED where the driver claims more than it does: managed
- * memory of a vGPU.
+ * Does the device support this kind of resource? Asks the driver and allocates nothing. The
+ * creator may still return RMM_ERR_UNSUPPORTED if the driver promises too much, as for
+ * managed memory of a vGPU.
  *
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  device is negative, ability is unknown, is_out is NULL
@@ -63,25 +63,26 @@ typedef enum rmm_device_ability {
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_supports(int device, rmm_device_ability_t ability, bool *is_out);
 
-/** What rmm_device_scope_leave() brings back. The field is private. */
+/** The device that rmm_device_scope_leave() restores. The field is private. */
 typedef struct rmm_device_scope {
-    int previous; /* -1: nothing to bring back */
+    int previous; /* -1: nothing to restore */
 } rmm_device_scope_t;
 
 /**
- * Make a device the calling thread's current one for a while [cuda_set_device_raii].
+ * Make a device the calling thread's current one until rmm_device_scope_leave()
+ * [cuda_set_device_raii].
  *
- * @param device     negative, or current already: nothing is set and nothing brought back
- * @param scope_out  for rmm_device_scope_leave() on the same thread; untouched on failure,
- *                   and then there is nothing to leave
+ * @param device     negative, or the current one: the scope changes and restores nothing
+ * @param scope_out  for rmm_device_scope_leave() on the same thread; untouched on failure:
+ *                   then do not leave it
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out);
 
-/** Bring the previous device back. A second call does nothing. */
+/** Make the previous device current again. A second call does nothing. */
 RMM_API void rmm_device_scope_leave(rmm_device_scope_t *scope);
 
-/** Memory of the current device: free now (other processes use it as well), and all. */
+/** The current device's free memory (other processes use it as well), and all its memory. */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out);
 
@@ -95,14 +96,14 @@ RMM_API RMM_NODISCARD rmm_status_t
 rmm_percent_of_free_device_memory(int percent, size_t *bytes_out);
 
 /**
- * Move managed (or system) memory to a device in the order of a stream, before a kernel
- * there needs it. A hint: where it can do nothing it answers RMM_OK and does nothing,
- * that is on a device without concurrent managed access, and for memory that cannot move
- * (the driver's cudaErrorInvalidValue). Not for a stream that captures: CUDA refuses, and
- * the capture is ruined.
+ * Migrate managed (or system) memory to a device in the order of a stream, before a kernel
+ * needs it there. This is a hint: on a device without concurrent managed access, and for
+ * memory that cannot migrate (the driver's cudaErrorInvalidValue), it does nothing and
+ * returns RMM_OK. Do not call it on a stream that captures: CUDA refuses the call and
+ * invalidates the capture.
  *
  * @param ptr     start of the range; bytes 0 is RMM_OK
- * @param device  where to, or RMM_DEVICE_HOST
+ * @param device  the target, or RMM_DEVICE_HOST
  * @param stream  a default stream is that of the current device
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  ptr is NULL with bytes not 0, or device is negative

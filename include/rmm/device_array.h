@@ -2,8 +2,8 @@
 /**
  * @file rmm/device_array.h
  *
- * Uninitialised elements of one size in device memory [device_uvector], by element size,
- * and the same typed:
+ * An array of uninitialised elements in device memory [device_uvector]. There is a generic
+ * one, which is told the size of an element, and a typed one:
  *
  *     RMM_DEVICE_ARRAY(float) xs = RMM_DEVICE_ARRAY_OF_INIT(float);
  *     if (rmm_device_array_float_init(&xs, 100, stream, NULL) == RMM_OK &&
@@ -13,14 +13,14 @@
  * Lifetime, failure, stream order, devices, threads and statuses: as rmm/device_buffer.h,
  * on which an array is built.
  *
- * Elements: get and set copy the element in the order of the stream given and wait for
- * that stream; the _async ones do not wait, so their host memory stays valid, and for set
- * unchanged, until the stream has got there. An index that is not below the size is
- * RMM_ERR_OUT_OF_RANGE. If the copy or the wait fails (RMM_ERR_CUDA) the value is
- * indeterminate, in the array after a set and in the host memory after a get.
+ * Elements: get and set copy one element in the order of the given stream and wait for that
+ * stream. The _async functions do not wait: the host memory must stay valid, and for a set
+ * unchanged, until the stream has run the copy. An index that is not below the size is
+ * RMM_ERR_OUT_OF_RANGE. If the copy or the wait fails (RMM_ERR_CUDA), the destination is
+ * indeterminate: the element after a set, the host memory after a get.
  *
- * Units: elements, where it does not say bytes. A count whose bytes do not fit into a
- * size_t is RMM_ERR_INVALID_ARGUMENT.
+ * Units: elements, unless a name says bytes. A count whose bytes do not fit into a size_t
+ * is RMM_ERR_INVALID_ARGUMENT.
  */
 #ifndef RMM_DEVICE_ARRAY_H
 #define RMM_DEVICE_ARRAY_H
@@ -51,7 +51,7 @@ typedef struct rmm_device_array {
     }
 
 /**
- * Begin an array of @p count uninitialised elements.
+ * Initialise an array of @p count uninitialised elements.
  *
  * @param array          storage of the caller; what it holds is overwritten, not freed
  * @param element_bytes  0 is RMM_ERR_INVALID_ARGUMENT
@@ -65,20 +65,20 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_init_aligned(
     rmm_device_array_t *array, size_t element_bytes, size_t align, size_t count,
     rmm_stream_t stream, rmm_resource_t *mr);
 
-/** As rmm_device_buffer_fini(); the element size stays. */
+/** As rmm_device_buffer_fini(); the array keeps its element size. */
 RMM_API void rmm_device_array_fini(rmm_device_array_t *array);
 
-/** As rmm_device_buffer_copy(), with the element size. */
+/** As rmm_device_buffer_copy(); copies the element size too. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_copy(
     rmm_device_array_t *dst, const rmm_device_array_t *src, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** As rmm_device_buffer_move(), with the element size, which src keeps. */
+/** As rmm_device_buffer_move(). dst gets the element size of src, and src keeps it. */
 RMM_API void rmm_device_array_move(rmm_device_array_t *dst, rmm_device_array_t *src);
 
 /**
- * Move the memory out into a buffer that has begun (RMM_DEVICE_BUFFER_INIT at least); the
- * array is empty then, as after a move.
+ * Move the memory into a buffer that was initialised, at least with RMM_DEVICE_BUFFER_INIT.
+ * The array is empty afterwards, as after a move.
  */
 RMM_API void
 rmm_device_array_release(rmm_device_array_t *array, rmm_device_buffer_t *buffer_out);
@@ -96,7 +96,7 @@ rmm_device_array_set_stream(rmm_device_array_t *array, rmm_stream_t stream);
 /** Copy one element to the device, and wait. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element(
     rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream);
-/** The same without waiting; no value is special, so -0.0 stays negative. */
+/** The same without waiting. Copies the bytes of any value, -0.0 too. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element_async(
     rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream);
 /** Fill one element with bytes of zero, without waiting. */
@@ -120,13 +120,13 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_back(
 /**
  * rmm_prefetch() of @p count elements from @p first, on the array's device.
  *
- * @return also RMM_ERR_OUT_OF_RANGE, if they are not all in the array
+ * @return also RMM_ERR_OUT_OF_RANGE if not all of them are in the array
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_prefetch(
     const rmm_device_array_t *array, size_t first, size_t count, int device,
     rmm_stream_t stream);
 
-/** Where an element lies; the index is not checked, and the size's is the end. */
+/** The address of an element. The index is not checked; the size gives the end's address. */
 RMM_API void *rmm_device_array_element(const rmm_device_array_t *array, size_t index);
 /** The first element; NULL while the capacity is 0. */
 RMM_API void *rmm_device_array_data(const rmm_device_array_t *array);
@@ -135,7 +135,7 @@ RMM_API size_t rmm_device_array_capacity(const rmm_device_array_t *array);
 RMM_API size_t rmm_device_array_element_bytes(const rmm_device_array_t *array);
 RMM_API bool rmm_device_array_is_empty(const rmm_device_array_t *array);
 RMM_API rmm_stream_t rmm_device_array_stream(const rmm_device_array_t *array);
-/** Borrowed; NULL for an array that has none yet. */
+/** Borrowed; NULL if the array has no resource yet. */
 RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *array);
 
 #ifdef __cplusplus
@@ -156,7 +156,7 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
 #define RMM_TYPED_INLINE static inline
 #endif
 
-/** The typed array whose name in RMM_DEVICE_ARRAY_DEFINE() is @p name. */
+/** The type that RMM_DEVICE_ARRAY_DEFINE() defined for @p name. */
 #define RMM_DEVICE_ARRAY(name) rmm_device_array_##name##_t
 
 /** RMM_DEVICE_ARRAY_INIT() of a typed array. */
@@ -166,9 +166,9 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
     }
 
 /**
- * At file scope: the type rmm_device_array_<name>_t and its functions, each as the one
- * without the name, with values of @p type. A set takes a value, a set_async an address.
- * Its member `array` goes to all functions that are not repeated here.
+ * Define the type rmm_device_array_<name>_t and its functions, at file scope. Each works as
+ * the generic function without <name>, on elements of @p type. set_element takes a value,
+ * set_element_async an address. For all other generic functions pass the member `array`.
  *
  *     RMM_DEVICE_ARRAY_DEFINE(point, struct point);
  *     RMM_DEVICE_ARRAY(point) points = RMM_DEVICE_ARRAY_OF_INIT(struct point);

@@ -13,7 +13,7 @@
  *
  * Lifetime, failure, stream order, host memory, devices, threads and statuses: as
  * rmm/device_array.h; a scalar is an array of one element. After a move the source has no
- * value: what needs one answers RMM_ERR_OUT_OF_RANGE.
+ * value: a function that needs the value returns RMM_ERR_OUT_OF_RANGE.
  */
 #ifndef RMM_DEVICE_SCALAR_H
 #define RMM_DEVICE_SCALAR_H
@@ -43,7 +43,7 @@ typedef struct rmm_device_scalar {
     }
 
 /**
- * Begin a scalar of an uninitialised value.
+ * Initialise a scalar with an uninitialised value.
  *
  * @param scalar       storage of the caller; what it holds is overwritten, not freed
  * @param value_bytes  0 is RMM_ERR_INVALID_ARGUMENT
@@ -57,8 +57,8 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_init_aligned(
     rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** Begin a scalar with a value from the host, which stays valid until the stream got it:
- *  does not wait. */
+/** Initialise a scalar with a value from host memory, which must stay valid and unchanged
+ *  until the stream has run the copy. Does not wait. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_init_value(
     rmm_device_scalar_t *scalar, size_t value_bytes, const void *value,
     rmm_stream_t stream, rmm_resource_t *mr);
@@ -75,16 +75,16 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_copy(
     rmm_resource_t *mr);
 RMM_API void rmm_device_scalar_move(rmm_device_scalar_t *dst, rmm_device_scalar_t *src);
 
-/** Copy the value to the host, in the order of the stream, and wait for it. */
+/** Copy the value to the host in the order of the stream, and wait for that stream. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_value(
     const rmm_device_scalar_t *scalar, void *value_out, rmm_stream_t stream);
 
-/** Copy a value to the device; does not wait, so it stays valid and unchanged until the
- *  stream has got there. */
+/** Copy a value from host memory, which must stay valid and unchanged until the stream has
+ *  run the copy. Does not wait. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_async(
     rmm_device_scalar_t *scalar, const void *value, rmm_stream_t stream);
 
-/** Fill the value with bytes of zero; does not wait. */
+/** Set all bytes of the value to zero. Does not wait. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_to_zero_async(
     rmm_device_scalar_t *scalar, rmm_stream_t stream);
 
@@ -95,12 +95,12 @@ rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stream);
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_prefetch(
     const rmm_device_scalar_t *scalar, int device, rmm_stream_t stream);
 
-/** Where the value lies on the device; NULL after a move or the end. */
+/** The address of the value; NULL after a move or the end. */
 RMM_API void *rmm_device_scalar_data(const rmm_device_scalar_t *scalar);
 /** 1, or 0 after a move or the end. */
 RMM_API size_t rmm_device_scalar_size(const rmm_device_scalar_t *scalar);
 RMM_API rmm_stream_t rmm_device_scalar_stream(const rmm_device_scalar_t *scalar);
-/** Borrowed; NULL for a scalar that has none yet. */
+/** Borrowed; NULL if the scalar has no resource yet. */
 RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *scalar);
 
 #ifdef __cplusplus
@@ -109,7 +109,7 @@ RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *sc
 
 /* --- typed ------------------------------------------------------------------------- */
 
-/** The typed scalar whose name in RMM_DEVICE_SCALAR_DEFINE() is @p name. */
+/** The type that RMM_DEVICE_SCALAR_DEFINE() defined for @p name. */
 #define RMM_DEVICE_SCALAR(name) rmm_device_scalar_##name##_t
 
 /** RMM_DEVICE_SCALAR_INIT() of a typed scalar. */
@@ -119,9 +119,9 @@ RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *sc
     }
 
 /**
- * At file scope: the type rmm_device_scalar_<name>_t and its functions, each as the one
- * without the name, with values of @p type. Its member `scalar` goes to all functions
- * that are not repeated here.
+ * Define the type rmm_device_scalar_<name>_t and its functions, at file scope. Each works as
+ * the generic function without <name>, on a value of @p type. For all other generic
+ * functions pass the member `scalar`.
  */
 #define RMM_DEVICE_SCALAR_DEFINE(name, type)                                           \
     typedef struct rmm_device_scalar_##name {                                          \
@@ -181,7 +181,7 @@ RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *sc
     }                                                                                  \
     struct rmm_device_scalar_##name /* takes the semicolon */
 
-/* Those that are there. */
+/* The predefined types. */
 RMM_DEVICE_SCALAR_DEFINE(float, float);
 RMM_DEVICE_SCALAR_DEFINE(double, double);
 RMM_DEVICE_SCALAR_DEFINE(bool, bool);

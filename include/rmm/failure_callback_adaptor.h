@@ -2,12 +2,13 @@
 /**
  * @file rmm/failure_callback_adaptor.h
  *
- * Asks the program when an allocation fails: it may make room and have it tried again.
+ * Calls a function of the program when an allocation fails. The callback may free memory
+ * and let the adaptor try again.
  *
- * The callback runs on the thread that allocates, without a lock of this library, on
- * several threads at once if several fail; it may use any resource, this one included
- * (an allocation that fails in it calls it again). As long as it answers true the
- * allocation is tried again: one that never answers false never ends.
+ * The callback runs on the thread that allocates, without a lock of this library, and on
+ * several threads at once. It may use any resource, this one included; an allocation that
+ * fails in it calls it again. The adaptor tries again as long as the callback returns true:
+ * if it never returns false, the allocation may never end.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
  * at its last release stay allocated from upstream.
@@ -22,20 +23,20 @@ extern "C" {
 #endif
 
 /**
- * @param bytes  what could not be allocated
+ * @param bytes  size of the failed request
  * @param arg    as in the options
  * @return true to try again, false to let the allocation fail
  */
 typedef bool (*rmm_failure_callback_fn)(size_t bytes, void *arg);
 
-/** rmm_failure_callback_options_t.flags: also RMM_ERR_BAD_ALLOC is a failure to ask for. */
+/** rmm_failure_callback_options_t.flags: call back for RMM_ERR_BAD_ALLOC too. */
 #define RMM_FAILURE_CALLBACK_ANY 0x1u
 
 typedef struct rmm_failure_callback_options {
     size_t struct_size; /**< set by RMM_FAILURE_CALLBACK_OPTIONS_INIT; do not touch */
     rmm_failure_callback_fn callback; /**< required */
     void *arg;                        /**< passed to it; borrowed, may be NULL */
-    uint32_t flags;                   /**< 0: asks for RMM_ERR_OUT_OF_MEMORY only */
+    uint32_t flags;                   /**< 0: only for RMM_ERR_OUT_OF_MEMORY */
     const char *name; /**< shown in /rmm; copied; default "failure_callback" */
 } rmm_failure_callback_options_t;
 

@@ -13,9 +13,9 @@
  * Lifetime, threads: as rmm/resource.h. The last release waits for the device.
  *
  * Units: bytes. Statistics count the requested bytes; the remainder of a block is padding.
- * Alignment: 256, or more when asked for, to RMM_ALIGN_MAX. Where the size of a block
- * is not a multiple of the alignment, memory in front of such a block is unused while
- * the block lives.
+ * Alignment: 256, or more on request, up to RMM_ALIGN_MAX. If the block size is not a
+ * multiple of the alignment, the memory in front of such a block is unused while the block
+ * lives.
  */
 #ifndef RMM_FIXED_SIZE_RESOURCE_H
 #define RMM_FIXED_SIZE_RESOURCE_H
@@ -57,7 +57,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_fixed_size_resource_create(
     rmm_resource_t **out);
 
 /**
- * The size of its blocks, rounded up as at its creation.
+ * The size of the blocks, as rounded up at the creation.
  *
  * @param mr  a fixed_size resource
  * @return RMM_OK, or
@@ -66,7 +66,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_fixed_size_resource_create(
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_fixed_size_get_block_bytes(const rmm_resource_t *mr, uint64_t *bytes_out);
 
-/** How many blocks are taken from upstream at once, as rmm_fixed_size_get_block_bytes(). */
+/** The number of blocks in a chunk, as rmm_fixed_size_get_block_bytes(). */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_fixed_size_get_blocks_per_chunk(const rmm_resource_t *mr, uint64_t *count_out);
 

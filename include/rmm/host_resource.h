@@ -2,17 +2,17 @@
 /**
  * @file rmm/host_resource.h
  *
- * Aligned memory of the host's heap. Needs no GPU and no driver. It is not ordered by
- * streams: wait for the work that uses a block before freeing it. A GPU reads it only
- * where the system lets it read pageable memory.
+ * Aligned memory of the host's heap. Needs no GPU and no driver. Frees are not ordered by
+ * streams: wait for the work that uses a block before freeing it. A GPU can access it only
+ * if the system lets it access pageable memory.
  *
- * A pool cannot be built on it: it belongs to no device. Use pinned memory for that.
+ * A pool cannot be built on it, because it belongs to no device. Use pinned memory for that.
  *
  * Alignment: up to RMM_ALIGN_MAX.
  *
- * In a forked child: works, if it is created there. What the parent created refuses to
- * allocate, as every resource of before the fork does, and what the child creates is none of
- * the parent's.
+ * In a forked child: a host resource that the child creates works. One that the parent
+ * created refuses to allocate, as every resource from before the fork does. The two are
+ * never the same.
  *
  * Lifetime, threads: as rmm/resource.h. All host resources are equal.
  */

@@ -24,9 +24,8 @@ extern "C" {
 #endif
 
 typedef struct rmm_limiting_options {
-    size_t struct_size; /**< set by RMM_LIMITING_OPTIONS_INIT; do not touch */
-    uint64_t
-        limit_bytes; /**< most bytes out at once; 0: none but requests of 0 bytes */
+    size_t struct_size;   /**< set by RMM_LIMITING_OPTIONS_INIT; do not touch */
+    uint64_t limit_bytes; /**< most live bytes; 0: only requests of 0 bytes succeed */
     uint64_t alignment_bytes; /**< a power of two up to RMM_ALIGN_MAX; default 256 */
     const char *name;         /**< shown in /rmm; copied; default "limiting" */
 } rmm_limiting_options_t;
@@ -54,7 +53,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_limiting_adaptor_create(
     rmm_resource_t **out);
 
 /**
- * What counts against the limit now. [get_allocated_bytes]
+ * The bytes that count against the limit now. [get_allocated_bytes]
  *
  * @param mr  a limiting adaptor
  * @return RMM_OK, or

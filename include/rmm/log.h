@@ -2,33 +2,33 @@
 /**
  * @file rmm/log.h
  *
- * The library's debug log: what pools do, why an allocation failed, which frees were
- * refused. (The log of every allocation is the logging adaptor's.)
+ * The library's debug log: the actions of pools, reasons for failed allocations, refused
+ * frees. (rmm/logging_adaptor.h logs every allocation.)
  *
  * A message goes to two places:
  *   - the ring in the process's segment, always: /rmm/proc/<pid>/log shows it;
- *   - one sink: stderr, a file, or a function of the program's.
+ *   - one sink: stderr, a file, or a function of the program.
  *
- * Level. The log's level decides about both. From the start it is what RMM_LOG_LEVEL
- * names, else info; but stderr then shows warnings and worse only, unless RMM_LOG_LEVEL
- * or rmm_log_set_level() asked for more. What an operator writes into
- * /rmm/proc/<pid>/log_level overrides the log's level, not what stderr shows.
- * Messages below RMM_LOGGING_LEVEL (a CMake option, debug by default) are not in the
- * library at all.
+ * Level. The log's level applies to both. RMM_LOG_LEVEL sets it at the start; the default is
+ * info. But stderr shows only warnings and worse, unless RMM_LOG_LEVEL or
+ * rmm_log_set_level() requested more. An operator overrides the log's level by a write to
+ * /rmm/proc/<pid>/log_level; that does not change what stderr shows. Messages below
+ * RMM_LOGGING_LEVEL (a CMake option, debug by default) are not compiled in.
  *
- * Sink. RMM_DEBUG_LOG_FILE names a file to append to; else stderr. A line is
+ * Sink. RMM_DEBUG_LOG_FILE names a file to append to; else it is stderr. A line is
  *   [thread][YYYY-MM-DDTHH:MM:SS.microseconds+HH:MM][level] message
- * with the local time and its offset from UTC. Where stderr goes to the journal of systemd
- * (JOURNAL_STREAM names it) it has the priority instead of the time:
+ * with the local time and its offset from UTC. If stderr goes to the journal of systemd
+ * (JOURNAL_STREAM names it), the line has the priority instead of the time:
  *   <3>[thread][error] message
  * A line is written at once with one write(2): there is nothing to flush, and lines of
  * threads and processes that share a file do not mix.
  *
  * An allocation that fails because memory is short is logged as an error when the caller
- * gets the failure, not when a resource or an adaptor in between could satisfy it after all;
- * other failures of allocations at level info. At most ten a second of them are logged.
+ * gets the failure, but not if a resource or an adaptor in between can still satisfy it.
+ * Other failures of allocations are logged at level info. At most ten failures a second are
+ * logged.
  *
- * Nothing here fails an allocation: a sink that cannot be written loses its messages.
+ * Logging never makes an allocation fail: if the sink cannot be written, messages are lost.
  *
  * Threads: any function, any thread.
  */
@@ -44,7 +44,7 @@
 extern "C" {
 #endif
 
-/** As RMM's levels; the value is how bad a message is. */
+/** RMM's levels, by rising severity. */
 typedef enum rmm_log_level {
     RMM_LEVEL_TRACE = 0,
     RMM_LEVEL_DEBUG = 1,
@@ -52,17 +52,17 @@ typedef enum rmm_log_level {
     RMM_LEVEL_WARN = 3,
     RMM_LEVEL_ERROR = 4,
     RMM_LEVEL_CRITICAL = 5,
-    RMM_LEVEL_OFF = 6 /**< as the log's level: no message at all */
+    RMM_LEVEL_OFF = 6 /**< for rmm_log_set_level(): no messages */
 } rmm_log_level_t;
 
-/** "warn"; "unknown" for what is no level. Static. */
+/** The name of a level, "warn"; "unknown" for any other value. Static. */
 RMM_API const char *rmm_log_level_name(rmm_log_level_t level);
 
-/** The level in force: an operator's request, else the program's. */
+/** The level in force: the one that an operator has set, else the program's. */
 RMM_API rmm_log_level_t rmm_log_get_level(void);
 
 /**
- * Messages of this level and worse are logged from now on, also to stderr.
+ * Log messages of this level and worse from now on, also to stderr.
  *
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  not a level
@@ -70,14 +70,14 @@ RMM_API rmm_log_level_t rmm_log_get_level(void);
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_log_set_level(rmm_log_level_t level);
 
-/** Would a message of this level go anywhere now? */
+/** True if a message of this level would be logged now. */
 RMM_API bool rmm_log_should_log(rmm_log_level_t level);
 
-/** The sink is stderr from now on. */
+/** Make stderr the sink. */
 RMM_API void rmm_log_to_stderr(void);
 
 /**
- * The sink is a file from now on, appended to; made (mode 0644) if there is none.
+ * Make a file the sink. The log appends to it, and creates it (mode 0644) if it is missing.
  *
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    path is NULL or empty
@@ -87,27 +87,26 @@ RMM_API void rmm_log_to_stderr(void);
 RMM_API RMM_NODISCARD rmm_status_t rmm_log_to_file(const char *path);
 
 /**
- * Receives one message, without a newline; `message` is valid during the call. Called on
- * the thread that logs, by several at once, with no lock of the library held. What the
- * library logs because of calls made in here goes to the ring only.
+ * Receives one message, without a newline; `message` is valid during the call. Runs on the
+ * thread that logs, on several threads at once, with no lock of the library held. Messages
+ * that the library logs during this call go to the ring only.
  */
 typedef void (*rmm_log_fn)(rmm_log_level_t level, const char *message, void *arg);
 
 /**
- * The sink is a function from now on; NULL: no sink but the ring. A message that is
- * under way at that moment may still reach the sink before it: keep `arg` alive.
+ * Make a function the sink; NULL: the ring only. Another thread may still be sending a
+ * message to the previous sink: keep its `arg` alive.
  *
  * @return RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_log_to_callback(rmm_log_fn fn, void *arg);
 
 /**
- * rmm_log_to_callback() that also tells which function the sink was before, in one step, so
- * that the new one can pass messages on to it, and it can be brought back later by the
- * same call or rmm_log_to_callback(). Where the sink was stderr or a file that is a
- * function of the library's that writes there.
+ * As rmm_log_to_callback(), and return the previous sink in the same step. The new function
+ * can pass messages on to it, and this call or rmm_log_to_callback() can restore it. If the
+ * sink was stderr or a file, the previous function is one of the library that writes there.
  *
- * @param previous_fn_out   receives it; NULL: there was no sink but the ring
+ * @param previous_fn_out   receives the previous function; NULL: there was only the ring
  * @param previous_arg_out  receives its argument
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    one of the results is NULL

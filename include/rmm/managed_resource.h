@@ -2,9 +2,9 @@
 /**
  * @file rmm/managed_resource.h
  *
- * Memory from cudaMallocManaged, which moves between host and device as it is used. It
- * counts as memory of the device. On many systems the host must not touch it while a
- * kernel runs (concurrentManagedAccess).
+ * Memory from cudaMallocManaged, which migrates between host and device on use. It counts
+ * as memory of the device. On a device without concurrentManagedAccess the host must not
+ * access it while a kernel runs.
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
@@ -20,9 +20,9 @@ extern "C" {
 #endif
 
 /**
- * Create a resource of managed memory on the current device. The first one of a device
- * takes and frees a byte, because a virtual GPU may claim this memory and have none:
- * that waits for the device.
+ * Create a resource of managed memory on the current device. For the first one on a device
+ * the library allocates and frees a byte, because a virtual GPU may report managed memory
+ * but have none. This waits for the device.
  *
  * @param out  receives the resource, one reference; untouched on failure
  * @return RMM_OK, or

@@ -2,8 +2,7 @@
 /**
  * @file rmm/memory.h
  *
- * Copies and fills in the order of a stream, on a GPU and on the simulated one. A program
- * that moves its data with them runs with either.
+ * Copies and fills in the order of a stream. They work on a GPU and on the simulated GPU.
  *
  * Addresses: memory of any device and of the host, from any resource or none. The direction
  * follows from the addresses (cudaMemcpyDefault). The ranges of a copy must not overlap, and
@@ -11,15 +10,14 @@
  * and rmm_device_buffer_copy_from_host() check theirs.
  *
  * Stream order: as a kernel on that stream. NULL and RMM_STREAM_LEGACY name the legacy
- * default stream of the current device. The host must wait, with rmm_stream_synchronize(),
- * before it reads what was copied to it. Until then the host's memory stays valid, and
- * unchanged where it is read.
+ * default stream of the current device. The host waits with rmm_stream_synchronize() before
+ * it reads copied data. Until then its memory must stay valid, and a source unchanged.
  *
- * Pageable host memory (malloc(), the stack; rmm/pinned_resource.h makes the other kind):
- * a copy may keep the calling thread until it is done, as the driver stages it. That is no
- * promise: wait for the stream all the same.
+ * Pageable host memory (malloc(), the stack; rmm/pinned_resource.h allocates pinned
+ * memory): the driver may stage a copy and block the calling thread until it is done. Do
+ * not rely on that: wait for the stream.
  *
- * Without a usable GPU there is the host's memory only, and both act at once.
+ * Without a usable GPU both functions work on host memory only, and at once.
  *
  * Threads: any. Nothing here waits for a stream or allocates memory.
  */

@@ -2,9 +2,9 @@
 /**
  * @file rmm/pinned_resource.h
  *
- * Page-locked host memory from cudaHostAlloc, which every device reads and writes over
- * the bus and copies to and from at full speed. It counts as memory of the host. Slow to
- * allocate: build a pool on it.
+ * Page-locked host memory from cudaHostAlloc. Every device can access it over the bus, and
+ * copies to and from it run at full speed. It counts as memory of the host. Allocation is
+ * slow: build a pool on it.
  *
  * A free waits for the device that was current at the creation.
  *

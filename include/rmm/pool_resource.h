@@ -42,11 +42,11 @@
  * Blocking: an allocation that finds no free block may call upstream or the driver,
  * order its stream behind another one, or synchronise the device. A free may record an
  * event; on a stream of another device it waits for that stream. rmm_resource_trim()
- * synchronises the device. Each may allocate host memory.
+ * synchronises the device. Each of these calls may allocate host memory.
  *
  * Units: bytes. Sizes are rounded up to 256; statistics count the requested bytes.
- * Alignment: 256, or more on request, up to RMM_ALIGN_MAX. A block has just under 1
- * TiB at most.
+ * Alignment: 256, or more on request, up to RMM_ALIGN_MAX. The largest block is just under
+ * 1 TiB.
  */
 #ifndef RMM_POOL_RESOURCE_H
 #define RMM_POOL_RESOURCE_H
@@ -61,17 +61,17 @@ extern "C" {
 #define RMM_POOL_VIRTUAL ((uint64_t)1 << 0)
 
 /**
- * With RMM_POOL_VIRTUAL: every device that can access this one's memory may use the pool's,
- * as it may use cudaMalloc's after cudaDeviceEnablePeerAccess(). That call alone does not
- * do it for mapped memory.
+ * With RMM_POOL_VIRTUAL: every device that can access the memory of the pool's device may
+ * use the pool's memory. cudaDeviceEnablePeerAccess() alone does not make mapped memory
+ * accessible, as it does for memory of cudaMalloc().
  */
 #define RMM_POOL_PEER_ACCESS ((uint64_t)1 << 1)
 
 /** Zero in any field means its default. */
 typedef struct rmm_pool_options {
     size_t struct_size;     /**< set by RMM_POOL_OPTIONS_INIT; do not touch */
-    uint64_t initial_bytes; /**< taken or mapped at creation; 0: nothing */
-    uint64_t maximum_bytes; /**< most ever held at a time; 0: no maximum */
+    uint64_t initial_bytes; /**< allocated or mapped at creation; 0: nothing */
+    uint64_t maximum_bytes; /**< the pool never holds more; 0: no maximum */
     const char *name;       /**< shown in /rmm; copied; default "pool" */
     uint64_t flags;         /**< RMM_POOL_*, or-ed */
 } rmm_pool_options_t;
@@ -91,13 +91,14 @@ typedef struct rmm_pool_options {
  * @param options   NULL: all defaults
  * @param out       receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    upstream does not go with the flags, out is NULL,
- *                                     initial > maximum, a flag is unknown or needs
- *                                     another, or options were not made with _INIT
+ *         RMM_ERR_INVALID_ARGUMENT    upstream is NULL without RMM_POOL_VIRTUAL, or given
+ *                                     with it; out is NULL; initial_bytes exceeds
+ *                                     maximum_bytes; a flag is unknown or needs another
+ *                                     one; or options were not made with _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more,
  *                                     upstream belongs to no device (host memory), or
  *                                     the device cannot map virtual memory
- *         RMM_ERR_OUT_OF_MEMORY       upstream or the device cannot give initial_bytes, or
+ *         RMM_ERR_OUT_OF_MEMORY       upstream or the device has no initial_bytes left, or
  *                                     they are more than a pool can divide (just under
  *                                     1 TiB)
  *         RMM_ERR_BAD_ALLOC           upstream or the driver failed for another reason
@@ -109,8 +110,8 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_pool_resource_create(
     rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out);
 
 /**
- * The maximum that the pool was made with, rounded up to 256; 0: none. How much it holds is
- * reserved_bytes of rmm_resource_get_stats().
+ * The maximum that the pool was created with, rounded up to 256; 0: none.
+ * rmm_resource_get_stats() tells in reserved_bytes how much the pool holds now.
  *
  * @param mr  a pool
  * @return RMM_OK, or

@@ -32,8 +32,8 @@ typedef struct rmm_prefetch_options {
     }
 
 /**
- * Create a prefetch adaptor over @p upstream, which it retains. An allocation answers
- * RMM_ERR_BAD_ALLOC when its prefetch fails.
+ * Create a prefetch adaptor over @p upstream, which it retains. An allocation returns
+ * RMM_ERR_BAD_ALLOC if its prefetch fails.
  *
  * @param options  NULL: all defaults
  * @param out      receives the resource, one reference; untouched on failure

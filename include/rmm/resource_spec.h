@@ -2,15 +2,15 @@
 /**
  * @file rmm/resource_spec.h
  *
- * Resources said in words, so that a configuration file, an option of a program or the
- * variable RMM_RESOURCE can choose one:
+ * Creates resources from a text, for a configuration file, an option of a program or the
+ * variable RMM_RESOURCE:
  *
  *   [adaptor[:size]+...]type[:size[:size]]
  *
- * for example "pool", "pool:50%", "pool:1GiB:8GiB" or "fixed_size:2MiB". What is written
- * first is outermost. A size is in bytes, or has one of the units KiB, MiB, GiB, TiB, or
- * is a part of the memory that is free on the device at the time of the call, 1% to 100%.
- * docs/defaults.md lists the words and the sizes that each takes.
+ * for example "pool", "pool:50%", "pool:1GiB:8GiB" or "fixed_size:2MiB". The first adaptor
+ * is the outermost. A size is in bytes, or has one of the units KiB, MiB, GiB, TiB, or is a
+ * share of the memory that is free on the device at the time of the call, 1% to 100%.
+ * docs/defaults.md lists the types and adaptors, and the sizes that each takes.
  *
  * Lifetime, threads: as rmm/resource.h.
  */
@@ -24,21 +24,21 @@ extern "C" {
 #endif
 
 /**
- * Create what @p spec says, on the current device.
+ * Create the resources that @p spec names, on the current device.
  *
  * @param spec  as above
  * @param out   receives the outermost resource, one reference; untouched on failure
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  out or spec is NULL, or the spec is malformed: the
  *                                   message says what is wrong with it
- *         and what the creators of its parts answer
+ *         and the statuses of the creators of its parts
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_resource_create_from_spec(const char *spec, rmm_resource_t **out);
 
 /**
- * Is @p spec one? Creates nothing and asks no device: for programs that read it before they
- * need it.
+ * Is @p spec well-formed? Creates nothing and uses no device: for programs that check their
+ * configuration early.
  *
  * @return RMM_OK, or RMM_ERR_INVALID_ARGUMENT with the reason as its message
  */

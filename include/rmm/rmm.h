@@ -2,8 +2,8 @@
 /**
  * @file rmm/rmm.h
  *
- * Everything a program needs in one include (the simulated GPU, rmm/sim.h, and the
- * diagnosis seam, rmm/sys/, are for tests and tools: include them by name).
+ * Includes all headers that a program needs. Tests and tools include the simulated GPU
+ * (rmm/sim.h) and the diagnosis hooks (rmm/sys/) by name.
  */
 #ifndef RMM_RMM_H
 #define RMM_RMM_H

@@ -2,13 +2,14 @@
 /**
  * @file rmm/sam_headroom_resource.h
  *
- * System memory (rmm/system_resource.h) that leaves some of the device's memory to others:
- * as much of each block as fits into what is free beyond the headroom prefers to lie on
- * the device, the rest on the host (cudaMemAdvise). The preference is for whole pages of
- * the host; a block of less than a page has none, and lies where it is first touched.
+ * System memory (rmm/system_resource.h) that leaves a headroom of the device's memory free.
+ * The part of a block that fits into the device's free memory beyond the headroom gets the
+ * device as its preferred location, the rest the host (cudaMemAdvise). The preference is for
+ * whole pages of the host. A block of less than a page has none: it is placed where it is
+ * first touched.
  *
  * Lifetime, threads, frees: as rmm/system_resource.h. Resources of one device with the same
- * headroom are equal; the first one's name holds.
+ * headroom are equal and have the name of the first.
  */
 #ifndef RMM_SAM_HEADROOM_RESOURCE_H
 #define RMM_SAM_HEADROOM_RESOURCE_H
@@ -49,7 +50,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_sam_headroom_resource_create(
     const rmm_sam_headroom_options_t *options, rmm_resource_t **out);
 
 /**
- * The memory of the device that it leaves free.
+ * The headroom: the memory of the device that the resource leaves free.
  *
  * @param mr  a sam_headroom resource
  * @return RMM_OK, or

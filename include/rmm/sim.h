@@ -21,14 +21,14 @@
  *                    where it is found; "exit" makes 70 the exit status of the process,
  *                    whatever else it would be; unset: neither
  *
- * Work queued on a stream runs late, on the thread of some later driver call, and in an
- * order between streams that is drawn from the seed, unless events or synchronisation
- * forbid it. Kernels are host functions. Memory is poisoned when allocated and freed,
- * that of memory pools when the allocation and the free run in their streams. Memory
- * pools reuse a freed block for another stream only when the free has run, whatever
- * events say. Virtual memory is poisoned whenever it is mapped; CUDA keeps its contents.
+ * Work queued on a stream runs late, on the thread of some later driver call. The seed
+ * determines the order between streams, as far as events and synchronisation allow.
+ * Kernels are host functions. Memory is poisoned when it is allocated and freed; memory of
+ * memory pools when the allocation and the free run in their streams. Memory pools reuse a
+ * freed block for another stream only after the free has run, regardless of events. Virtual
+ * memory is poisoned whenever it is mapped; CUDA keeps its contents.
  *
- * Errors are cudaError_t values (0 is success), as the driver that it stands for.
+ * Functions return cudaError_t values (0 is success), as CUDA's do.
  *
  * Threads: any. Kernels run one at a time and must not call this library.
  */
@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-/** Bytes that fresh and freed device memory is filled with. */
+/** The simulated GPU fills fresh and freed device memory with these bytes. */
 #define RMM_SIM_POISON_ALLOC 0xa5
 #define RMM_SIM_POISON_FREE 0xdd
 
@@ -63,7 +63,7 @@ RMM_API bool rmm_sim_active(void);
  * Queue a kernel.
  *
  * @param name    shown by the diagnosis; copied
- * @param params  param_count addresses of values; param_bytes[i] bytes are copied of each
+ * @param params  param_count addresses of values; the call copies param_bytes[i] bytes each
  */
 RMM_API int rmm_sim_launch(
     const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
@@ -90,7 +90,7 @@ RMM_API int rmm_sim_get_device(int *device_out);
 /** Capture: 0 global, 1 thread-local, 2 relaxed, as cudaStreamCaptureMode. */
 RMM_API int rmm_sim_begin_capture(rmm_stream_t stream, int mode);
 RMM_API int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
-/** A copy, or an executable: here they are one. Has launches of its own. */
+/** Copies or instantiates a graph, which is the same here. The copy has its own launches. */
 RMM_API int rmm_sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out);
 RMM_API int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
 RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
@@ -100,40 +100,40 @@ RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
  * syntax as RMM_SIM_FAIL, NULL or "" clears it; returns false if it does not parse).
  */
 RMM_API void rmm_sim_reseed(uint64_t seed);
-/** From here on each call runs all queued work first, as a GPU that is never busy has done
- * by then; until reseed. */
+/** Until the next reseed every call first runs all queued work, like a GPU that is never
+ * busy. */
 RMM_API void rmm_sim_run_promptly(void);
 RMM_API bool rmm_sim_fail(const char *plan);
-/** True if a fault of the current plan has struck. */
+/** True if a fault of the current plan has occurred. */
 RMM_API bool rmm_sim_fail_struck(void);
 
 /**
- * What a correct program never does: use of a destroyed stream or event, a double free,
- * a free of an unknown address or one that runs before its allocation, a graph that runs
- * again before its memory was freed, virtual memory mapped, unmapped or freed in an order
- * that cannot be right, or used where nothing is mapped or shared. Each is printed once on
- * stderr and counted here; a call is refused with an error, queued work cannot be. A process
- * that exits prints their number on stderr, unless there were none; a forked child counts
- * those of its parent before the fork here, but not in what it prints.
+ * The number of violations: use of a destroyed stream or event; a double free; a free of an
+ * unknown address, or one that runs before its allocation; a graph that runs again before
+ * its memory was freed; virtual memory that is mapped, unmapped or freed in a wrong order, or
+ * used while it is not mapped or not shared. Each is printed on stderr once and counted. An
+ * invalid call also returns an error; queued work cannot. A process that exits with
+ * violations prints their number on stderr. In a forked child this count includes the
+ * parent's violations before the fork; the printed number does not.
  */
 RMM_API uint64_t rmm_sim_violations(void);
-/** The last one, "" before the first; valid until the next. */
+/** The text of the last violation, "" before the first; valid until the next. */
 RMM_API const char *rmm_sim_last_violation(void);
 
 /**
- * Where this range of memory was last asked to be prefetched to, and where it was asked
- * to lie: a device, -1 the host, RMM_SIM_NOWHERE if not asked for the whole range alike.
+ * The target of the last prefetch of this range, and its preferred location: a device, -1
+ * for the host, RMM_SIM_NOWHERE if it is not the same for the whole range.
  */
 #define RMM_SIM_NOWHERE (-2)
 RMM_API int rmm_sim_prefetched_to(const void *ptr, size_t bytes);
 RMM_API int rmm_sim_preferred_at(const void *ptr, size_t bytes);
 
 /**
- * Device memory allocated now from the simulated driver, on one device: also what memory
- * pools reserve, what graphs own, and physical memory, mapped or not.
+ * Memory of one device that is allocated now from the simulated driver. Includes the
+ * reserved memory of memory pools, memory of graphs, and physical memory, mapped or not.
  */
 RMM_API uint64_t rmm_sim_allocated_bytes(int device);
-/** Addresses reserved now for mapping memory, with memory behind them or not. */
+/** Bytes of address ranges that are reserved now for mapped memory, mapped or not. */
 RMM_API uint64_t rmm_sim_address_bytes(void);
 
 #ifdef __cplusplus

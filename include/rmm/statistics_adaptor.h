@@ -44,7 +44,7 @@ typedef struct rmm_statistics_options {
         sizeof(rmm_statistics_options_t), NULL                                         \
     }
 
-/** current_bytes or current_count of a scope: what was allocated less what was freed. */
+/** current_bytes or current_count of a scope as a signed number: allocated less freed. */
 static inline int64_t rmm_stats_difference(uint64_t figure)
 {
     return (int64_t)figure;
@@ -69,7 +69,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_statistics_adaptor_create(
  * Figures of the innermost scope; without any, since creation.
  *
  * @param mr   a statistics adaptor
- * @param out  struct_size set by RMM_STATS_INIT; no more than that is written
+ * @param out  initialised with RMM_STATS_INIT; at most struct_size bytes are written
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  mr is no statistics adaptor, out is NULL
  */
@@ -86,8 +86,8 @@ RMM_API RMM_NODISCARD rmm_status_t
 rmm_statistics_push(rmm_resource_t *mr, rmm_stats_t *out);
 
 /**
- * End the innermost scope and add it to the one around it, whose peak rises to what was
- * out at most.
+ * End the innermost scope and add its figures to the scope around it. The peak of that scope
+ * rises if more was live inside.
  *
  * @param out  receives the figures of the scope that ends; may be NULL
  * @return as rmm_statistics_get(), and RMM_ERR_OUT_OF_RANGE if there is no scope

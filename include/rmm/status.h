@@ -2,7 +2,7 @@
 /**
  * @file rmm/status.h
  *
- * What a call answers, and the detail of this thread's last failure.
+ * The status that a call returns, and the details of this thread's last failure.
  *
  * Lifetime: every string here is static or belongs to the calling thread.
  *
@@ -50,12 +50,12 @@ RMM_API const char *rmm_status_text(rmm_status_t status);
 RMM_API bool rmm_status_is_alloc_failure(rmm_status_t status);
 
 /**
- * What went wrong in this thread's last failed call, one line, never NULL ("" before
- * the first failure). Valid until the thread's next failed call.
+ * The reason of this thread's last failed call, in one line; never NULL ("" before the
+ * first failure). Valid until the thread's next failed call.
  */
 RMM_API const char *rmm_last_error_message(void);
 
-/** The cudaError_t behind this thread's last failed call; 0 where CUDA had no part. */
+/** The cudaError_t that made this thread's last failed call fail; 0: none did. */
 RMM_API int rmm_last_cuda_error(void);
 
 #ifdef __cplusplus

@@ -10,8 +10,8 @@
  * library identifies such a stream by its handle, which saves half of the driver calls of
  * its allocations. After cudaStreamDestroy() or cudaDeviceReset() another stream may get
  * the same handle; the library would mistake it for the old one and allocate memory again
- * too early. Memory freed on
- * a stream may outlive the stream: no resource keeps a handle for later use.
+ * too early. A stream may be destroyed after a free on it: no resource keeps a handle for
+ * later use.
  *
  * Threads: any function, any thread.
  */
@@ -36,11 +36,11 @@ typedef struct CUstream_st *rmm_stream_t;
 #define RMM_STREAM_PER_THREAD ((rmm_stream_t)0x2)
 
 /**
- * The default stream of the including file. Use this and not NULL: in a file compiled
+ * The default stream of the including file. Use this instead of NULL. In a file compiled
  * with CUDA_API_PER_THREAD_DEFAULT_STREAM a kernel launched on "stream 0" runs on the
- * per-thread stream, while NULL given to this library always means the legacy one. The
- * library would order memory behind a stream that the kernel does not run on, and hand
- * it out again while the kernel still writes to it.
+ * per-thread stream, but NULL always means the legacy stream to this library. The library
+ * would order the memory behind a stream on which the kernel does not run, and allocate it
+ * again while the kernel still writes to it.
  */
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 #define RMM_STREAM_DEFAULT RMM_STREAM_PER_THREAD
@@ -52,10 +52,11 @@ typedef struct CUstream_st *rmm_stream_t;
 #define RMM_STREAM_NON_BLOCKING 0x1u
 /**
  * rmm_stream_create: the program promises that the stream never captures: that it neither
- * begins a capture nor waits for an event that was recorded in one. Then no allocation or
- * free on it asks the driver whether it captures, the larger part of what such a call costs
- * above one on the legacy default stream. A program that breaks the promise gets blocks in
- * its graph that others use as well; a debug build of this library aborts instead.
+ * begins a capture nor waits for an event that was recorded in one. Then an allocation or
+ * free on it does not ask the driver whether the stream captures. That query is most of the
+ * additional cost of such a stream over the legacy default stream. If a program breaks the
+ * promise, its graph contains blocks that others use as well; a debug build of this library
+ * aborts instead.
  */
 #define RMM_STREAM_NEVER_CAPTURES 0x2u
 
@@ -86,18 +87,18 @@ RMM_API RMM_NODISCARD rmm_status_t
 rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out);
 
 /**
- * Destroy a stream made by rmm_stream_create(); returns at once, work in flight
- * still finishes. The default streams are ignored.
+ * Destroy a stream of rmm_stream_create(). Returns at once; queued work still finishes.
+ * Default streams are ignored.
  *
  * @return RMM_OK, or RMM_ERR_CUDA
  */
 RMM_API rmm_status_t rmm_stream_destroy(rmm_stream_t stream);
 
 /**
- * Wait on the host until all work given to the stream is done. Blocks.
+ * Wait on the host until all work queued on the stream is done. Blocks.
  *
- * @return RMM_OK, RMM_ERR_NO_DEVICE, or RMM_ERR_CUDA (also for an error that earlier
- *         work on the device left behind)
+ * @return RMM_OK, RMM_ERR_NO_DEVICE, or RMM_ERR_CUDA (also for an error of earlier work on
+ *         the device)
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_stream_synchronize(rmm_stream_t stream);
 

@@ -2,8 +2,7 @@
 /**
  * @file rmm/stream_pool.h
  *
- * A fixed number of streams, used in turn: independent work spreads over the device
- * without creating a stream for each part of it.
+ * A fixed number of streams, used in turn, for independent work.
  *
  * Lifetime: the pool owns its streams. Do not destroy them, also not with
  * cudaStreamDestroy() (rmm/stream.h gives the reason), and do not use them after
@@ -33,8 +32,7 @@ typedef struct rmm_stream_pool rmm_stream_pool_t;
 /**
  * Create @p count streams on the current device. Allocates host memory, calls the driver.
  *
- * @param count     at least 1; RMM_STREAM_POOL_DEFAULT_COUNT where nothing speaks for
- *                  another
+ * @param count     at least 1; RMM_STREAM_POOL_DEFAULT_COUNT is the usual choice
  * @param flags     as rmm_stream_create(), for every stream
  * @param pool_out  receives the pool; untouched on failure
  * @return RMM_OK, or
@@ -46,17 +44,17 @@ typedef struct rmm_stream_pool rmm_stream_pool_t;
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_stream_pool_create(size_t count, uint32_t flags, rmm_stream_pool_t **pool_out);
 
-/** Destroy the pool and its streams; work in flight still finishes. NULL is ignored. */
+/** Destroy the pool and its streams; queued work still finishes. NULL is ignored. */
 RMM_API void rmm_stream_pool_destroy(rmm_stream_pool_t *pool);
 
 /** The next stream, in turn. One atomic addition. */
 RMM_API rmm_stream_t rmm_stream_pool_get(rmm_stream_pool_t *pool);
 
-/** Stream @p index modulo the size: always the same one for the same index. */
+/** The stream with the number @p index modulo the size: the same index, the same stream. */
 RMM_API rmm_stream_t
 rmm_stream_pool_get_at(const rmm_stream_pool_t *pool, size_t index);
 
-/** How many streams the pool has. */
+/** The number of streams in the pool. */
 RMM_API size_t rmm_stream_pool_size(const rmm_stream_pool_t *pool);
 
 #ifdef __cplusplus

@@ -2,12 +2,11 @@
 /**
  * @file rmm/system_resource.h
  *
- * The host's own heap memory, which the device uses as it is on a system where it has
- * access to pageable memory (HMM, or ATS on Grace). A page lies where it was first
- * touched, and may move. It counts as memory of the device that was current at creation.
+ * Memory of the host's heap, for devices that can access pageable memory (HMM, or ATS on
+ * Grace). A page is placed where it is first touched, and may migrate. The memory counts as
+ * memory of the device that was current at the creation.
  *
- * Giving memory back to the host is in no stream's order: a free waits on the host for
- * the stream that it is made on. Blocks.
+ * The heap does not know streams, so a free waits for its stream. Blocks.
  *
  * Lifetime, threads: as rmm/resource.h. All system resources of a device are equal.
  */

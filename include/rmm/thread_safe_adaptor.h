@@ -2,13 +2,13 @@
 /**
  * @file rmm/thread_safe_adaptor.h
  *
- * One call of its upstream at a time. Every resource of this library is thread-safe by
- * itself; this one is for a callback resource over functions of the program that are not.
+ * Makes one call to its upstream at a time. Every resource of this library is thread-safe;
+ * this adaptor is for a callback resource over functions of the program that are not.
  *
- * Those functions are called with the adaptor's lock held. If they come back to it, or a
- * log or failure callback below it does, upstream cannot serve that as well: an allocation
- * is RMM_ERR_BAD_ALLOC, a trim RMM_ERR_UNSUPPORTED, and a free is made once the call under
- * way is over. They must not wait for another thread that calls the adaptor. Only calls
+ * Those functions run with the adaptor's lock held. If one of them, or a log or failure
+ * callback below the adaptor, calls the adaptor again, upstream cannot serve that call: an
+ * allocation is RMM_ERR_BAD_ALLOC, a trim RMM_ERR_UNSUPPORTED, and a free is made after the
+ * running call. They must not wait for another thread that calls the adaptor. Only calls
  * through the adaptor wait for each other.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live

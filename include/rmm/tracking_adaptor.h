@@ -2,8 +2,8 @@
 /**
  * @file rmm/tracking_adaptor.h
  *
- * Remembers every live block, on request with the call stack of its allocation: for
- * finding leaks. Blocks of 0 bytes are not remembered.
+ * Remembers every live block, on request with the call stack of its allocation, to find
+ * leaks. It does not remember blocks of 0 bytes.
  *
  * A free of a block that it does not know is logged as an error and passed on to upstream;
  * it does not count. A free with another size is logged as an error too, and carried out
@@ -29,7 +29,7 @@ extern "C" {
 
 typedef struct rmm_tracking_options {
     size_t struct_size;  /**< set by RMM_TRACKING_OPTIONS_INIT; do not touch */
-    bool capture_stacks; /**< remember who allocated; default false */
+    bool capture_stacks; /**< remember the stack of each allocation; default false */
     uint32_t max_frames; /**< of a stack, innermost first; up to and default 64 */
     const char *name;    /**< shown in /rmm; copied; default "tracking" */
 } rmm_tracking_options_t;
@@ -63,11 +63,11 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_adaptor_create(
     rmm_resource_t **out);
 
 /**
- * What is out at this moment, by rising address: a copy, which later calls do not change.
+ * Copy the list of live blocks, by rising address. Later calls do not change the copy.
  *
  * @param mr          a tracking adaptor
- * @param blocks_out  receives an array to be given to rmm_tracking_free(); NULL if nothing
- *                    is out
+ * @param blocks_out  receives an array, to be freed with rmm_tracking_free(); NULL if there
+ *                    is no live block
  * @param count_out   receives its length
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    mr is no tracking adaptor, an argument is NULL
@@ -76,15 +76,15 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_adaptor_create(
 RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_outstanding(
     rmm_resource_t *mr, rmm_tracking_block_t **blocks_out, size_t *count_out);
 
-/** Free what rmm_tracking_outstanding() gave, with all stacks. NULL is ignored. */
+/** Free an array of rmm_tracking_outstanding(), with its stacks. NULL is ignored. */
 RMM_API void rmm_tracking_free(rmm_tracking_block_t *blocks);
 
 /** rmm_tracking_report(): to the log, level info. */
 #define RMM_TRACKING_TO_LOG (-1)
 
 /**
- * Print what is out, a line each: "PTR: BYTES B", and below it " : callstack:" the frames
- * as "#0 in SYMBOL from FILE".
+ * Print the live blocks, a line each: "PTR: BYTES B". If its stack was captured,
+ * " : callstack:" follows, and below it the frames as "#0 in SYMBOL from FILE".
  *
  * @param fd  a descriptor open for writing, or RMM_TRACKING_TO_LOG
  * @return as rmm_tracking_outstanding(), and RMM_ERR_IO if it cannot be written
@@ -92,13 +92,13 @@ RMM_API void rmm_tracking_free(rmm_tracking_block_t *blocks);
 RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd);
 
 /**
- * The same text as a string, as far as there is room, as snprintf() does: it ends with a NUL,
- * and what does not fit is left out.
+ * Write the same text to a buffer, as snprintf() does: it ends with a NUL, and is truncated
+ * if it does not fit.
  *
  * @param buffer      NULL only with bytes 0
- * @param bytes       of the buffer, the NUL included
- * @param length_out  receives the length of the whole text without the NUL: it was cut if
- *                    this is not below bytes
+ * @param bytes       size of the buffer, with the NUL
+ * @param length_out  receives the length of the whole text without the NUL. The text was
+ *                    truncated if this is not below bytes
  * @return as rmm_tracking_outstanding()
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_report_to_buffer(

@@ -2,7 +2,7 @@
 /**
  * @file rmm/version.h
  *
- * The version compiled against (macros) and the one that runs (functions).
+ * The version of the headers (macros) and of the running library (functions).
  */
 #ifndef RMM_VERSION_H
 #define RMM_VERSION_H
