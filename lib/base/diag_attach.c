@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One diagnosis library may attach to this one. It comes injected: the CUDA driver (or
- * the simulated one) loads the library that CUDA_INJECTION64_PATH names while it is being
- * initialised, which happens inside our own rmm__driver(). Attaching there would need the
- * driver table that is not finished. So this side looks for it: once, before the first
- * block is reported, when the driver is open and no lock is held.
+ * One diagnosis library may attach to this one. The CUDA driver (or the simulated one) loads
+ * the library that CUDA_INJECTION64_PATH names during its own initialisation, inside
+ * rmm__driver(). The library cannot attach at that time, because the driver table is not
+ * complete. So this file looks for the library once, before it reports the first block, when
+ * the driver is open and no lock is held.
  *
  * Invariants:
  *  - hooks are written once, before state becomes ATTACHED (release/acquire).
- *  - no block is missed: threads that come while one looks wait for it (pthread_once).
- *  - a forked child reports nothing: what the library writes to is not inherited.
+ *  - no block is missed: while one thread looks, other threads wait (pthread_once).
+ *  - a forked child reports nothing: it does not inherit the library's output.
  */
 #include "base/diag_attach.h"
 
@@ -33,7 +33,7 @@ static pthread_once_t look_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool looking;        /* attach is called by look_for_injected() */
 static _Thread_local bool found_attached; /* and has succeeded */
 
-/* A process that forks before it has looked leaves the child to look for itself. */
+/* If a process forks before it has looked for the library, the child looks itself. */
 static void forget_in_child(void)
 {
     if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=

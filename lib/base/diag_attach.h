@@ -3,10 +3,10 @@
  * Tells an attached diagnosis library (rmm/sys/diag.h) which blocks users hold.
  * resource.c calls these at the public entry points, never with a lock held:
  *   rmm__diag_on_alloc  after the block was obtained
- *   rmm__diag_on_free   before the resource gets it back
- * Not for blocks of no bytes, and not for what one resource takes from another.
+ *   rmm__diag_on_free   before the resource frees it
+ * Not for blocks of 0 bytes, and not for blocks that one resource allocates from another.
  *
- * Cost with nobody attached: one load and one branch.
+ * Cost if nothing is attached: one load and one branch.
  */
 #ifndef RMM_BASE_DIAG_ATTACH_H
 #define RMM_BASE_DIAG_ATTACH_H
@@ -27,7 +27,7 @@ enum {
 
 extern _Atomic(uint32_t) rmm__diag_state;
 
-/* Who calls: what the hooks say of a block beside its address. */
+/* The data of a call that the hooks report beside the block's address. */
 typedef struct rmm_diag_owner {
     uint32_t resource_id;
     int device;
@@ -39,7 +39,7 @@ void rmm__diag_report_alloc(
 void rmm__diag_report_free(
     rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream);
 
-/* Is there a library to be told of an allocation, or not known yet? */
+/* True if a library is attached, or if that is not known yet. */
 static inline bool rmm__diag_may_ask(void)
 {
     /* relaxed: the slow half loads it again with acquire */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public calls on any resource: argument checks, what is told of each call, the
- * reference count, and the list of all resources of the process.
+ * The public calls on any resource: argument checks, reports of each call to diagnosis and
+ * trace, the reference count, and the list of all resources of the process.
  *
  * Why a list: in a forked child neither CUDA nor the locks of the parent's other threads
  * survive, yet the child's exit handlers may still free. The child handler replaces
@@ -64,7 +64,7 @@ static rmm_status_t forked_trim(rmm_resource_t *mr, size_t keep_bytes)
     return forked_alloc(mr, NULL, NULL);
 }
 
-/* The parent owns what it holds: leave everything as it is. */
+/* The parent owns the memory: leave everything as it is. */
 static void forked_destroy(rmm_resource_t *mr)
 {
     (void)mr;
@@ -234,7 +234,7 @@ rmm_status_t rmm__resource_init_over(
             });
 }
 
-/* What users still hold leaves the location with the resource that held the memory. */
+/* Subtract the live bytes of users from the location: the resource that held them ends. */
 static void settle_outstanding(rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
@@ -301,10 +301,10 @@ void rmm__request_settle(
 /* --- public calls ----------------------------------------------------------------- */
 
 /*
- * How many callbacks this thread is in. Not of the initial-exec model, with which all of
- * the library's thread-local memory would have to fit into what the loader keeps for
- * dlopen(), and Python could not load it; so most programs are spared the look-up by
- * asking first whether any callback was ever made.
+ * The number of callbacks that this thread is in. It cannot use the initial-exec model: all
+ * of the library's thread-local memory would have to fit into the loader's reserve for
+ * dlopen(), and Python could not load the library. To spare most programs the slow access,
+ * callers first check whether any callback was ever made.
  */
 static _Thread_local uint32_t callback_depth;
 static _Thread_local uint64_t callback_taken;
@@ -375,7 +375,7 @@ RMM_COLD static void trace_event(
     rmm__trace_put(&event, mr->device, mr->instance_id);
 }
 
-/* What users do, if somebody looks on. A free before the block can be had again. */
+/* Trace a user's call if the trace is on; a free before the block can be allocated again. */
 static inline void trace(
     const rmm_resource_t *mr, uint32_t action, const void *ptr,
     const rmm_request_t *request)
@@ -385,13 +385,14 @@ static inline void trace(
     }
 }
 
-/* Of a failure that the program gets. What ends most programs is shown unasked. */
+/* The level of a failure that the program gets. Out of memory ends most programs, so it is
+ * shown by default. */
 static rmm_log_level_t failure_level(rmm_status_t status)
 {
     return status == RMM_ERR_OUT_OF_MEMORY ? RMM_LEVEL_ERROR : RMM_LEVEL_INFO;
 }
 
-/* A program may live with it, and try again and again. */
+/* A program may handle the failure, and repeat the call many times. */
 RMM_COLD static void
 log_failure(const rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status)
 {
@@ -501,8 +502,8 @@ bool rmm__figure_take(_Atomic(uint64_t) *figure, uint64_t amount)
     return false;
 }
 
-/* Is NULL what an allocation of so many bytes gave? For some bytes, the base resource at the
- * bottom knows; it decides when the free comes there. */
+/* May an allocation of so many bytes have returned NULL? For 1 byte or more only the base
+ * resource knows; it decides when the free reaches it. */
 RMM_COLD static bool may_be_null(rmm_resource_t *mr, size_t bytes)
 {
     const rmm_resource_t *base = mr;

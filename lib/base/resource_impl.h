@@ -4,23 +4,23 @@
  *
  * Rules for implementers:
  *  - ops tables are static const; one per concrete type. Every op but refresh() and
- *    is_equal() is mandatory; an ability that is missing is a function that answers
+ *    is_equal() is mandatory; an op that the type does not support returns
  *    RMM_ERR_UNSUPPORTED.
  *  - The public wrappers in resource.c have already checked arguments: bytes is at most
  *    PTRDIFF_MAX, align is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX,
  *    pointers are not NULL (but for a free of 0 bytes).
  *  - 0 bytes: alloc() counts one allocation and yields NULL, dealloc() of NULL counts it
- *    freed.
- *  - alloc() writes *ptr_out only when it returns RMM_OK. Whoever settles a request has
- *    entered it: once the block is obtained it counts up (slot, and rmm__request_enter()
- *    for the location). Who then cannot pass it on frees it as the user would.
- *  - dealloc() first decides whether the free can be right. If not it calls
- *    rmm__resource_refuse_free() and changes nothing. If it is, it counts down (slot,
- *    and rmm__request_settle() for the location) before the block can be handed out again.
- *  - A resource that takes memory from its upstream for itself (a pool's chunk) passes a
- *    request with `user` false. One that passes a request through (an adaptor) hands the
- *    caller's request on, so that the user's bytes are counted once.
- *  - No upstream, driver or callback call under a lock.
+ *    as freed.
+ *  - alloc() writes *ptr_out only when it returns RMM_OK. The resource that obtains a block
+ *    counts it up: its slot, and rmm__request_enter() for the location. The same resource
+ *    counts it down. If it then cannot return the block, it frees it as the user would.
+ *  - dealloc() first checks the free. If it is invalid, dealloc() calls
+ *    rmm__resource_refuse_free() and changes nothing. Else it counts down (its slot, and
+ *    rmm__request_settle() for the location) before the block can be allocated again.
+ *  - A resource that allocates from its upstream for itself (a pool's chunk) passes a request
+ *    with `user` false. One that passes a request through (an adaptor) passes the caller's
+ *    request, and the user's bytes are counted once.
+ *  - No call of upstream, the driver or a callback while a lock is held.
  *  - destroy() frees what the resource holds, calls rmm__resource_fini(), frees itself.
  *
  * Fork: in a child of a process that has resources every ops table is replaced by one
@@ -235,26 +235,26 @@ static inline void rmm__request_settle_locked(
 }
 
 /*
- * Around a call of a program's own function (a custom resource): what that function
- * takes and gives back on this thread is not the user's, who asked for something else.
+ * Around a call of a program's own function (a custom resource): allocations and frees that
+ * the function makes on this thread do not count as the user's.
  */
 void rmm__callback_enter(void);
 void rmm__callback_leave(void);
 
-/* How many blocks this thread has taken inside callbacks: of one that did, the memory is
- * counted as held from the driver where it took it. */
+/* The number of blocks that this thread has allocated inside callbacks. If a callback
+ * allocated one, the resource that it came from counts the memory as held from the driver. */
 uint64_t rmm__callback_taken(void);
 
-/* Take an amount off a figure; false, and nothing is taken, if there is not so much. */
+/* Subtract an amount from a figure; false, and no change, if the figure is smaller. */
 bool rmm__figure_take(_Atomic(uint64_t) *figure, uint64_t amount);
 
-/* Upstream gave NULL for some bytes (rmm/custom_resource.h, unchecked), which `mr` cannot
- * remember: it goes back. RMM_ERR_BAD_ALLOC. */
+/* Upstream returned NULL for 1 byte or more (rmm/custom_resource.h, unchecked). `mr` cannot
+ * remember NULL: free it. Returns RMM_ERR_BAD_ALLOC. */
 rmm_status_t rmm__resource_refuse_null(
     rmm_resource_t *mr, rmm_resource_t *upstream, const rmm_request_t *request);
 
-/* Count and log a free that cannot be right, and tell who asked through the request; `why`
- * completes "refused free of ...". */
+/* Count and log an invalid free, and tell the caller through the request; `why` completes
+ * "refused free of ...". */
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);
 

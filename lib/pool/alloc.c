@@ -24,8 +24,9 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_want_t *want)
     return own != NULL ? own->heap : engine->clean;
 }
 
-/* Before a large block is cut: may events show more memory to be clean? A large block in a
- * bad place is what makes the next one fail. Not in an engine that borrows its memory. */
+/* True: before it cuts a large block, query events, which may show more memory to be clean.
+ * A large block in a bad place makes a later one fail. Not in an engine that borrows its
+ * memory. */
 static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *want)
 {
     return want->units >= LARGE_UNITS && engine->streams.alone == NULL &&
@@ -192,7 +193,7 @@ rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
 
 /* --- free ---------------------------------------------------------------------------- */
 
-/* What a free leaves to do without the lock. */
+/* The part of a free that runs without the lock. */
 typedef struct after_free {
     bool is_new_stream;
     engine_closing_t closing;
@@ -245,7 +246,7 @@ find_stream_locked(engine_t *engine, const engine_gift_t *gift, after_free_t *af
                : rmm__engine_stream_get_locked(engine, id, &after->is_new_stream);
 }
 
-/* The block is never handed out again. */
+/* The block is never allocated again. */
 static void give_up_locked(engine_t *engine, rmm_block_node_t *node)
 {
     node->tag = TAG_GIVEN_UP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an owner asks of its blocks and heaps.
+ * Queries of an owner about its blocks and heaps.
  */
 #include "pool/blocks_impl.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory from an upstream, in chunks. A chunk goes back as a whole or not at all, and only
- * when all of it is clean.
+ * Memory from an upstream, in chunks. A chunk is returned as a whole, and only when all of it
+ * is clean.
  *
- * Growth: by a quarter of what is held, so that a program that starts from nothing calls
- * upstream some 30 times on its way from 16 MiB to 16 GiB. A smaller share needs more memory:
+ * Growth: by a quarter of the bytes held. A program that starts from nothing calls upstream
+ * some 30 times on its way from 16 MiB to 16 GiB. A smaller share needs more memory:
  * blocks of two chunks never merge, so more chunks leave more unused ends. (Replaying a
  * training log, the pool held 1.94 times the peak with an eighth, 1.31 with a quarter.) If
  * upstream or the maximum leaves less than that, the pool grows by no more than needed: the

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine of every pool: it hands out blocks of memory in stream order. A resource is an
- * engine with options and accounting around it. It knows the driver, no resource, no
- * statistics and no log.
+ * The engine of every pool: it allocates blocks in stream order. A resource adds options and
+ * accounting. The engine calls the driver; it does not know resources, statistics or the log.
  *
  *   engine_life.c creation and destruction, trim
  *   alloc.c       allocate and free on the fast path
@@ -15,22 +14,22 @@
  *   source.h      where memory comes from: chunks.c from an upstream, range.c by mapping
  *   blocks.c      free blocks and their fit; index.c finds them
  *
- * How a block gets from one stream to another. Every stream that frees has a heap of its
- * own, from which it takes again at once. Every free is stamped with the engine's stamp, a
- * number that only rises. From time to time the engine records an event on the stream of
- * a freeing call, which proves that the stream is alive. The event covers all frees of that
- * stream with a stamp up to its own. When the event is done, these blocks go to the clean
- * heap, from which every stream takes; before that they may go to another stream that waits
- * for the event on the device. Memory that no event covers moves only after a synchronise of
- * the device. A stream handle is never kept.
+ * How a block moves from one stream to another. Every stream that frees has a heap of its
+ * own, whose memory it can use again at once. Every free gets the engine's stamp, a number
+ * that only rises. From time to time the engine records an event on the stream of a freeing
+ * call; the call proves that the stream exists. The event covers all frees of that stream
+ * with a stamp up to its own. When the event is done, these blocks move to the clean heap,
+ * which every stream uses. Before that, they may move to another stream that waits for the
+ * event on the device. Memory that no event covers moves only after a synchronise of the
+ * device. The engine never keeps a stream handle.
  *
  * Memory that no event covers is bounded for all streams together by a share of what the
  * engine holds (open_frees.c): its stream may end, and then only a synchronise makes it clean.
  *
- * One lock: the engine refuses a request, or takes memory from the source, only where it
- * would have done the same for one thread. No call out is made under it: not to the source,
- * the driver or the owner's callbacks but those of engine_owner_t. Threads that find no block
- * take turns (core/turn.h) on the ladder.
+ * One lock: the engine refuses a request, or takes memory from the source, only if it would
+ * do the same for one thread alone. It holds no lock while it calls the source, the driver or
+ * a callback other than those of engine_owner_t. Threads that find no block take turns
+ * (core/turn.h) on the ladder.
  */
 #ifndef RMM_POOL_ENGINE_H
 #define RMM_POOL_ENGINE_H
@@ -88,7 +87,7 @@ typedef struct engine_owner {
     void (*given)(
         void *owner, const engine_gift_t *gift, uint64_t padding,
         const engine_figures_t *figures);
-    /* A block is never handed out again: its memory is neither live nor free. */
+    /* A block is lost: its memory is neither live nor free, and never allocated again. */
     void (*lost)(void *owner, uint64_t bytes);
     void (*figures)(void *owner, const engine_figures_t *figures);
 } engine_owner_t;
@@ -151,7 +150,7 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes);
 /* A copy of the figures as they are now. */
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out);
 
-/* Would one of the next two return more than 0? */
+/* True if one of the next two would return more than 0. */
 bool rmm__engine_has_news(const engine_t *engine);
 /* Bytes since the last call: by which it grew; that could not be unmapped and stay held,
  * unused. Without the lock. */

@@ -4,15 +4,16 @@
  * lock. Meanwhile the batch is out of its stream, so that no other thread uses its event;
  * afterwards the stream is looked up again.
  *
- * A thread that finds no block must not miss what is out: it would grow or synchronise for
- * memory that an event covers. So a thread that queries has the turn of the ladder; a request
- * that only wants a better place queries nothing while another thread has it.
+ * While a batch is out of its stream, a thread that finds no block must not miss it: it would
+ * grow or synchronise for memory that an event covers. So a thread that queries owns the turn
+ * of the ladder. A request that only wants a better place queries nothing while another thread
+ * owns it.
  */
 #include "pool/streams.h"
 
 #include "pool/figures.h"
 
-/* Streams whose events are queried when a new stream has come: some, and a share of all. */
+/* Streams whose events are queried for each new stream: some, and a share of all. */
 #define ASKED_FOR_NEW 2
 #define ASKED_SHARE 8
 #define ASKED_MOST 64
@@ -229,7 +230,7 @@ static void query_and_settle(engine_t *engine, asking_t *asking)
     }
 }
 
-/* How many streams were asked. */
+/* Returns how many streams were queried. */
 static uint32_t ask_some(engine_t *engine, asking_t *asking, uint32_t most)
 {
     uint32_t asked;
@@ -274,7 +275,7 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
 }
 
 /*
- * A huge block in a bad place is what makes the next one fail. So for a huge request up to
+ * A huge block in a bad place makes a later one fail. So for a huge request up to
  * PATIENCE events are queried in all, some 10 us. Not until all are done: that would hang if
  * the streams' work waits for this thread.
  */

@@ -56,7 +56,7 @@ static free_pieces_t find_free_pieces_locked(engine_t *engine)
     return found;
 }
 
-/* Units from..to, whose pieces stay where they are. */
+/* The pieces of the units from..to stay where they are. */
 typedef struct place {
     uint64_t from, to;
 } place_t;
@@ -285,11 +285,11 @@ bool rmm__range_gather(
 /* --- compact ---------------------------------------------------------------------------- */
 
 /*
- * Much is free, but scattered or not clean: use that rather than grow. Not if compaction has
- * not helped for long: since the last growth a multiple of what is held was mapped again, or
- * so many compactions were made that growing by this request would have been cheaper. So a
+ * Much memory is free, but scattered or not clean: use it instead of growing. But grow if
+ * compaction has cost more than it saves: since the last growth it has mapped a multiple of the
+ * bytes held, or growth by this request would have been cheaper than so many compactions. So a
  * program that repeats the same pattern reaches a size at which no more compaction happens.
- * Nor if a stream is alone and no free block has room for a piece: none could be moved.
+ * Also grow if a stream is alone and no free block has room for a piece: no piece could move.
  */
 static bool is_fragmented(engine_t *engine, uint64_t need)
 {

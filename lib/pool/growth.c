@@ -4,12 +4,12 @@
  *
  * A piece is mapped, unmapped and given back as a whole, which takes the driver about the
  * same time for any size: on an H200 25 us to create, map and allow access, 20 us to unmap
- * and release. A piece with one small block in it cannot move, and what is free in it
- * serves no large request. So a piece is a PIECES-th of what is held: all pieces together
- * take some 100 ms to make. Fewer are cheaper, and need more memory: of 40 generated logs
+ * and release. A piece with one small block in it cannot move, and its free part serves no
+ * large request. So a piece is a PIECES-th of the bytes held: all pieces together take some
+ * 100 ms to make. Fewer pieces are cheaper, but need more memory: of 40 generated logs
  * (tests/capacity) the worst needed 1.20 of its peak with 256 pieces, 1.09 with 1,024, and
- * 1.07 with 4,096, which pages of 2 MiB do not improve. While the pool is far below what it
- * may hold (FAR), it has memory to spare, and the pieces are larger.
+ * 1.07 with 4,096, which pages of 2 MiB do not improve. While the pool is far below its
+ * maximum (FAR), it has memory to spare, and the pieces are larger.
  */
 #include "pool/range.h"
 
@@ -109,7 +109,7 @@ map_pieces(engine_t *engine, growth_t *growth, int *error, uint64_t *stuck_bytes
     return done;
 }
 
-/* Avoid to map much that would have to be undone. In a driver scope. */
+/* Avoid mapping much memory that would have to be unmapped again. In a driver scope. */
 static int check_room(const engine_t *engine, const growth_t *growth)
 {
     uint64_t free_bytes;

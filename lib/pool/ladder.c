@@ -12,13 +12,13 @@
  *   8 gather    map free memory elsewhere, then grow by the rest     (a range)
  *   9 rearrange map all free memory in one place; or give back free chunks and take one
  *               that is large enough
- * A capture leaves out 3, which would break it. A synchronise is a free of a small block
- * (docs/decisions/0004), which breaks no capture.
+ * A capture skips 3, which would invalidate it. A synchronise is a free of a small block
+ * (docs/decisions/0004), which invalidates no capture.
  *
- * Threads take turns here, so that two that find no block together do not both grow. A thread
- * whose turn times out proceeds without it (core/turn.h). Then another thread may be moving
- * memory just as this one fails, so it tries again. It also tries again if others freed
- * enough meanwhile: under one lock it would have had that memory too.
+ * Threads take turns here: two threads that find no block at the same time do not both grow. A
+ * thread that waits too long for the turn proceeds without it (core/turn.h). Then another
+ * thread may be moving memory just as this one fails, so it tries again. It also tries again if
+ * others freed enough meanwhile: under one lock it would have got that memory too.
  */
 #include "pool/source.h"
 

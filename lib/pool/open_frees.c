@@ -4,14 +4,14 @@
  *
  * Bound of what no event covers. A stream may free once and end: then only a synchronise
  * covers its block. A stream's frees since its last event are *open*. An event is recorded
- * as soon as a stream has more than a part of what all streams may still have open: the more
- * is stranded, the less any stream may have. The bound is a share of what the engine holds,
- * at least OPEN_LEAST. (Dynamic thresholds of shared buffers: Choudhury and Hahne, IEEE/ACM
- * Transactions on Networking 6(2), 1998.) The part is small, because what is open depends on
- * what is held: a pool that is a little larger would place blocks elsewhere, and fail a
- * program that a smaller one serves. Free memory that merges with an open block is no longer
- * covered either. Not each free counts that, but the engine does before it grows: above half
- * of the bound it synchronises first.
+ * as soon as the stream's open frees exceed a part of what the other streams leave of the
+ * bound: the more memory is stranded, the less a stream may have. The bound is a share of what
+ * the engine holds, at least OPEN_LEAST. (Dynamic thresholds of shared buffers: Choudhury and
+ * Hahne, IEEE/ACM Transactions on Networking 6(2), 1998.) The part is small, because the bound
+ * depends on the size of the pool: with a large part, a slightly larger pool would place blocks
+ * elsewhere, and could fail a program that a smaller one serves. Free memory that merges with
+ * an open block is no longer covered either. A free does not count it, but the engine does
+ * before it grows: above half of the bound it synchronises first.
  *
  * Cost: an event for each BATCH_FREES frees, some 3 ns a free, where blocks are small.
  */
@@ -43,7 +43,8 @@ void rmm__engine_bound_open_locked(engine_t *engine)
         bound / OPEN_FREES > OPEN_FREE_LEAST ? bound / OPEN_FREES : OPEN_FREE_LEAST;
 }
 
-/* What no event of the stream covers: freed since its newest event, or merged with that. */
+/* Units that no event of the stream covers: freed since its newest event, or merged with
+ * such a block. */
 static uint64_t uncovered_units(const engine_t *engine, const engine_stream_t *stream)
 {
     uint64_t covered =
@@ -65,7 +66,7 @@ bool rmm__engine_is_open_much_locked(const engine_t *engine)
     return units * RMM_BLOCKS_UNIT > engine->streams.open_bound / 2;
 }
 
-/* How much a stream may have open, of what the others leave of the bound: never all. */
+/* How much a stream may have open if the others leave so much of the bound: never all. */
 static uint64_t most_open(uint64_t left)
 {
     uint64_t few = left / 2 < OPEN_FEW ? left / 2 : OPEN_FEW;

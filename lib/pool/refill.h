@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One engine lends memory to another, which gives back what is clean of it: for an arena,
- * where the home engine refills the shards.
+ * The home engine of an arena lends memory to the engines of its shards. A shard returns
+ * memory that is clean.
  *
  * Lending keeps stream order. Clean memory stays clean. Memory that the requesting stream
  * itself freed in the home goes to that stream's heap in the shard, where it counts as
@@ -32,8 +32,8 @@ rmm_blocks_result_t rmm__engine_refill(
     engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
     const engine_refill_ops_t *ops);
 
-/* Every whole granule of the shard that is clean goes back to the home, and merges with
- * its neighbours there. */
+/* Return every clean whole granule of the shard to the home, where it merges with its
+ * neighbours. */
 void rmm__engine_give_back(
     engine_t *home, engine_t *shard, const engine_refill_ops_t *ops);
 

@@ -14,8 +14,8 @@
 struct engine_source_ops {
     /* For a new engine: take its initial bytes. After a failure fini() is called as well. */
     rmm_status_t (*open)(engine_t *engine, const engine_plan_t *plan);
-    /* Take as much as a block of `need` bytes requires, a multiple of 256, and some more if
-     * there is more. RMM_OK, or the last error says why not. */
+    /* Take enough for a block of `need` bytes, a multiple of 256, and some more if available.
+     * RMM_OK, or the last error has the reason. */
     rmm_status_t (*grow)(engine_t *engine, uint64_t need);
     /* Does the maximum allow such growth? */
     bool (*can_grow_locked)(const engine_t *engine, uint64_t need);
@@ -24,7 +24,7 @@ struct engine_source_ops {
     /* Move free memory, all of it clean, together. True: try again. False, with *status
      * set: it could not be tried. */
     bool (*gather)(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);
-    /* Give free memory back, the youngest first, down to keep_bytes. */
+    /* Return free memory, the newest first, down to keep_bytes. */
     rmm_status_t (*trim)(engine_t *engine, uint64_t keep_bytes);
     /* Give everything back. is_idle: no work of the device can use it any more. */
     void (*fini)(engine_t *engine, bool is_idle);

@@ -7,10 +7,10 @@
  * queries events of some others. So a program that keeps creating streams does not make the
  * table grow.
  *
- * Alone. As long as only one stream has used the engine, no other stream waits for its
- * blocks: they stay in the clean heap, where they merge with everything. When another stream
- * comes, or clean memory is to be given back, that heap becomes the stream's own, and what is
- * known to be clean moves to a new clean heap.
+ * Alone. As long as only one stream has used the engine, no other stream can use its blocks:
+ * they stay in the clean heap, where they merge with all free memory. When another stream
+ * comes, or clean memory is to be returned, that heap becomes the stream's own, and the blocks
+ * that are known to be clean move to a new clean heap.
  *
  * A batch may be missing (no event could be created or recorded). Then the next one covers
  * its frees as well, because events of one stream finish in order.

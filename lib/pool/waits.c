@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for work of the device: a stream for the event of another one, and the host for
- * a stream of another device or for the whole device. All of this calls the driver, never
+ * Waits for work of the device: a stream waits for the event of another one; the host waits
+ * for a stream of another device, or for the whole device. All of this calls the driver, never
  * under the lock (events.c).
  *
- * What other threads free while the host waits is kept apart (blocks_seal.c), so that one
- * wait proves all that was free when it began.
+ * Blocks that other threads free while the host waits are kept apart (blocks_seal.c). So one
+ * wait proves all memory that was free when it began.
  */
 #include "pool/streams.h"
 
@@ -16,9 +16,9 @@
 /* --- the host waits for a stream ----------------------------------------------------- */
 
 /*
- * Keep what other threads free meanwhile apart from what the wait will prove. If two run at
- * once, the stamp of the first one counts. The blocks of a stream alone are not kept apart:
- * that stream needs no proof for them.
+ * Keep blocks that other threads free meanwhile apart from those that the wait will prove. If
+ * two threads wait at once, the stamp of the first one counts. The blocks of a stream alone
+ * are not kept apart: that stream needs no proof for them.
  */
 static void seal_locked(engine_t *engine, uint64_t stamp)
 {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * how a resource accounts for its memory: the counters that /rmm shows, always on. A resource
- * owns one slot; the location (its GPU, or host memory) is shared by all resources there.
+ * The accounting of a resource: the counters that /rmm shows, always on. A resource owns one
+ * slot. All resources on a GPU, or of host memory, share its location.
  *
  * Two ways to write a slot, chosen by the resource:
  *   *_striped    no lock held: atomic adds (arena); *_shared: the stripe is the thread's
  *   *_exclusive  the resource's own lock held: plain stores inside a sequence lock
- * A slot may be written in both ways one after the other, not at once: both write
- * current_bytes. A location as well: by plain stores while one resource alone counts there,
- * under its own lock (*_owned), else by atomic adds. Which, and since when:
- * location_users.h.
+ * A slot may be written in both ways one after the other, but not at once: both write
+ * current_bytes. A location likewise: if a single resource counts there, it uses plain stores
+ * under its own lock (*_owned); else all use atomic adds. location_users.h says which.
  *
- * Stripes: only what has an exact highest value is one word that all write, current_bytes
- * and the live count; they are on one cache line. Sums are counted on one of the stripes
- * of the slot, and of the location, which the caller names. A figure is the record's own word
- * plus that of all stripes.
+ * Stripes: current_bytes and the live count have an exact peak, so each is one word that all
+ * threads write; both are on one cache line. Other figures are sums, counted on one of the
+ * stripes of the slot and of the location; the caller names the stripe. The value of a figure
+ * is the record's own word plus that of all stripes.
  *
- * Order: count down before a block can be handed out again, count up after it was
- * obtained. So no figure ever exceeds what was true.
+ * Order: count up after a block was obtained, and down before it can be allocated again. So
+ * no figure ever exceeds the true value.
  *
  * Memory: the slot is in the segment, or in private memory when nothing is published
  * (RMM_PUBLISH=0, no place to write, slot table full). Users of this header cannot tell.
@@ -102,8 +101,8 @@ uint64_t rmm__accounting_free_bytes(const rmm_accounting_t *accounting);
 /* Whole of rmm_resource_get_stats() but for the argument checks. */
 void rmm__accounting_stats(const rmm_accounting_t *accounting, rmm_stats_t *out);
 
-/* Map "<segment>.<suffix>", zeroed, or private memory when not publishing. RMM_ERR_IO
- * where the file cannot be made: nobody would see it elsewhere, but less may fit. */
+/* Map "<segment>.<suffix>", zeroed, or private memory when not publishing. RMM_ERR_IO if the
+ * file cannot be created: then the caller may use a smaller private table. */
 rmm_status_t
 rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out);
 
@@ -153,13 +152,13 @@ static inline void rmm__figure_set(_Atomic(uint64_t) *figure, uint64_t value)
     }
 }
 
-/* Nobody else writes it; `change` of either sign, modulo 2^64. */
+/* No other thread writes it; `change` of either sign, modulo 2^64. */
 static inline void rmm__figure_change(_Atomic(uint64_t) *figure, uint64_t change)
 {
     rmm__figure_set(figure, rmm__figure_get(figure) + change);
 }
 
-/* Nobody else writes it. */
+/* No other thread writes it. */
 static inline void rmm__figure_raise(_Atomic(uint64_t) *mark, uint64_t value)
 {
     if (value > rmm__figure_get(mark)) {
@@ -167,7 +166,7 @@ static inline void rmm__figure_raise(_Atomic(uint64_t) *mark, uint64_t value)
     }
 }
 
-/* Others may write it. */
+/* Other threads may write it. */
 static inline void rmm__mark_raise(_Atomic(uint64_t) *mark, uint64_t value)
 {
     uint64_t seen = rmm__figure_get(mark);
@@ -268,9 +267,9 @@ rmm__accounting_free_shared(rmm_accounting_t *accounting, uint64_t bytes)
 }
 
 /*
- * From now on free_bytes is what could be handed out if nothing were live: readers subtract
- * current_bytes and padding_bytes, and no allocation has to. Nobody else writes, and if
- * anything is live already, it is between begin and end (see below).
+ * From now on free_bytes is the free memory if no block were live: readers subtract
+ * current_bytes and padding_bytes, so allocations need not. No other thread writes. If a
+ * block is live already, the caller is between begin and end (see below).
  */
 void rmm__accounting_free_is_rest(rmm_accounting_t *accounting);
 
@@ -301,7 +300,8 @@ void rmm__accounting_invalid_free(
     RMM_ACCOUNTING_SET(                                                                \
         accounting, field, RMM_ACCOUNTING_GET(accounting, field) + (value))
 
-/* Readers see all figures written between the two, or none. Short: no call that waits. */
+/* Readers see all figures that were written between the two, or none. No call in between may
+ * wait. */
 static inline void rmm__accounting_begin_exclusive(rmm_accounting_t *accounting)
 {
     _Atomic(uint32_t) *sequence = &accounting->slot->sequence;
@@ -432,7 +432,7 @@ static inline void rmm__location_padding_add(uint32_t location, uint64_t bytes)
     rmm__location_padding_striped(location, rmm__stripe_here(), bytes, 0);
 }
 
-/* A resource ends with blocks still out: they leave with it. */
+/* A resource ends with live blocks: subtract them. */
 typedef struct rmm_location_left {
     uint64_t bytes, count, padding;
 } rmm_location_left_t;

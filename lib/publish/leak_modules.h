@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writer's table of modules in "<segment>.leaks": the files that return addresses are
- * in, so that a stack can be given names when the process is gone.
+ * in, to print stacks with names after the process has ended.
  *
- * A page of code is looked up when the first stack goes through it, and the loader is
- * asked when nothing known is there. Cost: a load and a comparison a frame. A library
- * whose place was taken by another, unloaded, one is named as that one.
+ * The first stack through a page of code looks the page up in the table. If the page is
+ * unknown, the writer asks the loader. Cost: a load and a comparison a frame. If a library is
+ * loaded at the address of an unloaded one, its frames get the name of the unloaded one.
  *
- * Threads: any; nobody waits: who finds another at the table leaves it to a later stack.
+ * Threads: any. No thread waits: if another thread writes the table, a later stack adds the
+ * module.
  */
 #ifndef RMM_PUBLISH_LEAK_MODULES_H
 #define RMM_PUBLISH_LEAK_MODULES_H
@@ -21,8 +22,8 @@
 /* Where the table is; once, before any other call. */
 void rmm__leak_modules_open(rmm_leaks_header_t *header, rmm_leaks_module_t *table);
 
-/* Tell of the modules of these return addresses. Without a table: nothing. Asks the loader
- * at times: to be called without a lock. */
+/* Add the modules of these return addresses. Does nothing without a table. May ask the loader:
+ * call it without a lock. */
 void rmm__leak_modules_learn(void *const *frames, size_t count);
 
 /* How many frames at the front are the library's own; 0 if it cannot be told. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's side of "<segment>.leaks": rows in which a tracking adaptor shows what is
- * out. The rows are shared by all of the process's adaptors in chunks; within its chunks
- * an adaptor needs nobody. Not publishing, or with no chunk left, there is no row.
+ * The writer's side of "<segment>.leaks": rows in which a tracking adaptor shows its live
+ * blocks. All adaptors of the process share the rows, in chunks. An adaptor uses its own
+ * chunks without synchronisation. There is no row if nothing is published or no chunk is left.
  *
  * Locking: the owner's, around every call. Cost: a dozen stores a block.
  */

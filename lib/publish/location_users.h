@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who counts users' memory at a location, and how: the figures of a location are one sum over
- * all resources there, and an atomic addition costs as much as the rest of a pool's hot
- * path together. Most programs have one pool on a GPU. So while exactly one resource
- * counts at a location, and writes all its accounting under one lock of its own, it OWNS the
- * location's figures and writes them with plain stores; otherwise all SHARE them, with
- * atomic additions. Readers see no difference: every figure is whole and true at any time.
+ * Which resources count users' memory at a location, and how. The figures of a location are
+ * sums over all its resources, and an atomic addition costs as much as the rest of a pool's
+ * hot path. Most programs have one pool on a GPU. So if exactly one resource counts at a
+ * location, and one lock of its own protects all its accounting, it OWNS the location's
+ * figures and writes them with plain stores. Otherwise all resources SHARE them, with atomic
+ * additions. Readers see no difference: every figure is correct at any time.
  *
  * Life of a user. A STRANGER joins with its first request that counts (once, a slow path),
  * and leaves when the resource ends. One alone that has a lock owns. When a second one
@@ -13,14 +13,14 @@
  * all but one have left, that one owns again, if it can.
  *
  * Invariants:
- *  - At most one user of a location owns; then it is the only user, so nobody else writes.
- *  - `mode` of a user that has a lock changes only under that lock: who reads it there may
- *    rely on it until the unlock.
- *  - Whoever writes figures has joined. Figures mean those of users' blocks and their
- *    padding; reserved bytes, refusals and the driver's free bytes are always atomic.
+ *  - At most one user of a location owns it; then it is the only user and the only writer.
+ *  - `mode` of a user that has a lock changes only under that lock: a thread that holds the
+ *    lock may rely on the mode until the unlock.
+ *  - Only users that have joined write figures. "Figures" here are those of users' blocks and
+ *    their padding; reserved bytes, refusals and the driver's free bytes are always atomic.
  *
- * Locking: one lock protects the lists and orders all changes of mode; users' locks are
- * taken under it, so who joins, leaves or shares holds no lock of a resource.
+ * Locking: one lock protects the lists and orders all changes of mode. Users' locks are taken
+ * under it, so a thread that joins, leaves or shares must hold no lock of a resource.
  *
  * Fork: the child's figures begin anew in private memory and the resources that it
  * inherits count no more, so it begins without users.

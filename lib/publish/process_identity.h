@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who this process is, for the head of its segment. */
+/* The identity of this process, for the head of its segment. */
 #ifndef RMM_PUBLISH_PROCESS_IDENTITY_H
 #define RMM_PUBLISH_PROCESS_IDENTITY_H
 

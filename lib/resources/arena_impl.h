@@ -74,7 +74,7 @@ static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, arena_resource_t, base);
 }
 
-/* Is this for a shard? */
+/* True if a shard serves this request. */
 static inline bool
 rmm__arena_is_small(const arena_resource_t *self, const engine_want_t *want)
 {
@@ -85,9 +85,9 @@ rmm__arena_is_small(const arena_resource_t *self, const engine_want_t *want)
 
 /* The index-th engine, or `global`. NULL: none yet. */
 engine_t *rmm__arena_at(const arena_resource_t *self, uint32_t index);
-/* The same, made if there is none; NULL without host memory. */
+/* The same, created if missing; NULL without host memory. */
 engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index);
-/* The index of the shard where a request of the calling thread is at home. */
+/* The index of the shard that serves requests of the calling thread. */
 uint32_t rmm__arena_home(rmm_stream_key_t key);
 /* The engine that a block at this address belongs to; NULL: none. */
 engine_t *rmm__arena_owner(const arena_resource_t *self, const void *ptr);
@@ -97,15 +97,15 @@ rmm_status_t rmm__arena_open(arena_resource_t *self);
 void rmm__arena_close(
     arena_resource_t *self, void (*left)(void *owner, void *ptr, uint64_t bytes));
 
-/* A superblock for the home of this request, or less where there is less. */
+/* Lend a superblock to the shard of this request, or less if less is free. */
 rmm_blocks_result_t
 rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_want_t *want);
-/* Every whole granule of the shards that is clean goes back. */
+/* Return every clean whole granule of the shards. */
 void rmm__arena_give_back(arena_resource_t *self);
 
 /* --- arena_ladder.c ------------------------------------------------------------------ */
 
-/* For a request that the engine where it is at home could not serve. */
+/* For a request that its engine could not serve. */
 rmm_status_t rmm__arena_alloc_slow(
     arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want,
     void **ptr_out);

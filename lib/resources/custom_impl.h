@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A custom resource of another type: one that is made of functions with other parameters.
+ * Custom resources of another type, over functions with other parameters.
  */
 #ifndef RMM_RESOURCES_CUSTOM_IMPL_H
 #define RMM_RESOURCES_CUSTOM_IMPL_H
 
 #include <rmm/custom_resource.h>
 
-/* What tells the types apart that this implementation serves. */
+/* The types that this implementation serves. */
 typedef enum rmm_custom_type { RMM_CUSTOM_OWN, RMM_CUSTOM_CALLBACK } rmm_custom_type_t;
 
 /* As rmm_custom_resource_create(); the arguments are in order, but for properties and flags,

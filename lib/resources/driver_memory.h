@@ -36,7 +36,7 @@ typedef struct rmm_driver_memory_kind {
         .settles = true,                                                               \
     }
 
-/* The whole of a creator, but for the check of `out`. */
+/* A complete creator, except for the check of `out`. */
 rmm_status_t
 rmm__driver_memory_create(const rmm_driver_memory_kind_t *kind, rmm_resource_t **out);
 

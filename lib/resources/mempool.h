@@ -31,12 +31,12 @@
 
 #define MEMPOOL_ASK_EVERY 64u /* a power of two; asking costs about as much as a free */
 
-/* What becomes of a pool when the last resource over it is gone; a later one includes
- * those before. All but the first wait for the device, as cudaFree does. */
+/* The end of a pool when its last resource ends; each value includes the ones before. All but
+ * the first wait for the device, as cudaFree does. */
 typedef enum rmm_mempool_end {
-    RMM_MEMPOOL_LEAVE,  /* nothing: it is the program's */
-    RMM_MEMPOOL_TRIM,   /* what nobody uses goes back to the device */
-    RMM_MEMPOOL_DESTROY /* it was made for a resource */
+    RMM_MEMPOOL_LEAVE,  /* nothing: it belongs to the program */
+    RMM_MEMPOOL_TRIM,   /* return unused memory to the device */
+    RMM_MEMPOOL_DESTROY /* destroy it: a resource created it */
 } rmm_mempool_end_t;
 
 typedef struct rmm_mempool {
@@ -54,7 +54,7 @@ typedef struct rmm_mempool_resource {
     rmm_mempool_t *pool;   /* one reference */
 } rmm_mempool_resource_t;
 
-/* What is to be made. */
+/* The plan for a new resource. */
 typedef struct rmm_mempool_plan {
     const rmm_resource_ops_t *ops; /* made by RMM_MEMPOOL_OPS */
     const char *name;              /* NULL: the type's */
@@ -95,12 +95,12 @@ rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **ou
 /* The pool with this handle, one reference. RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. */
 rmm_status_t
 rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out);
-/* The last one gives up what the location counts, and ends the pool. */
+/* Drop a reference. The last one subtracts the pool's bytes from the location and ends it. */
 void rmm__mempool_close(rmm_mempool_t *pool);
 /* The same after a failure: the pool itself stays as it is. */
 void rmm__mempool_abandon(rmm_mempool_t *pool);
 
-/* Wait so that a trim can give back all that was freed. In a scope. A driver's error. */
+/* Wait for the device, for a trim to return all freed memory. In a scope. A driver's error. */
 int rmm__mempool_see_frees(const rmm_driver_t *driver);
 
 /* Ask the driver what the pool holds, for the location and this slot. RMM_DRIVER_OK or its

@@ -20,7 +20,7 @@ typedef struct pool_resource {
     device_free_t device_free;
 } pool_resource_t;
 
-/* What a pool is to be; sizes are multiples of 256. */
+/* The plan for a new pool; sizes are multiples of 256. */
 typedef struct pool_plan {
     const rmm_resource_ops_t *ops; /* the pool's or fixed_size's */
     const char *name;              /* NULL: the type's */

@@ -44,7 +44,7 @@ static inline rmm_system_memory_t *rmm__system_from_tracked(rmm_tracked_t *track
     return RMM_CONTAINER_OF(tracked, rmm_system_memory_t, tracked);
 }
 
-/* The op: waits for the device if anything is still out. */
+/* The op: waits for the device if a block is live. */
 void rmm__system_destroy(rmm_resource_t *mr);
 /* The source's: frees the object. */
 void rmm__system_free_object(rmm_tracked_t *tracked);
@@ -53,12 +53,12 @@ void rmm__system_free_object(rmm_tracked_t *tracked);
 rmm_status_t rmm__system_heap_alloc(const rmm_request_t *request, void **ptr_out);
 rmm_status_t rmm__system_no_memory(const rmm_request_t *request);
 
-/* Wait for what uses the block on this stream. False: that failed, and the block must
- * stay where it is; it is logged. */
+/* Wait for the work on this stream that uses the block. False: the wait failed, which is
+ * logged; the block must not be freed. */
 bool rmm__system_wait(
     const rmm_system_memory_t *self, const void *ptr, const rmm_request_t *request);
 
-/* The whole of a creator, but for the check of its arguments. */
+/* A complete creator, except for the check of its arguments. */
 rmm_status_t rmm__system_create(const rmm_system_plan_t *plan, rmm_resource_t **out);
 
 #endif /* RMM_RESOURCES_SYSTEM_MEMORY_H */

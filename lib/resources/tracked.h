@@ -2,9 +2,8 @@
 /*
  * The common part of the base resources, which get every block separately from a source
  * (cudaMalloc, pinned and managed memory, the host's heap, a program's own functions).
- * Their allocations are slow anyway, so each block is remembered: a wrong free is
- * refused, the accounting stays exact, and blocks that are live at the end are given
- * back.
+ * Their allocations are slow anyway, so they remember each block: they can refuse an invalid
+ * free, keep the accounting exact, and free live blocks at their end.
  *
  * A concrete type embeds rmm_tracked_t as its first member, implements obtain() and
  * give_back(), and puts the rmm__tracked_* ops into its table.
@@ -24,8 +23,8 @@ typedef struct rmm_tracked rmm_tracked_t;
 
 /* One per concrete type, static const. */
 typedef struct rmm_tracked_source {
-    /* Never for 0 bytes. NULL with RMM_OK is handed out and not remembered. Sets the last
-     * error and leaves *ptr_out alone on failure. */
+    /* Never for 0 bytes. NULL with RMM_OK is returned and not remembered. On failure it sets
+     * the last error and leaves *ptr_out unchanged. */
     rmm_status_t (*obtain)(
         rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
     /* The size and the alignment are those of the allocation. */
@@ -59,7 +58,7 @@ rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *d
 rmm_resource_t *rmm__tracked_share(rmm_tracked_t **instances, uint64_t key);
 
 /* Put `fresh` into the list of shared instances, under its instance_key. If another thread
- * was faster its own is answered and `fresh` let go. */
+ * was faster, return its instance and release `fresh`. */
 rmm_resource_t *rmm__tracked_install(rmm_tracked_t **instances, rmm_tracked_t *fresh);
 
 /* The ops. */
