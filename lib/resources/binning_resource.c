@@ -221,7 +221,10 @@ held_by_others(const bin_table_t *table, const rmm_resource_t *upstream, uint32_
 {
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < table->count && table->bins[index].mr != upstream; i++) {
+    if (table->bins[index].mr == upstream) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < table->count; i++) {
         if (i != index && table->bins[i].mr != upstream) {
             bytes += held_by(table->bins[i].mr);
         }
@@ -237,9 +240,7 @@ static rmm_status_t binning_trim(rmm_resource_t *mr, size_t keep_bytes)
 
     for (uint32_t i = 0; i < count; i++) {
         uint64_t others = held_by_others(table, mr->upstream, i);
-        rmm_status_t status;
-
-        status = rmm_resource_trim(
+        rmm_status_t status = rmm_resource_trim(
             table->bins[i].mr, keep_bytes > others ? keep_bytes - (size_t)others : 0);
         if (status != RMM_OK && status != RMM_ERR_UNSUPPORTED) {
             return status;
