@@ -92,15 +92,15 @@ static rmm_status_t find_driver(int device, const rmm_driver_t **driver_out)
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
     int concurrent;
-    int error;
 
     if (driver == NULL) {
         return status;
     }
-    error = driver->device_attribute(
-        RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, &concurrent);
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying concurrent managed access");
+    status = rmm__driver_attribute(
+        driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device,
+        "querying concurrent managed access", &concurrent);
+    if (status != RMM_OK) {
+        return status;
     }
     *driver_out = concurrent != 0 ? driver : NULL;
     return RMM_OK;

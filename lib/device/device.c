@@ -143,12 +143,11 @@ static rmm_status_t has_attribute(
     bool *has_out)
 {
     int value = 0;
-    int error = driver->device_attribute(attribute, device, &value);
+    rmm_status_t status = rmm__driver_attribute(
+        driver, attribute, device, "asking what the device can do", &value);
 
     *has_out = value != 0;
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "asking what the device can do");
+    return status;
 }
 
 /* The attributes do not tell whether the runtime knows the managed pool. */
@@ -219,19 +218,15 @@ rmm_status_t rmm_device_supports(int device, rmm_device_ability_t ability, bool 
 static rmm_status_t can_prefetch(const rmm_driver_t *driver, int device, int *can_out)
 {
     rmm_status_t status = RMM_OK;
-    int error;
 
     if (device == RMM_DEVICE_HOST) {
         status = rmm_device_current(&device); /* the one that they come from */
     }
-    if (status != RMM_OK) {
-        return status;
-    }
-    error = driver->device_attribute(
-        RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, can_out);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "querying concurrent managed access");
+    return status != RMM_OK
+               ? status
+               : rmm__driver_attribute(
+                     driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device,
+                     "querying concurrent managed access", can_out);
 }
 
 rmm_status_t

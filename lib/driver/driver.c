@@ -139,6 +139,15 @@ rmm_status_t rmm__driver_error(const rmm_driver_t *driver, int error, const char
         driver->error_name(error), error, driver->error_text(error));
 }
 
+rmm_status_t rmm__driver_attribute(
+    const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
+    const char *call, int *value_out)
+{
+    int error = driver->device_attribute(attribute, device, value_out);
+
+    return error == RMM_DRIVER_OK ? RMM_OK : rmm__driver_error(driver, error, call);
+}
+
 rmm_status_t rmm__driver_scope_enter(
     rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device)
 {

@@ -223,6 +223,12 @@ void rmm__driver_sim_inject(void);
  * MEMORY_ALLOCATION, NO_DEVICE for NO_DEVICE and INSUFFICIENT_DRIVER, else CUDA. */
 rmm_status_t rmm__driver_error(const rmm_driver_t *driver, int error, const char *call);
 
+/* An attribute of a device; untouched on failure, which is what rmm__driver_error() says of
+ * `call`. */
+rmm_status_t rmm__driver_attribute(
+    const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
+    const char *call, int *value_out);
+
 /*
  * A scope in which the driver may be told anything slow: the resource's device is
  * current, and this thread's capture mode is relaxed, so that an allocation here does

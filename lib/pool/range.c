@@ -18,12 +18,12 @@
 static rmm_status_t check_device(const engine_t *engine)
 {
     int able = 0;
-    int error = engine->driver->device_attribute(
-        RMM_ATTRIBUTE_VIRTUAL_MEMORY, engine->device, &able);
+    rmm_status_t status = rmm__driver_attribute(
+        engine->driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY, engine->device,
+        "querying whether the device maps virtual memory", &able);
 
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(
-            engine->driver, error, "querying whether the device maps virtual memory");
+    if (status != RMM_OK) {
+        return status;
     }
     return able ? RMM_OK
                 : rmm__error(

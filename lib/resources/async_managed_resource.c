@@ -16,15 +16,15 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 {
     rmm_status_t status = rmm__mempool_require(driver, device);
     int value;
-    int error;
 
     if (status != RMM_OK) {
         return status;
     }
-    error = driver->device_attribute(
-        RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device, &value);
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying concurrent managed access");
+    status = rmm__driver_attribute(
+        driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device,
+        "querying concurrent managed access", &value);
+    if (status != RMM_OK) {
+        return status;
     }
     if (value == 0) {
         return rmm__error(

@@ -38,15 +38,15 @@ check_device(const rmm_driver_t *driver, int device, uint32_t handle_types)
 {
     rmm_status_t status = rmm__mempool_require(driver, device);
     int supported;
-    int error;
 
     if (status != RMM_OK || handle_types == 0) {
         return status;
     }
-    error = driver->device_attribute(
-        RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, device, &supported);
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying the pools' handle types");
+    status = rmm__driver_attribute(
+        driver, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, device,
+        "querying the pools' handle types", &supported);
+    if (status != RMM_OK) {
+        return status;
     }
     if ((handle_types & ~(uint32_t)supported) != 0) {
         return rmm__error(

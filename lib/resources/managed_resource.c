@@ -63,10 +63,12 @@ static rmm_status_t try_it(const rmm_driver_t *driver, int device)
 static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
 {
     int value;
-    int error = driver->device_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY, device, &value);
+    rmm_status_t status = rmm__driver_attribute(
+        driver, RMM_ATTRIBUTE_MANAGED_MEMORY, device,
+        "querying support of managed memory", &value);
 
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying support of managed memory");
+    if (status != RMM_OK) {
+        return status;
     }
     if (value == 0) {
         return rmm__error(

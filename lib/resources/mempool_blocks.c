@@ -160,10 +160,12 @@ void rmm__mempool_destroy(rmm_resource_t *mr)
 rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
 {
     int value;
-    int error = driver->device_attribute(RMM_ATTRIBUTE_MEMORY_POOLS, device, &value);
+    rmm_status_t status = rmm__driver_attribute(
+        driver, RMM_ATTRIBUTE_MEMORY_POOLS, device, "querying support of memory pools",
+        &value);
 
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying support of memory pools");
+    if (status != RMM_OK) {
+        return status;
     }
     if (value == 0) {
         return rmm__error(

@@ -84,11 +84,12 @@ void rmm__system_free_object(rmm_tracked_t *tracked)
 static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 {
     int value;
-    int error =
-        driver->device_attribute(RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device, &value);
+    rmm_status_t status = rmm__driver_attribute(
+        driver, RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device,
+        "querying pageable memory access", &value);
 
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying pageable memory access");
+    if (status != RMM_OK) {
+        return status;
     }
     if (value == 0) {
         return rmm__error(
