@@ -212,7 +212,7 @@ static void take(model_t *model, member_t *member, const char *name, pid_t pid)
     member->gid = known ? status.st_gid : 0;
     open_control(member);
     member->is_settled =
-        known && !member->has_control && (status.st_mode & S_IWUSR) == 0;
+        known && !member->has_control && rmm__segment_is_marked(&status);
     make_way(model, name, member);
     if (!join(model, member, name, pid)) {
         log_warn(

@@ -53,11 +53,6 @@ static int64_t age_seconds(const struct stat *status)
     return (int64_t)now.tv_sec - (int64_t)status->st_mtim.tv_sec;
 }
 
-static bool is_marked(const struct stat *status)
-{
-    return (status->st_mode & S_IWUSR) == 0;
-}
-
 static bool has_segment(int dirfd, const char *name, const rmm_file_name_t *parsed)
 {
     char segment[RMM_SEGMENT_NAME_BYTES];
@@ -75,7 +70,7 @@ static verdict_t judge(const rmm_file_name_t *parsed, const struct stat *status)
 
     switch (parsed->kind) {
     case RMM_FILE_SEGMENT:
-        if (!is_marked(status) || age < 0) {
+        if (!rmm__segment_is_marked(status) || age < 0) {
             return MARK;
         }
         return age >= RMM_SWEEP_AFTER_SECONDS ? REMOVE : KEEP;
@@ -103,14 +98,14 @@ static bool is_kept_for_now(int dirfd, const char *name, const rmm_file_name_t *
 
     return parsed->kind == RMM_FILE_SEGMENT &&
            fstatat(dirfd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(status.st_mode) && is_marked(&status) &&
+           S_ISREG(status.st_mode) && rmm__segment_is_marked(&status) &&
            judge(parsed, &status) == KEEP;
 }
 
 /* Made small, which marks it, or else marked as it is: it may not hold together. */
 static void mark(sweep_t *sweep, int fd, const char *name, const struct stat *status)
 {
-    if (!is_marked(status)) {
+    if (!rmm__segment_is_marked(status)) {
         if (sweep->shrinks_left == 0) {
             return; /* the next one's */
         }
@@ -305,7 +300,7 @@ static void list_ended(sweep_t *sweep, ended_list_t *list)
 
         if (concerns(sweep, &parsed) && parsed.kind == RMM_FILE_SEGMENT &&
             fstatat(dir, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(status.st_mode) && is_marked(&status) &&
+            S_ISREG(status.st_mode) && rmm__segment_is_marked(&status) &&
             status.st_uid == parsed.uid) {
             good = note_ended(list, entry->d_name, &status);
         }

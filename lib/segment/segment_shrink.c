@@ -396,7 +396,7 @@ static int shrink(const rmm_segment_t *segment, int dirfd)
     if (fstat(segment->fd, &old) != 0) {
         return -errno;
     }
-    if ((old.st_mode & S_IWUSR) == 0) {
+    if (rmm__segment_is_marked(&old)) {
         return 0;
     }
     if (segment->header.version_minor > RMM_SEGMENT_MINOR) {
