@@ -58,7 +58,7 @@ function(rmm_add_test)
         set(ARG_TIMEOUT 600)
     endif()
     add_executable(test_${ARG_NAME} ${ARG_SOURCES})
-    target_link_libraries(test_${ARG_NAME} PRIVATE rmm_harness rmm_defaults ${ARG_LIBS})
+    target_link_libraries(test_${ARG_NAME} PRIVATE rmm_defaults rmm_harness ${ARG_LIBS})
     rmm_test_program(test_${ARG_NAME} ${ARG_ENV})
     add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
     set_tests_properties(${ARG_LABEL}.${ARG_NAME} PROPERTIES

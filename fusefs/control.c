@@ -8,6 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/numbers.h"
+#include "diag/modes.h"
+
+#include "diag_mode.h"
 #include "log.h"
 #include "log_line.h"
 #include "marks.h"
@@ -35,6 +39,13 @@ static int request_node_reset(member_t *member, uint32_t location)
     return error;
 }
 
+/* Marks and totals must not come back with the next daemon. */
+static int keep(model_t *model)
+{
+    state_save(model);
+    return 0;
+}
+
 static int reset_device(model_t *model, node_t node)
 {
     for (uint32_t i = 0; i < model->process_count; i++) {
@@ -49,8 +60,7 @@ static int reset_device(model_t *model, node_t node)
         }
     }
     marks_reset_device(model, node.id);
-    state_save(model);
-    return 0;
+    return keep(model);
 }
 
 /* A request to one segment; NOT_CONCERNED: it has nothing of what it is about. */
@@ -89,19 +99,25 @@ static int reset_process(model_t *model, node_t node)
     return request_each(model_process(model, node.serial), request_reset, &node.id);
 }
 
-static int reset_resource(model_t *model, node_t node)
+/* The slot of a resource whose process can be asked: 0, or a negative errno. */
+static int find_controlled(model_t *model, node_t node, slot_view_t *view_out)
 {
     member_t *member = model_member(model, node.serial);
-    slot_view_t view;
-    if (member == NULL || !slots_find(member, node.id, &view)) {
+    if (member == NULL || !slots_find_low(member, node.id, view_out)) {
         return -ENOENT;
     }
     if (member->state != MEMBER_LIVE) {
         return -ESRCH;
     }
-    return member->has_control
-               ? rmm_control_reset_slot_peak(&member->control, view.index)
-               : -EOPNOTSUPP;
+    return member->has_control ? 0 : -EOPNOTSUPP;
+}
+
+static int reset_resource(model_t *model, node_t node)
+{
+    slot_view_t view;
+    int error = find_controlled(model, node, &view);
+    return error == 0 ? rmm_control_reset_slot_peak(&view.member->control, view.index)
+                      : error;
 }
 
 static int reset_peak(model_t *model, node_t node)
@@ -134,6 +150,17 @@ static bool read_word(const char *bytes, size_t length, char word[COMMAND_BYTES_
     memcpy(word, bytes, length);
     word[length] = '\0';
     return true;
+}
+
+/* It cannot be undone, so any other word is a mistake. */
+static int reset_total(model_t *model, node_t node, const char *bytes, size_t length)
+{
+    char word[COMMAND_BYTES_MAX];
+    if (!read_word(bytes, length, word) || strcmp(word, "reset") != 0) {
+        return -EINVAL;
+    }
+    marks_reset_totals(model, node.id);
+    return keep(model);
 }
 
 static int set_log_level(const char *bytes, size_t length)
@@ -184,19 +211,143 @@ set_trace(const model_t *model, node_t node, const char *bytes, size_t length)
     return request_each(model_process(model, node.serial), request_trace, &enable);
 }
 
+/* --- limits --------------------------------------------------------------------------- */
+
+/* Digits, and a unit behind them; below 2^63. */
+static bool parse_bytes(const char *word, uint64_t *bytes_out)
+{
+    return rmm__number_parse_bytes(word, strlen(word), bytes_out) == RMM_NUMBER_OK &&
+           *bytes_out <= INT64_MAX;
+}
+
+/* `none`: the word that stands for no number. */
+static bool
+parse_amount(const char *bytes, size_t length, const char *none, uint64_t *amount_out)
+{
+    char word[COMMAND_BYTES_MAX];
+    if (!read_word(bytes, length, word)) {
+        return false;
+    }
+    if (strcmp(word, none) == 0) {
+        *amount_out = UINT64_MAX;
+        return true;
+    }
+    return parse_bytes(word, amount_out);
+}
+
+typedef struct limit_request {
+    uint32_t device;
+    uint64_t limit_bytes;
+} limit_request_t;
+
+static int request_limit(member_t *member, const void *arg)
+{
+    const limit_request_t *request = arg;
+    uint32_t location;
+    return member_location_on(member, request->device, &location)
+               ? rmm_control_limit_location(
+                     &member->control, location, request->limit_bytes)
+               : NOT_CONCERNED;
+}
+
+static int limit_resource(model_t *model, node_t node, uint64_t limit_bytes)
+{
+    slot_view_t view;
+    int error = find_controlled(model, node, &view);
+    return error == 0 ? rmm_control_limit_slot(
+                            &view.member->control, view.index,
+                            rmm_record_slot(&view.record)->instance_id, limit_bytes)
+                      : error;
+}
+
+static int set_limit(model_t *model, node_t node, const char *bytes, size_t length)
+{
+    limit_request_t request = {.device = node.id};
+    if (!parse_amount(bytes, length, "max", &request.limit_bytes)) {
+        return -EINVAL;
+    }
+    return node.dir == DIR_RESOURCE
+               ? limit_resource(model, node, request.limit_bytes)
+               : request_each(
+                     model_process(model, node.serial), request_limit, &request);
+}
+
+uint64_t control_process_limit(const process_t *process, uint32_t device)
+{
+    uint64_t lowest = RMM_SEGMENT_NO_LIMIT;
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        member_t *member = process->members[i];
+        uint32_t location;
+        if (member->has_control && member_location_on(member, device, &location)) {
+            uint64_t limit = rmm_control_location_limit(&member->control, location);
+            lowest = limit < lowest ? limit : lowest;
+        }
+    }
+    return lowest;
+}
+
+uint64_t control_resource_limit(const slot_view_t *view)
+{
+    return view->member->has_control ? rmm_control_slot_limit(
+                                           &view->member->control, view->index,
+                                           rmm_record_slot(&view->record)->instance_id)
+                                     : RMM_SEGMENT_NO_LIMIT;
+}
+
+/* --- modes ---------------------------------------------------------------------------- */
+
+static int set_mode(
+    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length,
+    trim_t *trim)
+{
+    char word[COMMAND_BYTES_MAX], unknown[DIAG_MODE_WORD_BYTES];
+    uint32_t modes;
+    if (!read_word(bytes, length, word)) {
+        return -EINVAL;
+    }
+    if (!rmm__diag_modes_parse(word, &modes, unknown)) {
+        diag_mode_refused(model, node, uid, unknown);
+        return -EINVAL;
+    }
+    return trim_begin_mode(model, node, modes, trim);
+}
+
 /* --- all ------------------------------------------------------------------------------ */
 
-int control_write(
-    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length)
+static int check_writer(const model_t *model, node_t node, uid_t uid)
 {
-    node_info_t info;
-    if (!tree_info(model, node, &info)) {
+    node_owner_t owner;
+    if (!tree_owner(model, node, &owner)) {
         return -ENOENT;
     }
     /* The kernel has checked when the file was opened; whoever has the descriptor now
      * may be somebody else. */
-    if ((info.mode & S_IWUSR) == 0 || (uid != 0 && uid != info.uid)) {
-        return -EACCES;
+    return tree_may_write(node, &owner, uid) ? 0 : -EACCES;
+}
+
+int control_trim(
+    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length,
+    trim_t *trim)
+{
+    uint64_t give_bytes;
+    int error = check_writer(model, node, uid);
+    if (error != 0) {
+        return error;
+    }
+    if (node.file == FILE_MODE) {
+        return set_mode(model, node, uid, bytes, length, trim);
+    }
+    return parse_amount(bytes, length, "all", &give_bytes)
+               ? trim_begin(model, node, give_bytes, trim)
+               : -EINVAL;
+}
+
+int control_write(
+    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length)
+{
+    int error = check_writer(model, node, uid);
+    if (error != 0) {
+        return error;
     }
     if (length == 0) {
         return -EINVAL;
@@ -204,10 +355,14 @@ int control_write(
     switch (node.file) {
     case FILE_peak_bytes:
         return reset_peak(model, node);
+    case FILE_total_bytes:
+        return reset_total(model, node, bytes, length);
     case FILE_LOG_LEVEL:
         return node.dir == DIR_PROCESS
                    ? set_process_log_level(model, node, bytes, length)
                    : set_log_level(bytes, length);
+    case FILE_LIMIT_BYTES:
+        return set_limit(model, node, bytes, length);
     case FILE_ENABLE:
         return set_trace(model, node, bytes, length);
     default:

@@ -6,9 +6,16 @@
  *   peak_bytes   anything: this level's mark becomes the current value. gpuN and host:
  *                the daemon's mark, and a request to every live process there; below
  *                proc/<pid>: a request in its control page, obeyed at its next allocation
+ *   total_bytes  reset: of gpuN and host, what processes that have ended left in the totals,
+ *                all of them, and in lifetime_peak_bytes
  *   log_level    of the daemon: debug info warn error off; of a process: trace debug
  *                info warn error critical off, a request in its control page
  *   trace/enable 1 or 0, also a request in the control page
+ *   limit_bytes  max, or bytes, KiB, MiB, GiB, TiB: also a request; it stays as long as the
+ *                process, and the page shows it
+ *   diag/mode    modes joined by commas, or off: a request in the side file of the diagnosis that
+ *                the write waits for
+ *   trim         all, or bytes: a request that the write waits for (trims.h)
  *
  * Threads: the caller holds the model lock alone.
  */
@@ -17,7 +24,9 @@
 
 #include <stddef.h>
 
+#include "slots.h"
 #include "tree.h"
+#include "trims.h"
 
 /*
  * 0, or a negative errno: -ENOENT gone, -EACCES not writable for uid, -EINVAL not a
@@ -25,5 +34,16 @@
  */
 int control_write(
     model_t *model, node_t node, uid_t uid, const char *bytes, size_t length);
+
+/* A write to a file `trim` or `mode`: the same, and the errors of trim_begin() or
+ * diag_mode_ask(). If 0, it waits. */
+int control_trim(
+    model_t *model, node_t node, uid_t uid, const char *bytes, size_t length,
+    trim_t *trim);
+
+/* The limit as it is in the control pages; RMM_SEGMENT_NO_LIMIT: none. Of several segments of
+ * one process the lowest: each obeys it by itself. */
+uint64_t control_process_limit(const process_t *process, uint32_t device);
+uint64_t control_resource_limit(const slot_view_t *view);
 
 #endif /* RMM_FUSEFS_CONTROL_H */

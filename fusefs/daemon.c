@@ -3,7 +3,8 @@
  * Life of the daemon; see daemon.h.
  *
  * Threads: main runs libfuse's loop, whose workers answer requests; `background`
- * refreshes the model when a directory changes and five times a second; `signals` waits
+ * refreshes the model when a directory changes and five times a second; one of the watch reads
+ * lists of locks (holders.h); `signals` waits
  * for the end. SIGTERM, SIGINT and SIGHUP are blocked in all other threads, so no
  * handler interrupts them.
  */
@@ -23,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dirs.h"
 #include "gpus.h"
 #include "ll_ops.h"
 #include "log.h"
@@ -32,9 +34,10 @@
 #include "watch.h"
 
 #define TICK_MS 200
-#define TICK_WAITED_FOR_MS 20 /* while somebody waits for a stream */
-#define PAUSE_NS 1000000      /* between two ticks, however much happens */
-#define WAKE_NS 20000000      /* until main has noticed that it should end */
+#define TICK_SOON_MS 20   /* while somebody waits for a log, or a trim */
+#define TICK_LATER_MS 100 /* while somebody waits for events */
+#define PAUSE_NS 1000000  /* between two ticks, however much happens */
+#define WAKE_NS 20000000  /* until main has noticed that it should end */
 #define REASON_BYTES 512
 
 typedef struct rmmfs {
@@ -55,19 +58,50 @@ static void forget_process(const char *name, void *arg)
     session_forget(arg, name);
 }
 
+/* How often systemd wants to hear that the daemon is alive, sd_watchdog_enabled(3), four times
+ * over; 0: it does not. */
+static uint64_t watchdog_every_ns(void)
+{
+    const char *wanted = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    if (wanted == NULL || (pid != NULL && strtol(pid, NULL, 10) != (long)getpid())) {
+        return 0;
+    }
+    return strtoull(wanted, NULL, 10) * 1000u / 4u;
+}
+
+/* After a tick: the model's lock was to be had, which all readers wait for. */
+static void tell_alive(uint64_t every_ns, uint64_t *next_ns)
+{
+    uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
+    if (every_ns != 0 && now >= *next_ns) {
+        notify_manager("WATCHDOG=1");
+        *next_ns = now + every_ns;
+    }
+}
+
 static void *run_background(void *arg)
 {
     rmmfs_t *rmmfs = arg;
+    const uint64_t alive_every_ns = watchdog_every_ns();
+    uint64_t alive_next_ns = 0;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     struct pollfd waits[] = {
         {.fd = rmmfs->stop_fd, .events = POLLIN},
         {.fd = watch_news_fd(rmmfs->watch), .events = POLLIN},
         {.fd = session_news_fd(rmmfs->session), .events = POLLIN}};
-    bool waited_for = false;
+    static const int wait_ms[] = {
+        [SESSION_IDLE] = TICK_MS,
+        [SESSION_LATER] = TICK_LATER_MS,
+        [SESSION_SOON] = TICK_SOON_MS};
+    session_haste_t haste = SESSION_IDLE;
+    bool has_more = false;
     while (!atomic_load_explicit(&rmmfs->done, memory_order_relaxed)) {
-        (void)poll(waits, 3, waited_for ? TICK_WAITED_FOR_MS : TICK_MS);
-        watch_tick(rmmfs->watch, forget_process, rmmfs->session);
-        waited_for = session_wake(rmmfs->session);
+        if (!has_more) {
+            (void)poll(waits, 3, wait_ms[haste]);
+        }
+        has_more = watch_tick(rmmfs->watch, forget_process, rmmfs->session);
+        haste = session_wake(rmmfs->session);
+        tell_alive(alive_every_ns, &alive_next_ns);
         (void)nanosleep(&pause, NULL);
     }
     return NULL;
@@ -114,7 +148,7 @@ static bool start_threads(rmmfs_t *rmmfs)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     rmmfs->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (rmmfs->stop_fd < 0 ||
+    if (rmmfs->stop_fd < 0 || !watch_start(rmmfs->watch) ||
         pthread_create(&rmmfs->signals, NULL, run_signals, rmmfs) != 0) {
         log_error("cannot start threads: %s", strerror(errno));
         return false;
@@ -190,19 +224,20 @@ static bool is_at_or_below(const char *path, const char *above)
 static bool check_not_over_segments(rmmfs_t *rmmfs)
 {
     char dir[RMM_RUNTIME_DIR_BYTES], real[PATH_MAX];
-    if (!rmm__runtime_dir(dir, rmmfs->reason, sizeof(rmmfs->reason))) {
+    if (!dirs_check_wanted(rmmfs->reason, sizeof(rmmfs->reason)) ||
+        !rmm__runtime_dir(dir, rmmfs->reason, sizeof(rmmfs->reason))) {
         return false;
     }
-    const char *const locations[] = {
+    const char *const folders[] = {
         realpath(dir, real) != NULL ? real : dir, RMM_SYSTEM_RUNTIME_DIR, "/run/user",
         "/dev/shm"};
-    for (size_t i = 0; i < sizeof(locations) / sizeof(locations[0]); i++) {
-        if (is_at_or_below(locations[i], rmmfs->mountpoint.path)) {
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        if (is_at_or_below(folders[i], rmmfs->mountpoint.path)) {
             (void)snprintf(
                 rmmfs->reason, sizeof(rmmfs->reason),
                 "cannot mount on %.200s: it would hide the segments in %.200s; name "
                 "another directory",
-                rmmfs->mountpoint.path, locations[i]);
+                rmmfs->mountpoint.path, folders[i]);
             return false;
         }
     }
@@ -229,7 +264,8 @@ static bool open_watch(rmmfs_t *rmmfs)
     const char *root = getenv("RMM_NVIDIA_PROC");
     const watch_config_t config = {
         .use_inotify = !rmmfs->options->no_inotify,
-        .driver_root = root != NULL && root[0] != '\0' ? root : GPUS_DRIVER_ROOT};
+        .driver_root = root != NULL && root[0] != '\0' ? root : GPUS_DRIVER_ROOT,
+        .hiding = rmmfs->options->hiding};
     rmmfs->watch = watch_open(&config, rmmfs->reason, sizeof(rmmfs->reason));
     if (rmmfs->watch != NULL) {
         session_serve(rmmfs->session, rmmfs->watch);
@@ -266,6 +302,32 @@ static int serve(rmmfs_t *rmmfs)
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static void *wait_to_be_cancelled(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        (void)pause();
+    }
+    return NULL;
+}
+
+/* libfuse cancels its threads at the end. For the first cancellation the C library loads
+ * libgcc_s.so.1, and aborts if no descriptor is left for that: so one is made now. */
+static bool load_cancellation(rmmfs_t *rmmfs)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, wait_to_be_cancelled, NULL);
+    if (error != 0) {
+        (void)snprintf(
+            rmmfs->reason, sizeof(rmmfs->reason), "cannot start threads: %s",
+            strerror(error));
+        return false;
+    }
+    (void)pthread_cancel(thread);
+    (void)pthread_join(thread, NULL);
+    return true;
+}
+
 static bool start(rmmfs_t *rmmfs)
 {
     const options_t *options = rmmfs->options;
@@ -279,8 +341,9 @@ static bool start(rmmfs_t *rmmfs)
             sizeof(rmmfs->reason))) {
         return false;
     }
-    return check_not_over_segments(rmmfs) && check_fuse(rmmfs) && mount_tree(rmmfs) &&
-           open_watch(rmmfs) && leave_terminal(rmmfs);
+    return load_cancellation(rmmfs) && check_not_over_segments(rmmfs) &&
+           check_fuse(rmmfs) && mount_tree(rmmfs) && open_watch(rmmfs) &&
+           leave_terminal(rmmfs);
 }
 
 int daemon_run(const options_t *options)

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "segment/open_in.h"
 #include "segment/segment_reader.h"
+#include "system_dir.h"
 
 #define USERS_DIR "/run/user"
 #define SHARED_DIR "/dev/shm"
@@ -26,6 +28,8 @@
     (IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF |            \
      IN_MOVE_SELF | IN_ONLYDIR)
 #define ANY_OWNER ((uid_t)-1)
+#define EVENT_BYTES 4096
+#define EVENT_READS 4 /* of one look: some 300 notices, 0.2 ms */
 
 /* --- lists ---------------------------------------------------------------------------- */
 
@@ -44,10 +48,12 @@ static bool grow(void **items, size_t count, size_t *capacity, size_t item_bytes
     return true;
 }
 
-static void free_dir(segment_dir_t *dir)
+static void free_dir(const dirs_t *dirs, segment_dir_t *dir)
 {
+    if (dirs->dir_dropped != NULL) {
+        dirs->dir_dropped(dirs->told_arg, dir);
+    }
     (void)close(dir->fd);
-    free(dir->entries);
     free(dir);
 }
 
@@ -70,13 +76,15 @@ static int watch_fd(const dirs_t *dirs, int fd)
 }
 
 /* Asking again for the same inode changes nothing, so every survey asks. */
-static void watch_parent(dirs_t *dirs, const char *path, const char *name)
+static void watch_parent(dirs_t *dirs, int fd, const char *name)
 {
+    char link[32];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     int wd = dirs->inotify_fd < 0
                  ? -1
-                 : inotify_add_watch(dirs->inotify_fd, path, NAMES_CHANGE);
+                 : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE);
     if (wd < 0) {
-        return; /* not there (yet): its own parent, or the next survey, tells */
+        return; /* the next survey tells */
     }
     for (size_t i = 0; i < dirs->parent_count; i++) {
         if (dirs->parents[i].wd == wd) {
@@ -131,8 +139,9 @@ static void take_event(dirs_t *dirs, const struct inotify_event *event)
     }
     for (size_t i = 0; i < dirs->count; i++) {
         segment_dir_t *dir = dirs->list[i];
-        if (dir->wd == event->wd && rmm_segment_name_parse(name, NULL)) {
-            dir->changed = true;
+        if (dir->wd == event->wd && name[0] != '\0' && dirs->name_told != NULL) {
+            bool is_gone = (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
+            dirs->name_told(dirs->told_arg, dir, name, is_gone);
         }
     }
     for (size_t i = 0; i < dirs->parent_count; i++) {
@@ -144,9 +153,10 @@ static void take_event(dirs_t *dirs, const struct inotify_event *event)
 
 static void take_events(dirs_t *dirs)
 {
-    _Alignas(struct inotify_event) char buffer[4096];
-    ssize_t got;
-    while ((got = read(dirs->inotify_fd, buffer, sizeof(buffer))) > 0) {
+    _Alignas(struct inotify_event) char buffer[EVENT_BYTES];
+    ssize_t got = 1;
+    for (int i = 0; got > 0 && i < EVENT_READS; i++) {
+        got = read(dirs->inotify_fd, buffer, sizeof(buffer));
         for (ssize_t at = 0; at < got;) {
             const struct inotify_event *event = (const void *)(buffer + at);
             take_event(dirs, event);
@@ -171,7 +181,7 @@ void dirs_take_news(dirs_t *dirs)
     }
     for (size_t i = 0; i < dirs->count; i++) {
         segment_dir_t *dir = dirs->list[i];
-        dir->changed = dir->changed || dir->pending || dir->wd < 0;
+        dir->changed = dir->changed || dir->wd < 0;
     }
 }
 
@@ -212,10 +222,60 @@ static void add_dir(dirs_t *dirs, int fd, const struct stat *status, const char 
     log_debug("segments in %s", path);
 }
 
-/* A place that may be there; owner ANY_OWNER: whoever made it answers for it. */
-static void consider(dirs_t *dirs, const char *path, uid_t owner)
+/* --- opening what others made --------------------------------------------------------- */
+
+static void warn_once(dirs_t *dirs, const char *path, const char *type)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (const char *c = path; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    }
+    for (size_t i = 0; i < dirs->refused_count; i++) {
+        if (dirs->refused[i] == hash) {
+            return;
+        }
+    }
+    if (dirs->refused_count < DIRS_REFUSED_MAX) {
+        dirs->refused[dirs->refused_count++] = hash;
+        log_warn("%s is ignored: its file system (%s) may never answer", path, type);
+    }
+}
+
+/* The folder at path, whose parents are trusted, perhaps itself a mount: opened for reading
+ * once its type is known. -1: not there, or not to be touched. */
+static int open_checked(dirs_t *dirs, const char *path, mount_kind_t worst)
+{
+    char link[32], type[MOUNT_TYPE_BYTES];
+    int found = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = -1;
+    if (found < 0) {
+        return -1;
+    }
+    if (mounts_kind(&dirs->mounts, found, type) <= worst) {
+        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+        fd = open(link, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } else {
+        warn_once(dirs, path, type);
+    }
+    (void)close(found);
+    return fd;
+}
+
+/* The folder `name` of a parent into which others write: no link, no mount. */
+static int open_below(dirs_t *dirs, int parent, const char *name, const char *path)
+{
+    int fd = rmm__open_in(parent, name, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 && errno == EXDEV) {
+        warn_once(dirs, path, "mounted over it");
+    }
+    return fd;
+}
+
+/* --- the directories ------------------------------------------------------------------ */
+
+/* Takes fd over; -1 is ignored. owner ANY_OWNER: whoever made it answers for it. */
+static void consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
+{
     struct stat status;
     if (fd < 0) {
         return;
@@ -252,45 +312,73 @@ static bool parse_uid(const char *text, uid_t *uid_out)
 static void consider_session(dirs_t *dirs, const char *session, uid_t uid)
 {
     char path[PATH_MAX];
-    watch_parent(dirs, session, "rmm");
+    int fd = open_checked(dirs, session, MOUNT_LOCAL);
+    if (fd < 0) {
+        return;
+    }
+    watch_parent(dirs, fd, "rmm");
     (void)snprintf(path, sizeof(path), "%s/rmm", session);
-    consider(dirs, path, uid);
+    consider(dirs, open_below(dirs, fd, "rmm", path), path, uid);
+    (void)close(fd);
 }
 
-static void consider_shared(dirs_t *dirs, uid_t uid)
+static void consider_shared(dirs_t *dirs, int shared, uid_t uid)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), SHARED_DIR "/rmm-%u", (unsigned)uid);
-    consider(dirs, path, uid);
+    consider(
+        dirs, open_below(dirs, shared, path + sizeof(SHARED_DIR), path), path, uid);
+}
+
+/* Takes fd over. */
+static void
+consider_each(dirs_t *dirs, int fd, void (*visit)(dirs_t *, int, const char *))
+{
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    if (directory == NULL) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return;
+    }
+    while ((entry = readdir(directory)) != NULL) {
+        visit(dirs, fd, entry->d_name);
+    }
+    (void)closedir(directory);
+}
+
+static void visit_session(dirs_t *dirs, int users, const char *name)
+{
+    char session[sizeof(USERS_DIR) + 16];
+    uid_t uid;
+    (void)users;
+    if (parse_uid(name, &uid)) {
+        (void)snprintf(session, sizeof(session), USERS_DIR "/%u", (unsigned)uid);
+        consider_session(dirs, session, uid);
+    }
+}
+
+static void visit_shared(dirs_t *dirs, int shared, const char *name)
+{
+    uid_t uid;
+    if (strncmp(name, "rmm-", 4) == 0 && parse_uid(name + 4, &uid)) {
+        consider_shared(dirs, shared, uid);
+    }
 }
 
 static void consider_all_users(dirs_t *dirs)
 {
-    struct dirent *entry;
-    uid_t uid;
-    watch_parent(dirs, USERS_DIR, "");
-    DIR *users = opendir(USERS_DIR);
-    while (users != NULL && (entry = readdir(users)) != NULL) {
-        if (parse_uid(entry->d_name, &uid)) {
-            char session[sizeof(USERS_DIR) + 16];
-            (void)snprintf(session, sizeof(session), USERS_DIR "/%u", (unsigned)uid);
-            consider_session(dirs, session, uid);
-        }
+    int users = open_checked(dirs, USERS_DIR, MOUNT_LOCAL);
+    int shared = open_checked(dirs, SHARED_DIR, MOUNT_LOCAL);
+    if (users >= 0) {
+        watch_parent(dirs, users, "");
     }
-    watch_parent(dirs, SHARED_DIR, "rmm-");
-    DIR *shared = opendir(SHARED_DIR);
-    while (shared != NULL && (entry = readdir(shared)) != NULL) {
-        if (strncmp(entry->d_name, "rmm-", 4) == 0 &&
-            parse_uid(entry->d_name + 4, &uid)) {
-            consider_shared(dirs, uid);
-        }
+    if (shared >= 0) {
+        watch_parent(dirs, shared, "rmm-");
     }
-    if (users != NULL) {
-        (void)closedir(users);
-    }
-    if (shared != NULL) {
-        (void)closedir(shared);
-    }
+    consider_each(dirs, users, visit_session);
+    consider_each(dirs, shared, visit_shared);
 }
 
 static void consider_own(dirs_t *dirs)
@@ -302,9 +390,13 @@ static void consider_own(dirs_t *dirs)
     if (wanted != NULL && wanted[0] == '/' && strcmp(wanted, session) != 0) {
         consider_session(dirs, wanted, dirs->uid);
     }
-    (void)snprintf(name, sizeof(name), "rmm-%u", (unsigned)dirs->uid);
-    watch_parent(dirs, SHARED_DIR, name);
-    consider_shared(dirs, dirs->uid);
+    int shared = open_checked(dirs, SHARED_DIR, MOUNT_LOCAL);
+    if (shared >= 0) {
+        (void)snprintf(name, sizeof(name), "rmm-%u", (unsigned)dirs->uid);
+        watch_parent(dirs, shared, name);
+        consider_shared(dirs, shared, dirs->uid);
+        (void)close(shared);
+    }
 }
 
 /* The one of RMM_RUNTIME_DIR may be removed and made again, too. */
@@ -317,9 +409,14 @@ static void watch_above(dirs_t *dirs, const char *path)
         above[--length] = '\0';
     }
     char *slash = strrchr(above, '/');
-    if (slash != NULL && slash[1] != '\0') {
-        *slash = '\0';
-        watch_parent(dirs, slash == above ? "/" : above, slash + 1);
+    if (slash == NULL || slash[1] == '\0') {
+        return;
+    }
+    *slash = '\0';
+    int fd = open_checked(dirs, slash == above ? "/" : above, MOUNT_REMOTE);
+    if (fd >= 0) {
+        watch_parent(dirs, fd, slash + 1);
+        (void)close(fd);
     }
 }
 
@@ -337,7 +434,7 @@ static void drop_gone(dirs_t *dirs)
             }
         }
         if (dir->gone && dir->references == 0) {
-            free_dir(dir);
+            free_dir(dirs, dir);
         } else {
             dirs->list[kept++] = dir;
         }
@@ -345,32 +442,20 @@ static void drop_gone(dirs_t *dirs)
     dirs->count = kept;
 }
 
-static void follow_home(dirs_t *dirs)
-{
-    struct stat status;
-    if (fstat(dirs->home_fd, &status) == 0 && status.st_nlink > 0) {
-        return;
-    }
-    int fd = open(dirs->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)close(dirs->home_fd);
-        dirs->home_fd = fd;
-        dirs->home_moved = true;
-    }
-}
-
 void dirs_survey(dirs_t *dirs)
 {
     dirs->stale = false;
-    follow_home(dirs);
     for (size_t i = 0; i < dirs->count; i++) {
         dirs->list[i]->seen = false;
     }
     watch_above(dirs, dirs->only_one ? dirs->home : RMM_SYSTEM_RUNTIME_DIR);
     if (dirs->only_one) {
-        consider(dirs, dirs->home, ANY_OWNER);
+        consider(
+            dirs, open_checked(dirs, dirs->home, MOUNT_REMOTE), dirs->home, ANY_OWNER);
     } else {
-        consider(dirs, RMM_SYSTEM_RUNTIME_DIR, 0);
+        consider(
+            dirs, open_checked(dirs, RMM_SYSTEM_RUNTIME_DIR, MOUNT_LOCAL),
+            RMM_SYSTEM_RUNTIME_DIR, 0);
         if (dirs->all_users) {
             consider_all_users(dirs);
         } else {
@@ -382,30 +467,27 @@ void dirs_survey(dirs_t *dirs)
 
 /* --- opening -------------------------------------------------------------------------- */
 
-/* Where every user's programs may write, as in /tmp. */
-static void make_system_dir(void)
+bool dirs_check_wanted(char *reason, size_t reason_bytes)
 {
-    struct stat status;
-    if (mkdir(RMM_SYSTEM_RUNTIME_DIR, 0700) == 0) {
-        if (chmod(RMM_SYSTEM_RUNTIME_DIR, 01777) != 0) {
-            log_warn(
-                "cannot give all users access to %s: %s", RMM_SYSTEM_RUNTIME_DIR,
-                strerror(errno));
-        }
-        return;
+    const char *wanted = getenv("RMM_RUNTIME_DIR");
+    char type[MOUNT_TYPE_BYTES];
+    mounts_t mounts = {0};
+    int fd = wanted == NULL || wanted[0] == '\0'
+                 ? -1
+                 : open(wanted, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool good = fd < 0 || mounts_kind(&mounts, fd, type) != MOUNT_SERVED;
+    if (!good) {
+        (void)snprintf(
+            reason, reason_bytes,
+            "RMM_RUNTIME_DIR %.250s has the file system %s, which may never answer: "
+            "name another directory",
+            wanted, type);
     }
-    if (errno != EEXIST) {
-        log_warn(
-            "cannot create %s: %s; rmmfs shows only programs that use other "
-            "directories",
-            RMM_SYSTEM_RUNTIME_DIR, strerror(errno));
-    } else if (
-        lstat(RMM_SYSTEM_RUNTIME_DIR, &status) != 0 || !S_ISDIR(status.st_mode) ||
-        status.st_uid != 0) {
-        log_warn(
-            "%s is ignored: it is not a directory that root owns",
-            RMM_SYSTEM_RUNTIME_DIR);
+    if (fd >= 0) {
+        (void)close(fd);
     }
+    mounts_fini(&mounts);
+    return good;
 }
 
 bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes)
@@ -417,15 +499,9 @@ bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes
     dirs->all_users = dirs->uid == 0;
     dirs->inotify_fd = -1;
     if (!dirs->only_one && dirs->all_users) {
-        make_system_dir();
+        system_dir_make();
     }
     if (!rmm__runtime_dir(dirs->home, reason, reason_bytes)) {
-        return false;
-    }
-    dirs->home_fd = open(dirs->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dirs->home_fd < 0) {
-        (void)snprintf(
-            reason, reason_bytes, "cannot open %s: %s", dirs->home, strerror(errno));
         return false;
     }
     if (use_inotify) {
@@ -444,13 +520,13 @@ bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes
 void dirs_close(dirs_t *dirs)
 {
     for (size_t i = 0; i < dirs->count; i++) {
-        free_dir(dirs->list[i]);
+        free_dir(dirs, dirs->list[i]);
     }
     free(dirs->list);
     free(dirs->parents);
     if (dirs->inotify_fd >= 0) {
         (void)close(dirs->inotify_fd);
     }
-    (void)close(dirs->home_fd);
+    mounts_fini(&dirs->mounts);
     memset(dirs, 0, sizeof(*dirs));
 }

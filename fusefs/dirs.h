@@ -7,7 +7,10 @@
  *   as a user              /run/rmm and that user's own two
  *
  * A user's directory must belong to that user (fstat) and must not be a link, so that
- * no other user can make the daemon read another directory. Directories may appear and
+ * no other user can make the daemon read another directory. It is opened from its parent
+ * without crossing into a mount, and a parent that is a mount itself only if its file
+ * system is local (mounts.h): a user can mount FUSE over a folder of his own and never
+ * answer. RMM_RUNTIME_DIR may be on any file system but FUSE. Directories may appear and
  * disappear; the daemon watches their parents.
  *
  * inotify reports changes in the order of system calls: once a program's rename() has
@@ -21,40 +24,38 @@
 #ifndef RMM_FUSEFS_DIRS_H
 #define RMM_FUSEFS_DIRS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "entries.h"
+#include "mounts.h"
 #include "segment/runtime_dir.h"
 
-typedef enum entry_kind {
-    ENTRY_TAKEN,   /* a member, or its totals are in the devices already */
-    ENTRY_PENDING, /* being made: look again */
-    ENTRY_REFUSED  /* counted and logged */
-} entry_kind_t;
-
-/* A segment's name, as found in a directory. */
-typedef struct entry {
-    char name[64];
-    uint64_t inode;
-    entry_kind_t kind;
-    uint64_t met_ns;
-} entry_t;
+#define DIRS_REFUSED_MAX 64u /* more are not logged */
 
 typedef struct segment_dir {
     int fd;
     int wd; /* of inotify; -1: not watched */
     uint32_t references;
-    bool gone; /* no longer one of the locations */
-    bool seen; /* by the survey under way */
-    bool changed;
-    bool pending; /* holds an ENTRY_PENDING */
+    bool gone;    /* no longer one of those above */
+    bool seen;    /* by the survey under way */
+    bool changed; /* to be listed: notices were lost, or there are none */
     uint64_t device, inode;
     char path[RMM_RUNTIME_DIR_BYTES];
-    entry_t *entries; /* by name; see scan.c */
-    size_t entry_count;
+    entries_t entries;       /* scan.c */
+    uint32_t arrival_count;  /* of these, that are NEW */
+    DIR *listing;            /* under way; NULL: none */
+    uint32_t listing_number; /* of the last one that was begun */
 } segment_dir_t;
+
+/* A name appeared in a directory, or has another file; or it is gone. */
+typedef void (*dirs_name_fn)(
+    void *arg, segment_dir_t *dir, const char *name, bool is_gone);
+/* A directory is about to be freed. */
+typedef void (*dirs_dropped_fn)(void *arg, segment_dir_t *dir);
 
 /* A directory in which one of ours may appear. */
 typedef struct parent_dir {
@@ -67,15 +68,23 @@ typedef struct dirs {
     bool all_users; /* root */
     uid_t uid;
     char home[RMM_RUNTIME_DIR_BYTES]; /* where this daemon's own programs write */
-    int home_fd;                      /* and its state file is */
     int inotify_fd;                   /* -1: without */
-    bool home_moved;                  /* made again: home_fd is another */
-    bool stale;                       /* survey again */
+    mounts_t mounts;
+    uint64_t refused[DIRS_REFUSED_MAX]; /* names of directories, hashed: logged */
+    size_t refused_count;
+    bool stale; /* survey again */
     segment_dir_t **list;
     size_t count, capacity;
     parent_dir_t *parents;
     size_t parent_count, parent_capacity;
+    dirs_name_fn name_told; /* of the scan, all three */
+    dirs_dropped_fn dir_dropped;
+    void *told_arg;
 } dirs_t;
+
+/* Is $RMM_RUNTIME_DIR, if it is set and exists, on a file system that the daemon may touch?
+ * Before anything else touches it. False with a reason. */
+bool dirs_check_wanted(char *reason, size_t reason_bytes);
 
 /* Makes what is missing. False with a reason (one line). */
 bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes);
@@ -84,7 +93,8 @@ void dirs_close(dirs_t *dirs);
 /* True if there is news to take. Without a lock. */
 bool dirs_have_news(const dirs_t *dirs);
 
-/* Take the news: afterwards `stale` and each directory's `changed` are right. */
+/* Take a bounded part of the news, tell of names; `stale` and each directory's `changed`
+ * are right when all is taken. */
 void dirs_take_news(dirs_t *dirs);
 
 /* Look for directories that came or went. */

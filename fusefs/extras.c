@@ -9,6 +9,13 @@
 
 #include "figures.h"
 
+/* Names that a `stat`, or an object of `json`, has beside its statistics. */
+static const char *const derived[] = {
+    "current_count",      "cached_bytes", "fragmentation", "peak_upper_bytes", "torn",
+    "processes_left_out", "device",       "resource",      "resources",        "type",
+};
+
+/* At a location those of what is free are shown too: sums over its resources. */
 static bool is_known(const rmm_segment_schema_t *entry)
 {
     bool location = entry->scope == RMM_SCHEMA_LOCATION;
@@ -20,7 +27,13 @@ static bool is_known(const rmm_segment_schema_t *entry)
             return true;
         }
     }
-    return false;
+    for (size_t i = 0; i < sizeof(derived) / sizeof(derived[0]); i++) {
+        if (strcmp(derived[i], entry->name) == 0) {
+            return true;
+        }
+    }
+    return location && (strcmp("free_bytes", entry->name) == 0 ||
+                        strcmp("largest_free_bytes", entry->name) == 0);
 }
 
 void extras_add(extras_t *extras, const char *name, uint16_t kind, uint64_t value)
@@ -29,6 +42,9 @@ void extras_add(extras_t *extras, const char *name, uint16_t kind, uint64_t valu
         extra_t *item = &extras->items[i];
         if (strcmp(item->name, name) != 0) {
             continue;
+        }
+        if (item->kind != kind) {
+            return;
         }
         if (kind == RMM_KIND_MARK) {
             item->value = value > item->value ? value : item->value;
@@ -45,20 +61,41 @@ void extras_add(extras_t *extras, const char *name, uint16_t kind, uint64_t valu
     }
 }
 
-/* only_kind 0: all */
+void extras_each(
+    const rmm_segment_t *segment, uint16_t scope, const rmm_record_t *record,
+    extra_fn visit, void *arg)
+{
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        const rmm_segment_schema_t *entry = &segment->schema[i];
+        if (entry->scope != scope || is_known(entry)) {
+            continue;
+        }
+        uint64_t value = rmm_record_schema_value(record, entry);
+        if (figure_is_plausible(entry->kind, value)) {
+            visit(entry, value, arg);
+        }
+    }
+}
+
+typedef struct addition {
+    extras_t *extras;
+    uint16_t only_kind; /* 0: all */
+} addition_t;
+
+static void add_entry(const rmm_segment_schema_t *entry, uint64_t value, void *arg)
+{
+    const addition_t *addition = arg;
+    if (addition->only_kind == 0 || entry->kind == addition->only_kind) {
+        extras_add(addition->extras, entry->name, entry->kind, value);
+    }
+}
+
 static void add_record(
     extras_t *extras, const rmm_segment_t *segment, uint16_t scope,
     const rmm_record_t *record, uint16_t only_kind)
 {
-    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
-        const rmm_segment_schema_t *entry = &segment->schema[i];
-        if (entry->scope == scope && !is_known(entry) &&
-            (only_kind == 0 || entry->kind == only_kind)) {
-            extras_add(
-                extras, entry->name, entry->kind,
-                rmm_record_schema_value(record, entry));
-        }
-    }
+    addition_t addition = {extras, only_kind};
+    extras_each(segment, scope, record, add_entry, &addition);
 }
 
 void extras_of_resource(const slot_view_t *view, extras_t *out)
@@ -67,12 +104,24 @@ void extras_of_resource(const slot_view_t *view, extras_t *out)
     add_record(out, &view->member->segment, RMM_SCHEMA_SLOT, &view->record, 0);
 }
 
+bool extras_has(const rmm_segment_t *segment)
+{
+    uint32_t known = 0;
+    for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
+        known += segment->location_offset[i] != UINT32_MAX;
+    }
+    for (int i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
+        known += segment->slot_offset[i] != UINT32_MAX;
+    }
+    return segment->header.schema_count > known;
+}
+
 static void add_member(
     extras_t *extras, const member_t *member, uint32_t device, uint16_t only_kind)
 {
     rmm_record_t record;
     uint32_t location;
-    if (member->state != MEMBER_UNREADABLE &&
+    if (member->state != MEMBER_UNREADABLE && extras_has(&member->segment) &&
         member_location_on(member, device, &location) &&
         rmm_segment_read_location(&member->segment, location, &record)) {
         add_record(extras, &member->segment, RMM_SCHEMA_LOCATION, &record, only_kind);

@@ -5,11 +5,21 @@
  */
 #include "figures.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "allowances.h"
+#include "log.h"
+
+/* Bytes at one time: more than 57 bits of address space hold. What is added up for a
+ * process's life may be more, but no pool hands out so much. */
+#define GAUGE_MAX (UINT64_C(1) << 57)
+#define COUNTER_MAX (UINT64_C(1) << 63)
+
 /* Where each statistic of a record goes. */
-static const size_t place_targets[RMM_LOCATION_STAT_COUNT] = {
+static const size_t location_targets[RMM_LOCATION_STAT_COUNT] = {
 #define X(field, kind, unit, help) offsetof(figures_t, field),
     RMM_LOCATION_STATS(X)
 #undef X
@@ -46,6 +56,42 @@ uint64_t figure_add(uint64_t a, uint64_t b)
         return FIGURE_UNKNOWN;
     }
     return a > FIGURE_UNKNOWN - 1 - b ? FIGURE_UNKNOWN - 1 : a + b;
+}
+
+uint64_t figure_add_known(uint64_t a, uint64_t b)
+{
+    if (b == FIGURE_UNKNOWN) {
+        return a;
+    }
+    return a == FIGURE_UNKNOWN ? b : figure_add(a, b);
+}
+
+bool figure_is_plausible(uint16_t kind, uint64_t value)
+{
+    return value < (kind == RMM_KIND_COUNTER ? COUNTER_MAX : GAUGE_MAX);
+}
+
+/* Logged at the first of a segment. */
+static void mark_implausible(member_t *member, const char *name, uint64_t value)
+{
+    if (!atomic_exchange_explicit(
+            &member->is_implausible, true, memory_order_relaxed)) {
+        log_warn(
+            "segment %s of process %s says that %s is %" PRIu64
+            ", which cannot be: it is left out of sums",
+            member->segment.name,
+            member->process != NULL ? member->process->name : "-1", name, value);
+    }
+}
+
+/* A figure as it was read; unknown if it cannot be true. */
+static uint64_t checked(member_t *member, const rmm_stat_desc_t *stat, uint64_t value)
+{
+    if (figure_is_plausible(stat->kind, value)) {
+        return value;
+    }
+    mark_implausible(member, stat->name, value);
+    return FIGURE_UNKNOWN;
 }
 
 static uint64_t figure_subtract(uint64_t a, uint64_t b)
@@ -108,7 +154,8 @@ void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out)
         uint64_t value;
         bool known =
             rmm_segment_slot_stat(segment, &view->record, (rmm_slot_stat_t)i, &value);
-        *figure_at(out, slot_targets[i]) = known ? value : FIGURE_UNKNOWN;
+        *figure_at(out, slot_targets[i]) =
+            known ? checked(view->member, &rmm__slot_stats[i], value) : FIGURE_UNKNOWN;
     }
     out->current_count = figure_subtract(out->total_count, out->freed_count);
     out->largest_free_sum = out->largest_free_bytes;
@@ -126,31 +173,29 @@ void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out)
 
 /* --- a location ------------------------------------------------------------------------ */
 
-static bool add_free_blocks(const slot_view_t *view, void *arg)
+void figures_add_free(figures_t *location, const figures_t *resource)
 {
-    figures_t *location = arg;
-    figures_t resource;
-    figures_of_resource(view, 0, &resource);
-    location->free_bytes = figure_add(location->free_bytes, resource.free_bytes);
+    location->free_bytes = figure_add(location->free_bytes, resource->free_bytes);
     location->largest_free_sum =
-        figure_add(location->largest_free_sum, resource.largest_free_bytes);
+        figure_add(location->largest_free_sum, resource->largest_free_bytes);
     location->largest_free_bytes =
-        figure_max(location->largest_free_bytes, resource.largest_free_bytes);
-    return true;
+        figure_max(location->largest_free_bytes, resource->largest_free_bytes);
 }
 
-typedef struct place_filter {
+typedef struct location_filter {
     uint32_t location;
     figures_t *figures;
-} place_filter_t;
+} location_filter_t;
 
 static bool add_free_blocks_here(const slot_view_t *view, void *arg)
 {
-    const place_filter_t *filter = arg;
-    if (rmm_record_slot(&view->record)->location != filter->location) {
-        return true;
+    const location_filter_t *filter = arg;
+    figures_t resource;
+    if (rmm_record_slot(&view->record)->location == filter->location) {
+        figures_of_resource(view, 0, &resource);
+        figures_add_free(filter->figures, &resource);
     }
-    return add_free_blocks(view, filter->figures);
+    return true;
 }
 
 static void apply_location_requests(
@@ -172,8 +217,32 @@ static void apply_location_requests(
     reset_node_pending(out, request.node_peak_reset != identity->node_peak_reset_seen);
 }
 
-bool figures_read_location(
-    member_t *member, uint32_t location, unsigned want, figures_t *out)
+static_assert(sizeof(sums) / sizeof(sums[0]) <= 32, "device_sum_t.known");
+
+/* What the driver answered, which is not more than there is; 0: unknown. */
+static uint64_t checked_free(member_t *member, const rmm_segment_location_t *location)
+{
+    uint64_t free_bytes = location->device_free_bytes;
+    uint64_t most =
+        location->capacity_bytes != 0 ? location->capacity_bytes : GAUGE_MAX;
+    if (free_bytes > most) {
+        mark_implausible(member, "device_free_bytes", free_bytes);
+        return 0;
+    }
+    return free_bytes;
+}
+
+static void forget_free(figures_t *figures)
+{
+    figures->free_bytes = FIGURE_UNKNOWN;
+    figures->largest_free_bytes = FIGURE_UNKNOWN;
+    figures->largest_free_sum = FIGURE_UNKNOWN;
+}
+
+/* allowance: of slots_each_within(). */
+static bool read_location(
+    member_t *member, uint32_t location, unsigned want, slot_allowance_t *allowance,
+    figures_t *out)
 {
     rmm_record_t record;
     if (member->state == MEMBER_UNREADABLE ||
@@ -185,18 +254,30 @@ bool figures_read_location(
         uint64_t value;
         bool known = rmm_segment_location_stat(
             &member->segment, &record, (rmm_location_stat_t)i, &value);
-        *figure_at(out, place_targets[i]) = known ? value : FIGURE_UNKNOWN;
+        *figure_at(out, location_targets[i]) =
+            known ? checked(member, &rmm__location_stats[i], value) : FIGURE_UNKNOWN;
     }
     out->current_count = figure_subtract(out->total_count, out->freed_count);
-    out->device_free_bytes = rmm_record_location(&record)->device_free_bytes;
+    out->device_free_bytes = checked_free(member, rmm_record_location(&record));
+    derive_cached(out);
     if ((want & FIGURES_MARKS) != 0) {
         apply_location_requests(member, location, &record, out);
     }
     if ((want & FIGURES_FREE) != 0) {
-        place_filter_t filter = {location, out};
-        slots_each(member, add_free_blocks_here, &filter);
+        location_filter_t filter = {location, out};
+        bool is_whole = slots_each_within(
+            member, location, allowance, add_free_blocks_here, &filter);
+        if (!is_whole && allowance != NULL) {
+            forget_free(out);
+        }
     }
     return true;
+}
+
+bool figures_read_location(
+    member_t *member, uint32_t location, unsigned want, figures_t *out)
+{
+    return read_location(member, location, want, NULL, out);
 }
 
 /* --- a process ---------------------------------------------------------------------- */
@@ -204,17 +285,30 @@ bool figures_read_location(
 /* Gauges and marks leave with a segment that is over; its counters stay. */
 static void leave_counters(figures_t *figures)
 {
+    uint64_t lifetime = figures->lifetime_peak_bytes;
 #define X(field, kind, unit, help)                                                     \
     figures->field = RMM_KIND_##kind == RMM_KIND_COUNTER ? figures->field : 0;
     RMM_EACH_STAT(X)
 #undef X
+    figures->lifetime_peak_bytes = lifetime;
     figures->current_count = 0;
     figures->largest_free_sum = 0;
+}
+
+void figures_add_member(figures_t *sum, const member_t *member, const figures_t *part)
+{
+    figures_t left = *part;
+    if (!member_counts(member)) {
+        leave_counters(&left);
+    }
+    figures_add(sum, &left);
 }
 
 bool figures_of_process(
     const process_t *process, uint32_t device, unsigned want, figures_t *out)
 {
+    slot_allowance_t allowance = {
+        .slots = FIGURES_OF_PROCESS_SLOTS, .retries = ALLOWANCES_RETRIES};
     bool found = false;
     memset(out, 0, sizeof(*out));
     for (uint32_t i = 0; i < process->member_count; i++) {
@@ -222,15 +316,10 @@ bool figures_of_process(
         figures_t part;
         uint32_t location;
         if (!member_location_on(member, device, &location) ||
-            !figures_read_location(member, location, want, &part)) {
+            !read_location(member, location, want, &allowance, &part)) {
             continue;
         }
-        if (!member_counts(member)) {
-            uint64_t lifetime = part.lifetime_peak_bytes;
-            leave_counters(&part);
-            part.lifetime_peak_bytes = lifetime;
-        }
-        figures_add(out, &part);
+        figures_add_member(out, member, &part);
         found = true;
     }
     return found;
@@ -247,24 +336,67 @@ static uint64_t least_known_free(uint64_t a, uint64_t b)
     return a == 0 || b < a ? b : a;
 }
 
-static void add_member(device_sum_t *sum, const figures_t *part)
+static uint64_t max_known(uint64_t a, uint64_t b)
 {
-    figures_add(&sum->figures, part);
+    return b != FIGURE_UNKNOWN && b > a ? b : a;
+}
+
+/* Each sum of what is known. */
+static void add_known(device_sum_t *sum, const figures_t *part)
+{
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+        uint64_t *figure = figure_at(&sum->figures, sums[i]);
+        uint64_t value = figure_value(part, sums[i]);
+        bool known = value != FIGURE_UNKNOWN;
+        *figure = figure_add_known(*figure, value);
+        sum->known |= known ? 1u << i : 0;
+        unknown |= known ? 0 : 1u << i;
+    }
+    sum->unknown |= unknown;
+    sum->left_out += unknown != 0;
+    sum->figures.cached_bytes =
+        figure_add_known(sum->figures.cached_bytes, part->cached_bytes);
+    sum->figures.largest_free_bytes =
+        max_known(sum->figures.largest_free_bytes, part->largest_free_bytes);
+}
+
+void figures_end_device(device_sum_t *sum)
+{
+    uint32_t nobody_knows = sum->unknown & ~sum->known;
+    for (uint32_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+        if ((nobody_knows & 1u << i) != 0) {
+            *figure_at(&sum->figures, sums[i]) = FIGURE_UNKNOWN;
+        }
+    }
+    if (sum->figures.free_bytes == FIGURE_UNKNOWN) {
+        sum->figures.largest_free_bytes = FIGURE_UNKNOWN;
+    }
+    if (sum->figures.current_bytes == FIGURE_UNKNOWN ||
+        sum->figures.reserved_bytes == FIGURE_UNKNOWN ||
+        sum->figures.padding_bytes == FIGURE_UNKNOWN) {
+        sum->figures.cached_bytes = FIGURE_UNKNOWN;
+    }
+    sum->figures.left_out = sum->left_out;
+}
+
+void figures_add_to_device(device_sum_t *sum, const figures_t *part)
+{
+    add_known(sum, part);
     sum->figures.device_free_bytes =
         least_known_free(sum->figures.device_free_bytes, part->device_free_bytes);
-    sum->largest_peak_bytes =
-        figure_max(sum->largest_peak_bytes, part->node_peak_bytes);
-    sum->largest_peak_count =
-        figure_max(sum->largest_peak_count, part->node_peak_count);
+    sum->largest_peak_bytes = max_known(sum->largest_peak_bytes, part->node_peak_bytes);
+    sum->largest_peak_count = max_known(sum->largest_peak_count, part->node_peak_count);
     sum->largest_lifetime_bytes =
-        figure_max(sum->largest_lifetime_bytes, part->lifetime_peak_bytes);
-    sum->upper_bytes = figure_add(
+        max_known(sum->largest_lifetime_bytes, part->lifetime_peak_bytes);
+    sum->upper_bytes = figure_add_known(
         sum->upper_bytes, figure_max(part->node_peak_bytes, part->current_bytes));
     sum->member_count++;
 }
 
-static void
-sum_process(const process_t *process, uint32_t device, unsigned want, device_sum_t *sum)
+static void sum_process(
+    const process_t *process, uint32_t device, unsigned want, allowances_t *allowances,
+    device_sum_t *sum)
 {
     for (uint32_t i = 0; i < process->member_count; i++) {
         member_t *member = process->members[i];
@@ -272,19 +404,25 @@ sum_process(const process_t *process, uint32_t device, unsigned want, device_sum
         uint32_t location;
         if (member->state == MEMBER_LIVE &&
             member_location_on(member, device, &location) &&
-            figures_read_location(member, location, want, &part)) {
-            add_member(sum, &part);
+            read_location(
+                member, location, want, allowances_of(allowances, member->segment.uid),
+                &part)) {
+            figures_add_to_device(sum, &part);
         }
     }
 }
 
 void figures_sum_device(
-    const model_t *model, uint32_t device, unsigned want, device_sum_t *sum)
+    model_t *model, uint32_t device, unsigned want, device_sum_t *sum)
 {
+    allowances_t allowances;
+    allowances_init(&allowances, &model->budget);
     memset(sum, 0, sizeof(*sum));
     for (uint32_t i = 0; i < model->process_count; i++) {
-        sum_process(model->processes[i], device, want, sum);
+        sum_process(model->processes[i], device, want, &allowances, sum);
     }
+    allowances_tell(&allowances);
+    figures_end_device(sum);
 }
 
 uint64_t figures_fragmentation(const figures_t *figures)

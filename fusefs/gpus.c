@@ -14,9 +14,13 @@
 
 #include "log.h"
 
+/* More than 57 bits of address space hold is a lie. */
+#define CAPACITY_BYTES_MAX (UINT64_C(1) << 57)
+
 /* --- text from outside --------------------------------------------------------------- */
 
-/* Letters, digits, '-', '_', '.': a uuid is the name of a link under by-uuid/. */
+/* Letters, digits, '-', '_', '.': a uuid is the name of a link under by-uuid/. Nor may it be
+ * that of host memory, which has the same records in the state file. */
 static void copy_uuid(char *to, size_t bytes, const char *from)
 {
     size_t length = 0;
@@ -27,6 +31,9 @@ static void copy_uuid(char *to, size_t bytes, const char *from)
         to[length] = good ? c : '_';
     }
     to[length] = '\0';
+    if (strcmp(to, "host") == 0) {
+        to[0] = '\0';
+    }
 }
 
 /* "0000:3B:00.0" and "00000000:3b:00.0" are the same bus. */
@@ -80,6 +87,7 @@ static bool find_gpu(
     return false;
 }
 
+/* What is not known yet. */
 static void fill_in(device_t *gpu, const device_t *told)
 {
     if (gpu->uuid[0] == '\0') {
@@ -96,20 +104,36 @@ static void fill_in(device_t *gpu, const device_t *told)
     }
 }
 
+static bool is_trusted(const model_t *model, uid_t uid)
+{
+    return uid == 0 || uid == model->uid;
+}
+
 static uint32_t append(model_t *model, const device_t *told)
 {
-    if (model->gpu_count == DEVICE_GPUS_MAX) {
-        log_warn(
-            "GPU %s is not shown: rmmfs shows at most %u GPUs", told->uuid,
-            DEVICE_GPUS_MAX);
-        return DEVICE_NONE;
-    }
     uint32_t index = model->gpu_count++;
+    model->gpus[index].is_listed = told->is_listed;
+    model->gpus[index].uid = told->uid;
     fill_in(&model->gpus[index], told);
     log_info(
         "gpu%u is %s %s", index, told->uuid[0] != '\0' ? told->uuid : "(no uuid yet)",
         told->pci_bus_id);
     return index;
+}
+
+static uint32_t append_reported(model_t *model, const device_t *told)
+{
+    /* Without a number left it is refused, and counted, like one too many of this user. */
+    uint64_t amount = model->gpu_count < DEVICE_GPUS_MAX ? 1 : UINT64_MAX;
+    if (budget_take(&model->budget, told->uid, BUDGET_GPUS, amount)) {
+        return append(model, told);
+    }
+    if (budget_refused(&model->budget, told->uid, BUDGET_GPUS) == 1) {
+        log_warn(
+            "GPU %s is not shown: programs of uid %u report too many GPUs", told->uuid,
+            (unsigned)told->uid);
+    }
+    return DEVICE_NONE;
 }
 
 static void read_identity(device_t *told, const gpu_identity_t *identity)
@@ -118,23 +142,9 @@ static void read_identity(device_t *told, const gpu_identity_t *identity)
     copy_uuid(told->uuid, sizeof(told->uuid), identity->uuid);
     copy_pci_bus_id(told->pci_bus_id, sizeof(told->pci_bus_id), identity->pci_bus_id);
     copy_name(told->name, sizeof(told->name), identity->name);
-    told->capacity_bytes = identity->capacity_bytes;
-}
-
-uint32_t gpus_number(model_t *model, const gpu_identity_t *identity)
-{
-    device_t told;
-    uint32_t index;
-    read_identity(&told, identity);
-    if (told.uuid[0] == '\0') {
-        return DEVICE_NONE;
-    }
-    if (!find_gpu(model, &told, has_uuid, &index) &&
-        !find_gpu(model, &told, is_unnamed, &index)) {
-        return append(model, &told);
-    }
-    fill_in(&model->gpus[index], &told);
-    return index;
+    told->capacity_bytes =
+        identity->capacity_bytes < CAPACITY_BYTES_MAX ? identity->capacity_bytes : 0;
+    told->uid = identity->uid;
 }
 
 /* --- what the driver lists ------------------------------------------------------------ */
@@ -189,6 +199,15 @@ static bool read_listed(const char *root, const char *name, listed_t *gpu)
     return true;
 }
 
+static void take_listed(device_t *told, const listed_t *listed)
+{
+    memset(told, 0, sizeof(*told));
+    strcpy(told->uuid, listed->uuid);
+    strcpy(told->name, listed->name);
+    strcpy(told->pci_bus_id, listed->pci_bus_id);
+    told->is_listed = true;
+}
+
 static int by_bus(const void *left, const void *right)
 {
     const listed_t *a = left, *b = right;
@@ -211,6 +230,7 @@ void gpus_scan_driver(model_t *model, const char *root)
     if (dir == NULL) {
         return;
     }
+    model->driver_root = root;
     static listed_t listed[DEVICE_GPUS_MAX];
     size_t count = 0;
     struct dirent *entry;
@@ -222,10 +242,66 @@ void gpus_scan_driver(model_t *model, const char *root)
     (void)closedir(dir);
     qsort(listed, count, sizeof(listed[0]), by_bus);
     for (size_t i = 0; i < count; i++) {
-        device_t told = {0};
-        strcpy(told.uuid, listed[i].uuid);
-        strcpy(told.name, listed[i].name);
-        strcpy(told.pci_bus_id, listed[i].pci_bus_id);
+        device_t told;
+        take_listed(&told, &listed[i]);
         (void)append(model, &told);
     }
+}
+
+/* --- what programs report ------------------------------------------------------------- */
+
+/* The driver knows the uuid of a GPU that is in use, so it is asked before a program is
+ * believed. The folder is named after the bus id, in the driver's own spelling. */
+static void ask_driver_again(model_t *model, device_t *gpu)
+{
+    DIR *dir = model->driver_root != NULL ? opendir(model->driver_root) : NULL;
+    struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        char bus[sizeof(gpu->pci_bus_id)];
+        listed_t listed;
+        device_t told;
+        copy_pci_bus_id(bus, sizeof(bus), entry->d_name);
+        if (strcmp(bus, gpu->pci_bus_id) == 0 &&
+            read_listed(model->driver_root, entry->d_name, &listed)) {
+            take_listed(&told, &listed);
+            fill_in(gpu, &told);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+}
+
+static bool find_reported(model_t *model, const device_t *told, uint32_t *index_out)
+{
+    if (find_gpu(model, told, has_uuid, index_out)) {
+        return true;
+    }
+    if (!find_gpu(model, told, is_unnamed, index_out)) {
+        return false;
+    }
+    device_t *gpu = &model->gpus[*index_out];
+    if (gpu->is_listed) {
+        ask_driver_again(model, gpu);
+    }
+    return gpu->uuid[0] == '\0' || has_uuid(gpu, told);
+}
+
+uint32_t gpus_number(model_t *model, const gpu_identity_t *identity)
+{
+    device_t told;
+    uint32_t index;
+    read_identity(&told, identity);
+    if (told.uuid[0] == '\0') {
+        return DEVICE_NONE;
+    }
+    if (!find_reported(model, &told, &index)) {
+        return append_reported(model, &told);
+    }
+    device_t *gpu = &model->gpus[index];
+    if (is_trusted(model, told.uid) && told.capacity_bytes != 0) {
+        gpu->capacity_bytes = told.capacity_bytes;
+    }
+    fill_in(gpu, &told);
+    return index;
 }

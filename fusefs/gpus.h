@@ -8,6 +8,10 @@
  *      GPUs ("SIM-<n>"), GPUs of a machine without that folder
  * While the daemon runs, it neither reuses nor removes a number.
  *
+ * What the driver says of its GPUs stays. A program can only tell what the driver does not:
+ * the first one to tell is believed, and of the capacity always root and the daemon's user.
+ * A GPU that only programs report is charged to the user of the first of them (budget.h).
+ *
  * Threads: the caller holds the model lock alone.
  */
 #ifndef RMM_FUSEFS_GPUS_H
@@ -17,17 +21,20 @@
 
 #define GPUS_DRIVER_ROOT "/proc/driver/nvidia/gpus"
 
-/* Step 1. A root that is not there is a machine without such GPUs. */
+/* Step 1. A root that is not there is a machine without such GPUs. It is borrowed: the
+ * driver is asked again for the uuid of a GPU that it did not tell. */
 void gpus_scan_driver(model_t *model, const char *root);
 
 typedef struct gpu_identity {
     const char *uuid, *pci_bus_id, *name;
     uint64_t capacity_bytes; /* 0: unknown */
+    uid_t uid;               /* whose program reports it */
 } gpu_identity_t;
 
 /*
  * The number of a GPU, appended if it is new; what was unknown of it is filled in.
- * DEVICE_NONE: it has no uuid, or there are DEVICE_GPUS_MAX already.
+ * DEVICE_NONE, logged at the first of each user: it has no uuid, or the user has reported
+ * too many.
  */
 uint32_t gpus_number(model_t *model, const gpu_identity_t *identity);
 

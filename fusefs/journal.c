@@ -4,21 +4,32 @@
  */
 #include "journal.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "log.h"
 #include "log_line.h"
+#include "node_events.h"
+#include "tree.h"
 
-/* What one user sees. */
+/* What one user sees, and what that user may add to the view of all. */
 typedef struct view {
     struct view *next;
     uid_t uid;
     bool all;
     text_t current, previous;
+    uint32_t generation; /* of current */
+    bool has_previous;
     uint64_t changed_ns, previous_changed_ns;
+    uint64_t reserved; /* bytes of the user's budget */
+    size_t arrived;    /* in this collection */
+    /* Of the view of all: bytes that the user may add now, and since when they are so many;
+     * messages that were too many. */
+    uint64_t allowance, allowance_ns, over;
 } view_t;
 
 /* A message on its way, with its process: sorted by time before it is written. */
@@ -30,38 +41,60 @@ typedef struct arrival {
 struct journal {
     pthread_mutex_t lock;
     view_t *views; /* the one of all first */
-    uint32_t generation;
-    arrival_t *arrivals; /* of one collection; its memory is kept */
+    budget_t *budget;
+    uint64_t reserved;         /* of all views */
+    uint32_t view_count;       /* but the one of all */
+    uint32_t first_generation; /* of a new view: no earlier one of a user has it */
+    arrival_t *arrivals;       /* of one collection; little memory of it is kept */
     size_t count, capacity;
     const process_t *process; /* whose ring is being read */
+    view_t *reader;           /* the view of its user; NULL: none of its own */
+    uint64_t refused;         /* of its messages */
+    node_events_t *events;    /* of the model that is being collected; NULL: none */
+    uint64_t events_since_ns; /* messages before this are none */
 };
 
-static view_t *make_view(uid_t uid, bool all)
+static view_t *make_view(uid_t uid, uint32_t generation)
 {
     view_t *view = calloc(1, sizeof(*view));
     if (view != NULL) {
         view->uid = uid;
-        view->all = all;
+        view->generation = generation;
+        view->allowance = JOURNAL_BURST_BYTES;
+        view->allowance_ns = model_clock_ns();
         text_init(&view->current);
         text_init(&view->previous);
     }
     return view;
 }
 
-journal_t *journal_open(uid_t uid)
+journal_t *journal_open(uid_t uid, budget_t *budget)
 {
     journal_t *journal = calloc(1, sizeof(*journal));
     if (journal == NULL) {
         return NULL;
     }
-    journal->views = make_view(uid, true);
+    journal->views = make_view(uid, 1);
     if (journal->views == NULL) {
         free(journal);
         return NULL;
     }
+    journal->views->all = true;
+    journal->budget = budget;
+    journal->first_generation = 1;
     pthread_mutex_init(&journal->lock, NULL);
-    journal->generation = 1;
     return journal;
+}
+
+static void free_view(journal_t *journal, view_t *view)
+{
+    if (view->reserved != 0) {
+        budget_give(journal->budget, view->uid, BUDGET_LOG_BYTES, view->reserved);
+        journal->reserved -= view->reserved;
+    }
+    text_fini(&view->current);
+    text_fini(&view->previous);
+    free(view);
 }
 
 void journal_close(journal_t *journal)
@@ -72,29 +105,198 @@ void journal_close(journal_t *journal)
     while (journal->views != NULL) {
         view_t *view = journal->views;
         journal->views = view->next;
-        text_fini(&view->current);
-        text_fini(&view->previous);
-        free(view);
+        free_view(journal, view);
     }
     free(journal->arrivals);
     pthread_mutex_destroy(&journal->lock);
     free(journal);
 }
 
+/* --- a user's view -------------------------------------------------------------------- */
+
+/* NULL: there is nothing of that user. */
+static view_t *find_view(const journal_t *journal, uid_t uid)
+{
+    for (view_t *view = journal->views; view != NULL; view = view->next) {
+        if (view->uid == uid || (view->all && uid == 0)) {
+            return view;
+        }
+    }
+    return NULL;
+}
+
+static uint32_t generation_after(uint32_t generation)
+{
+    return generation % TREE_ID_MAX + 1;
+}
+
+static void begin_generation(view_t *view)
+{
+    view->generation = generation_after(view->generation);
+    text_move(&view->previous, &view->current);
+    view->has_previous = true;
+    view->previous_changed_ns = view->changed_ns;
+    view->changed_ns = rmm__clock_ns(CLOCK_REALTIME);
+}
+
+/* The view that has been the same for longest gives way: its user's log begins anew. */
+static bool drop_oldest(journal_t *journal, const view_t *keep)
+{
+    view_t **oldest = NULL;
+    for (view_t **link = &journal->views->next; *link != NULL; link = &(*link)->next) {
+        if (*link != keep && (*link)->arrived == 0 &&
+            (oldest == NULL || (*link)->changed_ns < (*oldest)->changed_ns)) {
+            oldest = link;
+        }
+    }
+    if (oldest == NULL) {
+        return false;
+    }
+    view_t *view = *oldest;
+    *oldest = view->next;
+    if (view->generation >= journal->first_generation) {
+        journal->first_generation = generation_after(view->generation);
+    }
+    free_view(journal, view);
+    journal->view_count--;
+    return true;
+}
+
+/* A user's first message makes the view. NULL: no memory. */
+static view_t *ensure_view(journal_t *journal, uid_t uid)
+{
+    view_t *view = find_view(journal, uid);
+    if (view == NULL) {
+        if (journal->view_count >= JOURNAL_USERS_MAX) {
+            (void)drop_oldest(journal, NULL);
+        }
+        view = make_view(uid, journal->first_generation);
+        if (view != NULL) {
+            journal->view_count++;
+            view->next = journal->views->next;
+            journal->views->next = view;
+        }
+    }
+    return view;
+}
+
+/* False: the user may not have more. */
+static bool reserve(journal_t *journal, view_t *view, size_t more)
+{
+    while (!view->all &&
+           view->current.length + view->previous.length + more > view->reserved) {
+        if (journal->reserved + JOURNAL_STEP_BYTES > JOURNAL_USERS_BYTES &&
+            !drop_oldest(journal, view)) {
+            return false;
+        }
+        if (!budget_take(
+                journal->budget, view->uid, BUDGET_LOG_BYTES, JOURNAL_STEP_BYTES)) {
+            return false;
+        }
+        view->reserved += JOURNAL_STEP_BYTES;
+        journal->reserved += JOURNAL_STEP_BYTES;
+    }
+    return true;
+}
+
+static void write_line(journal_t *journal, view_t *view, const text_t *line)
+{
+    size_t most = view->all ? JOURNAL_BYTES : JOURNAL_USER_BYTES;
+    if (view->current.length >= most || view->current.failed) {
+        begin_generation(view);
+    }
+    if (reserve(journal, view, line->length)) {
+        text_append(&view->current, line->data, line->length);
+        view->changed_ns = rmm__clock_ns(CLOCK_REALTIME);
+    }
+}
+
+/* --- what a user may add to the view of all ------------------------------------------- */
+
+/* Once it is used up it begins again when a part has come back, not with every line. */
+static bool may_add(view_t *user, size_t bytes)
+{
+    uint64_t now = model_clock_ns();
+    uint64_t back = (now - user->allowance_ns) / JOURNAL_NS_PER_BYTE;
+    uint64_t room = JOURNAL_BURST_BYTES - user->allowance;
+    user->allowance += back < room ? back : room;
+    user->allowance_ns = now;
+    return user->allowance >= (user->over != 0 ? JOURNAL_RESUME_BYTES : bytes);
+}
+
+static void tell_over(journal_t *journal, view_t *user)
+{
+    text_t line;
+    if (user->over == 0 || !may_add(user, 0)) {
+        return;
+    }
+    text_init(&line);
+    text_printf(
+        &line, "# uid %u: %" PRIu64 " messages over budget\n", user->uid, user->over);
+    user->over = 0;
+    user->allowance -= line.length < user->allowance ? line.length : user->allowance;
+    write_line(journal, journal->views, &line);
+    text_fini(&line);
+}
+
+/* `user`: NULL if it is root or the daemon's user, who may add as much as comes. */
+static void write_for_all(journal_t *journal, view_t *user, const text_t *line)
+{
+    if (user != NULL) {
+        tell_over(journal, user);
+        if (!may_add(user, line->length)) {
+            user->over++;
+            return;
+        }
+        user->allowance -=
+            line->length < user->allowance ? line->length : user->allowance;
+    }
+    write_line(journal, journal->views, line);
+}
+
+/* In the user's own view, if it has one, and in that of all. */
+static void write_both(journal_t *journal, uid_t uid, const text_t *line)
+{
+    view_t *view = ensure_view(journal, uid);
+    if (view != NULL && !view->all) {
+        write_line(journal, view, line);
+    }
+    if (view != NULL) {
+        write_for_all(journal, view->all ? NULL : view, line);
+    }
+}
+
 /* --- collecting ----------------------------------------------------------------------- */
+
+static bool make_room(journal_t *journal)
+{
+    if (journal->count < journal->capacity) {
+        return true;
+    }
+    size_t capacity = journal->capacity == 0 ? 32 : journal->capacity * 2;
+    arrival_t *grown = capacity > JOURNAL_ARRIVALS_MAX
+                           ? NULL
+                           : realloc(journal->arrivals, capacity * sizeof(*grown));
+    if (grown != NULL) {
+        journal->arrivals = grown;
+        journal->capacity = capacity;
+    }
+    return grown != NULL;
+}
 
 static void note_arrival(const rmm_log_message_t *message, void *arg)
 {
     journal_t *journal = arg;
-    if (journal->count == journal->capacity) {
-        size_t capacity = journal->capacity == 0 ? 32 : journal->capacity * 2;
-        arrival_t *grown = realloc(journal->arrivals, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            return; /* its line is lost; so is little else of this daemon */
-        }
-        journal->arrivals = grown;
-        journal->capacity = capacity;
+    if (journal->reader == NULL) {
+        journal->reader = ensure_view(journal, journal->process->uid);
     }
+    view_t *reader = journal->reader;
+    if (reader == NULL || reader->arrived >= JOURNAL_USER_ARRIVALS ||
+        !make_room(journal)) {
+        journal->refused++;
+        return;
+    }
+    reader->arrived++;
     journal->arrivals[journal->count].message = *message;
     journal->arrivals[journal->count].process = journal->process;
     journal->count++;
@@ -111,44 +313,45 @@ static int compare_times(const void *left, const void *right)
                                                    : 0;
 }
 
-static bool sees(const view_t *view, const process_t *process)
+/* What a program reports as an error is an event, which says as much as the log: to its user. */
+static void note_error(journal_t *journal, const arrival_t *arrival)
 {
-    return view->all || view->uid == process->uid;
-}
-
-/* A user's first message makes his view. */
-static void ensure_view(journal_t *journal, uid_t uid)
-{
-    view_t **link = &journal->views;
-    if (uid == 0 || uid == journal->views->uid) {
-        return;
-    }
-    for (; *link != NULL; link = &(*link)->next) {
-        if (!(*link)->all && (*link)->uid == uid) {
-            return;
-        }
-    }
-    *link = make_view(uid, false);
+    const process_t *process = arrival->process;
+    node_event_t event = {
+        .type = EVENT_ERROR,
+        .is_private = true,
+        .uid = process->uid,
+        .pid = process->pid,
+        .device = EVENT_NO_DEVICE,
+        .bytes = EVENT_UNTOLD,
+        .count = EVENT_UNTOLD};
+    (void)snprintf(event.process, sizeof(event.process), "%s", process->name);
+    (void)snprintf(event.text, sizeof(event.text), "%.127s", arrival->message.text);
+    node_events_note(journal->events, &event);
 }
 
 static void write_arrival(journal_t *journal, const arrival_t *arrival)
 {
-    ensure_view(journal, arrival->process->uid);
-    for (view_t *view = journal->views; view != NULL; view = view->next) {
-        if (sees(view, arrival->process)) {
-            log_line_append(&view->current, arrival->process->name, &arrival->message);
-            view->changed_ns = clock_read_ns(CLOCK_REALTIME);
-        }
+    text_t line;
+    if (arrival->message.level >= log_line_error_level() &&
+        arrival->message.time_ns >= journal->events_since_ns) {
+        note_error(journal, arrival);
     }
+    text_init(&line);
+    log_line_append(&line, arrival->process->name, &arrival->message);
+    write_both(journal, arrival->process->uid, &line);
+    text_fini(&line);
 }
 
 static void write_lost(journal_t *journal, const process_t *process, uint64_t count)
 {
-    for (view_t *view = journal->views; view != NULL; view = view->next) {
-        if (sees(view, process)) {
-            log_line_append_lost(&view->current, process->name, count);
-        }
+    text_t line;
+    text_init(&line);
+    log_line_append_lost(&line, process->name, count);
+    if (line.length != 0) {
+        write_both(journal, process->uid, &line);
     }
+    text_fini(&line);
 }
 
 static void collect_member(journal_t *journal, member_t *member)
@@ -158,43 +361,41 @@ static void collect_member(journal_t *journal, member_t *member)
     if (member->state == MEMBER_UNREADABLE || !rmm_segment_has_log(&member->segment)) {
         return;
     }
+    if (member->segment.header.log_count > JOURNAL_RING_MESSAGES) {
+        /* Not one of the library's. Reading it would be work for all who wait. */
+        write_lost(
+            journal, member->process, lost == 0 ? member->segment.header.log_count : 0);
+        member->log_cursor.lost = member->segment.header.log_count;
+        return;
+    }
     journal->process = member->process;
+    journal->reader = NULL;
+    journal->refused = 0;
     (void)rmm_segment_read_log(
         &member->segment, &member->log_cursor, ended, note_arrival, journal);
-    write_lost(journal, member->process, member->log_cursor.lost - lost);
+    write_lost(
+        journal, member->process, member->log_cursor.lost - lost + journal->refused);
 }
 
-static bool is_full(const journal_t *journal)
+static void end_collection(journal_t *journal)
 {
-    for (const view_t *view = journal->views; view != NULL; view = view->next) {
-        if (view->current.length >= JOURNAL_BYTES || view->current.failed) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void begin_generation(journal_t *journal)
-{
-    journal->generation++;
     for (view_t *view = journal->views; view != NULL; view = view->next) {
-        text_fini(&view->previous);
-        text_init(&view->previous);
-        text_append(&view->previous, view->current.data, view->current.length);
-        view->previous_changed_ns = view->changed_ns;
-        text_fini(&view->current);
-        text_init(&view->current);
-        view->changed_ns = clock_read_ns(CLOCK_REALTIME);
+        view->arrived = 0;
+        tell_over(journal, view);
+    }
+    journal->count = 0;
+    if (journal->capacity > JOURNAL_ARRIVALS_KEPT) {
+        free(journal->arrivals);
+        journal->arrivals = NULL;
+        journal->capacity = 0;
     }
 }
 
 void journal_collect(journal_t *journal, const model_t *model)
 {
     pthread_mutex_lock(&journal->lock);
-    if (is_full(journal)) {
-        begin_generation(journal);
-    }
-    journal->count = 0;
+    journal->events = model->events;
+    journal->events_since_ns = model->started_real_ns;
     for (uint32_t i = 0; i < model->process_count; i++) {
         for (uint32_t j = 0; j < model->processes[i]->member_count; j++) {
             collect_member(journal, model->processes[i]->members[j]);
@@ -208,38 +409,30 @@ void journal_collect(journal_t *journal, const model_t *model)
     for (size_t i = 0; i < journal->count; i++) {
         write_arrival(journal, &journal->arrivals[i]);
     }
+    end_collection(journal);
     pthread_mutex_unlock(&journal->lock);
 }
 
 /* --- reading -------------------------------------------------------------------------- */
 
-/* NULL: there is nothing of his. */
-static const view_t *find_view(const journal_t *journal, uid_t uid)
+/* NULL: there is nothing of that user's. */
+static const text_t *find_text(const view_t *view, uint32_t generation)
 {
-    for (const view_t *view = journal->views; view != NULL; view = view->next) {
-        if (view->uid == uid || (view->all && uid == 0)) {
-            return view;
-        }
-    }
-    return NULL;
-}
-
-/* NULL: there is nothing of his. */
-static const text_t *find_text(const journal_t *journal, uint32_t generation, uid_t uid)
-{
-    const view_t *view = find_view(journal, uid);
     if (view == NULL) {
         return NULL;
     }
-    return generation == journal->generation       ? &view->current
-           : generation + 1 == journal->generation ? &view->previous
-                                                   : NULL;
+    return generation == view->generation ? &view->current
+           : generation_after(generation) == view->generation && view->has_previous
+               ? &view->previous
+               : NULL;
 }
 
-uint32_t journal_generation(journal_t *journal)
+uint32_t journal_generation(journal_t *journal, uid_t uid, bool *has_previous_out)
 {
     pthread_mutex_lock(&journal->lock);
-    uint32_t generation = journal->generation;
+    const view_t *view = find_view(journal, uid);
+    uint32_t generation = view != NULL ? view->generation : journal->first_generation;
+    *has_previous_out = view != NULL && view->has_previous;
     pthread_mutex_unlock(&journal->lock);
     return generation;
 }
@@ -248,9 +441,9 @@ journal_extent_t journal_extent(journal_t *journal, uint32_t generation, uid_t u
 {
     journal_extent_t extent = {0};
     pthread_mutex_lock(&journal->lock);
-    const text_t *text = find_text(journal, generation, uid);
+    const view_t *view = find_view(journal, uid);
+    const text_t *text = find_text(view, generation);
     if (text != NULL) {
-        const view_t *view = find_view(journal, uid);
         extent.bytes = text->length;
         extent.changed_ns =
             text == &view->current ? view->changed_ns : view->previous_changed_ns;
@@ -264,7 +457,7 @@ void journal_read(
     text_t *text)
 {
     pthread_mutex_lock(&journal->lock);
-    const text_t *from = find_text(journal, generation, uid);
+    const text_t *from = find_text(find_view(journal, uid), generation);
     if (from != NULL && offset < from->length) {
         size_t left = from->length - (size_t)offset;
         text_append(text, from->data + offset, left < size ? left : size);

@@ -7,9 +7,14 @@
  * Each user sees the lines of the user's own processes; root and the daemon's user see
  * all lines. So there is one text for each user and one of all lines.
  *
- * When a text is full, a new generation begins for all texts: `log` is then a new file
+ * When a text is full, a new generation of that user's log begins: `log` is then a new file
  * (its inode contains the generation), and the previous one is `log.1`. So `tail -F`
  * follows, and a byte that a reader may have seen never moves.
+ *
+ * A user who writes much pushes out only that user's own lines: texts are full one by one,
+ * and what a user adds to the text of all lines is bounded. A line there says how many
+ * messages were over that. All users' texts together are bounded, too (budget.h): the one
+ * that has been the same for longest gives way.
  *
  * Threads: any. `lock` protects the texts; the caller holds the model lock, shared is
  * enough, and takes it before.
@@ -17,25 +22,46 @@
 #ifndef RMM_FUSEFS_JOURNAL_H
 #define RMM_FUSEFS_JOURNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "budget.h"
 #include "model.h"
 #include "text.h"
 
-#define JOURNAL_BYTES ((size_t)1 << 20) /* of a text, then a new generation */
+/* Of a text, then a new generation: of all lines, of a user's. */
+#define JOURNAL_BYTES ((size_t)1 << 20)
+#define JOURNAL_USER_BYTES ((size_t)240 << 10)
+/* Users' texts are reserved in steps, and together have this much. */
+#define JOURNAL_STEP_BYTES ((uint64_t)16 << 10)
+#define JOURNAL_USERS_BYTES ((uint64_t)8 << 20)
+#define JOURNAL_USERS_MAX 1024u
+
+/* What a user may add to all lines at once; it comes back with 1 KiB in a second, and after
+ * it was used up the user goes on when a part is there. */
+#define JOURNAL_BURST_BYTES ((uint64_t)256 << 10)
+#define JOURNAL_RESUME_BYTES ((uint64_t)4 << 10)
+#define JOURNAL_NS_PER_BYTE (1000000000u / 1024u)
+
+/* Messages of one collection: of a ring (the library's has 128), of a user, of all. More are
+ * lost. The memory of a few stays. */
+#define JOURNAL_RING_MESSAGES 1024u
+#define JOURNAL_USER_ARRIVALS 2048u
+#define JOURNAL_ARRIVALS_MAX 32768u
+#define JOURNAL_ARRIVALS_KEPT 1024u
 
 typedef struct journal journal_t;
 
-/* NULL: no memory. `uid`: sees everything, as root does. */
-journal_t *journal_open(uid_t uid);
+/* NULL: no memory. `uid`: sees everything, as root does. `budget`: borrowed until close. */
+journal_t *journal_open(uid_t uid, budget_t *budget);
 void journal_close(journal_t *journal);
 
 /* Take in what was logged since the last time. */
 void journal_collect(journal_t *journal, const model_t *model);
 
-/* The current one; from 1. */
-uint32_t journal_generation(journal_t *journal);
+/* The current one of a user; from 1. The one before it may still be there. */
+uint32_t journal_generation(journal_t *journal, uid_t uid, bool *has_previous_out);
 
 /* What `uid` may read of a generation: nothing if it is no more. When it last grew stays
  * the same meanwhile: tail -F looks for another file only while nothing changes. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests of the kernel, translated: inode numbers to nodes, errors to errno, texts to
- * replies. The only file that knows FUSE.
+ * replies. Here those about names and attributes, and the session itself; ll_session.h
+ * tells where the others are. Only these files know FUSE.
  *
  * Inode numbers carry everything (tree.h), so lookups are not counted and forget has
- * nothing to do. Files have size 0 and direct_io, as in /proc: without it the kernel
- * believes the size and `cat` prints nothing.
+ * nothing to do. Files have direct_io: a read gets the text of its own open, whatever their
+ * size says, and nothing goes through the page cache (ll_read).
  *
  * Entries may be cached for a second; names that are not there never are, so that a new
  * process is found at once, and a process that left is taken back (session_forget).
@@ -14,111 +15,50 @@
  * sent after it. Once a reply is sent the request is gone, and what it was about may be
  * closed by another thread.
  */
-#define FUSE_USE_VERSION 312
-
-#include "ll_ops.h"
+#include "ll_session.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fuse_lowlevel.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "journal.h"
-#include "opened.h"
-#include "stream.h"
+#include "attributes.h"
+#include "groups.h"
 #include "tree.h"
-#include "waiters.h"
 
 #define CACHE_SECONDS 1.0
 #define THREADS_MAX 10
 #define NAME_BYTES_MAX 255
 
-struct session {
-    struct fuse_session *fuse;
-    watch_t *watch;
-    opened_list_t opened;
-    waiters_t waiters;
-    bool mounted;
-};
-
-static watch_t *watch_of(fuse_req_t req)
-{
-    const session_t *session = fuse_req_userdata(req);
-    return session->watch;
-}
-
 /* --- attributes ----------------------------------------------------------------------- */
 
-static void fill_times(struct stat *attributes, uint64_t changed_ns)
+/* Of the group that is shown everything. */
+static bool is_member(fuse_req_t req)
 {
-    struct timespec time;
-    if (changed_ns == 0) {
-        clock_gettime(CLOCK_REALTIME, &time);
-    } else {
-        time.tv_sec = (time_t)(changed_ns / 1000000000u);
-        time.tv_nsec = (long)(changed_ns % 1000000000u);
-    }
-    attributes->st_atim = time;
-    attributes->st_mtim = time;
-    attributes->st_ctim = time;
+    const hiding_t *hiding = &watch_model(watch_of(req))->hiding;
+    const struct fuse_ctx *context = fuse_req_ctx(req);
+    return hiding->level != HIDING_OFF && hiding->has_group && context->uid != 0 &&
+           (context->gid == hiding->group || groups_have(context->pid, hiding->group));
 }
 
-/* Of the node's log: what this user may read of it. */
-static void
-fill_spool(const model_t *model, node_t node, uid_t uid, struct stat *attributes)
+reader_t reader_of(fuse_req_t req)
 {
-    journal_collect(model->journal, model);
-    journal_extent_t extent = journal_extent(model->journal, node.id, uid);
-    attributes->st_size = (off_t)extent.bytes;
-    fill_times(
-        attributes,
-        extent.changed_ns != 0 ? extent.changed_ns : model->started_real_ns);
-}
-
-/* Its attributes change as it grows, and another file takes its name. */
-static double cache_seconds(node_t node)
-{
-    return node_is_spool(node) ? 0.0 : CACHE_SECONDS;
-}
-
-/* False: gone. */
-static bool
-fill_attributes(const model_t *model, node_t node, uid_t uid, struct stat *attributes)
-{
-    node_info_t info;
-    memset(attributes, 0, sizeof(*attributes));
-    if (!tree_info(model, node, &info)) {
-        return false;
-    }
-    attributes->st_ino = node_to_inode(node);
-    attributes->st_mode = info.mode;
-    attributes->st_nlink = S_ISDIR(info.mode) ? 2 : 1;
-    attributes->st_uid = info.uid;
-    attributes->st_gid = info.gid;
-    attributes->st_blksize = 4096;
-    fill_times(attributes, info.changed_ns);
-    if (node_is_spool(node)) {
-        fill_spool(model, node, uid, attributes);
-    }
-    return true;
+    const struct fuse_ctx *context = fuse_req_ctx(req);
+    return (reader_t){context->uid, context->pid, is_member(req)};
 }
 
 static bool
-fill_entry(const model_t *model, node_t node, uid_t uid, struct fuse_entry_param *entry)
+fill_entry(const model_t *model, node_t node, struct fuse_entry_param *entry)
 {
     memset(entry, 0, sizeof(*entry));
     entry->ino = node_to_inode(node);
-    entry->attr_timeout = cache_seconds(node);
-    entry->entry_timeout = cache_seconds(node);
-    return fill_attributes(model, node, uid, &entry->attr);
+    entry->attr_timeout = attributes_seconds(node);
+    entry->entry_timeout = attributes_entry_seconds(model, node);
+    return attributes_fill(model, node, &entry->attr);
 }
 
 static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -131,9 +71,11 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         return;
     }
     if (node_from_inode(parent, &dir)) {
+        const reader_t reader = reader_of(req);
         const model_t *model = watch_begin(watch_of(req));
-        found = tree_lookup(model, dir, name, &node) &&
-                fill_entry(model, node, fuse_req_ctx(req)->uid, &entry);
+        found = tree_lookup(model, dir, reader.uid, name, &node) &&
+                tree_shows(model, node, reader.uid, reader.is_member) &&
+                fill_entry(model, node, &entry);
         watch_end(watch_of(req));
     }
     if (found) {
@@ -143,43 +85,34 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     }
 }
 
-static bool get_attributes(fuse_req_t req, fuse_ino_t ino, struct stat *attributes)
-{
-    node_t node;
-    if (!node_from_inode(ino, &node)) {
-        return false;
-    }
-    const model_t *model = watch_begin(watch_of(req));
-    bool found = fill_attributes(model, node, fuse_req_ctx(req)->uid, attributes);
-    watch_end(watch_of(req));
-    return found;
-}
-
-static void ll_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void answer_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct stat attributes;
-    (void)fi;
-    node_t node = tree_root;
-    (void)node_from_inode(ino, &node);
-    if (get_attributes(req, ino, &attributes)) {
-        fuse_reply_attr(req, &attributes, cache_seconds(node));
+    node_t node;
+    int error = node_from_inode(ino, &node)
+                    ? attributes_of(
+                          watch_of(req), node, reader_of(req),
+                          fi != NULL ? file_of(fi) : NULL, &attributes)
+                    : ENOENT;
+    if (error != 0) {
+        fuse_reply_err(req, error);
     } else {
-        fuse_reply_err(req, ENOENT);
+        fuse_reply_attr(req, &attributes, attributes_seconds(node));
     }
 }
 
 /* truncate(1) before a write is well meant and changes nothing; owner and mode are those
  * of the process. */
-static void ll_setattr(
-    fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
-    struct fuse_file_info *fi)
+void answer_setattr(fuse_req_t req, fuse_ino_t ino, int to_set)
 {
     struct stat attributes;
-    node_t node = tree_root;
-    (void)wanted;
-    (void)fi;
-    if (!get_attributes(req, ino, &attributes)) {
-        fuse_reply_err(req, ENOENT);
+    node_t node;
+    int error =
+        node_from_inode(ino, &node)
+            ? attributes_of(watch_of(req), node, reader_of(req), NULL, &attributes)
+            : ENOENT;
+    if (error != 0) {
+        fuse_reply_err(req, error);
     } else if (
         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
         fuse_reply_err(req, EPERM);
@@ -187,8 +120,7 @@ static void ll_setattr(
         (to_set & FUSE_SET_ATTR_SIZE) != 0 && (attributes.st_mode & S_IWUSR) == 0) {
         fuse_reply_err(req, EACCES);
     } else {
-        (void)node_from_inode(ino, &node);
-        fuse_reply_attr(req, &attributes, cache_seconds(node));
+        fuse_reply_attr(req, &attributes, attributes_seconds(node));
     }
 }
 
@@ -217,251 +149,15 @@ static void ll_statfs(fuse_req_t req, fuse_ino_t ino)
     fuse_reply_statfs(req, &status);
 }
 
-/* --- files ---------------------------------------------------------------------------- */
-
-static opened_list_t *list_of(fuse_req_t req)
-{
-    session_t *session = fuse_req_userdata(req);
-    return &session->opened;
-}
-
-static file_t *file_of(const struct fuse_file_info *fi)
-{
-    return (file_t *)(uintptr_t)fi->fh;
-}
-
-static void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-    node_t node;
-    file_t *file;
-    opened_list_t *list = list_of(req);
-    int error = node_from_inode(ino, &node) ? file_open(
-                                                  list, watch_of(req), node, fi->flags,
-                                                  fuse_req_ctx(req)->uid, &file)
-                                            : -ENOENT;
-    if (error != 0) {
-        fuse_reply_err(req, -error);
-        return;
-    }
-    fi->fh = (uintptr_t)file;
-    fi->direct_io = 1;
-    fi->noflush = 1;
-    if (fuse_reply_open(req, fi) == -ENOENT) {
-        file_close(list, file); /* the open was interrupted: no release will come */
-    }
-}
-
-/* --- streams -------------------------------------------------------------------------- */
-
-/* False: another reader of the same descriptor was faster. No answer then: none at all
- * would be the end of the file. */
-static bool reply_stream(fuse_req_t req, stream_t *stream, size_t size)
-{
-    text_t text;
-    text_init(&text);
-    stream_take(stream, size, &text);
-    bool answered = text.failed || text.length != 0 || size == 0;
-    if (text.failed) {
-        fuse_reply_err(req, ENOMEM);
-    } else if (answered) {
-        fuse_reply_buf(req, text.data, text.length);
-    }
-    text_fini(&text);
-    return answered;
-}
-
-static bool is_interrupted(void *request)
-{
-    return fuse_req_interrupted(request) != 0;
-}
-
-/* The reader got a signal. Whoever takes the request out of the waiters answers it. */
-static void give_up_read(fuse_req_t req, void *data)
-{
-    session_t *session = data;
-    if (waiters_take(&session->waiters, req)) {
-        fuse_reply_err(req, EINTR);
-    }
-}
-
-static void park_read(session_t *session, fuse_req_t req, stream_t *stream, size_t size)
-{
-    const waiter_t waiter = {.request = req, .stream = stream, .size = size};
-    fuse_req_interrupt_func(req, give_up_read, session);
-    if (!waiters_add(&session->waiters, &waiter, is_interrupted)) {
-        fuse_reply_err(req, is_interrupted(req) ? EINTR : ENOMEM);
-    }
-}
-
-static stream_state_t fetch(session_t *session, stream_t *stream)
-{
-    const model_t *model = watch_begin(session->watch);
-    stream_state_t state = stream_fetch(stream, model);
-    watch_end(session->watch);
-    return state;
-}
-
-static void read_stream(fuse_req_t req, stream_t *stream, size_t size, bool may_wait)
-{
-    session_t *session = fuse_req_userdata(req);
-    stream_state_t state = fetch(session, stream);
-    while (state == STREAM_DATA && !reply_stream(req, stream, size)) {
-        state = fetch(session, stream);
-    }
-    if (state == STREAM_END) {
-        fuse_reply_buf(req, NULL, 0);
-    } else if (state == STREAM_WAIT && !may_wait) {
-        fuse_reply_err(req, EAGAIN);
-    } else if (state == STREAM_WAIT) {
-        park_read(session, req, stream, size);
-    }
-}
-
-static void ll_poll(
-    fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
-    struct fuse_pollhandle *handle)
-{
-    session_t *session = fuse_req_userdata(req);
-    stream_t *stream = file_stream_of(file_of(fi));
-    unsigned events = POLLIN | POLLRDNORM | (stream == NULL ? POLLOUT | POLLWRNORM : 0);
-    (void)ino;
-    if (stream != NULL && fetch(session, stream) == STREAM_WAIT) {
-        events = 0;
-    }
-    if (handle != NULL) {
-        const waiter_t waiter = {.request = handle, .stream = stream, .is_poll = true};
-        void *unused = NULL;
-        if (events != 0 || !waiters_add_poll(&session->waiters, &waiter, &unused)) {
-            unused = handle;
-        }
-        if (unused != NULL) {
-            fuse_pollhandle_destroy(unused);
-        }
-    }
-    fuse_reply_poll(req, events);
-}
-
-/* Polls of a file that is closed; `with` NULL: everything, because the session ends. */
-static void drop_waiters(session_t *session, const stream_t *with)
-{
-    waiter_t *waiter = waiters_take_all(&session->waiters, with);
-    while (waiter != NULL) {
-        waiter_t *next = waiter->next;
-        if (waiter->is_poll) {
-            fuse_pollhandle_destroy(waiter->request);
-        } else {
-            fuse_reply_err(waiter->request, ENODEV);
-        }
-        free(waiter);
-        waiter = next;
-    }
-}
-
-/* watch_tick() has collected the journal a moment ago: once for all who wait. */
-static bool is_ready(const waiter_t *waiter, void *arg)
-{
-    return stream_fetch_collected(waiter->stream, arg) != STREAM_WAIT;
-}
-
-static void answer_waiter(waiter_t *waiter)
-{
-    if (waiter->is_poll) {
-        (void)fuse_lowlevel_notify_poll(waiter->request);
-        fuse_pollhandle_destroy(waiter->request);
-    } else {
-        read_stream(waiter->request, waiter->stream, waiter->size, true);
-    }
-    free(waiter);
-}
-
-int session_news_fd(const session_t *session)
-{
-    return session->waiters.news_fd;
-}
-
-bool session_wake(session_t *session)
-{
-    uint64_t count;
-    (void)!read(session->waiters.news_fd, &count, sizeof(count));
-    if (!waiters_any(&session->waiters)) {
-        return false;
-    }
-    const model_t *model = watch_begin(session->watch);
-    waiter_t *waiter =
-        waiters_take_ready(&session->waiters, is_ready, (void *)(uintptr_t)model);
-    watch_end(session->watch);
-    while (waiter != NULL) {
-        waiter_t *next = waiter->next;
-        answer_waiter(waiter);
-        waiter = next;
-    }
-    return waiters_any(&session->waiters);
-}
-
-/* --- reading and writing -------------------------------------------------------------- */
-
-static void ll_read(
-    fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-    struct fuse_file_info *fi)
-{
-    opened_list_t *list = list_of(req);
-    file_t *file = file_of(fi);
-    const char *bytes;
-    size_t length;
-    (void)ino;
-    atomic_fetch_add_explicit(
-        &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
-    if (file_stream_of(file) != NULL) {
-        read_stream(req, file_stream_of(file), size, (fi->flags & O_NONBLOCK) == 0);
-        return;
-    }
-    int error = file_read(file, watch_of(req), size, offset, &bytes, &length);
-    if (error != 0) {
-        fuse_reply_err(req, error == -ENOENT ? ENODEV : -error);
-        return;
-    }
-    fuse_reply_buf(req, bytes, length);
-    file_read_end(list, file); /* req is gone: not list_of(req) here */
-}
-
-/* Each write is a command of its own, wherever the descriptor stands: `>` and `>>` mean
- * the same. */
-static void ll_write(
-    fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
-    struct fuse_file_info *fi)
-{
-    (void)ino;
-    (void)offset;
-    node_t node = file_node_of(file_of(fi));
-    model_t *model = watch_begin_change(watch_of(req));
-    int error = control_write(model, node, fuse_req_ctx(req)->uid, bytes, size);
-    watch_end(watch_of(req));
-    if (error != 0) {
-        fuse_reply_err(req, -error);
-    } else {
-        fuse_reply_write(req, size);
-    }
-}
-
-static void ll_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-    (void)ino;
-    if (file_stream_of(file_of(fi)) != NULL) {
-        drop_waiters(fuse_req_userdata(req), file_stream_of(file_of(fi)));
-    }
-    file_close(list_of(req), file_of(fi));
-    fuse_reply_err(req, 0);
-}
-
 /* --- directories ---------------------------------------------------------------------- */
 
-static void ll_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void answer_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     node_t node;
     listing_t *listing;
     opened_list_t *list = list_of(req);
     int error = node_from_inode(ino, &node)
-                    ? listing_open(list, watch_of(req), node, &listing)
+                    ? listing_open(list, watch_of(req), node, reader_of(req), &listing)
                     : -ENOENT;
     if (error != 0) {
         fuse_reply_err(req, -error);
@@ -491,8 +187,11 @@ static bool add_entry(
     off_t next)
 {
     struct fuse_entry_param entry;
-    if (!fill_entry(model, node, fuse_req_ctx(req)->uid, &entry)) {
+    if (!fill_entry(model, node, &entry)) {
         return true;
+    }
+    if (attributes_seconds(node) == 0.0) {
+        entry.ino = 0; /* a lookup will tell, if it is wanted */
     }
     char *to = reply->bytes + reply->used;
     size_t room = reply->size - reply->used;
@@ -610,9 +309,10 @@ static const struct fuse_lowlevel_ops operations = {
     .setattr = ll_setattr,
     .readlink = ll_readlink,
     .statfs = ll_statfs,
-    .open = ll_open,
+    .open = ll_open_reporting,
     .poll = ll_poll,
     .read = ll_read,
+    .lseek = ll_lseek,
     .write = ll_write,
     .release = ll_release,
     .opendir = ll_opendir,
@@ -636,6 +336,8 @@ static void session_free(session_t *session)
     if (session != NULL) {
         opened_list_fini(&session->opened);
         waiters_fini(&session->waiters);
+        trims_fini(&session->trims);
+        reports_fini(&session->reports);
         free(session);
     }
 }
@@ -653,6 +355,8 @@ session_open(const session_config_t *config, char *reason, size_t reason_bytes)
     session_t *session = calloc(1, sizeof(*session));
     if (session != NULL) {
         opened_list_init(&session->opened);
+        trims_init(&session->trims);
+        reports_init(&session->reports);
         (void)waiters_init(&session->waiters); /* without: news come with the tick */
         session->fuse =
             fuse_session_new(&args, &operations, sizeof(operations), session);
@@ -728,9 +432,14 @@ bool session_loop(session_t *session)
     }
     fuse_loop_cfg_set_clone_fd(config, 0);
     fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
-    int result = fuse_session_loop_mt(session->fuse, config);
+    bool good = turns_start(&session->turns);
+    if (good) {
+        good = fuse_session_loop_mt(session->fuse, config) == 0;
+        end_reports(session);
+        turns_stop(&session->turns);
+    }
     fuse_loop_cfg_destroy(config);
-    return result == 0;
+    return good;
 }
 
 void session_exit(session_t *session)
@@ -751,7 +460,7 @@ void session_close(session_t *session)
     if (session == NULL) {
         return;
     }
-    drop_waiters(session, NULL);
+    files_end(session);
     if (session->mounted) {
         fuse_session_unmount(session->fuse);
     }

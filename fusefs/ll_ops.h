@@ -46,11 +46,17 @@ void session_forget(session_t *session, const char *name);
 /* To poll: somebody began to wait for a stream. */
 int session_news_fd(const session_t *session);
 
-/* After watch_tick(): answer who waits for a stream that has something now. True: others
- * still wait, so come again soon. */
-bool session_wake(session_t *session);
+/* After watch_tick(): answer the requests that wait for a stream that has something now. Says how
+ * soon it must be called again for those that still wait: for events later, as they are found at
+ * looks that are rare. */
+typedef enum session_haste {
+    SESSION_IDLE,
+    SESSION_LATER,
+    SESSION_SOON
+} session_haste_t;
+session_haste_t session_wake(session_t *session);
 
-/* Unmount (at once, whoever has files open) and free. NULL is ignored. */
+/* Unmount (at once, also while programs have files open) and free. NULL is ignored. */
 void session_close(session_t *session);
 
 #endif /* RMM_FUSEFS_LL_OPS_H */

@@ -5,6 +5,7 @@
  */
 #include "log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -47,22 +48,82 @@ static void write_to_stderr(log_level_t level, const char *line)
     (void)fprintf(stderr, "rmmfs: [%s][%s] %s\n", time_text, level_names[level], line);
 }
 
-void log_message(log_level_t level, const char *format, ...)
+static bool is_wanted(log_level_t level)
 {
-    if ((int)level < atomic_load_explicit(&threshold, memory_order_relaxed)) {
-        return;
-    }
+    return (int)level >= atomic_load_explicit(&threshold, memory_order_relaxed);
+}
+
+__attribute__((format(printf, 2, 0))) static void
+write_line(log_level_t level, const char *format, va_list args)
+{
     char line[512];
-    va_list args;
-    va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
     if (atomic_load_explicit(&use_syslog, memory_order_relaxed)) {
         syslog(priorities[level], "%s", line);
     } else if (
         (int)level >= atomic_load_explicit(&terminal_threshold, memory_order_relaxed)) {
         write_to_stderr(level, line);
     }
+}
+
+void log_message(log_level_t level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (is_wanted(level)) {
+        write_line(level, format, args);
+    }
+    va_end(args);
+}
+
+/* --- about users ---------------------------------------------------------------------- */
+
+#define USERS 32u /* users with the same place share it */
+#define WINDOW_SECONDS 10
+
+/* Lines about one user since a time. */
+static struct user_lines {
+    uid_t uid;
+    time_t since;
+    uint64_t lines;
+} user_lines[USERS];
+static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* How many were left out before; the number of this line in its window is in *number_out. */
+static uint64_t count_line(uid_t uid, uint64_t *number_out)
+{
+    struct user_lines *user = &user_lines[uid % USERS];
+    struct timespec now;
+    uint64_t left_out = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)pthread_mutex_lock(&user_lock);
+    if (user->lines == 0 || now.tv_sec - user->since >= WINDOW_SECONDS) {
+        left_out = user->lines > LOG_USER_LINES ? user->lines - LOG_USER_LINES : 0;
+        *user = (struct user_lines){.uid = uid, .since = now.tv_sec};
+    }
+    *number_out = ++user->lines;
+    (void)pthread_mutex_unlock(&user_lock);
+    return left_out;
+}
+
+void log_of_user(uid_t uid, log_level_t level, const char *format, ...)
+{
+    uint64_t number;
+    va_list args;
+    if (!is_wanted(level)) {
+        return;
+    }
+    uint64_t left_out = count_line(uid, &number);
+    if (left_out > 0) {
+        log_message(
+            level, "%llu lines about uid %u were left out",
+            (unsigned long long)left_out, (unsigned)uid);
+    }
+    va_start(args, format);
+    if (number <= LOG_USER_LINES) {
+        write_line(level, format, args);
+    }
+    va_end(args);
 }
 
 void log_reason(const char *reason)

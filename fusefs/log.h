@@ -10,6 +10,7 @@
 #define RMM_FUSEFS_LOG_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* In rising order of weight, so that a level shows itself and all after it. */
 typedef enum log_level {
@@ -23,6 +24,12 @@ typedef enum log_level {
 
 void log_message(log_level_t level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The same about what a user's programs left: at most LOG_USER_LINES in ten seconds for each
+ * user, then one line that says how many were left out. */
+#define LOG_USER_LINES 20u
+void log_of_user(uid_t uid, log_level_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #define log_debug(...) log_message(LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define log_info(...) log_message(LOG_LEVEL_INFO, __VA_ARGS__)

@@ -20,6 +20,13 @@ const char *log_line_level_name(uint32_t level)
     return level < LEVEL_COUNT ? level_names[level] : "unknown";
 }
 
+uint32_t log_line_error_level(void)
+{
+    uint32_t level = 0;
+    (void)log_line_level_parse("error", &level);
+    return level;
+}
+
 bool log_line_level_parse(const char *name, uint32_t *level_out)
 {
     for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
@@ -45,7 +52,7 @@ void log_line_append(
     text_printf(
         text, "[%u][%s][%s] ", message->thread, time_text,
         log_line_level_name(message->level));
-    text_puts(text, message->text);
+    text_put_foreign(text, message->text);
     text_puts(text, "\n");
 }
 

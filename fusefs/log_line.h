@@ -20,6 +20,8 @@ void log_line_append_lost(text_t *text, const char *process, uint64_t count);
 
 /* "warn"; a number that is no level: "unknown". */
 const char *log_line_level_name(uint32_t level);
+/* From this level on a message reports an error. */
+uint32_t log_line_error_level(void);
 /* False: not the name of a level. */
 bool log_line_level_parse(const char *name, uint32_t *level_out);
 

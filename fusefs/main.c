@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmmfs: shows the segments of all processes as the file tree /rmm. See docs/filesystem.md
- * for the tree and rmmfs(8) for the program.
+ * rmmfs: shows the segments of all processes as the file tree /rmm. See rmm(5) and
+ * docs/filesystem.md for the tree, rmmfs(8) for the program.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon.h"
+#include "mountpoint.h"
 #include "options.h"
 
 #define EXIT_USAGE 2 /* as of the programs rmm-... */
@@ -24,9 +26,27 @@ static int end_of_output(void)
     return EXIT_SUCCESS;
 }
 
+/* Texts are large, and are freed by another thread than the next one is made by: each is
+ * mapped by itself, so that its memory goes back to the system. */
+static void return_freed_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+}
+
+static int clear(const options_t *options)
+{
+    char reason[512];
+    if (!mountpoint_clear(options->mountpoint, reason, sizeof(reason))) {
+        (void)fprintf(stderr, "rmmfs: %s\n", reason);
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     options_t options;
+    return_freed_memory();
     if (!options_parse(&options, argc, argv)) {
         return EXIT_USAGE;
     }
@@ -38,5 +58,5 @@ int main(int argc, char **argv)
         (void)printf("rmmfs %s\n", RMMFS_VERSION);
         return end_of_output();
     }
-    return daemon_run(&options);
+    return options.clear ? clear(&options) : daemon_run(&options);
 }

@@ -4,8 +4,11 @@
  */
 #include "marks.h"
 
+#include <string.h>
+
 #include "extras.h"
 #include "state.h"
+#include "sums.h"
 
 static uint64_t mark_value(const _Atomic(uint64_t) *mark)
 {
@@ -68,26 +71,52 @@ static void add_exited(const device_t *device, figures_t *out)
 #define X(field, kind, unit, help)                                                     \
     if (RMM_KIND_##kind == RMM_KIND_COUNTER) {                                         \
         out->field =                                                                   \
-            figure_add(out->field, device->exited[RMM_LOCATION_STAT_##field]);         \
+            figure_add_known(out->field, device->exited[RMM_LOCATION_STAT_##field]);   \
     }
     RMM_LOCATION_STATS(X)
 #undef X
+}
+
+static void show_sum(const device_t *device, const device_sum_t *sum, figures_t *out)
+{
+    *out = sum->figures;
+    add_exited(device, out);
+    show_marks(device, out);
 }
 
 void marks_show_device(model_t *model, uint32_t index, unsigned want, figures_t *out)
 {
     device_t *device = model_device(model, index);
     device_sum_t sum;
-    figures_sum_device(model, index, want, &sum);
-    *out = sum.figures;
-    add_exited(device, out);
+    sums_of_device(model, index, want, &sum);
     if ((want & FIGURES_MARKS) != 0) {
         raise_to_marks(device, &sum);
     }
     if (raise_to_current(device, &sum)) {
         state_save(model);
     }
-    show_marks(device, out);
+    show_sum(device, &sum, out);
+}
+
+static void raise_shown(uint64_t *shown, uint64_t current)
+{
+    if (current != FIGURE_UNKNOWN && current > *shown) {
+        *shown = current;
+    }
+}
+
+void marks_show_parts(
+    model_t *model, uint32_t index, const device_sum_t *sum, figures_t *out)
+{
+    device_t *device = model_device(model, index);
+    raise_to_marks(device, sum);
+    show_sum(device, sum, out);
+    raise_shown(&out->peak_bytes, out->current_bytes);
+    raise_shown(&out->peak_count, out->current_count);
+    raise_shown(&out->peak_upper_bytes, out->current_bytes);
+    raise_shown(&out->lifetime_peak_bytes, out->current_bytes);
+    out->node_peak_bytes = out->peak_bytes;
+    out->node_peak_count = out->peak_count;
 }
 
 static bool take_device(model_t *model, uint32_t index)
@@ -124,7 +153,7 @@ void marks_note_upper(model_t *model)
     }
 }
 
-static void fold_place(model_t *model, member_t *member, member_location_t location)
+static void fold_location(model_t *model, member_t *member, member_location_t location)
 {
     device_t *device = model_device(model, location.device);
     figures_t left;
@@ -135,22 +164,20 @@ static void fold_place(model_t *model, member_t *member, member_location_t locat
 #define X(field, kind, unit, help)                                                     \
     if (RMM_KIND_##kind == RMM_KIND_COUNTER) {                                         \
         uint64_t *total = &device->exited[RMM_LOCATION_STAT_##field];                  \
-        *total =                                                                       \
-            left.field == FIGURE_UNKNOWN ? *total : figure_add(*total, left.field);    \
+        *total = figure_add_known(*total, left.field);                                 \
     }
     RMM_LOCATION_STATS(X)
 #undef X
     extras_fold(device, member, location.location);
     (void)mark_raise(&device->peak_bytes, left.node_peak_bytes);
     (void)mark_raise(&device->peak_count, left.node_peak_count);
-    (void)mark_raise(&device->peak_upper_bytes, left.node_peak_bytes);
     (void)mark_raise(&device->lifetime_peak_bytes, left.lifetime_peak_bytes);
 }
 
 void marks_fold(model_t *model, member_t *member)
 {
     for (uint32_t i = 0; i < member->location_count; i++) {
-        fold_place(model, member, member->locations[i]);
+        fold_location(model, member, member->locations[i]);
     }
 }
 
@@ -162,4 +189,17 @@ void marks_reset_device(model_t *model, uint32_t index)
     mark_set(&device->peak_bytes, sum.figures.current_bytes);
     mark_set(&device->peak_count, sum.figures.current_count);
     mark_set(&device->peak_upper_bytes, sum.figures.current_bytes);
+}
+
+void marks_reset_totals(model_t *model, uint32_t index)
+{
+    device_t *device = model_device(model, index);
+    device_sum_t sum;
+    figures_sum_device(model, index, FIGURES_MARKS, &sum);
+    memset(device->exited, 0, sizeof(device->exited));
+    device->extras.count = 0;
+    device->event_changes++;
+    model->event_changes++;
+    mark_set(&device->lifetime_peak_bytes, sum.largest_lifetime_bytes);
+    (void)mark_raise(&device->lifetime_peak_bytes, mark_value(&device->peak_bytes));
 }

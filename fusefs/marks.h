@@ -24,6 +24,11 @@
  */
 void marks_show_device(model_t *model, uint32_t device, unsigned want, figures_t *out);
 
+/* The same with all figures, from a sum whose parts were read one after the other while the
+ * lock was given up: such a sum may never have been held at one moment, so no mark keeps it. */
+void marks_show_parts(
+    model_t *model, uint32_t device, const device_sum_t *sum, figures_t *out);
+
 /* Take the marks of all devices that more than one process uses. */
 void marks_take(model_t *model);
 
@@ -32,6 +37,10 @@ void marks_note_upper(model_t *model);
 
 /* Keep what a member leaves; it is live now, exited next. Lock held alone. */
 void marks_fold(model_t *model, member_t *member);
+
+/* The totals are those of the live processes again, and so is the lifetime's peak. Lock held
+ * alone. */
+void marks_reset_totals(model_t *model, uint32_t device);
 
 /* The current sum becomes the marks. Lock held alone. */
 void marks_reset_device(model_t *model, uint32_t device);

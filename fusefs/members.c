@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +13,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "exits.h"
 #include "gpus.h"
+#include "happened.h"
+#include "holders.h"
 #include "log.h"
 #include "marks.h"
+#include "segment/open_in.h"
 #include "segment/segment_shrink.h"
 
 #define MAKING_NS                                                                      \
     (5ull * 1000000000u) /* a segment "being made" for longer is refused */
+#define DESCRIPTOR_RESERVE 64u
+#define MEMBER_DESCRIPTORS 3u /* the segment, its control page, a pidfd */
 
 /* --- names ---------------------------------------------------------------------------- */
 
@@ -35,53 +40,20 @@ static void name_process(char *name, size_t bytes, const char *segment, pid_t pi
     }
 }
 
-/* Field 22 of /proc/<pid>/stat, which tells a process from a later one of its pid. False:
- * nobody has that pid. */
-static bool read_start_time(pid_t pid, uint64_t *ticks_out)
-{
-    char path[32], line[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t got = file == NULL ? 0 : fread(line, 1, sizeof(line) - 1, file);
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    line[got] = '\0';
-    const char *rest = strrchr(line, ')'); /* the name before it may hold anything */
-    for (int field = 2; rest != NULL && field < 22; field++) {
-        rest = strchr(rest + 1, ' ');
-    }
-    return rest != NULL && sscanf(rest, " %" SCNu64, ticks_out) == 1;
-}
-
-/* The owner of a process's folder is its effective user, whatever else it hides. */
-static bool is_process_of(pid_t pid, uid_t uid)
-{
-    char path[32];
-    struct stat status;
-    (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &status) == 0 && status.st_uid == uid;
-}
-
 /*
- * The pid of who holds the segment. Of one that ended before we could look, the pid that
- * it saw itself, if that was ours too: it is a zombie still, of the same user, or nobody
- * has it now, here or in the model.
+ * The pid of one that ended before we could look: the pid that it saw itself, if that was
+ * ours too: it is a zombie still, of the same user, or nobody has it now, here or in the
+ * model.
  */
-static pid_t find_pid(const model_t *model, const rmm_segment_t *segment)
+static pid_t find_ended_pid(const model_t *model, const rmm_segment_t *segment)
 {
     char name[32];
-    uint64_t ticks;
-    pid_t pid = rmm_segment_is_live(segment) ? rmm_segment_pid(segment) : 0;
     pid_t own = (pid_t)segment->header.pid;
-    if (pid > 0 || rmm_segment_is_live(segment) || own <= 0) {
-        return pid;
+    if (own <= 0) {
+        return 0;
     }
-    if (read_start_time(own, &ticks)) {
-        return ticks == segment->header.start_time_ticks &&
-                       is_process_of(own, segment->uid)
-                   ? own
-                   : 0;
+    if (holder_exists(own)) {
+        return holder_is(own, segment->uid, segment->header.start_time_ticks) ? own : 0;
     }
     name_process(name, sizeof(name), segment->name, own);
     return model_process_named(model, name) == NULL ? own : 0;
@@ -108,7 +80,7 @@ static void make_way(model_t *model, const char *name, const member_t *newcomer)
 
 /* --- locations --------------------------------------------------------------------------- */
 
-static bool knows_place(const member_t *member, uint32_t location)
+static bool knows_location(const member_t *member, uint32_t location)
 {
     for (uint32_t i = 0; i < member->location_count; i++) {
         if (member->locations[i].location == location) {
@@ -118,39 +90,42 @@ static bool knows_place(const member_t *member, uint32_t location)
     return false;
 }
 
-static uint32_t
-device_of_place(model_t *model, uint32_t location, const rmm_record_t *record)
+static uint32_t device_of_location(
+    model_t *model, uid_t uid, uint32_t location, const rmm_record_t *record)
 {
     if (location == RMM_SEGMENT_HOST_LOCATION) {
         return DEVICE_HOST;
     }
     const rmm_segment_location_t *told = rmm_record_location(record);
     const gpu_identity_t identity = {
-        told->uuid, told->pci_bus_id, told->name, told->capacity_bytes};
+        told->uuid, told->pci_bus_id, told->name, told->capacity_bytes, uid};
     return gpus_number(model, &identity);
 }
 
-static void add_place(model_t *model, member_t *member, uint32_t location)
+static void add_location(model_t *model, member_t *member, uint32_t location)
 {
     rmm_record_t record;
     if (!rmm_segment_read_location(&member->segment, location, &record)) {
         return;
     }
-    uint32_t device = device_of_place(model, location, &record);
+    uint32_t device = device_of_location(model, member->segment.uid, location, &record);
     member->locations[member->location_count].location = location;
     member->locations[member->location_count].device = device;
     member->location_count++;
-    if (device == DEVICE_NONE) {
-        log_warn(
-            "segment %s: its device %u has no uuid", member->segment.name, location);
-    }
+    model->changes++;
 }
 
-/* Programs open locations as they go: one pread finds the new ones. False: it was cut. */
-static bool find_places(model_t *model, member_t *member)
+/* Programs open locations as they go: one pread tells whether there are new ones, a further
+ * one which. False: it was cut. */
+static bool find_locations(model_t *model, member_t *member)
 {
     static unsigned char table[RMM_SEGMENT_LOCATIONS * RMM_SEGMENT_RECORD_BYTES];
     const rmm_segment_header_t *header = &member->segment.header;
+    uint32_t opened = 0;
+    if (rmm_segment_locations_opened(&member->segment, &opened) &&
+        opened == member->locations_opened) {
+        return rmm_segment_is_whole(&member->segment);
+    }
     uint32_t count = rmm_segment_location_count(&member->segment);
     count = count < RMM_SEGMENT_LOCATIONS ? count : RMM_SEGMENT_LOCATIONS;
     size_t bytes = (size_t)count * header->locations_stride;
@@ -165,39 +140,51 @@ static bool find_places(model_t *model, member_t *member)
             table + (size_t)i * header->locations_stride +
                 offsetof(rmm_segment_location_t, used),
             sizeof(used));
-        if (used != 0 && !knows_place(member, i)) {
-            add_place(model, member, i);
+        if (used != 0 && !knows_location(member, i)) {
+            add_location(model, member, i);
         }
     }
+    member->locations_opened = opened;
     return true;
 }
 
 /* --- meeting -------------------------------------------------------------------------- */
-
-static void drop_member(member_t *member)
-{
-    if (member->has_control) {
-        rmm_control_close(&member->control);
-    }
-    rmm_segment_close(&member->segment);
-    free(member);
-}
 
 static void open_control(member_t *member)
 {
     if (!member->has_control && member->dir != NULL) {
         member->has_control =
             rmm_control_open(&member->control, member->dir->fd, &member->segment) == 0;
+        if (member->has_control) {
+            rmm_control_forget(&member->control);
+        }
     }
 }
 
+/* In a process's directory; the oldest that has ended makes room. Anybody can give any number
+ * of segments one pid, and a figure of a process is read from all its segments. */
+static bool make_room_in(model_t *model, const process_t *process)
+{
+    if (process->member_count < MEMBERS_OF_PROCESS_MAX) {
+        return true;
+    }
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        if (process->members[i]->state == MEMBER_EXITED) {
+            model_remove_member(model, process->members[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A directory is one user's, who reads its logs: a segment of another's that has, or
- * pretends to have, the same pid gets its own. */
+ * pretends to have, the same pid gets its own. So does one too many of a process. */
 static bool join(model_t *model, member_t *member, const char *name, pid_t pid)
 {
     const process_t *process = model_process_named(model, name);
     char own_name[32];
-    if (process != NULL && process->uid != member->segment.uid) {
+    if (process != NULL &&
+        (process->uid != member->segment.uid || !make_room_in(model, process))) {
         name_process(own_name, sizeof(own_name), member->segment.name, 0);
         return model_process_named(model, own_name) == NULL &&
                model_add_member(model, member, own_name, 0);
@@ -205,7 +192,19 @@ static bool join(model_t *model, member_t *member, const char *name, pid_t pid)
     return model_add_member(model, member, name, pid);
 }
 
-static void take(model_t *model, member_t *member, const char *name, pid_t pid)
+/* The file of an earlier member may have lost the name to another file. */
+static void bind_name(member_t *member, entry_t *entry)
+{
+    if (entry->member != NULL) {
+        entry->member->entry = NULL;
+    }
+    member->entry = entry;
+    entry->member = member;
+}
+
+/* False: it is not shown, and freed. */
+static bool
+take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t pid)
 {
     struct stat status;
     bool known = fstat(member->segment.fd, &status) == 0;
@@ -215,62 +214,44 @@ static void take(model_t *model, member_t *member, const char *name, pid_t pid)
         known && !member->has_control && rmm__segment_is_marked(&status);
     make_way(model, name, member);
     if (!join(model, member, name, pid)) {
-        log_warn(
+        log_of_user(
+            member->segment.uid, LOG_LEVEL_WARN,
             "segment %s is not shown: out of memory, or process %s belongs to another "
             "user",
             member->segment.name, name);
-        drop_member(member);
-        return;
+        model_free_member(model, member);
+        return false;
     }
-    (void)find_places(model, member);
+    bind_name(member, entry);
+    if (pid > 0 && model->exits != NULL && member->state == MEMBER_LIVE) {
+        member->pidfd = exits_watch(model->exits, pid, member->serial);
+    }
+    (void)find_locations(model, member);
+    if (member->state == MEMBER_LIVE) {
+        happened_start(model, member);
+    }
     log_debug(
         "segment %s belongs to process %s", member->segment.name,
         member->process->name);
+    return true;
 }
 
 /* Its totals are counted; it may still be shown. */
-static void take_folded(model_t *model, member_t *member, folded_t *folded)
+static void
+take_folded(model_t *model, member_t *member, entry_t *entry, const folded_t *folded)
 {
     uint64_t now = model_clock_ns();
     bool recent = folded->exited_ns <= now && now - folded->exited_ns < EXITED_SHOWN_NS;
-    folded->present = true;
     if (!recent || model_process_named(model, folded->process) != NULL) {
-        drop_member(member);
+        model_free_member(model, member);
         return;
     }
     member->state = MEMBER_EXITED;
     member->exited_ns = folded->exited_ns;
-    take(model, member, folded->process, 0);
-}
-
-static void take_good(model_t *model, member_t *member)
-{
-    char name[32];
-    folded_t *folded = model_folded(model, member->segment.name);
-    if (folded != NULL) {
-        take_folded(model, member, folded);
-        return;
-    }
-    pid_t pid = find_pid(model, &member->segment);
-    name_process(name, sizeof(name), member->segment.name, pid);
-    member->state = MEMBER_LIVE; /* the next refresh finds out if it is not */
-    take(model, member, name, pid);
+    (void)take(model, member, entry, folded->process, 0);
 }
 
 /* --- ended and made small ------------------------------------------------------------- */
-
-static member_t *find_member(const model_t *model, const char *segment)
-{
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        const process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            if (strcmp(process->members[j]->segment.name, segment) == 0) {
-                return process->members[j];
-            }
-        }
-    }
-    return NULL;
-}
 
 /* What asked for resets is gone with the control page: they are done in the small file. */
 static void take_small(member_t *member, rmm_segment_t *segment)
@@ -303,14 +284,15 @@ static void follow_small(member_t *member)
 
 /* A name that is known has another file. While its process still ends, its last figures are
  * in the old one: later. */
-static void take_again(member_t *member, rmm_segment_t *segment, entry_t *entry)
+static meeting_t take_again(member_t *member, rmm_segment_t *segment)
 {
     if (member->state == MEMBER_EXITED) {
         take_small(member, segment);
-        return;
+        return MEETING_TAKEN;
     }
+    bool is_same = segment->inode == member->segment.inode;
     rmm_segment_close(segment);
-    entry->kind = ENTRY_PENDING;
+    return is_same ? MEETING_TAKEN : MEETING_LATER;
 }
 
 /* --- refusing ------------------------------------------------------------------------- */
@@ -318,7 +300,7 @@ static void take_again(member_t *member, rmm_segment_t *segment, entry_t *entry)
 /* Only what can be locked and read without waiting: never a FIFO or a device. */
 static int open_refused(const segment_dir_t *dir, const char *name, struct stat *status)
 {
-    int fd = openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = rmm__open_in(dir->fd, name, O_RDONLY | O_NONBLOCK);
     if (fd >= 0 && (fstat(fd, status) != 0 || !S_ISREG(status->st_mode))) {
         (void)close(fd);
         errno = EINVAL;
@@ -328,117 +310,113 @@ static int open_refused(const segment_dir_t *dir, const char *name, struct stat 
 }
 
 /* Shown as unreadable if somebody holds it. */
-static void
-take_refused(model_t *model, member_t *member, int fd, const struct stat *status)
+static meeting_t take_refused(
+    model_t *model, member_t *member, entry_t *entry, int fd, const struct stat *status)
 {
     char name[32];
+    pid_t pid;
+    (void)snprintf(
+        member->segment.name, sizeof(member->segment.name), "%s", entry->name);
     member->segment.fd = fd;
     member->segment.uid = status->st_uid;
     member->segment.device = status->st_dev;
     member->segment.inode = status->st_ino;
     member->gid = status->st_gid;
     member->state = MEMBER_UNREADABLE;
-    pid_t pid = rmm_segment_pid(&member->segment);
-    name_process(name, sizeof(name), member->segment.name, pid);
-    if (pid <= 0 || !join(model, member, name, pid)) {
-        drop_member(member);
+    holder_answer_t answer =
+        rmm_segment_is_live(&member->segment)
+            ? holders_find_owner(model->holders, &member->segment, entry->met_ns, &pid)
+            : HOLDER_UNKNOWN;
+    if (answer == HOLDER_LATER) {
+        model_free_member(model, member);
+        return MEETING_LATER;
     }
+    if (answer == HOLDER_FOUND) {
+        name_process(name, sizeof(name), member->segment.name, pid);
+    }
+    if (answer != HOLDER_FOUND || !join(model, member, name, pid)) {
+        model_free_member(model, member);
+        return MEETING_REFUSED;
+    }
+    bind_name(member, entry);
+    return MEETING_TAKEN;
 }
 
-static void refuse(
-    model_t *model, segment_dir_t *dir, entry_t *entry, member_t *member,
-    const char *reason)
+static void tell_refused(model_t *model, const entry_t *entry, const char *reason)
+{
+    model->segments_rejected++;
+    happened_refusal(
+        model, entry->owner, entry->member != NULL ? entry->member->process->name : "",
+        reason);
+    log_of_user(
+        entry->owner, LOG_LEVEL_WARN, "segment %s/%s refused: %s", entry->dir->path,
+        entry->name, reason);
+}
+
+static meeting_t
+refuse(model_t *model, entry_t *entry, member_t *member, const char *reason)
 {
     struct stat status;
-    int fd = open_refused(dir, entry->name, &status);
+    int fd = open_refused(entry->dir, entry->name, &status);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
         free(member); /* our own trouble, not the segment's */
-        entry->kind = ENTRY_PENDING;
-        return;
+        members_set_unshown(model, entry, true);
+        return MEETING_LATER;
     }
-    model->segments_rejected++;
-    entry->kind = ENTRY_REFUSED;
-    log_warn("segment %s/%s refused: %s", dir->path, entry->name, reason);
+    meeting_t meeting = MEETING_REFUSED;
     if (fd < 0) {
         free(member);
-        return;
+    } else {
+        meeting = take_refused(model, member, entry, fd, &status);
     }
-    (void)snprintf(
-        member->segment.name, sizeof(member->segment.name), "%s", entry->name);
-    take_refused(model, member, fd, &status);
+    if (meeting != MEETING_LATER) {
+        tell_refused(model, entry, reason);
+    }
+    return meeting;
 }
 
-void members_meet(model_t *model, segment_dir_t *dir, entry_t *entry)
+void members_set_unshown(model_t *model, entry_t *entry, bool is_unshown)
 {
-    char reason[RMM_SEGMENT_REASON_BYTES] = "";
-    member_t *member = calloc(1, sizeof(*member));
-    member_t *known;
-    entry->kind = ENTRY_PENDING;
-    if (member == NULL) {
+    if (entry->is_unshown == is_unshown) {
         return;
     }
-    member->dir = dir;
-    switch (rmm_segment_open(&member->segment, dir->fd, entry->name, reason)) {
-    case RMM_SEGMENT_GOOD:
-        entry->kind = ENTRY_TAKEN;
-        known = find_member(model, entry->name);
-        if (known != NULL) {
-            take_again(known, &member->segment, entry);
-            break;
-        }
-        take_good(model, member);
-        return;
-    case RMM_SEGMENT_NOT_READY:
-        if (model_clock_ns() - entry->met_ns < MAKING_NS) {
-            break;
-        }
-        refuse(model, dir, entry, member, "the process did not finish writing it");
-        return;
-    case RMM_SEGMENT_REFUSED:
-        refuse(model, dir, entry, member, reason);
-        return;
-    case RMM_SEGMENT_GONE:
-        break;
+    entry->is_unshown = is_unshown;
+    model->unshown += is_unshown ? 1 : -1u;
+    if (is_unshown && !model->unshown_logged) {
+        model->unshown_logged = true;
+        log_warn(
+            "out of descriptors (limit %u): segments are not shown, see "
+            "daemon/unshown; "
+            "raise LimitNOFILE or `ulimit -n`",
+            model->descriptor_limit);
     }
-    free(member);
 }
 
-/* --- living --------------------------------------------------------------------------- */
+/* --- ending --------------------------------------------------------------------------- */
 
 static void become_unreadable(model_t *model, member_t *member)
 {
     member->state = MEMBER_UNREADABLE;
+    model->changes++;
     model->segments_rejected++;
+    happened_refusal(
+        model, member->segment.uid, member->process->name,
+        "the file was truncated while in use");
     log_warn(
         "segment %s of process %s is ignored: the file was truncated while in use",
         member->segment.name, member->process->name);
-}
-
-/* True: it is over. */
-static bool refresh_member(model_t *model, member_t *member)
-{
-    if (member->state == MEMBER_EXITED) {
-        return false;
-    }
-    if (!rmm_segment_is_live(&member->segment)) {
-        return true;
-    }
-    if (member->state == MEMBER_LIVE) {
-        model->member_count++;
-        open_control(member);
-        if (!find_places(model, member)) {
-            become_unreadable(model, member);
-        }
-    }
-    return false;
 }
 
 static void end(model_t *model, member_t *member)
 {
     member->state = MEMBER_EXITED;
     member->exited_ns = model_clock_ns();
-    if (!model_add_folded(
-            model, member->segment.name, member->process->name, member->exited_ns)) {
+    model->changes++;
+    identity_note_ended(&model->ended, &member->segment);
+    folded_t folded = {.uid = member->segment.uid, .exited_ns = member->exited_ns};
+    (void)snprintf(folded.name, sizeof(folded.name), "%s", member->segment.name);
+    (void)snprintf(folded.process, sizeof(folded.process), "%s", member->process->name);
+    if (!model_add_folded(model, &folded)) {
         log_warn(
             "out of memory: after a restart rmmfs would count segment %s twice",
             member->segment.name);
@@ -453,76 +431,164 @@ static void fold(model_t *model, member_t *member)
     if (!member->has_control) {
         follow_small(member); /* it was gone with the old file when we looked for it */
     }
-    (void)find_places(model, member); /* its last */
+    (void)find_locations(model, member); /* its last */
     marks_fold(model, member);
     end(model, member);
+    happened_exit(model, member);
     if (member->dir != NULL) {
         (void)rmm__segment_shrink(member->dir->fd, member->segment.name);
         follow_small(member);
     }
 }
 
-void members_disown_dead(model_t *model)
+/* It ended before this daemon saw it. */
+static void end_unseen(model_t *model, member_t *member)
 {
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            member_t *member = process->members[j];
-            if (member->state == MEMBER_LIVE &&
-                !rmm_segment_is_live(&member->segment)) {
-                end(model, member);
-            }
-        }
+    if (model->counts_ended) {
+        fold(model, member);
+        model->is_unsaved = true;
+    } else {
+        end(model, member);
     }
 }
 
-typedef struct over {
-    member_t **items;
-    size_t count, capacity;
-} over_t;
-
-static void note_over(over_t *over, member_t *member)
+/* The oldest ended segment of a user, or of anybody (-1), makes room for a live one. */
+static bool make_room(model_t *model, long only_uid)
 {
-    if (over->count == over->capacity) {
-        size_t capacity = over->capacity == 0 ? 16 : over->capacity * 2;
-        member_t **grown = realloc(over->items, capacity * sizeof(member_t *));
-        if (grown == NULL) {
-            return; /* the next refresh sees it again */
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        member_t *member = model->members[i];
+        bool fits = only_uid < 0 ||
+                    (member->is_charged && member->segment.uid == (uid_t)only_uid);
+        if (member->state == MEMBER_EXITED && fits) {
+            model_remove_member(model, member);
+            return true;
         }
-        over->items = grown;
-        over->capacity = capacity;
     }
-    over->items[over->count++] = member;
+    return false;
 }
 
-bool members_refresh(model_t *model)
+static bool charge(model_t *model, member_t *member)
 {
-    over_t over = {0};
-    uint32_t gpus_before = model->gpu_count;
-    model->member_count = 0;
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            if (refresh_member(model, process->members[j])) {
-                note_over(&over, process->members[j]);
-            }
-        }
-    }
-    if (over.count > 0) {
-        marks_note_upper(model);
-    }
-    bool folded = false;
-    for (size_t i = 0; i < over.count; i++) {
-        if (over.items[i]->state == MEMBER_LIVE) {
-            fold(model, over.items[i]);
-            folded = true;
-        } else {
-            model_remove_member(model, over.items[i]);
-        }
-    }
-    free(over.items);
-    return folded || model->gpu_count != gpus_before;
+    uid_t uid = member->segment.uid;
+    member->is_charged =
+        budget_take(&model->budget, uid, BUDGET_SEGMENTS, 1) ||
+        (make_room(model, uid) && budget_take(&model->budget, uid, BUDGET_SEGMENTS, 1));
+    return member->is_charged;
 }
+
+static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
+{
+    char name[32];
+    pid_t pid = 0;
+    const folded_t *folded =
+        model_folded(model, member->segment.name, member->segment.uid);
+    if (folded != NULL) {
+        take_folded(model, member, entry, folded);
+        return MEETING_TAKEN;
+    }
+    bool is_live = rmm_segment_is_live(&member->segment);
+    if (!charge(model, member)) {
+        model_free_member(model, member);
+        return MEETING_GONE; /* a later listing finds it again */
+    }
+    if (!is_live) {
+        pid = find_ended_pid(model, &member->segment);
+    } else if (
+        holders_find(model->holders, &member->segment, entry->met_ns, &pid) ==
+        HOLDER_LATER) {
+        model_free_member(model, member);
+        return MEETING_LATER;
+    }
+    name_process(name, sizeof(name), member->segment.name, pid);
+    member->state = MEMBER_LIVE;
+    if (take(model, member, entry, name, pid) && !is_live) {
+        end_unseen(model, member);
+    }
+    return MEETING_TAKEN;
+}
+
+/* --- meeting: all --------------------------------------------------------------------- */
+
+/* Of a segment that is shown or counted already: nothing is to be shown of this name. */
+static meeting_t
+refuse_name(model_t *model, entry_t *entry, member_t *member, const char *reason)
+{
+    tell_refused(model, entry, reason);
+    model_free_member(model, member);
+    return MEETING_REFUSED;
+}
+
+/* A member takes up to three descriptors, one more if it is diagnosed. Readers, the state and
+ * the end of the daemon need some that no segment may take. */
+static bool is_of_the_reserve(const model_t *model, int fd)
+{
+    uint32_t half = model->descriptor_limit / 2;
+    uint32_t reserve = half < DESCRIPTOR_RESERVE ? half : DESCRIPTOR_RESERVE;
+    uint32_t left = model->descriptor_limit - reserve;
+    return (uint32_t)fd >= left ||
+           MEMBER_DESCRIPTORS * ((uint64_t)model->member_count + 1) +
+                   model->found_open >
+               left;
+}
+
+static meeting_t meet_good(model_t *model, entry_t *entry, member_t *member)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    if (is_of_the_reserve(model, member->segment.fd)) {
+        if (rmm_segment_is_live(&member->segment)) {
+            (void)make_room(model, -1);
+        }
+        rmm_segment_close(&member->segment);
+        free(member);
+        members_set_unshown(model, entry, true);
+        return MEETING_LATER;
+    }
+    members_set_unshown(model, entry, false);
+    if (entry->member != NULL) {
+        meeting_t meeting = take_again(entry->member, &member->segment);
+        free(member);
+        return meeting;
+    }
+    if (member->segment.uid != entry->owner) { /* charged to its owner, or not ours */
+        return refuse_name(model, entry, member, "another user's file took its name");
+    }
+    if (model_folded(model, entry->name, member->segment.uid) == NULL &&
+        identity_is_counted(model, &member->segment, reason)) {
+        return refuse_name(model, entry, member, reason);
+    }
+    return take_good(model, member, entry);
+}
+
+meeting_t members_meet(model_t *model, entry_t *entry)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES] = "";
+    member_t *member = calloc(1, sizeof(*member));
+    if (member == NULL) {
+        return MEETING_LATER;
+    }
+    member->dir = entry->dir;
+    member->pidfd = -1;
+    member->locations_opened = UINT32_MAX; /* not looked at */
+    switch (rmm_segment_open(&member->segment, entry->dir->fd, entry->name, reason)) {
+    case RMM_SEGMENT_GOOD:
+        return meet_good(model, entry, member);
+    case RMM_SEGMENT_NOT_READY:
+        if (model_clock_ns() - entry->met_ns >= MAKING_NS) {
+            return refuse(
+                model, entry, member, "the process did not finish writing it");
+        }
+        free(member);
+        return MEETING_LATER;
+    case RMM_SEGMENT_REFUSED:
+        return refuse(model, entry, member, reason);
+    case RMM_SEGMENT_GONE:
+        break;
+    }
+    free(member);
+    return MEETING_GONE;
+}
+
+/* --- living --------------------------------------------------------------------------- */
 
 static bool is_beginner(const member_t *member)
 {
@@ -534,41 +600,138 @@ static bool is_beginner(const member_t *member)
     return member->state == MEMBER_LIVE;
 }
 
+/* What a live one has opened since. */
+static void look_at_live(model_t *model, member_t *member)
+{
+    if (member->state == MEMBER_LIVE) {
+        open_control(member);
+        if (!find_locations(model, member)) {
+            become_unreadable(model, member);
+        }
+    }
+}
+
+/* Those of a list that are over; `over` has room for all. */
+static uint32_t
+look_at_all(model_t *model, member_t **members, uint32_t count, member_t **over)
+{
+    uint32_t over_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (members[i]->state == MEMBER_EXITED) {
+            continue;
+        }
+        if (rmm_segment_is_live(&members[i]->segment)) {
+            look_at_live(model, members[i]);
+        } else {
+            over[over_count++] = members[i];
+        }
+    }
+    return over_count;
+}
+
+/* The sums of those that ran together, some of which have ended. Each may have opened a
+ * location since it was looked at. */
+static void note_sums(model_t *model)
+{
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        if (model->members[i]->state == MEMBER_LIVE) {
+            (void)find_locations(model, model->members[i]);
+        }
+    }
+    marks_note_upper(model);
+}
+
+static void leave(model_t *model, member_t **over, uint32_t count)
+{
+    if (count > 0) {
+        note_sums(model);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (over[i]->state == MEMBER_LIVE) {
+            /* without its file a daemon that is killed would not find it again */
+            model->is_urgent = model->is_urgent || over[i]->entry == NULL;
+            fold(model, over[i]);
+            model->is_unsaved = true;
+        } else {
+            model_remove_member(model, over[i]);
+        }
+    }
+}
+
+static void check(model_t *model, member_t **members, uint32_t count)
+{
+    member_t *over[MEMBERS_AT_ONCE];
+    uint32_t gpus_before = model->gpu_count;
+    leave(model, over, look_at_all(model, members, count, over));
+    model->is_unsaved = model->is_unsaved || model->gpu_count != gpus_before;
+}
+
+void members_check_some(model_t *model)
+{
+    member_t *some[MEMBERS_AT_ONCE];
+    uint32_t count = 0;
+    for (; count < MEMBERS_AT_ONCE && count < model->member_count; count++) {
+        model->next_checked = (model->next_checked + 1) % model->member_count;
+        some[count] = model->members[model->next_checked];
+    }
+    check(model, some, count);
+}
+
 bool members_have_beginners(const model_t *model)
 {
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        const process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            if (is_beginner(process->members[j])) {
-                return true;
-            }
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        if (is_beginner(model->members[i])) {
+            return true;
         }
     }
     return false;
 }
 
-/* --- leaving -------------------------------------------------------------------------- */
+/* --- ended processes ------------------------------------------------------------------ */
 
-static member_t *find_expired(const model_t *model, uint64_t now)
+/* False: it is not watched (any more). */
+static bool stop_watching(model_t *model, member_t *member)
 {
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        const process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            member_t *member = process->members[j];
-            if (member->state == MEMBER_EXITED && !process_is_live(process) &&
-                now - member->exited_ns >= EXITED_SHOWN_NS) {
-                return member;
-            }
+    if (member == NULL || member->pidfd < 0) {
+        return false;
+    }
+    exits_forget(model->exits, member->pidfd);
+    member->pidfd = -1;
+    return true;
+}
+
+void members_take_exits(model_t *model, members_again_fn again, void *arg)
+{
+    uint64_t serials[EXITS_AT_ONCE];
+    member_t *ended[EXITS_AT_ONCE];
+    uint32_t ended_count = 0;
+    int count = exits_take(model->exits, serials);
+    for (int i = 0; i < count; i++) {
+        member_t *member = model_member(model, (uint32_t)serials[i]);
+        if (stop_watching(model, member)) {
+            serials[ended_count] = serials[i];
+            ended[ended_count++] = member;
         }
     }
-    return NULL;
+    check(model, ended, ended_count);
+    for (uint32_t i = 0; i < ended_count; i++) {
+        const member_t *member = model_member(model, (uint32_t)serials[i]);
+        if (member != NULL && member->entry != NULL && member->state == MEMBER_LIVE) {
+            again(arg, member->entry); /* a child has the lock */
+        }
+    }
 }
+
+/* --- leaving -------------------------------------------------------------------------- */
 
 void members_expire(model_t *model)
 {
     uint64_t now = model_clock_ns();
-    member_t *member;
-    while ((member = find_expired(model, now)) != NULL) {
-        model_remove_member(model, member);
+    for (uint32_t i = model->member_count; i > 0; i--) {
+        member_t *member = model->members[i - 1];
+        if (member->state == MEMBER_EXITED && !process_is_live(member->process) &&
+            now - member->exited_ns >= EXITED_SHOWN_NS) {
+            model_remove_member(model, member);
+        }
     }
 }

@@ -16,20 +16,33 @@
 #include "dirs.h"
 #include "model.h"
 
-#define MEMBERS_MAX 4096u
 #define EXITED_SHOWN_NS (30ull * 1000000000u)
+#define MEMBERS_AT_ONCE 64u        /* that one check looks at: 0.1 to 0.3 ms */
+#define MEMBERS_OF_PROCESS_MAX 16u /* segments in a directory proc/<pid> */
 
-/* Take the segment `entry->name` in; sets entry->kind. */
-void members_meet(model_t *model, segment_dir_t *dir, entry_t *entry);
+typedef enum meeting {
+    MEETING_TAKEN,
+    MEETING_LATER,   /* it is being made, or we are short of something: again */
+    MEETING_REFUSED, /* counted and logged */
+    MEETING_GONE
+} meeting_t;
+
+/* No descriptor was left for it, or one was, or its name is gone: counted in daemon/unshown. */
+void members_set_unshown(model_t *model, entry_t *entry, bool is_unshown);
+
+/* Take the segment `entry->name` in, or what changed of it. */
+meeting_t members_meet(model_t *model, entry_t *entry);
 
 /*
- * Find out who exited, fold them, and find new locations of the others. True if something
- * must be saved.
+ * Look at MEMBERS_AT_ONCE members, each time at the next ones: fold those that nobody holds,
+ * find new locations of the others.
  */
-bool members_refresh(model_t *model);
+void members_check_some(model_t *model);
 
-/* Those that nobody holds are shown, but add to no total: they ended before our time. */
-void members_disown_dead(model_t *model);
+/* Fold those whose process has just ended. `again` is told of one whose lock is still
+ * held: it must be met again, as another process. */
+typedef void (*members_again_fn)(void *arg, entry_t *entry);
+void members_take_exits(model_t *model, members_again_fn again, void *arg);
 
 /* True if a live one uses no GPU yet. */
 bool members_have_beginners(const model_t *model);

@@ -12,17 +12,11 @@
 #include <unistd.h>
 
 #include "dirs.h"
-
-uint64_t clock_read_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include "exits.h"
 
 uint64_t model_clock_ns(void)
 {
-    return clock_read_ns(CLOCK_BOOTTIME);
+    return rmm__clock_ns(CLOCK_BOOTTIME);
 }
 
 void model_init(model_t *model)
@@ -39,8 +33,10 @@ void model_init(model_t *model)
     strcpy(model->host.name, "host");
     model->uid = geteuid();
     model->gid = getegid();
+    model->hiding.own_uid = model->uid;
+    budget_init(&model->budget, model->uid);
     model->started_ns = model_clock_ns();
-    model->started_real_ns = clock_read_ns(CLOCK_REALTIME);
+    model->started_real_ns = rmm__clock_ns(CLOCK_REALTIME);
 }
 
 void model_fini(model_t *model)
@@ -50,8 +46,10 @@ void model_fini(model_t *model)
         model_remove_member(model, process->members[process->member_count - 1]);
     }
     free(model->processes);
+    free(model->members);
     free(model->vanished);
     free(model->folded);
+    budget_fini(&model->budget);
     pthread_rwlock_destroy(&model->lock);
 }
 
@@ -74,7 +72,7 @@ const device_t *model_device_const(const model_t *model, uint32_t index)
 process_t *model_process(const model_t *model, uint32_t serial)
 {
     for (uint32_t i = 0; i < model->process_count; i++) {
-        if (model->processes[i]->serial == serial) {
+        if ((uint32_t)model->processes[i]->serial == serial) {
             return model->processes[i];
         }
     }
@@ -93,25 +91,33 @@ process_t *model_process_named(const model_t *model, const char *name)
 
 member_t *model_member(const model_t *model, uint32_t serial)
 {
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        const process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            if (process->members[j]->serial == serial) {
-                return process->members[j];
-            }
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        if ((uint32_t)model->members[i]->serial == serial) {
+            return model->members[i];
         }
     }
     return NULL;
 }
 
-/* Serials are part of inode numbers: not reused while in use. */
-static uint32_t next_serial(model_t *model)
+uint32_t model_live_count(const model_t *model)
 {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        count += model->members[i]->state == MEMBER_LIVE;
+    }
+    return count;
+}
+
+/* Their low halves are part of inode numbers: not reused while in use, which can only be
+ * after 2^32 of them. */
+static uint64_t next_serial(model_t *model)
+{
+    uint32_t low;
     do {
-        model->last_serial = (model->last_serial + 1) & MODEL_SERIAL_MAX;
-    } while (model->last_serial == 0 ||
-             model_process(model, model->last_serial) != NULL ||
-             model_member(model, model->last_serial) != NULL);
+        low = (uint32_t)++model->last_serial;
+    } while (low == 0 ||
+             (model->last_serial > UINT32_MAX &&
+              (model_process(model, low) != NULL || model_member(model, low) != NULL)));
     return model->last_serial;
 }
 
@@ -173,20 +179,31 @@ static void note_vanished(model_t *model, const char *name)
     (void)snprintf(vanished->name, sizeof(vanished->name), "%s", name);
 }
 
-static bool reserve_member(process_t *process)
+/* Room for one more. */
+static bool reserve(member_t ***members, uint32_t count, uint32_t *capacity)
 {
-    if (process->member_count < process->member_capacity) {
+    if (count < *capacity) {
         return true;
     }
-    uint32_t capacity =
-        process->member_capacity == 0 ? 1 : process->member_capacity * 2;
-    member_t **grown = realloc(process->members, capacity * sizeof(member_t *));
+    uint32_t larger = *capacity == 0 ? 1 : *capacity * 2;
+    member_t **grown = realloc(*members, larger * sizeof(member_t *));
     if (grown == NULL) {
         return false;
     }
-    process->members = grown;
-    process->member_capacity = capacity;
+    *members = grown;
+    *capacity = larger;
     return true;
+}
+
+static void remove_from(member_t **members, uint32_t *count, const member_t *member)
+{
+    for (uint32_t i = 0; i < *count; i++) {
+        if (members[i] == member) {
+            --*count;
+            memmove(&members[i], &members[i + 1], (*count - i) * sizeof(member_t *));
+            return;
+        }
+    }
 }
 
 bool model_add_member(model_t *model, member_t *member, const char *name, pid_t pid)
@@ -199,7 +216,8 @@ bool model_add_member(model_t *model, member_t *member, const char *name, pid_t 
             return false;
         }
     }
-    if (!reserve_member(process)) {
+    if (!reserve(&process->members, process->member_count, &process->member_capacity) ||
+        !reserve(&model->members, model->member_count, &model->member_capacity)) {
         if (is_new) {
             remove_process(model, process);
         }
@@ -208,50 +226,70 @@ bool model_add_member(model_t *model, member_t *member, const char *name, pid_t 
     member->serial = next_serial(model);
     member->process = process;
     process->members[process->member_count++] = member;
+    model->members[model->member_count++] = member;
+    model->changes++;
     if (member->dir != NULL) {
         member->dir->references++;
     }
     return true;
 }
 
-void model_remove_member(model_t *model, member_t *member)
+void model_close_found(model_t *model, member_t *member)
 {
-    process_t *process = member->process;
-    for (uint32_t i = 0; i < process->member_count; i++) {
-        if (process->members[i] == member) {
-            process->member_count--;
-            memmove(
-                &process->members[i], &process->members[i + 1],
-                (process->member_count - i) * sizeof(member_t *));
-            break;
-        }
+    if (member->found.is_open) {
+        rmm_diag_close(&member->found.file);
+        member->found.is_open = false;
+        model->found_open--;
+    }
+}
+
+void model_free_member(model_t *model, member_t *member)
+{
+    if (member->is_charged) {
+        budget_give(&model->budget, member->segment.uid, BUDGET_SEGMENTS, 1);
     }
     if (member->has_control) {
         rmm_control_close(&member->control);
     }
+    model_close_found(model, member);
     rmm_segment_close(&member->segment);
+    free(member);
+}
+
+void model_remove_member(model_t *model, member_t *member)
+{
+    process_t *process = member->process;
+    remove_from(process->members, &process->member_count, member);
+    remove_from(model->members, &model->member_count, member);
+    model->changes++;
+    if (member->entry != NULL) {
+        member->entry->member = NULL;
+    }
+    if (model->exits != NULL && member->pidfd >= 0) {
+        exits_forget(model->exits, member->pidfd);
+    }
     if (member->dir != NULL) {
         member->dir->references--;
     }
-    free(member);
+    model_free_member(model, member);
     if (process->member_count == 0) {
         note_vanished(model, process->name);
         remove_process(model, process);
     }
 }
 
-folded_t *model_folded(model_t *model, const char *segment_name)
+folded_t *model_folded(model_t *model, const char *segment_name, uid_t uid)
 {
     for (uint32_t i = 0; i < model->folded_count; i++) {
-        if (strcmp(model->folded[i].name, segment_name) == 0) {
+        if (model->folded[i].uid == uid &&
+            strcmp(model->folded[i].name, segment_name) == 0) {
             return &model->folded[i];
         }
     }
     return NULL;
 }
 
-bool model_add_folded(
-    model_t *model, const char *segment_name, const char *process, uint64_t exited_ns)
+bool model_add_folded(model_t *model, const folded_t *folded)
 {
     if (model->folded_count == model->folded_capacity) {
         uint32_t capacity =
@@ -263,11 +301,7 @@ bool model_add_folded(
         model->folded = grown;
         model->folded_capacity = capacity;
     }
-    folded_t *folded = &model->folded[model->folded_count++];
-    (void)snprintf(folded->name, sizeof(folded->name), "%s", segment_name);
-    (void)snprintf(folded->process, sizeof(folded->process), "%s", process);
-    folded->exited_ns = exited_ns;
-    folded->present = true;
+    model->folded[model->folded_count++] = *folded;
     return true;
 }
 

@@ -25,6 +25,11 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "budget.h"
+#include "core/clock.h"
+#include "diag/diag_reader.h"
+#include "hiding.h"
+#include "identity.h"
 #include "segment/segment_log.h"
 #include "segment/segment_reader.h"
 
@@ -32,7 +37,6 @@
 #define DEVICE_HOST 0xffffu  /* host memory, where a device index stands */
 #define DEVICE_NONE 0xfffeu
 #define DEVICE_EXTRAS_MAX 32u
-#define MODEL_SERIAL_MAX 0x1fffffu /* 21 bits: a part of an inode number (tree.h) */
 #define SLOT_HINTS 64u
 
 /* A statistic that this version does not know, by the name in the segment's schema. */
@@ -48,6 +52,8 @@ typedef struct extras {
 } extras_t;
 
 typedef struct device {
+    bool is_listed;      /* by the driver */
+    uid_t uid;           /* else: whose program reported it first */
     char uuid[48];       /* "" until told; "host" for host memory */
     char pci_bus_id[24]; /* lower case; "" if unknown */
     char name[64];
@@ -60,6 +66,8 @@ typedef struct device {
     /* Counters of processes that are gone; only those of kind COUNTER are used. */
     uint64_t exited[RMM_LOCATION_STAT_COUNT];
     extras_t extras;
+    uint64_t told_peak_bytes; /* both of happened.h */
+    uint32_t event_changes;
 } device_t;
 
 /* A directory that segments are in; dirs.h. Lives as long as a member refers to it. */
@@ -71,35 +79,79 @@ typedef enum member_state {
     MEMBER_UNREADABLE /* the reader refuses it, but somebody holds it */
 } member_state_t;
 
+/* What happened.c saw of a location last. */
+typedef struct location_seen {
+    uint64_t oom, invalid_free, limit;
+    uint64_t peak_bytes; /* that was told */
+    uint32_t changes;    /* how often the first three were others */
+} location_seen_t;
+
+/* How often a resource had refused memory when happened.c looked at it last. */
+#define REMEMBERED_SLOTS 8u
+typedef struct slot_refusals {
+    uint32_t instance_id;
+    uint64_t refused; /* 0: a free entry */
+} slot_refusals_t;
+
 /* A location of a segment, and the device that it is. */
-typedef struct member_place {
+typedef struct member_location {
     uint32_t location;
     uint32_t device; /* index, DEVICE_HOST, or DEVICE_NONE: not shown */
 } member_location_t;
 
+/* A report of its blocks that it was asked for: reports.h. */
+typedef struct member_report {
+    bool is_pending;
+    uint32_t number;      /* of the request */
+    int result;           /* of the last one: 0 or a negative errno */
+    uint64_t deadline_ns; /* CLOCK_BOOTTIME, like the next one */
+    uint64_t settled_ns;  /* when the last one was over; 0: there was none */
+} member_report_t;
+
+/* What found.c knows of what a diagnosis found. */
+#define FOUND_CLASSES 16u
+typedef struct member_found {
+    rmm_diag_file_t file;
+    bool is_open;
+    uint64_t next_try_ns, retry_ns;
+    uint64_t total,
+        counts[FOUND_CLASSES]; /* that were told; [0]: classes unknown here */
+} member_found_t;
+
 typedef struct member {
-    uint32_t serial;
+    uint64_t serial; /* never given again */
     member_state_t state;
     rmm_segment_t segment;
     rmm_control_t control;
     bool has_control;
+    bool is_charged;         /* to its user's budget of segments */
     bool is_settled;         /* made small: what was requested is done in the segment */
     gid_t gid;               /* of the file */
     struct segment_dir *dir; /* counted; NULL in tests */
+    struct entry *entry;     /* its name in dir; NULL: the name is gone */
+    int pidfd;               /* of exits.h; -1: not watched */
     struct process *process;
     member_location_t locations[RMM_SEGMENT_LOCATIONS];
+    location_seen_t seen[RMM_SEGMENT_LOCATIONS]; /* of each of these */
     uint32_t location_count;
-    uint64_t exited_ns;            /* CLOCK_BOOTTIME */
+    uint32_t locations_opened; /* when they were looked at: segment_format.h */
+    uint64_t exited_ns;        /* CLOCK_BOOTTIME */
+    member_report_t report;
     rmm_ring_cursor_t log_cursor;  /* of the journal, under its lock */
     _Atomic(uint64_t) events_lost; /* to readers of events_pipe */
+    _Atomic(bool) is_implausible;  /* figures of it cannot be true: figures.h */
+    _Atomic(bool) has_odd_stats;   /* statistics that are not shown: extra_stats.h */
     _Atomic(uint16_t)
         slot_hints[SLOT_HINTS]; /* where an instance id was seen: slots.c */
+    slot_refusals_t refusals[REMEMBERED_SLOTS];
+    bool knows_no_refusals; /* those before the first look are not in refusals */
+    member_found_t found;
 } member_t;
 
 typedef struct process {
-    uint32_t serial;
-    pid_t pid;     /* 0: cannot be told */
-    char name[32]; /* of its directory: "<pid>" or "seg-<id>" */
+    uint64_t serial; /* never given again */
+    pid_t pid;       /* 0: cannot be told */
+    char name[32];   /* of its directory: "<pid>" or "seg-<id>" */
     uid_t uid;
     gid_t gid;
     member_t **members;
@@ -109,9 +161,9 @@ typedef struct process {
 /* A segment whose totals are in the devices already: never to be counted again. */
 typedef struct folded {
     char name[RMM_SEGMENT_NAME_BYTES];
+    uid_t uid;          /* of the file: anybody may give another's name to a file */
     char process[32];   /* its directory's name: the same after a restart */
     uint64_t exited_ns; /* CLOCK_BOOTTIME */
-    bool present;       /* its file is still there */
 } folded_t;
 
 /* A directory under proc/ that the kernel should forget. */
@@ -126,19 +178,45 @@ typedef struct model {
     device_t host;
     process_t **processes;
     uint32_t process_count, process_capacity;
-    uint32_t member_count; /* readable and live: daemon/segments */
-    uint32_t last_serial;
+    member_t **members; /* of all processes, in the order of their serials */
+    uint32_t member_count, member_capacity;
+    uint32_t next_checked; /* index of the member that was checked last */
+    uint64_t changes; /* rises when a segment or a location comes or goes, and with each
+                         command */
+    bool counts_ended; /* what ended unseen adds to the totals: not at a first start */
+    bool is_unsaved;   /* something is to be written to the state file */
+    bool is_urgent;    /* it is to be written at once */
+    uint64_t last_serial;
     folded_t *folded;
     uint32_t folded_count, folded_capacity;
+    identities_t ended; /* in the devices' totals: not to be counted again */
     vanished_t *vanished;
     uint32_t vanished_count, vanished_capacity;
-    struct state *state;     /* where marks are kept; NULL: nowhere (tests) */
-    struct journal *journal; /* NULL: none (tests) */
+    const char *driver_root;    /* gpus.h; NULL: no list of the driver */
+    struct state *state;        /* where marks are kept; NULL: nowhere (tests) */
+    struct journal *journal;    /* NULL: none (tests) */
+    struct exits *exits;        /* NULL: none (tests, old kernels) */
+    struct holders *holders;    /* NULL: none (tests) */
+    struct sums *sums;          /* NULL: none (tests) */
+    struct recent *recent;      /* NULL: none (tests) */
+    struct node_events *events; /* NULL: none (tests) */
+    uint64_t
+        looked_at_serial; /* both of happened.c: the last member of a look under way */
+    uint64_t looked_ns;   /* CLOCK_MONOTONIC: the last look */
+    uint32_t names_left;  /* of resources that it may look for */
+    uint64_t event_changes; /* rises with each of a device */
+    uint32_t found_open;    /* both of found.c: side files that are kept open */
+    uint32_t found_left;    /* that may be read in this piece of a look */
+    budget_t budget;        /* has a lock of its own */
+    hiding_t hiding;
     uid_t uid;
     gid_t gid;
     uint64_t started_ns;      /* CLOCK_BOOTTIME */
     uint64_t started_real_ns; /* CLOCK_REALTIME */
     uint64_t segments_rejected;
+    uint32_t descriptor_limit; /* RLIMIT_NOFILE */
+    uint32_t unshown;          /* segments that found no descriptor left */
+    bool unshown_logged;
     _Atomic(uint64_t) reads_total;
 } model_t;
 
@@ -147,16 +225,19 @@ void model_fini(model_t *model);
 
 /* Nanoseconds since boot: goes on over a restart of the daemon. */
 uint64_t model_clock_ns(void);
-uint64_t clock_read_ns(clockid_t clock);
 
 /* A device by index or DEVICE_HOST; NULL if there is none. */
 device_t *model_device(model_t *model, uint32_t index);
 const device_t *model_device_const(const model_t *model, uint32_t index);
 
-/* NULL: none of that serial, name, pid. */
+/* NULL: none of that name; none whose serial ends in these bits, which two never have at
+ * once. */
 process_t *model_process(const model_t *model, uint32_t serial);
 process_t *model_process_named(const model_t *model, const char *name);
 member_t *model_member(const model_t *model, uint32_t serial);
+
+/* Segments that are live and readable. */
+uint32_t model_live_count(const model_t *model);
 
 /*
  * Take `member` (malloc'ed; owned by the model from here) into the process `name`, made
@@ -164,14 +245,19 @@ member_t *model_member(const model_t *model, uint32_t serial);
  */
 bool model_add_member(model_t *model, member_t *member, const char *name, pid_t pid);
 
-/* Close and free it; its process leaves with its last member. */
+/* Close the side file that found.c keeps of it. */
+void model_close_found(model_t *model, member_t *member);
+
+/* Close and free one that is in no process. */
+void model_free_member(model_t *model, member_t *member);
+
+/* The same of one that is in the model; its process leaves with its last member. */
 void model_remove_member(model_t *model, member_t *member);
 
 /* NULL: not folded. */
-folded_t *model_folded(model_t *model, const char *segment_name);
+folded_t *model_folded(model_t *model, const char *segment_name, uid_t uid);
 /* False: no memory. */
-bool model_add_folded(
-    model_t *model, const char *segment_name, const char *process, uint64_t exited_ns);
+bool model_add_folded(model_t *model, const folded_t *folded);
 void model_forget_folded(model_t *model, folded_t *folded);
 
 /* "live", "exited" or "unreadable". */
@@ -184,7 +270,7 @@ const member_t *process_speaker(const process_t *process);
 /* True if figures of this member count in its process's own gauges. */
 bool member_counts(const member_t *member);
 
-/* Its place on that device; false: none. */
+/* Its location on that device; false: none. */
 bool member_location_on(
     const member_t *member, uint32_t device, uint32_t *location_out);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +18,13 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define PID_BYTES 24
+#define LOOK_NS 20000000 /* between two looks at a live mount */
+#define LOOKS_ALIVE 10   /* that a daemon answers which stays: 0.2 s */
+#define LOOKS_MAX 250    /* 5 s */
 
 extern char **environ;
 
@@ -167,17 +174,65 @@ static bool resolve(const char *wanted, char path[PATH_MAX], const reason_t *rea
 
 /* --- checking ------------------------------------------------------------------------- */
 
-static bool refuse_live(const char *path, const reason_t *reason)
+/* False: nothing answers there. */
+static bool read_pid(const char *path, char pid[PID_BYTES])
 {
-    char name[PATH_MAX + 16], pid[24] = "";
+    char name[PATH_MAX + 16];
     (void)snprintf(name, sizeof(name), "%s/daemon/pid", path);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? 0 : read(fd, pid, sizeof(pid) - 1);
+    ssize_t got = fd < 0 ? -1 : read(fd, pid, PID_BYTES - 1);
     pid[got > 0 ? (size_t)got : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     if (fd >= 0) {
         (void)close(fd);
     }
+    return got > 0;
+}
+
+/* Told to end, but it has not noticed yet. */
+static bool has_end_pending(const char *pid)
+{
+    char path[PID_BYTES + 16], line[128];
+    unsigned long long pending = 0, ends = 1ull << (SIGTERM - 1) |
+                                           1ull << (SIGINT - 1) | 1ull << (SIGHUP - 1);
+    (void)snprintf(path, sizeof(path), "/proc/%s/status", pid);
+    FILE *status = fopen(path, "re");
+    while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
+        unsigned long long set;
+        if (sscanf(line, "ShdPnd: %llx", &set) == 1) {
+            pending = set;
+        }
+    }
+    if (status != NULL) {
+        (void)fclose(status);
+    }
+    return (pending & ends) != 0;
+}
+
+static bool is_ours(const char *path)
+{
+    char type[64];
+    return mountpoint_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
+}
+
+/* True: it is gone, or dead. A daemon that stays is told from one that ends by several looks:
+ * between the signal and its end it still answers. pid receives that of who stays. */
+static bool wait_for_end(const char *path, char pid[PID_BYTES])
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    int answers = 0;
+    for (int looks = 0; looks < LOOKS_MAX && answers < LOOKS_ALIVE; looks++) {
+        if (!is_ours(path) || !read_pid(path, pid)) {
+            return true;
+        }
+        answers += !has_end_pending(pid);
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static bool refuse_live(const char *path, const char *pid, const reason_t *reason)
+{
     return refuse(
         reason, "rmmfs is mounted on %s already (pid %s): use it, or `umount %s` first",
         path, pid[0] != '\0' ? pid : "unknown", path);
@@ -211,15 +266,30 @@ static int look_at(const char *path, struct stat *status)
     return result != 0 || !S_ISDIR(status->st_mode) ? result : statfs(path, &space);
 }
 
+/* A daemon that ends may be quicker than we are: what is no mount any more is looked at again. */
+static bool clear_all_dead(const char *path, const reason_t *reason)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    struct stat status;
+    for (int looks = 0;
+         look_at(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+         looks++) {
+        char type[64];
+        bool is_mount = mountpoint_type(path, type, sizeof(type));
+        if ((is_mount || looks >= LOOKS_ALIVE) && !clear_dead(path, reason) &&
+            (looks >= LOOKS_ALIVE || mountpoint_type(path, type, sizeof(type)))) {
+            return false;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 static bool check_directory(
     const char *path, const struct stat *status, bool nonempty, const reason_t *reason)
 {
-    char type[64];
     if (!S_ISDIR(status->st_mode)) {
         return refuse(reason, "%s is not a directory: name an empty one", path);
-    }
-    if (mountpoint_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0) {
-        return refuse_live(path, reason);
     }
     DIR *dir = opendir(path);
     if (dir == NULL) {
@@ -267,13 +337,19 @@ bool mountpoint_prepare(
     if (!resolve(path, mountpoint->path, &reason)) {
         return false;
     }
-    int result = look_at(mountpoint->path, &status);
-    while (result != 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
-        if (!clear_dead(mountpoint->path, &reason)) {
+    char pid[PID_BYTES] = "";
+    if (!clear_all_dead(mountpoint->path, &reason)) {
+        return false;
+    }
+    if (is_ours(mountpoint->path)) {
+        if (!wait_for_end(mountpoint->path, pid)) {
+            return refuse_live(mountpoint->path, pid, &reason);
+        }
+        if (!clear_all_dead(mountpoint->path, &reason)) {
             return false;
         }
-        result = look_at(mountpoint->path, &status);
     }
+    int result = look_at(mountpoint->path, &status);
     if (result == 0) {
         return check_directory(mountpoint->path, &status, nonempty, &reason);
     }
@@ -285,6 +361,17 @@ bool mountpoint_prepare(
     }
     return refuse(
         &reason, "cannot use %s: %s: name an empty directory", path, strerror(errno));
+}
+
+bool mountpoint_clear(const char *wanted, char *text, size_t text_bytes)
+{
+    const reason_t reason = {text, text_bytes};
+    char chosen[PATH_MAX], path[PATH_MAX];
+    if (wanted == NULL && !default_path(chosen, &reason)) {
+        return false;
+    }
+    return resolve(wanted != NULL ? wanted : chosen, path, &reason) &&
+           clear_all_dead(path, &reason);
 }
 
 void mountpoint_abandon(const mountpoint_t *mountpoint)

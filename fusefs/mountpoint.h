@@ -4,7 +4,8 @@
  *
  * After a daemon was killed its mount point answers ENOTCONN until it is unmounted, and a
  * plain restart fails. So a dead mount is cleared, but only if it is ours (fuse.rmmfs in
- * /proc/self/mountinfo); a live one is left alone.
+ * /proc/self/mountinfo); a live one is left alone. One whose daemon has just been told to end
+ * answers for a moment, so a start waits for that end.
  */
 #ifndef RMM_FUSEFS_MOUNTPOINT_H
 #define RMM_FUSEFS_MOUNTPOINT_H
@@ -27,6 +28,10 @@ typedef struct mountpoint {
 bool mountpoint_prepare(
     mountpoint_t *mountpoint, const char *wanted, bool nonempty, char *reason,
     size_t reason_bytes);
+
+/* Unmount a dead mount of ours, and nothing else: a live one is another daemon's. True too if
+ * there is none. */
+bool mountpoint_clear(const char *wanted, char *reason, size_t reason_bytes);
 
 /* Undo what mountpoint_prepare made. */
 void mountpoint_abandon(const mountpoint_t *mountpoint);

@@ -12,8 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "control.h"
+#include "happened.h"
 #include "journal.h"
+#include "recent.h"
 #include "render.h"
+#include "snapshots.h"
 #include "text.h"
 
 /* --- the list ------------------------------------------------------------------------- */
@@ -60,46 +64,80 @@ struct file {
     atomic_uint references; /* the descriptor's, and one of each read under way */
     pthread_mutex_t lock;   /* orders reads: held from file_read to file_read_end */
     node_t node;
-    uid_t uid;        /* who opened it */
-    stream_t *stream; /* NULL: it is none */
-    bool is_new;      /* rendered by the open, not yet read from its beginning */
+    node_owner_t owner; /* when it was opened */
+    uid_t uid;          /* who opened it */
+    bool is_personal;   /* and what it shows is for no other user */
+    stream_t *stream;   /* NULL: it is none */
+    bool is_new;        /* rendered by the open, not yet read from its beginning */
+    _Atomic(uint32_t) changes; /* of its counters, before file_is_outdated() looked */
+    _Atomic(uint64_t) of_node; /* the same of all counters: asked first */
+    budget_t *budget;          /* that the handle is charged to */
     text_t text;
 };
 
 /* Its place in the node's log. */
-static void read_spool(watch_t *watch, file_t *file, size_t size, off_t offset)
+static int read_spool(watch_t *watch, file_t *file, size_t size, off_t offset)
 {
     const model_t *model = watch_begin(watch);
     journal_collect(model->journal, model);
     text_clear(&file->text);
     if (offset >= 0) {
         journal_read(
-            model->journal, file->node.id, file->uid, (uint64_t)offset, size,
+            model->journal, file->node.id, file->owner.uid, (uint64_t)offset, size,
             &file->text);
     }
     watch_end(watch);
+    return text_error(&file->text);
 }
 
-static int render(watch_t *watch, file_t *file)
+static int render_of_node(watch_t *watch, node_t node, text_t *text)
 {
-    model_t *model = watch_model(watch);
-    (void)watch_begin(watch);
-    int error = render_file(model, file->node, &file->text);
-    watch_end(watch);
+    snapshots_t *snapshots = watch_snapshots(watch);
+    snapshot_t *snapshot = snapshots_take(snapshots, watch);
+    if (snapshot == NULL) {
+        return -ENOMEM;
+    }
+    int error = render_snapshot(snapshot, &watch_model(watch)->budget, node, text);
+    snapshots_give(snapshots, snapshot);
     return error;
 }
 
-/* May this file be written at all? The kernel lets root open anything. */
-static int check_writable(watch_t *watch, node_t node)
+/* owner NULL: whoever it is. */
+static int
+render_now(watch_t *watch, node_t node, const node_owner_t *owner, text_t *text)
+{
+    model_t *model = watch_model(watch);
+    render_rest_t rest;
+    if (render_is_of_node(node)) {
+        return render_of_node(watch, node, text);
+    }
+    (void)watch_begin(watch);
+    int error = owner == NULL || tree_is_of(model, node, owner)
+                    ? render_begin(model, node, text, &rest)
+                    : -ENOENT;
+    watch_end(watch);
+    return error != 0 ? error : render_end(&rest, text);
+}
+
+/* The kernel has checked, by attributes that it may have kept for a second; and it lets root
+ * open anything. */
+static int admit(const model_t *model, file_t *file, int mode, bool is_member)
 {
     node_info_t info;
-    const model_t *model = watch_begin(watch);
-    bool found = tree_info(model, node, &info);
-    watch_end(watch);
-    if (!found) {
+    if (!tree_owner(model, file->node, &file->owner) ||
+        (mode != O_RDONLY && !tree_info(model, file->node, &info))) {
         return -ENOENT;
     }
-    return (info.mode & S_IWUSR) != 0 ? 0 : -EACCES;
+    file->is_personal =
+        model->hiding.level != HIDING_OFF && tree_is_personal(file->node);
+    if (file->node.serial != 0 &&
+        !hiding_shows(&model->hiding, file->owner.uid, file->uid, is_member)) {
+        return -EACCES;
+    }
+    bool may =
+        (mode == O_WRONLY || tree_may_read(file->node, &file->owner, file->uid)) &&
+        (mode == O_RDONLY || tree_may_write(file->node, &file->owner, file->uid));
+    return may ? 0 : -EACCES;
 }
 
 static void free_file(opened_t *opened)
@@ -109,52 +147,89 @@ static void free_file(opened_t *opened)
         stream_close(file->stream);
     }
     text_fini(&file->text);
+    budget_give(file->budget, file->uid, BUDGET_HANDLES, 1);
     pthread_mutex_destroy(&file->lock);
     free(file);
 }
 
-static file_t *make_file(node_t node, uid_t uid)
+/* 0, -EDQUOT, -ENOMEM */
+static int make_file(budget_t *budget, node_t node, reader_t reader, file_t **file_out)
 {
-    file_t *file = calloc(1, sizeof(*file));
-    if (file != NULL) {
-        file->uid = uid;
-        file->opened.free = free_file;
-        atomic_init(&file->references, 1);
-        pthread_mutex_init(&file->lock, NULL);
-        file->node = node;
-        file->is_new = true;
-        text_init(&file->text);
+    uid_t uid = reader.uid;
+    if (!budget_take(budget, uid, BUDGET_HANDLES, 1)) {
+        return -EDQUOT;
     }
-    return file;
+    file_t *file = calloc(1, sizeof(*file));
+    if (file == NULL) {
+        budget_give(budget, uid, BUDGET_HANDLES, 1);
+        return -ENOMEM;
+    }
+    file->uid = uid;
+    file->opened.free = free_file;
+    atomic_init(&file->references, 1);
+    pthread_mutex_init(&file->lock, NULL);
+    file->node = node;
+    file->is_new = true;
+    file->budget = budget;
+    text_init(&file->text);
+    text_charge(&file->text, budget, uid);
+    file->text.is_member = reader.is_member;
+    *file_out = file;
+    return 0;
 }
 
-/* For the first read. */
-static int prepare(watch_t *watch, file_t *file)
+/* A thread may be another user's next: what is remembered of the whole node is one user's. */
+static uint64_t recent_key(node_t node, uid_t uid)
 {
-    if (node_is_spool(file->node)) {
-        return 0;
+    return node_to_inode(node) | (node.serial == 0 ? (uint64_t)uid << 32 : 0);
+}
+
+/* With the text for the first read. */
+static int prepare(watch_t *watch, file_t *file, int mode, reader_t reader)
+{
+    uint64_t key = recent_key(file->node, reader.uid);
+    model_t *model = watch_model(watch);
+    file_kind_t kind = tree_kind(file->node);
+    render_rest_t rest;
+    (void)watch_begin(watch);
+    int error = admit(model, file, mode, reader.is_member);
+    bool is_text = mode != O_WRONLY &&
+                   (kind == KIND_VALUE || kind == KIND_TEXT || kind == KIND_REPORT);
+    bool is_there = error == 0 && kind == KIND_TEXT &&
+                    recent_take(model->recent, key, reader.thread, &file->text);
+    is_text = is_text && !is_there;
+    bool of_node = render_is_of_node(file->node);
+    if (error == 0 && is_text && !of_node) {
+        error = render_begin(model, file->node, &file->text, &rest);
     }
-    if (stream_is(file->node)) {
-        file->stream = stream_open(file->node, file->uid);
-        return file->stream != NULL ? 0 : -ENOMEM;
+    watch_end(watch);
+    if (error == 0 && is_text) {
+        error = of_node ? render_of_node(watch, file->node, &file->text)
+                        : render_end(&rest, &file->text);
     }
-    return render(watch, file);
+    if (error == 0 && (kind == KIND_TEXT || kind == KIND_REPORT)) {
+        recent_note(model->recent, key, reader.thread, file->text.length);
+    }
+    if (error == 0 && kind == KIND_PIPE) {
+        file->stream =
+            stream_open(file->node, file->owner.serial, file->uid, file->budget);
+        bool has_begun =
+            file->stream != NULL && stream_begin(file->stream, reader.is_member, model);
+        error = has_begun ? 0 : -ENOMEM;
+    }
+    return error;
 }
 
 int file_open(
-    opened_list_t *list, watch_t *watch, node_t node, int flags, uid_t uid,
+    opened_list_t *list, watch_t *watch, node_t node, int flags, reader_t reader,
     file_t **file_out)
 {
-    int mode = flags & O_ACCMODE;
-    int error = mode != O_RDONLY ? check_writable(watch, node) : 0;
+    file_t *file;
+    int error = make_file(&watch_model(watch)->budget, node, reader, &file);
     if (error != 0) {
         return error;
     }
-    file_t *file = make_file(node, uid);
-    if (file == NULL) {
-        return -ENOMEM;
-    }
-    error = mode != O_WRONLY ? prepare(watch, file) : 0;
+    error = prepare(watch, file, flags & O_ACCMODE, reader);
     if (error != 0) {
         free_file(&file->opened);
         return error;
@@ -173,14 +248,123 @@ void file_close(opened_list_t *list, file_t *file)
     }
 }
 
-node_t file_node_of(const file_t *file)
+size_t file_text_bytes(file_t *file)
 {
-    return file->node;
+    pthread_mutex_lock(&file->lock);
+    size_t bytes = file->text.length;
+    pthread_mutex_unlock(&file->lock);
+    return bytes;
+}
+
+int node_text_bytes(watch_t *watch, node_t node, reader_t reader, size_t *bytes_out)
+{
+    recent_t *recent = watch_model(watch)->recent;
+    uint64_t key = recent_key(node, reader.uid);
+    text_t text;
+    if (recent_bytes(recent, key, reader.thread, bytes_out)) {
+        return 0;
+    }
+    if (tree_kind(node) == KIND_REPORT) { /* stat(2) asks no program for a report */
+        *bytes_out = TREE_VALUE_BYTES;
+        return 0;
+    }
+    text_init(&text);
+    text_charge(&text, &watch_model(watch)->budget, reader.uid);
+    text.is_member = reader.is_member;
+    int error = render_now(watch, node, NULL, &text);
+    *bytes_out = error == 0 ? text.length : 0;
+    if (error == 0) {
+        recent_keep(recent, key, reader.thread, &text);
+    } else {
+        text_fini(&text);
+    }
+    return error;
+}
+
+bool file_may_read(const file_t *file, uid_t uid)
+{
+    if (file->is_personal && uid != 0 && uid != file->uid && uid != file->owner.uid) {
+        return false;
+    }
+    return tree_may_read(file->node, &file->owner, uid);
+}
+
+int file_write(
+    const file_t *file, watch_t *watch, uid_t uid, const char *bytes, size_t size)
+{
+    model_t *model = watch_begin_change(watch);
+    int error = tree_is_of(model, file->node, &file->owner)
+                    ? control_write(model, file->node, uid, bytes, size)
+                    : -ENOENT;
+    watch_end(watch);
+    return error;
+}
+
+bool file_is_trim(const file_t *file)
+{
+    return file->node.file == FILE_TRIM || file->node.file == FILE_MODE;
+}
+
+int file_trim(
+    const file_t *file, watch_t *watch, uid_t uid, const char *bytes, size_t size,
+    trim_t *trim)
+{
+    model_t *model = watch_begin_change(watch);
+    int error = tree_is_of(model, file->node, &file->owner)
+                    ? control_trim(model, file->node, uid, bytes, size, trim)
+                    : -ENOENT;
+    watch_end(watch);
+    return error;
 }
 
 stream_t *file_stream_of(const file_t *file)
 {
     return file->stream;
+}
+
+bool file_has_counters(const file_t *file)
+{
+    return file->node.file == FILE_EVENTS;
+}
+
+static void note_changes(watch_t *watch, file_t *file)
+{
+    uint32_t changes = 0;
+    const model_t *model = watch_begin(watch);
+    (void)happened_changes(model, file->node, &changes);
+    atomic_store_explicit(
+        &file->of_node, happened_on_node(model), memory_order_relaxed);
+    watch_end(watch);
+    atomic_store_explicit(&file->changes, changes, memory_order_relaxed);
+}
+
+bool file_is_outdated(file_t *file, watch_t *watch)
+{
+    text_t now;
+    text_init(&now);
+    note_changes(
+        watch, file); /* before the text: what changes after it is not missed */
+    pthread_mutex_lock(&file->lock);
+    bool is_other = render_now(watch, file->node, &file->owner, &now) != 0 ||
+                    now.length != file->text.length ||
+                    memcmp(now.data, file->text.data, now.length) != 0;
+    file->is_new =
+        file->is_new && !is_other; /* the next read gets what was polled for */
+    pthread_mutex_unlock(&file->lock);
+    text_fini(&now);
+    return is_other;
+}
+
+bool file_may_be_outdated(file_t *file, const model_t *model)
+{
+    uint32_t changes;
+    uint64_t of_node = happened_on_node(model);
+    if (atomic_exchange_explicit(&file->of_node, of_node, memory_order_relaxed) ==
+        of_node) {
+        return false;
+    }
+    return !happened_changes(model, file->node, &changes) ||
+           changes != atomic_load_explicit(&file->changes, memory_order_relaxed);
 }
 
 /* What file->text holds from `at` on. */
@@ -194,28 +378,60 @@ static void cut_text(
     atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
 }
 
-int file_read(
-    file_t *file, watch_t *watch, size_t size, off_t offset, const char **bytes_out,
-    size_t *length_out)
+/* False: it is held, and may not be waited for. */
+static bool lock_file(file_t *file, bool may_wait)
+{
+    if (may_wait) {
+        pthread_mutex_lock(&file->lock);
+        return true;
+    }
+    return pthread_mutex_trylock(&file->lock) == 0;
+}
+
+/* Make file->text what a read of this part is answered from; *at_out: where in it. The lock
+ * is held. */
+static int make_current(
+    file_t *file, watch_t *watch, const file_part_t *part, bool may_wait,
+    size_t *at_out)
 {
     int error = 0;
-    pthread_mutex_lock(&file->lock);
-    if (node_is_spool(file->node)) {
-        read_spool(watch, file, size, offset);
-        cut_text(file, 0, size, bytes_out, length_out);
-        return 0;
+    *at_out = 0;
+    if (tree_kind(file->node) == KIND_LOG) {
+        return read_spool(watch, file, part->size, part->offset);
     }
-    if (offset == 0 && !file->is_new) {
-        error = render(watch, file);
+    bool is_stale = part->offset == 0 && !file->is_new;
+    is_stale = is_stale && tree_kind(file->node) != KIND_REPORT;
+    if (is_stale && !may_wait) {
+        return -EWOULDBLOCK;
     }
-    file->is_new = file->is_new && offset != 0;
+    if (is_stale) {
+        error = render_now(watch, file->node, &file->owner, &file->text);
+    }
+    file->is_new = file->is_new && part->offset != 0;
+    /* Its size says more than there is (TREE_VALUE_BYTES), so a position counted from the
+     * end may be beyond it. No bytes would mean an empty file. */
+    if (error == 0 &&
+        (part->offset < 0 || (uint64_t)part->offset > file->text.length)) {
+        error = -ESPIPE;
+    }
+    *at_out = (size_t)part->offset;
+    return error;
+}
+
+int file_read(
+    file_t *file, watch_t *watch, const file_part_t *part, bool may_wait,
+    const char **bytes_out, size_t *length_out)
+{
+    size_t at;
+    if (!lock_file(file, may_wait)) {
+        return -EWOULDBLOCK;
+    }
+    int error = make_current(file, watch, part, may_wait, &at);
     if (error != 0) {
         pthread_mutex_unlock(&file->lock);
         return error;
     }
-    cut_text(
-        file, offset < 0 ? file->text.length : (size_t)offset, size, bytes_out,
-        length_out);
+    cut_text(file, at, part->size, bytes_out, length_out);
     return 0;
 }
 
@@ -237,21 +453,49 @@ struct listing {
     node_t dir, parent;
     item_t *items;
     size_t count, capacity;
-    bool failed;
+    int error; /* of adding an item */
+    budget_t *budget;
+    uid_t uid;
 };
+
+static bool make_item_room(listing_t *listing)
+{
+    if (listing->count < listing->capacity) {
+        return true;
+    }
+    size_t more = listing->capacity == 0 ? 32 : listing->capacity;
+    size_t capacity = listing->capacity + more;
+    if (!budget_take(
+            listing->budget, listing->uid, BUDGET_TEXT_BYTES, more * sizeof(item_t))) {
+        listing->error = -EDQUOT;
+        return false;
+    }
+    item_t *grown = realloc(listing->items, capacity * sizeof(*grown));
+    if (grown == NULL) {
+        budget_give(
+            listing->budget, listing->uid, BUDGET_TEXT_BYTES, more * sizeof(item_t));
+        listing->error = -ENOMEM;
+        return false;
+    }
+    listing->items = grown;
+    listing->capacity = capacity;
+    return true;
+}
+
+/* A directory while it is being listed for a reader. */
+typedef struct listing_walk {
+    const model_t *model;
+    listing_t *listing;
+    reader_t reader;
+} listing_walk_t;
 
 static void add_item(const char *name, node_t node, void *arg)
 {
-    listing_t *listing = arg;
-    if (listing->count == listing->capacity) {
-        size_t capacity = listing->capacity == 0 ? 32 : listing->capacity * 2;
-        item_t *grown = realloc(listing->items, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            listing->failed = true;
-            return;
-        }
-        listing->items = grown;
-        listing->capacity = capacity;
+    const listing_walk_t *walk = arg;
+    listing_t *listing = walk->listing;
+    if (!tree_shows(walk->model, node, walk->reader.uid, walk->reader.is_member) ||
+        listing->error != 0 || !make_item_room(listing)) {
+        return;
     }
     item_t *item = &listing->items[listing->count++];
     (void)snprintf(item->name, sizeof(item->name), "%s", name);
@@ -261,26 +505,41 @@ static void add_item(const char *name, node_t node, void *arg)
 static void free_listing(opened_t *opened)
 {
     listing_t *listing = (listing_t *)opened;
+    budget_give(
+        listing->budget, listing->uid, BUDGET_TEXT_BYTES,
+        listing->capacity * sizeof(item_t));
+    budget_give(listing->budget, listing->uid, BUDGET_HANDLES, 1);
     free(listing->items);
     free(listing);
 }
 
 int listing_open(
-    opened_list_t *list, watch_t *watch, node_t dir, listing_t **listing_out)
+    opened_list_t *list, watch_t *watch, node_t dir, reader_t reader,
+    listing_t **listing_out)
 {
+    uid_t uid = reader.uid;
+    budget_t *budget = &watch_model(watch)->budget;
+    if (!budget_take(budget, uid, BUDGET_HANDLES, 1)) {
+        return -EDQUOT;
+    }
     listing_t *listing = calloc(1, sizeof(*listing));
     if (listing == NULL) {
+        budget_give(budget, uid, BUDGET_HANDLES, 1);
         return -ENOMEM;
     }
+    listing->budget = budget;
+    listing->uid = uid;
     listing->opened.free = free_listing;
     listing->dir = dir;
     const model_t *model = watch_begin(watch);
-    bool found = tree_list(model, dir, add_item, listing);
+    listing_walk_t walk = {model, listing, reader};
+    bool found = tree_list(model, dir, uid, add_item, &walk);
     listing->parent = tree_parent(model, dir);
     watch_end(watch);
-    if (!found || listing->failed) {
+    int error = found ? listing->error : -ENOENT;
+    if (error != 0) {
         free_listing(&listing->opened);
-        return found ? -ENOMEM : -ENOENT;
+        return error;
     }
     add_opened(list, &listing->opened);
     *listing_out = listing;

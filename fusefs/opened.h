@@ -24,6 +24,7 @@
 
 #include "stream.h"
 #include "tree.h"
+#include "trims.h"
 #include "watch.h"
 
 /* First member of what stands in the list. */
@@ -43,31 +44,69 @@ void opened_list_fini(opened_list_t *list);
 
 typedef struct file file_t;
 
-/* flags are those of open(2), uid opens it. 0, or a negative errno: -ENOENT gone, -EACCES not for
- * writing, -ENOMEM. */
+/* The process that makes a request. */
+typedef struct reader {
+    uid_t uid;
+    pid_t thread;
+    bool is_member; /* of the group of hiding.h */
+} reader_t;
+
+/* flags are those of open(2). 0, or a negative errno: -ENOENT gone, -EACCES not for this
+ * user, or not for writing, -ENOMEM, -EDQUOT: this user has too many open, or too much text
+ * in them (budget.h); else those of render_begin(). */
 int file_open(
-    opened_list_t *list, watch_t *watch, node_t node, int flags, uid_t uid,
+    opened_list_t *list, watch_t *watch, node_t node, int flags, reader_t reader,
     file_t **file_out);
 void file_close(opened_list_t *list, file_t *file);
-node_t file_node_of(const file_t *file);
+/* Asked at each read: another user may have the descriptor now. */
+bool file_may_read(const file_t *file, uid_t uid);
+/* A command (control.h). 0 or a negative errno: -ENOENT gone, -EACCES not this user's. */
+int file_write(
+    const file_t *file, watch_t *watch, uid_t uid, const char *bytes, size_t size);
+/* True: its writes wait until the program obeys (trims.h). 0 or a negative errno, as
+ * control_trim(). */
+bool file_is_trim(const file_t *file);
+int file_trim(
+    const file_t *file, watch_t *watch, uid_t uid, const char *bytes, size_t size,
+    trim_t *trim);
+/* How long the text is that reads return parts of. */
+size_t file_text_bytes(file_t *file);
+/* How long it would be for an open of uid now: 0 or a negative errno. */
+int node_text_bytes(watch_t *watch, node_t node, reader_t reader, size_t *bytes_out);
 /* NULL: it is none; then file_read is not for it. */
 stream_t *file_stream_of(const file_t *file);
 
+/* `events`: can be polled for a change of its counters. */
+bool file_has_counters(const file_t *file);
+/* Whether the counters are others now than in the text that this handle has read, or gone. */
+bool file_is_outdated(file_t *file, watch_t *watch);
+/* The same at once, with the model lock held: true if they may have changed since
+ * file_is_outdated() was asked. */
+bool file_may_be_outdated(file_t *file, const model_t *model);
+
+/* What a read asks for: at most `size` bytes from `offset` on. */
+typedef struct file_part {
+    off_t offset;
+    size_t size;
+} file_part_t;
+
 /*
- * Bytes from `offset` on, at most `size`: between file_read and file_read_end they stay
- * as they are, also if the file is closed meanwhile (an answer may be followed by the
- * close before its sender goes on). 0 or a negative errno, and then no file_read_end.
+ * Between file_read and file_read_end the bytes stay as they are, also if the file is closed
+ * meanwhile (an answer may be followed by the close before its sender goes on). 0 or a
+ * negative errno, and then no file_read_end: -ESPIPE beyond the end; -EWOULDBLOCK: the text
+ * would have to be rendered, or another read of the file be waited for, and may_wait is false.
  */
 int file_read(
-    file_t *file, watch_t *watch, size_t size, off_t offset, const char **bytes_out,
-    size_t *length_out);
+    file_t *file, watch_t *watch, const file_part_t *part, bool may_wait,
+    const char **bytes_out, size_t *length_out);
 void file_read_end(opened_list_t *list, file_t *file);
 
 typedef struct listing listing_t;
 
-/* 0, -ENOENT, -ENOMEM */
+/* For this reader: 0, -ENOENT, -ENOMEM, -EDQUOT as for files. */
 int listing_open(
-    opened_list_t *list, watch_t *watch, node_t dir, listing_t **listing_out);
+    opened_list_t *list, watch_t *watch, node_t dir, reader_t reader,
+    listing_t **listing_out);
 void listing_close(opened_list_t *list, listing_t *listing);
 
 /* The entry at a position: 0 is ".", 1 "..". NULL: the end. */

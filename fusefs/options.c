@@ -4,7 +4,9 @@
  */
 #include "options.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,8 @@ static const struct option_desc {
 } descs[] = {
     {"foreground", 'f', NULL, offsetof(options_t, foreground),
      "stay in the foreground, log to stderr"},
+    {"clear", 'c', NULL, offsetof(options_t, clear),
+     "only unmount what a killed rmmfs left on MOUNTPOINT, if anything"},
     {"options", 'o', "OPTS", 0, "mount options, separated by commas; see below"},
     {"help", 'h', NULL, offsetof(options_t, help), "this text"},
     {"version", 'V', NULL, offsetof(options_t, version), "version of rmmfs"},
@@ -41,10 +45,24 @@ static const struct mount_desc {
     {"debug", offsetof(options_t, debug), "print every request (with -f)"},
 };
 
+/* Those with a value; false: it is none of them. */
+static bool take_hidepid(options_t *options, const char *value);
+static bool take_group(options_t *options, const char *value);
+
+static const struct value_desc {
+    const char *name, *argument;
+    bool (*take)(options_t *options, const char *value);
+    const char *help;
+} value_descs[] = {
+    {"hidepid=", "LEVEL", take_hidepid,
+     "what users see of others' processes: off (0), noaccess (1),\n"
+     "                          invisible (2), as in proc(5)"},
+    {"gid=", "GROUP", take_group, "whose members see all processes with hidepid"},
+};
+
 /* Not understood by us but by the kernel or fusermount3. */
-static const char *const passed_on[] = {"ro",    "rw",      "dev",      "nodev",
-                                        "suid",  "nosuid",  "exec",     "noexec",
-                                        "atime", "noatime", "max_read="};
+static const char *const passed_on[] = {"ro",     "rw",   "dev",    "nodev", "suid",
+                                        "nosuid", "exec", "noexec", "atime", "noatime"};
 
 static bool *flag_at(options_t *options, size_t offset)
 {
@@ -54,42 +72,74 @@ static bool *flag_at(options_t *options, size_t offset)
 static bool is_passed_on(const char *word)
 {
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++) {
-        size_t length = strlen(passed_on[i]);
-        bool prefix = passed_on[i][length - 1] == '=';
-        if (prefix ? strncmp(word, passed_on[i], length) == 0
-                   : strcmp(word, passed_on[i]) == 0) {
+        if (strcmp(word, passed_on[i]) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* libfuse would say so in a line of its own, before ours. */
-static bool max_read_is_good(const char *word)
+static bool take_hidepid(options_t *options, const char *value)
 {
-    static const char name[] = "max_read=";
-    const char *value = word + sizeof(name) - 1;
-    if (strncmp(word, name, sizeof(name) - 1) != 0 ||
-        (value[0] != '\0' && strlen(value) < sizeof("4294967295") - 1 &&
-         strspn(value, "0123456789") == strlen(value))) {
-        return true;
+    static const char *const levels[HIDING_LEVEL_COUNT][2] = {
+        {"0", "off"}, {"1", "noaccess"}, {"2", "invisible"}};
+    for (int i = 0; i < HIDING_LEVEL_COUNT; i++) {
+        if (strcmp(value, levels[i][0]) == 0 || strcmp(value, levels[i][1]) == 0) {
+            options->hiding.level = (hiding_level_t)i;
+            return true;
+        }
     }
-    (void)fprintf(
-        stderr, "rmmfs: mount option '%s': expected max_read=BYTES, such as 131072\n",
-        word);
     return false;
+}
+
+static bool take_group(options_t *options, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 10);
+    if (value[0] >= '0' && value[0] <= '9' && *end == '\0') {
+        options->hiding.group = (gid_t)number;
+        options->hiding.has_group = errno == 0 && number < (gid_t)-1;
+        return options->hiding.has_group;
+    }
+    const struct group *group = getgrnam(value);
+    if (group != NULL) {
+        options->hiding.group = group->gr_gid;
+        options->hiding.has_group = true;
+    }
+    return group != NULL;
+}
+
+typedef enum taken { TAKEN, TAKEN_NOT, TAKEN_WRONG } taken_t;
+
+static taken_t take_value(options_t *options, const char *word)
+{
+    for (size_t i = 0; i < sizeof(value_descs) / sizeof(value_descs[0]); i++) {
+        size_t length = strlen(value_descs[i].name);
+        if (strncmp(word, value_descs[i].name, length) == 0) {
+            if (value_descs[i].take(options, word + length)) {
+                return TAKEN;
+            }
+            (void)fprintf(
+                stderr, "rmmfs: mount option '%s': no such %s: see rmmfs --help\n",
+                word, value_descs[i].take == take_group ? "group" : "level");
+            return TAKEN_WRONG;
+        }
+    }
+    return TAKEN_NOT;
 }
 
 static bool take_mount_option(options_t *options, const char *word)
 {
+    taken_t taken = take_value(options, word);
+    if (taken != TAKEN_NOT) {
+        return taken == TAKEN;
+    }
     for (size_t i = 0; i < sizeof(mount_descs) / sizeof(mount_descs[0]); i++) {
         if (strcmp(word, mount_descs[i].name) == 0) {
             *flag_at(options, mount_descs[i].offset) = true;
             return true;
         }
-    }
-    if (!max_read_is_good(word)) {
-        return false;
     }
     size_t used = strlen(options->mount_options);
     size_t room = sizeof(options->mount_options) - used;
@@ -196,7 +246,13 @@ void options_print_help(void)
     for (size_t i = 0; i < sizeof(mount_descs) / sizeof(mount_descs[0]); i++) {
         (void)printf("  %-24s%s\n", mount_descs[i].name, mount_descs[i].help);
     }
-    (void)printf("  %-24sas for mount(8)\n", "ro noexec max_read=N ...");
+    for (size_t i = 0; i < sizeof(value_descs) / sizeof(value_descs[0]); i++) {
+        char name[32];
+        (void)snprintf(
+            name, sizeof(name), "%s%s", value_descs[i].name, value_descs[i].argument);
+        (void)printf("  %-24s%s\n", name, value_descs[i].help);
+    }
+    (void)printf("  %-24sas for mount(8)\n", "ro noatime ...");
     (void)printf("\n"
                  "Environment:\n"
                  "  RMM_RUNTIME_DIR         the one directory of segments, for "

@@ -7,13 +7,17 @@
 
 #include <stdbool.h>
 
+#include "hiding.h"
+
 typedef struct options {
     bool foreground;
     bool help, version;
+    bool clear;       /* clear a dead mount, no more */
     bool debug;       /* -o debug: libfuse prints every request */
     bool nonempty;    /* -o nonempty: mount over a directory that holds something */
     bool no_inotify;  /* -o no_inotify: read directories at every look */
     bool allow_other; /* -o allow_other */
+    hiding_t hiding;  /* -o hidepid=LEVEL, -o gid=GROUP */
     char mount_options[256]; /* the rest of -o, for the kernel */
     const char *mountpoint;  /* NULL: the default */
 } options_t;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of the root, of the daemon, of devices, processes and resources; see render.h.
+ * Files of the root, of devices, processes and resources; see render.h.
  */
 #include "render.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
+#include "control.h"
 #include "extras.h"
-#include "log.h"
 #include "log_line.h"
 #include "marks.h"
 #include "render_parts.h"
@@ -28,16 +27,25 @@ static const char readme[] =
     "  watch -n1 cat /rmm/gpu0/stat        everything of a level in one file\n"
     "  tail -F /rmm/log                    log messages of all programs\n"
     "  echo debug > /rmm/proc/<pid>/log_level   more messages from one program\n"
+    "  echo 4GiB > /rmm/proc/<pid>/gpu0/limit_bytes   the most that it may hold; max\n"
+    "  echo all > /rmm/proc/<pid>/gpu0/trim     it gives back what it does not use\n"
     "  echo 1 > /rmm/proc/<pid>/trace/enable    then cat events_pipe in its folder:\n"
     "                                      every allocation and free, as CSV\n"
     "\n"
     "metrics  json    all figures: for Prometheus, as one object\n"
-    "gpus             table of GPUs; by-uuid/ has links by stable name\n"
+    "top              the largest processes, for people: watch -n1 cat /rmm/top\n"
+    "processes  users  cgroups   the same as tables over the whole node\n"
+    "devices          table of GPUs; by-uuid/ has links by stable name\n"
     "gpuN/  host/     sums over all processes, for a GPU and for host memory\n"
     "proc/<pid>/      one process, until 30 s after its end\n"
     "proc/<pid>/gpuN/mr/<id>.<name>/   one resource\n"
     "daemon/          rmmfs itself\n"
-    "log  *_pipe      text that grows; reading a pipe waits for more at its end\n"
+    "events_pipe      starts, exits, refused memory and more as lines of JSON\n"
+    "log              text that grows; log_pipe is the same, but a read waits for "
+    "more\n"
+    "                 at its end. proc/<pid>/ has log_pipe and events_pipe, too. No "
+    "pipe\n"
+    "                 is listed in its directory, so that cp -r and grep -r end\n"
     "\n"
     "Numbers are decimal: bytes, nanoseconds or a count; -1 means unknown.\n"
     "current_bytes counts requested bytes, reserved_bytes the bytes held from the\n"
@@ -48,13 +56,13 @@ static const char readme[] =
     "\n"
     "Over several processes gpuN/peak_bytes is a lower bound, exact for one\n"
     "process; peak_upper_bytes is an upper bound, the sum of their own peaks.\n"
-    "Formats: docs/filesystem.md, rmmfs(8).\n";
+    "Formats: rmm(5), docs/filesystem.md.\n";
 
-/* --- root and daemon ------------------------------------------------------------------ */
+/* --- root ---------------------------------------------------------------------------- */
 
 static void render_gpus(const model_t *model, text_t *text)
 {
-    text_puts(text, "# gpu uuid pci_bus_id capacity_bytes name\n");
+    text_puts(text, "#gpu uuid pci_bus_id capacity_bytes name\n");
     for (uint32_t i = 0; i < model->gpu_count; i++) {
         const device_t *gpu = &model->gpus[i];
         text_printf(
@@ -75,39 +83,8 @@ int render_root(model_t *model, node_t node, text_t *text)
     case FILE_README:
         text_puts(text, readme);
         return 0;
-    case FILE_GPUS:
+    case FILE_DEVICES:
         render_gpus(model, text);
-        return 0;
-    case FILE_METRICS:
-        return render_metrics(model, text);
-    case FILE_JSON:
-        return render_json(model, text);
-    default:
-        return -ENOENT;
-    }
-}
-
-int render_daemon(model_t *model, node_t node, text_t *text)
-{
-    switch (node.file) {
-    case FILE_PID:
-        render_value(text, (uint64_t)getpid());
-        return 0;
-    case FILE_UPTIME_SECONDS:
-        render_value(text, (model_clock_ns() - model->started_ns) / 1000000000u);
-        return 0;
-    case FILE_SEGMENTS:
-        render_value(text, model->member_count);
-        return 0;
-    case FILE_SEGMENTS_REJECTED:
-        render_value(text, model->segments_rejected);
-        return 0;
-    case FILE_READS_TOTAL:
-        render_value(
-            text, atomic_load_explicit(&model->reads_total, memory_order_relaxed));
-        return 0;
-    case FILE_LOG_LEVEL:
-        text_printf(text, "%s\n", log_level_name(log_level_get()));
         return 0;
     default:
         return -ENOENT;
@@ -118,11 +95,12 @@ int render_daemon(model_t *model, node_t node, text_t *text)
 
 static void render_processes(const model_t *model, uint32_t device, text_t *text)
 {
-    text_puts(text, "# pid uid state current_bytes peak_bytes reserved_bytes comm\n");
+    text_puts(text, "#pid uid state current_bytes peak_bytes reserved_bytes comm\n");
     for (uint32_t i = 0; i < model->process_count; i++) {
         const process_t *process = model->processes[i];
         figures_t figures;
         if (!process_is_live(process) ||
+            !hiding_shows(&model->hiding, process->uid, text->uid, text->is_member) ||
             !figures_of_process(process, device, FIGURES_MARKS, &figures)) {
             continue;
         }
@@ -185,8 +163,9 @@ int render_device(model_t *model, node_t node, text_t *text)
         return 0;
     case FILE_STAT:
         extras_of_device(model, node.id, &extras);
-        render_place_stat(text, &figures, &extras);
+        render_location_stat(text, &figures, &extras);
         render_key(text, "peak_upper_bytes", figures.peak_upper_bytes);
+        render_key(text, "processes_left_out", figures.left_out);
         return 0;
     default:
         return render_figure(text, node.file, &figures) ? 0 : -ENOENT;
@@ -341,12 +320,24 @@ int render_process(model_t *model, node_t node, text_t *text)
     case FILE_LOG_LEVEL:
         render_process_log_level(process, text);
         return 0;
-    case FILE_LEAKS:
-        render_leaks(process, text);
-        return 0;
     default:
         return -ENOENT;
     }
+}
+
+/* How many trims the program has made. */
+static void render_trims(const process_t *process, text_t *text)
+{
+    uint64_t made = FIGURE_UNKNOWN;
+    for (uint32_t i = 0; i < process->member_count; i++) {
+        const member_t *member = process->members[i];
+        uint32_t seen;
+        if (member->state != MEMBER_UNREADABLE &&
+            rmm_segment_trim_seen(&member->segment, &seen)) {
+            made = made == FIGURE_UNKNOWN ? seen : figure_add(made, seen);
+        }
+    }
+    render_value(text, made);
 }
 
 int render_process_device(model_t *model, node_t node, text_t *text)
@@ -365,7 +356,13 @@ int render_process_device(model_t *model, node_t node, text_t *text)
         return 0;
     case FILE_STAT:
         extras_of_process(process, node.id, &extras);
-        render_place_stat(text, &figures, &extras);
+        render_location_stat(text, &figures, &extras);
+        return 0;
+    case FILE_LIMIT_BYTES:
+        render_limit(text, control_process_limit(process, node.id));
+        return 0;
+    case FILE_TRIM:
+        render_trims(process, text);
         return 0;
     default:
         return render_figure(text, node.file, &figures) ? 0 : -ENOENT;
@@ -380,11 +377,19 @@ int render_resource(model_t *model, node_t node, text_t *text)
     slot_view_t view;
     figures_t figures;
     extras_t extras;
-    if (member == NULL || !slots_find(member, node.id, &view)) {
+    if (member == NULL || !slots_find_low(member, node.id, &view)) {
         return -ENOENT;
     }
     if (node.file == FILE_TYPE) {
         render_string(text, rmm_record_slot(&view.record)->type);
+        return 0;
+    }
+    if (node.file == FILE_LIMIT_BYTES) {
+        render_limit(text, control_resource_limit(&view));
+        return 0;
+    }
+    if (node.file == FILE_TRIM) {
+        render_trims(member->process, text);
         return 0;
     }
     figures_of_resource(&view, render_figure_needs(node.file), &figures);
@@ -398,7 +403,26 @@ int render_resource(model_t *model, node_t node, text_t *text)
 
 /* --- all ------------------------------------------------------------------------------ */
 
-int render_file(model_t *model, node_t node, text_t *text)
+/* What is in side files: none of it is read yet. */
+static int begin_rest(const model_t *model, node_t node, render_rest_t *rest)
+{
+    const process_t *process = model_process(model, node.serial);
+    if (process == NULL ||
+        (node.dir == DIR_PROCESS && process_speaker(process) == NULL)) {
+        return -ENOENT;
+    }
+    rest->node = node;
+    if (node.dir == DIR_DIAG) {
+        render_diag_begin(process, rest);
+    } else if (node.file == FILE_ALLOCATIONS) {
+        render_allocations_begin(process, rest);
+    } else {
+        render_leaks_begin(process, rest);
+    }
+    return 0;
+}
+
+int render_begin(model_t *model, node_t node, text_t *text, render_rest_t *rest)
 {
     static int (*const renderers[DIR_KIND_COUNT])(model_t *, node_t, text_t *) = {
         [DIR_ROOT] = render_root,
@@ -407,16 +431,64 @@ int render_file(model_t *model, node_t node, text_t *text)
         [DIR_PROCESS] = render_process,
         [DIR_PROCESS_DEVICE] = render_process_device,
         [DIR_RESOURCE] = render_resource,
-        [DIR_DIAG] = render_diag,
         [DIR_TRACE] = render_trace,
     };
     text_clear(text);
+    rest->node = tree_root;
+    rest->leaks_count = 0;
+    rest->has_diag = false;
+    rest->has_ended = false;
+    rest->ended_ns_ago = 0;
+    rest->blocks_count = 0;
+    rest->places_count = 0;
     if (node.file == FILE_SELF) {
         return -EISDIR;
     }
-    if (renderers[node.dir] == NULL) {
-        return -ENOENT;
+    if (node.dir == DIR_DIAG || node.file == FILE_LEAKS ||
+        node.file == FILE_ALLOCATIONS) {
+        return begin_rest(model, node, rest);
     }
-    int error = renderers[node.dir](model, node, text);
-    return error == 0 && text->failed ? -ENOMEM : error;
+    if (tree_kind(node) == KIND_REPORT) {
+        return render_blocks_begin(model, node, rest);
+    }
+    int error =
+        renderers[node.dir] == NULL ? -ENOENT : renderers[node.dir](model, node, text);
+    return error != 0 ? error : text_error(text);
+}
+
+int render_end(render_rest_t *rest, text_t *text)
+{
+    if (rest->node.dir == DIR_DIAG) {
+        render_diag(rest, text);
+    } else if (rest->node.file == FILE_LEAKS) {
+        render_leaks(rest, text);
+    } else if (rest->node.file == FILE_ALLOCATIONS) {
+        render_allocations(rest, text);
+    } else if (tree_kind(rest->node) == KIND_REPORT) {
+        render_blocks(rest, text);
+    }
+    text_trim(text);
+    return text_error(text);
+}
+
+static int render_file_of_node(model_t *model, node_t node, text_t *text)
+{
+    snapshot_t *snapshot = snapshot_begin(model);
+    while (snapshot != NULL && snapshot_continue(snapshot, model)) {
+    }
+    int error = snapshot == NULL || snapshot->failed
+                    ? -ENOMEM
+                    : render_snapshot(snapshot, &model->budget, node, text);
+    snapshot_free(snapshot);
+    return error;
+}
+
+int render_file(model_t *model, node_t node, text_t *text)
+{
+    render_rest_t rest;
+    if (render_is_of_node(node)) {
+        return render_file_of_node(model, node, text);
+    }
+    int error = render_begin(model, node, text, &rest);
+    return error != 0 ? error : render_end(&rest, text);
 }

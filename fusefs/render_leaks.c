@@ -6,8 +6,10 @@
  *
  * Columns are separated by tabs and frames by semicolons: names of files have spaces. The
  * side file is opened for each look: it appears with the first tracking adaptor, and a
- * look at it is rare.
+ * look at it is rare. It is opened with the model's lock held and read without it: anybody
+ * can make one that is as long as the reader allows.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,85 +18,64 @@
 
 #include "dirs.h"
 #include "render_parts.h"
-#include "segment/segment_leaks_reader.h"
 
 typedef struct module {
     rmm_leaks_module_t told;
     bool shown; /* by a frame */
 } module_t;
 
-/* What one side file tells, read whole before it is printed. */
+/* What one side file tells, read whole before it is printed; bounded by the reader. */
 typedef struct list {
     rmm_leak_info_t *leaks;
-    size_t leak_count, leak_capacity;
     module_t *modules;
-    size_t module_count, module_capacity;
-    bool failed; /* no memory */
+    uint16_t *
+        order; /* of the modules that are there now, by address, which do not overlap */
+    uint32_t leak_count, module_count, order_count;
+    size_t bytes; /* of all three arrays */
 } list_t;
 
-/* --- reading ------------------------------------------------------------------------- */
+static_assert(RMM_LEAKS_MODULES_MAX <= UINT16_MAX, "list_t.order");
 
-/* Room for one more item of `bytes`; the array as it is now, or NULL without memory. */
-static void *make_room(void *items, size_t count, size_t *capacity, size_t bytes)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    size_t larger = *capacity != 0 ? 2 * *capacity : 64;
-    void *resized = realloc(items, larger * bytes);
-    if (resized != NULL) {
-        *capacity = larger;
-    }
-    return resized;
-}
+/* --- reading ------------------------------------------------------------------------- */
 
 static bool take_leak(const rmm_leak_info_t *leak, void *arg)
 {
     list_t *list = arg;
-    rmm_leak_info_t *leaks =
-        make_room(list->leaks, list->leak_count, &list->leak_capacity, sizeof(*leaks));
-    if (leaks == NULL) {
-        list->failed = true;
-        return false;
-    }
-    list->leaks = leaks;
-    leaks[list->leak_count++] = *leak;
+    list->leaks[list->leak_count++] = *leak;
     return true;
+}
+
+/* The first place in the order whose module ends behind `address`. */
+static uint32_t find_place(const list_t *list, uint64_t address)
+{
+    uint32_t low = 0, high = list->order_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (list->modules[list->order[middle]].told.end <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
 }
 
 /* What was at these addresses before is there no more. */
-static void drop_overlapped(list_t *list, const rmm_leaks_module_t *by)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < list->module_count; i++) {
-        const module_t *module = &list->modules[i];
-        if (module->told.end <= by->begin || by->end <= module->told.begin) {
-            list->modules[kept++] = *module;
-        }
-    }
-    list->module_count = kept;
-}
-
 static bool take_module(const rmm_leaks_module_t *told, void *arg)
 {
     list_t *list = arg;
-    drop_overlapped(list, told);
-    module_t *modules = make_room(
-        list->modules, list->module_count, &list->module_capacity, sizeof(*modules));
-    if (modules == NULL) {
-        list->failed = true;
-        return false;
+    uint32_t begin = find_place(list, told->begin), end = begin;
+    while (end < list->order_count &&
+           list->modules[list->order[end]].told.begin < told->end) {
+        end++;
     }
-    list->modules = modules;
-    modules[list->module_count++] = (module_t){*told, false};
+    memmove(
+        &list->order[begin + 1], &list->order[end],
+        (list->order_count - end) * sizeof(list->order[0]));
+    list->order_count = list->order_count - (end - begin) + 1;
+    list->order[begin] = (uint16_t)list->module_count;
+    list->modules[list->module_count++] = (module_t){*told, false};
     return true;
-}
-
-static int by_place(const void *left, const void *right)
-{
-    const module_t *a = left;
-    const module_t *b = right;
-    return (a->told.begin > b->told.begin) - (a->told.begin < b->told.begin);
 }
 
 static int by_age(const void *left, const void *right)
@@ -112,26 +93,16 @@ static int by_age(const void *left, const void *right)
 /* The one around the call before this return address; NULL: none. */
 static module_t *find_module(const list_t *list, uint64_t frame)
 {
-    size_t low = 0, high = list->module_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (frame > list->modules[middle].told.end) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < list->module_count && frame > list->modules[low].told.begin
-               ? &list->modules[low]
-               : NULL;
+    uint32_t at = frame == 0 ? list->order_count : find_place(list, frame - 1);
+    module_t *module = at < list->order_count ? &list->modules[list->order[at]] : NULL;
+    return module != NULL && frame > module->told.begin ? module : NULL;
 }
 
-/* Without its folder; what would end a frame is replaced. */
-static void put_name(text_t *text, const rmm_leaks_module_t *module)
+void render_module_name(const char *path, text_t *text)
 {
-    const char *slash = strrchr(module->path, '/');
+    const char *slash = strrchr(path, '/');
     char name[RMM_LEAKS_PATH_BYTES];
-    (void)snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : module->path);
+    (void)snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : path);
     for (char *at = strchr(name, ';'); at != NULL; at = strchr(at, ';')) {
         *at = '?';
     }
@@ -148,85 +119,120 @@ static void put_stack(const list_t *list, const rmm_leak_info_t *leak, text_t *t
             continue;
         }
         module->shown = true;
-        put_name(text, &module->told);
+        render_module_name(module->told.path, text);
         text_printf(text, "+0x%" PRIx64, leak->frames[i] - module->told.base);
     }
     text_puts(text, leak->frame_count > 0 ? "\n" : "-\n");
 }
 
+static void put_leak(const list_t *list, uint64_t now_ns, uint32_t at, text_t *text)
+{
+    const rmm_leak_info_t *leak = &list->leaks[at];
+    text_printf(
+        text,
+        "0x%" PRIx64 "\t%" PRIu64 "\t0x%" PRIx64 "\t%" PRIu32 "\t%" PRId32 "\t%" PRIu64
+        "\t%" PRIu32 "\t",
+        leak->address, leak->bytes, leak->stream, leak->resource_id, leak->device,
+        now_ns > leak->allocated_ns ? now_ns - leak->allocated_ns : 0, leak->thread);
+    put_stack(list, leak, text);
+}
+
 static void put_leaks(const list_t *list, text_t *text)
 {
-    uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC);
-    for (size_t i = 0; i < list->leak_count; i++) {
-        const rmm_leak_info_t *leak = &list->leaks[i];
-        text_printf(
-            text,
-            "0x%" PRIx64 "\t%" PRIu64 "\t0x%" PRIx64 "\t%" PRIu32 "\t%" PRId32
-            "\t%" PRIu64 "\t%" PRIu32 "\t",
-            leak->address, leak->bytes, leak->stream, leak->resource_id, leak->device,
-            now_ns > leak->allocated_ns ? now_ns - leak->allocated_ns : 0,
-            leak->thread);
-        put_stack(list, leak, text);
+    uint64_t now_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    uint32_t at = 0;
+    bool fits = true;
+    while (at < list->leak_count && fits) {
+        text_begin_row(text);
+        put_leak(list, now_ns, at++, text);
+        fits = text_end_row(text);
     }
+    text_leave_out(text, list->leak_count - at);
 }
 
 static void put_modules(const list_t *list, text_t *text)
 {
-    for (size_t i = 0; i < list->module_count; i++) {
-        if (list->modules[i].shown) {
+    for (uint32_t i = 0; i < list->order_count; i++) {
+        const module_t *module = &list->modules[list->order[i]];
+        if (module->shown) {
+            text_begin_row(text);
             text_puts(text, "# file\t");
-            put_name(text, &list->modules[i].told);
+            render_module_name(module->told.path, text);
             text_puts(text, "\t");
-            text_put_foreign(text, list->modules[i].told.path);
+            text_put_foreign(text, module->told.path);
             text_puts(text, "\n");
+            (void)text_end_row(text);
         }
     }
 }
 
-static void read_list(const rmm_leaks_file_t *file, list_t *list, uint32_t *moving_out)
+/* False: no memory, or none for this user; the text has failed. */
+static bool make_list(const rmm_leaks_file_t *file, list_t *list, text_t *text)
 {
-    *moving_out = rmm_leaks_each(file, take_leak, list);
-    rmm_leaks_each_module(file, take_module, list);
-    if (list->leak_count > 0) {
-        qsort(list->leaks, list->leak_count, sizeof(list->leaks[0]), by_age);
+    size_t leaks = rmm_leaks_row_count(file) * sizeof(list->leaks[0]);
+    size_t modules = RMM_LEAKS_MODULES_MAX * sizeof(list->modules[0]);
+    size_t order = RMM_LEAKS_MODULES_MAX * sizeof(list->order[0]);
+    *list = (list_t){.bytes = leaks + modules + order};
+    if (!text_take_scratch(text, list->bytes)) {
+        return false;
     }
-    if (list->module_count > 0) {
-        qsort(list->modules, list->module_count, sizeof(list->modules[0]), by_place);
+    char *memory = malloc(list->bytes);
+    if (memory == NULL) {
+        text_give_scratch(text, list->bytes);
+        text->failed = TEXT_NO_MEMORY;
+        return false;
     }
+    list->leaks = (rmm_leak_info_t *)(void *)memory;
+    list->modules = (module_t *)(void *)(memory + leaks);
+    list->order = (uint16_t *)(void *)(memory + leaks + modules);
+    return true;
 }
 
 static void put_file(const rmm_leaks_file_t *file, text_t *text)
 {
-    list_t list = {0};
-    uint32_t moving;
+    list_t list;
     uint64_t unlisted =
         atomic_load_explicit(&file->header.unlisted, memory_order_relaxed);
-    read_list(file, &list, &moving);
+    if (!make_list(file, &list, text)) {
+        return;
+    }
+    uint32_t moving = rmm_leaks_each(file, take_leak, &list);
+    rmm_leaks_each_module(file, take_module, &list);
+    qsort(list.leaks, list.leak_count, sizeof(list.leaks[0]), by_age);
     put_leaks(&list, text);
     put_modules(&list, text);
+    text_leave_out(text, rmm_leaks_rows_unread(file));
+    text_end_rows(text);
     if (moving > 0) {
         text_printf(text, "# %u more were being changed\n", moving);
     }
     if (unlisted > 0) {
         text_printf(text, "# %" PRIu64 " more have no room here\n", unlisted);
     }
-    text->failed |= list.failed;
     free(list.leaks);
-    free(list.modules);
+    text_give_scratch(text, list.bytes);
 }
 
-void render_leaks(const process_t *process, text_t *text)
+void render_leaks_begin(const process_t *process, render_rest_t *rest)
 {
-    text_puts(text, "# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n");
     for (uint32_t i = 0; i < process->member_count; i++) {
         const member_t *member = process->members[i];
-        rmm_leaks_file_t file;
-        if (member_counts(member) && member->dir != NULL &&
+        rmm_leaks_file_t *file = &rest->leaks[rest->leaks_count];
+        if (rest->leaks_count < RENDER_LEAKS_MAX && member_counts(member) &&
+            member->dir != NULL &&
             rmm_leaks_open(
-                &file, member->dir->fd, member->segment.name, member->segment.uid) ==
+                file, member->dir->fd, member->segment.name, member->segment.uid) ==
                 0) {
-            put_file(&file, text);
-            rmm_leaks_close(&file);
+            rest->leaks_count++;
         }
+    }
+}
+
+void render_leaks(render_rest_t *rest, text_t *text)
+{
+    text_puts(text, "#addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n");
+    for (uint32_t i = 0; i < rest->leaks_count; i++) {
+        put_file(&rest->leaks[i], text);
+        rmm_leaks_close(&rest->leaks[i]);
     }
 }

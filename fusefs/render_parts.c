@@ -31,6 +31,15 @@ void render_value(text_t *text, uint64_t value)
     text_append(text, "\n", 1);
 }
 
+void render_limit(text_t *text, uint64_t limit_bytes)
+{
+    if (limit_bytes == RMM_SEGMENT_NO_LIMIT) {
+        text_puts(text, "max\n");
+    } else {
+        render_value(text, limit_bytes);
+    }
+}
+
 void render_column(text_t *text, uint64_t value)
 {
     render_number(text, value);
@@ -128,7 +137,8 @@ static void append_extras(text_t *text, const extras_t *extras)
     }
 }
 
-void render_place_stat(text_t *text, const figures_t *figures, const extras_t *extras)
+void render_location_stat(
+    text_t *text, const figures_t *figures, const extras_t *extras)
 {
 #define X(field, kind, unit, help) render_key(text, #field, figures->field);
     RMM_LOCATION_STATS(X)
@@ -152,4 +162,5 @@ void render_events(text_t *text, const figures_t *figures)
 {
     render_key(text, "oom", figures->oom_count);
     render_key(text, "invalid_free", figures->invalid_free_count);
+    render_key(text, "limit", figures->limit_count);
 }

@@ -7,6 +7,7 @@
 #define RMM_FUSEFS_RENDER_PARTS_H
 
 #include "figures.h"
+#include "render.h"
 #include "text.h"
 #include "tree.h"
 
@@ -14,6 +15,8 @@
 void render_number(text_t *text, uint64_t value);
 /* "42\n"; unknown is "-1\n". */
 void render_value(text_t *text, uint64_t value);
+/* "max": none */
+void render_limit(text_t *text, uint64_t limit_bytes);
 /* A number in a table. */
 void render_column(text_t *text, uint64_t value);
 /* "key 42\n" */
@@ -27,16 +30,40 @@ bool render_figure(text_t *text, uint8_t file, const figures_t *figures);
 unsigned render_figure_needs(uint8_t file);
 
 /* The lines of `stat`: what a location has, what a resource has, what newer programs have. */
-void render_place_stat(text_t *text, const figures_t *figures, const extras_t *extras);
+void render_location_stat(
+    text_t *text, const figures_t *figures, const extras_t *extras);
 void render_slot_stat(text_t *text, const figures_t *figures, const extras_t *extras);
 void render_events(text_t *text, const figures_t *figures);
 
-/* What a process's tracking adaptors know to be out. */
-void render_leaks(const process_t *process, text_t *text);
+/* What a process's tracking adaptors know to be out: find the side files, then read and close
+ * them. */
+void render_leaks_begin(const process_t *process, render_rest_t *rest);
+void render_leaks(render_rest_t *rest, text_t *text);
 
-/* The whole node in one file. 0 or -ENOMEM. */
-int render_metrics(model_t *model, text_t *text);
-int render_json(model_t *model, text_t *text);
+/* The same for what a diagnosis library tells. */
+void render_diag_begin(const process_t *process, render_rest_t *rest);
+void render_diag(render_rest_t *rest, text_t *text);
+/* The rows of diag/stacks. */
+void render_stacks(const render_rest_t *rest, text_t *text);
+/* Of the file that a frame is in: without its folder; what would end a frame is replaced. */
+void render_module_name(const char *path, text_t *text);
+/* The first line of a table of findings, and one of them. */
+void render_findings_header(text_t *text);
+void render_finding(
+    const rmm_diag_finding_info_t *finding, uint64_t now_ns, text_t *text);
+/* What the peak of each location was made of. */
+void render_peaks(const render_rest_t *rest, text_t *text);
+/* Blocks that wasted memory. */
+void render_verdicts(const render_rest_t *rest, text_t *text);
+/* The name of a kernel or function; "-": none, or it has no name. file may be NULL. */
+void render_block_user(const rmm_diag_file_t *file, uint32_t index, text_t *text);
+
+/* The same for a pool's blocks, and for all that is known of the live blocks of a process:
+ * 0 or a negative errno, -ETIMEDOUT: there is no report. */
+int render_blocks_begin(model_t *model, node_t node, render_rest_t *rest);
+void render_blocks(render_rest_t *rest, text_t *text);
+void render_allocations_begin(const process_t *process, render_rest_t *rest);
+void render_allocations(render_rest_t *rest, text_t *text);
 
 /* All return 0 or -ENOENT. */
 int render_root(model_t *model, node_t node, text_t *text);
@@ -45,6 +72,5 @@ int render_device(model_t *model, node_t node, text_t *text);
 int render_process(model_t *model, node_t node, text_t *text);
 int render_process_device(model_t *model, node_t node, text_t *text);
 int render_resource(model_t *model, node_t node, text_t *text);
-int render_diag(model_t *model, node_t node, text_t *text);
 
 #endif /* RMM_FUSEFS_RENDER_PARTS_H */

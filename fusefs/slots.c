@@ -9,62 +9,118 @@
 #include <string.h>
 #include <unistd.h>
 
+#define WALK_TRIES 32u     /* a slot that is being written needs one or two */
 #define PIECE_BYTES 16384u /* 32 slots of 512 bytes: 2 us */
+#define GLANCES_OF_SLOT                                                                \
+    16u /* slots that are glanced at in the time in which one is read */
+
+static const slot_allowance_t of_one_walk = {
+    .slots = UINT32_MAX, .retries = WALK_TRIES};
 
 /* The words that tell a candidate, from a piece of the table. */
 typedef struct glance {
-    uint32_t live, instance_id;
+    uint32_t generation, live, instance_id, location;
 } glance_t;
+
+static uint32_t word_at(const unsigned char *slot, size_t offset)
+{
+    uint32_t word;
+    memcpy(&word, slot + offset, sizeof(word));
+    return word;
+}
 
 static glance_t glance_at(const unsigned char *slot)
 {
-    glance_t glance;
-    memcpy(
-        &glance.live, slot + offsetof(rmm_segment_slot_t, live), sizeof(glance.live));
-    memcpy(
-        &glance.instance_id, slot + offsetof(rmm_segment_slot_t, instance_id),
-        sizeof(glance.instance_id));
-    return glance;
+    return (glance_t){
+        .generation = word_at(slot, offsetof(rmm_segment_slot_t, generation)),
+        .live = word_at(slot, offsetof(rmm_segment_slot_t, live)),
+        .instance_id = word_at(slot, offsetof(rmm_segment_slot_t, instance_id)),
+        .location = word_at(slot, offsetof(rmm_segment_slot_t, location))};
 }
 
 typedef struct walk {
     member_t *member;
-    uint32_t wanted_id; /* 0: all */
+    uint32_t id_mask, wanted_id; /* of the bits in the mask */
+    uint32_t location;           /* SLOTS_ANYWHERE, or of those there only */
     slot_fn visit;
     void *arg;
+    slot_allowance_t *allowance; /* a hostile segment is torn in each slot */
+    bool is_cut;                 /* it did not suffice */
 } walk_t;
+
+static bool is_wanted(const walk_t *walk, uint32_t instance_id)
+{
+    return (instance_id & walk->id_mask) == walk->wanted_id;
+}
+
+static bool is_candidate(const walk_t *walk, const glance_t *glance)
+{
+    return glance->live != 0 && is_wanted(walk, glance->instance_id) &&
+           (walk->location == SLOTS_ANYWHERE || walk->location == glance->location);
+}
 
 /* False: the walk is over. */
 static bool visit_slot(const walk_t *walk, uint32_t index)
 {
     slot_view_t view = {.member = walk->member, .index = index};
-    if (!rmm_segment_read_slot(
-            &walk->member->segment, index, &view.record, &view.torn)) {
+    if (!rmm_segment_read_slot_within(
+            &walk->member->segment, index, &view.record, &view.torn,
+            &walk->allowance->retries)) {
         return true;
     }
-    if (walk->wanted_id != 0 &&
-        rmm_record_slot(&view.record)->instance_id != walk->wanted_id) {
+    if (!is_wanted(walk, rmm_record_slot(&view.record)->instance_id)) {
         return true; /* another took its place just now */
     }
     return walk->visit(&view, walk->arg);
 }
 
+static bool is_spent(const slot_allowance_t *allowance)
+{
+    return allowance->slots == 0 ||
+           (allowance->slots_together != NULL && *allowance->slots_together == 0);
+}
+
+/* Down to 0. */
+static void charge(slot_allowance_t *allowance, uint32_t slots)
+{
+    allowance->slots -= slots < allowance->slots ? slots : allowance->slots;
+    uint32_t *together = allowance->slots_together;
+    if (together != NULL) {
+        *together -= slots < *together ? slots : *together;
+    }
+}
+
+static bool may_read(slot_allowance_t *allowance, const glance_t *glance)
+{
+    bool is_moving = glance->generation % 2 != 0;
+    bool may = !is_spent(allowance) && (!is_moving || allowance->retries > 0);
+    charge(allowance, 1);
+    return may;
+}
+
 /* Slots first..first+count of the table. False: the walk is over. */
-static bool walk_piece(
-    const walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t count)
+static bool
+walk_piece(walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t count)
 {
     uint32_t stride = walk->member->segment.header.slots_stride;
     for (uint32_t i = 0; i < count; i++) {
         glance_t glance = glance_at(piece + (size_t)i * stride);
-        bool fits = walk->wanted_id == 0 || glance.instance_id == walk->wanted_id;
-        if (glance.live != 0 && fits && !visit_slot(walk, first + i)) {
+        if (!is_candidate(walk, &glance)) {
+            continue;
+        }
+        if (!may_read(walk->allowance, &glance)) {
+            walk->is_cut = true;
+            if (is_spent(walk->allowance)) {
+                return false;
+            }
+        } else if (!visit_slot(walk, first + i)) {
             return false;
         }
     }
     return true;
 }
 
-static void walk_slots(const walk_t *walk)
+static void walk_slots(walk_t *walk)
 {
     unsigned char piece[PIECE_BYTES];
     const rmm_segment_t *segment = &walk->member->segment;
@@ -75,6 +131,7 @@ static void walk_slots(const walk_t *walk)
         uint32_t count = slots - first < per_piece ? slots - first : per_piece;
         size_t bytes = (size_t)count * stride;
         uint64_t offset = segment->header.slots_offset + (uint64_t)first * stride;
+        charge(walk->allowance, count / GLANCES_OF_SLOT);
         if (pread(segment->fd, piece, bytes, (off_t)offset) != (ssize_t)bytes ||
             !walk_piece(walk, piece, first, count)) {
             return;
@@ -84,11 +141,27 @@ static void walk_slots(const walk_t *walk)
 
 void slots_each(member_t *member, slot_fn visit, void *arg)
 {
-    if (member->state == MEMBER_UNREADABLE) {
-        return;
+    (void)slots_each_within(member, SLOTS_ANYWHERE, NULL, visit, arg);
+}
+
+bool slots_each_within(
+    member_t *member, uint32_t location, slot_allowance_t *allowance, slot_fn visit,
+    void *arg)
+{
+    slot_allowance_t own = of_one_walk;
+    walk_t walk = {
+        .member = member,
+        .location = location,
+        .visit = visit,
+        .arg = arg,
+        .allowance = allowance != NULL ? allowance : &own};
+    if (is_spent(walk.allowance)) {
+        walk.is_cut = member->state != MEMBER_UNREADABLE;
+    } else if (member->state != MEMBER_UNREADABLE) {
+        walk_slots(&walk);
     }
-    walk_t walk = {.member = member, .visit = visit, .arg = arg};
-    walk_slots(&walk);
+    walk.allowance->is_over = walk.allowance->is_over || walk.is_cut;
+    return !walk.is_cut;
 }
 
 typedef struct search {
@@ -109,14 +182,23 @@ static _Atomic(uint16_t) *hint_of(member_t *member, uint32_t instance_id)
     return &member->slot_hints[instance_id % SLOT_HINTS];
 }
 
-bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out)
+static bool
+find(member_t *member, uint32_t mask, uint32_t instance_id, slot_view_t *view_out)
 {
-    if (member->state == MEMBER_UNREADABLE || instance_id == 0) {
+    if (member->state == MEMBER_UNREADABLE) {
         return false;
     }
     _Atomic(uint16_t) *hint = hint_of(member, instance_id);
     search_t search = {.view = view_out};
-    walk_t walk = {member, instance_id, take_first, &search};
+    slot_allowance_t allowance = of_one_walk;
+    walk_t walk = {
+        .member = member,
+        .id_mask = mask,
+        .wanted_id = instance_id,
+        .location = SLOTS_ANYWHERE,
+        .visit = take_first,
+        .arg = &search,
+        .allowance = &allowance};
     (void)visit_slot(&walk, atomic_load_explicit(hint, memory_order_relaxed));
     if (!search.found) {
         walk_slots(&walk);
@@ -125,4 +207,14 @@ bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out)
         atomic_store_explicit(hint, (uint16_t)view_out->index, memory_order_relaxed);
     }
     return search.found;
+}
+
+bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out)
+{
+    return instance_id != 0 && find(member, UINT32_MAX, instance_id, view_out);
+}
+
+bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out)
+{
+    return find(member, SLOT_LOW_BITS, low_bits, view_out);
 }

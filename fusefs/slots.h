@@ -29,7 +29,29 @@ typedef bool (*slot_fn)(const slot_view_t *view, void *arg);
 /* Every resource that lives in the segment, in the order of slots. */
 void slots_each(member_t *member, slot_fn visit, void *arg);
 
+/* What walks over many segments may spend on one user's: anybody can have many that are full,
+ * and whose slots are being written for ever. */
+typedef struct slot_allowance {
+    uint32_t slots;           /* to be read */
+    uint32_t *slots_together; /* of several users; NULL: no limit */
+    uint32_t retries; /* of one that is being written, which may wait for its writer */
+    bool is_over;     /* more of any was wanted */
+} slot_allowance_t;
+
+#define SLOTS_ANYWHERE UINT32_MAX
+
+/* The same of the resources at one location. allowance NULL: that of a walk over one
+ * segment. False: it did not suffice for all. */
+bool slots_each_within(
+    member_t *member, uint32_t location, slot_allowance_t *allowance, slot_fn visit,
+    void *arg);
+
 /* The resource with this instance id; false: it does not live (any more). */
 bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out);
+
+/* The same by as many bits of it as an inode number has room for (tree.h): of two whose ids
+ * differ by 2^21 the first. */
+#define SLOT_LOW_BITS 0x1fffffu
+bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out);
 
 #endif /* RMM_FUSEFS_SLOTS_H */

@@ -22,18 +22,28 @@
 #include "extras.h"
 #include "gpus.h"
 #include "log.h"
+#include "segment/open_in.h"
+#include "segment/runtime_dir.h"
+#include "state_dir.h"
 #include "text.h"
 
 #define STATE_BYTES_MAX (16u << 20)
-#define LOCK_TRIES 40 /* of 50 ms: a killed daemon may need a moment to be gone */
+#define LOCK_TRIES 40 /* of 50 ms: a daemon that ends may need a moment to be gone */
+#define REASON_BYTES 400
+#define NAME RMM_TOTALS_FILE
+#define NEW_NAME NAME ".new"
+#define LOCK_NAME NAME ".lock"
 
 struct state {
-    int dirfd; /* borrowed */
-    int lock_fd;
-    char path[300]; /* of the directory, for messages */
-    char name[48], new_name[64], lock_name[64];
+    state_dir_t dir;
+    char old_path
+        [STATE_DIR_BYTES]; /* an older rmmfs wrote here; "": none to take over */
+    char old_name[32];
+    int dirfd, lock_fd;
     pthread_mutex_t lock;
-    bool failed; /* the last write: already logged */
+    bool off;                  /* for good */
+    bool failing;              /* the last write: logged */
+    char reason[REASON_BYTES]; /* of either */
 };
 
 /* Marks by name, for both directions. */
@@ -61,11 +71,20 @@ static uint64_t mark_value(const device_t *device, size_t offset)
 
 /* --- the files ------------------------------------------------------------------------ */
 
+static void close_folder(state_t *state)
+{
+    if (state->lock_fd >= 0) {
+        (void)close(state->lock_fd);
+        (void)close(state->dirfd);
+        state->lock_fd = state->dirfd = -1;
+    }
+}
+
 /* -1: not a regular file of ours. */
-static int try_lock_file(const state_t *state)
+static int open_lock_file(int dirfd)
 {
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    int fd = openat(state->dirfd, state->lock_name, flags, 0600);
+    int fd = openat(dirfd, LOCK_NAME, flags, 0600);
     struct stat status;
     if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
                     status.st_uid != geteuid())) {
@@ -76,78 +95,89 @@ static int try_lock_file(const state_t *state)
     return fd;
 }
 
-/* In /run/rmm anybody may have taken the name: root can take it back. */
-static int open_lock(const state_t *state)
+/* What bears the name in a folder of ours was put there by ourselves, or by mistake. */
+static int open_lock(int dirfd)
 {
-    int fd = try_lock_file(state);
-    if (fd < 0 && unlinkat(state->dirfd, state->lock_name, 0) == 0) {
-        fd = try_lock_file(state);
-    }
-    if (fd < 0) {
-        log_warn(
-            "peaks are lost at a restart: cannot open %s/%s as a file of uid %u: %s",
-            state->path, state->lock_name, (unsigned)geteuid(), strerror(errno));
+    int fd = open_lock_file(dirfd);
+    if (fd < 0 && unlinkat(dirfd, LOCK_NAME, 0) == 0) {
+        fd = open_lock_file(dirfd);
     }
     return fd;
 }
 
-static bool take_lock(const state_t *state)
+static bool take_lock(int lock_fd, int tries)
 {
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(state->lock_fd, LOCK_EX | LOCK_NB) == 0) {
-            return true;
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    while (flock(lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        if (--tries <= 0) {
+            return false;
         }
-        const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
         (void)nanosleep(&pause, NULL);
     }
-    log_warn(
-        "peaks are lost at a restart: another rmmfs uses %s/%s", state->path,
-        state->name);
+    return true;
+}
+
+/* Replaces the descriptors, if all is well. Errors are in state->reason. */
+static bool open_folder(state_t *state, int tries)
+{
+    int dirfd = state_dir_open(&state->dir, state->reason, sizeof(state->reason));
+    if (dirfd < 0) {
+        return false;
+    }
+    int lock_fd = open_lock(dirfd);
+    if (lock_fd >= 0 && take_lock(lock_fd, tries)) {
+        close_folder(state);
+        state->dirfd = dirfd;
+        state->lock_fd = lock_fd;
+        return true;
+    }
+    if (lock_fd >= 0) {
+        (void)snprintf(
+            state->reason, sizeof(state->reason), "another rmmfs uses %s/%s",
+            state->dir.path, NAME);
+        (void)close(lock_fd);
+    } else {
+        (void)snprintf(
+            state->reason, sizeof(state->reason), "cannot open %s/%s: %s",
+            state->dir.path, LOCK_NAME, strerror(errno));
+    }
+    (void)close(dirfd);
     return false;
 }
 
-state_t *state_open(int dirfd, const char *dir_path)
+/* Until it had a folder of its own, rmmfs kept the file beside the segments. */
+static void find_old(state_t *state, const char *runtime_dir)
 {
     struct stat status;
+    if (state->dir.is_given) {
+        return;
+    }
+    (void)snprintf(state->old_path, sizeof(state->old_path), "%s", runtime_dir);
+    if (stat(runtime_dir, &status) == 0 && status.st_uid == geteuid()) {
+        (void)snprintf(state->old_name, sizeof(state->old_name), NAME);
+    } else {
+        (void)snprintf(
+            state->old_name, sizeof(state->old_name), "rmmfs.%u.state",
+            (unsigned)geteuid());
+    }
+}
+
+state_t *state_open(const char *runtime_dir, bool is_wanted)
+{
     state_t *state = calloc(1, sizeof(*state));
     if (state == NULL) {
         log_warn("peaks are lost at a restart: out of memory");
         return NULL;
     }
-    bool own = fstat(dirfd, &status) == 0 && status.st_uid == geteuid();
-    state->dirfd = dirfd;
-    (void)snprintf(state->path, sizeof(state->path), "%s", dir_path);
-    if (own) {
-        (void)snprintf(state->name, sizeof(state->name), "rmmfs.state");
-    } else {
-        (void)snprintf(
-            state->name, sizeof(state->name), "rmmfs.%u.state", (unsigned)geteuid());
-    }
-    (void)snprintf(state->new_name, sizeof(state->new_name), "%s.new", state->name);
-    (void)snprintf(state->lock_name, sizeof(state->lock_name), "%s.lock", state->name);
+    state->dirfd = state->lock_fd = -1;
     pthread_mutex_init(&state->lock, NULL);
-    state->lock_fd = open_lock(state);
-    if (state->lock_fd < 0 || !take_lock(state)) {
-        state_close(state);
-        return NULL;
+    state_dir_choose(is_wanted ? runtime_dir : NULL, &state->dir);
+    find_old(state, runtime_dir);
+    if (!open_folder(state, LOCK_TRIES)) {
+        state->off = true;
+        log_warn("peaks are lost at a restart: %s", state->reason);
     }
     return state;
-}
-
-void state_move(state_t *state, int dirfd)
-{
-    if (state == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&state->lock);
-    state->dirfd = dirfd;
-    int lock_fd = open_lock(state);
-    if (lock_fd >= 0) {
-        (void)close(state->lock_fd);
-        state->lock_fd = lock_fd;
-        (void)flock(lock_fd, LOCK_EX | LOCK_NB);
-    }
-    pthread_mutex_unlock(&state->lock);
 }
 
 void state_close(state_t *state)
@@ -155,11 +185,20 @@ void state_close(state_t *state)
     if (state == NULL) {
         return;
     }
-    if (state->lock_fd >= 0) {
-        (void)close(state->lock_fd);
-    }
+    close_folder(state);
     pthread_mutex_destroy(&state->lock);
     free(state);
+}
+
+void state_tell(state_t *state, text_t *text)
+{
+    pthread_mutex_lock(&state->lock);
+    if (state->off || state->failing) {
+        text_printf(text, "%s: %s\n", state->off ? "off" : "failing", state->reason);
+    } else {
+        text_puts(text, "ok\n");
+    }
+    pthread_mutex_unlock(&state->lock);
 }
 
 /* --- reading -------------------------------------------------------------------------- */
@@ -179,7 +218,7 @@ static device_t *find_device(model_t *model, const char *uuid)
 
 /* model NULL in these: only look whether the line is good. */
 
-static bool load_gpu(model_t *model, const char *fields)
+static bool load_gpu_of(model_t *model, uid_t uid, const char *fields)
 {
     char uuid[48], pci_bus_id[24];
     uint64_t capacity_bytes;
@@ -193,10 +232,23 @@ static bool load_gpu(model_t *model, const char *fields)
     if (model != NULL) {
         const gpu_identity_t identity = {
             uuid, strcmp(pci_bus_id, "-") == 0 ? "" : pci_bus_id, fields + end,
-            capacity_bytes};
+            capacity_bytes, uid};
         (void)gpus_number(model, &identity);
     }
     return true;
+}
+
+static bool load_gpu(model_t *model, const char *fields)
+{
+    return load_gpu_of(model, 0, fields);
+}
+
+static bool load_reported_gpu(model_t *model, const char *fields)
+{
+    unsigned uid;
+    int end = 0;
+    return sscanf(fields, "%u %n", &uid, &end) == 1 && end > 0 &&
+           load_gpu_of(model, (uid_t)uid, fields + end);
 }
 
 /* "UUID NAME VALUE" */
@@ -253,19 +305,32 @@ static bool load_exited(model_t *model, const char *fields)
 
 static bool load_folded(model_t *model, const char *fields)
 {
-    char name[RMM_SEGMENT_NAME_BYTES], process[32];
-    uint64_t exited_ns;
-    if (sscanf(fields, "%63s %" SCNu64 " %31s", name, &exited_ns, process) != 3 ||
-        !rmm_segment_name_parse(name, NULL) || strchr(process, '/') != NULL) {
+    folded_t folded;
+    unsigned uid;
+    int count = sscanf(
+        fields, "%63s %" SCNu64 " %31s %u", folded.name, &folded.exited_ns,
+        folded.process, &uid);
+    if (count < 3 || !rmm_segment_name_parse(folded.name, NULL) ||
+        strchr(folded.process, '/') != NULL) {
         return false;
     }
-    if (model == NULL) {
-        return true;
-    }
-    if (!model_add_folded(model, name, process, exited_ns)) {
+    /* Earlier versions did not write it: that of the name. */
+    if (count == 3 && sscanf(folded.name, "%u", &uid) != 1) {
         return false;
     }
-    model_folded(model, name)->present = false; /* until it is met */
+    folded.uid = (uid_t)uid;
+    return model == NULL || model_add_folded(model, &folded);
+}
+
+static bool load_ended(model_t *model, const char *fields)
+{
+    identity_t identity;
+    if (!identity_parse(fields, &identity)) {
+        return false;
+    }
+    if (model != NULL) {
+        identity_add(&model->ended, &identity);
+    }
     return true;
 }
 
@@ -275,10 +340,9 @@ static bool load_line(model_t *model, const char *line)
         const char *key;
         bool (*load)(model_t *model, const char *fields);
     } records[] = {
-        {"gpu ", load_gpu},
-        {"mark ", load_mark},
-        {"exited ", load_exited},
-        {"folded ", load_folded},
+        {"gpu ", load_gpu},       {"reported_gpu ", load_reported_gpu},
+        {"mark ", load_mark},     {"exited ", load_exited},
+        {"folded ", load_folded}, {"ended ", load_ended},
     };
     for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
         size_t length = strlen(records[i].key);
@@ -307,71 +371,6 @@ static unsigned load_text(model_t *model, char *text)
     return ended ? 0 : number;
 }
 
-/* The file as a string; NULL with errno. */
-static char *read_file(const state_t *state)
-{
-    int fd = openat(state->dirfd, state->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        return NULL;
-    }
-    struct stat status;
-    char *text = NULL;
-    if (fstat(fd, &status) != 0) {
-        goto out;
-    }
-    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        status.st_size > STATE_BYTES_MAX) {
-        errno = EPERM;
-        goto out;
-    }
-    text = calloc(1, (size_t)status.st_size + 1);
-    if (text != NULL &&
-        pread(fd, text, (size_t)status.st_size, 0) != (ssize_t)status.st_size) {
-        free(text);
-        text = NULL;
-        errno = EIO;
-    }
-out:
-    (void)close(fd);
-    return text;
-}
-
-static void set_aside(const state_t *state, unsigned line)
-{
-    char bad[64];
-    (void)snprintf(bad, sizeof(bad), "%s.bad", state->name);
-    log_warn(
-        "%s/%s is damaged at line %u: peaks and totals begin again; the damaged file "
-        "is now %s",
-        state->path, state->name, line, bad);
-    (void)renameat(state->dirfd, state->name, state->dirfd, bad);
-}
-
-bool state_load(state_t *state, model_t *model)
-{
-    if (state == NULL) {
-        return false;
-    }
-    char *text = read_file(state);
-    if (text == NULL) {
-        if (errno != ENOENT) {
-            log_warn(
-                "cannot read %s/%s: %s", state->path, state->name, strerror(errno));
-        }
-        return false;
-    }
-    char *copy = strdup(text); /* reading cuts lines */
-    unsigned bad_line = copy == NULL ? 1 : load_text(NULL, copy);
-    if (bad_line == 0) {
-        (void)load_text(model, text);
-    } else {
-        set_aside(state, bad_line);
-    }
-    free(copy);
-    free(text);
-    return bad_line == 0;
-}
-
 /* --- writing -------------------------------------------------------------------------- */
 
 static void save_device(text_t *text, const device_t *device)
@@ -398,17 +397,27 @@ static void save_device(text_t *text, const device_t *device)
     }
 }
 
+static void save_gpu(text_t *text, const device_t *gpu)
+{
+    if (gpu->uuid[0] == '\0') {
+        return;
+    }
+    if (gpu->is_listed) {
+        text_puts(text, "gpu ");
+    } else {
+        text_printf(text, "reported_gpu %u ", (unsigned)gpu->uid);
+    }
+    text_printf(
+        text, "%s %s %" PRIu64 " %s\n", gpu->uuid,
+        gpu->pci_bus_id[0] != '\0' ? gpu->pci_bus_id : "-", gpu->capacity_bytes,
+        gpu->name);
+}
+
 static void save_model(text_t *text, const model_t *model)
 {
     text_puts(text, "rmmfs-state 1\n");
     for (uint32_t i = 0; i < model->gpu_count; i++) {
-        const device_t *gpu = &model->gpus[i];
-        if (gpu->uuid[0] != '\0') {
-            text_printf(
-                text, "gpu %s %s %" PRIu64 " %s\n", gpu->uuid,
-                gpu->pci_bus_id[0] != '\0' ? gpu->pci_bus_id : "-", gpu->capacity_bytes,
-                gpu->name);
-        }
+        save_gpu(text, &model->gpus[i]);
     }
     save_device(text, &model->host);
     for (uint32_t i = 0; i < model->gpu_count; i++) {
@@ -416,48 +425,214 @@ static void save_model(text_t *text, const model_t *model)
     }
     for (uint32_t i = 0; i < model->folded_count; i++) {
         text_printf(
-            text, "folded %s %" PRIu64 " %s\n", model->folded[i].name,
-            model->folded[i].exited_ns, model->folded[i].process);
+            text, "folded %s %" PRIu64 " %s %u\n", model->folded[i].name,
+            model->folded[i].exited_ns, model->folded[i].process,
+            (unsigned)model->folded[i].uid);
+    }
+    for (uint32_t i = 0; i < model->ended.count; i++) {
+        const identity_t *ended = &model->ended.items[i];
+        text_printf(
+            text, "ended %u %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+            (unsigned)ended->uid, ended->pid, ended->start_time_ticks, ended->made_ns);
     }
     text_puts(text, "end\n");
 }
 
 static bool replace_file(const state_t *state, const text_t *text)
 {
-    (void)unlinkat(state->dirfd, state->new_name, 0); /* of a daemon that was killed */
+    (void)unlinkat(state->dirfd, NEW_NAME, 0); /* of a daemon that was killed */
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(state->dirfd, state->new_name, flags, 0600);
+    int fd = openat(state->dirfd, NEW_NAME, flags, 0600);
     if (fd < 0) {
         return false;
     }
-    errno = ENOSPC; /* for a short write */
-    bool good = write(fd, text->data, text->length) == (ssize_t)text->length;
-    good = close(fd) == 0 && good;
-    good =
-        good && renameat(state->dirfd, state->new_name, state->dirfd, state->name) == 0;
-    if (!good) {
-        (void)unlinkat(state->dirfd, state->new_name, 0);
+    ssize_t put = write(fd, text->data, text->length);
+    if (put >= 0 && put != (ssize_t)text->length) {
+        errno = ENOSPC;
     }
-    return good;
+    int error = put == (ssize_t)text->length ? 0 : errno;
+    if (close(fd) != 0 && error == 0) {
+        error = errno;
+    }
+    if (error == 0 && renameat(state->dirfd, NEW_NAME, state->dirfd, NAME) != 0) {
+        error = errno;
+    }
+    if (error != 0) {
+        (void)unlinkat(state->dirfd, NEW_NAME, 0);
+    }
+    errno = error;
+    return error == 0;
+}
+
+static bool folder_is_gone(const state_t *state)
+{
+    struct stat status;
+    return fstat(state->dirfd, &status) != 0 || status.st_nlink == 0;
+}
+
+/* False with state->reason. Somebody may have removed the folder: then a new one. */
+static bool write_text(state_t *state, const text_t *text)
+{
+    if (text->failed != TEXT_GOOD) {
+        (void)snprintf(state->reason, sizeof(state->reason), "out of memory");
+        return false;
+    }
+    if (folder_is_gone(state) && !open_folder(state, 1)) {
+        return false;
+    }
+    if (!replace_file(state, text)) {
+        (void)snprintf(
+            state->reason, sizeof(state->reason), "cannot write %s/%s: %s",
+            state->dir.path, NAME, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void save(state_t *state, const model_t *model)
+{
+    text_t text;
+    text_init(&text);
+    text.limit = STATE_BYTES_MAX;
+    pthread_mutex_lock(&state->lock);
+    save_model(&text, model);
+    bool good = write_text(state, &text);
+    if (!good && !state->failing) {
+        log_warn(
+            "%s; a restart may lose peaks and totals; rmmfs tries again",
+            state->reason);
+    } else if (good && state->failing) {
+        log_info("%s/%s is written again", state->dir.path, NAME);
+    }
+    state->failing = !good;
+    pthread_mutex_unlock(&state->lock);
+    text_fini(&text);
 }
 
 void state_save(model_t *model)
 {
+    if (model->state != NULL && !model->state->off) {
+        save(model->state, model);
+    }
+}
+
+void state_keep(model_t *model)
+{
     state_t *state = model->state;
-    if (state == NULL) {
+    if (state == NULL || state->off) {
         return;
     }
-    text_t text;
-    text_init(&text);
     pthread_mutex_lock(&state->lock);
-    save_model(&text, model);
-    bool good = !text.failed && replace_file(state, &text);
-    if (!good && !state->failed) {
-        log_warn(
-            "cannot write %s/%s: %s; a restart may lose peaks and totals", state->path,
-            state->name, strerror(errno));
-    }
-    state->failed = !good;
+    bool lacks = state->failing || faccessat(state->dirfd, NAME, F_OK, 0) != 0;
     pthread_mutex_unlock(&state->lock);
-    text_fini(&text);
+    if (lacks) {
+        save(state, model);
+    }
+}
+
+/* --- loading -------------------------------------------------------------------------- */
+
+/* A file of ours as a string; NULL with errno. */
+static char *read_file(int dirfd, const char *name)
+{
+    int fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) {
+        return NULL;
+    }
+    struct stat status;
+    char *text = NULL;
+    if (fstat(fd, &status) != 0) {
+        goto out;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_nlink != 1 || status.st_size > STATE_BYTES_MAX) {
+        errno = EPERM;
+        goto out;
+    }
+    text = calloc(1, (size_t)status.st_size + 1);
+    if (text != NULL &&
+        pread(fd, text, (size_t)status.st_size, 0) != (ssize_t)status.st_size) {
+        free(text);
+        text = NULL;
+        errno = EIO;
+    }
+out:
+    (void)close(fd);
+    return text;
+}
+
+/* Where a state was found. */
+typedef struct found {
+    int dirfd;
+    const char *path, *name;
+} found_t;
+
+static void set_aside(const found_t *found, unsigned line)
+{
+    char bad[64];
+    (void)snprintf(bad, sizeof(bad), "%s.bad", found->name);
+    log_warn(
+        "%s/%s is damaged at line %u: peaks and totals begin again; the damaged file "
+        "is now %s",
+        found->path, found->name, line, bad);
+    (void)renameat(found->dirfd, found->name, found->dirfd, bad);
+}
+
+/* False: there is none (errno ENOENT), or it is no good. */
+static bool load_file(const found_t *found, model_t *model)
+{
+    char *text = read_file(found->dirfd, found->name);
+    if (text == NULL) {
+        if (errno != ENOENT) {
+            log_warn(
+                "cannot read %s/%s: %s", found->path, found->name, strerror(errno));
+            errno = EIO;
+        }
+        return false;
+    }
+    char *copy = strdup(text); /* reading cuts lines */
+    unsigned bad_line = copy == NULL ? 1 : load_text(NULL, copy);
+    if (bad_line == 0) {
+        (void)load_text(model, text);
+    } else {
+        set_aside(found, bad_line);
+    }
+    free(copy);
+    free(text);
+    errno = EIO;
+    return bad_line == 0;
+}
+
+/* The first save puts it into the new place; the old one is in nobody's way then. */
+static bool load_old(state_t *state, model_t *model)
+{
+    int dirfd = state->old_path[0] == '\0'
+                    ? -1
+                    : open(state->old_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const found_t old = {dirfd, state->old_path, state->old_name};
+    bool loaded = dirfd >= 0 && load_file(&old, model);
+    if (loaded) {
+        char lock_name[sizeof(state->old_name) + sizeof(".lock")];
+        (void)snprintf(lock_name, sizeof(lock_name), "%s.lock", old.name);
+        save(state, model);
+        if (!state->failing) {
+            (void)unlinkat(dirfd, old.name, 0);
+            (void)unlinkat(dirfd, lock_name, 0);
+        }
+        log_info(
+            "took over %s/%s; it is in %s now", old.path, old.name, state->dir.path);
+    }
+    if (dirfd >= 0) {
+        (void)close(dirfd);
+    }
+    return loaded;
+}
+
+bool state_load(state_t *state, model_t *model)
+{
+    if (state == NULL || state->off) {
+        return false;
+    }
+    const found_t own = {state->dirfd, state->dir.path, NAME};
+    return load_file(&own, model) || (errno == ENOENT && load_old(state, model));
 }

@@ -11,14 +11,17 @@
 #include <string.h>
 
 #include "dirs.h"
+#include "findings_pipe.h"
 #include "journal.h"
 #include "log_line.h"
+#include "node_events.h"
+#include "render_node.h"
 #include "segment/segment_events.h"
 
 #define FETCH_BYTES ((size_t)64 << 10)
 
 typedef struct member_cursor {
-    uint32_t serial;
+    uint64_t serial;
     rmm_ring_cursor_t ring;
     rmm_events_t events;
     bool has_events;
@@ -28,7 +31,9 @@ typedef struct member_cursor {
 struct stream {
     pthread_mutex_t lock;
     node_t node;
-    uid_t uid;
+    uint64_t process; /* its serial in full; 0: of the node */
+    uid_t uid;        /* who opened it */
+    budget_t *budget; /* that its rings are charged to; NULL: none */
     text_t fetched;
     size_t taken; /* bytes of it */
 
@@ -40,24 +45,56 @@ struct stream {
 
     bool has_header; /* of the events' CSV */
     rmm_event_clock_t clock;
+
+    events_cursor_t *events; /* of the node; else NULL */
+
+    findings_pipe_t *findings; /* of a process's diagnosis; else NULL */
 };
 
 bool stream_is(node_t node)
 {
-    return node.file == FILE_LOG_PIPE || node.file == FILE_PROCESS_LOG_PIPE ||
-           node.file == FILE_EVENTS_PIPE;
+    return tree_kind(node) == KIND_PIPE;
 }
 
-stream_t *stream_open(node_t node, uid_t uid)
+stream_t *stream_open(node_t node, uint64_t process, uid_t uid, budget_t *budget)
 {
     stream_t *stream = calloc(1, sizeof(*stream));
     if (stream != NULL) {
         pthread_mutex_init(&stream->lock, NULL);
         stream->node = node;
-        stream->uid = uid;
+        stream->process = process;
         text_init(&stream->fetched);
+        stream->uid = uid;
+        stream->budget = budget;
+        text_charge(&stream->fetched, budget, uid);
     }
     return stream;
+}
+
+/* See charge_ring(). */
+static void give_ring(stream_t *stream)
+{
+    if (stream->budget != NULL) {
+        budget_give(stream->budget, stream->uid, BUDGET_HANDLES, 1);
+    }
+}
+
+bool stream_begin(stream_t *stream, bool is_member, const model_t *model)
+{
+    if (stream->node.file == FILE_FINDINGS_PIPE) {
+        stream->findings = findings_pipe_open();
+        return stream->findings != NULL;
+    }
+    if (stream->node.file != FILE_NODE_EVENTS_PIPE) {
+        return true;
+    }
+    stream->fetched.is_member = is_member;
+    stream->events = calloc(1, sizeof(*stream->events));
+    if (stream->events != NULL) {
+        node_events_begin(model->events, stream->events);
+        node_events_want(model->events);
+    }
+    return stream->events != NULL;
 }
 
 void stream_close(stream_t *stream)
@@ -67,9 +104,18 @@ void stream_close(stream_t *stream)
     for (size_t i = 0; i < stream->cursor_count; i++) {
         if (stream->cursors[i].has_events) {
             rmm_events_close(&stream->cursors[i].events);
+            give_ring(stream);
+        }
+    }
+    if (stream->findings != NULL) {
+        bool is_open = stream->findings->is_open;
+        findings_pipe_close(stream->findings);
+        if (is_open) {
+            give_ring(stream);
         }
     }
     free(stream->cursors);
+    free(stream->events);
     free(stream);
 }
 
@@ -78,13 +124,14 @@ void stream_close(stream_t *stream)
 /* Where a reader goes on when the generation that he read is full or gone. */
 static void next_generation(stream_t *stream, journal_t *journal)
 {
-    uint32_t newest = journal_generation(journal);
+    bool has_previous;
+    uint32_t newest = journal_generation(journal, stream->node.serial, &has_previous);
     if (stream->generation == 0) {
-        stream->generation = newest > 1 ? newest - 1 : 1;
+        stream->generation = has_previous ? newest - 1 : newest;
     } else if (
         stream->generation < newest &&
         stream->offset >=
-            journal_extent(journal, stream->generation, stream->uid).bytes) {
+            journal_extent(journal, stream->generation, stream->node.serial).bytes) {
         if (stream->generation + 1 < newest) {
             text_puts(&stream->fetched, "# lost messages: this reader was too slow\n");
             stream->generation = newest - 2;
@@ -94,19 +141,34 @@ static void next_generation(stream_t *stream, journal_t *journal)
     }
 }
 
+/* Up to the last newline that fits; all that fits if there is none. */
+static size_t whole_lines(const char *bytes, size_t left, size_t size)
+{
+    if (left <= size) {
+        return left;
+    }
+    const char *end = memrchr(bytes, '\n', size);
+    return end != NULL ? (size_t)(end - bytes) + 1 : size;
+}
+
 static stream_state_t fetch_journal(stream_t *stream, const model_t *model)
 {
-    size_t before;
+    text_t *fetched = &stream->fetched;
     if (model->journal == NULL) {
         return STREAM_END;
     }
     next_generation(stream, model->journal);
-    before = stream->fetched.length;
+    size_t before = fetched->length;
     journal_read(
-        model->journal, stream->generation, stream->uid, stream->offset, FETCH_BYTES,
-        &stream->fetched);
-    stream->offset += stream->fetched.length - before;
-    return stream->fetched.length != 0 ? STREAM_DATA : STREAM_WAIT;
+        model->journal, stream->generation, stream->node.serial, stream->offset,
+        FETCH_BYTES, fetched);
+    size_t got = fetched->length - before;
+    if (got == FETCH_BYTES) { /* the last line may go on */
+        got = whole_lines(fetched->data + before, got + 1, got);
+        fetched->length = before + got;
+    }
+    stream->offset += got;
+    return fetched->length != 0 ? STREAM_DATA : STREAM_WAIT;
 }
 
 /* --- a process's log ------------------------------------------------------------------ */
@@ -157,12 +219,27 @@ static void append_event(const rmm_event_t *event, void *arg)
     text_append(&stream->fetched, row, rmm__event_csv(row, event, &stream->clock));
 }
 
-/* The ring is made when tracing is first switched on: until then, again. */
-static bool open_events(member_cursor_t *cursor, const member_t *member)
+/* Each ring takes a descriptor of the daemon's: a handle of who reads it. */
+static bool charge_ring(stream_t *stream)
 {
-    if (!cursor->has_events && member->dir != NULL) {
-        cursor->has_events =
-            rmm_events_open(&cursor->events, member->dir->fd, &member->segment) == 0;
+    bool is_charged = stream->budget == NULL ||
+                      budget_take(stream->budget, stream->uid, BUDGET_HANDLES, 1);
+    if (!is_charged) {
+        stream->fetched.failed = TEXT_OVER_BUDGET;
+    }
+    return is_charged;
+}
+
+/* The ring is made when tracing is first switched on: until then, again. */
+static bool
+open_events(stream_t *stream, member_cursor_t *cursor, const member_t *member)
+{
+    if (!cursor->has_events && member->dir != NULL &&
+        rmm_events_open(&cursor->events, member->dir->fd, &member->segment) == 0) {
+        cursor->has_events = charge_ring(stream);
+        if (!cursor->has_events) {
+            rmm_events_close(&cursor->events);
+        }
     }
     return cursor->has_events;
 }
@@ -176,7 +253,7 @@ static void fetch_events(stream_t *stream, member_t *member)
         stream->has_header = true;
         text_puts(&stream->fetched, RMM_EVENT_CSV_HEADER "\n");
     }
-    if (cursor == NULL || !open_events(cursor, member)) {
+    if (cursor == NULL || !open_events(stream, cursor, member)) {
         return;
     }
     cursor->came_late = cursor->came_late || first;
@@ -190,9 +267,28 @@ static void fetch_events(stream_t *stream, member_t *member)
         &member->events_lost, cursor->ring.lost - lost, memory_order_relaxed);
 }
 
+/* --- a process's findings ------------------------------------------------------------- */
+
+/* A process has one diagnosis library, and so one file. */
+static void fetch_findings(stream_t *stream, const member_t *member)
+{
+    findings_pipe_t *pipe = stream->findings;
+    if (pipe == NULL) {
+        return;
+    }
+    if (!pipe->is_open && charge_ring(stream) && !findings_pipe_attach(pipe, member)) {
+        give_ring(stream);
+    }
+    if (!pipe->is_open || pipe->serial == member->serial) {
+        findings_pipe_fetch(pipe, &stream->fetched);
+    }
+}
+
 static void fetch_member(stream_t *stream, member_t *member)
 {
-    if (stream->node.file == FILE_EVENTS_PIPE) {
+    if (stream->node.file == FILE_FINDINGS_PIPE) {
+        fetch_findings(stream, member);
+    } else if (stream->node.file == FILE_EVENTS_PIPE) {
         fetch_events(stream, member);
     } else {
         fetch_messages(stream, member);
@@ -202,7 +298,7 @@ static void fetch_member(stream_t *stream, member_t *member)
 static stream_state_t fetch_process(stream_t *stream, const model_t *model)
 {
     const process_t *process = model_process(model, stream->node.serial);
-    if (process == NULL) {
+    if (process == NULL || process->serial != stream->process) {
         return STREAM_END;
     }
     for (uint32_t i = 0; i < process->member_count; i++) {
@@ -214,6 +310,45 @@ static stream_state_t fetch_process(stream_t *stream, const model_t *model)
         return STREAM_DATA;
     }
     return process_is_live(process) ? STREAM_WAIT : STREAM_END;
+}
+
+/* --- the node's events ---------------------------------------------------------------- */
+
+static bool append_node_event(const node_event_t *event, void *arg)
+{
+    text_t *text = arg;
+    render_node_event(event, text);
+    return text->length < FETCH_BYTES && text->failed == TEXT_GOOD;
+}
+
+static stream_state_t fetch_node_events(stream_t *stream, const model_t *model)
+{
+    const events_reader_t reader = {
+        &model->hiding, stream->fetched.uid, stream->fetched.is_member};
+    if (model->events == NULL || stream->events == NULL) {
+        return STREAM_END;
+    }
+    node_events_want(model->events);
+    node_events_each(
+        model->events, stream->events, &reader, append_node_event, &stream->fetched);
+    return stream->fetched.length != 0 ? STREAM_DATA : STREAM_WAIT;
+}
+
+static stream_state_t fetch_new(stream_t *stream, const model_t *model)
+{
+    switch (stream->node.file) {
+    case FILE_LOG_PIPE:
+        return fetch_journal(stream, model);
+    case FILE_NODE_EVENTS_PIPE:
+        return fetch_node_events(stream, model);
+    default:
+        return fetch_process(stream, model);
+    }
+}
+
+bool stream_is_urgent(const stream_t *stream)
+{
+    return stream->node.file != FILE_NODE_EVENTS_PIPE;
 }
 
 /* --- all ------------------------------------------------------------------------------ */
@@ -233,21 +368,11 @@ stream_state_t stream_fetch_collected(stream_t *stream, const model_t *model)
     if (stream->taken == stream->fetched.length) {
         stream->taken = 0;
         text_clear(&stream->fetched);
-        state = stream->node.file == FILE_LOG_PIPE ? fetch_journal(stream, model)
-                                                   : fetch_process(stream, model);
+        state = fetch_new(stream, model);
+        state = stream->fetched.failed != TEXT_GOOD ? STREAM_DATA : state;
     }
     pthread_mutex_unlock(&stream->lock);
     return state;
-}
-
-/* Up to the last newline that fits; all that fits if there is none. */
-static size_t whole_lines(const char *bytes, size_t left, size_t size)
-{
-    if (left <= size) {
-        return left;
-    }
-    const char *end = memrchr(bytes, '\n', size);
-    return end != NULL ? (size_t)(end - bytes) + 1 : size;
 }
 
 void stream_take(stream_t *stream, size_t size, text_t *text)
@@ -257,5 +382,14 @@ void stream_take(stream_t *stream, size_t size, text_t *text)
     size_t length = whole_lines(bytes, stream->fetched.length - stream->taken, size);
     text_append(text, bytes, length);
     stream->taken += length;
+    if (stream->fetched.failed != TEXT_GOOD) {
+        text->failed = stream->fetched.failed;
+        stream->taken = stream->fetched.length;
+    }
+    if (stream->taken == stream->fetched.length) { /* the next may be far away */
+        stream->taken = 0;
+        text_clear(&stream->fetched);
+        text_trim(&stream->fetched);
+    }
     pthread_mutex_unlock(&stream->lock);
 }

@@ -32,16 +32,24 @@ typedef enum stream_state {
 /* Is this file a stream? */
 bool stream_is(node_t node);
 
-/* NULL: no memory. `uid`: who opens it. */
-stream_t *stream_open(node_t node, uid_t uid);
+/* NULL: no memory. `process`: the serial of its process, 0 of the node's log and events; `uid`:
+ * of the user who opens it and is charged with what it holds; budget NULL: no user is. */
+stream_t *stream_open(node_t node, uint64_t process, uid_t uid, budget_t *budget);
+/* Of the node's events: what comes from here on is kept for it, as far as there is room.
+ * is_member: of the group of hiding.h. False: no memory. Of another file nothing. */
+bool stream_begin(stream_t *stream, bool is_member, const model_t *model);
 void stream_close(stream_t *stream);
+
+/* False: what is new comes at the daemon's looks at processes, which are rare. */
+bool stream_is_urgent(const stream_t *stream);
 
 /* Fetch what is new, if all that was fetched is taken. */
 stream_state_t stream_fetch(stream_t *stream, const model_t *model);
 /* The same for one of many, where the node's journal has just been collected. */
 stream_state_t stream_fetch_collected(stream_t *stream, const model_t *model);
 
-/* Append up to `size` bytes of what was fetched; whole lines where they fit. */
+/* Append up to `size` bytes of what was fetched; whole lines where they fit. The text fails
+ * if not all could be fetched: that is lost. */
 void stream_take(stream_t *stream, size_t size, text_t *text);
 
 #endif /* RMM_FUSEFS_STREAM_H */

@@ -13,18 +13,27 @@
 
 #include "journal.h"
 #include "slots.h"
+#include "text.h"
 
-#define MODE_r (S_IFREG | 0444)
-#define MODE_w (S_IFREG | 0644)
-#define MODE_o (S_IFREG | 0440)
-#define MODE_DIRECTORY (S_IFDIR | 0555)
-#define MODE_LINK (S_IFLNK | 0777)
+#define MODE_r (S_IFREG | 0444), KIND_VALUE
+#define MODE_w (S_IFREG | 0644), KIND_VALUE
+#define MODE_o (S_IFREG | 0400), KIND_VALUE
+#define MODE_rt (S_IFREG | 0444), KIND_TEXT
+#define MODE_ot (S_IFREG | 0400), KIND_TEXT
+#define MODE_ob (S_IFREG | 0400), KIND_REPORT
+#define MODE_op (S_IFREG | 0400), KIND_PIPE
+#define MODE_ol (S_IFREG | 0400), KIND_LOG
+#define MODE_DIRECTORY (S_IFDIR | 0555), KIND_VALUE
+#define MODE_LINK (S_IFLNK | 0777), KIND_VALUE
+#define MODE_FIGURE(file)                                                              \
+    (S_IFREG | ((file) == FILE_peak_bytes ? 0644 : 0444)), KIND_VALUE
 
 const node_t tree_root = {DIR_ROOT, FILE_SELF, 0, 0};
 
 static const struct file_desc {
     const char *name;
     mode_t mode;
+    file_kind_t kind;
     uint32_t where; /* IN_* */
 } files[FILE_ID_COUNT] = {
     [FILE_SELF] = {"", MODE_DIRECTORY, 0},
@@ -34,7 +43,7 @@ static const struct file_desc {
     TREE_FILE_MAP(X)
 #undef X
 #define FIGURE_FILE(field, where)                                                      \
-    [FILE_##field] = {#field, FILE_##field == FILE_peak_bytes ? MODE_w : MODE_r, where},
+    [FILE_##field] = {#field, MODE_FIGURE(FILE_##field), where},
 #define X(field, kind, unit, help) FIGURE_FILE(field, IN_EACH_LEVEL)
         RMM_COMMON_STATS(X) RMM_SLOT_FREE_STATS(X)
 #undef X
@@ -50,11 +59,13 @@ static const struct file_desc {
 
 _Static_assert(FILE_ID_COUNT <= 128, "7 bits of an inode number");
 _Static_assert(DIR_KIND_COUNT <= 16, "4 bits of an inode number");
+_Static_assert(TREE_ID_MAX == SLOT_LOW_BITS, "a resource is found by its node");
+_Static_assert(DEVICE_HOST <= TREE_ID_MAX, "an index of a device");
 
 uint64_t node_to_inode(node_t node)
 {
-    return (uint64_t)node.file | (uint64_t)node.dir << 7 | (uint64_t)node.serial << 11 |
-           (uint64_t)node.id << 32;
+    return (uint64_t)node.file | (uint64_t)node.dir << 7 |
+           (uint64_t)(node.id & TREE_ID_MAX) << 11 | (uint64_t)node.serial << 32;
 }
 
 bool node_from_inode(uint64_t inode, node_t *node_out)
@@ -62,8 +73,8 @@ bool node_from_inode(uint64_t inode, node_t *node_out)
     node_t node = {
         .file = inode & 0x7f,
         .dir = (inode >> 7) & 0xf,
-        .serial = (inode >> 11) & MODEL_SERIAL_MAX,
-        .id = (uint32_t)(inode >> 32)};
+        .id = (inode >> 11) & TREE_ID_MAX,
+        .serial = (uint32_t)(inode >> 32)};
     if (node.file == FILE_NONE || node.file >= FILE_ID_COUNT ||
         node.dir >= DIR_KIND_COUNT) {
         return false;
@@ -72,9 +83,9 @@ bool node_from_inode(uint64_t inode, node_t *node_out)
     return true;
 }
 
-static node_t dir_node(dir_kind_t dir, uint32_t serial, uint32_t id)
+static node_t dir_node(dir_kind_t dir, uint64_t serial, uint32_t id)
 {
-    return (node_t){(uint8_t)dir, FILE_SELF, serial, id};
+    return (node_t){(uint8_t)dir, FILE_SELF, (uint32_t)serial, id & TREE_ID_MAX};
 }
 
 static node_t file_node(node_t dir, uint8_t file)
@@ -94,8 +105,7 @@ void tree_device_name(uint32_t device, char name[16])
     }
 }
 
-/* "3.pool"; two segments of one process may both have it: the second's is "3.pool~1". */
-static void resource_name(const slot_view_t *view, char name[TREE_NAME_BYTES])
+void tree_resource_name(const slot_view_t *view, char name[TREE_NAME_BYTES])
 {
     const process_t *process = view->member->process;
     const rmm_segment_slot_t *slot = rmm_record_slot(&view->record);
@@ -107,8 +117,7 @@ static void resource_name(const slot_view_t *view, char name[TREE_NAME_BYTES])
         name, TREE_NAME_BYTES - 16, "%u.%s", slot->instance_id,
         slot->name[0] != '\0' ? slot->name : slot->type);
     for (char *c = name; *c != '\0'; c++) {
-        bool bad = *c == '/' || *c == ' ' || (unsigned char)*c < 0x20 || *c == 0x7f;
-        *c = bad ? '_' : *c;
+        *c = *c == '/' || *c == ' ' ? '_' : text_shown(*c, '_');
     }
     if (nth > 0) {
         (void)snprintf(name + length, 16, "~%u", nth);
@@ -142,6 +151,9 @@ static uint32_t device_of_slot(const slot_view_t *view)
 /* The process that a directory is of or below of; NULL: gone, or none. */
 static const process_t *process_of(const model_t *model, node_t node)
 {
+    if (node_is_of_reader(node)) {
+        return NULL;
+    }
     if (node.dir != DIR_RESOURCE) {
         return model_process(model, node.serial);
     }
@@ -152,7 +164,7 @@ static const process_t *process_of(const model_t *model, node_t node)
 static bool find_resource(const model_t *model, node_t node, slot_view_t *view)
 {
     member_t *member = model_member(model, node.serial);
-    return member != NULL && slots_find(member, node.id, view);
+    return member != NULL && slots_find_low(member, node.id, view);
 }
 
 static bool dir_exists(const model_t *model, node_t node)
@@ -185,23 +197,24 @@ static bool dir_exists(const model_t *model, node_t node)
 
 /* --- listing -------------------------------------------------------------------------- */
 
-/* Which generation it is stands in the inode: a new one is another file. */
-static void list_logs(const model_t *model, tree_list_fn visit, void *arg)
+/* Whose it is, and which generation, stands in the inode: a new one is another file. */
+static void list_logs(const model_t *model, uid_t uid, tree_list_fn visit, void *arg)
 {
+    bool has_previous;
     if (model->journal == NULL) {
         return;
     }
-    uint32_t generation = journal_generation(model->journal);
-    visit("log", (node_t){DIR_ROOT, FILE_LOG, 0, generation}, arg);
-    if (generation > 1) {
-        visit("log.1", (node_t){DIR_ROOT, FILE_LOG_1, 0, generation - 1}, arg);
+    uint32_t generation = journal_generation(model->journal, uid, &has_previous);
+    visit("log", (node_t){DIR_ROOT, FILE_LOG, uid, generation}, arg);
+    if (has_previous) {
+        visit("log.1", (node_t){DIR_ROOT, FILE_LOG_1, uid, generation - 1}, arg);
     }
 }
 
-static void list_root(const model_t *model, tree_list_fn visit, void *arg)
+static void list_root(const model_t *model, uid_t uid, tree_list_fn visit, void *arg)
 {
     char name[16];
-    list_logs(model, visit, arg);
+    list_logs(model, uid, visit, arg);
     visit("by-uuid", dir_node(DIR_BY_UUID, 0, 0), arg);
     visit("daemon", dir_node(DIR_DAEMON, 0, 0), arg);
     visit("host", dir_node(DIR_DEVICE, 0, DEVICE_HOST), arg);
@@ -260,7 +273,7 @@ static bool list_resource(const slot_view_t *view, void *arg)
     const resource_list_t *list = arg;
     char name[TREE_NAME_BYTES];
     if (device_of_slot(view) == list->device) {
-        resource_name(view, name);
+        tree_resource_name(view, name);
         uint32_t id = rmm_record_slot(&view->record)->instance_id;
         list->visit(name, dir_node(DIR_RESOURCE, view->member->serial, id), list->arg);
     }
@@ -285,12 +298,12 @@ static bool has_upstream(const model_t *model, node_t dir)
 }
 
 static void
-list_subdirs(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
+list_subdirs(const model_t *model, node_t dir, uid_t uid, tree_list_fn visit, void *arg)
 {
     const process_t *process = process_of(model, dir);
     switch ((dir_kind_t)dir.dir) {
     case DIR_ROOT:
-        list_root(model, visit, arg);
+        list_root(model, uid, visit, arg);
         break;
     case DIR_BY_UUID:
         list_by_uuid(model, visit, arg);
@@ -332,28 +345,73 @@ static uint32_t where_is(const model_t *model, node_t dir)
     return 1u << dir.dir | gpu;
 }
 
+/* The report of a process that has ended tells of memory that is gone. */
+static bool has_blocks(const model_t *model, node_t dir)
+{
+    slot_view_t view;
+    return dir.dir == DIR_RESOURCE && find_resource(model, dir, &view) &&
+           view.member->state == MEMBER_LIVE &&
+           (atomic_load_explicit(
+                &rmm_record_slot(&view.record)->flags, memory_order_relaxed) &
+            RMM_SLOT_HAS_BLOCKS) != 0;
+}
+
+/* `where`: the IN_* of the directory. */
+static bool dir_has(const model_t *model, node_t dir, uint32_t where, uint8_t file)
+{
+    uint32_t in = files[file].where;
+    return (in & where) != 0 || ((in & IN_BLOCKS) != 0 && has_blocks(model, dir));
+}
+
 bool tree_dir_has(dir_kind_t dir, uint8_t file)
 {
     return (files[file].where & 1u << dir) != 0;
+}
+
+bool node_is_of_reader(node_t node)
+{
+    return node.file == FILE_LOG || node.file == FILE_LOG_1 ||
+           node.file == FILE_LOG_PIPE || node.file == FILE_NODE_EVENTS_PIPE;
+}
+
+file_kind_t tree_kind(node_t node)
+{
+    return files[node.file].kind;
 }
 
 static void list_fixed(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
 {
     uint32_t where = where_is(model, dir);
     for (uint8_t file = 0; file < FILE_ID_COUNT; file++) {
-        if ((files[file].where & where) != 0) {
+        if (files[file].kind != KIND_PIPE && dir_has(model, dir, where, file)) {
             visit(files[file].name, file_node(dir, file), arg);
         }
     }
 }
 
-bool tree_list(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
+/* Also of a file that is not listed. */
+static bool
+find_fixed(const model_t *model, node_t dir, const char *name, node_t *node_out)
+{
+    uint32_t where = where_is(model, dir);
+    for (uint8_t file = 0; file < FILE_ID_COUNT; file++) {
+        if (files[file].name != NULL && strcmp(files[file].name, name) == 0 &&
+            dir_has(model, dir, where, file)) {
+            *node_out = file_node(dir, file);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tree_list(
+    const model_t *model, node_t dir, uid_t uid, tree_list_fn visit, void *arg)
 {
     if (dir.file != FILE_SELF || !dir_exists(model, dir)) {
         return false;
     }
     list_fixed(model, dir, visit, arg);
-    list_subdirs(model, dir, visit, arg);
+    list_subdirs(model, dir, uid, visit, arg);
     return true;
 }
 
@@ -374,16 +432,33 @@ static void compare(const char *name, node_t node, void *arg)
     }
 }
 
-bool tree_lookup(const model_t *model, node_t dir, const char *name, node_t *node_out)
+/* Of the root, whose pipes are another file for each user. */
+static bool find_pipe_of_node(const char *name, uid_t uid, node_t *node_out)
+{
+    static const uint8_t pipes[] = {FILE_LOG_PIPE, FILE_NODE_EVENTS_PIPE};
+    for (size_t i = 0; i < sizeof(pipes); i++) {
+        if (strcmp(name, files[pipes[i]].name) == 0) {
+            *node_out = (node_t){DIR_ROOT, pipes[i], uid, 0};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tree_lookup(
+    const model_t *model, node_t dir, uid_t uid, const char *name, node_t *node_out)
 {
     search_t search = {.name = name};
     if (dir.file != FILE_SELF || !dir_exists(model, dir)) {
         return false;
     }
-    list_fixed(model, dir, compare, &search);
-    if (!search.found) {
-        list_subdirs(model, dir, compare, &search);
+    if (find_fixed(model, dir, name, node_out)) {
+        return true;
     }
+    if (dir.dir == DIR_ROOT && find_pipe_of_node(name, uid, node_out)) {
+        return true;
+    }
+    list_subdirs(model, dir, uid, compare, &search);
     if (search.found) {
         *node_out = search.node;
     }
@@ -392,6 +467,10 @@ bool tree_lookup(const model_t *model, node_t dir, const char *name, node_t *nod
 
 static bool node_exists(const model_t *model, node_t node)
 {
+    if (node_is_of_reader(node)) {
+        return node.dir == DIR_ROOT &&
+               (model->journal != NULL || tree_kind(node) == KIND_PIPE);
+    }
     if (!dir_exists(model, node)) {
         return false;
     }
@@ -402,12 +481,54 @@ static bool node_exists(const model_t *model, node_t node)
     case FILE_LINK:
     case FILE_UPSTREAM:
         return tree_link(model, node, target);
-    case FILE_LOG:
-    case FILE_LOG_1:
-        return node.dir == DIR_ROOT && model->journal != NULL;
     default:
-        return (files[node.file].where & where_is(model, node)) != 0;
+        return dir_has(model, node, where_is(model, node), node.file);
     }
+}
+
+bool tree_shows(const model_t *model, node_t node, uid_t uid, bool is_member)
+{
+    if (node.dir != DIR_PROCESS || model->hiding.level != HIDING_INVISIBLE) {
+        return true;
+    }
+    const process_t *process = process_of(model, node);
+    return process != NULL &&
+           hiding_shows(&model->hiding, process->uid, uid, is_member);
+}
+
+bool tree_is_personal(node_t node)
+{
+    switch (node.file) {
+    case FILE_METRICS:
+    case FILE_METRICS_OM:
+    case FILE_RMM_PROM:
+    case FILE_JSON:
+    case FILE_TOP:
+    case FILE_PROCESSES:
+    case FILE_USERS:
+    case FILE_CGROUPS:
+    case FILE_REJECTED:
+    case FILE_OVER_BUDGET:
+        return true;
+    default:
+        return node.serial != 0;
+    }
+}
+
+/* What of a process is for its owner, and for the group that is shown everything. */
+static void hide_process(const hiding_t *hiding, node_info_t *info)
+{
+    info->mode &= ~(mode_t)(hiding->has_group ? 0007 : 0077);
+    if (hiding->has_group) {
+        info->gid = hiding->group;
+    }
+}
+
+/* Totals can be reset where the daemon keeps a part of them: at a device. */
+static mode_t mode_of(node_t node)
+{
+    bool is_total = node.dir == DIR_DEVICE && node.file == FILE_total_bytes;
+    return is_total ? S_IFREG | 0644 : files[node.file].mode;
 }
 
 bool tree_info(const model_t *model, node_t node, node_info_t *info_out)
@@ -416,20 +537,95 @@ bool tree_info(const model_t *model, node_t node, node_info_t *info_out)
         return false;
     }
     const process_t *process = process_of(model, node);
-    info_out->mode = files[node.file].mode;
-    info_out->uid = process != NULL ? process->uid : model->uid;
-    info_out->gid = process != NULL ? process->gid : model->gid;
-    info_out->changed_ns = 0;
-    if (node.file == FILE_SELF) {
-        const member_t *speaker = process != NULL ? process_speaker(process) : NULL;
-        info_out->changed_ns = speaker != NULL ? speaker->segment.header.start_time_ns
-                                               : model->started_real_ns;
+    info_out->mode = mode_of(node);
+    if (process != NULL && !process_is_live(process)) {
+        info_out->mode &= ~(mode_t)0222; /* nobody is there to obey */
     }
+    info_out->uid = process != NULL           ? process->uid
+                    : node_is_of_reader(node) ? node.serial
+                                              : model->uid;
+    info_out->gid = process != NULL ? process->gid : model->gid;
+    if (process != NULL && model->hiding.level != HIDING_OFF &&
+        !S_ISLNK(info_out->mode)) {
+        hide_process(&model->hiding, info_out);
+    }
+    const member_t *speaker = process != NULL ? process_speaker(process) : NULL;
+    info_out->since_ns = speaker != NULL ? speaker->segment.header.start_time_ns
+                                         : model->started_real_ns;
     return true;
+}
+
+bool tree_owner(const model_t *model, node_t node, node_owner_t *owner_out)
+{
+    node_owner_t owner = {0, model->uid};
+    if (node_is_of_reader(node)) {
+        owner.uid = node.serial;
+    } else if (node.serial != 0) {
+        const process_t *process = process_of(model, node);
+        if (process == NULL) {
+            return false;
+        }
+        owner.uid = process->uid;
+        owner.serial = node.dir == DIR_RESOURCE
+                           ? model_member(model, node.serial)->serial
+                           : process->serial;
+    }
+    *owner_out = owner;
+    return true;
+}
+
+bool tree_is_of(const model_t *model, node_t node, const node_owner_t *owner)
+{
+    node_owner_t now;
+    return tree_owner(model, node, &now) && now.serial == owner->serial &&
+           now.uid == owner->uid;
+}
+
+bool tree_may_read(node_t node, const node_owner_t *owner, uid_t uid)
+{
+    return (files[node.file].mode & S_IROTH) != 0 || uid == 0 || uid == owner->uid;
+}
+
+bool tree_is_long(node_t node)
+{
+    switch (node.file) {
+    case FILE_JSON:
+    case FILE_METRICS:
+    case FILE_METRICS_OM:
+    case FILE_RMM_PROM:
+    case FILE_TOP:
+    case FILE_USERS:
+    case FILE_CGROUPS:
+    case FILE_PROCESSES:
+    case FILE_REJECTED:
+    case FILE_LEAKS:
+    case FILE_FINDINGS:
+    case FILE_STACKS:
+    case FILE_USAGE:
+    case FILE_KERNELS:
+    case FILE_PEAK:
+    case FILE_VERDICTS:
+    case FILE_MAP:
+    case FILE_MAP_SVG:
+    case FILE_STREAMS:
+    case FILE_SIZE_HISTOGRAM:
+    case FILE_ALLOCATIONS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool tree_may_write(node_t node, const node_owner_t *owner, uid_t uid)
+{
+    return (mode_of(node) & S_IWUSR) != 0 && (uid == 0 || uid == owner->uid);
 }
 
 node_t tree_parent(const model_t *model, node_t node)
 {
+    if (node_is_of_reader(node)) {
+        return tree_root;
+    }
     if (node.file != FILE_SELF) {
         return file_node(node, FILE_SELF);
     }
@@ -475,7 +671,7 @@ link_to_upstream(const model_t *model, node_t node, char *target, size_t bytes)
         device_of_slot(&upstream) == DEVICE_NONE) {
         return false;
     }
-    resource_name(&upstream, name);
+    tree_resource_name(&upstream, name);
     if (device_of_slot(&upstream) == device_of_slot(&view)) {
         (void)snprintf(target, bytes, "../%s", name);
     } else {

@@ -25,10 +25,15 @@ void waiters_fini(waiters_t *waiters)
     }
 }
 
+void waiters_wake(const waiters_t *waiters)
+{
+    const uint64_t one = 1;
+    (void)!write(waiters->news_fd, &one, sizeof(one));
+}
+
 bool waiters_add(
     waiters_t *waiters, const waiter_t *waiter, bool (*is_over)(void *request))
 {
-    const uint64_t one = 1;
     waiter_t *parked = malloc(sizeof(*parked));
     if (parked == NULL) {
         return false;
@@ -45,8 +50,13 @@ bool waiters_add(
         free(parked);
         return false;
     }
-    (void)!write(waiters->news_fd, &one, sizeof(one));
+    waiters_wake(waiters);
     return true;
+}
+
+static bool is_of_the_same(const waiter_t *left, const waiter_t *right)
+{
+    return left->stream == right->stream && left->file == right->file;
 }
 
 /* Under one lock: of two who poll at once none may drop the other's and lose its own. */
@@ -54,7 +64,7 @@ static bool swap_poll(waiters_t *waiters, const waiter_t *waiter, void **replace
 {
     pthread_mutex_lock(&waiters->lock);
     waiter_t *old = waiters->first;
-    while (old != NULL && !(old->is_poll && old->stream == waiter->stream)) {
+    while (old != NULL && !(old->is_poll && is_of_the_same(old, waiter))) {
         old = old->next;
     }
     if (old != NULL) {
@@ -74,6 +84,7 @@ bool waiters_add_poll(waiters_t *waiters, const waiter_t *waiter, void **replace
 
 typedef struct choice {
     const stream_t *stream;
+    const void *file;
     const void *request;
 } choice_t;
 
@@ -86,7 +97,8 @@ static bool is_request(const waiter_t *waiter, void *arg)
 static bool is_of_stream(const waiter_t *waiter, void *arg)
 {
     const choice_t *choice = arg;
-    return choice->stream == NULL || waiter->stream == choice->stream;
+    return (choice->stream == NULL && choice->file == NULL) ||
+           (waiter->stream == choice->stream && waiter->file == choice->file);
 }
 
 waiter_t *waiters_take_ready(
@@ -109,9 +121,9 @@ waiter_t *waiters_take_ready(
     return taken;
 }
 
-waiter_t *waiters_take_all(waiters_t *waiters, const stream_t *stream)
+waiter_t *waiters_take_all(waiters_t *waiters, const stream_t *stream, const void *file)
 {
-    choice_t choice = {.stream = stream};
+    choice_t choice = {.stream = stream, .file = file};
     return waiters_take_ready(waiters, is_of_stream, &choice);
 }
 
@@ -127,6 +139,18 @@ bool waiters_any(waiters_t *waiters)
 {
     pthread_mutex_lock(&waiters->lock);
     bool any = waiters->first != NULL;
+    pthread_mutex_unlock(&waiters->lock);
+    return any;
+}
+
+bool waiters_any_urgent(waiters_t *waiters)
+{
+    bool any = false;
+    pthread_mutex_lock(&waiters->lock);
+    for (const waiter_t *waiter = waiters->first; waiter != NULL && !any;
+         waiter = waiter->next) {
+        any = waiter->stream != NULL && stream_is_urgent(waiter->stream);
+    }
     pthread_mutex_unlock(&waiters->lock);
     return any;
 }

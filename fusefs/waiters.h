@@ -19,9 +19,10 @@
 typedef struct waiter {
     struct waiter *next;
     void *request;
-    stream_t *stream;
-    size_t size;  /* of a read */
-    bool is_poll; /* request is a poll handle */
+    stream_t *stream; /* NULL: it waits for another file */
+    void *file;       /* that a poll without a stream is of; opaque */
+    size_t size;      /* of a read */
+    bool is_poll;     /* request is a poll handle */
 } waiter_t;
 
 typedef struct waiters {
@@ -34,6 +35,9 @@ typedef struct waiters {
 bool waiters_init(waiters_t *waiters);
 void waiters_fini(waiters_t *waiters);
 
+/* Make news_fd readable, also for what waits elsewhere. */
+void waiters_wake(const waiters_t *waiters);
+
 /*
  * Park it. False, and the caller keeps it: `is_over` said so under the lock (it may be
  * NULL), or there is no memory.
@@ -41,20 +45,23 @@ void waiters_fini(waiters_t *waiters);
 bool waiters_add(
     waiters_t *waiters, const waiter_t *waiter, bool (*is_over)(void *request));
 
-/* The same for a poll. One that waits for the same stream gives way: who polls again and
- * again while nothing comes must not fill the memory. *replaced_out: its request, which is
- * the caller's now, or NULL. False: no memory, nothing changed. */
+/* The same for a poll. One that waits for the same stream or file gives way: a program that
+ * polls again and again while nothing comes must not fill the memory. *replaced_out: its
+ * request, which is the caller's now, or NULL. False: no memory, nothing changed. */
 bool waiters_add_poll(waiters_t *waiters, const waiter_t *waiter, void **replaced_out);
 
 /* Take the one of that request out. False: it is not, or no more, here. */
 bool waiters_take(waiters_t *waiters, const void *request);
 
-/* Take out all of a stream (NULL: of any), or those of which `wanted` is true; the caller
- * frees the list's elements. */
-waiter_t *waiters_take_all(waiters_t *waiters, const stream_t *stream);
+/* Take out all of a stream or file (both NULL: of any), or those of which `wanted` is true; the
+ * caller frees the list's elements. */
+waiter_t *
+waiters_take_all(waiters_t *waiters, const stream_t *stream, const void *file);
 waiter_t *waiters_take_ready(
     waiters_t *waiters, bool (*wanted)(const waiter_t *waiter, void *arg), void *arg);
 
 bool waiters_any(waiters_t *waiters);
+/* One whose stream is urgent (stream.h). */
+bool waiters_any_urgent(waiters_t *waiters);
 
 #endif /* RMM_FUSEFS_WAITERS_H */

@@ -4,32 +4,55 @@
  */
 #include "watch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "dirs.h"
+#include "exits.h"
 #include "gpus.h"
+#include "happened.h"
+#include "holders.h"
 #include "journal.h"
 #include "log.h"
 #include "marks.h"
 #include "members.h"
+#include "node_events.h"
+#include "recent.h"
 #include "scan.h"
+#include "snapshots.h"
 #include "state.h"
+#include "sums.h"
 
 #define MS 1000000ull
 #define FRESH_NS (1 * MS)
 #define SURVEY_EVERY_NS                                                                \
     (1000 * MS) /* a file system mounted over a directory is no news */
 #define SWEEP_EVERY_NS (10000 * MS)
+#define COLLECT_EVERY_NS (10 * MS) /* marks and messages, however much happens */
+#define SAVE_EVERY_NS (50 * MS)
+#define LOOK_NS (300000ull)  /* of CPU time that a look spends on what changed */
+#define LOOK_STEPS 16u       /* that it takes in any case, on a slow machine too */
+#define START_NS (5000 * MS) /* that the start does */
+#define CHECK_SHARE 20u      /* of the time that looks at all members may take: 5 % */
+#define LATER_NS 5000000l    /* until what waits for the list of locks is met again */
+#define SWEEP_DIRS 1024
 
 struct watch {
     model_t model;
     dirs_t dirs;
+    scan_t scan;
+    snapshots_t snapshots;
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
     atomic_bool has_beginners;      /* see members.h */
-    uint64_t survey_ns, sweep_ns;   /* when next; background thread only */
+    atomic_bool has_rest;           /* the last refresh ran out of time */
+    bool has_unseen; /* background thread only: happened_look() has more to do */
+    uint64_t save_ns, check_ns;               /* when next; model lock held alone */
+    uint64_t survey_ns, sweep_ns, collect_ns; /* likewise; background thread only */
 };
 
 static long only_uid(const watch_t *watch)
@@ -37,70 +60,127 @@ static long only_uid(const watch_t *watch)
     return watch->dirs.all_users ? -1 : (long)watch->dirs.uid;
 }
 
+static void meet_again(void *arg, entry_t *entry)
+{
+    scan_again(arg, entry);
+}
+
 /* Model lock held alone. */
-static void look_around(watch_t *watch)
+static void take_news(watch_t *watch)
 {
     dirs_t *dirs = &watch->dirs;
     dirs_take_news(dirs);
     if (dirs->stale) {
         dirs_survey(dirs);
     }
-    if (dirs->home_moved) {
-        dirs->home_moved = false;
-        state_move(watch->model.state, dirs->home_fd);
-        state_save(&watch->model);
-    }
-    for (size_t i = 0; i < dirs->count; i++) {
-        if (dirs->list[i]->changed && !dirs->list[i]->gone) {
-            scan_dir(&watch->model, dirs->list[i], only_uid(watch));
-        }
+    if (watch->model.exits != NULL) {
+        members_take_exits(&watch->model, meet_again, &watch->scan);
     }
 }
 
-/* Model lock held alone. */
+/* Model lock held alone. What it takes decides when the next ones are looked at. */
+static void check_members(watch_t *watch)
+{
+    uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
+    if (now < watch->check_ns && !members_have_beginners(&watch->model)) {
+        return;
+    }
+    uint64_t begin = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    members_check_some(&watch->model);
+    uint64_t took = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+    watch->check_ns = now + CHECK_SHARE * took;
+}
+
+/* Model lock held alone. It ends in time, whatever there is to do. */
 static void refresh(watch_t *watch)
 {
-    look_around(watch);
-    if (members_refresh(&watch->model)) {
-        state_save(&watch->model);
+    uint64_t begin = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID), now = begin;
+    bool has_more = true;
+    take_news(watch);
+    for (uint32_t i = 0; has_more && (i < LOOK_STEPS || now - begin < LOOK_NS); i++) {
+        has_more = scan_step(&watch->scan);
+        now = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }
+    check_members(watch);
+    atomic_store_explicit(&watch->has_rest, has_more, memory_order_relaxed);
     atomic_store_explicit(
         &watch->has_beginners, members_have_beginners(&watch->model),
         memory_order_relaxed);
     atomic_store_explicit(
-        &watch->refreshed_ns, clock_read_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+        &watch->refreshed_ns, rmm__clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+}
+
+static bool is_due(uint64_t *when_ns, uint64_t every_ns, uint64_t now)
+{
+    if (now < *when_ns) {
+        return false;
+    }
+    *when_ns = now + every_ns;
+    return true;
+}
+
+/* Model lock held alone. The first of many changes is saved at once. A daemon that is killed
+ * before it saved an exit finds the segment again. */
+static void save_when_due(watch_t *watch)
+{
+    model_t *model = &watch->model;
+    if (model->is_unsaved &&
+        (model->is_urgent ||
+         is_due(&watch->save_ns, SAVE_EVERY_NS, rmm__clock_ns(CLOCK_MONOTONIC)))) {
+        model->is_unsaved = model->is_urgent = false;
+        state_save(model);
+    }
+}
+
+static bool have_news(const watch_t *watch)
+{
+    return watch->model.exits != NULL ? exits_have_news(watch->model.exits)
+                                      : dirs_have_news(&watch->dirs);
 }
 
 /* Without a lock: this is asked at every look. */
 static bool is_fresh(const watch_t *watch)
 {
     uint64_t then = atomic_load_explicit(&watch->refreshed_ns, memory_order_relaxed);
-    return clock_read_ns(CLOCK_MONOTONIC) - then < FRESH_NS &&
-           !atomic_load_explicit(&watch->has_beginners, memory_order_relaxed) &&
-           !dirs_have_news(&watch->dirs);
-}
-
-static void sweep(watch_t *watch)
-{
-    for (size_t i = 0; i < watch->dirs.count; i++) {
-        if (!watch->dirs.list[i]->gone) {
-            (void)rmm__runtime_dir_sweep(watch->dirs.list[i]->fd, only_uid(watch));
-        }
+    if (rmm__clock_ns(CLOCK_MONOTONIC) - then >= FRESH_NS) {
+        return false;
     }
+    return atomic_load_explicit(&watch->has_rest, memory_order_relaxed) ||
+           (!atomic_load_explicit(&watch->has_beginners, memory_order_relaxed) &&
+            !have_news(watch));
 }
 
 /* --- opening -------------------------------------------------------------------------- */
 
+static void meet_all(watch_t *watch, uint64_t until_ns)
+{
+    do {
+        refresh(watch);
+    } while (atomic_load_explicit(&watch->has_rest, memory_order_relaxed) &&
+             rmm__clock_ns(CLOCK_MONOTONIC) < until_ns);
+}
+
 static void meet_what_is_there(watch_t *watch)
 {
-    bool known = state_load(watch->model.state, &watch->model);
-    look_around(watch);
-    if (!known) {
-        members_disown_dead(&watch->model); /* totals are those since the start */
+    const struct timespec wait = {.tv_nsec = LATER_NS};
+    uint64_t until_ns = rmm__clock_ns(CLOCK_MONOTONIC) + START_NS;
+    watch->model.counts_ended = state_load(watch->model.state, &watch->model);
+    meet_all(watch, until_ns);
+    if (watch->model.holders != NULL && holders_read(watch->model.holders)) {
+        (void)nanosleep(&wait, NULL);
+        meet_all(watch, until_ns);
     }
-    refresh(watch);
+    watch->model.counts_ended = true;
     scan_forget_gone(&watch->model, &watch->dirs);
     state_save(&watch->model);
+}
+
+static uint32_t descriptor_limit(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < UINT32_MAX
+               ? (uint32_t)limit.rlim_cur
+               : UINT32_MAX;
 }
 
 watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_bytes)
@@ -115,22 +195,45 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
         return NULL;
     }
     model_init(&watch->model);
+    watch->model.descriptor_limit = descriptor_limit();
+    watch->model.hiding = config->hiding;
+    watch->model.hiding.own_uid = watch->model.uid;
+    snapshots_init(&watch->snapshots);
+    scan_init(&watch->scan, &watch->model, &watch->dirs, only_uid(watch));
     gpus_scan_driver(&watch->model, config->driver_root);
-    watch->model.state = state_open(watch->dirs.home_fd, watch->dirs.home);
-    watch->model.journal = journal_open(watch->model.uid);
+    watch->model.state = state_open(watch->dirs.home, watch->dirs.only_one);
+    watch->model.journal = journal_open(watch->model.uid, &watch->model.budget);
+    watch->model.exits = exits_open(watch->dirs.inotify_fd);
+    watch->model.holders = holders_open(HOLDERS_PATH);
+    watch->model.sums = sums_open();
+    watch->model.recent = recent_open();
     meet_what_is_there(watch);
-    watch->survey_ns = clock_read_ns(CLOCK_MONOTONIC) + SURVEY_EVERY_NS;
-    watch->sweep_ns = clock_read_ns(CLOCK_MONOTONIC) + SWEEP_EVERY_NS;
+    watch->model.events = node_events_open(watch->model.uid);
+    happened_begin(&watch->model);
+    watch->survey_ns = rmm__clock_ns(CLOCK_MONOTONIC) + SURVEY_EVERY_NS;
+    watch->sweep_ns = rmm__clock_ns(CLOCK_MONOTONIC) + SWEEP_EVERY_NS;
     return watch;
+}
+
+bool watch_start(watch_t *watch)
+{
+    return watch->model.holders == NULL || holders_start(watch->model.holders);
 }
 
 void watch_close(watch_t *watch)
 {
     state_save(&watch->model);
     state_close(watch->model.state);
+    recent_close(watch->model.recent); /* before the budget that it is charged to */
     journal_close(watch->model.journal);
+    snapshots_fini(&watch->snapshots);
+    scan_fini(&watch->scan);
     model_fini(&watch->model);
+    node_events_close(watch->model.events);
     dirs_close(&watch->dirs);
+    exits_close(watch->model.exits);
+    holders_close(watch->model.holders);
+    sums_close(watch->model.sums);
     free(watch);
 }
 
@@ -142,6 +245,7 @@ const model_t *watch_begin(watch_t *watch)
         pthread_rwlock_wrlock(&watch->model.lock);
         if (!is_fresh(watch)) {
             refresh(watch);
+            save_when_due(watch);
         }
         pthread_rwlock_unlock(&watch->model.lock);
     }
@@ -153,6 +257,7 @@ model_t *watch_begin_change(watch_t *watch)
 {
     pthread_rwlock_wrlock(&watch->model.lock);
     refresh(watch);
+    watch->model.changes++;
     return &watch->model;
 }
 
@@ -161,20 +266,43 @@ void watch_end(watch_t *watch)
     pthread_rwlock_unlock(&watch->model.lock);
 }
 
+void watch_pause(watch_t *watch)
+{
+    pthread_rwlock_unlock(&watch->model.lock);
+    pthread_rwlock_rdlock(&watch->model.lock);
+}
+
 model_t *watch_model(watch_t *watch)
 {
     return &watch->model;
 }
 
+struct snapshots *watch_snapshots(watch_t *watch)
+{
+    return &watch->snapshots;
+}
+
 /* --- time ----------------------------------------------------------------------------- */
 
-static bool is_due(uint64_t *when_ns, uint64_t every_ns, uint64_t now)
+/* Without the lock: programs may have left any number of files. */
+static void sweep(watch_t *watch)
 {
-    if (now < *when_ns) {
-        return false;
+    int fds[SWEEP_DIRS];
+    size_t count = 0;
+    pthread_rwlock_rdlock(&watch->model.lock);
+    for (size_t i = 0; i < watch->dirs.count && count < SWEEP_DIRS; i++) {
+        int fd = watch->dirs.list[i]->gone
+                     ? -1
+                     : fcntl(watch->dirs.list[i]->fd, F_DUPFD_CLOEXEC, 0);
+        if (fd >= 0) {
+            fds[count++] = fd;
+        }
     }
-    *when_ns = now + every_ns;
-    return true;
+    pthread_rwlock_unlock(&watch->model.lock);
+    for (size_t i = 0; i < count; i++) {
+        (void)rmm__runtime_dir_sweep(fds[i], only_uid(watch));
+        (void)close(fds[i]);
+    }
 }
 
 /* Model lock held alone. */
@@ -183,23 +311,49 @@ static void tick_locked(watch_t *watch, uint64_t now)
     bool survey = is_due(&watch->survey_ns, SURVEY_EVERY_NS, now);
     watch->dirs.stale = watch->dirs.stale || survey;
     refresh(watch);
+    save_when_due(watch);
+    if (survey) {
+        state_keep(&watch->model);
+    }
+    if (!is_due(&watch->collect_ns, COLLECT_EVERY_NS, now)) {
+        return;
+    }
     marks_take(&watch->model);
     if (watch->model.journal != NULL) {
         journal_collect(watch->model.journal, &watch->model);
     }
     members_expire(&watch->model);
-    if (is_due(&watch->sweep_ns, SWEEP_EVERY_NS, now)) {
-        sweep(watch);
-        refresh(watch);
-        scan_forget_gone(&watch->model, &watch->dirs);
+}
+
+static void sweep_when_due(watch_t *watch, uint64_t now)
+{
+    if (!is_due(&watch->sweep_ns, SWEEP_EVERY_NS, now)) {
+        return;
+    }
+    sweep(watch);
+    pthread_rwlock_wrlock(&watch->model.lock);
+    scan_list_again(&watch->scan);
+    scan_forget_gone(&watch->model, &watch->dirs);
+    pthread_rwlock_unlock(&watch->model.lock);
+}
+
+/* In pieces, between which readers get in. */
+static void look_for_events(model_t *model)
+{
+    bool has_more = true;
+    for (uint32_t i = 0; i < HAPPENED_PIECES && has_more; i++) {
+        pthread_rwlock_wrlock(&model->lock);
+        has_more = happened_look(model);
+        pthread_rwlock_unlock(&model->lock);
     }
 }
 
-void watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
+bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
 {
     model_t *model = &watch->model;
+    uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
     pthread_rwlock_wrlock(&model->lock);
-    tick_locked(watch, clock_read_ns(CLOCK_MONOTONIC));
+    tick_locked(watch, now);
     vanished_t *names = model->vanished;
     uint32_t count = model->vanished_count;
     model->vanished = NULL;
@@ -210,9 +364,15 @@ void watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
         vanished(names[i].name, arg);
     }
     free(names);
+    recent_expire(model->recent);
+    snapshots_expire(&watch->snapshots);
+    look_for_events(model);
+    sweep_when_due(watch, now);
+    return atomic_load_explicit(&watch->has_rest, memory_order_relaxed);
 }
 
 int watch_news_fd(const watch_t *watch)
 {
-    return watch->dirs.inotify_fd;
+    return watch->model.exits != NULL ? exits_fd(watch->model.exits)
+                                      : watch->dirs.inotify_fd;
 }

@@ -4,15 +4,19 @@
  * segments of dead processes.
  *
  * Freshness. Figures are read when a file is opened; this module keeps the list of
- * processes. Every access to the model goes through watch_begin(). It refreshes the
- * model if a directory has changed, if a program has just started and uses no GPU yet,
- * or if the last refresh is older than a millisecond. So a new program and its first
- * GPU are visible at once; an exit, or a further GPU of a program, within a
- * millisecond. Without readers the background thread calls watch_tick(): when a
- * directory changes, and every 200 ms.
+ * processes. Every access to the model goes through watch_begin(). It brings the model up
+ * to date if a directory has changed, if a process has ended, if a program has just started
+ * and uses no GPU yet, or if that was last done more than a millisecond ago. So a new
+ * program, its first GPU and its end are visible at once. A further GPU of a program is
+ * visible within some milliseconds while at most MEMBERS_AT_ONCE segments are there, else
+ * within seconds.
  *
- * Cost: one system call for each access. A refresh without changes costs two more for
- * each live segment (its lock, its table of locations).
+ * Bounds. Anybody may write to a directory, so a look spends at most LOOK_NS on what
+ * changed, and the background thread does the rest in pieces of the same size, between
+ * which readers get in. While there is a rest, a look does not wait for it.
+ *
+ * Cost: one system call for each access. Two more for each of MEMBERS_AT_ONCE segments (its
+ * lock, its table of locations) once a millisecond, or less often: for 5 % of the time.
  */
 #ifndef RMM_FUSEFS_WATCH_H
 #define RMM_FUSEFS_WATCH_H
@@ -27,10 +31,13 @@ typedef struct watch watch_t;
 typedef struct watch_config {
     bool use_inotify;
     const char *driver_root; /* GPUS_DRIVER_ROOT, but for tests */
+    hiding_t hiding;         /* but for own_uid */
 } watch_config_t;
 
 /* Finds the directories, loads the state, meets what is there. NULL with a reason. */
 watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_bytes);
+/* Its thread, which a fork would end. False: there is none. */
+bool watch_start(watch_t *watch);
 void watch_close(watch_t *watch);
 
 /* A look at the model, fresh and unchanging until the end of the look. */
@@ -38,17 +45,22 @@ const model_t *watch_begin(watch_t *watch);
 /* The same, to change something. */
 model_t *watch_begin_change(watch_t *watch);
 void watch_end(watch_t *watch);
+/* In a long look: others may change the model here. It is not made fresh again. */
+void watch_pause(watch_t *watch);
 
 /* The model itself, for what needs no lock: the counter of reads. */
 model_t *watch_model(watch_t *watch);
 
+struct snapshots *watch_snapshots(watch_t *watch);
+
 /* Told of a directory under /rmm/proc that the kernel may still know. */
 typedef void (*watch_vanished_fn)(const char *name, void *arg);
 
-/* What time brings. vanished is called without any lock held. */
-void watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg);
+/* What time brings. vanished is called without any lock held. True: there is more to do at
+ * once. */
+bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg);
 
-/* To poll for news of directories; -1: there is none, tick by time alone. */
+/* To poll for news of directories and processes; -1: there is none, tick by time alone. */
 int watch_news_fd(const watch_t *watch);
 
 #endif /* RMM_FUSEFS_WATCH_H */

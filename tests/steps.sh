@@ -37,7 +37,9 @@ list_steps() {
 step_setup() {
     check "packages" rmm_require_packages build-essential cmake ninja-build pkg-config \
         clang clang-format-14 libclang-rt-14-dev libcmocka-dev zlib1g-dev \
-        libfuse3-dev fuse3 libjansson-dev libunwind8 python3 gnuplot-nox valgrind gcc-12
+        libfuse3-dev fuse3 libjansson-dev libunwind8 python3 gnuplot-nox valgrind gcc-12 \
+        busybox-static rsync groff-base prometheus prometheus-node-exporter python3-prometheus-client \
+        systemd
     check "cmake is 3.24 or newer" cmake_is_new_enough
     gcc --version | head -n 1
     cmake --version | head -n 1

@@ -82,7 +82,8 @@ typedef struct rmm_stats {
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ALIGNMENT   align is not a power of two or too large
  *         RMM_ERR_INVALID_ARGUMENT    mr or ptr_out is NULL
- *         RMM_ERR_OUT_OF_MEMORY       this resource or its upstream has no memory left
+ *         RMM_ERR_OUT_OF_MEMORY       this resource or its upstream has no memory left,
+ *                                     or a limit_bytes of /rmm is reached
  *         RMM_ERR_BAD_ALLOC           another failure: this resource does not support
  *                                     the alignment, or a CUDA call failed
  *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the accounting

@@ -2,8 +2,12 @@
 /* The half of the adaptors' base that is not in every allocation: see adaptor.h. */
 #include "adaptors/adaptor.h"
 
+#include <inttypes.h>
+
 #include "core/assert.h"
+#include "core/error.h"
 #include "core/host_memory.h"
+#include "core/round.h"
 
 RMM_COLD rmm_status_t rmm__adaptor_failed(rmm_adaptor_t *self, rmm_status_t status)
 {
@@ -86,4 +90,23 @@ rmm_status_t rmm__adaptor_create(
     rmm__mutex_init(&self->lock);
     *out = self;
     return RMM_OK;
+}
+
+rmm_status_t rmm__adaptor_check(
+    const rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *what)
+{
+    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
+    return rmm__adaptor_is(mr, ops)
+               ? RMM_OK
+               : rmm__error(RMM_ERR_INVALID_ARGUMENT, "the resource is not %s", what);
+}
+
+rmm_status_t rmm__adaptor_check_alignment(uint64_t alignment, uint64_t most)
+{
+    return (alignment == 0 || rmm__is_power_of_two(alignment)) && alignment <= most
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_INVALID_ALIGNMENT,
+                     "alignment_bytes %" PRIu64 " is not a power of two up to %" PRIu64,
+                     alignment, most);
 }

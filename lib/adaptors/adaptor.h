@@ -48,9 +48,9 @@ typedef struct rmm_adaptor_plan {
 /* Tables for an upstream whose blocks are not, and are, ready on all streams. */
 #define RMM_ADAPTOR_OPS(type, alloc, dealloc, trim, destroy)                           \
     {                                                                                  \
-        {type, alloc, dealloc, trim, destroy, NULL, false, false, NULL, false},        \
+        {type, alloc, dealloc, trim, destroy, NULL, false, false, NULL, false, NULL},  \
         {                                                                              \
-            type, alloc, dealloc, trim, destroy, NULL, true, false, NULL, false        \
+            type, alloc, dealloc, trim, destroy, NULL, true, false, NULL, false, NULL  \
         }                                                                              \
     }
 
@@ -71,6 +71,15 @@ rmm__adaptor_is(const rmm_resource_t *mr, const rmm_resource_ops_t *ops)
 
     return its == &ops[0] || its == &ops[1];
 }
+
+/* What a function of one type refuses first: NULL, and a resource of another type than `what`,
+ * such as "an aligned adaptor". */
+rmm_status_t rmm__adaptor_check(
+    const rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *what);
+
+/* RMM_ERR_INVALID_ALIGNMENT where the option alignment_bytes is neither 0 nor a power of two
+ * up to `most`. */
+rmm_status_t rmm__adaptor_check_alignment(uint64_t alignment, uint64_t most);
 
 static inline rmm_adaptor_t *rmm__adaptor_from_base(rmm_resource_t *mr)
 {

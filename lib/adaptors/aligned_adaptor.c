@@ -18,8 +18,8 @@
 #include "base/diag_attach.h"
 #include "core/assert.h"
 #include "core/mutex.h"
-#include "core/options.h"
 #include "core/pointer_map.h"
+#include "core/round.h"
 #include "driver/driver.h"
 
 #define ALIGNMENT_MAX ((uint64_t)1 << 40)
@@ -54,14 +54,9 @@ static uint64_t alignment_of(const aligned_t *self, const rmm_request_t *request
 }
 
 /* Both at most 2^63: no overflow. */
-static uint64_t round_up(uint64_t value, uint64_t alignment)
-{
-    return (value + alignment - 1) & ~(alignment - 1);
-}
-
 static uint64_t upstream_bytes(uint64_t bytes, uint64_t alignment)
 {
-    return round_up(bytes, alignment) + alignment - RMM_ALIGN_DEFAULT;
+    return rmm__align_up(bytes, alignment) + alignment - RMM_ALIGN_DEFAULT;
 }
 
 /* Upstream's addresses are multiples of 256: the alignment's exponent fits below. */
@@ -256,11 +251,12 @@ static const rmm_resource_ops_t aligned_ops[] = RMM_ADAPTOR_OPS(
 
 static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *bytes_out)
 {
-    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(
-        rmm__adaptor_is(mr, aligned_ops), "the resource is not an aligned adaptor");
-    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
-    return RMM_OK;
+    rmm_status_t status = rmm__adaptor_check(mr, aligned_ops, "an aligned adaptor");
+
+    if (status == RMM_OK) {
+        RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    }
+    return status;
 }
 
 rmm_status_t rmm_aligned_get_alignment(const rmm_resource_t *mr, uint64_t *bytes_out)
@@ -285,18 +281,13 @@ rmm_status_t rmm_aligned_get_threshold(const rmm_resource_t *mr, uint64_t *bytes
 
 static rmm_status_t check_options(rmm_aligned_options_t *options)
 {
-    uint64_t alignment = options->alignment_bytes;
+    rmm_status_t status =
+        rmm__adaptor_check_alignment(options->alignment_bytes, ALIGNMENT_MAX);
 
-    if ((alignment & (alignment - 1)) != 0 || alignment > ALIGNMENT_MAX) {
-        return rmm__error(
-            RMM_ERR_INVALID_ALIGNMENT,
-            "alignment_bytes %" PRIu64 " is not a power of two up to %" PRIu64,
-            alignment, ALIGNMENT_MAX);
-    }
-    if (alignment < RMM_ALIGN_DEFAULT) {
+    if (status == RMM_OK && options->alignment_bytes < RMM_ALIGN_DEFAULT) {
         options->alignment_bytes = RMM_ALIGN_DEFAULT;
     }
-    return RMM_OK;
+    return status;
 }
 
 rmm_status_t rmm_aligned_adaptor_create(
@@ -306,10 +297,8 @@ rmm_status_t rmm_aligned_adaptor_create(
     rmm_aligned_options_t opts;
     rmm_adaptor_t *adaptor;
     aligned_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);
     }

@@ -9,7 +9,6 @@
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
-#include "core/options.h"
 
 typedef struct failure_callback {
     rmm_adaptor_t adaptor; /* first member */
@@ -76,9 +75,8 @@ rmm_status_t rmm_failure_callback_adaptor_create(
     failure_callback_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_OVER(upstream, out);
     RMM_CHECK_ARG(options != NULL, "options are NULL");
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
     if (status != RMM_OK) {
         return status;
     }

@@ -11,7 +11,6 @@
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
-#include "core/options.h"
 
 typedef struct limiting {
     rmm_adaptor_t adaptor; /* first member */
@@ -106,11 +105,12 @@ static const rmm_resource_ops_t limiting_ops[] = RMM_ADAPTOR_OPS(
 
 static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *bytes_out)
 {
-    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(
-        rmm__adaptor_is(mr, limiting_ops), "the resource is not a limiting adaptor");
-    RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
-    return RMM_OK;
+    rmm_status_t status = rmm__adaptor_check(mr, limiting_ops, "a limiting adaptor");
+
+    if (status == RMM_OK) {
+        RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
+    }
+    return status;
 }
 
 rmm_status_t rmm_limiting_get_allocated(const rmm_resource_t *mr, uint64_t *bytes_out)
@@ -151,14 +151,8 @@ static rmm_status_t check_options(rmm_limiting_options_t *options)
     if (alignment == 0) {
         alignment = RMM_ALIGN_DEFAULT;
     }
-    if ((alignment & (alignment - 1)) != 0 || alignment > RMM_ALIGN_MAX) {
-        return rmm__error(
-            RMM_ERR_INVALID_ALIGNMENT,
-            "alignment_bytes %" PRIu64 " is not a power of two up to %zu", alignment,
-            RMM_ALIGN_MAX);
-    }
     options->alignment_bytes = alignment;
-    return RMM_OK;
+    return rmm__adaptor_check_alignment(alignment, RMM_ALIGN_MAX);
 }
 
 rmm_status_t rmm_limiting_adaptor_create(
@@ -170,9 +164,8 @@ rmm_status_t rmm_limiting_adaptor_create(
     limiting_t *self;
     rmm_status_t status;
 
-    RMM_CHECK_OVER(upstream, out);
     RMM_CHECK_ARG(options != NULL, "options are NULL");
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
+    status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
     if (status == RMM_OK) {
         status = check_options(&opts);
     }

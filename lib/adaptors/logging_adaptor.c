@@ -18,7 +18,6 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/options.h"
 #include "core/thread_id.h"
 
 #define CALLER_DEPTH 16u
@@ -178,16 +177,10 @@ rmm_status_t rmm_logging_flush(rmm_resource_t *mr)
     return rmm__row_writer_flush(&from_base(mr)->writer);
 }
 
-static rmm_status_t
-choose_options(rmm_logging_options_t *opts, const rmm_logging_options_t *options)
+static rmm_status_t choose_options(rmm_logging_options_t *opts)
 {
-    rmm_status_t status =
-        rmm__options_copy(opts, sizeof(*opts), options, sizeof(*opts));
     const char *path = getenv("RMM_LOG_FILE");
 
-    if (status != RMM_OK) {
-        return status;
-    }
     RMM_CHECK_ARG(
         rmm_logging_header(opts->format) != NULL,
         "format is not one of RMM_LOGGING_FORMAT_*");
@@ -208,10 +201,11 @@ rmm_status_t rmm_logging_adaptor_create(
     rmm_logging_options_t opts;
     rmm_adaptor_t *adaptor;
     logging_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = choose_options(&opts, options);
+    if (status == RMM_OK) {
+        status = choose_options(&opts);
+    }
     if (status == RMM_OK) {
         status = rmm__adaptor_create(
             &(rmm_adaptor_plan_t){logging_ops, sizeof(logging_t), opts.name}, upstream,

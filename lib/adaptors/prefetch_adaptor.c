@@ -7,7 +7,6 @@
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
-#include "core/options.h"
 #include "driver/driver.h"
 
 typedef struct prefetch {
@@ -113,10 +112,8 @@ rmm_status_t rmm_prefetch_adaptor_create(
     rmm_prefetch_options_t opts;
     const rmm_driver_t *driver = NULL;
     rmm_adaptor_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status != RMM_OK) {
         return status;
     }

@@ -18,7 +18,6 @@
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
-#include "core/options.h"
 
 #define BUCKETS 64u /* thread numbers are consecutive: a list is short */
 
@@ -169,14 +168,15 @@ static const rmm_resource_ops_t statistics_ops[] = RMM_ADAPTOR_OPS(
 
 static rmm_status_t check(const rmm_resource_t *mr, const rmm_stats_t *out)
 {
-    RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(
-        rmm__adaptor_is(mr, statistics_ops),
-        "the resource is not a statistics adaptor");
-    RMM_CHECK_ARG(
-        out == NULL || out->struct_size >= sizeof(out->struct_size),
-        "struct_size is not set: use RMM_STATS_INIT");
-    return RMM_OK;
+    rmm_status_t status =
+        rmm__adaptor_check(mr, statistics_ops, "a statistics adaptor");
+
+    if (status == RMM_OK) {
+        RMM_CHECK_ARG(
+            out == NULL || out->struct_size >= sizeof(out->struct_size),
+            "struct_size is not set: use RMM_STATS_INIT");
+    }
+    return status;
 }
 
 /* Negative differences keep their bits: rmm_stats_difference(). */
@@ -361,10 +361,8 @@ rmm_status_t rmm_statistics_adaptor_create(
 {
     rmm_statistics_options_t opts;
     rmm_adaptor_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = rmm__adaptor_create(
             &(rmm_adaptor_plan_t){statistics_ops, sizeof(statistics_t), opts.name},

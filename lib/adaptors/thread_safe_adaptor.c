@@ -16,7 +16,6 @@
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
-#include "core/options.h"
 
 typedef struct kept_free {
     void *ptr;
@@ -184,10 +183,8 @@ rmm_status_t rmm_thread_safe_adaptor_create(
 {
     rmm_thread_safe_options_t opts;
     rmm_adaptor_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = rmm__adaptor_create(
             &(rmm_adaptor_plan_t){thread_safe_ops, sizeof(thread_safe_t), opts.name},

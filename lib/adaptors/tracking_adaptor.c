@@ -16,7 +16,6 @@
 
 #include "core/assert.h"
 #include "core/host_memory.h"
-#include "core/options.h"
 #include "log/log.h"
 #include "publish/leak_modules.h"
 
@@ -290,10 +289,8 @@ rmm_status_t rmm_tracking_adaptor_create(
     rmm_tracking_options_t opts;
     rmm_adaptor_t *adaptor;
     tracking_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status != RMM_OK) {
         return status;
     }

@@ -6,8 +6,11 @@
  * complete. So this file looks for the library once, before it reports the first block, when
  * the driver is open and no lock is held.
  *
+ * The same state tells that a tool takes annotations (annotate.c), with or without a
+ * diagnosis library.
+ *
  * Invariants:
- *  - hooks are written once, before state becomes ATTACHED (release/acquire).
+ *  - hooks are written once, before has_hooks becomes true (release/acquire).
  *  - no block is missed: while one thread looks, other threads wait (pthread_once).
  *  - a forked child reports nothing: it does not inherit the library's output.
  */
@@ -27,8 +30,9 @@
 _Atomic(uint32_t) rmm__diag_state;
 
 static rmm_diag_hooks_v1_t hooks;
-static const rmm_driver_t *driver; /* written before state is ATTACHED */
-static atomic_bool claimed;        /* someone is attached, or about to be */
+static const rmm_driver_t *driver; /* written before has_hooks is true */
+static atomic_bool has_hooks;
+static atomic_bool claimed; /* someone is attached, or about to be */
 static pthread_once_t look_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool looking;        /* attach is called by look_for_injected() */
 static _Thread_local bool found_attached; /* and has succeeded */
@@ -36,6 +40,7 @@ static _Thread_local bool found_attached; /* and has succeeded */
 /* If a process forks before it has looked for the library, the child looks itself. */
 static void forget_in_child(void)
 {
+    atomic_store_explicit(&has_hooks, false, memory_order_relaxed);
     if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=
         RMM_DIAG_STATE_UNKNOWN) {
         atomic_store_explicit(
@@ -46,6 +51,20 @@ static void forget_in_child(void)
 RMM_AT_LOAD static void join_forks(void)
 {
     rmm__fork_join(RMM_FORK_DIAGNOSIS, NULL, forget_in_child);
+}
+
+void rmm__diag_listen(void)
+{
+    /* relaxed: what is behind it has flags of its own, has_hooks and rmm__annotate_on */
+    atomic_store_explicit(
+        &rmm__diag_state, RMM_DIAG_STATE_ATTACHED, memory_order_relaxed);
+}
+
+static void use_hooks(void)
+{
+    /* release: pairs with is_diagnosed() */
+    atomic_store_explicit(&has_hooks, true, memory_order_release);
+    rmm__diag_listen();
 }
 
 /* --- services ---------------------------------------------------------------------- */
@@ -67,6 +86,9 @@ static void fill_services(rmm_diag_services_v1_t *services)
     services->driver_name = driver->name;
     services->observe = driver->observe != NULL ? observe : NULL;
     services->side_file = side_file;
+    if (services->struct_size >= sizeof(*services)) {
+        services->block_bytes = sizeof(rmm_diag_block_v1_t);
+    }
 }
 
 rmm_status_t rmm_diag_attach_v1(
@@ -78,7 +100,7 @@ rmm_status_t rmm_diag_attach_v1(
     RMM_CHECK_ARG(new_hooks != NULL && services_out != NULL, "an argument is NULL");
     RMM_CHECK_ARG(
         new_hooks->struct_size >= sizeof(*new_hooks) &&
-            services_out->struct_size >= sizeof(*services_out),
+            services_out->struct_size >= offsetof(rmm_diag_services_v1_t, block_bytes),
         "struct_size is smaller than version 1");
     RMM_CHECK_ARG(
         new_hooks->on_alloc != NULL && new_hooks->on_free != NULL, "a hook is NULL");
@@ -96,9 +118,7 @@ rmm_status_t rmm_diag_attach_v1(
     fill_services(services_out);
     found_attached = looking;
     if (!looking) {
-        /* release: pairs with is_attached() */
-        atomic_store_explicit(
-            &rmm__diag_state, RMM_DIAG_STATE_ATTACHED, memory_order_release);
+        use_hooks();
     }
     return RMM_OK;
 }
@@ -133,60 +153,82 @@ static void look_for_injected(void)
         injected(rmm_diag_attach_v1);
         looking = false;
     }
-    /* release: pairs with is_attached(). Fails if someone attached by himself meanwhile. */
+    if (found_attached) {
+        use_hooks();
+        return;
+    }
+    /* fails if someone attached by himself meanwhile */
     atomic_compare_exchange_strong_explicit(
-        &rmm__diag_state, &unknown,
-        found_attached ? RMM_DIAG_STATE_ATTACHED : RMM_DIAG_STATE_NONE,
-        memory_order_release, memory_order_relaxed);
+        &rmm__diag_state, &unknown, RMM_DIAG_STATE_NONE, memory_order_relaxed,
+        memory_order_relaxed);
 }
 
-static bool is_attached(void)
+/* Blocks that a program's function allocates in a callback are not reported. */
+static bool is_diagnosed(const rmm_annotate_block_t *block)
 {
-    /* acquire: pairs with the two stores of ATTACHED; hooks and driver are written */
-    return atomic_load_explicit(&rmm__diag_state, memory_order_acquire) ==
-           RMM_DIAG_STATE_ATTACHED;
+    /* acquire: pairs with use_hooks(); hooks and driver are written */
+    return !block->in_callback &&
+           atomic_load_explicit(&has_hooks, memory_order_acquire);
 }
 
 /* --- reporting --------------------------------------------------------------------- */
 
-static rmm_diag_block_v1_t
-describe(rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream)
+static rmm_diag_block_v1_t describe(const rmm_annotate_block_t *reported)
 {
     rmm_stream_key_t key = {0, 0};
     rmm_diag_block_v1_t block = {
-        .address = (uint64_t)(uintptr_t)ptr,
-        .bytes = bytes,
+        .address = (uint64_t)(uintptr_t)reported->ptr,
+        .bytes = reported->bytes,
         .stream_id = UINT64_MAX,
-        .resource_id = owner.resource_id,
-        .device = owner.device,
+        .resource_id = reported->resource_id,
+        .device = reported->device,
+        .stream = reported->stream,
+        .flags = reported->flags,
     };
 
-    if (driver->stream_key(stream, &key) == RMM_DRIVER_OK) {
+    if (driver->stream_key(reported->stream, &key) == RMM_DRIVER_OK) {
         block.stream_id = key.stream_id;
     }
     return block;
 }
 
-void rmm__diag_report_alloc(
-    rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream)
+void rmm__diag_report_alloc(const rmm_annotate_block_t *block)
 {
+    rmm__annotate_block(block);
     if (looking) {
         return; /* the injected library allocates while it attaches: its own business */
     }
     pthread_once(&look_once, look_for_injected);
-    if (is_attached()) {
-        rmm_diag_block_v1_t block = describe(owner, ptr, bytes, stream);
+    if (is_diagnosed(block)) {
+        rmm_diag_block_v1_t described = describe(block);
 
-        hooks.on_alloc(hooks.context, &block);
+        hooks.on_alloc(hooks.context, &described);
     }
 }
 
-void rmm__diag_report_free(
-    rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream)
+size_t rmm__diag_report_free(const rmm_annotate_block_t *block)
 {
-    if (is_attached()) {
-        rmm_diag_block_v1_t block = describe(owner, ptr, bytes, stream);
+    if (is_diagnosed(block)) {
+        rmm_diag_block_v1_t described = describe(block);
 
-        hooks.on_free(hooks.context, &block);
+        hooks.on_free(hooks.context, &described);
+    }
+    return rmm__annotate_free(block);
+}
+
+void rmm__diag_report_refusal(const rmm_annotate_block_t *block, size_t annotated_bytes)
+{
+    rmm_annotate_block_t again = *block;
+
+    if (annotated_bytes != 0) {
+        again.bytes = annotated_bytes;
+        rmm__annotate_block(&again);
+    }
+}
+
+void rmm__diag_look(void)
+{
+    if (!looking) {
+        pthread_once(&look_once, look_for_injected);
     }
 }

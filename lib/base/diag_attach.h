@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells an attached diagnosis library (rmm/sys/diag.h) which blocks users hold.
- * resource.c calls these at the public entry points, never with a lock held:
- *   rmm__diag_on_alloc  after the block was obtained
- *   rmm__diag_on_free   before the resource frees it
+ * Tells an attached diagnosis library (rmm/sys/diag.h), and a tool that takes annotations
+ * (annotate.h), which blocks users hold. resource.c calls these at the public entry points,
+ * never with a lock held:
+ *   rmm__diag_report_alloc    after the block was obtained
+ *   rmm__diag_report_free     before the resource frees it
+ *   rmm__diag_report_refusal  after it refused to
  * Not for blocks of 0 bytes, and not for blocks that one resource allocates from another.
+ * Blocks that a program's function allocates in a callback are reported to the tool only.
  *
  * Cost if nothing is attached: one load and one branch.
  */
@@ -19,6 +22,8 @@
 #include <rmm/stream.h>
 #include <rmm/sys/diag.h>
 
+#include "base/annotate.h"
+
 enum {
     RMM_DIAG_STATE_UNKNOWN = 0, /* nobody has looked for an injected library yet */
     RMM_DIAG_STATE_NONE = 1,
@@ -27,19 +32,22 @@ enum {
 
 extern _Atomic(uint32_t) rmm__diag_state;
 
-/* The data of a call that the hooks report beside the block's address. */
-typedef struct rmm_diag_owner {
-    uint32_t resource_id;
-    int device;
-} rmm_diag_owner_t;
+/* Report blocks from now on even without a diagnosis library (for annotate.c). */
+void rmm__diag_listen(void);
 
-/* The slow halves: use the inline functions below. */
-void rmm__diag_report_alloc(
-    rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream);
-void rmm__diag_report_free(
-    rmm_diag_owner_t owner, const void *ptr, size_t bytes, rmm_stream_t stream);
+/*
+ * A call of the program, while rmm__diag_may_ask() or rmm__diag_is_attached(). If the resource
+ * refuses the free, rmm__diag_report_refusal() gets what rmm__diag_report_free() returned.
+ */
+void rmm__diag_report_alloc(const rmm_annotate_block_t *block);
+size_t rmm__diag_report_free(const rmm_annotate_block_t *block);
+void rmm__diag_report_refusal(
+    const rmm_annotate_block_t *block, size_t annotated_bytes);
 
-/* True if a library is attached, or if that is not known yet. */
+/* Look for the library now, so that a first block need not. No lock held. */
+void rmm__diag_look(void);
+
+/* True if somebody is attached, or if that is not known yet. */
 static inline bool rmm__diag_may_ask(void)
 {
     /* relaxed: the slow half loads it again with acquire */
@@ -49,24 +57,30 @@ static inline bool rmm__diag_may_ask(void)
         0);
 }
 
-static inline void rmm__diag_on_alloc(
-    uint32_t resource_id, int device, const void *ptr, size_t bytes,
-    rmm_stream_t stream)
+/* True if somebody is attached. */
+static inline bool rmm__diag_is_attached(void)
 {
-    if (rmm__diag_may_ask()) {
-        rmm__diag_report_alloc(
-            (rmm_diag_owner_t){resource_id, device}, ptr, bytes, stream);
-    }
+    return __builtin_expect(
+        atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) ==
+            RMM_DIAG_STATE_ATTACHED,
+        0);
 }
 
+/* Where a resource ends a block by itself, without a call of the program. */
 static inline void rmm__diag_on_free(
     uint32_t resource_id, int device, const void *ptr, size_t bytes,
     rmm_stream_t stream)
 {
-    if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) ==
-        RMM_DIAG_STATE_ATTACHED) {
-        rmm__diag_report_free(
-            (rmm_diag_owner_t){resource_id, device}, ptr, bytes, stream);
+    if (rmm__diag_is_attached()) {
+        const rmm_annotate_block_t block = {
+            .ptr = ptr,
+            .bytes = bytes,
+            .stream = stream,
+            .resource_id = resource_id,
+            .device = device,
+        };
+
+        (void)rmm__diag_report_free(&block);
     }
 }
 

@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/callback.h"
 #include "base/diag_attach.h"
+#include "base/forked.h"
 #include "base/resource_impl.h"
 #include "core/assert.h"
 #include "core/fork.h"
@@ -39,54 +41,15 @@ static _Atomic(uint32_t) last_instance_id;
 
 /* --- in a forked child ------------------------------------------------------------ */
 
-static rmm_status_t
-forked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
-{
-    (void)request;
-    (void)ptr_out;
-    return rmm__error(
-        RMM_ERR_UNSUPPORTED,
-        "resource '%s' was created before fork(), which CUDA does not survive: call "
-        "exec, or create resources in the child only",
-        mr->name);
-}
-
-static void forked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
-{
-    (void)mr;
-    (void)ptr;
-    (void)request;
-}
-
-static rmm_status_t forked_trim(rmm_resource_t *mr, size_t keep_bytes)
-{
-    (void)keep_bytes;
-    return forked_alloc(mr, NULL, NULL);
-}
-
-/* The parent owns the memory: leave everything as it is. */
-static void forked_destroy(rmm_resource_t *mr)
-{
-    (void)mr;
-}
-
-static const rmm_resource_ops_t forked_ops = {
-    .type_name = "forked",
-    .alloc = forked_alloc,
-    .dealloc = forked_dealloc,
-    .trim = forked_trim,
-    .destroy = forked_destroy,
-};
-
 bool rmm__resource_is_forked(const rmm_resource_t *mr)
 {
-    return atomic_load_explicit(&mr->ops, memory_order_relaxed) == &forked_ops;
+    return atomic_load_explicit(&mr->ops, memory_order_relaxed) == &rmm__forked_ops;
 }
 
 static void refuse_in_child(void)
 {
     for (rmm_resource_t *mr = registry_head; mr != NULL; mr = mr->next) {
-        atomic_store_explicit(&mr->ops, &forked_ops, memory_order_relaxed);
+        atomic_store_explicit(&mr->ops, &rmm__forked_ops, memory_order_relaxed);
     }
 }
 
@@ -121,6 +84,41 @@ static void registry_remove(rmm_resource_t *mr)
         mr->next->previous = mr->previous;
     }
     rmm__mutex_unlock(&registry);
+}
+
+static bool is_used(const rmm_resource_t *mr)
+{
+    rmm_accounting_sums_t sums;
+
+    rmm__accounting_sums(&mr->accounting, &sums);
+    return sums.total_count != 0;
+}
+
+static rmm_resource_t *find_used_locked(uint32_t above)
+{
+    rmm_resource_t *lowest = NULL;
+
+    RMM_ASSERT_LOCKED(&registry);
+    for (rmm_resource_t *one = registry_head; one != NULL; one = one->next) {
+        if (one->instance_id > above && is_used(one) &&
+            (lowest == NULL || one->instance_id < lowest->instance_id)) {
+            lowest = one;
+        }
+    }
+    return lowest;
+}
+
+rmm_resource_t *rmm__resource_used_after(uint32_t instance_id)
+{
+    rmm_resource_t *mr;
+
+    rmm__mutex_lock(&registry);
+    do {
+        mr = find_used_locked(instance_id);
+        instance_id = mr != NULL ? mr->instance_id : 0;
+    } while (mr != NULL && !rmm__resource_try_retain(mr)); /* it just ends */
+    rmm__mutex_unlock(&registry);
+    return mr;
 }
 
 /* Opens the segment and this device's location in it; the first resource of a device pays.
@@ -186,6 +184,7 @@ static rmm_status_t open_accounting(rmm_resource_t *mr, const rmm_resource_desc_
             .upstream_id = desc->upstream != NULL ? desc->upstream->instance_id : 0,
             .location = location,
             .lock = desc->accounting_lock,
+            .has_blocks = desc->ops->list_blocks != NULL,
         });
 }
 
@@ -200,6 +199,8 @@ rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *d
     atomic_init(&mr->references, 1);
     atomic_init(&mr->zero_count, 0);
     atomic_init(&mr->null_bytes, 0);
+    atomic_init(&mr->promised_bytes, 0);
+    atomic_init(&mr->limit_told, 0);
     atomic_init(&mr->user_data, NULL);
     mr->properties = desc->properties;
     mr->device = desc->device;
@@ -300,44 +301,6 @@ void rmm__request_settle(
 
 /* --- public calls ----------------------------------------------------------------- */
 
-/*
- * The number of callbacks that this thread is in. It cannot use the initial-exec model: all
- * of the library's thread-local memory would have to fit into the loader's reserve for
- * dlopen(), and Python could not load the library. To spare most programs the slow access,
- * callers first check whether any callback was ever made.
- */
-static _Thread_local uint32_t callback_depth;
-static _Thread_local uint64_t callback_taken;
-static atomic_bool any_callback;
-
-RMM_COLD static bool is_in_callback(void)
-{
-    return callback_depth != 0;
-}
-
-static inline bool inside_callback(void)
-{
-    /* relaxed: what matters is this thread's own store, which it sees */
-    return atomic_load_explicit(&any_callback, memory_order_relaxed) &&
-           is_in_callback();
-}
-
-void rmm__callback_enter(void)
-{
-    atomic_store_explicit(&any_callback, true, memory_order_relaxed);
-    callback_depth++;
-}
-
-void rmm__callback_leave(void)
-{
-    callback_depth--;
-}
-
-uint64_t rmm__callback_taken(void)
-{
-    return callback_taken;
-}
-
 static bool align_is_valid(size_t align)
 {
     return (align & (align - 1)) == 0 && align <= RMM_ALIGN_MAX;
@@ -349,7 +312,7 @@ static rmm_request_t user_request(size_t bytes, size_t align, rmm_stream_t strea
         .bytes = bytes,
         .align = align > RMM_ALIGN_DEFAULT ? align : RMM_ALIGN_DEFAULT,
         .stream = stream,
-        .user = !inside_callback(),
+        .user = !rmm__callback_is_entered(),
     };
 }
 
@@ -361,7 +324,7 @@ RMM_COLD static rmm_status_t too_large(rmm_resource_t *mr, size_t bytes)
         rmm_resource_type(mr), mr->name, bytes);
 }
 
-RMM_COLD static void trace_event(
+RMM_COLD void rmm__resource_trace(
     const rmm_resource_t *mr, uint32_t action, const void *ptr,
     const rmm_request_t *request)
 {
@@ -381,7 +344,7 @@ static inline void trace(
     const rmm_request_t *request)
 {
     if (rmm__trace_is_on() && request->user) {
-        trace_event(mr, action, ptr, request);
+        rmm__resource_trace(mr, action, ptr, request);
     }
 }
 
@@ -430,23 +393,67 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
 /* Of a usual block, when nobody looks on, nothing is. */
 static inline bool is_to_be_noted(const rmm_request_t *request)
 {
-    return !request->user || request->bytes == 0 || rmm__trace_is_on() ||
-           rmm__diag_may_ask();
+    return !request->user || request->bytes == 0 || rmm__diag_may_ask();
+}
+
+static uint32_t order_of(const rmm_resource_t *mr, const rmm_request_t *request)
+{
+    bool is_ready =
+        atomic_load_explicit(&mr->ops, memory_order_relaxed)->ready_on_all_streams;
+
+    return (is_ready ? 0 : RMM_DIAG_BLOCK_IN_STREAM_ORDER) |
+           (request->sync ? RMM_DIAG_BLOCK_SYNC : 0);
+}
+
+/* The call as it is reported. */
+static rmm_annotate_block_t
+reported(const rmm_resource_t *mr, const void *ptr, const rmm_request_t *request)
+{
+    return (rmm_annotate_block_t){
+        .ptr = ptr,
+        .bytes = request->bytes,
+        .stream = request->stream,
+        .resource_id = mr->instance_id,
+        .device = mr->device,
+        .flags = order_of(mr, request),
+        .in_callback = !request->user,
+    };
 }
 
 RMM_COLD static void
 note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
 {
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
-    if (!request->user) {
-        callback_taken += request->bytes != 0;
+    if (!request->user && request->bytes != 0) {
+        rmm__callback_count();
     }
     if (request->bytes == 0) {
         atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
-    } else if (request->user) {
-        rmm__diag_on_alloc(
-            mr->instance_id, mr->device, ptr, request->bytes, request->stream);
+    } else if (rmm__diag_may_ask()) {
+        const rmm_annotate_block_t block = reported(mr, ptr, request);
+
+        rmm__diag_report_alloc(&block);
     }
+}
+
+/* Under a limit, to be trimmed first, or traced. */
+RMM_COLD static rmm_status_t
+allocate_attended(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    rmm_status_t status;
+
+    if (request->user) {
+        rmm__nvtx_begin_alloc(request->bytes);
+    }
+    status = rmm__resource_alloc(mr, request, ptr_out);
+    if (request->user) {
+        rmm__nvtx_end();
+    }
+    if (status != RMM_OK) {
+        return alloc_failed(mr, request, status);
+    }
+    note_alloc(mr, request, *ptr_out);
+    return RMM_OK;
 }
 
 RMM_HOT_INLINE rmm_status_t allocate(
@@ -465,11 +472,14 @@ RMM_HOT_INLINE rmm_status_t allocate(
     if (bytes > PTRDIFF_MAX) {
         return alloc_failed(mr, &request, too_large(mr, bytes));
     }
+    if (rmm__requests_attended()) {
+        return allocate_attended(mr, &request, ptr_out);
+    }
 
     if (request.user) {
         rmm__nvtx_begin_alloc(bytes);
     }
-    status = rmm__resource_alloc(mr, &request, ptr_out);
+    status = rmm__resource_alloc_unasked(mr, &request, ptr_out);
     if (request.user) {
         rmm__nvtx_end();
     }
@@ -517,6 +527,34 @@ RMM_COLD static bool may_be_null(rmm_resource_t *mr, size_t bytes)
     return atomic_load_explicit(&base->null_bytes, memory_order_relaxed) >= bytes;
 }
 
+RMM_HOT_INLINE void
+free_block(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    trace(mr, RMM_EVENT_FREE, ptr, request);
+    if (request->user) {
+        rmm__nvtx_begin_dealloc(request->bytes);
+    }
+    rmm__resource_dealloc(mr, ptr, request);
+    if (request->user) {
+        rmm__nvtx_end();
+    }
+}
+
+/* Somebody is told, before another thread can get the block. */
+RMM_COLD static void
+free_reported(rmm_resource_t *mr, void *ptr, rmm_request_t *request)
+{
+    const rmm_annotate_block_t block = reported(mr, ptr, request);
+    bool refused = false;
+    size_t annotated_bytes = ptr != NULL ? rmm__diag_report_free(&block) : 0;
+
+    request->refused = &refused;
+    free_block(mr, ptr, request);
+    if (refused) {
+        rmm__diag_report_refusal(&block, annotated_bytes);
+    }
+}
+
 RMM_HOT_INLINE void deallocate(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream,
     bool sync)
@@ -533,17 +571,11 @@ RMM_HOT_INLINE void deallocate(
             mr, ptr, &request, "the size is 0, but only NULL has 0 bytes");
         return;
     }
-    if (ptr != NULL && request.user) {
-        rmm__diag_on_free(mr->instance_id, mr->device, ptr, bytes, stream);
+    if (rmm__diag_is_attached()) {
+        free_reported(mr, ptr, &request);
+        return;
     }
-    trace(mr, RMM_EVENT_FREE, ptr, &request);
-    if (request.user) {
-        rmm__nvtx_begin_dealloc(bytes);
-    }
-    rmm__resource_dealloc(mr, ptr, &request);
-    if (request.user) {
-        rmm__nvtx_end();
-    }
+    free_block(mr, ptr, &request);
 }
 
 void rmm_resource_dealloc(
@@ -642,7 +674,7 @@ void rmm_resource_release(rmm_resource_t *mr)
         return;
     }
     ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
-    if (ops != &forked_ops) {
+    if (ops != &rmm__forked_ops) {
         report_outstanding(mr);
     }
     ops->destroy(mr);

@@ -3,8 +3,8 @@
  * The base that every resource embeds as its FIRST member, and its ops table.
  *
  * Rules for implementers:
- *  - ops tables are static const; one per concrete type. Every op but refresh() and
- *    is_equal() is mandatory; an op that the type does not support returns
+ *  - ops tables are static const; one per concrete type. Every op but refresh(),
+ *    is_equal() and list_blocks() is mandatory; an op that the type does not support returns
  *    RMM_ERR_UNSUPPORTED.
  *  - The public wrappers in resource.c have already checked arguments: bytes is at most
  *    PTRDIFF_MAX, align is a power of two from RMM_ALIGN_DEFAULT to RMM_ALIGN_MAX,
@@ -36,7 +36,10 @@
 
 #include <rmm/resource.h>
 
+#include "core/error.h"
+#include "core/options.h"
 #include "publish/accounting.h"
+#include "publish/requests.h"
 
 /* One call, as the user or a resource above made it. */
 typedef struct rmm_request {
@@ -47,6 +50,8 @@ typedef struct rmm_request {
     bool sync;     /* asked by rmm_resource_alloc_sync() or _dealloc_sync() */
     bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
 } rmm_request_t;
+
+struct rmm_block_list;
 
 typedef struct rmm_resource_ops {
     const char *type_name; /* "pool": stable, shown in /rmm */
@@ -69,6 +74,9 @@ typedef struct rmm_resource_ops {
     bool (*is_equal)(const rmm_resource_t *a, const rmm_resource_t *b);
     /* It waits by itself where a request is `sync`: nobody needs to wait for a stream. */
     bool waits_for_sync;
+    /* Add its chunks and blocks to a report, in the calls of block_list.h: an operator looks.
+     * NULL: it has none of its own. */
+    void (*list_blocks)(rmm_resource_t *mr, struct rmm_block_list *list);
 } rmm_resource_ops_t;
 
 #define RMM_RESOURCE_MAGIC 0x4d4d5252u /* arbitrary, never zero */
@@ -83,9 +91,12 @@ struct rmm_resource {
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
     rmm_accounting_t accounting;
-    _Atomic(uint64_t) zero_count;    /* live allocations of no bytes */
-    _Atomic(uint64_t) null_bytes;    /* live and NULL: a base resource counts its own */
-    _Atomic(void *) user_data;       /* the program's */
+    _Atomic(uint64_t) zero_count; /* live allocations of no bytes */
+    _Atomic(uint64_t) null_bytes; /* live and NULL: a base resource counts its own */
+    _Atomic(uint64_t)
+        promised_bytes;           /* of allocations under way, while there is a limit */
+    _Atomic(uint64_t) limit_told; /* limits.c */
+    _Atomic(void *) user_data;    /* the program's */
     rmm_resource_t *next, *previous; /* all resources of the process (resource.c) */
 };
 
@@ -116,12 +127,14 @@ rmm_status_t rmm__resource_init_over(
     rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *name,
     rmm_resource_t *upstream);
 
-/* What every creator over an upstream refuses first. */
-#define RMM_CHECK_OVER(upstream, out)                                                  \
-    do {                                                                               \
-        RMM_CHECK_ARG((upstream) != NULL, "upstream is NULL");                         \
-        RMM_CHECK_ARG((out) != NULL, "out is NULL");                                   \
-    } while (0)
+/* What a creator over an upstream begins with: RMM_ERR_INVALID_ARGUMENT where upstream or out
+ * is NULL, else rmm__options_copy() into *opts, a struct that no release has enlarged. */
+#define RMM_OPTIONS_OVER(upstream, out, opts, options)                                 \
+    ((upstream) == NULL                                                                \
+         ? rmm__error_check(RMM_ERR_INVALID_ARGUMENT, __func__, "upstream is NULL")    \
+     : (out) == NULL                                                                   \
+         ? rmm__error_check(RMM_ERR_INVALID_ARGUMENT, __func__, "out is NULL")         \
+         : rmm__options_copy((opts), sizeof(*(opts)), (options), sizeof(*(opts))))
 
 /* One more reference, unless the last one is gone already (for shared instances). */
 bool rmm__resource_try_retain(rmm_resource_t *mr);
@@ -133,13 +146,29 @@ bool rmm__resource_is_forked(const rmm_resource_t *mr);
 /* Undo init: for the error path of a creator, and the end of release. */
 void rmm__resource_fini(rmm_resource_t *mr);
 
-/* The calls of one resource on another: no argument checks, `user` as the request says. */
-static inline rmm_status_t
-rmm__resource_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+/* The one with the lowest instance_id above this one that the program has allocated from, so
+ * that its creation is over; retained. NULL: there is none. */
+rmm_resource_t *rmm__resource_used_after(uint32_t instance_id);
+
+/* Nobody limits it, as far as the caller knows. */
+static inline rmm_status_t rmm__resource_alloc_unasked(
+    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     /* relaxed: the table itself is constant */
     return atomic_load_explicit(&mr->ops, memory_order_relaxed)
         ->alloc(mr, request, ptr_out);
+}
+
+/* With limits and trims of /rmm: limits.c. */
+rmm_status_t rmm__resource_alloc_asked(
+    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+
+/* The calls of one resource on another: no argument checks, `user` as the request says. */
+static inline rmm_status_t
+rmm__resource_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    return rmm__requests_any() ? rmm__resource_alloc_asked(mr, request, ptr_out)
+                               : rmm__resource_alloc_unasked(mr, request, ptr_out);
 }
 
 static inline void
@@ -234,17 +263,6 @@ static inline void rmm__request_settle_locked(
     }
 }
 
-/*
- * Around a call of a program's own function (a custom resource): allocations and frees that
- * the function makes on this thread do not count as the user's.
- */
-void rmm__callback_enter(void);
-void rmm__callback_leave(void);
-
-/* The number of blocks that this thread has allocated inside callbacks. If a callback
- * allocated one, the resource that it came from counts the memory as held from the driver. */
-uint64_t rmm__callback_taken(void);
-
 /* Subtract an amount from a figure; false, and no change, if the figure is smaller. */
 bool rmm__figure_take(_Atomic(uint64_t) *figure, uint64_t amount);
 
@@ -252,6 +270,11 @@ bool rmm__figure_take(_Atomic(uint64_t) *figure, uint64_t amount);
  * remember NULL: free it. Returns RMM_ERR_BAD_ALLOC. */
 rmm_status_t rmm__resource_refuse_null(
     rmm_resource_t *mr, rmm_resource_t *upstream, const rmm_request_t *request);
+
+/* Put an event of this call into the trace, which is on (trace.h). */
+void rmm__resource_trace(
+    const rmm_resource_t *mr, uint32_t action, const void *ptr,
+    const rmm_request_t *request);
 
 /* Count and log an invalid free, and tell the caller through the request; `why` completes
  * "refused free of ...". */

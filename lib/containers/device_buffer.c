@@ -19,6 +19,7 @@
 #include "base/resource_impl.h"
 #include "containers/transfer.h"
 #include "core/assert.h"
+#include "core/round.h"
 
 static const rmm_device_buffer_t empty_buffer = RMM_DEVICE_BUFFER_INIT;
 
@@ -152,11 +153,6 @@ static rmm_status_t begin(
     return RMM_OK;
 }
 
-static bool is_power_of_two(size_t n)
-{
-    return n != 0 && (n & (n - 1)) == 0;
-}
-
 rmm_status_t rmm_device_buffer_init(
     rmm_device_buffer_t *buffer, size_t bytes, rmm_stream_t stream, rmm_resource_t *mr)
 {
@@ -169,7 +165,7 @@ rmm_status_t rmm_device_buffer_init_aligned(
     rmm_resource_t *mr)
 {
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    RMM_CHECK_ALIGN(is_power_of_two(align), "align is not a power of two");
+    RMM_CHECK_ALIGN(rmm__is_power_of_two(align), "align is not a power of two");
     return begin(buffer, NULL, bytes, align, stream, mr);
 }
 
@@ -188,7 +184,7 @@ rmm_status_t rmm_device_buffer_init_copy_from_aligned(
 {
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
     RMM_CHECK_ARG(src != NULL || bytes == 0, "src is NULL");
-    RMM_CHECK_ALIGN(is_power_of_two(align), "align is not a power of two");
+    RMM_CHECK_ALIGN(rmm__is_power_of_two(align), "align is not a power of two");
     return begin(buffer, src, bytes, align, stream, mr);
 }
 
@@ -334,11 +330,14 @@ rmm_status_t rmm_device_buffer_prefetch(
 
 /* --- to and from the host ----------------------------------------------------------- */
 
-static rmm_status_t
-check_range(const rmm_device_buffer_t *buffer, size_t offset, size_t bytes)
+static rmm_status_t check_copy(
+    const rmm_device_buffer_t *buffer, size_t offset, const void *host, size_t bytes)
 {
-    size_t size = buffer->size_bytes;
+    size_t size;
 
+    RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
+    RMM_CHECK_ARG(host != NULL || bytes == 0, "host is NULL");
+    size = buffer->size_bytes;
     return offset <= size && bytes <= size - offset
                ? RMM_OK
                : rmm__error(
@@ -353,9 +352,12 @@ static rmm_status_t copy_and_wait(
     rmm_stream_t stream)
 {
     rmm_device_scope_t scope;
-    rmm_status_t status =
-        rmm_device_scope_enter(rmm_device_buffer_device(buffer), &scope);
+    rmm_status_t status;
 
+    if (bytes == 0) {
+        return RMM_OK;
+    }
+    status = rmm_device_scope_enter(rmm_device_buffer_device(buffer), &scope);
     if (status != RMM_OK) {
         return status;
     }
@@ -371,31 +373,24 @@ rmm_status_t rmm_device_buffer_copy_to_host(
     const rmm_device_buffer_t *buffer, size_t offset, void *host, size_t bytes,
     rmm_stream_t stream)
 {
-    rmm_status_t status;
+    rmm_status_t status = check_copy(buffer, offset, host, bytes);
 
-    RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    RMM_CHECK_ARG(host != NULL || bytes == 0, "host is NULL");
-    status = check_range(buffer, offset, bytes);
-    if (status != RMM_OK || bytes == 0) {
-        return status;
-    }
-    return copy_and_wait(
-        buffer, host, (const char *)buffer->data + offset, bytes, stream);
+    return status == RMM_OK
+               ? copy_and_wait(
+                     buffer, host, (const char *)buffer->data + offset, bytes, stream)
+               : status;
 }
 
 rmm_status_t rmm_device_buffer_copy_from_host(
     rmm_device_buffer_t *buffer, size_t offset, const void *host, size_t bytes,
     rmm_stream_t stream)
 {
-    rmm_status_t status;
+    rmm_status_t status = check_copy(buffer, offset, host, bytes);
 
-    RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    RMM_CHECK_ARG(host != NULL || bytes == 0, "host is NULL");
-    status = check_range(buffer, offset, bytes);
-    if (status != RMM_OK || bytes == 0) {
-        return status;
-    }
-    return copy_and_wait(buffer, (char *)buffer->data + offset, host, bytes, stream);
+    return status == RMM_OK
+               ? copy_and_wait(
+                     buffer, (char *)buffer->data + offset, host, bytes, stream)
+               : status;
 }
 
 /* --- questions -------------------------------------------------------------------- */

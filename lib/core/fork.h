@@ -34,11 +34,13 @@ typedef enum rmm_fork_part {
     RMM_FORK_CALL_STACKS, /* call_stack.c: loading libunwind, left to the parent; held */
     RMM_FORK_INSTANCES,   /* tracked.c: shared instances; held */
     RMM_FORK_MEMPOOLS,    /* mempool.c: CUDA's pools; anew */
+    RMM_FORK_ANNOTATIONS,    /* annotate.c: heaps and regions; anew, and off */
+    RMM_FORK_PROGRAM_MEMORY, /* program_memory.c: what the program took; held */
     RMM_FORK_REGISTRY,  /* resource.c: all resources, which refuse in the child; held */
     RMM_FORK_LEAKS,     /* leak_rows.c: the list of leaks being opened; held */
     RMM_FORK_PUBLISHER, /* segment_writer.c: the segment; held */
     RMM_FORK_LOG,       /* sink.c: the log's sink; held */
-    RMM_FORK_PLACES,    /* location_users.c: who counts at a place; anew */
+    RMM_FORK_LOCATIONS, /* location_users.c: who counts at a location; anew */
     RMM_FORK_MARKS,     /* accounting.c: resets of high-water marks; held */
     RMM_FORK_DRIVER,    /* driver.c: the choice, which refuses in the child; held */
     RMM_FORK_BARRIER,   /* barrier.c: kept blocks; anew */

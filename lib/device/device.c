@@ -25,9 +25,7 @@ rmm_status_t rmm_device_count(int *count_out)
         return status;
     }
     error = driver->device_count(count_out);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "counting the devices");
+    return rmm__driver_status(driver, error, "counting the devices");
 }
 
 rmm_status_t rmm_device_current(int *device_out)
@@ -42,9 +40,7 @@ rmm_status_t rmm_device_current(int *device_out)
         return status;
     }
     error = driver->device_get(device_out);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "querying the current device");
+    return rmm__driver_status(driver, error, "querying the current device");
 }
 
 rmm_status_t rmm_device_set(int device)
@@ -57,9 +53,7 @@ rmm_status_t rmm_device_set(int device)
         return status;
     }
     error = driver->device_set(device);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "setting the current device");
+    return rmm__driver_status(driver, error, "setting the current device");
 }
 
 rmm_status_t rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out)

@@ -22,9 +22,7 @@ static rmm_status_t free_memory(uint64_t *free_bytes)
         return status;
     }
     error = driver->memory_info(free_bytes, &total_bytes);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "querying the free memory");
+    return rmm__driver_status(driver, error, "querying the free memory");
 }
 
 static bool has_percent(const rmm_spec_t *spec)

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/numbers.h"
+
 static const char *const letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 static const char *const name_characters =
@@ -32,55 +34,22 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
     return shown;
 }
 
-static bool parse_digits(const char *digits, size_t length, uint64_t *out)
+static bool parse_percent(const char *text, size_t length, uint64_t *out)
 {
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        uint64_t digit = (uint64_t)(digits[i] - '0');
-
-        if (value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return length > 0;
-}
-
-static bool parse_unit(const char *unit, size_t length, rmm_spec_size_t *size)
-{
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-
-    size->is_percent = length == 1 && unit[0] == '%';
-    if (size->is_percent) {
-        return size->value >= 1 && size->value <= 100;
-    }
-    for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        unsigned shift = 10 * (i + 1);
-
-        if (length == strlen(units[i]) && memcmp(unit, units[i], length) == 0) {
-            if (size->value > UINT64_MAX >> shift) {
-                return false;
-            }
-            size->value <<= shift;
-            return true;
-        }
-    }
-    return length == 0;
+    return rmm__number_parse(text, length, out) == RMM_NUMBER_OK && *out >= 1 &&
+           *out <= 100;
 }
 
 static bool
 parse_size(const char *text, size_t length, rmm_spec_size_t *size, char *reason)
 {
     char shown[RMM_SPEC_SHOWN_BYTES];
-    size_t digits = 0;
+    bool is_percent = length > 0 && text[length - 1] == '%';
 
-    while (digits < length && text[digits] >= '0' && text[digits] <= '9') {
-        digits++;
-    }
-    if (parse_digits(text, digits, &size->value) &&
-        parse_unit(text + digits, length - digits, size)) {
+    if (is_percent
+            ? parse_percent(text, length - 1, &size->value)
+            : rmm__number_parse_bytes(text, length, &size->value) == RMM_NUMBER_OK) {
+        size->is_percent = is_percent;
         return true;
     }
     snprintf(

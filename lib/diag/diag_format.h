@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of "<segment>.diag", made when a diagnosis library attaches: which live block was
- * used by which kernels. The same rules as segment/segment_format.h: fixed-width
- * integers, offsets, a reader that trusts nothing (diag_reader.h), minor versions add.
+ * used by which kernels, and which errors were found. The same rules as in
+ * segment/segment_format.h: fixed-width integers, offsets, a reader that trusts nothing
+ * (diag_reader.h), minor versions add.
  *
- * One writer process, its threads serialised by the engine's lock. Each row has its own
- * sequence lock, so that a reader never mixes two blocks.
+ * One writer process, its threads serialised by the engine's lock. Each row and each finding
+ * has its own sequence lock, so that a reader never mixes two of them.
  */
 #ifndef RMM_DIAG_DIAG_FORMAT_H
 #define RMM_DIAG_DIAG_FORMAT_H
@@ -17,9 +18,21 @@
 
 #define RMM_DIAG_MAGIC 0x314741494d4d5252ull
 #define RMM_DIAG_MAJOR 1u
-#define RMM_DIAG_MINOR 0u
+#define RMM_DIAG_MINOR                                                                 \
+    7u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;        \
+          6: stacks; 7: verdicts */
 #define RMM_DIAG_SUFFIX "diag"
-#define RMM_DIAG_NO_KERNEL UINT32_MAX
+#define RMM_DIAG_PEAKS_COUNT 16u       /* locations; a reader looks at no more */
+#define RMM_DIAG_ROWS_MAX 65536u       /* the same of live blocks; a writer has fewer */
+#define RMM_DIAG_HEADER_BYTES_MIN 256u /* of minor 0 */
+#define RMM_DIAG_ROW_BYTES_MIN 96u     /* the same */
+#define RMM_DIAG_FINDING_BYTES_MIN 128u /* of minor 1 */
+
+/* A user of a block: a kernel's entry, a function's entry with this bit, or none. */
+#define RMM_DIAG_FUNCTION 0x80000000u
+#define RMM_DIAG_NO_USER UINT32_MAX
+
+#define RMM_DIAG_MODES_SET 0x80000000u /* in a word of modes: it is one */
 
 typedef struct rmm_diag_header {
     uint64_t magic;
@@ -30,7 +43,9 @@ typedef struct rmm_diag_header {
     uint32_t kernels_offset, kernels_stride, kernels_count;
     uint32_t rows_offset, rows_stride, rows_count;
     _Atomic(uint32_t) ready; /* 0 until all else is written; release store */
-    uint32_t reserved0;
+    /* minor 5: the requested modes (diag/modes.h) and RMM_DIAG_MODES_SET. A user who may write
+     * the file requests modes here. */
+    _Atomic(uint32_t) modes_wanted;
     _Atomic(uint32_t)
         kernels_used;            /* entries from 0 that are complete; release store */
     _Atomic(uint32_t) rows_used; /* rows ever used: none beyond is live */
@@ -38,15 +53,54 @@ typedef struct rmm_diag_header {
     _Atomic(uint64_t) launches_unnamed;   /* whose kernel found no free entry */
     _Atomic(uint64_t) blocks_dropped;     /* allocations that found no free row */
     _Atomic(uint64_t) parameter_failures; /* launches whose parameters are unknown */
-    char mode[32];                        /* "usage" */
+    char mode[32];                        /* "usage,bounds": at the start */
     char source[96]; /* "active", "conflict:<name>", "error:<text>" */
-    uint64_t reserved1[4];
+    uint32_t findings_offset, findings_stride, findings_count; /* minor 0: all 0 */
+    _Atomic(uint32_t) findings_used;    /* entries ever used; release store */
+    _Atomic(uint64_t) findings_total;   /* every occurrence */
+    _Atomic(uint64_t) findings_dropped; /* occurrences that found no free entry */
+    /* since minor 2 */
+    _Atomic(uint64_t) copies, fills, prefetches; /* that succeeded */
+    uint32_t functions_offset, functions_stride, functions_count;
+    _Atomic(uint32_t) functions_used; /* entries that are complete; release store */
+    /* since minor 3 */
+    uint32_t peaks_offset, peaks_stride, peaks_count;
+    _Atomic(uint32_t) peaks_used; /* entries that are complete; release store */
+    uint32_t parts_offset, parts_stride, parts_count; /* as many for each peak */
+    uint32_t reserved1;
+    _Atomic(uint64_t) peaks_dropped; /* allocations in locations that have no peak */
+    /* since minor 4: launches, copies and fills whose order was not judged */
+    _Atomic(uint64_t) unjudged;
+    /* since minor 5 */
+    _Atomic(uint32_t) modes_on; /* in force */
+    _Atomic(uint32_t)
+        modes_applied; /* the modes_wanted that was applied last; release store */
+    /* since minor 6 */
+    uint32_t stacks_offset, stacks_stride,
+        stacks_count; /* of the finding of that index */
+    uint32_t reserved2;
+    uint32_t modules_offset, modules_stride, modules_count;
+    _Atomic(uint32_t) modules_used; /* entries that are complete; release store */
+    /* since minor 7 */
+    uint32_t verdicts_offset, verdicts_stride, verdicts_count;
+    uint32_t reserved3;
+    _Atomic(uint64_t) verdicts_dropped; /* on freed blocks, that found no entry */
+    _Atomic(uint64_t)
+        judged_since_ns;              /* blocks allocated earlier are not judged because
+                                           uses may be missing; 0: no block is judged */
+    _Atomic(uint64_t) graph_launches; /* whose uses are not seen */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
     _Atomic(uint64_t) launches;
     char name[248]; /* demangled where possible; cut; NUL-terminated */
 } rmm_diag_kernel_t;
+
+/* A function of the driver that copies, fills or prefetches. */
+typedef struct rmm_diag_function {
+    _Atomic(uint64_t) calls;
+    char name[56]; /* cut; NUL-terminated */
+} rmm_diag_function_t;
 
 typedef struct rmm_diag_row {
     _Atomic(uint32_t) sequence; /* odd: in flux */
@@ -56,29 +110,162 @@ typedef struct rmm_diag_row {
     _Atomic(uint64_t) stream_id;
     _Atomic(uint32_t) resource_id;
     _Atomic(int32_t) device;
-    _Atomic(uint32_t) first_kernel; /* index; RMM_DIAG_NO_KERNEL: none yet */
-    _Atomic(uint32_t) last_kernel;
+    _Atomic(uint32_t) first_user; /* RMM_DIAG_NO_USER: none yet, or it has no entry */
+    _Atomic(uint32_t) last_user;
     _Atomic(uint64_t) launches;
-    _Atomic(uint64_t) allocated_ns; /* CLOCK_MONOTONIC */
+    _Atomic(uint64_t) allocated_ns; /* CLOCK_MONOTONIC; grows from block to block */
     _Atomic(uint64_t) first_use_ns; /* 0: none yet */
     _Atomic(uint64_t) last_use_ns;
-    uint64_t reserved0[2];
+    _Atomic(uint64_t) copies, fills, prefetches; /* since minor 2 */
+    /* How many launches there were before: the allocation, the first use, and up to the
+     * last use, it included. */
+    _Atomic(uint64_t) allocated_at, first_use_at, last_use_at;
 } rmm_diag_row_t;
 
-static_assert(sizeof(rmm_diag_header_t) == 256, "diag header layout is ABI");
+/* The most bytes that were live in a location, and when. It is made of the live rows with
+ * allocated_ns <= when_ns, of its parts with the same when_ns, and of the rest. */
+typedef struct rmm_diag_peak {
+    _Atomic(uint32_t) sequence; /* odd: in flux */
+    _Atomic(int32_t) device;    /* -1: host memory */
+    _Atomic(uint64_t) bytes;
+    _Atomic(uint64_t) count;   /* blocks */
+    _Atomic(uint64_t) when_ns; /* allocated_ns of the block that made it */
+    _Atomic(uint64_t) rest_bytes, rest_count; /* freed since, and no part was left */
+    uint64_t reserved0;
+} rmm_diag_peak_t;
+
+/* Blocks of a peak that were freed since. */
+typedef struct rmm_diag_part {
+    _Atomic(uint32_t) sequence; /* odd: in flux */
+    _Atomic(uint32_t) resource_id;
+    _Atomic(uint32_t) first_user;
+    uint32_t reserved0;
+    _Atomic(uint64_t) when_ns; /* of the peak that it is of; of another: stale */
+    _Atomic(uint64_t) bytes, count;
+} rmm_diag_part_t;
+
+/* Append only. The first three are on blocks that were freed, too. */
+typedef enum rmm_diag_verdict {
+    RMM_DIAG_NEVER_USED = 1,
+    RMM_DIAG_ALLOCATED_EARLY = 2, /* other launches before its first use */
+    RMM_DIAG_FREED_LATE = 3,      /* other launches behind its last use */
+    RMM_DIAG_IDLE = 4,            /* live, and the same for long */
+    RMM_DIAG_LEAKED = 5           /* the program ended without freeing it */
+} rmm_diag_verdict_t;
+
+/* Freed blocks that have what is above `count` in common. */
+typedef struct rmm_diag_verdict_entry {
+    _Atomic(uint32_t) sequence; /* odd: in flux */
+    _Atomic(uint32_t) verdict;  /* rmm_diag_verdict_t; 0: none */
+    _Atomic(uint32_t) resource_id;
+    _Atomic(uint32_t) first_user;
+    _Atomic(int32_t) device;
+    _Atomic(uint32_t) size_class; /* bits of the size */
+    _Atomic(uint64_t) count;
+    _Atomic(uint64_t) bytes;
+    _Atomic(uint64_t) largest;
+    _Atomic(uint64_t) byte_ms; /* wasted memory: bytes x milliseconds */
+} rmm_diag_verdict_entry_t;
+
+/* Append only. */
+typedef enum rmm_diag_finding_kind {
+    RMM_DIAG_OUT_OF_BOUNDS = 1, /* a call's range leaves the block that it begins in, or
+                                    begins in none and reaches into this one */
+    RMM_DIAG_USE_UNORDERED = 2, /* not ordered behind the allocation, or behind another
+                                    use; the other is described as well */
+    RMM_DIAG_FREE_UNORDERED = 3 /* not ordered behind a use */
+} rmm_diag_finding_kind_t;
+
+enum { RMM_DIAG_READS = 1, RMM_DIAG_WRITES = 2, RMM_DIAG_USES = 3, RMM_DIAG_FREES = 4 };
+
+/* Occurrences that differ only in the block's address share an entry. */
+typedef struct rmm_diag_finding {
+    _Atomic(uint32_t) sequence; /* odd: in flux */
+    _Atomic(uint32_t) kind;     /* rmm_diag_finding_kind_t; 0: none */
+    _Atomic(uint32_t) call;     /* rmm_diag_event_kind_t */
+    _Atomic(uint32_t) access;   /* RMM_DIAG_READS, ..._WRITES, ..._USES, ..._FREES */
+    _Atomic(uint64_t) count;
+    _Atomic(uint64_t) first_ns, last_ns; /* CLOCK_MONOTONIC */
+    _Atomic(uint64_t) block_address;     /* of the last occurrence, as what follows */
+    _Atomic(uint64_t) block_bytes;
+    _Atomic(uint64_t) block_stream_id;
+    _Atomic(uint32_t) resource_id;
+    _Atomic(int32_t) device;
+    _Atomic(uint64_t) address; /* of the range that was passed */
+    _Atomic(uint64_t) bytes;
+    _Atomic(uint64_t) function[5]; /* name of the function called, NUL-padded, cut */
+    /* since minor 4. Ids as cudaStreamGetId, or the handle where the id is not known */
+    _Atomic(uint64_t) stream_id;       /* of the call; all ones: not noted */
+    _Atomic(uint64_t) other_stream_id; /* of the one that was before, the same */
+    _Atomic(uint32_t) user;       /* that was called or launched; or RMM_DIAG_NO_USER */
+    _Atomic(uint32_t) other_user; /* that was before, the same */
+    _Atomic(uint32_t) other_call; /* rmm_diag_event_kind_t; 0: the allocation */
+    uint32_t reserved0;
+} rmm_diag_finding_t;
+
+#define RMM_DIAG_FRAMES_COUNT 16u
+#define RMM_DIAG_PATH_BYTES 232u
+#define RMM_DIAG_NO_MODULE UINT32_MAX
+
+/* Who made the call, innermost frame first. An offset is that of the call in its file as the loader
+ * placed it, the last byte of it; without a module the address. */
+typedef struct rmm_diag_stack {
+    _Atomic(uint32_t) sequence;    /* odd: in flux */
+    _Atomic(uint32_t) frame_count; /* 0: not captured */
+    _Atomic(uint64_t) offsets[RMM_DIAG_FRAMES_COUNT];
+    _Atomic(uint32_t) modules[RMM_DIAG_FRAMES_COUNT]; /* entry; RMM_DIAG_NO_MODULE */
+} rmm_diag_stack_t;
+
+/* A file that frames are in; never changes once it counts. */
+typedef struct rmm_diag_module {
+    char path[RMM_DIAG_PATH_BYTES]; /* as loaded; the front is cut; NUL-terminated */
+    uint32_t build_id_bytes;        /* 0: it has none */
+    unsigned char build_id[20];
+} rmm_diag_module_t;
+
+static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
+static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
+static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 424, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
-static_assert(sizeof(rmm_diag_row_t) == 96, "diag row layout is ABI");
+static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
+static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");
+static_assert(sizeof(rmm_diag_part_t) == 40, "diag part layout is ABI");
+static_assert(sizeof(rmm_diag_verdict_entry_t) == 56, "diag verdict layout is ABI");
+static_assert(sizeof(rmm_diag_row_t) == 128, "diag row layout is ABI");
 static_assert(
     offsetof(rmm_diag_header_t, ready) == 48 &&
         offsetof(rmm_diag_header_t, launches) == 64 &&
         offsetof(rmm_diag_header_t, mode) == 96 &&
-        offsetof(rmm_diag_header_t, source) == 128,
-    "diag header fields are ABI: docs/diagnostics.md");
+        offsetof(rmm_diag_header_t, source) == 128 &&
+        offsetof(rmm_diag_header_t, findings_offset) == 224 &&
+        offsetof(rmm_diag_header_t, findings_total) == 240 &&
+        offsetof(rmm_diag_header_t, copies) == 256 &&
+        offsetof(rmm_diag_header_t, functions_offset) == 280 &&
+        offsetof(rmm_diag_header_t, peaks_offset) == 296 &&
+        offsetof(rmm_diag_header_t, parts_offset) == 312 &&
+        offsetof(rmm_diag_header_t, unjudged) == 336 &&
+        offsetof(rmm_diag_header_t, modes_wanted) == 52 &&
+        offsetof(rmm_diag_header_t, modes_on) == 344 &&
+        offsetof(rmm_diag_header_t, stacks_offset) == 352 &&
+        offsetof(rmm_diag_header_t, verdicts_offset) == 384,
+    "diag header fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_row_t, address) == 8 &&
         offsetof(rmm_diag_row_t, resource_id) == 32 &&
-        offsetof(rmm_diag_row_t, first_kernel) == 40 &&
-        offsetof(rmm_diag_row_t, last_use_ns) == 72,
-    "diag row fields are ABI: docs/diagnostics.md");
+        offsetof(rmm_diag_row_t, first_user) == 40 &&
+        offsetof(rmm_diag_row_t, last_use_ns) == 72 &&
+        offsetof(rmm_diag_row_t, copies) == 80 &&
+        offsetof(rmm_diag_row_t, allocated_at) == 104,
+    "diag row fields are ABI: docs/diag-format.md");
+static_assert(
+    offsetof(rmm_diag_finding_t, count) == 16 &&
+        offsetof(rmm_diag_finding_t, block_address) == 40 &&
+        offsetof(rmm_diag_finding_t, resource_id) == 64 &&
+        offsetof(rmm_diag_finding_t, address) == 72 &&
+        offsetof(rmm_diag_finding_t, function) == 88 &&
+        offsetof(rmm_diag_finding_t, stream_id) == 128 &&
+        offsetof(rmm_diag_finding_t, user) == 144,
+    "diag finding fields are ABI: docs/diag-format.md");
 
 #endif /* RMM_DIAG_DIAG_FORMAT_H */

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "diag/diag_format.h"
+#include "diag/groups.h"
 
 #define RMM_DIAG_FILE_BYTES_MAX (64u << 20)
 
@@ -34,29 +35,87 @@ int rmm_diag_open(rmm_diag_file_t *file, int dirfd, const char *segment, uid_t o
 /* The same on an open descriptor, which is kept on success (tests, fuzzing: any owner). */
 int rmm_diag_attach(rmm_diag_file_t *file, int fd);
 
+/* The same, also open for writing the requested modes. */
+int rmm_diag_open_to_switch(
+    rmm_diag_file_t *file, int dirfd, const char *segment, uid_t owner);
+
 void rmm_diag_close(rmm_diag_file_t *file);
+
+/* The modes (diag/modes.h) as they were when the file was opened; header.mode has those in
+ * force. A file of an older writer has no switch: requests are ignored. */
+bool rmm_diag_has_switch(const rmm_diag_file_t *file);
+uint32_t rmm_diag_modes_on(const rmm_diag_file_t *file);
+uint32_t rmm_diag_modes_wanted(const rmm_diag_file_t *file);
+/* The last request was applied. Modes that are not available are still missing from
+ * modes_on. */
+bool rmm_diag_modes_are_applied(const rmm_diag_file_t *file);
+/* Of a file that was opened for it. False: it cannot be written. */
+bool rmm_diag_want_modes(const rmm_diag_file_t *file, uint32_t modes);
 
 /* Kernels and rows that may be read, at most what the file has room for. */
 uint32_t rmm_diag_kernel_count(const rmm_diag_file_t *file);
 uint32_t rmm_diag_row_count(const rmm_diag_file_t *file);
 
+#define RMM_DIAG_NAME_BYTES 248u
+
 typedef struct rmm_diag_kernel_info {
     uint64_t launches;
-    char name[248];
+    char name[RMM_DIAG_NAME_BYTES];
 } rmm_diag_kernel_info_t;
 
 /* False: there is none of that index. */
 bool rmm_diag_read_kernel(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_kernel_info_t *out);
 
+/* The name of a kernel or function; false, and an empty name: there is none. */
+bool rmm_diag_read_user(
+    const rmm_diag_file_t *file, uint32_t user, char name[RMM_DIAG_NAME_BYTES]);
+
 /* A live block, as it was at one moment. */
 typedef struct rmm_diag_row_info {
-    uint64_t address, bytes, stream_id, launches;
+    uint64_t address, bytes, stream_id;
+    uint64_t launches, copies, fills, prefetches;     /* that used it */
     uint64_t allocated_ns, first_use_ns, last_use_ns; /* CLOCK_MONOTONIC; 0: none yet */
+    uint64_t allocated_at, first_use_at, last_use_at; /* launches until then */
     uint32_t resource_id;
     int32_t device;
-    uint32_t first_kernel, last_kernel; /* RMM_DIAG_NO_KERNEL: none */
+    uint32_t first_user, last_user; /* RMM_DIAG_NO_USER: none */
 } rmm_diag_row_info_t;
+
+/* Findings so far, repetitions included; one pread. False: it cannot be read any more. */
+bool rmm_diag_read_findings_total(const rmm_diag_file_t *file, uint64_t *total_out);
+
+/* A finding, as it was at one moment. */
+typedef struct rmm_diag_finding_info {
+    uint32_t index;  /* of its entry, which stays its own */
+    uint32_t kind;   /* rmm_diag_finding_kind_t, or what a newer writer knows */
+    uint32_t call;   /* rmm_diag_event_kind_t, the same */
+    uint32_t access; /* RMM_DIAG_READS and so on */
+    uint32_t resource_id;
+    int32_t device;
+    uint64_t count, first_ns, last_ns; /* CLOCK_MONOTONIC */
+    uint64_t block_address, block_bytes, block_stream_id;
+    uint64_t address, bytes; /* the range that was passed */
+    uint64_t stream_id;      /* of the call; UINT64_MAX: not noted */
+    /* of order: what was before. RMM_DIAG_NO_CALL: nothing, it is not about order */
+    uint32_t other_call; /* rmm_diag_event_kind_t; 0: the allocation */
+    uint64_t other_stream_id;
+    /* kernels, or functions that were called; clean, may be empty */
+    char function[RMM_DIAG_NAME_BYTES];
+    char other_function[RMM_DIAG_NAME_BYTES];
+} rmm_diag_finding_info_t;
+
+#define RMM_DIAG_NO_CALL UINT32_MAX
+
+/* Bytes of the range that are behind the end of the block. */
+uint64_t rmm_diag_bytes_beyond(const rmm_diag_finding_info_t *finding);
+
+/* False ends the walk. */
+typedef bool (*rmm_diag_finding_fn)(const rmm_diag_finding_info_t *finding, void *arg);
+
+/* Every finding, oldest first; returns how many were left out because they kept changing. */
+uint32_t rmm_diag_each_finding(
+    const rmm_diag_file_t *file, rmm_diag_finding_fn visit, void *arg);
 
 /* False ends the walk. */
 typedef bool (*rmm_diag_row_fn)(const rmm_diag_row_info_t *row, void *arg);
@@ -67,5 +126,40 @@ typedef bool (*rmm_diag_row_fn)(const rmm_diag_row_info_t *row, void *arg);
  */
 uint32_t
 rmm_diag_each_row(const rmm_diag_file_t *file, rmm_diag_row_fn visit, void *arg);
+
+/* The most bytes that were live in a location. */
+typedef struct rmm_diag_peak_info {
+    int32_t device; /* -1: host memory */
+    uint64_t bytes, count;
+    uint64_t when_ns; /* CLOCK_MONOTONIC */
+} rmm_diag_peak_info_t;
+
+uint32_t rmm_diag_peak_count(const rmm_diag_file_t *file);
+
+/* False: there is none of that index, or it kept changing. */
+bool rmm_diag_read_peak(
+    const rmm_diag_file_t *file, uint32_t index, rmm_diag_peak_info_t *out);
+
+/* Blocks of a peak that were freed since. */
+typedef struct rmm_diag_part_info {
+    uint32_t resource_id;
+    uint32_t first_user;
+    uint64_t bytes, count;
+} rmm_diag_part_info_t;
+
+/* False ends the walk. */
+typedef bool (*rmm_diag_part_fn)(const rmm_diag_part_info_t *part, void *arg);
+
+/* Every part of the peak `index` that was at when_ns; returns how many kept changing. */
+uint32_t rmm_diag_each_part(
+    const rmm_diag_file_t *file, uint32_t index, uint64_t when_ns,
+    rmm_diag_part_fn visit, void *arg);
+
+/* False ends the walk. */
+typedef bool (*rmm_diag_verdict_fn)(const rmm_diag_group_t *group, void *arg);
+
+/* Every verdict on freed blocks; returns how many kept changing. */
+uint32_t rmm_diag_each_verdict(
+    const rmm_diag_file_t *file, rmm_diag_verdict_fn visit, void *arg);
 
 #endif /* RMM_DIAG_DIAG_READER_H */

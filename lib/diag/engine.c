@@ -4,95 +4,48 @@
  *  - the engine's own map is the truth; the side file is only written, so whatever
  *    another process scribbles there changes figures but breaks nothing.
  *  - row i of the side file is block i of the map.
- *  - a row changes between an odd and an even sequence only. Every store in between is a
- *    release, so a reader that sees one of them sees the odd sequence too (a fence would
- *    do as well, but thread sanitizers do not know fences).
  *
- * Cost: a launch is one lock, one clock read, one probe for the kernel, and for each word
- * two comparisons unless it points near a block.
+ * Cost: each event is one lock. Before a copy, fill or prefetch: one search of the map for each
+ * side. Behind it, and behind a launch: uses.c.
  */
 #include "diag/engine.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "core/clock.h"
 #include "core/mutex.h"
+#include "diag/bounds.h"
+#include "diag/event_range.h"
+#include "diag/findings.h"
+#include "diag/layout.h"
 #include "diag/live_map.h"
+#include "diag/mode_switch.h"
+#include "diag/order_findings.h"
+#include "diag/peak.h"
+#include "diag/row.h"
+#include "diag/stacks.h"
+#include "diag/uses.h"
+#include "diag/verdicts.h"
 
 struct rmm_diag_engine {
     rmm_mutex_t lock; /* protects all that follows, and writes to the side file */
     rmm_live_map_t map;
-    rmm_kernel_table_t kernels;
-    uint64_t *seen; /* per row: the last launch that counted it */
-    uint64_t launch_number;
-    rmm_diag_header_t *header;
-    rmm_diag_kernel_t *kernel_entries;
+    rmm_uses_t uses;
+    rmm_peaks_t peaks;
+    rmm_verdicts_t verdicts;
+    rmm_bounds_t bounds;
+    rmm_findings_t findings;
+    rmm_order_findings_t order; /* in mode order */
+    rmm_stacks_t stacks;        /* has a lock of its own */
+    rmm_mode_switch_t modes;    /* has no lock */
+    rmm_diag_header_t *header;  /* in the side file, as rows */
     rmm_diag_row_t *rows;
 };
 
-/* Only the lock's holder writes: a plain add of an atomic, no locked instruction. */
-#define ADD(counter, value)                                                            \
-    atomic_store_explicit(                                                             \
-        (counter), atomic_load_explicit((counter), memory_order_relaxed) + (value),    \
-        memory_order_relaxed)
-
-/* --- rows -------------------------------------------------------------------------- */
-
-/* release: pairs with the acquire loads of a reader; see the top of the file */
-#define ROW_SET(row, field, value)                                                     \
-    atomic_store_explicit(&(row)->field, (value), memory_order_release)
-#define ROW_GET(row, field) atomic_load_explicit(&(row)->field, memory_order_relaxed)
-
-static void row_begin(rmm_diag_row_t *row)
+/* Asked under the lock: once it is off it never is on again. */
+static bool judges_order(const rmm_diag_engine_t *engine)
 {
-    ROW_SET(row, sequence, ROW_GET(row, sequence) | 1u);
-}
-
-static void row_end(rmm_diag_row_t *row)
-{
-    ROW_SET(row, sequence, ROW_GET(row, sequence) + 1);
-}
-
-static void row_open(rmm_diag_row_t *row, const rmm_diag_block_v1_t *block)
-{
-    row_begin(row);
-    ROW_SET(row, address, block->address);
-    ROW_SET(row, bytes, block->bytes);
-    ROW_SET(row, stream_id, block->stream_id);
-    ROW_SET(row, resource_id, block->resource_id);
-    ROW_SET(row, device, block->device);
-    ROW_SET(row, first_kernel, RMM_DIAG_NO_KERNEL);
-    ROW_SET(row, last_kernel, RMM_DIAG_NO_KERNEL);
-    ROW_SET(row, launches, 0);
-    ROW_SET(row, allocated_ns, rmm__clock_ns(CLOCK_MONOTONIC));
-    ROW_SET(row, first_use_ns, 0);
-    ROW_SET(row, last_use_ns, 0);
-    ROW_SET(row, live, 1);
-    row_end(row);
-}
-
-static void row_close(rmm_diag_row_t *row)
-{
-    row_begin(row);
-    ROW_SET(row, live, 0);
-    row_end(row);
-}
-
-static void row_use(rmm_diag_row_t *row, uint32_t kernel, uint64_t when_ns)
-{
-    uint64_t launches = ROW_GET(row, launches);
-
-    row_begin(row);
-    if (launches == 0) {
-        ROW_SET(row, first_kernel, kernel);
-        ROW_SET(row, first_use_ns, when_ns);
-    }
-    ROW_SET(row, last_kernel, kernel);
-    ROW_SET(row, last_use_ns, when_ns);
-    ROW_SET(row, launches, launches + 1);
-    row_end(row);
+    return (atomic_load_explicit(&engine->modes.modes, memory_order_relaxed) &
+            RMM_DIAG_MODE_ORDER) != 0;
 }
 
 /* --- blocks ------------------------------------------------------------------------ */
@@ -100,17 +53,25 @@ static void row_use(rmm_diag_row_t *row, uint32_t kernel, uint64_t when_ns)
 static void forget_block_locked(rmm_diag_engine_t *engine, uint32_t index)
 {
     RMM_ASSERT_LOCKED(&engine->lock);
-    row_close(&engine->rows[index]);
+    rmm__peaks_freed(&engine->peaks, &engine->rows[index]);
+    rmm__uses_close(&engine->uses, index);
     rmm__live_map_erase(&engine->map, index);
 }
 
-/* Memory that is handed out was free: what still stands there was freed unseen. */
+/* Memory that is handed out was free: what still stands there was freed unseen, or is larger
+ * and its owner hands out its parts. */
 static void
 forget_overlaps_locked(rmm_diag_engine_t *engine, uint64_t start, uint64_t end)
 {
     uint32_t index = rmm__live_map_overlap(&engine->map, start, end);
 
     while (index != RMM_LIVE_NONE) {
+        const rmm_live_node_t *node = &engine->map.nodes[index];
+
+        if (node->start <= start && end <= node->end &&
+            node->end - node->start > end - start) {
+            rmm__bounds_divided(&engine->bounds, node->start, node->end);
+        }
         forget_block_locked(engine, index);
         index = rmm__live_map_overlap(&engine->map, start, end);
     }
@@ -126,13 +87,36 @@ add_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
     forget_overlaps_locked(engine, block->address, end);
     index = rmm__live_map_insert(&engine->map, block->address, end);
     if (index == RMM_LIVE_NONE) {
-        ADD(&engine->header->blocks_dropped, 1);
+        RMM_ROW_ADD(&engine->header->blocks_dropped, 1);
         return;
     }
-    row_open(&engine->rows[index], block);
+    rmm__uses_open(&engine->uses, index, block);
+    rmm__peaks_allocated(&engine->peaks, &engine->rows[index]);
+    if (judges_order(engine)) {
+        rmm__order_allocated(&engine->order.order, index, block);
+    }
     /* release: the rows below are written; pairs with the reader's first look */
     atomic_store_explicit(
         &engine->header->rows_used, engine->map.fresh, memory_order_release);
+}
+
+/* Returns what unlock() wants. */
+static uint32_t lock(rmm_diag_engine_t *engine)
+{
+    rmm__mutex_lock(&engine->lock);
+    return atomic_load_explicit(&engine->header->findings_used, memory_order_relaxed);
+}
+
+/* What was found meanwhile was found by this thread. */
+static void unlock(rmm_diag_engine_t *engine, uint32_t findings)
+{
+    uint32_t now =
+        atomic_load_explicit(&engine->header->findings_used, memory_order_relaxed);
+
+    rmm__mutex_unlock(&engine->lock);
+    if (now > findings && now <= RMM_DIAG_FINDINGS_COUNT) {
+        rmm__stacks_capture(&engine->stacks, findings, now);
+    }
 }
 
 void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
@@ -142,6 +126,7 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
     if (block->bytes == 0 || block->address + block->bytes < block->address) {
         return;
     }
+    (void)rmm__modes_now(&engine->modes);
     rmm__mutex_lock(&engine->lock);
     add_block_locked(engine, block);
     rmm__mutex_unlock(&engine->lock);
@@ -150,115 +135,160 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
 void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
-    uint32_t index = 0;
+    uint32_t index = 0, findings = 0;
 
-    rmm__mutex_lock(&engine->lock);
+    (void)rmm__modes_now(&engine->modes);
+    findings = lock(engine);
+    rmm__bounds_freed(&engine->bounds, block->address, block->address + block->bytes);
     index = rmm__live_map_find(&engine->map, block->address);
     if (index != RMM_LIVE_NONE) {
         const rmm_live_node_t *node = &engine->map.nodes[index];
 
         if (node->start == block->address && node->end - node->start == block->bytes) {
+            rmm__verdicts_freed(
+                &engine->verdicts, &engine->rows[index],
+                atomic_load_explicit(
+                    &engine->modes.judged_since_ns, memory_order_relaxed));
+            if (judges_order(engine)) {
+                rmm__order_findings_free(&engine->order, index, block);
+            }
             forget_block_locked(engine, index);
         }
     }
-    rmm__mutex_unlock(&engine->lock);
+    unlock(engine, findings);
 }
 
 /* --- events ------------------------------------------------------------------------ */
 
-static uint32_t
-name_kernel_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+/* One side of a copy, or the range of a fill or prefetch. */
+static void check_range_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
+    const rmm_event_range_t *range)
 {
-    uint32_t entry =
-        rmm__kernel_table_entry(&engine->kernels, event->function, event->name);
+    uint32_t index =
+        rmm__bounds_check(&engine->bounds, &engine->map, range->start, range->bytes);
 
-    RMM_ASSERT_LOCKED(&engine->lock);
-    if (entry == RMM_DIAG_NO_KERNEL) {
-        ADD(&engine->header->launches_unnamed, 1);
-        return entry;
+    if (index != RMM_LIVE_NONE) {
+        rmm__findings_add(
+            &engine->findings,
+            &(rmm_finding_t){
+                .kind = RMM_DIAG_OUT_OF_BOUNDS,
+                .call = event->kind,
+                .access = range->is_write ? RMM_DIAG_WRITES : RMM_DIAG_READS,
+                .block = rmm__uses_block(&engine->uses, index),
+                .address = range->start,
+                .bytes = range->bytes,
+                .function = event->name,
+                .user = RMM_DIAG_NO_USER,
+                .stream_id = UINT64_MAX,
+                .other_user = RMM_DIAG_NO_USER,
+                .other_stream_id = UINT64_MAX});
     }
-    ADD(&engine->kernel_entries[entry].launches, 1);
-    /* release: the entry's name is written; pairs with a reader's load */
-    atomic_store_explicit(
-        &engine->header->kernels_used, engine->kernels.count, memory_order_release);
-    return entry;
 }
 
 static void
-on_launch_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+check_bounds_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 {
-    uint32_t kernel = name_kernel_locked(engine, event);
-    uint64_t when_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    for (size_t i = 0; i < rmm__event_range_count(event); i++) {
+        const rmm_event_range_t range = rmm__event_range(event, i);
+
+        check_range_locked(engine, event, &range);
+    }
+}
+
+static bool has_range(uint32_t kind)
+{
+    return kind == RMM_DIAG_COPY || kind == RMM_DIAG_SET || kind == RMM_DIAG_PREFETCH;
+}
+
+/* What the event is looked at for: modes. */
+static uint32_t modes_for(const rmm_diag_event_v1_t *event)
+{
+    if (event->kind == RMM_DIAG_LAUNCH || event->kind == RMM_DIAG_GRAPH_LAUNCH) {
+        return RMM_DIAG_MODES_WITH_USES;
+    }
+    if (has_range(event->kind)) {
+        return event->before ? RMM_DIAG_MODE_BOUNDS : RMM_DIAG_MODES_WITH_USES;
+    }
+    return RMM_DIAG_MODE_ORDER;
+}
+
+static void on_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+{
+    uint32_t user = RMM_DIAG_NO_USER;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    ADD(&engine->header->launches, 1);
-    engine->launch_number++;
-    for (size_t i = 0; i < event->word_count; i++) {
-        uint32_t index = rmm__live_map_find(&engine->map, event->words[i]);
-
-        if (index != RMM_LIVE_NONE && engine->seen[index] != engine->launch_number) {
-            engine->seen[index] = engine->launch_number;
-            row_use(&engine->rows[index], kernel, when_ns);
-        }
+    if (has_range(event->kind) && event->before) {
+        check_bounds_locked(engine, event);
+        return;
+    }
+    if (event->kind == RMM_DIAG_LAUNCH) {
+        user = rmm__uses_launch(&engine->uses, event);
+    } else if (has_range(event->kind)) {
+        user = rmm__uses_range(&engine->uses, event);
+    } else if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
+        RMM_ROW_ADD(&engine->header->graph_launches, 1);
+    }
+    if (judges_order(engine)) {
+        rmm__order_findings_event(&engine->order, event, user);
     }
 }
 
 void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *event)
 {
     rmm_diag_engine_t *engine = context;
+    uint32_t modes = 0;
 
-    /* Other kinds carry what order and bounds will look at; usage counts kernels. */
-    if (event->struct_size < sizeof(*event) || event->kind != RMM_DIAG_LAUNCH) {
+    if (event->struct_size < sizeof(*event)) {
         return;
     }
-    rmm__mutex_lock(&engine->lock);
-    on_launch_locked(engine, event);
-    rmm__mutex_unlock(&engine->lock);
+    modes = rmm__modes_now(&engine->modes);
+    if ((modes & modes_for(event)) != 0) {
+        uint32_t findings = lock(engine);
+
+        on_event_locked(engine, event);
+        unlock(engine, findings);
+    }
 }
 
 void rmm__diag_engine_parameters_unknown(rmm_diag_engine_t *engine)
 {
     rmm__mutex_lock(&engine->lock);
-    ADD(&engine->header->parameter_failures, 1);
+    RMM_ROW_ADD(&engine->header->parameter_failures, 1);
     rmm__mutex_unlock(&engine->lock);
 }
 
+void rmm__diag_engine_set_modes(rmm_diag_engine_t *engine, uint32_t modes)
+{
+    rmm__mode_switch_set(&engine->modes, modes);
+}
+
 /* --- making ------------------------------------------------------------------------ */
-
-static size_t kernels_offset(void)
-{
-    return sizeof(rmm_diag_header_t);
-}
-
-static size_t rows_offset(uint32_t kernel_count)
-{
-    return kernels_offset() + kernel_count * sizeof(rmm_diag_kernel_t);
-}
-
-size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count)
-{
-    return rows_offset(kernel_count) + row_count * sizeof(rmm_diag_row_t);
-}
 
 static void lay_out(rmm_diag_engine_t *engine, const rmm_diag_engine_desc_t *desc)
 {
     unsigned char *memory = desc->memory;
     rmm_diag_header_t *header = desc->memory;
 
-    header->magic = RMM_DIAG_MAGIC;
-    header->version_major = RMM_DIAG_MAJOR;
-    header->version_minor = RMM_DIAG_MINOR;
-    header->header_bytes = sizeof(*header);
-    header->file_bytes = rmm__diag_file_bytes(desc->row_count, desc->kernel_count);
-    header->kernels_offset = (uint32_t)kernels_offset();
-    header->kernels_stride = sizeof(rmm_diag_kernel_t);
-    header->kernels_count = desc->kernel_count;
-    header->rows_offset = (uint32_t)rows_offset(desc->kernel_count);
-    header->rows_stride = sizeof(rmm_diag_row_t);
-    header->rows_count = desc->row_count;
+    rmm__diag_lay_out(header, desc->row_count, desc->kernel_count);
     engine->header = header;
-    engine->kernel_entries = (void *)(memory + header->kernels_offset);
     engine->rows = (void *)(memory + header->rows_offset);
+    engine->findings =
+        (rmm_findings_t){header, (void *)(memory + header->findings_offset)};
+    engine->uses = (rmm_uses_t){
+        .map = &engine->map,
+        .header = header,
+        .kernel_entries = (void *)(memory + header->kernels_offset),
+        .functions = (void *)(memory + header->functions_offset),
+        .rows = engine->rows};
+    engine->peaks = (rmm_peaks_t){
+        .header = header,
+        .entries = (void *)(memory + header->peaks_offset),
+        .parts = (void *)(memory + header->parts_offset)};
+    engine->order = (rmm_order_findings_t){
+        .uses = &engine->uses, .header = header, .findings = &engine->findings};
+    engine->verdicts = (rmm_verdicts_t){
+        .header = header, .entries = (void *)(memory + header->verdicts_offset)};
 }
 
 rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
@@ -270,25 +300,27 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
     }
     rmm__mutex_init(&engine->lock);
     lay_out(engine, desc);
-    engine->seen = calloc(desc->row_count, sizeof(*engine->seen));
-    if (engine->seen == NULL) {
+    rmm__stacks_init(&engine->stacks, engine->header);
+    rmm__mode_switch_init(&engine->modes, engine->header, desc->source, desc->modes);
+    if (!rmm__live_map_init(&engine->map, desc->row_count)) {
         goto err_free_engine;
     }
-    if (!rmm__live_map_init(&engine->map, desc->row_count)) {
-        goto err_free_seen;
-    }
-    if (!rmm__kernel_table_init(
-            &engine->kernels, engine->kernel_entries, desc->kernel_count,
-            desc->demangle)) {
+    if (!rmm__uses_init(
+            &engine->uses, desc->row_count, desc->kernel_count, desc->demangle)) {
         goto err_fini_map;
+    }
+    if ((desc->modes & RMM_DIAG_MODE_ORDER) != 0 &&
+        !rmm__order_init(&engine->order.order, desc->row_count)) {
+        goto err_fini_uses;
     }
     return engine;
 
+err_fini_uses:
+    rmm__uses_fini(&engine->uses);
 err_fini_map:
     rmm__live_map_fini(&engine->map);
-err_free_seen:
-    free(engine->seen);
 err_free_engine:
+    rmm__stacks_fini(&engine->stacks);
     rmm__mutex_fini(&engine->lock);
     free(engine);
     return NULL;
@@ -299,9 +331,10 @@ void rmm__diag_engine_destroy(rmm_diag_engine_t *engine)
     if (engine == NULL) {
         return;
     }
-    rmm__kernel_table_fini(&engine->kernels);
+    rmm__order_fini(&engine->order.order);
+    rmm__uses_fini(&engine->uses);
     rmm__live_map_fini(&engine->map);
-    free(engine->seen);
+    rmm__stacks_fini(&engine->stacks);
     rmm__mutex_fini(&engine->lock);
     free(engine);
 }
@@ -317,12 +350,12 @@ static void copy_line(char *to, size_t room, const char *from)
     to[i] = '\0';
 }
 
-void rmm__diag_engine_publish(
-    rmm_diag_engine_t *engine, const char *mode, const char *source)
+void rmm__diag_engine_publish(rmm_diag_engine_t *engine, const char *source)
 {
     rmm_diag_header_t *header = engine->header;
 
-    copy_line(header->mode, sizeof(header->mode), mode);
+    rmm__diag_modes_print(
+        atomic_load_explicit(&engine->modes.modes, memory_order_relaxed), header->mode);
     copy_line(header->source, sizeof(header->source), source);
     /* release: all that does not change is written; pairs with diag_reader.c */
     atomic_store_explicit(&header->ready, 1, memory_order_release);
@@ -339,11 +372,11 @@ bool rmm__diag_engine_check(rmm_diag_engine_t *engine)
         const rmm_diag_row_t *row = &engine->rows[i];
         const rmm_live_node_t *node = &engine->map.nodes[i];
 
-        good = good && ROW_GET(row, sequence) % 2 == 0;
-        if (ROW_GET(row, live) != 0) {
+        good = good && RMM_ROW_GET(row, sequence) % 2 == 0;
+        if (RMM_ROW_GET(row, live) != 0) {
             live++;
-            good = good && ROW_GET(row, address) == node->start &&
-                   ROW_GET(row, bytes) == node->end - node->start;
+            good = good && RMM_ROW_GET(row, address) == node->start &&
+                   RMM_ROW_GET(row, bytes) == node->end - node->start;
         }
     }
     good = good && live == engine->map.count;

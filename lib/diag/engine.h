@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The diagnosis engine: fed with the blocks that users hold and with what a GPU is told
- * to do, it writes who used what into a side file (diag_format.h). Pure: no CUDA, no
- * files; the memory is its creator's.
+ * to do, it writes who used what, and the errors it found, into a side file
+ * (diag_format.h). Pure: no CUDA, no files; the memory is its creator's.
  *
- * A launch uses a block if any aligned 8-byte word of its parameters points into it:
+ * Usage: a launch uses a block if any aligned 8-byte word of its parameters points into it:
  * pointers inside structs are found, pointers stored in device memory are not.
+ * Bounds: what a copy, fill or prefetch is given is checked before the call is made (bounds.h).
+ *
+ * Blocks are followed in every mode, also in none, so that a mode can be switched on later
+ * (mode_switch.h): it then knows all blocks, but not what was done to them before.
  *
  * Threads: all functions but create, publish and destroy, any thread. One lock; nothing is called
  * under it but malloc and the demangler, for a kernel seen for the first time.
@@ -21,32 +25,38 @@
 
 #include "diag/diag_format.h"
 #include "diag/kernel_table.h"
+#include "diag/layout.h"
+#include "diag/mode_switch.h"
+#include "diag/modes.h"
 
 typedef struct rmm_diag_engine rmm_diag_engine_t;
 
 typedef struct rmm_diag_engine_desc {
     void *memory; /* zeroed, 8-byte aligned, rmm__diag_file_bytes() of it; borrowed */
-    uint32_t row_count;       /* live blocks that can be followed, > 0 */
-    uint32_t kernel_count;    /* kernels that can be named, > 0 */
-    rmm_demangle_fn demangle; /* may be NULL */
+    uint32_t row_count;        /* live blocks that can be followed, > 0 */
+    uint32_t kernel_count;     /* kernels that can be named, > 0 */
+    rmm_demangle_fn demangle;  /* may be NULL */
+    uint32_t modes;            /* RMM_DIAG_MODE_... */
+    rmm_mode_source_fn source; /* of the events; may be NULL (mode_switch.h) */
 } rmm_diag_engine_desc_t;
-
-size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count);
 
 /* NULL: no host memory, or too little for a count. Memory is laid out, not ready. */
 rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc);
 void rmm__diag_engine_destroy(rmm_diag_engine_t *engine);
 
 /* Say what feeds the engine ("active", "conflict:<who>", "error:<why>") and let readers
- * in. Once. Texts are copied and cut. */
-void rmm__diag_engine_publish(
-    rmm_diag_engine_t *engine, const char *mode, const char *source);
+ * in. Once. The text is copied and cut. */
+void rmm__diag_engine_publish(rmm_diag_engine_t *engine, const char *source);
 
 /* The hooks of rmm/sys/diag.h; context is the engine. A free that matches no block, or
  * has another size, changes nothing: the library refuses it too. */
 void rmm__diag_engine_on_alloc(void *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_engine_on_free(void *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_engine_on_event(void *engine, const rmm_diag_event_v1_t *event);
+
+/* As an operator does, through the side file: what is not among these modes is not looked for
+ * from here on. */
+void rmm__diag_engine_set_modes(rmm_diag_engine_t *engine, uint32_t modes);
 
 /* A launch whose parameters the source could not read was reported without words. */
 void rmm__diag_engine_parameters_unknown(rmm_diag_engine_t *engine);

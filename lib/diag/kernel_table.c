@@ -118,11 +118,11 @@ static uint32_t entry_by_name(rmm_kernel_table_t *table, const char *name)
         return *bucket - 1;
     }
     if (entry == table->capacity) {
-        return RMM_DIAG_NO_KERNEL;
+        return RMM_DIAG_NO_USER;
     }
     table->names[entry] = strdup(name);
     if (table->names[entry] == NULL) {
-        return RMM_DIAG_NO_KERNEL;
+        return RMM_DIAG_NO_USER;
     }
     write_shown_name(table, table->entries[entry].name, name);
     *bucket = entry + 1;
@@ -165,7 +165,7 @@ uint32_t rmm__kernel_table_entry(
         }
     }
     entry = entry_by_name(table, name);
-    if (function != NULL && entry != RMM_DIAG_NO_KERNEL) {
+    if (function != NULL && entry != RMM_DIAG_NO_USER) {
         remember_key(table, function, entry);
     }
     return entry;

@@ -42,7 +42,7 @@ bool rmm__kernel_table_init(
     rmm_demangle_fn demangle);
 void rmm__kernel_table_fini(rmm_kernel_table_t *table);
 
-/* The entry of this kernel, made if new, or RMM_DIAG_NO_KERNEL when the table is full.
+/* The entry of this kernel, made if new, or RMM_DIAG_NO_USER when the table is full.
  * name NULL: it is called by its handle. */
 uint32_t rmm__kernel_table_entry(
     rmm_kernel_table_t *table, const void *function, const char *name);

@@ -160,7 +160,7 @@ static int cuda_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
 static int cuda_mem_alloc(void **ptr, size_t bytes)
 {
     void *fresh;
-    int error = CALL(cudaMalloc(&fresh, bytes));
+    int error = OWN(CALL(cudaMalloc(&fresh, bytes)));
 
     if (error == RMM_DRIVER_OK) {
         *ptr = fresh;
@@ -170,13 +170,13 @@ static int cuda_mem_alloc(void **ptr, size_t bytes)
 
 static int cuda_mem_free(void *ptr)
 {
-    return CALL(cudaFree(ptr));
+    return OWN(CALL(cudaFree(ptr)));
 }
 
 static int cuda_managed_alloc(void **ptr, size_t bytes)
 {
     void *fresh;
-    int error = CALL(cudaMallocManaged(&fresh, bytes, cudaMemAttachGlobal));
+    int error = OWN(CALL(cudaMallocManaged(&fresh, bytes, cudaMemAttachGlobal)));
 
     if (error == RMM_DRIVER_OK) {
         *ptr = fresh;
@@ -188,7 +188,7 @@ static int cuda_managed_alloc(void **ptr, size_t bytes)
 static int cuda_host_alloc(void **ptr, size_t bytes)
 {
     void *fresh;
-    int error = CALL(cudaHostAlloc(&fresh, bytes, cudaHostAllocPortable));
+    int error = OWN(CALL(cudaHostAlloc(&fresh, bytes, cudaHostAllocPortable)));
 
     if (error == RMM_DRIVER_OK) {
         *ptr = fresh;
@@ -198,7 +198,7 @@ static int cuda_host_alloc(void **ptr, size_t bytes)
 
 static int cuda_host_free(void *ptr)
 {
-    return CALL(cudaFreeHost(ptr));
+    return OWN(CALL(cudaFreeHost(ptr)));
 }
 
 static int cuda_stream_create(uint32_t flags, rmm_stream_t *stream)

@@ -49,6 +49,9 @@ static inline int rmm__cuda_cleared(cudaError_t error)
 #define CALL(call)                                                                     \
     (rmm__cuda_is_exiting() ? RMM_DRIVER_UNLOADING : rmm__cuda_cleared(call))
 
+/* OWN(CALL(...)): a call that takes memory for the library, or gives it back. */
+#define OWN(call) (rmm__driver_own_enter(), rmm__driver_own_leave((int)(call)))
+
 /* The function of that name with the meaning that it had in `cuda_version`. */
 int rmm__cuda_find_entry(const char *name, unsigned cuda_version, void **function);
 

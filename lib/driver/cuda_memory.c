@@ -264,7 +264,7 @@ int rmm__cuda_mempool_alloc(
     }
     if (alloc_from_pool != NULL &&
         bytes != 0) { /* the runtime knows what 0 bytes are */
-        result = alloc_from_pool(&address, bytes, native_pool(pool), stream);
+        result = OWN(alloc_from_pool(&address, bytes, native_pool(pool), stream));
     }
     if (result == CUDA_SUCCESS) {
         *ptr = (void *)(uintptr_t)address;
@@ -272,7 +272,8 @@ int rmm__cuda_mempool_alloc(
     if (!wants_the_runtime(result)) {
         return (int)result;
     }
-    error = CALL(cudaMallocFromPoolAsync(&fresh, bytes, native_pool(pool), stream));
+    error =
+        OWN(CALL(cudaMallocFromPoolAsync(&fresh, bytes, native_pool(pool), stream)));
     if (error == RMM_DRIVER_OK) {
         *ptr = fresh;
     }
@@ -287,7 +288,8 @@ int rmm__cuda_mempool_free(void *ptr, rmm_stream_t stream)
         return RMM_DRIVER_UNLOADING;
     }
     if (free_async != NULL && ptr != NULL) {
-        result = free_async((CUdeviceptr)(uintptr_t)ptr, stream);
+        result = OWN(free_async((CUdeviceptr)(uintptr_t)ptr, stream));
     }
-    return wants_the_runtime(result) ? CALL(cudaFreeAsync(ptr, stream)) : (int)result;
+    return wants_the_runtime(result) ? OWN(CALL(cudaFreeAsync(ptr, stream)))
+                                     : (int)result;
 }

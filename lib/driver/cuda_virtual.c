@@ -191,7 +191,7 @@ int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physica
 
     return error != RMM_DRIVER_OK
                ? error
-               : (int)entry.map(address_of(ptr), bytes, 0, physical, 0);
+               : OWN(entry.map(address_of(ptr), bytes, 0, physical, 0));
 }
 
 int rmm__cuda_address_unmap(void *ptr, size_t bytes)
@@ -199,7 +199,7 @@ int rmm__cuda_address_unmap(void *ptr, size_t bytes)
     int device;
     int error = ready(&device);
 
-    return error != RMM_DRIVER_OK ? error : (int)entry.unmap(address_of(ptr), bytes);
+    return error != RMM_DRIVER_OK ? error : OWN(entry.unmap(address_of(ptr), bytes));
 }
 
 int rmm__cuda_address_access(void *ptr, size_t bytes, int device)

@@ -145,7 +145,7 @@ rmm_status_t rmm__driver_attribute(
 {
     int error = driver->device_attribute(attribute, device, value_out);
 
-    return error == RMM_DRIVER_OK ? RMM_OK : rmm__driver_error(driver, error, call);
+    return rmm__driver_status(driver, error, call);
 }
 
 rmm_status_t rmm__driver_scope_enter(
@@ -218,9 +218,7 @@ rmm_status_t rmm__driver_wait_default_stream(int device)
     }
     error = driver->stream_synchronize(RMM_STREAM_LEGACY);
     rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "waiting for the default stream");
+    return rmm__driver_status(driver, error, "waiting for the default stream");
 }
 
 /* Not a scope: which stream "per thread" means depends on the device that is current. */
@@ -261,9 +259,7 @@ rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
     }
     error = rmm__driver_barrier(driver);
     rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "waiting for the device");
+    return rmm__driver_status(driver, error, "waiting for the device");
 }
 
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out)
@@ -281,4 +277,24 @@ rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out)
     }
     *driver_out = driver;
     return RMM_OK;
+}
+
+/* --- calls for the library itself ------------------------------------------------------- */
+
+static _Thread_local uint32_t own_depth;
+
+void rmm__driver_own_enter(void)
+{
+    own_depth++;
+}
+
+int rmm__driver_own_leave(int error)
+{
+    own_depth--;
+    return error;
+}
+
+bool rmm__driver_in_own(void)
+{
+    return own_depth != 0;
 }

@@ -223,6 +223,13 @@ void rmm__driver_sim_inject(void);
  * MEMORY_ALLOCATION, NO_DEVICE for NO_DEVICE and INSUFFICIENT_DRIVER, else CUDA. */
 rmm_status_t rmm__driver_error(const rmm_driver_t *driver, int error, const char *call);
 
+/* RMM_OK for RMM_DRIVER_OK, else what rmm__driver_error() returns. */
+static inline rmm_status_t
+rmm__driver_status(const rmm_driver_t *driver, int error, const char *call)
+{
+    return error == RMM_DRIVER_OK ? RMM_OK : rmm__driver_error(driver, error, call);
+}
+
 /* An attribute of a device; untouched on failure, which is what rmm__driver_error() says of
  * `call`. */
 rmm_status_t rmm__driver_attribute(
@@ -317,5 +324,15 @@ rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);
 
 /* The table and the calling thread's current device. RMM_OK or why not. */
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out);
+
+/*
+ * Around a driver call by which the library itself takes memory or gives it back: who watches
+ * the driver's calls from outside leaves it out, since a resource counts it. leave() returns
+ * its argument.
+ */
+void rmm__driver_own_enter(void);
+int rmm__driver_own_leave(int error);
+/* True if the calling thread is in such a call. */
+bool rmm__driver_in_own(void);
 
 #endif /* RMM_DRIVER_DRIVER_H */

@@ -41,7 +41,7 @@ static inline void first_fits(
 }
 
 /* The tightest of the first few fits, by address, of both heaps together; the lowest of
- * equally tight ones. NULL: there are none. */
+ * equally tight ones. NULL if nothing fits. */
 static const rmm_index_fit_t *
 choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
 {
@@ -64,7 +64,7 @@ choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
     return best;
 }
 
-/* Choose the free block to take from, in either heap; false: there is none. */
+/* Choose the free block to take from, in either heap. False if nothing fits. */
 static bool find_fit(
     const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_index_fit_t *fit_out)

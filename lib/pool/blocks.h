@@ -85,8 +85,9 @@ rmm_blocks_result_t rmm__blocks_add(
 
 /*
  * Remove units that are all in one free block of the heap from the manager. The parts of
- * their run before and after them become runs of their own. False, and no change: they are
- * not, or (only if units are left on both sides) there is no storage.
+ * their run before and after them become runs of their own. Returns false and changes
+ * nothing if the units are not all in one such block, or if units are left on both sides
+ * and there is no storage.
  */
 bool rmm__blocks_cut(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units);
@@ -105,13 +106,12 @@ rmm_blocks_result_t rmm__blocks_take(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_block_t *block_out);
 
-/* The same from the block that was freed last into this heap, if it fits exactly; else
- * NO_FIT. */
+/* Take the block that was freed last into this heap, if it fits exactly; else NO_FIT. */
 rmm_blocks_result_t rmm__blocks_take_recent(
     rmm_blocks_t *blocks, rmm_heap_t own, const rmm_blocks_request_t *request,
     rmm_block_t *block_out);
 
-/* The live block that starts at this unit, which may be any number, or RMM_BLOCK_NONE. */
+/* The live block that starts at this unit, or RMM_BLOCK_NONE. The unit may be any number. */
 rmm_block_t rmm__blocks_find(const rmm_blocks_t *blocks, uint64_t unit);
 
 /*
@@ -124,7 +124,7 @@ void rmm__blocks_free(
 
 /*
  * Free part of a live block. The parts before and after it stay live, as blocks of their
- * own with the same tag. False, and no change, without storage.
+ * own with the same tag. Returns false and changes nothing if there is no storage.
  */
 bool rmm__blocks_free_part(
     rmm_blocks_t *blocks, rmm_block_t block, uint64_t unit, uint32_t units,
@@ -141,7 +141,7 @@ uint64_t rmm__blocks_transfer(
 /*
  * Move units that are all in one free block of `from` into `to`, stamped `stamp` (not below
  * any stamp there), merging with neighbours there; the rest of the block stays as it is.
- * NO_FIT (they are not) and NO_STORAGE change nothing.
+ * NO_FIT (the units are not all in one such block) and NO_STORAGE change nothing.
  */
 rmm_blocks_result_t rmm__blocks_move(
     rmm_blocks_t *blocks, rmm_heap_t from, rmm_heap_t to, uint64_t unit, uint32_t units,
@@ -159,8 +159,8 @@ void rmm__blocks_unseal(rmm_blocks_t *blocks);
 /*
  * If a free block of `own` and its neighbours in `shared` together have room for `units`,
  * move as much of the neighbours as needed into `own`, with the stamp of the newest block
- * there. Examines at most `most` blocks of `own`. False: nothing changed; always while
- * sealed.
+ * there. Examines at most `most` blocks of `own`. Returns false and changes nothing if none
+ * of them has such neighbours, and always while sealed.
  */
 bool rmm__blocks_join_shared(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
@@ -172,15 +172,16 @@ bool rmm__blocks_join_shared(
  */
 typedef struct rmm_blocks_gap {
     uint64_t unit;          /* fill from here */
-    uint32_t units;         /* so many units; 0: nothing is missing */
+    uint32_t units;         /* how many to fill; 0: nothing is missing */
     uint32_t room;          /* units of the gap from `unit` on that could be filled */
-    uint32_t before, after; /* free units beside the filled ones, that count */
+    uint32_t before, after; /* free units on each side that join the filled ones */
 } rmm_blocks_gap_t;
 
 /*
  * Find what to fill so that `filled` gets a block of `units`: the fewest units of one free
- * block of `gaps`, rounded up to `granule` if the block has that many; among equally few the
- * lowest. False: no block of `gaps` has the room together with the free blocks beside it.
+ * block of `gaps`, rounded up to `granule` if the block has that many; among equally few, the
+ * lowest. Returns false if no block of `gaps` has the room together with the free blocks
+ * beside it.
  * Examines all blocks of `gaps`.
  */
 bool rmm__blocks_find_gap(
@@ -195,7 +196,7 @@ uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap);
 /* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
  * final. */
 uint64_t rmm__blocks_oldest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
-/* Stamp of the newest free block; 0 when the heap is empty. Likewise. */
+/* Stamp of the newest free block; 0 when the heap is empty. Makes the last merge final. */
 uint64_t rmm__blocks_newest_stamp(rmm_blocks_t *blocks, rmm_heap_t heap);
 
 /* Units of the heap's free blocks with a later stamp than this. O(such blocks). */
@@ -230,8 +231,8 @@ void rmm__blocks_walk_free(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t units,
     bool (*fn)(void *context, uint64_t unit, uint32_t units), void *context);
 
-/* Check all structures; NULL, or a sentence that says what is wrong. For tests and heavy
- * checks. */
+/* Check all structures. Returns NULL, or a sentence that says what is wrong. For tests and
+ * heavy checks. */
 const char *rmm__blocks_check(const rmm_blocks_t *blocks);
 
 #endif /* RMM_POOL_BLOCKS_H */

@@ -65,9 +65,9 @@ struct rmm_blocks {
     rmm_heap_body_t *heaps;
     uint32_t *table;      /* buckets: first live block of the chain, or 0 */
     uint32_t table_shift; /* 64 - log2(buckets) */
-    uint32_t table_limit; /* live blocks that it may hold */
+    uint32_t table_limit; /* live blocks that the table may hold */
     uint32_t live_count;
-    uint32_t unused_nodes; /* a list */
+    uint32_t unused_nodes; /* first of a list */
     uint64_t total_free_units;
     uint64_t frontier; /* no unit from here on was ever live */
     uint64_t sealed;   /* stamp of rmm__blocks_seal(); 0: not sealed */

@@ -239,7 +239,7 @@ static uint32_t units_in(const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t 
     return node->heap == heap ? node->units : 0;
 }
 
-/* The lowest free block of `own` that has room together with its neighbours, or 0. */
+/* The lowest free block of `own` that has the room together with its neighbours, or 0. */
 static uint32_t find_joint(
     const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
     uint32_t most)
@@ -282,7 +282,8 @@ bool rmm__blocks_join_shared(
     missing = units > node->units ? units - node->units : 0;
     before = units_in(blocks, node->prev, shared);
     before = before < missing ? before : missing;
-    if (missing > before) { /* the part after it first: the block keeps its node */
+    if (missing >
+        before) { /* the part after the block first: then the block keeps its node */
         uint64_t unit = node->unit + node->units;
 
         (void)rmm__blocks_move(blocks, shared, own, unit, missing - before, stamp);
@@ -294,7 +295,7 @@ bool rmm__blocks_join_shared(
     return true;
 }
 
-/* Units missing beside so many free ones, in whole granules. */
+/* How many units are missing where `beside` are free already, in whole granules. */
 static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
 {
     uint64_t lacking = units > beside ? units - beside : 0;
@@ -302,7 +303,7 @@ static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
     return (lacking + granule - 1) / granule * granule;
 }
 
-/* The cheapest way to get the units by filling this block of `gaps`; false: there is none. */
+/* The cheapest way to get the units by filling this block of `gaps`. False: it is too small. */
 static bool gap_at(
     const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t filled, uint32_t units,
     uint32_t granule, rmm_blocks_gap_t *gap)
@@ -323,7 +324,8 @@ static bool gap_at(
         return true;
     }
     if (from_front > node->units) {
-        from_front = node->units; /* only the whole gap, with both sides, can do */
+        from_front =
+            node->units; /* only the whole gap and both sides together may have the room */
     }
     *gap = (rmm_blocks_gap_t){
         .unit = node->unit,

@@ -26,7 +26,7 @@
 /* Blocks of one size come in whole chunks of them. */
 static uint64_t whole_growth(const engine_t *engine, uint64_t bytes)
 {
-    return engine->growth_bytes != 0 ? rmm__engine_round_up(bytes, engine->growth_bytes)
+    return engine->growth_bytes != 0 ? rmm__round_up(bytes, engine->growth_bytes)
                                      : bytes;
 }
 
@@ -100,7 +100,7 @@ preferred_growth(const engine_t *engine, uint64_t need, uint64_t reserved)
     }
     preferred = preferred < GROWTH_MOST ? preferred : GROWTH_MOST;
     preferred = preferred > need ? preferred : need;
-    preferred = rmm__engine_round_up(preferred, GROWTH_LEAST);
+    preferred = rmm__round_up(preferred, GROWTH_LEAST);
     return preferred < ENGINE_RUN_BYTES ? preferred : need;
 }
 
@@ -109,7 +109,7 @@ static rmm_status_t
 obtain(engine_t *engine, uint64_t need, uint64_t *bytes, void **ptr_out)
 {
     rmm_status_t status = engine->upstream->obtain(engine->owner, *bytes, ptr_out);
-    uint64_t whole = rmm__engine_round_up(need, GROWTH_LEAST);
+    uint64_t whole = rmm__round_up(need, GROWTH_LEAST);
 
     if (status == RMM_ERR_OUT_OF_MEMORY && whole < *bytes) {
         *bytes = whole;

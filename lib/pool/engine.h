@@ -76,9 +76,10 @@ typedef struct engine_figures {
 } engine_figures_t;
 
 /*
- * Called under the lock: the owner does no more than count. Each may be NULL. taken() and
- * given() are called before another thread can know of the block; of the figures only
- * largest_free_bytes is up to date then. figures() follows any other change of them.
+ * The first four are called under the lock: the owner does no more than count. Each may be
+ * NULL. taken() and given() are called before another thread can know of the block; of the
+ * figures only largest_free_bytes is up to date then. figures() follows any other change of
+ * them.
  */
 typedef struct engine_owner {
     void (*taken)(
@@ -90,6 +91,11 @@ typedef struct engine_owner {
     /* A block is lost: its memory is neither live nor free, and never allocated again. */
     void (*lost)(void *owner, uint64_t bytes);
     void (*figures)(void *owner, const engine_figures_t *figures);
+    /* Before so many bytes are mapped, and after figures() has told of them or they were not:
+     * RMM_OK, or the last error says who forbids it. Called without the lock, and may trim
+     * this engine, too. NULL: nobody does. */
+    rmm_status_t (*begin_growth)(void *owner, uint64_t bytes, uint64_t *promised_out);
+    void (*end_growth)(void *owner, uint64_t promised);
 } engine_owner_t;
 
 /* The upstream of chunks.c. Called without any lock. */

@@ -16,6 +16,7 @@
 #include "core/assert.h"
 #include "core/error.h"
 #include "core/pointer_map.h"
+#include "core/round.h"
 #include "core/turn.h"
 #include "pool/blocks_impl.h"
 #include "pool/engine.h"
@@ -163,11 +164,6 @@ struct engine {
     engine_chunks_t chunks;
     engine_range_t range;
 };
-
-static inline uint64_t rmm__engine_round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
 
 static inline uint32_t rmm__engine_to_units(uint64_t bytes)
 {

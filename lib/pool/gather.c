@@ -239,8 +239,7 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
     }
     rmm__mutex_unlock(&engine->lock);
     if (found) {
-        gap.units =
-            rmm__engine_to_units(rmm__engine_round_up(need, range->granule_bytes));
+        gap.units = rmm__engine_to_units(rmm__round_up(need, range->granule_bytes));
     }
     return found && fill_in_scope(engine, &gap);
 }

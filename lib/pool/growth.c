@@ -32,6 +32,7 @@ typedef struct growth {
     uint64_t unit, need, preferred, piece_bytes;
     uint64_t pieces_left; /* room that is still reserved in the array */
     uint64_t promised;    /* counted in engine_t.promised_bytes */
+    bool is_limited;      /* by the owner: no more than is needed */
     engine_transit_t transit;
 } growth_t;
 
@@ -185,7 +186,7 @@ static uint64_t growth_share(const engine_t *engine, uint64_t reserved)
     if (share < reserved / GROWTH_SHARE) {
         share = reserved / GROWTH_SHARE;
     }
-    return rmm__engine_round_up(share, engine->range.granule_bytes);
+    return rmm__round_up(share, engine->range.granule_bytes);
 }
 
 /* Only the last piece of a growth may be smaller. */
@@ -200,7 +201,7 @@ static uint64_t piece_bytes(const engine_t *engine, uint64_t held)
     while (bytes < PIECE_MOST && bytes < held / pieces) {
         bytes *= 2;
     }
-    return rmm__engine_round_up(bytes, engine->range.granule_bytes);
+    return rmm__round_up(bytes, engine->range.granule_bytes);
 }
 
 static rmm_status_t no_addresses(const engine_t *engine, uint64_t need)
@@ -223,7 +224,7 @@ size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
     rmm__mutex_lock(&engine->lock);
     reserved = engine->figures.reserved_bytes;
     room = rmm__engine_room_locked(engine) / granule * granule;
-    share = growth_share(engine, reserved);
+    share = growth->is_limited ? 0 : growth_share(engine, reserved);
     growth->unit = gap->unit;
     growth->need = gap->units * RMM_BLOCKS_UNIT;
     growth->preferred = growth->need > share ? growth->need : share;
@@ -261,10 +262,10 @@ static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
     return status;
 }
 
-rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need)
+static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
 {
     rmm_blocks_gap_t gap;
-    growth_t growth;
+    growth_t growth = {.is_limited = is_limited};
     rmm_status_t status;
 
     if (!rmm__range_find_gap(engine, need, &gap)) {
@@ -283,6 +284,27 @@ rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need)
     rmm__mutex_unlock(&engine->lock);
     if (status == RMM_OK) {
         rmm__engine_keep_barrier(engine, true);
+    }
+    return status;
+}
+
+/* The owner is asked before the place is chosen: it may trim what lies beside it. */
+rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need)
+{
+    const engine_owner_t *ops = engine->owner_ops;
+    uint64_t most = rmm__round_up(need, engine->range.granule_bytes);
+    uint64_t promised = 0;
+    rmm_status_t status = RMM_OK;
+
+    if (ops->begin_growth != NULL) {
+        status = ops->begin_growth(engine->owner, most, &promised);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = grow(engine, need, promised != 0);
+    if (promised != 0) {
+        ops->end_growth(engine->owner, promised);
     }
     return status;
 }

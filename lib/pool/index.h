@@ -32,8 +32,8 @@ typedef struct rmm_index_node {
 typedef struct rmm_index_nodes {
     rmm_index_node_t *nodes; /* nodes[0] is none */
     uint32_t capacity;       /* of the array */
-    uint32_t used;           /* nodes at its start that were ever in a tree */
-    uint32_t unused;         /* a list of those that are in none now */
+    uint32_t used;   /* nodes at the start of the array that were ever in a tree */
+    uint32_t unused; /* first of a list: those of them that are in no tree now */
 } rmm_index_nodes_t;
 
 /* All zero: an empty tree. */
@@ -53,7 +53,7 @@ typedef struct rmm_index_fit {
     uint64_t way; /* the positions from the root down, 5 bits each */
 } rmm_index_fit_t;
 
-/* The most nodes that so many trees with so many entries in all can need. */
+/* The most nodes that this many trees can need, with this many entries in all of them. */
 uint64_t rmm__index_nodes_for(uint64_t entries, uint64_t trees);
 
 void rmm__index_insert(
@@ -96,7 +96,7 @@ void rmm__index_walk(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
     bool (*fn)(void *context, const rmm_index_entry_t *entry), void *context);
 
-/* NULL, or a sentence that says what is wrong. */
+/* Check a tree. Returns NULL, or a sentence that says what is wrong. */
 const char *rmm__index_check(const rmm_index_nodes_t *all, const rmm_index_t *tree);
 
 /* Units to skip so that the rest begins at a multiple of align_units. */

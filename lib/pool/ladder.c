@@ -267,8 +267,7 @@ static bool end_climb(engine_t *engine, const engine_want_t *want, uint64_t numb
 
     rmm__mutex_lock(&engine->lock);
     engine->climbing--;
-    was_with_others = engine->climbs != number || engine->promised_bytes != 0 ||
-                      engine->transit_units != 0 ||
+    was_with_others = engine->climbs != number || engine->transit_units != 0 ||
                       (rmm__engine_free_bytes_locked(engine) >= bytes_of(want) &&
                        !rmm__engine_is_all_clean_locked(engine));
     rmm__mutex_unlock(&engine->lock);

@@ -246,7 +246,7 @@ int rmm__piece_end(engine_t *engine, const engine_piece_t *piece)
         rmm__range_address(piece->unit), rmm__piece_bytes(piece));
 
     if (error != RMM_DRIVER_OK) {
-        return error; /* it stays as it is */
+        return error; /* the piece stays mapped */
     }
     (void)engine->driver->physical_release(piece->physical);
     return RMM_DRIVER_OK;

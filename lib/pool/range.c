@@ -6,8 +6,9 @@
  * maps a part of it, which is then clean and merges with its neighbours. Only clean memory
  * is unmapped: no work of the GPU and no graph can use it.
  *
- * The range has many more addresses than the device has memory. They cost nothing, since
- * only mapped memory is held: a block in the way costs addresses, not memory.
+ * The range has many more addresses than the device has memory. Addresses cost nothing, since
+ * the engine holds only mapped memory. So a live block that prevents a merge costs addresses
+ * and no memory.
  */
 #include "pool/range.h"
 
@@ -60,7 +61,7 @@ static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
     engine_range_t *range = &engine->range;
     uint64_t granule = range->granule_bytes;
     uint64_t most = ENGINE_RUN_BYTES / granule * granule;
-    uint64_t least = rmm__engine_round_up(capacity_bytes, granule);
+    uint64_t least = rmm__round_up(capacity_bytes, granule);
     uint64_t bytes = least < most / RANGE_TIMES ? least * RANGE_TIMES : most;
     void *address;
     int error;
@@ -76,7 +77,7 @@ static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
         if (bytes == least) {
             return error;
         }
-        bytes = bytes / 2 > least ? rmm__engine_round_up(bytes / 2, granule) : least;
+        bytes = bytes / 2 > least ? rmm__round_up(bytes / 2, granule) : least;
     }
 }
 
@@ -96,8 +97,7 @@ static int ask_device(engine_t *engine, const engine_plan_t *plan)
         engine->range.granule_bytes = granule;
         engine->range.capacity_bytes = info.capacity_bytes;
         if (engine->maximum_bytes < UINT64_MAX - granule) {
-            engine->maximum_bytes =
-                rmm__engine_round_up(engine->maximum_bytes, granule);
+            engine->maximum_bytes = rmm__round_up(engine->maximum_bytes, granule);
         }
         error = reserve_addresses(engine, info.capacity_bytes);
     }

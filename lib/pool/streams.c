@@ -306,22 +306,21 @@ void rmm__engine_rejoin_locked(engine_t *engine)
 {
     engine_streams_t *streams = &engine->streams;
     engine_stream_t *stream = streams->last;
-    bool is_new;
 
     if (streams->never_alone || streams->partings != 0 || streams->alone != NULL ||
         streams->count != 1 || stream == NULL || !stream->is_native ||
         stream->is_doubtful) {
         return;
     }
-    is_new = rmm__blocks_free_units(engine->blocks, stream->heap) == 0;
-    /* not a later stamp than any there: what an event covers stays covered */
+    /* not a later stamp than any there: what an event covers stays covered; 0 where nothing
+     * is there: all stays clean */
     rmm__blocks_transfer(
         engine->blocks, engine->clean, stream->heap, UINT64_MAX,
         rmm__blocks_newest_stamp(engine->blocks, stream->heap));
     streams->spare_heap = engine->clean;
     engine->clean = stream->heap;
     streams->alone = stream;
-    streams->proven_stamp = is_new ? streams->stamp : 0;
+    streams->proven_stamp = 0;
     streams->stamp++;
     rmm__engine_show_locked(engine);
 }

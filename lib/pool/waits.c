@@ -250,7 +250,5 @@ rmm_status_t rmm__engine_synchronise(engine_t *engine)
     error = rmm__driver_barrier(engine->driver);
     rmm__engine_sync_end(engine, stamp, error == RMM_DRIVER_OK);
     rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(engine->driver, error, "synchronising the device");
+    return rmm__driver_status(engine->driver, error, "synchronising the device");
 }

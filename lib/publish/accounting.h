@@ -60,6 +60,7 @@ typedef struct rmm_accounting_desc {
     uint32_t upstream_id; /* 0: none */
     uint32_t location; /* from rmm__location_of_device() or RMM_SEGMENT_HOST_LOCATION */
     rmm_mutex_t *lock; /* under which all is written; NULL: nothing is */
+    bool has_blocks;   /* that it can report */
 } rmm_accounting_desc_t;
 
 /* What a location is called; rmm__location_open copies it. */

@@ -12,9 +12,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/assert.h"
+#include "core/loaded_module.h"
 
 #define PAGE_SHIFT 12
 #define PAGES                                                                          \
@@ -88,18 +88,9 @@ static void tell(const span_t *span, uintptr_t base, const char *path)
 
 static span_t span_of(const struct dl_phdr_info *info)
 {
-    span_t span = {UINTPTR_MAX, 0, 0};
+    span_t span = {0};
 
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        uintptr_t begin = info->dlpi_addr + part->p_vaddr;
-
-        if (part->p_type != PT_LOAD) {
-            continue;
-        }
-        span.begin = begin < span.begin ? begin : span.begin;
-        span.end = begin + part->p_memsz > span.end ? begin + part->p_memsz : span.end;
-    }
+    rmm__module_span(info, &span.begin, &span.end);
     return span;
 }
 
@@ -111,13 +102,6 @@ static void note_own(const span_t *span)
         atomic_store_explicit(&own_begin, span->begin, memory_order_relaxed);
         atomic_store_explicit(&own_end, span->end, memory_order_relaxed);
     }
-}
-
-static void path_of_program(char *path, size_t bytes)
-{
-    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
-
-    path[length > 0 ? length : 0] = '\0';
 }
 
 /* The first is the program, which has no name here. */
@@ -134,7 +118,7 @@ static int see_module(struct dl_phdr_info *info, size_t bytes, void *arg)
             return 1; /* nothing is new */
         }
         seen_adds = info->dlpi_adds;
-        path_of_program(program, sizeof(program));
+        rmm__program_path(program, sizeof(program));
         path = program;
     } else {
         note_own(&span);

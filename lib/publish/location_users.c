@@ -110,5 +110,5 @@ static void forget_in_child(void)
 
 RMM_AT_LOAD static void join_forks(void)
 {
-    rmm__fork_join(RMM_FORK_PLACES, NULL, forget_in_child);
+    rmm__fork_join(RMM_FORK_LOCATIONS, NULL, forget_in_child);
 }

@@ -28,7 +28,7 @@ static const rmm_control_slot_t no_requests = {.limit_bytes = RMM_SEGMENT_NO_LIM
 /* --- locations ------------------------------------------------------------------------- */
 
 static void
-fill_place(rmm_segment_location_t *location, const rmm_location_identity_t *identity)
+fill_location(rmm_segment_location_t *location, const rmm_location_identity_t *identity)
 {
     const rmm_control_location_t *requests =
         &rmm__publisher.control
@@ -49,11 +49,14 @@ fill_place(rmm_segment_location_t *location, const rmm_location_identity_t *iden
         memory_order_relaxed);
     /* release: readers that see `used` see the identity */
     atomic_store_explicit(&location->used, 1, memory_order_release);
+    /* release: readers that see another number see `used` */
+    atomic_fetch_add_explicit(
+        &rmm__publisher.segment->header.locations_opened, 1, memory_order_release);
 }
 
 /* False: the record or its stripes have no space in the file. It is counted there all the
  * same, but not shown: a part of the figures would be wrong. */
-static bool back_place_locked(uint32_t location)
+static bool back_location_locked(uint32_t location)
 {
     const rmm_segment_layout_t *segment = rmm__publisher.segment;
 
@@ -66,19 +69,19 @@ static bool back_place_locked(uint32_t location)
 
 /* True: to be told, once in a process. */
 static bool
-open_place_locked(uint32_t location, const rmm_location_identity_t *identity)
+open_location_locked(uint32_t location, const rmm_location_identity_t *identity)
 {
     rmm_segment_location_t *record = &rmm__publisher.segment->locations[location];
     static bool told;
 
-    if (!back_place_locked(location)) {
+    if (!back_location_locked(location)) {
         bool news = !told;
 
         told = true;
         return news;
     }
     if (atomic_load_explicit(&record->used, memory_order_relaxed) == 0) {
-        fill_place(record, identity);
+        fill_location(record, identity);
     }
     return false;
 }
@@ -89,7 +92,7 @@ void rmm__location_open(uint32_t location, const rmm_location_identity_t *identi
 
     RMM_ASSERT(location < RMM_SEGMENT_LOCATIONS);
     rmm__mutex_lock(&rmm__publisher.lock);
-    is_hidden = open_place_locked(location, identity);
+    is_hidden = open_location_locked(location, identity);
     rmm__mutex_unlock(&rmm__publisher.lock);
     if (is_hidden) {
         rmm__log_warn(
@@ -100,7 +103,7 @@ void rmm__location_open(uint32_t location, const rmm_location_identity_t *identi
 }
 
 /* Host memory has no driver to ask for its identity: its first resource fills it. */
-static void open_host_place_locked(void)
+static void open_host_location_locked(void)
 {
     rmm_segment_location_t *host =
         &rmm__publisher.segment->locations[RMM_SEGMENT_HOST_LOCATION];
@@ -109,9 +112,9 @@ static void open_host_place_locked(void)
         .capacity_bytes =
             (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)};
 
-    if (back_place_locked(RMM_SEGMENT_HOST_LOCATION) &&
+    if (back_location_locked(RMM_SEGMENT_HOST_LOCATION) &&
         atomic_load_explicit(&host->used, memory_order_relaxed) == 0) {
-        fill_place(host, &identity);
+        fill_location(host, &identity);
     }
 }
 
@@ -178,7 +181,8 @@ fill_slot(const rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc)
     begin_identity(slot);
     zero_figures(accounting);
     atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->flags, 0, memory_order_relaxed);
+    atomic_store_explicit(
+        &slot->flags, desc->has_blocks ? RMM_SLOT_HAS_BLOCKS : 0, memory_order_relaxed);
     atomic_store_explicit(
         &slot->peak_reset_seen,
         atomic_load_explicit(&requests->peak_reset, memory_order_relaxed),
@@ -260,7 +264,7 @@ rmm__accounting_open(rmm_accounting_t *accounting, const rmm_accounting_desc_t *
     } else {
         fill_slot(accounting, desc);
         if (desc->location == RMM_SEGMENT_HOST_LOCATION) {
-            open_host_place_locked();
+            open_host_location_locked();
         }
     }
     rmm__mutex_unlock(&rmm__publisher.lock);

@@ -32,6 +32,7 @@
 #include "publish/log_ring.h"
 #include "publish/process_identity.h"
 #include "publish/publisher.h"
+#include "publish/requests.h"
 #include "publish/shared_file.h"
 #include "publish/trace.h"
 #include "segment/segment_reader.h"
@@ -470,6 +471,8 @@ static void open_locked(const char *driver, char warning[WARNING_BYTES])
         rmm__log_ring_put, &rmm__publisher.control->log_level,
         &rmm__publisher.segment->log.level);
     rmm__trace_request = &rmm__publisher.control->trace_enable;
+    rmm__requests_wanted = &rmm__publisher.control->wanted;
+    rmm__requests_attention = &rmm__publisher.control->attention;
 }
 
 /* A program that began with host memory only now uses GPUs. */

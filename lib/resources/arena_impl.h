@@ -55,6 +55,7 @@ typedef struct arena_resource {
     const rmm_driver_t *driver;
     char *memory; /* the one block; NULL: not yet */
     uint64_t bytes;
+    uint64_t round_bytes;      /* as pool_resource_t's */
     uint32_t superblock_units; /* lent at once where there is plenty */
     uint32_t small_units;      /* larger requests are `global`'s */
     char *dump_path;           /* owned; NULL: no dump */

@@ -10,7 +10,6 @@
 
 #include "base/diag_attach.h"
 #include "core/host_memory.h"
-#include "core/options.h"
 #include "log/log.h"
 
 #define ARENA_BYTES_LEAST ((uint64_t)1024 * 1024)
@@ -103,9 +102,11 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     if (error != RMM_DRIVER_OK) {
         return unknown_stream(self, request->stream, error);
     }
-    want.units = (uint32_t)((request->bytes + RMM_BLOCKS_UNIT - 1) / RMM_BLOCKS_UNIT);
+    want.units = (uint32_t)((request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT);
     status = take(self, &want, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
+        want.units -=
+            want.units > self->bytes / RMM_BLOCKS_UNIT; /* all of it: no gap */
         status = rmm__arena_alloc_slow(self, request, &want, ptr_out);
     }
     if (status == RMM_OK) {
@@ -252,6 +253,8 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
         return status;
     }
     self->bytes = self->bytes / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
+    self->round_bytes =
+        RMM_BLOCKS_UNIT - 1 + rmm__pool_gap_units(self->base.device) * RMM_BLOCKS_UNIT;
     if (options->dump_on_failure != 0) {
         self->dump_path = rmm__strdup(
             options->dump_path != NULL ? options->dump_path : DUMP_PATH_DEFAULT);
@@ -329,10 +332,8 @@ rmm_status_t rmm_arena_resource_create(
     rmm_resource_t *upstream, const rmm_arena_options_t *options, rmm_resource_t **out)
 {
     rmm_arena_options_t opts;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);
     }

@@ -64,9 +64,7 @@ find_pool(const rmm_driver_t *driver, rmm_driver_mempool_t *pool_out)
         return rmm__driver_error(driver, error, "cudaMemGetDefaultMemPool");
     }
     error = keep_memory(driver, *pool_out);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "the pool's release threshold");
+    return rmm__driver_status(driver, error, "the pool's release threshold");
 }
 
 static rmm_status_t open_pool(rmm_mempool_plan_t *plan)

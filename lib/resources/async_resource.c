@@ -91,9 +91,7 @@ static rmm_status_t fill(
     if (options->initial_pool_bytes != 0) {
         error = prime(driver, pool, (size_t)options->initial_pool_bytes);
     }
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "allocating initial_pool_bytes");
+    return rmm__driver_status(driver, error, "allocating initial_pool_bytes");
 }
 
 static rmm_status_t make_pool(

@@ -31,9 +31,7 @@ check_pool(const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
             RMM_ERR_INVALID_ARGUMENT, error, "%p is not a memory pool of the driver",
             (void *)pool);
     }
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "reading the memory pool");
+    return rmm__driver_status(driver, error, "reading the memory pool");
 }
 
 rmm_status_t rmm_async_view_resource_create(void *cuda_mem_pool, rmm_resource_t **out)

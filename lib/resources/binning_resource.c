@@ -22,7 +22,6 @@
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
-#include "core/options.h"
 #include "core/pointer_map.h"
 #include "driver/driver.h"
 
@@ -445,12 +444,18 @@ static rmm_status_t check_options(rmm_binning_options_t *options)
     return RMM_OK;
 }
 
-static rmm_status_t
-init(binning_t *self, rmm_resource_t *upstream, const rmm_binning_options_t *options)
+static rmm_status_t create(
+    rmm_resource_t *upstream, const rmm_binning_options_t *options,
+    rmm_resource_t **out)
 {
-    rmm_status_t status =
-        rmm__resource_init_over(&self->base, &binning_ops, options->name, upstream);
+    binning_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
 
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    status =
+        rmm__resource_init_over(&self->base, &binning_ops, options->name, upstream);
     if (status != RMM_OK) {
         rmm__free(self);
         return status;
@@ -467,6 +472,7 @@ init(binning_t *self, rmm_resource_t *upstream, const rmm_binning_options_t *opt
             return status;
         }
     }
+    *out = &self->base;
     return RMM_OK;
 }
 
@@ -475,24 +481,10 @@ rmm_status_t rmm_binning_resource_create(
     rmm_resource_t **out)
 {
     rmm_binning_options_t opts;
-    binning_t *self;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);
     }
-    if (status != RMM_OK) {
-        return status;
-    }
-    self = rmm__calloc(1, sizeof(*self));
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    status = init(self, upstream, &opts);
-    if (status == RMM_OK) {
-        *out = &self->base;
-    }
-    return status;
+    return status == RMM_OK ? create(upstream, &opts, out) : status;
 }

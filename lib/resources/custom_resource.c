@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/callback.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "core/options.h"
@@ -246,6 +247,7 @@ static const rmm_tracked_source_t source = {
     .obtain = custom_obtain,
     .give_back = call_dealloc,
     .destroy = custom_destroy,
+    .may_nest = true,
 };
 
 /* The functions know their stream only, hence not ready on all. */

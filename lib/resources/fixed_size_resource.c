@@ -9,7 +9,6 @@
 #include <inttypes.h>
 
 #include "core/assert.h"
-#include "core/options.h"
 #include "resources/pool_resource.h"
 
 #define BLOCK_BYTES_DEFAULT ((uint64_t)1024 * 1024)
@@ -43,40 +42,34 @@ static rmm_status_t check_options(rmm_fixed_size_options_t *options)
     return RMM_OK;
 }
 
-static const rmm_resource_ops_t fixed_size_ops = {
-    .type_name = "fixed_size",
-    .alloc = rmm__pool_alloc,
-    .dealloc = rmm__pool_dealloc,
-    .trim = rmm__pool_trim,
-    .destroy = rmm__pool_destroy,
-    .ready_on_all_streams = false,
-    .settles = true,
-};
+static const rmm_resource_ops_t fixed_size_ops = RMM_POOL_OPS("fixed_size");
+
+static rmm_status_t create(
+    rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
+    rmm_resource_t **out)
+{
+    return rmm__pool_create(
+        upstream,
+        &(pool_plan_t){
+            .ops = &fixed_size_ops,
+            .name = options->name,
+            .maximum_bytes = UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT,
+            .block_bytes = options->block_bytes,
+            .chunk_bytes = options->block_bytes * options->blocks_per_chunk},
+        out);
+}
 
 rmm_status_t rmm_fixed_size_resource_create(
     rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
     rmm_resource_t **out)
 {
     rmm_fixed_size_options_t opts;
-    rmm_status_t status;
+    rmm_status_t status = RMM_OPTIONS_OVER(upstream, out, &opts, options);
 
-    RMM_CHECK_OVER(upstream, out);
-    status = rmm__options_copy(&opts, sizeof(opts), options, sizeof(opts));
     if (status == RMM_OK) {
         status = check_options(&opts);
     }
-    if (status != RMM_OK) {
-        return status;
-    }
-    return rmm__pool_create(
-        upstream,
-        &(pool_plan_t){
-            .ops = &fixed_size_ops,
-            .name = opts.name,
-            .maximum_bytes = UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT,
-            .block_bytes = opts.block_bytes,
-            .chunk_bytes = opts.block_bytes * opts.blocks_per_chunk},
-        out);
+    return status == RMM_OK ? create(upstream, &opts, out) : status;
 }
 
 static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *out)
@@ -89,9 +82,12 @@ static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *out)
     return RMM_OK;
 }
 
+/* As the program asked for them: without the gap. */
 static uint64_t block_bytes(const rmm_resource_t *mr)
 {
-    return ((const pool_resource_t *)mr)->block_units * (uint64_t)RMM_BLOCKS_UNIT;
+    const pool_resource_t *self = (const pool_resource_t *)mr;
+
+    return (uint64_t)(self->block_units - self->gap_units) * RMM_BLOCKS_UNIT;
 }
 
 rmm_status_t
@@ -111,7 +107,10 @@ rmm_fixed_size_get_blocks_per_chunk(const rmm_resource_t *mr, uint64_t *count_ou
     rmm_status_t status = check(mr, count_out);
 
     if (status == RMM_OK) {
-        *count_out = ((const pool_resource_t *)mr)->chunk_bytes / block_bytes(mr);
+        const pool_resource_t *self = (const pool_resource_t *)mr;
+
+        *count_out =
+            self->chunk_bytes / (self->block_units * (uint64_t)RMM_BLOCKS_UNIT);
     }
     return status;
 }

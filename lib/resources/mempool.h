@@ -29,6 +29,7 @@
 #include "driver/driver.h"
 #include "resources/tracked.h"
 
+#define MEMPOOL_STEP_BYTES ((uint64_t)32 << 20) /* CUDA 13 on an H200 grows a pool so */
 #define MEMPOOL_ASK_EVERY 64u /* a power of two; asking costs about as much as a free */
 
 /* The end of a pool when its last resource ends; each value includes the ones before. All but

@@ -6,8 +6,10 @@
  */
 #include <rmm/async_resource.h>
 
+#include "base/limits.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
+#include "core/round.h"
 #include "log/log.h"
 #include "resources/mempool.h"
 
@@ -99,11 +101,86 @@ static const rmm_tracked_source_t source = {
 
 /* --- the ops ------------------------------------------------------------------------ */
 
+/* By how much the pool grows for such a block if its free memory serves it, as the driver says
+ * now. */
+static uint64_t growth_for(const rmm_resource_t *mr, uint64_t bytes)
+{
+    const rmm_mempool_t *pool = from_const_base(mr)->pool;
+    uint64_t used = RMM_ACCOUNTING_GET(&mr->accounting, current_bytes) + bytes;
+    uint64_t reserved;
+
+    rmm__mempool_refresh(mr);
+    reserved = atomic_load_explicit(&pool->reserved_bytes, memory_order_relaxed);
+    return used > reserved ? rmm__round_up(used - reserved, MEMPOOL_STEP_BYTES) : 0;
+}
+
+/* Promises the growth. To make room the pool itself may be trimmed: then it grows by more,
+ * which is promised once more. */
+static rmm_status_t
+begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
+{
+    rmm_status_t status = rmm__growth_begin(mr, growth_for(mr, bytes), promised_out);
+
+    if (status == RMM_OK && *promised_out != 0 &&
+        growth_for(mr, bytes) > *promised_out) {
+        rmm__growth_end(mr, *promised_out);
+        status = rmm__growth_begin(mr, growth_for(mr, bytes), promised_out);
+    }
+    if (status != RMM_OK) {
+        rmm__accounting_oom(&mr->accounting);
+    }
+    return status;
+}
+
+/* The pool grew by more than was expected, and beyond the limit: it gives that back. */
+static void undo(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    rmm_error_kept_t kept;
+
+    rmm__error_keep(&kept);
+    rmm__accounting_oom(&mr->accounting);
+    rmm__tracked_dealloc(mr, ptr, request);
+    (void)rmm__mempool_trim(mr, 0);
+    rmm__error_restore(&kept);
+}
+
+/* Under a limit of the location, which the driver does not know. */
+RMM_COLD static rmm_status_t
+alloc_limited(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    const rmm_mempool_t *pool = from_const_base(mr)->pool;
+    uint64_t before, promised;
+    void *ptr;
+    rmm_status_t status = begin_growth(mr, request->bytes, &promised);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    before = atomic_load_explicit(&pool->reserved_bytes, memory_order_relaxed);
+    status = rmm__tracked_alloc(mr, request, &ptr);
+    rmm__mempool_refresh(mr);
+    rmm__growth_end(mr, promised);
+    if (status != RMM_OK) {
+        return status;
+    }
+    if (atomic_load_explicit(&pool->reserved_bytes, memory_order_relaxed) > before) {
+        status = rmm__growth_check(mr, request->bytes);
+    }
+    if (status != RMM_OK) {
+        undo(mr, ptr, request);
+        return status;
+    }
+    *ptr_out = ptr;
+    return RMM_OK;
+}
+
 rmm_status_t
 rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     rmm_accounting_t *accounting = &mr->accounting;
-    rmm_status_t status = rmm__tracked_alloc(mr, request, ptr_out);
+    rmm_status_t status = rmm__requests_any()
+                              ? alloc_limited(mr, request, ptr_out)
+                              : rmm__tracked_alloc(mr, request, ptr_out);
 
     if (RMM_ACCOUNTING_ON && status == RMM_OK &&
         (RMM_ACCOUNTING_GET(accounting, current_bytes) >
@@ -138,9 +215,7 @@ rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
     }
     rmm__driver_scope_leave(&scope);
     rmm__mempool_refresh(mr);
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(pool->driver, error, "trimming the memory pool");
+    return rmm__driver_status(pool->driver, error, "trimming the memory pool");
 }
 
 void rmm__mempool_destroy(rmm_resource_t *mr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The error message of a pool when all steps of the ladder failed.
+ * What a pool tells of its inside: the error message when all steps of the ladder failed, and
+ * its blocks.
  */
 #include "resources/pool_resource.h"
 
@@ -8,6 +9,8 @@
 #include <stdio.h>
 
 #include "log/log.h"
+#include "pool/listing.h"
+#include "publish/block_list.h"
 
 RMM_COLD rmm_status_t rmm__pool_give_up(
     pool_resource_t *self, const rmm_request_t *request, rmm_status_t status)
@@ -35,4 +38,36 @@ RMM_COLD rmm_status_t rmm__pool_give_up(
         figures.reserved_bytes, device_free, since,
         free_bytes != 0 ? 1.0 - (double)largest_bytes / (double)free_bytes : 0.0,
         reason);
+}
+
+/* --- blocks -------------------------------------------------------------------------- */
+
+static void note_block(void *context, const engine_listed_t *listed)
+{
+    static const uint32_t states[] = {[ENGINE_BLOCK_CHUNK] = RMM_BLOCK_CHUNK,
+                                      [ENGINE_BLOCK_USED] = RMM_BLOCK_USED,
+                                      [ENGINE_BLOCK_FREE] = RMM_BLOCK_FREE,
+                                      [ENGINE_BLOCK_CACHED] = RMM_BLOCK_CACHED,
+                                      [ENGINE_BLOCK_GRAPH] = RMM_BLOCK_GRAPH,
+                                      [ENGINE_BLOCK_LOST] = RMM_BLOCK_LOST};
+
+    rmm__block_list_add(
+        context, (rmm_blocks_row_t){
+                     .address = listed->address,
+                     .bytes = listed->bytes,
+                     .stream = listed->stream,
+                     .padding = (uint32_t)listed->padding,
+                     .state = states[listed->state]});
+}
+
+void rmm__pool_list_blocks(rmm_resource_t *mr, rmm_block_list_t *list)
+{
+    engine_t *engine = pool_from_base(mr)->engine;
+    uint64_t moving = 0;
+    uint32_t bound = rmm__engine_list_bound(engine);
+
+    /* what comes meanwhile, while no lock is held */
+    rmm__block_list_reserve(list, bound + bound / 8 + 64);
+    (void)rmm__engine_list(engine, note_block, list, &moving);
+    rmm__block_list_moving(list, moving);
 }

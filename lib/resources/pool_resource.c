@@ -5,11 +5,14 @@
  */
 #include "resources/pool_resource.h"
 
+#include <rmm/cuda_resource.h>
 #include <rmm/pool_resource.h>
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/diag_attach.h"
+#include "base/limits.h"
 #include "core/host_memory.h"
 #include "core/options.h"
 #include "log/log.h"
@@ -78,11 +81,28 @@ static void count_figures(void *owner, const engine_figures_t *figures)
     }
 }
 
+/* Of a range. What comes from an upstream is asked for there. */
+static rmm_status_t begin_growth(void *owner, uint64_t bytes, uint64_t *promised_out)
+{
+    pool_resource_t *self = owner;
+
+    return rmm__growth_begin(&self->base, bytes, promised_out);
+}
+
+static void end_growth(void *owner, uint64_t promised)
+{
+    const pool_resource_t *self = owner;
+
+    rmm__growth_end(&self->base, promised);
+}
+
 static const engine_owner_t count_ops = {
     .taken = count_taken,
     .given = count_given,
     .lost = count_lost,
     .figures = count_figures,
+    .begin_growth = begin_growth,
+    .end_growth = end_growth,
 };
 
 /* --- allocate ------------------------------------------------------------------------ */
@@ -116,7 +136,7 @@ too_large(pool_resource_t *self, const rmm_request_t *request)
             RMM_ERR_OUT_OF_MEMORY,
             "%s '%s': %zu bytes are larger than its blocks of %" PRIu64 " bytes",
             rmm_resource_type(&self->base), self->base.name, request->bytes,
-            self->block_units * RMM_BLOCKS_UNIT);
+            (uint64_t)(self->block_units - self->gap_units) * RMM_BLOCKS_UNIT);
     }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes exceed what a pool can manage",
@@ -127,8 +147,7 @@ too_large(pool_resource_t *self, const rmm_request_t *request)
 static inline rmm_status_t
 measure(pool_resource_t *self, const rmm_request_t *request, engine_want_t *want)
 {
-    uint64_t units =
-        request->bytes / RMM_BLOCKS_UNIT + (request->bytes % RMM_BLOCKS_UNIT != 0);
+    uint64_t units = (request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT;
     uint32_t fixed = self->block_units;
 
     if (units > (fixed != 0 ? fixed : ENGINE_RUN_BYTES / RMM_BLOCKS_UNIT)) {
@@ -180,6 +199,19 @@ static inline void log_changes(pool_resource_t *self)
     }
 }
 
+/* Rather a block without its gap than none. */
+RMM_COLD static rmm_status_t alloc_failed(
+    pool_resource_t *self, const rmm_request_t *request, engine_want_t *want,
+    rmm_status_t status, void **ptr_out)
+{
+    if (status == RMM_ERR_OUT_OF_MEMORY && self->gap_units != 0 &&
+        self->block_units == 0) {
+        want->units -= self->gap_units;
+        status = rmm__engine_alloc(self->engine, want, ptr_out);
+    }
+    return status == RMM_OK ? RMM_OK : rmm__pool_give_up(self, request, status);
+}
+
 rmm_status_t
 rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
@@ -205,7 +237,7 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
     status = rmm__engine_alloc(self->engine, &want, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC ||
         status == RMM_ERR_CUDA) {
-        status = rmm__pool_give_up(self, request, status);
+        status = alloc_failed(self, request, &want, status, ptr_out);
     }
     log_changes(self);
     return status;
@@ -299,6 +331,16 @@ static rmm_status_t wait_until_ready(const rmm_resource_t *mr)
                                      : rmm__driver_wait_default_stream(mr->device);
 }
 
+/* Is its memory, through whatever hands it on, what cudaMalloc() or cudaMallocManaged() gave? */
+static bool is_of_cuda(const rmm_resource_t *mr)
+{
+    while (mr->upstream != NULL) {
+        mr = mr->upstream;
+    }
+    return strcmp(rmm_resource_type(mr), "cuda") == 0 ||
+           strcmp(rmm_resource_type(mr), "managed") == 0;
+}
+
 rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out)
 {
     rmm_request_t request = upstream_request(bytes);
@@ -310,14 +352,19 @@ rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out
     status = wait_until_ready(mr);
     if (status != RMM_OK) {
         rmm__resource_dealloc(mr->upstream, *ptr_out, &request);
+        return status;
     }
-    return status;
+    if (rmm__annotate_is_on()) {
+        rmm__annotate_chunk(mr->device, *ptr_out, bytes, is_of_cuda(mr->upstream));
+    }
+    return RMM_OK;
 }
 
 void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes)
 {
     rmm_request_t request = upstream_request(bytes);
 
+    rmm__annotate_chunk_gone(mr->device, ptr, bytes);
     rmm__resource_dealloc(mr->upstream, ptr, &request);
 }
 
@@ -339,15 +386,7 @@ static const engine_upstream_t upstream_memory = {obtain, give_back};
 
 /* --- create -------------------------------------------------------------------------- */
 
-static const rmm_resource_ops_t pool_ops = {
-    .type_name = "pool",
-    .alloc = rmm__pool_alloc,
-    .dealloc = rmm__pool_dealloc,
-    .trim = rmm__pool_trim,
-    .destroy = rmm__pool_destroy,
-    .ready_on_all_streams = false,
-    .settles = true,
-};
+static const rmm_resource_ops_t pool_ops = RMM_POOL_OPS("pool");
 
 /* Up to whole units; what does not fit becomes the largest that does. */
 static uint64_t whole_units(uint64_t bytes)
@@ -396,6 +435,34 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
         rmm__accounting_free_is_rest(&self->base.accounting);
     }
     return status;
+}
+
+uint32_t rmm__pool_gap_units(int device)
+{
+    return rmm__annotate_open(device) ? 1 : 0;
+}
+
+/* Sizes with the gaps; as they are where a block or a chunk would become too large. A range is
+ * not annotated. */
+static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
+{
+    const uint32_t gap_units =
+        plan->is_range ? 0 : rmm__pool_gap_units(self->base.device);
+    const uint64_t block_bytes = plan->block_bytes + gap_units * RMM_BLOCKS_UNIT;
+
+    self->round_bytes = RMM_BLOCKS_UNIT - 1;
+    if (plan->block_bytes != 0) {
+        const uint64_t count = plan->chunk_bytes / plan->block_bytes;
+
+        if (block_bytes > ENGINE_BLOCK_BYTES ||
+            count > ENGINE_RUN_BYTES / block_bytes) {
+            return;
+        }
+        plan->block_bytes = block_bytes;
+        plan->chunk_bytes = count * block_bytes;
+    }
+    self->gap_units = gap_units;
+    self->round_bytes += gap_units * RMM_BLOCKS_UNIT;
 }
 
 static rmm_status_t
@@ -447,14 +514,13 @@ static rmm_status_t choose_device(
     } else {
         error = driver->device_get(device_out);
     }
-    return error == RMM_DRIVER_OK
-               ? RMM_OK
-               : rmm__driver_error(driver, error, "querying the current device");
+    return rmm__driver_status(driver, error, "querying the current device");
 }
 
 rmm_status_t rmm__pool_create(
     rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
 {
+    pool_plan_t with_gaps = *plan;
     const rmm_driver_t *driver;
     pool_resource_t *self;
     rmm_status_t status;
@@ -481,7 +547,8 @@ rmm_status_t rmm__pool_create(
     }
     self->driver = driver;
     self->base.device = device;
-    status = init_pool(self, upstream, plan);
+    add_gaps(self, &with_gaps);
+    status = init_pool(self, upstream, &with_gaps);
     if (status != RMM_OK) {
         rmm__free(self);
         return status;
@@ -515,10 +582,48 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
     return RMM_OK;
 }
 
+/*
+ * Tools refuse memory that is mapped. So while one listens, a virtual pool takes chunks of
+ * cudaMalloc() instead; not one whose memory peers use, because they could not.
+ * *upstream_out: the caller's own reference, or NULL.
+ */
+static rmm_status_t
+replace_range(rmm_pool_options_t *opts, rmm_resource_t **upstream_out)
+{
+    static atomic_bool is_told;
+    const rmm_driver_t *driver;
+    int device;
+    rmm_status_t status;
+
+    *upstream_out = NULL;
+    if ((opts->flags & RMM_POOL_VIRTUAL) == 0) {
+        return RMM_OK;
+    }
+    status = rmm__driver_here(&driver, &device);
+    if (status != RMM_OK || !rmm__annotate_open(device)) {
+        return status;
+    }
+    if ((opts->flags & RMM_POOL_PEER_ACCESS) != 0) {
+        rmm__log_warn(
+            "a virtual pool with peer access is not annotated for the tool in "
+            "NVTX_INJECTION64_PATH, which refuses mapped memory");
+        return RMM_OK;
+    }
+    if (!atomic_exchange_explicit(&is_told, true, memory_order_relaxed)) {
+        rmm__log_warn("virtual pools use chunks of cudaMalloc, because the tool in "
+                      "NVTX_INJECTION64_PATH refuses mapped memory (RMM_NVTX=off: as "
+                      "usual)");
+    }
+    status = rmm_cuda_resource_create(upstream_out);
+    opts->flags = status == RMM_OK ? opts->flags & ~RMM_POOL_VIRTUAL : opts->flags;
+    return status;
+}
+
 rmm_status_t rmm_pool_resource_create(
     rmm_resource_t *upstream, const rmm_pool_options_t *options, rmm_resource_t **out)
 {
     rmm_pool_options_t opts;
+    rmm_resource_t *chunks = NULL;
     rmm_status_t status;
 
     RMM_CHECK_ARG(out != NULL, "out is NULL");
@@ -530,11 +635,14 @@ rmm_status_t rmm_pool_resource_create(
     if (status == RMM_OK) {
         status = check_options(&opts);
     }
+    if (status == RMM_OK) {
+        status = replace_range(&opts, &chunks);
+    }
     if (status != RMM_OK) {
         return status;
     }
-    return rmm__pool_create(
-        upstream,
+    status = rmm__pool_create(
+        chunks != NULL ? chunks : upstream,
         &(pool_plan_t){
             .ops = &pool_ops,
             .name = opts.name,
@@ -543,6 +651,8 @@ rmm_status_t rmm_pool_resource_create(
             .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
             .shares_with_peers = (opts.flags & RMM_POOL_PEER_ACCESS) != 0},
         out);
+    rmm_resource_release(chunks);
+    return status;
 }
 
 rmm_status_t rmm_pool_get_maximum(const rmm_resource_t *mr, uint64_t *bytes_out)

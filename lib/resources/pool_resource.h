@@ -15,8 +15,10 @@ typedef struct pool_resource {
     const rmm_driver_t *driver;
     engine_t *engine;
     uint64_t maximum_bytes, chunk_bytes; /* as planned */
-    uint32_t block_units;                /* every block has this size; 0: any */
-    bool is_range; /* its memory is counted as held where it is mapped */
+    uint32_t block_units; /* every block has this size, its gap included; 0: any */
+    uint32_t gap_units;   /* behind every block; 1 while a tool listens, else 0 */
+    uint64_t round_bytes; /* added to a request before its units are counted */
+    bool is_range;        /* its memory is counted as held where it is mapped */
     device_free_t device_free;
 } pool_resource_t;
 
@@ -39,19 +41,35 @@ static inline pool_resource_t *pool_from_base(rmm_resource_t *mr)
 rmm_status_t rmm__pool_create(
     rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out);
 
-/* The operations of both. */
+/* The operations of both, and the table of them. */
 rmm_status_t
 rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
 rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 void rmm__pool_destroy(rmm_resource_t *mr);
+#define RMM_POOL_OPS(name)                                                             \
+    {                                                                                  \
+        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = rmm__pool_dealloc,   \
+        .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
+        .ready_on_all_streams = false, .settles = true,                                \
+        .list_blocks = rmm__pool_list_blocks,                                          \
+    }
 
-/* An upstream's memory for an engine of this resource: counted for both sides, and ready
- * for every stream. */
+/*
+ * The units behind every block, before the resource takes its first memory. Where a tool
+ * checks each access (base/annotate.h), an access past the end of a block must not hit the
+ * next one.
+ */
+uint32_t rmm__pool_gap_units(int device);
+
+/* An upstream's memory for an engine of this resource: counted for both sides, ready for
+ * every stream, and annotated. */
 rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out);
 void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes);
 
 /* --- pool_report.c ------------------------------------------------------------------- */
+
+void rmm__pool_list_blocks(rmm_resource_t *mr, struct rmm_block_list *list);
 
 /* Count it and set the last error: one line with all that an operator asks after an
  * out-of-memory, and the last error of before as its reason. Returns the status. */

@@ -9,7 +9,9 @@
  */
 #include "resources/tracked.h"
 
+#include "base/callback.h"
 #include "base/diag_attach.h"
+#include "base/limits.h"
 #include "core/assert.h"
 #include "core/fork.h"
 
@@ -89,28 +91,49 @@ static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
     }
 }
 
+/* Within the limit of the location. What may come from another resource of the process is
+ * promised there: twice would be too much. */
+static rmm_status_t
+begin_growth(rmm_tracked_t *self, uint64_t bytes, uint64_t *promised_out)
+{
+    rmm_status_t status = rmm__growth_begin(&self->base, bytes, promised_out);
+
+    if (status == RMM_OK && self->source->may_nest) {
+        rmm__growth_end(&self->base, *promised_out);
+        *promised_out = 0;
+    }
+    return status;
+}
+
 static rmm_status_t
 obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
 {
     rmm_pointer_map_entry_t block = {.bytes = request->bytes};
     uint64_t taken = rmm__callback_taken();
-    rmm_status_t status;
+    uint64_t promised = 0;
+    rmm_status_t status = RMM_OK;
 
     if (!blocks_reserve(self)) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    status = self->source->obtain(self, request, &block.ptr);
+    if (!self->source->keeps_reserve) {
+        status = begin_growth(self, request->bytes, &promised);
+    }
+    if (status == RMM_OK) {
+        status = self->source->obtain(self, request, &block.ptr);
+    }
     /* else the location has counted it already */
     block.owner = pack(request->align, rmm__callback_taken() == taken);
     blocks_settle(self, &block);
+    if (status == RMM_OK && block.ptr != NULL && !self->source->keeps_reserve) {
+        hold(self, &block);
+    }
+    rmm__growth_end(&self->base, promised);
     if (status != RMM_OK) {
         if (status == RMM_ERR_OUT_OF_MEMORY) {
             rmm__accounting_oom(&self->base.accounting);
         }
         return status;
-    }
-    if (block.ptr != NULL && !self->source->keeps_reserve) {
-        hold(self, &block);
     }
     *ptr_out = block.ptr;
     return RMM_OK;

@@ -33,6 +33,7 @@ typedef struct rmm_tracked_source {
     bool
         keeps_reserve; /* it enters in the accounting what it holds from the driver; else
                            that is the blocks themselves */
+    bool may_nest;     /* its memory may come from another resource, which counts it */
 } rmm_tracked_source_t;
 
 struct rmm_tracked {

@@ -13,6 +13,9 @@
 #define RMM_RUNTIME_DIR_BYTES 256
 #define RMM_SYSTEM_RUNTIME_DIR "/run/rmm"
 #define RMM_SWEEP_AFTER_SECONDS 60
+#define RMM_SWEEP_WITH_TOTALS_SECONDS 3600 /* where a daemon keeps totals */
+#define RMM_TOTALS_DIR "/run/rmmfs"        /* where root's does, */
+#define RMM_TOTALS_FILE "rmmfs.state"      /* or in the directory of segments itself */
 
 /*
  * The directory that this process writes its segment to; made if missing (0700, but for
@@ -39,12 +42,16 @@ bool rmm__runtime_dir_from(
  * Remove from dirfd what nobody holds any more: segments found dead at least
  * RMM_SWEEP_AFTER_SECONDS ago, side files without their segment, temporary files of that
  * age. Who first finds a segment dead makes it small and marks it (mode 0400, mtime now): a
- * file's times do not tell when its process died. only_uid: -1 for all. Returns the number
- * of files removed.
+ * file's times do not tell when its process died. only_uid: the owner of the files, -1 for all.
+ * Returns the number of files removed.
  */
 int rmm__runtime_dir_sweep(int dirfd, long only_uid);
 
-/* The same of a few files, drawn at random: a bounded time, however many there are. */
+/*
+ * The same of a few files, drawn at random: a bounded time, however many there are. Where a
+ * daemon keeps totals, which may be down for a while, segments stay for
+ * RMM_SWEEP_WITH_TOTALS_SECONDS: their counts are not in the totals yet.
+ */
 int rmm__runtime_dir_sweep_some(int dirfd, long only_uid);
 
 /*

@@ -7,10 +7,12 @@
  *   side file  unlocked and without its segment: its maker died before the segment got
  *              its name, or the segment was removed.
  *   temporary  unlocked may also mean not locked yet: only an old one is abandoned.
+ * Whose a file is its owner says. The uid in its name is what its process saw, another one in
+ * a user namespace; a start goes by it only to choose what it looks at.
  * Two sweepers at once do the same things twice, which is harmless.
  *
  * Cost: a program that starts looks at some files only, drawn at random, so that it starts as
- * fast with thousands of them; the next ones look at others. Of a marked file one fstatat.
+ * fast with thousands of them; the next ones look at others. Of a marked file one statx.
  */
 #include "segment/runtime_dir.h"
 
@@ -24,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "segment/open_in.h"
 #include "segment/segment_holder.h"
 #include "segment/segment_name.h"
 #include "segment/segment_reader.h"
@@ -41,6 +44,7 @@ typedef struct sweep {
     DIR *directory;
     long only_uid;
     uint32_t shrinks_left;
+    int64_t segments_after_seconds;
     int removed;
 } sweep_t;
 
@@ -59,12 +63,12 @@ static bool has_segment(int dirfd, const char *name, const rmm_file_name_t *pars
     struct stat status;
 
     snprintf(segment, sizeof(segment), "%.*s", (int)parsed->stem_bytes, name);
-    return fstatat(dirfd, segment, &status, AT_SYMLINK_NOFOLLOW) == 0 ||
-           errno != ENOENT;
+    return rmm__stat_in(dirfd, segment, &status) == 0 || errno != ENOENT;
 }
 
 /* What to do with a file that nobody holds. */
-static verdict_t judge(const rmm_file_name_t *parsed, const struct stat *status)
+static verdict_t
+judge(const sweep_t *sweep, const rmm_file_name_t *parsed, const struct stat *status)
 {
     int64_t age = age_seconds(status);
 
@@ -73,7 +77,7 @@ static verdict_t judge(const rmm_file_name_t *parsed, const struct stat *status)
         if (!rmm__segment_is_marked(status) || age < 0) {
             return MARK;
         }
-        return age >= RMM_SWEEP_AFTER_SECONDS ? REMOVE : KEEP;
+        return age >= sweep->segments_after_seconds ? REMOVE : KEEP;
     case RMM_FILE_TEMPORARY:
         return age >= RMM_SWEEP_AFTER_SECONDS ? REMOVE : KEEP;
     case RMM_FILE_SIDE:
@@ -84,22 +88,19 @@ static verdict_t judge(const rmm_file_name_t *parsed, const struct stat *status)
     return KEEP;
 }
 
-/* A file of the uid in its name, and no link to something else. */
-static bool is_ours(int fd, const rmm_file_name_t *parsed, struct stat *status)
+/* Of the user whose files are swept, and no link to something else. */
+static bool is_ours(const sweep_t *sweep, const struct stat *status)
 {
-    return fstat(fd, status) == 0 && S_ISREG(status->st_mode) &&
-           status->st_uid == parsed->uid && status->st_nlink == 1;
+    return S_ISREG(status->st_mode) && status->st_nlink == 1 &&
+           (sweep->only_uid < 0 || status->st_uid == (uid_t)sweep->only_uid);
 }
 
 /* Ended a while ago, not long enough: most files are, where there are many. */
-static bool is_kept_for_now(int dirfd, const char *name, const rmm_file_name_t *parsed)
+static bool is_kept_for_now(
+    const sweep_t *sweep, const rmm_file_name_t *parsed, const struct stat *status)
 {
-    struct stat status;
-
-    return parsed->kind == RMM_FILE_SEGMENT &&
-           fstatat(dirfd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(status.st_mode) && rmm__segment_is_marked(&status) &&
-           judge(parsed, &status) == KEEP;
+    return parsed->kind == RMM_FILE_SEGMENT && rmm__segment_is_marked(status) &&
+           judge(sweep, parsed, status) == KEEP;
 }
 
 /* Made small, which marks it, or else marked as it is: it may not hold together. */
@@ -126,15 +127,16 @@ static void sweep_file(sweep_t *sweep, const char *name, const rmm_file_name_t *
     struct stat status;
     int fd;
 
-    if (is_kept_for_now(dir, name, parsed)) {
+    if (rmm__stat_in(dir, name, &status) != 0 || !is_ours(sweep, &status) ||
+        is_kept_for_now(sweep, parsed, &status)) {
         return;
     }
-    fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = rmm__open_in(dir, name, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return;
     }
-    if (is_ours(fd, parsed, &status) && !rmm__file_is_held(fd)) {
-        verdict = judge(parsed, &status);
+    if (fstat(fd, &status) == 0 && is_ours(sweep, &status) && !rmm__file_is_held(fd)) {
+        verdict = judge(sweep, parsed, &status);
     }
     if (verdict == MARK) {
         mark(sweep, fd, name, &status);
@@ -143,17 +145,11 @@ static void sweep_file(sweep_t *sweep, const char *name, const rmm_file_name_t *
     sweep->removed += verdict == REMOVE && unlinkat(dir, name, 0) == 0;
 }
 
-static bool concerns(const sweep_t *sweep, const rmm_file_name_t *parsed)
-{
-    return parsed->kind != RMM_FILE_OTHER &&
-           (sweep->only_uid < 0 || parsed->uid == (uid_t)sweep->only_uid);
-}
-
 static void sweep_if(sweep_t *sweep, const char *name, bool side_files)
 {
     rmm_file_name_t parsed = rmm__file_name_parse(name);
 
-    if (concerns(sweep, &parsed) && (parsed.kind == RMM_FILE_SIDE) == side_files &&
+    if (parsed.kind != RMM_FILE_OTHER && (parsed.kind == RMM_FILE_SIDE) == side_files &&
         !(side_files && has_segment(dirfd(sweep->directory), name, &parsed))) {
         sweep_file(sweep, name, &parsed);
     }
@@ -173,7 +169,10 @@ static bool open_sweep(sweep_t *sweep, int dirfd, long only_uid, uint32_t shrink
 {
     int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    *sweep = (sweep_t){.only_uid = only_uid, .shrinks_left = shrinks};
+    *sweep = (sweep_t){
+        .only_uid = only_uid,
+        .shrinks_left = shrinks,
+        .segments_after_seconds = RMM_SWEEP_AFTER_SECONDS};
     sweep->directory = fd < 0 ? NULL : fdopendir(fd);
     if (sweep->directory == NULL && fd >= 0) {
         close(fd);
@@ -201,7 +200,14 @@ typedef struct sample {
     uint32_t count;
 } sample_t;
 
-/* Each name of the directory is as likely in it as any other. */
+/* A user's own, but for those of that user's containers. */
+static bool is_worth_a_look(const sweep_t *sweep, const rmm_file_name_t *parsed)
+{
+    return parsed->kind != RMM_FILE_OTHER &&
+           (sweep->only_uid < 0 || parsed->uid == (uid_t)sweep->only_uid);
+}
+
+/* Each of these names is as likely in it as any other. */
 static void draw(sweep_t *sweep, sample_t *sample)
 {
     uint64_t seen = 0, random = rmm__random64();
@@ -211,7 +217,7 @@ static void draw(sweep_t *sweep, sample_t *sample)
         rmm_file_name_t parsed = rmm__file_name_parse(entry->d_name);
         uint64_t place = seen;
 
-        if (!concerns(sweep, &parsed)) {
+        if (!is_worth_a_look(sweep, &parsed)) {
             continue;
         }
         if (seen++ >= SOME_FILES) {
@@ -225,6 +231,16 @@ static void draw(sweep_t *sweep, sample_t *sample)
     sample->count = seen < SOME_FILES ? (uint32_t)seen : SOME_FILES;
 }
 
+/* Of a daemon that runs, or may run again. */
+static bool has_totals(int dirfd)
+{
+    struct stat status;
+
+    return fstatat(dirfd, RMM_TOTALS_FILE, &status, AT_SYMLINK_NOFOLLOW) == 0 ||
+           (lstat(RMM_TOTALS_DIR, &status) == 0 && S_ISDIR(status.st_mode) &&
+            status.st_uid == 0);
+}
+
 int rmm__runtime_dir_sweep_some(int dirfd, long only_uid)
 {
     sample_t sample;
@@ -232,6 +248,9 @@ int rmm__runtime_dir_sweep_some(int dirfd, long only_uid)
 
     if (!open_sweep(&sweep, dirfd, only_uid, SOME_SHRINKS)) {
         return 0;
+    }
+    if (has_totals(dirfd)) {
+        sweep.segments_after_seconds = RMM_SWEEP_WITH_TOTALS_SECONDS;
     }
     draw(&sweep, &sample);
     for (uint32_t i = 0; i < 2 * sample.count; i++) { /* side files last */
@@ -298,10 +317,9 @@ static void list_ended(sweep_t *sweep, ended_list_t *list)
         rmm_file_name_t parsed = rmm__file_name_parse(entry->d_name);
         struct stat status;
 
-        if (concerns(sweep, &parsed) && parsed.kind == RMM_FILE_SEGMENT &&
-            fstatat(dir, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(status.st_mode) && rmm__segment_is_marked(&status) &&
-            status.st_uid == parsed.uid) {
+        if (parsed.kind == RMM_FILE_SEGMENT &&
+            rmm__stat_in(dir, entry->d_name, &status) == 0 && is_ours(sweep, &status) &&
+            rmm__segment_is_marked(&status)) {
             good = note_ended(list, entry->d_name, &status);
         }
     }
@@ -310,7 +328,7 @@ static void list_ended(sweep_t *sweep, ended_list_t *list)
 /* Nobody may hold it: a mark is a mode, which anybody of that user can set. */
 static bool remove_ended(int dirfd, const char *name)
 {
-    int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);
     bool held = fd < 0 || rmm__file_is_held(fd);
 
     if (fd >= 0) {

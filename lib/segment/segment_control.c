@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/open_in.h"
 #include "segment/segment_side.h"
 
 static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
@@ -30,7 +32,7 @@ static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
 static bool section_fits(
     const struct stat *status, uint32_t offset, uint32_t stride, uint32_t count)
 {
-    return offset >= offsetof(rmm_control_page_t, locations) && offset % 8 == 0 &&
+    return offset >= RMM_CONTROL_HEAD_BYTES && offset % 8 == 0 &&
            stride >= sizeof(rmm_control_location_t) && stride % 8 == 0 &&
            stride <= RMM_SEGMENT_RECORD_BYTES &&
            offset + (uint64_t)stride * count <= (uint64_t)status->st_size;
@@ -52,7 +54,7 @@ static int read_sections(rmm_control_t *control, const struct stat *status)
 {
     union {
         rmm_control_page_t page;
-        unsigned char bytes[offsetof(rmm_control_page_t, locations)];
+        unsigned char bytes[RMM_CONTROL_HEAD_BYTES];
     } head;
     int error = read_at(control->fd, head.bytes, sizeof(head.bytes), 0);
 
@@ -63,6 +65,9 @@ static int read_sections(rmm_control_t *control, const struct stat *status)
         head.page.version_major != RMM_SEGMENT_MAJOR) {
         return -EPROTO;
     }
+    control->version_minor = head.page.version_minor;
+    control->is_trimming = false;
+    control->is_reporting = false;
     control->locations_offset = head.page.locations_offset;
     control->locations_stride = head.page.locations_stride;
     control->locations_count = head.page.locations_count;
@@ -102,7 +107,7 @@ int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *seg
 
     control->fd = -1;
     snprintf(name, sizeof(name), "%s.control", segment->name);
-    fd = openat(dirfd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = rmm__open_in(dirfd, name, O_RDWR | O_NONBLOCK);
     if (fd < 0) {
         return -errno;
     }
@@ -119,7 +124,7 @@ void rmm_control_close(rmm_control_t *control)
 }
 
 /* Offset of a record, or a negative errno. */
-static int64_t place_at(const rmm_control_t *control, uint32_t location)
+static int64_t location_at(const rmm_control_t *control, uint32_t location)
 {
     if (location >= control->locations_count) {
         return -EINVAL;
@@ -159,14 +164,14 @@ static int raise_number(const rmm_control_t *control, int64_t at, size_t field)
 int rmm_control_reset_location_peak(rmm_control_t *control, uint32_t location)
 {
     return raise_number(
-        control, place_at(control, location),
+        control, location_at(control, location),
         offsetof(rmm_control_location_t, peak_reset));
 }
 
 int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t location)
 {
     return raise_number(
-        control, place_at(control, location),
+        control, location_at(control, location),
         offsetof(rmm_control_location_t, node_peak_reset));
 }
 
@@ -179,7 +184,7 @@ int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot)
 int rmm_control_read_location(
     rmm_control_t *control, uint32_t location, rmm_control_location_t *out)
 {
-    int64_t at = place_at(control, location);
+    int64_t at = location_at(control, location);
 
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
 }
@@ -237,4 +242,240 @@ bool rmm_control_trace(rmm_control_t *control)
                control->fd, &request, sizeof(request),
                offsetof(rmm_control_page_t, trace_enable)) == 0 &&
            request != 0;
+}
+
+/* --- limits, trims, reports ------------------------------------------------------------- */
+
+#define LIMITS_MINOR 4
+#define REPORTS_MINOR 5
+#define PIECE_BYTES 8192 /* of a section that is searched */
+
+static int
+write_at(const rmm_control_t *control, const void *from, size_t bytes, uint64_t offset)
+{
+    ssize_t put = pwrite(control->fd, from, bytes, (off_t)offset);
+
+    if (put < 0) {
+        return -errno;
+    }
+    return (size_t)put == bytes ? 0 : -EIO;
+}
+
+static uint64_t limit_at(const rmm_control_t *control, int64_t at, size_t field)
+{
+    uint64_t limit;
+
+    if (control->version_minor < LIMITS_MINOR || at < 0 ||
+        read_at(control->fd, &limit, sizeof(limit), (uint64_t)at + field) != 0) {
+        return RMM_SEGMENT_NO_LIMIT;
+    }
+    return limit;
+}
+
+typedef struct section {
+    uint32_t offset, stride, count;
+    size_t field; /* where in a record its limit is */
+} section_t;
+
+/* Read in pieces of whole records: a stride is at most RMM_SEGMENT_RECORD_BYTES. */
+static bool has_limit_in(const rmm_control_t *control, const section_t *section)
+{
+    unsigned char piece[PIECE_BYTES];
+    const uint32_t at_once = PIECE_BYTES / section->stride;
+
+    for (uint32_t i = 0; i < section->count; i += at_once) {
+        uint32_t count = section->count - i < at_once ? section->count - i : at_once;
+
+        if (read_at(
+                control->fd, piece, (size_t)section->stride * count,
+                section->offset + (uint64_t)section->stride * i) != 0) {
+            return true; /* looking in vain is better than not to look */
+        }
+        for (uint32_t k = 0; k < count; k++) {
+            uint64_t limit;
+
+            memcpy(
+                &limit, piece + (size_t)section->stride * k + section->field,
+                sizeof(limit));
+            if (limit != RMM_SEGMENT_NO_LIMIT) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Last: then the process finds all that it is to look for. */
+static int write_wanted(rmm_control_t *control)
+{
+    const section_t locations = {
+        control->locations_offset, control->locations_stride, control->locations_count,
+        offsetof(rmm_control_location_t, limit_bytes)};
+    const section_t slots = {
+        control->slots_offset, control->slots_stride, control->slots_count,
+        offsetof(rmm_control_slot_t, limit_bytes)};
+
+    return write_word(
+        control,
+        control->is_trimming || control->is_reporting ||
+            has_limit_in(control, &locations) || has_limit_in(control, &slots),
+        offsetof(rmm_control_page_t, wanted));
+}
+
+int rmm_control_limit_location(
+    rmm_control_t *control, uint32_t location, uint64_t limit_bytes)
+{
+    int64_t at = location_at(control, location);
+    int error = control->version_minor < LIMITS_MINOR ? -EOPNOTSUPP
+                : at < 0                              ? (int)at
+                                                      : 0;
+
+    if (error == 0) {
+        error = write_at(
+            control, &limit_bytes, sizeof(limit_bytes),
+            (uint64_t)at + offsetof(rmm_control_location_t, limit_bytes));
+    }
+    return error == 0 ? write_wanted(control) : error;
+}
+
+int rmm_control_limit_slot(
+    rmm_control_t *control, uint32_t slot, uint32_t instance_id, uint64_t limit_bytes)
+{
+    int64_t at = slot_at(control, slot);
+    int error = control->version_minor < LIMITS_MINOR ? -EOPNOTSUPP
+                : at < 0                              ? (int)at
+                                                      : 0;
+
+    if (error == 0) {
+        error = write_at(
+            control, &limit_bytes, sizeof(limit_bytes),
+            (uint64_t)at + offsetof(rmm_control_slot_t, limit_bytes));
+    }
+    if (error == 0) {
+        error = write_at(
+            control, &instance_id, sizeof(instance_id),
+            (uint64_t)at + offsetof(rmm_control_slot_t, limit_of));
+    }
+    return error == 0 ? write_wanted(control) : error;
+}
+
+uint64_t rmm_control_location_limit(rmm_control_t *control, uint32_t location)
+{
+    return limit_at(
+        control, location_at(control, location),
+        offsetof(rmm_control_location_t, limit_bytes));
+}
+
+uint64_t
+rmm_control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id)
+{
+    rmm_control_slot_t record;
+
+    if (rmm_control_read_slot(control, slot, &record) != 0 ||
+        atomic_load_explicit(&record.limit_of, memory_order_relaxed) != instance_id) {
+        return RMM_SEGMENT_NO_LIMIT;
+    }
+    return limit_at(
+        control, slot_at(control, slot), offsetof(rmm_control_slot_t, limit_bytes));
+}
+
+int rmm_control_begin_trim(
+    rmm_control_t *control, uint32_t of, uint64_t keep_bytes, uint32_t *number_out)
+{
+    const size_t number_at = offsetof(rmm_control_page_t, trim_number);
+    uint32_t number;
+    int error = control->version_minor < LIMITS_MINOR
+                    ? -EOPNOTSUPP
+                    : read_at(control->fd, &number, sizeof(number), number_at);
+
+    if (error == 0) {
+        error = write_at(
+            control, &keep_bytes, sizeof(keep_bytes),
+            offsetof(rmm_control_page_t, trim_keep_bytes));
+    }
+    if (error == 0) {
+        error = write_word(control, of, offsetof(rmm_control_page_t, trim_of));
+    }
+    if (error == 0) {
+        *number_out = number + 1;
+        error = write_word(control, number + 1, number_at);
+    }
+    control->is_trimming = error == 0;
+    return error == 0 ? write_wanted(control) : error;
+}
+
+int rmm_control_end_trim(rmm_control_t *control, bool is_withdrawn)
+{
+    const uint64_t withdrawn = RMM_TRIM_WITHDRAWN;
+    int error = 0;
+
+    control->is_trimming = false;
+    if (is_withdrawn) {
+        error = write_at(
+            control, &withdrawn, sizeof(withdrawn),
+            offsetof(rmm_control_page_t, trim_keep_bytes));
+    }
+    return error == 0 ? write_wanted(control) : error;
+}
+
+bool rmm_segment_trim_seen(const rmm_segment_t *segment, uint32_t *number_out)
+{
+    return segment->header.version_minor >= LIMITS_MINOR &&
+           read_at(
+               segment->fd, number_out, sizeof(*number_out),
+               offsetof(rmm_segment_header_t, trim_seen)) == 0;
+}
+
+int rmm_control_begin_report(
+    rmm_control_t *control, uint32_t rows, uint32_t *number_out)
+{
+    const size_t number_at = offsetof(rmm_control_page_t, report_number);
+    uint32_t number;
+    int error =
+        control->version_minor < REPORTS_MINOR ||
+                control->locations_offset < offsetof(rmm_control_page_t, locations)
+            ? -EOPNOTSUPP
+            : read_at(control->fd, &number, sizeof(number), number_at);
+
+    if (error == 0) {
+        error = write_word(control, rows, offsetof(rmm_control_page_t, report_rows));
+    }
+    if (error == 0) {
+        *number_out = number + 1;
+        error = write_word(control, number + 1, number_at);
+    }
+    control->is_reporting = error == 0;
+    return error == 0 ? write_wanted(control) : error;
+}
+
+int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn)
+{
+    int error = 0;
+
+    control->is_reporting = false;
+    if (is_withdrawn) {
+        error = write_word(control, 0, offsetof(rmm_control_page_t, report_rows));
+    }
+    return error == 0 ? write_wanted(control) : error;
+}
+
+bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out)
+{
+    return segment->header.version_minor >= REPORTS_MINOR &&
+           read_at(
+               segment->fd, number_out, sizeof(*number_out),
+               offsetof(rmm_segment_header_t, report_seen)) == 0;
+}
+
+void rmm_control_forget(rmm_control_t *control)
+{
+    uint32_t wanted;
+
+    if (control->version_minor >= LIMITS_MINOR &&
+        read_at(
+            control->fd, &wanted, sizeof(wanted),
+            offsetof(rmm_control_page_t, wanted)) == 0 &&
+        wanted != 0) {
+        (void)write_wanted(control);
+    }
 }

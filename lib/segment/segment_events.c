@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/open_in.h"
 #include "segment/segment_side.h"
 
 #define STRIDE_MAX 1024u
@@ -82,7 +83,7 @@ int rmm_events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segmen
 
     events->fd = -1;
     snprintf(name, sizeof(name), "%s." RMM_EVENTS_SUFFIX, segment->name);
-    fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return -errno;
     }

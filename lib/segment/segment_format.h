@@ -32,7 +32,7 @@
 #define RMM_SEGMENT_MAGIC 0x31474553434d4d52ull /* "RMMCSEG1" */
 #define RMM_CONTROL_MAGIC 0x314c5443434d4d52ull /* "RMMCCTL1" */
 #define RMM_SEGMENT_MAJOR 1u
-#define RMM_SEGMENT_MINOR 2u
+#define RMM_SEGMENT_MINOR 5u
 
 #define RMM_SEGMENT_DEVICES 32u   /* locations 0..31: CUDA ordinals */
 #define RMM_SEGMENT_LOCATIONS 33u /* location 32: host memory */
@@ -70,8 +70,11 @@ typedef struct rmm_segment_header {
     /* minor 2: for each location, and each slot, stripes_count stripes in a row */
     uint32_t stripes_stride, stripes_count;
     uint32_t location_stripes_offset, slot_stripes_offset;
-    uint32_t reserved0;
-    uint64_t reserved1[4];
+    /* minor 3 */
+    _Atomic(uint32_t) locations_opened; /* rises after a location's `used` was set */
+    _Atomic(uint32_t) trim_seen;   /* minor 4: control's trim_number that was obeyed */
+    _Atomic(uint32_t) report_seen; /* minor 5: likewise, its report_number */
+    uint64_t reserved1[3];
 } rmm_segment_header_t;
 
 /* One statistic: where its uint64_t is in a record of `scope`. Of the last two scopes the
@@ -141,6 +144,8 @@ typedef struct rmm_segment_location {
 
 /* free_bytes says what can be handed out; what is live is to be subtracted. */
 #define RMM_SLOT_FREE_IS_REST 1u
+/* It reports its blocks (segment_blocks.h). Minor 5. */
+#define RMM_SLOT_HAS_BLOCKS 2u
 
 /* A resource. Identity is guarded by generation, figures by sequence. Lines of figures as
  * at a location. */
@@ -192,18 +197,27 @@ typedef struct rmm_segment_log_record {
     char text[RMM_LOG_TEXT_BYTES]; /* one line, cut */
 } rmm_segment_log_record_t;
 
-/* Requests of the daemon for one location, for one slot. Each field is written whole. */
+/* Requests of the daemon for one location, for one slot. Each field is written whole. Limits
+ * are of minor 4, and are looked at only while `wanted` of the page says so. */
 typedef struct rmm_control_location {
     _Atomic(uint32_t) peak_reset;      /* rises by 1 per request */
     _Atomic(uint32_t) node_peak_reset; /* likewise, for the node's mark */
-    _Atomic(uint64_t) limit_bytes;     /* RMM_SEGMENT_NO_LIMIT: none */
+    _Atomic(uint64_t) limit_bytes; /* of reserved_bytes; RMM_SEGMENT_NO_LIMIT: none */
 } rmm_control_location_t;
 
 typedef struct rmm_control_slot {
     _Atomic(uint32_t) peak_reset;
-    uint32_t reserved0;
-    _Atomic(uint64_t) limit_bytes;
+    _Atomic(uint32_t) limit_of; /* instance_id that limit_bytes is meant for: the slot
+                                      may have passed to another resource */
+    _Atomic(uint64_t) limit_bytes; /* of current_bytes; RMM_SEGMENT_NO_LIMIT: none */
 } rmm_control_slot_t;
+
+#define RMM_CONTROL_HEAD_BYTES 64u /* at least; of every minor version */
+
+/* What a trim is of: a resource's instance_id, or a location's index with this bit. */
+#define RMM_TRIM_LOCATION 0x80000000u
+/* In place of bytes: the daemon waits no longer, nothing is to be done. */
+#define RMM_TRIM_WITHDRAWN UINT64_MAX
 
 typedef struct rmm_control_page {
     uint64_t magic;
@@ -211,10 +225,22 @@ typedef struct rmm_control_page {
     uint16_t version_minor;
     uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
-    _Atomic(uint32_t) log_level;    /* 1 + the level that is wanted; 0: none */
-    _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
-    uint32_t reserved0;
-    uint64_t reserved1[2];
+    _Atomic(uint32_t) log_level; /* 1 + the level that is wanted; 0: none */
+    union {
+        struct {
+            _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
+            _Atomic(uint32_t)
+                wanted; /* minor 4: not 0: there is a limit, a trim, or a report */
+        };
+        _Atomic(uint64_t) attention; /* not 0: one of the two, for allocations to see */
+    };
+    _Atomic(uint32_t) trim_number; /* minor 4: rises by 1; written after the next two */
+    _Atomic(uint32_t) trim_of; /* an instance_id, or a location: RMM_TRIM_LOCATION */
+    _Atomic(uint64_t) trim_keep_bytes;
+    /* minor 5: before it, locations began here */
+    _Atomic(uint32_t) report_number; /* rises by 1; written after the next one */
+    _Atomic(uint32_t) report_rows;   /* at most; 0: nobody waits for it any longer */
+    uint64_t reserved0[7];
     rmm_control_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
 } rmm_control_page_t;
@@ -270,9 +296,14 @@ static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI
 static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is ABI");
 static_assert(offsetof(rmm_control_page_t, trace_enable) == 40, "layout is ABI");
+static_assert(offsetof(rmm_control_page_t, wanted) == 44, "layout is ABI");
+static_assert(offsetof(rmm_control_page_t, trim_keep_bytes) == 56, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, trim_seen) == 480, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, report_seen) == 484, "layout is ABI");
 static_assert(sizeof(rmm_control_location_t) == 16, "control layout is ABI");
 static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
-static_assert(offsetof(rmm_control_page_t, locations) == 64, "control layout is ABI");
+static_assert(offsetof(rmm_control_page_t, report_number) == 64, "layout is ABI");
+static_assert(offsetof(rmm_control_page_t, locations) == 128, "control layout is ABI");
 static_assert(offsetof(rmm_segment_layout_t, locations) % 64 == 0, "records on lines");
 static_assert(offsetof(rmm_segment_layout_t, log) % 64 == 0, "records on lines");
 static_assert(offsetof(rmm_segment_layout_t, location_stripes) % 64 == 0, "on lines");

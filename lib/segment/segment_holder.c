@@ -34,24 +34,20 @@ bool rmm_segment_is_live(const rmm_segment_t *segment)
     return rmm__file_is_held(segment->fd);
 }
 
-/* Holder named by one line of /proc/locks, if it is about this file; else 0. */
-static pid_t holder_in_line(const char *line, const rmm_segment_t *segment)
+bool rmm__lock_line_parse(const char *line, rmm_lock_line_t *lock_out)
 {
     unsigned major_number, minor_number;
-    uint64_t inode;
     int pid;
 
     /* 12: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF; waiters have "->" and no match */
     if (sscanf(
             line, "%*u: FLOCK ADVISORY WRITE %d %x:%x:%" SCNu64, &pid, &major_number,
-            &minor_number, &inode) != 4) {
-        return 0;
+            &minor_number, &lock_out->inode) != 4) {
+        return false;
     }
-    if (major_number != major((dev_t)segment->device) ||
-        minor_number != minor((dev_t)segment->device) || inode != segment->inode) {
-        return 0;
-    }
-    return pid > 0 ? pid : 0;
+    lock_out->device = makedev(major_number, minor_number);
+    lock_out->pid = pid;
+    return pid > 0;
 }
 
 pid_t rmm_segment_pid(const rmm_segment_t *segment)
@@ -59,13 +55,17 @@ pid_t rmm_segment_pid(const rmm_segment_t *segment)
     FILE *locks = fopen("/proc/locks", "re");
     char *line = NULL;
     size_t line_bytes = 0;
+    rmm_lock_line_t lock;
     pid_t pid = 0;
 
     if (locks == NULL) {
         return 0;
     }
     while (pid == 0 && getline(&line, &line_bytes, locks) > 0) {
-        pid = holder_in_line(line, segment);
+        if (rmm__lock_line_parse(line, &lock) && lock.device == segment->device &&
+            lock.inode == segment->inode) {
+            pid = lock.pid;
+        }
     }
     free(line);
     fclose(locks);

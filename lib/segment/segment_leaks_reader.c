@@ -74,8 +74,9 @@ typedef struct leak_visitor {
     void *arg;
 } leak_visitor_t;
 
-static bool visit_leak(const void *bytes, void *arg)
+static bool visit_leak(const void *bytes, uint32_t index, void *arg)
 {
+    (void)index;
     const leak_visitor_t *visitor = arg;
     const rmm_leaks_row_t *row = bytes;
     rmm_leak_info_t leak = {
@@ -95,12 +96,27 @@ static bool visit_leak(const void *bytes, void *arg)
     return leak.resource_id == 0 || visitor->visit(&leak, visitor->arg);
 }
 
+static uint32_t rows_used(const rmm_leaks_file_t *file)
+{
+    return least(file->header.rows_count, GET(file->header.rows_used));
+}
+
+uint32_t rmm_leaks_row_count(const rmm_leaks_file_t *file)
+{
+    return least(rows_used(file), RMM_LEAKS_ROWS_MAX);
+}
+
+uint32_t rmm_leaks_rows_unread(const rmm_leaks_file_t *file)
+{
+    return rows_used(file) - rmm_leaks_row_count(file);
+}
+
 uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg)
 {
     leak_visitor_t visitor = {visit, arg};
     rmm_side_table_t rows = rows_of(&file->header);
 
-    rows.count = least(rows.count, GET(file->header.rows_used));
+    rows.count = rmm_leaks_row_count(file);
     return rmm_side_rows_each(file->fd, &rows, visit_leak, &visitor);
 }
 

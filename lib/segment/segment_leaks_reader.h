@@ -17,6 +17,7 @@
 
 #define RMM_LEAKS_FILE_BYTES_MAX (16u << 20)
 #define RMM_LEAKS_MODULES_MAX 4096u /* more are not read */
+#define RMM_LEAKS_ROWS_MAX 16384u   /* likewise; as many as a writer has room for */
 
 typedef struct rmm_leaks_file {
     int fd;
@@ -52,6 +53,10 @@ typedef bool (*rmm_leak_fn)(const rmm_leak_info_t *leak, void *arg);
  * returns how many were, so that nothing is missing silently.
  */
 uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg);
+
+/* Rows that rmm_leaks_each() looks at, and those behind them that it does not. */
+uint32_t rmm_leaks_row_count(const rmm_leaks_file_t *file);
+uint32_t rmm_leaks_rows_unread(const rmm_leaks_file_t *file);
 
 /* False ends the walk. */
 typedef bool (*rmm_leaks_module_fn)(const rmm_leaks_module_t *module, void *arg);

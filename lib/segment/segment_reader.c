@@ -22,13 +22,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/open_in.h"
 #include "segment/segment_name.h"
 #include "segment/segment_side.h"
 #include "segment/segment_stripes.h"
 #include "segment/text.h"
 
 #define SLOT_TRIES 16
-#define PLACE_LEAST_STRIDE offsetof(rmm_segment_location_t, current_bytes)
+#define LOCATION_LEAST_STRIDE offsetof(rmm_segment_location_t, current_bytes)
 #define SLOT_LEAST_STRIDE offsetof(rmm_segment_slot_t, current_bytes)
 #define HEADER_LEAST_BYTES offsetof(rmm_segment_header_t, log_offset) /* minor 0 */
 #define LOG_LEAST_STRIDE (offsetof(rmm_segment_log_record_t, text) + 8)
@@ -96,8 +97,8 @@ typedef struct section {
     uint32_t offset, stride, count, least_stride;
 } section_t;
 
-static rmm_segment_verdict_t check_place_of(
-    const rmm_segment_header_t *header, const section_t *section, char *reason)
+static rmm_segment_verdict_t
+check_extent(const rmm_segment_header_t *header, const section_t *section, char *reason)
 {
     /* 32-bit factors: neither the product nor the sum can overflow 64 bits */
     if (section->offset < header->header_bytes || section->offset % 8 != 0 ||
@@ -118,7 +119,7 @@ static rmm_segment_verdict_t check_section(
         section->stride > RMM_SEGMENT_RECORD_BYTES || section->stride % 8 != 0) {
         return refuse(reason, "stride %u of %s", section->stride, section->what);
     }
-    return check_place_of(header, section, reason);
+    return check_extent(header, section, reason);
 }
 
 /* Its head stands before its records. */
@@ -150,12 +151,12 @@ check_stripes(const rmm_segment_header_t *header, char *reason)
             reason, "stride %u of %u stripes", header->stripes_stride,
             header->stripes_count);
     }
-    if (check_place_of(header, &section, reason) != RMM_SEGMENT_GOOD) {
+    if (check_extent(header, &section, reason) != RMM_SEGMENT_GOOD) {
         return RMM_SEGMENT_REFUSED;
     }
     section.offset = header->slot_stripes_offset;
     section.count = header->slots_count;
-    return check_place_of(header, &section, reason);
+    return check_extent(header, &section, reason);
 }
 
 static rmm_segment_verdict_t
@@ -165,7 +166,7 @@ check_sections(const rmm_segment_header_t *header, char *reason)
         {"schema", header->schema_offset, header->schema_stride, header->schema_count,
          sizeof(rmm_segment_schema_t)},
         {"locations", header->locations_offset, header->locations_stride,
-         header->locations_count, PLACE_LEAST_STRIDE},
+         header->locations_count, LOCATION_LEAST_STRIDE},
         {"slots", header->slots_offset, header->slots_stride, header->slots_count,
          SLOT_LEAST_STRIDE}};
 
@@ -339,10 +340,20 @@ find_offset(const rmm_segment_t *segment, uint16_t scope, const char *name)
     return entry != NULL ? entry->offset : ABSENT;
 }
 
+static uint32_t
+find_entry(const rmm_segment_t *segment, uint16_t scope, const char *name)
+{
+    const rmm_segment_schema_t *entry = rmm__schema_find(segment, scope, name);
+
+    return entry != NULL ? (uint32_t)(entry - segment->schema) : ABSENT;
+}
+
 static void find_known_stats(rmm_segment_t *segment)
 {
+    segment->location_freed = find_entry(segment, RMM_SCHEMA_LOCATION, "freed_count");
+    segment->slot_freed = find_entry(segment, RMM_SCHEMA_SLOT, "freed_count");
     for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
-        segment->place_offset[i] =
+        segment->location_offset[i] =
             find_offset(segment, RMM_SCHEMA_LOCATION, rmm__location_stats[i].name);
     }
     for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
@@ -386,16 +397,13 @@ rmm_segment_verdict_t rmm_segment_attach(
     return verdict;
 }
 
-/* The file is its user's own, and nobody else's under another name. */
-static rmm_segment_verdict_t check_owner(int fd, uid_t name_uid, char *reason)
+/* The file has no other name, which another user could have given it. */
+static rmm_segment_verdict_t check_links(int fd, char *reason)
 {
     struct stat status;
 
     if (fstat(fd, &status) != 0) {
         return refuse(reason, "fstat: %s", strerror(errno));
-    }
-    if (status.st_uid != name_uid) {
-        return refuse(reason, "owned by uid %u", (unsigned)status.st_uid);
     }
     if (S_ISREG(status.st_mode) && status.st_nlink > 1) {
         return refuse(reason, "has %lu hard links", (unsigned long)status.st_nlink);
@@ -408,21 +416,22 @@ rmm_segment_verdict_t rmm_segment_open(
     char reason[RMM_SEGMENT_REASON_BYTES])
 {
     rmm_segment_verdict_t verdict;
-    uid_t uid;
     int fd;
 
     memset(segment, 0, sizeof(*segment));
     segment->fd = -1;
     reason[0] = '\0';
-    if (!rmm_segment_name_parse(name, &uid)) {
+    if (!rmm_segment_name_parse(name, NULL)) {
         return refuse(reason, "not the name of a segment");
     }
-    fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
-        refuse(reason, "open: %s", strerror(errno));
+        refuse(
+            reason, "open: %s",
+            errno == EXDEV ? "a file system is mounted over it" : strerror(errno));
         return errno == ENOENT ? RMM_SEGMENT_GONE : RMM_SEGMENT_REFUSED;
     }
-    verdict = check_owner(fd, uid, reason);
+    verdict = check_links(fd, reason);
     if (verdict == RMM_SEGMENT_GOOD) {
         verdict = rmm_segment_attach(segment, fd, reason);
     }
@@ -445,6 +454,22 @@ void rmm_segment_close(rmm_segment_t *segment)
 uint32_t rmm_segment_location_count(const rmm_segment_t *segment)
 {
     return segment->header.locations_count;
+}
+
+bool rmm_segment_locations_opened(const rmm_segment_t *segment, uint32_t *number_out)
+{
+    return segment->header.version_minor >= 3 &&
+           rmm__read_at(
+               segment->fd, number_out, sizeof(*number_out),
+               offsetof(rmm_segment_header_t, locations_opened));
+}
+
+bool rmm_segment_is_whole(const rmm_segment_t *segment)
+{
+    struct stat status;
+
+    return fstat(segment->fd, &status) == 0 && status.st_size >= 0 &&
+           (uint64_t)status.st_size >= segment->bytes;
 }
 
 uint32_t rmm_segment_slot_count(const rmm_segment_t *segment)
@@ -534,7 +559,7 @@ static slot_look_t compare_heads(const slot_head_t *before, const slot_head_t *a
 
 static slot_look_t look_at_slot(
     const rmm_segment_t *segment, const whereabouts_t *where, rmm_record_t *record,
-    rmm_stripe_pair_t *pair)
+    rmm_stripe_pair_t *pair, uint32_t *tries_left)
 {
     const uint64_t at = where->record;
     slot_head_t before, after;
@@ -544,17 +569,19 @@ static slot_look_t look_at_slot(
         return SLOT_EMPTY;
     }
     for (int i = 0; i < SLOT_TRIES; i++) {
-        if (compare_heads(&before, &before) == SLOT_EMPTY) {
-            return SLOT_EMPTY;
+        look = compare_heads(&before, &before);
+        if (look == SLOT_EMPTY || (look == SLOT_MOVING && *tries_left == 0)) {
+            return look;
         }
         if (!read_with_stripes(segment, where, record, pair) ||
             !rmm__read_at(segment->fd, &after, sizeof(after), at)) {
             return SLOT_EMPTY;
         }
         look = compare_heads(&before, &after);
-        if (look == SLOT_STILL || look == SLOT_EMPTY) {
+        if (look == SLOT_STILL || look == SLOT_EMPTY || *tries_left == 0) {
             return look;
         }
+        --*tries_left;
         if (after.generation % 2 != 0 || after.sequence % 2 != 0) {
             sched_yield(); /* the writer may have been preempted in the middle */
         }
@@ -565,6 +592,15 @@ static slot_look_t look_at_slot(
 
 bool rmm_segment_read_slot(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out)
+{
+    uint32_t tries_left = SLOT_TRIES;
+
+    return rmm_segment_read_slot_within(segment, index, record, torn_out, &tries_left);
+}
+
+bool rmm_segment_read_slot_within(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out,
+    uint32_t *tries_left)
 {
     const rmm_segment_header_t *header = &segment->header;
     rmm_segment_slot_t *slot = &record->slot;
@@ -578,7 +614,7 @@ bool rmm_segment_read_slot(
     if (index >= header->slots_count) {
         return false;
     }
-    look = look_at_slot(segment, &where, record, &pair);
+    look = look_at_slot(segment, &where, record, &pair, tries_left);
     if (look == SLOT_EMPTY || look == SLOT_MOVING) {
         return false;
     }
@@ -617,7 +653,7 @@ bool rmm_segment_location_stat(
     const rmm_segment_t *segment, const rmm_record_t *record, rmm_location_stat_t stat,
     uint64_t *value_out)
 {
-    return figure_at(record, segment->place_offset[stat], value_out);
+    return figure_at(record, segment->location_offset[stat], value_out);
 }
 
 bool rmm_segment_slot_stat(

@@ -71,17 +71,19 @@ const rmm_stripe_words_t *rmm__stripe_words(const char *name);
 typedef struct rmm_segment {
     int fd;
     char name[RMM_SEGMENT_NAME_BYTES];
-    uid_t uid;              /* owner of the file, equal to the name's */
+    uid_t uid;              /* owner of the file, whatever its name says */
     uint64_t device, inode; /* of the file: the lock's identity in /proc/locks */
     uint64_t bytes;
     rmm_segment_header_t header; /* checked copy; strings are NUL-terminated */
     /* Checked copy; header.schema_count of them. Kinds and units that this version does
-     * not know read as GAUGE and COUNT; the scope is PLACE or SLOT, also of what is striped:
+     * not know read as GAUGE and COUNT; the scope is LOCATION or SLOT, also of what is striped:
      * that has words of a stripe. */
     rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
-    uint32_t place_offset
+    uint32_t location_offset
         [RMM_LOCATION_STAT_COUNT]; /* in a location record; UINT32_MAX: absent */
     uint32_t slot_offset[RMM_SLOT_STAT_COUNT];
+    /* Where freed_count is in the schema, of a location and of a slot; UINT32_MAX: absent. */
+    uint32_t location_freed, slot_freed;
 } rmm_segment_t;
 
 /* A record as read, of a location or a slot. Figures go by schema, not by these structs. */
@@ -92,13 +94,14 @@ typedef union rmm_record {
 } rmm_record_t;
 
 /* True if `name` is that of a segment; uid_out may be NULL. Temporary names, side files
- * and anything else are not. */
+ * and anything else are not. The uid is that which the process saw: in a user namespace it
+ * is not the file's owner. So it is a hint at most, never a proof. */
 bool rmm_segment_name_parse(const char *name, uid_t *uid_out);
 
 /*
- * Open the segment `name` in directory `dirfd`. Refuses what is not a regular file of the
- * uid in its name with one link, is larger than RMM_SEGMENT_MAX_BYTES, or does not hold
- * together. reason receives one line.
+ * Open the segment `name` in directory `dirfd`. Refuses what is not a regular file with one
+ * link, has something mounted over it, is larger than RMM_SEGMENT_MAX_BYTES, or does not hold
+ * together. reason receives one line. Whose it is segment->uid says.
  */
 rmm_segment_verdict_t rmm_segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
@@ -123,6 +126,11 @@ bool rmm_segment_is_live(const rmm_segment_t *segment);
 pid_t rmm_segment_pid(const rmm_segment_t *segment);
 
 uint32_t rmm_segment_location_count(const rmm_segment_t *segment);
+/* A number that changes when a location is opened; false: this segment has none, or the
+ * file was cut. */
+bool rmm_segment_locations_opened(const rmm_segment_t *segment, uint32_t *number_out);
+/* False: the file is shorter than when it was opened. */
+bool rmm_segment_is_whole(const rmm_segment_t *segment);
 /* Slots from this index on were never used. One pread: ask once per walk. */
 uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
 
@@ -136,6 +144,12 @@ bool rmm_segment_read_location(
  * idle. Each figure is right by itself then, but they may be of different moments. */
 bool rmm_segment_read_slot(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out);
+
+/* The same for a caller that reads many slots and has a bound for all: *tries_left retries,
+ * of which it takes away those that it makes. */
+bool rmm_segment_read_slot_within(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out,
+    uint32_t *tries_left);
 
 /* The identity parts of a record (not the figures: those go by schema). */
 const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record);
@@ -160,6 +174,9 @@ rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *
  */
 typedef struct rmm_control {
     int fd;
+    uint16_t version_minor;
+    bool is_trimming;  /* between begin_trim and end_trim */
+    bool is_reporting; /* between begin_report and end_report */
     uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
 } rmm_control_t;
@@ -183,5 +200,38 @@ int rmm_control_read_location(
     rmm_control_t *control, uint32_t location, rmm_control_location_t *out);
 int rmm_control_read_slot(
     rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
+
+/*
+ * Limits and trims, which a process of minor 4 knows: of an older one -EOPNOTSUPP. A limit is
+ * RMM_SEGMENT_NO_LIMIT where there is none, or it cannot be read. The instance_id is that of
+ * the resource in the slot: a limit does not pass to the next one there.
+ */
+int rmm_control_limit_location(
+    rmm_control_t *control, uint32_t location, uint64_t limit_bytes);
+int rmm_control_limit_slot(
+    rmm_control_t *control, uint32_t slot, uint32_t instance_id, uint64_t limit_bytes);
+uint64_t rmm_control_location_limit(rmm_control_t *control, uint32_t location);
+uint64_t
+rmm_control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id);
+/* `of` as trim_of of the page. The process has obeyed once rmm_segment_trim_seen() is
+ * *number_out; one at a time. rmm_control_end_trim() follows in any case: is_withdrawn: nobody
+ * waits any more, and what has not begun shall not. */
+int rmm_control_begin_trim(
+    rmm_control_t *control, uint32_t of, uint64_t keep_bytes, uint32_t *number_out);
+int rmm_control_end_trim(rmm_control_t *control, bool is_withdrawn);
+/* False: it cannot be read, or the process knows no trims. */
+bool rmm_segment_trim_seen(const rmm_segment_t *segment, uint32_t *number_out);
+
+/* The same of a report of the blocks of at most so many rows (segment_blocks.h), which a
+ * process of minor 5 makes. Once it has obeyed, its file has that number, or there is none: the
+ * process could not make it. */
+int rmm_control_begin_report(
+    rmm_control_t *control, uint32_t rows, uint32_t *number_out);
+int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn);
+bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out);
+
+/* What a daemon that was killed had asked for, and nobody waits for, the process need not look
+ * for any longer: each of its allocations would. Limits stay. */
+void rmm_control_forget(rmm_control_t *control);
 
 #endif /* RMM_SEGMENT_READER_H */

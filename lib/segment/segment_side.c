@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/open_in.h"
+
 #define PIECE_ROWS 64u
 #define PIECE_BYTES (PIECE_ROWS * RMM_SIDE_STRIDE_MAX)
 #define ROW_TRIES 8
@@ -47,7 +49,8 @@ static int check_owner(int fd, uid_t owner)
     return status.st_uid == owner && status.st_nlink == 1 ? 0 : -EPROTO;
 }
 
-int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner)
+static int
+open_file(int dirfd, const char *segment, const char *suffix, uid_t owner, int flags)
 {
     char name[128];
     int length = snprintf(name, sizeof(name), "%s.%s", segment, suffix);
@@ -57,7 +60,7 @@ int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t
     if (length < 0 || (size_t)length >= sizeof(name)) {
         return -ENAMETOOLONG;
     }
-    fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = rmm__open_in(dirfd, name, flags | O_NONBLOCK);
     if (fd < 0) {
         return -errno;
     }
@@ -67,6 +70,17 @@ int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t
         return error;
     }
     return fd;
+}
+
+int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner)
+{
+    return open_file(dirfd, segment, suffix, owner, O_RDONLY);
+}
+
+int rmm_side_file_open_to_write(
+    int dirfd, const char *segment, const char *suffix, uid_t owner)
+{
+    return open_file(dirfd, segment, suffix, owner, O_RDWR);
 }
 
 int rmm_side_file_keep(int *kept, int fd, int error)
@@ -171,7 +185,7 @@ uint32_t rmm_side_rows_each(
 
             if (!become_whole(fd, table, first + i, &piece, at)) {
                 left_out++;
-            } else if (!visit(piece.rows + at, arg)) {
+            } else if (!visit(piece.rows + at, first + i, arg)) {
                 return left_out;
             }
         }

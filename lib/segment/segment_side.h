@@ -30,6 +30,10 @@ void rmm__file_close(int *fd);
  */
 int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner);
 
+/* The same, to write it as well. */
+int rmm_side_file_open_to_write(
+    int dirfd, const char *segment, const char *suffix, uid_t owner);
+
 /* The end of opening: *kept is fd, or -1 with fd closed if there was an error. Returns that. */
 int rmm_side_file_keep(int *kept, int fd, int error);
 
@@ -49,8 +53,8 @@ typedef struct rmm_side_table {
 bool rmm_side_table_fits(
     const rmm_side_table_t *table, uint32_t header_bytes, uint64_t file_bytes);
 
-/* `row` is a consistent copy, aligned to 8. False ends the walk. */
-typedef bool (*rmm_side_row_fn)(const void *row, void *arg);
+/* `row`, the index'th, is a consistent copy, aligned to 8. False ends the walk. */
+typedef bool (*rmm_side_row_fn)(const void *row, uint32_t index, void *arg);
 
 /* Returns how many rows changed all the time and were left out. */
 uint32_t rmm_side_rows_each(

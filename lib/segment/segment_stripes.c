@@ -73,12 +73,15 @@ void rmm__stripes_add(
     const rmm_segment_t *segment, uint16_t scope, const rmm_stripe_pair_t *pair,
     rmm_record_t *record)
 {
+    uint32_t freed =
+        scope == RMM_SCHEMA_LOCATION ? segment->location_freed : segment->slot_freed;
+
     for (uint32_t i = 0; i < segment->header.schema_count; i++) {
         const rmm_segment_schema_t *entry = &segment->schema[i];
 
-        if (entry->scope == scope) {
-            const rmm_stripe_row_t *plus =
-                strcmp(entry->name, "freed_count") == 0 ? &pair->after : &pair->before;
+        if (entry->scope == scope && (entry->stripe_plus != RMM_STRIPE_NONE ||
+                                      entry->stripe_minus != RMM_STRIPE_NONE)) {
+            const rmm_stripe_row_t *plus = i == freed ? &pair->after : &pair->before;
             uint64_t value = figure_of(segment, entry, record, plus, &pair->after);
 
             memcpy(record->bytes + entry->offset, &value, sizeof(value));

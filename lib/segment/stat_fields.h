@@ -2,9 +2,9 @@
 /*
  * THE list of statistics. A line here is the word in the segment's records, the entry in the
  * schema that travels in it, the file of that name under /rmm, its line in `stat`, its key in
- * `json` and its series in `metrics`; a test says which row docs/statistics.md lacks
- * (unit.stat_docs). What remains is the line of code that counts. CONTRIBUTING.md has the
- * recipe.
+ * `json` and its series in `metrics`; tests say which row docs/statistics.md lacks
+ * (unit.stat_docs) and which entry rmm(5) lacks (unit.rmmfs_man_page). What remains is the line
+ * of code that counts. CONTRIBUTING.md has the recipe.
  *
  * X(name, kind, unit, help)
  *   kind  GAUGE    goes up and down, leaves with the process or the resource
@@ -51,7 +51,8 @@
 #define RMM_COMMON_OTHER_STATS(X)                                                      \
     X(reserved_bytes, GAUGE, BYTES, "Bytes held from upstream or the driver")          \
     X(oom_count, COUNTER, COUNT, "Requests refused for lack of memory")                \
-    X(invalid_free_count, COUNTER, COUNT, "Frees refused: wrong pointer, size, twice")
+    X(invalid_free_count, COUNTER, COUNT, "Frees refused: wrong pointer, size, twice") \
+    X(limit_count, COUNTER, COUNT, "Allocations and growths refused by a limit_bytes")
 
 /* At a location only: first its marks, which are compared like the others. */
 #define RMM_LOCATION_ONLY_STATS(X)                                                     \

@@ -28,6 +28,9 @@ fi
 unit=$stage/lib/systemd/system/rmmfs.service
 if [ -e "$stage/bin/rmmfs" ]; then
     grep -qx "ExecStart=$stage/bin/rmmfs -f /rmm" "$unit" || die "starts another: $(grep ExecStart= "$unit")"
+    for kind in tmpfiles sysusers; do
+        cmp "$source/fusefs/rmmfs.$kind.conf" "$stage/lib/$kind.d/rmmfs.conf" || die "no $kind.d/rmmfs.conf"
+    done
 fi
 
 # No path of the build, in texts or in programs (debug information too, but in a debug build).

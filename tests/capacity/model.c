@@ -110,8 +110,8 @@ static bool parse_arguments(char **arguments, uint64_t *page_bytes, const char *
     const char *last = arguments[0];
     *page_bytes = PAGE_BYTES;
     if (last != NULL && strcmp(last, "--page") == 0 && arguments[1] != NULL) {
-        if (number_parse_bytes(arguments[1], strlen(arguments[1]), page_bytes) !=
-                NUMBER_OK ||
+        if (rmm__number_parse_bytes(arguments[1], strlen(arguments[1]), page_bytes) !=
+                RMM_NUMBER_OK ||
             *page_bytes == 0 || *page_bytes % FIT_UNIT != 0) {
             return false;
         }

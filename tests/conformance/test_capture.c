@@ -47,25 +47,21 @@ typedef struct graph {
 #ifndef RMM_TEST_CUDA /* a build without CUDA has none of the real ones */
 int real_graph_begin(rmm_stream_t stream)
 {
-    (void)stream;
     return RMM_DRIVER_NOT_SUPPORTED;
 }
 
 int real_graph_end(rmm_stream_t stream, real_graph_t *graph)
 {
-    (void)graph;
     return real_graph_begin(stream);
 }
 
 int real_graph_launch(const real_graph_t *graph, rmm_stream_t stream)
 {
-    (void)graph;
     return real_graph_begin(stream);
 }
 
 int real_graph_destroy(real_graph_t *graph)
 {
-    (void)graph;
     return RMM_DRIVER_NOT_SUPPORTED;
 }
 #endif
@@ -178,7 +174,6 @@ static void another_threads_capture_stays_whole(void **state)
     graph_t graph;
     void *target;
 
-    (void)state;
     assert_ok(rmm_cuda_resource_create(&cuda));
     assert_ok(rmm_resource_alloc_sync(cuda, TARGET_BYTES, 0, &target));
     errand->worker = (worker_t){
@@ -214,7 +209,6 @@ static void a_block_taken_in_a_capture_is_the_graphs(void **state)
     graph_t graph;
     void *block;
 
-    (void)state;
     begin_capture(stream);
     assert_ok(rmm_resource_alloc(mr, TARGET_BYTES, 0, stream, &block));
     if (on_device) {
@@ -240,7 +234,6 @@ static void a_free_in_a_capture_leaves_it_whole(void **state)
     graph_t graph;
     void *block;
 
-    (void)state;
     begin_capture(stream);
     for (int i = 0; i < ROUNDS; i++) {
         assert_ok(rmm_resource_alloc(mr, TARGET_BYTES, 0, stream, &block));
@@ -293,7 +286,6 @@ static void what_a_capture_used_comes_back_with_its_graph(void **state)
     uint64_t held;
     graph_t graph;
 
-    (void)state;
     use_blocks(mr, stream);
     assert_ok(rmm_stream_synchronize(stream));
     held = held_after_trim(mr);

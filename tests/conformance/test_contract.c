@@ -53,7 +53,6 @@ static void refuses_sizes_near_the_end_of_the_address_space(void **state)
         SIZE_MAX, PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4095};
     rmm_resource_t *mr = subject_begin(subject);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         for (size_t less = 0; less <= 512; less += less < 4 ? 1 : 127) {
             void *mark = &mark;
@@ -82,7 +81,6 @@ static void gives_an_alignment_or_says_no(void **state)
     void *mark = &mark;
     void *ptr = mark;
 
-    (void)state;
     for (size_t align = 1; align <= RMM_ALIGN_MAX; align *= 2) {
         rmm_status_t status = rmm_resource_alloc(mr, 1000, align, NULL, &ptr);
 
@@ -119,7 +117,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     char *first = take(mr, 1000);
     char *second = take(mr, 1000);
 
-    (void)state;
     give(mr, first + 256, 744);
     if (!takes_any_size()) {
         give(mr, first, 5000); /* rounded up it is another size in any resource */
@@ -160,7 +157,6 @@ static void is_as_good_as_new_after_it_ran_out(void **state)
     void *held[HELD_MAX];
     size_t first = 0;
 
-    (void)state;
     if (!rmm_sim_active()) {
         return; /* nobody fills a GPU that others use as well */
     }
@@ -192,7 +188,6 @@ static void survives_streams_that_end_and_handles_that_return(void **state)
     worker_t *worker = test_calloc(1, sizeof(*worker));
     rmm_status_t status;
 
-    (void)state;
     *worker =
         (worker_t){.subject = subject, .mr = mr, .order = ORDER_STREAM, .random = 1};
     for (int i = 0; i < STREAM_ROUNDS; i++) {
@@ -225,7 +220,6 @@ static void keeps_exact_accounts(void **state)
     void *none = NULL;
     rmm_stats_t stats;
 
-    (void)state;
     give(mr, first, 1);
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &none));
     assert_null(none);

@@ -77,7 +77,6 @@ static void assert_held_on(int device)
 
 static void stays_on_its_device_whatever_is_current(void **state)
 {
-    (void)state;
     for (int own = 0; own < device_count; own++) {
         rmm_resource_t *mr = make_on(own);
         rmm_stream_t stream = stream_on(own);
@@ -126,7 +125,6 @@ static void takes_streams_of_other_devices(void **state)
         .has_device = true,
         .random = 1};
 
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         block_t block;
         void *ptr;
@@ -179,7 +177,6 @@ static void *visit(void *argument)
 /* A thread for each device, all of them at each resource. */
 static void serves_threads_of_all_devices(void **state)
 {
-    (void)state;
     for (int own = 0; own < device_count; own++) {
         rmm_resource_t *mr = make_on(own);
         visitor_t *visitors = test_calloc(DEVICES_MAX, sizeof(*visitors));
@@ -217,7 +214,6 @@ static void lives_on_every_device_at_once(void **state)
     rmm_resource_t *resources[DEVICES_MAX];
     void *blocks[DEVICES_MAX];
 
-    (void)state;
     for (int i = 0; i < device_count; i++) {
         resources[i] = make_on(i);
         set_device((i + 1) % device_count);

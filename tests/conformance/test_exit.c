@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rmm/sim.h>
 
 #include "conformance/subjects.h"
 #include "driver/driver.h"
+#include "harness/in_child.h"
 #include "harness/no_leak_check.h"
 
 enum { BYTES = 5000, MOST_FORKS = 5, SKIPPED = 77 };
@@ -27,25 +27,6 @@ enum { BYTES = 5000, MOST_FORKS = 5, SKIPPED = 77 };
 static const subject_t *subject;
 static rmm_resource_t *mr;
 static void *block;
-
-/* Runs body in a child that ends with exit(); returns its exit status. */
-static int in_child(int (*body)(void))
-{
-    int status;
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        exit(body());
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (!WIFEXITED(status)) {
-        fail_msg("%s: the child ended with wait status %d", subject->name, status);
-    }
-    return WEXITSTATUS(status);
-}
 
 /* A block that the device has written to, unless only the host can. */
 static bool hold(void)
@@ -78,7 +59,6 @@ static int hold_and_exit(void)
 
 static void exit_with_memory_held(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(hold_and_exit), 7);
 }
 
@@ -95,7 +75,6 @@ static int free_in_a_late_handler(void)
 
 static void an_exit_handler_may_free_and_release(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(free_in_an_early_handler), 7);
     assert_int_equal(in_child(free_in_a_late_handler), 7);
 }
@@ -117,7 +96,6 @@ static int free_in_a_destructor(void)
 
 static void a_static_destructor_may_free_and_release(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(free_in_a_destructor), 7);
 }
 
@@ -125,7 +103,6 @@ static void *allocate_for_ever(void *argument)
 {
     void *ptr;
 
-    (void)argument;
     while (rmm_resource_alloc(mr, BYTES, 0, NULL, &ptr) == RMM_OK) {
         rmm_resource_dealloc(mr, ptr, BYTES, 0, NULL);
     }
@@ -146,7 +123,6 @@ static int exit_amid_allocations(void)
 
 static void exit_while_a_thread_allocates(void **state)
 {
-    (void)state;
     for (int i = 0; i < MOST_FORKS; i++) {
         assert_int_equal(in_child(exit_amid_allocations), 7);
     }
@@ -155,7 +131,6 @@ static void exit_while_a_thread_allocates(void **state)
 #ifndef __SANITIZE_THREAD__ /* which hangs in pthread_exit() of a forked child */
 static void *work_and_end_the_process(void *argument)
 {
-    (void)argument;
     for (int i = 0; i < 200; i++) {
         void *ptr;
 
@@ -180,7 +155,6 @@ static int leave_main_first(void)
 
 static void a_thread_may_outlive_main(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(leave_main_first), 7);
 }
 #endif
@@ -222,7 +196,6 @@ static int fork_and_use(void)
 
 static void a_forked_child_is_refused_and_harms_nothing(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(fork_and_use), 7);
 }
 

@@ -39,6 +39,9 @@ traffic(const subject_t *subject, rmm_resource_t *mr, const rmm_stream_t streams
         check_failure(status);
         taken[i] = status == RMM_OK;
         CHECK_THAT(taken[i] == (blocks[i] != mark));
+        if (taken[i] && (rmm_resource_properties(mr) & RMM_DEVICE_ACCESSIBLE) != 0) {
+            sweep_use(blocks[i], size_of(subject, i), streams[i % 2]);
+        }
     }
     for (int i = 0; i < BLOCKS; i++) {
         if (taken[i]) {

@@ -129,9 +129,6 @@ static void live(rmm_status_t (*make)(rmm_resource_t **out))
 
 static void on_log(rmm_log_level_t level, const char *message, void *arg)
 {
-    (void)level;
-    (void)message;
-    (void)arg;
     use_everything();
 }
 
@@ -142,7 +139,6 @@ static rmm_status_t make_subject(rmm_resource_t **out)
 
 static void a_log_callback_may_use_it(void **state)
 {
-    (void)state;
     assert_ok(rmm_log_set_level(RMM_LEVEL_DEBUG));
     assert_ok(rmm_log_to_callback(on_log, NULL));
     calls = 0;
@@ -163,8 +159,6 @@ below_alloc_sync(size_t bytes, size_t align, void *payload, void **ptr_out)
     const rmm_driver_t *driver = rmm__driver(&status);
     int error;
 
-    (void)align;
-    (void)payload;
     use_everything();
     if (refuses && !is_inside) {
         refuses = false;
@@ -177,7 +171,6 @@ below_alloc_sync(size_t bytes, size_t align, void *payload, void **ptr_out)
 static rmm_status_t below_alloc(
     size_t bytes, size_t align, rmm_stream_t stream, void *payload, void **ptr_out)
 {
-    (void)stream;
     return below_alloc_sync(bytes, align, payload, ptr_out);
 }
 
@@ -185,9 +178,6 @@ static void below_dealloc_sync(void *ptr, size_t bytes, size_t align, void *payl
 {
     rmm_status_t status;
 
-    (void)bytes;
-    (void)align;
-    (void)payload;
     use_everything();
     (void)rmm__driver(&status)->mem_free(ptr);
 }
@@ -195,7 +185,6 @@ static void below_dealloc_sync(void *ptr, size_t bytes, size_t align, void *payl
 static void
 below_dealloc(void *ptr, size_t bytes, size_t align, rmm_stream_t stream, void *payload)
 {
-    (void)stream;
     below_dealloc_sync(ptr, bytes, align, payload);
 }
 
@@ -207,7 +196,6 @@ static bool below_is_equal(const void *payload, const void *other_payload)
 
 static void below_destroy(void *payload)
 {
-    (void)payload;
     use_everything();
 }
 
@@ -242,7 +230,6 @@ static void functions_of_a_custom_resource_may_use_it(void **state)
 {
     rmm_resource_t *one, *other;
 
-    (void)state;
     calls = 0;
     assert_ok(make_below(&one));
     assert_ok(make_below(&other));
@@ -257,8 +244,6 @@ static void functions_of_a_custom_resource_may_use_it(void **state)
 
 static bool on_failure(size_t bytes, void *arg)
 {
-    (void)bytes;
-    (void)arg;
     use_everything();
     return !is_inside; /* what fails in here shall end */
 }
@@ -288,7 +273,6 @@ static void a_failure_callback_may_use_it(void **state)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)state;
     calls = 0;
     refuses = strcmp(subject->name, "arena") == 0; /* it takes all when it is made */
     assert_ok(make_over_failing(&mr));
@@ -306,9 +290,6 @@ static void a_failure_callback_may_use_it(void **state)
 
 static void on_rows(const char *rows, size_t length, void *arg)
 {
-    (void)rows;
-    (void)length;
-    (void)arg;
     use_everything();
 }
 
@@ -329,7 +310,6 @@ static rmm_status_t make_logged(rmm_resource_t **out)
 
 static void the_sink_of_an_allocation_log_may_use_it(void **state)
 {
-    (void)state;
     calls = 0;
     live(make_logged);
     assert_int_not_equal(calls, 0);
@@ -340,7 +320,6 @@ static void what_prints_a_tracking_report_may_use_it(void **state)
     rmm_resource_t *mr, *tracking;
     void *ptr;
 
-    (void)state;
     assert_ok(subject_make(subject, &mr));
     assert_ok(rmm_tracking_adaptor_create(mr, NULL, &tracking));
     rmm_resource_release(mr);

@@ -28,7 +28,6 @@ static void equals_itself(rmm_resource_t *mr)
 
 static void host_self_equality(void **state)
 {
-    (void)state;
     for_host_memory(equals_itself);
 }
 
@@ -43,7 +42,6 @@ static void gives_no_bytes(rmm_resource_t *mr)
 
 static void host_allocate_zero_bytes(void **state)
 {
-    (void)state;
     for_host_memory(gives_no_bytes);
 }
 
@@ -83,7 +81,6 @@ static void refuses_a_pib(rmm_resource_t *mr)
 
 static void host_allocate_too_much(void **state)
 {
-    (void)state;
     for_host_memory(refuses_a_pib);
 }
 
@@ -105,7 +102,6 @@ static void gives_each_alignment(rmm_resource_t *mr)
 
 static void host_alignment_test(void **state)
 {
-    (void)state;
     for_host_memory(gives_each_alignment);
 }
 
@@ -165,7 +161,6 @@ static void use_current_device_resource(void **state)
 {
     int token;
 
-    (void)state;
     assert_non_null(use_current(&token));
 }
 
@@ -173,7 +168,6 @@ static void get_current_device_resource(void **state)
 {
     int token;
 
-    (void)state;
     assert_non_null(current_is_cuda(&token));
 }
 
@@ -183,7 +177,6 @@ static void set_current_device_resource(void **state)
     rmm_resource_t *current;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(cuda, NULL));
     assert_ok(rmm_get_current_device_resource(&current));
     assert_true(rmm_resource_is_equal(cuda, current));
@@ -197,13 +190,11 @@ static void set_current_device_resource(void **state)
 
 static void use_current_device_resource_mt(void **state)
 {
-    (void)state;
     on_threads(use_current, 4);
 }
 
 static void current_device_resource_is_cuda_mt(void **state)
 {
-    (void)state;
     on_threads(current_is_cuda, 4);
 }
 
@@ -215,7 +206,6 @@ static void host_device_to_device(void **state)
     rmm_stream_t stream;
     void *ptr;
 
-    (void)state;
     assert_int_equal(
         rmm_resource_properties(mr), RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE);
     ptr = take(mr, 1024);
@@ -236,7 +226,6 @@ static void forward_property(void **state)
     rmm_resource_t *device;
     rmm_resource_t *both;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), 0, 0, &device));
     assert_ok(pool_over(pinned_resource(), 0, 0, &both));
     assert_int_equal(rmm_resource_properties(device), RMM_DEVICE_ACCESSIBLE);
@@ -252,7 +241,6 @@ static void checked_down_cast(void **state)
     rmm_resource_t *cuda = cuda_resource();
     rmm_resource_t *binning;
 
-    (void)state;
     assert_ok(rmm_binning_resource_create(cuda, NULL, &binning));
     assert_string_equal(rmm_resource_type(binning), "binning");
     assert_string_equal(rmm_resource_type(rmm_resource_upstream(binning)), "cuda");
@@ -270,7 +258,6 @@ static void stream_equality(void **state)
     rmm_stream_t first;
     rmm_stream_t second;
 
-    (void)state;
     assert_ok(rmm_stream_create(0, &first));
     assert_ok(rmm_stream_create(0, &second));
     assert_ptr_not_equal(first, second);
@@ -297,13 +284,11 @@ static void creates_with_flags(uint32_t flags)
 
 static void stream_create_default(void **state)
 {
-    (void)state;
     creates_with_flags(0);
 }
 
 static void stream_create_non_blocking(void **state)
 {
-    (void)state;
     creates_with_flags(RMM_STREAM_NON_BLOCKING);
 }
 
@@ -311,7 +296,6 @@ static void stream_sync(void **state)
 {
     rmm_stream_t stream;
 
-    (void)state;
     assert_ok(rmm_stream_create(0, &stream));
     assert_ok(rmm_stream_synchronize(stream));
     assert_ok(rmm_stream_synchronize(NULL));
@@ -325,7 +309,6 @@ static void stream_sync_of_a_destroyed_one(void **state)
 {
     rmm_stream_t stream;
 
-    (void)state;
     if (!rmm_sim_active()) {
         print_message("only the simulated GPU survives that\n");
         return;
@@ -341,7 +324,6 @@ static void expects_throw(void **state)
 {
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     assert_int_equal(
         rmm_pool_resource_create(NULL, NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_null(mr);
@@ -350,7 +332,6 @@ static void expects_throw(void **state)
 
 static void cuda_try_throw(void **state)
 {
-    (void)state;
     assert_int_equal(
         rmm__driver_error(gpu(), RMM_DRIVER_INVALID_VALUE, "a call"), RMM_ERR_CUDA);
     assert_int_equal(rmm_last_cuda_error(), RMM_DRIVER_INVALID_VALUE);
@@ -362,7 +343,6 @@ static void cuda_try_alloc_out_of_memory(void **state)
 {
     rmm_resource_t *cuda = cuda_resource();
 
-    (void)state;
     refuse(cuda, PIB);
     assert_int_equal(rmm_last_cuda_error(), RMM_DRIVER_MEMORY_ALLOCATION);
     assert_non_null(strstr(rmm_last_error_message(), "cudaMalloc"));
@@ -377,7 +357,6 @@ static void cuda_try_alloc_bad_alloc(void **state)
     rmm_resource_t *cuda = cuda_resource();
     void *ptr = NULL;
 
-    (void)state;
     assert_int_equal(rmm_resource_alloc_sync(cuda, 1000, 512, &ptr), RMM_ERR_BAD_ALLOC);
     assert_null(ptr);
     assert_true(rmm_status_is_alloc_failure(RMM_ERR_BAD_ALLOC));

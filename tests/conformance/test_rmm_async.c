@@ -61,7 +61,6 @@ static void explicit_initial_pool_size(void **state)
 {
     rmm_resource_t *mr = async_resource((options_t){.initial_bytes = 100});
 
-    (void)state;
     use_once(mr, 100);
     rmm_resource_release(mr);
 }
@@ -71,7 +70,6 @@ static void explicit_release_threshold(void **state)
     rmm_resource_t *mr =
         async_resource((options_t){.initial_bytes = 100, .threshold_bytes = 1000});
 
-    (void)state;
     use_once(mr, 100);
     rmm_resource_release(mr);
 }
@@ -80,7 +78,6 @@ static void default_release_threshold_is_uint64_max(void **state)
 {
     rmm_resource_t *mr = async_resource((options_t){.initial_bytes = 0});
 
-    (void)state;
     assert_true(threshold_of(mr) == UINT64_MAX);
     rmm_resource_release(mr);
 }
@@ -89,7 +86,6 @@ static void explicit_release_threshold_is_applied(void **state)
 {
     rmm_resource_t *mr = async_resource((options_t){.threshold_bytes = 1000});
 
-    (void)state;
     assert_int_equal(threshold_of(mr), 1000);
     rmm_resource_release(mr);
 }
@@ -99,7 +95,6 @@ static void different_pools_unequal(void **state)
     rmm_resource_t *first = async_resource((options_t){.initial_bytes = 100});
     rmm_resource_t *second = async_resource((options_t){.initial_bytes = 100});
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, first));
     assert_false(rmm_resource_is_equal(first, second));
     assert_true(
@@ -116,7 +111,6 @@ static void fabric_handles_support(void **state)
     rmm_resource_t *mr = NULL;
     int supported = 0;
 
-    (void)state;
     assert_int_equal(
         gpu()->device_attribute(RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, 0, &supported),
         RMM_DRIVER_OK);
@@ -154,7 +148,6 @@ static void basic_allocate_deallocate(void **state)
 {
     rmm_resource_t *mr = async_managed_resource();
 
-    (void)state;
     use_once(mr, 100);
     rmm_resource_release(mr);
 }
@@ -164,7 +157,6 @@ static void equality_with_same_pool(void **state)
     rmm_resource_t *first = async_managed_resource();
     rmm_resource_t *second = async_managed_resource();
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, second));
     assert_ptr_equal(
         rmm_async_resource_pool_handle(first), rmm_async_resource_pool_handle(second));
@@ -177,7 +169,6 @@ static void allocated_pointer_is_managed(void **state)
     rmm_resource_t *mr = async_managed_resource();
     void *ptr = take(mr, KIB);
 
-    (void)state;
     expect_managed(ptr, KIB);
     give(mr, ptr, KIB);
     rmm_resource_release(mr);
@@ -188,7 +179,6 @@ static void allocated_pointer_is_accessible_from_host(void **state)
     rmm_resource_t *mr = async_managed_resource();
     unsigned char *ptr = take(mr, KIB);
 
-    (void)state;
     memset(ptr, 3, KIB);
     assert_int_equal(ptr[KIB - 1], 3);
     use(ptr, KIB, RMM_STREAM_LEGACY);
@@ -203,7 +193,6 @@ static void multiple_allocations_are_managed(void **state)
     rmm_resource_t *mr = async_managed_resource();
     void *blocks[3];
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         blocks[i] = take(mr, sizes[i]);
         expect_managed(blocks[i], sizes[i]);
@@ -221,7 +210,6 @@ static void use_pool(void **state)
     rmm_driver_mempool_t pool = NULL;
     rmm_resource_t *view;
 
-    (void)state;
     assert_int_equal(gpu()->mempool_create(0, &pool), RMM_DRIVER_OK);
     assert_ok(rmm_async_view_resource_create(pool, &view));
     assert_ptr_equal(rmm_async_resource_pool_handle(view), pool);
@@ -235,7 +223,6 @@ static void not_taking_ownership_of_pool(void **state)
     rmm_driver_mempool_t pool = NULL;
     rmm_resource_t *view;
 
-    (void)state;
     assert_int_equal(gpu()->mempool_create(0, &pool), RMM_DRIVER_OK);
     for (int i = 0; i < 2; i++) {
         assert_ok(rmm_async_view_resource_create(pool, &view));
@@ -249,7 +236,6 @@ static void throw_if_nullptr_pool(void **state)
 {
     rmm_resource_t *view = NULL;
 
-    (void)state;
     assert_int_equal(
         rmm_async_view_resource_create(NULL, &view), RMM_ERR_INVALID_ARGUMENT);
     assert_null(view);
@@ -289,7 +275,6 @@ static void throw_if_not_supported(void **state)
     rmm_status_t status = rmm_system_resource_create(&mr);
     int supported = 0;
 
-    (void)state;
     assert_int_equal(
         gpu()->device_attribute(RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0, &supported),
         RMM_DRIVER_OK);
@@ -304,7 +289,6 @@ static void first_touch_on_cpu(void **state)
     uint64_t before = free_memory();
     void *ptr = take(mr, 10 * MIB);
 
-    (void)state;
     memset(ptr, 1, 10 * MIB);
     assert_int_equal(free_memory(), before);
     give(mr, ptr, 10 * MIB);
@@ -317,7 +301,6 @@ static void first_touch_on_gpu(void **state)
     uint64_t before = free_memory();
     void *ptr = take(mr, 10 * MIB);
 
-    (void)state;
     use(ptr, 10 * MIB, RMM_STREAM_LEGACY);
     assert_true(free_memory() <= before);
     give(mr, ptr, 10 * MIB);
@@ -329,7 +312,6 @@ static void headroom_mr_reserve_all_free_memory(void **state)
     rmm_resource_t *mr = headroom_resource(free_memory() + GIB);
     void *ptr = take(mr, 10 * MIB);
 
-    (void)state;
     use(ptr, 10 * MIB, RMM_STREAM_LEGACY);
     if (rmm_sim_active()) {
         assert_int_equal(rmm_sim_preferred_at(ptr, 10 * MIB), RMM_DRIVER_HOST);
@@ -343,7 +325,6 @@ static void headroom_mr_different_parameters_unequal(void **state)
     rmm_resource_t *first = headroom_resource(MIB);
     rmm_resource_t *second = headroom_resource(2 * MIB);
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, first));
     assert_false(rmm_resource_is_equal(first, second));
     rmm_resource_release(first);

@@ -17,7 +17,6 @@ static void max_less_than_initial(rmm_resource_t *upstream)
 
 static void throw_max_less_than_initial(void **state)
 {
-    (void)state;
     max_less_than_initial(cuda_resource());
 }
 
@@ -34,7 +33,6 @@ static void allocate_ninety_percent(void **state)
 {
     rmm_resource_t *mr;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), percent_of_free(90), 0, &mr));
     rmm_resource_release(mr);
 }
@@ -46,7 +44,6 @@ static void two_large_buffers(void **state)
     void *first;
     void *second;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), percent_of_free(50), 0, &mr));
     first = take(mr, quarter);
     second = take(mr, quarter);
@@ -75,7 +72,6 @@ static void force_growth(void **state)
 {
     static const uint64_t maxima[] = {0, 8192};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         rmm_resource_t *mr;
         void *small, *large;
@@ -98,7 +94,6 @@ static void deleted_stream(void **state)
     rmm_stream_t stream;
     void *ptr;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
     assert_ok(rmm_stream_create(0, &stream));
     assert_ok(rmm_resource_alloc(mr, 10000, 0, stream, &ptr));
@@ -121,7 +116,6 @@ static void initial_and_max_equal(rmm_resource_t *upstream)
 
 static void initial_and_max_pool_size_equal(void **state)
 {
-    (void)state;
     initial_and_max_equal(cuda_resource());
 }
 
@@ -149,7 +143,6 @@ static void non_aligned(rmm_resource_t *(*upstream)(void))
 
 static void non_aligned_pool_size(void **state)
 {
-    (void)state;
     non_aligned(cuda_resource);
 }
 
@@ -158,7 +151,6 @@ static void upstream_doesnt_support_mem_info(void **state)
     rmm_resource_t *lower;
     rmm_resource_t *upper;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), 0, 0, &lower));
     assert_ok(pool_over(lower, 0, 0, &upper));
     give(upper, take(upper, 1024), 1024);
@@ -171,7 +163,6 @@ static void multidevice_pool(void **state)
     void *blocks[2];
     int count;
 
-    (void)state;
     assert_int_equal(gpu()->device_count(&count), RMM_DRIVER_OK);
     if (count < 2) {
         print_message("one device only\n");
@@ -200,7 +191,6 @@ static void get_upstream_resource(void **state)
     rmm_resource_t *cuda = cuda_resource();
     rmm_resource_t *mr;
 
-    (void)state;
     assert_ok(pool_over(rmm_resource_retain(cuda), 0, 0, &mr));
     assert_ptr_equal(rmm_resource_upstream(mr), cuda);
     assert_true(rmm_resource_is_equal(rmm_resource_upstream(mr), cuda));
@@ -214,7 +204,6 @@ static void allocate_deallocate(void **state)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
     ptr = take(mr, 1024);
     use(ptr, 1024, NULL);
@@ -228,7 +217,6 @@ static void shared_ownership(void **state)
     rmm_resource_t *copy;
     void *ptr;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
     copy = rmm_resource_retain(mr);
     ptr = take(mr, 1024);
@@ -244,7 +232,6 @@ static void equality(void **state)
     rmm_resource_t *copy;
     rmm_resource_t *other;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), 0, 0, &mr));
     assert_ok(pool_over(cuda_resource(), 0, 0, &other));
     copy = rmm_resource_retain(mr);
@@ -260,7 +247,6 @@ static void pool_size(void **state)
     rmm_stats_t stats = RMM_STATS_INIT;
     rmm_resource_t *mr;
 
-    (void)state;
     assert_ok(pool_over(cuda_resource(), MIB, 0, &mr));
     assert_ok(rmm_resource_get_stats(mr, &stats));
     assert_true(stats.reserved_bytes >= MIB);
@@ -271,19 +257,16 @@ static void pool_size(void **state)
 
 static void pinned_throw_max_less_than_initial(void **state)
 {
-    (void)state;
     max_less_than_initial(pinned_resource());
 }
 
 static void pinned_initial_and_max_pool_size_equal(void **state)
 {
-    (void)state;
     initial_and_max_equal(pinned_resource());
 }
 
 static void pinned_non_aligned_pool_size(void **state)
 {
-    (void)state;
     non_aligned(pinned_resource);
 }
 
@@ -292,7 +275,6 @@ static void pinned_throw_out_of_memory(void **state)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)state;
     assert_ok(pool_over(pinned_resource(), 0, 1024, &mr));
     ptr = take(mr, 1024);
     memset(ptr, 1, 1024);
@@ -311,7 +293,6 @@ static void explicit_bin_mr(void **state)
     rmm_resource_t *bin;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_binning_resource_create(cuda, NULL, &mr));
     assert_ok(pool_over(cuda, 0, 0, &bin));
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, bin));
@@ -403,7 +384,6 @@ static void zero_byte_allocations_use_bin_resource(void **state)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_binning_resource_create(cuda, NULL, &mr));
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, bin));
     passes_through(mr, &mock, 0, 0);
@@ -437,7 +417,6 @@ static void test_callbacks_are_invoked(void **state)
     mock_t mock = {0};
     rmm_resource_t *mr;
 
-    (void)state;
     options.alloc = ask_mock;
     options.dealloc = tell_mock;
     options.payload = &mock;
@@ -491,7 +470,6 @@ static void logging_test(void **state)
     program_t program = {.log = open_memstream(&text, &length)};
     rmm_resource_t *mr = program_resource(&program);
 
-    (void)state;
     assert_non_null(program.log);
     give(mr, take(mr, MIB), MIB);
     assert_int_equal(fclose(program.log), 0);
@@ -522,7 +500,6 @@ static void default_allocation_alignment_passthrough(void **state)
     mock_t mock = {.answer = (void *)(uintptr_t)123};
     rmm_resource_t *mr = aligned_over(&mock, 0, 0);
 
-    (void)state;
     passes_through(mr, &mock, 5, 0);
     rmm_resource_release(mr);
 }
@@ -532,7 +509,6 @@ static void below_alignment_threshold_passthrough(void **state)
     mock_t mock = {.answer = (void *)(uintptr_t)123};
     rmm_resource_t *mr = aligned_over(&mock, 4096, 65536);
 
-    (void)state;
     passes_through(mr, &mock, 3, 0);
     mock.answer = (void *)(uintptr_t)456;
     passes_through(mr, &mock, 65528, 0);
@@ -541,8 +517,6 @@ static void below_alignment_threshold_passthrough(void **state)
 
 static bool never_again(size_t bytes, void *arg)
 {
-    (void)bytes;
-    (void)arg;
     return false;
 }
 
@@ -554,7 +528,6 @@ static void forwards_alignment(void **state)
     rmm_resource_t *upstream = mock_resource(&mock);
     rmm_resource_t *mr;
 
-    (void)state;
     options.callback = never_again;
     assert_ok(rmm_failure_callback_adaptor_create(upstream, &options, &mr));
     passes_through(mr, &mock, 1024, 512);

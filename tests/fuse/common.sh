@@ -5,6 +5,7 @@
 #
 #   RMMFS          the daemon (as built in build/dev, unless told otherwise)
 #   RMMFS_PROGRAM  tests/fuse/program.c
+#   RMMFS_HANG     tests/fuse/hang.c
 #
 # The end, however it comes, stops what was started, unmounts and removes the folder.
 set -eu
@@ -15,6 +16,7 @@ unset XDG_RUNTIME_DIR NOTIFY_SOCKET
 build=${test_path%/tests/fuse/*}/build/dev
 export RMMFS=${RMMFS:-$build/fusefs/rmmfs}
 export RMMFS_PROGRAM=${RMMFS_PROGRAM:-$build/tests/fuse/rmmfs_program}
+export RMMFS_HANG=${RMMFS_HANG:-$build/tests/fuse/rmmfs_hang}
 
 # Where the private folder is made. A test of several users sets test_users=2: then another
 # user must be able to come in, which a folder of tests/run does not allow.
@@ -32,12 +34,14 @@ log=$work/rmmfs.log
 mkdir "$run" "$mnt"
 export RMM_RUNTIME_DIR=$run RMM_NVIDIA_PROC=$work/nvidia
 if [ -n "${test_users:-}" ]; then # the build folder may be closed to others, too
-    cp "$RMMFS" "$RMMFS_PROGRAM" "$work"
+    cp "$RMMFS" "$RMMFS_PROGRAM" "$RMMFS_HANG" "$work"
     RMMFS=$work/${RMMFS##*/}
     RMMFS_PROGRAM=$work/${RMMFS_PROGRAM##*/}
+    RMMFS_HANG=$work/${RMMFS_HANG##*/}
 fi
 uid=$(id -u)
 daemon=
+memory_group= # a cgroup that a test made for the daemon
 declare -A program_pid program_in program_out
 
 reproduce_line="reproduce: RMMFS=$RMMFS RMMFS_PROGRAM=$RMMFS_PROGRAM $test_path"
@@ -68,8 +72,11 @@ finish() {
     done
     # shellcheck disable=SC2046  (pids)
     kill -KILL $(jobs -p) 2>/dev/null || true
+    # shellcheck disable=SC2046  (what they started, under set -m)
+    kill -KILL -- $(jobs -p | sed 's/^/-/') 2>/dev/null || true
     [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || true
     wait 2>/dev/null || true
+    [ -z "$memory_group" ] || rmdir "$memory_group"
     while is_mounted; do
         umount -l "$mnt" 2>/dev/null || fusermount3 -u -z "$mnt" || break
     done
@@ -82,6 +89,16 @@ trap 'exit 143' TERM INT
 
 [ -e /dev/fuse ] || skip "no /dev/fuse here"
 [ -w /dev/fuse ] || skip "/dev/fuse is not writable for uid $(id -u)"
+
+# From here on the script runs in a mount namespace of its own: the same script once more, whose
+# status is this one's.
+enter_mount_namespace() {
+    [ -z "${RMMFS_TEST_INSIDE:-}" ] || return 0
+    local status=0
+    "$RMMFS_PROGRAM" mounts true 2>/dev/null || skip "no mount namespaces here"
+    RMMFS_TEST_INSIDE=1 "$RMMFS_PROGRAM" mounts "$test_path" || status=$?
+    exit "$status"
+}
 
 # --- the mount -------------------------------------------------------------------------
 
@@ -167,6 +184,45 @@ tell() { # NAME COMMAND...
     hear "$name" "$*"
 }
 
+# fetch_report NAME ID FILE: a file that shows a report, to $work/text, while the program allocates
+# through its resource ID. That may come too late on a busy machine: again.
+fetch_report() {
+    local tries reader
+    for tries in $(seq 40); do
+        cat "$mnt/$3" >"$work/text" 2>"$work/why" &
+        reader=$!
+        while kill -0 "$reader" 2>/dev/null; do
+            tell "$1" borrow "$2" 10 1
+            tell "$1" return "$2"
+        done
+        ! wait "$reader" || return 0
+        grep -q "Connection timed out" "$work/why" || fail "$3: $(cat "$work/why")"
+        sleep 1.1 # until it may be asked again
+    done
+    fail "no report in $tries tries"
+}
+
+# start_crowd PROCESSES POOLS UUID [COMMAND...]: processes with a segment each, until
+# end_crowd.
+start_crowd() {
+    local count=$1 pools=$2 uuid=$3
+    shift 3
+    : >"$work/crowd.out"
+    "$@" "$RMMFS_PROGRAM" crowd "$count" "$pools" "$uuid" >"$work/crowd.out" &
+    crowd=$!
+    eventually crowd_is_there "$count"
+}
+
+crowd_is_there() {
+    ! grep -q failed "$work/crowd.out" || fail "a process of the crowd has not its pools"
+    [ "$(grep -c ok "$work/crowd.out")" -eq "$1" ]
+}
+
+end_crowd() {
+    kill -KILL "$crowd"
+    wait "$crowd" 2>/dev/null || true
+}
+
 forget_program() {
     local in=${program_in[$1]} out=${program_out[$1]}
     exec {in}>&- {out}<&-
@@ -193,6 +249,12 @@ list_gpus() { # N
         printf 'Model: \t\t Test GPU %s\nGPU UUID: \t GPU-0000000%s\n' "$i" "$i" \
             >"$RMM_NVIDIA_PROC/0000:0$i:00.0/information"
     done
+}
+
+# The daemon removes files of programs that ended, too: find may miss what it has listed.
+remove_files_of() { # UID: a question, for eventually
+    find "$run" -user "$1" -delete 2>/dev/null || true
+    [ -z "$(find "$run" -user "$1" 2>/dev/null)" ]
 }
 
 # The segments that there are, by name.
@@ -223,6 +285,7 @@ expect_key() { # FILE KEY VALUE
     [ "$seen" = "$3" ] || fail "$2 in $1 is '$seen', not '$3'"
 }
 
+# The kernel may answer from its cache until the daemon's notice has reached it.
 expect_gone() { # PATH
-    [ ! -e "$mnt/$1" ] || fail "$1 is still there"
+    eventually test ! -e "$mnt/$1"
 }

@@ -6,11 +6,7 @@
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-if [ -z "${RMMFS_TEST_INSIDE:-}" ]; then
-    "$RMMFS_PROGRAM" mounts true 2>/dev/null || skip "no mount namespaces here"
-    RMMFS_TEST_INSIDE=1 "$RMMFS_PROGRAM" mounts "$test_path" || exit $?
-    exit 0
-fi
+enter_mount_namespace
 mount -t tmpfs tmpfs /run
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 unset RMM_RUNTIME_DIR
@@ -41,7 +37,8 @@ tell late alloc 0 4000
 [ -n "$(ls /run/rmm/65534.* 2>/dev/null)" ] || fail "a late program does not write to /run/rmm"
 expect gpu0/current_bytes 4321
 expect "proc/${program_pid[late]}/uid" 65534
-[ -e /run/rmm/rmmfs.state ] || [ -e /dev/shm/rmm-0/rmmfs.state ] || fail "no state file"
+[ -e /run/rmmfs/rmmfs.state ] || fail "no state file"
+[ "$(stat -c "%a %u" /run/rmmfs)" = "700 0" ] || fail "/run/rmmfs is $(stat -c "%a %u" /run/rmmfs)"
 
 # A directory that its user does not own, and a link to one that its user does own, each with a
 # program that lives.

@@ -10,7 +10,7 @@ start_program a
 gpu a 0
 tell a alloc 0 100
 expect gpu0/current_bytes 100
-rm -rf "${run:?}"
+eventually rm -rf "${run:?}" # while the daemon may write its state there
 mkdir "$run"
 expect gpu0/current_bytes 100
 start_program b

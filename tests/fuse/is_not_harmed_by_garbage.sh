@@ -47,7 +47,7 @@ for i in range(150):
         file.write(bytes_)
     os.rename(name + ".new", name)
 END
-grep -r --exclude='*_pipe' . "$mnt" >/dev/null 2>&1 || true
+grep -r . "$mnt" >/dev/null 2>&1 || true
 expect gpu0/current_bytes 1000
 expect "proc/${program_pid[good]}/gpu0/current_bytes" 1000
 rm "$run"/*.000000000000????
@@ -84,4 +84,50 @@ expect_gone "proc/${program_pid[cut]}/gpu0"
 cut_pid=${program_pid[cut]}
 kill_program cut
 eventually test ! -e "$mnt/proc/$cut_pid"
+
+# A report of blocks that is none, and one with bits flipped anywhere.
+start_program pool env RMM_DRIVER=sim
+tell pool pool 0
+tell pool borrow 0 1000 20
+tell pool track 1 0
+directory=proc/${program_pid[pool]}
+files=$(cd "$mnt" && printf '%s ' "$directory"/gpu*/mr/*.pool/{map,map.svg,streams,size_histogram})
+fetch_report pool 1 "${files%% *}"
+report=$(find "$run" -name '*.blocks')
+read_report() { # all of them; prints their errors
+    local file
+    for file in $files "$directory/allocations"; do
+        timeout 20 cat "$mnt/$file" 2>&1 >/dev/null || [ $? != 124 ] || fail "$file hangs"
+    done
+}
+mv "$report" "$work/report"
+for kind in empty noise directory fifo link "two names" cut; do
+    case $kind in
+    empty) : >"$report" ;;
+    noise) head -c 3000 /dev/urandom >"$report" ;;
+    directory) mkdir "$report" ;;
+    fifo) mkfifo "$report" ;;
+    link) ln -s "$work/report" "$report" ;;
+    "two names") cp "$work/report" "$report" && ln "$report" "$run/second" ;;
+    cut) head -c 500 "$work/report" >"$report" ;;
+    esac
+    read_report >"$work/errors"
+    [ "$(grep -cE "Input/output error|Connection timed out" "$work/errors")" = 4 ] ||
+        fail "a report that is $kind: $(cat "$work/errors")"
+    rm -rf "$report" "$run/second"
+done
+for i in $(seq 20); do
+    python3 - "$work/report" "$report" "$i" <<'END'
+import os, random, sys
+random.seed(int(sys.argv[3]))
+whole = bytearray(open(sys.argv[1], "rb").read())
+for _ in range(random.choice([1, 2, 30])):
+    whole[random.randrange(random.choice([128, 192, len(whole)]))] ^= 1 << random.randrange(8)
+with open(sys.argv[2] + ".new", "wb") as file:
+    file.write(whole)
+os.rename(sys.argv[2] + ".new", sys.argv[2])
+END
+    read_report >/dev/null
+done
+expect gpu0/current_bytes 1000
 stop_daemon

@@ -38,4 +38,20 @@ expect gpu0/peak_bytes 5000
 expect gpu0/peak_upper_bytes 5000
 expect gpu0/total_bytes 5310
 expect gpu0/total_count 3
+
+# Peaks of programs that the daemon saw alive at the same time do add up to the upper bound,
+# also if they use the GPU only afterwards and nobody looks before they end.
+start_program c
+start_program d
+expect "proc/${program_pid[c]}/state" live
+expect "proc/${program_pid[d]}/state" live
+gpu c 1
+gpu d 1
+tell c alloc 1 100
+tell c free 1 100
+tell d alloc 1 50
+end_program c
+end_program d
+expect gpu1/peak_upper_bytes 150
+expect gpu1/peak_bytes 100
 stop_daemon

@@ -44,6 +44,14 @@ refused 1234 "$process/mr/1.cuda/peak_bytes"
 refused 1234 gpu0/peak_bytes
 refused 65534 gpu0/peak_bytes
 refused 1234 daemon/log_level
+for file in limit_bytes trim mr/1.cuda/limit_bytes mr/1.cuda/trim; do
+    refused 1234 "$process/$file"
+done
+expect "$process/limit_bytes" max
+as 65534 sh -c "echo 5 >$mnt/$process/limit_bytes" || fail "the owner sets no limit"
+expect "$process/limit_bytes" 5
+echo max >"$mnt/$process/limit_bytes" || fail "root takes no limit away"
+expect "$process/limit_bytes" max
 expect "$process/peak_bytes" 100
 allowed 65534 "$process/peak_bytes"
 expect "$process/peak_bytes" 40

@@ -35,7 +35,7 @@ static inline void fixture_close(fixture_t *fixture)
 
 static inline uint32_t fixture_gpu(fixture_t *fixture, const char *uuid)
 {
-    const gpu_identity_t identity = {uuid, "0000:01:00.0", "Sample", 1 << 20};
+    const gpu_identity_t identity = {uuid, "0000:01:00.0", "Sample", 1 << 20, 0};
     return gpus_number(&fixture->model, &identity);
 }
 
@@ -51,6 +51,8 @@ static inline void fixture_control(member_t *member)
     page.slots_offset = offsetof(rmm_control_page_t, slots);
     page.slots_stride = sizeof(rmm_control_slot_t);
     page.slots_count = RMM_SEGMENT_SLOTS;
+    page.version_minor = RMM_SEGMENT_MINOR;
+    member->control.version_minor = page.version_minor;
     member->control.fd = sample_file(&page, sizeof(page));
     member->control.locations_offset = page.locations_offset;
     member->control.locations_stride = page.locations_stride;

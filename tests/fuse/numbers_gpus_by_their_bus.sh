@@ -14,6 +14,7 @@ driver_gpu 0000:af:00.0 GPU-cccc
 driver_gpu 0000:3b:00.0 GPU-aaaa
 driver_gpu 0000:5e:00.0 'GPU-????????-????-????-????-????????????'
 driver_gpu 10000:01:00.0 GPU-dddd
+driver_gpu 10000:02:00.0 'GPU-????????-????-????-????-????????????'
 mkdir "$RMM_NVIDIA_PROC/junk"
 
 start_daemon
@@ -32,6 +33,7 @@ tell a location 0 SIM-0 - 1000 Simulated
 tell a location 1 GPU-cccc 0000:AF:00.0 2000 H200
 tell a location 2 GPU-bbbb 00000000:5E:00.0 3000 H200
 tell a location 3 MIG-1 0000:3B:00.0 500 slice
+tell a location 4 MIG-2 00010000:02:00.0 500 slice # of a GPU whose uuid nobody knows
 tell a alloc 0 1
 tell a alloc 1 2
 tell a alloc 2 3
@@ -41,19 +43,21 @@ expect gpu2/capacity_bytes 2000
 expect gpu2/name "NVIDIA Test"
 expect gpu1/uuid GPU-bbbb
 expect gpu1/current_bytes 3
-expect gpu4/uuid SIM-0
-expect gpu4/current_bytes 1
-expect gpu5/uuid MIG-1
-expect gpu5/current_bytes 4
+expect gpu4/uuid -1
+expect gpu5/uuid SIM-0
+expect gpu5/current_bytes 1
+expect gpu6/uuid MIG-1
+expect gpu6/current_bytes 4
+expect gpu7/uuid MIG-2
 expect by-uuid/SIM-0/current_bytes 1
 expect "proc/${program_pid[a]}/gpu2/current_bytes" 2
-[ "$(grep -c ^gpu "$mnt/gpus")" = 6 ] || fail "gpus: $(cat "$mnt/gpus")"
+[ "$(grep -c ^gpu "$mnt/devices")" = 8 ] || fail "devices: $(cat "$mnt/devices")"
 end_program a
-expect gpu4/peak_bytes 1
-cp "$mnt/gpus" "$work/gpus"
+expect gpu5/peak_bytes 1
+cp "$mnt/devices" "$work/gpus"
 stop_daemon
 
 start_daemon
-diff "$work/gpus" "$mnt/gpus" || fail "numbers changed over a restart"
-expect gpu5/peak_bytes 4
+diff "$work/gpus" "$mnt/devices" || fail "numbers changed over a restart"
+expect gpu6/peak_bytes 4
 stop_daemon

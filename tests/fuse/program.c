@@ -8,9 +8,10 @@
  *   alloc P BYTES, free P BYTES, reserve P BYTES, unreserve P BYTES, pad P BYTES
  *   oom P, devfree P BYTES
  *   resource ID TYPE NAME P UPSTREAM_ID
- *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, close ID
+ *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, refuse ID, close ID
  *   track ID STACKS   a tracking adaptor over host memory, with stacks if not 0
  *   borrow ID BYTES COUNT, return ID   COUNT blocks through it; all of them back
+ *   pool ID           in its place a pool over the current device's cuda resource
  *   untrack ID        its end, whatever is out
  *   log LEVEL TEXT    into its debug log, 0 trace to 5 critical
  *   event ACTION POINTER BYTES STREAM   traced, if that is on
@@ -23,15 +24,28 @@
  * Or, with arguments, runs a command in a mount namespace of its own:
  *
  *   rmmfs_program mounts COMMAND...
+ *
+ * or as on a kernel without openat2:
+ *
+ *   rmmfs_program without_openat2 COMMAND...
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rmm/cuda_resource.h>
 #include <rmm/host_resource.h>
+#include <rmm/pool_resource.h>
 #include <rmm/tracking_adaptor.h>
 
 #include "harness/mounts.h"
@@ -43,7 +57,7 @@
 
 static rmm_accounting_t resources[RESOURCES_MAX];
 
-static bool do_place(uint32_t location, const char *rest)
+static bool do_location(uint32_t location, const char *rest)
 {
     char uuid[64], pci[64], name[64];
     uint64_t capacity;
@@ -121,6 +135,18 @@ static bool do_track(uint32_t id, bool stacks)
     return status == RMM_OK;
 }
 
+static bool do_pool(uint32_t id)
+{
+    rmm_resource_t *cuda;
+    rmm_status_t status;
+    if (id >= TRACKERS_MAX || rmm_cuda_resource_create(&cuda) != RMM_OK) {
+        return false;
+    }
+    status = rmm_pool_resource_create(cuda, NULL, &trackers[id].mr);
+    rmm_resource_release(cuda);
+    return status == RMM_OK;
+}
+
 static bool do_borrow(struct tracker *tracker, const char *rest)
 {
     size_t bytes, count;
@@ -156,6 +182,8 @@ obey_tracker(const char *verb, uint32_t id, const char *rest, bool *done_out)
     bool known = true;
     if (strcmp(verb, "track") == 0) {
         *done_out = do_track(id, atoi(rest) != 0);
+    } else if (strcmp(verb, "pool") == 0) {
+        *done_out = do_pool(id);
     } else if (strcmp(verb, "borrow") == 0) {
         *done_out = tracker != NULL && do_borrow(tracker, rest);
     } else if (strcmp(verb, "return") == 0) {
@@ -208,7 +236,7 @@ static void do_exec(void)
     (void)execl("/proc/self/exe", "rmmfs_program", (char *)NULL);
 }
 
-static bool do_place_figure(const char *verb, uint32_t location, uint64_t bytes)
+static bool do_location_figure(const char *verb, uint32_t location, uint64_t bytes)
 {
     static const struct verb {
         const char *name;
@@ -277,7 +305,7 @@ static bool obey(const char *line)
         return done;
     }
     if (strcmp(verb, "location") == 0) {
-        return do_place(id, rest);
+        return do_location(id, rest);
     }
     if (strcmp(verb, "resource") == 0) {
         return do_resource(id, rest);
@@ -310,11 +338,16 @@ static bool obey(const char *line)
         do_exec();
         return false;
     }
+    if (strcmp(verb, "refuse") == 0 && id < RESOURCES_MAX &&
+        resources[id].slot != NULL) {
+        rmm__accounting_oom(&resources[id]);
+        return true;
+    }
     if (strcmp(verb, "oom") == 0) {
         rmm__location_oom(id);
         return true;
     }
-    return do_place_figure(verb, id, bytes);
+    return do_location_figure(verb, id, bytes);
 }
 
 /* Returns only if it cannot. */
@@ -327,11 +360,80 @@ static int run_in_own_mounts(char **command)
     return 1;
 }
 
+/* Returns only if it cannot. */
+static int run_without_openat2(char **command)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) {
+        (void)execvp(command[0], command);
+    }
+    perror("rmmfs_program: without_openat2");
+    return 1;
+}
+
+/* One of a crowd: a resource on the GPU, pools on top of it, and some bytes in each. */
+static void live_in_crowd(uint32_t pools, const char *uuid)
+{
+    const rmm_location_identity_t gpu = {uuid, "0000:00:00.0", "Test GPU", 1u << 30};
+    const rmm_accounting_desc_t cuda = {
+        .type = "cuda", .name = "cuda", .instance_id = 1};
+    rmm__publish_open("none");
+    rmm__location_open(0, &gpu);
+    bool done = rmm__accounting_open(&resources[1], &cuda) == RMM_OK;
+    for (uint32_t id = 2; id < pools + 2 && done; id++) {
+        const rmm_accounting_desc_t pool = {
+            .type = "pool", .name = "pool", .instance_id = id, .upstream_id = 1};
+        done = id < RESOURCES_MAX &&
+               rmm__accounting_open(&resources[id], &pool) == RMM_OK &&
+               do_take(id, 4096, true);
+        RMM_ACCOUNTING_SET(&resources[id], free_bytes, 8192);
+        RMM_ACCOUNTING_SET(&resources[id], largest_free_bytes, 6144);
+    }
+    rmm__location_reserve(0, (uint64_t)pools * 12288);
+    rmm__location_alloc(0, (uint64_t)pools * 4096);
+    (void)printf("%s\n", done ? "ok" : "failed");
+    (void)fflush(stdout);
+    (void)pause();
+}
+
+/* A process that forks before its first segment leaves its children free to make theirs. */
+static int run_crowd(char **arguments)
+{
+    uint32_t count = (uint32_t)strtoul(arguments[0], NULL, 10);
+    uint32_t pools = (uint32_t)strtoul(arguments[1], NULL, 10);
+    for (uint32_t i = 0; i < count; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            live_in_crowd(pools, arguments[2]);
+            _exit(0);
+        }
+        if (child < 0) {
+            perror("rmmfs_program: fork");
+            return 1;
+        }
+    }
+    (void)pause();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     char line[256];
+    if (argc == 5 && strcmp(argv[1], "crowd") == 0) {
+        return run_crowd(argv + 2);
+    }
     if (argc > 2 && strcmp(argv[1], "mounts") == 0) {
         return run_in_own_mounts(argv + 2);
+    }
+    if (argc > 2 && strcmp(argv[1], "without_openat2") == 0) {
+        return run_without_openat2(argv + 2);
     }
     rmm__publish_open("none");
     (void)setvbuf(stdout, NULL, _IOLBF, 0);

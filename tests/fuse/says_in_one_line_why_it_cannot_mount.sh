@@ -25,8 +25,10 @@ refuses "is not empty" "$work/full"
 refuses "it would hide the segments in" "$run"
 refuses "it would hide the segments in" -f "$work" -o nonempty
 expected=2 refuses "unknown mount option 'no_such'" -o no_such "$mnt"
-expected=2 refuses "mount option 'max_read=many': expected max_read=BYTES" -o max_read=many "$mnt"
-expected=2 refuses "mount option 'max_read=': expected max_read=BYTES" -o ro,max_read= "$mnt"
+for option in max_read=131072 max_read=many max_background=5 blksize=4096 user_id=5 fd=3 rootmode=40000 \
+    default_permissions subtype=x fsname=x auto_unmount allow_root sync dirsync remount; do
+    expected=2 refuses "unknown mount option '$option'" -o "ro,$option" "$mnt"
+done
 expected=2 refuses "one mount point only" "$mnt" "$work/full"
 RMM_RUNTIME_DIR=$work/file/run refuses "RMM_RUNTIME_DIR\|cannot make" "$mnt"
 RMM_RUNTIME_DIR=relative refuses "absolute path" "$mnt"
@@ -39,6 +41,14 @@ for option in --help --version; do
     ! "$RMMFS" $option >/dev/full 2>"$work/out" || fail "$option: a full disk is no failure"
     [ "$(cat "$work/out")" = "rmmfs: cannot write to standard output: No space left on device" ] ||
         fail "$option: $(cat "$work/out")"
+done
+
+# What is accepted works: the daemon answers, and ends with 0.
+for option in ro rw dev nodev suid nosuid exec noexec atime noatime allow_other nonempty no_inotify; do
+    [ "$option" != allow_other ] || [ "$(id -u)" = 0 ] || continue
+    start_daemon -o "$option"
+    cat "$mnt/metrics" >/dev/null || fail "-o $option: the daemon does not answer"
+    stop_daemon
 done
 
 # Twice on one directory.

@@ -21,38 +21,50 @@ for line in (tree / 'metrics').read_text().splitlines():
         assert family not in types and kind in ('gauge', 'counter'), line
         types.add(family)
     elif not line.startswith('#'):
-        name, labels, value = re.fullmatch(r'(\w+)\{(.*)\} (\d+)', line).groups()
+        name, labels, value = re.fullmatch(r'(\w+)(?:\{(.*)\})? (\d+|0\.\d{3})', line).groups()
         assert name in types, line
         labels = {key: json.loads(f'"{text}"')
-                  for key, text in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)}
-        labels.pop('type', None)
+                  for key, text in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or '')}
+        for other in ('type', 'UUID', 'comm'):
+            labels.pop(other, None)
         key = (name, *sorted(labels.items()))
         assert key not in metrics, line
         metrics[key] = value
 
 
+WORDS = {'total_bytes': 'allocated_bytes', 'total_count': 'allocations', 'freed_count': 'frees',
+         'current_count': 'current_allocations', 'peak_count': 'peak_allocations',
+         'node_peak_count': 'node_peak_allocations'}
+
+
+def metric(prefix, name):
+    """A series has the name of the file, by the conventions of Prometheus."""
+    found = prefix + WORDS.get(name, name.removesuffix('_count'))
+    return found + '_total' if found + '_total' in types else found
+
+
 def compare(level, folder, prefix, live=True, **labels):
     """Each key of a level has a file of its name; unknown is null there, no sample here."""
     names = {file.name for file in folder.iterdir() if re.search('_(bytes|count)$', file.name)}
-    names -= {'capacity_bytes', 'device_free_bytes'}
+    names -= {'capacity_bytes', 'device_free_bytes', 'limit_bytes'}
     assert names == {key for key in level if re.search('_(bytes|count)$', key)}, (folder, names)
     for name in names:
         value = (folder / name).read_text().strip()
         assert value == ('-1' if level[name] is None else str(level[name])), (folder, name)
-        sample = metrics.get((prefix + name, *sorted(labels.items())))
+        sample = metrics.get((metric(prefix, name), *sorted(labels.items())))
         assert sample == (value if live and value != '-1' else None), (folder, name, sample)
 
 
 node = json.loads((tree / 'json').read_text())
 assert node['schema_version'] == 1
 for device in node['devices']:
-    compare(device, tree / device['device'], 'rmm_device_', device=device['device'])
+    compare(device, tree / device['device'], 'rmm_device_', gpu=device['device'].removeprefix('gpu'))
 for process in node['processes']:
     pid, live = process['pid'], process['state'] == 'live'
-    up = metrics.get(('rmm_process_up', ('pid', pid)))
+    up = metrics.get(('rmm_process_up', ('pid', pid), ('uid', str(process['uid']))))
     assert up == ('1' if live else None), (pid, up)
     for device in process['devices']:
-        where = {'device': device['device'], 'pid': pid}
+        where = {'gpu': device['device'].removeprefix('gpu'), 'pid': pid}
         folder = tree / 'proc' / pid / device['device']
         compare(device, folder, 'rmm_process_', live, **where)
         listed = {path.name for path in (folder / 'mr').iterdir()}

@@ -51,5 +51,5 @@ tail -n 1 "$mnt/$a/log" | grep -q "the last words" || fail "a killed program's l
 if echo debug >"$mnt/$a/log_level"; then
     fail "the level of an exited process was set"
 fi 2>/dev/null
-[ "$(stat -c %a "$mnt/$b/log")" = 440 ] || fail "mode of log"
+[ "$(stat -c %a "$mnt/$b/log")" = 400 ] || fail "mode of log"
 stop_daemon

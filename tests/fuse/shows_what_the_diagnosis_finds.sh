@@ -9,9 +9,15 @@ start_program a
 gpu a 0
 diag=proc/${program_pid[a]}/diag
 expect "$diag/cupti" off
+expect "$diag/mode" off
+expect "$diag/findings_total" -1
+[ "$(wc -l <"$mnt/$diag/findings")" = 1 ] || fail "findings without a library"
+[ "$(stat -c %a "$mnt/$diag/findings")" = 400 ] || fail "mode of findings"
 [ "$(wc -l <"$mnt/$diag/usage")" = 1 ] || fail "usage without a library"
+[ "$(wc -l <"$mnt/$diag/peak")" = 1 ] || fail "peak without a library"
+[ "$(wc -l <"$mnt/$diag/verdicts")" = 1 ] || fail "verdicts without a library"
 [ "$(head -c 1 "$mnt/$diag/kernels")" = "#" ] || fail "kernels has no header"
-[ "$(stat -c %a "$mnt/$diag/usage")" = 440 ] || fail "mode of usage"
+[ "$(stat -c %a "$mnt/$diag/usage")" = 400 ] || fail "mode of usage"
 
 segment=$(segments)
 python3 - "$segment.diag" <<'END'
@@ -35,14 +41,16 @@ with open(sys.argv[1] + ".new", "wb") as file:
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 END
 expect "$diag/cupti" active
+expect "$diag/mode" usage
+expect "$diag/findings_total" 0 # of a library that knows none
 expect_key "$diag/stat" launches 20
 expect_key "$diag/stat" blocks_dropped 2
 expect_key "$diag/stat" parameter_failures 3
 [ "$(awk -F '\t' '$1 == 0 { print $2, $3 }' "$mnt/$diag/kernels")" = "12 void fill<float, 4>(float*)" ] ||
     fail "kernels: $(cat "$mnt/$diag/kernels")"
-[ "$(awk -F '\t' '$1 == "0x7000" { print $2, $3, $4, $5, $8, $9, $10 }' "$mnt/$diag/usage")" = \
-    "4096 7 1 0 12 void fill<float, 4>(float*) scale" ] || fail "usage: $(cat "$mnt/$diag/usage")"
-[ "$(awk -F '\t' '$1 == "0x9000" { print $8, $9, $10 }' "$mnt/$diag/usage")" = "0 - -" ] ||
+[ "$(awk -F '\t' '$1 == "0x7000" { print $2, $3, $4, $5, $8, $9, $12, $13 }' "$mnt/$diag/usage")" = \
+    "4096 7 1 0 12 0 void fill<float, 4>(float*) scale" ] || fail "usage: $(cat "$mnt/$diag/usage")"
+[ "$(awk -F '\t' '$1 == "0x9000" { print $8, $12, $13 }' "$mnt/$diag/usage")" = "0 - -" ] ||
     fail "usage of a block that was never used: $(cat "$mnt/$diag/usage")"
 tail -n 1 "$mnt/$diag/usage" | grep -q "^# 1 more were being changed" || fail "the third row is passed over silently"
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 
 figures() {
-    (cd "$mnt" && cat gpus && grep . gpu?/* host/* && ls proc) 2>/dev/null |
+    (cd "$mnt" && cat devices && grep . gpu?/* host/* && ls proc) 2>/dev/null |
         grep -v -e ':device_free' -e '^gpu0/processes'
 }
 
@@ -59,4 +59,27 @@ start_daemon
 expect gpu0/total_bytes 1510
 expect gpu1/total_bytes 177
 [ "$(grep -c "$mnt " /proc/self/mountinfo)" = 1 ] || fail "mounts are stacked"
+
+# What two programs held at once is in no segment: it is saved when it is seen.
+start_program d
+gpu d 0
+tell d alloc 0 7000
+expect gpu0/current_bytes 8000
+tell d free 0 7000
+kill_daemon
+start_daemon
+expect gpu0/current_bytes 1000
+expect gpu0/peak_bytes 8000
+
+# One that ends while a daemon runs and nobody reads, and whose segment is gone.
+start_program unread
+gpu unread 1
+tell unread alloc 1 100
+eventually is gpu1/current_bytes 100
+find "$run" -regex ".*/$uid\\.[0-9a-f]*" -delete
+kill_program unread
+eventually grep -q "^exited GPU-00000001 total_bytes 277$" "$run/rmmfs.state"
+kill_daemon
+start_daemon
+expect gpu1/total_bytes 277
 stop_daemon

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Type=notify: READY=1 when the files are there, STOPPING=1 at the end.
+# Type=notify: READY=1 when the files are there, STOPPING=1 at the end; between them WATCHDOG=1 if
+# the manager asks for it, and not while the daemon stands still. The unit is one that systemd
+# understands.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -16,8 +18,24 @@ while True:
 END
 listener=$!
 eventually test -S "$work/notify"
-NOTIFY_SOCKET=$work/notify start_daemon
+NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=1000000 start_daemon
 eventually grep -q READY=1 "$work/heard"
+told() { [ "$(grep -c WATCHDOG=1 "$work/heard")" -ge "$1" ]; }
+eventually told 3
+kill -STOP "$daemon"
+sleep 0.5 # what was sent before has arrived
+before=$(grep -c WATCHDOG=1 "$work/heard")
+sleep 1.5
+! told $((before + 1)) || fail "a daemon that stands still says that it is alive"
+kill -CONT "$daemon"
+eventually told $((before + 1))
 stop_daemon
 wait "$listener"
-[ "$(tr '\n' ' ' <"$work/heard")" = "READY=1 STOPPING=1 " ] || fail "heard $(cat "$work/heard")"
+[ "$(grep -v WATCHDOG=1 "$work/heard" | tr '\n' ' ')" = "READY=1 STOPPING=1 " ] || fail "heard $(cat "$work/heard")"
+
+if command -v systemd-analyze >/dev/null; then
+    sed "s,@RMMFS_BINDIR@,${RMMFS%/*}," "${test_path%/tests/*}/fusefs/rmmfs.service.in" >"$work/rmmfs.service"
+    systemd-analyze verify --man=no "$work/rmmfs.service" >"$work/verified" 2>&1 ||
+        fail "systemd-analyze: $(cat "$work/verified")"
+    ! grep "rmmfs.service" "$work/verified" || fail "systemd-analyze does not like the unit"
+fi

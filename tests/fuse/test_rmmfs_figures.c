@@ -49,7 +49,6 @@ static member_t *process(fixture_t *fixture, pid_t pid, uint64_t current, uint64
 
 static void a_device_is_the_sum_of_live_processes(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     (void)process(fixture, 1, 100, 500);
     (void)process(fixture, 2, 20, 60);
@@ -67,7 +66,6 @@ static void a_device_is_the_sum_of_live_processes(void **state)
 
 static void what_a_process_leaves_is_counted_once_and_for_ever(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     (void)process(fixture, 1, 100, 500);
     member_t *leaving = process(fixture, 2, 20, 60);
@@ -87,9 +85,25 @@ static void what_a_process_leaves_is_counted_once_and_for_ever(void **state)
     end_fixture(fixture);
 }
 
+static void what_ended_before_anybody_looked_leaves_its_marks(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    location->peak_bytes = location->node_peak_bytes = 900;
+    location->peak_count = location->node_peak_count = 9;
+    location->lifetime_peak_bytes = 1000;
+    member_t *leaving = fixture_process(fixture, 1);
+    marks_fold(&fixture->model, leaving);
+    leaving->state = MEMBER_EXITED;
+    assert_int_equal(show(fixture).peak_bytes, 900);
+    assert_int_equal(show(fixture).peak_count, 9);
+    assert_int_equal(show(fixture).peak_upper_bytes, 900);
+    assert_int_equal(show(fixture).lifetime_peak_bytes, 1000);
+    end_fixture(fixture);
+}
+
 static void upper_bound_does_not_add_up_processes_one_after_the_other(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     for (pid_t pid = 1; pid <= 10; pid++) {
         member_t *member = process(fixture, pid, 0, 100);
@@ -105,7 +119,6 @@ static void upper_bound_does_not_add_up_processes_one_after_the_other(void **sta
 
 static void no_peak_is_below_a_current_value_that_was_shown(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     member_t *one = process(fixture, 1, 100, 100);
     (void)process(fixture, 2, 90, 90);
@@ -118,6 +131,75 @@ static void no_peak_is_below_a_current_value_that_was_shown(void **state)
     end_fixture(fixture);
 }
 
+static void the_upper_bound_is_not_below_what_was_held_at_once(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    (void)process(fixture, 1, 100, 100);
+    member_t *leaving = process(fixture, 2, 90, 90);
+    figures_t figures;
+    marks_show_device(&fixture->model, 0, 0, &figures);
+    leaving->state = MEMBER_EXITED; /* before anybody asked for the upper bound */
+    assert_int_equal(show(fixture).peak_bytes, 190);
+    assert_int_equal(show(fixture).peak_upper_bytes, 190);
+    end_fixture(fixture);
+}
+
+static void a_command_has_1_to_63_bytes(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    member_t *member = process(fixture, 1, 40, 500);
+    node_t node = {DIR_PROCESS_DEVICE, FILE_LIMIT_BYTES, member->process->serial, 0};
+    char zeros[65];
+    memset(zeros, '0', sizeof(zeros));
+    zeros[63] = '\n';
+    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 63), 0);
+    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 64), 0);
+    zeros[63] = '0';
+    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 64), -EINVAL);
+    node.file = FILE_peak_bytes;
+    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 0), -EINVAL);
+    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 1), 0);
+    end_fixture(fixture);
+}
+
+static void a_limit_is_a_number_of_bytes_below_2_to_the_63(void **state)
+{
+    static const struct {
+        const char *word;
+        int answer;
+        uint64_t limit_bytes;
+    } cases[] = {
+        {"0", 0, 0},
+        {"9223372036854775807", 0, INT64_MAX},
+        {"3GiB\n", 0, UINT64_C(3) << 30},
+        {"2TiB", 0, UINT64_C(2) << 40},
+        {"max", 0, RMM_SEGMENT_NO_LIMIT},
+        {"9223372036854775808", -EINVAL, 0},
+        {"8388608TiB", -EINVAL, 0},
+        {"99999999999999999999", -EINVAL, 0},
+        {"-1", -EINVAL, 0},
+        {" 1", -EINVAL, 0},
+        {"1 ", -EINVAL, 0},
+        {"1kib", -EINVAL, 0},
+        {"KiB", -EINVAL, 0},
+        {"1.5GiB", -EINVAL, 0},
+        {"maximum", -EINVAL, 0}};
+    fixture_t *fixture = open_fixture();
+    member_t *member = process(fixture, 1, 40, 500);
+    const node_t node = {
+        DIR_PROCESS_DEVICE, FILE_LIMIT_BYTES, member->process->serial, 0};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int answer = control_write(
+            &fixture->model, node, 0, cases[i].word, strlen(cases[i].word));
+        assert_int_equal(answer, cases[i].answer);
+        if (answer == 0) {
+            assert_int_equal(
+                control_process_limit(member->process, 0), cases[i].limit_bytes);
+        }
+    }
+    end_fixture(fixture);
+}
+
 static int reset(fixture_t *fixture, node_t node)
 {
     node.file = FILE_peak_bytes;
@@ -126,7 +208,6 @@ static int reset(fixture_t *fixture, node_t node)
 
 static void a_reset_shows_at_once_at_its_own_level_only(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
     const node_t device = {DIR_DEVICE, FILE_SELF, 0, 0};
@@ -151,7 +232,6 @@ static void a_reset_shows_at_once_at_its_own_level_only(void **state)
 
 static void a_process_without_a_control_page_counts_with_what_it_holds(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
     rmm_control_close(&member->control);
@@ -167,7 +247,6 @@ static void a_process_without_a_control_page_counts_with_what_it_holds(void **st
 
 static void unknown_is_not_nothing(void **state)
 {
-    (void)state;
     assert_int_equal(figure_add(1, FIGURE_UNKNOWN), FIGURE_UNKNOWN);
     assert_int_equal(figure_add(FIGURE_UNKNOWN - 1, 5), FIGURE_UNKNOWN - 1);
     fixture_t *fixture = open_fixture();
@@ -181,14 +260,111 @@ static void unknown_is_not_nothing(void **state)
     (void)process(fixture, 2, 100, 100); /* an older program */
     figures_t figures = show(fixture);
     assert_int_equal(figures.current_bytes, 200);
+    assert_int_equal(figures.padding_bytes, 30); /* of the one that tells */
+    assert_int_equal(figures.cached_bytes, 70);
+    assert_int_equal(figures.left_out, 1);
+    assert_true(
+        figures_of_process(fixture->model.processes[1], 0, FIGURES_ALL, &figures));
     assert_int_equal(figures.padding_bytes, FIGURE_UNKNOWN);
     assert_int_equal(figures.cached_bytes, FIGURE_UNKNOWN);
     end_fixture(fixture);
 }
 
-static void differences_never_wrap(void **state)
+static void what_nobody_tells_is_unknown(void **state)
 {
     (void)state;
+    fixture_t *fixture = open_fixture();
+    (void)process(fixture, 1, UINT64_MAX, 100);
+    figures_t figures = show(fixture);
+    assert_int_equal(figures.current_bytes, FIGURE_UNKNOWN);
+    assert_int_equal(figures.cached_bytes, FIGURE_UNKNOWN);
+    assert_int_equal(figures.total_bytes, 100);
+    end_fixture(fixture);
+}
+
+static void what_cannot_be_is_in_no_sum_and_in_no_mark(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    (void)process(fixture, 1, 100, 500);
+    const uint64_t lies[] = {
+        UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_C(1) << 57};
+    for (pid_t i = 0; i < 4; i++) {
+        member_t *liar = process(fixture, 2 + i, lies[i], lies[i]);
+        figures_t figures = show(fixture);
+        assert_int_equal(figures.current_bytes, 100);
+        assert_int_equal(figures.peak_bytes, 500);
+        assert_int_equal(figures.peak_upper_bytes, 500);
+        assert_int_equal(figures.lifetime_peak_bytes, 500);
+        assert_int_equal(figures.left_out, i + 1);
+        assert_true(liar->is_implausible);
+        assert_true(figures_of_process(liar->process, 0, FIGURES_ALL, &figures));
+        assert_int_equal(figures.current_bytes, FIGURE_UNKNOWN);
+    }
+    end_fixture(fixture);
+}
+
+static void more_free_than_there_is_is_unknown(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    location->device_free_bytes = location->capacity_bytes;
+    (void)process(fixture, 1, 1, 1);
+    assert_int_equal(show(fixture).device_free_bytes, location->capacity_bytes);
+    location->device_free_bytes = location->capacity_bytes + 1;
+    member_t *liar = process(fixture, 2, 1, 1);
+    figures_t figures;
+    assert_true(figures_of_process(liar->process, 0, 0, &figures));
+    assert_int_equal(figures.device_free_bytes, 0);
+    assert_true(liar->is_implausible);
+    end_fixture(fixture);
+}
+
+static void free_memory_is_the_least_that_was_told(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    const uint64_t told[] = {700, 500, 600}; /* each at its last look */
+    for (pid_t pid = 1; pid <= 3; pid++) {
+        rmm_segment_location_t *location = fixture_location(fixture, 0);
+        location->capacity_bytes = 1000;
+        location->device_free_bytes = told[pid - 1];
+        (void)fixture_process(fixture, pid);
+    }
+    assert_int_equal(show(fixture).device_free_bytes, 500);
+    end_fixture(fixture);
+}
+
+static void totals_saturate_and_can_be_reset(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    const uint64_t most = (UINT64_C(1) << 63) - 1;
+    const node_t total = {DIR_DEVICE, FILE_total_bytes, 0, 0};
+    (void)process(fixture, 1, 100, 500);
+    for (pid_t pid = 2; pid < 6; pid++) {
+        rmm_segment_location_t *location = fixture_location(fixture, 0);
+        location->total_bytes = most;
+        location->lifetime_peak_bytes = 1 << 20;
+        member_t *liar = fixture_process(fixture, pid);
+        marks_fold(model, liar);
+        model_remove_member(model, liar);
+    }
+    assert_true(show(fixture).total_bytes == UINT64_MAX - 1);
+    assert_int_equal(show(fixture).lifetime_peak_bytes, 1 << 20);
+    assert_int_equal(control_write(model, total, 0, "1\n", 2), -EINVAL);
+    assert_int_equal(
+        control_write(model, total, model->uid + 1, "reset\n", 6), -EACCES);
+    assert_true(show(fixture).total_bytes == UINT64_MAX - 1);
+    assert_int_equal(control_write(model, total, model->uid, "reset\n", 6), 0);
+    assert_int_equal(show(fixture).total_bytes, 500);
+    assert_int_equal(show(fixture).lifetime_peak_bytes, 500);
+    end_fixture(fixture);
+}
+
+static void differences_never_wrap(void **state)
+{
     fixture_t *fixture = open_fixture();
     rmm_segment_location_t *location = fixture_location(fixture, 0);
     location->current_bytes = 100;
@@ -203,7 +379,6 @@ static void differences_never_wrap(void **state)
 
 static void fragmentation_is_over_all_pools(void **state)
 {
-    (void)state;
     figures_t figures = {.free_bytes = 0, .largest_free_sum = 0};
     assert_int_equal(figures_fragmentation(&figures), 0);
     figures.free_bytes = 1000;
@@ -226,9 +401,104 @@ static void fragmentation_is_over_all_pools(void **state)
     end_fixture(fixture);
 }
 
+#define OF_FULL (250 + 250 / 16) /* what reading one of these takes of an allowance */
+
+/* Of a user with segments of 250 pools, which have 1000 bytes free each. */
+static void add_full(fixture_t *fixture, pid_t first, uint32_t count, uid_t uid)
+{
+    for (uint32_t i = 0; i < 250; i++) {
+        sample_slot(&fixture->layout, i);
+        fixture->layout.slots[i].location = 0;
+        fixture->layout.slots[i].free_bytes = 1000;
+        fixture->layout.slots[i].largest_free_bytes = 1000;
+    }
+    fixture->layout.header.slots_high = 250;
+    for (uint32_t i = 0; i < count; i++) {
+        process(fixture, first + (pid_t)i, 10, 10)->segment.uid = uid;
+    }
+}
+
+/* Before: a sum read all slots of all segments, whoever had how many. */
+static void a_sum_reads_a_bounded_number_of_slots_of_a_user(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    budget_t *budget = &fixture->model.budget;
+    uint64_t limit = budget_limit(budget, 1000, BUDGET_SUM_SLOTS);
+    uint32_t fit = (uint32_t)(limit / OF_FULL), count = fit + 3;
+    add_full(fixture, 1, count, 1000);
+    add_full(fixture, 1 + (pid_t)count, 1, 1001);
+    figures_t figures = show(fixture);
+    assert_int_equal(figures.current_bytes, 10 * (count + 1));
+    assert_int_equal(figures.free_bytes, (fit + 1) * 250 * 1000);
+    assert_int_equal(figures.left_out, 3);
+    assert_int_equal(budget_refused(budget, 1000, BUDGET_SUM_SLOTS), 1);
+    assert_int_equal(budget_refused(budget, 1001, BUDGET_SUM_SLOTS), 0);
+    assert_true(figures_of_process(
+        fixture->model.processes[count - 1], 0, FIGURES_ALL, &figures));
+    assert_int_equal(figures.free_bytes, 250 * 1000); /* by itself it is shown */
+    end_fixture(fixture);
+}
+
+/* A program has some dozens. */
+static void what_is_free_in_too_many_resources_of_a_process_is_unknown(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    figures_t figures;
+    for (uint32_t i = 0; i <= FIGURES_OF_PROCESS_SLOTS / 250; i++) {
+        add_full(fixture, 1, 1, 1000); /* again and again the same process */
+        assert_true(
+            figures_of_process(fixture->model.processes[0], 0, FIGURES_ALL, &figures));
+        assert_int_equal(figures.current_bytes, 10 * (i + 1));
+        assert_int_equal(
+            figures.free_bytes, (i + 1) * OF_FULL <= FIGURES_OF_PROCESS_SLOTS
+                                    ? (i + 1) * 250 * 1000
+                                    : FIGURE_UNKNOWN);
+    }
+    assert_int_equal(fixture->model.process_count, 1);
+    end_fixture(fixture);
+}
+
+static void all_users_together_have_a_bounded_number_of_slots(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    budget_t *budget = &fixture->model.budget;
+    uint32_t fit = (uint32_t)(budget_limit_together(BUDGET_SUM_SLOTS) / OF_FULL);
+    for (uint32_t i = 0; i < fit + 2; i++) {
+        add_full(fixture, 1 + (pid_t)i, 1, 1000 + i);
+    }
+    add_full(fixture, 1 + (pid_t)fit + 2, 1, 0);
+    figures_t figures = show(fixture);
+    assert_int_equal(figures.left_out, 2);
+    assert_int_equal(budget_refused(budget, 0, BUDGET_SUM_SLOTS), 0);
+    end_fixture(fixture);
+}
+
+/* Each look at such a slot may wait for its writer, who never comes to an end. */
+static void slots_that_are_written_for_ever_are_left_out_of_a_sum(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    fixture->model.budget.own_uid = 77;
+    (void)process(fixture, 1, 10, 10);
+    figures_t calm = show(fixture);
+    for (uint32_t i = 0; i < 250; i++) {
+        sample_slot(&fixture->layout, i);
+        fixture->layout.slots[i].location = 0;
+        atomic_init(&fixture->layout.slots[i].generation, 3);
+    }
+    fixture->layout.header.slots_high = 250;
+    for (pid_t i = 0; i < 100; i++) {
+        process(fixture, 2 + i, 10, 10)->segment.uid = 1000;
+    }
+    figures_t figures = show(fixture);
+    assert_int_equal(figures.free_bytes, calm.free_bytes);
+    assert_int_equal(figures.current_bytes, 1010);
+    assert_int_equal(figures.left_out, 100);
+    assert_int_equal(budget_refused(&fixture->model.budget, 1000, BUDGET_SUM_SLOTS), 1);
+    end_fixture(fixture);
+}
+
 static void an_exited_process_leaves_after_thirty_seconds(void **state)
 {
-    (void)state;
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 1, 1);
     member->state = MEMBER_EXITED;
@@ -246,11 +516,24 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_is_the_sum_of_live_processes),
         cmocka_unit_test(what_a_process_leaves_is_counted_once_and_for_ever),
+        cmocka_unit_test(what_ended_before_anybody_looked_leaves_its_marks),
         cmocka_unit_test(upper_bound_does_not_add_up_processes_one_after_the_other),
         cmocka_unit_test(no_peak_is_below_a_current_value_that_was_shown),
+        cmocka_unit_test(the_upper_bound_is_not_below_what_was_held_at_once),
+        cmocka_unit_test(a_command_has_1_to_63_bytes),
+        cmocka_unit_test(a_limit_is_a_number_of_bytes_below_2_to_the_63),
         cmocka_unit_test(a_reset_shows_at_once_at_its_own_level_only),
         cmocka_unit_test(a_process_without_a_control_page_counts_with_what_it_holds),
         cmocka_unit_test(unknown_is_not_nothing),
+        cmocka_unit_test(what_nobody_tells_is_unknown),
+        cmocka_unit_test(what_cannot_be_is_in_no_sum_and_in_no_mark),
+        cmocka_unit_test(more_free_than_there_is_is_unknown),
+        cmocka_unit_test(a_sum_reads_a_bounded_number_of_slots_of_a_user),
+        cmocka_unit_test(what_is_free_in_too_many_resources_of_a_process_is_unknown),
+        cmocka_unit_test(all_users_together_have_a_bounded_number_of_slots),
+        cmocka_unit_test(slots_that_are_written_for_ever_are_left_out_of_a_sum),
+        cmocka_unit_test(free_memory_is_the_least_that_was_told),
+        cmocka_unit_test(totals_saturate_and_can_be_reset),
         cmocka_unit_test(differences_never_wrap),
         cmocka_unit_test(fragmentation_is_over_all_pools),
         cmocka_unit_test(an_exited_process_leaves_after_thirty_seconds),

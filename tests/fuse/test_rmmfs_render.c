@@ -41,7 +41,7 @@ static const char *read_path(texts_t *texts, const char *path)
     node_t node = tree_root;
     snprintf(copy, sizeof(copy), "%s", path);
     while ((name = strsep(&rest, "/")) != NULL) {
-        if (!tree_lookup(&texts->fixture.model, node, name, &node)) {
+        if (!tree_lookup(&texts->fixture.model, node, 0, name, &node)) {
             fail_msg("no %s in %s", name, path);
         }
     }
@@ -95,30 +95,41 @@ static void render_one(const char *name, node_t node, void *arg)
 
 static void every_file_has_a_text_that_ends_in_a_newline(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 4711);
     all_t *all = calloc(1, sizeof(*all));
     all->texts = texts;
     all->dirs[all->count++] = tree_root;
     for (size_t i = 0; i < all->count; i++) {
-        assert_true(tree_list(&texts->fixture.model, all->dirs[i], render_one, all));
+        assert_true(tree_list(&texts->fixture.model, all->dirs[i], 0, render_one, all));
     }
     assert_true(all->files > 100);
     free(all);
     end_texts(texts);
 }
 
+static void who_was_refused_something_stands_in_a_table(void **state)
+{
+    texts_t *texts = open_texts();
+    budget_t *budget = &texts->fixture.model.budget;
+    assert_string_equal(
+        read_path(texts, "daemon/over_budget"), "#uid kind used limit refused\n");
+    assert_true(budget_take(budget, 4711, BUDGET_GPUS, 3));
+    assert_false(budget_take(budget, 4711, BUDGET_GPUS, UINT64_MAX));
+    assert_string_equal(
+        read_path(texts, "daemon/over_budget"),
+        "#uid kind used limit refused\n4711 gpus 3 16 1\n");
+    end_texts(texts);
+}
+
 static void values_are_decimal_and_unknown_is_minus_one(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     rmm_segment_location_t *location = fixture_location(&texts->fixture, 0);
-    location->current_bytes = UINT64_MAX - 1;
+    location->current_bytes = (UINT64_C(1) << 57) - 1;
     location->reserved_bytes = 12345;
     (void)fixture_process(&texts->fixture, 7);
-    assert_string_equal(
-        read_path(texts, "gpu0/current_bytes"), "18446744073709551614\n");
+    assert_string_equal(read_path(texts, "gpu0/current_bytes"), "144115188075855871\n");
     assert_string_equal(read_path(texts, "gpu0/reserved_bytes"), "12345\n");
     assert_string_equal(read_path(texts, "gpu0/padding_bytes"), "0\n");
     assert_string_equal(read_path(texts, "gpu0/device_free_bytes"), "-1\n");
@@ -134,9 +145,9 @@ static void values_are_decimal_and_unknown_is_minus_one(void **state)
     assert_string_equal(read_path(texts, "gpu1/capacity_bytes"), "-1\n");
     assert_string_equal(read_path(texts, "gpu1/name"), "-1\n");
     assert_string_equal(
-        read_path(texts, "gpus"), "# gpu uuid pci_bus_id capacity_bytes name\n"
-                                  "gpu0 GPU-00000000 0000:01:00.0 1048576 Sample\n"
-                                  "gpu1 GPU-1 -1 -1 -1\n");
+        read_path(texts, "devices"), "#gpu uuid pci_bus_id capacity_bytes name\n"
+                                     "gpu0 GPU-00000000 0000:01:00.0 1048576 Sample\n"
+                                     "gpu1 GPU-1 -1 -1 -1\n");
     end_texts(texts);
 }
 
@@ -155,7 +166,6 @@ static void assert_shown(texts_t *texts, const char *dir, const char *name)
 
 static void each_statistic_is_a_line_of_stat_and_a_file(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);
     for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
@@ -174,7 +184,6 @@ static void each_statistic_is_a_line_of_stat_and_a_file(void **state)
 /* A location adds up what is free in its resources; a process all that is no mark. */
 static void sums_are_shown_where_they_are_meant(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);
     assert_shown(texts, "gpu0", "free_bytes");
@@ -205,7 +214,6 @@ static void add_statistic(
 
 static void stat_shows_statistics_of_newer_programs(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     fixture_t *fixture = &texts->fixture;
     enum { LAST = sizeof(fixture->layout.locations[0].figures) / 8 - 1 };
@@ -232,7 +240,6 @@ static void stat_shows_statistics_of_newer_programs(void **state)
 
 static void strings_of_programs_cannot_break_a_line(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     strcpy(texts->fixture.layout.header.comm, "a\nb\tc\x7f");
     strcpy(texts->fixture.layout.header.cmdline, "x --y\n0 0 0");
@@ -247,16 +254,15 @@ static void strings_of_programs_cannot_break_a_line(void **state)
 
 static void a_process_that_cannot_be_read_says_so_and_nothing_else(void **state)
 {
-    (void)state;
     texts_t *texts = open_texts();
     member_t *member = fixture_process(&texts->fixture, 7);
     node_t node, dir;
     member->state = MEMBER_UNREADABLE;
     assert_string_equal(read_path(texts, "proc/7/state"), "unreadable\n");
-    assert_true(tree_lookup(&texts->fixture.model, tree_root, "proc", &dir));
-    assert_true(tree_lookup(&texts->fixture.model, dir, "7", &dir));
-    assert_false(tree_lookup(&texts->fixture.model, dir, "comm", &node));
-    assert_false(tree_lookup(&texts->fixture.model, dir, "gpu0", &node));
+    assert_true(tree_lookup(&texts->fixture.model, tree_root, 0, "proc", &dir));
+    assert_true(tree_lookup(&texts->fixture.model, dir, 0, "7", &dir));
+    assert_false(tree_lookup(&texts->fixture.model, dir, 0, "comm", &node));
+    assert_false(tree_lookup(&texts->fixture.model, dir, 0, "gpu0", &node));
     assert_string_equal(read_path(texts, "gpu0/current_bytes"), "0\n");
     end_texts(texts);
 }
@@ -328,7 +334,6 @@ static void put_beside(const runtime_t *runtime, const member_t *member)
 
 static void leaks_are_rows_by_age_and_then_their_files(void **state)
 {
-    (void)state;
     runtime_t runtime;
     texts_t *texts = open_texts();
     member_t *member = fixture_process(&texts->fixture, 100);
@@ -338,12 +343,12 @@ static void leaks_are_rows_by_age_and_then_their_files(void **state)
     member->segment.uid = geteuid();
     assert_string_equal(
         read_path(texts, "proc/100/leaks"),
-        "# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n");
+        "#addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n");
     put_beside(&runtime, member);
     text_clear(&texts->text);
     assert_string_equal(
         read_path(texts, "proc/100/leaks"),
-        "# addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n"
+        "#addr\tsize\tstream\tresource\tdevice\tage_ns\tthread\tstack\n"
         "0xb000\t20\t0x0\t6\t-1\t0\t0\t-\n"
         "0xa000\t10\t0x55\t5\t3\t0\t77\t"
         "0x3000;odd?na?me.so+0x1;odd?na?me.so+0x1000;new.so+0x100;0x1000\n"
@@ -357,7 +362,6 @@ static void leaks_are_rows_by_age_and_then_their_files(void **state)
 
 static void long_texts_grow(void **state)
 {
-    (void)state;
     text_t text;
     text_init(&text);
     for (int i = 0; i < 10000; i++) {
@@ -376,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_has_a_text_that_ends_in_a_newline),
+        cmocka_unit_test(who_was_refused_something_stands_in_a_table),
         cmocka_unit_test(values_are_decimal_and_unknown_is_minus_one),
         cmocka_unit_test(each_statistic_is_a_line_of_stat_and_a_file),
         cmocka_unit_test(sums_are_shown_where_they_are_meant),

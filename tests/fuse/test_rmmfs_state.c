@@ -39,8 +39,10 @@ static void what_is_saved_is_loaded(void **unused)
     before->model.gpus[1].exited[RMM_LOCATION_STAT_total_count] = 9;
     before->model.host.exited[RMM_LOCATION_STAT_oom_count] = 3;
     extras_add(&before->model.gpus[0].extras, "new_count", RMM_KIND_COUNTER, 42);
-    assert_true(model_add_folded(&before->model, "0.0123456789abcdef", "4711", 99));
-    before->model.state = state_open(runtime.fd, runtime.path);
+    const folded_t ended = {"0.0123456789abcdef", 7, "4711", 99};
+    assert_true(model_add_folded(&before->model, &ended));
+    identity_add(&before->model.ended, &(identity_t){1000, 42, 5, UINT64_MAX});
+    before->model.state = state_open(runtime.path, true);
     assert_non_null(before->model.state);
     assert_false(state_load(before->model.state, &after->model)); /* there is none */
     state_save(&before->model);
@@ -59,10 +61,14 @@ static void what_is_saved_is_loaded(void **unused)
     assert_int_equal(after->model.host.exited[RMM_LOCATION_STAT_oom_count], 3);
     assert_int_equal(after->model.gpus[0].extras.count, 1);
     assert_int_equal(after->model.gpus[0].extras.items[0].value, 42);
-    const folded_t *folded = model_folded(&after->model, "0.0123456789abcdef");
+    const folded_t *folded = model_folded(&after->model, ended.name, 7);
+    assert_null(model_folded(&after->model, ended.name, 0));
     assert_non_null(folded);
     assert_string_equal(folded->process, "4711");
     assert_int_equal(folded->exited_ns, 99);
+    assert_int_equal(after->model.ended.count, 1);
+    assert_memory_equal(
+        &after->model.ended, &before->model.ended, offsetof(identities_t, items[1]));
     state_close(before->model.state);
     fixture_close(before);
     fixture_close(after);
@@ -83,12 +89,13 @@ static void a_damaged_file_changes_nothing_and_is_put_aside(void **unused)
         "rmmfs-state 1\nmark host peak_bytes five\nend\n",
         "rmmfs-state 1\nmark host peak_bytes 5\nfolded ../etc 5 x\nend\n",
         "rmmfs-state 1\nmark host peak_bytes 5\nfolded 0.0123456789abcdef 5 a/b\nend\n",
+        "rmmfs-state 1\nmark host peak_bytes 5\nended 1 2 x\nend\n",
         "rmmfs-state 1\nmark host peak_bytes 5\ngpu\nend\n",
         "rmmfs-state 1\nmark host peak_bytes 5\nbeep\nend\n",
     };
     runtime_t runtime;
     runtime_open(&runtime);
-    state_t *state = state_open(runtime.fd, runtime.path);
+    state_t *state = state_open(runtime.path, true);
     for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
         fixture_t *fixture = calloc(1, sizeof(*fixture));
         struct stat status;
@@ -119,7 +126,7 @@ static void a_state_that_is_a_link_is_not_followed(void **unused)
     write_state(&runtime, "rmmfs-state 1\nmark host peak_bytes 5\nend\n");
     assert_int_equal(renameat(runtime.fd, "rmmfs.state", runtime.fd, "elsewhere"), 0);
     assert_int_equal(symlinkat("elsewhere", runtime.fd, "rmmfs.state"), 0);
-    state_t *state = state_open(runtime.fd, runtime.path);
+    state_t *state = state_open(runtime.path, true);
     assert_false(state_load(state, &fixture->model));
     assert_int_equal(fixture->model.host.peak_bytes, 0);
     state_close(state);
@@ -133,8 +140,9 @@ static void gpus_keep_their_numbers_and_clean_names(void **unused)
     (void)unused;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     fixture_open(fixture);
-    const gpu_identity_t nasty = {"../GPU x\n", "nonsense", "a\nb", 5};
-    const gpu_identity_t empty = {"", "0000:01:00.0", "x", 5};
+    const gpu_identity_t nasty = {"../GPU x\n", "nonsense", "a\nb", 5, 0};
+    const gpu_identity_t empty = {"", "0000:01:00.0", "x", 5, 0};
+    const gpu_identity_t host = {"host", "0000:01:00.0", "x", 5, 0};
     assert_int_equal(fixture_gpu(fixture, "GPU-a"), 0);
     assert_int_equal(fixture_gpu(fixture, "GPU-b"), 1);
     assert_int_equal(fixture_gpu(fixture, "GPU-a"), 0);
@@ -143,14 +151,102 @@ static void gpus_keep_their_numbers_and_clean_names(void **unused)
     assert_string_equal(fixture->model.gpus[2].pci_bus_id, "");
     assert_string_equal(fixture->model.gpus[2].name, "a?b");
     assert_int_equal(gpus_number(&fixture->model, &empty), DEVICE_NONE);
-    for (unsigned i = 3; i < DEVICE_GPUS_MAX + 10; i++) {
-        char uuid[32];
-        snprintf(uuid, sizeof(uuid), "GPU-%u", i);
-        assert_int_equal(
-            fixture_gpu(fixture, uuid), i < DEVICE_GPUS_MAX ? i : DEVICE_NONE);
-    }
+    assert_int_equal(gpus_number(&fixture->model, &host), DEVICE_NONE);
     fixture_close(fixture);
     free(fixture);
+}
+
+/* How many GPUs a user's programs get. */
+static uint32_t report_gpus(fixture_t *fixture, uid_t uid, uint32_t tries)
+{
+    uint32_t before = fixture->model.gpu_count;
+    for (uint32_t i = 0; i < tries; i++) {
+        char uuid[48];
+        snprintf(uuid, sizeof(uuid), "GPU-%u-%u", (unsigned)uid, i);
+        const gpu_identity_t identity = {uuid, "0000:01:00.0", "False", 5, uid};
+        (void)gpus_number(&fixture->model, &identity);
+        (void)gpus_number(&fixture->model, &identity);
+    }
+    return fixture->model.gpu_count - before;
+}
+
+static void however_many_gpus_users_invent_root_and_others_have_room(void **unused)
+{
+    (void)unused;
+    runtime_t runtime;
+    fixture_t *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+    runtime_open(&runtime);
+    fixture_open(before);
+    fixture_open(after);
+    assert_int_equal(report_gpus(before, 1000, 500), 16);
+    assert_int_equal(report_gpus(before, 1001, 1), 1);
+    for (uid_t uid = 1002; uid < 1100; uid++) {
+        (void)report_gpus(before, uid, 500);
+    }
+    assert_true(before->model.gpu_count < DEVICE_GPUS_MAX);
+    assert_int_equal(report_gpus(before, 0, 500), 32);
+    /* And over a restart. */
+    before->model.state = state_open(runtime.path, true);
+    state_save(&before->model);
+    assert_true(state_load(before->model.state, &after->model));
+    assert_int_equal(after->model.gpu_count, before->model.gpu_count);
+    assert_int_equal(after->model.gpus[0].uid, 1000);
+    assert_int_equal(report_gpus(after, 1000, 500), 0);
+    state_close(before->model.state);
+    fixture_close(before);
+    fixture_close(after);
+    free(before);
+    free(after);
+    runtime_close(&runtime);
+}
+
+static uint32_t
+report(fixture_t *fixture, const char *uuid, uint64_t capacity, uid_t uid)
+{
+    const gpu_identity_t identity = {uuid, "0000:3b:00.0", "Lie", capacity, uid};
+    return gpus_number(&fixture->model, &identity);
+}
+
+static void what_the_driver_lists_stays_and_root_tells_the_capacity(void **unused)
+{
+    (void)unused;
+    runtime_t runtime;
+    char folder[300], path[400];
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    const device_t *gpu = fixture->model.gpus;
+    fixture_open(fixture);
+    runtime_open(&runtime);
+    snprintf(folder, sizeof(folder), "%s/0000:3B:00.0", runtime.path);
+    snprintf(path, sizeof(path), "%s/information", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    FILE *file = fopen(path, "w");
+    fputs("Model: \t Real\nGPU UUID: \t GPU-????\n", file);
+    fclose(file);
+    gpus_scan_driver(&fixture->model, runtime.path);
+    assert_int_equal(fixture->model.gpu_count, 1);
+    assert_string_equal(gpu->uuid, "");
+    /* When a program uses it the driver knows the uuid, whatever the program says. */
+    file = fopen(path, "w");
+    fputs("Model: \t Other\nGPU UUID: \t GPU-real\n", file);
+    fclose(file);
+    assert_int_equal(report(fixture, "GPU-fake", 1, 1000), 1);
+    assert_string_equal(gpu->uuid, "GPU-real");
+    assert_string_equal(gpu->name, "Real");
+    assert_int_equal(gpu->capacity_bytes, 0);
+    assert_int_equal(report(fixture, "GPU-real", UINT64_MAX, 1000), 0);
+    assert_int_equal(gpu->capacity_bytes, 0);
+    assert_int_equal(report(fixture, "GPU-real", 7, 1000), 0);
+    assert_int_equal(report(fixture, "GPU-real", 8, 1001), 0);
+    assert_int_equal(gpu->capacity_bytes, 7);
+    assert_int_equal(report(fixture, "GPU-real", 9, 0), 0);
+    assert_int_equal(report(fixture, "GPU-real", 10, 1000), 0);
+    assert_int_equal(gpu->capacity_bytes, 9);
+    assert_string_equal(gpu->name, "Real");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    fixture_close(fixture);
+    free(fixture);
+    runtime_close(&runtime);
 }
 
 static bool parse(options_t *options, const char *a, const char *b, const char *c)
@@ -172,8 +268,8 @@ static void the_command_line_is_understood_or_refused(void **unused)
     assert_true(options.foreground && options.allow_other && options.no_inotify);
     assert_string_equal(options.mount_options, ",noexec");
     assert_string_equal(options.mountpoint, "/mnt");
-    assert_true(parse(&options, "--options", "max_read=4096,,nonempty", "--help"));
-    assert_string_equal(options.mount_options, ",max_read=4096");
+    assert_true(parse(&options, "--options", "noatime,,nonempty", "--help"));
+    assert_string_equal(options.mount_options, ",noatime");
     assert_true(options.nonempty && options.help && options.mountpoint == NULL);
     assert_false(parse(&options, "-o", "fsname=x", "/mnt"));
     assert_false(parse(&options, "-f", "/mnt", "/more"));
@@ -187,6 +283,8 @@ int main(void)
         cmocka_unit_test(a_damaged_file_changes_nothing_and_is_put_aside),
         cmocka_unit_test(a_state_that_is_a_link_is_not_followed),
         cmocka_unit_test(gpus_keep_their_numbers_and_clean_names),
+        cmocka_unit_test(however_many_gpus_users_invent_root_and_others_have_room),
+        cmocka_unit_test(what_the_driver_lists_stays_and_root_tells_the_capacity),
         cmocka_unit_test(the_command_line_is_understood_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,16 +6,16 @@
 
 #include <sys/stat.h>
 
+#include "render.h"
 #include "tree.h"
 
 static void inode_numbers_carry_the_node_and_come_back(void **state)
 {
-    (void)state;
     assert_int_equal(node_to_inode(tree_root), 1);
     for (uint32_t i = 0; i < 100000; i++) {
         node_t node = {
             (uint8_t)(i % DIR_KIND_COUNT), (uint8_t)(1 + i % (FILE_ID_COUNT - 1)),
-            (i * 2654435761u) & MODEL_SERIAL_MAX, i * 40503u * 65537u};
+            i * 40503u * 65537u, (i * 2654435761u) & TREE_ID_MAX};
         node_t back;
         assert_true(node_from_inode(node_to_inode(node), &back));
         assert_int_equal(back.dir, node.dir);
@@ -27,7 +27,6 @@ static void inode_numbers_carry_the_node_and_come_back(void **state)
 
 static void numbers_that_are_no_inode_are_refused(void **state)
 {
-    (void)state;
     node_t node;
     assert_false(node_from_inode(0, &node));
     assert_false(node_from_inode(FILE_ID_COUNT, &node));
@@ -39,7 +38,7 @@ static void numbers_that_are_no_inode_are_refused(void **state)
 #define NODES_MAX 1000
 
 typedef struct walk {
-    const model_t *model;
+    model_t *model;
     node_t dir;
     uint64_t inodes[NODES_MAX];
     const char *names[64];
@@ -51,7 +50,7 @@ static void visit(const char *name, node_t node, void *arg)
     walk_t *walk = arg;
     node_t found;
     node_info_t info;
-    assert_true(tree_lookup(walk->model, walk->dir, name, &found));
+    assert_true(tree_lookup(walk->model, walk->dir, 0, name, &found));
     assert_int_equal(node_to_inode(found), node_to_inode(node));
     assert_true(tree_info(walk->model, node, &info));
     node_t parent = tree_parent(walk->model, node);
@@ -59,6 +58,13 @@ static void visit(const char *name, node_t node, void *arg)
         assert_int_equal(node_to_inode(parent), node_to_inode(walk->dir));
     }
     assert_int_equal(node.file == FILE_SELF, S_ISDIR(info.mode));
+    if (S_ISREG(info.mode) && tree_kind(node) == KIND_VALUE) {
+        text_t text;
+        text_init(&text);
+        assert_int_equal(render_file(walk->model, node, &text), 0);
+        assert_in_range(text.length, 1, TREE_VALUE_BYTES - 1);
+        text_fini(&text);
+    }
     for (size_t i = 0; i < walk->count; i++) {
         assert_int_not_equal(walk->inodes[i], node_to_inode(node));
     }
@@ -68,7 +74,6 @@ static void visit(const char *name, node_t node, void *arg)
 
 static void every_name_listed_is_found_and_no_inode_is_given_twice(void **state)
 {
-    (void)state;
     static walk_t walk;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     fixture_open(fixture);
@@ -80,7 +85,7 @@ static void every_name_listed_is_found_and_no_inode_is_given_twice(void **state)
     for (size_t i = 0; i < walk.count; i++) {
         assert_true(node_from_inode(walk.inodes[i], &walk.dir));
         if (walk.dir.file == FILE_SELF) {
-            assert_true(tree_list(walk.model, walk.dir, visit, &walk));
+            assert_true(tree_list(walk.model, walk.dir, 0, visit, &walk));
         }
     }
     assert_true(walk.count > 200);
@@ -94,7 +99,7 @@ static bool find(const model_t *model, const char *path, node_t *node_out)
     node_t node = tree_root;
     snprintf(copy, sizeof(copy), "%s", path);
     while ((name = strsep(&rest, "/")) != NULL) {
-        if (!tree_lookup(model, node, name, &node)) {
+        if (!tree_lookup(model, node, 0, name, &node)) {
             return false;
         }
     }
@@ -102,9 +107,38 @@ static bool find(const model_t *model, const char *path, node_t *node_out)
     return true;
 }
 
-static void what_has_left_is_not_there(void **state)
+static void visit_no_pipe(const char *name, node_t node, void *arg)
+{
+    size_t *count = arg;
+    assert_null(strstr(name, "_pipe"));
+    assert_int_not_equal(tree_kind(node), KIND_PIPE);
+    ++*count;
+}
+
+static void a_pipe_is_found_but_not_listed(void **state)
 {
     (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    node_t node;
+    size_t count = 0;
+    fixture_open(fixture);
+    (void)fixture_process(fixture, 4711);
+    assert_true(find(&fixture->model, "proc/4711", &node));
+    assert_true(tree_list(&fixture->model, node, 0, visit_no_pipe, &count));
+    assert_true(tree_list(&fixture->model, tree_root, 0, visit_no_pipe, &count));
+    assert_true(count > 20);
+    for (int i = 0; i < 3; i++) {
+        static const char *const pipes[] = {
+            "log_pipe", "proc/4711/log_pipe", "proc/4711/events_pipe"};
+        assert_true(find(&fixture->model, pipes[i], &node));
+        assert_int_equal(tree_kind(node), KIND_PIPE);
+    }
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static void what_has_left_is_not_there(void **state)
+{
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t file, dir, resource;
     node_info_t info;
@@ -119,7 +153,7 @@ static void what_has_left_is_not_there(void **state)
     assert_false(tree_info(&fixture->model, file, &info));
     assert_false(tree_info(&fixture->model, dir, &info));
     assert_false(tree_info(&fixture->model, resource, &info));
-    assert_false(tree_list(&fixture->model, dir, visit, NULL));
+    assert_false(tree_list(&fixture->model, dir, 0, visit, NULL));
     assert_false(tree_link(&fixture->model, file, target));
     /* Another process of that pid is another inode. */
     (void)fixture_process(fixture, 4711);
@@ -132,9 +166,83 @@ static void what_has_left_is_not_there(void **state)
     free(fixture);
 }
 
-static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
+/* As a process that keeps a descriptor while 2^32 others come and go. */
+static void a_node_whose_number_went_to_another_is_of_that(void **state)
 {
     (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    model_t *model = &fixture->model;
+    node_t before, after;
+    node_owner_t owner, other;
+    fixture_open(fixture);
+    member_t *member = fixture_process(fixture, 4711);
+    member->process->uid = 1234;
+    assert_true(find(model, "proc/4711/log", &before));
+    assert_true(tree_owner(model, before, &owner));
+    assert_int_equal(owner.uid, 1234);
+    assert_true(tree_is_of(model, before, &owner));
+    uint64_t serial = owner.serial;
+    model_remove_member(model, member);
+    assert_false(tree_is_of(model, before, &owner));
+    assert_false(tree_owner(model, before, &other));
+    model->last_serial = serial + UINT32_MAX; /* one less than the number again */
+    fixture_process(fixture, 4712)->process->uid = 1235;
+    assert_true(find(model, "proc/4712/log", &after));
+    assert_int_equal(node_to_inode(after), node_to_inode(before));
+    assert_false(tree_is_of(model, before, &owner));
+    assert_true(tree_owner(model, after, &other));
+    assert_int_equal(other.uid, 1235);
+    assert_true(other.serial > UINT32_MAX);
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static void a_serials_low_half_is_not_given_twice_at_once(void **state)
+{
+    (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    model_t *model = &fixture->model;
+    fixture_open(fixture);
+    member_t *first = fixture_process(fixture, 1);
+    model->last_serial =
+        UINT32_MAX; /* then comes 0, which is none, and what is in use */
+    member_t *second = fixture_process(fixture, 2);
+    assert_int_not_equal((uint32_t)second->process->serial, 0);
+    assert_true(second->process->serial > UINT32_MAX);
+    assert_ptr_equal(
+        model_process(model, (uint32_t)first->process->serial), first->process);
+    assert_ptr_equal(
+        model_process(model, (uint32_t)second->process->serial), second->process);
+    assert_ptr_equal(model_member(model, (uint32_t)first->serial), first);
+    assert_ptr_equal(model_member(model, (uint32_t)second->serial), second);
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static void only_the_owner_and_root_read_what_is_one_users(void **state)
+{
+    (void)state;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    node_t log, uid, peak;
+    node_owner_t owner;
+    fixture_open(fixture);
+    fixture_process(fixture, 4711)->process->uid = 1234;
+    assert_true(find(&fixture->model, "proc/4711/log", &log));
+    assert_true(find(&fixture->model, "proc/4711/uid", &uid));
+    assert_true(find(&fixture->model, "proc/4711/gpu0/peak_bytes", &peak));
+    assert_true(tree_owner(&fixture->model, log, &owner));
+    assert_true(tree_may_read(log, &owner, 1234) && tree_may_read(log, &owner, 0));
+    assert_false(tree_may_read(log, &owner, 1235));
+    assert_true(tree_may_read(uid, &owner, 1235) && tree_may_read(peak, &owner, 1235));
+    assert_true(tree_may_write(peak, &owner, 1234) && tree_may_write(peak, &owner, 0));
+    assert_false(tree_may_write(peak, &owner, 1235));
+    assert_false(tree_may_write(uid, &owner, 0));
+    fixture_close(fixture);
+    free(fixture);
+}
+
+static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
+{
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t node;
     node_info_t info;
@@ -152,8 +260,8 @@ static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
         {"by-uuid/GPU-00000000", S_IFLNK | 0777, false},
         {"proc/4711", S_IFDIR | 0555, true},
         {"proc/4711/host/peak_bytes", S_IFREG | 0644, true},
-        {"proc/4711/diag/usage", S_IFREG | 0440, true},
-        {"proc/4711/leaks", S_IFREG | 0440, true},
+        {"proc/4711/diag/usage", S_IFREG | 0400, true},
+        {"proc/4711/leaks", S_IFREG | 0400, true},
         {"proc/4711/gpu0/mr/3.a_pool/peak_bytes", S_IFREG | 0644, true},
         {"proc/4711/gpu0/mr/3.a_pool/type", S_IFREG | 0444, true},
     };
@@ -169,17 +277,16 @@ static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
 
 static void names_of_resources_are_names_of_files(void **state)
 {
-    (void)state;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t node;
     fixture_open(fixture);
-    strcpy(fixture->layout.slots[0].name, "../..\nup");
+    strcpy(fixture->layout.slots[0].name, "../..\nup\xe2\x80\xae"); /* U+202E */
     strcpy(fixture->layout.slots[2].name, "");
     fixture->layout.slots[2].upstream_id = 1;
     (void)fixture_process(fixture, 1);
     assert_true(
-        find(&fixture->model, "proc/1/gpu0/mr/1..._..?up", &node) ||
-        find(&fixture->model, "proc/1/gpu0/mr/1..._.._up", &node));
+        find(&fixture->model, "proc/1/gpu0/mr/1..._..?up___", &node) ||
+        find(&fixture->model, "proc/1/gpu0/mr/1..._.._up___", &node));
     assert_true(find(&fixture->model, "proc/1/gpu0/mr/3.pool", &node));
     node.file = FILE_UPSTREAM;
     char target[TREE_NAME_BYTES * 2];
@@ -189,14 +296,33 @@ static void names_of_resources_are_names_of_files(void **state)
     free(fixture);
 }
 
+static void a_foreign_string_is_printable_ascii(void **state)
+{
+    (void)state;
+    text_t text;
+    text_init(&text);
+    text_put_foreign(
+        &text, "a\nb\x7f"
+               "c\xe2\x80\xae"
+               "d \x1b[31m~");
+    assert_int_equal(text.length, 16);
+    assert_memory_equal(text.data, "a?b?c???d ?[31m~", 16);
+    text_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inode_numbers_carry_the_node_and_come_back),
         cmocka_unit_test(numbers_that_are_no_inode_are_refused),
         cmocka_unit_test(every_name_listed_is_found_and_no_inode_is_given_twice),
+        cmocka_unit_test(a_pipe_is_found_but_not_listed),
         cmocka_unit_test(what_has_left_is_not_there),
+        cmocka_unit_test(a_node_whose_number_went_to_another_is_of_that),
+        cmocka_unit_test(a_serials_low_half_is_not_given_twice_at_once),
+        cmocka_unit_test(only_the_owner_and_root_read_what_is_one_users),
         cmocka_unit_test(a_file_belongs_to_its_process_and_says_who_may_write),
+        cmocka_unit_test(a_foreign_string_is_printable_ascii),
         cmocka_unit_test(names_of_resources_are_names_of_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

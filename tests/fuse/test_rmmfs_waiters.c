@@ -21,7 +21,7 @@ static waiter_t waiter_of(int stream, int request, bool is_poll)
 static size_t end_all(waiters_t *waiters)
 {
     size_t count = 0;
-    waiter_t *list = waiters_take_all(waiters, NULL);
+    waiter_t *list = waiters_take_all(waiters, NULL, NULL);
     while (list != NULL) {
         waiter_t *next = list->next;
         free(list);
@@ -38,7 +38,6 @@ static void a_poll_replaces_the_one_before_of_its_stream(void **state)
     void *replaced = &waiters;
     waiter_t read = waiter_of(0, 0, false), first = waiter_of(0, 1, true);
     waiter_t other = waiter_of(1, 2, true), again = waiter_of(0, 3, true);
-    (void)state;
     assert_true(waiters_init(&waiters));
     assert_true(waiters_add(&waiters, &read, NULL));
     assert_true(waiters_add_poll(&waiters, &first, &replaced));
@@ -61,7 +60,6 @@ static void a_request_is_taken_once_and_not_parked_if_over(void **state)
 {
     waiters_t waiters;
     waiter_t read = waiter_of(0, 0, false), over = waiter_of(0, 1, false);
-    (void)state;
     assert_true(waiters_init(&waiters));
     assert_false(waiters_add(&waiters, &over, is_over));
     assert_false(waiters_any(&waiters));

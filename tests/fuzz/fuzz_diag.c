@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The reader of the diagnosis side file on hostile files. The input is a list of changes
- * to a small valid file, so that what comes through the first checks is common:
- *
- *   2 bytes position, 1 byte what, 8 bytes value: 1 << (what & 3) bytes of the value are
- *   written there; what & 0x80: the file ends there instead
- */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+/* The reader of the diagnosis side file on hostile files. */
+#include "fuzz/changes.h"
 
+#include "diag/diag_names.h"
 #include "diag/diag_reader.h"
+#include "diag/peak_reader.h"
+#include "diag/stacks_reader.h"
+#include "diag/verdict_reader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-#define CHANGE_BYTES 11
 #define KERNELS 2
 #define ROWS 70
+#define STACKS 3
+#define MODULES 2
+#define FUNCTIONS 3
+#define PEAKS 3
+#define PARTS 12
+#define VERDICTS 5
 
 typedef struct sample {
     rmm_diag_header_t header;
     rmm_diag_kernel_t kernels[KERNELS];
     rmm_diag_row_t rows[ROWS];
+    rmm_diag_function_t functions[FUNCTIONS];
+    rmm_diag_peak_t peaks[PEAKS];
+    rmm_diag_part_t parts[PARTS];
+    rmm_diag_stack_t stacks[STACKS];
+    rmm_diag_module_t modules[MODULES];
+    rmm_diag_verdict_entry_t verdicts[VERDICTS];
 } sample_t;
 
 static void make(sample_t *sample)
@@ -32,6 +35,7 @@ static void make(sample_t *sample)
     memset(sample, 0, sizeof(*sample));
     header->magic = RMM_DIAG_MAGIC;
     header->version_major = RMM_DIAG_MAJOR;
+    header->version_minor = RMM_DIAG_MINOR;
     header->header_bytes = sizeof(*header);
     header->file_bytes = sizeof(*sample);
     header->kernels_offset = offsetof(sample_t, kernels);
@@ -40,6 +44,43 @@ static void make(sample_t *sample)
     header->rows_offset = offsetof(sample_t, rows);
     header->rows_stride = sizeof(rmm_diag_row_t);
     header->rows_count = ROWS;
+    header->functions_offset = offsetof(sample_t, functions);
+    header->functions_stride = sizeof(rmm_diag_function_t);
+    header->functions_count = FUNCTIONS;
+    header->functions_used = FUNCTIONS;
+    memset(sample->functions[0].name, 'f', sizeof(sample->functions[0].name));
+    header->peaks_offset = offsetof(sample_t, peaks);
+    header->peaks_stride = sizeof(rmm_diag_peak_t);
+    header->peaks_count = PEAKS;
+    header->peaks_used = PEAKS;
+    header->parts_offset = offsetof(sample_t, parts);
+    header->parts_stride = sizeof(rmm_diag_part_t);
+    header->parts_count = PARTS;
+    for (uint32_t i = 0; i < PEAKS; i++) {
+        sample->peaks[i].when_ns = 1;
+        sample->peaks[i].bytes = 100;
+    }
+    for (uint32_t i = 0; i < PARTS; i++) {
+        sample->parts[i].when_ns = 1;
+        sample->parts[i].first_user = i;
+    }
+    header->stacks_offset = offsetof(sample_t, stacks);
+    header->stacks_stride = sizeof(rmm_diag_stack_t);
+    header->stacks_count = STACKS;
+    header->modules_offset = offsetof(sample_t, modules);
+    header->modules_stride = sizeof(rmm_diag_module_t);
+    header->modules_count = MODULES;
+    header->modules_used = MODULES;
+    memset(sample->modules[1].path, 'm', sizeof(sample->modules[1].path));
+    sample->stacks[1].frame_count = RMM_DIAG_FRAMES_COUNT;
+    header->verdicts_offset = offsetof(sample_t, verdicts);
+    header->verdicts_stride = sizeof(rmm_diag_verdict_entry_t);
+    header->verdicts_count = VERDICTS;
+    header->judged_since_ns = 1;
+    for (uint32_t i = 0; i < VERDICTS; i++) {
+        sample->verdicts[i].verdict = i;
+        sample->verdicts[i].byte_ms = UINT64_MAX / 2;
+    }
     header->ready = 1;
     header->kernels_used = KERNELS;
     header->rows_used = ROWS;
@@ -49,34 +90,66 @@ static void make(sample_t *sample)
     }
 }
 
-static size_t change(unsigned char *image, size_t size, const uint8_t *change_bytes)
-{
-    size_t at = (change_bytes[0] | (size_t)change_bytes[1] << 8) % sizeof(sample_t);
-    size_t length = (size_t)1 << (change_bytes[2] & 3);
-    if ((change_bytes[2] & 0x80) != 0) {
-        return at;
-    }
-    if (at + length <= sizeof(sample_t)) {
-        memcpy(image + at, change_bytes + 3, length);
-    }
-    return size;
-}
-
 static bool see(const rmm_diag_row_info_t *row, void *arg)
 {
     uint64_t *sum = arg;
-    *sum += row->bytes + row->first_kernel;
+    *sum += row->bytes + row->first_user;
     return true;
+}
+
+static void exercise_groups(const rmm_diag_file_t *file)
+{
+    static rmm_diag_groups_t groups;
+    rmm_diag_composition_t composition;
+    for (uint32_t i = 0; i < 5; i++) {
+        if (rmm_diag_read_composition(file, i, &groups, &composition) &&
+            groups.count > RMM_DIAG_GROUPS_MAX) {
+            abort();
+        }
+    }
+    rmm_diag_read_verdicts(file, 1000, true, &groups);
+    for (uint32_t i = 0; i < groups.count; i++) {
+        if (rmm_diag_verdict_name(groups.entries[i].verdict)[0] == '\0' ||
+            rmm_diag_confidence(file, groups.entries[i].verdict)[0] == '\0') {
+            abort();
+        }
+    }
+}
+
+static void exercise_stacks(const rmm_diag_file_t *file)
+{
+    rmm_diag_stack_info_t stack;
+    rmm_diag_module_info_t module;
+    for (uint32_t i = 0; i < STACKS + 2; i++) {
+        if (rmm_diag_read_stack(file, i, &stack) &&
+            stack.frame_count > RMM_DIAG_FRAMES_COUNT) {
+            abort();
+        }
+        if (rmm_diag_read_module(file, i, &module) &&
+            (strnlen(module.path, sizeof(module.path)) == sizeof(module.path) ||
+             module.build_id_bytes > sizeof(module.build_id))) {
+            abort();
+        }
+    }
 }
 
 static void exercise(const rmm_diag_file_t *file)
 {
     rmm_diag_kernel_info_t kernel;
     uint64_t sum = 0;
+    exercise_stacks(file);
     (void)rmm_diag_each_row(file, see, &sum);
+    exercise_groups(file);
     for (uint32_t i = 0; i < 4; i++) {
         if (rmm_diag_read_kernel(file, i, &kernel) &&
             strlen(kernel.name) >= sizeof(kernel.name)) {
+            abort();
+        }
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+        char name[RMM_DIAG_NAME_BYTES];
+        (void)rmm_diag_read_user(file, RMM_DIAG_FUNCTION | i, name);
+        if (strnlen(name, sizeof(name)) == sizeof(name)) {
             abort();
         }
     }
@@ -90,16 +163,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     sample_t sample;
     rmm_diag_file_t file;
-    size_t size = sizeof(sample);
+    int fd;
+
     make(&sample);
-    for (size_t at = 0; at + CHANGE_BYTES <= bytes && at < 24 * CHANGE_BYTES;
-         at += CHANGE_BYTES) {
-        size = change((unsigned char *)&sample, size, data + at);
-    }
-    int fd = memfd_create("diag", MFD_CLOEXEC);
-    if (fd < 0 || pwrite(fd, &sample, size, 0) != (ssize_t)size) {
-        abort();
-    }
+    fd = changed_file(&sample, sizeof(sample), data, bytes);
     if (rmm_diag_attach(&file, fd) == 0) {
         exercise(&file);
     }

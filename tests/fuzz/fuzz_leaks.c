@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The reader of the list of leaks on hostile files. The input is a list of changes to a
- * small valid file, so that what comes through the first checks is common:
- *
- *   2 bytes position, 1 byte what, 8 bytes value: 1 << (what & 3) bytes of the value are
- *   written there; what & 0x80: the file ends there instead
- */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+/* The reader of the list of leaks on hostile files. */
+#include "fuzz/changes.h"
 
 #include "segment/segment_leaks_reader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-#define CHANGE_BYTES 11
 #define ROWS 70
 #define MODULES 4
 
@@ -54,20 +41,6 @@ static void make(sample_t *sample)
     }
 }
 
-static size_t change(unsigned char *image, size_t size, const uint8_t *change_bytes)
-{
-    size_t at = (change_bytes[0] | (size_t)change_bytes[1] << 8) % sizeof(sample_t);
-    size_t length = (size_t)1 << (change_bytes[2] & 3);
-
-    if ((change_bytes[2] & 0x80) != 0) {
-        return at;
-    }
-    if (at + length <= sizeof(sample_t)) {
-        memcpy(image + at, change_bytes + 3, length);
-    }
-    return size;
-}
-
 static bool see(const rmm_leak_info_t *leak, void *arg)
 {
     uint64_t *sum = arg;
@@ -96,19 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     sample_t sample;
     rmm_leaks_file_t file;
-    size_t size = sizeof(sample);
     uint64_t sum = 0;
     int fd;
 
     make(&sample);
-    for (size_t at = 0; at + CHANGE_BYTES <= bytes && at < 24 * CHANGE_BYTES;
-         at += CHANGE_BYTES) {
-        size = change((unsigned char *)&sample, size, data + at);
-    }
-    fd = memfd_create("leaks", MFD_CLOEXEC);
-    if (fd < 0 || pwrite(fd, &sample, size, 0) != (ssize_t)size) {
-        abort();
-    }
+    fd = changed_file(&sample, sizeof(sample), data, bytes);
     if (rmm_leaks_attach(&file, fd) == 0) {
         (void)rmm_leaks_each(&file, see, &sum);
         rmm_leaks_each_module(&file, see_module, &sum);

@@ -12,63 +12,12 @@
 #include <sys/mman.h>
 
 #include "fuzz/exercise_segment.h"
-#include "unit/segment_sample.h"
+#include "fuzz/small_segment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define CHANGE_BYTES 11
 #define CHANGES_MAX 24
-
-typedef struct image {
-    unsigned char bytes[16384];
-    size_t size;
-} image_t;
-
-static void append(image_t *image, const void *bytes, size_t size)
-{
-    PROMISE(image->size + size <= sizeof(image->bytes));
-    memcpy(image->bytes + image->size, bytes, size);
-    image->size += size;
-}
-
-/* The sample's records 0 and last, without the empty ones between; four of its log, two
- * stripes for each record. */
-static void make_segment(image_t *image)
-{
-    static rmm_segment_layout_t sample;
-    rmm_segment_header_t *header = &sample.header;
-
-    sample_make(&sample);
-    header->schema_offset = sizeof(*header);
-    header->locations_offset =
-        header->schema_offset +
-        (uint32_t)sizeof(sample.schema[0]) * header->schema_count;
-    header->locations_count = 2;
-    header->slots_offset =
-        header->locations_offset + 2 * (uint32_t)sizeof(sample.locations[0]);
-    header->slots_count = 2;
-    header->log_offset = header->slots_offset + 2 * (uint32_t)sizeof(sample.slots[0]) +
-                         (uint32_t)sizeof(sample.log);
-    header->log_count = 4;
-    header->stripes_count = 2;
-    header->location_stripes_offset =
-        header->log_offset + 4 * (uint32_t)sizeof(sample.log_records[0]);
-    header->slot_stripes_offset =
-        header->location_stripes_offset + 4 * (uint32_t)sizeof(rmm_segment_stripe_t);
-    header->segment_bytes =
-        header->slot_stripes_offset + 4 * sizeof(rmm_segment_stripe_t);
-    append(image, header, sizeof(*header));
-    append(image, sample.schema, sizeof(sample.schema[0]) * header->schema_count);
-    append(image, &sample.locations[0], sizeof(sample.locations[0]));
-    append(image, &sample.locations[32], sizeof(sample.locations[0]));
-    append(image, &sample.slots[0], sizeof(sample.slots[0]));
-    append(image, &sample.slots[2], sizeof(sample.slots[0]));
-    append(image, &sample.log, sizeof(sample.log));
-    append(image, sample.log_records, 4 * sizeof(sample.log_records[0]));
-    append(image, sample.location_stripes, 4 * sizeof(rmm_segment_stripe_t));
-    append(image, sample.slot_stripes, 4 * sizeof(rmm_segment_stripe_t));
-    PROMISE(image->size == header->segment_bytes);
-}
 
 static void make_control(image_t *image)
 {
@@ -82,7 +31,8 @@ static void make_control(image_t *image)
     page.slots_offset = page.locations_offset;
     page.slots_stride = sizeof(rmm_control_slot_t);
     page.slots_count = 4;
-    append(image, &page, page.locations_offset + 4 * sizeof(rmm_control_location_t));
+    image_append(
+        image, &page, page.locations_offset + 4 * sizeof(rmm_control_location_t));
 }
 
 static void change(image_t *image, const uint8_t *data, size_t bytes)
@@ -123,7 +73,7 @@ static bool is_whole_file(const uint8_t *data, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    image_t segment = {.size = 0}, control = {.size = 0};
+    static image_t segment, control;
     rmm_segment_verdict_t verdict;
 
     if (is_whole_file(data, bytes)) {
@@ -131,10 +81,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         (void)exercise_control(fill_file(data, bytes));
         return 0;
     }
-    make_segment(&segment);
+    small_segment_make(&segment, 4);
     change(&segment, data, bytes);
     verdict = exercise_segment(fill_file(segment.bytes, segment.size));
     PROMISE(bytes >= CHANGE_BYTES || verdict == RMM_SEGMENT_GOOD);
+    control.size = 0;
     make_control(&control);
     change(&control, data, bytes);
     (void)exercise_control(fill_file(control.bytes, control.size));

@@ -46,7 +46,11 @@ static void check_text(const text_t *text, bool may_be_empty)
 
 static void read_stream(walk_t *walk, node_t node)
 {
-    stream_t *stream = stream_open(node, 0);
+    node_owner_t owner;
+    if (!tree_owner(walk->model, node, &owner)) {
+        abort();
+    }
+    stream_t *stream = stream_open(node, owner.serial, owner.uid, NULL);
     if (stream == NULL) {
         abort();
     }
@@ -72,8 +76,6 @@ static void visit(const char *name, node_t node, void *arg)
     (void)tree_link(walk->model, node, target);
     if (node.file == FILE_SELF) {
         walk_dir(walk, node);
-    } else if (stream_is(node)) {
-        read_stream(walk, node);
     } else if (render_file(walk->model, node, &walk->text) == 0) {
         check_text(&walk->text, node.file == FILE_PROCESS_LOG);
     }
@@ -81,10 +83,17 @@ static void visit(const char *name, node_t node, void *arg)
 
 static void walk_dir(walk_t *walk, node_t dir)
 {
+    static const char *const pipes[] = {"log_pipe", "events_pipe"}; /* not listed */
+    node_t pipe;
     if (++walk->depth > DEPTH_MAX) {
         abort();
     }
-    (void)tree_list(walk->model, dir, visit, walk);
+    (void)tree_list(walk->model, dir, 0, visit, walk);
+    for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++) {
+        if (tree_lookup(walk->model, dir, 0, pipes[i], &pipe)) {
+            read_stream(walk, pipe);
+        }
+    }
     walk->depth--;
 }
 

@@ -112,7 +112,6 @@ static void a_segment_changed_at_random_breaks_no_promise(void **state)
     random_source_t source = {seed};
     int fd;
 
-    (void)state;
     print_message("RMM_FUZZ_SEED=%llu\n", (unsigned long long)seed);
     sample_make(&valid);
     fd = sample_file(&valid, sizeof(valid));
@@ -150,7 +149,6 @@ static void a_control_page_changed_at_random_breaks_no_promise(void **state)
     uint64_t good = 0;
     int fd = sample_file(&valid, sizeof(valid));
 
-    (void)state;
     assert_int_equal(exercise_control(fd), 0);
     for (uint64_t round = 0; round < rounds; round++) {
         memcpy(data, &valid, sizeof(data));

@@ -9,69 +9,27 @@
  * where there is no GPU (and then says so).
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rmm/rmm.h>
 
 #include "gpu/diag_kernels.h"
-#include "harness/diag_file.h"
+#include "gpu/diagnosed.h"
 
-#define EXIT_SKIP 77
 #define BLOCK_BYTES 4096u
 
-static char directory[] = "/tmp/rmm-diag-usage.XXXXXX";
-static int failures;
 static uint64_t launches_made;
 
-/* --- saying ------------------------------------------------------------------------ */
-
-__attribute__((format(printf, 3, 4))) static void
-check(bool good, const char *what, const char *format, ...)
-{
-    va_list arguments;
-
-    printf(good ? "PASS %s\n" : "FAIL %s: ", what);
-    if (!good) {
-        va_start(arguments, format);
-        vprintf(format, arguments);
-        va_end(arguments);
-        putchar('\n');
-        failures++;
-    }
-}
-
-static void remove_directory(void)
-{
-    DIR *entries = opendir(directory);
-    struct dirent *entry = NULL;
-
-    while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        (void)unlinkat(dirfd(entries), entry->d_name, 0);
-    }
-    if (entries != NULL) {
-        closedir(entries);
-    }
-    (void)rmdir(directory);
-}
-
-static void give_up(const char *what)
-{
-    printf("FAIL %s\n", what);
-    remove_directory();
-    exit(EXIT_FAILURE);
-}
+/* --- doing ------------------------------------------------------------------------- */
 
 /* A call that must succeed, and launches kernels of ours `launches` times. */
 static void did(int error, uint64_t launches, const char *what)
 {
     if (error != 0) {
         printf("FAIL %s: CUDA error %d\n", what, error);
-        remove_directory();
-        exit(EXIT_FAILURE);
+        diagnosed_leave(EXIT_FAILURE);
     }
     launches_made += launches;
 }
@@ -83,16 +41,16 @@ static void did(int error, uint64_t launches, const char *what)
 typedef struct expected {
     const char *what;
     const void *block;
-    const char *first, *last; /* kernels; NULL: none */
+    const char *first, *last; /* kernels or functions; NULL: none */
     uint64_t launches;
 } expected_t;
 
-static bool is_kernel(const diag_file_t *file, uint32_t index, const char *name)
+static bool is_user(const diag_file_t *file, uint32_t index, const char *name)
 {
     if (name == NULL) {
-        return index == RMM_DIAG_NO_KERNEL;
+        return index == RMM_DIAG_NO_USER;
     }
-    return strstr(diag_file_kernel(file, index), name) != NULL;
+    return strstr(diag_file_user(file, index), name) != NULL;
 }
 
 static void check_block(const diag_file_t *file, const expected_t *expected)
@@ -106,24 +64,15 @@ static void check_block(const diag_file_t *file, const expected_t *expected)
     }
     check(
         row->launches == expected->launches &&
-            is_kernel(file, row->first_kernel, expected->first) &&
-            is_kernel(file, row->last_kernel, expected->last) &&
-            (row->first_use_ns != 0) == (expected->launches != 0),
+            is_user(file, row->first_user, expected->first) &&
+            is_user(file, row->last_user, expected->last) &&
+            (row->first_use_ns != 0) == (expected->first != NULL),
         expected->what,
         "%" PRIu64 " launches from %s to %s; expected %" PRIu64 " from %s to %s",
-        row->launches, diag_file_kernel(file, row->first_kernel),
-        diag_file_kernel(file, row->last_kernel), expected->launches,
+        row->launches, diag_file_user(file, row->first_user),
+        diag_file_user(file, row->last_user), expected->launches,
         expected->first != NULL ? expected->first : "none",
         expected->last != NULL ? expected->last : "none");
-}
-
-static void read_file(diag_file_t *file)
-{
-    char path[512];
-
-    if (!diag_file_find(directory, path) || !diag_file_read(file, path)) {
-        give_up("the side file is there: no readable *.diag; run under rmm-run");
-    }
 }
 
 static void check_totals(uint32_t live)
@@ -149,8 +98,6 @@ static void check_totals(uint32_t live)
         diag_file_live(&file), live);
     diag_file_close(&file);
 }
-
-/* --- doing ------------------------------------------------------------------------- */
 
 static rmm_resource_t *pool;
 static rmm_stream_t streams[2];
@@ -294,7 +241,7 @@ static void check_streams(void)
     diag_file_close(&file);
 }
 
-static void check_what_does_not_count(void)
+static void check_what_is_no_launch(void)
 {
     float *moved = take(NULL), *refused = take(NULL), *graphed = take(NULL);
     diag_file_t file;
@@ -306,8 +253,8 @@ static void check_what_does_not_count(void)
     }
     did(diag_graph(graphed, 3, 10), 3, "a graph"); /* at the capture, not the replay */
     read_file(&file);
-    check_block(&file, &(expected_t){"copies and fills", moved, NULL, NULL, 0});
-    check_block(&file, &(expected_t){"refused launch", refused, NULL, NULL, 0});
+    check_block(&file, &(expected_t){"copies and fills", moved, "Memset", "Memcpy", 0});
+    check_block(&file, &(expected_t){"refused launch", refused, "Memcpy", "Memcpy", 0});
     check_block(
         &file,
         &(expected_t){"captured, replayed", graphed, "fill_kernel", "fill_kernel", 3});
@@ -338,28 +285,14 @@ static void check_reuse(void)
 
 int main(void)
 {
-    if (getenv("CUDA_INJECTION64_PATH") == NULL) {
-        fputs("diag_usage: run it under rmm-run: rmm-run -- diag_usage\n", stderr);
-        return EXIT_FAILURE;
-    }
-    if (mkdtemp(directory) == NULL || setenv("RMM_RUNTIME_DIR", directory, 1) != 0) {
-        perror("diag_usage: a private directory");
-        return EXIT_FAILURE;
-    }
-    if (diag_gpu_count() == 0) {
-        puts("SKIP no GPU here");
-        remove_directory();
-        return EXIT_SKIP;
-    }
+    diagnosed_begin("diag_usage", diag_gpu_count());
     open_pool();
     check_pointers();
     check_structs();
     check_calls();
     check_streams();
-    check_what_does_not_count();
+    check_what_is_no_launch();
     check_reuse();
     check_totals(4 + 3 + 4 + 2 + 3 + 1);
-    remove_directory();
-    printf("%s: %d failed\n", failures == 0 ? "PASS" : "FAIL", failures);
-    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return diagnosed_end();
 }

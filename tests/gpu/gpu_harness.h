@@ -9,6 +9,7 @@
 #include "harness/harness.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,26 @@ static inline void assert_filled(const void *block, int value, size_t bytes)
         }
     }
     free(copy);
+}
+
+/* A capture of a fill of MIB bytes stays whole while another thread runs `use`, which returns
+ * NULL or what failed. */
+static inline void assert_capture_survives(
+    cudaStream_t stream, void *target, void *(*use)(void *argument), void *argument)
+{
+    cudaGraph_t graph = NULL;
+    pthread_t thread;
+    void *failure;
+
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_cuda(cudaMemsetAsync(target, 7, MIB, stream));
+    assert_int_equal(pthread_create(&thread, NULL, use, argument), 0);
+    assert_int_equal(pthread_join(thread, &failure), 0);
+    assert_cuda(cudaStreamEndCapture(stream, &graph));
+    if (failure != NULL) {
+        fail_msg("%s", (const char *)failure);
+    }
+    assert_cuda(cudaGraphDestroy(graph));
 }
 
 #endif /* RMM_TESTS_GPU_GPU_HARNESS_H */

@@ -251,7 +251,28 @@ step_demo() {
 
 step_diagnosis() {
     attempt "diag/usage of a replay" 90 diagnosed_replay
+    if python3 -c 'import torch' 2>/dev/null; then
+        attempt "no finding in PyTorch" 150 diagnosed_training
+    else
+        row "no finding in PyTorch" skipped "no PyTorch on this machine"
+    fi
     attempt "launch cost" 120 launch_cost
+}
+diagnosed_training() { # a correct program, its library included, has none
+    local mount=$work/rmm-diag-torch program diag
+    mkdir -p "$mount"
+    trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
+    $build/fusefs/rmmfs -f "$mount" &
+    wait_for "$mount/version" || return 1
+    CUBLAS_WORKSPACE_CONFIG=:4096:8 RMM_RESOURCE=pool:1GiB $build/tools/run/rmm-run -- \
+        python3 tests/gpu/torch_train.py "$work/diagnosed.pt" "$root/$build/lib/librmm-c.so" &
+    program=$!
+    wait $program || return 1
+    diag=$mount/proc/$program/diag
+    cat "$diag/cupti" "$diag/mode" "$diag/stat" "$diag/findings"
+    [ "$(cat "$diag/cupti")" = active ] || { echo "CUPTI is not active"; return 1; }
+    echo "$(cat "$diag/findings_total") findings, $(awk '$1 == "launches" { print $2 }' "$diag/stat") launches" | tee "$work/figure"
+    [ "$(cat "$diag/findings_total")" = 0 ]
 }
 diagnosed_replay() {
     local mount=$work/rmm-diag program diag
@@ -259,7 +280,7 @@ diagnosed_replay() {
     trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
     $build/fusefs/rmmfs -f "$mount" &
     wait_for "$mount/version" || return 1
-    $build/tools/run/rmm-run --diag usage -- \
+    $build/tools/run/rmm-run -- \
         $replay --verify --hold 60 --resource pool tests/data/resnet_train.csv.gz &
     program=$!
     diag=$mount/proc/$program/diag
@@ -268,6 +289,7 @@ diagnosed_replay() {
     cat "$diag/cupti" "$diag/kernels"
     head -n 5 "$diag/usage"
     [ "$(cat "$diag/cupti")" = active ] || { echo "CUPTI is not active"; return 1; }
+    [ "$(cat "$diag/findings_total")" = 0 ] || { cat "$diag/findings"; return 1; }
     # whatever the log leaves live was written once by the verification's kernel
     awk -F '\t' '!/^#/ && $8 < 1 { bad++ } !/^#/ { n++ } END { print n " live blocks, " bad + 0 " never launched on"; exit bad > 0 || n == 0 }' \
         "$diag/usage" | tee "$work/figure"
@@ -322,6 +344,13 @@ step_sanitizer() {
         row "compute-sanitizer" skipped "not on this machine"
         return
     fi
+    attempt "overruns in pools" 100 overruns "$tool"
     attempt "compute-sanitizer memcheck" 180 "$tool" --tool memcheck --error-exitcode 9 \
         $replay --verify --resource pool tests/data/resnet_train.csv.gz
+}
+overruns() { # SANITIZER
+    tests/gpu/overruns "$1" $build/tests/gpu/nvtx_overruns "$work/overruns" | tee "$work/verdicts"
+    local status=${PIPESTATUS[0]}
+    echo "$(grep -c '^ok ' "$work/verdicts") ok, $(grep -c '^FAILED ' "$work/verdicts") failed" >"$work/figure"
+    return "$status"
 }

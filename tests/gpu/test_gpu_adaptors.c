@@ -21,7 +21,6 @@
 
 static int check_driver(void **state)
 {
-    (void)state;
     assert_real_gpu();
     return 0;
 }
@@ -72,7 +71,6 @@ static void prefetches_pointer_and_size(void **state)
     rmm_stream_t stream;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     assert_ok(rmm_resource_alloc(mr, 3 * MIB + 1, 0, stream, &ptr));
     assert_cuda(cudaStreamSynchronize(stream));
@@ -87,7 +85,6 @@ static void is_not_prefetched_without_adaptor(void **state)
     rmm_resource_t *mr = make_managed();
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, MIB, 0, NULL, &ptr));
     assert_int_equal(last_prefetch_location(ptr, MIB), cudaInvalidDeviceId);
     rmm_resource_dealloc(mr, ptr, MIB, 0, NULL);
@@ -101,7 +98,6 @@ static void leaves_memory_that_is_not_managed_alone(void **state)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_cuda_resource_create(&cuda));
     assert_ok(rmm_prefetch_adaptor_create(cuda, NULL, &mr));
     rmm_resource_release(cuda);
@@ -118,7 +114,6 @@ static void ruins_no_capture(void **state)
     cudaGraph_t graph;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     assert_ok(rmm_resource_alloc(mr, MIB, 0, stream, &ptr));
@@ -140,7 +135,6 @@ static void aligns_what_the_device_writes(void **state)
     unsigned char copy[5000];
     char *blocks[16];
 
-    (void)state;
     options.alignment_bytes = 4096;
     assert_ok(rmm_cuda_resource_create(&cuda));
     assert_ok(rmm_pool_resource_create(cuda, NULL, &pool));
@@ -177,8 +171,6 @@ typedef struct subject {
 
 static bool gives_up(size_t bytes, void *arg)
 {
-    (void)bytes;
-    (void)arg;
     return false;
 }
 
@@ -242,7 +234,6 @@ static void tells_what_each_costs(void **state)
     static subject_t subjects[SUBJECTS];
     rmm_resource_t *cuda, *pool;
 
-    (void)state;
     assert_ok(rmm_cuda_resource_create(&cuda));
     assert_ok(rmm_pool_resource_create(cuda, NULL, &pool));
     make_subjects(pool, subjects);

@@ -20,6 +20,7 @@
 #include <rmm/sim.h>
 
 #include "driver/driver.h"
+#include "harness/random.h"
 #include "resources/arena_impl.h"
 
 #define KIB ((size_t)1 << 10)
@@ -73,19 +74,14 @@ typedef struct traffic {
     int use_count;
 } traffic_t;
 
-static uint64_t draw(traffic_t *traffic, uint64_t bound)
-{
-    traffic->random = traffic->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (traffic->random >> 33) % bound;
-}
-
 static void begin_use(traffic_t *traffic)
 {
     use_t use = {
-        .stream = (int)draw(traffic, STREAMS),
-        .value = 1 + (int)draw(traffic, 255),
-        .bytes = draw(traffic, 4) == 0 ? MIB + draw(traffic, 3 * MIB)
-                                       : EDGE + draw(traffic, 60 * KIB),
+        .stream = (int)draw(&traffic->random, STREAMS),
+        .value = 1 + (int)draw(&traffic->random, 255),
+        .bytes = draw(&traffic->random, 4) == 0
+                     ? MIB + draw(&traffic->random, 3 * MIB)
+                     : EDGE + draw(&traffic->random, 60 * KIB),
     };
     rmm_stream_t stream = traffic->streams[use.stream];
     rmm_status_t status =
@@ -117,7 +113,7 @@ static void end_use(traffic_t *traffic, int index)
 /* Its work is still queued; the next stream may have its handle. */
 static void replace_a_stream(traffic_t *traffic)
 {
-    int stream = 2 + (int)draw(traffic, STREAMS - 2);
+    int stream = 2 + (int)draw(&traffic->random, STREAMS - 2);
 
     for (int i = traffic->live_count - 1; i >= 0; i--) {
         if (traffic->live[i].stream == stream) {
@@ -131,13 +127,14 @@ static void replace_a_stream(traffic_t *traffic)
 static void run_traffic(traffic_t *traffic)
 {
     for (int i = 0; i < STEPS; i++) {
-        uint64_t dice = draw(traffic, 100);
+        uint64_t dice = draw(&traffic->random, 100);
 
         if (dice == 0) {
             replace_a_stream(traffic);
         } else if (
             traffic->live_count > 0 && (traffic->live_count == LIVE || dice < 48)) {
-            end_use(traffic, (int)draw(traffic, (uint64_t)traffic->live_count));
+            end_use(
+                traffic, (int)draw(&traffic->random, (uint64_t)traffic->live_count));
         } else if (traffic->use_count + traffic->live_count < STEPS) {
             begin_use(traffic);
         }
@@ -164,7 +161,6 @@ static void data_stay_whole_over_streams_that_come_and_go(void **state)
 {
     traffic_t *traffic = test_calloc(1, sizeof(*traffic));
 
-    (void)state;
     assert_cuda(
         cudaMallocHost((void **)&traffic->ends, STEPS * sizeof(*traffic->ends)));
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -219,7 +215,6 @@ static void threads_that_end_leave_all_memory_to_others(void **state)
 {
     rmm_resource_t *arenas[2] = {make_arena(16 * MIB), make_arena(16 * MIB)};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         pthread_t threads[THREADS];
         void *all;
@@ -275,7 +270,6 @@ static void a_capture_of_another_thread_stays_whole(void **state)
     void *block;
     void *failed;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     assert_ok(rmm_resource_alloc(arena, 64 * KIB, 0, stream, &block));
@@ -320,7 +314,6 @@ static void prints_the_cost_of_a_pair(void **state)
     rmm_resource_t *arena = make_arena(256 * MIB);
     rmm_stream_t streams[3] = {RMM_STREAM_LEGACY, RMM_STREAM_PER_THREAD, NULL};
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &streams[2]));
     for (int i = 0; i < 3; i++) {
         double best = pair_ns(arena, streams[i]);

@@ -25,21 +25,21 @@
 #include "base/resource_impl.h"
 #include "driver/driver.h"
 
-typedef struct fixture {
+static struct {
     rmm_resource_t *async;
     rmm_stream_t streams[2];
-} fixture_t;
+} fixture;
 
 /* The errors of a capture that a failed case has left: for the next ones to start clean. */
-static void end_captures(const fixture_t *fixture)
+static void end_captures(void)
 {
     for (int i = 0; i < 2; i++) {
         enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         cudaGraph_t graph = NULL;
 
-        if (cudaStreamIsCapturing(fixture->streams[i], &status) == cudaSuccess &&
+        if (cudaStreamIsCapturing(fixture.streams[i], &status) == cudaSuccess &&
             status != cudaStreamCaptureStatusNone &&
-            cudaStreamEndCapture(fixture->streams[i], &graph) == cudaSuccess) {
+            cudaStreamEndCapture(fixture.streams[i], &graph) == cudaSuccess) {
             (void)cudaGraphDestroy(graph);
         }
     }
@@ -48,26 +48,21 @@ static void end_captures(const fixture_t *fixture)
 
 static int set_up(void **state)
 {
-    fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-
+    memset(&fixture, 0, sizeof(fixture));
     assert_real_gpu();
-    assert_ok(rmm_async_resource_create(NULL, &fixture->async));
-    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[0]));
-    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[1]));
-    *state = fixture;
+    assert_ok(rmm_async_resource_create(NULL, &fixture.async));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture.streams[0]));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture.streams[1]));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    fixture_t *fixture = *state;
-
-    end_captures(fixture);
-    assert_ok(rmm_stream_destroy(fixture->streams[0]));
-    assert_ok(rmm_stream_destroy(fixture->streams[1]));
-    rmm_resource_release(fixture->async);
+    end_captures();
+    assert_ok(rmm_stream_destroy(fixture.streams[0]));
+    assert_ok(rmm_stream_destroy(fixture.streams[1]));
+    rmm_resource_release(fixture.async);
     assert_cuda(cudaDeviceSynchronize());
-    test_free(fixture);
     return 0;
 }
 
@@ -122,70 +117,65 @@ assert_filled_on(const void *block, int value, size_t bytes, rmm_stream_t stream
 
 static void blocks_are_device_memory_of_the_pool(void **state)
 {
-    fixture_t *fixture = *state;
     struct cudaPointerAttributes attributes;
-    void *block = take(fixture->async, MIB + 1, NULL);
+    void *block = take(fixture.async, MIB + 1, NULL);
 
     assert_cuda(cudaPointerGetAttributes(&attributes, block));
     assert_int_equal(attributes.type, cudaMemoryTypeDevice);
     assert_int_equal((uintptr_t)block % RMM_ALIGN_DEFAULT, 0);
-    assert_true(pool_figure(fixture->async, cudaMemPoolAttrUsedMemCurrent) > MIB);
+    assert_true(pool_figure(fixture.async, cudaMemPoolAttrUsedMemCurrent) > MIB);
     assert_cuda(cudaMemsetAsync(block, 7, MIB + 1, NULL));
     assert_filled_on(block, 7, MIB + 1, NULL);
-    give(fixture->async, block, MIB + 1, NULL);
+    give(fixture.async, block, MIB + 1, NULL);
     assert_cuda(cudaDeviceSynchronize());
-    assert_int_equal(pool_figure(fixture->async, cudaMemPoolAttrUsedMemCurrent), 0);
+    assert_int_equal(pool_figure(fixture.async, cudaMemPoolAttrUsedMemCurrent), 0);
 }
 
 /* Late writes of the block's last stream must not land in the data of the next. */
 static void a_block_that_changes_streams_keeps_its_new_data(void **state)
 {
-    fixture_t *fixture = *state;
     size_t bytes = 64 * MIB;
 
     for (int round = 0; round < 50; round++) {
-        rmm_stream_t first = fixture->streams[round % 2];
-        rmm_stream_t second = fixture->streams[1 - round % 2];
-        void *block = take(fixture->async, bytes, first);
+        rmm_stream_t first = fixture.streams[round % 2];
+        rmm_stream_t second = fixture.streams[1 - round % 2];
+        void *block = take(fixture.async, bytes, first);
 
         for (int i = 0; i < 20; i++) {
             assert_cuda(cudaMemsetAsync(block, 0xee, bytes, first));
         }
-        give(fixture->async, block, bytes, first);
-        block = take(fixture->async, bytes, second);
+        give(fixture.async, block, bytes, first);
+        block = take(fixture.async, bytes, second);
         assert_cuda(cudaMemsetAsync(block, round, bytes, second));
         assert_cuda(cudaStreamSynchronize(first));
         assert_filled_on(block, round, bytes, second);
-        give(fixture->async, block, bytes, second);
+        give(fixture.async, block, bytes, second);
     }
 }
 
 static void memory_freed_on_a_stream_outlives_the_stream(void **state)
 {
-    fixture_t *fixture = *state;
-
     for (int round = 0; round < 100; round++) {
         rmm_stream_t stream;
         void *block;
 
         assert_ok(rmm_stream_create(0, &stream));
-        block = take(fixture->async, 8 * MIB, stream);
+        block = take(fixture.async, 8 * MIB, stream);
         assert_cuda(cudaMemsetAsync(block, 0xee, 8 * MIB, stream));
-        give(fixture->async, block, 8 * MIB, stream);
+        give(fixture.async, block, 8 * MIB, stream);
         assert_ok(rmm_stream_destroy(stream));
-        stream = fixture->streams[round % 2];
-        block = take(fixture->async, 8 * MIB, stream);
+        stream = fixture.streams[round % 2];
+        block = take(fixture.async, 8 * MIB, stream);
         assert_cuda(cudaMemsetAsync(block, round, 8 * MIB, stream));
         assert_cuda(cudaDeviceSynchronize());
         assert_filled_on(block, round, 8 * MIB, stream);
-        give(fixture->async, block, 8 * MIB, stream);
+        give(fixture.async, block, 8 * MIB, stream);
     }
 }
 
 static void work_that_is_queued_outlives_the_resource(void **state)
 {
-    fixture_t *fixture = *state;
-    rmm_stream_t stream = fixture->streams[0];
+    rmm_stream_t stream = fixture.streams[0];
     unsigned char *copy;
     rmm_resource_t *mr;
     void *block;
@@ -208,28 +198,25 @@ static void work_that_is_queued_outlives_the_resource(void **state)
 
 static void refuses_more_than_the_device_has_and_recovers(void **state)
 {
-    fixture_t *fixture = *state;
     const size_t sizes[] = {(size_t)1 << 40, (size_t)1 << 50, PTRDIFF_MAX, SIZE_MAX};
     void *block = NULL;
 
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(
-            rmm_resource_alloc(
-                fixture->async, sizes[i], 0, fixture->streams[0], &block),
+            rmm_resource_alloc(fixture.async, sizes[i], 0, fixture.streams[0], &block),
             RMM_ERR_OUT_OF_MEMORY);
         assert_null(block);
         assert_cuda(cudaGetLastError()); /* nothing for the program to trip over */
     }
     give(
-        fixture->async, take(fixture->async, MIB, fixture->streams[0]), MIB,
-        fixture->streams[0]);
+        fixture.async, take(fixture.async, MIB, fixture.streams[0]), MIB,
+        fixture.streams[0]);
 }
 
 static void the_accounting_agrees_with_the_driver(void **state)
 {
-    fixture_t *fixture = *state;
-    rmm_resource_t *mr = fixture->async;
-    rmm_stream_t stream = fixture->streams[0];
+    rmm_resource_t *mr = fixture.async;
+    rmm_stream_t stream = fixture.streams[0];
     void *block = take(mr, 1000 * MIB, stream);
     uint64_t held;
 
@@ -265,9 +252,8 @@ static void trim_pool(const rmm_resource_t *mr, const char *after)
 /* Prints what CUDA takes for having seen that a free is done with. */
 static void a_trim_gives_back_what_is_seen_to_be_done_with(void **state)
 {
-    fixture_t *fixture = *state;
-    rmm_resource_t *mr = fixture->async;
-    rmm_stream_t stream = fixture->streams[0];
+    rmm_resource_t *mr = fixture.async;
+    rmm_stream_t stream = fixture.streams[0];
     cudaEvent_t event;
     void *plain;
 
@@ -277,7 +263,7 @@ static void a_trim_gives_back_what_is_seen_to_be_done_with(void **state)
     assert_cuda(cudaMalloc(&plain, 1));
     assert_cuda(cudaFree(plain));
     trim_pool(mr, "a cudaFree");
-    assert_cuda(cudaStreamSynchronize(fixture->streams[1]));
+    assert_cuda(cudaStreamSynchronize(fixture.streams[1]));
     trim_pool(mr, "a cudaFree and another stream's synchronisation");
     free_behind_work(mr, stream);
     assert_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -303,7 +289,6 @@ static void the_end_gives_the_memory_back(void **state)
     size_t before, during, after, total;
     rmm_resource_t *mr;
 
-    (void)state;
     options.initial_pool_bytes = 1000 * MIB;
     assert_cuda(cudaMemGetInfo(&before, &total));
     assert_ok(rmm_async_resource_create(&options, &mr));
@@ -321,7 +306,6 @@ static void shareable_handles_are_shareable(void **state)
     rmm_resource_t *mr = NULL;
     int fd = -1;
 
-    (void)state;
     options.handle_types = RMM_ASYNC_HANDLE_POSIX_FD;
     if (rmm_async_resource_create(&options, &mr) == RMM_ERR_UNSUPPORTED) {
         print_message("%s\n", rmm_last_error_message());
@@ -339,9 +323,8 @@ static void shareable_handles_are_shareable(void **state)
 
 static void *use_it_all(void *argument)
 {
-    fixture_t *fixture = argument;
-    rmm_resource_t *mr = fixture->async;
-    rmm_stream_t stream = fixture->streams[1];
+    rmm_resource_t *mr = fixture.async;
+    rmm_stream_t stream = fixture.streams[1];
     const char *failure = NULL;
     rmm_resource_t *second;
     void *block;
@@ -369,30 +352,17 @@ static void *use_it_all(void *argument)
 
 static void nothing_another_thread_does_ruins_a_capture(void **state)
 {
-    fixture_t *fixture = *state;
-    cudaStream_t stream = fixture->streams[0];
-    void *target = take(fixture->async, MIB, stream);
-    cudaGraph_t graph = NULL;
-    pthread_t thread;
-    void *failure;
+    cudaStream_t stream = fixture.streams[0];
+    void *target = take(fixture.async, MIB, stream);
 
-    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    assert_cuda(cudaMemsetAsync(target, 7, MIB, stream));
-    assert_int_equal(pthread_create(&thread, NULL, use_it_all, fixture), 0);
-    assert_int_equal(pthread_join(thread, &failure), 0);
-    assert_cuda(cudaStreamEndCapture(stream, &graph));
-    if (failure != NULL) {
-        fail_msg("%s", (const char *)failure);
-    }
-    assert_cuda(cudaGraphDestroy(graph));
-    give(fixture->async, target, MIB, stream);
+    assert_capture_survives(stream, target, use_it_all, NULL);
+    give(fixture.async, target, MIB, stream);
 }
 
 static void a_graph_has_memory_of_its_own(void **state)
 {
-    fixture_t *fixture = *state;
-    rmm_resource_t *mr = fixture->async;
-    cudaStream_t stream = fixture->streams[0];
+    rmm_resource_t *mr = fixture.async;
+    cudaStream_t stream = fixture.streams[0];
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
     void *block;
@@ -420,7 +390,6 @@ static void a_graph_has_memory_of_its_own(void **state)
 
 static void a_view_of_the_devices_own_pool_leaves_it_as_it_is(void **state)
 {
-    fixture_t *fixture = *state;
     uint64_t before, after;
     rmm_resource_t *view;
     cudaMemPool_t pool;
@@ -429,7 +398,7 @@ static void a_view_of_the_devices_own_pool_leaves_it_as_it_is(void **state)
     assert_cuda(
         cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &before));
     assert_ok(rmm_async_view_resource_create(pool, &view));
-    give(view, take(view, MIB, fixture->streams[0]), MIB, fixture->streams[0]);
+    give(view, take(view, MIB, fixture.streams[0]), MIB, fixture.streams[0]);
     rmm_resource_release(view);
     assert_cuda(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &after));
     assert_int_equal(before, after);
@@ -440,7 +409,6 @@ static void a_view_of_the_devices_own_pool_leaves_it_as_it_is(void **state)
 
 static void managed_blocks_are_the_hosts_too(void **state)
 {
-    fixture_t *fixture = *state;
     struct cudaPointerAttributes attributes;
     rmm_resource_t *mr = NULL;
     unsigned char *block;
@@ -451,16 +419,16 @@ static void managed_blocks_are_the_hosts_too(void **state)
     }
     assert_non_null(mr);
     assert_true(pool_figure(mr, cudaMemPoolAttrReleaseThreshold) == UINT64_MAX);
-    block = take(mr, 10 * MIB, fixture->streams[0]);
+    block = take(mr, 10 * MIB, fixture.streams[0]);
     assert_cuda(cudaPointerGetAttributes(&attributes, block));
     assert_int_equal(attributes.type, cudaMemoryTypeManaged);
-    assert_cuda(cudaMemsetAsync(block, 7, 10 * MIB, fixture->streams[0]));
-    assert_cuda(cudaStreamSynchronize(fixture->streams[0]));
+    assert_cuda(cudaMemsetAsync(block, 7, 10 * MIB, fixture.streams[0]));
+    assert_cuda(cudaStreamSynchronize(fixture.streams[0]));
     assert_int_equal(block[10 * MIB - 1], 7);
     memset(block, 8, 10 * MIB);
-    assert_filled_on(block, 8, 10 * MIB, fixture->streams[0]);
+    assert_filled_on(block, 8, 10 * MIB, fixture.streams[0]);
     assert_true(stats_of(mr).reserved_bytes >= 10 * MIB);
-    give(mr, block, 10 * MIB, fixture->streams[0]);
+    give(mr, block, 10 * MIB, fixture.streams[0]);
     rmm_resource_release(mr);
 }
 
@@ -482,7 +450,6 @@ static void use_and_release(rmm_resource_t *mr, rmm_stream_t stream)
 
 static void system_memory_is_both_sides(void **state)
 {
-    fixture_t *fixture = *state;
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
     size_t free_bytes, total;
     rmm_resource_t *mr = NULL;
@@ -492,11 +459,11 @@ static void system_memory_is_both_sides(void **state)
         skip();
     }
     assert_non_null(mr);
-    use_and_release(mr, fixture->streams[0]);
+    use_and_release(mr, fixture.streams[0]);
     assert_cuda(cudaMemGetInfo(&free_bytes, &total));
     options.headroom_bytes = free_bytes - 20 * MIB; /* some of it on the host */
     assert_ok(rmm_sam_headroom_resource_create(&options, &mr));
-    use_and_release(mr, fixture->streams[0]);
+    use_and_release(mr, fixture.streams[0]);
 }
 
 /* --- decompression: RMM's hwdecompress ------------------------------------------------ */
@@ -558,7 +525,6 @@ static void the_engine_can_use_cuda_memory(void **state)
 {
     rmm_resource_t *cuda;
 
-    (void)state;
     need_decompression();
     assert_ok(rmm_cuda_resource_create(&cuda));
     assert_decompressible(cuda);
@@ -567,10 +533,8 @@ static void the_engine_can_use_cuda_memory(void **state)
 
 static void the_engine_can_use_async_memory(void **state)
 {
-    fixture_t *fixture = *state;
-
     need_decompression();
-    assert_decompressible(fixture->async);
+    assert_decompressible(fixture.async);
 }
 
 #endif
@@ -613,8 +577,7 @@ static double native_pair_ns(cudaMemPool_t pool, cudaStream_t stream)
 
 static void tells_what_it_costs(void **state)
 {
-    fixture_t *fixture = *state;
-    rmm_resource_t *mr = fixture->async;
+    rmm_resource_t *mr = fixture.async;
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
     rmm_driver_mempool_figures_t figures;
@@ -627,11 +590,11 @@ static void tells_what_it_costs(void **state)
     print_message("asking a pool's figures: %.0f ns\n", (now_ns() - start) / 20000);
     print_message(
         "a pair, created stream: %.0f ns; legacy: %.0f ns; per thread: %.0f ns\n",
-        pair_ns(mr, fixture->streams[0]), pair_ns(mr, NULL),
+        pair_ns(mr, fixture.streams[0]), pair_ns(mr, NULL),
         pair_ns(mr, RMM_STREAM_PER_THREAD));
     print_message(
         "the same with CUDA alone: %.0f ns; legacy: %.0f ns\n",
-        native_pair_ns(rmm_async_resource_pool_handle(mr), fixture->streams[0]),
+        native_pair_ns(rmm_async_resource_pool_handle(mr), fixture.streams[0]),
         native_pair_ns(rmm_async_resource_pool_handle(mr), NULL));
 }
 

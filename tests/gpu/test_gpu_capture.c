@@ -99,7 +99,6 @@ static void watching_leaves_a_capture_whole_in_every_mode(void **state)
         cudaStreamCaptureModeRelaxed};
     rmm_stream_t stream = make_stream();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         atomic_int gone = 0;
         cudaGraph_t graph = NULL;
@@ -144,7 +143,6 @@ static void another_thread_may_watch(void **state)
         cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed};
     rmm_stream_t stream = make_stream();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         elsewhere_t elsewhere = {.stream = stream, .gone = 0};
         cudaGraph_t graph = NULL;
@@ -171,7 +169,6 @@ static void tells_when_the_last_copy_is_gone(void **state)
     cudaGraphExec_t first, second;
     void *target = NULL;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&target, BLOCK));
     graph = captured(stream, target, BLOCK, 1, &gone);
     first = instantiated(graph);
@@ -204,7 +201,6 @@ static void a_running_launch_keeps_its_graph(void **state)
     int running = 0;
     int error = RMM_DRIVER_NOT_READY;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&target, LONG_BYTES));
     assert_cuda(driver->event_create(&end));
     graph = captured(stream, target, LONG_BYTES, LONG_NODES, &gone);
@@ -270,7 +266,6 @@ static void a_larger_graph_keeps_what_is_in_it(void **state)
     rmm_stream_t stream = make_stream();
     void *target = NULL;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&target, BLOCK));
     for (int way = 0; way < 2; way++) {
         atomic_int gone = 0;
@@ -305,7 +300,6 @@ static void an_update_exchanges_what_an_executable_keeps(void **state)
     cudaGraph_t graphs[2];
     void *target = NULL;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&target, BLOCK));
     for (int i = 0; i < 2; i++) {
         graphs[i] = captured(stream, target, BLOCK, 1, &gone[i]);
@@ -329,7 +323,6 @@ static void a_ruined_capture_takes_its_graph_along(void **state)
     cudaGraph_t graph = NULL;
     rmm_stream_key_t key;
 
-    (void)state;
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     assert_cuda(driver->capture_watch(stream, set_flag, &gone));
     assert_int_not_equal(driver->stream_synchronize(stream), RMM_DRIVER_OK);
@@ -353,7 +346,6 @@ static void captures_into_a_graph_that_is_there(void **state)
     atomic_int gone = 0;
     cudaGraph_t graph = NULL, same = NULL;
 
-    (void)state;
     assert_cuda(cudaGraphCreate(&graph, 0));
     assert_cuda(cudaStreamBeginCaptureToGraph(
         stream, graph, NULL, NULL, 0, cudaStreamCaptureModeGlobal));
@@ -365,7 +357,6 @@ static void captures_into_a_graph_that_is_there(void **state)
     assert_true(comes(&gone));
     assert_cuda(driver->stream_destroy(stream));
 #else
-    (void)state;
     skip();
 #endif
 }
@@ -379,7 +370,6 @@ static void what_a_capture_says_to_asking_for_its_device(void **state)
     cudaError_t asked, ended;
     int device = -1;
 
-    (void)state;
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     asked = cudaStreamGetDevice(stream, &device);
     ended = cudaStreamEndCapture(stream, &graph);
@@ -394,7 +384,6 @@ static void what_a_capture_says_to_asking_for_its_device(void **state)
     }
     assert_cuda(driver->stream_destroy(stream));
 #else
-    (void)state;
     skip();
 #endif
 }
@@ -449,7 +438,6 @@ static void a_resource_has_back_what_a_graph_used(void **state)
 {
     rmm_stream_t stream = make_stream(), other = make_stream();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         rmm_resource_t *mr = make_for_one_block(i);
         cudaGraph_t graph = capture_with_the_block(mr, stream);
@@ -474,7 +462,6 @@ static void a_resource_has_back_what_a_ruined_capture_used(void **state)
     rmm_stream_t stream = make_stream(), other = make_stream();
     int devices = 0;
 
-    (void)state;
     assert_cuda(driver->device_count(&devices));
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         for (int late = 0; late < (devices == 1 ? 2 : 1); late++) {
@@ -528,7 +515,6 @@ static void work_from_before_a_capture_is_waited_for(void **state)
     void *target = NULL;
     int devices = 0;
 
-    (void)state;
     assert_non_null(seen);
     assert_cuda(driver->device_count(&devices));
     assert_cuda(driver->mem_alloc(&target, LONG_BYTES));
@@ -570,7 +556,6 @@ static void captures_for_ever_in_the_same_memory(void **state)
     rmm_stats_t stats = RMM_STATS_INIT;
     rmm_resource_t *pool;
 
-    (void)state;
     options.flags = RMM_POOL_VIRTUAL;
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
     for (int round = 0; round < 300; round++) {
@@ -598,7 +583,6 @@ static void a_graph_may_outlive_its_resource(void **state)
 {
     rmm_stream_t stream = make_stream();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         rmm_resource_t *mr = make_for_one_block(i);
         cudaGraph_t graph = capture_with_the_block(mr, stream);

@@ -123,7 +123,6 @@ static size_t launch_two_branches(cudaGraphExec_t executable, branch_t *branches
 
 static void threads_own_streams_of_one_capture_share_no_memory(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         rmm_resource_t *mr = makers[i](HELD, 0);
         branch_t branches[BRANCHES] = {{.mr = mr}, {.mr = mr}};

@@ -26,7 +26,6 @@ static int set_up(void **state)
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
 
-    (void)state;
     assert_non_null(driver);
     assert_string_equal(driver->name, "cuda");
     for (size_t i = 0; i < BYTES; i++) {
@@ -73,7 +72,6 @@ static rmm_resource_t *make_pool(void)
 
 static void a_buffer_stays_on_its_device(void **state)
 {
-    (void)state;
     for (int owner = 0; owner < 2; owner++) {
         rmm_device_buffer_t buffer;
         rmm_device_buffer_t moved = RMM_DEVICE_BUFFER_INIT;
@@ -105,7 +103,6 @@ static void a_buffer_stays_on_its_device(void **state)
 /* Work on the owner's default stream takes some milliseconds; the copy waits for it. */
 static void the_default_stream_is_that_of_the_owning_device(void **state)
 {
-    (void)state;
     for (int owner = 0; owner < 2; owner++) {
         const size_t large = 512 * MIB;
         rmm_device_array_t array;
@@ -133,7 +130,6 @@ static void a_copy_crosses_devices(void **state)
     rmm_device_buffer_t source;
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
-    (void)state;
     assert_ok(rmm_device_buffer_init_copy_from(
         &source, pattern, BYTES, RMM_STREAM_LEGACY, NULL));
     assert_ok(rmm_stream_synchronize(RMM_STREAM_LEGACY));
@@ -155,7 +151,6 @@ static void a_scope_and_a_scalar_find_their_device(void **state)
     const int number = 42;
     int value = 0;
 
-    (void)state;
     assert_ok(rmm_device_scope_enter(1, &scope));
     assert_current(1);
     assert_ok(

@@ -52,7 +52,6 @@ static rmm_stream_t make_stream(void)
 
 static void every_attribute_has_an_answer(void **state)
 {
-    (void)state;
     assert_string_equal(driver->name, "cuda");
     assert_false(rmm_sim_active());
 #define X(name, ours, cuda, value)                                                     \
@@ -70,7 +69,6 @@ static void a_stream_tells_its_flags(void **state)
     rmm_stream_t blocking = NULL, other = make_stream();
     uint32_t flags = 77;
 
-    (void)state;
     assert_cuda(driver->stream_create(0, &blocking));
     assert_cuda(driver->stream_flags(blocking, &flags));
     assert_int_equal(flags, 0);
@@ -89,7 +87,6 @@ static void copies_and_fills_take_any_address(void **state)
     rmm_stream_t stream = make_stream();
     void *device = NULL, *other = NULL, *pinned = NULL;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&device, BLOCK));
     assert_cuda(driver->mem_alloc(&other, BLOCK));
     assert_cuda(driver->host_alloc(&pinned, BLOCK));
@@ -113,7 +110,6 @@ static void a_device_is_its_own_peer(void **state)
 {
     int can = -1, count = 0;
 
-    (void)state;
     assert_cuda(driver->device_count(&count));
     assert_cuda(driver->peer_can_access(0, 0, &can));
     assert_int_equal(can, 1);
@@ -141,7 +137,6 @@ static void managed_memory_goes_where_it_is_sent(void **state)
     int preferred = -99;
     void *ptr = NULL;
 
-    (void)state;
     if (attribute(RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0) {
         skip();
     }
@@ -169,7 +164,6 @@ static void device_memory_cannot_be_sent_anywhere(void **state)
     void *ptr = NULL, *system = NULL;
     int error;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&ptr, BLOCK));
     assert_refused(
         driver->mem_prefetch(ptr, BLOCK, 0, RMM_STREAM_LEGACY),
@@ -213,7 +207,6 @@ static void a_capture_does_not_take_a_prefetch(void **state)
     int error;
     bool survives;
 
-    (void)state;
     if (attribute(RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0) {
         skip();
     }
@@ -266,7 +259,6 @@ static void a_pool_keeps_to_its_threshold(void **state)
     uint64_t threshold = 1;
     void *ptr;
 
-    (void)state;
     assert_cuda(driver->mempool_get_threshold(pool, &threshold));
     assert_int_equal(threshold, 0);
     ptr = alloc_from(pool, 1, stream);
@@ -299,7 +291,6 @@ static void a_pools_block_holds_data_in_stream_order(void **state)
     rmm_stream_t stream = make_stream();
     void *first, *second, *seen = NULL;
 
-    (void)state;
     assert_cuda(driver->mempool_set_threshold(pool, UINT64_MAX));
     assert_cuda(driver->mem_alloc(&seen, 16 * MIB));
     first = alloc_from(pool, 16 * MIB, stream);
@@ -328,7 +319,6 @@ static void a_destroyed_pools_block_lives_on(void **state)
     rmm_stream_t stream = make_stream();
     void *ptr = alloc_from(pool, BLOCK, stream);
 
-    (void)state;
     assert_cuda(driver->mempool_destroy(pool));
     assert_cuda(driver->memset_async(ptr, 4, BLOCK, stream));
     assert_filled(ptr, 4, BLOCK);
@@ -343,7 +333,6 @@ static void mem_free_takes_a_pools_block(void **state)
     rmm_stream_t stream = make_stream();
     void *ptr = alloc_from(pool, BLOCK, stream);
 
-    (void)state;
     assert_cuda(driver->memset_async(ptr, 4, BLOCK, stream));
     assert_cuda(driver->mem_free(ptr));
     print_message(
@@ -364,7 +353,6 @@ static void a_pool_refuses_what_it_cannot_give(void **state)
     void *ptr = NULL;
     int error;
 
-    (void)state;
     assert_refused(
         driver->mempool_alloc(pool, &ptr, (size_t)1 << 44, RMM_STREAM_LEGACY),
         RMM_DRIVER_MEMORY_ALLOCATION);
@@ -396,7 +384,6 @@ static void the_managed_pool_is_one(void **state)
     char *ptr;
     int error = driver->mempool_managed(&pool);
 
-    (void)state;
     assert_cuda(cudaDriverGetVersion(&version));
     if (error != RMM_DRIVER_OK) {
         print_message("fact: no managed pool, answer %d\n", error);
@@ -432,7 +419,6 @@ static void a_graph_allocates_and_frees(void **state)
     cudaGraph_t graph = NULL;
     void *ptr, *seen = NULL;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&seen, BLOCK));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     ptr = alloc_from(pool, BLOCK, stream);
@@ -463,7 +449,6 @@ static void what_a_capture_says_to_pools(void **state)
     void *ptr = alloc_from(pool, BLOCK, stream), *outside = NULL;
     int error;
 
-    (void)state;
     assert_cuda(driver->stream_synchronize(stream));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     error = driver->mempool_free(ptr, stream);
@@ -514,19 +499,16 @@ static int ask_figures(rmm_driver_mempool_t pool, rmm_stream_t other)
 {
     rmm_driver_mempool_figures_t figures;
 
-    (void)other;
     return driver->mempool_figures(pool, &figures);
 }
 
 static int ask_trim(rmm_driver_mempool_t pool, rmm_stream_t other)
 {
-    (void)other;
     return driver->mempool_trim(pool, 0);
 }
 
 static int ask_synchronize(rmm_driver_mempool_t pool, rmm_stream_t other)
 {
-    (void)pool;
     return driver->stream_synchronize(other);
 }
 
@@ -535,8 +517,6 @@ static int ask_stream(rmm_driver_mempool_t pool, rmm_stream_t other)
     rmm_stream_t fresh = NULL;
     int error = driver->stream_create(1, &fresh);
 
-    (void)pool;
-    (void)other;
     return error == RMM_DRIVER_OK ? driver->stream_destroy(fresh) : error;
 }
 
@@ -545,8 +525,6 @@ static int ask_reserve(rmm_driver_mempool_t pool, rmm_stream_t other)
     void *ptr = NULL;
     int error;
 
-    (void)pool;
-    (void)other;
     if (attribute(RMM_ATTRIBUTE_VIRTUAL_MEMORY) == 0) {
         return RMM_DRIVER_OK;
     }
@@ -591,7 +569,6 @@ static void relaxed_calls_leave_captures_alone(void **state)
     };
     rmm_driver_mempool_t pool = make_pool();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         (void)ask_in_capture(calls[i].name, calls[i].ask, pool, false);
         assert_true(ask_in_capture(calls[i].name, calls[i].ask, pool, true));
@@ -628,7 +605,6 @@ static void mapped_memory_holds_data(void **state)
     void *reserved = NULL;
     char *ptr;
 
-    (void)state;
     print_message("fact: granularity %zu\n", granule);
     assert_int_equal(granule, 2 * MIB); /* as the simulated GPU */
     assert_cuda(driver->address_reserve(&reserved, 64 * granule));
@@ -662,7 +638,6 @@ static void physical_memory_goes_back_to_the_device(void **state)
     uint64_t before, during, after, total;
     rmm_driver_physical_t physical;
 
-    (void)state;
     assert_cuda(driver->memory_info(&before, &total));
     physical = create(256 * granule);
     assert_cuda(driver->memory_info(&during, &total));
@@ -682,7 +657,6 @@ static void wrong_orders_are_refused(void **state)
     void *reserved = NULL;
     char *ptr;
 
-    (void)state;
     assert_cuda(driver->address_reserve(&reserved, 4 * granule));
     ptr = reserved;
     print_message(
@@ -724,7 +698,6 @@ static void what_a_capture_says_to_virtual_memory(void **state)
     int error;
     bool survives;
 
-    (void)state;
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     error = driver->physical_create(granule, &physical);
     survives = capture_survives(stream, NULL);
@@ -766,9 +739,5 @@ int main(void)
     rmm_status_t status;
 
     driver = rmm__driver(&status);
-    if (driver == NULL && status == RMM_ERR_NO_DEVICE) {
-        printf("skipped: %s\n", rmm_last_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return gpu_is_missing() ? SKIPPED : cmocka_run_group_tests(tests, NULL, NULL);
 }

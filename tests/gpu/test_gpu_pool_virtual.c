@@ -88,7 +88,6 @@ static void a_block_is_device_memory_that_the_gpu_writes(void **state)
     struct cudaPointerAttributes attributes;
     void *block = take(pool, 100 * MIB + 1, NULL);
 
-    (void)state;
     assert_cuda(cudaPointerGetAttributes(&attributes, block));
     assert_int_equal(attributes.type, cudaMemoryTypeDevice);
     assert_cuda(cudaMemsetAsync(block, 3, 100 * MIB + 1, NULL));
@@ -103,7 +102,6 @@ static void grows_in_place_behind_data(void **state)
     void *first = take(pool, 64 * MIB, NULL);
     void *second;
 
-    (void)state;
     assert_cuda(cudaMemsetAsync(first, 1, 64 * MIB, NULL));
     second = take(pool, 256 * MIB, NULL);
     assert_ptr_equal(second, (char *)first + 64 * MIB);
@@ -121,7 +119,6 @@ static void trim_gives_the_device_its_memory_back(void **state)
     void *blocks[BLOCKS];
     size_t before;
 
-    (void)state;
     scatter(pool, blocks, NULL);
     before = device_free();
     assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
@@ -141,7 +138,6 @@ static void scattered_memory_makes_one_block_and_keeps_the_others_data(void **st
     void *blocks[BLOCKS];
     void *large;
 
-    (void)state;
     scatter(pool, blocks, NULL);
     large = take(pool, BLOCKS / 2 * PIECE, NULL);
     assert_cuda(cudaMemsetAsync(large, 99, BLOCKS / 2 * PIECE, NULL));
@@ -159,7 +155,6 @@ static void nothing_is_unmapped_under_late_work(void **state)
     rmm_stream_t stream;
     void *block;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     for (int round = 0; round < 3; round++) {
         block = take(pool, 400 * MIB, stream);
@@ -200,7 +195,6 @@ static void tells_what_growing_and_giving_back_cost(void **state)
     double begin = now_us();
     uint32_t pieces;
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         blocks[i] = take(pool, 16 * MIB, NULL);
     }
@@ -241,7 +235,6 @@ static void tells_what_gathering_costs(void **state)
     void *large;
     double begin;
 
-    (void)state;
     assert_non_null(blocks);
     for (uint32_t i = 0; i < count; i++) {
         blocks[i] = take(pool, piece, NULL);
@@ -300,7 +293,6 @@ static void tells_when_a_steady_mix_needs_the_driver_no_more(void **state)
     void **ptr = calloc(MIX_LIVE, sizeof(*ptr));
     size_t *bytes = calloc(MIX_LIVE, sizeof(*bytes));
 
-    (void)state;
     assert_non_null(ptr);
     assert_non_null(bytes);
     for (int round = 1; round <= 4; round++) {
@@ -360,23 +352,11 @@ static void mapping_does_not_ruin_another_threads_capture(void **state)
 {
     rmm_resource_t *pool = make_pool(0, 4 * PIECE, 0);
     rmm_stream_t stream;
-    cudaGraph_t graph = NULL;
-    pthread_t thread;
-    void *failure;
     void *target;
 
-    (void)state;
     assert_cuda(cudaMalloc(&target, MIB));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
-    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    assert_cuda(cudaMemsetAsync(target, 7, MIB, stream));
-    assert_int_equal(pthread_create(&thread, NULL, use_every_rung, pool), 0);
-    assert_int_equal(pthread_join(thread, &failure), 0);
-    assert_cuda(cudaStreamEndCapture(stream, &graph));
-    if (failure != NULL) {
-        fail_msg("%s", (const char *)failure);
-    }
-    assert_cuda(cudaGraphDestroy(graph));
+    assert_capture_survives(stream, target, use_every_rung, pool);
     assert_cuda(cudaFree(target));
     assert_ok(rmm_stream_destroy(stream));
 }
@@ -389,7 +369,6 @@ static void grows_on_the_capturing_stream_itself(void **state)
     cudaGraphExec_t runnable;
     void *block;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     block = take(pool, 8 * MIB, stream);
@@ -414,7 +393,6 @@ static void another_gpu_reads_what_is_shared(void **state)
     rmm_resource_t *pool;
     void *block;
 
-    (void)state;
     assert_cuda(cudaGetDeviceCount(&count));
     if (count > 1) {
         assert_cuda(cudaDeviceCanAccessPeer(&can, 1, 0));

@@ -19,34 +19,29 @@
 
 #include "driver/driver.h"
 
-typedef struct fixture {
+static struct {
     rmm_resource_t *cuda, *pool;
     rmm_stream_t streams[2];
     void *handed; /* to a thread */
-} fixture_t;
+} fixture;
 
 static int set_up(void **state)
 {
-    fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-
+    memset(&fixture, 0, sizeof(fixture));
     assert_real_gpu();
-    assert_ok(rmm_cuda_resource_create(&fixture->cuda));
-    assert_ok(rmm_pool_resource_create(fixture->cuda, NULL, &fixture->pool));
-    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[0]));
-    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture->streams[1]));
-    *state = fixture;
+    assert_ok(rmm_cuda_resource_create(&fixture.cuda));
+    assert_ok(rmm_pool_resource_create(fixture.cuda, NULL, &fixture.pool));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture.streams[0]));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &fixture.streams[1]));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    fixture_t *fixture = *state;
-
-    assert_ok(rmm_stream_destroy(fixture->streams[0]));
-    assert_ok(rmm_stream_destroy(fixture->streams[1]));
-    rmm_resource_release(fixture->pool);
-    rmm_resource_release(fixture->cuda);
-    test_free(fixture);
+    assert_ok(rmm_stream_destroy(fixture.streams[0]));
+    assert_ok(rmm_stream_destroy(fixture.streams[1]));
+    rmm_resource_release(fixture.pool);
+    rmm_resource_release(fixture.cuda);
     return 0;
 }
 
@@ -57,7 +52,6 @@ static void the_device_is_a_real_one(void **state)
     rmm_device_info_t info;
     struct cudaDeviceProp properties;
 
-    (void)state;
     assert_int_equal(driver->device_info(0, &info), RMM_DRIVER_OK);
     assert_memory_equal(info.uuid, "GPU-", 4);
     assert_cuda(cudaGetDeviceProperties(&properties, 0));
@@ -67,8 +61,7 @@ static void the_device_is_a_real_one(void **state)
 
 static void blocks_are_device_memory(void **state)
 {
-    fixture_t *fixture = *state;
-    rmm_resource_t *resources[] = {fixture->cuda, fixture->pool};
+    rmm_resource_t *resources[] = {fixture.cuda, fixture.pool};
 
     for (size_t i = 0; i < 2; i++) {
         struct cudaPointerAttributes attributes;
@@ -89,87 +82,82 @@ static void blocks_are_device_memory(void **state)
  * late writes of the first must not land in the second's data. */
 static void a_block_that_changes_streams_keeps_its_new_data(void **state)
 {
-    fixture_t *fixture = *state;
     size_t bytes = 64 * MIB;
 
     for (int round = 0; round < 50; round++) {
-        rmm_stream_t first = fixture->streams[round % 2];
-        rmm_stream_t second = fixture->streams[1 - round % 2];
+        rmm_stream_t first = fixture.streams[round % 2];
+        rmm_stream_t second = fixture.streams[1 - round % 2];
         void *block = NULL;
 
-        assert_ok(rmm_resource_alloc(fixture->pool, bytes, 0, first, &block));
+        assert_ok(rmm_resource_alloc(fixture.pool, bytes, 0, first, &block));
         for (int i = 0; i < 20; i++) {
             assert_cuda(cudaMemsetAsync(block, 0xee, bytes, first));
         }
-        rmm_resource_dealloc(fixture->pool, block, bytes, 0, first);
-        assert_ok(rmm_resource_alloc(fixture->pool, bytes, 0, second, &block));
+        rmm_resource_dealloc(fixture.pool, block, bytes, 0, first);
+        assert_ok(rmm_resource_alloc(fixture.pool, bytes, 0, second, &block));
         assert_cuda(cudaMemsetAsync(block, round, bytes, second));
         assert_filled(block, round, bytes);
-        rmm_resource_dealloc(fixture->pool, block, bytes, 0, second);
+        rmm_resource_dealloc(fixture.pool, block, bytes, 0, second);
     }
 }
 
 static void memory_freed_on_a_stream_outlives_the_stream(void **state)
 {
-    fixture_t *fixture = *state;
-
     for (int round = 0; round < 100; round++) {
         rmm_stream_t stream;
         void *block = NULL;
 
         assert_ok(rmm_stream_create(0, &stream));
-        assert_ok(rmm_resource_alloc(fixture->pool, 8 * MIB, 0, stream, &block));
+        assert_ok(rmm_resource_alloc(fixture.pool, 8 * MIB, 0, stream, &block));
         assert_cuda(cudaMemsetAsync(block, 0xee, 8 * MIB, stream));
-        rmm_resource_dealloc(fixture->pool, block, 8 * MIB, 0, stream);
+        rmm_resource_dealloc(fixture.pool, block, 8 * MIB, 0, stream);
         assert_ok(rmm_stream_destroy(stream));
 
-        stream = fixture->streams[round % 2];
-        assert_ok(rmm_resource_alloc(fixture->pool, 8 * MIB, 0, stream, &block));
+        stream = fixture.streams[round % 2];
+        assert_ok(rmm_resource_alloc(fixture.pool, 8 * MIB, 0, stream, &block));
         assert_cuda(cudaMemsetAsync(block, round, 8 * MIB, stream));
         assert_filled(block, round, 8 * MIB);
-        rmm_resource_dealloc(fixture->pool, block, 8 * MIB, 0, stream);
+        rmm_resource_dealloc(fixture.pool, block, 8 * MIB, 0, stream);
     }
 }
 
 static void refuses_more_than_the_device_has_and_recovers(void **state)
 {
-    fixture_t *fixture = *state;
     size_t free_bytes, total_bytes;
     void *block = NULL;
 
     assert_cuda(cudaMemGetInfo(&free_bytes, &total_bytes));
     assert_int_equal(
-        rmm_resource_alloc(fixture->pool, total_bytes, 0, fixture->streams[0], &block),
+        rmm_resource_alloc(fixture.pool, total_bytes, 0, fixture.streams[0], &block),
         RMM_ERR_OUT_OF_MEMORY);
     assert_null(block);
     assert_int_equal(rmm_last_cuda_error(), cudaErrorMemoryAllocation);
     assert_cuda(cudaGetLastError()); /* nothing is left for the program to trip over */
-    assert_ok(rmm_resource_alloc(fixture->pool, MIB, 0, fixture->streams[0], &block));
-    rmm_resource_dealloc(fixture->pool, block, MIB, 0, fixture->streams[0]);
+    assert_ok(rmm_resource_alloc(fixture.pool, MIB, 0, fixture.streams[0], &block));
+    rmm_resource_dealloc(fixture.pool, block, MIB, 0, fixture.streams[0]);
 }
 
 /* Growth needs cudaMalloc, which a capture in global mode forbids and is ruined by. */
 static void growth_does_not_ruin_a_capture(void **state)
 {
-    fixture_t *fixture = *state;
-    cudaStream_t stream = fixture->streams[0];
+    cudaStream_t stream = fixture.streams[0];
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
     void *target = NULL, *grown = NULL;
 
-    assert_ok(rmm_resource_alloc(fixture->pool, MIB, 0, stream, &target));
+    assert_ok(rmm_resource_alloc(fixture.pool, MIB, 0, stream, &target));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     assert_cuda(cudaMemsetAsync(target, 7, MIB, stream));
     assert_ok(rmm_resource_alloc(
-        fixture->pool, (size_t)1 << 30, 0, fixture->streams[1], &grown));
+        fixture.pool, (size_t)1 << 30, 0, fixture.streams[1], &grown));
     assert_cuda(cudaStreamEndCapture(stream, &graph));
     assert_cuda(cudaGraphInstantiate(&executable, graph, 0));
     assert_cuda(cudaGraphLaunch(executable, stream));
     assert_filled(target, 7, MIB);
     assert_cuda(cudaGraphExecDestroy(executable));
     assert_cuda(cudaGraphDestroy(graph));
-    rmm_resource_dealloc(fixture->pool, grown, (size_t)1 << 30, 0, fixture->streams[1]);
-    rmm_resource_dealloc(fixture->pool, target, MIB, 0, stream);
+    rmm_resource_dealloc(fixture.pool, grown, (size_t)1 << 30, 0, fixture.streams[1]);
+    rmm_resource_dealloc(fixture.pool, target, MIB, 0, stream);
 }
 
 /* Sizes up to a fixed-size block; data written by the GPU and read back. Releases mr. */
@@ -197,42 +185,40 @@ static void use_and_release(rmm_resource_t *mr, rmm_stream_t stream)
 
 static void every_resource_hands_out_memory_that_the_gpu_writes(void **state)
 {
-    fixture_t *fixture = *state;
     rmm_binning_options_t bins = RMM_BINNING_OPTIONS_INIT;
     rmm_resource_t *mr;
 
     assert_ok(rmm_pinned_resource_create(&mr));
-    use_and_release(mr, fixture->streams[0]);
+    use_and_release(mr, fixture.streams[0]);
     assert_ok(rmm_managed_resource_create(&mr));
-    use_and_release(mr, fixture->streams[0]);
-    assert_ok(rmm_fixed_size_resource_create(fixture->cuda, NULL, &mr));
-    use_and_release(mr, fixture->streams[0]);
+    use_and_release(mr, fixture.streams[0]);
+    assert_ok(rmm_fixed_size_resource_create(fixture.cuda, NULL, &mr));
+    use_and_release(mr, fixture.streams[0]);
     bins.min_exponent = 10;
     bins.max_exponent = 16;
-    assert_ok(rmm_binning_resource_create(fixture->pool, &bins, &mr));
-    use_and_release(mr, fixture->streams[0]);
+    assert_ok(rmm_binning_resource_create(fixture.pool, &bins, &mr));
+    use_and_release(mr, fixture.streams[0]);
 }
 
-static rmm_resource_t *small_pool(fixture_t *fixture, uint64_t bytes)
+static rmm_resource_t *small_pool(uint64_t bytes)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *pool;
 
     options.maximum_bytes = bytes;
-    assert_ok(rmm_pool_resource_create(fixture->cuda, &options, &pool));
+    assert_ok(rmm_pool_resource_create(fixture.cuda, &options, &pool));
     return pool;
 }
 
 /* Grow, take over, wait, synchronise, fail, trim: all that a pool may tell the driver. */
 static void *use_every_rung(void *argument)
 {
-    fixture_t *fixture = argument;
-    rmm_resource_t *pool = small_pool(fixture, 2 * MIB);
+    rmm_resource_t *pool = small_pool(2 * MIB);
     const char *failure = NULL;
     void *block;
 
     for (int i = 0; i < 4 && failure == NULL; i++) {
-        rmm_stream_t stream = fixture->streams[1];
+        rmm_stream_t stream = fixture.streams[1];
 
         if (rmm_resource_alloc(pool, MIB + 1, 0, stream, &block) != RMM_OK) {
             failure = "own stream";
@@ -258,30 +244,17 @@ static void *use_every_rung(void *argument)
 
 static void nothing_another_thread_does_ruins_a_capture(void **state)
 {
-    fixture_t *fixture = *state;
-    cudaStream_t stream = fixture->streams[0];
-    cudaGraph_t graph = NULL;
-    pthread_t thread;
-    void *failure;
+    cudaStream_t stream = fixture.streams[0];
     void *target;
 
-    assert_ok(rmm_resource_alloc(fixture->pool, MIB, 0, stream, &target));
-    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    assert_cuda(cudaMemsetAsync(target, 7, MIB, stream));
-    assert_int_equal(pthread_create(&thread, NULL, use_every_rung, fixture), 0);
-    assert_int_equal(pthread_join(thread, &failure), 0);
-    assert_cuda(cudaStreamEndCapture(stream, &graph));
-    if (failure != NULL) {
-        fail_msg("%s", (const char *)failure);
-    }
-    assert_cuda(cudaGraphDestroy(graph));
-    rmm_resource_dealloc(fixture->pool, target, MIB, 0, stream);
+    assert_ok(rmm_resource_alloc(fixture.pool, MIB, 0, stream, &target));
+    assert_capture_survives(stream, target, use_every_rung, NULL);
+    rmm_resource_dealloc(fixture.pool, target, MIB, 0, stream);
 }
 
 /* What the pool's last resort stands on: docs/decisions/0004. */
 static void a_small_free_waits_for_the_whole_device(void **state)
 {
-    fixture_t *fixture = *state;
     const size_t bytes = (size_t)4 << 30;
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
@@ -289,7 +262,7 @@ static void a_small_free_waits_for_the_whole_device(void **state)
     rmm_stream_t stream;
     void *block;
 
-    assert_ok(rmm_resource_alloc(fixture->pool, bytes, 0, NULL, &block));
+    assert_ok(rmm_resource_alloc(fixture.pool, bytes, 0, NULL, &block));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     assert_cuda(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
     for (int i = 0; i < 50; i++) {
@@ -301,15 +274,14 @@ static void a_small_free_waits_for_the_whole_device(void **state)
     assert_cuda(rmm__driver_barrier(driver));
     assert_int_equal(cudaEventQuery(done), cudaSuccess);
     assert_cuda(cudaEventDestroy(done));
-    rmm_resource_dealloc(fixture->pool, block, bytes, 0, NULL);
+    rmm_resource_dealloc(fixture.pool, block, bytes, 0, NULL);
 }
 
 /* The graph writes 7 into a block freed while it was captured; a later user writes 1. */
 static void what_a_graph_uses_stays_its_own(void **state)
 {
-    fixture_t *fixture = *state;
-    cudaStream_t stream = fixture->streams[0];
-    rmm_resource_t *pool = small_pool(fixture, 2 * MIB);
+    cudaStream_t stream = fixture.streams[0];
+    rmm_resource_t *pool = small_pool(2 * MIB);
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
     void *block;
@@ -322,12 +294,12 @@ static void what_a_graph_uses_stays_its_own(void **state)
     assert_cuda(cudaGraphInstantiate(&executable, graph, 0));
 
     for (int i = 0; i < 2; i++) { /* on the stream of the capture, and on another */
-        assert_ok(rmm_resource_alloc(pool, MIB, 0, fixture->streams[i], &block));
-        assert_cuda(cudaMemsetAsync(block, 1, MIB, fixture->streams[i]));
-        assert_cuda(cudaStreamSynchronize(fixture->streams[i]));
+        assert_ok(rmm_resource_alloc(pool, MIB, 0, fixture.streams[i], &block));
+        assert_cuda(cudaMemsetAsync(block, 1, MIB, fixture.streams[i]));
+        assert_cuda(cudaStreamSynchronize(fixture.streams[i]));
         assert_cuda(cudaGraphLaunch(executable, stream));
         assert_filled(block, 1, MIB);
-        rmm_resource_dealloc(pool, block, MIB, 0, fixture->streams[i]);
+        rmm_resource_dealloc(pool, block, MIB, 0, fixture.streams[i]);
     }
     assert_cuda(cudaGraphExecDestroy(executable));
     assert_cuda(cudaGraphDestroy(graph));
@@ -336,24 +308,21 @@ static void what_a_graph_uses_stays_its_own(void **state)
 
 static void *free_into_capture(void *argument)
 {
-    fixture_t *fixture = argument;
-
     /* the thread's first contact with CUDA */
-    rmm_resource_dealloc(fixture->pool, fixture->handed, MIB, 0, fixture->streams[0]);
+    rmm_resource_dealloc(fixture.pool, fixture.handed, MIB, 0, fixture.streams[0]);
     return NULL;
 }
 
 static void a_fresh_thread_may_free_into_a_capture(void **state)
 {
-    fixture_t *fixture = *state;
-    cudaStream_t stream = fixture->streams[0];
+    cudaStream_t stream = fixture.streams[0];
     cudaGraph_t graph = NULL;
     pthread_t thread;
 
-    assert_ok(rmm_resource_alloc(fixture->pool, MIB, 0, stream, &fixture->handed));
+    assert_ok(rmm_resource_alloc(fixture.pool, MIB, 0, stream, &fixture.handed));
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-    assert_cuda(cudaMemsetAsync(fixture->handed, 7, MIB, stream));
-    assert_int_equal(pthread_create(&thread, NULL, free_into_capture, fixture), 0);
+    assert_cuda(cudaMemsetAsync(fixture.handed, 7, MIB, stream));
+    assert_int_equal(pthread_create(&thread, NULL, free_into_capture, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_cuda(cudaStreamEndCapture(stream, &graph));
     assert_cuda(cudaGraphDestroy(graph));
@@ -361,8 +330,7 @@ static void a_fresh_thread_may_free_into_a_capture(void **state)
 
 static void a_ruined_capture_is_still_told_from_its_stream(void **state)
 {
-    fixture_t *fixture = *state;
-    cudaStream_t stream = fixture->streams[0];
+    cudaStream_t stream = fixture.streams[0];
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
     rmm_stream_key_t keys[2] = {{0, 0}, {0, 0}};
@@ -381,14 +349,13 @@ static void a_ruined_capture_is_still_told_from_its_stream(void **state)
 
 static void asking_an_event_leaves_the_programs_error_alone(void **state)
 {
-    fixture_t *fixture = *state;
     const size_t bytes = (size_t)4 << 30;
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
     rmm_driver_event_t event;
     void *block;
 
-    assert_ok(rmm_resource_alloc(fixture->pool, bytes, 0, NULL, &block));
+    assert_ok(rmm_resource_alloc(fixture.pool, bytes, 0, NULL, &block));
     assert_cuda(driver->event_create(&event));
     for (int i = 0; i < 50; i++) {
         assert_cuda(cudaMemsetAsync(block, i, bytes, NULL));
@@ -400,7 +367,7 @@ static void asking_an_event_leaves_the_programs_error_alone(void **state)
     assert_cuda(driver->event_synchronize(event));
     assert_cuda(driver->event_query(event));
     assert_cuda(driver->event_destroy(event));
-    rmm_resource_dealloc(fixture->pool, block, bytes, 0, NULL);
+    rmm_resource_dealloc(fixture.pool, block, bytes, 0, NULL);
 }
 
 /* --- traffic: fills of megabytes that overlap on six streams, in a pool so small that
@@ -473,11 +440,10 @@ static void traffic_compare(const traffic_t *traffic)
 
 static void data_never_mixes_between_streams(void **state)
 {
-    fixture_t *fixture = *state;
     traffic_t *traffic = test_calloc(1, sizeof(*traffic));
     void *samples;
 
-    traffic->pool = small_pool(fixture, 24 * MIB);
+    traffic->pool = small_pool(24 * MIB);
     traffic->seed = 7;
     assert_cuda(cudaMallocHost(&samples, (size_t)2 * SAMPLE * STEPS));
     traffic->samples = samples;
@@ -507,22 +473,21 @@ static void data_never_mixes_between_streams(void **state)
 
 static void the_accounting_agrees_with_what_was_asked(void **state)
 {
-    fixture_t *fixture = *state;
     rmm_stats_t stats = RMM_STATS_INIT;
     void *blocks[3];
 
     for (size_t i = 0; i < 3; i++) {
         assert_ok(rmm_resource_alloc(
-            fixture->pool, 1000 * (i + 1), 0, fixture->streams[0], &blocks[i]));
+            fixture.pool, 1000 * (i + 1), 0, fixture.streams[0], &blocks[i]));
     }
-    rmm_resource_dealloc(fixture->pool, blocks[2], 3000, 0, fixture->streams[0]);
-    assert_ok(rmm_resource_get_stats(fixture->pool, &stats));
+    rmm_resource_dealloc(fixture.pool, blocks[2], 3000, 0, fixture.streams[0]);
+    assert_ok(rmm_resource_get_stats(fixture.pool, &stats));
     assert_int_equal(stats.current_bytes, 3000);
     assert_int_equal(stats.peak_bytes, 6000);
     assert_int_equal(stats.total_count, 3);
     assert_true(stats.reserved_bytes >= 6000);
-    rmm_resource_dealloc(fixture->pool, blocks[0], 1000, 0, fixture->streams[0]);
-    rmm_resource_dealloc(fixture->pool, blocks[1], 2000, 0, fixture->streams[0]);
+    rmm_resource_dealloc(fixture.pool, blocks[0], 1000, 0, fixture.streams[0]);
+    rmm_resource_dealloc(fixture.pool, blocks[1], 2000, 0, fixture.streams[0]);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -21,6 +21,8 @@ typedef struct diag_file {
         *header; /* the whole file behind it; freed by diag_file_close() */
     const rmm_diag_kernel_t *kernels;
     const rmm_diag_row_t *rows;
+    const rmm_diag_finding_t *findings;
+    const rmm_diag_function_t *functions;
 } diag_file_t;
 
 /* The path of the only "*.diag" in a directory; false: there is none, or more. */
@@ -50,7 +52,7 @@ static inline bool diag_file_read(diag_file_t *file, const char *path)
     struct stat st;
     bool good = false;
 
-    *file = (diag_file_t){NULL, NULL, NULL};
+    *file = (diag_file_t){NULL};
     if (fd < 0) {
         return false;
     }
@@ -63,6 +65,9 @@ static inline bool diag_file_read(diag_file_t *file, const char *path)
     if (good) {
         file->kernels = (void *)((char *)file->header + file->header->kernels_offset);
         file->rows = (void *)((char *)file->header + file->header->rows_offset);
+        file->findings = (void *)((char *)file->header + file->header->findings_offset);
+        file->functions =
+            (void *)((char *)file->header + file->header->functions_offset);
     }
     return good && file->header->magic == RMM_DIAG_MAGIC && file->header->ready == 1 &&
            file->header->file_bytes == (uint64_t)st.st_size;
@@ -96,9 +101,17 @@ static inline uint32_t diag_file_live(const diag_file_t *file)
     return live;
 }
 
-static inline const char *diag_file_kernel(const diag_file_t *file, uint32_t index)
+/* The name of a kernel or function. */
+static inline const char *diag_file_user(const diag_file_t *file, uint32_t user)
 {
-    return index < file->header->kernels_used ? file->kernels[index].name : "none";
+    uint32_t function = user & ~RMM_DIAG_FUNCTION;
+
+    if (user < file->header->kernels_used) {
+        return file->kernels[user].name;
+    }
+    return (user & RMM_DIAG_FUNCTION) != 0 && function < file->header->functions_used
+               ? file->functions[function].name
+               : "none";
 }
 
 #endif /* RMM_TESTS_HARNESS_DIAG_FILE_H */

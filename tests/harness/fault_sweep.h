@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,42 @@ static inline void check_failure(rmm_status_t status)
     CHECK_THAT(status == RMM_OK || rmm_last_error_message()[0] != '\0');
 }
 
+/* --- work ---------------------------------------------------------------------------- */
+
+/* How often a use of a block found what another one wrote. */
+static uint64_t sweep_mixups;
+
+static inline void sweep_fill(const void *const *params)
+{
+    memset(
+        *(void *const *)params[0], *(const int *)params[2], *(const size_t *)params[1]);
+}
+
+static inline void sweep_look(const void *const *params)
+{
+    const unsigned char *block = *(unsigned char *const *)params[0];
+    size_t bytes = *(const size_t *)params[1];
+
+    sweep_mixups +=
+        block[0] != *(const int *)params[2] || memcmp(block, block + 1, bytes - 1) != 0;
+}
+
+/* Queue a use of a block that writes, and looks whether it is the only one. A test's own
+ * launches are not counted by the plan. */
+static inline void sweep_use(void *block, size_t bytes, rmm_stream_t stream)
+{
+    static int number;
+    const void *params[] = {&block, &bytes, &number};
+    const size_t param_bytes[] = {sizeof(block), sizeof(bytes), sizeof(number)};
+
+    if (bytes == 0) {
+        return;
+    }
+    number = (number + 1) % 256;
+    CHECK_THAT(rmm_sim_launch("fill", sweep_fill, stream, params, param_bytes, 3) == 0);
+    CHECK_THAT(rmm_sim_launch("look", sweep_look, stream, params, param_bytes, 3) == 0);
+}
+
 /* plan: "FUNCTION", or NULL for host memory. A refused mem_free keeps memory. */
 static inline void sweep_child(const sweep_t *sweep, const char *plan, uint64_t nth)
 {
@@ -74,11 +111,14 @@ static inline void sweep_child(const sweep_t *sweep, const char *plan, uint64_t 
     } else {
         rmm__host_memory_fail(nth);
     }
+    rmm_sim_reseed(nth);
     sweep->scenario(sweep->context);
     struck = plan != NULL ? rmm_sim_fail_struck() : rmm__host_memory_fail_struck();
     if (plan == NULL) {
         CHECK_THAT(rmm_sim_allocated_bytes(0) == 0);
     }
+    CHECK_THAT(rmm_sim_device_synchronize() == 0);
+    CHECK_THAT(sweep_mixups == 0);
     CHECK_THAT(rmm_sim_violations() == 0);
     exit(struck ? SWEEP_STRUCK : SWEEP_GOT_THROUGH);
 }

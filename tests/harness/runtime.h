@@ -232,7 +232,6 @@ static inline int child_kill(child_t *child)
     return child_wait(child);
 }
 
-/* Start, and wait until it ends well. */
 /* Of this process; a child of it begins with about a dozen. */
 static inline unsigned count_descriptors(void)
 {
@@ -244,12 +243,42 @@ static inline unsigned count_descriptors(void)
     return count;
 }
 
+/* Start, and wait until it ends well. */
 static inline void child_run(child_fn body, void *argument)
 {
     child_t child;
 
     child_start(&child, body, argument);
     assert_int_equal(child_wait(&child), 0);
+}
+
+/* In the child: say how far it is, and wait until the test lets it go on. */
+static inline void child_pause(const child_t *self, char word)
+{
+    child_say(self, word);
+    child_hear(self);
+}
+
+/* Start, and wait until it pauses with this word. */
+static inline void
+child_start_until(child_t *child, child_fn body, void *argument, char word)
+{
+    child_start(child, body, argument);
+    assert_int_equal(child_hear(child), word);
+}
+
+/* Let a child that pauses go on until it pauses with this word. */
+static inline void child_go_on_until(const child_t *child, char word)
+{
+    child_say(child, 'g');
+    assert_int_equal(child_hear(child), word);
+}
+
+/* Let a child that pauses go on to its end. */
+static inline void child_end(child_t *child)
+{
+    child_say(child, 'g');
+    assert_int_equal(child_wait(child), 0);
 }
 
 /* --- figures ------------------------------------------------------------------------ */
@@ -275,5 +304,11 @@ slot_figure(const rmm_segment_t *segment, uint32_t slot, rmm_slot_stat_t stat)
     assert_true(rmm_segment_slot_stat(segment, &record, stat, &value));
     return value;
 }
+
+/* Of location 0, and of a slot: the figure's name without RMM_LOCATION_STAT_. */
+#define assert_location(segment, stat, value)                                          \
+    assert_int_equal(location_figure(segment, 0, RMM_LOCATION_STAT_##stat), value)
+#define assert_slot(segment, slot, stat, value)                                        \
+    assert_int_equal(slot_figure(segment, slot, RMM_SLOT_STAT_##stat), value)
 
 #endif /* RMM_TESTS_HARNESS_RUNTIME_H */

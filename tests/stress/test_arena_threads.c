@@ -19,25 +19,21 @@ static void check(rmm_resource_t *mr)
 
 static void threads_on_streams_of_their_own(void **state)
 {
-    (void)state;
     run_workers(make_arena(64 * MIB), false, check);
 }
 
 static void threads_on_one_stream(void **state)
 {
-    (void)state;
     run_workers(make_arena(64 * MIB), true, check);
 }
 
 static void threads_short_of_memory(void **state)
 {
-    (void)state;
     run_workers(make_arena(SHORT_OF_MEMORY), false, check);
 }
 
 static void another_thread_frees_what_this_one_allocates(void **state)
 {
-    (void)state;
     hand_over(make_arena(2 * MIB));
 }
 

@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 #include "base/resource_impl.h"
+#include "sim/publish/location_requests.h"
 
 enum { WORKERS = 3, PAIRS = 4000, ROUNDS = 120, HELD = 8 };
 #define BYTES ((size_t)1000)
-
-static rmm_control_location_t requests[RMM_SEGMENT_LOCATIONS]; /* the daemon's */
 
 typedef struct worker {
     rmm_resource_t *mr;
@@ -141,23 +140,12 @@ static void run(int resources)
 
 static void loses_nothing_of_one_pool_that_others_visit(void **state)
 {
-    (void)state;
     run(1);
 }
 
 static void loses_nothing_of_several_pools(void **state)
 {
-    (void)state;
     run(WORKERS);
-}
-
-/* Nothing is published: once that is decided the requests are this program's. */
-static int request_from_here(void **state)
-{
-    (void)state;
-    rmm_resource_release(make_cuda());
-    rmm__location_requests = requests;
-    return 0;
 }
 
 int main(void)

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "harness/random.h"
+
 enum { THREADS_MOST = 16, BLOCKS_MOST = 4096, FIXED_BYTES = 4096 };
 
 #define MAXIMUM (1 * MIB)
@@ -45,12 +47,6 @@ typedef struct member {
     uint32_t count;
     uint64_t live_bytes;
 } member_t;
-
-static uint64_t draw(member_t *member, uint64_t bound)
-{
-    member->random = member->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (member->random >> 33) % bound;
-}
 
 /* A thread counts as parked until it goes on: under the lock, else the next one that stops
  * all would count one that is on its way. */
@@ -151,8 +147,9 @@ static size_t draw_bytes(member_t *member)
     if (member->contenders->is_fixed) {
         return FIXED_BYTES;
     }
-    return (draw(member, 64) == 0 ? 256 * (1 + draw(member, 512))
-                                  : (size_t)256 << draw(member, 8) >> draw(member, 2)) *
+    return (draw(&member->random, 64) == 0
+                ? 256 * (1 + draw(&member->random, 512))
+                : (size_t)256 << draw(&member->random, 8) >> draw(&member->random, 2)) *
            (member->contenders->maximum_bytes / MAXIMUM);
 }
 
@@ -175,13 +172,13 @@ static void take_one(member_t *member)
 static void give_one(member_t *member)
 {
     contenders_t *contenders = member->contenders;
-    uint64_t index = draw(member, member->count);
+    uint64_t index = draw(&member->random, member->count);
     block_t block = member->blocks[index];
 
     member->blocks[index] = member->blocks[--member->count];
     member->live_bytes -= block.bytes;
-    if (draw(member, 4) == 0) {
-        uint64_t whom = draw(member, (uint64_t)contenders->threads);
+    if (draw(&member->random, 4) == 0) {
+        uint64_t whom = draw(&member->random, (uint64_t)contenders->threads);
         block_t other;
 
         pthread_mutex_lock(&contenders->lock);
@@ -226,10 +223,10 @@ static void *work(void *argument)
         if (atomic_load(&contenders->stops)) {
             park(contenders);
         }
-        if (!is_full && draw(member, 8) != 0) {
+        if (!is_full && draw(&member->random, 8) != 0) {
             take_one(member);
         }
-        if (member->count != 0 && (is_full || draw(member, 3) == 0)) {
+        if (member->count != 0 && (is_full || draw(&member->random, 3) == 0)) {
             give_one(member);
         }
     }
@@ -341,25 +338,21 @@ static rmm_resource_t *a_fixed(void)
 
 static void a_pool_refuses_what_one_lock_would_refuse(void **state)
 {
-    (void)state;
     refuse_as_one_lock_would(a_pool, MAXIMUM, false);
 }
 
 static void a_growing_pool_refuses_what_one_lock_would_refuse(void **state)
 {
-    (void)state;
     refuse_as_one_lock_would(a_growing_pool, MAXIMUM, false);
 }
 
 static void a_virtual_pool_refuses_what_one_lock_would_refuse(void **state)
 {
-    (void)state;
     refuse_as_one_lock_would(a_virtual_pool, VIRTUAL_MAXIMUM, false);
 }
 
 static void blocks_of_one_size_are_refused_only_when_all_are_out(void **state)
 {
-    (void)state;
     refuse_as_one_lock_would(a_fixed, MAXIMUM, true);
 }
 

@@ -23,25 +23,21 @@ static void check(rmm_resource_t *mr)
 
 static void threads_on_streams_of_their_own(void **state)
 {
-    (void)state;
     run_workers(make_pool(0, 0), false, check);
 }
 
 static void threads_on_one_stream(void **state)
 {
-    (void)state;
     run_workers(make_pool(0, 0), true, check);
 }
 
 static void threads_short_of_memory(void **state)
 {
-    (void)state;
     run_workers(make_pool(0, SHORT_OF_MEMORY), false, check);
 }
 
 static void threads_on_a_virtual_pool_short_of_memory(void **state)
 {
-    (void)state;
     run_workers(make_virtual_pool(0, SHORT_OF_MEMORY), false, check);
 }
 
@@ -65,7 +61,6 @@ static void threads_on_a_virtual_pool_that_is_trimmed_all_the_time(void **state)
     trimmer_t trimmer = {.pool = make_virtual_pool(0, 0)};
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, trim_again_and_again, &trimmer), 0);
     run_workers(rmm_resource_retain(trimmer.pool), false, check);
     atomic_store_explicit(&trimmer.is_over, true, memory_order_relaxed);
@@ -75,7 +70,6 @@ static void threads_on_a_virtual_pool_that_is_trimmed_all_the_time(void **state)
 
 static void another_thread_frees_what_this_one_allocates(void **state)
 {
-    (void)state;
     hand_over(make_pool(0, 0));
 }
 

@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "harness/random.h"
+
 enum { THREADS = 8, STEPS = 1500, LIVE = 24, QUEUE = 64 };
 
 typedef struct worker {
@@ -22,12 +24,6 @@ typedef struct worker {
     uint64_t bytes;  /* allocated in all */
 } worker_t;
 
-static uint64_t draw(worker_t *worker, uint64_t bound)
-{
-    worker->random = worker->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (worker->random >> 33) % bound;
-}
-
 static void *work(void *argument)
 {
     worker_t *worker = argument;
@@ -35,7 +31,7 @@ static void *work(void *argument)
     size_t bytes[LIVE];
 
     for (int i = 0; i < STEPS; i++) {
-        uint64_t k = draw(worker, LIVE);
+        uint64_t k = draw(&worker->random, LIVE);
 
         if (blocks[k] != NULL) {
             launch_check(
@@ -43,7 +39,7 @@ static void *work(void *argument)
             give(worker->mr, blocks[k], bytes[k], worker->stream);
             blocks[k] = NULL;
         } else {
-            bytes[k] = 256 + draw(worker, 20000);
+            bytes[k] = 256 + draw(&worker->random, 20000);
             blocks[k] = take(worker->mr, bytes[k], worker->stream);
             launch_fill(blocks[k], 256, worker->number + k, worker->stream);
             worker->bytes += bytes[k];

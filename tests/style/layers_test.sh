@@ -18,7 +18,7 @@ make_tree() {
     printf '#include "%s"\n' pool/blocks.h pool/index.h >lib/pool/blocks.c
     printf '#include "%s"\n' pool/blocks.h driver/driver.h >lib/pool/engine.h
     echo '#include "pool/engine.h"' | tee lib/pool/engine.c lib/resources/pool.c >/dev/null
-    printf '#include <fuse_lowlevel.h>\n#include "segment/segment_reader.h"\n' >fusefs/ll_ops.c
+    printf '#include <fuse_lowlevel.h>\n#include "segment/segment_reader.h"\n' >fusefs/ll_session.h
     echo '#include <cupti.h>' >tools/inject/inject.c
     echo '#include <rmm/resource.h>' >tools/replay/main.c
     cd "$here"

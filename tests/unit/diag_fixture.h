@@ -14,14 +14,16 @@ typedef struct diag_fixture {
     rmm_diag_header_t *header;
     rmm_diag_kernel_t *kernels;
     rmm_diag_row_t *rows;
+    rmm_diag_finding_t *findings;
+    rmm_diag_function_t *functions;
 } diag_fixture_t;
 
-static inline diag_fixture_t
-diag_open(uint32_t rows, uint32_t kernels, rmm_demangle_fn demangle)
+static inline diag_fixture_t diag_open_modes(
+    uint32_t rows, uint32_t kernels, rmm_demangle_fn demangle, uint32_t modes)
 {
     diag_fixture_t fixture = {0};
     void *memory = calloc(1, rmm__diag_file_bytes(rows, kernels));
-    rmm_diag_engine_desc_t desc = {memory, rows, kernels, demangle};
+    rmm_diag_engine_desc_t desc = {memory, rows, kernels, demangle, modes, NULL};
 
     assert_non_null(memory);
     fixture.engine = rmm__diag_engine_create(&desc);
@@ -29,7 +31,16 @@ diag_open(uint32_t rows, uint32_t kernels, rmm_demangle_fn demangle)
     fixture.header = memory;
     fixture.kernels = (void *)((char *)memory + fixture.header->kernels_offset);
     fixture.rows = (void *)((char *)memory + fixture.header->rows_offset);
+    fixture.findings = (void *)((char *)memory + fixture.header->findings_offset);
+    fixture.functions = (void *)((char *)memory + fixture.header->functions_offset);
     return fixture;
+}
+
+static inline diag_fixture_t
+diag_open(uint32_t rows, uint32_t kernels, rmm_demangle_fn demangle)
+{
+    return diag_open_modes(
+        rows, kernels, demangle, RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_BOUNDS);
 }
 
 static inline void diag_close(diag_fixture_t *fixture)
@@ -93,11 +104,17 @@ diag_row(const diag_fixture_t *fixture, uint64_t address)
     return NULL;
 }
 
-static inline const char *
-diag_kernel_name(const diag_fixture_t *fixture, uint32_t index)
+/* The name of a kernel or function. */
+static inline const char *diag_user_name(const diag_fixture_t *fixture, uint32_t user)
 {
-    return index < fixture->header->kernels_used ? fixture->kernels[index].name
-                                                 : "none";
+    uint32_t function = user & ~RMM_DIAG_FUNCTION;
+
+    if (user < fixture->header->kernels_used) {
+        return fixture->kernels[user].name;
+    }
+    return (user & RMM_DIAG_FUNCTION) != 0 && function < fixture->header->functions_used
+               ? fixture->functions[function].name
+               : "none";
 }
 
 #endif /* RMM_TESTS_UNIT_DIAG_FIXTURE_H */

@@ -76,7 +76,6 @@ static void a_pair_allocates_and_frees_one_block(void **state)
 {
     script_t script;
     model_t model;
-    (void)state;
     assert_true(script_pair(1024, 10, &script));
     model_init(&model, &script);
     model_play_rounds(&model, 3);
@@ -92,7 +91,6 @@ static void churn_keeps_as_many_blocks_as_it_says(void **state)
 {
     script_t script;
     model_t model;
-    (void)state;
     assert_true(script_churn(500, 4000, 7, &script));
     assert_int_equal(script.setup_count, 500);
     model_init(&model, &script);
@@ -114,7 +112,6 @@ static void a_mix_is_what_rmm_makes(void **state)
         .seed = 3};
     script_t script;
     model_t model;
-    (void)state;
     assert_true(script_mix(&mix, &script));
     model_init(&model, &script);
     model_play_rounds(&model, 2);
@@ -134,7 +131,6 @@ static void a_mix_stays_below_its_live_bytes(void **state)
         .allocations = 5000, .max_bytes = 1 << 20, .live_bytes = 64 << 20, .seed = 3};
     script_t script;
     model_t model;
-    (void)state;
     assert_true(script_mix(&mix, &script));
     model_init(&model, &script);
     model_play_rounds(&model, 1);
@@ -146,7 +142,6 @@ static void a_mix_stays_below_its_live_bytes(void **state)
 static void the_same_seed_gives_the_same_script(void **state)
 {
     script_t scripts[3];
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         assert_true(script_churn(10, 100, i < 2 ? 1 : 2, &scripts[i]));
     }
@@ -161,7 +156,6 @@ static void the_same_seed_gives_the_same_script(void **state)
 static void finds_the_middle_and_the_ends(void **state)
 {
     const double odd[] = {5, 1, 3, 3, 9}, even[] = {8, 2, 4, 6}, one[] = {7};
-    (void)state;
     assert_true(sample_median(odd, 5) == 3);
     assert_true(sample_min(odd, 5) == 1);
     assert_true(sample_max(odd, 5) == 9);
@@ -173,7 +167,6 @@ static void finds_the_middle_and_the_ends(void **state)
 static void finds_percentiles_of_single_operations(void **state)
 {
     latencies_t latencies = {0};
-    (void)state;
     assert_true(latencies_reserve(&latencies, 1000));
     for (uint64_t i = 1000; i > 0; i--) {
         latencies_add(&latencies, i);

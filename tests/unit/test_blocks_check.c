@@ -230,7 +230,6 @@ static const struct {
 
 static void every_broken_rule_is_named(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
         void *fixture = NULL;
         scene_t scene;

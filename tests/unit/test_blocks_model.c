@@ -722,7 +722,6 @@ static void random_operations_agree_with_windows_of_cells(void **state)
 {
     const char *chosen = getenv("RMM_TEST_SEED");
 
-    (void)state;
     if (chosen != NULL) {
         print_message("seed %s\n", chosen);
         run_seed(strtoull(chosen, NULL, 10));

@@ -5,6 +5,8 @@
  */
 #include "unit/blocks_fixture.h"
 
+#include "harness/random.h"
+
 enum { UNITS = 65536, GRANULE = 256, BLOCKS = 200, STEPS = 20000 };
 
 typedef struct pair {
@@ -15,12 +17,6 @@ typedef struct pair {
     uint32_t block_count;
     uint64_t random;
 } pair_t;
-
-static uint32_t draw(pair_t *pair, uint32_t bound)
-{
-    pair->random = pair->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)((pair->random >> 33) % bound);
-}
 
 static void pair_open(pair_t *pair, uint64_t seed)
 {
@@ -107,21 +103,21 @@ static bool take_back(pair_t *pair, uint32_t units)
 
 static void step(pair_t *pair)
 {
-    uint32_t dice = draw(pair, 100);
+    uint32_t dice = draw(&pair->random, 100);
 
     if (dice < 5) {
-        (void)lend(pair, GRANULE * (1 + draw(pair, 16)));
+        (void)lend(pair, GRANULE * (1 + draw(&pair->random, 16)));
     } else if (dice < 15) {
-        (void)take_back(pair, GRANULE * (1 + draw(pair, 8)));
+        (void)take_back(pair, GRANULE * (1 + draw(&pair->random, 8)));
     } else if (pair->block_count < BLOCKS && dice < 60) {
-        const rmm_blocks_request_t request = {1 + draw(pair, 600), 1, true};
+        const rmm_blocks_request_t request = {1 + draw(&pair->random, 600), 1, true};
 
         pair->block_count +=
             rmm__blocks_take(
                 pair->borrower, pair->free_at_borrower, pair->free_at_borrower,
                 &request, &pair->blocks[pair->block_count]) == RMM_BLOCKS_OK;
     } else if (pair->block_count > 0) {
-        uint32_t index = draw(pair, pair->block_count);
+        uint32_t index = draw(&pair->random, pair->block_count);
 
         rmm__blocks_free(
             pair->borrower, pair->blocks[index], pair->free_at_borrower, 0);
@@ -131,7 +127,6 @@ static void step(pair_t *pair)
 
 static void all_comes_back_whole_under_20_seeds(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         pair_t pair;
 
@@ -165,7 +160,6 @@ static void a_part_is_freed_or_nothing_without_storage(void **state)
     const rmm_blocks_request_t one = {1, 1, true}, many = {1000, 1, true};
     uint32_t refused = 0;
 
-    (void)state;
     for (uint32_t filled = 0; filled < 200; filled++) {
         pair_t pair;
         rmm_heap_t heap;

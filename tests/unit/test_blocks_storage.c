@@ -158,7 +158,6 @@ static void every_failing_growth_leaves_it_sound(void **state)
 {
     uint64_t fail_at = 1;
 
-    (void)state;
     while (run_with_failure(fail_at)) {
         fail_at++;
     }
@@ -182,7 +181,6 @@ static void more_nodes_than_can_be_named_are_refused(void **state)
 
 static void destroying_nothing_is_allowed(void **state)
 {
-    (void)state;
     rmm__blocks_destroy(NULL);
 }
 

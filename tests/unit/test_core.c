@@ -20,7 +20,6 @@
 
 static void names_every_status(void **state)
 {
-    (void)state;
 #define X(name, value, text)                                                           \
     assert_string_equal(rmm_status_name(RMM_##name), "RMM_" #name);                    \
     assert_string_equal(rmm_status_text(RMM_##name), text);                            \
@@ -36,7 +35,6 @@ static void names_every_status(void **state)
 
 static void *sees_no_error_of_another_thread(void *argument)
 {
-    (void)argument;
     return rmm_last_error_message()[0] == '\0' && rmm_last_cuda_error() == 0 ? argument
                                                                              : NULL;
 }
@@ -47,7 +45,6 @@ static void keeps_the_last_error_per_thread(void **state)
     void *result;
     int token;
 
-    (void)state;
     assert_int_equal(rmm__error_cuda(RMM_ERR_CUDA, 700, "call %d", 5), RMM_ERR_CUDA);
     assert_string_equal(rmm_last_error_message(), "call 5");
     assert_int_equal(rmm_last_cuda_error(), 700);
@@ -64,7 +61,6 @@ static void cuts_a_long_message(void **state)
 {
     char text[2 * RMM_ERROR_BYTES];
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     (void)rmm__error(RMM_ERR_IO, "%s", text);
@@ -75,7 +71,6 @@ static void a_kept_error_comes_back_whole(void **state)
 {
     rmm_error_kept_t kept;
 
-    (void)state;
     (void)rmm__error_cuda(RMM_ERR_CUDA, 42, "the first");
     rmm__error_keep(&kept);
     (void)rmm__error(RMM_ERR_IO, "the second");
@@ -103,7 +98,6 @@ static void reads_options_of_other_versions(void **state)
     newer_t newer = {{sizeof(newer_t), 1, 2}, 0};
     ours_t got;
 
-    (void)state;
     assert_int_equal(rmm__options_copy(&got, sizeof(got), &ours, 16), RMM_OK);
     assert_int_equal(got.second, 2);
     assert_int_equal(rmm__options_copy(&got, sizeof(got), &older, 16), RMM_OK);
@@ -135,7 +129,6 @@ static void agrees_with_a_plain_list(void **state)
     size_t shadow[KEYS] = {0};
     size_t count = 0;
 
-    (void)state;
     print_message("RMM_TEST_SEED=%u\n", seed);
     for (int i = 0; i < STEPS; i++) {
         size_t k = (size_t)rand_r(&seed) % KEYS;
@@ -178,7 +171,6 @@ static void only_the_right_size_is_taken(void **state)
     size_t bytes;
     int token;
 
-    (void)state;
     assert_true(rmm__pointer_map_reserve(&map));
     rmm__pointer_map_insert(&map, &token, 7);
     assert_non_null(rmm__pointer_map_take(&map, &token, 6, &entry));
@@ -196,7 +188,6 @@ static void survives_without_host_memory(void **state)
     int token;
     size_t bytes;
 
-    (void)state;
     rmm__host_memory_fail(1);
     assert_false(rmm__pointer_map_reserve(&map));
     assert_true(rmm__host_memory_fail_struck());
@@ -216,7 +207,6 @@ static void room_that_is_promised_is_there(void **state)
     rmm_pointer_map_t map = {0};
     static char keys[PROMISES * 256];
 
-    (void)state;
     for (int i = 0; i < PROMISES; i++) {
         assert_true(rmm__pointer_map_reserve(&map));
     }
@@ -238,7 +228,6 @@ static void what_memory_grows_by_is_zero(void **state)
     enum { LEAST = 16, MOST = 4096 };
     unsigned char *memory = rmm__calloc(1, MOST);
 
-    (void)state;
     memset(memory, 0xff, MOST);
     memory = rmm__resize(memory, MOST, LEAST);
     memory = rmm__resize(memory, LEAST, MOST);
@@ -252,7 +241,6 @@ static void tells_its_version(void **state)
 {
     char text[32];
 
-    (void)state;
     assert_int_equal(
         rmm_version(),
         RMM_C_VERSION_MAJOR * 10000 + RMM_C_VERSION_MINOR * 100 + RMM_C_VERSION_PATCH);

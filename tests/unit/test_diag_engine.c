@@ -18,13 +18,12 @@ static void names_first_and_last_kernel_and_counts_launches(void **state)
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const rmm_diag_row_t *row = NULL;
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     row = diag_row(&diag, BASE);
     assert_non_null(row);
     assert_int_equal(row->launches, 0);
-    assert_int_equal(row->first_kernel, RMM_DIAG_NO_KERNEL);
-    assert_int_equal(row->last_kernel, RMM_DIAG_NO_KERNEL);
+    assert_int_equal(row->first_user, RMM_DIAG_NO_USER);
+    assert_int_equal(row->last_user, RMM_DIAG_NO_USER);
     assert_int_equal(row->first_use_ns, 0);
     assert_int_equal(row->stream_id, 7);
     assert_int_equal(row->resource_id, 3);
@@ -32,8 +31,8 @@ static void names_first_and_last_kernel_and_counts_launches(void **state)
     diag_launch(&diag, "scale", BASE + 8, UNRELATED);
     diag_launch(&diag, "sum", BASE + 4095);
     assert_int_equal(row->launches, 3);
-    assert_string_equal(diag_kernel_name(&diag, row->first_kernel), "fill");
-    assert_string_equal(diag_kernel_name(&diag, row->last_kernel), "sum");
+    assert_string_equal(diag_user_name(&diag, row->first_user), "fill");
+    assert_string_equal(diag_user_name(&diag, row->last_user), "sum");
     assert_true(row->allocated_ns > 0);
     assert_true(row->first_use_ns >= row->allocated_ns);
     assert_true(row->last_use_ns >= row->first_use_ns);
@@ -46,7 +45,6 @@ static void the_address_behind_a_block_is_not_in_it(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_alloc(&diag, BASE, 100);
     diag_alloc(&diag, BASE + 256, 1);
     diag_launch(&diag, "k", BASE - 1, BASE + 100, BASE + 255, BASE + 257);
@@ -61,7 +59,6 @@ static void a_block_named_twice_in_one_launch_counts_one_launch(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     diag_alloc(&diag, BASE + 4096, 4096);
     diag_launch(&diag, "k", BASE, BASE + 4096, BASE + 16, BASE);
@@ -77,7 +74,6 @@ static void a_block_at_a_used_address_begins_anew(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     diag_launch(&diag, "old", BASE);
     diag_free(&diag, BASE, 4096);
@@ -88,7 +84,7 @@ static void a_block_at_a_used_address_begins_anew(void **state)
     assert_int_equal(diag_row(&diag, BASE)->bytes, 512);
     diag_launch(&diag, "new", BASE);
     assert_string_equal(
-        diag_kernel_name(&diag, diag_row(&diag, BASE)->first_kernel), "new");
+        diag_user_name(&diag, diag_row(&diag, BASE)->first_user), "new");
     assert_int_equal(diag_row(&diag, BASE)->launches, 1);
     diag_close(&diag);
 }
@@ -97,7 +93,6 @@ static void ignores_frees_that_cannot_be_right(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     diag_free(&diag, BASE, 4095);
     diag_free(&diag, BASE + 256, 3840);
@@ -116,7 +111,6 @@ static void a_block_over_forgotten_ones_replaces_them(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_alloc(&diag, BASE, 256);
     diag_alloc(&diag, BASE + 256, 256);
     diag_alloc(&diag, BASE + 1024, 256);
@@ -132,7 +126,6 @@ static void refuses_blocks_that_wrap_around(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_alloc(&diag, UINT64_MAX - 10, 100);
     diag_alloc(&diag, BASE, 0);
     assert_int_equal(diag.header->rows_used, 0);
@@ -143,7 +136,6 @@ static void counts_blocks_that_find_no_row_and_recovers(void **state)
 {
     diag_fixture_t diag = diag_open(4, 16, NULL);
 
-    (void)state;
     for (uint64_t i = 0; i < 6; i++) {
         diag_alloc(&diag, BASE + i * 4096, 4096);
     }
@@ -166,7 +158,6 @@ static void counts_launches_of_kernels_that_find_no_entry(void **state)
     diag_fixture_t diag = diag_open(16, 2, NULL);
     const rmm_diag_row_t *row = NULL;
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     diag_launch(&diag, "a", UNRELATED);
     diag_launch(&diag, "b", UNRELATED);
@@ -178,8 +169,8 @@ static void counts_launches_of_kernels_that_find_no_entry(void **state)
     assert_int_equal(diag.header->launches_unnamed, 2);
     assert_int_equal(diag.header->kernels_used, 2);
     assert_int_equal(row->launches, 3);
-    assert_int_equal(row->first_kernel, RMM_DIAG_NO_KERNEL);
-    assert_int_equal(row->last_kernel, RMM_DIAG_NO_KERNEL);
+    assert_int_equal(row->first_user, RMM_DIAG_NO_USER);
+    assert_int_equal(row->last_user, RMM_DIAG_NO_USER);
     assert_int_equal(diag.kernels[0].launches, 2);
     diag_close(&diag);
 }
@@ -189,7 +180,6 @@ static void only_launches_count_as_kernels(void **state)
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const uint64_t words[] = {BASE, BASE};
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     for (uint32_t kind = 0; kind < 16; kind++) {
         if (kind != RMM_DIAG_LAUNCH) {
@@ -201,11 +191,114 @@ static void only_launches_count_as_kernels(void **state)
     diag_close(&diag);
 }
 
+static void
+range(diag_fixture_t *diag, uint32_t kind, const char *name, rmm_diag_event_v1_t event)
+{
+    event.struct_size = sizeof(event);
+    event.kind = kind;
+    event.name = name;
+    rmm__diag_engine_on_event(diag->engine, &event);
+}
+
+static void copies_fills_and_prefetches_count_each_by_itself(void **state)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+    const uint64_t words[] = {BASE, BASE + 4096, 100, 100};
+    const rmm_diag_row_t *to = NULL, *from = NULL;
+
+    diag_alloc(&diag, BASE, 4096);
+    diag_alloc(&diag, BASE + 4096, 4096);
+    to = diag_row(&diag, BASE);
+    from = diag_row(&diag, BASE + 4096);
+    range(
+        &diag, RMM_DIAG_COPY, "copy",
+        (rmm_diag_event_v1_t){.words = words, .word_count = 2, .bytes = 100});
+    range(
+        &diag, RMM_DIAG_COPY, "copy 2D",
+        (rmm_diag_event_v1_t){.words = words, .word_count = 4, .bytes = 100});
+    range(
+        &diag, RMM_DIAG_COPY, "copy",
+        (rmm_diag_event_v1_t){.words = words, .word_count = 2, .bytes = 0});
+    range(
+        &diag, RMM_DIAG_COPY, "copy",
+        (rmm_diag_event_v1_t){
+            .words = words, .word_count = 2, .bytes = 100, .before = 1});
+    range(
+        &diag, RMM_DIAG_SET, "fill",
+        (rmm_diag_event_v1_t){.words = words, .word_count = 1, .bytes = 100});
+    range(
+        &diag, RMM_DIAG_PREFETCH, "prefetch",
+        (rmm_diag_event_v1_t){.words = words + 1, .word_count = 1, .bytes = 100});
+    range(&diag, RMM_DIAG_SET, "nothing", (rmm_diag_event_v1_t){.bytes = 100});
+    assert_int_equal(to->copies, 2);
+    assert_int_equal(to->fills, 1);
+    assert_int_equal(to->prefetches, 0);
+    assert_int_equal(from->copies, 2);
+    assert_int_equal(from->fills, 0);
+    assert_int_equal(from->prefetches, 1);
+    assert_int_equal(to->launches, 0);
+    assert_string_equal(diag_user_name(&diag, to->first_user), "copy");
+    assert_string_equal(diag_user_name(&diag, to->last_user), "fill");
+    assert_string_equal(diag_user_name(&diag, from->last_user), "prefetch");
+    assert_int_equal(diag.header->copies, 3);
+    assert_int_equal(diag.functions[0].calls, 2);
+    assert_int_equal(diag.header->fills, 2);
+    assert_int_equal(diag.header->prefetches, 1);
+    diag_close(&diag);
+}
+
+static void notes_how_many_launches_were_before_each_use(void **state)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+    const rmm_diag_row_t *row = NULL;
+    const uint64_t word = BASE;
+
+    diag_launch(&diag, "other", UNRELATED);
+    diag_alloc(&diag, BASE, 4096);
+    row = diag_row(&diag, BASE);
+    assert_int_equal(row->allocated_at, 1);
+    diag_launch(&diag, "other", UNRELATED);
+    diag_launch(&diag, "user", BASE);
+    assert_int_equal(row->first_use_at, 2);
+    assert_int_equal(row->last_use_at, 3);
+    diag_launch(&diag, "other", UNRELATED);
+    range(
+        &diag, RMM_DIAG_SET, "fill",
+        (rmm_diag_event_v1_t){.words = &word, .word_count = 1, .bytes = 1});
+    assert_int_equal(row->first_use_at, 2);
+    assert_int_equal(row->last_use_at, 4);
+    diag_close(&diag);
+}
+
+static void a_function_too_many_has_no_name_and_counts(void **state)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+    const uint64_t word = BASE;
+    char name[80];
+
+    diag_alloc(&diag, BASE, 4096);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "%d%70d", i, 0); /* longer than an entry */
+        range(
+            &diag, RMM_DIAG_SET, name,
+            (rmm_diag_event_v1_t){.words = &word, .word_count = 1, .bytes = 1});
+    }
+    range(
+        &diag, RMM_DIAG_SET, NULL,
+        (rmm_diag_event_v1_t){.words = &word, .word_count = 1, .bytes = 1});
+    assert_int_equal(diag_row(&diag, BASE)->fills, 1001);
+    assert_int_equal(diag_row(&diag, BASE)->last_user, RMM_DIAG_NO_USER);
+    assert_int_equal(diag_row(&diag, BASE)->first_user, RMM_DIAG_FUNCTION);
+    assert_int_equal(diag.header->functions_used, diag.header->functions_count);
+    assert_int_equal(
+        strlen(diag.functions[0].name), sizeof(diag.functions[0].name) - 1);
+    diag_close(&diag);
+}
+
 static void a_launch_without_readable_parameters_still_counts(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     diag_event(&diag, RMM_DIAG_LAUNCH, "k", "k", NULL, 0);
     rmm__diag_engine_parameters_unknown(diag.engine);
     assert_int_equal(diag.header->launches, 1);
@@ -218,13 +311,12 @@ static void readers_are_let_in_by_publish_only(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
-    (void)state;
     assert_int_equal(diag.header->ready, 0);
-    rmm__diag_engine_publish(diag.engine, "usage", "conflict:Nsight\nSystems");
+    rmm__diag_engine_publish(diag.engine, "conflict:Nsight\nSystems");
     assert_int_equal(diag.header->ready, 1);
     assert_int_equal(diag.header->magic, RMM_DIAG_MAGIC);
     assert_int_equal(diag.header->file_bytes, rmm__diag_file_bytes(16, 16));
-    assert_string_equal(diag.header->mode, "usage");
+    assert_string_equal(diag.header->mode, "usage,bounds");
     assert_string_equal(diag.header->source, "conflict:Nsight Systems");
     diag_close(&diag);
 }
@@ -234,11 +326,9 @@ static void cuts_long_texts(void **state)
     diag_fixture_t diag = diag_open(16, 16, NULL);
     char name[1000];
 
-    (void)state;
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    rmm__diag_engine_publish(diag.engine, name, name);
-    assert_int_equal(strlen(diag.header->mode), sizeof(diag.header->mode) - 1);
+    rmm__diag_engine_publish(diag.engine, name);
     assert_int_equal(strlen(diag.header->source), sizeof(diag.header->source) - 1);
     diag_launch(&diag, name, UNRELATED);
     assert_int_equal(strlen(diag.kernels[0].name), sizeof(diag.kernels[0].name) - 1);
@@ -304,7 +394,6 @@ static void threads_and_a_reader_do_not_disturb_each_other(void **state)
     worker_t workers[THREADS];
     void *torn = NULL;
 
-    (void)state;
     diag_alloc(&diag, BASE, 4096);
     assert_int_equal(pthread_create(&reader, NULL, watch_rows, &diag), 0);
     for (uint64_t i = 0; i < THREADS; i++) {
@@ -341,6 +430,9 @@ int main(void)
         cmocka_unit_test(counts_blocks_that_find_no_row_and_recovers),
         cmocka_unit_test(counts_launches_of_kernels_that_find_no_entry),
         cmocka_unit_test(only_launches_count_as_kernels),
+        cmocka_unit_test(copies_fills_and_prefetches_count_each_by_itself),
+        cmocka_unit_test(notes_how_many_launches_were_before_each_use),
+        cmocka_unit_test(a_function_too_many_has_no_name_and_counts),
         cmocka_unit_test(a_launch_without_readable_parameters_still_counts),
         cmocka_unit_test(readers_are_let_in_by_publish_only),
         cmocka_unit_test(cuts_long_texts),

@@ -3,241 +3,12 @@
  * librmm-inject itself, loaded as the CUDA driver loads it, with a fake CUPTI and a fake
  * librmm-c. It keeps its state for the life of a process, so each case runs in a child.
  */
-#include "harness/harness.h"
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <rmm/sys/diag.h>
-
-#include "diag/diag_format.h"
-#include "unit/fake/fake_cupti.h"
-
-#define BASE 0x7f4000000000ull
-
-/* --- a librmm-c that only attaches ------------------------------------------------- */
-
-static rmm_diag_hooks_v1_t hooks; /* on_alloc NULL: nobody attached */
-static void *side_memory;
-static size_t side_bytes;
-static const char *driver_name = "cuda";
-static rmm_diag_event_fn observer;
-static void *observer_context;
-static uint32_t side_files_to_refuse;
-
-static rmm_status_t side_file(const char *suffix, size_t bytes, void **memory_out)
-{
-    assert_string_equal(suffix, "diag");
-    if (side_files_to_refuse > 0) {
-        side_files_to_refuse--;
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    side_memory = calloc(1, bytes);
-    assert_non_null(side_memory);
-    side_bytes = bytes;
-    *memory_out = side_memory;
-    return RMM_OK;
-}
-
-static void observe(rmm_diag_event_fn fn, void *context)
-{
-    observer = fn;
-    observer_context = context;
-}
-
-static rmm_status_t
-attach(const rmm_diag_hooks_v1_t *new_hooks, rmm_diag_services_v1_t *services)
-{
-    hooks = *new_hooks;
-    services->driver_name = driver_name;
-    services->observe = strcmp(driver_name, "sim") == 0 ? observe : NULL;
-    services->side_file = side_file;
-    return RMM_OK;
-}
-
-static rmm_status_t
-refuse(const rmm_diag_hooks_v1_t *new_hooks, rmm_diag_services_v1_t *services)
-{
-    (void)new_hooks;
-    (void)services;
-    return RMM_ERR_UNSUPPORTED;
-}
-
-static const rmm_diag_header_t *header(void)
-{
-    return side_memory;
-}
-
-static const rmm_diag_row_t *row_of(uint64_t address)
-{
-    const char *rows = (const char *)side_memory + header()->rows_offset;
-
-    for (uint32_t i = 0; i < header()->rows_used; i++) {
-        const rmm_diag_row_t *row =
-            (const void *)(rows + (size_t)i * header()->rows_stride);
-
-        if (row->live && row->address == address) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
-static const char *kernel_name(uint32_t index)
-{
-    const char *kernels = (const char *)side_memory + header()->kernels_offset;
-    const rmm_diag_kernel_t *kernel =
-        (const void *)(kernels + (size_t)index * header()->kernels_stride);
-
-    return index < header()->kernels_used ? kernel->name : "none";
-}
-
-static void add_block(uint64_t address, uint64_t bytes)
-{
-    rmm_diag_block_v1_t block = {.address = address, .bytes = bytes, .resource_id = 1};
-
-    hooks.on_alloc(hooks.context, &block);
-}
-
-static void remove_block(uint64_t address, uint64_t bytes)
-{
-    rmm_diag_block_v1_t block = {.address = address, .bytes = bytes, .resource_id = 1};
-
-    hooks.on_free(hooks.context, &block);
-}
-
-/* --- the libraries ----------------------------------------------------------------- */
-
-static struct {
-    fake_cupti_control_t *(*control)(void);
-    bool (*enabled)(CUpti_CallbackDomain, CUpti_CallbackId);
-    void (*call)(CUpti_CallbackDomain, CUpti_CallbackId, const void *);
-    uint32_t (*queries)(void);
-    int (*initialize)(void);
-    rmm_diag_injected_fn injected;
-} lib;
-
-static void get(void *library, const char *name, void *function_out)
-{
-    void *symbol = dlsym(library, name);
-
-    assert_non_null(symbol);
-    memcpy(function_out, &symbol, sizeof(symbol));
-}
-
-static void *load(const char *variable)
-{
-    const char *path = getenv(variable);
-    void *library = NULL;
-
-    assert_non_null(path);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        fail_msg("%s", dlerror());
-    }
-    return library;
-}
-
-static void load_all(void)
-{
-    void *cupti = load("RMM_TEST_FAKE_CUPTI");
-    void *inject = load("RMM_TEST_INJECT");
-
-    get(cupti, "fake_cupti_control", &lib.control);
-    get(cupti, "fake_cupti_enabled", &lib.enabled);
-    get(cupti, "fake_cupti_call", &lib.call);
-    get(load("RMM_TEST_FAKE_CUDA"), "fake_cuda_queries", &lib.queries);
-    get(inject, "InitializeInjection", &lib.initialize);
-    get(inject, RMM_DIAG_INJECTED_SYMBOL, &lib.injected);
-    assert_int_equal(lib.initialize(), 1);
-}
-
-static void start(const char *mode)
-{
-    load_all();
-    setenv("RMM_DIAG", mode, 1);
-    lib.injected(attach);
-}
-
-/* Run a case in a child; its failed assertions end it with another status. */
-static void in_child(void (*body)(void))
-{
-    pid_t child = 0;
-    int status = 0;
-
-    fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        body();
-        fflush(NULL);
-        _exit(42);
-    }
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 42);
-}
-
-#define CASE(name)                                                                     \
-    static void name##_body(void);                                                     \
-    static void name(void **state)                                                     \
-    {                                                                                  \
-        (void)state;                                                                   \
-        in_child(name##_body);                                                         \
-    }                                                                                  \
-    static void name##_body(void)
-
-/* --- launches ---------------------------------------------------------------------- */
-
-static CUpti_CallbackData
-call_data(const void *params, const char *name, CUresult *result)
-{
-    return (CUpti_CallbackData){
-        .callbackSite = CUPTI_API_EXIT,
-        .functionParams = params,
-        .functionReturnValue = result,
-        .symbolName = name,
-        .context = (CUcontext)(uintptr_t)3,
-        .contextUid = 9,
-    };
-}
-
-static void call(CUpti_CallbackId id, const void *params, const char *name)
-{
-    CUresult result = CUDA_SUCCESS;
-    CUpti_CallbackData data = call_data(params, name, &result);
-
-    lib.call(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
-}
-
-static void launch_through(
-    CUpti_CallbackId id, const fake_function_t *function, uint64_t pointer,
-    const char *name)
-{
-    int number = 5;
-    void *addresses[] = {&number, &pointer};
-    cuLaunchKernel_params params = {
-        .f = (CUfunction)(uintptr_t)function, .kernelParams = addresses};
-
-    call(id, &params, name);
-}
-
-/* (int, void *) */
-static const fake_function_t function_of_two = {
-    .count = 2, .offsets = {0, 8}, .sizes = {4, 8}};
-static const fake_function_t kernel_of_two = {
-    .is_kernel = true, .count = 2, .offsets = {0, 8}, .sizes = {4, 8}};
+#include "unit/inject_fixture.h"
 
 CASE(does_nothing_unless_asked)
 {
     load_all();
     unsetenv("RMM_DIAG");
-    lib.injected(attach);
-    setenv("RMM_DIAG", "off", 1);
     lib.injected(attach);
     setenv("RMM_DIAG", "", 1);
     lib.injected(attach);
@@ -274,9 +45,9 @@ CASE(attaches_to_the_first_of_two_libraries)
 
 CASE(a_mode_that_does_not_exist_is_said_and_nothing_done)
 {
-    start("bounds");
+    start("usage,boundaries");
     assert_int_equal(header()->ready, 1);
-    assert_string_equal(header()->source, "error:RMM_DIAG: no mode \"bounds\"");
+    assert_string_equal(header()->source, "error:RMM_DIAG: no mode \"boundaries\"");
     assert_int_equal(lib.control()->subscribed, 0);
     add_block(BASE, 4096);
     assert_int_equal(header()->rows_used, 0);
@@ -369,8 +140,277 @@ CASE(counts_launches_of_every_kind_of_call)
     assert_int_equal(header()->launches, 6);
     assert_int_equal(header()->parameter_failures, 0);
     assert_int_equal(row_of(BASE)->launches, 6);
-    assert_string_equal(kernel_name(row_of(BASE)->first_kernel), "first");
-    assert_string_equal(kernel_name(row_of(BASE)->last_kernel), "last");
+    assert_string_equal(kernel_name(row_of(BASE)->first_user), "first");
+    assert_string_equal(kernel_name(row_of(BASE)->last_user), "last");
+}
+
+/* --- copies, fills and prefetches --------------------------------------------------------- */
+
+#define BLOCK_BYTES 4096u
+
+/* Every such call, once with ranges that fit and once with ranges that are a byte, or an
+ * element, too long: `more` is 0 or 1. */
+static void enter_copies(uint64_t to, uint64_t from, size_t more)
+{
+    size_t bytes = BLOCK_BYTES + more;
+    cuMemcpy_params plain = {to, from, bytes};
+    cuMemcpyAsync_params async = {to, from, bytes, NULL};
+    cuMemcpyPeer_params peer = {to, NULL, from, NULL, bytes};
+    cuMemcpyPeerAsync_params peer_async = {to, NULL, from, NULL, bytes, NULL};
+
+    static const CUpti_CallbackId same_as_plain[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpy,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpy_ptds,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2_ptds,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2_ptds,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2_ptds};
+    static const CUpti_CallbackId same_as_async[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2_ptsz};
+
+    for (size_t i = 0; i < sizeof(same_as_plain) / sizeof(same_as_plain[0]); i++) {
+        enter(same_as_plain[i], &plain, "copy");
+        enter(same_as_async[i], &async, "copy");
+    }
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer, &peer, "copy");
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeerAsync_ptsz, &peer_async, "copy");
+}
+enum { COPIES = 18 };
+
+CASE(checks_every_kind_of_copy)
+{
+    start("bounds");
+    assert_string_equal(header()->source, "active");
+    assert_string_equal(header()->mode, "bounds");
+    add_block(BASE, BLOCK_BYTES);
+    add_block(BASE + 2 * BLOCK_BYTES, BLOCK_BYTES);
+    enter_copies(BASE, BASE + 2 * BLOCK_BYTES, 0);
+    assert_int_equal(header()->findings_total, 0);
+    enter_copies(BASE, BASE + 2 * BLOCK_BYTES, 1);
+    assert_int_equal(header()->findings_total, 2 * COPIES);
+    assert_int_equal(header()->findings_used, 2); /* the destination, the source */
+    assert_int_equal(finding(0)->count, COPIES);
+    assert_int_equal(finding(0)->access, RMM_DIAG_WRITES);
+    assert_int_equal(finding(1)->access, RMM_DIAG_READS);
+    assert_string_equal((const char *)(uintptr_t)finding(0)->function, "copy");
+}
+
+CASE(checks_every_kind_of_fill_and_prefetch)
+{
+    start("bounds");
+    add_block(BASE, BLOCK_BYTES);
+    for (uint32_t more = 0; more < 2; more++) {
+        cuMemsetD8_v2_params d8 = {BASE, 1, BLOCK_BYTES + more};
+        cuMemsetD16Async_params d16 = {BASE, 1, BLOCK_BYTES / 2 + more, NULL};
+        cuMemsetD32_v2_params d32 = {BASE, 1, BLOCK_BYTES / 4 + more};
+        /* 4 rows of 1000 bytes, 1024 apart; then the last begins beyond the block */
+        cuMemsetD2D8Async_params rows = {BASE, 1024, 1, 1000, 4 + more, NULL};
+        cuMemsetD2D32_v2_params wide = {BASE, 1024, 1, 256, 4 + more};
+        cuMemPrefetchAsync_params prefetch = {BASE, BLOCK_BYTES + more, 0, NULL};
+
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2, &d8, "d8");
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async_ptsz, &d16, "d16");
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2_ptds, &d32, "d32");
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8Async, &rows, "rows");
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32_v2, &wide, "wide");
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemPrefetchAsync, &prefetch, "prefetch");
+        assert_int_equal(header()->findings_total, more * 6);
+    }
+    assert_int_equal(finding(0)->bytes, BLOCK_BYTES + 1);
+    assert_int_equal(finding(1)->bytes, BLOCK_BYTES + 2);
+    assert_int_equal(finding(2)->bytes, BLOCK_BYTES + 4);
+    assert_int_equal(finding(3)->bytes, 4 * 1024 + 1000);
+    assert_int_equal(finding(4)->bytes, 4 * 1024 + 1024);
+    assert_int_equal(finding(5)->call, RMM_DIAG_PREFETCH);
+}
+
+CASE(checks_both_sides_of_copies_with_pitches)
+{
+    char host[16];
+    /* the last of four rows ends with the block */
+    CUDA_MEMCPY2D flat = {
+        .srcMemoryType = CU_MEMORYTYPE_HOST,
+        .srcHost = host,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = BASE,
+        .dstXInBytes = 24,
+        .dstPitch = 1024,
+        .WidthInBytes = 1000,
+        .Height = 4};
+    CUDA_MEMCPY3D box = {
+        .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .srcDevice = BASE,
+        .srcPitch = 256,
+        .srcHeight = 8,
+        .srcZ = 1,
+        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+        .WidthInBytes = 256,
+        .Height = 8,
+        .Depth = 1};
+    cuMemcpy2DAsync_v2_params flat_call = {.pCopy = &flat};
+    cuMemcpy3D_v2_params box_call = {.pCopy = &box};
+    cuMemcpy3D_v2_params none = {.pCopy = NULL};
+
+    start("bounds");
+    add_block(BASE, BLOCK_BYTES);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DAsync_v2, &flat_call, "flat");
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy3D_v2, &box_call, "box");
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy3D_v2, &none, "box");
+    assert_int_equal(header()->findings_total, 0);
+    flat.dstXInBytes = 25;
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DAsync_v2_ptsz, &flat_call, "flat");
+    assert_int_equal(header()->findings_total, 1);
+    assert_int_equal(finding(0)->address, BASE + 25);
+    assert_int_equal(finding(0)->bytes, 3 * 1024 + 1000);
+    box.Depth = 2;
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy3D_v2_ptds, &box_call, "box");
+    assert_int_equal(header()->findings_total, 2);
+    assert_int_equal(finding(1)->access, RMM_DIAG_READS);
+    box.Depth = 0; /* nothing is copied */
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy3D_v2, &box_call, "box");
+    assert_int_equal(header()->findings_total, 2);
+}
+
+CASE(checks_each_copy_of_a_batch)
+{
+    CUdeviceptr to[] = {BASE, BASE, BASE + 1}, from[] = {1, 2, 3};
+    size_t sizes[] = {BLOCK_BYTES, 1, BLOCK_BYTES};
+    cuMemcpyBatchAsync_params batch = {
+        .dsts = to, .srcs = from, .sizes = sizes, .count = 3};
+    cuMemcpyBatchAsync_params none = {.count = 3};
+
+    start("bounds");
+    add_block(BASE, BLOCK_BYTES);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync, &batch, "batch");
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync, &none, "batch");
+    assert_int_equal(header()->findings_total, 1);
+    assert_int_equal(finding(0)->address, BASE + 1);
+}
+
+CASE(looks_for_nothing_but_what_was_asked)
+{
+    cuMemcpy_params copy = {BASE, BASE, BLOCK_BYTES + 1};
+
+    start("bounds");
+    add_block(BASE, BLOCK_BYTES);
+    launch_through(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, BASE, "k");
+    assert_int_equal(header()->launches, 0);
+    assert_false(lib.enabled(
+        CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &copy, NULL); /* the way out */
+    assert_int_equal(header()->findings_total, 0);
+    assert_int_equal(header()->copies, 0);
+}
+
+static bool follows(CUpti_CallbackId id)
+{
+    return lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
+CASE(is_switched_while_the_program_runs)
+{
+    start("off");
+    assert_string_equal(header()->source, "active");
+    assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuMemcpy));
+    add_block(BASE, BLOCK_BYTES);
+    assert_int_equal(header()->rows_used, 1);
+
+    want(RMM_DIAG_MODE_BOUNDS);
+    add_block(BASE + BLOCK_BYTES, BLOCK_BYTES);
+    assert_true(follows(CUPTI_DRIVER_TRACE_CBID_cuMemcpy));
+    assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    want(RMM_DIAG_MODE_USAGE);
+    remove_block(BASE + BLOCK_BYTES, BLOCK_BYTES);
+    assert_true(follows(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    launch_through(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, BASE, "k");
+    assert_int_equal(header()->launches, 1);
+
+    want(0); /* the launch itself applies it */
+    launch_through(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, BASE, "k");
+    assert_int_equal(header()->launches, 1);
+    assert_int_equal(header()->modes_applied, header()->modes_wanted);
+    assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuMemcpy));
+}
+
+CASE(does_without_calls_that_an_older_cupti_does_not_know)
+{
+    load_all();
+    lib.control()->unknown_call = CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync;
+    setenv("RMM_DIAG", "bounds", 1);
+    lib.injected(attach);
+    assert_string_equal(header()->source, "active");
+}
+
+CASE(says_that_cupti_does_not_know_a_call_of_old)
+{
+    load_all();
+    lib.control()->unknown_call = CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync;
+    setenv("RMM_DIAG", "bounds", 1);
+    lib.injected(attach);
+    assert_string_equal(
+        header()->source, "error:cuptiEnableCallback: CUPTI_ERROR_OTHER (1)");
+}
+
+/* The way in and the way out of a call that the driver answers with `result`. */
+static void
+both_ways(CUpti_CallbackId id, const void *params, const char *name, CUresult result)
+{
+    CUpti_CallbackData data = call_data(params, NULL, &result);
+
+    enter(id, params, name);
+    data.functionName = name;
+    lib.call(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+#define SUCCEEDS(call, params, name)                                                   \
+    both_ways(CUPTI_DRIVER_TRACE_CBID_##call, params, name, CUDA_SUCCESS)
+
+static void make_calls(void)
+{
+    CUdeviceptr to[] = {BASE, BASE + 64}, from[] = {BASE + 4096, BASE + 4096};
+    size_t sizes[] = {16, 16};
+    cuMemcpyAsync_params copy = {BASE, BASE + 4096, 100, NULL};
+    cuMemsetD32_v2_params fill = {BASE + 4096, 0, 10};
+    cuMemcpyBatchAsync_params batch = {
+        .dsts = to, .srcs = from, .sizes = sizes, .count = 2};
+
+    SUCCEEDS(cuMemcpyAsync, &copy, "copy");
+    both_ways(CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync, &copy, "no", CUDA_ERROR_UNKNOWN);
+    SUCCEEDS(cuMemsetD32_v2_ptds, &fill, "fill");
+    SUCCEEDS(cuGraphLaunch, &(cuGraphLaunch_params){0}, NULL);
+    SUCCEEDS(cuMemcpyBatchAsync, &batch, "batch");
+}
+
+static void expect_uses(const char *modes)
+{
+    start(modes);
+    add_block(BASE, 4096);
+    add_block(BASE + 4096, 4096);
+    make_calls();
+    assert_int_equal(row_of(BASE)->copies, 3);
+    assert_int_equal(row_of(BASE + 4096)->fills, 1);
+    assert_int_equal(header()->graph_launches, 1);
+}
+
+CASE(usage_alone_counts_the_copies_that_succeeded)
+{
+    expect_uses("usage");
+}
+
+CASE(a_copy_that_bounds_looked_at_is_one_use)
+{
+    expect_uses("usage,bounds");
 }
 
 CASE(ignores_the_way_in_and_launches_that_the_driver_refused)
@@ -392,6 +432,25 @@ CASE(ignores_the_way_in_and_launches_that_the_driver_refused)
     lib.call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
     assert_int_equal(header()->launches, 0);
     assert_int_equal(row_of(BASE)->launches, 0);
+}
+
+CASE(ignores_what_it_launches_itself)
+{
+    uint64_t pointer = BASE;
+    int number = 1;
+    void *addresses[] = {&number, &pointer};
+    cuLaunchKernel_params params = {
+        .f = (CUfunction)(uintptr_t)&function_of_two, .kernelParams = addresses};
+    CUresult result = CUDA_SUCCESS;
+    CUpti_CallbackData data = call_data(&params, "own", &result);
+
+    start("usage");
+    add_block(BASE, 4096);
+    lib.control()->meanwhile = &data;
+    launch_through(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &kernel_of_two, BASE, "k");
+    assert_null(lib.control()->meanwhile);
+    assert_int_equal(header()->launches, 1);
+    assert_string_equal(kernel_name(row_of(BASE)->last_user), "k");
 }
 
 CASE(asks_the_driver_once_a_function_and_again_after_an_unload)
@@ -471,6 +530,8 @@ CASE(on_the_simulated_gpu_cupti_is_left_alone)
         .words = words,
         .word_count = 1,
     };
+    pid_t child = 0;
+    int status = 0;
 
     driver_name = "sim";
     start("usage");
@@ -480,7 +541,14 @@ CASE(on_the_simulated_gpu_cupti_is_left_alone)
     add_block(BASE, 4096);
     observer(observer_context, &event);
     assert_int_equal(row_of(BASE)->launches, 1);
-    assert_string_equal(kernel_name(row_of(BASE)->first_kernel), "simulated");
+    assert_string_equal(kernel_name(row_of(BASE)->first_user), "simulated");
+    child = fork();
+    if (child == 0) {
+        observer(observer_context, &event);
+        _exit(header()->launches == 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 int main(void)
@@ -497,7 +565,18 @@ int main(void)
         cmocka_unit_test(takes_a_smaller_side_file_where_there_is_no_room),
         cmocka_unit_test(gives_up_in_silence_without_any_side_file),
         cmocka_unit_test(counts_launches_of_every_kind_of_call),
+        cmocka_unit_test(checks_every_kind_of_copy),
+        cmocka_unit_test(checks_every_kind_of_fill_and_prefetch),
+        cmocka_unit_test(checks_both_sides_of_copies_with_pitches),
+        cmocka_unit_test(checks_each_copy_of_a_batch),
+        cmocka_unit_test(looks_for_nothing_but_what_was_asked),
+        cmocka_unit_test(is_switched_while_the_program_runs),
+        cmocka_unit_test(does_without_calls_that_an_older_cupti_does_not_know),
+        cmocka_unit_test(says_that_cupti_does_not_know_a_call_of_old),
+        cmocka_unit_test(usage_alone_counts_the_copies_that_succeeded),
+        cmocka_unit_test(a_copy_that_bounds_looked_at_is_one_use),
         cmocka_unit_test(ignores_the_way_in_and_launches_that_the_driver_refused),
+        cmocka_unit_test(ignores_what_it_launches_itself),
         cmocka_unit_test(asks_the_driver_once_a_function_and_again_after_an_unload),
         cmocka_unit_test(reads_packed_parameters),
         cmocka_unit_test(a_launch_that_cannot_be_read_is_counted_as_such),

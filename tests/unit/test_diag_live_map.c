@@ -84,7 +84,6 @@ static void agrees_with_a_list_under_random_changes(void **state)
     static model_block_t model[MODEL_BLOCKS];
     rmm_live_map_t map;
 
-    (void)state;
     seed_from_environment();
     assert_true(rmm__live_map_init(&map, MODEL_BLOCKS));
     for (uint32_t step = 0; step < MODEL_STEPS; step++) {
@@ -106,7 +105,6 @@ static void finds_each_of_100000_blocks_and_nothing_between(void **state)
     rmm_live_map_t map;
     uint32_t *index_of = calloc(MANY_BLOCKS, sizeof(*index_of));
 
-    (void)state;
     assert_non_null(index_of);
     assert_true(rmm__live_map_init(&map, MANY_BLOCKS));
     for (uint64_t i = 0; i < MANY_BLOCKS; i++) {
@@ -145,7 +143,6 @@ static void an_answer_that_was_kept_does_not_outlive_its_block(void **state)
     rmm_live_map_t map;
     uint32_t other = 0, small = 0;
 
-    (void)state;
     assert_true(rmm__live_map_init(&map, 4));
     other = rmm__live_map_insert(&map, 0x9000, 0xa000);
     small = rmm__live_map_insert(&map, 0x1000, 0x2000);

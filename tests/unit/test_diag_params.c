@@ -55,32 +55,43 @@ of_kernel(const void *handle, size_t index, size_t *offset_out, size_t *bytes_ou
 
 static const inject_queries_t both = {of_function, of_kernel};
 
-static bool collect(
-    inject_words_t *words, inject_layouts_t *layouts, const function_t *function,
-    void *const *addresses)
+/* Of the case that runs. */
+static inject_layouts_t layouts;
+static inject_words_t words;
+
+static int set_up(void **state)
+{
+    assert_true(inject_layouts_init(&layouts, both));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    inject_layouts_fini(&layouts);
+    return 0;
+}
+
+static bool collect(const function_t *function, void *const *addresses)
 {
     inject_params_t params = {.function = function, .addresses = addresses};
 
-    return inject_words_collect(words, layouts, &params);
+    return inject_words_collect(&words, &layouts, &params);
 }
 
 static void finds_pointers_by_value_and_inside_structs(void **state)
 {
-    /* (int, void *, struct of 24 bytes, char, struct of 4-byte members at offset 44) */
+    /* (int, void *, struct of 24 bytes, two of 1 byte, struct of 4-byte members at offset
+     * 44). No word begins within the second byte, nor behind it. */
     const function_t function = {
-        .count = 5, .offsets = {0, 8, 16, 40, 44}, .sizes = {4, 8, 24, 1, 20}};
+        .count = 6, .offsets = {0, 8, 16, 40, 41, 44}, .sizes = {4, 8, 24, 1, 1, 20}};
     uint32_t number = 7;
     uint64_t pointer = 0x7f0000001000;
     uint64_t structure[3] = {0x11, 0x7f0000002000, 0x22};
     char letter = 'x';
     uint32_t tail[5] = {1, 2, 3, 4, 5}; /* offset 44: words at 48 and 56 */
-    void *addresses[] = {&number, &pointer, structure, &letter, tail};
-    inject_layouts_t layouts;
-    inject_words_t words;
+    void *addresses[] = {&number, &pointer, structure, &letter, &letter, tail};
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, both));
-    assert_true(collect(&words, &layouts, &function, addresses));
+    assert_true(collect(&function, addresses));
     assert_int_equal(words.count, 6);
     assert_int_equal(words.words[0], 0x7f0000001000);
     assert_int_equal(words.words[1], 0x11);
@@ -88,7 +99,6 @@ static void finds_pointers_by_value_and_inside_structs(void **state)
     assert_int_equal(words.words[4], 0x0000000300000002);
     assert_int_equal(words.words[5], 0x0000000500000004);
     inject_words_fini(&words);
-    inject_layouts_fini(&layouts);
 }
 
 static void asks_once_a_function_until_cleared(void **state)
@@ -96,24 +106,19 @@ static void asks_once_a_function_until_cleared(void **state)
     const function_t function = {.count = 1, .offsets = {0}, .sizes = {8}};
     uint64_t pointer = 42;
     void *addresses[] = {&pointer};
-    inject_layouts_t layouts;
-    inject_words_t words;
     int asked = 0;
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, both));
-    assert_true(collect(&words, &layouts, &function, addresses));
+    assert_true(collect(&function, addresses));
     asked = queries_made;
     for (int i = 0; i < 10; i++) {
-        assert_true(collect(&words, &layouts, &function, addresses));
+        assert_true(collect(&function, addresses));
         assert_int_equal(words.count, 1);
         assert_int_equal(words.words[0], 42);
     }
     assert_int_equal(queries_made, asked);
     inject_layouts_clear(&layouts);
-    assert_true(collect(&words, &layouts, &function, addresses));
+    assert_true(collect(&function, addresses));
     assert_true(queries_made > asked);
-    inject_layouts_fini(&layouts);
 }
 
 static void asks_for_the_kernel_where_the_handle_is_one(void **state)
@@ -121,14 +126,9 @@ static void asks_for_the_kernel_where_the_handle_is_one(void **state)
     const function_t kernel = {.count = 1, .is_kernel = true, .sizes = {16}};
     uint64_t structure[2] = {1, 2};
     void *addresses[] = {structure};
-    inject_layouts_t layouts;
-    inject_words_t words;
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, both));
-    assert_true(collect(&words, &layouts, &kernel, addresses));
+    assert_true(collect(&kernel, addresses));
     assert_int_equal(words.count, 2);
-    inject_layouts_fini(&layouts);
 }
 
 static void a_function_that_the_driver_will_not_describe_is_asked_once(void **state)
@@ -136,18 +136,13 @@ static void a_function_that_the_driver_will_not_describe_is_asked_once(void **st
     const function_t function = {.count = 1, .failure = 999};
     uint64_t pointer = 42;
     void *addresses[] = {&pointer};
-    inject_layouts_t layouts;
-    inject_words_t words;
     int asked = 0;
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, both));
-    assert_false(collect(&words, &layouts, &function, addresses));
+    assert_false(collect(&function, addresses));
     assert_int_equal(words.count, 0);
     asked = queries_made;
-    assert_false(collect(&words, &layouts, &function, addresses));
+    assert_false(collect(&function, addresses));
     assert_int_equal(queries_made, asked);
-    inject_layouts_fini(&layouts);
 }
 
 static void a_driver_without_the_queries_leaves_the_parameters_unknown(void **state)
@@ -156,13 +151,10 @@ static void a_driver_without_the_queries_leaves_the_parameters_unknown(void **st
     const inject_queries_t none = {NULL, NULL};
     uint64_t pointer = 42;
     void *addresses[] = {&pointer};
-    inject_layouts_t layouts;
-    inject_words_t words;
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, none));
-    assert_false(collect(&words, &layouts, &function, addresses));
     inject_layouts_fini(&layouts);
+    assert_true(inject_layouts_init(&layouts, none));
+    assert_false(collect(&function, addresses));
 }
 
 static void takes_parameter_blocks_of_32_kib(void **state)
@@ -172,21 +164,16 @@ static void takes_parameter_blocks_of_32_kib(void **state)
     uint64_t first = 1;
     uint64_t *rest = calloc(32768 / 8 - 1, 8);
     void *addresses[] = {&first, rest};
-    inject_layouts_t layouts;
-    inject_words_t words;
 
-    (void)state;
     assert_non_null(rest);
     rest[32768 / 8 - 2] = 0x7f0000001000;
-    assert_true(inject_layouts_init(&layouts, both));
     for (int i = 0; i < 2; i++) {
-        assert_true(collect(&words, &layouts, &function, addresses));
+        assert_true(collect(&function, addresses));
         assert_int_equal(words.count, 4096);
         assert_int_equal(words.words[0], 1);
         assert_int_equal(words.words[4095], 0x7f0000001000);
         inject_words_fini(&words);
     }
-    inject_layouts_fini(&layouts);
     free(rest);
 }
 
@@ -196,22 +183,31 @@ static void refuses_sizes_that_no_driver_gives(void **state)
     const function_t far = {.count = 1, .offsets = {SIZE_MAX - 4}, .sizes = {8}};
     uint64_t pointer = 42;
     void *addresses[] = {&pointer};
-    inject_layouts_t layouts;
-    inject_words_t words;
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, both));
-    assert_false(collect(&words, &layouts, &huge, addresses));
-    assert_false(collect(&words, &layouts, &far, addresses));
-    inject_layouts_fini(&layouts);
+    assert_false(collect(&huge, addresses));
+    assert_false(collect(&far, addresses));
 }
 
-static bool
-collect_packed(inject_words_t *words, inject_layouts_t *layouts, void *const *extra)
+static bool collect_packed(void *const *extra)
 {
     inject_params_t params = {.function = "packed", .extra = extra};
 
-    return inject_words_collect(words, layouts, &params);
+    return inject_words_collect(&words, &layouts, &params);
+}
+
+static void refuses_packed_buffers_that_no_driver_takes(void **state)
+{
+    size_t bytes = INJECT_PARAM_BYTES_MAX + 8;
+    uint64_t *buffer = calloc(1, bytes);
+    void *extra[] = {(void *)1, buffer, (void *)2, &bytes, NULL};
+
+    assert_non_null(buffer);
+    assert_false(collect_packed(extra));
+    bytes = INJECT_PARAM_BYTES_MAX;
+    assert_true(collect_packed(extra));
+    assert_int_equal(words.count, INJECT_PARAM_BYTES_MAX / 8);
+    inject_words_fini(&words);
+    free(buffer);
 }
 
 static void reads_packed_buffers_without_asking(void **state)
@@ -221,22 +217,17 @@ static void reads_packed_buffers_without_asking(void **state)
     void *size_first[] = {(void *)2, &bytes, (void *)1, buffer, NULL};
     void *unknown_key[] = {(void *)9, &bytes, NULL};
     void *nothing[] = {NULL};
-    inject_layouts_t layouts;
-    inject_words_t words;
     int asked = queries_made;
 
-    (void)state;
-    assert_true(inject_layouts_init(&layouts, both));
-    assert_true(collect_packed(&words, &layouts, size_first));
+    assert_true(collect_packed(size_first));
     assert_int_equal(words.count, 2);
     assert_int_equal(words.words[1], 0x7f0000001000);
-    assert_false(collect_packed(&words, &layouts, unknown_key));
-    assert_true(collect_packed(&words, &layouts, nothing));
+    assert_false(collect_packed(unknown_key));
+    assert_true(collect_packed(nothing));
     assert_int_equal(words.count, 0);
-    assert_true(collect_packed(&words, &layouts, NULL)); /* no parameters at all */
+    assert_true(collect_packed(NULL)); /* no parameters at all */
     assert_int_equal(words.count, 0);
     assert_int_equal(queries_made, asked);
-    inject_layouts_fini(&layouts);
 }
 
 #define FUNCTIONS 3000u
@@ -246,45 +237,42 @@ static void remembers_thousands_of_functions(void **state)
     function_t *functions = calloc(FUNCTIONS, sizeof(*functions));
     uint64_t pointer = 42;
     void *addresses[] = {&pointer};
-    inject_layouts_t layouts;
-    inject_words_t words;
     int asked = 0;
 
-    (void)state;
     assert_non_null(functions);
-    assert_true(inject_layouts_init(&layouts, both));
     for (unsigned i = 0; i < FUNCTIONS; i++) {
         functions[i] = (function_t){.count = 1, .is_kernel = i % 2, .sizes = {8}};
-        assert_true(collect(&words, &layouts, &functions[i], addresses));
+        assert_true(collect(&functions[i], addresses));
     }
     asked = queries_made;
     for (unsigned i = 0; i < FUNCTIONS; i++) {
-        assert_true(collect(&words, &layouts, &functions[i], addresses));
+        assert_true(collect(&functions[i], addresses));
         assert_int_equal(words.count, 1);
     }
     assert_int_equal(queries_made, asked);
-    inject_layouts_fini(&layouts);
     free(functions);
 }
 
 /* --- threads ----------------------------------------------------------------------- */
 
-static inject_layouts_t shared_layouts;
 static function_t shared_functions[32];
 
 static void *launch_many(void *argument)
 {
     uint64_t value = (uint64_t)(uintptr_t)argument;
     void *addresses[] = {&value};
-    inject_words_t words;
+    inject_words_t own;
 
     for (unsigned i = 0; i < 5000; i++) {
-        if (!collect(&words, &shared_layouts, &shared_functions[i % 32], addresses) ||
-            words.count != 1 || words.words[0] != value) {
+        inject_params_t params = {
+            .function = &shared_functions[i % 32], .addresses = addresses};
+
+        if (!inject_words_collect(&own, &layouts, &params) || own.count != 1 ||
+            own.words[0] != value) {
             return (void *)1;
         }
         if (i % 500 == 0) {
-            inject_layouts_clear(&shared_layouts); /* modules come and go */
+            inject_layouts_clear(&layouts); /* modules come and go */
         }
     }
     return NULL;
@@ -295,8 +283,6 @@ static void threads_launch_while_modules_unload(void **state)
     pthread_t threads[4];
     void *failed = NULL;
 
-    (void)state;
-    assert_true(inject_layouts_init(&shared_layouts, both));
     for (unsigned i = 0; i < 32; i++) {
         shared_functions[i] = (function_t){.count = 1, .sizes = {8}};
     }
@@ -308,22 +294,24 @@ static void threads_launch_while_modules_unload(void **state)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-    inject_layouts_fini(&shared_layouts);
 }
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_pointers_by_value_and_inside_structs),
-        cmocka_unit_test(asks_once_a_function_until_cleared),
-        cmocka_unit_test(asks_for_the_kernel_where_the_handle_is_one),
-        cmocka_unit_test(a_function_that_the_driver_will_not_describe_is_asked_once),
-        cmocka_unit_test(a_driver_without_the_queries_leaves_the_parameters_unknown),
-        cmocka_unit_test(takes_parameter_blocks_of_32_kib),
-        cmocka_unit_test(refuses_sizes_that_no_driver_gives),
-        cmocka_unit_test(reads_packed_buffers_without_asking),
-        cmocka_unit_test(remembers_thousands_of_functions),
-        cmocka_unit_test(threads_launch_while_modules_unload),
+        CASE(finds_pointers_by_value_and_inside_structs),
+        CASE(asks_once_a_function_until_cleared),
+        CASE(asks_for_the_kernel_where_the_handle_is_one),
+        CASE(a_function_that_the_driver_will_not_describe_is_asked_once),
+        CASE(a_driver_without_the_queries_leaves_the_parameters_unknown),
+        CASE(takes_parameter_blocks_of_32_kib),
+        CASE(refuses_sizes_that_no_driver_gives),
+        CASE(refuses_packed_buffers_that_no_driver_takes),
+        CASE(reads_packed_buffers_without_asking),
+        CASE(remembers_thousands_of_functions),
+        CASE(threads_launch_while_modules_unload),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

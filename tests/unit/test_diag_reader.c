@@ -13,46 +13,85 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <rmm/sys/diag.h>
+
+#include "diag/diag_names.h"
 #include "diag/diag_reader.h"
+#include "diag/peak_reader.h"
 #include "harness/runtime.h"
+#include "unit/amid_pread.h"
 
 #define KERNELS 3
+#define FUNCTIONS 2
+#define PEAKS 2
+#define PARTS 6
+#define VERDICTS 2
 #define ROWS 200
 
 typedef struct sample {
     rmm_diag_header_t header;
     rmm_diag_kernel_t kernels[KERNELS];
     rmm_diag_row_t rows[ROWS];
+    rmm_diag_function_t functions[FUNCTIONS];
+    rmm_diag_peak_t peaks[PEAKS];
+    rmm_diag_part_t parts[PARTS];
+    rmm_diag_verdict_entry_t verdicts[VERDICTS];
 } sample_t;
 
-static void make(sample_t *sample)
+static sample_t sample;
+static rmm_diag_file_t file = {.fd = -1};
+
+static void make(void)
 {
-    rmm_diag_header_t *header = &sample->header;
-    memset(sample, 0, sizeof(*sample));
+    rmm_diag_header_t *header = &sample.header;
+
+    memset(&sample, 0, sizeof(sample));
     header->magic = RMM_DIAG_MAGIC;
     header->version_major = RMM_DIAG_MAJOR;
+    header->version_minor = RMM_DIAG_MINOR;
     header->header_bytes = sizeof(*header);
-    header->file_bytes = sizeof(*sample);
+    header->file_bytes = sizeof(sample);
     header->kernels_offset = offsetof(sample_t, kernels);
     header->kernels_stride = sizeof(rmm_diag_kernel_t);
     header->kernels_count = KERNELS;
     header->rows_offset = offsetof(sample_t, rows);
     header->rows_stride = sizeof(rmm_diag_row_t);
     header->rows_count = ROWS;
+    header->functions_offset = offsetof(sample_t, functions);
+    header->functions_stride = sizeof(rmm_diag_function_t);
+    header->functions_count = FUNCTIONS;
+    header->functions_used = 1;
+    strcpy(sample.functions[0].name, "cuMemcpy\t");
+    strcpy(sample.functions[1].name, "not complete");
+    header->peaks_offset = offsetof(sample_t, peaks);
+    header->peaks_stride = sizeof(rmm_diag_peak_t);
+    header->peaks_count = PEAKS;
+    header->peaks_used = PEAKS;
+    header->parts_offset = offsetof(sample_t, parts);
+    header->parts_stride = sizeof(rmm_diag_part_t);
+    header->parts_count = PARTS;
+    sample.peaks[1] = (rmm_diag_peak_t){.device = 1, .bytes = 100, .when_ns = 7};
+    for (uint64_t i = 0; i < PARTS; i++) {
+        sample.parts[i] = (rmm_diag_part_t){.when_ns = 7 + i / 5, .bytes = 10 + i};
+    }
+    header->verdicts_offset = offsetof(sample_t, verdicts);
+    header->verdicts_stride = sizeof(rmm_diag_verdict_entry_t);
+    header->verdicts_count = VERDICTS;
     header->ready = 1;
     header->kernels_used = 2;
     header->rows_used = ROWS - 10;
     strcpy(header->mode, "usage");
     strcpy(header->source, "active");
-    strcpy(sample->kernels[0].name, "fill");
-    strcpy(sample->kernels[1].name, "a\nb");
-    strcpy(sample->kernels[2].name, "not complete");
-    sample->kernels[0].launches = 12;
+    strcpy(sample.kernels[0].name, "fill");
+    strcpy(sample.kernels[1].name, "a\nb");
+    strcpy(sample.kernels[2].name, "not complete");
+    sample.kernels[0].launches = 12;
     for (uint32_t i = 0; i < ROWS; i++) {
-        sample->rows[i].live = i % 2;
-        sample->rows[i].address = 0x1000 * i;
-        sample->rows[i].bytes = i;
-        sample->rows[i].sequence = 2 * i;
+        sample.rows[i].live = i % 2;
+        sample.rows[i].address = 0x1000 * i;
+        sample.rows[i].bytes = i;
+        sample.rows[i].copies = i + 1;
+        sample.rows[i].sequence = 2 * i;
     }
 }
 
@@ -64,26 +103,40 @@ static int file_of(const void *bytes, size_t size)
     return fd;
 }
 
-static int attach(const sample_t *sample, rmm_diag_file_t *file)
+static int attach(void)
 {
-    int fd = file_of(sample, sizeof(*sample));
-    int error = rmm_diag_attach(file, fd);
+    int fd = file_of(&sample, sizeof(sample));
+    int error = rmm_diag_attach(&file, fd);
     if (error != 0) {
         close(fd);
     }
     return error;
 }
 
+static int set_up(void **state)
+{
+    make();
+    return 0;
+}
+
+static int close_file(void **state)
+{
+    rmm_diag_close(&file);
+    return 0;
+}
+
 typedef struct seen {
     uint32_t count, last;
     uint64_t bytes;
     uint32_t stop_after;
+    bool is_old; /* the file: its rows know no copies */
 } seen_t;
 
 static bool see(const rmm_diag_row_info_t *row, void *arg)
 {
     seen_t *seen = arg;
     assert_int_equal(row->address, 0x1000 * row->bytes);
+    assert_int_equal(row->copies, seen->is_old ? 0 : row->bytes + 1);
     seen->count++;
     seen->bytes += row->bytes;
     return seen->count != seen->stop_after;
@@ -91,12 +144,8 @@ static bool see(const rmm_diag_row_info_t *row, void *arg)
 
 static void what_holds_together_is_read(void **state)
 {
-    (void)state;
-    sample_t *sample = malloc(sizeof(*sample));
-    rmm_diag_file_t file;
     rmm_diag_kernel_info_t kernel;
-    make(sample);
-    assert_int_equal(attach(sample, &file), 0);
+    assert_int_equal(attach(), 0);
     assert_int_equal(rmm_diag_kernel_count(&file), 2);
     assert_int_equal(rmm_diag_row_count(&file), ROWS - 10);
     assert_string_equal(file.header.source, "active");
@@ -113,96 +162,260 @@ static void what_holds_together_is_read(void **state)
     seen = (seen_t){.stop_after = 70};
     assert_int_equal(rmm_diag_each_row(&file, see, &seen), 0);
     assert_int_equal(seen.count, 70);
-    rmm_diag_close(&file);
-    free(sample);
+}
+
+static void users_are_kernels_and_functions(void **state)
+{
+    char name[RMM_DIAG_NAME_BYTES];
+    assert_int_equal(attach(), 0);
+    assert_true(rmm_diag_read_user(&file, 0, name));
+    assert_string_equal(name, "fill");
+    assert_true(rmm_diag_read_user(&file, RMM_DIAG_FUNCTION, name));
+    assert_string_equal(name, "cuMemcpy?");
+    assert_false(rmm_diag_read_user(&file, 2, name));
+    assert_false(rmm_diag_read_user(&file, RMM_DIAG_FUNCTION | 1, name));
+    assert_false(rmm_diag_read_user(&file, RMM_DIAG_NO_USER, name));
+    assert_string_equal(name, "");
+}
+
+static void a_peak_has_its_own_parts_only(void **state)
+{
+    rmm_diag_groups_t *groups = rmm_diag_groups_create();
+    rmm_diag_composition_t composition;
+    sample.header.rows_used = 0;
+    assert_non_null(groups);
+    assert_int_equal(attach(), 0);
+    assert_false(
+        rmm_diag_read_composition(&file, 0, groups, &composition)); /* none yet */
+    assert_false(rmm_diag_read_composition(&file, PEAKS, groups, &composition));
+    assert_true(rmm_diag_read_composition(&file, 1, groups, &composition));
+    assert_int_equal(groups->count, 1);
+    assert_int_equal(groups->entries[0].bytes, 13 + 14); /* the last part is stale */
+    assert_int_equal(composition.missing_bytes, 100 - 27);
+    free(groups);
+}
+
+/* A file of minor version 0: a short header, short rows, no functions. */
+static void an_older_file_is_read(void **state)
+{
+    enum { OLD_ROW = 96, OLD_HEADER = 256 };
+    static _Alignas(8) char old[OLD_HEADER + 256 * KERNELS + OLD_ROW * ROWS];
+    rmm_diag_header_t *header = (void *)old;
+    char name[RMM_DIAG_NAME_BYTES];
+    seen_t seen = {.is_old = true};
+    memcpy(old, &sample, OLD_HEADER);
+    memcpy(old + OLD_HEADER, sample.kernels, sizeof(sample.kernels));
+    memset(old + OLD_HEADER, 'x', 8); /* where a newer header goes on */
+    for (size_t i = 0; i < ROWS; i++) {
+        memcpy(old + OLD_HEADER + 256 * KERNELS + i * OLD_ROW, &sample.rows[i], 80);
+    }
+    header->version_minor = 0;
+    header->header_bytes = OLD_HEADER;
+    header->file_bytes = sizeof(old);
+    header->kernels_offset = OLD_HEADER;
+    header->rows_offset = OLD_HEADER + 256 * KERNELS;
+    header->rows_stride = OLD_ROW;
+    int fd = file_of(old, sizeof(old));
+    assert_int_equal(rmm_diag_attach(&file, fd), 0);
+    assert_int_equal(file.header.copies, 0);
+    assert_int_equal(rmm_diag_each_row(&file, see, &seen), 0);
+    assert_int_equal(seen.count, (ROWS - 10) / 2);
+    assert_true(rmm_diag_read_user(&file, 0, name));
+    assert_false(rmm_diag_read_user(&file, RMM_DIAG_FUNCTION, name));
+}
+
+/* --- findings ------------------------------------------------------------------------ */
+
+typedef struct findings_sample {
+    rmm_diag_header_t header;
+    rmm_diag_kernel_t kernels[1];
+    rmm_diag_finding_t findings[2];
+} findings_sample_t;
+
+static bool keep_finding(const rmm_diag_finding_info_t *finding, void *arg)
+{
+    rmm_diag_finding_info_t *kept = arg;
+    kept[finding->index] = *finding;
+    return true;
+}
+
+static findings_sample_t sample_of_findings(void)
+{
+    findings_sample_t made = {.header = sample.header};
+    made.header.file_bytes = sizeof(made);
+    made.header.kernels_offset = offsetof(findings_sample_t, kernels);
+    made.header.kernels_count = 1;
+    made.header.kernels_used = 1;
+    made.header.rows_offset = sizeof(rmm_diag_header_t);
+    made.header.rows_count = 0;
+    made.header.functions_count = 0;
+    made.header.peaks_count = 0;
+    made.header.parts_count = 0;
+    made.header.verdicts_count = 0;
+    made.header.findings_offset = offsetof(findings_sample_t, findings);
+    made.header.findings_stride = sizeof(rmm_diag_finding_t);
+    made.header.findings_count = 2;
+    made.header.findings_used = 2;
+    strcpy(made.kernels[0].name, "reduce");
+    made.findings[0].kind = RMM_DIAG_FREE_UNORDERED;
+    made.findings[0].access = RMM_DIAG_FREES;
+    made.findings[0].user = RMM_DIAG_NO_USER;
+    made.findings[0].other_user = 0;
+    made.findings[0].other_call = RMM_DIAG_LAUNCH;
+    made.findings[0].stream_id = 5;
+    made.findings[0].other_stream_id = 6;
+    made.findings[1].kind = RMM_DIAG_USE_UNORDERED;
+    made.findings[1].user = 7; /* not complete, or scribbled */
+    made.findings[1].other_user = RMM_DIAG_FUNCTION | 99;
+    memcpy(made.findings[1].function, "call", 4);
+    return made;
+}
+
+static void a_finding_of_order_names_who_was_before(void **state)
+{
+    findings_sample_t made = sample_of_findings();
+    rmm_diag_finding_info_t kept[2];
+    assert_int_equal(rmm_diag_attach(&file, file_of(&made, sizeof(made))), 0);
+    assert_int_equal(rmm_diag_each_finding(&file, keep_finding, kept), 0);
+    assert_string_equal(kept[0].other_function, "reduce");
+    assert_string_equal(kept[0].function, "");
+    assert_int_equal(kept[0].other_call, RMM_DIAG_LAUNCH);
+    assert_int_equal(kept[0].stream_id, 5);
+    assert_int_equal(kept[0].other_stream_id, 6);
+    assert_string_equal(kept[1].function, "call");
+    assert_string_equal(kept[1].other_function, "");
+    assert_int_equal(kept[1].other_call, 0);
+}
+
+/* As a writer of minor version 2 wrote them, one behind the other. */
+static void a_finding_of_an_older_writer_is_about_bounds(void **state)
+{
+    enum { OLD_FINDING = 128 };
+    findings_sample_t made = sample_of_findings();
+    rmm_diag_finding_info_t kept[2];
+    made.header.version_minor = 2;
+    made.header.findings_stride = OLD_FINDING;
+    made.findings[0].kind = RMM_DIAG_OUT_OF_BOUNDS;
+    memcpy(made.findings[0].function, "cuMemcpyAsync", 13);
+    memcpy((char *)made.findings + OLD_FINDING, made.findings, OLD_FINDING);
+    assert_int_equal(rmm_diag_attach(&file, file_of(&made, sizeof(made))), 0);
+    assert_int_equal(rmm_diag_each_finding(&file, keep_finding, kept), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kept[i].kind, RMM_DIAG_OUT_OF_BOUNDS);
+        assert_string_equal(kept[i].function, "cuMemcpyAsync");
+        assert_int_equal(kept[i].other_call, RMM_DIAG_NO_CALL);
+        assert_true(kept[i].stream_id == UINT64_MAX);
+    }
+    close_file(state);
+    made.header.version_minor = RMM_DIAG_MINOR; /* which has them longer */
+    int fd = file_of(&made, sizeof(made));
+    assert_int_equal(rmm_diag_attach(&file, fd), -EPROTO);
+    close(fd);
 }
 
 static void a_row_that_moves_all_the_while_is_counted_not_shown(void **state)
 {
-    (void)state;
-    sample_t *sample = malloc(sizeof(*sample));
-    rmm_diag_file_t file;
-    make(sample);
-    sample->rows[1].sequence = 7;
-    sample->rows[99].sequence = 9;
-    sample->rows[98].sequence = 9; /* moving, and perhaps dead */
-    assert_int_equal(attach(sample, &file), 0);
+    sample.rows[1].sequence = 7;
+    sample.rows[99].sequence = 9;
+    sample.rows[98].sequence = 9; /* moving, and perhaps dead */
+    assert_int_equal(attach(), 0);
     seen_t seen = {0};
     assert_int_equal(rmm_diag_each_row(&file, see, &seen), 3);
     assert_int_equal(seen.count, (ROWS - 10) / 2 - 2);
-    rmm_diag_close(&file);
-    free(sample);
+}
+
+/* Row 1 gets another block, once. */
+static void write_row(int fd, uint64_t offset)
+{
+    const rmm_diag_row_t row = {
+        .live = 1,
+        .sequence = 4,
+        .address = 0x1000 * 5000,
+        .bytes = 5000,
+        .copies = 5001};
+    if (offset == offsetof(sample_t, rows)) {
+        off_t at = offsetof(sample_t, rows) + sizeof(row);
+        assert_int_equal(pwrite(fd, &row, sizeof(row), at), sizeof(row));
+        amid = NULL;
+    }
+}
+
+static void a_row_that_is_written_meanwhile_is_read_again(void **state)
+{
+    seen_t before = {0}, after = {0};
+    assert_int_equal(attach(), 0);
+    assert_int_equal(rmm_diag_each_row(&file, see, &before), 0);
+    amid = write_row;
+    assert_int_equal(rmm_diag_each_row(&file, see, &after), 0);
+    assert_null(amid);
+    assert_int_equal(after.count, before.count);
+    assert_int_equal(after.bytes, before.bytes - 1 + 5000);
 }
 
 static void what_does_not_hold_together_is_refused(void **state)
 {
-    (void)state;
-    sample_t *sample = malloc(sizeof(*sample));
-    rmm_diag_file_t file;
 #define REFUSES(change, error)                                                         \
     do {                                                                               \
-        make(sample);                                                                  \
+        make();                                                                        \
         change;                                                                        \
-        assert_int_equal(attach(sample, &file), error);                                \
+        assert_int_equal(attach(), error);                                             \
     } while (0)
-    REFUSES(sample->header.magic++, -EPROTO);
-    REFUSES(sample->header.version_major++, -EPROTO);
-    REFUSES(sample->header.ready = 0, -EAGAIN);
-    REFUSES(sample->header.file_bytes++, -EPROTO);
-    REFUSES(sample->header.header_bytes = 8, -EPROTO);
-    REFUSES(sample->header.kernels_offset = 0, -EPROTO);
-    REFUSES(sample->header.kernels_offset++, -EPROTO);
-    REFUSES(sample->header.kernels_stride = 0, -EPROTO);
-    REFUSES(sample->header.kernels_stride = 264 * 1024, -EPROTO);
-    REFUSES(sample->header.kernels_count = UINT32_MAX, -EPROTO);
-    REFUSES(sample->header.rows_offset = UINT32_MAX & ~7u, -EPROTO);
-    REFUSES(sample->header.rows_stride = 88, -EPROTO);
-    REFUSES(sample->header.rows_count++, -EPROTO);
-    make(sample);
-    sample->header.kernels_used = UINT32_MAX; /* more than there is room for */
-    sample->header.rows_used = UINT32_MAX;
-    memset(sample->header.source, 'x', sizeof(sample->header.source));
-    assert_int_equal(attach(sample, &file), 0);
+    REFUSES(sample.header.magic++, -EPROTO);
+    REFUSES(sample.header.version_major++, -EPROTO);
+    REFUSES(sample.header.ready = 0, -EAGAIN);
+    REFUSES(sample.header.file_bytes++, -EPROTO);
+    REFUSES(sample.header.header_bytes = 8, -EPROTO);
+    REFUSES(sample.header.kernels_offset = 0, -EPROTO);
+    REFUSES(sample.header.kernels_offset++, -EPROTO);
+    REFUSES(sample.header.kernels_stride = 0, -EPROTO);
+    REFUSES(sample.header.kernels_stride = 264 * 1024, -EPROTO);
+    REFUSES(sample.header.kernels_count = UINT32_MAX, -EPROTO);
+    REFUSES(sample.header.rows_offset = UINT32_MAX & ~7u, -EPROTO);
+    REFUSES(sample.header.rows_stride = 88, -EPROTO);
+    REFUSES(sample.header.rows_stride = 96, -EPROTO); /* of an older minor version */
+    REFUSES(sample.header.rows_count = UINT32_MAX, -EPROTO);
+    REFUSES(sample.header.functions_count = 100, -EPROTO);
+    REFUSES(sample.header.functions_stride = 56, -EPROTO);
+    REFUSES(sample.header.header_bytes = 248, -EPROTO);
+    REFUSES(sample.header.peaks_count = 100, -EPROTO);
+    REFUSES(sample.header.parts_count = 100, -EPROTO);
+    REFUSES(sample.header.parts_offset = 8, -EPROTO);
+    REFUSES(sample.header.verdicts_count++, -EPROTO);
+    REFUSES(sample.header.verdicts_stride = 48, -EPROTO);
+    make();
+    sample.header.kernels_used = UINT32_MAX; /* more than there is room for */
+    sample.header.rows_used = UINT32_MAX;
+    memset(sample.header.source, 'x', sizeof(sample.header.source));
+    assert_int_equal(attach(), 0);
     assert_int_equal(rmm_diag_kernel_count(&file), KERNELS);
     assert_int_equal(rmm_diag_row_count(&file), ROWS);
     assert_int_equal(strlen(file.header.source), sizeof(file.header.source) - 1);
     rmm_diag_close(&file);
-    int fd = file_of(sample, 100);
+    int fd = file_of(&sample, 100);
     assert_int_equal(rmm_diag_attach(&file, fd), -EPROTO);
     close(fd);
-    free(sample);
 }
 
 static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
 {
-    (void)state;
-    sample_t *sample = malloc(sizeof(*sample));
-    rmm_diag_file_t file;
     rmm_diag_kernel_info_t kernel;
-    make(sample);
-    assert_int_equal(attach(sample, &file), 0);
+    assert_int_equal(attach(), 0);
     assert_int_equal(ftruncate(file.fd, offsetof(sample_t, rows[70])), 0);
     seen_t seen = {0};
     assert_int_equal(rmm_diag_each_row(&file, see, &seen), 0);
     assert_int_equal(seen.count, 32);
     assert_int_equal(ftruncate(file.fd, 300), 0);
     assert_false(rmm_diag_read_kernel(&file, 0, &kernel));
-    rmm_diag_close(&file);
-    free(sample);
 }
 
 static void only_a_regular_file_of_its_owner_is_opened(void **state)
 {
-    (void)state;
     const char *name = "0.0123456789abcdef";
     runtime_t runtime;
-    rmm_diag_file_t file;
-    sample_t *sample = malloc(sizeof(*sample));
-    make(sample);
     runtime_open(&runtime);
     assert_int_equal(rmm_diag_open(&file, runtime.fd, name, geteuid()), -ENOENT);
     int fd = openat(runtime.fd, "0.0123456789abcdef.diag", O_CREAT | O_RDWR, 0600);
-    assert_int_equal(write(fd, sample, sizeof(*sample)), sizeof(*sample));
+    assert_int_equal(write(fd, &sample, sizeof(sample)), sizeof(sample));
     close(fd);
     assert_int_equal(rmm_diag_open(&file, runtime.fd, name, geteuid()), 0);
     rmm_diag_close(&file);
@@ -217,17 +430,35 @@ static void only_a_regular_file_of_its_owner_is_opened(void **state)
     assert_int_equal(mkfifoat(runtime.fd, "0.0123456789abcdef.diag", 0600), 0);
     assert_int_equal(rmm_diag_open(&file, runtime.fd, name, geteuid()), -EPROTO);
     runtime_close(&runtime);
-    free(sample);
 }
+
+static void what_a_newer_writer_knows_has_the_name_unknown(void **state)
+{
+    assert_string_equal(rmm_diag_finding_name(RMM_DIAG_OUT_OF_BOUNDS), "out_of_bounds");
+    assert_string_equal(rmm_diag_finding_name(0), "unknown");
+    assert_string_equal(rmm_diag_finding_name(UINT32_MAX), "unknown");
+    assert_string_equal(rmm_diag_access_name(RMM_DIAG_READS), "read");
+    assert_string_equal(rmm_diag_access_name(RMM_DIAG_WRITES), "write");
+    assert_string_equal(rmm_diag_access_name(99), "unknown");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_file)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_holds_together_is_read),
-        cmocka_unit_test(a_row_that_moves_all_the_while_is_counted_not_shown),
-        cmocka_unit_test(what_does_not_hold_together_is_refused),
-        cmocka_unit_test(a_file_cut_while_it_is_read_ends_the_walk),
-        cmocka_unit_test(only_a_regular_file_of_its_owner_is_opened),
+        CASE(what_holds_together_is_read),
+        CASE(users_are_kernels_and_functions),
+        CASE(a_peak_has_its_own_parts_only),
+        CASE(an_older_file_is_read),
+        CASE(a_finding_of_order_names_who_was_before),
+        CASE(a_finding_of_an_older_writer_is_about_bounds),
+        CASE(a_row_that_moves_all_the_while_is_counted_not_shown),
+        CASE(a_row_that_is_written_meanwhile_is_read_again),
+        CASE(what_does_not_hold_together_is_refused),
+        CASE(a_file_cut_while_it_is_read_ends_the_walk),
+        CASE(only_a_regular_file_of_its_owner_is_opened),
+        CASE(what_a_newer_writer_knows_has_the_name_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

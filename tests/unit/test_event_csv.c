@@ -35,7 +35,6 @@ static void rows_are_those_of_rmm(void **state)
         .thread = 4711,
         .action = RMM_EVENT_ALLOCATE};
 
-    (void)state;
     assert_row(&event, &clock, "4711,13:03:20.000123,allocate,0x7f6e40000000,1024,0\n");
     event.time_ns += SECOND_NS - 123456 - 1;
     event.action = RMM_EVENT_FREE;
@@ -63,7 +62,6 @@ static void any_numbers_fit(void **state)
         .action = UINT32_MAX};
     char row[RMM_EVENT_CSV_BYTES];
 
-    (void)state;
     assert_true(rmm__event_csv(row, &event, &clock) <= sizeof(row));
     event.action = RMM_EVENT_FAILURE;
     assert_true(rmm__event_csv(row, &event, &clock) <= sizeof(row));
@@ -76,7 +74,6 @@ static void numbers_are_those_of_printf(void **state)
 {
     uint64_t random = 20261121;
 
-    (void)state;
     print_message("seed %" PRIu64 "\n", random);
     for (int i = 0; i < 20000; i++) {
         char ours[32], theirs[32];
@@ -95,7 +92,6 @@ static void numbers_are_those_of_printf(void **state)
 
 static int use_utc(void **state)
 {
-    (void)state;
     setenv("TZ", "UTC", 1);
     tzset();
     return 0;

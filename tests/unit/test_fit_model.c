@@ -42,7 +42,6 @@ static void make_gaps(fit_policy_t policy)
 
 static void best_fit_takes_the_smallest_that_is_large_enough(void **state)
 {
-    (void)state;
     make_gaps(FIT_BEST);
     assert_int_equal(alloc(3 * KIB - 100), offsets[2]);
     assert_int_equal(alloc(3 * KIB), offsets[0]);
@@ -52,7 +51,6 @@ static void best_fit_takes_the_smallest_that_is_large_enough(void **state)
 
 static void best_fit_takes_the_lowest_among_equal_ones(void **state)
 {
-    (void)state;
     make_gaps(FIT_BEST);
     assert_int_equal(alloc(2 * KIB), offsets[1]);
     assert_int_equal(alloc(2 * KIB), offsets[3]);
@@ -64,7 +62,6 @@ static void best_fit_takes_the_lowest_among_equal_ones(void **state)
 
 static void first_fit_takes_the_lowest_that_is_large_enough(void **state)
 {
-    (void)state;
     make_gaps(FIT_FIRST);
     assert_int_equal(alloc(2 * KIB), offsets[0]);
     assert_int_equal(alloc(3 * KIB), offsets[2]);
@@ -74,7 +71,6 @@ static void first_fit_takes_the_lowest_that_is_large_enough(void **state)
 
 static void splits_at_the_front(void **state)
 {
-    (void)state;
     assert_true(fit_init(&model, FIT_BEST, 4 * KIB));
     assert_int_equal(alloc(1), 0);
     assert_int_equal(alloc(257), 256);
@@ -87,7 +83,6 @@ static void splits_at_the_front(void **state)
 
 static void merges_with_both_neighbours_at_once(void **state)
 {
-    (void)state;
     assert_true(fit_init(&model, FIT_BEST, 4 * KIB));
     for (unsigned i = 0; i < 4; i++) {
         (void)alloc(1 * KIB);
@@ -117,7 +112,6 @@ static void merges_with_both_neighbours_at_once(void **state)
 
 static void refuses_what_no_block_is_large_enough_for(void **state)
 {
-    (void)state;
     uint64_t offset = 7;
     assert_true(fit_init(&model, FIT_BEST, 3 * KIB + 255));
     (void)alloc(1 * KIB);
@@ -133,7 +127,6 @@ static void refuses_what_no_block_is_large_enough_for(void **state)
 
 static void a_block_of_no_bytes_takes_nothing(void **state)
 {
-    (void)state;
     assert_true(fit_init(&model, FIT_BEST, 256));
     uint64_t offset = alloc(0);
     (void)alloc(256);
@@ -144,7 +137,6 @@ static void a_block_of_no_bytes_takes_nothing(void **state)
 
 static void keeps_thousands_of_free_blocks(void **state)
 {
-    (void)state;
     const uint64_t count = 5000;
     assert_true(fit_init(&model, FIT_BEST, count * 256));
     for (uint64_t i = 0; i < count; i++) {
@@ -166,7 +158,6 @@ static void a_page_counts_while_a_live_block_touches_it(void **state)
 {
     page_model_t pages;
     uint64_t first, second, third;
-    (void)state;
     assert_true(page_model_init(&pages, 10 * KIB, 1 * KIB));
     assert_true(page_model_alloc(&pages, 512, &first));
     assert_int_equal(pages.used_pages, 1);

@@ -36,21 +36,18 @@ static void assert_ran(const program_t *program, const char *name, bool expected
 
 static void has_the_variables_of_its_test(void **state)
 {
-    (void)state;
     assert_non_null(getenv("RMM_TEST_HARNESS"));
     assert_string_equal(getenv("RMM_TEST_HARNESS"), "a=b:c");
 }
 
 static void is_another_case(void **state)
 {
-    (void)state;
 }
 
 static void lists_the_names_of_its_cases(void **state)
 {
     const program_t *program = run_again("--list");
 
-    (void)state;
     program_assert_status(program, 0);
     assert_ptr_equal(
         strstr(program->out, "has_the_variables_of_its_test\nis_another_case\nlists_"),
@@ -61,7 +58,6 @@ static void runs_the_cases_that_are_named(void **state)
 {
     const program_t *program;
 
-    (void)state;
     assert_int_equal(unsetenv("RMM_TEST_HARNESS"), 0);
     program = run_again("is_another_case has_the_variables_of_its_test");
     program_assert_status(program, 0);
@@ -74,7 +70,6 @@ static void a_pattern_names_what_it_matches(void **state)
 {
     const program_t *program = run_again("is_an*");
 
-    (void)state;
     program_assert_status(program, 0);
     assert_ran(program, "is_another_case", true);
     assert_ran(program, "has_the_variables_of_its_test", false);
@@ -82,14 +77,12 @@ static void a_pattern_names_what_it_matches(void **state)
 
 static void keeps_a_variable_that_is_set(void **state)
 {
-    (void)state;
     assert_int_equal(setenv("RMM_TEST_HARNESS", "another", 1), 0);
     program_assert_status(run_again("has_the_variables_of_its_test"), 1);
 }
 
 static void refuses_what_is_no_case(void **state)
 {
-    (void)state;
     assert_refused("is_another_case is_no_case", "no case 'is_no_case'");
     assert_refused("--lists", "no case '--lists'");
 }
@@ -98,7 +91,6 @@ static void says_how_it_is_used(void **state)
 {
     const program_t *program = run_again("--help");
 
-    (void)state;
     program_assert_status(program, 0);
     assert_non_null(strstr(program->out, "[--list | --help | CASE...]"));
     assert_non_null(strstr(program->out, "  RMM_TEST_HARNESS=a=b:c\n"));

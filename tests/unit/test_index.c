@@ -341,7 +341,6 @@ static void random_changes_agree_with_an_array(void **state)
     uint64_t first = chosen != NULL ? strtoull(chosen, NULL, 10) : 1;
     uint64_t last = chosen != NULL ? first : SEEDS;
 
-    (void)state;
     print_message(
         "seeds %llu to %llu; RMM_TEST_SEED chooses one\n", (unsigned long long)first,
         (unsigned long long)last);
@@ -371,7 +370,6 @@ static void a_hundred_thousand_come_and_go_in_every_order(void **state)
 {
     enum { COUNT = 100000, EVERY = 9973 };
 
-    (void)state;
     for (uint32_t order = 0; order < 16; order++) {
         bed_t bed;
 
@@ -400,7 +398,6 @@ static void the_emptiest_tree_needs_no_more_nodes_than_reserved(void **state)
     enum { COUNT = 50000 };
     bed_t bed;
 
-    (void)state;
     bed_open(&bed, COUNT, 1);
     for (uint32_t at = 0; at < COUNT; at++) {
         put_in(&bed, at);
@@ -423,7 +420,6 @@ static void trees_share_their_nodes(void **state)
     rmm_index_nodes_t all = {.capacity = 0};
     uint32_t used;
 
-    (void)state;
     all.capacity = (uint32_t)rmm__index_nodes_for(TREES * EACH, TREES);
     all.nodes = calloc(all.capacity, sizeof(*all.nodes));
     assert_non_null(all.nodes);
@@ -452,7 +448,6 @@ static void an_empty_tree_has_nothing(void **state)
     rmm_index_entry_t entry;
     rmm_index_fit_t fit;
 
-    (void)state;
     assert_false(rmm__index_at(&all, &tree, 5, &entry));
     assert_int_equal(rmm__index_first_fits(&all, &tree, 1, 1, &fit, 1), 0);
     assert_int_equal(tree.largest, 0);
@@ -467,7 +462,6 @@ static void a_damaged_tree_is_reported(void **state)
     rmm_index_node_t *root, *leaf;
     rmm_index_node_t root_before, leaf_before;
 
-    (void)state;
     bed_open(&bed, COUNT, 1);
     for (uint32_t at = 0; at < COUNT; at++) {
         put_in(&bed, at);

@@ -85,7 +85,6 @@ static uint32_t count_told(void)
 
 static void a_call_at_a_modules_end_is_in_that_module(void **state)
 {
-    (void)state;
     strcpy(path, "/lib/module.so");
     load(10 * PAGE);
     return_to(10 * PAGE + 8);
@@ -100,7 +99,6 @@ static void a_call_at_a_modules_end_is_in_that_module(void **state)
 
 static void a_long_path_keeps_its_end(void **state)
 {
-    (void)state;
     memset(path, 'x', sizeof(path) - 1);
     strcpy(path + sizeof(path) - 5, "/end");
     load(20 * PAGE);
@@ -115,7 +113,6 @@ static void a_long_path_keeps_its_end(void **state)
 
 static void more_modules_than_there_is_room_for_are_left_out(void **state)
 {
-    (void)state;
     strcpy(path, "/lib/many.so");
     while (module_count < RMM_LEAK_MODULES + MORE) {
         load((100 + module_count) * PAGE);

@@ -28,7 +28,6 @@ static void assert_time(long offset_seconds, const char *expected)
 
 static void times_tell_the_offset_from_utc(void **state)
 {
-    (void)state;
     assert_time(0, "2026-11-22T12:00:00.123456+00:00");
     assert_time(3600, "2026-11-22T13:00:00.123456+01:00");
     assert_time(-(3 * 3600 + 1800), "2026-11-22T08:30:00.123456-03:30");
@@ -41,7 +40,6 @@ static void another_text_names_no_journal(void **state)
     static const char *const texts[] = {
         NULL, "", "8", "8:", ":9", "8:9x", "a:b", "8 9"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         rmm_journal_t journal = rmm__journal_parse(texts[i]);
 
@@ -58,7 +56,6 @@ static void the_journal_is_known_by_device_and_inode(void **state)
     struct stat known;
     char text[64];
 
-    (void)state;
     assert_non_null(file);
     assert_int_equal(fstat(fileno(file), &known), 0);
     snprintf(

@@ -8,22 +8,22 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/membarrier.h>
 
 #include "core/mutex.h"
 #include "core/thread_id.h"
+#include "harness/in_child.h"
 
 enum { CREW = 8, WORDS = 12 };
 
 static int membarrier_missing(int command)
 {
-    (void)command;
     errno = ENOSYS;
     return -1;
 }
@@ -40,12 +40,11 @@ static int membarrier_lost(int command)
 
 static int membarrier_pretended(int command)
 {
-    (void)command;
     return 0;
 }
 
 /* As on kernels where a forked child's registration is gone. */
-static bool is_registered;
+static atomic_bool is_registered;
 
 static int membarrier_of_a_child(int command)
 {
@@ -60,7 +59,6 @@ static int membarrier_of_a_child(int command)
 
 static int back_to_usual(void **state)
 {
-    (void)state;
     rmm__mutex_tune(NULL);
     return 0;
 }
@@ -157,13 +155,11 @@ static void run_all(int steps)
 
 static void lets_one_in_at_a_time(void **state)
 {
-    (void)state;
     run_all(20000);
 }
 
 static void wakes_all_who_sleep_at_once(void **state)
 {
-    (void)state;
     tune(0, 3, NULL);
     run_all(4000);
     tune(0, 1000, NULL);
@@ -174,7 +170,6 @@ static void wakes_all_who_sleep_at_once(void **state)
 
 static void needs_no_membarrier(void **state)
 {
-    (void)state;
     tune(0, 3, membarrier_missing);
     run_all(4000);
 }
@@ -183,7 +178,6 @@ static void survives_the_loss_of_membarrier(void **state)
 {
     shared_t shared = {.steps = 500, .dawdle = 3};
 
-    (void)state;
     tune(0, 3, membarrier_lost);
     rmm__mutex_init(&shared.lock);
     assert_int_equal(shared.lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
@@ -196,7 +190,6 @@ static void registers_again_for_membarrier(void **state)
     shared_t shared = {.steps = 500, .dawdle = 3};
     rmm_mutex_t later;
 
-    (void)state;
     tune(0, 3, membarrier_of_a_child);
     rmm__mutex_init(&shared.lock);
     assert_int_equal(shared.lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
@@ -213,7 +206,6 @@ static void works_on_one_processor(void **state)
 {
     cpu_set_t all, one;
 
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE; i++) {
@@ -287,7 +279,6 @@ static void forgets_no_sleeper_when_an_unlock_is_quick(void **state)
     static hunt_t hunt;
     pthread_t thread;
 
-    (void)state;
     tune(0, 1, NULL);
     rmm__mutex_init(&hunt.lock);
     assert_int_equal(pthread_create(&thread, NULL, go_to_sleep, &hunt), 0);
@@ -353,7 +344,6 @@ static void is_taken_by_who_tries_only_when_free(void **state)
 {
     rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 
-    (void)state;
     assert_true(rmm__mutex_trylock(&lock));
     assert_false(rmm__mutex_trylock(&lock));
     assert_false(other_thread_can_take(&lock));
@@ -388,7 +378,6 @@ static void sleeps_while_the_holder_is_away(void **state)
     visitor_t visitor = {.lock = &lock};
     pthread_t thread;
 
-    (void)state;
     rmm__mutex_init(&lock);
     rmm__mutex_lock(&lock);
     assert_int_equal(pthread_create(&thread, NULL, visit, &visitor), 0);
@@ -410,7 +399,6 @@ static void becomes_quick_when_nobody_sleeps(void **state)
 {
     rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 
-    (void)state;
     tune(0, 3, membarrier_pretended);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(lock.mode & RMM_MUTEX_QUICK, 0);
@@ -426,7 +414,6 @@ static void stays_careful_without_membarrier(void **state)
 {
     rmm_mutex_t lock;
 
-    (void)state;
     tune(0, 3, membarrier_missing);
     rmm__mutex_init(&lock);
     for (int i = 0; i < 10; i++) {
@@ -441,15 +428,12 @@ static void stays_careful_without_membarrier(void **state)
 static void works_in_a_forked_child(void **state)
 {
     shared_t shared = {.steps = 2000, .dawdle = 10};
-    int status;
     pid_t child;
 
-    (void)state;
     tune(0, 3, NULL);
     rmm__mutex_init(&shared.lock);
     rmm__mutex_lock(&shared.lock);
-    child = fork();
-    assert_true(child >= 0);
+    child = fork_child();
     if (child == 0) {
         pthread_t threads[2];
 
@@ -466,9 +450,7 @@ static void works_in_a_forked_child(void **state)
         _exit(shared.torn == 0 && shared.words[0] == 4000 ? 0 : 1);
     }
     rmm__mutex_unlock(&shared.lock);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(exit_status_of(child), 0);
 }
 
 int main(void)

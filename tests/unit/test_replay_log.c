@@ -65,7 +65,6 @@ static void assert_row_is_refused(const char *text, const char *expected)
 
 static void reads_every_column_of_a_row(void **state)
 {
-    (void)state;
     const char *text = "17,03:14:15.576338,allocate,0x7fda6b587600,37632,0xa5d2ad30";
     log_row_t row;
     char problem[LOG_PROBLEM_MAX];
@@ -80,7 +79,6 @@ static void reads_every_column_of_a_row(void **state)
 
 static void reads_decimal_addresses_and_streams(void **state)
 {
-    (void)state;
     const char *text = "1,00:00:00.5,free,140576000000,256,2781998384";
     log_row_t row;
     char problem[LOG_PROBLEM_MAX];
@@ -93,7 +91,6 @@ static void reads_decimal_addresses_and_streams(void **state)
 
 static void reads_a_failure_row_as_rmm_writes_it(void **state)
 {
-    (void)state;
     const char *text = "1,23:59:59:999999,allocate failure,(nil),1099511627776,0";
     log_row_t row;
     char problem[LOG_PROBLEM_MAX];
@@ -105,7 +102,6 @@ static void reads_a_failure_row_as_rmm_writes_it(void **state)
 
 static void says_what_is_wrong_with_a_row(void **state)
 {
-    (void)state;
     assert_row_is_refused(
         "1,00:00:00.0,allocate,0x10,256",
         "5 columns where 6 are expected (Thread,Time,Action,Pointer,Size,Stream)");
@@ -139,7 +135,6 @@ static void says_what_is_wrong_with_a_row(void **state)
 
 static void shows_no_control_characters_of_a_bad_row(void **state)
 {
-    (void)state;
     assert_row_is_refused(
         "1,00:00:00.0,\033[31mred,1,1,0",
         "Action \"?[31mred\" is none of allocate, free, allocate failure");
@@ -147,7 +142,6 @@ static void shows_no_control_characters_of_a_bad_row(void **state)
 
 static void takes_the_largest_64_bit_numbers(void **state)
 {
-    (void)state;
     const char *text = "18446744073709551615,00:00:00.0,free,0xffffffffffffffff,"
                        "18446744073709551615,0";
     log_row_t row;
@@ -158,7 +152,6 @@ static void takes_the_largest_64_bit_numbers(void **state)
 
 static void gives_the_same_rows_whatever_the_pieces(void **state)
 {
-    (void)state;
     const char *text = "Thread,Time,Action,Pointer,Size,Stream\r\n"
                        "1,00:00:00.000001,allocate,0x100,256,0\r\n"
                        "\n"
@@ -181,7 +174,6 @@ static void gives_the_same_rows_whatever_the_pieces(void **state)
 
 static void reads_a_log_without_its_header(void **state)
 {
-    (void)state;
     collected_t collected = {0};
     assert_true(read_text(&collected, "1,00:00:00.1,allocate,0x100,256,0\n", 7));
     assert_int_equal(collected.row_count, 1);
@@ -190,7 +182,6 @@ static void reads_a_log_without_its_header(void **state)
 
 static void refuses_a_header_in_the_middle(void **state)
 {
-    (void)state;
     collected_t collected = {0};
     assert_true(read_text(
         &collected,
@@ -202,7 +193,6 @@ static void refuses_a_header_in_the_middle(void **state)
 
 static void skips_an_overlong_line_whole_and_goes_on(void **state)
 {
-    (void)state;
     char text[LOG_LINE_MAX * 3];
     memset(text, 'x', sizeof text);
     snprintf(
@@ -221,7 +211,6 @@ static void skips_an_overlong_line_whole_and_goes_on(void **state)
 
 static void stops_when_the_sink_says_so(void **state)
 {
-    (void)state;
     collected_t collected = {.stop_after_rows = 1};
     assert_false(read_text(
         &collected,

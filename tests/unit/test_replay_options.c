@@ -40,7 +40,6 @@ static void assert_refused(const char *line, const char *expected)
 
 static void has_defaults(void **state)
 {
-    (void)state;
     assert_true(parse("rmm-replay log.csv"));
     assert_string_equal(options.log_path, "log.csv");
     assert_string_equal(options.resource, "pool");
@@ -52,7 +51,6 @@ static void has_defaults(void **state)
 
 static void takes_options_before_and_after_the_log(void **state)
 {
-    (void)state;
     assert_true(
         parse("rmm-replay --pool-bytes=2GiB log.csv --speed 2.5 --json --hold 0"));
     assert_int_equal(options.pool_bytes, UINT64_C(2147483648));
@@ -70,7 +68,6 @@ static void takes_options_before_and_after_the_log(void **state)
 
 static void says_what_an_option_expects(void **state)
 {
-    (void)state;
     assert_refused(
         "rmm-replay --resource= log",
         "--resource: \"\" is not a resource, such as pool, cuda or "
@@ -101,7 +98,6 @@ static void knows_which_resources_have_a_size(void **state)
         "cuda",      "async", "fixed_size", "pool:1GiB", "statistics+pool:1GiB:2GiB",
         "arena:1GiB"};
 
-    (void)state;
     assert_int_equal(replay_resource_sizes("pool"), 2);
     assert_int_equal(replay_resource_sizes("pool-virtual"), 2);
     assert_int_equal(replay_resource_sizes("binning"), 2);
@@ -115,7 +111,6 @@ static void knows_which_resources_have_a_size(void **state)
 
 static void refuses_options_that_exclude_each_other(void **state)
 {
-    (void)state;
     assert_refused(
         "rmm-replay --resource cuda --pool-bytes 1GiB log",
         "--pool-bytes needs a pool or an arena without a size as --resource");
@@ -149,34 +144,33 @@ static void refuses_options_that_exclude_each_other(void **state)
 
 static void reads_sizes_with_suffixes(void **state)
 {
-    (void)state;
     const struct {
         const char *text;
-        number_result_t result;
+        rmm_number_result_t result;
         uint64_t bytes;
     } cases[] = {
-        {"0", NUMBER_OK, 0},
-        {"4096", NUMBER_OK, 4096},
-        {"1KiB", NUMBER_OK, 1024},
-        {"3MiB", NUMBER_OK, 3145728},
-        {"80GiB", NUMBER_OK, UINT64_C(85899345920)},
-        {"1TiB", NUMBER_OK, UINT64_C(1) << 40},
-        {"16777216TiB", NUMBER_TOO_LARGE, 0},
-        {"18446744073709551615", NUMBER_OK, UINT64_MAX},
-        {"18446744073709551616", NUMBER_TOO_LARGE, 0},
-        {"KiB", NUMBER_MALFORMED, 0},
-        {"1kib", NUMBER_MALFORMED, 0},
-        {"1 KiB", NUMBER_MALFORMED, 0},
-        {"+1", NUMBER_MALFORMED, 0},
-        {"-1", NUMBER_MALFORMED, 0},
-        {"0x10", NUMBER_MALFORMED, 0},
-        {"", NUMBER_MALFORMED, 0},
-        {"99999999999999999999x", NUMBER_MALFORMED, 0},
+        {"0", RMM_NUMBER_OK, 0},
+        {"4096", RMM_NUMBER_OK, 4096},
+        {"1KiB", RMM_NUMBER_OK, 1024},
+        {"3MiB", RMM_NUMBER_OK, 3145728},
+        {"80GiB", RMM_NUMBER_OK, UINT64_C(85899345920)},
+        {"1TiB", RMM_NUMBER_OK, UINT64_C(1) << 40},
+        {"16777216TiB", RMM_NUMBER_TOO_LARGE, 0},
+        {"18446744073709551615", RMM_NUMBER_OK, UINT64_MAX},
+        {"18446744073709551616", RMM_NUMBER_TOO_LARGE, 0},
+        {"KiB", RMM_NUMBER_MALFORMED, 0},
+        {"1kib", RMM_NUMBER_MALFORMED, 0},
+        {"1 KiB", RMM_NUMBER_MALFORMED, 0},
+        {"+1", RMM_NUMBER_MALFORMED, 0},
+        {"-1", RMM_NUMBER_MALFORMED, 0},
+        {"0x10", RMM_NUMBER_MALFORMED, 0},
+        {"", RMM_NUMBER_MALFORMED, 0},
+        {"99999999999999999999x", RMM_NUMBER_MALFORMED, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t bytes = 0;
         assert_int_equal(
-            number_parse_bytes(cases[i].text, strlen(cases[i].text), &bytes),
+            rmm__number_parse_bytes(cases[i].text, strlen(cases[i].text), &bytes),
             cases[i].result);
         assert_true(bytes == cases[i].bytes);
     }
@@ -184,7 +178,6 @@ static void reads_sizes_with_suffixes(void **state)
 
 static void reads_fractions(void **state)
 {
-    (void)state;
     double value;
     assert_true(number_parse_fraction("0.25", &value) && value == 0.25);
     assert_true(number_parse_fraction("10", &value) && value == 10);
@@ -215,7 +208,6 @@ static capacity_trial_t try_fake(void *context, uint64_t capacity_bytes)
 
 static void finds_the_smallest_capacity_within_a_granule(void **state)
 {
-    (void)state;
     const uint64_t peaks[] = {1, 256, 100000, UINT64_C(5648896016), UINT64_C(1) << 60};
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
         uint64_t base = (peaks[i] + 255) / 256 * 256;
@@ -237,7 +229,6 @@ static void finds_the_smallest_capacity_within_a_granule(void **state)
 
 static void says_when_four_times_the_peak_is_too_small(void **state)
 {
-    (void)state;
     fake_t fake = {.needed = UINT64_MAX};
     uint64_t found = 7;
     assert_int_equal(
@@ -247,7 +238,6 @@ static void says_when_four_times_the_peak_is_too_small(void **state)
 
 static void stops_the_search_when_a_trial_fails(void **state)
 {
-    (void)state;
     for (uint64_t trial = 1; trial < 8; trial++) {
         fake_t fake = {.needed = 1500000, .fail_at_trial = trial};
         uint64_t found = 7;
@@ -259,7 +249,6 @@ static void stops_the_search_when_a_trial_fails(void **state)
 
 static void granularity_is_a_thousandth_of_the_peak(void **state)
 {
-    (void)state;
     assert_int_equal(capacity_granularity(0), 256);
     assert_int_equal(capacity_granularity(511999), 256);
     assert_int_equal(capacity_granularity(512000), 512);
@@ -299,7 +288,6 @@ static void tries_every_capacity_and_tells_the_safe_one_and_the_holes(void **sta
         {{100, 140, 0}, 0, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake_curve_t fake = {.peak_bytes = 123400, .too_small = cases[i].too_small};
         capacity_curve_t curve;
@@ -313,7 +301,6 @@ static void tries_every_capacity_and_tells_the_safe_one_and_the_holes(void **sta
 
 static void a_curve_that_no_capacity_fits_has_no_holes(void **state)
 {
-    (void)state;
     fake_t fake = {.needed = UINT64_MAX};
     capacity_curve_t curve;
     assert_true(capacity_curve_measure(1000000, try_fake, &fake, &curve));
@@ -324,7 +311,6 @@ static void a_curve_that_no_capacity_fits_has_no_holes(void **state)
 static void a_curve_covers_peaks_of_every_size(void **state)
 {
     const uint64_t peaks[] = {0, 1, 255, 257, UINT64_C(1) << 62};
-    (void)state;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
         fake_t fake = {.needed = 0};
         capacity_curve_t curve;
@@ -342,7 +328,6 @@ static void a_curve_covers_peaks_of_every_size(void **state)
 
 static void a_curve_stops_when_a_trial_fails(void **state)
 {
-    (void)state;
     fake_t fake = {.needed = 1500000, .fail_at_trial = 5};
     capacity_curve_t curve;
     assert_false(capacity_curve_measure(1000000, try_fake, &fake, &curve));

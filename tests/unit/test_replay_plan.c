@@ -31,7 +31,6 @@ add(plan_t *plan, log_action_t action, uint64_t pointer, uint64_t bytes)
 
 static void pairs_a_free_with_its_allocation(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0x100, 10), PLAN_ADDED);
@@ -53,7 +52,6 @@ static void pairs_a_free_with_its_allocation(void **state)
 
 static void refuses_a_free_of_an_unknown_address(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     log_row_t row = {.action = LOG_FREE, .pointer = 0xabc, .bytes = 7};
@@ -70,7 +68,6 @@ static void refuses_a_free_of_an_unknown_address(void **state)
 
 static void refuses_a_second_allocation_of_a_live_address(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0x100, 10), PLAN_ADDED);
@@ -86,7 +83,6 @@ static void refuses_a_second_allocation_of_a_live_address(void **state)
 
 static void uses_the_size_of_the_allocation_at_its_free(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0x100, 10), PLAN_ADDED);
@@ -101,7 +97,6 @@ static void uses_the_size_of_the_allocation_at_its_free(void **state)
 
 static void keeps_allocations_of_no_bytes_apart(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     assert_int_equal(add(&plan, LOG_ALLOCATE, 0, 0), PLAN_ADDED);
@@ -118,7 +113,6 @@ static void keeps_allocations_of_no_bytes_apart(void **state)
 
 static void counts_failure_rows_and_replays_none(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     assert_int_equal(add(&plan, LOG_ALLOCATE_FAILURE, 0, 4096), PLAN_ADDED);
@@ -131,7 +125,6 @@ static void counts_failure_rows_and_replays_none(void **state)
 
 static void refuses_sizes_whose_sum_would_overflow(void **state)
 {
-    (void)state;
     plan_t plan;
     plan_init(&plan);
     assert_int_equal(add(&plan, LOG_ALLOCATE, 1, UINT64_MAX), PLAN_REFUSED);
@@ -144,7 +137,6 @@ static void refuses_sizes_whose_sum_would_overflow(void **state)
 
 static void tells_streams_and_threads_apart(void **state)
 {
-    (void)state;
     plan_t plan;
     char problem[LOG_PROBLEM_MAX];
     const struct {
@@ -181,7 +173,6 @@ static void tells_streams_and_threads_apart(void **state)
 
 static void keeps_time_across_midnight_and_late_rows(void **state)
 {
-    (void)state;
     const uint64_t second = 1000000000;
     const uint64_t times[] = {86399 * second, 50000 * second, 86399 * second + 5, 10};
     const uint64_t due[] = {0, 0, 5, second + 10};
@@ -200,7 +191,6 @@ static void keeps_time_across_midnight_and_late_rows(void **state)
 /* A shadow array says what the map must hold after each of many changes. */
 static void map_agrees_with_a_trivial_one(void **state)
 {
-    (void)state;
     enum { KEYS = 700 };
     static bool present[KEYS];
     uint64_t random = 12345;

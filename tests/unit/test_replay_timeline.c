@@ -50,7 +50,6 @@ static void assert_line(size_t number, const char *expected)
 
 static void has_a_row_for_each_operation_of_a_short_log(void **state)
 {
-    (void)state;
     assert_int_equal(write_timeline(3, 2), 5);
     assert_line(1, "# log x");
     assert_line(2, "operation,time_ns,live_bytes,reserved_bytes");
@@ -61,7 +60,6 @@ static void has_a_row_for_each_operation_of_a_short_log(void **state)
 
 static void has_few_rows_for_a_long_log_and_keeps_its_peaks(void **state)
 {
-    (void)state;
     /* 100001 operations in stretches of 101, the last one shorter */
     assert_int_equal(write_timeline(100001, 110), 2 + 991);
     assert_line(3, "101,101000,101,202");
@@ -73,7 +71,6 @@ static void has_few_rows_for_a_long_log_and_keeps_its_peaks(void **state)
 static void says_why_it_cannot_be_written(void **state)
 {
     timeline_t timeline;
-    (void)state;
     assert_false(timeline_open(&timeline, "/dev/null/timeline", "log x", 1));
     assert_int_equal(errno, ENOTDIR);
     assert_true(timeline_open(&timeline, "/dev/full", "log x", 1));
@@ -84,14 +81,12 @@ static void says_why_it_cannot_be_written(void **state)
 
 static int make_file(void **state)
 {
-    (void)state;
     int file = mkstemp(path);
     return file >= 0 ? close(file) : -1;
 }
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changes while a reader reads: a writer does its work in the middle of a pread of this
- * program, which reads in two halves. What the reader then shows was true at one moment, or
- * is marked as torn, or counted as lost.
+ * What changes while a reader reads (amid_pread.h). What the reader then shows was true at
+ * one moment, or is marked as torn, or counted as lost.
  */
 #include "harness/harness.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "segment/segment_log.h"
+#include "unit/amid_pread.h"
 #include "unit/segment_sample.h"
 
 static rmm_segment_layout_t sample;
-static void (*amid)(int fd, uint64_t offset); /* between the halves; NULL: nothing */
-
-/* In the place of the C library's, for this program. */
-ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
-{
-    const size_t half = bytes / 2;
-    ssize_t first = syscall(SYS_pread64, fd, to, half, offset);
-    ssize_t second;
-
-    if (amid != NULL) {
-        amid(fd, (uint64_t)offset);
-    }
-    if (first != (ssize_t)half) {
-        return first;
-    }
-    second =
-        syscall(SYS_pread64, fd, (char *)to + half, bytes - half, offset + (off_t)half);
-    return second < 0 ? second : first + second;
-}
 
 /* The sample's bytes as they are now, from `at` on. */
 static void put(int fd, const void *at, size_t bytes)
@@ -54,7 +34,6 @@ static void attach_sample(rmm_segment_t *segment)
 
 static int make_sample(void **state)
 {
-    (void)state;
     amid = NULL;
     sample_make(&sample);
     return 0;
@@ -98,7 +77,6 @@ static void figures_of_two_moments_are_not_shown_as_one(void **state)
     uint64_t figures[2];
     bool torn = true;
 
-    (void)state;
     sample.slots[0].growth_count = sample.slots[0].cross_stream_count = 1000;
     attach_sample(&segment);
     amid = count_an_event;
@@ -130,7 +108,6 @@ static void a_slot_that_changes_hands_is_one_or_the_other(void **state)
     rmm_record_t record;
     uint64_t figure;
 
-    (void)state;
     attach_sample(&segment);
     amid = change_hands;
     times = 2; /* in the record: its head was read before */
@@ -183,7 +160,6 @@ static uint64_t free_bytes_of_slot_0(void (*hook)(int fd, uint64_t offset))
 /* Free is what is not live: while blocks come and go, all that was live at any time. */
 static void what_is_free_is_never_more_than_it_was(void **state)
 {
-    (void)state;
     sample.slots[0].flags = RMM_SLOT_FREE_IS_REST;
     sample.slots[0].free_bytes = 10000;
     sample.slots[0].current_bytes = 1000;
@@ -218,7 +194,6 @@ static void a_message_that_is_overwritten_meanwhile_is_lost(void **state)
     rmm_segment_t segment;
     uint64_t sum = 0;
 
-    (void)state;
     attach_sample(&segment);
     amid = overwrite_message_0;
     times = 1;

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/document.h"
+#include "segment/segment_blocks.h"
 #include "segment/segment_events.h"
 #include "segment/segment_leaks.h"
 #include "segment/segment_reader.h"
 
 #define ROWS_MAX 64
-#define LINE_BYTES 512
-
 typedef struct row {
     const char *field;
     size_t offset, bytes;
@@ -70,7 +70,9 @@ static const row_t header_rows[] = {
     ROW(rmm_segment_header_t, stripes_count),
     ROW(rmm_segment_header_t, location_stripes_offset),
     ROW(rmm_segment_header_t, slot_stripes_offset),
-    ROW(rmm_segment_header_t, reserved0),
+    ROW(rmm_segment_header_t, locations_opened),
+    ROW(rmm_segment_header_t, trim_seen),
+    ROW(rmm_segment_header_t, report_seen),
     ROW(rmm_segment_header_t, reserved1),
 };
 
@@ -90,7 +92,7 @@ static const row_t stripe_rows[] = {
     ROW(rmm_segment_stripe_t, reserved),
 };
 
-static const row_t place_rows[] = {
+static const row_t location_rows[] = {
     ROW(rmm_segment_location_t, used),
     ROW(rmm_segment_location_t, reserved0),
     ROW(rmm_segment_location_t, peak_reset_seen),
@@ -155,13 +157,18 @@ static const row_t control_rows[] = {
     ROW(rmm_control_page_t, slots_count),
     ROW(rmm_control_page_t, log_level),
     ROW(rmm_control_page_t, trace_enable),
+    ROW(rmm_control_page_t, wanted),
+    ROW(rmm_control_page_t, trim_number),
+    ROW(rmm_control_page_t, trim_of),
+    ROW(rmm_control_page_t, trim_keep_bytes),
+    ROW(rmm_control_page_t, report_number),
+    ROW(rmm_control_page_t, report_rows),
     ROW(rmm_control_page_t, reserved0),
-    ROW(rmm_control_page_t, reserved1),
     ROW(rmm_control_page_t, locations),
     ROW(rmm_control_page_t, slots),
 };
 
-static const row_t control_place_rows[] = {
+static const row_t control_location_rows[] = {
     ROW(rmm_control_location_t, peak_reset),
     ROW(rmm_control_location_t, node_peak_reset),
     ROW(rmm_control_location_t, limit_bytes),
@@ -169,7 +176,7 @@ static const row_t control_place_rows[] = {
 
 static const row_t control_slot_rows[] = {
     ROW(rmm_control_slot_t, peak_reset),
-    ROW(rmm_control_slot_t, reserved0),
+    ROW(rmm_control_slot_t, limit_of),
     ROW(rmm_control_slot_t, limit_bytes),
 };
 
@@ -201,6 +208,41 @@ static const row_t leak_rows[] = {
     ROW(rmm_leaks_row_t, frames),       ROW(rmm_leaks_row_t, reserved1),
 };
 
+static const row_t blocks_rows[] = {
+    ROW(rmm_blocks_header_t, magic),
+    ROW(rmm_blocks_header_t, version_major),
+    ROW(rmm_blocks_header_t, version_minor),
+    ROW(rmm_blocks_header_t, header_bytes),
+    ROW(rmm_blocks_header_t, file_bytes),
+    ROW(rmm_blocks_header_t, taken_ns),
+    ROW(rmm_blocks_header_t, number),
+    ROW(rmm_blocks_header_t, ready),
+    ROW(rmm_blocks_header_t, resources_offset),
+    ROW(rmm_blocks_header_t, resources_stride),
+    ROW(rmm_blocks_header_t, resources_count),
+    ROW(rmm_blocks_header_t, rows_offset),
+    ROW(rmm_blocks_header_t, rows_stride),
+    ROW(rmm_blocks_header_t, rows_count),
+    ROW(rmm_blocks_header_t, reserved0),
+};
+
+static const row_t blocks_resource_rows[] = {
+    ROW(rmm_blocks_resource_t, resource_id),
+    ROW(rmm_blocks_resource_t, reserved0),
+    ROW(rmm_blocks_resource_t, first_row),
+    ROW(rmm_blocks_resource_t, row_count),
+    ROW(rmm_blocks_resource_t, left_out_count),
+    ROW(rmm_blocks_resource_t, left_out_bytes),
+    ROW(rmm_blocks_resource_t, moving_bytes),
+    ROW(rmm_blocks_resource_t, reserved1),
+};
+
+static const row_t block_rows[] = {
+    ROW(rmm_blocks_row_t, address), ROW(rmm_blocks_row_t, bytes),
+    ROW(rmm_blocks_row_t, stream),  ROW(rmm_blocks_row_t, padding),
+    ROW(rmm_blocks_row_t, state),
+};
+
 typedef struct table {
     const char *heading;
     const row_t *rows;
@@ -216,7 +258,7 @@ static const table_t tables[] = {
     TABLE("## File", file_rows, rmm_segment_layout_t),
     TABLE("## Header", header_rows, rmm_segment_header_t),
     TABLE("## Schema", schema_rows, rmm_segment_schema_t),
-    TABLE("## Location", place_rows, rmm_segment_location_t),
+    TABLE("## Location", location_rows, rmm_segment_location_t),
     TABLE("## Slot", slot_rows, rmm_segment_slot_t),
     TABLE("## Stripe", stripe_rows, rmm_segment_stripe_t),
     TABLE("## Log", log_rows, rmm_segment_log_t),
@@ -224,44 +266,15 @@ static const table_t tables[] = {
     TABLE("## Events file", events_rows, rmm_events_header_t),
     TABLE("## Event", event_rows, rmm_events_record_t),
     TABLE("## Control page", control_rows, rmm_control_page_t),
-    TABLE("## Control of a location", control_place_rows, rmm_control_location_t),
+    TABLE("## Control of a location", control_location_rows, rmm_control_location_t),
     TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),
     TABLE("## Leaks", leaks_rows, rmm_leaks_header_t),
     TABLE("## A module", leaks_module_rows, rmm_leaks_module_t),
     TABLE("## A leak", leak_rows, rmm_leaks_row_t),
+    TABLE("## Blocks", blocks_rows, rmm_blocks_header_t),
+    TABLE("## Blocks of a resource", blocks_resource_rows, rmm_blocks_resource_t),
+    TABLE("## A block", block_rows, rmm_blocks_row_t),
 };
-
-static FILE *open_document(void)
-{
-    const char *root = getenv("RMM_SOURCE_DIR");
-    char path[512];
-    FILE *document;
-
-    if (root == NULL) {
-        fail_msg("RMM_SOURCE_DIR is not set: run this through ctest");
-    }
-    snprintf(path, sizeof(path), "%s/docs/segment-format.md", root);
-    document = fopen(path, "re");
-    if (document == NULL) {
-        fail_msg("cannot open %s", path);
-    }
-    return document;
-}
-
-/* Moves behind the heading; fails if the document does not have it. */
-static void find_heading(FILE *document, const char *heading)
-{
-    char line[LINE_BYTES];
-
-    rewind(document);
-    while (fgets(line, sizeof(line), document) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strcmp(line, heading) == 0) {
-            return;
-        }
-    }
-    fail_msg("no heading \"%s\"", heading);
-}
 
 /* The section's rows "| offset | bytes | type | `field` | ..."; returns how many. */
 static size_t read_rows(
@@ -286,11 +299,10 @@ static size_t read_rows(
 
 static void the_document_describes_every_byte(void **state)
 {
-    FILE *document = open_document();
+    FILE *document = open_document("segment-format.md");
     static char names[ROWS_MAX][64];
     static row_t rows[ROWS_MAX];
 
-    (void)state;
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         size_t end = 0;
 
@@ -344,11 +356,10 @@ static const constant_t constants[] = {
 static void the_document_has_the_constants(void **state)
 {
     const size_t count = sizeof(constants) / sizeof(constants[0]);
-    FILE *document = open_document();
+    FILE *document = open_document("segment-format.md");
     char line[LINE_BYTES], name[64], value[64];
     size_t found = 0;
 
-    (void)state;
     find_heading(document, "## Constants");
     while (fgets(line, sizeof(line), document) != NULL &&
            strncmp(line, "## ", 3) != 0) {
@@ -367,7 +378,6 @@ static void the_magics_are_the_letters_said(void **state)
 {
     const uint64_t segment = RMM_SEGMENT_MAGIC, control = RMM_CONTROL_MAGIC;
 
-    (void)state;
     assert_memory_equal(&segment, "RMMCSEG1", 8);
     assert_memory_equal(&control, "RMMCCTL1", 8);
 }

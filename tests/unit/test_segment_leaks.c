@@ -27,15 +27,18 @@ typedef struct sample {
     rmm_leaks_row_t rows[ROWS];
 } sample_t;
 
-static void make(sample_t *sample)
-{
-    rmm_leaks_header_t *header = &sample->header;
+static sample_t sample;
+static rmm_leaks_file_t file = {.fd = -1};
 
-    memset(sample, 0, sizeof(*sample));
+static void make(void)
+{
+    rmm_leaks_header_t *header = &sample.header;
+
+    memset(&sample, 0, sizeof(sample));
     header->magic = RMM_LEAKS_MAGIC;
     header->version_major = RMM_LEAKS_MAJOR;
     header->header_bytes = sizeof(*header);
-    header->file_bytes = sizeof(*sample);
+    header->file_bytes = sizeof(sample);
     header->rows_offset = offsetof(sample_t, rows);
     header->rows_stride = sizeof(rmm_leaks_row_t);
     header->rows_count = ROWS;
@@ -46,11 +49,11 @@ static void make(sample_t *sample)
     header->modules_used = MODULES - 1;
     header->ready = 1;
     for (uint32_t i = 0; i < MODULES; i++) {
-        sample->modules[i] = (rmm_leaks_module_t){
+        sample.modules[i] = (rmm_leaks_module_t){
             .begin = 100 * i, .end = 100 * i + 50, .base = i, .path = "/lib/one.so"};
     }
     for (uint32_t i = 0; i < ROWS; i++) {
-        rmm_leaks_row_t *row = &sample->rows[i];
+        rmm_leaks_row_t *row = &sample.rows[i];
 
         row->sequence = 2 * i;
         row->resource_id = i % 2;
@@ -74,15 +77,27 @@ static int file_of(const void *bytes, size_t size)
     return fd;
 }
 
-static int attach(const sample_t *sample, rmm_leaks_file_t *file)
+static int attach(void)
 {
-    int fd = file_of(sample, sizeof(*sample));
-    int error = rmm_leaks_attach(file, fd);
+    int fd = file_of(&sample, sizeof(sample));
+    int error = rmm_leaks_attach(&file, fd);
 
     if (error != 0) {
         close(fd);
     }
     return error;
+}
+
+static int set_up(void **state)
+{
+    make();
+    return 0;
+}
+
+static int close_file(void **state)
+{
+    rmm_leaks_close(&file);
+    return 0;
 }
 
 typedef struct seen {
@@ -107,19 +122,14 @@ static bool see(const rmm_leak_info_t *leak, void *arg)
 
 static void what_holds_together_is_read(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     seen_t seen = {0, 0};
 
-    (void)state;
-    make(&sample);
-    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(attach(), 0);
     assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, (ROWS - 10) / 2);
     seen = (seen_t){0, 70};
     assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, 70);
-    rmm_leaks_close(&file);
 }
 
 static bool see_many_frames(const rmm_leak_info_t *leak, void *arg)
@@ -131,50 +141,37 @@ static bool see_many_frames(const rmm_leak_info_t *leak, void *arg)
 
 static void more_than_there_is_room_for_is_cut(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     bool saw = false;
 
-    (void)state;
-    make(&sample);
     sample.header.rows_used = UINT32_MAX;
     sample.rows[1].frame_count = UINT32_MAX;
     sample.rows[3].frame_count = RMM_LEAKS_FRAMES + 1;
-    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(attach(), 0);
     assert_int_equal(rmm_leaks_each(&file, see_many_frames, &saw), 0);
     assert_true(saw);
-    rmm_leaks_close(&file);
 }
 
 static void a_row_that_moves_all_the_while_is_counted_not_shown(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     seen_t seen = {0, 0};
 
-    (void)state;
-    make(&sample);
     sample.rows[1].sequence = 7;
     sample.rows[99].sequence = 9;
     sample.rows[98].sequence = 9; /* moving, and perhaps empty */
-    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(attach(), 0);
     assert_int_equal(rmm_leaks_each(&file, see, &seen), 3);
     assert_int_equal(seen.count, (ROWS - 10) / 2 - 2);
-    rmm_leaks_close(&file);
 }
 
 static void what_does_not_hold_together_is_refused(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     int fd;
 
-    (void)state;
 #define REFUSES(change, error)                                                         \
     do {                                                                               \
-        make(&sample);                                                                 \
+        make();                                                                        \
         change;                                                                        \
-        assert_int_equal(attach(&sample, &file), error);                               \
+        assert_int_equal(attach(), error);                                             \
     } while (0)
     REFUSES(sample.header.magic++, -EPROTO);
     REFUSES(sample.header.version_major++, -EPROTO);
@@ -200,7 +197,7 @@ static void what_does_not_hold_together_is_refused(void **state)
     REFUSES(sample.header.modules_stride = 248, -EPROTO);
     REFUSES(sample.header.modules_stride = UINT32_MAX & ~7u, -EPROTO);
     REFUSES(sample.header.modules_count = UINT32_MAX, -EPROTO);
-    make(&sample);
+    make();
     fd = file_of(&sample, 100);
     assert_int_equal(rmm_leaks_attach(&file, fd), -EPROTO);
     close(fd);
@@ -208,17 +205,12 @@ static void what_does_not_hold_together_is_refused(void **state)
 
 static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     seen_t seen = {0, 0};
 
-    (void)state;
-    make(&sample);
-    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(attach(), 0);
     assert_int_equal(ftruncate(file.fd, offsetof(sample_t, rows[70])), 0);
     assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, 32); /* of the first 64 rows */
-    rmm_leaks_close(&file);
 }
 
 typedef struct seen_modules {
@@ -240,14 +232,10 @@ static bool see_module(const rmm_leaks_module_t *module, void *arg)
 
 static void complete_modules_are_told_of_in_their_order(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     seen_modules_t seen = {0};
     const uint32_t all = MODULES;
 
-    (void)state;
-    make(&sample);
-    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(attach(), 0);
     rmm_leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, MODULES - 1);
     for (uint32_t i = 0; i < seen.count; i++) {
@@ -264,22 +252,17 @@ static void complete_modules_are_told_of_in_their_order(void **state)
     seen = (seen_modules_t){.stop_after = 2};
     rmm_leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, 2);
-    rmm_leaks_close(&file);
 }
 
 static void modules_that_make_no_sense_are_left_out_and_paths_cleaned(void **state)
 {
-    static sample_t sample;
-    rmm_leaks_file_t file;
     seen_modules_t seen = {0};
 
-    (void)state;
-    make(&sample);
     sample.header.modules_used = UINT32_MAX;
     sample.modules[0].end = 0;
     sample.modules[1].end = sample.modules[1].begin;
     memset(sample.modules[MODULES - 1].path, '\n', RMM_LEAKS_PATH_BYTES);
-    assert_int_equal(attach(&sample, &file), 0);
+    assert_int_equal(attach(), 0);
     rmm_leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, MODULES - 2);
     assert_int_equal(strlen(seen.last_path), RMM_LEAKS_PATH_BYTES - 1);
@@ -288,20 +271,15 @@ static void modules_that_make_no_sense_are_left_out_and_paths_cleaned(void **sta
     seen = (seen_modules_t){0};
     rmm_leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, 1);
-    rmm_leaks_close(&file);
 }
 
 static void only_a_regular_file_of_its_owner_is_opened(void **state)
 {
     static const char segment[] = "0.0123456789abcdef";
     static const char name[] = "0.0123456789abcdef.leaks";
-    static sample_t sample;
     runtime_t runtime;
-    rmm_leaks_file_t file;
     int fd;
 
-    (void)state;
-    make(&sample);
     runtime_open(&runtime);
     assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -ENOENT);
     fd = openat(runtime.fd, name, O_CREAT | O_RDWR, 0600);
@@ -322,17 +300,19 @@ static void only_a_regular_file_of_its_owner_is_opened(void **state)
     runtime_close(&runtime);
 }
 
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_file)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_holds_together_is_read),
-        cmocka_unit_test(more_than_there_is_room_for_is_cut),
-        cmocka_unit_test(a_row_that_moves_all_the_while_is_counted_not_shown),
-        cmocka_unit_test(what_does_not_hold_together_is_refused),
-        cmocka_unit_test(a_file_cut_while_it_is_read_ends_the_walk),
-        cmocka_unit_test(complete_modules_are_told_of_in_their_order),
-        cmocka_unit_test(modules_that_make_no_sense_are_left_out_and_paths_cleaned),
-        cmocka_unit_test(only_a_regular_file_of_its_owner_is_opened),
+        CASE(what_holds_together_is_read),
+        CASE(more_than_there_is_room_for_is_cut),
+        CASE(a_row_that_moves_all_the_while_is_counted_not_shown),
+        CASE(what_does_not_hold_together_is_refused),
+        CASE(a_file_cut_while_it_is_read_ends_the_walk),
+        CASE(complete_modules_are_told_of_in_their_order),
+        CASE(modules_that_make_no_sense_are_left_out_and_paths_cleaned),
+        CASE(only_a_regular_file_of_its_owner_is_opened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,6 @@ static void hear(const rmm_log_message_t *message, void *arg)
 
 static int make_sample(void **state)
 {
-    (void)state;
     sample_make(&sample);
     return 0;
 }
@@ -67,7 +66,6 @@ static void every_message_comes_once_and_in_order(void **state)
     rmm_ring_cursor_t cursor = {0};
     heard_t heard = read_all(&cursor, false);
 
-    (void)state;
     assert_int_equal(heard.count, 3);
     assert_int_equal(heard.numbers[0], 0);
     assert_string_equal(heard.last.text, "message 2");
@@ -88,7 +86,6 @@ static void a_reader_that_is_too_slow_is_told_what_it_missed(void **state)
     rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
 
-    (void)state;
     for (uint64_t i = 3; i < 1003; i++) {
         put(i, "fast");
     }
@@ -104,7 +101,6 @@ static void what_is_being_written_is_waited_for(void **state)
 {
     rmm_ring_cursor_t cursor = {0};
 
-    (void)state;
     atomic_init(&sample.log.next, 5);
     atomic_init(&sample.log_records[3].commit, 2 * 3 + 1);
     put(4, "later");
@@ -119,7 +115,6 @@ static void a_writer_killed_in_the_middle_loses_one_message(void **state)
 {
     rmm_ring_cursor_t cursor = {0};
 
-    (void)state;
     atomic_init(&sample.log.next, 5);
     atomic_init(&sample.log_records[3].commit, 2 * 3 + 1);
     put(4, "of another thread");
@@ -133,7 +128,6 @@ static void a_thread_that_is_stuck_holds_nobody_up_for_long(void **state)
     rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
 
-    (void)state;
     for (uint64_t i = 4; i < 40; i++) {
         put(i, "goes on");
     }
@@ -149,7 +143,6 @@ static void nonsense_is_bounded_and_clean(void **state)
     rmm_ring_cursor_t cursor = {0};
     heard_t heard;
 
-    (void)state;
     atomic_init(&sample.log.next, UINT64_MAX);
     heard = read_all(&cursor, true);
     assert_int_equal(heard.count, 0);
@@ -174,7 +167,6 @@ static void an_older_segment_has_no_log(void **state)
     uint32_t level, least;
     heard_t heard = {.count = 0};
 
-    (void)state;
     sample_make_older(&sample, 0);
     sample.header.version_minor = 0;
     assert_int_equal(
@@ -193,7 +185,6 @@ static void the_level_is_told(void **state)
     rmm_segment_t segment;
     uint32_t level, least;
 
-    (void)state;
     assert_int_equal(
         rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
         RMM_SEGMENT_GOOD);
@@ -221,7 +212,6 @@ static void a_ring_of_events_is_checked(void **state)
     rmm_events_t events;
     int fd = sample_file(&header, sizeof(header));
 
-    (void)state;
     assert_int_equal(ftruncate(fd, sizeof(rmm_events_layout_t)), 0);
     assert_int_equal(rmm_events_attach(&events, fd, getuid()), 0);
     assert_int_equal(rmm_events_attach(&events, fd, getuid() + 1), -EPERM);

@@ -45,7 +45,6 @@ static const name_case_t names[] = {
 
 static void tells_segments_side_files_and_temporaries_apart(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         rmm_file_name_t parsed = rmm__file_name_parse(names[i].name);
         uid_t uid = 7;
@@ -95,7 +94,6 @@ static void text_becomes_printable_utf8(void **state)
 {
     char buffer[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         memset(buffer, 'x', sizeof(buffer));
         snprintf(buffer, sizeof(buffer), "%s", texts[i].dirty);
@@ -110,7 +108,6 @@ static void a_cut_drops_the_character_that_it_hits(void **state)
 {
     char buffer[6];
 
-    (void)state;
     rmm__text_copy(buffer, sizeof(buffer), "abcd\xc3\xa9"); /* 6 bytes for 5 */
     assert_string_equal(buffer, "abcd");
     rmm__text_copy(buffer, sizeof(buffer), "abc\xc3\xa9z"); /* ends between letters */
@@ -131,7 +128,6 @@ static void cleaning_reads_no_byte_beyond_its_field(void **state)
 {
     char buffer[8] = "abcdefg";
 
-    (void)state;
     buffer[7] = '\xc3'; /* not in the field of 7 */
     rmm__text_clean(buffer, 7);
     assert_string_equal(buffer, "abcdef");

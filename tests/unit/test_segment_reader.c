@@ -7,167 +7,135 @@
 #include <stdio.h>
 
 static rmm_segment_layout_t sample;
+static rmm_segment_t segment = {.fd = -1};
+static rmm_record_t record;
 
-static rmm_segment_verdict_t
-attach_to(const void *bytes, size_t size, rmm_segment_t *segment, char *reason)
+static rmm_segment_verdict_t attach_to(const void *bytes, size_t size, char *reason)
 {
     int fd = sample_file(bytes, size);
-    rmm_segment_verdict_t verdict = rmm_segment_attach(segment, fd, reason);
+    rmm_segment_verdict_t verdict;
+
+    rmm_segment_close(&segment);
+    verdict = rmm_segment_attach(&segment, fd, reason);
 
     if (verdict != RMM_SEGMENT_GOOD) {
         assert_true(strlen(reason) > 0);
-        close(fd);
+        rmm_segment_close(&segment);
     }
     return verdict;
 }
 
 /* The sample as it stands now, which must be good. */
-static void attach_sample(rmm_segment_t *segment)
+static void attach_sample(void)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
 
-    if (attach_to(&sample, sizeof(sample), segment, reason) != RMM_SEGMENT_GOOD) {
+    if (attach_to(&sample, sizeof(sample), reason) != RMM_SEGMENT_GOOD) {
         fail_msg("refused: %s", reason);
     }
 }
 
 static int make_sample(void **state)
 {
-    (void)state;
     sample_make(&sample);
+    return 0;
+}
+
+static int close_segment(void **state)
+{
+    rmm_segment_close(&segment);
     return 0;
 }
 
 /* --- what is refused ---------------------------------------------------------------- */
 
-#define BREAK(name, statement)                                                         \
-    static void break_##name(rmm_segment_layout_t *layout)                             \
+/* What breaks the sample, and a part of what the reader says of it. */
+#define BREAKS(BREAK)                                                                  \
+    BREAK(magic, header->magic = 1, "magic")                                           \
+    BREAK(no_magic, header->magic = 0, "being made")                                   \
+    BREAK(not_ready, atomic_init(&header->ready, 0), "being made")                     \
+    BREAK(major, header->version_major++, "format 2.5")                                \
+    BREAK(header_short, header->header_bytes = 440, "header")                          \
+    BREAK(header_long, header->header_bytes = UINT32_MAX, "header")                    \
+    BREAK(longer_than_file, header->segment_bytes += 1, "header")                      \
+    BREAK(segment_short, header->segment_bytes = 447, "header")                        \
+    BREAK(locations_inside_header, header->locations_offset = 440, "locations at")     \
+    BREAK(locations_outside, header->locations_count = 2000, "locations at")           \
+    BREAK(locations_overflow, header->locations_count = UINT32_MAX;                    \
+          header->locations_stride = 1024, "locations at")                             \
+    BREAK(locations_8_behind, header->locations_count = 1;                             \
+          header->locations_offset =                                                   \
+              (uint32_t)(header->segment_bytes - header->locations_stride + 8),        \
+          "locations at")                                                              \
+    BREAK(                                                                             \
+        locations_offset_high, header->locations_offset = UINT32_MAX - 7,              \
+        "locations at")                                                                \
+    BREAK(locations_odd_offset, header->locations_offset += 4, "locations at")         \
+    BREAK(locations_narrow, header->locations_stride = 184, "stride 184 of locations") \
+    BREAK(locations_wide, header->locations_stride = 1032, "stride 1032 of locations") \
+    BREAK(locations_odd_stride, header->locations_stride = 388, "stride 388")          \
+    BREAK(locations_no_stride, header->locations_stride = 0, "stride 0")               \
+    BREAK(slots_narrow, header->slots_stride = 120, "stride 120 of slots")             \
+    BREAK(slots_outside, header->slots_count = 2000, "slots at")                       \
+    BREAK(log_narrow, header->log_stride = 24, "stride 24 of log")                     \
+    BREAK(log_outside, header->log_count = 1000, "log at")                             \
+    BREAK(log_without_head, header->log_offset = header->header_bytes, "no head")      \
+    BREAK(stripes_odd_stride, header->stripes_stride = 60, "60 of 16 stripes")         \
+    BREAK(stripes_no_stride, header->stripes_stride = 0, "0 of 16 stripes")            \
+    BREAK(stripes_many, header->stripes_count = 65, "64 of 65 stripes")                \
+    BREAK(stripes_8_more, header->stripes_count = 1;                                   \
+          header->stripes_stride = RMM_SEGMENT_STRIPES_BYTES + 8, "4104 of 1 stripes") \
+    BREAK(stripes_overflow, header->stripes_count = 0x80000000u;                       \
+          header->stripes_stride = 0x80000000u, "stripes")                             \
+    BREAK(stripes_outside, header->slot_stripes_offset += 64 * 16 * 256, "stripes at") \
+    BREAK(stripes_inside_header, header->location_stripes_offset = 504, "stripes at")  \
+    BREAK(stripes_of_none, header->stripes_count = 0, "of a stripe")                   \
+    BREAK(                                                                             \
+        stripe_word_outside, schema[RMM_LOCATION_STAT_total_bytes].stripe_plus = 64,   \
+        "at 64 and 65535")                                                             \
+    BREAK(                                                                             \
+        stripe_word_odd, schema[RMM_LOCATION_STAT_padding_bytes].stripe_minus = 4,     \
+        "at 24 and 4 of a stripe")                                                     \
+    BREAK(schema_narrow, header->schema_stride = 48, "stride 48 of schema")            \
+    BREAK(schema_outside, header->schema_count = UINT32_MAX, "schema at")              \
+    BREAK(stat_unnamed, schema[3].name[0] = '\0', "name")                              \
+    BREAK(stat_endless, memset(schema[3].name, 'a', 40), "name")                       \
+    BREAK(stat_slash, strcpy(schema[3].name, "../passwd"), "name")                     \
+    BREAK(stat_capital, strcpy(schema[3].name, "Bytes"), "name")                       \
+    BREAK(stat_digit, strcpy(schema[3].name, "1st"), "name")                           \
+    BREAK(stat_twice, strcpy(schema[3].name, "current_bytes"), "current_bytes twice")  \
+    BREAK(                                                                             \
+        stat_outside, schema[3].offset = sizeof(rmm_segment_location_t),               \
+        "at 384 of 384")                                                               \
+    BREAK(stat_far_outside, schema[3].offset = UINT32_MAX - 7, "of 384")               \
+    BREAK(stat_odd_offset, schema[3].offset = 196, "at 196")
+
+#define BREAK_FUNCTION(name, statement, reason)                                        \
+    static void break_##name(                                                          \
+        rmm_segment_header_t *header, rmm_segment_schema_t *schema)                    \
     {                                                                                  \
         statement;                                                                     \
     }
+BREAKS(BREAK_FUNCTION)
 
-BREAK(magic, layout->header.magic = 1)
-BREAK(no_magic, layout->header.magic = 0)
-BREAK(not_ready, atomic_init(&layout->header.ready, 0))
-BREAK(major, layout->header.version_major++)
-BREAK(header_short, layout->header.header_bytes = 440)
-BREAK(header_long, layout->header.header_bytes = UINT32_MAX)
-BREAK(longer_than_file, layout->header.segment_bytes += 1)
-BREAK(segment_short, layout->header.segment_bytes = 447)
-BREAK(locations_inside_header, layout->header.locations_offset = 440)
-BREAK(locations_outside, layout->header.locations_count = 2000)
-BREAK(locations_overflow, layout->header.locations_count = UINT32_MAX;
-      layout->header.locations_stride = 1024)
-BREAK(
-    locations_8_behind, layout->header.locations_count = 1;
-    layout->header.locations_offset =
-        (uint32_t)(layout->header.segment_bytes - layout->header.locations_stride + 8))
-BREAK(locations_offset_high, layout->header.locations_offset = UINT32_MAX - 7)
-BREAK(locations_odd_offset, layout->header.locations_offset += 4)
-BREAK(locations_narrow, layout->header.locations_stride = 184)
-BREAK(locations_wide, layout->header.locations_stride = 1032)
-BREAK(locations_odd_stride, layout->header.locations_stride = 388)
-BREAK(locations_no_stride, layout->header.locations_stride = 0)
-BREAK(slots_narrow, layout->header.slots_stride = 120)
-BREAK(slots_outside, layout->header.slots_count = 2000)
-BREAK(log_narrow, layout->header.log_stride = 24)
-BREAK(log_outside, layout->header.log_count = 1000)
-BREAK(log_without_head, layout->header.log_offset = layout->header.header_bytes)
-BREAK(stripes_odd_stride, layout->header.stripes_stride = 60)
-BREAK(stripes_no_stride, layout->header.stripes_stride = 0)
-BREAK(stripes_many, layout->header.stripes_count = 65)
-BREAK(stripes_8_more, layout->header.stripes_count = 1;
-      layout->header.stripes_stride = RMM_SEGMENT_STRIPES_BYTES + 8)
-BREAK(stripes_overflow, layout->header.stripes_count = 0x80000000u;
-      layout->header.stripes_stride = 0x80000000u)
-BREAK(stripes_outside, layout->header.slot_stripes_offset += 64 * 16 * 256)
-BREAK(stripes_inside_header, layout->header.location_stripes_offset = 504)
-BREAK(stripes_of_none, layout->header.stripes_count = 0)
-BREAK(
-    stripe_word_outside, layout->schema[RMM_LOCATION_STAT_total_bytes].stripe_plus = 64)
-BREAK(stripe_word_odd, layout->schema[RMM_LOCATION_STAT_padding_bytes].stripe_minus = 4)
-BREAK(schema_narrow, layout->header.schema_stride = 48)
-BREAK(schema_outside, layout->header.schema_count = UINT32_MAX)
-BREAK(stat_unnamed, layout->schema[3].name[0] = '\0')
-BREAK(stat_endless, memset(layout->schema[3].name, 'a', 40))
-BREAK(stat_slash, strcpy(layout->schema[3].name, "../passwd"))
-BREAK(stat_capital, strcpy(layout->schema[3].name, "Bytes"))
-BREAK(stat_digit, strcpy(layout->schema[3].name, "1st"))
-BREAK(stat_twice, strcpy(layout->schema[3].name, "current_bytes"))
-BREAK(stat_outside, layout->schema[3].offset = sizeof(rmm_segment_location_t))
-BREAK(stat_far_outside, layout->schema[3].offset = UINT32_MAX - 7)
-BREAK(stat_odd_offset, layout->schema[3].offset = 196)
-
-typedef struct broken {
+#define BREAK_ROW(name, statement, reason) {#name, break_##name, reason},
+static const struct {
     const char *what;
-    void (*break_it)(rmm_segment_layout_t *layout);
-    rmm_segment_verdict_t verdict;
-    const char *reason; /* a part of it */
-} broken_t;
-
-static const broken_t broken[] = {
-    {"magic", break_magic, RMM_SEGMENT_REFUSED, "magic"},
-    {"no_magic", break_no_magic, RMM_SEGMENT_NOT_READY, "being made"},
-    {"not_ready", break_not_ready, RMM_SEGMENT_NOT_READY, "being made"},
-    {"major", break_major, RMM_SEGMENT_REFUSED, "format 2.2"},
-    {"header_short", break_header_short, RMM_SEGMENT_REFUSED, "header"},
-    {"header_long", break_header_long, RMM_SEGMENT_REFUSED, "header"},
-    {"longer_than_file", break_longer_than_file, RMM_SEGMENT_REFUSED, "header"},
-    {"segment_short", break_segment_short, RMM_SEGMENT_REFUSED, "header"},
-    {"inside_header", break_locations_inside_header, RMM_SEGMENT_REFUSED,
-     "locations at"},
-    {"locations_outside", break_locations_outside, RMM_SEGMENT_REFUSED, "locations at"},
-    {"locations_overflow", break_locations_overflow, RMM_SEGMENT_REFUSED,
-     "locations at"},
-    {"locations_8_behind", break_locations_8_behind, RMM_SEGMENT_REFUSED,
-     "locations at"},
-    {"locations_high", break_locations_offset_high, RMM_SEGMENT_REFUSED,
-     "locations at"},
-    {"odd_offset", break_locations_odd_offset, RMM_SEGMENT_REFUSED, "locations at"},
-    {"locations_narrow", break_locations_narrow, RMM_SEGMENT_REFUSED,
-     "stride 184 of locations"},
-    {"locations_wide", break_locations_wide, RMM_SEGMENT_REFUSED,
-     "stride 1032 of locations"},
-    {"odd_stride", break_locations_odd_stride, RMM_SEGMENT_REFUSED, "stride 388"},
-    {"no_stride", break_locations_no_stride, RMM_SEGMENT_REFUSED, "stride 0"},
-    {"slots_narrow", break_slots_narrow, RMM_SEGMENT_REFUSED, "stride 120 of slots"},
-    {"slots_outside", break_slots_outside, RMM_SEGMENT_REFUSED, "slots at"},
-    {"log_narrow", break_log_narrow, RMM_SEGMENT_REFUSED, "stride 24 of log"},
-    {"log_outside", break_log_outside, RMM_SEGMENT_REFUSED, "log at"},
-    {"log_without_head", break_log_without_head, RMM_SEGMENT_REFUSED, "no head"},
-    {"stripes_odd", break_stripes_odd_stride, RMM_SEGMENT_REFUSED, "60 of 16 stripes"},
-    {"stripes_flat", break_stripes_no_stride, RMM_SEGMENT_REFUSED, "0 of 16 stripes"},
-    {"stripes_many", break_stripes_many, RMM_SEGMENT_REFUSED, "64 of 65 stripes"},
-    {"stripes_8_more", break_stripes_8_more, RMM_SEGMENT_REFUSED, "4104 of 1 stripes"},
-    {"stripes_overflow", break_stripes_overflow, RMM_SEGMENT_REFUSED, "stripes"},
-    {"stripes_outside", break_stripes_outside, RMM_SEGMENT_REFUSED, "stripes at"},
-    {"stripes_inside", break_stripes_inside_header, RMM_SEGMENT_REFUSED, "stripes at"},
-    {"stripes_of_none", break_stripes_of_none, RMM_SEGMENT_REFUSED, "of a stripe"},
-    {"word_outside", break_stripe_word_outside, RMM_SEGMENT_REFUSED, "at 64 and 65535"},
-    {"word_odd", break_stripe_word_odd, RMM_SEGMENT_REFUSED, "at 24 and 4 of a stripe"},
-    {"schema_narrow", break_schema_narrow, RMM_SEGMENT_REFUSED, "stride 48 of schema"},
-    {"schema_outside", break_schema_outside, RMM_SEGMENT_REFUSED, "schema at"},
-    {"stat_unnamed", break_stat_unnamed, RMM_SEGMENT_REFUSED, "name"},
-    {"stat_endless", break_stat_endless, RMM_SEGMENT_REFUSED, "name"},
-    {"stat_slash", break_stat_slash, RMM_SEGMENT_REFUSED, "name"},
-    {"stat_capital", break_stat_capital, RMM_SEGMENT_REFUSED, "name"},
-    {"stat_digit", break_stat_digit, RMM_SEGMENT_REFUSED, "name"},
-    {"stat_twice", break_stat_twice, RMM_SEGMENT_REFUSED, "current_bytes twice"},
-    {"stat_outside", break_stat_outside, RMM_SEGMENT_REFUSED, "at 384 of 384"},
-    {"stat_far_outside", break_stat_far_outside, RMM_SEGMENT_REFUSED, "of 384"},
-    {"stat_odd_offset", break_stat_odd_offset, RMM_SEGMENT_REFUSED, "at 196"},
-};
+    void (*break_it)(rmm_segment_header_t *header, rmm_segment_schema_t *schema);
+    const char *reason;
+} broken[] = {BREAKS(BREAK_ROW)};
 
 static void refuses_what_does_not_hold_together(void **state)
 {
-    rmm_segment_t segment;
     char reason[RMM_SEGMENT_REASON_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        bool unfinished = strcmp(broken[i].reason, "being made") == 0;
+
         sample_make(&sample);
-        broken[i].break_it(&sample);
-        if (attach_to(&sample, sizeof(sample), &segment, reason) != broken[i].verdict ||
+        broken[i].break_it(&sample.header, sample.schema);
+        if (attach_to(&sample, sizeof(sample), reason) !=
+                (unfinished ? RMM_SEGMENT_NOT_READY : RMM_SEGMENT_REFUSED) ||
             strstr(reason, broken[i].reason) == NULL) {
             fail_msg("%s: \"%s\"", broken[i].what, reason);
         }
@@ -176,41 +144,32 @@ static void refuses_what_does_not_hold_together(void **state)
 
 static void refuses_every_truncation(void **state)
 {
-    rmm_segment_t segment;
     char reason[RMM_SEGMENT_REASON_BYTES];
 
-    (void)state;
     for (size_t size = 0; size < sizeof(sample); size += size < 5000 ? 1 : 997) {
-        assert_int_equal(
-            attach_to(&sample, size, &segment, reason), RMM_SEGMENT_REFUSED);
+        assert_int_equal(attach_to(&sample, size, reason), RMM_SEGMENT_REFUSED);
     }
 }
 
 static void refuses_a_file_larger_than_any_segment(void **state)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
-    rmm_segment_t segment;
     int fd = sample_file(&sample, sizeof(sample));
 
-    (void)state;
     assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES + 1), 0);
     assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_REFUSED);
     assert_non_null(strstr(reason, "too many"));
     assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES), 0);
     assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_GOOD);
-    rmm_segment_close(&segment);
 }
 
 /* --- what is read ------------------------------------------------------------------- */
 
 static void reads_every_figure_where_it_is(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
     uint64_t value;
 
-    (void)state;
-    attach_sample(&segment);
+    attach_sample();
     assert_int_equal(rmm_segment_location_count(&segment), 33);
     assert_int_equal(rmm_segment_slot_count(&segment), 3);
 
@@ -231,22 +190,17 @@ static void reads_every_figure_where_it_is(void **state)
     assert_false(rmm_segment_read_location(&segment, UINT32_MAX, &record));
     assert_false(rmm_segment_read_slot(&segment, 1, &record, NULL));
     assert_false(rmm_segment_read_slot(&segment, 256, &record, NULL));
-    rmm_segment_close(&segment);
 }
 
 static void strings_come_out_terminated_and_printable(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
-
-    (void)state;
     memset(sample.header.comm, 'c', sizeof(sample.header.comm));
     memset(sample.locations[0].name, '\n', sizeof(sample.locations[0].name));
     memset(sample.slots[0].type, 0xff, sizeof(sample.slots[0].type));
     strcpy(
         sample.slots[0].name, "gr\xc3\xbc\xc3\x9f"
                               "e\x1b[2J");
-    attach_sample(&segment);
+    attach_sample();
     assert_int_equal(strlen(segment.header.comm), 31);
     assert_true(rmm_segment_read_location(&segment, 0, &record));
     assert_int_equal(strlen(rmm_record_location(&record)->name), 63);
@@ -256,94 +210,71 @@ static void strings_come_out_terminated_and_printable(void **state)
     assert_string_equal(
         rmm_record_slot(&record)->name, "gr\xc3\xbc\xc3\x9f"
                                         "e?[2J");
-    rmm_segment_close(&segment);
 }
 
 static void a_writer_killed_in_the_middle_is_torn_not_endless(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
     bool torn = false;
 
-    (void)state;
     atomic_init(&sample.slots[0].sequence, 7);
     atomic_init(&sample.slots[2].generation, 3);
-    attach_sample(&segment);
+    attach_sample();
     assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
     assert_true(torn);
     assert_string_equal(rmm_record_slot(&record)->name, "a pool");
     assert_false(rmm_segment_read_slot(&segment, 2, &record, &torn));
-    rmm_segment_close(&segment);
 }
 
 static void a_file_cut_while_open_reads_as_nothing(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
-
-    (void)state;
-    attach_sample(&segment);
+    attach_sample();
     assert_int_equal(ftruncate(segment.fd, 1000), 0);
     assert_false(rmm_segment_read_location(&segment, 0, &record));
     assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
     assert_int_equal(ftruncate(segment.fd, 10), 0);
     assert_int_equal(rmm_segment_slot_count(&segment), 0);
-    rmm_segment_close(&segment);
 }
 
 /* A slot stands there, and belongs to the table no more. */
 static void a_slot_behind_the_table_is_not_read(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
-
-    (void)state;
     sample.header.slots_count = 2;
-    attach_sample(&segment);
+    attach_sample();
     assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
     assert_false(rmm_segment_read_slot(&segment, 2, &record, NULL));
-    rmm_segment_close(&segment);
 }
 
 static void a_lie_about_used_slots_is_bounded(void **state)
 {
-    rmm_segment_t segment;
-
-    (void)state;
     atomic_init(&sample.header.slots_high, UINT32_MAX);
-    attach_sample(&segment);
+    attach_sample();
     assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
-    rmm_segment_close(&segment);
 }
 
 /* --- stripes ------------------------------------------------------------------------ */
 
-static uint64_t place_stat(const rmm_segment_t *segment, rmm_location_stat_t stat)
+static uint64_t location_stat(rmm_location_stat_t stat)
 {
-    rmm_record_t record;
     uint64_t value;
 
-    assert_true(rmm_segment_read_location(segment, 0, &record));
-    assert_true(rmm_segment_location_stat(segment, &record, stat, &value));
+    assert_true(rmm_segment_read_location(&segment, 0, &record));
+    assert_true(rmm_segment_location_stat(&segment, &record, stat, &value));
     return value;
 }
 
-static uint64_t slot_stat(const rmm_segment_t *segment, rmm_slot_stat_t stat)
+static uint64_t slot_stat(rmm_slot_stat_t stat)
 {
-    rmm_record_t record;
     uint64_t value;
 
-    assert_true(rmm_segment_read_slot(segment, 2, &record, NULL));
-    assert_true(rmm_segment_slot_stat(segment, &record, stat, &value));
+    assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
+    assert_true(rmm_segment_slot_stat(&segment, &record, stat, &value));
     return value;
 }
 
 static void a_figure_is_the_records_word_and_all_stripes(void **state)
 {
     const size_t last = RMM_SEGMENT_STRIPES - 1;
-    rmm_segment_t segment;
 
-    (void)state;
     atomic_init(&sample.locations[0].total_bytes, 1000000);
     atomic_init(&sample.locations[0].padding_bytes, 50);
     atomic_init(&sample.location_stripes[0][0].total_bytes, 10);
@@ -356,75 +287,60 @@ static void a_figure_is_the_records_word_and_all_stripes(void **state)
         atomic_init(&sample.slot_stripes[2][i].freed_count, 1);
         atomic_init(&sample.slot_stripes[1][i].freed_count, 100);
     }
-    attach_sample(&segment);
-    assert_int_equal(place_stat(&segment, RMM_LOCATION_STAT_total_bytes), 1000017);
-    assert_int_equal(place_stat(&segment, RMM_LOCATION_STAT_padding_bytes), 1);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_freed_count), 21);
+    attach_sample();
+    assert_int_equal(location_stat(RMM_LOCATION_STAT_total_bytes), 1000017);
+    assert_int_equal(location_stat(RMM_LOCATION_STAT_padding_bytes), 1);
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_freed_count), 21);
     assert_int_equal(
-        slot_stat(&segment, RMM_SLOT_STAT_oom_count),
+        slot_stat(RMM_SLOT_STAT_oom_count),
         2000 + offsetof(rmm_segment_slot_t, oom_count));
-    rmm_segment_close(&segment);
 }
 
 static void a_gauge_is_never_below_nothing(void **state)
 {
-    rmm_segment_t segment;
-
-    (void)state;
     atomic_init(&sample.slots[2].padding_bytes, 50);
     atomic_init(&sample.slot_stripes[2][3].padding_removed, 51);
-    attach_sample(&segment);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes), 0);
-    rmm_segment_close(&segment);
+    attach_sample();
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_padding_bytes), 0);
 
     atomic_init(&sample.slots[2].padding_bytes, (uint64_t)-50); /* freed in one way */
     atomic_init(&sample.slot_stripes[2][3].padding_removed, 0);
     atomic_init(&sample.slot_stripes[2][3].padding_added, 60); /* taken in the other */
-    attach_sample(&segment);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes), 10);
-    rmm_segment_close(&segment);
+    attach_sample();
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_padding_bytes), 10);
 }
 
 static void sums_of_a_file_that_lies_do_not_wrap(void **state)
 {
-    rmm_segment_t segment;
-
-    (void)state;
     atomic_init(&sample.slots[2].total_bytes, 10);
     atomic_init(&sample.slot_stripes[2][0].total_bytes, UINT64_MAX);
     atomic_init(&sample.slot_stripes[2][1].total_bytes, UINT64_MAX - 5);
     atomic_init(&sample.slot_stripes[2][1].padding_removed, UINT64_MAX);
-    attach_sample(&segment);
-    assert_true(slot_stat(&segment, RMM_SLOT_STAT_total_bytes) == UINT64_MAX - 1);
-    assert_true(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes) <= INT64_MAX);
-    rmm_segment_close(&segment);
+    attach_sample();
+    assert_true(slot_stat(RMM_SLOT_STAT_total_bytes) == UINT64_MAX - 1);
+    assert_true(slot_stat(RMM_SLOT_STAT_padding_bytes) <= INT64_MAX);
 }
 
 static void free_bytes_may_be_what_is_not_live(void **state)
 {
     rmm_segment_slot_t *slot = &sample.slots[2];
-    rmm_segment_t segment;
 
-    (void)state;
     atomic_init(&slot->free_bytes, 10000);
     atomic_init(&slot->current_bytes, 1000);
     atomic_init(&slot->padding_bytes, 0);
     atomic_init(&sample.slot_stripes[2][5].padding_added, 30);
     atomic_init(&sample.slot_stripes[2][6].padding_removed, 10);
-    attach_sample(&segment);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_free_bytes), 10000);
-    rmm_segment_close(&segment);
+    attach_sample();
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_free_bytes), 10000);
 
     atomic_init(&slot->flags, RMM_SLOT_FREE_IS_REST);
-    attach_sample(&segment);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_free_bytes), 8980);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_padding_bytes), 20);
-    rmm_segment_close(&segment);
+    attach_sample();
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_free_bytes), 8980);
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_padding_bytes), 20);
 
     atomic_init(&slot->current_bytes, 10001);
-    attach_sample(&segment);
-    assert_int_equal(slot_stat(&segment, RMM_SLOT_STAT_free_bytes), 0);
-    rmm_segment_close(&segment);
+    attach_sample();
+    assert_int_equal(slot_stat(RMM_SLOT_STAT_free_bytes), 0);
 }
 
 /* --- other versions ----------------------------------------------------------------- */
@@ -432,47 +348,35 @@ static void free_bytes_may_be_what_is_not_live(void **state)
 static void an_older_segment_lacks_what_it_lacks(void **state)
 {
     const uint32_t gone = RMM_LOCATION_STAT_node_peak_bytes;
-    rmm_segment_t segment;
-    rmm_record_t record;
     uint64_t value = 5;
 
-    (void)state;
     sample.schema[gone] = sample.schema[--sample.header.schema_count];
-    attach_sample(&segment);
+    attach_sample();
     assert_true(rmm_segment_read_location(&segment, 0, &record));
     assert_false(rmm_segment_location_stat(
         &segment, &record, RMM_LOCATION_STAT_node_peak_bytes, &value));
     assert_int_equal(value, 5);
-    rmm_segment_close(&segment);
 }
 
 /* Whatever the buffer held before. */
 static void what_a_shorter_record_lacks_is_zero(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
-
-    (void)state;
-    attach_sample(&segment);
+    attach_sample();
     memset(&record, 0xff, sizeof(record));
     assert_true(rmm_segment_read_location(&segment, 0, &record));
     for (size_t i = sizeof(rmm_segment_location_t); i < sizeof(record.bytes); i++) {
         assert_int_equal(record.bytes[i], 0);
     }
-    rmm_segment_close(&segment);
 }
 
 static void segments_without_stripes_read_as_ever(void **state)
 {
-    rmm_segment_t segment;
-    rmm_record_t record;
     uint64_t value;
 
-    (void)state;
     for (uint16_t minor = 0; minor < 2; minor++) {
         sample_make(&sample);
         sample_make_older(&sample, minor);
-        attach_sample(&segment);
+        attach_sample();
         assert_int_equal(segment.header.log_count, minor == 0 ? 0 : RMM_LOG_RECORDS);
         assert_int_equal(segment.header.stripes_count, 0);
         assert_true(rmm_segment_read_location(&segment, 32, &record));
@@ -487,7 +391,6 @@ static void segments_without_stripes_read_as_ever(void **state)
                 rmm_segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
             assert_int_equal(value, 2000 + rmm__slot_stats[i].offset);
         }
-        rmm_segment_close(&segment);
     }
 }
 
@@ -500,7 +403,6 @@ static void an_older_reader_does_not_know_what_is_striped(void **state)
     const rmm_segment_header_t *header = &sample.header;
     uint32_t old_scopes = 0;
 
-    (void)state;
     assert_true(header->locations_stride <= 1024 && header->slots_stride <= 1024);
     assert_int_equal(header->header_bytes, 512);
     for (uint32_t i = 0; i < header->schema_count; i++) {
@@ -526,12 +428,9 @@ static void a_newer_segment_shows_its_new_figures(void **state)
     rmm_segment_header_t *header = (rmm_segment_header_t *)(void *)bytes;
     rmm_segment_schema_t extra = {.scope = RMM_SCHEMA_LOCATION, .kind = 77, .unit = 88};
     rmm_segment_schema_t foreign = {.scope = 9, .offset = 1 << 30};
-    rmm_segment_t segment;
-    rmm_record_t record;
     uint64_t value = 123456789;
     char reason[RMM_SEGMENT_REASON_BYTES];
 
-    (void)state;
     strcpy(extra.name, "energy_joules");
     strcpy(foreign.name, "of_a_ring");
     extra.offset = STRIDE - 8;
@@ -556,7 +455,7 @@ static void a_newer_segment_shows_its_new_figures(void **state)
     memcpy(bytes + LOCATIONS_AT + 39 * STRIDE, &sample.locations[32], 384);
     memcpy(bytes + LOCATIONS_AT + 40 * STRIDE - 8, &value, sizeof(value));
 
-    if (attach_to(bytes, sizeof(bytes), &segment, reason) != RMM_SEGMENT_GOOD) {
+    if (attach_to(bytes, sizeof(bytes), reason) != RMM_SEGMENT_GOOD) {
         fail_msg("refused: %s", reason);
     }
     assert_int_equal(segment.header.schema_count, 2);
@@ -571,14 +470,10 @@ static void a_newer_segment_shows_its_new_figures(void **state)
     assert_int_equal(value, 32192);
     assert_false(rmm_segment_location_stat(
         &segment, &record, RMM_LOCATION_STAT_peak_bytes, &value));
-    rmm_segment_close(&segment);
 }
 
 static void more_statistics_than_it_can_keep_are_cut(void **state)
 {
-    rmm_segment_t segment;
-
-    (void)state;
     for (uint32_t i = sample.header.schema_count; i < RMM_SCHEMA_MAX; i++) {
         snprintf(sample.schema[i].name, 40, "extra_%u", i);
         sample.schema[i].scope = RMM_SCHEMA_SLOT;
@@ -588,36 +483,34 @@ static void more_statistics_than_it_can_keep_are_cut(void **state)
     }
     sample.header.schema_count =
         RMM_SCHEMA_MAX + 2; /* the last two are a location's bytes */
-    attach_sample(&segment);
+    attach_sample();
     assert_int_equal(segment.header.schema_count, RMM_SCHEMA_MAX);
-    rmm_segment_close(&segment);
 }
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_sample, close_segment)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_what_does_not_hold_together),
-        cmocka_unit_test_setup(refuses_every_truncation, make_sample),
-        cmocka_unit_test_setup(refuses_a_file_larger_than_any_segment, make_sample),
-        cmocka_unit_test_setup(reads_every_figure_where_it_is, make_sample),
-        cmocka_unit_test_setup(strings_come_out_terminated_and_printable, make_sample),
-        cmocka_unit_test_setup(
-            a_writer_killed_in_the_middle_is_torn_not_endless, make_sample),
-        cmocka_unit_test_setup(a_file_cut_while_open_reads_as_nothing, make_sample),
-        cmocka_unit_test_setup(a_slot_behind_the_table_is_not_read, make_sample),
-        cmocka_unit_test_setup(a_lie_about_used_slots_is_bounded, make_sample),
-        cmocka_unit_test_setup(
-            a_figure_is_the_records_word_and_all_stripes, make_sample),
-        cmocka_unit_test_setup(a_gauge_is_never_below_nothing, make_sample),
-        cmocka_unit_test_setup(sums_of_a_file_that_lies_do_not_wrap, make_sample),
-        cmocka_unit_test_setup(free_bytes_may_be_what_is_not_live, make_sample),
-        cmocka_unit_test_setup(segments_without_stripes_read_as_ever, make_sample),
-        cmocka_unit_test_setup(
-            an_older_reader_does_not_know_what_is_striped, make_sample),
-        cmocka_unit_test_setup(what_a_shorter_record_lacks_is_zero, make_sample),
-        cmocka_unit_test_setup(an_older_segment_lacks_what_it_lacks, make_sample),
-        cmocka_unit_test_setup(a_newer_segment_shows_its_new_figures, make_sample),
-        cmocka_unit_test_setup(more_statistics_than_it_can_keep_are_cut, make_sample),
+        CASE(refuses_every_truncation),
+        CASE(refuses_a_file_larger_than_any_segment),
+        CASE(reads_every_figure_where_it_is),
+        CASE(strings_come_out_terminated_and_printable),
+        CASE(a_writer_killed_in_the_middle_is_torn_not_endless),
+        CASE(a_file_cut_while_open_reads_as_nothing),
+        CASE(a_slot_behind_the_table_is_not_read),
+        CASE(a_lie_about_used_slots_is_bounded),
+        CASE(a_figure_is_the_records_word_and_all_stripes),
+        CASE(a_gauge_is_never_below_nothing),
+        CASE(sums_of_a_file_that_lies_do_not_wrap),
+        CASE(free_bytes_may_be_what_is_not_live),
+        CASE(segments_without_stripes_read_as_ever),
+        CASE(an_older_reader_does_not_know_what_is_striped),
+        CASE(what_a_shorter_record_lacks_is_zero),
+        CASE(an_older_segment_lacks_what_it_lacks),
+        CASE(a_newer_segment_shows_its_new_figures),
+        CASE(more_statistics_than_it_can_keep_are_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

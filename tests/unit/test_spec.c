@@ -51,7 +51,6 @@ static void reads_a_name_alone(void **state)
 {
     rmm_spec_t spec = parsed("pool");
 
-    (void)state;
     assert_int_equal(spec.count, 1);
     assert_string_equal(spec.parts[0].name, "pool");
     assert_int_equal(spec.parts[0].size_count, 0);
@@ -59,14 +58,12 @@ static void reads_a_name_alone(void **state)
 
 static void takes_a_dash_for_an_underscore(void **state)
 {
-    (void)state;
     assert_string_equal(parsed("pool-virtual").parts[0].name, "pool_virtual");
     assert_string_equal(parsed("thread-safe+cuda").parts[0].name, "thread_safe");
 }
 
 static void reads_sizes_in_every_unit(void **state)
 {
-    (void)state;
     expect_size("0", 0, false);
     expect_size("1000", 1000, false);
     expect_size("2KiB", 2048, false);
@@ -84,7 +81,6 @@ static void reads_parts_in_the_order_written(void **state)
 {
     rmm_spec_t spec = parsed("limiting:4GiB+statistics+pool:50%:90%");
 
-    (void)state;
     assert_int_equal(spec.count, 3);
     assert_string_equal(spec.parts[0].name, "limiting");
     assert_int_equal(spec.parts[0].sizes[0].value, UINT64_C(4) << 30);
@@ -124,7 +120,6 @@ static void refuses_what_is_no_size(void **state)
         "16777216TiB",
         "99999999999999999999"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         char text[64];
 
@@ -141,7 +136,6 @@ static void refuses_what_is_no_size(void **state)
 
 static void refuses_what_is_no_name(void **state)
 {
-    (void)state;
     expect_malformed("", "a name is missing");
     expect_malformed("+", "a name is missing");
     expect_malformed("pool+", "a name is missing");
@@ -160,14 +154,12 @@ static void refuses_what_is_no_name(void **state)
 
 static void refuses_more_than_it_has_room_for(void **state)
 {
-    (void)state;
     expect_malformed("a+a+a+a+a+a+a+a+a", "more than 8 parts");
     expect_malformed("pool:1:2:3", "'pool' has more than 2 sizes");
 }
 
 static void refuses_words_that_stand_for_nothing(void **state)
 {
-    (void)state;
     expect_malformed(
         "poool", "no resource is named 'poool'; the names are cuda pool pool_virtual ");
     expect_malformed("poool", " tracking"); /* the last one */
@@ -178,7 +170,6 @@ static void refuses_words_that_stand_for_nothing(void **state)
 
 static void refuses_sizes_where_they_mean_nothing(void **state)
 {
-    (void)state;
     expect_malformed("cuda:1MiB", "'cuda' takes no size");
     expect_malformed("managed:50%", "'managed' takes no size");
     expect_malformed("fixed_size:1MiB:2MiB", "'fixed_size' takes at most 1 size: ");
@@ -191,7 +182,6 @@ static void refuses_sizes_where_they_mean_nothing(void **state)
 
 static void refuses_an_order_that_cannot_be(void **state)
 {
-    (void)state;
     expect_malformed("pool+cuda", "'pool' is not an adaptor");
     expect_malformed("cuda+cuda", "'cuda' is not an adaptor");
     expect_malformed("statistics", "'statistics' is an adaptor");

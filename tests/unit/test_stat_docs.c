@@ -9,26 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/document.h"
 #include "segment/segment_reader.h"
-
-#define LINE_BYTES 512
-
-static FILE *open_document(void)
-{
-    const char *root = getenv("RMM_SOURCE_DIR");
-    char path[512];
-    FILE *document;
-
-    if (root == NULL) {
-        fail_msg("RMM_SOURCE_DIR is not set: run this through ctest");
-    }
-    snprintf(path, sizeof(path), "%s/docs/statistics.md", root);
-    document = fopen(path, "re");
-    if (document == NULL) {
-        fail_msg("cannot open %s", path);
-    }
-    return document;
-}
 
 /* The document's words for what the list says. */
 #define KIND_GAUGE "gauge"
@@ -50,12 +32,7 @@ static void find_table(FILE *document, const char *heading)
 {
     char line[LINE_BYTES] = "";
 
-    while (strcmp(line, heading) != 0) {
-        if (fgets(line, sizeof(line), document) == NULL) {
-            fail_msg("docs/statistics.md has no heading \"%s\"", heading);
-        }
-        line[strcspn(line, "\n")] = '\0';
-    }
+    find_heading(document, heading);
     while (strcmp(line, "|---|---|---|---|\n") != 0) {
         assert_non_null(fgets(line, sizeof(line), document));
     }
@@ -64,7 +41,7 @@ static void find_table(FILE *document, const char *heading)
 /* The heading, then its table's head, then exactly these rows. */
 static void assert_section(const char *heading, const char *const rows[])
 {
-    FILE *document = open_document();
+    FILE *document = open_document("statistics.md");
     const char *before = "|---|---|---|---|\n";
     char line[LINE_BYTES] = "";
 
@@ -87,7 +64,6 @@ static void assert_section(const char *heading, const char *const rows[])
 
 static void the_document_repeats_the_list(void **state)
 {
-    (void)state;
     assert_section("## At a location and at a resource", common_rows);
     assert_section("## At a location only", location_rows);
     assert_section("## At a resource only", slot_rows);
@@ -104,7 +80,6 @@ static void assert_name_ends_in_its_unit(const rmm_stat_desc_t *stat)
 
 static void names_end_in_their_unit(void **state)
 {
-    (void)state;
     for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         assert_name_ends_in_its_unit(&rmm__location_stats[i]);
     }

@@ -22,7 +22,6 @@ static rmm_turn_t turns[2];
 
 static int open_turns(void **state)
 {
-    (void)state;
     rmm__turn_init(&turns[0]);
     rmm__turn_init(&turns[1]);
     return 0;
@@ -30,7 +29,6 @@ static int open_turns(void **state)
 
 static int close_turns(void **state)
 {
-    (void)state;
     rmm__turn_fini(&turns[0]);
     rmm__turn_fini(&turns[1]);
     return 0;
@@ -48,7 +46,6 @@ static uint64_t now_ns(void)
 
 static void a_nested_turn_that_is_free_is_had(void **state)
 {
-    (void)state;
     assert_true(rmm__turn_take(&turns[0]));
     assert_true(rmm__turn_take(&turns[1]));
     rmm__turn_give_back(&turns[1]);
@@ -59,7 +56,6 @@ static void a_thread_never_waits_for_its_own_turn(void **state)
 {
     uint64_t began = now_ns();
 
-    (void)state;
     assert_true(rmm__turn_take(&turns[0]));
     for (int i = 0; i < 1000; i++) { /* minutes, if each waited */
         assert_false(rmm__turn_take(&turns[0]));
@@ -87,7 +83,6 @@ static void a_thread_goes_on_without_a_turn_that_does_not_come(void **state)
     bool has_turn = true;
     pthread_t thread;
 
-    (void)state;
     assert_true(rmm__turn_take(&turns[0]));
     assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
     assert_int_equal(
@@ -124,7 +119,6 @@ static void turns_that_cross_do_not_deadlock(void **state)
 {
     pthread_t threads[2];
 
-    (void)state;
     for (uintptr_t i = 0; i < 2; i++) {
         assert_int_equal(
             pthread_create(&threads[i], NULL, take_crosswise, (void *)i), 0);
@@ -140,7 +134,6 @@ static atomic_int had;
 
 static void *take_in_turn(void *argument)
 {
-    (void)argument;
     for (int i = 0; i < TURNS; i++) {
         if (rmm__turn_take(&turns[0])) {
             atomic_fetch_add(&overlaps, atomic_fetch_add(&inside, 1) != 0);
@@ -156,7 +149,6 @@ static void one_thread_at_a_time_has_the_turn(void **state)
 {
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, take_in_turn, NULL), 0);
     }
@@ -238,7 +230,6 @@ static void a_thread_waits_for_each_owner_anew(void **state)
 {
     holder_t holders[PATIENT];
 
-    (void)state;
     for (int i = 0; i < TRIES; i++) {
         if (wait_behind_two(holders)) {
             assert_true(holders[0].has_turn);
@@ -254,7 +245,6 @@ static atomic_bool has_come;
 
 static void *come_once(void *argument)
 {
-    (void)argument;
     atomic_store(&comes, true);
     if (rmm__turn_take(&turns[0])) {
         atomic_store(&has_come, true);
@@ -269,7 +259,6 @@ static void a_thread_that_comes_back_at_once_lets_others_have_a_turn(void **stat
     uint64_t turns_had = 0;
     pthread_t thread;
 
-    (void)state;
     assert_true(rmm__turn_take(&turns[0]));
     assert_int_equal(pthread_create(&thread, NULL, come_once, NULL), 0);
     while (!atomic_load(&comes)) {
@@ -320,7 +309,6 @@ static void a_process_that_was_stopped_still_waits(void **state)
     int status = -1;
     pid_t pid;
 
-    (void)state;
     fflush(NULL);
     pid = fork();
     if (pid == 0) {

@@ -46,7 +46,7 @@ static const char *parse_resources(const char *text, void *field)
 static const char *parse_repetitions(const char *text, void *field)
 {
     uint64_t *repetitions = field;
-    return number_parse_decimal(text, strlen(text), repetitions) == NUMBER_OK &&
+    return rmm__number_parse(text, strlen(text), repetitions) == RMM_NUMBER_OK &&
                    *repetitions >= 1 && *repetitions <= BENCH_REPETITIONS_MAX
                ? NULL
                : "a number of times, 1 to 1000";
@@ -54,8 +54,8 @@ static const char *parse_repetitions(const char *text, void *field)
 
 static const char *parse_seed(const char *text, void *field)
 {
-    return number_parse_decimal(text, strlen(text), field) == NUMBER_OK ? NULL
-                                                                        : "a number";
+    return rmm__number_parse(text, strlen(text), field) == RMM_NUMBER_OK ? NULL
+                                                                         : "a number";
 }
 
 #define FIELD(name) offsetof(bench_options_t, name)

@@ -6,8 +6,7 @@
 
 #include <inttypes.h>
 
-#include <jansson.h>
-
+#include "common/json.h"
 #include "segment/stat_fields.h"
 
 #define NAME "%-24s %-16s"
@@ -97,57 +96,28 @@ void bench_print_table(const bench_report_t *report, FILE *out)
     }
 }
 
-/* Takes over value; false: no memory for the value or for the object. */
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
-/* "" is unknown; what is no UTF-8 is left out as well. */
-static json_t *text_or_null(const char *text)
-{
-    json_t *value = text[0] != '\0' ? json_string(text) : NULL;
-    return value != NULL ? value : json_null();
-}
-
-static json_t *real_or_null(bool is_known, double value)
-{
-    return is_known ? json_real(value) : json_null();
-}
-
-static json_t *integer(uint64_t value)
-{
-    return json_integer((json_int_t)value);
-}
-
 static bool put_machine(const bench_report_t *report, json_t *object)
 {
     const machine_t *machine = report->machine;
-    return put(object, "version", json_string(report->version)) &&
-           put(object, "cpu", text_or_null(machine->cpu)) &&
-           put(object, "cores", json_integer(machine->cores)) &&
-           put(object, "kernel", text_or_null(machine->kernel)) &&
-           put(object, "driver", json_string(machine->is_simulated ? "sim" : "cuda")) &&
-           put(object, "gpu", text_or_null(machine->gpu)) &&
-           put(object, "gpu_driver", text_or_null(machine->gpu_driver)) &&
-           put(object, "gpu_bytes", integer(machine->gpu_bytes)) &&
-           put(object, "clock_ns", json_real(machine->clock_ns)) &&
-           put(object, "accounting", json_boolean(RMM_ACCOUNTING_ON)) &&
-           put(object, "quick", json_boolean(report->quick)) &&
-           put(object, "seed", integer(report->bench->seed)) &&
-           put(object, "repetitions", integer(report->bench->repetitions));
+    return json_put(object, "version", json_string(report->version)) &&
+           json_put(object, "cpu", json_text_or_null(machine->cpu)) &&
+           json_put(object, "cores", json_integer(machine->cores)) &&
+           json_put(object, "kernel", json_text_or_null(machine->kernel)) &&
+           json_put(
+               object, "driver", json_string(machine->is_simulated ? "sim" : "cuda")) &&
+           json_put(object, "gpu", json_text_or_null(machine->gpu)) &&
+           json_put(object, "gpu_driver", json_text_or_null(machine->gpu_driver)) &&
+           json_put(object, "gpu_bytes", json_count(machine->gpu_bytes)) &&
+           json_put(object, "clock_ns", json_real(machine->clock_ns)) &&
+           json_put(object, "accounting", json_boolean(RMM_ACCOUNTING_ON)) &&
+           json_put(object, "quick", json_boolean(report->quick)) &&
+           json_put(object, "seed", json_count(report->bench->seed)) &&
+           json_put(object, "repetitions", json_count(report->bench->repetitions));
 }
 
-static json_t *values_array(const bench_result_t *result)
+static json_t *value_at(const void *result, size_t i)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < result->value_count && array != NULL; i++) {
-        if (json_array_append_new(array, json_real(result->values[i])) != 0) {
-            json_decref(array);
-            array = NULL;
-        }
-    }
-    return array;
+    return json_real(((const bench_result_t *)result)->values[i]);
 }
 
 /* Of each repetition; empty where no single operations were timed. */
@@ -156,7 +126,7 @@ static json_t *p99_array(const bench_result_t *result)
     json_t *array = json_array();
     for (size_t i = 0; i < result->value_count && array != NULL; i++) {
         if (result->p99_ns[i] > 0 &&
-            json_array_append_new(array, integer(result->p99_ns[i])) != 0) {
+            json_array_append_new(array, json_count(result->p99_ns[i])) != 0) {
             json_decref(array);
             array = NULL;
         }
@@ -170,19 +140,23 @@ static bool put_figures(const bench_result_t *result, json_t *object)
     size_t count = result->value_count;
     bool measured = result->problem[0] == '\0';
     bool put_all =
-        put(object, "median", real_or_null(measured, sample_median(values, count))) &&
-        put(object, "min", real_or_null(measured, sample_min(values, count))) &&
-        put(object, "max", real_or_null(measured, sample_max(values, count))) &&
-        put(object, "values", values_array(result)) &&
-        put(object, "latencies", integer(result->latencies.count));
+        json_put(
+            object, "median",
+            json_real_or_null(measured, sample_median(values, count))) &&
+        json_put(
+            object, "min", json_real_or_null(measured, sample_min(values, count))) &&
+        json_put(
+            object, "max", json_real_or_null(measured, sample_max(values, count))) &&
+        json_put(object, "values", json_array_of(count, value_at, result)) &&
+        json_put(object, "latencies", json_count(result->latencies.count));
     for (size_t i = 0; i < PERCENTILES && put_all; i++) {
         json_t *value = json_null();
         if (measured && result->latencies.count > 0) {
-            value = integer(latencies_percentile(&result->latencies, parts[i]));
+            value = json_count(latencies_percentile(&result->latencies, parts[i]));
         }
-        put_all = put(object, part_names[i], value);
+        put_all = json_put(object, part_names[i], value);
     }
-    return put_all && put(object, "p99_values", p99_array(result));
+    return put_all && json_put(object, "p99_values", p99_array(result));
 }
 
 static bool
@@ -192,16 +166,17 @@ put_result(const bench_t *bench, const bench_result_t *result, json_t *array)
     double difference = 0;
     bool compared = bench_difference(bench, result, &difference);
     const char *against = compared ? result->workload->against : "";
-    bool put_all = json_array_append_new(array, object) == 0 &&
-                   put(object, "workload", json_string(result->workload->name)) &&
-                   put(object, "resource", text_or_null(result->resource)) &&
-                   put(object, "unit", json_string(result->workload->unit)) &&
-                   put(object, "operations", integer(result->operations)) &&
-                   put(object, "cut", json_boolean(result->cut_ops != 0)) &&
-                   put(object, "against", text_or_null(against)) &&
-                   put(object, "difference", real_or_null(compared, difference)) &&
-                   put(object, "problem", text_or_null(result->problem)) &&
-                   put_figures(result, object);
+    bool put_all =
+        json_array_append_new(array, object) == 0 &&
+        json_put(object, "workload", json_string(result->workload->name)) &&
+        json_put(object, "resource", json_text_or_null(result->resource)) &&
+        json_put(object, "unit", json_string(result->workload->unit)) &&
+        json_put(object, "operations", json_count(result->operations)) &&
+        json_put(object, "cut", json_boolean(result->cut_ops != 0)) &&
+        json_put(object, "against", json_text_or_null(against)) &&
+        json_put(object, "difference", json_real_or_null(compared, difference)) &&
+        json_put(object, "problem", json_text_or_null(result->problem)) &&
+        put_figures(result, object);
     return put_all;
 }
 

@@ -27,6 +27,11 @@ rmm_package_provides() {
         clang-format-14) command -v clang-format-14 ;;
         libfuse3-dev) rmm_header_is_there fuse3/fuse_lowlevel.h ;;
         libcmocka-dev) rmm_header_is_there cmocka.h ;;
+        busybox-static) command -v busybox ;;
+        rsync) command -v rsync ;;
+        prometheus) command -v promtool && command -v prometheus ;;
+        prometheus-node-exporter) command -v prometheus-node-exporter ;;
+        groff-base) command -v groff ;;
         zlib1g-dev) rmm_header_is_there zlib.h ;;
         libjansson-dev) rmm_header_is_there jansson.h ;;
         libunwind8) ldconfig -p | grep -q 'libunwind\.so\.8 ' ;;

@@ -110,3 +110,15 @@ inject_queries_t cupti_api_queries(void)
     (void)dlerror();
     return queries;
 }
+
+cupti_is_capturing_fn cupti_api_is_capturing(void)
+{
+    cupti_is_capturing_fn is_capturing = NULL;
+    void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+    if (cuda != NULL) {
+        (void)find(cuda, "cuStreamIsCapturing", &is_capturing);
+    }
+    (void)dlerror();
+    return is_capturing;
+}

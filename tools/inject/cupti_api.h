@@ -11,6 +11,7 @@
 
 #include <cupti.h>
 
+#include "inject/cupti_blocks.h"
 #include "inject/params.h"
 
 typedef struct cupti_api {
@@ -32,5 +33,6 @@ bool cupti_api_open(cupti_api_t *api, char *reason, size_t reason_bytes);
 
 /* From the libcuda that the process has loaded; members that it lacks are NULL. */
 inject_queries_t cupti_api_queries(void);
+cupti_is_capturing_fn cupti_api_is_capturing(void);
 
 #endif /* RMM_TOOLS_INJECT_CUPTI_API_H */

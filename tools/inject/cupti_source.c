@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches of a real GPU, by CUPTI callbacks of the driver API (launches of the runtime
- * API arrive there too). Looked at on the way out: then a launch that the driver refused
- * is not counted, and a lazily loaded function is loaded.
+ * What a real GPU is told to do, by CUPTI callbacks of the driver API (calls of the runtime
+ * API arrive there too). A launch is looked at on the way out: then one that the driver refused
+ * is not counted, and a lazily loaded function is loaded. A copy, fill or prefetch is looked at
+ * on the way in, so that an error is found before it is made (bounds), and on the way out, when
+ * it has succeeded (usage).
  *
  * A callback makes one kind of driver call: what the parameters of a function are, once
  * a function (params.h). NVIDIA calls driver calls in callbacks unsupported; these two
@@ -10,20 +12,24 @@
  * stream and so may be made while one is capturing. No callback is enabled for them, and
  * a thread that is inside one ignores other launches.
  *
- * A launch into a graph being captured counts as one, here and now; its replays are not
- * seen. `capturing` stays 0: asking costs one more driver call, and usage does not need it.
+ * A launch into a graph being captured counts as one, here and now; of its replays no more is
+ * told than that there was one. `capturing` stays 0: asking costs one more driver call, and usage
+ * does not need it.
  *
  * Locks: none here; params.c and the engine have one each, never both at once.
  */
 #include "inject/source.h"
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "inject/cupti_api.h"
+#include "inject/cupti_blocks.h"
+#include "inject/cupti_order.h"
+#include "inject/cupti_params.h"
+#include "inject/cupti_ranges.h"
 
 #define CONTEXTS_KEPT 64u
 #define CUPTI_RIVAL_BYTES 128 /* CUPTI wants 64 at least */
@@ -32,11 +38,35 @@ static struct {
     cupti_api_t api;
     CUpti_SubscriberHandle subscriber;
     rmm_diag_engine_t *engine;
+    _Atomic(uint32_t) modes; /* RMM_DIAG_MODE_... that the callbacks are enabled for */
     inject_layouts_t layouts;
+    cupti_blocks_t blocks;
+    atomic_bool
+        has_blocks; /* they are followed: subscribed before there is an engine */
     atomic_bool stopped;
     /* context's unique number << 32 | device + 1, at number % CONTEXTS_KEPT */
     _Atomic(uint64_t) devices[CONTEXTS_KEPT];
 } source;
+
+static uint32_t modes_now(void)
+{
+    return atomic_load_explicit(&source.modes, memory_order_relaxed);
+}
+
+static bool needs_launches(uint32_t modes)
+{
+    return (modes & RMM_DIAG_MODES_WITH_USES) != 0;
+}
+
+static bool needs_ranges(uint32_t modes)
+{
+    return (modes & ~RMM_DIAG_MODE_DRIVER) != 0;
+}
+
+static bool needs_order(uint32_t modes)
+{
+    return (modes & RMM_DIAG_MODE_ORDER) != 0;
+}
 
 static _Thread_local bool inside; /* a callback of ours, on this thread */
 
@@ -48,6 +78,23 @@ static const CUpti_CallbackId launch_calls[] = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
 };
+
+enum { LAUNCH_CALLS = sizeof(launch_calls) / sizeof(launch_calls[0]) };
+
+static const CUpti_CallbackId graph_calls[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
+
+enum { GRAPH_CALLS = sizeof(graph_calls) / sizeof(graph_calls[0]) };
+
+static bool is_launch(CUpti_CallbackId call)
+{
+    size_t i = 0;
+
+    while (i < LAUNCH_CALLS && launch_calls[i] != call) {
+        i++;
+    }
+    return i < LAUNCH_CALLS;
+}
 
 /* --- a launch ---------------------------------------------------------------------- */
 
@@ -74,10 +121,7 @@ static launch_t read_cooperative(const cuLaunchCooperativeKernel_params *call)
     return (launch_t){{call->f, call->kernelParams, NULL}, call->hStream};
 }
 
-#define SAME_OFFSET(call, member)                                                      \
-    static_assert(                                                                     \
-        offsetof(call##_params, member) == offsetof(call##_ptsz_params, member),       \
-        #call " and its twin differ")
+SAME_OFFSET(cuGraphLaunch, hStream);
 SAME_OFFSET(cuLaunchKernel, f);
 SAME_OFFSET(cuLaunchKernel, hStream);
 SAME_OFFSET(cuLaunchKernel, kernelParams);
@@ -108,6 +152,15 @@ static bool parse_launch(CUpti_CallbackId call, const void *params, launch_t *la
     default:
         return false;
     }
+}
+
+static rmm_stream_t stream_of(CUpti_CallbackId call, CUstream given)
+{
+    bool is_own = call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
+                  call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz ||
+                  call == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz;
+
+    return cupti_stream((uint64_t)(uintptr_t)given, is_own);
 }
 
 /* -1: unknown. A context's number is never used again, so nothing goes stale. */
@@ -144,13 +197,45 @@ static void on_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
         rmm__diag_engine_parameters_unknown(source.engine);
     }
     event.device = device_of(data);
-    event.stream = launch.stream;
+    event.stream = stream_of(call, launch.stream);
     event.function = launch.params.function;
     event.words = words.words;
     event.word_count = words.count;
     rmm__diag_engine_on_event(source.engine, &event);
     inject_words_fini(&words);
 }
+
+static bool is_graph_launch(CUpti_CallbackId call)
+{
+    return call == graph_calls[0] || call == graph_calls[1];
+}
+
+static void on_graph_launch(const CUpti_CallbackData *data)
+{
+    const cuGraphLaunch_params *call = data->functionParams;
+    const rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event),
+        .kind = RMM_DIAG_GRAPH_LAUNCH,
+        .device = device_of(data),
+        .stream = call->hStream};
+
+    rmm__diag_engine_on_event(source.engine, &event);
+}
+
+/* --- a copy, fill or prefetch --------------------------------------------------------- */
+
+static void on_range(void *context, const rmm_diag_event_v1_t *given)
+{
+    const CUpti_CallbackData *data = context;
+    rmm_diag_event_v1_t event = *given;
+
+    event.device = device_of(data);
+    event.name = data->functionName;
+    event.before = data->callbackSite == CUPTI_API_ENTER ? 1 : 0;
+    rmm__diag_engine_on_event(source.engine, &event);
+}
+
+/* --- both ------------------------------------------------------------------------------ */
 
 static bool call_succeeded(const CUpti_CallbackData *data)
 {
@@ -163,6 +248,86 @@ static bool call_succeeded(const CUpti_CallbackData *data)
     return result == CUDA_SUCCESS;
 }
 
+static void on_ranges(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    /* `context` is not written: on_range() reads it as const again */
+    cupti_ranges_each(call, data->functionParams, on_range, (void *)(uintptr_t)data);
+}
+
+/* --- order ----------------------------------------------------------------------------- */
+
+static void on_order_event(void *context, const rmm_diag_event_v1_t *event)
+{
+    rmm__diag_engine_on_event(context, event);
+}
+
+static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    if (!needs_order(modes_now())) {
+        return;
+    }
+    if (call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
+        call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
+        const cuLaunchKernelEx_params *launch = data->functionParams;
+
+        cupti_order_launch(launch->config, on_order_event, source.engine);
+    } else if (!is_launch(call)) {
+        cupti_order_each(call, data, on_order_event, source.engine);
+    }
+}
+
+/* --- all of them ------------------------------------------------------------------------ */
+
+static void on_enter(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    if ((modes_now() & RMM_DIAG_MODE_BOUNDS) != 0 && !is_launch(call)) {
+        on_ranges(call, data);
+    }
+}
+
+static void on_success(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    if (!needs_launches(modes_now())) {
+        return;
+    }
+    if (is_graph_launch(call)) {
+        on_graph_launch(data);
+    } else if (is_launch(call)) {
+        on_launch(call, data);
+    } else {
+        on_ranges(call, data);
+    }
+}
+
+/* True if the program takes memory or gives it back: nothing else is to be done. Before the
+ * engine is there no other call comes, so its members are not read. */
+static bool on_block(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    if (!inject_cupti_follows_driver()) {
+        return false;
+    }
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        return cupti_blocks_before(&source.blocks, call, data->functionParams);
+    }
+    return cupti_blocks_is_call(call) &&
+           (!call_succeeded(data) ||
+            cupti_blocks_after(
+                &source.blocks, call, data->functionParams, device_of(data)));
+}
+
+static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    on_order(call, data); /* before a copy between devices, which waits for them */
+    if (!is_launch(call) && on_block(call, data)) {
+        return;
+    }
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        on_enter(call, data);
+    } else if (call_succeeded(data)) {
+        on_success(call, data);
+    }
+}
+
 static void CUPTIAPI on_callback(
     void *user, CUpti_CallbackDomain domain, CUpti_CallbackId call, const void *data)
 {
@@ -172,9 +337,9 @@ static void CUPTIAPI on_callback(
     }
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) { /* the only one: a module goes */
         inject_layouts_clear(&source.layouts);
-    } else if (!inside && call_succeeded(data)) {
+    } else if (!inside) {
         inside = true;
-        on_launch(call, data);
+        on_driver_call(call, data);
         inside = false;
     }
 }
@@ -212,17 +377,94 @@ static CUptiResult subscribe(char *rival, size_t rival_bytes)
     return source.api.subscribe(&source.subscriber, on_callback, NULL);
 }
 
-static bool enable_all(char text[INJECT_TEXT_BYTES])
+static CUptiResult enable(CUpti_CallbackId call, bool on)
+{
+    if (!on && inject_cupti_follows_driver() && cupti_blocks_is_call(call)) {
+        return CUPTI_SUCCESS; /* they are followed until the end */
+    }
+    return source.api.enable_callback(
+        on, source.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call);
+}
+
+static CUptiResult enable_each(const CUpti_CallbackId *calls, size_t count, bool on)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+
+    for (size_t i = 0; i < count && result == CUPTI_SUCCESS; i++) {
+        result = enable(calls[i], on);
+    }
+    return result;
+}
+
+static CUptiResult enable_listed(bool (*call_at)(size_t, cupti_call_t *), bool on)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+    cupti_call_t call;
+
+    for (size_t i = 0; result == CUPTI_SUCCESS && call_at(i, &call); i++) {
+        result = enable(call.id, on);
+        if (result == CUPTI_ERROR_INVALID_PARAMETER && call.is_recent) {
+            result = CUPTI_SUCCESS; /* CUPTI is older than the headers */
+        }
+    }
+    return result;
+}
+
+/* The groups of callbacks of which `on` says whether these modes need them. */
+static CUptiResult enable_groups(uint32_t before, uint32_t modes, bool on)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+
+    if (needs_launches(modes) == on && (on || needs_launches(before))) {
+        result = enable_each(launch_calls, LAUNCH_CALLS, on);
+        if (result == CUPTI_SUCCESS) {
+            result = enable_each(graph_calls, GRAPH_CALLS, on);
+        }
+    }
+    if (result == CUPTI_SUCCESS && needs_ranges(modes) == on &&
+        (on || needs_ranges(before))) {
+        result = enable_listed(cupti_range_call, on);
+    }
+    if (result == CUPTI_SUCCESS && needs_order(modes) == on &&
+        (on || needs_order(before))) {
+        result = enable_listed(cupti_order_call, on);
+    }
+    return result;
+}
+
+/* Callbacks for these modes instead of those before. Groups have calls in common: so those
+ * that are needed are enabled last, also if they were. */
+static CUptiResult follow(uint32_t modes)
+{
+    uint32_t before = modes_now();
+    CUptiResult result = enable_groups(before, modes, false);
+
+    if (result == CUPTI_SUCCESS) {
+        result = enable_groups(before, modes, true);
+    }
+    atomic_store_explicit(&source.modes, modes, memory_order_relaxed);
+    return result;
+}
+
+uint32_t inject_cupti_set_modes(uint32_t modes)
+{
+    uint32_t before = modes_now();
+
+    if (follow(modes) == CUPTI_SUCCESS) {
+        return modes;
+    }
+    (void)follow(before);
+    return before;
+}
+
+static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
 {
     CUptiResult result = source.api.enable_callback(
         1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 
-    for (size_t i = 0;
-         i < sizeof(launch_calls) / sizeof(launch_calls[0]) && result == CUPTI_SUCCESS;
-         i++) {
-        result = source.api.enable_callback(
-            1, source.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, launch_calls[i]);
+    if (result == CUPTI_SUCCESS) {
+        result = follow(modes);
     }
     if (result != CUPTI_SUCCESS) {
         say_error(text, "cuptiEnableCallback", result);
@@ -230,7 +472,7 @@ static bool enable_all(char text[INJECT_TEXT_BYTES])
     return result == CUPTI_SUCCESS;
 }
 
-static bool listen(char text[INJECT_TEXT_BYTES])
+static bool subscribe_or_say(char text[INJECT_TEXT_BYTES])
 {
     char rival[CUPTI_RIVAL_BYTES] = "";
     CUptiResult result = subscribe(rival, sizeof(rival));
@@ -246,15 +488,10 @@ static bool listen(char text[INJECT_TEXT_BYTES])
         say_error(text, "cuptiSubscribe", result);
         return false;
     }
-    if (!enable_all(text)) {
-        (void)source.api.unsubscribe(source.subscriber);
-        return false;
-    }
-    snprintf(text, INJECT_TEXT_BYTES, "active");
     return true;
 }
 
-bool inject_cupti_start(rmm_diag_engine_t *engine, char text[INJECT_TEXT_BYTES])
+static bool open_and_subscribe(char text[INJECT_TEXT_BYTES])
 {
     char reason[INJECT_TEXT_BYTES - sizeof("error:")] = "";
 
@@ -262,12 +499,56 @@ bool inject_cupti_start(rmm_diag_engine_t *engine, char text[INJECT_TEXT_BYTES])
         snprintf(text, INJECT_TEXT_BYTES, "error:%s", reason);
         return false;
     }
+    return subscribe_or_say(text);
+}
+
+bool inject_cupti_start(
+    rmm_diag_engine_t *engine, uint32_t modes, char text[INJECT_TEXT_BYTES])
+{
     if (!inject_layouts_init(&source.layouts, cupti_api_queries())) {
         snprintf(text, INJECT_TEXT_BYTES, "error:no host memory");
         return false;
     }
     source.engine = engine;
-    return listen(text);
+    if (!inject_cupti_follows_driver() && !open_and_subscribe(text)) {
+        return false;
+    }
+    if (!enable_all(modes, text)) {
+        if (!inject_cupti_follows_driver()) {
+            (void)source.api.unsubscribe(source.subscriber);
+        }
+        return false;
+    }
+    snprintf(text, INJECT_TEXT_BYTES, "active");
+    return true;
+}
+
+void inject_cupti_follow_driver(const inject_library_t *library)
+{
+    char text[INJECT_TEXT_BYTES] = "";
+
+    if (!open_and_subscribe(text)) {
+        return;
+    }
+    source.blocks = (cupti_blocks_t){*library, cupti_api_is_capturing()};
+    /* relaxed: no call is seen before it is enabled */
+    atomic_store_explicit(&source.has_blocks, true, memory_order_relaxed);
+    if (enable_listed(cupti_block_call, true) != CUPTI_SUCCESS) {
+        (void)source.api.unsubscribe(source.subscriber);
+        atomic_store_explicit(&source.has_blocks, false, memory_order_relaxed);
+    }
+}
+
+void inject_cupti_leave_driver(void)
+{
+    if (atomic_exchange_explicit(&source.has_blocks, false, memory_order_relaxed)) {
+        source.blocks.library.driver_forget();
+    }
+}
+
+bool inject_cupti_follows_driver(void)
+{
+    return atomic_load_explicit(&source.has_blocks, memory_order_relaxed);
 }
 
 void inject_cupti_stop(void)

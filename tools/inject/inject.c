@@ -2,11 +2,13 @@
 /*
  * librmm-inject: loaded into a program by the CUDA driver (or the simulated one) because
  * CUDA_INJECTION64_PATH names it. That may be every process of a tree, so it does nothing
- * at all until librmm-c calls rmm_diag_injected_v1() (rmm/sys/diag.h), which it does once,
- * before its first block; then, if RMM_DIAG asks for it, it makes an engine over a side
- * file of the process's segment, and sends it the GPU's launches.
+ * at all unless RMM_DIAG asks for it. Then, if `driver` is asked for, it tells a librmm-c what
+ * the program takes from the driver itself (library.h). And librmm-c calls
+ * rmm_diag_injected_v1() (rmm/sys/diag.h) once, before its first block: then this library makes
+ * an engine over a side file of the process's segment, and sends it what the GPU is told to do.
  *
- *   RMM_DIAG   "usage"; unset, empty or "off": nothing
+ *   RMM_DIAG   what to look for, joined by commas (diag/modes.h); "off": nothing yet, but blocks
+ *              are followed, so that it can be switched on; unset or empty: the library stays idle
  *
  * A program must never fail because of it: whatever goes wrong ends in `source` of the
  * side file, and where there is no side file, in silence. It writes nothing to the
@@ -24,7 +26,6 @@
 #include "diag/engine.h"
 #include "inject/source.h"
 
-#define MODE_USAGE "usage"
 #define KERNEL_COUNT 1024u
 
 /* Live blocks that are followed: most first, fewer where the place has no room. */
@@ -33,31 +34,27 @@ static const uint32_t row_counts[] = {32768, 8192, 2048};
 static atomic_bool taken; /* a librmm-c was attached to */
 static atomic_bool forked;
 
-/* Called by the driver; 1 is success. Nothing to do yet: see above. */
 RMM_API int InitializeInjection(void);
 RMM_API void rmm_diag_injected_v1(rmm_diag_attach_fn attach);
-
-int InitializeInjection(void)
-{
-    return 1;
-}
-
-/* --- what was asked ---------------------------------------------------------------- */
-
-typedef enum request { REQUEST_OFF, REQUEST_USAGE, REQUEST_UNKNOWN } request_t;
-
-static request_t parse_request(const char *text)
-{
-    if (text == NULL || text[0] == '\0' || strcmp(text, "off") == 0) {
-        return REQUEST_OFF;
-    }
-    return strcmp(text, MODE_USAGE) == 0 ? REQUEST_USAGE : REQUEST_UNKNOWN;
-}
 
 /* --- hooks ------------------------------------------------------------------------- */
 
 /* NULL until launches come: blocks without launches would all look unused. */
 static _Atomic(rmm_diag_engine_t *) active_engine;
+
+static size_t block_bytes; /* of what the library gives; set before active_engine */
+
+/* An older library does not tell in which order a block may be used. */
+static rmm_diag_block_v1_t known_part(const rmm_diag_block_v1_t *block)
+{
+    rmm_diag_block_v1_t part = {0};
+
+    if (block_bytes >= sizeof(part)) {
+        return *block;
+    }
+    memcpy(&part, block, offsetof(rmm_diag_block_v1_t, stream));
+    return part;
+}
 
 static void on_alloc(void *context, const rmm_diag_block_v1_t *block)
 {
@@ -67,7 +64,9 @@ static void on_alloc(void *context, const rmm_diag_block_v1_t *block)
 
     (void)context;
     if (engine != NULL) {
-        rmm__diag_engine_on_alloc(engine, block);
+        rmm_diag_block_v1_t known = known_part(block);
+
+        rmm__diag_engine_on_alloc(engine, &known);
     }
 }
 
@@ -79,7 +78,9 @@ static void on_free(void *context, const rmm_diag_block_v1_t *block)
 
     (void)context;
     if (engine != NULL) {
-        rmm__diag_engine_on_free(engine, block);
+        rmm_diag_block_v1_t known = known_part(block);
+
+        rmm__diag_engine_on_free(engine, &known);
     }
 }
 
@@ -118,10 +119,15 @@ static rmm_demangle_fn find_demangler(void)
     return function;
 }
 
-static rmm_diag_engine_t *make_engine(const rmm_diag_services_v1_t *services)
+static rmm_diag_engine_t *
+make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
 {
+    bool is_simulated = strcmp(services->driver_name, "sim") == 0;
     rmm_diag_engine_desc_t desc = {
-        .kernel_count = KERNEL_COUNT, .demangle = find_demangler()};
+        .kernel_count = KERNEL_COUNT,
+        .demangle = find_demangler(),
+        .modes = modes,
+        .source = is_simulated ? NULL : inject_cupti_set_modes};
 
     for (size_t i = 0; i < sizeof(row_counts) / sizeof(row_counts[0]); i++) {
         size_t bytes = rmm__diag_file_bytes(row_counts[i], KERNEL_COUNT);
@@ -135,11 +141,11 @@ static rmm_diag_engine_t *make_engine(const rmm_diag_services_v1_t *services)
 }
 
 static bool start_source(
-    rmm_diag_engine_t *engine, const rmm_diag_services_v1_t *services,
+    rmm_diag_engine_t *engine, const rmm_diag_services_v1_t *services, uint32_t modes,
     char text[INJECT_TEXT_BYTES])
 {
     if (strcmp(services->driver_name, "sim") != 0) {
-        return inject_cupti_start(engine, text);
+        return inject_cupti_start(engine, modes, text);
     }
     if (services->observe == NULL) {
         snprintf(text, INJECT_TEXT_BYTES, "error:the simulated GPU gives no events");
@@ -150,44 +156,98 @@ static bool start_source(
     return true;
 }
 
+/* `unknown` is a word of RMM_DIAG that names no mode; NULL: all do. */
 static void
-start(const rmm_diag_services_v1_t *services, request_t request, const char *asked)
+start(const rmm_diag_services_v1_t *services, uint32_t modes, const char *unknown)
 {
     char text[INJECT_TEXT_BYTES] = "";
-    rmm_diag_engine_t *engine = make_engine(services);
+    uint32_t had =
+        inject_cupti_follows_driver() ? modes : modes & ~RMM_DIAG_MODE_DRIVER;
+    rmm_diag_engine_t *engine = make_engine(services, had);
     bool active = false;
 
     if (engine == NULL) {
         return;
     }
-    if (request == REQUEST_UNKNOWN) {
-        snprintf(text, sizeof(text), "error:RMM_DIAG: no mode \"%.40s\"", asked);
+    if (unknown != NULL) {
+        snprintf(text, sizeof(text), "error:RMM_DIAG: no mode \"%s\"", unknown);
     } else {
-        active = start_source(engine, services, text);
+        active = start_source(engine, services, had, text);
     }
     if (active) {
         /* release: pairs with the hooks */
         atomic_store_explicit(&active_engine, engine, memory_order_release);
     }
-    rmm__diag_engine_publish(engine, MODE_USAGE, text);
+    rmm__diag_engine_publish(engine, text);
+}
+
+/* A real driver is being opened. The simulated GPU, which librmm-c brings, takes nothing from
+ * one. */
+static void follow_driver(void)
+{
+    inject_library_t library;
+
+    if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != NULL &&
+        inject_library_open(&library) &&
+        pthread_atfork(NULL, NULL, stop_in_child) == 0) {
+        inject_cupti_follow_driver(&library);
+    }
+    (void)dlerror();
+}
+
+/* Called by the driver; 1 is success. */
+int InitializeInjection(void)
+{
+    uint32_t modes = 0;
+    char unknown[RMM_DIAG_MODE_WORD_BYTES] = "";
+
+    if (rmm__diag_modes_parse(getenv("RMM_DIAG"), &modes, unknown) &&
+        (modes & RMM_DIAG_MODE_DRIVER) != 0) {
+        follow_driver();
+    }
+    return 1;
+}
+
+/*
+ * A process may have two librmm-c, one of them linked statically: the first wins. But if the
+ * first is the one that this library has loaded, to count what the program takes from the driver,
+ * then the program's own copy was not found, and its pools were taken for the program's memory:
+ * that ends, and the blocks of the second are followed as well.
+ */
+static void join_second(rmm_diag_attach_fn attach, const rmm_diag_hooks_v1_t *hooks)
+{
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+
+    if (inject_cupti_follows_driver()) {
+        inject_cupti_leave_driver();
+        (void)attach(hooks, &services); /* refused: its blocks are not followed */
+    }
 }
 
 void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
 {
-    const char *asked = getenv("RMM_DIAG");
-    request_t request = parse_request(asked);
+    uint32_t modes = 0;
+    char unknown[RMM_DIAG_MODE_WORD_BYTES] = "";
+    const char *setting = getenv("RMM_DIAG");
+    bool is_asked = setting != NULL && setting[0] != '\0';
+    bool is_known = rmm__diag_modes_parse(setting, &modes, unknown);
     rmm_diag_hooks_v1_t hooks = {
         .struct_size = sizeof(hooks), .on_alloc = on_alloc, .on_free = on_free};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
 
-    /* A process may have two librmm-c, one of them linked statically: the first wins.
-     * relaxed: nothing is handed over by it. */
-    if (request == REQUEST_OFF ||
-        atomic_exchange_explicit(&taken, true, memory_order_relaxed) ||
-        attach(&hooks, &services) != RMM_OK) {
+    if (!is_asked) {
         return;
     }
+    /* relaxed: nothing is handed over by it */
+    if (atomic_exchange_explicit(&taken, true, memory_order_relaxed)) {
+        join_second(attach, &hooks);
+        return;
+    }
+    if (attach(&hooks, &services) != RMM_OK) {
+        return;
+    }
+    block_bytes = services.block_bytes;
     if (pthread_atfork(NULL, NULL, stop_in_child) == 0) {
-        start(&services, request, asked);
+        start(&services, modes, is_known ? NULL : unknown);
     }
 }

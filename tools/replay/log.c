@@ -75,19 +75,20 @@ static void describe(
 static bool parse_number_column(
     column_t column, const char *name, uint64_t *out, char problem[LOG_PROBLEM_MAX])
 {
-    number_result_t result = number_parse(column.text, column.length, out);
-    if (result != NUMBER_OK) {
+    rmm_number_result_t result = number_parse_address(column.text, column.length, out);
+    if (result != RMM_NUMBER_OK) {
         describe(
             problem, name, column,
-            result == NUMBER_TOO_LARGE ? "does not fit in 64 bits" : "is not a number");
+            result == RMM_NUMBER_TOO_LARGE ? "does not fit in 64 bits"
+                                           : "is not a number");
     }
-    return result == NUMBER_OK;
+    return result == RMM_NUMBER_OK;
 }
 
 /* Two digits below limit, or false. */
 static bool parse_two_digits(const char *text, uint64_t limit, uint64_t *out)
 {
-    return number_parse_decimal(text, 2, out) == NUMBER_OK && *out < limit;
+    return rmm__number_parse(text, 2, out) == RMM_NUMBER_OK && *out < limit;
 }
 
 /* HH:MM:SS and a fraction of one to nine digits. */
@@ -107,7 +108,7 @@ static bool parse_time(column_t column, uint64_t *time_ns)
     if (column.length > 8) {
         size_t digits = column.length - 9;
         if ((text[8] != '.' && text[8] != ':') || digits > 9 ||
-            number_parse_decimal(text + 9, digits, &fraction) != NUMBER_OK) {
+            rmm__number_parse(text + 9, digits, &fraction) != RMM_NUMBER_OK) {
             return false;
         }
         for (; digits < 9; digits++) {

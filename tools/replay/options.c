@@ -39,7 +39,8 @@ static const char *parse_resource(const char *text, void *field)
 static const char *parse_pool_bytes(const char *text, void *field)
 {
     uint64_t *bytes = field;
-    if (number_parse_bytes(text, strlen(text), bytes) != NUMBER_OK || *bytes < 256) {
+    if (rmm__number_parse_bytes(text, strlen(text), bytes) != RMM_NUMBER_OK ||
+        *bytes < 256) {
         return "a size of at least 256 bytes, such as 5648896016 or 80GiB (KiB, MiB, "
                "GiB, TiB)";
     }
@@ -61,7 +62,7 @@ static const char *parse_speed(const char *text, void *field)
 static const char *parse_repeat(const char *text, void *field)
 {
     uint64_t *repeat = field;
-    return number_parse_decimal(text, strlen(text), repeat) == NUMBER_OK && *repeat > 0
+    return rmm__number_parse(text, strlen(text), repeat) == RMM_NUMBER_OK && *repeat > 0
                ? NULL
                : "a number of times, 1 or more";
 }

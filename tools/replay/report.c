@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include <jansson.h>
+#include "common/json.h"
 
 #define LABEL "%-24s"
 #define CURVE_LAST (100 + CAPACITY_CURVE_COUNT - 1) /* in hundredths of the peak */
@@ -84,46 +84,15 @@ void report_print_table(const report_t *report, FILE *out)
     }
 }
 
-static json_t *count_or_null(bool known, uint64_t value)
-{
-    return known ? json_integer((json_int_t)value) : json_null();
-}
-
-static json_t *real_or_null(bool known, double value)
-{
-    return known ? json_real(value) : json_null();
-}
-
-/* Takes over value; false: no memory for the value or for the object. */
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
-/* A path is bytes, JSON is UTF-8: what is not is left out of the answer. */
-static json_t *text_or_null(const char *text)
-{
-    json_t *value = json_string(text);
-    return value != NULL ? value : json_null();
-}
-
 /* NULL: no memory. */
-static json_t *curve_rows(const capacity_curve_t *curve)
+static json_t *curve_row(const void *from, size_t i)
 {
-    json_t *rows = json_array();
-    for (unsigned i = 0; rows != NULL && i < CAPACITY_CURVE_COUNT; i++) {
-        json_t *row = json_object();
-        bool filled = row != NULL &&
-                      put(row, "over_peak", json_real((100 + i) / 100.0)) &&
-                      put(row, "bytes", json_integer((json_int_t)curve->bytes[i])) &&
-                      put(row, "fits", json_boolean(curve->fits[i]));
-        /* takes row over in any case */
-        if (json_array_append_new(rows, row) != 0 || !filled) {
-            json_decref(rows);
-            rows = NULL;
-        }
-    }
-    return rows;
+    const capacity_curve_t *curve = from;
+    json_t *row = json_object();
+    return json_whole_or_null(
+        row, json_put(row, "over_peak", json_real((double)(100 + i) / 100.0)) &&
+                 json_put(row, "bytes", json_count(curve->bytes[i])) &&
+                 json_put(row, "fits", json_boolean(curve->fits[i])));
 }
 
 static bool fill_curve(const report_t *report, json_t *object)
@@ -131,44 +100,52 @@ static bool fill_curve(const report_t *report, json_t *object)
     bool known = report->curve_is_known;
     unsigned safe = known ? capacity_curve_safe(&report->curve) : 0;
     unsigned holes = known ? capacity_curve_holes(&report->curve) : 0;
-    return put(object, "capacity_curve",
-               known ? curve_rows(&report->curve) : json_null()) &&
-           put(object, "safe_over_peak", real_or_null(safe > 0, safe / 100.0)) &&
-           put(object, "holes", count_or_null(known, holes));
+    return json_put(
+               object, "capacity_curve",
+               known ? json_array_of(CAPACITY_CURVE_COUNT, curve_row, &report->curve)
+                     : json_null()) &&
+           json_put(
+               object, "safe_over_peak", json_real_or_null(safe > 0, safe / 100.0)) &&
+           json_put(object, "holes", json_count_or_null(known, holes));
 }
 
 static bool fill_object(const report_t *report, json_t *object)
 {
     bool timed = report->ns_per_operation >= 0;
     bool capacity = capacity_is_known(report);
-    return put(object, "log", text_or_null(report->log)) &&
-           put(object, "resource", json_string(report->resource)) &&
-           put(object, "driver", json_string(report->driver)) &&
-           put(object, "operations", count_or_null(true, report->operations)) &&
-           put(object, "repeats", count_or_null(true, report->repeats)) &&
-           put(object, "threads", count_or_null(true, report->threads)) &&
-           put(object, "streams", count_or_null(true, report->streams)) &&
-           put(object, "ns_per_operation",
-               real_or_null(timed, report->ns_per_operation)) &&
-           put(object, "best_ns_per_operation",
-               real_or_null(timed, report->best_ns_per_operation)) &&
-           put(object, "peak_bytes", count_or_null(true, report->peak_bytes)) &&
-           put(object, "log_peak_bytes", count_or_null(true, report->log_peak_bytes)) &&
-           put(object, "reserved_bytes", count_or_null(true, report->reserved_bytes)) &&
-           put(object, "left_bytes", count_or_null(true, report->left_bytes)) &&
-           put(object, "left_count", count_or_null(true, report->left_count)) &&
-           put(object, "capacity_bytes",
-               count_or_null(capacity, report->capacity_bytes)) &&
-           put(object, "capacity_over_peak",
-               real_or_null(capacity, capacity ? capacity_over_peak(report) : 0)) &&
+    return json_put(object, "log", json_text_or_null(report->log)) &&
+           json_put(object, "resource", json_string(report->resource)) &&
+           json_put(object, "driver", json_string(report->driver)) &&
+           json_put(object, "operations", json_count(report->operations)) &&
+           json_put(object, "repeats", json_count(report->repeats)) &&
+           json_put(object, "threads", json_count(report->threads)) &&
+           json_put(object, "streams", json_count(report->streams)) &&
+           json_put(
+               object, "ns_per_operation",
+               json_real_or_null(timed, report->ns_per_operation)) &&
+           json_put(
+               object, "best_ns_per_operation",
+               json_real_or_null(timed, report->best_ns_per_operation)) &&
+           json_put(object, "peak_bytes", json_count(report->peak_bytes)) &&
+           json_put(object, "log_peak_bytes", json_count(report->log_peak_bytes)) &&
+           json_put(object, "reserved_bytes", json_count(report->reserved_bytes)) &&
+           json_put(object, "left_bytes", json_count(report->left_bytes)) &&
+           json_put(object, "left_count", json_count(report->left_count)) &&
+           json_put(
+               object, "capacity_bytes",
+               json_count_or_null(capacity, report->capacity_bytes)) &&
+           json_put(
+               object, "capacity_over_peak",
+               json_real_or_null(
+                   capacity, capacity ? capacity_over_peak(report) : 0)) &&
            fill_curve(report, object) &&
-           put(object, "failed_allocations",
-               count_or_null(true, report->failed_allocations)) &&
-           put(object, "logged_failures",
-               count_or_null(true, report->logged_failures)) &&
-           put(object, "skipped_rows", count_or_null(true, report->skipped_rows)) &&
-           put(object, "verify_mismatches",
-               count_or_null(report->verified, report->mismatched_words));
+           json_put(
+               object, "failed_allocations", json_count(report->failed_allocations)) &&
+           json_put(object, "logged_failures", json_count(report->logged_failures)) &&
+           json_put(object, "skipped_rows", json_count(report->skipped_rows)) &&
+           json_put(
+               object, "verify_mismatches",
+               json_count_or_null(report->verified, report->mismatched_words));
 }
 
 bool report_print_json(const report_t *report, FILE *out)

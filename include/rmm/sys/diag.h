@@ -2,7 +2,7 @@
 /**
  * @file rmm/sys/diag.h
  *
- * The seam between this library and a diagnosis library (tools/inject): which blocks
+ * The interface between this library and a diagnosis library (tools/inject): which blocks
  * live, and what a GPU, real or simulated, was told to do. For authors of such
  * libraries; programs do not need it. Versioned by struct_size: fields are appended.
  *
@@ -14,6 +14,7 @@
 #ifndef RMM_SYS_DIAG_H
 #define RMM_SYS_DIAG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,19 +34,46 @@ typedef struct rmm_diag_block_v1 {
                                UINT64_MAX: the driver did not say */
     uint32_t resource_id; /**< instance of the resource the user called */
     int32_t device;       /**< CUDA ordinal; -1: host memory */
+    /* what follows: where rmm_diag_services_v1_t says that blocks have it */
+    rmm_stream_t stream; /**< as passed by the program */
+    uint32_t flags;      /**< RMM_DIAG_BLOCK_... */
 } rmm_diag_block_v1_t;
+
+/** The block is usable in stream order: work on other streams must be ordered after the
+ * allocation, and the free must be ordered after that work. Without this flag every stream
+ * may use the block at once, and its free waits for all work. */
+#define RMM_DIAG_BLOCK_IN_STREAM_ORDER 1u
+/** Allocated so that every stream may use it at once, whatever the resource (a call that
+ * waits); of a free: the program has waited for all uses. */
+#define RMM_DIAG_BLOCK_SYNC 2u
+/** Of rmm_diag_driver_alloc_v1(): a piece of a range of addresses that is mapped in pieces. It is
+ * counted, but not reported through on_alloc(): what the program uses as one block may lie on
+ * several. */
+#define RMM_DIAG_BLOCK_PIECE 4u
 
 /** What the GPU was told to do. Append only. */
 typedef enum rmm_diag_event_kind {
     RMM_DIAG_LAUNCH = 1,       /**< a kernel */
-    RMM_DIAG_COPY = 2,         /**< words[0] destination, words[1] source */
+    RMM_DIAG_COPY = 2,         /**< words[0] destination, words[1] source; with four
+                                    words, [2] and [3] are the bytes from the first to the
+                                    last that each side spans (a copy with pitches) */
     RMM_DIAG_SET = 3,          /**< words[0] destination */
     RMM_DIAG_EVENT_RECORD = 4, /**< words[0] event handle */
     RMM_DIAG_EVENT_WAIT = 5,   /**< words[0] event handle */
-    RMM_DIAG_STREAM_SYNC = 6,
+    RMM_DIAG_STREAM_SYNC = 6,  /**< the host has waited for it, or a query says done */
     RMM_DIAG_DEVICE_SYNC = 7,
-    RMM_DIAG_STREAM_DESTROY = 8,
-    RMM_DIAG_EVENT_SYNC = 9 /**< words[0] event handle */
+    RMM_DIAG_STREAM_DESTROY = 8, /**< before the call: the handle is free soon */
+    RMM_DIAG_EVENT_SYNC = 9, /**< words[0] event handle; also a query that says done */
+    RMM_DIAG_PREFETCH = 10,  /**< words[0] begin of the range */
+    RMM_DIAG_STREAM_CREATE = 11, /**< words[0]: 1 it does not wait for the legacy
+                                      default stream, else 0 */
+    RMM_DIAG_EVENT_DESTROY = 12, /**< words[0] event handle */
+    RMM_DIAG_CAPTURE_BEGIN = 13,
+    RMM_DIAG_CAPTURE_END = 14,
+    RMM_DIAG_STREAM_UNSURE = 15, /**< the stream waits for something that no event here
+                                      describes, so its order is unknown */
+    RMM_DIAG_ORDER_LOST = 16,    /**< from now on the order of all streams is unknown */
+    RMM_DIAG_GRAPH_LAUNCH = 17   /**< its kernels and copies are not reported */
 } rmm_diag_event_kind_t;
 
 typedef struct rmm_diag_event_v1 {
@@ -54,12 +82,16 @@ typedef struct rmm_diag_event_v1 {
     int32_t device;        /**< CUDA ordinal */
     rmm_stream_t stream;   /**< as passed by the program */
     const void *function;  /**< launch: identifies the kernel, else NULL */
-    const char *name;      /**< launch: kernel name, valid during the call only */
+    const char *name;      /**< launch: kernel name; copy, set, prefetch: the function
+                                that was called; valid during the call only */
     const uint64_t *words; /**< launch: every aligned 8-byte word of the parameters */
     size_t word_count;
-    uint64_t bytes;     /**< copy, set: length; else 0 */
+    uint64_t bytes;     /**< copy, set, prefetch: length; else 0 */
     uint32_t capturing; /**< 1: recorded into a graph, not executed now */
-    uint32_t reserved;
+    uint32_t before; /**< 1: copy, set, prefetch that is about to be made, with what the
+                             program passed; 0: the call has succeeded */
+    uint32_t has_pitch; /**< copy, set: bytes in between do not belong to it */
+    uint32_t is_sync;   /**< copy, set: the host waits for it */
 } rmm_diag_event_v1_t;
 
 typedef void (*rmm_diag_event_fn)(void *context, const rmm_diag_event_v1_t *event);
@@ -72,7 +104,7 @@ typedef struct rmm_diag_hooks_v1 {
     void (*on_free)(void *context, const rmm_diag_block_v1_t *block);
 } rmm_diag_hooks_v1_t;
 
-/** What the library does for the one that attaches. */
+/** Services of this library for the attached diagnosis library. */
 typedef struct rmm_diag_services_v1 {
     size_t struct_size;
     /** "cuda" or "sim": which source of events is the right one; static. */
@@ -86,6 +118,9 @@ typedef struct rmm_diag_services_v1 {
      * where the file cannot be made (no space: fewer bytes may fit).
      */
     rmm_status_t (*side_file)(const char *suffix, size_t bytes, void **memory_out);
+    /** Size of the blocks that the hooks are given; 0, from an older library: up to
+     * `device`. */
+    size_t block_bytes;
 } rmm_diag_services_v1_t;
 
 /**
@@ -97,12 +132,57 @@ typedef struct rmm_diag_services_v1 {
  * @param hooks         copied; struct_size set
  * @param services_out  struct_size set by the caller; receives the services
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  a NULL, or a struct_size smaller than v1
+ *         RMM_ERR_INVALID_ARGUMENT  an argument is NULL, or hooks->struct_size or
+ *                                   services_out->struct_size is too small.
+ *                                   services_out may end before block_bytes, as in the
+ *                                   first release
  *         RMM_ERR_UNSUPPORTED       another one is attached
  *         RMM_ERR_NO_DEVICE         no usable GPU
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_diag_attach_v1(
     const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services_out);
+
+/**
+ * Enter memory that the program took from the driver itself into the accounting: it becomes a
+ * block of a resource of type "driver", one for each GPU and one for the host's memory, that
+ * /rmm shows like any other. Nothing is refused because of a limit: the program has the
+ * memory already. An injected library calls this behind the driver's call, unless
+ * rmm_diag_in_library_v1(). A block that begins where one is known replaces that one: its free
+ * was not seen.
+ *
+ * @param block  the block; stream_id and resource_id are ignored
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT    NULL, no address, no bytes, or an unknown flag
+ *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the record; the block is not
+ *                                     counted
+ *         RMM_ERR_UNSUPPORTED         a device beyond those that are published, a forked child,
+ *                                     after rmm_diag_driver_forget_v1(), or while another
+ *                                     thread is opening the driver for more than a second
+ *         RMM_ERR_NO_DEVICE           no usable GPU
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_diag_driver_alloc_v1(const rmm_diag_block_v1_t *block);
+
+/**
+ * The program is about to give such a block back to the driver: before the driver's call,
+ * since the address may be another thread's at once.
+ *
+ * @param block  address, stream and flags are read
+ * @return size of the block in bytes; 0 if no known block begins at this address
+ */
+RMM_API uint64_t rmm_diag_driver_free_v1(const rmm_diag_block_v1_t *block);
+
+/**
+ * The program has another copy of this library, which takes memory from the driver and counts it
+ * itself: all blocks of rmm_diag_driver_alloc_v1() are counted as freed, and no more are counted.
+ */
+RMM_API void rmm_diag_driver_forget_v1(void);
+
+/**
+ * True while the calling thread takes memory from the driver for this library, or is in a
+ * function of the program's that a custom resource calls: a resource counts what it takes.
+ */
+RMM_API bool rmm_diag_in_library_v1(void);
 
 /**
  * What an injected library exports. This library looks for it once, just before it would

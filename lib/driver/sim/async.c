@@ -35,7 +35,7 @@ struct sim_async_block {
     uint32_t references;
     sim_mempool_t *pool;    /* NULL: a graph's */
     sim_piece_t piece;      /* of the pool; a graph's has no segment */
-    uint64_t capture_id;    /* a graph's: which capture made it */
+    uint64_t capture_id;    /* a graph's: which capture made it; a pool's: 0 */
     sim_stream_t *freed_on; /* while pending: alive, as its work has not run */
     bool has_run;           /* the allocation; a graph's: and no free since */
     bool is_taken;          /* handed out again before the free ran */
@@ -101,7 +101,7 @@ static void run_alloc(void *object)
 {
     sim_async_block_t *block = object;
 
-    if (block->has_run) { /* a pool's runs once */
+    if (block->has_run && block->pool == NULL) { /* a pool's runs once */
         rmm__sim_violation_locked(
             "graph_launch: the graph runs again, but its allocation at %p has not been "
             "freed since the last launch",
@@ -279,17 +279,15 @@ int rmm__sim_mempool_alloc(
     rmm_driver_mempool_t handle, void **ptr_out, size_t bytes,
     rmm_stream_t stream_handle)
 {
-    int error = rmm__sim_enter("mempool_alloc");
-    sim_mempool_t *pool = NULL;
-    sim_stream_t *stream;
+    int error;
+    sim_stream_t *stream =
+        rmm__sim_enter_stream(stream_handle, "mempool_alloc", &error);
+    sim_mempool_t *pool;
 
-    if (error != RMM_DRIVER_OK) {
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(stream_handle, "mempool_alloc", &error);
-    if (stream != NULL) {
-        pool = rmm__sim_mempool_find_locked(handle, "mempool_alloc", &error);
-    }
+    pool = rmm__sim_mempool_find_locked(handle, "mempool_alloc", &error);
     if (pool != NULL && bytes == 0) {
         *ptr_out = NULL;
     } else if (pool != NULL && stream->capture != NULL) {
@@ -344,8 +342,7 @@ static int free_checked_locked(void *ptr, sim_stream_t *stream)
         return refuse_free("mempool_free", ptr);
     }
     if (stream->capture != NULL &&
-        (block->pool != NULL ||
-         block->capture_id != rmm__sim_capture_id_locked(stream))) {
+        block->capture_id != rmm__sim_capture_id_locked(stream)) {
         return RMM_DRIVER_INVALID_VALUE;
     }
     if (block->pool == NULL) {
@@ -356,14 +353,13 @@ static int free_checked_locked(void *ptr, sim_stream_t *stream)
 
 int rmm__sim_mempool_free(void *ptr, rmm_stream_t handle)
 {
-    int error = rmm__sim_enter("mempool_free");
-    sim_stream_t *stream;
+    int error;
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, "mempool_free", &error);
 
-    if (error != RMM_DRIVER_OK) {
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "mempool_free", &error);
-    if (stream != NULL && ptr != NULL) {
+    if (ptr != NULL) {
         error = free_checked_locked(ptr, stream);
     }
     rmm__sim_leave();

@@ -331,8 +331,7 @@ static int join(sim_stream_t *stream, const sim_event_t *event)
     return RMM_DRIVER_OK;
 }
 
-int rmm__sim_wait_locked(
-    sim_stream_t *stream, const sim_event_t *event, bool *capturing_out)
+int rmm__sim_wait_locked(sim_stream_t *stream, sim_event_t *event, bool *capturing_out)
 {
     int error = work_check(stream);
 
@@ -388,15 +387,17 @@ int rmm__sim_begin_capture(rmm_stream_t handle, int mode)
     if (mode < RMM_CAPTURE_MODE_GLOBAL || mode > RMM_CAPTURE_MODE_RELAXED) {
         return RMM_DRIVER_INVALID_VALUE;
     }
-    error = rmm__sim_enter("begin_capture");
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    stream = rmm__sim_stream_find_locked(handle, "begin_capture", &error);
+    stream = rmm__sim_enter_stream(handle, "begin_capture", &error);
     if (stream != NULL) {
         error = begin_locked(stream, mode);
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(&(sim_observation_t){
+            .kind = RMM_DIAG_CAPTURE_BEGIN,
+            .device = rmm__sim_thread.device,
+            .stream = handle});
+    }
     return error;
 }
 
@@ -431,17 +432,23 @@ static int end_locked(sim_stream_t *stream, rmm_sim_graph_t *graph_out)
 
 int rmm__sim_end_capture(rmm_stream_t handle, rmm_sim_graph_t *graph_out)
 {
-    int error = rmm__sim_enter("end_capture");
-    sim_stream_t *stream;
+    int error;
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, "end_capture", &error);
 
-    if (error != RMM_DRIVER_OK) {
+    bool has_ended;
+
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "end_capture", &error);
-    if (stream != NULL) {
-        error = end_locked(stream, graph_out);
-    }
+    error = end_locked(stream, graph_out);
+    has_ended = stream->capture == NULL;
     rmm__sim_leave();
+    if (has_ended) { /* also one that gave no graph */
+        rmm__sim_tell(&(sim_observation_t){
+            .kind = RMM_DIAG_CAPTURE_END,
+            .device = rmm__sim_thread.device,
+            .stream = handle});
+    }
     return error;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/numbers.h"
 
 #define MEMORY_DEFAULT (UINT64_C(80) << 30)
 #define MEMORY_MIN (UINT64_C(1) << 20)
@@ -18,47 +19,7 @@
 
 bool rmm__sim_parse_number(const char *text, uint64_t *number_out)
 {
-    char *end;
-    unsigned long long number;
-
-    if (*text < '0' || *text > '9') { /* strtoull takes blanks and signs */
-        return false;
-    }
-    errno = 0;
-    number = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0') {
-        return false;
-    }
-    *number_out = number;
-    return true;
-}
-
-bool rmm__sim_parse_bytes(const char *text, uint64_t *bytes_out)
-{
-    static const char *const suffixes[] = {"KiB", "MiB", "GiB", "TiB"};
-    size_t digits = strspn(text, "0123456789");
-    char number[24];
-    uint64_t value;
-    unsigned shift = 0;
-
-    if (digits >= sizeof(number)) {
-        return false;
-    }
-    memcpy(number, text, digits);
-    number[digits] = '\0';
-    if (!rmm__sim_parse_number(number, &value)) {
-        return false;
-    }
-    for (unsigned i = 0; i < 4 && text[digits] != '\0'; i++) {
-        if (strcmp(text + digits, suffixes[i]) == 0) {
-            shift = 10 * (i + 1);
-        }
-    }
-    if ((text[digits] != '\0' && shift == 0) || value > UINT64_MAX >> shift) {
-        return false;
-    }
-    *bytes_out = value << shift;
-    return true;
+    return rmm__number_parse(text, strlen(text), number_out) == RMM_NUMBER_OK;
 }
 
 /* " managed_memory pageable_memory_access ..." */
@@ -114,8 +75,8 @@ static rmm_status_t read_memory(uint64_t *bytes)
         *bytes = MEMORY_DEFAULT;
         return RMM_OK;
     }
-    if (!rmm__sim_parse_bytes(text, bytes) || *bytes < MEMORY_MIN ||
-        *bytes > MEMORY_MAX) {
+    if (rmm__number_parse_bytes(text, strlen(text), bytes) != RMM_NUMBER_OK ||
+        *bytes < MEMORY_MIN || *bytes > MEMORY_MAX) {
         return malformed(
             "RMM_SIM_MEMORY", text,
             "1MiB to 16TiB, as bytes or with a suffix KiB, MiB, GiB or TiB");

@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include "core/round.h"
+
 struct sim_extent {
     uint64_t offset;
     uint64_t bytes;
@@ -110,14 +112,9 @@ static sim_extent_t *last_of(sim_extent_t *root)
     return root;
 }
 
-static uint64_t align_up(uint64_t value, uint64_t align)
-{
-    return (value + align - 1) & ~(align - 1);
-}
-
 static bool fits(const sim_extent_t *extent, uint64_t bytes, uint64_t align)
 {
-    uint64_t lost = align_up(extent->offset, align) - extent->offset;
+    uint64_t lost = rmm__align_up(extent->offset, align) - extent->offset;
 
     return extent->bytes >= bytes && extent->bytes - bytes >= lost;
 }
@@ -178,7 +175,7 @@ bool rmm__sim_space_take(
     if (found == NULL) {
         return false;
     }
-    begin = align_up(found->offset, align);
+    begin = rmm__align_up(found->offset, align);
     end = found->offset + found->bytes;
     before = extent_create(space, found->offset, begin - found->offset);
     after = extent_create(space, begin + bytes, end - begin - bytes);

@@ -33,7 +33,7 @@ struct sim_graph {
     sim_item_t *last_end; /* of the latest launch; owned reference */
 };
 
-static sim_table_t graphs = {.tag = GRAPH_TAG};
+static sim_table_t graphs = {.what = "graph", .tag = GRAPH_TAG};
 
 /* ---- sets of nodes ---- */
 
@@ -348,54 +348,42 @@ static int launch_locked(sim_graph_t *graph, sim_stream_t *stream)
     return error;
 }
 
-static sim_graph_t *find_locked(rmm_sim_graph_t handle, const char *call, int *error)
-{
-    sim_entry_t *entry = rmm__sim_entry(&graphs, handle);
-
-    if (entry == NULL || entry->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "graph", entry, handle);
-        return NULL;
-    }
-    return entry->object;
-}
-
 int rmm__sim_graph_launch(rmm_sim_graph_t graph_handle, rmm_stream_t handle)
 {
-    int error = rmm__sim_enter("graph_launch");
-    sim_graph_t *graph = NULL;
-    sim_stream_t *stream;
+    int error;
+    sim_observation_t observation = {.kind = RMM_DIAG_GRAPH_LAUNCH, .stream = handle};
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, "graph_launch", &error);
+    sim_graph_t *graph;
 
-    if (error != RMM_DRIVER_OK) {
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "graph_launch", &error);
-    if (stream != NULL) {
-        graph = find_locked(graph_handle, "graph_launch", &error);
-    }
+    graph = rmm__sim_find_locked(&graphs, graph_handle, "graph_launch", &error);
     if (graph != NULL) {
         error = launch_locked(graph, stream);
     }
+    observation.device = stream->device;
     rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(&observation);
+    }
     return error;
 }
 
 int rmm__sim_graph_copy(rmm_sim_graph_t handle, rmm_sim_graph_t *copy_out)
 {
-    int error = rmm__sim_enter("graph_copy");
-    sim_graph_t *graph;
+    int error;
+    sim_graph_t *graph = rmm__sim_enter_object(&graphs, handle, "graph_copy", &error);
     sim_graph_t *copy;
 
-    if (error != RMM_DRIVER_OK) {
+    if (graph == NULL) {
         return error;
     }
-    graph = find_locked(handle, "graph_copy", &error);
-    if (graph != NULL) {
-        copy = copy_of(graph);
-        error = copy != NULL ? rmm__sim_graph_publish_locked(copy, copy_out)
-                             : RMM_DRIVER_MEMORY_ALLOCATION;
-        if (error != RMM_DRIVER_OK && copy != NULL) {
-            rmm__sim_graph_free_locked(copy);
-        }
+    copy = copy_of(graph);
+    error = copy != NULL ? rmm__sim_graph_publish_locked(copy, copy_out)
+                         : RMM_DRIVER_MEMORY_ALLOCATION;
+    if (error != RMM_DRIVER_OK && copy != NULL) {
+        rmm__sim_graph_free_locked(copy);
     }
     rmm__sim_leave();
     return error;
@@ -404,17 +392,14 @@ int rmm__sim_graph_copy(rmm_sim_graph_t handle, rmm_sim_graph_t *copy_out)
 /* What was launched still runs: it shares the tasks. */
 int rmm__sim_graph_destroy(rmm_sim_graph_t handle)
 {
-    int error = rmm__sim_enter("graph_destroy");
-    sim_graph_t *graph;
+    int error;
+    sim_graph_t *graph =
+        rmm__sim_enter_object(&graphs, handle, "graph_destroy", &error);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    graph = find_locked(handle, "graph_destroy", &error);
     if (graph != NULL) {
         rmm__sim_graph_free_locked(graph);
         rmm__sim_entry_give_locked(&graphs, rmm__sim_entry(&graphs, handle));
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }

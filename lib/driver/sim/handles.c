@@ -88,7 +88,39 @@ void rmm__sim_entry_give_locked(sim_table_t *table, sim_entry_t *entry)
     table->free_list = entry;
 }
 
-const char *rmm__sim_entry_fate(const sim_entry_t *entry)
+/* "destroyed", or "unknown" if no object ever had this handle. */
+static const char *fate_of(const sim_entry_t *entry)
 {
     return entry != NULL && entry->was_used ? "destroyed" : "unknown";
+}
+
+void *rmm__sim_find_locked(
+    const sim_table_t *table, const void *handle, const char *call, int *error)
+{
+    sim_entry_t *entry = rmm__sim_entry(table, handle);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (entry == NULL || entry->object == NULL) {
+        rmm__sim_violation_locked(
+            "%s: %s %s %p", call, fate_of(entry), table->what, handle);
+        *error = RMM_DRIVER_INVALID_HANDLE;
+        return NULL;
+    }
+    return entry->object;
+}
+
+void *rmm__sim_enter_object(
+    const sim_table_t *table, const void *handle, const char *call, int *error)
+{
+    void *object;
+
+    *error = rmm__sim_enter(call);
+    if (*error != RMM_DRIVER_OK) {
+        return NULL;
+    }
+    object = rmm__sim_find_locked(table, handle, call, error);
+    if (object == NULL) {
+        rmm__sim_leave();
+    }
+    return object;
 }

@@ -92,12 +92,9 @@ int rmm__sim_host_free(void *ptr)
 {
     int error = rmm__sim_enter_unsafe("host_free");
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
+    if (error == RMM_DRIVER_OK) {
+        error = ptr != NULL ? free_locked(ptr) : RMM_DRIVER_OK;
+        rmm__sim_leave();
     }
-    if (ptr != NULL) {
-        error = free_locked(ptr);
-    }
-    rmm__sim_leave();
     return error;
 }

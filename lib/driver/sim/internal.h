@@ -91,8 +91,6 @@ enum { SIM_MANAGED_ALLOC = -1, SIM_MANAGED_POOLS = -2, SIM_PEERS = -3 };
 /* Read RMM_SIM_*, and set the fault plan. Sets the last error on failure. */
 rmm_status_t rmm__sim_env_read(sim_config_t *config);
 
-/* Bytes with an optional suffix KiB MiB GiB TiB. */
-bool rmm__sim_parse_bytes(const char *text, uint64_t *bytes_out);
 /* Decimal digits and nothing else. */
 bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
 
@@ -189,7 +187,8 @@ typedef struct sim_entry {
 } sim_entry_t;
 
 typedef struct sim_table {
-    uintptr_t tag; /* upper half of every handle */
+    const char *what; /* in messages: "stream" */
+    uintptr_t tag;    /* upper half of every handle */
     uint32_t count;
     sim_entry_t *free_list; /* last destroyed first: recycled handles show ABA bugs */
     _Atomic(sim_entry_t *) chunks[SIM_CHUNKS];
@@ -202,8 +201,12 @@ sim_entry_t *rmm__sim_entry_take_locked(sim_table_t *table, void *object);
 void rmm__sim_entry_give_locked(sim_table_t *table, sim_entry_t *entry);
 /* The handle of an entry; handles name nothing that can be dereferenced. */
 void *rmm__sim_entry_handle(const sim_table_t *table, const sim_entry_t *entry);
-/* Of an entry without an object: "destroyed", or "unknown" if no handle ever was it. */
-const char *rmm__sim_entry_fate(const sim_entry_t *entry);
+/* The live object of a handle; NULL with the error: the call is a violation. */
+void *rmm__sim_find_locked(
+    const sim_table_t *table, const void *handle, const char *call, int *error);
+/* rmm__sim_enter(), then the object; NULL with the error, and not entered. */
+void *rmm__sim_enter_object(
+    const sim_table_t *table, const void *handle, const char *call, int *error);
 
 /* ---- threads ---- */
 
@@ -354,10 +357,9 @@ uint64_t rmm__sim_draw_locked(uint64_t limit);
 /* The stream of a handle, NULL with *error set. */
 sim_stream_t *
 rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error);
+/* rmm__sim_enter(), then the stream; NULL with the error, and not entered. */
+sim_stream_t *rmm__sim_enter_stream(rmm_stream_t handle, const char *call, int *error);
 void rmm__sim_stream_release_locked(sim_stream_t *stream);
-/* The violation of using what is not alive, and its error. */
-int rmm__sim_refuse_locked(
-    const char *call, const char *what, const sim_entry_t *entry, const void *handle);
 /* The legacy default stream of a device. */
 sim_stream_t *rmm__sim_legacy(int device);
 /* 0, or an errno. */
@@ -426,8 +428,7 @@ void rmm__sim_capture_forget_locked(sim_stream_t *stream);
 int rmm__sim_submit_locked(sim_stream_t *stream, sim_task_t *task, bool *capturing_out);
 int rmm__sim_record_locked(
     sim_stream_t *stream, sim_event_t *event, bool *capturing_out);
-int rmm__sim_wait_locked(
-    sim_stream_t *stream, const sim_event_t *event, bool *capturing_out);
+int rmm__sim_wait_locked(sim_stream_t *stream, sim_event_t *event, bool *capturing_out);
 
 /* ---- launch.c ---- */
 
@@ -568,6 +569,7 @@ typedef struct sim_observation {
     size_t word_count;
     uint64_t bytes;
     bool capturing;
+    bool before; /* the call: it is about to be made */
 } sim_observation_t;
 
 extern _Atomic(rmm_diag_event_fn) rmm__sim_observer;
@@ -575,12 +577,15 @@ extern _Atomic(rmm_diag_event_fn) rmm__sim_observer;
 void rmm__sim_observe(rmm_diag_event_fn fn, void *context);
 void rmm__sim_observe_slow(const sim_observation_t *observation);
 
+/* As CUPTI does when a copy, fill or prefetch begins: what it was given, right or wrong. */
+void rmm__sim_tell_before(const sim_observation_t *observation);
+
 static inline bool rmm__sim_is_observed(void)
 {
     return atomic_load_explicit(&rmm__sim_observer, memory_order_relaxed) != NULL;
 }
 
-/* Tell the observer of a call, after it and without the lock. */
+/* Tell the observer of a call, without the lock. */
 static inline void rmm__sim_tell(const sim_observation_t *observation)
 {
     if (rmm__sim_is_observed()) {

@@ -93,6 +93,7 @@ int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t
     uint64_t words[] = {(uint64_t)(uintptr_t)dst, (uint64_t)(uintptr_t)src};
     sim_observation_t observation = {
         .kind = RMM_DIAG_COPY,
+        .name = "memcpy_async",
         .stream = stream,
         .words = words,
         .word_count = 2,
@@ -104,6 +105,7 @@ int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t
     if (dst == NULL || src == NULL) {
         return RMM_DRIVER_INVALID_VALUE;
     }
+    rmm__sim_tell_before(&observation);
     return submit("memcpy_async", rmm__sim_task_copy(dst, src, bytes), &observation);
 }
 
@@ -112,6 +114,7 @@ int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t strea
     uint64_t words[] = {(uint64_t)(uintptr_t)dst};
     sim_observation_t observation = {
         .kind = RMM_DIAG_SET,
+        .name = "memset_async",
         .stream = stream,
         .words = words,
         .word_count = 1,
@@ -123,5 +126,6 @@ int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t strea
     if (dst == NULL) {
         return RMM_DRIVER_INVALID_VALUE;
     }
+    rmm__sim_tell_before(&observation);
     return submit("memset_async", rmm__sim_task_set(dst, value, bytes), &observation);
 }

@@ -177,22 +177,33 @@ int rmm__sim_mem_prefer(void *ptr, size_t bytes, int device)
 int rmm__sim_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t handle)
 {
-    int error = rmm__sim_enter("mem_prefetch");
+    uint64_t word = (uint64_t)(uintptr_t)ptr;
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_PREFETCH,
+        .name = "mem_prefetch",
+        .stream = handle,
+        .words = &word,
+        .word_count = 1,
+        .bytes = bytes};
     sim_stream_t *stream;
+    int error;
 
-    if (error != RMM_DRIVER_OK) {
+    rmm__sim_tell_before(&observation);
+    stream = rmm__sim_enter_stream(handle, "mem_prefetch", &error);
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "mem_prefetch", &error);
-    if (stream != NULL) {
-        error = rmm__sim_capture_check_wait_locked(stream);
-    }
+    error = rmm__sim_capture_check_wait_locked(stream);
     if (error == RMM_DRIVER_OK) {
         error = check_locked(ptr, bytes, device);
     }
     if (error == RMM_DRIVER_OK) {
         error = notes_put(&prefetched, ptr, bytes, device);
     }
+    observation.device = stream->device;
     rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(&observation);
+    }
     return error;
 }

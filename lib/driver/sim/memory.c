@@ -353,13 +353,14 @@ int rmm__sim_mem_free(void *ptr)
 {
     int error = rmm__sim_enter_unsafe("mem_free");
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
+    if (error == RMM_DRIVER_OK) {
+        error = ptr != NULL ? free_locked(ptr) : RMM_DRIVER_OK;
+        rmm__sim_leave();
     }
-    if (ptr != NULL) {
-        error = free_locked(ptr);
+    if (error == RMM_DRIVER_OK && ptr != NULL) { /* it has waited for the device */
+        rmm__sim_tell(&(sim_observation_t){
+            .kind = RMM_DIAG_DEVICE_SYNC, .device = rmm__sim_thread.device});
     }
-    rmm__sim_leave();
     return error;
 }
 

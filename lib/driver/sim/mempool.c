@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "core/assert.h"
+#include "core/round.h"
 
 #define POOL_TAG 0x4d50u                      /* "MP" */
 #define SEGMENT_BYTES (UINT64_C(32) << 20)    /* as CUDA 13 on an H200 */
@@ -26,14 +27,9 @@
 #define HANDLE_POSIX_FD 0x1u
 #define HANDLE_ALL 0xfu /* posix fd, two of Windows, fabric */
 
-static sim_table_t handles = {.tag = POOL_TAG};
+static sim_table_t handles = {.what = "memory pool", .tag = POOL_TAG};
 static sim_mempool_t *pools;
 static sim_mempool_t *managed_pools[SIM_DEVICE_MAX];
-
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-    return (bytes + unit - 1) / unit * unit;
-}
 
 /* ---- segments ---- */
 
@@ -113,10 +109,10 @@ void rmm__sim_mempool_settle_locked(int device)
 /* The last try takes what other pools hold and do not use. */
 static int grow(sim_mempool_t *pool, uint64_t bytes)
 {
-    int error = segment_create(pool, round_up(bytes, SEGMENT_BYTES));
+    int error = segment_create(pool, rmm__round_up(bytes, SEGMENT_BYTES));
 
     if (error != RMM_DRIVER_OK) {
-        error = segment_create(pool, round_up(bytes, SEGMENT_BYTES_MIN));
+        error = segment_create(pool, rmm__round_up(bytes, SEGMENT_BYTES_MIN));
     }
     if (error != RMM_DRIVER_OK) {
         shrink_all(pool->device);
@@ -148,7 +144,7 @@ int rmm__sim_mempool_take_locked(
     if (bytes > rmm__sim_device_bytes()) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
-    bytes = round_up(bytes, BLOCK_ALIGN);
+    bytes = rmm__round_up(bytes, BLOCK_ALIGN);
     for (sim_segment_t *segment = pool->segments; segment != NULL;
          segment = segment->next) {
         if (take_from(segment, bytes, piece_out)) {
@@ -198,13 +194,7 @@ void rmm__sim_mempool_give_locked(sim_mempool_t *pool, const sim_piece_t *piece)
 sim_mempool_t *
 rmm__sim_mempool_find_locked(rmm_driver_mempool_t handle, const char *call, int *error)
 {
-    sim_entry_t *entry = rmm__sim_entry(&handles, handle);
-
-    if (entry == NULL || entry->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "memory pool", entry, handle);
-        return NULL;
-    }
-    return entry->object;
+    return rmm__sim_find_locked(&handles, handle, call, error);
 }
 
 static sim_mempool_t *pool_create(bool is_managed)
@@ -311,32 +301,27 @@ static int destroy_locked(sim_mempool_t *pool)
 
 int rmm__sim_mempool_destroy(rmm_driver_mempool_t handle)
 {
-    int error = rmm__sim_enter("mempool_destroy");
-    sim_mempool_t *pool;
+    int error;
+    sim_mempool_t *pool =
+        rmm__sim_enter_object(&handles, handle, "mempool_destroy", &error);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    pool = rmm__sim_mempool_find_locked(handle, "mempool_destroy", &error);
     if (pool != NULL) {
         error = destroy_locked(pool);
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }
 
 int rmm__sim_mempool_trim(rmm_driver_mempool_t handle, size_t keep_bytes)
 {
-    int error = rmm__sim_enter("mempool_trim");
-    sim_mempool_t *pool;
+    int error;
+    sim_mempool_t *pool =
+        rmm__sim_enter_object(&handles, handle, "mempool_trim", &error);
 
-    if (error != RMM_DRIVER_OK) {
+    if (pool == NULL) {
         return error;
     }
-    pool = rmm__sim_mempool_find_locked(handle, "mempool_trim", &error);
-    if (pool != NULL) {
-        error = rmm__sim_capture_forbids_locked();
-    }
+    error = rmm__sim_capture_forbids_locked();
     if (error == RMM_DRIVER_OK) {
         shrink(pool, keep_bytes, true);
     }

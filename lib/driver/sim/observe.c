@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a diagnosis sees of the simulated GPU: an event for each call that CUPTI would
- * report, at the call and not when the work runs, and the start of the diagnosis library
+ * report, at the call and not when the work runs; before it, too, where a range of memory is
+ * passed; and the start of the diagnosis library
  * as the CUDA driver starts one.
  *
  * Locking: the observer is called without rmm__sim_lock, so it may call the driver.
@@ -45,7 +46,8 @@ void rmm__sim_observe_slow(const sim_observation_t *observation)
         .words = observation->words,
         .word_count = observation->word_count,
         .bytes = observation->bytes,
-        .capturing = observation->capturing ? 1 : 0};
+        .capturing = observation->capturing ? 1 : 0,
+        .before = observation->before ? 1 : 0};
     /* acquire: pairs with rmm__sim_observe() */
     rmm_diag_event_fn fn =
         atomic_load_explicit(&rmm__sim_observer, memory_order_acquire);
@@ -53,6 +55,15 @@ void rmm__sim_observe_slow(const sim_observation_t *observation)
     if (fn != NULL) {
         fn(atomic_load_explicit(&observer_context, memory_order_relaxed), &event);
     }
+}
+
+void rmm__sim_tell_before(const sim_observation_t *observation)
+{
+    sim_observation_t before = *observation;
+
+    before.device = rmm__sim_thread.device;
+    before.before = true;
+    rmm__sim_tell(&before);
 }
 
 typedef int (*injection_fn)(void);

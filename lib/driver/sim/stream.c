@@ -19,8 +19,8 @@
 #define STREAM_TAG 0x5354u /* "ST": handles 0x5354_0000_0010 and so on */
 #define EVENT_TAG 0x4556u  /* "EV" */
 
-static sim_table_t streams = {.tag = STREAM_TAG};
-static sim_table_t events = {.tag = EVENT_TAG};
+static sim_table_t streams = {.what = "stream", .tag = STREAM_TAG};
+static sim_table_t events = {.what = "event", .tag = EVENT_TAG};
 static sim_stream_t legacy[SIM_DEVICE_MAX];
 static uint64_t last_stream_id; /* protected by rmm__sim_lock */
 static pthread_key_t thread_end;
@@ -113,14 +113,6 @@ int rmm__sim_streams_open(void)
     return pthread_key_create(&thread_end, own_streams_end);
 }
 
-int rmm__sim_refuse_locked(
-    const char *call, const char *what, const sim_entry_t *entry, const void *handle)
-{
-    rmm__sim_violation_locked(
-        "%s: %s %s %p", call, rmm__sim_entry_fate(entry), what, handle);
-    return RMM_DRIVER_INVALID_HANDLE;
-}
-
 sim_stream_t *
 rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error)
 {
@@ -135,30 +127,29 @@ rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error)
         *error = entry != NULL ? RMM_DRIVER_OK : RMM_DRIVER_MEMORY_ALLOCATION;
         return entry != NULL ? entry->object : NULL;
     }
-    entry = rmm__sim_entry(&streams, handle);
-    if (entry == NULL || entry->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "stream", entry, handle);
-        return NULL;
-    }
-    return entry->object;
+    return rmm__sim_find_locked(&streams, handle, call, error);
 }
 
-static sim_event_t *
-event_find_locked(rmm_driver_event_t handle, const char *call, int *error)
+sim_stream_t *rmm__sim_enter_stream(rmm_stream_t handle, const char *call, int *error)
 {
-    sim_entry_t *entry = rmm__sim_entry(&events, handle);
+    sim_stream_t *stream;
 
-    if (entry == NULL || entry->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "event", entry, handle);
+    *error = rmm__sim_enter(call);
+    if (*error != RMM_DRIVER_OK) {
         return NULL;
     }
-    return entry->object;
+    stream = rmm__sim_stream_find_locked(handle, call, error);
+    if (stream == NULL) {
+        rmm__sim_leave();
+    }
+    return stream;
 }
 
 /* ---- streams ---- */
 
 int rmm__sim_stream_create(uint32_t flags, rmm_stream_t *stream_out)
 {
+    uint64_t word = flags & RMM_STREAM_NON_BLOCKING;
     int error;
     sim_stream_t *stream;
 
@@ -176,48 +167,48 @@ int rmm__sim_stream_create(uint32_t flags, rmm_stream_t *stream_out)
         error = RMM_DRIVER_MEMORY_ALLOCATION;
     }
     rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell(&(sim_observation_t){
+            .kind = RMM_DIAG_STREAM_CREATE,
+            .device = rmm__sim_thread.device,
+            .stream = *stream_out,
+            .words = &word,
+            .word_count = 1});
+    }
     return error;
 }
 
 int rmm__sim_stream_destroy(rmm_stream_t handle)
 {
     sim_stream_t *stream;
-    int device = -1;
     int error;
 
     if (rmm_stream_is_default(handle) || rmm_stream_is_per_thread_default(handle)) {
         return RMM_DRIVER_INVALID_HANDLE;
     }
-    error = rmm__sim_enter("stream_destroy");
-    if (error != RMM_DRIVER_OK) {
+    /* first: behind the call another thread may have made a stream of this handle */
+    rmm__sim_tell(&(sim_observation_t){
+        .kind = RMM_DIAG_STREAM_DESTROY,
+        .device = rmm__sim_thread.device,
+        .stream = handle});
+    stream = rmm__sim_enter_stream(handle, "stream_destroy", &error);
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "stream_destroy", &error);
-    if (stream != NULL) {
-        device = stream->device;
-        stream_end_locked(stream);
-    }
+    stream_end_locked(stream);
     rmm__sim_leave();
-    if (error == RMM_DRIVER_OK) {
-        rmm__sim_tell(&(sim_observation_t){
-            .kind = RMM_DIAG_STREAM_DESTROY, .device = device, .stream = handle});
-    }
-    return error;
+    return RMM_DRIVER_OK;
 }
 
 int rmm__sim_stream_flags(rmm_stream_t handle, uint32_t *flags)
 {
-    int error = rmm__sim_enter("stream_flags");
-    sim_stream_t *stream;
+    int error;
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, "stream_flags", &error);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    stream = rmm__sim_stream_find_locked(handle, "stream_flags", &error);
     if (stream != NULL) {
         *flags = stream->blocking ? 0 : RMM_STREAM_NON_BLOCKING;
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }
 
@@ -234,18 +225,15 @@ static int finish_locked(sim_stream_t *stream)
 
 int rmm__sim_stream_synchronize(rmm_stream_t handle)
 {
-    int error = rmm__sim_enter("stream_synchronize");
-    sim_stream_t *stream;
-    int device = -1;
+    int error;
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, "stream_synchronize", &error);
+    int device;
 
-    if (error != RMM_DRIVER_OK) {
+    if (stream == NULL) {
         return error;
     }
-    stream = rmm__sim_stream_find_locked(handle, "stream_synchronize", &error);
-    if (stream != NULL) {
-        device = stream->device;
-        error = finish_locked(stream);
-    }
+    device = stream->device;
+    error = finish_locked(stream);
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
         rmm__sim_tell(&(sim_observation_t){
@@ -330,17 +318,13 @@ report_known_wrongly(rmm_stream_t handle, const rmm_stream_key_t *key)
 /* The slow cases: a stale handle, a thread's first use of its own stream. */
 RMM_COLD static int stream_key_slow(rmm_stream_t handle, rmm_stream_key_t *key)
 {
-    int error = rmm__sim_enter("stream_key");
-    sim_stream_t *stream;
+    int error;
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, "stream_key", &error);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    stream = rmm__sim_stream_find_locked(handle, "stream_key", &error);
     if (stream != NULL) {
         key_of_entry(stream->entry, handle, key);
+        rmm__sim_leave();
     }
-    rmm__sim_leave();
     return error;
 }
 
@@ -388,26 +372,6 @@ int rmm__sim_event_create(rmm_driver_event_t *event_out)
     return error;
 }
 
-/* Waits that were queued keep the record. */
-int rmm__sim_event_destroy(rmm_driver_event_t handle)
-{
-    int error = rmm__sim_enter("event_destroy");
-    sim_event_t *event;
-
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    event = event_find_locked(handle, "event_destroy", &error);
-    if (event != NULL) {
-        rmm__sim_item_release_locked(event->record);
-        rmm__sim_nodes_clear(&event->tails);
-        free(event);
-        rmm__sim_entry_give_locked(&events, rmm__sim_entry(&events, handle));
-    }
-    rmm__sim_leave();
-    return error;
-}
-
 static void tell_event(
     rmm_diag_event_kind_t kind, int device, rmm_stream_t stream,
     rmm_driver_event_t event, bool capturing)
@@ -423,82 +387,99 @@ static void tell_event(
         .capturing = capturing});
 }
 
-/* The event, if there are such a stream and such an event; else NULL and the error. */
-static sim_event_t *find_both_locked(
-    const char *call, rmm_stream_t stream, rmm_driver_event_t event,
-    sim_stream_t **stream_out, int *error_out)
+/* Waits that were queued keep the record. */
+int rmm__sim_event_destroy(rmm_driver_event_t handle)
 {
-    *stream_out = rmm__sim_stream_find_locked(stream, call, error_out);
-    return *stream_out != NULL ? event_find_locked(event, call, error_out) : NULL;
-}
-
-int rmm__sim_event_record(rmm_driver_event_t event_handle, rmm_stream_t handle)
-{
-    int error = rmm__sim_enter("event_record");
-    sim_stream_t *stream;
+    int error;
     sim_event_t *event;
-    bool capturing = false;
-    int device = -1;
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    event = find_both_locked("event_record", handle, event_handle, &stream, &error);
+    /* first, as a stream's end */
+    tell_event(RMM_DIAG_EVENT_DESTROY, rmm__sim_thread.device, NULL, handle, false);
+    event = rmm__sim_enter_object(&events, handle, "event_destroy", &error);
     if (event != NULL) {
-        device = stream->device;
-        error = event->device == device
-                    ? rmm__sim_record_locked(stream, event, &capturing)
-                    : RMM_DRIVER_INVALID_HANDLE;
-    }
-    rmm__sim_leave();
-    if (error == RMM_DRIVER_OK) {
-        tell_event(RMM_DIAG_EVENT_RECORD, device, handle, event_handle, capturing);
+        rmm__sim_item_release_locked(event->record);
+        rmm__sim_nodes_clear(&event->tails);
+        free(event);
+        rmm__sim_entry_give_locked(&events, rmm__sim_entry(&events, handle));
+        rmm__sim_leave();
     }
     return error;
 }
 
-int rmm__sim_stream_wait_event(rmm_stream_t handle, rmm_driver_event_t event_handle)
+/* A call of a stream and an event. */
+typedef struct event_call {
+    const char *name;
+    rmm_diag_event_kind_t kind;
+    int (*run_locked)(sim_stream_t *stream, sim_event_t *event, bool *capturing_out);
+} event_call_t;
+
+static int run_event_call(
+    const event_call_t *call, rmm_stream_t handle, rmm_driver_event_t event_handle)
 {
-    int error = rmm__sim_enter("stream_wait_event");
-    sim_stream_t *stream;
+    int error;
+    sim_stream_t *stream = rmm__sim_enter_stream(handle, call->name, &error);
     sim_event_t *event;
     bool capturing = false;
-    int device = -1;
+    int device;
 
-    if (error != RMM_DRIVER_OK) {
+    if (stream == NULL) {
         return error;
     }
-    event =
-        find_both_locked("stream_wait_event", handle, event_handle, &stream, &error);
+    device = stream->device;
+    event = rmm__sim_find_locked(&events, event_handle, call->name, &error);
     if (event != NULL) {
-        device = stream->device;
-        error = rmm__sim_wait_locked(stream, event, &capturing);
+        error = call->run_locked(stream, event, &capturing);
     }
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
-        tell_event(RMM_DIAG_EVENT_WAIT, device, handle, event_handle, capturing);
+        tell_event(call->kind, device, handle, event_handle, capturing);
     }
     return error;
+}
+
+static int record_locked(sim_stream_t *stream, sim_event_t *event, bool *capturing_out)
+{
+    return event->device == stream->device
+               ? rmm__sim_record_locked(stream, event, capturing_out)
+               : RMM_DRIVER_INVALID_HANDLE;
+}
+
+int rmm__sim_event_record(rmm_driver_event_t event, rmm_stream_t stream)
+{
+    static const event_call_t call = {
+        "event_record", RMM_DIAG_EVENT_RECORD, record_locked};
+
+    return run_event_call(&call, stream, event);
+}
+
+int rmm__sim_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event)
+{
+    static const event_call_t call = {
+        "stream_wait_event", RMM_DIAG_EVENT_WAIT, rmm__sim_wait_locked};
+
+    return run_event_call(&call, stream, event);
 }
 
 int rmm__sim_event_query(rmm_driver_event_t handle)
 {
-    int error = rmm__sim_enter("event_query");
-    sim_event_t *event;
+    int error;
+    sim_event_t *event = rmm__sim_enter_object(&events, handle, "event_query", &error);
+    int device;
 
-    if (error != RMM_DRIVER_OK) {
+    if (event == NULL) {
         return error;
     }
-    event = event_find_locked(handle, "event_query", &error);
-    if (event != NULL) {
-        error = rmm__sim_capture_check_event_locked(event);
-    }
+    device = event->device;
+    error = rmm__sim_capture_check_event_locked(event);
     if (error == RMM_DRIVER_OK && event->record != NULL &&
         !rmm__sim_item_is_done(event->record)) {
         error = RMM_DRIVER_NOT_READY;
         rmm__sim_nudge_locked(event->record); /* so that a loop of queries ends */
     }
     rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        tell_event(RMM_DIAG_EVENT_SYNC, device, NULL, handle, false);
+    }
     return error;
 }
 
@@ -515,18 +496,16 @@ static int finish_event_locked(sim_event_t *event)
 
 int rmm__sim_event_synchronize(rmm_driver_event_t handle)
 {
-    int error = rmm__sim_enter("event_synchronize");
-    sim_event_t *event;
-    int device = -1;
+    int error;
+    sim_event_t *event =
+        rmm__sim_enter_object(&events, handle, "event_synchronize", &error);
+    int device;
 
-    if (error != RMM_DRIVER_OK) {
+    if (event == NULL) {
         return error;
     }
-    event = event_find_locked(handle, "event_synchronize", &error);
-    if (event != NULL) {
-        device = event->device;
-        error = finish_event_locked(event);
-    }
+    device = event->device;
+    error = finish_event_locked(event);
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
         tell_event(RMM_DIAG_EVENT_SYNC, device, NULL, handle, false);

@@ -49,7 +49,7 @@ typedef struct sim_reservation {
     sim_mapping_t **mappings; /* for each GRANULARITY of it; NULL: nothing there */
 } sim_reservation_t;
 
-static sim_table_t physicals = {.tag = PHYSICAL_TAG};
+static sim_table_t physicals = {.what = "physical memory", .tag = PHYSICAL_TAG};
 static sim_reservation_t *reservations;
 
 static_assert(SIM_DEVICE_MAX <= 32, "access has a bit for each device");
@@ -276,32 +276,18 @@ static void physical_free_if_unused(sim_physical_t *physical)
     }
 }
 
-static sim_entry_t *
-physical_entry(rmm_driver_physical_t handle, const char *call, int *error)
-{
-    void *value = (void *)(uintptr_t)handle;
-    sim_entry_t *entry = rmm__sim_entry(&physicals, value);
-
-    if (entry == NULL || entry->object == NULL) {
-        *error = rmm__sim_refuse_locked(call, "physical memory", entry, value);
-        return NULL;
-    }
-    return entry;
-}
-
 int rmm__sim_physical_release(rmm_driver_physical_t handle)
 {
     int error = begin("physical_release");
+    void *value = (void *)(uintptr_t)handle;
     sim_physical_t *physical;
-    sim_entry_t *entry;
 
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    entry = physical_entry(handle, "physical_release", &error);
-    if (entry != NULL) {
-        physical = entry->object;
-        rmm__sim_entry_give_locked(&physicals, entry);
+    physical = rmm__sim_find_locked(&physicals, value, "physical_release", &error);
+    if (physical != NULL) {
+        rmm__sim_entry_give_locked(&physicals, rmm__sim_entry(&physicals, value));
         physical->is_released = true;
         physical_free_if_unused(physical);
     }
@@ -339,8 +325,8 @@ static int map_locked(char *ptr, uint64_t bytes, rmm_driver_physical_t handle)
 {
     sim_reservation_t *reservation = reservation_around(ptr, bytes);
     int error = RMM_DRIVER_OK;
-    sim_entry_t *entry = physical_entry(handle, "address_map", &error);
-    sim_physical_t *physical = entry != NULL ? entry->object : NULL;
+    sim_physical_t *physical = rmm__sim_find_locked(
+        &physicals, (void *)(uintptr_t)handle, "address_map", &error);
     sim_mapping_t *mapping;
 
     if (physical == NULL) {

@@ -8,6 +8,7 @@
 
 #include "sim/pool/pool_harness.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/resource_impl.h"
@@ -99,9 +100,9 @@ static inline void mock_destroy(rmm_resource_t *mr)
 
 static const rmm_resource_ops_t mock_ops[] = {
     {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, false, true, NULL,
-     false},
+     false, NULL},
     {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, true, true, NULL,
-     false},
+     false, NULL},
 };
 
 /* Over the cuda resource, on device 0. */
@@ -135,6 +136,32 @@ static inline uint64_t location_count(void)
 
     rmm__location_sums(0, &sums);
     return rmm_live_count(sums.total_count, sums.freed_count);
+}
+
+/* An allocation that gets the block which is being freed. */
+typedef struct reuse {
+    rmm_resource_t *mr;
+    size_t bytes;
+    void *ptr; /* receives the block */
+} reuse_t;
+
+static inline void *take_same_block(void *argument)
+{
+    reuse_t *reuse = argument;
+
+    return (void *)(intptr_t)rmm_resource_alloc(
+        reuse->mr, reuse->bytes, 0, NULL, &reuse->ptr);
+}
+
+/* mock_t.freed: in upstream's dealloc the block is free already. */
+static inline void reuse_on_another_thread(mock_t *mock, void *argument)
+{
+    pthread_t thread;
+    void *status;
+
+    assert_int_equal(pthread_create(&thread, NULL, take_same_block, argument), 0);
+    assert_int_equal(pthread_join(thread, &status), 0);
+    assert_int_equal((intptr_t)status, RMM_OK);
 }
 
 /* Nothing is out, was refused, or is left when it is gone. */

@@ -39,8 +39,6 @@ typedef struct subject {
 
 static bool gives_up(size_t bytes, void *arg)
 {
-    (void)bytes;
-    (void)arg;
     return false;
 }
 
@@ -380,7 +378,6 @@ static void arena_and_callback_share_ownership(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr;
 
-    (void)state;
     options.alloc = program_alloc;
     options.dealloc = program_dealloc;
     options.payload = cuda;
@@ -416,7 +413,6 @@ static void counts_bytes_once_however_resources_are_stacked(void **state)
     void *blocks[5];
     size_t sum = 0;
 
-    (void)state;
     rmm__location_sums(0, &before);
     for (size_t i = 0; i < 5; i++) {
         assert_ok(rmm_resource_alloc(mr, sizes[i], 0, NULL, &blocks[i]));
@@ -447,7 +443,6 @@ static void counts_a_pool_over_adaptors_once(void **state)
     rmm_resource_t *pool;
     void *ptr;
 
-    (void)state;
     options.initial_bytes = 4 * MIB;
     assert_ok(rmm_pool_resource_create(below, &options, &pool));
     ptr = take(pool, 1000, NULL);
@@ -478,7 +473,6 @@ static rmm_resource_t *make_aligned_over(rmm_resource_t *upstream)
 static void
 aligned_blocks_that_are_live_at_the_end_are_freed_after_their_use(void **state)
 {
-    (void)state;
     assert_int_equal(mixups_of_an_end_amid_work(make_aligned_over), 0);
 }
 

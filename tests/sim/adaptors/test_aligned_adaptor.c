@@ -39,7 +39,6 @@ static bool is_accepted(uint64_t alignment)
 
 static void throws_on_invalid_allocation_alignment(void **state)
 {
-    (void)state;
     assert_false(is_accepted(255));
     assert_false(is_accepted(768));
     assert_false(is_accepted(UINT64_C(1) << 63));
@@ -48,7 +47,6 @@ static void throws_on_invalid_allocation_alignment(void **state)
 
 static void bumps_small_alignments_to_256_bytes(void **state)
 {
-    (void)state;
     for (uint64_t alignment = 1; alignment <= 256; alignment *= 2) {
         mock_t *mock = make_mock();
         rmm_resource_t *mr = make_aligned(&mock->base, alignment, 0);
@@ -70,7 +68,6 @@ static void tells_its_alignment_and_threshold(void **state)
     rmm_resource_t *cuda = make_cuda();
     uint64_t bytes = 7;
 
-    (void)state;
     assert_ok(rmm_aligned_get_alignment(mr, &bytes));
     assert_int_equal(bytes, 4096);
     assert_ok(rmm_aligned_get_threshold(mr, &bytes));
@@ -89,7 +86,6 @@ static void passes_the_default_alignment_through(void **state)
     rmm_resource_t *mr = make_aligned(&mock->base, 0, 0);
     void *ptr;
 
-    (void)state;
     mock->address = 256;
     ptr = take(mr, 5, NULL);
     assert_int_equal((uintptr_t)ptr, 256);
@@ -106,7 +102,6 @@ static void passes_what_is_below_the_threshold_through(void **state)
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 65536);
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         void *ptr;
 
@@ -126,7 +121,6 @@ static void asks_for_more_where_the_address_is_aligned_already(void **state)
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 65536);
     void *ptr;
 
-    (void)state;
     mock->address = 4096;
     ptr = take(mr, 65536, NULL);
     assert_int_equal((uintptr_t)ptr, 4096);
@@ -144,7 +138,6 @@ static void aligns_the_upstream_address(void **state)
     rmm_stream_t stream = make_stream(0);
     void *ptr;
 
-    (void)state;
     mock->address = 256;
     ptr = take(mr, 65536, stream);
     assert_int_equal((uintptr_t)ptr, 4096);
@@ -171,7 +164,6 @@ static void aligns_multiple(void **state)
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 65536);
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         mock->address = rows[i].address;
         assert_int_equal((uintptr_t)take(mr, rows[i].bytes, NULL), rows[i].aligned);
@@ -191,7 +183,6 @@ static void aligns_a_real_pointer(void **state)
     void *blocks[8];
     rmm_status_t status;
 
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         (void)take(mr, 256, NULL); /* moves what the pool hands out next */
         blocks[i] = take(mr, 65536 + 256 * i, NULL);
@@ -215,7 +206,6 @@ static void gives_the_alignment_that_a_request_asks_for(void **state)
     rmm_resource_t *mr = make_aligned(&mock->base, 1024, 65536);
     void *ptr;
 
-    (void)state;
     mock->address = 256;
     assert_ok(rmm_resource_alloc(mr, 100, 512, NULL, &ptr)); /* below the threshold */
     assert_int_equal((uintptr_t)ptr, 512);
@@ -235,7 +225,6 @@ static void counts_what_was_asked_for_and_not_what_upstream_gave(void **state)
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
     void *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     assert_int_equal(stats_of(mr).current_bytes, 1000);
     assert_int_equal(location_bytes(), 1000);
     assert_int_equal(location_count(), 1);
@@ -250,7 +239,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
     char *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     give(mr, ptr, 999, NULL);
     give(mr, ptr + 256, 1000, NULL);
     assert_int_equal(stats_of(mr).current_bytes, 1000);
@@ -269,7 +257,6 @@ static void refuses_sizes_that_no_address_space_holds(void **state)
     void *mark = &mark;
     void *ptr = mark;
 
-    (void)state;
     for (size_t bytes = (size_t)PTRDIFF_MAX - 5000; bytes <= (size_t)PTRDIFF_MAX;
          bytes += 1000) {
         assert_int_equal(
@@ -288,7 +275,6 @@ static void gives_aligned_blocks_back_at_its_end(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = make_aligned(rmm_resource_retain(cuda), 4096, 0);
 
-    (void)state;
     (void)take(mr, 1000, NULL);
     (void)take(mr, 2000, NULL);
     rmm_resource_release(mr);
@@ -307,7 +293,6 @@ static void what_upstream_refused_takes_no_room(void **state)
     void *block = take(mr, 1000, NULL);
     void *none;
 
-    (void)state;
     rmm__host_memory_fail(1);
     for (int i = 0; i < 1000; i++) {
         mock->failure = RMM_ERR_OUT_OF_MEMORY;
@@ -323,42 +308,14 @@ static void what_upstream_refused_takes_no_room(void **state)
 
 /* --- a block that is handed out again while it is being freed ------------------------ */
 
-typedef struct reuse {
-    rmm_resource_t *mr;
-    void *ptr;
-    size_t bytes;
-} reuse_t;
-
-static void *take_same_block(void *argument)
-{
-    reuse_t *reuse = argument;
-    rmm_status_t status =
-        rmm_resource_alloc(reuse->mr, reuse->bytes, 0, NULL, &reuse->ptr);
-
-    return (void *)(intptr_t)status;
-}
-
-/* In upstream's dealloc, where the block is free already. */
-static void reuse_on_another_thread(mock_t *mock, void *argument)
-{
-    pthread_t thread;
-    void *status;
-
-    (void)mock;
-    assert_int_equal(pthread_create(&thread, NULL, take_same_block, argument), 0);
-    assert_int_equal(pthread_join(thread, &status), 0);
-    assert_int_equal((intptr_t)status, RMM_OK);
-}
-
 static void lets_a_block_be_reused_while_it_is_freed(void **state)
 {
     static const size_t alignments[] = {256, 4096};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         mock_t *mock = make_mock();
         rmm_resource_t *mr = make_aligned(&mock->base, alignments[i], 0);
-        reuse_t reuse = {mr, NULL, 1000};
+        reuse_t reuse = {mr, 1000, NULL};
         void *ptr;
 
         mock->address = 256;
@@ -378,7 +335,6 @@ static void survives_failing_requests_for_host_memory(void **state)
 {
     bool struck = true;
 
-    (void)state;
     for (uint64_t nth = 1; struck; nth++) {
         rmm_aligned_options_t options = RMM_ALIGNED_OPTIONS_INIT;
         rmm_resource_t *cuda = make_cuda();

@@ -44,7 +44,6 @@ static void retries_an_allocation_once(void **state)
     void *mark = &mark;
     void *ptr = mark;
 
-    (void)state;
     mock->failures = 5;
     assert_int_equal(rmm_resource_alloc(mr, 512, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_ptr_equal(ptr, mark);
@@ -62,7 +61,6 @@ static void gives_what_a_retry_got(void **state)
     rmm_resource_t *mr = make_failure_callback(&mock->base, &program, 0);
     void *ptr;
 
-    (void)state;
     mock->failures = 3;
     ptr = take(mr, 512, NULL);
     assert_int_equal(program.calls, 3);
@@ -81,7 +79,6 @@ static void forwards_the_alignment(void **state)
     rmm_stream_t stream = make_stream(0);
     void *ptr;
 
-    (void)state;
     mock->address = 4096;
     mock->failures = 1;
     assert_ok(rmm_resource_alloc(mr, 100, 512, stream, &ptr));
@@ -111,7 +108,6 @@ static void asks_only_for_the_failures_it_was_told_of(void **state)
         {RMM_ERR_UNSUPPORTED, RMM_FAILURE_CALLBACK_ANY, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         mock_t *mock = make_mock();
         program_t program = {0};
@@ -149,7 +145,6 @@ static void lets_the_callback_make_room(void **state)
     hoard_t hoard = {mr, take(mr, 3 * MIB, NULL), 3 * MIB};
     void *ptr;
 
-    (void)state;
     program.argument = &hoard;
     ptr = take(mr, 2 * MIB, NULL);
     assert_int_equal(program.calls, 1);
@@ -171,7 +166,6 @@ static void keeps_the_reason_whatever_the_callback_did(void **state)
     rmm_resource_t *mr = make_failure_callback(&mock->base, &program, 0);
     void *ptr;
 
-    (void)state;
     mock->failures = 1;
     assert_int_equal(rmm_resource_alloc(mr, 8, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_string_equal(rmm_last_error_message(), "mock: told to fail");
@@ -184,7 +178,6 @@ static void refuses_options_that_cannot_be(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     assert_int_equal(
         rmm_failure_callback_adaptor_create(cuda, NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(

@@ -42,7 +42,6 @@ static void refuses_what_is_too_big(void **state)
 {
     rmm_resource_t *mr = make_limiting(make_cuda(), 5 * MIB);
 
-    (void)state;
     assert_refuses(mr, 5 * MIB + 1);
     assert_non_null(strstr(rmm_last_error_message(), "limit of 5242880 bytes"));
     assert_int_equal(stats_of(mr).oom_count, 1);
@@ -56,7 +55,6 @@ static void takes_nothing_when_upstream_fails(void **state)
     rmm_resource_t *inner = make_limiting(make_cuda(), 2 * MIB);
     rmm_resource_t *mr = make_limiting(rmm_resource_retain(inner), 5 * MIB);
 
-    (void)state;
     assert_refuses(mr, 4 * MIB);
     assert_int_equal(allocated(mr), 0);
     assert_int_equal(allocated(inner), 0);
@@ -72,7 +70,6 @@ static void stays_under_the_limit_due_to_frees(void **state)
     uint64_t limit = 0;
     void *first, *second, *third;
 
-    (void)state;
     assert_ok(rmm_limiting_get_limit(mr, &limit));
     assert_int_equal(limit, 10 * MIB);
     first = take(mr, 4 * MIB, NULL);
@@ -95,7 +92,6 @@ static void refuses_what_comes_over_the_limit(void **state)
     void *first = take(mr, 4 * MIB, NULL);
     void *second = take(mr, 4 * MIB, NULL);
 
-    (void)state;
     assert_refuses(mr, 3 * MIB);
     assert_int_equal(allocated(mr), 8 * MIB);
     give(mr, first, 4 * MIB, NULL);
@@ -110,7 +106,6 @@ static void counts_sizes_rounded_up(void **state)
     rmm_resource_t *cuda = make_cuda();
     void *ptr = take(mr, 1, NULL);
 
-    (void)state;
     assert_int_equal(allocated(mr), 256);
     assert_int_equal(stats_of(mr).current_bytes, 1); /* the accounting: as requested */
     assert_refuses(mr, 513);                         /* 768, 1000 are the limit */
@@ -135,7 +130,6 @@ static void refuses_options_that_cannot_be(void **state)
     rmm_resource_t *mr = NULL;
     uint64_t bytes;
 
-    (void)state;
     assert_int_equal(
         rmm_limiting_adaptor_create(cuda, NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
     options.limit_bytes = 1;
@@ -158,7 +152,6 @@ static void a_limit_of_zero_lets_nothing_through(void **state)
     uint64_t bytes;
     void *ptr = &ptr;
 
-    (void)state;
     assert_refuses(mr, 1);
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
@@ -175,7 +168,6 @@ static void keeps_its_count_when_a_free_is_refused(void **state)
     rmm_resource_t *mr = make_limiting(make_cuda(), 1 * MIB);
     char *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     give(mr, ptr + 256, 1000, NULL);
     give(mr, ptr, 999, NULL);
     assert_int_equal(allocated(mr), 1024);
@@ -194,7 +186,6 @@ static void frees_blocks_of_its_upstream_down_to_nothing(void **state)
     void *own = take(mr, 1 * MIB, NULL);
     void *other = take(cuda, 3 * MIB, NULL);
 
-    (void)state;
     give(mr, other, 3 * MIB, NULL);
     assert_int_equal(allocated(mr), 0); /* and not 2^64 less 2 MiB */
     give(mr, own, 1 * MIB, NULL);
@@ -236,7 +227,6 @@ static void lets_no_refusal_hurt_a_bystander(void **state)
     rmm_resource_t *mr = make_limiting(make_pool(0, 0), 3 * 4096);
     worker_t workers[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         workers[i] = (worker_t){mr, i < 3 ? 4096 : 4 * 4096, 0, 0};
         assert_int_equal(

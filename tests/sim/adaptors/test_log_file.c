@@ -6,9 +6,10 @@
 #include "sim/adaptors/logging_harness.h"
 
 #include <inttypes.h>
-#include <sys/wait.h>
 
 #include <rmm/host_resource.h>
+
+#include "harness/in_child.h"
 
 enum { WRITERS = 4, WRITER_PAIRS = 3000 }; /* more than buffers hold */
 
@@ -56,7 +57,6 @@ static void devices_append_to_one_file(void **state)
 {
     rmm_resource_t *made[WRITERS];
 
-    (void)state;
     setenv("RMM_LOG_FILE", path_of("shared.csv"), 1);
     for (int i = 0; i < WRITERS; i++) { /* two of each device */
         rmm_resource_t *cuda;
@@ -101,18 +101,15 @@ static void processes_append_to_one_file(void **state)
 {
     uint64_t rows = 0;
 
-    (void)state;
     fflush(NULL);
     for (int round = 0; round < 3; round++) { /* also to the file of older runs */
         pid_t writers[WRITERS];
-        int status;
 
         for (int i = 0; i < WRITERS; i++) {
             writers[i] = begin_writer();
         }
         for (int i = 0; i < WRITERS; i++) {
-            assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
-            assert_int_equal(status, 0);
+            assert_int_equal(exit_status_of(writers[i]), 0);
         }
         rows += (uint64_t)2 * WRITERS * WRITER_PAIRS;
         assert_lines(path_of("processes.csv"), 1 + rows);
@@ -123,16 +120,14 @@ static void forked_children_append_to_one_file(void **state)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *host, *mr;
-    int status;
 
-    (void)state;
     options.path = path_of("forked.csv");
     assert_ok(rmm_host_resource_create(&host));
     mr = make_logging(host, &options);
     log_pairs(mr, 5); /* they are gathered, and the parent's */
     fflush(NULL);
     for (int i = 0; i < WRITERS; i++) {
-        pid_t pid = fork();
+        pid_t pid = fork_child();
 
         if (pid == 0) {
             if (rmm_host_resource_create(&host) == RMM_OK) {
@@ -141,8 +136,7 @@ static void forked_children_append_to_one_file(void **state)
             }
             exit(0);
         }
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(status, 0);
+        assert_int_equal(exit_status_of(pid), 0);
     }
     rmm_resource_release(mr);
     assert_lines(path_of("forked.csv"), 1 + 2 * 5 * (WRITERS + 1));
@@ -153,7 +147,6 @@ static void the_name_may_tell_device_and_process(void **state)
     char expected[128];
     rmm_resource_t *mr;
 
-    (void)state;
     snprintf(expected, sizeof(expected), "%s/%d.dev1.100%%.csv", folder, getpid());
     assert_ok(rmm_device_set(1));
     mr = log_to(path_of("%p.dev%d.100%%.csv"));
@@ -170,7 +163,6 @@ static void the_name_calls_host_memory_host(void **state)
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *host, *mr;
 
-    (void)state;
     options.path = path_of("%d.csv");
     assert_ok(rmm_host_resource_create(&host));
     mr = make_logging(host, &options);
@@ -195,7 +187,6 @@ static void assert_name_is_refused(const char *name)
 
 static void a_name_with_another_letter_is_refused(void **state)
 {
-    (void)state;
     assert_name_is_refused("a.%P.csv");
     assert_name_is_refused("a.csv%");
 }
@@ -214,7 +205,6 @@ static void a_line_that_a_killed_process_left_half_is_ended(void **state)
     char text[4096];
     rmm_resource_t *mr;
 
-    (void)state;
     write_text(path_of("half.csv"), HEADER "\n1,10:00:00.000000,all");
     mr = log_to(path_of("half.csv"));
     log_pairs(mr, 1);
@@ -229,7 +219,6 @@ static void a_file_that_is_no_such_log_is_left_alone(void **state)
     static const char *const contents[] = {
         "a letter\n", HEADER, HEADER ",Device,DurationNs,Caller\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
         rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
         rmm_resource_t *cuda = make_cuda();

@@ -20,6 +20,8 @@
 #include <rmm/log.h>
 #include <rmm/logging_adaptor.h>
 
+#include "harness/in_child.h"
+
 #define TIB (UINT64_C(1) << 40)
 
 /* The action, pointer, size and stream of a row, and that the rest is as it should be. */
@@ -67,7 +69,6 @@ static void writes_the_file_of_its_name(void **state)
     const char *at = text;
     rmm_stream_t stream;
 
-    (void)state;
     assert_string_equal(rmm_logging_path(mr), path_of("named.csv"));
     assert_ok(rmm_stream_create(0, &stream));
     one_of_each(mr, NULL, rows);
@@ -90,7 +91,6 @@ static void the_last_release_writes_what_is_left(void **state)
     char rows[2][128];
     char text[4096];
 
-    (void)state;
     one_of_each(mr, NULL, rows);
     read_file(path_of("left.csv"), text, sizeof(text));
     assert_string_equal(text, HEADER "\n"); /* gathered */
@@ -126,7 +126,6 @@ static void a_file_and_a_sink_get_the_same_rows(void **state)
     char text[4096];
     rmm_resource_t *mr;
 
-    (void)state;
     options.path = path_of("both.csv");
     options.sink = collect;
     options.sink_arg = &collected;
@@ -145,7 +144,6 @@ static void auto_flush_writes_each_row_at_once(void **state)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)state;
     options.path = path_of("auto.csv");
     options.auto_flush = true;
     mr = make_logging(make_cuda(), &options);
@@ -160,13 +158,11 @@ static void auto_flush_writes_each_row_at_once(void **state)
 
 static void count_frees(const char *rows, size_t length, void *arg)
 {
-    (void)length;
     *(int *)arg += strstr(rows, ",free,") != NULL;
 }
 
 static void note_frees(mock_t *mock, void *ptr)
 {
-    (void)ptr;
     mock->allocs = *(int *)mock->argument; /* rows when the block became free */
 }
 
@@ -178,7 +174,6 @@ static void a_free_is_a_row_before_the_block_is_free(void **state)
     rmm_resource_t *mr;
     int frees = 0;
 
-    (void)state;
     options.sink = count_frees;
     options.sink_arg = &frees;
     options.auto_flush = true;
@@ -198,7 +193,6 @@ static void the_environment_names_the_file(void **state)
     rmm_resource_t *mr = mark;
     char text[4096];
 
-    (void)state;
     unsetenv("RMM_LOG_FILE");
     assert_int_equal(
         rmm_logging_adaptor_create(cuda, NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
@@ -230,7 +224,6 @@ static void a_failed_allocation_is_a_row(void **state)
     char text[4096];
     void *ptr = NULL;
 
-    (void)state;
     assert_int_equal(rmm_resource_alloc(mr, TIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_int_equal(stats_of(mr).oom_count, 1);
     end_adaptor(mr);
@@ -244,7 +237,6 @@ static void nothing_is_a_row_too(void **state)
     char text[4096];
     void *ptr = mr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
     rmm_resource_dealloc(mr, ptr, 0, 0, NULL);
@@ -276,13 +268,11 @@ static void assert_header_on(int standard, const char *device)
 
 static void standard_output_may_be_the_file(void **state)
 {
-    (void)state;
     assert_header_on(STDOUT_FILENO, "/dev/stdout");
 }
 
 static void standard_error_may_be_the_file(void **state)
 {
-    (void)state;
     assert_header_on(STDERR_FILENO, "/dev/stderr");
 }
 
@@ -296,7 +286,6 @@ static void more_columns_only_when_asked_for(void **state)
     int device, end = 0;
     const char *rest;
 
-    (void)state;
     options.path = path_of("extended.csv");
     options.format = RMM_LOGGING_FORMAT_EXTENDED;
     mr = make_logging(make_cuda(), &options);
@@ -320,13 +309,28 @@ static void more_columns_only_when_asked_for(void **state)
     assert_null(rmm_logging_header(2));
 }
 
+/* The case above, in a program whose name would be a column more. */
+static void a_caller_with_a_comma_is_one_column(void **state)
+{
+    char program[512], command[2048];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+    assert_true(length > 0);
+    program[length] = '\0';
+    snprintf(
+        command, sizeof(command),
+        "cp '%s' '%s' && '%s' more_columns_only_when_asked_for >/dev/null 2>&1",
+        program, path_of("a,b"), path_of("a,b"));
+    assert_int_equal(system(command), 0);
+    assert_int_equal(unlink(path_of("a,b")), 0);
+}
+
 static void bad_options_are_refused(void **state)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     options.path = "/no/such/folder/log.csv";
     assert_int_equal(rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_IO);
     assert_non_null(strstr(rmm_last_error_message(), "/no/such/folder/log.csv"));
@@ -352,7 +356,6 @@ static int errors_logged;
 
 static void count_errors(rmm_log_level_t level, const char *message, void *arg)
 {
-    (void)arg;
     errors_logged += level == RMM_LEVEL_ERROR && strstr(message, "allocation log");
 }
 
@@ -362,7 +365,6 @@ static void a_disk_that_is_full_from_the_start_is_refused(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     options.path = "/dev/full";
     assert_int_equal(rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_IO);
     assert_null(mr);
@@ -371,20 +373,15 @@ static void a_disk_that_is_full_from_the_start_is_refused(void **state)
 
 static void a_disk_that_fills_up_costs_rows_and_no_allocation(void **state)
 {
-    pid_t pid;
-    int status;
+    pid_t pid = fork_child();
 
-    (void)state;
-    fflush(NULL);
-    pid = fork();
     if (pid == 0) {
         execl(
             "/proc/self/exe", "test_logging_adaptor", "--fill-the-disk", folder,
             (char *)NULL);
         _exit(99);
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(pid), 0);
 }
 
 /* --- threads ------------------------------------------------------------------------ */
@@ -458,7 +455,6 @@ static void a_million_rows_of_threads_are_whole_and_there_once(void **state)
     rmm_resource_t *mr;
     pthread_t threads[THREADS];
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(cuda, &pool_options, &pool));
     rmm_resource_release(cuda);
     options.path = path_of("million.csv");
@@ -482,8 +478,6 @@ static void allocate_more(const char *rows, size_t length, void *arg)
 {
     collected_t *collected = arg;
 
-    (void)rows;
-    (void)length;
     collected->calls++;
     if (collected->mr != NULL && collected->calls < 100) {
         void *ptr = take(collected->mr, 100, NULL);
@@ -499,7 +493,6 @@ static void a_sink_may_use_the_adaptor(void **state)
     static collected_t collected;
     rmm_resource_t *mr;
 
-    (void)state;
     options.sink = allocate_more;
     options.sink_arg = &collected;
     options.auto_flush = true;
@@ -517,7 +510,6 @@ static void a_sink_that_always_allocates_comes_to_an_end(void **state)
     static collected_t collected;
     rmm_resource_t *mr;
 
-    (void)state;
     options.sink = allocate_more; /* a hundred times would be as good as for ever */
     options.sink_arg = &collected;
     options.auto_flush = true;
@@ -535,8 +527,6 @@ static void use_the_other(const char *rows, size_t length, void *arg)
 {
     rmm_resource_t *const *other = arg;
 
-    (void)rows;
-    (void)length;
     for (int i = 0; *other != NULL && i < 2000; i++) {
         void *ptr = take(*other, 1, NULL);
 
@@ -550,7 +540,6 @@ static void sinks_may_use_each_others_adaptors(void **state)
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *kept[2];
 
-    (void)state;
     options.sink = use_the_other;
     options.sink_arg = &second;
     kept[0] = make_logging(make_cuda(), &options);
@@ -570,18 +559,13 @@ static void sinks_may_use_each_others_adaptors(void **state)
 static void exit_writes_and_a_fork_does_not(void **state)
 {
     char text[4096];
-    pid_t pid;
-    int status;
+    pid_t pid = fork_child();
 
-    (void)state;
-    fflush(NULL);
-    pid = fork();
     if (pid == 0) {
         execl("/proc/self/exe", "test_logging_adaptor", "--exit", folder, (char *)NULL);
         _exit(99);
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(pid), 0);
     read_file(path_of("exit.csv"), text, sizeof(text));
     assert_non_null(strstr(text, ",allocate,"));
     assert_null(strstr(next_row(next_row(text)), "allocate")); /* once */
@@ -599,8 +583,6 @@ static void use_and_end(const char *rows, size_t length, void *arg)
     rmm_resource_t *another;
     void *ptr;
 
-    (void)rows;
-    (void)length;
     exiting = NULL;
     if (ended == NULL) {
         return; /* the header, or a row of the use below */
@@ -640,17 +622,12 @@ static void log_to_a_sink_and_exit(void)
 
 static void a_sink_may_use_the_library_while_the_process_exits(void **state)
 {
-    int status = -1;
-    pid_t pid;
+    pid_t pid = fork_child();
 
-    (void)state;
-    fflush(NULL);
-    pid = fork();
     if (pid == 0) {
         log_to_a_sink_and_exit();
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(pid), 0);
 }
 
 /* A log of its own, that is not ended. */
@@ -750,6 +727,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(standard_output_may_be_the_file),
         cmocka_unit_test(standard_error_may_be_the_file),
         cmocka_unit_test(more_columns_only_when_asked_for),
+        cmocka_unit_test(a_caller_with_a_comma_is_one_column),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(a_disk_that_is_full_from_the_start_is_refused),
         cmocka_unit_test(a_disk_that_fills_up_costs_rows_and_no_allocation),

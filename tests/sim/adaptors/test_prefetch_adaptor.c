@@ -35,7 +35,6 @@ static void prefetches_pointer_and_size(void **state)
     rmm_resource_t *mr = make_prefetch(make_managed());
     rmm_stream_t stream = make_stream(0);
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         void *ptr = take(mr, sizes[i], stream);
 
@@ -53,7 +52,6 @@ static void is_not_prefetched_without_adaptor(void **state)
     rmm_resource_t *mr = make_managed();
     void *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
     give(mr, ptr, 1000, NULL);
     end_adaptor(mr);
@@ -66,7 +64,6 @@ static void prefetches_to_the_device_of_the_resource(void **state)
     int current = -1;
     void *ptr;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     ptr = take(mr, 1000, NULL);
     assert_int_equal(
@@ -83,7 +80,6 @@ static void leaves_memory_that_is_not_managed_alone(void **state)
     rmm_resource_t *mr = make_prefetch(make_pool(0, 0));
     void *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
     give(mr, ptr, 1000, NULL);
     end_adaptor(mr);
@@ -94,7 +90,6 @@ static void prefetches_nothing_of_no_bytes(void **state)
     rmm_resource_t *mr = make_prefetch(make_managed());
     void *ptr = &ptr;
 
-    (void)state;
     assert_true(rmm_sim_fail("mem_prefetch:1"));
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
@@ -111,7 +106,6 @@ static void gives_the_block_back_when_its_prefetch_fails(void **state)
     void *ptr = mark;
     rmm_status_t status;
 
-    (void)state;
     assert_true(rmm_sim_fail("mem_prefetch:1"));
     status = rmm_resource_alloc(mr, 1000, 0, NULL, &ptr);
     assert_true(rmm_sim_fail(NULL));
@@ -135,7 +129,6 @@ static void leaves_captures_alone(void **state)
     rmm_sim_graph_t graph;
     void *ptr;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     ptr = take(mr, 1000, stream);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
@@ -151,7 +144,6 @@ static void refuses_host_memory(void **state)
     rmm_resource_t *host;
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     assert_ok(rmm_host_resource_create(&host));
     assert_int_equal(rmm_prefetch_adaptor_create(host, NULL, &mr), RMM_ERR_UNSUPPORTED);
     assert_null(mr);

@@ -83,7 +83,6 @@ static void calls_its_upstream_once_at_a_time(void **state)
     rmm_resource_t *mr = make_thread_safe(&program);
     pthread_t threads[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, mr), 0);
     }
@@ -138,7 +137,6 @@ static void refuses_who_comes_back_and_frees_later(void **state)
     rmm_resource_t *callback;
     void *first, *second;
 
-    (void)state;
     returning.program.inner = make_pool(0, 0);
     options.alloc = returning_alloc;
     options.dealloc = program_dealloc;
@@ -183,7 +181,6 @@ static void passes_on_what_frees_free(void **state)
     mock_t *mock = make_mock();
     chain_t chain = {.freed = 0};
 
-    (void)state;
     assert_ok(rmm_thread_safe_adaptor_create(&mock->base, NULL, &chain.mr));
     rmm_resource_release(&mock->base);
     for (int i = 0; i < 3; i++) {

@@ -60,7 +60,6 @@ static void hear(rmm_log_level_t level, const char *message, void *arg)
 {
     heard_t *heard = arg;
 
-    (void)level;
     heard->lines++;
     heard->length += (size_t)snprintf(
         heard->text + heard->length, sizeof(heard->text) - heard->length, "%s\n",
@@ -87,7 +86,6 @@ static void is_empty_at_first(void **state)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), false);
 
-    (void)state;
     assert_int_equal(outstanding(mr), 0);
     assert_int_equal(allocated(mr), 0);
     end_adaptor(mr);
@@ -98,7 +96,6 @@ static void is_empty_again_when_all_is_freed(void **state)
     rmm_resource_t *mr = make_tracking(make_cuda(), true);
     void *blocks[BLOCKS];
 
-    (void)state;
     for (size_t i = 0; i < BLOCKS; i++) {
         blocks[i] = take(mr, 10 * MIB, NULL);
     }
@@ -141,13 +138,11 @@ static void knows_allocations_left(rmm_resource_t *mr, bool with_stacks)
 
 static void knows_allocations_left_with_stacks(void **state)
 {
-    (void)state;
     knows_allocations_left(make_tracking(make_cuda(), true), true);
 }
 
 static void knows_allocations_left_without_stacks(void **state)
 {
-    (void)state;
     knows_allocations_left(make_tracking(make_cuda(), false), false);
 }
 
@@ -157,7 +152,6 @@ static void tracks_at_several_levels(void **state)
     rmm_resource_t *inner;
     void *blocks[15];
 
-    (void)state;
     for (size_t i = 0; i < 10; i++) {
         blocks[i] = take(outer, 10 * MIB, NULL);
     }
@@ -185,7 +179,6 @@ static void counts_nothing_for_blocks_of_an_outer_one(void **state)
     rmm_resource_t *inner = make_tracking(rmm_resource_retain(outer), false);
     void *blocks[BLOCKS];
 
-    (void)state;
     for (size_t i = 0; i < BLOCKS; i++) {
         blocks[i] = take(outer, 10 * MIB, NULL);
     }
@@ -206,7 +199,6 @@ static void does_not_underflow_on_an_untracked_deallocation(void **state)
     void *untracked = take(cuda, 2000, NULL);
     heard_t heard;
 
-    (void)state;
     listen(&heard);
     give(mr, untracked, 2000, NULL);
     stop_listening();
@@ -228,7 +220,6 @@ static void frees_wrong_bytes_as_allocated(void **state)
     void *blocks[BLOCKS];
     heard_t heard;
 
-    (void)state;
     for (size_t i = 0; i < BLOCKS; i++) {
         blocks[i] = take(mr, 1000 + i, NULL);
     }
@@ -253,7 +244,6 @@ static void logs_outstanding_allocations(void **state)
     char line[100];
     heard_t heard;
 
-    (void)state;
     listen(&heard);
     assert_ok(rmm_tracking_report(mr, RMM_TRACKING_TO_LOG));
     assert_int_equal(heard.lines, 2);
@@ -303,7 +293,6 @@ static void prints_blocks_with_their_stacks(void **state)
     char text[16384];
     char line[100];
 
-    (void)state;
     read_report(mr, text, sizeof(text));
     snprintf(line, sizeof(line), "%p: 4242 B : callstack:\n#0 in ", ptr);
     assert_ptr_equal(strstr(text, line), text);
@@ -324,7 +313,6 @@ static void reports_into_a_buffer_as_far_as_there_is_room(void **state)
     char text[16384], part[100];
     size_t length;
 
-    (void)state;
     read_report(mr, text, sizeof(text));
     assert_ok(rmm_tracking_report_to_buffer(mr, NULL, 0, &length));
     assert_int_equal(length, strlen(text));
@@ -363,7 +351,6 @@ static void keeps_as_many_frames_as_wanted(void **state)
     size_t count;
     void *ptr;
 
-    (void)state;
     options.capture_stacks = true;
     options.max_frames = 65;
     assert_int_equal(
@@ -388,7 +375,6 @@ static void says_why_a_report_cannot_be_written(void **state)
     size_t count;
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(rmm_tracking_report(mr, ends[0]), RMM_ERR_IO);
     assert_non_null(strstr(rmm_last_error_message(), "Bad file descriptor"));
@@ -417,7 +403,6 @@ static void reports_what_is_out_at_its_end(void **state)
     char line[100];
     heard_t heard;
 
-    (void)state;
     for (size_t i = 0; i < OUT; i++) {
         blocks[i] = take(mr, 1000 + i, NULL);
     }
@@ -442,7 +427,6 @@ static void tracks_nothing_of_no_bytes_but_counts_it(void **state)
     rmm_resource_t *mr = make_tracking(make_cuda(), true);
     void *ptr = &ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_int_equal(outstanding(mr), 0);
     assert_int_equal(stats_of(mr).current_count, 1);
@@ -458,7 +442,6 @@ static void keeps_tracking_a_block_whose_free_is_refused(void **state)
     void *ptr = take(mr, 1000, NULL);
     size_t count;
 
-    (void)state;
     mock->refuses_frees = true;
     give(mr, ptr, 1000, NULL);
     assert_ok(rmm_tracking_outstanding(mr, &blocks, &count));
@@ -482,7 +465,6 @@ static void forgets_a_block_that_was_freed_elsewhere(void **state)
     heard_t heard;
     void *ptr;
 
-    (void)state;
     mock->address = 4096;
     ptr = take(mr, 1000, NULL);
     give(&mock->base, ptr, 1000, NULL); /* behind its back */
@@ -496,40 +478,15 @@ static void forgets_a_block_that_was_freed_elsewhere(void **state)
     end_adaptor(mr);
 }
 
-typedef struct reuse {
-    rmm_resource_t *mr;
-    void *ptr;
-} reuse_t;
-
-static void *take_same_block(void *argument)
-{
-    reuse_t *reuse = argument;
-    rmm_status_t status = rmm_resource_alloc(reuse->mr, 1000, 0, NULL, &reuse->ptr);
-
-    return (void *)(intptr_t)status;
-}
-
-static void reuse_on_another_thread(mock_t *mock, void *argument)
-{
-    pthread_t thread;
-    void *status;
-
-    (void)mock;
-    assert_int_equal(pthread_create(&thread, NULL, take_same_block, argument), 0);
-    assert_int_equal(pthread_join(thread, &status), 0);
-    assert_int_equal((intptr_t)status, RMM_OK);
-}
-
 /* RMM's MultiThreaded: an address is handed out again before its free has returned. */
 static void lets_a_block_be_reused_while_it_is_freed(void **state)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_tracking(&mock->base, true);
-    reuse_t reuse = {mr, NULL};
+    reuse_t reuse = {mr, 1000, NULL};
     heard_t heard;
     void *ptr;
 
-    (void)state;
     mock->address = 4096;
     mock->freed = reuse_on_another_thread;
     mock->argument = &reuse;
@@ -549,7 +506,6 @@ static void survives_failing_requests_for_host_memory(void **state)
 {
     bool struck = true;
 
-    (void)state;
     for (uint64_t nth = 1; struck; nth++) {
         rmm_resource_t *mr = make_tracking(make_pool(MIB, 0), true);
         rmm_tracking_block_t *blocks = NULL;
@@ -613,7 +569,6 @@ static void gives_snapshots_while_others_allocate(void **state)
     rmm_resource_t *mr = make_tracking(make_pool(0, 0), true);
     worker_t workers[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         workers[i] = (worker_t){.mr = mr};
         assert_int_equal(
@@ -645,7 +600,6 @@ static void captures_with_what_is_there(void **state)
 {
     const char *method = getenv("RMM_TEST_UNWINDER");
 
-    (void)state;
     assert_non_null(method);
     rmm__call_stack_prepare();
     assert_string_equal(rmm__call_stack_method(), method);

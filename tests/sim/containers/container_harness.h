@@ -87,41 +87,34 @@ assert_holds(const void *data, const void *expected, size_t bytes, rmm_stream_t 
 
 /* --- a fixture ------------------------------------------------------------------------ */
 
-typedef struct container_fixture {
+static struct {
     rmm_resource_t *mr;
     rmm_stream_t stream, other;
-} container_fixture_t;
+} fixture;
 
-static inline int
-container_set_up_on(void **state, rmm_status_t (*create)(rmm_resource_t **))
+static inline int container_set_up_on(rmm_status_t (*create)(rmm_resource_t **))
 {
-    container_fixture_t *fixture = test_calloc(1, sizeof(*fixture));
-
-    assert_ok(create(&fixture->mr));
-    fixture->stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    fixture->other = make_stream(RMM_STREAM_NON_BLOCKING);
-    *state = fixture;
+    assert_ok(create(&fixture.mr));
+    fixture.stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    fixture.other = make_stream(RMM_STREAM_NON_BLOCKING);
     return 0;
 }
 
 static inline int container_set_up(void **state)
 {
-    return container_set_up_on(state, rmm_cuda_resource_create);
+    return container_set_up_on(rmm_cuda_resource_create);
 }
 
 /* Each case has given everything back, the references on the resource too. */
 static inline int container_tear_down(void **state)
 {
-    container_fixture_t *fixture = *state;
-
-    assert_ok(rmm_stream_destroy(fixture->stream));
-    assert_ok(rmm_stream_destroy(fixture->other));
-    assert_int_equal(stats_of(fixture->mr).current_count, 0);
-    assert_int_equal(stats_of(fixture->mr).invalid_free_count, 0);
-    rmm_resource_release(fixture->mr);
+    assert_ok(rmm_stream_destroy(fixture.stream));
+    assert_ok(rmm_stream_destroy(fixture.other));
+    assert_int_equal(stats_of(fixture.mr).current_count, 0);
+    assert_int_equal(stats_of(fixture.mr).invalid_free_count, 0);
+    rmm_resource_release(fixture.mr);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_int_equal(rmm_sim_violations(), 0);
-    test_free(fixture);
     return 0;
 }
 

@@ -6,7 +6,6 @@
 #include "sim/containers/container_harness.h"
 
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rmm/device_array.h>
@@ -15,6 +14,8 @@
 #include <rmm/host_resource.h>
 #include <rmm/managed_resource.h>
 #include <rmm/stream_pool.h>
+
+#include "harness/in_child.h"
 
 /* --- without a GPU: in a child, before anything here has opened the driver ------------ */
 
@@ -40,17 +41,13 @@ static int use_host_memory_only(void)
 
 static void host_memory_is_copied_where_no_gpu_is(void **state)
 {
-    int status = -1;
-    pid_t pid = fork();
+    pid_t pid = fork_child();
 
-    (void)state;
-    assert_true(pid >= 0);
     if (pid == 0) {
         alarm(20);
         _exit(use_host_memory_only());
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(pid), 0);
 }
 
 /* --- buffers -------------------------------------------------------------------------- */
@@ -61,7 +58,6 @@ static void a_copy_onto_itself_is_freed_behind_the_copy(void **state)
     rmm_stream_t first, second;
     recorder_t recorder;
 
-    (void)state;
     recorder_open(&recorder);
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &first));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &second));
@@ -87,7 +83,6 @@ region_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
     region_t *region = payload;
 
-    (void)stream;
     *ptr_out = region->begin + region->used;
     region->used += bytes;
     return RMM_OK;
@@ -95,10 +90,6 @@ region_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 
 static void region_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)ptr;
-    (void)bytes;
-    (void)stream;
-    (void)payload;
 }
 
 /* Each block of the region stands behind the one before; nothing stands behind the last. */
@@ -110,7 +101,6 @@ static void a_shrunk_buffer_writes_nothing_behind_its_end(void **state)
     region_t region = {take(cuda, REGION, NULL), 0};
     rmm_resource_t *mr;
 
-    (void)state;
     memset(region.begin, UNTOUCHED, REGION);
     options.alloc = region_alloc;
     options.dealloc = region_dealloc;
@@ -138,7 +128,6 @@ static void only_elements_of_the_array_are_prefetched(void **state)
     rmm_device_array_t array = {0};
     rmm_resource_t *managed;
 
-    (void)state;
     assert_ok(rmm_managed_resource_create(&managed));
     assert_ok(rmm_device_array_init(&array, 8, 100, NULL, managed));
     assert_ok(rmm_device_array_prefetch(&array, 2, 98, 0, NULL));
@@ -156,7 +145,6 @@ static void a_scalar_of_no_bytes_is_refused(void **state)
     rmm_resource_t *cuda = make_cuda();
     int value = 1;
 
-    (void)state;
     assert_int_equal(
         rmm_device_scalar_init_value(&scalar, 0, &value, NULL, cuda),
         RMM_ERR_INVALID_ARGUMENT);
@@ -172,7 +160,6 @@ static void a_value_that_cannot_be_had_ruins_no_other_capture(void **state)
     rmm_sim_graph_t graph;
     uint64_t value;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &own));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &other));
     assert_ok(rmm_device_array_init(&array, 8, 1, own, cuda));
@@ -197,7 +184,6 @@ static void a_failed_pool_of_streams_gives_them_back(void **state)
     rmm_stream_t before, after[3];
     bool found = false;
 
-    (void)state;
     assert_ok(rmm_stream_create(0, &before));
     assert_ok(rmm_stream_destroy(before));
     assert_true(rmm_sim_fail("stream_create:4"));

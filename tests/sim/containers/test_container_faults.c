@@ -261,7 +261,6 @@ static bool run_with_fault(const call_t *call, const char *plan, uint64_t nth_ho
 
 static void every_driver_call_of_every_container_call_may_fail(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         uint64_t nth = 1;
         char plan[32];
@@ -280,7 +279,6 @@ static void every_host_allocation_of_every_container_call_may_fail(void **state)
 {
     uint64_t struck = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         uint64_t nth = 1;
 
@@ -300,7 +298,6 @@ static void a_driver_out_of_memory_changes_nothing(void **state)
     rmm_device_buffer_t before;
     unsigned char pattern[BYTES];
 
-    (void)state;
     assert_ok(rmm_device_set(0));
     cuda = make_cuda();
     pattern_fill(pattern, BYTES, 9);

@@ -226,7 +226,6 @@ static void random_calls_agree_with_the_model(void **state)
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(pool, NULL));
     for (unsigned seed = 1; seed <= 100; seed++) {
         run_t *run = test_calloc(1, sizeof(*run));
@@ -261,7 +260,6 @@ static void threads_share_the_resources_and_nothing_else(void **state)
     run_t *runs = test_calloc(THREADS, sizeof(*runs));
     pthread_t threads[THREADS];
 
-    (void)state;
     for (unsigned i = 0; i < THREADS; i++) {
         runs[i] = (run_t){
             .seed = 1000 + i,

@@ -219,7 +219,6 @@ static void create_destroy(pair_t *pair)
 
 static void create_and_destroy_on_the_owning_device(void **state)
 {
-    (void)state;
     for_every_pair(create_destroy);
 }
 
@@ -237,7 +236,6 @@ static void create_elsewhere(pair_t *pair)
 
 static void a_resource_of_another_device_decides(void **state)
 {
-    (void)state;
     for_every_pair(create_elsewhere);
 }
 
@@ -257,7 +255,6 @@ static void create_move_destroy(pair_t *pair)
 
 static void create_move_and_destroy_on_the_owning_device(void **state)
 {
-    (void)state;
     for_every_pair(create_move_destroy);
 }
 
@@ -277,7 +274,6 @@ static void copy_elsewhere(pair_t *pair)
 
 static void copies_on_the_owning_device(void **state)
 {
-    (void)state;
     for_every_pair(copy_elsewhere);
 }
 
@@ -298,7 +294,6 @@ static void resize_elsewhere(pair_t *pair)
 
 static void resizes_on_the_owning_device(void **state)
 {
-    (void)state;
     for_every_pair(resize_elsewhere);
 }
 
@@ -321,7 +316,6 @@ static void shrink_elsewhere(pair_t *pair)
 
 static void shrinks_on_the_owning_device(void **state)
 {
-    (void)state;
     for_every_pair(shrink_elsewhere);
 }
 
@@ -358,13 +352,11 @@ static void use_default_stream(pair_t *pair)
 
 static void the_default_stream_is_that_of_the_owning_device(void **state)
 {
-    (void)state;
     for_every_pair(use_default_stream);
 }
 
 static void elements_go_through_the_owning_device(void **state)
 {
-    (void)state;
     for (int owner = 0; owner < DEVICES; owner++) {
         rmm_device_array_t array;
         uint64_t value = 42;
@@ -398,7 +390,6 @@ static void host_memory_has_a_device_as_well(void **state)
     rmm_resource_t *resources[2];
     const int expected[] = {1, 2};
 
-    (void)state;
     assert_ok(rmm_device_set(1));
     assert_ok(rmm_pinned_resource_create(&resources[0]));
     assert_ok(rmm_host_resource_create(&resources[1]));
@@ -423,7 +414,6 @@ static void a_copy_may_cross_devices(void **state)
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
     unsigned char pattern[BYTES];
 
-    (void)state;
     pattern_fill(pattern, BYTES, 3);
     assert_ok(rmm_device_set(1));
     assert_ok(rmm_device_buffer_init_copy_from(&source, pattern, BYTES, NULL, NULL));

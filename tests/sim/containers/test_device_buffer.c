@@ -5,8 +5,9 @@
  */
 #include "sim/containers/container_harness.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "harness/in_child.h"
 
 enum { BYTES = 1000 };
 
@@ -21,31 +22,30 @@ static int set_up_cuda(void **state)
 static int set_up_managed(void **state)
 {
     pattern_fill(pattern, BYTES, 7);
-    return container_set_up_on(state, rmm_managed_resource_create);
+    return container_set_up_on(rmm_managed_resource_create);
 }
 
-static rmm_device_buffer_t make(container_fixture_t *fixture, size_t bytes)
+static rmm_device_buffer_t make(size_t bytes)
 {
     rmm_device_buffer_t buffer;
 
-    assert_ok(rmm_device_buffer_init(&buffer, bytes, fixture->stream, fixture->mr));
+    assert_ok(rmm_device_buffer_init(&buffer, bytes, fixture.stream, fixture.mr));
     return buffer;
 }
 
-/* BYTES of the pattern, on fixture->stream. */
-static rmm_device_buffer_t make_filled(container_fixture_t *fixture)
+/* BYTES of the pattern, on fixture.stream. */
+static rmm_device_buffer_t make_filled(void)
 {
     rmm_device_buffer_t buffer;
 
     assert_ok(rmm_device_buffer_init_copy_from(
-        &buffer, pattern, BYTES, fixture->stream, fixture->mr));
+        &buffer, pattern, BYTES, fixture.stream, fixture.mr));
     return buffer;
 }
 
-static void assert_filled(
-    container_fixture_t *fixture, const rmm_device_buffer_t *buffer, size_t bytes)
+static void assert_filled(const rmm_device_buffer_t *buffer, size_t bytes)
 {
-    assert_holds(rmm_device_buffer_data(buffer), pattern, bytes, fixture->stream);
+    assert_holds(rmm_device_buffer_data(buffer), pattern, bytes, fixture.stream);
 }
 
 static void assert_is(
@@ -62,44 +62,41 @@ static void assert_is(
 
 static void empty_buffer_has_no_memory(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make(fixture, 0);
+    rmm_device_buffer_t buffer = make(0);
 
     assert_is(&buffer, 0, 0, 256);
-    assert_int_equal(stats_of(fixture->mr).total_count, 0);
+    assert_int_equal(stats_of(fixture.mr).total_count, 0);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void default_memory_resource_is_that_of_the_device(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
 
-    assert_ok(rmm_set_current_device_resource(fixture->mr, NULL));
-    assert_ok(rmm_device_buffer_init(&buffer, BYTES, fixture->stream, NULL));
+    assert_ok(rmm_set_current_device_resource(fixture.mr, NULL));
+    assert_ok(rmm_device_buffer_init(&buffer, BYTES, fixture.stream, NULL));
     assert_ok(rmm_reset_current_device_resource());
     assert_is(&buffer, BYTES, BYTES, 256);
-    assert_ptr_equal(rmm_device_buffer_resource(&buffer), fixture->mr);
-    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture->stream);
+    assert_ptr_equal(rmm_device_buffer_resource(&buffer), fixture.mr);
+    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture.stream);
     assert_int_equal(rmm_device_buffer_device(&buffer), 0);
-    assert_int_equal(stats_of(fixture->mr).current_bytes, BYTES);
+    assert_int_equal(stats_of(fixture.mr).current_bytes, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void explicit_memory_resource_is_retained(void **state)
 {
-    container_fixture_t *fixture = *state;
     recorder_t recorder;
     rmm_resource_t *mr;
     rmm_device_buffer_t buffer;
 
     recorder_open(&recorder);
     mr = recorder.mr;
-    assert_ok(rmm_device_buffer_init(&buffer, BYTES, fixture->stream, mr));
+    assert_ok(rmm_device_buffer_init(&buffer, BYTES, fixture.stream, mr));
     rmm_resource_release(mr);
     assert_ptr_equal(rmm_device_buffer_resource(&buffer), mr);
     assert_int_equal(recorder.last_bytes, BYTES);
-    assert_ptr_equal(recorder.alloc_stream, fixture->stream);
+    assert_ptr_equal(recorder.alloc_stream, fixture.stream);
     rmm_device_buffer_fini(&buffer);
     assert_int_equal(recorder.frees, 1);
     assert_null(rmm_device_buffer_resource(&buffer));
@@ -108,41 +105,37 @@ static void explicit_memory_resource_is_retained(void **state)
 
 static void copies_from_raw_host_pointer(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
 
     assert_is(&buffer, BYTES, BYTES, 256);
-    assert_filled(fixture, &buffer, BYTES);
+    assert_filled(&buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void copies_from_raw_device_pointer(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
+    rmm_device_buffer_t source = make_filled();
     rmm_device_buffer_t buffer;
 
     assert_ok(rmm_device_buffer_init_copy_from(
-        &buffer, rmm_device_buffer_data(&source), BYTES, fixture->stream, fixture->mr));
+        &buffer, rmm_device_buffer_data(&source), BYTES, fixture.stream, fixture.mr));
     rmm_device_buffer_fini(&source); /* behind the copy */
-    assert_filled(fixture, &buffer, BYTES);
+    assert_filled(&buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void copy_from_nullptr_of_no_bytes_is_empty(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
 
-    assert_ok(rmm_device_buffer_init_copy_from(
-        &buffer, NULL, 0, fixture->stream, fixture->mr));
+    assert_ok(
+        rmm_device_buffer_init_copy_from(&buffer, NULL, 0, fixture.stream, fixture.mr));
     assert_is(&buffer, 0, 0, 256);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void copy_from_nullptr_non_zero_is_refused_and_leaks_nothing(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
     rmm_device_buffer_t before;
 
@@ -150,20 +143,19 @@ static void copy_from_nullptr_non_zero_is_refused_and_leaks_nothing(void **state
     before = buffer;
     assert_int_equal(
         rmm_device_buffer_init_copy_from(
-            &buffer, NULL, BYTES, fixture->stream, fixture->mr),
+            &buffer, NULL, BYTES, fixture.stream, fixture.mr),
         RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_device_buffer_init_copy_from_aligned(
-            &buffer, NULL, BYTES, 64, fixture->stream, fixture->mr),
+            &buffer, NULL, BYTES, 64, fixture.stream, fixture.mr),
         RMM_ERR_INVALID_ARGUMENT);
     assert_memory_equal(&buffer, &before, sizeof(buffer));
-    assert_int_equal(stats_of(fixture->mr).current_bytes, 0);
+    assert_int_equal(stats_of(fixture.mr).current_bytes, 0);
 }
 
 static void refuses_more_than_there_is_and_is_untouched(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
     rmm_device_buffer_t before = buffer;
     const size_t sizes[] = {(size_t)1 << 50, SIZE_MAX};
 
@@ -171,21 +163,21 @@ static void refuses_more_than_there_is_and_is_untouched(void **state)
         rmm_device_buffer_t none = RMM_DEVICE_BUFFER_INIT;
 
         assert_int_equal(
-            rmm_device_buffer_init(&none, sizes[i], fixture->stream, fixture->mr),
+            rmm_device_buffer_init(&none, sizes[i], fixture.stream, fixture.mr),
             RMM_ERR_OUT_OF_MEMORY);
         assert_int_equal(
-            rmm_device_buffer_resize(&buffer, sizes[i], fixture->other),
+            rmm_device_buffer_resize(&buffer, sizes[i], fixture.other),
             RMM_ERR_OUT_OF_MEMORY);
         assert_int_equal(
-            rmm_device_buffer_reserve(&buffer, sizes[i], fixture->other),
+            rmm_device_buffer_reserve(&buffer, sizes[i], fixture.other),
             RMM_ERR_OUT_OF_MEMORY);
         assert_int_equal(
-            rmm_device_buffer_resize(&none, sizes[i], fixture->other),
+            rmm_device_buffer_resize(&none, sizes[i], fixture.other),
             RMM_ERR_OUT_OF_MEMORY);
         assert_null(rmm_device_buffer_resource(&none));
     }
     assert_memory_equal(&buffer, &before, sizeof(buffer));
-    assert_filled(fixture, &buffer, BYTES);
+    assert_filled(&buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
@@ -193,115 +185,108 @@ static void refuses_more_than_there_is_and_is_untouched(void **state)
 
 static void copy_is_deep_and_takes_the_default_resource(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
+    rmm_device_buffer_t source = make_filled();
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
     rmm_resource_t *current;
 
     assert_ok(rmm_get_current_device_resource(&current));
-    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture->stream, NULL));
+    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture.stream, NULL));
     assert_is(&copy, BYTES, BYTES, 256);
     assert_ptr_not_equal(
         rmm_device_buffer_data(&copy), rmm_device_buffer_data(&source));
     assert_ptr_equal(rmm_device_buffer_resource(&copy), current);
     rmm_device_buffer_fini(&source);
-    assert_filled(fixture, &copy, BYTES);
+    assert_filled(&copy, BYTES);
     rmm_device_buffer_fini(&copy);
     rmm_resource_release(current);
 }
 
 static void copy_with_explicit_resource_has_the_capacity_of_the_size(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
+    rmm_device_buffer_t source = make_filled();
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
-    assert_ok(rmm_device_buffer_resize(&source, BYTES / 2, fixture->stream));
+    assert_ok(rmm_device_buffer_resize(&source, BYTES / 2, fixture.stream));
     assert_is(&source, BYTES / 2, BYTES, 256);
-    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture->stream, fixture->mr));
+    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture.stream, fixture.mr));
     assert_is(&copy, BYTES / 2, BYTES / 2, 256);
-    assert_ptr_equal(rmm_device_buffer_resource(&copy), fixture->mr);
-    assert_filled(fixture, &copy, BYTES / 2);
+    assert_ptr_equal(rmm_device_buffer_resource(&copy), fixture.mr);
+    assert_filled(&copy, BYTES / 2);
     rmm_device_buffer_fini(&source);
     rmm_device_buffer_fini(&copy);
 }
 
 static void copy_frees_what_the_target_held(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
-    rmm_device_buffer_t target = make(fixture, 3 * BYTES);
+    rmm_device_buffer_t source = make_filled();
+    rmm_device_buffer_t target = make(3 * BYTES);
 
-    assert_ok(rmm_device_buffer_copy(&target, &source, fixture->stream, fixture->mr));
-    assert_int_equal(stats_of(fixture->mr).current_bytes, 2 * BYTES);
-    assert_ok(rmm_device_buffer_copy(&target, &target, fixture->other, fixture->mr));
-    assert_int_equal(stats_of(fixture->mr).current_bytes, 2 * BYTES);
-    assert_ok(rmm_stream_synchronize(fixture->other));
-    assert_filled(fixture, &target, BYTES);
+    assert_ok(rmm_device_buffer_copy(&target, &source, fixture.stream, fixture.mr));
+    assert_int_equal(stats_of(fixture.mr).current_bytes, 2 * BYTES);
+    assert_ok(rmm_device_buffer_copy(&target, &target, fixture.other, fixture.mr));
+    assert_int_equal(stats_of(fixture.mr).current_bytes, 2 * BYTES);
+    assert_ok(rmm_stream_synchronize(fixture.other));
+    assert_filled(&target, BYTES);
     rmm_device_buffer_fini(&source);
     rmm_device_buffer_fini(&target);
 }
 
 static void move_constructor_leaves_the_source_empty(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
+    rmm_device_buffer_t source = make_filled();
     void *data = rmm_device_buffer_data(&source);
     rmm_device_buffer_t moved = RMM_DEVICE_BUFFER_INIT;
 
     rmm_device_buffer_move(&moved, &source);
     assert_is(&moved, BYTES, BYTES, 256);
     assert_ptr_equal(rmm_device_buffer_data(&moved), data);
-    assert_ptr_equal(rmm_device_buffer_resource(&moved), fixture->mr);
-    assert_ptr_equal(rmm_device_buffer_stream(&moved), fixture->stream);
+    assert_ptr_equal(rmm_device_buffer_resource(&moved), fixture.mr);
+    assert_ptr_equal(rmm_device_buffer_stream(&moved), fixture.stream);
     assert_is(&source, 0, 0, 1);
     assert_null(rmm_device_buffer_resource(&source));
     assert_null(rmm_device_buffer_stream(&source));
     assert_int_equal(rmm_device_buffer_device(&source), -1);
-    assert_filled(fixture, &moved, BYTES);
+    assert_filled(&moved, BYTES);
     rmm_device_buffer_fini(&source);
     rmm_device_buffer_fini(&moved);
 }
 
 static void move_assignment_frees_the_old_memory_on_its_old_stream(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
+    rmm_device_buffer_t source = make_filled();
     rmm_device_buffer_t target;
     recorder_t recorder;
 
     recorder_open(&recorder);
-    assert_ok(rmm_device_buffer_init(&target, 64, fixture->other, recorder.mr));
+    assert_ok(rmm_device_buffer_init(&target, 64, fixture.other, recorder.mr));
     rmm_device_buffer_move(&target, &source);
     assert_int_equal(recorder.frees, 1);
-    assert_ptr_equal(recorder.free_stream, fixture->other);
-    assert_ptr_equal(rmm_device_buffer_stream(&target), fixture->stream);
-    assert_filled(fixture, &target, BYTES);
+    assert_ptr_equal(recorder.free_stream, fixture.other);
+    assert_ptr_equal(rmm_device_buffer_stream(&target), fixture.stream);
+    assert_filled(&target, BYTES);
     rmm_device_buffer_fini(&target);
     recorder_close(&recorder);
 }
 
 static void self_move_assignment_changes_nothing(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
     rmm_device_buffer_t before = buffer;
     rmm_device_buffer_t *same = &buffer;
 
     rmm_device_buffer_move(&buffer, same);
     assert_memory_equal(&buffer, &before, sizeof(buffer));
-    assert_filled(fixture, &buffer, BYTES);
+    assert_filled(&buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void a_moved_from_buffer_can_be_used_again(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t source = make_filled(fixture);
+    rmm_device_buffer_t source = make_filled();
     rmm_device_buffer_t moved = RMM_DEVICE_BUFFER_INIT;
 
     rmm_device_buffer_move(&moved, &source);
-    assert_ok(rmm_device_buffer_resize(&source, 10, fixture->stream));
+    assert_ok(rmm_device_buffer_resize(&source, 10, fixture.stream));
     assert_is(&source, 10, 10, 1);
     rmm_device_buffer_move(&moved, &source);
     assert_is(&moved, 10, 10, 1);
@@ -312,57 +297,53 @@ static void a_moved_from_buffer_can_be_used_again(void **state)
 
 static void resize_smaller_keeps_memory_and_shrink_to_fit_gives_it_back(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
     void *data = rmm_device_buffer_data(&buffer);
 
-    assert_ok(rmm_device_buffer_resize(&buffer, BYTES / 2, fixture->stream));
+    assert_ok(rmm_device_buffer_resize(&buffer, BYTES / 2, fixture.stream));
     assert_is(&buffer, BYTES / 2, BYTES, 256);
     assert_ptr_equal(rmm_device_buffer_data(&buffer), data);
-    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture->stream));
+    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture.stream));
     assert_is(&buffer, BYTES / 2, BYTES / 2, 256);
     assert_ptr_not_equal(rmm_device_buffer_data(&buffer), data);
-    assert_filled(fixture, &buffer, BYTES / 2);
-    assert_int_equal(stats_of(fixture->mr).current_bytes, BYTES / 2);
+    assert_filled(&buffer, BYTES / 2);
+    assert_int_equal(stats_of(fixture.mr).current_bytes, BYTES / 2);
     data = rmm_device_buffer_data(&buffer);
-    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture->stream));
+    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture.stream));
     assert_ptr_equal(rmm_device_buffer_data(&buffer), data);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void resize_to_nothing_and_shrink_to_fit_leaves_no_memory(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
 
-    assert_ok(rmm_device_buffer_resize(&buffer, 0, fixture->stream));
+    assert_ok(rmm_device_buffer_resize(&buffer, 0, fixture.stream));
     assert_is(&buffer, 0, BYTES, 256);
-    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture->stream));
+    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture.stream));
     assert_is(&buffer, 0, 0, 256);
-    assert_int_equal(stats_of(fixture->mr).current_count, 0);
-    assert_ptr_equal(rmm_device_buffer_resource(&buffer), fixture->mr);
+    assert_int_equal(stats_of(fixture.mr).current_count, 0);
+    assert_ptr_equal(rmm_device_buffer_resource(&buffer), fixture.mr);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void resize_bigger_has_exactly_that_capacity(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
 
-    assert_ok(rmm_device_buffer_resize(&buffer, BYTES + 1, fixture->stream));
+    assert_ok(rmm_device_buffer_resize(&buffer, BYTES + 1, fixture.stream));
     assert_is(&buffer, BYTES + 1, BYTES + 1, 256);
-    assert_filled(fixture, &buffer, BYTES);
-    assert_int_equal(stats_of(fixture->mr).current_bytes, BYTES + 1);
+    assert_filled(&buffer, BYTES);
+    assert_int_equal(stats_of(fixture.mr).current_bytes, BYTES + 1);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void reserve_smaller_does_nothing(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
     void *data = rmm_device_buffer_data(&buffer);
 
-    assert_ok(rmm_device_buffer_reserve(&buffer, BYTES / 2, fixture->stream));
+    assert_ok(rmm_device_buffer_reserve(&buffer, BYTES / 2, fixture.stream));
     assert_is(&buffer, BYTES, BYTES, 256);
     assert_ptr_equal(rmm_device_buffer_data(&buffer), data);
     rmm_device_buffer_fini(&buffer);
@@ -370,35 +351,33 @@ static void reserve_smaller_does_nothing(void **state)
 
 static void reserve_bigger_keeps_the_size_and_the_contents(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make_filled(fixture);
+    rmm_device_buffer_t buffer = make_filled();
 
-    assert_ok(rmm_device_buffer_reserve(&buffer, 2 * BYTES, fixture->stream));
+    assert_ok(rmm_device_buffer_reserve(&buffer, 2 * BYTES, fixture.stream));
     assert_is(&buffer, BYTES, 2 * BYTES, 256);
-    assert_filled(fixture, &buffer, BYTES);
+    assert_filled(&buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void set_and_get_stream(void **state)
 {
-    container_fixture_t *fixture = *state;
     recorder_t recorder;
     rmm_device_buffer_t buffer;
 
     recorder_open(&recorder);
-    assert_ok(rmm_device_buffer_init(&buffer, BYTES, fixture->stream, recorder.mr));
-    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture->stream);
-    rmm_device_buffer_set_stream(&buffer, fixture->other);
-    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture->other);
-    assert_ok(rmm_device_buffer_reserve(&buffer, 1, fixture->stream));
-    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture->stream);
-    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture->other));
-    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture->other);
-    assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture->stream));
-    assert_ptr_equal(recorder.free_stream, fixture->stream);
-    rmm_device_buffer_set_stream(&buffer, fixture->other);
+    assert_ok(rmm_device_buffer_init(&buffer, BYTES, fixture.stream, recorder.mr));
+    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture.stream);
+    rmm_device_buffer_set_stream(&buffer, fixture.other);
+    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture.other);
+    assert_ok(rmm_device_buffer_reserve(&buffer, 1, fixture.stream));
+    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture.stream);
+    assert_ok(rmm_device_buffer_shrink_to_fit(&buffer, fixture.other));
+    assert_ptr_equal(rmm_device_buffer_stream(&buffer), fixture.other);
+    assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture.stream));
+    assert_ptr_equal(recorder.free_stream, fixture.stream);
+    rmm_device_buffer_set_stream(&buffer, fixture.other);
     rmm_device_buffer_fini(&buffer);
-    assert_ptr_equal(recorder.free_stream, fixture->other);
+    assert_ptr_equal(recorder.free_stream, fixture.other);
     recorder_close(&recorder);
 }
 
@@ -406,7 +385,6 @@ static void set_and_get_stream(void **state)
 
 static void default_and_explicit_alignments_are_kept(void **state)
 {
-    container_fixture_t *fixture = *state;
     const size_t aligns[] = {1, 64, 128, 256};
 
     for (size_t i = 0; i < 4; i++) {
@@ -414,12 +392,12 @@ static void default_and_explicit_alignments_are_kept(void **state)
         rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
         assert_ok(rmm_device_buffer_init_copy_from_aligned(
-            &buffer, pattern, BYTES, aligns[i], fixture->stream, fixture->mr));
+            &buffer, pattern, BYTES, aligns[i], fixture.stream, fixture.mr));
         assert_is(&buffer, BYTES, BYTES, aligns[i]);
-        assert_ok(rmm_device_buffer_copy(&copy, &buffer, fixture->stream, fixture->mr));
+        assert_ok(rmm_device_buffer_copy(&copy, &buffer, fixture.stream, fixture.mr));
         assert_is(&copy, BYTES, BYTES, aligns[i]);
-        assert_filled(fixture, &copy, BYTES);
-        assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture->stream));
+        assert_filled(&copy, BYTES);
+        assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture.stream));
         assert_is(&buffer, 2 * BYTES, 2 * BYTES, aligns[i]);
         rmm_device_buffer_move(&copy, &buffer);
         assert_is(&copy, 2 * BYTES, 2 * BYTES, aligns[i]);
@@ -431,34 +409,31 @@ static void default_and_explicit_alignments_are_kept(void **state)
 
 static void too_large_an_alignment_is_bad_alloc_unless_empty(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer;
 
     assert_int_equal(
-        rmm_device_buffer_init_aligned(
-            &buffer, BYTES, 512, fixture->stream, fixture->mr),
+        rmm_device_buffer_init_aligned(&buffer, BYTES, 512, fixture.stream, fixture.mr),
         RMM_ERR_BAD_ALLOC);
     assert_ok(
-        rmm_device_buffer_init_aligned(&buffer, 0, 512, fixture->stream, fixture->mr));
+        rmm_device_buffer_init_aligned(&buffer, 0, 512, fixture.stream, fixture.mr));
     assert_is(&buffer, 0, 0, 512);
     assert_int_equal(
-        rmm_device_buffer_resize(&buffer, 1, fixture->stream), RMM_ERR_BAD_ALLOC);
+        rmm_device_buffer_resize(&buffer, 1, fixture.stream), RMM_ERR_BAD_ALLOC);
     assert_is(&buffer, 0, 0, 512);
     rmm_device_buffer_fini(&buffer);
 }
 
 static void a_pool_gives_a_larger_alignment(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_device_buffer_t first;
     rmm_device_buffer_t buffer;
 
-    assert_ok(rmm_device_buffer_init(&first, 1, fixture->stream, pool));
+    assert_ok(rmm_device_buffer_init(&first, 1, fixture.stream, pool));
     assert_ok(rmm_device_buffer_init_copy_from_aligned(
-        &buffer, pattern, BYTES, 4096, fixture->stream, pool));
+        &buffer, pattern, BYTES, 4096, fixture.stream, pool));
     assert_int_equal((uintptr_t)rmm_device_buffer_data(&buffer) % 4096, 0);
-    assert_filled(fixture, &buffer, BYTES);
+    assert_filled(&buffer, BYTES);
     rmm_device_buffer_fini(&buffer);
     rmm_device_buffer_fini(&first);
     rmm_resource_release(pool);
@@ -466,18 +441,17 @@ static void a_pool_gives_a_larger_alignment(void **state)
 
 static void invalid_alignment_is_refused(void **state)
 {
-    container_fixture_t *fixture = *state;
     const size_t wrong[] = {0, 3, 768};
     rmm_device_buffer_t buffer;
 
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(
             rmm_device_buffer_init_aligned(
-                &buffer, BYTES, wrong[i], fixture->stream, fixture->mr),
+                &buffer, BYTES, wrong[i], fixture.stream, fixture.mr),
             RMM_ERR_INVALID_ALIGNMENT);
         assert_int_equal(
             rmm_device_buffer_init_copy_from_aligned(
-                &buffer, pattern, BYTES, wrong[i], fixture->stream, fixture->mr),
+                &buffer, pattern, BYTES, wrong[i], fixture.stream, fixture.mr),
             RMM_ERR_INVALID_ALIGNMENT);
     }
 }
@@ -486,21 +460,20 @@ static void invalid_alignment_is_refused(void **state)
 
 static void default_constructed_grows_from_the_current_resource(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_buffer_t resized = RMM_DEVICE_BUFFER_INIT;
     rmm_device_buffer_t reserved = RMM_DEVICE_BUFFER_INIT;
     rmm_device_buffer_t shrunk = RMM_DEVICE_BUFFER_INIT;
 
     assert_is(&resized, 0, 0, 256);
-    assert_ok(rmm_set_current_device_resource(fixture->mr, NULL));
-    assert_ok(rmm_device_buffer_resize(&resized, BYTES, fixture->stream));
-    assert_ok(rmm_device_buffer_reserve(&reserved, BYTES, fixture->stream));
-    assert_ok(rmm_device_buffer_shrink_to_fit(&shrunk, fixture->stream));
+    assert_ok(rmm_set_current_device_resource(fixture.mr, NULL));
+    assert_ok(rmm_device_buffer_resize(&resized, BYTES, fixture.stream));
+    assert_ok(rmm_device_buffer_reserve(&reserved, BYTES, fixture.stream));
+    assert_ok(rmm_device_buffer_shrink_to_fit(&shrunk, fixture.stream));
     assert_ok(rmm_reset_current_device_resource());
     assert_is(&resized, BYTES, BYTES, 256);
     assert_is(&reserved, 0, BYTES, 256);
     assert_is(&shrunk, 0, 0, 256);
-    assert_ptr_equal(rmm_device_buffer_resource(&resized), fixture->mr);
+    assert_ptr_equal(rmm_device_buffer_resource(&resized), fixture.mr);
     rmm_device_buffer_fini(&resized);
     rmm_device_buffer_fini(&reserved);
     rmm_device_buffer_fini(&shrunk);
@@ -510,12 +483,11 @@ static void default_constructed_grows_from_the_current_resource(void **state)
 
 static void an_empty_buffer_grows_from_its_own_resource(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_buffer_t buffer = make(fixture, 0);
+    rmm_device_buffer_t buffer = make(0);
 
-    assert_ok(rmm_device_buffer_resize(&buffer, BYTES, fixture->stream));
+    assert_ok(rmm_device_buffer_resize(&buffer, BYTES, fixture.stream));
     assert_is(&buffer, BYTES, BYTES, 256);
-    assert_int_equal(stats_of(fixture->mr).current_bytes, BYTES);
+    assert_int_equal(stats_of(fixture.mr).current_bytes, BYTES);
     rmm_device_buffer_fini(&buffer);
 }
 
@@ -523,14 +495,13 @@ static void an_empty_buffer_grows_from_its_own_resource(void **state)
 
 static void a_reallocation_copies_behind_the_work_of_its_stream(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_resource_t *pool = make_pool(0, 0);
 
     for (unsigned seed = 1; seed <= 50; seed++) {
         rmm_device_buffer_t buffer;
         rmm_device_buffer_t next;
         uint64_t mixups = 0;
-        rmm_stream_t stream = fixture->stream;
+        rmm_stream_t stream = fixture.stream;
 
         rmm_sim_reseed(seed);
         assert_ok(rmm_device_buffer_init(&buffer, 4096, stream, pool));
@@ -550,21 +521,20 @@ static void a_reallocation_copies_behind_the_work_of_its_stream(void **state)
 
 static void nothing_waits_for_the_stream(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_device_buffer_t buffer;
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
     rmm_sim_graph_t graph;
 
     /* what waits cannot be captured */
-    assert_cuda(rmm_sim_begin_capture(fixture->stream, 0));
+    assert_cuda(rmm_sim_begin_capture(fixture.stream, 0));
     assert_ok(rmm_device_buffer_init_copy_from(
-        &buffer, pattern, BYTES, fixture->stream, pool));
-    assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture->stream));
-    assert_ok(rmm_device_buffer_copy(&copy, &buffer, fixture->stream, pool));
-    assert_cuda(rmm_sim_end_capture(fixture->stream, &graph));
-    assert_cuda(rmm_sim_graph_launch(graph, fixture->stream));
-    assert_filled(fixture, &copy, BYTES);
+        &buffer, pattern, BYTES, fixture.stream, pool));
+    assert_ok(rmm_device_buffer_resize(&buffer, 2 * BYTES, fixture.stream));
+    assert_ok(rmm_device_buffer_copy(&copy, &buffer, fixture.stream, pool));
+    assert_cuda(rmm_sim_end_capture(fixture.stream, &graph));
+    assert_cuda(rmm_sim_graph_launch(graph, fixture.stream));
+    assert_filled(&copy, BYTES);
     assert_cuda(rmm_sim_graph_destroy(graph));
     rmm_device_buffer_fini(&copy);
     rmm_device_buffer_fini(&buffer);
@@ -574,27 +544,25 @@ static void nothing_waits_for_the_stream(void **state)
 /* Freed while queued work still reads it, unless the buffer waits: ask the sanitizer. */
 static void host_memory_outlives_the_copies_that_use_it(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_resource_t *host;
     rmm_device_buffer_t source;
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
 
     assert_ok(rmm_host_resource_create(&host));
-    assert_ok(rmm_device_buffer_init(&source, BYTES, fixture->stream, host));
+    assert_ok(rmm_device_buffer_init(&source, BYTES, fixture.stream, host));
     memcpy(rmm_device_buffer_data(&source), pattern, BYTES);
-    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture->stream, fixture->mr));
-    assert_ok(rmm_device_buffer_resize(&source, 2 * BYTES, fixture->stream));
+    assert_ok(rmm_device_buffer_copy(&copy, &source, fixture.stream, fixture.mr));
+    assert_ok(rmm_device_buffer_resize(&source, 2 * BYTES, fixture.stream));
     rmm_device_buffer_fini(&source);
-    assert_filled(fixture, &copy, BYTES);
+    assert_filled(&copy, BYTES);
     rmm_device_buffer_fini(&copy);
     rmm_resource_release(host);
 }
 
 static void refuses_null_buffers(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
-    rmm_stream_t stream = fixture->stream;
+    rmm_stream_t stream = fixture.stream;
 
     assert_int_equal(
         rmm_device_buffer_init(NULL, 1, stream, NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -635,20 +603,15 @@ static void a_forked_child_asks_the_driver_nothing(void **state)
 {
     rmm_resource_t *mr = make_cuda();
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
-    int status = -1;
     pid_t pid;
 
-    (void)state;
     assert_ok(rmm_device_buffer_init(&buffer, 1000, NULL, mr));
-    pid = fork();
-    assert_true(pid >= 0);
+    pid = fork_child();
     if (pid == 0) {
         alarm(20);
         _exit(use_in_child(&buffer, mr));
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(exit_status_of(pid), 0);
     rmm_device_buffer_fini(&buffer);
     rmm_resource_release(mr);
 }

@@ -10,81 +10,75 @@ typedef struct over_aligned {
 
 RMM_DEVICE_SCALAR_DEFINE(over_aligned, over_aligned_t);
 
-static rmm_device_scalar_int_t make(container_fixture_t *fixture, int value)
+static rmm_device_scalar_int_t make(int value)
 {
     rmm_device_scalar_int_t scalar;
 
-    assert_ok(rmm_device_scalar_int_init_value(
-        &scalar, &value, fixture->stream, fixture->mr));
-    assert_ok(rmm_stream_synchronize(fixture->stream)); /* `value` ends here */
+    assert_ok(
+        rmm_device_scalar_int_init_value(&scalar, &value, fixture.stream, fixture.mr));
+    assert_ok(rmm_stream_synchronize(fixture.stream)); /* `value` ends here */
     return scalar;
 }
 
-static void assert_value(
-    container_fixture_t *fixture, const RMM_DEVICE_SCALAR(int) * scalar, int expected)
+static void assert_value(const RMM_DEVICE_SCALAR(int) * scalar, int expected)
 {
     int value = ~expected;
 
-    assert_ok(rmm_device_scalar_int_value(scalar, &value, fixture->stream));
+    assert_ok(rmm_device_scalar_int_value(scalar, &value, fixture.stream));
     assert_int_equal(value, expected);
 }
 
 static void an_uninitialized_scalar_has_memory(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_scalar_t scalar;
 
-    assert_ok(rmm_device_scalar_init(&scalar, 8, fixture->stream, fixture->mr));
+    assert_ok(rmm_device_scalar_init(&scalar, 8, fixture.stream, fixture.mr));
     assert_non_null(rmm_device_scalar_data(&scalar));
     assert_int_equal(rmm_device_scalar_size(&scalar), 1);
-    assert_ptr_equal(rmm_device_scalar_resource(&scalar), fixture->mr);
-    assert_int_equal(stats_of(fixture->mr).current_bytes, 8);
+    assert_ptr_equal(rmm_device_scalar_resource(&scalar), fixture.mr);
+    assert_int_equal(stats_of(fixture.mr).current_bytes, 8);
     rmm_device_scalar_fini(&scalar);
     assert_null(rmm_device_scalar_data(&scalar));
     assert_int_equal(
-        rmm_device_scalar_init(&scalar, 0, fixture->stream, fixture->mr),
+        rmm_device_scalar_init(&scalar, 0, fixture.stream, fixture.mr),
         RMM_ERR_INVALID_ARGUMENT);
 }
 
 static void an_initial_value_is_there(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_scalar_int_t scalar = make(fixture, 42);
+    rmm_device_scalar_int_t scalar = make(42);
 
-    assert_value(fixture, &scalar, 42);
+    assert_value(&scalar, 42);
     rmm_device_scalar_int_fini(&scalar);
 }
 
 static void data_of_a_const_scalar_is_where_the_value_lies(void **state)
 {
-    container_fixture_t *fixture = *state;
-    const rmm_device_scalar_int_t scalar = make(fixture, 42);
+    const rmm_device_scalar_int_t scalar = make(42);
     rmm_device_scalar_int_t end = scalar; /* to end it: the struct is not used again */
     const int *data = rmm_device_scalar_int_data(&scalar);
     const int expected = 42;
 
-    assert_holds(data, &expected, sizeof(expected), fixture->stream);
+    assert_holds(data, &expected, sizeof(expected), fixture.stream);
     rmm_device_scalar_int_fini(&end);
 }
 
 static void a_copy_has_the_value_and_memory_of_its_own(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_scalar_int_t scalar = make(fixture, 42);
+    rmm_device_scalar_int_t scalar = make(42);
     rmm_device_scalar_int_t copy = RMM_DEVICE_SCALAR_OF_INIT(int);
 
-    assert_ok(rmm_device_scalar_int_copy(&copy, &scalar, fixture->stream, fixture->mr));
+    assert_ok(rmm_device_scalar_int_copy(&copy, &scalar, fixture.stream, fixture.mr));
     assert_ptr_not_equal(
         rmm_device_scalar_int_data(&copy), rmm_device_scalar_int_data(&scalar));
     rmm_device_scalar_int_fini(&scalar);
-    assert_value(fixture, &copy, 42);
+    assert_value(&copy, 42);
     rmm_device_scalar_int_fini(&copy);
 }
 
 static void a_move_leaves_no_data(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_scalar_int_t scalar = make(fixture, 42);
+    rmm_device_scalar_int_t scalar = make(42);
     rmm_device_scalar_int_t moved = RMM_DEVICE_SCALAR_OF_INIT(int);
     int *data = rmm_device_scalar_int_data(&scalar);
     int value = 7;
@@ -92,12 +86,12 @@ static void a_move_leaves_no_data(void **state)
     rmm_device_scalar_int_move(&moved, &scalar);
     assert_ptr_equal(rmm_device_scalar_int_data(&moved), data);
     assert_null(rmm_device_scalar_int_data(&scalar));
-    assert_value(fixture, &moved, 42);
+    assert_value(&moved, 42);
     assert_int_equal(
-        rmm_device_scalar_int_value(&scalar, &value, fixture->stream),
+        rmm_device_scalar_int_value(&scalar, &value, fixture.stream),
         RMM_ERR_OUT_OF_RANGE);
     assert_int_equal(
-        rmm_device_scalar_int_set_value_async(&scalar, &value, fixture->stream),
+        rmm_device_scalar_int_set_value_async(&scalar, &value, fixture.stream),
         RMM_ERR_OUT_OF_RANGE);
     assert_int_equal(value, 7);
     rmm_device_scalar_int_fini(&scalar);
@@ -106,67 +100,62 @@ static void a_move_leaves_no_data(void **state)
 
 static void a_value_can_be_set(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_scalar_int_t scalar = make(fixture, 42);
+    rmm_device_scalar_int_t scalar = make(42);
     const int value = -7;
 
-    assert_ok(rmm_device_scalar_int_set_value_async(&scalar, &value, fixture->stream));
-    assert_value(fixture, &scalar, -7);
+    assert_ok(rmm_device_scalar_int_set_value_async(&scalar, &value, fixture.stream));
+    assert_value(&scalar, -7);
     rmm_device_scalar_int_fini(&scalar);
 }
 
 static void a_value_can_be_set_to_zero(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_scalar_int_t scalar = make(fixture, 42);
+    rmm_device_scalar_int_t scalar = make(42);
 
-    assert_ok(rmm_device_scalar_int_set_value_to_zero_async(&scalar, fixture->stream));
-    assert_value(fixture, &scalar, 0);
+    assert_ok(rmm_device_scalar_int_set_value_to_zero_async(&scalar, fixture.stream));
+    assert_value(&scalar, 0);
     rmm_device_scalar_int_fini(&scalar);
 }
 
 static void negative_zero_stays_negative(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_scalar_double_t scalar;
     const double minus = -0.0;
     double value = 1.0;
 
     assert_ok(rmm_device_scalar_double_init_value(
-        &scalar, &minus, fixture->stream, fixture->mr));
-    assert_ok(rmm_device_scalar_double_value(&scalar, &value, fixture->stream));
+        &scalar, &minus, fixture.stream, fixture.mr));
+    assert_ok(rmm_device_scalar_double_value(&scalar, &value, fixture.stream));
     assert_true(value == 0.0 && signbit(value));
     rmm_device_scalar_double_fini(&scalar);
 }
 
 static void set_and_get_stream(void **state)
 {
-    container_fixture_t *fixture = *state;
-    rmm_device_scalar_int_t scalar = make(fixture, 1);
+    rmm_device_scalar_int_t scalar = make(1);
 
-    assert_ptr_equal(rmm_device_scalar_stream(&scalar.scalar), fixture->stream);
-    rmm_device_scalar_set_stream(&scalar.scalar, fixture->other);
-    assert_ptr_equal(rmm_device_scalar_stream(&scalar.scalar), fixture->other);
+    assert_ptr_equal(rmm_device_scalar_stream(&scalar.scalar), fixture.stream);
+    rmm_device_scalar_set_stream(&scalar.scalar, fixture.other);
+    assert_ptr_equal(rmm_device_scalar_stream(&scalar.scalar), fixture.other);
     rmm_device_scalar_int_fini(&scalar);
 }
 
 static void alignment_is_that_of_the_type(void **state)
 {
-    container_fixture_t *fixture = *state;
     rmm_device_scalar_char_t small;
     rmm_device_scalar_over_aligned_t large;
     over_aligned_t value = {{1}};
     rmm_resource_t *pool = make_pool(0, 0);
 
-    assert_ok(rmm_device_scalar_char_init(&small, fixture->stream, fixture->mr));
+    assert_ok(rmm_device_scalar_char_init(&small, fixture.stream, fixture.mr));
     rmm_device_scalar_char_fini(&small);
     assert_int_equal(
-        rmm_device_scalar_over_aligned_init(&large, fixture->stream, fixture->mr),
+        rmm_device_scalar_over_aligned_init(&large, fixture.stream, fixture.mr),
         RMM_ERR_BAD_ALLOC);
     assert_ok(rmm_device_scalar_over_aligned_init_value(
-        &large, &value, fixture->stream, pool));
+        &large, &value, fixture.stream, pool));
     assert_int_equal((uintptr_t)rmm_device_scalar_over_aligned_data(&large) % 512, 0);
-    assert_ok(rmm_stream_synchronize(fixture->stream));
+    assert_ok(rmm_stream_synchronize(fixture.stream));
     rmm_device_scalar_over_aligned_fini(&large);
     rmm_resource_release(pool);
 }
@@ -174,18 +163,15 @@ static void alignment_is_that_of_the_type(void **state)
 /* A kernel's result is read behind the kernel, without another synchronise. */
 static void the_value_is_what_queued_work_left(void **state)
 {
-    container_fixture_t *fixture = *state;
-
     for (unsigned seed = 1; seed <= 20; seed++) {
         rmm_device_scalar_uint64_t_t scalar;
         uint64_t value = 0;
 
         rmm_sim_reseed(seed);
-        assert_ok(
-            rmm_device_scalar_uint64_t_init(&scalar, fixture->stream, fixture->mr));
+        assert_ok(rmm_device_scalar_uint64_t_init(&scalar, fixture.stream, fixture.mr));
         launch_fill(
-            rmm_device_scalar_uint64_t_data(&scalar), 8, 1000 + seed, fixture->stream);
-        assert_ok(rmm_device_scalar_uint64_t_value(&scalar, &value, fixture->stream));
+            rmm_device_scalar_uint64_t_data(&scalar), 8, 1000 + seed, fixture.stream);
+        assert_ok(rmm_device_scalar_uint64_t_value(&scalar, &value, fixture.stream));
         assert_int_equal(value, 1000 + seed);
         rmm_device_scalar_uint64_t_fini(&scalar);
     }

@@ -17,7 +17,6 @@ static void copies_and_fills_keep_the_order_of_their_stream(void **state)
     unsigned char *block = take(pool, BYTES, stream);
     unsigned char back[BYTES];
 
-    (void)state;
     pattern_fill(pattern, BYTES, 1);
     assert_ok(rmm_memset_async(block, 7, BYTES, stream));
     assert_ok(rmm_memcpy_async(block, pattern, BYTES / 2, stream));
@@ -51,7 +50,6 @@ static void the_direction_follows_from_the_addresses(void **state)
 {
     rmm_resource_t *mrs[3];
 
-    (void)state;
     assert_ok(rmm_cuda_resource_create(&mrs[0]));
     assert_ok(rmm_pinned_resource_create(&mrs[1]));
     assert_ok(rmm_managed_resource_create(&mrs[2]));
@@ -68,7 +66,6 @@ static void null_is_refused_unless_there_are_no_bytes(void **state)
 {
     unsigned char byte = 0;
 
-    (void)state;
     assert_int_equal(rmm_memcpy_async(NULL, &byte, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_memcpy_async(&byte, NULL, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_memset_async(NULL, 0, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -81,7 +78,6 @@ static void a_failing_driver_is_a_cuda_error(void **state)
     rmm_resource_t *cuda = make_cuda();
     unsigned char *block = take(cuda, BYTES, NULL);
 
-    (void)state;
     assert_true(rmm_sim_fail("memcpy_async:1,memset_async:1"));
     assert_int_equal(rmm_memcpy_async(block, pattern, 1, NULL), RMM_ERR_CUDA);
     assert_int_equal(rmm_memset_async(block, 0, 1, NULL), RMM_ERR_CUDA);
@@ -98,7 +94,6 @@ static void a_buffer_is_written_and_read_back(void **state)
     rmm_stream_t stream = make_stream(0);
     unsigned char back[BYTES] = {0};
 
-    (void)state;
     pattern_fill(pattern, BYTES, 3);
     assert_ok(rmm_device_buffer_init(&buffer, BYTES, stream, NULL));
     assert_ok(rmm_device_buffer_copy_from_host(
@@ -121,7 +116,6 @@ static void what_was_copied_from_may_change_at_once(void **state)
     rmm_stream_t stream = make_stream(0);
     unsigned char expected[BYTES];
 
-    (void)state;
     pattern_fill(pattern, BYTES, 4);
     memcpy(expected, pattern, BYTES);
     assert_ok(rmm_device_buffer_init(&buffer, BYTES, stream, NULL));
@@ -139,7 +133,6 @@ static void what_is_not_all_in_a_buffer_is_out_of_range(void **state)
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     unsigned char back[BYTES];
 
-    (void)state;
     memset(back, 1, BYTES);
     assert_ok(rmm_device_buffer_init(&buffer, BYTES, NULL, NULL));
     assert_ok(
@@ -178,7 +171,6 @@ static void a_buffer_is_copied_on_its_own_device(void **state)
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     unsigned char back[BYTES];
 
-    (void)state;
     pattern_fill(pattern, BYTES, 5);
     assert_ok(rmm_device_set(1));
     assert_ok(rmm_device_buffer_init(&buffer, BYTES, NULL, NULL));

@@ -36,7 +36,6 @@ static void streams_are_equal_only_to_themselves(void **state)
     rmm_stream_t one = make_stream(0);
     rmm_stream_t two = make_stream(0);
 
-    (void)state;
     assert_ptr_not_equal(one, two);
     assert_false(rmm_stream_is_default(one));
     assert_false(rmm_stream_is_per_thread_default(one));
@@ -51,7 +50,6 @@ static void a_stream_has_the_flags_it_was_created_with(void **state)
 {
     const uint32_t flags[] = {0, RMM_STREAM_NON_BLOCKING};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         rmm_stream_t stream;
 
@@ -63,7 +61,6 @@ static void a_stream_has_the_flags_it_was_created_with(void **state)
 
 static void a_blocking_stream_waits_for_the_default_stream(void **state)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 50; seed++) {
         journal_t *journal = test_calloc(1, sizeof(*journal));
         rmm_stream_t stream;
@@ -83,7 +80,6 @@ static void synchronize_waits_for_the_default_streams_as_well(void **state)
 {
     const rmm_stream_t streams[] = {NULL, RMM_STREAM_LEGACY, RMM_STREAM_PER_THREAD};
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         journal_t *journal = test_calloc(1, sizeof(*journal));
 
@@ -100,7 +96,6 @@ static void a_destroyed_stream_is_an_error_and_no_crash(void **state)
     rmm_stream_t stream;
     uint64_t before = rmm_sim_violations();
 
-    (void)state;
     assert_ok(rmm_stream_create(0, &stream));
     assert_ok(rmm_stream_destroy(stream));
     assert_int_equal(rmm_stream_synchronize(stream), RMM_ERR_CUDA);
@@ -114,7 +109,6 @@ static void refuses_unknown_stream_flags(void **state)
     rmm_stream_t mark = RMM_STREAM_PER_THREAD;
     rmm_stream_t stream = mark;
 
-    (void)state;
     assert_int_equal(rmm_stream_create(4, &stream), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_stream_create(0, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_ptr_equal(stream, mark);
@@ -126,7 +120,6 @@ static void zero_size_pool_is_refused(void **state)
 {
     rmm_stream_pool_t *pool = NULL;
 
-    (void)state;
     assert_int_equal(rmm_stream_pool_create(0, 0, &pool), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_stream_pool_create(4, 0x80, &pool), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
@@ -142,7 +135,6 @@ static void streams_of_a_pool_are_unequal_and_not_the_default(void **state)
         make_stream_pool(RMM_STREAM_POOL_DEFAULT_COUNT, RMM_STREAM_NON_BLOCKING);
     rmm_stream_t streams[COUNT];
 
-    (void)state;
     assert_int_equal(rmm_stream_pool_size(pool), COUNT);
     for (int i = 0; i < COUNT; i++) {
         streams[i] = rmm_stream_pool_get(pool);
@@ -161,7 +153,6 @@ static void streams_of_a_pool_are_valid(void **state)
     rmm_stream_pool_t *pool = make_stream_pool(COUNT, 0);
     rmm_resource_t *mr = make_pool(0, 0);
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         rmm_stream_t stream = rmm_stream_pool_get(pool);
         rmm_device_buffer_t buffer;
@@ -179,7 +170,6 @@ static void an_index_counts_modulo_the_size(void **state)
 {
     rmm_stream_pool_t *pool = make_stream_pool(5, 0);
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         rmm_stream_t stream = rmm_stream_pool_get_at(pool, i);
 
@@ -197,7 +187,6 @@ static void streams_of_a_pool_have_its_flags(void **state)
 {
     const uint32_t flags[] = {0, RMM_STREAM_NON_BLOCKING};
 
-    (void)state;
     for (int f = 0; f < 2; f++) {
         rmm_stream_pool_t *pool = make_stream_pool(3, flags[f]);
 
@@ -213,7 +202,6 @@ static void a_pool_destroys_its_streams(void **state)
     rmm_stream_pool_t *pool = make_stream_pool(3, 0);
     rmm_stream_t stream = rmm_stream_pool_get_at(pool, 2);
 
-    (void)state;
     assert_ok(rmm_stream_synchronize(stream));
     rmm_stream_pool_destroy(pool);
     assert_int_equal(rmm_stream_synchronize(stream), RMM_ERR_CUDA);
@@ -244,7 +232,6 @@ static void threads_share_a_pool_evenly(void **state)
     taker_t takers[THREADS] = {{pool, {0}}, {pool, {0}}, {pool, {0}}, {pool, {0}}};
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, take_turns, &takers[i]), 0);
     }
@@ -268,7 +255,6 @@ static void a_failed_creation_leaves_nothing(void **state)
     rmm_stream_pool_t *pool = NULL;
     char plan[32];
 
-    (void)state;
     for (int nth = 1; nth <= 5; nth++) {
         snprintf(plan, sizeof(plan), "stream_create:%d", nth);
         assert_true(rmm_sim_fail(plan));

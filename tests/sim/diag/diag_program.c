@@ -2,10 +2,21 @@
 /*
  * A program as users write it, linked with the shared library: allocates from a pool,
  * launches, and prints what the diagnosis must say, one line a live block:
- *   ADDRESS BYTES FIRST_KERNEL LAST_KERNEL LAUNCHES
+ *   ADDRESS BYTES FIRST_USER LAST_USER LAUNCHES FILLS
+ * With the argument "steps" it does what the lines of its input say, and answers each with "ok":
+ *   launch, overrun, fork (a child that stays as long as its parent).
+ * With the argument "overrun" it also fills one byte more than a block has, three times; a second
+ * argument is its exit status, or "kill". With "unordered" it uses and frees a block beside its
+ * use on another stream, instead; with "ordered" it lets the streams wait.
  */
 #include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
@@ -23,12 +34,90 @@ static int launch(const char *name, void *a, void *b)
     return rmm_sim_launch(name, kernel, RMM_STREAM_LEGACY, params, bytes, 2);
 }
 
-static void expect(const void *block, size_t bytes, const char *kernels, int launches)
+static void
+expect(const void *block, size_t bytes, const char *users, int launches, int fills)
 {
-    printf("%" PRIuPTR " %zu %s %d\n", (uintptr_t)block, bytes, kernels, launches);
+    printf(
+        "%" PRIuPTR " %zu %s %d %d\n", (uintptr_t)block, bytes, users, launches, fills);
 }
 
-int main(void)
+static void use_on(const char *name, void *block, rmm_stream_t stream)
+{
+    const void *params[] = {&block};
+    const size_t bytes[] = {sizeof(block)};
+
+    (void)!rmm_sim_launch(name, kernel, stream, params, bytes, 1);
+}
+
+/* Two streams, with or without an event that orders them. */
+static int use_two_streams(rmm_resource_t *pool, bool is_ordered)
+{
+    rmm_stream_t first = NULL, second = NULL;
+    rmm_sim_event_t event = NULL;
+    void *block = NULL;
+
+    if (rmm_stream_create(RMM_STREAM_NON_BLOCKING, &first) != RMM_OK ||
+        rmm_stream_create(RMM_STREAM_NON_BLOCKING, &second) != RMM_OK ||
+        rmm_sim_event_create(&event) != 0 ||
+        rmm_resource_alloc(pool, 4000, 0, first, &block) != RMM_OK) {
+        return 1;
+    }
+    if (is_ordered) {
+        (void)!rmm_sim_event_record(event, first);
+        (void)!rmm_sim_stream_wait_event(second, event);
+    }
+    use_on("reduce", block, second);
+    if (is_ordered) {
+        (void)!rmm_sim_event_record(event, second);
+        (void)!rmm_sim_stream_wait_event(first, event);
+    }
+    rmm_resource_dealloc(pool, block, 4000, 0, first);
+    return 0;
+}
+
+static int overrun(void *block)
+{
+    return rmm_memset_async(block, 0, 1001, RMM_STREAM_DEFAULT);
+}
+
+/* It ends with its parent. */
+static void stay_in_child(void)
+{
+    pid_t parent = getpid();
+
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent) {
+            pause();
+        }
+        _exit(0);
+    }
+}
+
+static void step(const char *line, void *block)
+{
+    if (strcmp(line, "launch\n") == 0) {
+        launch("fill", block, NULL);
+    } else if (strcmp(line, "overrun\n") == 0) {
+        (void)overrun(block);
+    } else if (strcmp(line, "fork\n") == 0) {
+        stay_in_child();
+    }
+}
+
+static void take_steps(void *block)
+{
+    char line[80];
+    puts("ok");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        step(line, block);
+        puts("ok");
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
 {
     rmm_resource_t *cuda = NULL, *pool = NULL;
     void *input = NULL, *output = NULL, *idle = NULL;
@@ -41,13 +130,33 @@ int main(void)
         fprintf(stderr, "%s\n", rmm_last_error_message());
         return 1;
     }
+    if (argc > 1 && strstr(argv[1], "ordered") != NULL) {
+        return use_two_streams(pool, strcmp(argv[1], "ordered") == 0);
+    }
+    if (argc > 1 && strcmp(argv[1], "steps") == 0) {
+        take_steps(input);
+        return 0;
+    }
     for (int i = 0; i < 5; i++) {
         launch("fill", input, NULL);
         launch("scale", (char *)input + 999, (char *)output + 69999);
     }
     launch("sum", output, output);
-    expect(input, 1000, "fill scale", 10);
-    expect(output, 70000, "scale sum", 6);
-    expect(idle, 1, "none none", 0);
-    return 0; /* with the blocks: a block freed has no row */
+    bool overruns = argc > 1 && strcmp(argv[1], "overrun") == 0;
+    for (int i = 0; overruns && i < 3; i++) {
+        if (overrun(input) != RMM_OK) {
+            return 1;
+        }
+    }
+    if (overruns) {
+        expect(input, 1000, "fill memset_async", 10, 3);
+    } else {
+        expect(input, 1000, "fill scale", 10, 0);
+    }
+    expect(output, 70000, "scale sum", 6, 0);
+    expect(idle, 1, "none none", 0, 0);
+    if (argc > 2 && strcmp(argv[2], "kill") == 0) {
+        (void)raise(SIGKILL);
+    }
+    return argc > 2 ? atoi(argv[2]) : 0; /* with the blocks: a block freed has no row */
 }

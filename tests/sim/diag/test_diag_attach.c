@@ -4,6 +4,7 @@
  */
 #include "harness/runtime.h"
 
+#include <rmm/arena_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/pool_resource.h>
 #include <rmm/sys/diag.h>
@@ -14,14 +15,12 @@ static runtime_t runtime;
 
 static int make_runtime(void **state)
 {
-    (void)state;
     runtime_open(&runtime);
     return 0;
 }
 
 static int drop_runtime(void **state)
 {
-    (void)state;
     runtime_close(&runtime);
     return 0;
 }
@@ -70,7 +69,6 @@ static void attach_wrongly(child_t *self, void *argument)
 
 static void takes_one_with_complete_hooks(void **state)
 {
-    (void)state;
     child_run(attach_wrongly, NULL);
 }
 
@@ -116,7 +114,6 @@ static void tells_the_hooks_what_users_hold(void **state)
 {
     char path[512];
 
-    (void)state;
     child_run(allocate_attached, NULL);
     assert_true(diag_file_find(runtime.path, path));
 }
@@ -125,27 +122,30 @@ static void release_with_blocks_out(child_t *self, void *argument)
 {
     rmm_diag_hooks_v1_t own = hooks();
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
-    rmm_resource_t *cuda = NULL, *pool = NULL;
-    void *lost = NULL, *direct = NULL;
+    rmm_arena_options_t arena_options = RMM_ARENA_OPTIONS_INIT;
+    rmm_resource_t *mrs[3]; /* cuda last */
+    void *lost[3];
 
     (void)self;
     (void)argument;
-    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
-    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    arena_options.arena_bytes = 4 << 20;
+    CHECK(rmm_cuda_resource_create(&mrs[2]) == RMM_OK);
+    CHECK(rmm_pool_resource_create(mrs[2], NULL, &mrs[0]) == RMM_OK);
+    CHECK(rmm_arena_resource_create(mrs[2], &arena_options, &mrs[1]) == RMM_OK);
     CHECK(rmm_diag_attach_v1(&own, &services) == RMM_OK);
-    CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &lost) == RMM_OK);
-    CHECK(rmm_resource_alloc(cuda, 50, 0, NULL, &direct) == RMM_OK);
-    rmm_resource_release(pool);
-    CHECK(freed_count == 1);
-    CHECK(freed[0].address == (uint64_t)(uintptr_t)lost && freed[0].bytes == 1000);
-    rmm_resource_release(cuda);
-    CHECK(freed_count == 2);
-    CHECK(freed[1].address == (uint64_t)(uintptr_t)direct && freed[1].bytes == 50);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(rmm_resource_alloc(mrs[i], 1000 + i, 0, NULL, &lost[i]) == RMM_OK);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        rmm_resource_release(mrs[i]);
+        CHECK(freed_count == i + 1);
+        CHECK(freed[i].address == (uint64_t)(uintptr_t)lost[i]);
+        CHECK(freed[i].bytes == 1000 + i);
+    }
 }
 
 static void tells_of_blocks_that_end_with_their_resource(void **state)
 {
-    (void)state;
     setenv("RMM_LOG_LEVEL", "off", 1);
     child_run(release_with_blocks_out, NULL);
 }
@@ -176,8 +176,47 @@ static void fork_attached(child_t *self, void *argument)
 
 static void tells_nothing_in_a_forked_child(void **state)
 {
-    (void)state;
     child_run(fork_attached, NULL);
+}
+
+/* --- an injected library ------------------------------------------------------------- */
+
+static rmm_resource_t *injected_upstream; /* NULL: nothing is injected */
+
+/* Found by its name. Memory that it takes while it attaches is its own business. */
+RMM_API void rmm_diag_injected_v1(rmm_diag_attach_fn attach);
+
+void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
+{
+    rmm_diag_hooks_v1_t own = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    void *block = NULL;
+
+    if (injected_upstream != NULL) {
+        CHECK(rmm_resource_alloc(injected_upstream, 50, 0, NULL, &block) == RMM_OK);
+        CHECK(attach(&own, &services) == RMM_OK);
+        rmm_resource_dealloc(injected_upstream, block, 50, 0, NULL);
+    }
+}
+
+static void allocate_while_it_is_looked_for(child_t *self, void *argument)
+{
+    void *block = NULL;
+
+    (void)self;
+    (void)argument;
+    alarm(20); /* it must not wait for itself */
+    CHECK(rmm_cuda_resource_create(&injected_upstream) == RMM_OK);
+    CHECK(rmm_resource_alloc(injected_upstream, 1000, 0, NULL, &block) == RMM_OK);
+    CHECK(allocated_count == 1 && allocated[0].bytes == 1000);
+    rmm_resource_dealloc(injected_upstream, block, 1000, 0, NULL);
+    CHECK(freed_count == 1 && freed[0].bytes == 1000);
+    rmm_resource_release(injected_upstream);
+}
+
+static void tells_an_injected_library_nothing_of_its_own(void **state)
+{
+    child_run(allocate_while_it_is_looked_for, NULL);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
@@ -189,6 +228,7 @@ int main(void)
         CASE(tells_the_hooks_what_users_hold),
         CASE(tells_of_blocks_that_end_with_their_resource),
         CASE(tells_nothing_in_a_forked_child),
+        CASE(tells_an_injected_library_nothing_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

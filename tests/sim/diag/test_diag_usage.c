@@ -7,17 +7,16 @@
 
 #include <pthread.h>
 
-#include <rmm/cuda_resource.h>
-#include <rmm/pool_resource.h>
+#include <rmm/device.h>
+#include <rmm/resource_spec.h>
 #include <rmm/sim.h>
 
-#include "harness/diag_file.h"
+#include "sim/diag/diagnosed.h"
 
 static runtime_t runtime;
 
 static int make_runtime(void **state)
 {
-    (void)state;
     unsetenv("RMM_PUBLISH");
     setenv("RMM_DIAG", "usage", 1);
     runtime_open(&runtime);
@@ -26,34 +25,14 @@ static int make_runtime(void **state)
 
 static int drop_runtime(void **state)
 {
-    (void)state;
     runtime_close(&runtime);
     return 0;
 }
 
 /* --- in the child ------------------------------------------------------------------ */
 
-static rmm_resource_t *make_pool(void)
-{
-    rmm_resource_t *cuda = NULL, *pool = NULL;
-
-    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
-    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
-    rmm_resource_release(cuda);
-    return pool;
-}
-
-static void *take(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream)
-{
-    void *block = NULL;
-
-    CHECK(rmm_resource_alloc(mr, bytes, 0, stream, &block) == RMM_OK);
-    return block;
-}
-
 static void kernel(const void *const *params)
 {
-    (void)params;
 }
 
 static void
@@ -70,14 +49,6 @@ static void launch_on(const char *name, rmm_stream_t stream, const void *pointer
     launch(name, stream, &pointer, sizeof(pointer));
 }
 
-static void open_own_file(diag_file_t *file)
-{
-    char path[512];
-
-    CHECK(diag_file_find(runtime.path, path));
-    CHECK(diag_file_read(file, path));
-}
-
 static void check_block(
     const diag_file_t *file, const void *block, const char *first, const char *last,
     uint64_t launches)
@@ -89,8 +60,8 @@ static void check_block(
         fprintf(stderr, "launches: %lu\n", (unsigned long)row->launches);
     }
     CHECK(row->launches == launches);
-    CHECK(strcmp(diag_file_kernel(file, row->first_kernel), first) == 0);
-    CHECK(strcmp(diag_file_kernel(file, row->last_kernel), last) == 0);
+    CHECK(strcmp(diag_file_user(file, row->first_user), first) == 0);
+    CHECK(strcmp(diag_file_user(file, row->last_user), last) == 0);
 }
 
 /* --- cases ------------------------------------------------------------------------- */
@@ -107,8 +78,6 @@ static void use_blocks(child_t *self, void *argument)
     void *a = NULL, *b = NULL, *never = NULL;
     diag_file_t file;
 
-    (void)self;
-    (void)argument;
     CHECK(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream) == RMM_OK);
     a = take(pool, 4096, RMM_STREAM_DEFAULT);
     b = take(pool, 1000000, stream);
@@ -121,7 +90,7 @@ static void use_blocks(child_t *self, void *argument)
     }
     launch_on("end of b", stream, (char *)b + 999999);
     launch_on("behind b", stream, (char *)b + 1000000);
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     CHECK(strcmp(file.header->mode, "usage") == 0);
     CHECK(strcmp(file.header->source, "active") == 0);
     CHECK(file.header->launches == 10);
@@ -141,7 +110,6 @@ static void use_blocks(child_t *self, void *argument)
 
 static void tells_which_kernels_used_which_block(void **state)
 {
-    (void)state;
     child_run(use_blocks, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
 }
@@ -153,23 +121,21 @@ static void reuse_block(child_t *self, void *argument)
     void *b = NULL;
     diag_file_t file;
 
-    (void)self;
-    (void)argument;
     launch_on("old", RMM_STREAM_DEFAULT, a);
     rmm_resource_dealloc(pool, a, 4095, 0, RMM_STREAM_DEFAULT); /* refused */
     launch_on("old", RMM_STREAM_DEFAULT, a);
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     check_block(&file, a, "old", "old", 2);
     diag_file_close(&file);
     rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
     launch_on("late", RMM_STREAM_DEFAULT, a);
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     CHECK(diag_file_live(&file) == 0);
     diag_file_close(&file);
     b = take(pool, 4096, RMM_STREAM_DEFAULT);
     CHECK(a == b); /* same stream: the pool takes the same one */
     launch_on("new", RMM_STREAM_DEFAULT, b);
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     check_block(&file, b, "new", "new", 1);
     CHECK(file.header->launches == 4);
     diag_file_close(&file);
@@ -177,33 +143,66 @@ static void reuse_block(child_t *self, void *argument)
 
 static void a_reused_address_begins_anew(void **state)
 {
-    (void)state;
     child_run(reuse_block, NULL);
 }
 
-static void copy_and_set(child_t *self, void *argument)
+static void copy_and_fill(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
-    void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    char *a = take(pool, 4096, RMM_STREAM_DEFAULT);
+    char *b = take(pool, 4096, RMM_STREAM_DEFAULT);
     rmm_stream_t stream = NULL;
     char host[16] = "";
+    const rmm_diag_row_t *row = NULL;
     diag_file_t file;
 
-    (void)self;
-    (void)argument;
     CHECK(rmm_stream_create(0, &stream) == RMM_OK);
     CHECK(rmm_sim_memcpy_async(a, host, sizeof(host), stream) == 0);
-    CHECK(rmm_sim_memset_async(a, 0, 4096, stream) == 0);
+    CHECK(rmm_sim_memcpy_async(host, a + 4080, 16, stream) == 0);
+    CHECK(rmm_sim_memcpy_async(b, a, 4096, stream) == 0);
+    CHECK(rmm_sim_memcpy_async(a + 2048, a, 2048, stream) == 0); /* counts once */
+    CHECK(rmm_sim_memset_async(b + 100, 0, 100, stream) == 0);
+    CHECK(rmm_sim_memcpy_async(NULL, a, 16, stream) != 0); /* refused */
+    CHECK(rmm_sim_memcpy_async(a, host, 0, stream) == 0);  /* of nothing */
     CHECK(rmm_sim_stream_synchronize(stream) == 0);
-    open_own_file(&file);
-    check_block(&file, a, "none", "none", 0);
+    open_own_file(&runtime, &file);
+    check_block(&file, a, "memcpy_async", "memcpy_async", 0);
+    check_block(&file, b, "memcpy_async", "memset_async", 0);
+    row = diag_file_row(&file, (uint64_t)(uintptr_t)a);
+    CHECK(row->copies == 4 && row->fills == 0);
+    CHECK(row->first_use_ns != 0 && row->last_use_ns >= row->first_use_ns);
+    row = diag_file_row(&file, (uint64_t)(uintptr_t)b);
+    CHECK(row->copies == 1 && row->fills == 1);
+    CHECK(file.header->copies == 4 && file.header->fills == 1);
+    CHECK(file.header->launches == 0 && file.header->kernels_used == 0);
     diag_file_close(&file);
 }
 
-static void copies_and_fills_do_not_count(void **state)
+static void copies_and_fills_that_succeeded_count(void **state)
 {
-    (void)state;
-    child_run(copy_and_set, NULL);
+    child_run(copy_and_fill, NULL);
+}
+
+static void prefetch(child_t *self, void *argument)
+{
+    rmm_resource_t *managed = NULL;
+    void *a = NULL;
+    diag_file_t file;
+
+    CHECK(rmm_resource_create_from_spec("pool_managed:1MiB", &managed) == RMM_OK);
+    a = take(managed, 4096, RMM_STREAM_DEFAULT);
+    CHECK(rmm_prefetch(a, 4096, 0, RMM_STREAM_DEFAULT) == RMM_OK);
+    CHECK(rmm_prefetch(a, 4096, 4711, RMM_STREAM_DEFAULT) != RMM_OK);
+    open_own_file(&runtime, &file);
+    check_block(&file, a, "mem_prefetch", "mem_prefetch", 0);
+    CHECK(diag_file_row(&file, (uint64_t)(uintptr_t)a)->prefetches == 1);
+    CHECK(file.header->prefetches == 1);
+    diag_file_close(&file);
+}
+
+static void a_prefetch_that_succeeded_counts(void **state)
+{
+    child_run(prefetch, NULL);
 }
 
 static void capture_and_replay(child_t *self, void *argument)
@@ -214,8 +213,6 @@ static void capture_and_replay(child_t *self, void *argument)
     rmm_sim_graph_t graph = NULL;
     diag_file_t file;
 
-    (void)self;
-    (void)argument;
     CHECK(rmm_stream_create(0, &stream) == RMM_OK);
     CHECK(rmm_sim_begin_capture(stream, 0) == 0);
     launch_on("captured", stream, a);
@@ -224,15 +221,15 @@ static void capture_and_replay(child_t *self, void *argument)
         CHECK(rmm_sim_graph_launch(graph, stream) == 0);
     }
     CHECK(rmm_sim_stream_synchronize(stream) == 0);
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     check_block(&file, a, "captured", "captured", 1);
+    CHECK(file.header->graph_launches == 3); /* so that verdicts are hints */
     diag_file_close(&file);
     CHECK(rmm_sim_graph_destroy(graph) == 0);
 }
 
 static void a_captured_launch_counts_once_and_its_replays_not(void **state)
 {
-    (void)state;
     child_run(capture_and_replay, NULL);
 }
 
@@ -268,8 +265,6 @@ static void use_threads(child_t *self, void *argument)
     pthread_t threads[THREADS];
     diag_file_t file;
 
-    (void)self;
-    (void)argument;
     shared_pool = make_pool();
     shared_block = take(shared_pool, 4096, RMM_STREAM_DEFAULT);
     for (uintptr_t i = 0; i < THREADS; i++) {
@@ -278,7 +273,7 @@ static void use_threads(child_t *self, void *argument)
     for (uintptr_t i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     CHECK(file.header->launches == THREADS * ROUNDS);
     CHECK(file.header->kernels_used == 1);
     CHECK(diag_file_live(&file) == THREADS + 1);
@@ -291,7 +286,6 @@ static void use_threads(child_t *self, void *argument)
 
 static void threads_lose_no_launch(void **state)
 {
-    (void)state;
     child_run(use_threads, NULL);
 }
 
@@ -306,8 +300,6 @@ static void attach_from_threads(child_t *self, void *argument)
     pthread_t threads[THREADS];
     diag_file_t file;
 
-    (void)self;
-    (void)argument;
     shared_pool = make_pool();
     for (uintptr_t i = 0; i < THREADS; i++) {
         CHECK(pthread_create(&threads[i], NULL, first_allocation, (void *)i) == 0);
@@ -315,7 +307,7 @@ static void attach_from_threads(child_t *self, void *argument)
     for (uintptr_t i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     CHECK(diag_file_live(&file) == THREADS);
     for (uintptr_t i = 0; i < THREADS; i++) {
         check_block(&file, kept_blocks[i], "none", "none", 0);
@@ -325,7 +317,6 @@ static void attach_from_threads(child_t *self, void *argument)
 
 static void no_block_is_missed_while_it_attaches(void **state)
 {
-    (void)state;
     child_run(attach_from_threads, NULL);
 }
 
@@ -336,8 +327,6 @@ static void allocate_and_launch(child_t *self, void *argument)
     rmm_resource_t *pool = make_pool();
     void *a = take(pool, 4096, RMM_STREAM_DEFAULT);
 
-    (void)self;
-    (void)argument;
     launch_on("k", RMM_STREAM_DEFAULT, a);
     rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
 }
@@ -346,7 +335,6 @@ static void makes_no_file_unless_asked(void **state)
 {
     char path[512];
 
-    (void)state;
     unsetenv("RMM_DIAG");
     child_run(allocate_and_launch, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
@@ -357,7 +345,6 @@ static void a_process_that_does_not_publish_runs_all_the_same(void **state)
 {
     char path[512];
 
-    (void)state;
     setenv("RMM_PUBLISH", "0", 1);
     child_run(allocate_and_launch, NULL);
     assert_false(diag_file_find(runtime.path, path));
@@ -371,8 +358,6 @@ static void fork_and_launch(child_t *self, void *argument)
     pid_t child = 0;
     int status = 0;
 
-    (void)self;
-    (void)argument;
     launch_on("k", RMM_STREAM_DEFAULT, a);
     child = fork();
     if (child == 0) {
@@ -387,14 +372,13 @@ static void fork_and_launch(child_t *self, void *argument)
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(status == 0);
-    open_own_file(&file);
+    open_own_file(&runtime, &file);
     check_block(&file, a, "k", "k", 1);
     diag_file_close(&file);
 }
 
 static void a_forked_child_leaves_the_file_alone(void **state)
 {
-    (void)state;
     child_run(fork_and_launch, NULL);
 }
 
@@ -412,20 +396,22 @@ static int run_injected(const char *program, const char *output)
 
 static void check_line(const diag_file_t *file, const char *line)
 {
-    unsigned long long address = 0, bytes = 0, launches = 0;
+    unsigned long long address = 0, bytes = 0, launches = 0, fills = 0;
     char first[32], last[32];
     const rmm_diag_row_t *row = NULL;
 
     assert_int_equal(
         sscanf(
-            line, "%llu %llu %31s %31s %llu", &address, &bytes, first, last, &launches),
-        5);
+            line, "%llu %llu %31s %31s %llu %llu", &address, &bytes, first, last,
+            &launches, &fills),
+        6);
     row = diag_file_row(file, address);
     assert_non_null(row);
     assert_int_equal(row->bytes, bytes);
     assert_int_equal(row->launches, launches);
-    assert_string_equal(diag_file_kernel(file, row->first_kernel), first);
-    assert_string_equal(diag_file_kernel(file, row->last_kernel), last);
+    assert_int_equal(row->fills, fills);
+    assert_string_equal(diag_file_user(file, row->first_user), first);
+    assert_string_equal(diag_file_user(file, row->last_user), last);
 }
 
 static void follows_a_program_that_links_the_shared_library(void **state)
@@ -435,7 +421,6 @@ static void follows_a_program_that_links_the_shared_library(void **state)
     FILE *lines = NULL;
     int checked = 0;
 
-    (void)state;
     unsetenv("RMM_DIAG");
     unsetenv("CUDA_INJECTION64_PATH");
     snprintf(output, sizeof(output), "%s/expected.txt", runtime.path);
@@ -461,7 +446,6 @@ static void a_program_without_the_library_is_not_touched(void **state)
 {
     char path[512];
 
-    (void)state;
     unsetenv("CUDA_INJECTION64_PATH");
     assert_int_equal(run_injected("/bin/true", "/dev/null"), 0);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
@@ -476,7 +460,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(tells_which_kernels_used_which_block),
         CASE(a_reused_address_begins_anew),
-        CASE(copies_and_fills_do_not_count),
+        CASE(copies_and_fills_that_succeeded_count),
+        CASE(a_prefetch_that_succeeded_counts),
         CASE(a_captured_launch_counts_once_and_its_replays_not),
         CASE(threads_lose_no_launch),
         CASE(no_block_is_missed_while_it_attaches),

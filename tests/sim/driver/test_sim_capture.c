@@ -18,7 +18,6 @@ static rmm_driver_event_t event, other_event;
 
 static int set_up(void **state)
 {
-    (void)state;
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     side = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(sim_driver()->event_create(&event));
@@ -28,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     assert_cuda(sim_driver()->stream_destroy(stream));
     assert_cuda(sim_driver()->stream_destroy(side));
     assert_cuda(sim_driver()->event_destroy(event));
@@ -69,7 +67,6 @@ static void runs_captured_work_at_each_launch_and_not_before(void **state)
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     for (int i = 0; i < 5; i++) {
         assert_cuda(launch_mark(&journal, i, stream));
@@ -96,7 +93,6 @@ static void tells_by_the_key_which_streams_capture(void **state)
     rmm_stream_key_t before, key;
     uint64_t first;
 
-    (void)state;
     assert_cuda(sim_driver()->stream_key(stream, &before));
     assert_int_equal(before.capture_id, 0);
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
@@ -142,7 +138,6 @@ static void keeps_a_graphs_edges_and_no_others_under_every_seed(void **state)
     rmm_sim_graph_t graph = capture_diamond(&journal);
     int b_first = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         journal.count = 0;
         rmm_sim_reseed(seed);
@@ -164,7 +159,6 @@ static void does_not_overlap_launches_of_one_graph(void **state)
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph = capture_diamond(&journal);
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         journal.count = 0;
         rmm_sim_reseed(seed);
@@ -184,7 +178,6 @@ static void puts_a_launched_graph_into_the_capture_around_it(void **state)
     rmm_sim_graph_t inner = capture_diamond(&journal);
     rmm_sim_graph_t outer;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_cuda(launch_mark(&journal, 1, stream));
     assert_cuda(rmm_sim_graph_launch(inner, stream));
@@ -204,7 +197,6 @@ static void refuses_a_fork_that_is_not_joined(void **state)
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph = NULL;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_cuda(sim_driver()->event_record(event, stream));
     assert_cuda(sim_driver()->stream_wait_event(side, event));
@@ -255,7 +247,6 @@ static int in_thread(void *(*function)(void *))
 
 static void forbids_allocation_to_all_threads_in_global_mode(void **state)
 {
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_int_equal(try_alloc(), RMM_DRIVER_CAPTURE_UNSUPPORTED);
     assert_ruined(stream);
@@ -272,7 +263,6 @@ static void forbids_allocation_to_all_threads_in_global_mode(void **state)
 
 static void forbids_allocation_to_its_own_thread_in_thread_local_mode(void **state)
 {
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, LOCAL));
     assert_cuda(in_thread(alloc_in_thread));
     assert_whole(stream);
@@ -284,7 +274,6 @@ static void forbids_allocation_to_its_own_thread_in_thread_local_mode(void **sta
 
 static void forbids_allocation_to_nobody_in_relaxed_mode(void **state)
 {
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RELAXED));
     assert_cuda(try_alloc());
     assert_cuda(in_thread(alloc_in_thread));
@@ -295,7 +284,6 @@ static void lets_a_relaxed_thread_allocate_in_its_own_capture(void **state)
 {
     int mode = RELAXED;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_cuda(sim_driver()->capture_mode_exchange(&mode));
     assert_int_equal(mode, GLOBAL);
@@ -313,7 +301,6 @@ static void forbids_event_queries_as_it_does_allocation(void **state)
     const rmm_driver_t *driver = sim_driver();
     int mode = RELAXED;
 
-    (void)state;
     assert_cuda(driver->event_record(event, side));
     assert_cuda(driver->event_synchronize(event));
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
@@ -335,7 +322,6 @@ static void ruins_a_capture_by_waiting_for_it(void **state)
     const rmm_driver_t *driver = sim_driver();
     int mode = RELAXED;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RELAXED));
     assert_int_equal(
         driver->stream_synchronize(stream), RMM_DRIVER_CAPTURE_UNSUPPORTED);
@@ -372,7 +358,6 @@ static void refuses_work_of_a_ruined_capture(void **state)
 {
     journal_t journal = {.count = 0};
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_int_equal(try_alloc(), RMM_DRIVER_CAPTURE_UNSUPPORTED);
     assert_int_equal(launch_mark(&journal, 1, stream), RMM_DRIVER_CAPTURE_INVALIDATED);
@@ -388,7 +373,6 @@ static void keeps_dependencies_inside_a_capture(void **state)
 {
     const rmm_driver_t *driver = sim_driver();
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_cuda(driver->stream_wait_event(stream, event)); /* never recorded */
     assert_whole(stream);
@@ -411,7 +395,6 @@ static void ruins_a_blocking_streams_capture_through_the_legacy_stream(void **st
     rmm_stream_t blocking = make_stream(0);
     journal_t journal = {.count = 0};
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(blocking, RELAXED));
     assert_int_equal(launch_mark(&journal, 1, NULL), 906);
     assert_ruined(blocking);
@@ -442,7 +425,6 @@ static void ends_a_capture_only_where_it_began(void **state)
 {
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_int_equal(rmm_sim_end_capture(stream, &graph), 401);
     assert_int_equal(rmm_sim_begin_capture(NULL, GLOBAL), 900);
     assert_int_equal(rmm_sim_begin_capture(stream, 3), RMM_DRIVER_INVALID_VALUE);
@@ -465,7 +447,6 @@ static void forgets_the_capture_of_a_destroyed_stream(void **state)
 {
     rmm_stream_t gone = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(gone, GLOBAL));
     assert_cuda(sim_driver()->event_record(event, gone));
     assert_cuda(sim_driver()->stream_wait_event(side, event));
@@ -486,7 +467,6 @@ static void captures_the_per_thread_default_stream(void **state)
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(RMM_STREAM_PER_THREAD, GLOBAL));
     assert_int_not_equal(capture_id(RMM_STREAM_PER_THREAD), 0);
     assert_cuda(launch_mark(&journal, 1, RMM_STREAM_PER_THREAD));
@@ -523,7 +503,6 @@ static void tells_when_a_graph_is_gone(void **state)
     int gone = 0;
     rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
 
-    (void)state;
     assert_cuda(rmm_sim_graph_launch(graph, side));
     assert_cuda(rmm_sim_stream_synchronize(side));
     assert_int_equal(gone, 0);
@@ -533,7 +512,6 @@ static void tells_when_a_graph_is_gone(void **state)
 
 static void a_running_launch_keeps_its_graph(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         journal_t journal = {.count = 0};
         int gone = 0;
@@ -557,7 +535,6 @@ static void an_executable_and_a_larger_graph_keep_what_is_in_them(void **state)
     rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
     rmm_sim_graph_t executable, larger;
 
-    (void)state;
     assert_cuda(rmm_sim_graph_copy(graph, &executable));
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(rmm_sim_begin_capture(side, GLOBAL));
@@ -579,7 +556,6 @@ static void a_ruined_capture_takes_its_graph_along(void **state)
 {
     int gone = 0;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_cuda(sim_driver()->capture_watch(stream, count_up, &gone));
     assert_int_equal(
@@ -597,7 +573,6 @@ static void calls_for_what_it_was_given_when_watching_fails(void **state)
 {
     int gone = 0;
 
-    (void)state;
     assert_int_not_equal(
         sim_driver()->capture_watch(stream, count_up, &gone), RMM_DRIVER_OK);
     assert_int_equal(gone, 1);

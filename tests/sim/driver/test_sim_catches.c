@@ -126,37 +126,31 @@ static int count_corrupted(mistake_t mistake)
 
 static void never_corrupts_the_data_of_a_correct_pool(void **state)
 {
-    (void)state;
     assert_int_equal(count_corrupted(NONE), 0);
 }
 
 static void catches_a_pool_that_forgets_the_order(void **state)
 {
-    (void)state;
     assert_true(count_corrupted(NO_ORDER) > SEEDS / 4);
 }
 
 static void catches_a_pool_that_waits_for_an_event_of_the_past(void **state)
 {
-    (void)state;
     assert_true(count_corrupted(WAITS_TOO_EARLY) > SEEDS / 4);
 }
 
 static void catches_a_pool_that_records_on_the_wrong_stream(void **state)
 {
-    (void)state;
     assert_true(count_corrupted(RECORDS_WRONG) > SEEDS / 4);
 }
 
 static void catches_a_pool_that_takes_a_recycled_stream_for_the_old_one(void **state)
 {
-    (void)state;
     assert_true(count_corrupted(KEEPS_HANDLE) > SEEDS / 4);
 }
 
 static void catches_a_host_that_does_not_wait(void **state)
 {
-    (void)state;
     assert_true(count_corrupted(FREES_TOO_EARLY) > SEEDS / 4);
 }
 

@@ -9,31 +9,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rmm/sim.h>
 #include <rmm/stream.h>
 
 #include "driver/driver.h"
+#include "harness/in_child.h"
 
 #define CHILD_FAILED 1
 
 /* The child's answer by exit status: with `name` set to `value`, does check() hold? */
 static bool holds(const char *name, const char *value, bool (*check)(const char *value))
 {
-    int status = 0;
-    pid_t child = fork();
+    pid_t child = fork_child();
 
-    assert_true(child >= 0);
     if (child == 0) {
         setenv("RMM_DRIVER", "sim", 1);
         setenv(name, value, 1);
         _exit(check(value) ? 0 : CHILD_FAILED);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status) == 0;
+    return exit_status_of(child) == 0;
 }
 
 static const char *variable_under_test;
@@ -87,7 +83,6 @@ static void refuses_malformed_variables_by_name(void **state)
     const char *const violations[] = {"1", "Abort", "exit,abort", "exit ", NULL};
     const char *const abilities[] = {"peers", "peers=2", "peer=0", "peers=0,", NULL};
 
-    (void)state;
     assert_all_refused("RMM_SIM_DEVICES", devices);
     assert_all_refused("RMM_SIM_MEMORY", memory);
     assert_all_refused("RMM_SIM_SEED", seeds);
@@ -108,7 +103,6 @@ static bool is_quoted_by_itself(const char *value)
 
 static void quotes_the_wrong_word_of_a_list_by_itself(void **state)
 {
-    (void)state;
     variable_under_test = "RMM_SIM_ATTRIBUTES";
     word_expected = "\"peer=0\"";
     assert_true(holds(
@@ -123,7 +117,6 @@ static void quotes_the_wrong_word_of_a_list_by_itself(void **state)
 
 static bool is_active(const char *value)
 {
-    (void)value;
     return rmm_sim_active();
 }
 
@@ -148,7 +141,6 @@ static bool has_memory(const char *value)
     uint64_t free_bytes, total_bytes;
     void *ptr;
 
-    (void)value;
     return driver != NULL && driver->memory_info(&free_bytes, &total_bytes) == 0 &&
            total_bytes == expected_bytes && free_bytes == expected_bytes &&
            driver->mem_alloc(&ptr, expected_bytes + 1) ==
@@ -163,7 +155,6 @@ static bool fails_the_second_allocation(const char *value)
     const rmm_driver_t *driver = rmm__driver(&status);
     void *ptr;
 
-    (void)value;
     return driver != NULL && driver->mem_alloc(&ptr, 1) == 0 &&
            driver->mem_alloc(&ptr, 1) == 46 && driver->mem_alloc(&ptr, 1) == 0 &&
            rmm_sim_fail_struck();
@@ -171,7 +162,6 @@ static bool fails_the_second_allocation(const char *value)
 
 static void takes_its_settings_from_the_environment(void **state)
 {
-    (void)state;
     assert_true(holds("RMM_SIM_DEVICES", "1", has_devices));
     assert_true(holds("RMM_SIM_DEVICES", "32", has_devices));
     expected_bytes = UINT64_C(64) << 20;
@@ -208,7 +198,6 @@ static bool has_no_peers(const char *value)
     const rmm_driver_t *driver = rmm__driver(&status);
     int can = -1, with_itself = -1;
 
-    (void)value;
     return driver != NULL && driver->peer_can_access(0, 1, &can) == 0 && can == 0 &&
            driver->peer_can_access(1, 1, &with_itself) == 0 && with_itself == 1 &&
            manages(driver, 1, true);
@@ -223,7 +212,6 @@ static bool shares_nothing(const char *value)
     rmm_driver_physical_t physical;
     void *ptr;
 
-    (void)value;
     return driver != NULL && driver->address_reserve(&ptr, granule) == 0 &&
            driver->physical_create(granule, &physical) == 0 &&
            driver->address_map(ptr, granule, physical) == 0 &&
@@ -236,7 +224,6 @@ static bool breaks_its_promise(const char *value)
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
 
-    (void)value;
     return driver != NULL && manages(driver, 1, false);
 }
 
@@ -245,7 +232,6 @@ static bool manages_nothing(const char *value)
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
 
-    (void)value;
     return driver != NULL && manages(driver, 0, false);
 }
 
@@ -257,7 +243,6 @@ static bool prefetches_nothing(const char *value)
     char local[8];
     void *ptr;
 
-    (void)value;
     return driver != NULL && driver->managed_alloc(&ptr, 8) == 0 &&
            driver->mem_prefetch(ptr, 8, 0, NULL) == RMM_DRIVER_INVALID_DEVICE &&
            driver->mem_prefetch(ptr, 8, RMM_DRIVER_HOST, NULL) == 0 &&
@@ -279,7 +264,6 @@ static bool has_no_pools(const char *value)
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
 
-    (void)value;
     return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOLS) == 0 &&
            pools_are(driver, RMM_DRIVER_NOT_SUPPORTED, RMM_DRIVER_NOT_SUPPORTED);
 }
@@ -289,7 +273,6 @@ static bool has_no_managed_pools(const char *value)
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
 
-    (void)value;
     return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOLS) == 1 &&
            pools_are(driver, RMM_DRIVER_OK, RMM_DRIVER_NOT_SUPPORTED);
 }
@@ -300,7 +283,6 @@ static bool shares_no_pools(const char *value)
     const rmm_driver_t *driver = rmm__driver(&status);
     rmm_driver_mempool_t pool;
 
-    (void)value;
     return driver != NULL && pools_are(driver, RMM_DRIVER_OK, RMM_DRIVER_OK) &&
            attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES) == 0 &&
            driver->mempool_create(1, &pool) == RMM_DRIVER_NOT_SUPPORTED;
@@ -314,7 +296,6 @@ static bool has_no_virtual_memory(const char *value)
     size_t bytes;
     void *ptr;
 
-    (void)value;
     return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY) == 0 &&
            driver->virtual_granularity(&bytes) == RMM_DRIVER_NOT_SUPPORTED &&
            driver->address_reserve(&ptr, 2 << 20) == RMM_DRIVER_NOT_SUPPORTED &&
@@ -323,7 +304,6 @@ static bool has_no_virtual_memory(const char *value)
 
 static void switches_abilities_off(void **state)
 {
-    (void)state;
     setenv("RMM_SIM_DEVICES", "2", 1);
     assert_true(holds("RMM_SIM_ATTRIBUTES", "peers=0", has_no_peers));
     assert_true(holds("RMM_SIM_ATTRIBUTES", "peers=0", shares_nothing));
@@ -344,7 +324,6 @@ static void switches_abilities_off(void **state)
 
 static void takes_an_empty_variable_for_an_unset_one(void **state)
 {
-    (void)state;
     assert_true(holds("RMM_SIM_DEVICES", "", is_active));
     assert_true(holds("RMM_SIM_MEMORY", "", is_active));
     assert_true(holds("RMM_SIM_SEED", "", is_active));
@@ -355,7 +334,6 @@ static bool says_unsupported(const char *value)
 {
     rmm_sim_event_t event;
 
-    (void)value;
     return !rmm_sim_active() && rmm_sim_event_create(&event) == 801 &&
            rmm_sim_memset_async(&event, 0, 1, NULL) == 801 && !rmm_sim_fail("any:1") &&
            rmm_sim_allocated_bytes(0) == 0;
@@ -363,19 +341,16 @@ static bool says_unsupported(const char *value)
 
 static void is_never_there_without_being_asked_for(void **state)
 {
-    (void)state;
     assert_true(holds("RMM_DRIVER", "neither", says_unsupported));
 }
 
 static bool runs_on_without_it(const char *value)
 {
-    (void)value;
     return rmm_sim_active(); /* one line on stderr says why there is no diagnosis */
 }
 
 static void runs_on_when_the_injected_library_cannot_be_loaded(void **state)
 {
-    (void)state;
     assert_true(holds(
         "CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", runs_on_without_it));
 }

@@ -10,7 +10,6 @@
 
 static int clear(void **state)
 {
-    (void)state;
     assert_true(rmm_sim_fail(NULL));
     return 0;
 }
@@ -27,7 +26,6 @@ static void fails_the_nth_call_once_with_the_functions_own_error(void **state)
 {
     rmm_stream_t stream = NULL;
 
-    (void)state;
     assert_true(rmm_sim_fail("mem_alloc:3,stream_create:1"));
     assert_cuda(alloc_once());
     assert_cuda(alloc_once());
@@ -42,10 +40,41 @@ static void fails_the_nth_call_once_with_the_functions_own_error(void **state)
 
 static void fails_with_the_error_that_was_asked_for(void **state)
 {
-    (void)state;
     assert_true(rmm_sim_fail("device_get:1:46,mem_alloc:1:4"));
     assert_int_equal(sim_driver()->device_get(&(int){0}), 46);
     assert_int_equal(alloc_once(), RMM_DRIVER_UNLOADING);
+}
+
+static void a_status_says_what_kind_of_error_it_was(void **state)
+{
+    static const struct {
+        int error;
+        rmm_status_t status;
+    } kinds[] = {
+        {RMM_DRIVER_MEMORY_ALLOCATION, RMM_ERR_OUT_OF_MEMORY},
+        {RMM_DRIVER_NO_DEVICE, RMM_ERR_NO_DEVICE},
+        {RMM_DRIVER_INSUFFICIENT_DRIVER, RMM_ERR_NO_DEVICE},
+        {RMM_DRIVER_INVALID_VALUE, RMM_ERR_CUDA},
+        {999, RMM_ERR_CUDA},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        assert_int_equal(
+            rmm__driver_error(sim_driver(), kinds[i].error, "a call"), kinds[i].status);
+        assert_int_equal(rmm_last_cuda_error(), kinds[i].error);
+    }
+}
+
+static void takes_a_plan_of_32_faults_and_no_more(void **state)
+{
+    char plan[33 * sizeof("mem_alloc:9") + 1] = "";
+
+    for (int i = 0; i < 32; i++) {
+        strcat(plan, i == 0 ? "mem_alloc:9" : ",mem_alloc:9");
+    }
+    assert_true(rmm_sim_fail(plan));
+    strcat(plan, ",mem_alloc:9");
+    assert_false(rmm_sim_fail(plan));
 }
 
 static void counts_all_calls_together_for_any(void **state)
@@ -53,7 +82,6 @@ static void counts_all_calls_together_for_any(void **state)
     rmm_stream_key_t key;
     int value = 0;
 
-    (void)state;
     assert_true(rmm_sim_fail("any:4:77"));
     assert_cuda(sim_driver()->device_get(&value));
     assert_cuda(sim_driver()->stream_key(NULL, &key));
@@ -66,7 +94,6 @@ static void does_nothing_else_in_a_call_that_fails(void **state)
 {
     rmm_stream_t stream = make_stream(0);
 
-    (void)state;
     assert_true(rmm_sim_fail("stream_destroy:1"));
     assert_int_equal(sim_driver()->stream_destroy(stream), 999);
     assert_cuda(sim_driver()->stream_synchronize(stream)); /* lives */
@@ -77,7 +104,6 @@ static void does_not_count_the_tests_own_calls(void **state)
 {
     rmm_sim_event_t event;
 
-    (void)state;
     assert_true(rmm_sim_fail("any:1"));
     assert_cuda(rmm_sim_event_create(&event));
     assert_cuda(rmm_sim_event_record(event, NULL));
@@ -88,7 +114,6 @@ static void does_not_count_the_tests_own_calls(void **state)
 
 static void replaces_a_plan_and_forgets_what_struck(void **state)
 {
-    (void)state;
     assert_true(rmm_sim_fail("mem_alloc:1"));
     assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
     assert_true(rmm_sim_fail("mem_alloc:2"));
@@ -109,7 +134,6 @@ static void refuses_plans_that_do_not_parse_and_keeps_the_old_one(void **state)
         "mem_alloc:1x:2",
     };
 
-    (void)state;
     assert_true(rmm_sim_fail("mem_alloc:1"));
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_false(rmm_sim_fail(wrong[i]));
@@ -168,7 +192,6 @@ static void knows_every_function_of_the_table(void **state)
         "event_synchronize",
         "capture_mode_exchange"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char plan[64];
 
@@ -183,6 +206,8 @@ int main(void)
         cmocka_unit_test_teardown(
             fails_the_nth_call_once_with_the_functions_own_error, clear),
         cmocka_unit_test_teardown(fails_with_the_error_that_was_asked_for, clear),
+        cmocka_unit_test_teardown(a_status_says_what_kind_of_error_it_was, clear),
+        cmocka_unit_test_teardown(takes_a_plan_of_32_faults_and_no_more, clear),
         cmocka_unit_test_teardown(counts_all_calls_together_for_any, clear),
         cmocka_unit_test_teardown(does_nothing_else_in_a_call_that_fails, clear),
         cmocka_unit_test_teardown(does_not_count_the_tests_own_calls, clear),

@@ -23,7 +23,6 @@ static void refuses_every_use_of_a_destroyed_stream(void **state)
     rmm_sim_graph_t graph;
     rmm_stream_key_t key;
 
-    (void)state;
     assert_cuda(driver->event_create(&event));
     assert_cuda(driver->stream_destroy(stream));
     assert_refused(driver->stream_destroy(stream), "stream_destroy: destroyed stream");
@@ -48,7 +47,6 @@ static void refuses_every_use_of_a_destroyed_event(void **state)
     uint64_t before = rmm_sim_violations();
     rmm_driver_event_t event;
 
-    (void)state;
     assert_cuda(driver->event_create(&event));
     assert_cuda(driver->event_destroy(event));
     assert_refused(driver->event_destroy(event), "event_destroy: destroyed event");
@@ -65,7 +63,6 @@ static void refuses_what_never_was_a_handle(void **state)
     rmm_stream_key_t key;
     int local;
 
-    (void)state;
     assert_refused(
         driver->stream_key((rmm_stream_t)(void *)&local, &key), "unknown stream");
     assert_refused(driver->stream_synchronize((rmm_stream_t)0x3), "unknown stream");
@@ -80,7 +77,6 @@ static void counts_a_repeated_violation_every_time(void **state)
 {
     uint64_t before = rmm_sim_violations();
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         assert_refused(sim_driver()->event_query(NULL), "unknown event");
     }
@@ -95,7 +91,6 @@ static void recycles_a_handle_at_once_but_never_an_identity(void **state)
     rmm_stream_key_t key, next_key;
     uint64_t last_id = 0;
 
-    (void)state;
     assert_cuda(driver->stream_key(first, &key));
     for (int i = 0; i < 100; i++) {
         assert_cuda(driver->stream_destroy(first));
@@ -115,7 +110,6 @@ static void knows_many_streams_at_once(void **state)
     static rmm_stream_t streams[MANY];
     static rmm_stream_key_t keys[MANY];
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         streams[i] = make_stream(0);
         assert_cuda(sim_driver()->stream_key(streams[i], &keys[i]));
@@ -131,7 +125,6 @@ static void gives_the_legacy_stream_identity_zero(void **state)
 {
     rmm_stream_key_t key = {.stream_id = 1, .capture_id = 1};
 
-    (void)state;
     assert_cuda(sim_driver()->stream_key(NULL, &key));
     assert_int_equal(key.stream_id, 0);
     assert_int_equal(key.capture_id, 0);
@@ -174,7 +167,6 @@ static void gives_each_thread_and_device_its_own_default_stream(void **state)
     uint64_t here = own_stream_id();
     pthread_t thread;
 
-    (void)state;
     assert_int_not_equal(here, 0);
     assert_int_equal(own_stream_id(), here);
     assert_int_equal(pthread_create(&thread, NULL, use_own_stream, &run), 0);
@@ -200,7 +192,6 @@ static void binds_streams_and_events_to_their_device(void **state)
     rmm_driver_event_t of_0, of_1;
     rmm_stream_t on_1;
 
-    (void)state;
     assert_cuda(driver->event_create(&of_0));
     assert_cuda(driver->device_set(1));
     on_1 = make_stream(0);
@@ -227,7 +218,6 @@ static void synchronises_one_device_only(void **state)
 {
     int late = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         journal_t journal = {.count = 0};
 
@@ -251,7 +241,6 @@ static void calling_kernel(const void *const *params)
 {
     void *ptr;
 
-    (void)params;
     kernel_error = sim_driver()->mem_alloc(&ptr, 64);
 }
 
@@ -259,7 +248,6 @@ static void refuses_calls_from_inside_a_kernel(void **state)
 {
     uint64_t violations = rmm_sim_violations();
 
-    (void)state;
     assert_cuda(rmm_sim_launch("calls", calling_kernel, NULL, NULL, NULL, 0));
     assert_cuda(rmm_sim_stream_synchronize(NULL));
     assert_int_equal(kernel_error, 800);
@@ -274,7 +262,6 @@ static void refuses_parameters_that_cannot_be_right(void **state)
     size_t param_bytes[] = {sizeof(big), 4};
     rmm_stream_t stream;
 
-    (void)state;
     assert_int_equal(
         rmm_sim_launch("big", calling_kernel, NULL, params, param_bytes, 1),
         RMM_DRIVER_INVALID_VALUE);

@@ -14,7 +14,6 @@ static int launches;
 
 static void observer(void *context, const rmm_diag_event_v1_t *event)
 {
-    (void)context;
     launches += event->kind == RMM_DIAG_LAUNCH;
 }
 
@@ -32,7 +31,6 @@ static void starts_the_injected_library_once_when_the_driver_is_open(void **stat
 {
     journal_t journal = {.count = 0};
 
-    (void)state;
     assert_int_equal(started, 0);
     assert_true(rmm_sim_active());
     assert_int_equal(started, 1);

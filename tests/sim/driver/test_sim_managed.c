@@ -27,7 +27,6 @@ static void remembers_where_memory_was_prefetched_to(void **state)
     const rmm_driver_t *driver = sim_driver();
     char *ptr = managed(64 * KIB);
 
-    (void)state;
     assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), RMM_SIM_NOWHERE);
     assert_cuda(driver->mem_prefetch(ptr, 64 * KIB, 1, RMM_STREAM_LEGACY));
     assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), 1);
@@ -57,7 +56,6 @@ static void remembers_where_memory_should_lie(void **state)
     char *ptr = managed(64 * KIB);
     char *system = malloc(64 * KIB);
 
-    (void)state;
     assert_non_null(system);
     assert_cuda(driver->mem_prefer(ptr, 64 * KIB, 1));
     assert_int_equal(rmm_sim_preferred_at(ptr, 64 * KIB), 1);
@@ -76,7 +74,6 @@ static void refuses_to_move_what_cannot_move(void **state)
     char *ptr = managed(64 * KIB);
     void *device = NULL;
 
-    (void)state;
     assert_cuda(driver->mem_alloc(&device, 64 * KIB));
     assert_int_equal(
         driver->mem_prefetch(device, 64 * KIB, 0, NULL), RMM_DRIVER_INVALID_VALUE);
@@ -97,7 +94,6 @@ static void a_prefetch_ruins_the_capture_of_its_stream(void **state)
     char *ptr = managed(64 * KIB);
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_RELAXED));
     assert_int_equal(
         sim_driver()->mem_prefetch(ptr, 64 * KIB, 0, stream),
@@ -112,7 +108,6 @@ static void copies_and_fills_in_the_streams_order(void **state)
 {
     const rmm_driver_t *driver = sim_driver();
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         void *block = NULL;
@@ -144,7 +139,6 @@ static void tells_the_flags_of_a_stream(void **state)
     rmm_stream_t free_running = make_stream(RMM_STREAM_NON_BLOCKING);
     uint32_t flags = 77;
 
-    (void)state;
     assert_cuda(driver->stream_flags(blocking, &flags));
     assert_int_equal(flags, 0);
     assert_cuda(driver->stream_flags(free_running, &flags));
@@ -162,7 +156,6 @@ static void knows_who_may_access_whose_memory(void **state)
     const rmm_driver_t *driver = sim_driver();
     int can = -1;
 
-    (void)state;
     assert_cuda(driver->peer_can_access(0, 1, &can));
     assert_int_equal(can, 1);
     assert_cuda(driver->peer_can_access(1, 1, &can));
@@ -176,7 +169,6 @@ static void fails_when_the_plan_says_so(void **state)
     const rmm_driver_t *driver = sim_driver();
     char block[8] = {0};
 
-    (void)state;
     assert_true(
         rmm_sim_fail("memcpy_async:1:719,memset_async:1,mem_prefer:1,mem_prefetch:1,"
                      "peer_can_access:1,stream_flags:1"));

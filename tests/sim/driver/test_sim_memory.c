@@ -40,7 +40,6 @@ static void aligns_as_the_real_driver(void **state)
 {
     void *small[3], *large;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         small[i] = alloc(1);
         assert_int_equal((uintptr_t)small[i] % 512, 0);
@@ -57,7 +56,6 @@ static void answers_null_for_no_bytes(void **state)
 {
     void *ptr = &ptr;
 
-    (void)state;
     assert_cuda(sim_driver()->mem_alloc(&ptr, 0));
     assert_null(ptr);
     assert_cuda(sim_driver()->mem_free(NULL));
@@ -70,7 +68,6 @@ static void poisons_fresh_and_freed_memory_of_any_size(void **state)
         1,           511,     4096,         65537,        256 * 1024,
         MIB + 12345, 5 * MIB, 16 * MIB + 1, 40 * MIB - 1, 5 * GIB};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         char *ptr = alloc(sizes[i]);
 
@@ -90,7 +87,6 @@ static void leaves_the_neighbours_of_a_freed_block_alone(void **state)
 {
     char *blocks[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         blocks[i] = alloc(2 * MIB + 512 * (size_t)i);
         memset(blocks[i], i + 1, 2 * MIB + 512 * (size_t)i);
@@ -120,7 +116,6 @@ static void hands_out_all_of_80_gib_without_memory(void **state)
     uint64_t free_bytes, total_bytes;
     void *all, *more = NULL;
 
-    (void)state;
     all = alloc(80 * GIB);
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
     assert_int_equal(total_bytes, 80 * GIB);
@@ -137,7 +132,6 @@ static void fails_above_the_capacity_and_recovers(void **state)
     void *ptr = NULL;
     void *half;
 
-    (void)state;
     assert_int_equal(
         sim_driver()->mem_alloc(&ptr, 80 * GIB + 1), RMM_DRIVER_MEMORY_ALLOCATION);
     assert_int_equal(
@@ -159,7 +153,6 @@ static void keeps_devices_apart(void **state)
     void *on_1;
     int device = -1;
 
-    (void)state;
     assert_cuda(sim_driver()->device_set(1));
     assert_cuda(sim_driver()->device_get(&device));
     assert_int_equal(device, 1);
@@ -177,18 +170,23 @@ static void keeps_devices_apart(void **state)
 
 static void frees_only_behind_all_work_of_the_device(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         char *ptr = alloc(4096);
-        char seen[4096];
+        char seen[2][4096];
+        void *pinned;
 
         rmm_sim_reseed(seed);
+        assert_cuda(sim_driver()->host_alloc(&pinned, 4096));
         assert_cuda(rmm_sim_memset_async(ptr, 7, 4096, stream));
-        assert_cuda(rmm_sim_memcpy_async(seen, ptr, 4096, stream));
+        assert_cuda(rmm_sim_memcpy_async(seen[0], ptr, 4096, stream));
         release(ptr);
-        assert_filled(seen, 4096, 7);
+        assert_filled(seen[0], 4096, 7);
         assert_filled(ptr, 4096, RMM_SIM_POISON_FREE);
+        assert_cuda(rmm_sim_memset_async(pinned, 8, 4096, stream));
+        assert_cuda(rmm_sim_memcpy_async(seen[1], pinned, 4096, stream));
+        assert_cuda(sim_driver()->host_free(pinned));
+        assert_filled(seen[1], 4096, 8);
         assert_cuda(sim_driver()->stream_destroy(stream));
     }
 }
@@ -199,7 +197,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     char *ptr = alloc(4096);
     int local;
 
-    (void)state;
     assert_int_equal(sim_driver()->mem_free(ptr + 512), RMM_DRIVER_INVALID_VALUE);
     release(ptr);
     assert_int_equal(sim_driver()->mem_free(ptr), RMM_DRIVER_INVALID_VALUE);
@@ -221,7 +218,6 @@ static void survives_random_sizes_and_orders(void **state)
     } live[LIVE];
     uint32_t random = 12345;
 
-    (void)state;
     for (uint32_t step = 0; step < STEPS; step++) {
         size_t i;
 
@@ -252,7 +248,6 @@ static void describes_its_devices(void **state)
     rmm_device_info_t info;
     int count = 0;
 
-    (void)state;
     assert_cuda(sim_driver()->device_count(&count));
     assert_int_equal(count, 2);
     assert_cuda(sim_driver()->device_info(1, &info));
@@ -267,7 +262,6 @@ static void names_errors(void **state)
 {
     const rmm_driver_t *driver = sim_driver();
 
-    (void)state;
     assert_string_equal(driver->error_name(2), "cudaErrorMemoryAllocation");
     assert_string_equal(driver->error_text(2), "out of memory");
     assert_string_equal(driver->error_name(900), "cudaErrorStreamCaptureUnsupported");

@@ -24,7 +24,8 @@ static void observer(void *context, const rmm_diag_event_v1_t *event)
     assert_ptr_equal(context, &seen_count);
     assert_int_equal(event->struct_size, sizeof(*event));
     assert_true(seen_count < 64 && event->word_count <= 8);
-    if (event->kind != RMM_DIAG_STREAM_DESTROY) {
+    if (event->kind != RMM_DIAG_STREAM_CREATE && /* not known by its handle yet */
+        event->kind != RMM_DIAG_STREAM_DESTROY) {
         assert_cuda(sim_driver()->stream_key(event->stream, &key));
         assert_int_equal(rmm_sim_violations(), 0);
     }
@@ -40,7 +41,6 @@ static void observer(void *context, const rmm_diag_event_v1_t *event)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(seen, 0, sizeof(seen));
     seen_count = 0;
     sim_driver()->observe(observer, &seen_count);
@@ -49,9 +49,20 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     sim_driver()->observe(NULL, NULL);
     return 0;
+}
+
+/* The call's event comes twice: before it is made, and when it has succeeded. */
+static void check_was_told_before(size_t count)
+{
+    const seen_event_t *before = &seen[count - 2], *after = &seen[count - 1];
+
+    assert_int_equal(before->event.before, 1);
+    assert_int_equal(after->event.before, 0);
+    assert_int_equal(before->event.kind, after->event.kind);
+    assert_int_equal(before->event.bytes, after->event.bytes);
+    assert_memory_equal(before->words, after->words, sizeof(after->words));
 }
 
 /* The latest event, which must be the count-th. */
@@ -69,7 +80,6 @@ latest(size_t count, rmm_diag_event_kind_t kind, rmm_stream_t stream)
 
 static void nothing(const void *const *params)
 {
-    (void)params;
 }
 
 static void tells_every_word_of_the_parameters_by_value(void **state)
@@ -88,9 +98,8 @@ static void tells_every_word_of_the_parameters_by_value(void **state)
     rmm_sim_kernel_fn kernel = nothing;
     const seen_event_t *launch;
 
-    (void)state;
     assert_cuda(rmm_sim_launch("a kernel", nothing, stream, params, bytes, 4));
-    launch = latest(1, RMM_DIAG_LAUNCH, stream);
+    launch = latest(2, RMM_DIAG_LAUNCH, stream);
     assert_string_equal(launch->name, "a kernel");
     assert_memory_equal(&launch->event.function, &kernel, sizeof(kernel));
     assert_int_equal(launch->event.capturing, 0);
@@ -107,20 +116,35 @@ static void tells_copies_and_fills_with_their_ranges(void **state)
     static char from[100], to[100];
     const seen_event_t *event;
 
-    (void)state;
     assert_cuda(rmm_sim_memcpy_async(to, from, 100, NULL));
-    event = latest(1, RMM_DIAG_COPY, NULL);
+    event = latest(2, RMM_DIAG_COPY, NULL);
+    check_was_told_before(2);
+    assert_string_equal(event->name, "memcpy_async");
     assert_int_equal(event->event.bytes, 100);
     assert_int_equal(event->event.word_count, 2);
     assert_int_equal(event->words[0], (uintptr_t)to);
     assert_int_equal(event->words[1], (uintptr_t)from);
     assert_cuda(rmm_sim_memset_async(to, 1, 50, RMM_STREAM_LEGACY));
-    event = latest(2, RMM_DIAG_SET, RMM_STREAM_LEGACY);
+    event = latest(4, RMM_DIAG_SET, RMM_STREAM_LEGACY);
+    check_was_told_before(4);
     assert_int_equal(event->event.bytes, 50);
     assert_int_equal(event->event.word_count, 1);
     assert_int_equal(event->words[0], (uintptr_t)to);
     assert_cuda(rmm_sim_stream_synchronize(NULL));
-    latest(3, RMM_DIAG_STREAM_SYNC, NULL);
+    latest(5, RMM_DIAG_STREAM_SYNC, NULL);
+}
+
+static void tells_what_a_call_was_given_also_when_it_fails(void **state)
+{
+    static char host[100];
+    const seen_event_t *event;
+
+    assert_int_not_equal(
+        sim_driver()->mem_prefetch(host, 100, 99, RMM_STREAM_LEGACY), RMM_DRIVER_OK);
+    event = latest(1, RMM_DIAG_PREFETCH, RMM_STREAM_LEGACY);
+    assert_int_equal(event->event.before, 1);
+    assert_int_equal(event->event.bytes, 100);
+    assert_int_equal(event->words[0], (uintptr_t)host);
 }
 
 static void tells_events_and_synchronisation_with_their_handles(void **state)
@@ -129,29 +153,29 @@ static void tells_events_and_synchronisation_with_their_handles(void **state)
     rmm_stream_t stream = make_stream(0);
     rmm_driver_event_t event;
 
-    (void)state;
+    assert_int_equal(latest(1, RMM_DIAG_STREAM_CREATE, stream)->words[0], 0);
     assert_cuda(driver->event_create(&event));
     assert_cuda(driver->event_record(event, stream));
     assert_int_equal(
-        latest(1, RMM_DIAG_EVENT_RECORD, stream)->words[0], (uintptr_t)event);
+        latest(2, RMM_DIAG_EVENT_RECORD, stream)->words[0], (uintptr_t)event);
     assert_cuda(driver->stream_wait_event(NULL, event));
-    assert_int_equal(latest(2, RMM_DIAG_EVENT_WAIT, NULL)->words[0], (uintptr_t)event);
+    assert_int_equal(latest(3, RMM_DIAG_EVENT_WAIT, NULL)->words[0], (uintptr_t)event);
     assert_cuda(driver->event_synchronize(event));
-    assert_int_equal(latest(3, RMM_DIAG_EVENT_SYNC, NULL)->words[0], (uintptr_t)event);
+    assert_int_equal(latest(4, RMM_DIAG_EVENT_SYNC, NULL)->words[0], (uintptr_t)event);
     assert_cuda(driver->stream_synchronize(stream));
-    latest(4, RMM_DIAG_STREAM_SYNC, stream);
+    latest(5, RMM_DIAG_STREAM_SYNC, stream);
     assert_cuda(driver->device_synchronize());
-    latest(5, RMM_DIAG_DEVICE_SYNC, NULL);
+    latest(6, RMM_DIAG_DEVICE_SYNC, NULL);
     assert_cuda(driver->stream_destroy(stream));
-    latest(6, RMM_DIAG_STREAM_DESTROY, stream);
+    latest(7, RMM_DIAG_STREAM_DESTROY, stream);
     assert_cuda(driver->event_destroy(event));
+    latest(8, RMM_DIAG_EVENT_DESTROY, NULL);
 }
 
 static void tells_of_the_call_and_not_of_the_execution(void **state)
 {
     journal_t journal = {.count = 0};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         size_t before = seen_count;
 
@@ -172,18 +196,20 @@ static void marks_what_is_captured(void **state)
     rmm_sim_event_t event;
     rmm_sim_graph_t graph;
 
-    (void)state;
+    assert_int_equal(latest(1, RMM_DIAG_STREAM_CREATE, stream)->words[0], 1);
     assert_cuda(rmm_sim_event_create(&event));
     assert_cuda(rmm_sim_begin_capture(stream, 0));
+    (void)latest(2, RMM_DIAG_CAPTURE_BEGIN, stream);
     assert_cuda(launch_mark(&journal, 1, stream));
-    assert_int_equal(latest(1, RMM_DIAG_LAUNCH, stream)->event.capturing, 1);
+    assert_int_equal(latest(3, RMM_DIAG_LAUNCH, stream)->event.capturing, 1);
     assert_cuda(rmm_sim_event_record(event, stream));
-    assert_int_equal(latest(2, RMM_DIAG_EVENT_RECORD, stream)->event.capturing, 1);
+    assert_int_equal(latest(4, RMM_DIAG_EVENT_RECORD, stream)->event.capturing, 1);
     assert_cuda(rmm_sim_stream_wait_event(stream, event));
-    assert_int_equal(latest(3, RMM_DIAG_EVENT_WAIT, stream)->event.capturing, 1);
+    assert_int_equal(latest(5, RMM_DIAG_EVENT_WAIT, stream)->event.capturing, 1);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
+    (void)latest(6, RMM_DIAG_CAPTURE_END, stream);
     assert_cuda(launch_mark(&journal, 2, stream));
-    assert_int_equal(latest(4, RMM_DIAG_LAUNCH, stream)->event.capturing, 0);
+    assert_int_equal(latest(7, RMM_DIAG_LAUNCH, stream)->event.capturing, 0);
     assert_cuda(rmm_sim_device_synchronize());
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(rmm_sim_event_destroy(event));
@@ -194,7 +220,6 @@ static void tells_nothing_of_calls_that_failed(void **state)
 {
     rmm_driver_event_t event;
 
-    (void)state;
     assert_cuda(sim_driver()->event_create(&event));
     assert_true(rmm_sim_fail("event_record:1,stream_synchronize:1"));
     assert_int_equal(sim_driver()->event_record(event, NULL), 999);
@@ -213,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(tells_every_word_of_the_parameters_by_value),
         CASE(tells_copies_and_fills_with_their_ranges),
+        CASE(tells_what_a_call_was_given_also_when_it_fails),
         CASE(tells_events_and_synchronisation_with_their_handles),
         CASE(tells_of_the_call_and_not_of_the_execution),
         CASE(marks_what_is_captured),

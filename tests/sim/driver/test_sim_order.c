@@ -7,9 +7,26 @@
 
 enum { A_FIRST = 100, B_FIRST = 200, LEGACY = 300 };
 
+/* What a case records, and the streams that it compares. */
+static journal_t journal;
+static rmm_stream_t a, b;
+
+static void begin(uint64_t seed, uint32_t flags)
+{
+    memset(&journal, 0, sizeof(journal));
+    a = make_stream(flags);
+    b = make_stream(flags);
+    rmm_sim_reseed(seed);
+}
+
+static void end(void)
+{
+    assert_cuda(sim_driver()->stream_destroy(a));
+    assert_cuda(sim_driver()->stream_destroy(b));
+}
+
 static int reset(void **state)
 {
-    (void)state;
     rmm_sim_device_synchronize();
     rmm_sim_reseed(1);
     return 0;
@@ -17,13 +34,8 @@ static int reset(void **state)
 
 static void keeps_a_streams_order_under_every_seed(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
-        rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
-
-        rmm_sim_reseed(seed);
+        begin(seed, RMM_STREAM_NON_BLOCKING);
         for (int i = 0; i < 20; i++) {
             assert_cuda(launch_mark(&journal, A_FIRST + i, a));
             assert_cuda(launch_mark(&journal, B_FIRST + i, b));
@@ -34,21 +46,16 @@ static void keeps_a_streams_order_under_every_seed(void **state)
             assert_order(&journal, A_FIRST + i, A_FIRST + i + 1);
             assert_order(&journal, B_FIRST + i, B_FIRST + i + 1);
         }
-        assert_cuda(sim_driver()->stream_destroy(a));
-        assert_cuda(sim_driver()->stream_destroy(b));
+        end();
     }
 }
 
 static void runs_the_waiting_stream_behind_the_event_under_every_seed(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
-        rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
         rmm_sim_event_t event;
 
-        rmm_sim_reseed(seed);
+        begin(seed, RMM_STREAM_NON_BLOCKING);
         assert_cuda(rmm_sim_event_create(&event));
         assert_cuda(launch_mark(&journal, A_FIRST, a));
         assert_cuda(rmm_sim_event_record(event, a));
@@ -60,21 +67,16 @@ static void runs_the_waiting_stream_behind_the_event_under_every_seed(void **sta
         assert_order(&journal, A_FIRST, B_FIRST);
         assert_cuda(rmm_sim_device_synchronize());
         assert_int_equal(journal.count, 3);
-        assert_cuda(sim_driver()->stream_destroy(a));
-        assert_cuda(sim_driver()->stream_destroy(b));
+        end();
     }
 }
 
 static void waits_for_the_record_that_was_latest_at_the_wait(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
-        rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
         rmm_sim_event_t event;
 
-        rmm_sim_reseed(seed);
+        begin(seed, RMM_STREAM_NON_BLOCKING);
         assert_cuda(rmm_sim_event_create(&event));
         assert_cuda(launch_mark(&journal, A_FIRST, a));
         assert_cuda(rmm_sim_event_record(event, a));
@@ -87,8 +89,7 @@ static void waits_for_the_record_that_was_latest_at_the_wait(void **state)
         assert_order(&journal, A_FIRST, B_FIRST);
         assert_order(&journal, B_FIRST, A_FIRST + 1);
         assert_cuda(rmm_sim_event_destroy(event));
-        assert_cuda(sim_driver()->stream_destroy(a));
-        assert_cuda(sim_driver()->stream_destroy(b));
+        end();
     }
 }
 
@@ -97,7 +98,6 @@ static void does_not_wait_for_an_event_that_was_never_recorded(void **state)
     rmm_stream_t stream = make_stream(0);
     rmm_sim_event_t event;
 
-    (void)state;
     assert_cuda(rmm_sim_event_create(&event));
     assert_cuda(rmm_sim_stream_wait_event(stream, event));
     assert_cuda(sim_driver()->event_query((rmm_driver_event_t)(void *)event));
@@ -109,13 +109,10 @@ static void does_not_wait_for_an_event_that_was_never_recorded(void **state)
 
 static void orders_blocking_streams_with_the_legacy_stream(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(0);
         rmm_stream_t own = RMM_STREAM_PER_THREAD;
 
-        rmm_sim_reseed(seed);
+        begin(seed, 0);
         assert_cuda(launch_mark(&journal, A_FIRST, a));
         assert_cuda(launch_mark(&journal, B_FIRST, own));
         assert_cuda(launch_mark(&journal, LEGACY, RMM_STREAM_LEGACY));
@@ -126,7 +123,7 @@ static void orders_blocking_streams_with_the_legacy_stream(void **state)
         assert_order(&journal, B_FIRST, LEGACY);
         assert_order(&journal, LEGACY, A_FIRST + 1);
         assert_order(&journal, LEGACY, B_FIRST + 1);
-        assert_cuda(sim_driver()->stream_destroy(a));
+        end();
     }
 }
 
@@ -137,23 +134,19 @@ static int count_overtaking_legacy(uint32_t flags)
     int overtaken = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(flags);
-
-        rmm_sim_reseed(seed);
+        begin(seed, flags);
         assert_cuda(launch_mark(&journal, LEGACY, NULL));
         assert_cuda(launch_mark(&journal, A_FIRST, a));
         assert_cuda(rmm_sim_stream_synchronize(a));
         assert_cuda(rmm_sim_device_synchronize());
         overtaken += position_of(&journal, A_FIRST) == 0;
-        assert_cuda(sim_driver()->stream_destroy(a));
+        end();
     }
     return overtaken;
 }
 
 static void lets_only_non_blocking_streams_overtake_the_legacy_stream(void **state)
 {
-    (void)state;
     assert_int_equal(count_overtaking_legacy(0), 0);
     assert_true(count_overtaking_legacy(RMM_STREAM_NON_BLOCKING) > SEEDS / 4);
 }
@@ -162,13 +155,8 @@ static void synchronises_one_stream_without_running_all_others(void **state)
 {
     int late = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
-        rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
-
-        rmm_sim_reseed(seed);
+        begin(seed, RMM_STREAM_NON_BLOCKING);
         assert_cuda(launch_mark(&journal, A_FIRST, a));
         assert_cuda(launch_mark(&journal, B_FIRST, b));
         assert_cuda(rmm_sim_stream_synchronize(b));
@@ -176,8 +164,7 @@ static void synchronises_one_stream_without_running_all_others(void **state)
         late += journal.count == 1;
         assert_cuda(rmm_sim_device_synchronize());
         assert_int_equal(journal.count, 2);
-        assert_cuda(sim_driver()->stream_destroy(a));
-        assert_cuda(sim_driver()->stream_destroy(b));
+        end();
     }
     assert_true(late > SEEDS / 4);
 }
@@ -186,32 +173,30 @@ static void runs_work_later_than_its_launch(void **state)
 {
     int late = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-
-        rmm_sim_reseed(seed);
+        begin(seed, 0);
         assert_cuda(launch_mark(&journal, 1, RMM_STREAM_PER_THREAD));
         late += journal.count == 0;
         assert_cuda(rmm_sim_stream_synchronize(RMM_STREAM_PER_THREAD));
         assert_int_equal(journal.count, 1);
+        end();
     }
     assert_true(late > SEEDS / 2);
     assert_true(late < SEEDS); /* and sometimes at once: a GPU can be quick */
 }
 
 /* The order in which 4 streams of 8 kernels each ran. */
-static void draw_order(uint64_t seed, journal_t *journal)
+static void draw_order(uint64_t seed, journal_t *drawn)
 {
     rmm_stream_t streams[4];
 
-    journal->count = 0;
+    drawn->count = 0;
     for (int s = 0; s < 4; s++) {
         streams[s] = make_stream(RMM_STREAM_NON_BLOCKING);
     }
     rmm_sim_reseed(seed);
     for (int i = 0; i < 32; i++) {
-        assert_cuda(launch_mark(journal, i, streams[i % 4]));
+        assert_cuda(launch_mark(drawn, i, streams[i % 4]));
     }
     assert_cuda(rmm_sim_device_synchronize());
     for (int s = 4; s-- > 0;) {
@@ -224,7 +209,6 @@ static void draws_another_order_from_another_seed(void **state)
     static journal_t first, other;
     int different = 0;
 
-    (void)state;
     draw_order(0, &first);
     for (uint64_t seed = 1; seed < SEEDS; seed++) {
         draw_order(seed, &other);
@@ -237,7 +221,6 @@ static void draws_the_same_order_from_the_same_seed(void **state)
 {
     static journal_t first, again;
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         draw_order(seed, &first);
         draw_order(seed, &again);
@@ -248,18 +231,15 @@ static void draws_the_same_order_from_the_same_seed(void **state)
 
 static void ends_a_loop_of_queries_under_every_seed(void **state)
 {
-    rmm_stream_t a = make_stream(0);
     rmm_driver_event_t event;
     int not_ready = 0;
 
-    (void)state;
     assert_cuda(sim_driver()->event_create(&event));
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
         int queries = 0;
         int answer;
 
-        rmm_sim_reseed(seed);
+        begin(seed, 0);
         for (int i = 0; i < 10; i++) {
             assert_cuda(launch_mark(&journal, i, a));
         }
@@ -270,22 +250,18 @@ static void ends_a_loop_of_queries_under_every_seed(void **state)
         assert_cuda(answer);
         assert_int_equal(journal.count, 10);
         not_ready += queries;
+        end();
     }
     assert_true(not_ready > SEEDS);
     assert_cuda(sim_driver()->event_destroy(event));
-    assert_cuda(sim_driver()->stream_destroy(a));
 }
 
 static void runs_all_work_with_the_next_call_if_it_is_prompt(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
-        rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
         rmm_driver_event_t event;
 
-        rmm_sim_reseed(seed);
+        begin(seed, RMM_STREAM_NON_BLOCKING);
         rmm_sim_run_promptly();
         assert_cuda(sim_driver()->event_create(&event));
         for (int i = 0; i < 10; i++) {
@@ -296,72 +272,63 @@ static void runs_all_work_with_the_next_call_if_it_is_prompt(void **state)
         assert_cuda(sim_driver()->event_query(event));
         assert_int_equal(journal.count, 20);
         sim_driver()->event_destroy(event);
-        assert_cuda(sim_driver()->stream_destroy(a));
-        assert_cuda(sim_driver()->stream_destroy(b));
+        end();
     }
 }
 
 static void bounds_what_is_queued(void **state)
 {
-    static journal_t journal;
-    rmm_stream_t a = make_stream(0);
-
-    (void)state;
-    journal.count = 0;
-    rmm_sim_reseed(0);
+    begin(0, 0);
     for (int i = 0; i < 20000; i++) {
         assert_cuda(launch_mark(&journal, i, a));
     }
     assert_true(journal.count >= 20000 - 4096);
     assert_cuda(rmm_sim_stream_synchronize(a));
     assert_int_equal(journal.count, 20000);
-    assert_cuda(sim_driver()->stream_destroy(a));
+    end();
 }
 
 static void runs_the_work_of_a_destroyed_stream(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        journal_t journal = {.count = 0};
-        rmm_stream_t a = make_stream(0);
+        rmm_stream_t destroyed = make_stream(0);
         rmm_driver_event_t event;
 
-        rmm_sim_reseed(seed);
+        begin(seed, 0);
         assert_cuda(sim_driver()->event_create(&event));
-        assert_cuda(launch_mark(&journal, A_FIRST, a));
-        assert_cuda(sim_driver()->event_record(event, a));
-        assert_cuda(sim_driver()->stream_destroy(a));
+        assert_cuda(launch_mark(&journal, A_FIRST, destroyed));
+        assert_cuda(sim_driver()->event_record(event, destroyed));
+        assert_cuda(sim_driver()->stream_destroy(destroyed));
         assert_cuda(launch_mark(&journal, LEGACY, NULL)); /* behind it all the same */
         assert_cuda(rmm_sim_stream_synchronize(NULL));
         assert_order(&journal, A_FIRST, LEGACY);
         assert_cuda(sim_driver()->event_synchronize(event));
         assert_cuda(sim_driver()->event_destroy(event));
+        end();
     }
 }
 
 static void copies_a_kernels_parameters_at_the_launch(void **state)
 {
-    journal_t journal = {.count = 0};
-    journal_t *target = &journal;
+    journal_t noted = {.count = 0};
+    journal_t *target = &noted;
     int mark = 7;
     const void *params[] = {&target, &mark};
     size_t param_bytes[] = {sizeof(target), sizeof(mark)};
 
-    (void)state;
     assert_cuda(rmm_sim_launch("mark", journal_kernel, NULL, params, param_bytes, 2));
     target = NULL;
     mark = 8;
     params[0] = NULL;
     assert_cuda(rmm_sim_stream_synchronize(NULL));
-    assert_int_equal(journal.entries[0], 7);
+    assert_int_equal(noted.entries[0], 7);
 }
 
 static void copies_and_fills_in_stream_order(void **state)
 {
     char from[64], to[64];
-    rmm_stream_t a = make_stream(0);
 
-    (void)state;
+    begin(1, 0);
     memset(to, 0, sizeof(to));
     assert_cuda(rmm_sim_memset_async(from, 'x', sizeof(from), a));
     assert_cuda(rmm_sim_memcpy_async(to, from, sizeof(to), a));
@@ -370,32 +337,30 @@ static void copies_and_fills_in_stream_order(void **state)
     assert_int_equal(to[0], 'x');
     assert_int_equal(to[63], 'x');
     assert_int_equal(from[63], 'y');
-    assert_cuda(sim_driver()->stream_destroy(a));
+    end();
 }
+
+#define CASE(name) cmocka_unit_test_setup(name, reset)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(keeps_a_streams_order_under_every_seed, reset),
-        cmocka_unit_test_setup(
-            runs_the_waiting_stream_behind_the_event_under_every_seed, reset),
-        cmocka_unit_test_setup(waits_for_the_record_that_was_latest_at_the_wait, reset),
-        cmocka_unit_test_setup(
-            does_not_wait_for_an_event_that_was_never_recorded, reset),
-        cmocka_unit_test_setup(orders_blocking_streams_with_the_legacy_stream, reset),
-        cmocka_unit_test_setup(
-            lets_only_non_blocking_streams_overtake_the_legacy_stream, reset),
-        cmocka_unit_test_setup(
-            synchronises_one_stream_without_running_all_others, reset),
-        cmocka_unit_test_setup(runs_work_later_than_its_launch, reset),
-        cmocka_unit_test_setup(draws_another_order_from_another_seed, reset),
-        cmocka_unit_test_setup(draws_the_same_order_from_the_same_seed, reset),
-        cmocka_unit_test_setup(ends_a_loop_of_queries_under_every_seed, reset),
-        cmocka_unit_test_setup(runs_all_work_with_the_next_call_if_it_is_prompt, reset),
-        cmocka_unit_test_setup(bounds_what_is_queued, reset),
-        cmocka_unit_test_setup(runs_the_work_of_a_destroyed_stream, reset),
-        cmocka_unit_test_setup(copies_a_kernels_parameters_at_the_launch, reset),
-        cmocka_unit_test_setup(copies_and_fills_in_stream_order, reset),
+        CASE(keeps_a_streams_order_under_every_seed),
+        CASE(runs_the_waiting_stream_behind_the_event_under_every_seed),
+        CASE(waits_for_the_record_that_was_latest_at_the_wait),
+        CASE(does_not_wait_for_an_event_that_was_never_recorded),
+        CASE(orders_blocking_streams_with_the_legacy_stream),
+        CASE(lets_only_non_blocking_streams_overtake_the_legacy_stream),
+        CASE(synchronises_one_stream_without_running_all_others),
+        CASE(runs_work_later_than_its_launch),
+        CASE(draws_another_order_from_another_seed),
+        CASE(draws_the_same_order_from_the_same_seed),
+        CASE(ends_a_loop_of_queries_under_every_seed),
+        CASE(runs_all_work_with_the_next_call_if_it_is_prompt),
+        CASE(bounds_what_is_queued),
+        CASE(runs_the_work_of_a_destroyed_stream),
+        CASE(copies_a_kernels_parameters_at_the_launch),
+        CASE(copies_and_fills_in_stream_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "harness/in_child.h"
 
 #define THREADS 4
 #define ROUNDS 300
@@ -128,7 +129,6 @@ static void keeps_threads_apart(void **state)
 {
     worker_t workers[THREADS];
 
-    (void)state;
     for (uint64_t seed = 0; seed < 8; seed++) {
         rmm_sim_reseed(seed);
         start(workers);
@@ -154,23 +154,18 @@ static void forks_while_threads_use_it(void **state)
     worker_t workers[THREADS];
     void *inherited;
 
-    (void)state;
     rmm_sim_reseed(3);
     start(workers);
     assert_cuda(sim_driver()->mem_alloc(&inherited, 1 << 20));
     memset(inherited, 42, 1 << 20);
     for (int i = 0; i < 20; i++) {
-        int status = 0;
-        pid_t child = fork();
+        pid_t child = fork_child();
 
-        assert_true(child >= 0);
         if (child == 0) {
             alarm(20); /* a deadlock must not hang the test */
             _exit(works_in_the_child(driver, inherited) ? 0 : 1);
         }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(exit_status_of(child), 0);
     }
     atomic_store(&stop, true);
     assert_cuda(sim_driver()->mem_free(inherited));
@@ -183,7 +178,6 @@ static void *open_driver(void *argument)
 {
     rmm_status_t status;
 
-    (void)argument;
     atomic_fetch_add(&opened, rmm__driver(&status) == sim_driver());
     return NULL;
 }
@@ -192,7 +186,6 @@ static void opens_once_for_threads_that_come_together(void **state)
 {
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, open_driver, NULL), 0);
     }

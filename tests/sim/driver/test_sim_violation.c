@@ -111,7 +111,6 @@ static void violate_at_exit(void)
 
 static void the_number_is_printed_at_exit(void **state)
 {
-    (void)state;
     assert_exits(run(NULL, violate_twice), OWN_STATUS);
     assert_non_null(strstr(err, "\nrmm-sim: 2 violations found\n"));
     assert_exits(run(NULL, behave), OWN_STATUS);
@@ -120,7 +119,6 @@ static void the_number_is_printed_at_exit(void **state)
 
 static void exit_shows_them_in_the_status(void **state)
 {
-    (void)state;
     assert_exits(run("exit", violate_twice), 70);
     assert_non_null(strstr(err, "2 violations"));
     assert_string_equal(out, "buffered");
@@ -133,7 +131,6 @@ static void abort_stops_at_the_first(void **state)
 {
     int status = run("abort", violate_twice);
 
-    (void)state;
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
     assert_non_null(strstr(err, "rmm-sim: event_destroy"));
@@ -144,7 +141,6 @@ static void abort_stops_at_the_first(void **state)
 
 static void a_forked_child_tells_only_its_own(void **state)
 {
-    (void)state;
     assert_exits(run("exit", violate_and_fork), 70);
     assert_string_equal(out, "buffered, child 0");
     assert_non_null(strstr(err, " found"));

@@ -47,7 +47,6 @@ static void knows_its_own_streams_and_no_others(void **state)
     rmm_stream_t others;
     rmm_stream_pool_t *pool;
 
-    (void)state;
     assert_cuda(sim_driver()->stream_create(0, &others));
     assert_known_as(own, id_of(own));
     assert_false(is_known(others));
@@ -70,7 +69,6 @@ static void takes_no_stream_for_one_that_had_its_handle(void **state)
     rmm_stream_t again;
     uint64_t id = id_of(stream);
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         assert_ok(rmm_stream_destroy(stream));
         assert_false(is_known(stream));
@@ -97,7 +95,6 @@ static void notices_a_stream_that_was_destroyed_by_others(void **state)
     rmm_stream_t stream = make_stream(0);
     rmm_stream_t others;
 
-    (void)state;
     assert_cuda(sim_driver()->stream_destroy(stream));
     assert_ptr_equal(make_stream(0), stream); /* its own again: it knows better */
     assert_known_as(stream, id_of(stream));
@@ -120,7 +117,6 @@ static void still_tells_that_a_stream_captures(void **state)
     rmm_stream_key_t key;
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     assert_cuda(sim_driver()->stream_key(stream, &key));
     assert_true(key.capture_id != 0);
@@ -137,7 +133,6 @@ static void has_room_for_so_many_and_asks_for_the_others(void **state)
     static rmm_stream_t streams[MANY];
     size_t known = 0;
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         streams[i] = make_stream(0);
         known += is_known(streams[i]);
@@ -162,7 +157,6 @@ static void tells_that_a_stream_captures_against_its_flag(void **state)
     rmm_stream_key_t key;
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_known_as(stream, id_of(stream) | RMM_STREAM_ID_NEVER_CAPTURES);
     assert_int_equal(rmm_sim_violations(), violations);
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
@@ -179,7 +173,6 @@ static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
     rmm_stream_t same_set[RMM_STREAM_ID_WAYS + 1];
     uintptr_t handle = 0x1000;
 
-    (void)state;
     for (int i = 0; i <= RMM_STREAM_ID_WAYS; i++) {
         do {
             handle += 16;
@@ -197,6 +190,25 @@ static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
         assert_false(is_known(same_set[i]));
     }
     assert_int_equal(entry_count(), 0);
+}
+
+static void *tell_id(void *id_out)
+{
+    *(uint64_t *)id_out = rmm__stream_id_of_thread(0);
+    return NULL;
+}
+
+static void a_default_stream_is_of_one_thread_and_one_device(void **state)
+{
+    uint64_t id = rmm__stream_id_of_thread(0);
+    uint64_t others;
+    pthread_t other;
+
+    assert_int_equal(rmm__stream_id_of_thread(0), id);
+    assert_int_not_equal(rmm__stream_id_of_thread(1), id);
+    assert_int_equal(pthread_create(&other, NULL, tell_id, &others), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_not_equal(others, id);
 }
 
 /* --- threads ------------------------------------------------------------------------ */
@@ -249,7 +261,6 @@ static void finds_streams_while_others_come_and_go(void **state)
     traffic_t traffic = {.makers = MAKERS};
     pthread_t threads[MAKERS + 1];
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         traffic.steady[i] = make_stream(0);
         traffic.ids[i] = id_of(traffic.steady[i]);
@@ -277,6 +288,7 @@ int main(void)
         cmocka_unit_test(finds_streams_while_others_come_and_go),
         cmocka_unit_test(knows_its_own_streams_and_no_others),
         cmocka_unit_test(takes_no_stream_for_one_that_had_its_handle),
+        cmocka_unit_test(a_default_stream_is_of_one_thread_and_one_device),
         cmocka_unit_test(still_tells_that_a_stream_captures),
         cmocka_unit_test(tells_that_a_stream_captures_against_its_flag),
         cmocka_unit_test(has_room_for_so_many_and_asks_for_the_others),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/resource_impl.h"
+#include "harness/random.h"
 
 enum { STREAMS = 5, LIVE = 48, STEPS = 400 };
 
@@ -48,12 +49,6 @@ typedef struct effort {
     uint64_t served, crossings, synchronises, mixups;
 } effort_t;
 
-static inline uint64_t draw(traffic_t *traffic, uint64_t bound)
-{
-    traffic->random = traffic->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (traffic->random >> 33) % bound;
-}
-
 static inline void free_one(traffic_t *traffic, int index)
 {
     live_block_t block = traffic->live[index];
@@ -67,10 +62,10 @@ static inline void free_one(traffic_t *traffic, int index)
 static inline size_t draw_size(traffic_t *traffic)
 {
     const order_subject_t *subject = traffic->subject;
-    bool large = subject->large_units != 0 && draw(traffic, 16) == 0;
+    bool large = subject->large_units != 0 && draw(&traffic->random, 16) == 0;
 
-    return 256 * (large ? subject->large_units + draw(traffic, 64)
-                        : 1 + draw(traffic, subject->small_units));
+    return 256 * (large ? subject->large_units + draw(&traffic->random, 64)
+                        : 1 + draw(&traffic->random, subject->small_units));
 }
 
 static inline void allocate_one(traffic_t *traffic, uint64_t number)
@@ -78,7 +73,7 @@ static inline void allocate_one(traffic_t *traffic, uint64_t number)
     live_block_t block = {
         .bytes = draw_size(traffic),
         .number = number,
-        .stream = (int)draw(traffic, STREAMS),
+        .stream = (int)draw(&traffic->random, STREAMS),
     };
     rmm_stream_t stream = traffic->streams[block.stream];
     rmm_status_t status =
@@ -97,7 +92,7 @@ static inline void allocate_one(traffic_t *traffic, uint64_t number)
 /* A stream ends with its memory freed but its work still queued; its handle comes again. */
 static inline void replace_stream(traffic_t *traffic)
 {
-    int stream = 1 + (int)draw(traffic, STREAMS - 1);
+    int stream = 1 + (int)draw(&traffic->random, STREAMS - 1);
 
     for (int i = traffic->live_count - 1; i >= 0; i--) {
         if (traffic->live[i].stream == stream) {
@@ -110,14 +105,14 @@ static inline void replace_stream(traffic_t *traffic)
 
 static inline void step(traffic_t *traffic, uint64_t number)
 {
-    uint64_t dice = draw(traffic, 100);
+    uint64_t dice = draw(&traffic->random, 100);
 
     if (dice < 2) {
         replace_stream(traffic);
     } else if (dice == 2 && disturb != NULL) {
         disturb(traffic->mr);
     } else if (traffic->live_count > 0 && (traffic->live_count == LIVE || dice < 45)) {
-        free_one(traffic, (int)draw(traffic, (uint64_t)traffic->live_count));
+        free_one(traffic, (int)draw(&traffic->random, (uint64_t)traffic->live_count));
     } else {
         allocate_one(traffic, number);
     }

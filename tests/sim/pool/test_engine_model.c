@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "core/host_memory.h"
+#include "harness/random.h"
 #include "resources/arena_impl.h"
 
 enum {
@@ -63,12 +64,6 @@ typedef struct model {
     bool has_failed;  /* a call of the driver: what it was to free may be lost */
     bool has_company; /* another thread uses the resource */
 } model_t;
-
-static uint64_t draw(model_t *model, uint64_t bound)
-{
-    model->random = model->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (model->random >> 33) % bound;
-}
 
 /* --- the engine seen from inside ----------------------------------------------------- */
 
@@ -260,12 +255,12 @@ static void expect_refusal_again(model_t *model, const block_t *wanted, int stre
 static size_t draw_bytes(model_t *model)
 {
     size_t most = model->kind->most_bytes;
-    uint64_t dice = draw(model, 16);
+    uint64_t dice = draw(&model->random, 16);
 
     if (dice == 0) {
-        return 8 * (1 + draw(model, most / 8));
+        return 8 * (1 + draw(&model->random, most / 8));
     }
-    return 8 * (1 + draw(model, dice < 4 ? most / 64 : 512));
+    return 8 * (1 + draw(&model->random, dice < 4 ? most / 64 : 512));
 }
 
 static bool alloc_block(model_t *model, int stream, block_t *block, bool is_faulty)
@@ -275,7 +270,7 @@ static bool alloc_block(model_t *model, int stream, block_t *block, bool is_faul
 
     *block = (block_t){
         .bytes = draw_bytes(model),
-        .align = draw(model, 32) == 0 ? 4096 : 0,
+        .align = draw(&model->random, 32) == 0 ? 4096 : 0,
         .stream = stream};
     if (block->align != 0 && model->kind->most_bytes == FIXED_BYTES) {
         block->align = 0;
@@ -306,14 +301,14 @@ static void free_block(model_t *model, block_t *block, int stream)
 /* In every third run there is one stream only for half of the time. */
 static int draw_stream(model_t *model)
 {
-    return model->step < model->alone_until ? 1 : (int)draw(model, STREAMS);
+    return model->step < model->alone_until ? 1 : (int)draw(&model->random, STREAMS);
 }
 
 /* --- operations ---------------------------------------------------------------------- */
 
 static block_t *any_block(model_t *model, bool is_live)
 {
-    uint64_t from = draw(model, LIVE);
+    uint64_t from = draw(&model->random, LIVE);
 
     for (uint64_t i = 0; i < LIVE; i++) {
         block_t *block = &model->live[(from + i) % LIVE];
@@ -327,15 +322,15 @@ static block_t *any_block(model_t *model, bool is_live)
 
 static void arm(model_t *model, bool *is_faulty)
 {
-    uint64_t dice = draw(model, 24);
+    uint64_t dice = draw(&model->random, 24);
     char plan[32];
 
     *is_faulty = dice < 2 && !model->has_company;
     if (*is_faulty && dice == 0) {
-        (void)snprintf(plan, sizeof(plan), "any:%d", 1 + (int)draw(model, 24));
+        (void)snprintf(plan, sizeof(plan), "any:%d", 1 + (int)draw(&model->random, 24));
         assert_true(rmm_sim_fail(plan));
     } else if (*is_faulty) {
-        rmm__host_memory_fail(1 + draw(model, 4));
+        rmm__host_memory_fail(1 + draw(&model->random, 4));
     }
 }
 
@@ -391,7 +386,7 @@ static void do_free(model_t *model)
     if (block == NULL) {
         return;
     }
-    stream = draw(model, 4) == 0 ? draw_stream(model) : block->stream;
+    stream = draw(&model->random, 4) == 0 ? draw_stream(model) : block->stream;
     if (stream != block->stream) {
         order(model, block->stream, stream);
     }
@@ -435,7 +430,7 @@ static void close_stream(model_t *model, int stream)
 
 static void do_replace_stream(model_t *model)
 {
-    int stream = 1 + (int)draw(model, STREAMS - 1);
+    int stream = 1 + (int)draw(&model->random, STREAMS - 1);
 
     close_stream(model, stream);
     open_stream(model, stream);
@@ -443,7 +438,7 @@ static void do_replace_stream(model_t *model)
 
 static void do_trim(model_t *model)
 {
-    size_t keep = draw(model, 2) * draw(model, 16) * MIB;
+    size_t keep = draw(&model->random, 2) * draw(&model->random, 16) * MIB;
     bool is_faulty;
     rmm_status_t status;
 
@@ -477,7 +472,7 @@ static void launch_graph(model_t *model, graph_t *graph)
 /* What it left is an ordinary block from here on. */
 static void end_graph(model_t *model, graph_t *graph)
 {
-    if (graph->stream == NULL || draw(model, 2) == 0) {
+    if (graph->stream == NULL || draw(&model->random, 2) == 0) {
         assert_cuda(rmm_sim_device_synchronize());
     }
     assert_cuda(rmm_sim_graph_destroy(graph->graph));
@@ -497,7 +492,7 @@ static void capture_own(model_t *model, graph_t *graph, int stream)
 {
     int left = 0;
 
-    for (uint64_t i = 1 + draw(model, 6); i > 0; i--) {
+    for (uint64_t i = 1 + draw(&model->random, 6); i > 0; i--) {
         block_t block;
 
         if (!alloc_block(model, stream, &block, false)) {
@@ -505,7 +500,7 @@ static void capture_own(model_t *model, graph_t *graph, int stream)
         }
         fill(model, &block, model->streams[stream], false);
         look(model, &block, model->streams[stream], false);
-        if (left < LEFT && draw(model, 4) == 0) {
+        if (left < LEFT && draw(&model->random, 4) == 0) {
             graph->left[left++] = block;
         } else {
             free_block(model, &block, stream);
@@ -516,7 +511,7 @@ static void capture_own(model_t *model, graph_t *graph, int stream)
 /* And some from before: every launch looks for what is in them. */
 static void capture_others(model_t *model, int stream)
 {
-    for (int i = 0; i < LIVE && draw(model, 3) != 0; i++) {
+    for (int i = 0; i < LIVE && draw(&model->random, 3) != 0; i++) {
         block_t *block = &model->live[i];
 
         if (block->ptr != NULL && block->stream == stream) {
@@ -528,11 +523,11 @@ static void capture_others(model_t *model, int stream)
 
 static void do_graph(model_t *model)
 {
-    graph_t *graph = &model->graphs[draw(model, GRAPHS)];
-    int stream = 1 + (int)draw(model, STREAMS - FOREIGN - 1);
+    graph_t *graph = &model->graphs[draw(&model->random, GRAPHS)];
+    int stream = 1 + (int)draw(&model->random, STREAMS - FOREIGN - 1);
 
     if (graph->graph != NULL) {
-        if (draw(model, 3) != 0) {
+        if (draw(&model->random, 3) != 0) {
             launch_graph(model, graph);
         } else {
             end_graph(model, graph);
@@ -540,12 +535,12 @@ static void do_graph(model_t *model)
         return;
     }
     graph->stream = model->streams[stream];
-    assert_cuda(rmm_sim_begin_capture(graph->stream, 1 + (int)draw(model, 2)));
+    assert_cuda(rmm_sim_begin_capture(graph->stream, 1 + (int)draw(&model->random, 2)));
     capture_own(model, graph, stream);
-    if (draw(model, 2) == 0) {
+    if (draw(&model->random, 2) == 0) {
         capture_others(model, stream);
     }
-    if (draw(model, 2) == 0) { /* on a stream beside it */
+    if (draw(&model->random, 2) == 0) { /* on a stream beside it */
         block_t *block = any_block(model, false);
         int beside = stream == 1 ? 2 : 1;
         block_t fresh;
@@ -562,7 +557,7 @@ static void do_graph(model_t *model)
 
 static void step(model_t *model)
 {
-    uint64_t dice = draw(model, 100);
+    uint64_t dice = draw(&model->random, 100);
     uint64_t phase = model->step / 60 % 2; /* it fills up, and empties */
 
     if (dice < 2) {
@@ -619,7 +614,7 @@ static void close_model(model_t *model)
     for (int i = 0; i < STREAMS; i++) {
         close_stream(model, i);
     }
-    if (draw(model, 2) == 0) { /* else it ends with work queued */
+    if (draw(&model->random, 2) == 0) { /* else it ends with work queued */
         synchronise_all(model);
     }
     check_figures(model);
@@ -639,7 +634,7 @@ static void *keep_company(void *argument)
     model_t *model = argument;
 
     for (int i = 0; i < STEPS; i++) {
-        if (draw(model, 2) == 0) {
+        if (draw(&model->random, 2) == 0) {
             do_alloc(model);
         } else {
             do_free(model);

@@ -5,11 +5,13 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static int nothing_left_behind(void **state)
 {
-    (void)state;
     if (rmm_sim_violations() != 0) {
         print_error("violation: %s\n", rmm_sim_last_violation());
         return -1;
@@ -27,7 +29,6 @@ static void gives_aligned_blocks_that_do_not_overlap(void **state)
     rmm_resource_t *pool = make_pool(0, 0);
     char *blocks[7];
 
-    (void)state;
     for (size_t i = 0; i < 7; i++) {
         blocks[i] = take(pool, sizes[i], NULL);
         assert_int_equal((uintptr_t)blocks[i] % 256, 0);
@@ -46,7 +47,6 @@ static void gives_larger_alignments_on_request(void **state)
 {
     rmm_resource_t *pool = make_pool(64 * MIB, 0);
 
-    (void)state;
     for (size_t align = 1; align <= RMM_ALIGN_MAX; align *= 2) {
         void *small = take(pool, 300, NULL); /* moves the next free address about */
         void *ptr;
@@ -66,7 +66,6 @@ static void refuses_bad_arguments_and_touches_nothing(void **state)
     void *mark = &mark;
     void *ptr = mark;
 
-    (void)state;
     assert_int_equal(
         rmm_resource_alloc(pool, 1, 3, NULL, &ptr), RMM_ERR_INVALID_ALIGNMENT);
     assert_int_equal(
@@ -91,7 +90,6 @@ static void refuses_sizes_near_the_end_of_the_address_space(void **state)
     void *mark = &mark;
     void *ptr = mark;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         assert_int_equal(
             rmm_resource_alloc(pool, sizes[i], 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
@@ -107,7 +105,6 @@ static void counts_an_allocation_of_no_bytes(void **state)
     rmm_resource_t *pool = make_pool(MIB, 0);
     void *ptr = &ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(pool, 0, 0, NULL, &ptr));
     assert_null(ptr);
     assert_int_equal(stats_of(pool).current_count, 1);
@@ -124,7 +121,6 @@ static void merges_freed_blocks_back_into_one(void **state)
     rmm_resource_t *pool = make_pool(16 * MIB, 16 * MIB);
     void *blocks[COUNT];
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         blocks[i] = take(pool, 256 * KIB, NULL);
     }
@@ -144,7 +140,6 @@ static void reuses_at_once_on_the_same_stream(void **state)
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     void *first = take(pool, MIB, stream);
 
-    (void)state;
     give(pool, first, MIB, stream);
     assert_ptr_equal(take(pool, MIB, stream), first);
     give(pool, first, MIB, stream);
@@ -158,7 +153,6 @@ static void grows_up_to_its_maximum(void **state)
     void *first = take(pool, 1000, NULL);
     void *second;
 
-    (void)state;
     assert_true(stats_of(pool).reserved_bytes <= 8192);
     assert_int_equal(
         rmm_resource_alloc(pool, 8192, 0, NULL, &second), RMM_ERR_OUT_OF_MEMORY);
@@ -177,7 +171,6 @@ static void growth_to_an_odd_maximum_stays_aligned(void **state)
     int count = 0;
     void *ptr;
 
-    (void)state;
     while (rmm_resource_alloc(pool, 30001, 0, NULL, &ptr) == RMM_OK) {
         assert_int_equal((uintptr_t)ptr % 256, 0);
         assert_int_equal(stats_of(pool).reserved_bytes % 256, 0);
@@ -195,7 +188,6 @@ static void takes_exactly_the_initial_bytes(void **state)
 {
     rmm_resource_t *pool = make_pool(1000192, 1000192);
 
-    (void)state;
     assert_int_equal(stats_of(pool).reserved_bytes, 1000192 / 256 * 256);
     rmm_resource_release(pool);
     pool = make_pool(1000, 1000); /* both rounded up */
@@ -210,7 +202,6 @@ static void fails_to_start_beyond_its_maximum_or_its_device(void **state)
     rmm_resource_t *mark = cuda;
     rmm_resource_t *pool = mark;
 
-    (void)state;
     options.initial_bytes = 1024;
     options.maximum_bytes = 256;
     assert_int_equal(
@@ -241,7 +232,6 @@ scarce_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
     scarce_t *scarce = payload;
 
-    (void)stream;
     scarce->odd += bytes % 256 != 0;
     if (bytes > scarce->left) {
         return RMM_ERR_OUT_OF_MEMORY;
@@ -253,7 +243,6 @@ scarce_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 
 static void scarce_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)stream;
     ((scarce_t *)payload)->left += bytes;
     assert_cuda(sim_driver()->mem_free(ptr));
 }
@@ -280,7 +269,6 @@ static void grows_by_multiples_of_256_only(void **state)
 {
     static const uint64_t odd_maxima[] = {8193, 100001, 3 * MIB + 77, 0};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         scarce_t scarce = {.left = 3 * MIB + 1};
         rmm_resource_t *pool = make_pool_of_scarce(&scarce, odd_maxima[i]);
@@ -304,7 +292,6 @@ static void asks_upstream_again_after_it_had_nothing(void **state)
     rmm_resource_t *pool = make_pool_of_scarce(&scarce, 8 * MIB);
     void *ptr = NULL;
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         assert_int_equal(
             rmm_resource_alloc(pool, 64 * KIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
@@ -324,7 +311,6 @@ static void may_have_later_what_upstream_had_less_of(void **state)
     void *small = take(pool, 64 * KIB, NULL); /* instead of the usual chunk */
     void *rest;
 
-    (void)state;
     assert_int_equal(stats_of(pool).reserved_bytes, 64 * KIB);
     scarce.left = 8 * MIB;
     rest = take(pool, 8 * MIB - 64 * KIB, NULL);
@@ -341,7 +327,6 @@ static void keeps_free_chunks_that_would_not_make_the_room(void **state)
     void *second = take(pool, 2 * MIB, NULL);
     void *ptr = NULL;
 
-    (void)state;
     give(pool, first, 2 * MIB, NULL);
     first = take(pool, 256, NULL);
     give(pool, second, 2 * MIB, NULL);
@@ -350,6 +335,13 @@ static void keeps_free_chunks_that_would_not_make_the_room(void **state)
         rmm_resource_alloc(pool, 5 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_int_equal(stats_of(pool).reserved_bytes, 4 * MIB);
     give(pool, first, 256, NULL);
+    first = take(pool, 2 * MIB - 256, NULL); /* then only its front is free */
+    second = take(pool, 256, NULL);
+    give(pool, first, 2 * MIB - 256, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 5 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(stats_of(pool).reserved_bytes, 4 * MIB);
+    give(pool, second, 256, NULL);
     rmm_resource_release(pool);
 }
 
@@ -361,7 +353,6 @@ static void asks_upstream_for_less_when_it_has_less(void **state)
     void *first;
     void *second;
 
-    (void)state;
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
     first = take(pool, free_bytes - 3 * MIB, NULL); /* leaves less than a usual chunk */
     second = take(pool, MIB, NULL);
@@ -376,7 +367,6 @@ static void says_what_is_missing_when_it_is_out_of_memory(void **state)
     void *half = take(pool, MIB / 2, NULL);
     void *ptr;
 
-    (void)state;
     assert_int_equal(
         rmm_resource_alloc(pool, MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_non_null(strstr(rmm_last_error_message(), "1048576 bytes"));
@@ -388,13 +378,34 @@ static void says_what_is_missing_when_it_is_out_of_memory(void **state)
     rmm_resource_release(pool);
 }
 
+/* A tenth of a second later the device is asked again. */
+static void says_what_the_device_has_free_now(void **state)
+{
+    const struct timespec until_asked_again = {0, 150 * 1000 * 1000};
+    rmm_resource_t *pool = make_pool(MIB, MIB);
+    uint64_t free_bytes, total_bytes;
+    char text[64];
+    void *ptr, *other;
+
+    assert_int_equal(
+        rmm_resource_alloc(pool, 2 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_cuda(sim_driver()->mem_alloc(&other, 64 * MIB));
+    assert_int_equal(nanosleep(&until_asked_again, NULL), 0);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 2 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
+    snprintf(text, sizeof(text), "device free %" PRIu64 ",", free_bytes);
+    assert_non_null(strstr(rmm_last_error_message(), text));
+    assert_cuda(sim_driver()->mem_free(other));
+    rmm_resource_release(pool);
+}
+
 static void refuses_frees_that_cannot_be_right(void **state)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     char *block = take(pool, 1000, NULL);
     int elsewhere;
 
-    (void)state;
     give(pool, block + 256, 1000, NULL);
     give(pool, block + 1, 1000, NULL);
     give(pool, block, 999, NULL);
@@ -418,7 +429,6 @@ static void keeps_exact_figures(void **state)
     void *second = take(pool, 500, NULL);
     rmm_stats_t stats;
 
-    (void)state;
     give(pool, first, 1000, NULL);
     first = take(pool, 100, NULL);
     stats = stats_of(pool);
@@ -441,7 +451,6 @@ static void gives_whole_free_chunks_back_when_trimmed(void **state)
     void *large = take(pool, 64 * MIB, NULL);
     uint64_t before = stats_of(pool).reserved_bytes;
 
-    (void)state;
     give(pool, large, 64 * MIB, NULL);
     assert_ok(rmm_resource_trim(pool, before)); /* keeps all */
     assert_int_equal(stats_of(pool).reserved_bytes, before);
@@ -462,7 +471,6 @@ static void frees_everything_with_blocks_still_out(void **state)
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *lost = take(pool, 1000, NULL);
 
-    (void)state;
     assert_non_null(lost);
     rmm_resource_release(pool); /* the teardown sees whether memory is left */
 }
@@ -473,7 +481,6 @@ static void lives_on_while_a_pool_above_needs_it(void **state)
     rmm_resource_t *upper;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(lower, NULL, &upper));
     assert_ptr_equal(rmm_resource_upstream(upper), lower);
     rmm_resource_release(lower);
@@ -490,7 +497,6 @@ static void names_itself(void **state)
     rmm_resource_t *pool;
     char name[] = "weights";
 
-    (void)state;
     options.name = name;
     assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
     memset(name, 'x', sizeof(name) - 1); /* it was copied */
@@ -525,6 +531,7 @@ int main(void)
         CASE(keeps_free_chunks_that_would_not_make_the_room),
         CASE(asks_upstream_for_less_when_it_has_less),
         CASE(says_what_is_missing_when_it_is_out_of_memory),
+        CASE(says_what_the_device_has_free_now),
         CASE(refuses_frees_that_cannot_be_right),
         CASE(keeps_exact_figures),
         CASE(gives_whole_free_chunks_back_when_trimmed),

@@ -6,6 +6,7 @@
 #include "sim/driver/driver_hooks.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "core/host_memory.h"
@@ -112,13 +113,11 @@ static void free_during_a_trim(rmm_resource_t *mr)
 
 static void a_trim_keeps_what_the_only_stream_freed_meanwhile(void **state)
 {
-    (void)state;
     free_during_a_trim(make_pool(0, 0));
 }
 
 static void a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile(void **state)
 {
-    (void)state;
     free_during_a_trim(make_virtual_pool(0, 0));
 }
 
@@ -139,7 +138,6 @@ static void compacting_leaves_what_the_only_stream_freed_meanwhile(void **state)
     void *pieces[PIECES];
     void *large;
 
-    (void)state;
     hook(make_virtual_pool(PIECES * PIECE, PIECES * PIECE));
     hooked.mem_free = free_then_interlude;
     for (int i = 0; i < PIECES; i++) {
@@ -180,8 +178,6 @@ static int alloc_after_interlude(void **ptr, size_t bytes)
 static rmm_status_t
 alloc_upstream(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
-    (void)stream;
-    (void)payload;
     return alloc_after_interlude(ptr_out, bytes) == RMM_DRIVER_OK
                ? RMM_OK
                : RMM_ERR_OUT_OF_MEMORY;
@@ -190,21 +186,19 @@ alloc_upstream(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 static void
 dealloc_upstream(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)bytes;
-    (void)stream;
-    (void)payload;
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
-static rmm_resource_t *
-make_pool_above(rmm_callback_dealloc_fn dealloc, uint64_t maximum_bytes)
+static rmm_resource_t *make_pool_over(
+    rmm_callback_alloc_fn alloc, rmm_callback_dealloc_fn dealloc,
+    uint64_t maximum_bytes)
 {
     rmm_callback_options_t callbacks = RMM_CALLBACK_OPTIONS_INIT;
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *upstream;
     rmm_resource_t *mr;
 
-    callbacks.alloc = alloc_upstream;
+    callbacks.alloc = alloc;
     callbacks.dealloc = dealloc;
     options.maximum_bytes = maximum_bytes;
     assert_ok(rmm_callback_resource_create(&callbacks, &upstream));
@@ -215,7 +209,7 @@ make_pool_above(rmm_callback_dealloc_fn dealloc, uint64_t maximum_bytes)
 
 static rmm_resource_t *make_pool_of_callbacks(uint64_t maximum_bytes)
 {
-    return make_pool_above(dealloc_upstream, maximum_bytes);
+    return make_pool_over(alloc_upstream, dealloc_upstream, maximum_bytes);
 }
 
 /* Each fits the maximum, both together do not. */
@@ -242,14 +236,12 @@ static void grow_at_once(void)
 
 static void two_growths_at_once_stay_within_the_maximum(void **state)
 {
-    (void)state;
     hook(make_pool_of_callbacks(2 * BLOCK));
     grow_at_once();
 }
 
 static void two_virtual_growths_at_once_stay_within_the_maximum(void **state)
 {
-    (void)state;
     hook(make_virtual_pool(0, 2 * BLOCK));
     hooked.physical_create = create_after_interlude;
     grow_at_once();
@@ -315,16 +307,37 @@ static void trim_while_others_ask(void (*others)(void))
 
 static void a_request_is_served_while_a_trim_gives_that_memory_back(void **state)
 {
-    (void)state;
     trim_while_others_ask(begin_to_ask_once);
     unhook();
 }
 
 static void requests_are_served_though_a_trim_is_slow(void **state)
 {
-    (void)state;
     trim_while_others_ask(begin_to_ask_twice);
     expect_served(1);
+    unhook();
+}
+
+/* Only the thread that grows was there before it. */
+static void begin_to_ask_without_the_turn(void)
+{
+    begin_to_ask(0, RMM_TURN_WAIT_NS / 1000 * 3 / 2);
+}
+
+static void grow_while_others_ask(void (*others)(void))
+{
+    void *block;
+
+    hook(make_pool_of_callbacks(BLOCK));
+    interlude = others;
+    block = take(pool, BLOCK - 2 * ASKED, streams[0]);
+    expect_served(0);
+    give(pool, block, BLOCK - 2 * ASKED, streams[0]);
+}
+
+static void a_request_is_served_though_growth_is_slow(void **state)
+{
+    grow_while_others_ask(begin_to_ask_without_the_turn);
     unhook();
 }
 
@@ -333,13 +346,67 @@ static void requests_are_served_though_growth_is_slow(void **state)
 {
     void *block;
 
-    (void)state;
     hook(make_pool_of_callbacks(BLOCK));
     interlude = begin_to_ask_twice;
     block = take(pool, BLOCK - 2 * ASKED, streams[0]);
     expect_served(0);
     expect_served(1);
     give(pool, block, BLOCK - 2 * ASKED, streams[0]);
+    unhook();
+}
+
+/* Upstream has memory for the thread that asks second only, whose growth ends amid the first
+ * one's second attempt. */
+static pthread_t refused;
+static atomic_bool grows, may_end;
+static unsigned waits; /* of the first thread, for the device */
+
+static void wait_for(atomic_bool *flag)
+{
+    while (!atomic_load(flag)) {
+        (void)usleep(1000);
+    }
+}
+
+static rmm_status_t
+alloc_for_the_second(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    if (!pthread_equal(pthread_self(), refused)) {
+        atomic_store(&grows, true);
+        wait_for(&may_end);
+        return alloc_upstream(bytes, stream, payload, ptr_out);
+    }
+    if (waits == 0 && !atomic_load(&grows)) {
+        begin_to_ask(0, 0);
+        wait_for(&grows);
+    }
+    return RMM_ERR_OUT_OF_MEMORY;
+}
+
+static int free_after_the_others_growth(void *ptr)
+{
+    if (pthread_equal(pthread_self(), refused) && ++waits == 2) {
+        atomic_store(&may_end, true);
+        expect_served(0);
+    }
+    return sim_driver()->mem_free(ptr);
+}
+
+static void what_a_thread_that_came_later_grows_by_serves_the_first(void **state)
+{
+    rmm_status_t status;
+    void *block;
+
+    hook(make_pool_over(alloc_for_the_second, dealloc_upstream, BLOCK));
+    hooked.mem_free = free_after_the_others_growth;
+    refused = pthread_self();
+    status = rmm_resource_alloc(pool, ASKED, 0, streams[0], &block);
+    if (waits < 2) {
+        atomic_store(&may_end, true);
+        expect_served(0);
+    }
+    assert_ok(status);
+    give(pool, block, ASKED, streams[0]);
     unhook();
 }
 
@@ -390,7 +457,6 @@ static void free_while_another_asks(rmm_resource_t *mr)
 
 static void a_block_freed_during_a_refused_request_serves_the_next(void **state)
 {
-    (void)state;
     free_while_another_asks(make_pool(8 * MIB, 8 * MIB));
 }
 
@@ -407,7 +473,6 @@ static void a_small_block_freed_during_a_request_serves_it(void **state)
     void *rest;
     void *ptr;
 
-    (void)state;
     hook(make_pool(16 * KIB, 16 * KIB));
     hooked.mem_free = free_then_interlude;
     for (int i = 0; i < 4; i++) {
@@ -439,7 +504,6 @@ a_chunk_freed_during_a_refused_request_is_given_back_for_the_next(void **state)
     void *rest;
     void *both = NULL;
 
-    (void)state;
     hook(make_pool(
         4 * MIB, 8 * MIB)); /* three chunks: the last two are in use in part */
     hooked.mem_free = free_then_interlude;
@@ -476,9 +540,6 @@ static int free_if_done(void *ptr)
 
 static void dealloc_if_done(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)bytes;
-    (void)stream;
-    (void)payload;
     assert_cuda(free_if_done(ptr));
 }
 
@@ -488,8 +549,7 @@ static void a_chunk_freed_during_a_request_goes_back_when_its_work_is_done(void 
 {
     void *first, *rest, *both;
 
-    (void)state;
-    hook(make_pool_above(dealloc_if_done, 8 * MIB));
+    hook(make_pool_over(alloc_upstream, dealloc_if_done, 8 * MIB));
     hooked.mem_free = free_then_interlude;
     first = take(pool, 4 * MIB, streams[0]);
     rest = take(pool, 512 * KIB, streams[0]);
@@ -528,7 +588,6 @@ static void a_failed_synchronise_is_no_reason_to_refuse_for_ever(void **state)
 {
     void *ptr;
 
-    (void)state;
     hook(make_pool(8 * KIB, 8 * KIB));
     hooked.mem_free = fail_to_free;
     hide_events();
@@ -551,7 +610,6 @@ static void the_largest_block_may_be_one_of_an_unknown_stream(void **state)
     void *small;
     void *last;
 
-    (void)state;
     hook(make_pool(10 * MIB, 10 * MIB));
     hooked.stream_key = hide_key;
     small = take(pool, MIB, streams[0]);
@@ -622,14 +680,12 @@ static void free_beside_what_is_wanted(void)
 
 static void a_free_beside_it_takes_nothing_from_what_a_synchronise_proves(void **state)
 {
-    (void)state;
     beside_is_hidden = false;
     free_beside_what_is_wanted();
 }
 
 static void nor_does_a_free_on_an_unknown_stream(void **state)
 {
-    (void)state;
     beside_is_hidden = true;
     free_beside_what_is_wanted();
 }
@@ -692,13 +748,11 @@ static void free_elsewhere(void (*free_it)(void *block, rmm_stream_t stream))
 
 static void what_another_device_freed_unnoted_waits_for_it(void **state)
 {
-    (void)state;
     free_elsewhere(free_without_host_memory);
 }
 
 static void what_another_device_freed_on_an_unknown_stream_waits_for_it(void **state)
 {
-    (void)state;
     free_elsewhere(free_untold);
 }
 
@@ -714,7 +768,9 @@ int main(void)
         cmocka_unit_test(two_virtual_growths_at_once_stay_within_the_maximum),
         cmocka_unit_test(a_request_is_served_while_a_trim_gives_that_memory_back),
         cmocka_unit_test(requests_are_served_though_a_trim_is_slow),
+        cmocka_unit_test(a_request_is_served_though_growth_is_slow),
         cmocka_unit_test(requests_are_served_though_growth_is_slow),
+        cmocka_unit_test(what_a_thread_that_came_later_grows_by_serves_the_first),
         cmocka_unit_test(a_block_freed_during_a_refused_request_serves_the_next),
         cmocka_unit_test(a_small_block_freed_during_a_request_serves_it),
         cmocka_unit_test(

@@ -64,7 +64,6 @@ static void keeps_another_threads_capture_whole_in_every_mode(void **state)
     rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     for (int mode = GLOBAL; mode <= RELAXED; mode++) {
         rmm_resource_t *pool = make_pool(0, MIB);
         errand_t errand = {pool, stream, allocate_through_every_rung};
@@ -93,7 +92,6 @@ static void allocates_on_the_capturing_stream_itself(void **state)
     void *first;
     void *second;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     first = take(pool, MIB, stream); /* grows */
     give(pool, first, MIB, stream);
@@ -122,7 +120,6 @@ static rmm_sim_graph_t capture_with_a_block(rmm_resource_t *pool, rmm_stream_t s
 
 static void gives_nobody_else_what_a_graph_uses(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         rmm_resource_t *pool = make_pool(2 * MIB, 2 * MIB);
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -159,7 +156,6 @@ static void keeps_what_a_graph_uses_when_trimmed(void **state)
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_sim_graph_t graph = capture_with_a_block(pool, stream);
 
-    (void)state;
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(stats_of(pool).reserved_bytes, MIB);
     assert_cuda(rmm_sim_graph_launch(graph, stream));
@@ -178,7 +174,6 @@ static void a_virtual_pool_grows_while_a_stream_captures(void **state)
     void *inside;
     void *beside;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     inside = take(pool, 3 * MIB, stream);
     launch_fill(inside, 3 * MIB, 5, stream);
@@ -219,7 +214,6 @@ static void a_barrier_on_a_full_device_leaves_captures_whole(void **state)
     void *blocks[200];
     int count = fill_device(blocks, 200);
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(capturing, GLOBAL));
     for (int i = 0; i < 3; i++) { /* what is kept for this is kept again */
         assert_ok(rmm_resource_trim(pool, SIZE_MAX));
@@ -315,7 +309,6 @@ static bool all_is_free(const setting_t *here)
 
 static void gives_back_what_a_graph_used_when_its_last_copy_is_gone(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
         rmm_sim_graph_t graph = capture_with_a_block(here.mr, here.stream);
@@ -335,7 +328,6 @@ static void gives_back_what_a_graph_used_when_its_last_copy_is_gone(void **state
 /* Nothing else is freed meanwhile. */
 static void a_refusal_is_forgotten_when_a_graph_is_gone(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
         void *kept = take(here.mr, BLOCK, here.other);
@@ -357,7 +349,6 @@ static void a_refusal_is_forgotten_when_a_graph_is_gone(void **state)
 
 static void waits_for_the_last_launch_of_a_graph(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
         rmm_sim_graph_t graph = capture_with_a_block(here.mr, here.stream);
@@ -383,7 +374,6 @@ static void waits_for_the_last_launch_of_a_graph(void **state)
 
 static void gives_back_what_a_ruined_capture_used(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
         rmm_sim_graph_t graph;
@@ -405,7 +395,6 @@ static void gives_back_what_a_ruined_capture_used(void **state)
 
 static void a_graph_may_outlive_its_resource(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
         rmm_sim_graph_t graph = capture_with_a_block(here.mr, here.stream);
@@ -420,7 +409,6 @@ static void a_graph_may_outlive_its_resource(void **state)
 /* A new graph each time, and never more memory, nor more heaps. */
 static void captures_for_ever_in_the_same_memory(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
 
@@ -440,7 +428,6 @@ static void captures_for_ever_in_the_same_memory(void **state)
 
 static void keeps_what_it_cannot_watch_and_says_nothing(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
         rmm_sim_graph_t graph;
@@ -460,7 +447,6 @@ static void copes_without_host_memory_in_a_capture(void **state)
 {
     bool struck = true;
 
-    (void)state;
     for (uint64_t nth = 1; struck; nth++) {
         setting_t here = setting_begin(makers[nth % 4]);
         rmm_sim_graph_t graph;
@@ -510,7 +496,6 @@ capture_checking(rmm_resource_t *mr, rmm_stream_t stream, void *freed, uint64_t 
  * graph runs on another stream, in no order with that work. */
 static void a_graph_runs_beside_work_from_before_its_capture(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 120; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
         bool inside = seed % 8 < 4;
@@ -540,7 +525,6 @@ static void a_graph_runs_beside_work_from_before_its_capture(void **state)
  * capture has to be waited for. */
 static void what_was_taken_before_a_capture_comes_back_behind_a_wait(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
         uint64_t mixups = 0;
@@ -586,7 +570,6 @@ static void streams_of_one_capture_share_what_they_took(void **state)
     rmm_sim_graph_t graph;
     void *first, *second;
 
-    (void)state;
     assert_cuda(sim_driver()->event_create(&event));
     assert_cuda(rmm_sim_begin_capture(here.stream, GLOBAL));
     first = take(here.mr, BLOCK, here.stream);
@@ -663,7 +646,6 @@ static rmm_sim_graph_t capture_two_branches(branch_t *branch, void **block_out)
 
 static void threads_own_streams_of_one_capture_share_no_memory(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
         uint64_t mixups = 0;
@@ -709,7 +691,6 @@ static void threads_capture_beside_each_other(void **state)
     pthread_t threads[THREADS];
     errand_t errands[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         errands[i] = (errand_t){
             pool, make_stream(RMM_STREAM_NON_BLOCKING), capture_again_and_again};

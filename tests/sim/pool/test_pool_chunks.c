@@ -21,7 +21,6 @@ made_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
     maker_t *maker = payload;
 
-    (void)stream;
     if (maker->count == 16 || maker->addresses[maker->count] == 0 || bytes > CHUNK) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
@@ -32,9 +31,6 @@ made_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 
 static void made_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)ptr;
-    (void)bytes;
-    (void)stream;
     ((maker_t *)payload)->out--;
 }
 
@@ -95,7 +91,6 @@ static void finds_blocks_of_chunks_that_are_near_each_other(void **state)
             100 * TIB, 100 * TIB + CHUNK, 100 * TIB - CHUNK, 100 * TIB + 4096 * CHUNK,
             100 * TIB - TIB / 2, 100 * TIB + TIB / 2 - 2 * CHUNK}};
 
-    (void)state;
     use_all(&maker);
 }
 
@@ -106,7 +101,6 @@ static void finds_blocks_of_chunks_that_are_far_apart(void **state)
             100 * TIB, 103 * TIB, 100 * TIB + CHUNK, 17 * TIB, 100 * TIB + TIB / 2,
             103 * TIB + CHUNK}};
 
-    (void)state;
     use_all(&maker);
 }
 
@@ -115,7 +109,6 @@ static void finds_blocks_of_chunks_at_low_addresses(void **state)
 {
     maker_t maker = {.addresses = {CHUNK, 3 * CHUNK, 2 * CHUNK, 100 * TIB}};
 
-    (void)state;
     use_all(&maker);
 }
 

@@ -240,25 +240,21 @@ static rmm_resource_t *arena(void)
 
 static void in_a_pool(void **state)
 {
-    (void)state;
     refuses_only_what_cannot_be(full_pool, false, MIB);
 }
 
 static void in_a_pool_that_grows(void **state)
 {
-    (void)state;
     refuses_only_what_cannot_be(growing_pool, false, 3 * MIB);
 }
 
 static void in_a_virtual_pool(void **state)
 {
-    (void)state;
     refuses_only_what_cannot_be(virtual_pool, false, 3 * MIB);
 }
 
 static void in_an_arena(void **state)
 {
-    (void)state;
     refuses_only_what_cannot_be(arena, true, 2 * MIB);
 }
 

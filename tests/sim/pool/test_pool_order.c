@@ -16,19 +16,16 @@ static const order_subject_t subject = {make_subject, pool_use_driver, 64, 0};
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {
-    (void)state;
     never_reuses_before_its_order(&subject);
 }
 
 static void catches_a_pool_that_takes_every_event_for_finished(void **state)
 {
-    (void)state;
     catches_wrong_queries(&subject);
 }
 
 static void catches_a_pool_that_does_not_wait_for_events(void **state)
 {
-    (void)state;
     catches_missing_waits(&subject);
 }
 
@@ -42,7 +39,6 @@ static void waits_on_the_device_for_one_other_stream(void **state)
     void *block = take(pool, MIB, donor);
     uint64_t mixups = 0;
 
-    (void)state;
     rmm_sim_reseed(0);
     launch_fill(block, MIB, 1, donor);
     launch_check(block, MIB, 1, &mixups, donor);
@@ -68,7 +64,6 @@ static void gives_another_stream_what_the_first_freed_alone(void **state)
     void *blocks[COUNT * 16];
     void *all;
 
-    (void)state;
     for (int i = 0; i < COUNT * 16; i++) {
         blocks[i] = take(pool, MIB / 16, first);
     }
@@ -91,7 +86,6 @@ static void survives_the_end_of_a_stream_that_freed(void **state)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
 
-    (void)state;
     for (int i = 0; i < 300; i++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         void *block = take(pool, MIB / 2 + 1, stream);
@@ -109,7 +103,6 @@ static void forgets_streams_that_are_gone_where_there_is_plenty(void **state)
 {
     rmm_resource_t *pool = make_pool(64 * MIB, 64 * MIB);
 
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
@@ -127,7 +120,6 @@ static void waits_for_a_stream_of_another_device_before_reuse(void **state)
     uint64_t mixups = 0;
     void *block;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(rmm_sim_set_device(0));
@@ -155,7 +147,6 @@ static void tells_the_per_thread_streams_of_two_threads_apart(void **state)
     rmm_stream_key_t again;
     rmm_stream_key_t legacy;
 
-    (void)state;
     assert_cuda(sim_driver()->stream_key(RMM_STREAM_PER_THREAD, &mine));
     assert_cuda(sim_driver()->stream_key(RMM_STREAM_PER_THREAD, &again));
     assert_cuda(sim_driver()->stream_key(NULL, &legacy));

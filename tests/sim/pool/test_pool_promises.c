@@ -59,13 +59,11 @@ static void streams_that_end(bool are_synchronised)
 
 static void streams_that_end_leave_little_behind(void **state)
 {
-    (void)state;
     streams_that_end(true);
 }
 
 static void streams_that_end_with_work_queued_leave_little_behind(void **state)
 {
-    (void)state;
     streams_that_end(false);
 }
 
@@ -84,7 +82,6 @@ static void threads_that_end_leave_little_behind(void **state)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
-    (void)state;
     for (int i = 0; i < SHORT_THREADS; i++) {
         pthread_t threads[2];
 
@@ -134,7 +131,6 @@ static void what_one_stream_allocates_and_another_frees_is_used_again(void **sta
     line_t line = {.pool = make_pool(0, 0)};
     pthread_t thread;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         line.streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
     }
@@ -210,7 +206,6 @@ static void a_pool_of_so_many_bytes_serves_them(void **state)
     rmm_stream_t streams[4];
     pthread_t threads[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
     }
@@ -245,7 +240,6 @@ static void blocks_of_one_size_fill_chunks_that_begin_anywhere(void **state)
     rmm_resource_t *mr;
     uint32_t count;
 
-    (void)state;
     options.block_bytes = 64 * KIB;
     options.blocks_per_chunk = 128;
     assert_ok(rmm_fixed_size_resource_create(upstream, &options, &mr));
@@ -318,7 +312,6 @@ static void a_request_costs_as_many_calls_with_4096_streams(void **state)
     rmm_resource_t *pool = make_pool(1024 * MIB, 0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     count_calls(pool);
     for (int i = 0; i < MANY_STREAMS; i++) {
         void *one;
@@ -386,7 +379,6 @@ static void a_pair_in_a_full_pool_looks_at_few_of_4096_streams(void **state)
 {
     uint64_t few = cost_of_largest(16);
 
-    (void)state;
     assert_true(cost_of_largest(MANY_STREAMS) < 20 * few);
 }
 
@@ -422,7 +414,6 @@ static void what_was_refused_is_refused_at_once(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(4 * MIB, 4 * MIB);
 
-    (void)state;
     refuse_twice(make_pool(4 * MIB, 4 * MIB), NULL);
     assert_ok(rmm_resource_trim(pool, 0)); /* takes memory out, and ends that */
     refuse_twice(pool, NULL);
@@ -436,8 +427,6 @@ static uint64_t returns, obtained;
 static rmm_status_t
 obtain_chunk(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
-    (void)stream;
-    (void)payload;
     obtained++;
     return sim_driver()->mem_alloc(ptr_out, bytes) == RMM_DRIVER_OK
                ? RMM_OK
@@ -447,9 +436,6 @@ obtain_chunk(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 /* Not under the lock: the resource can be used from here. */
 static void return_chunk(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)bytes;
-    (void)stream;
-    (void)payload;
     returns++;
     if (trimmed != NULL && returns % 100 == 0) {
         give(trimmed, take(trimmed, 256, NULL), 256, NULL);
@@ -465,7 +451,6 @@ static void a_trim_gives_each_chunk_back_once_and_without_the_lock(void **state)
     rmm_resource_t *upstream;
     rmm_resource_t *mr;
 
-    (void)state;
     callbacks.alloc = obtain_chunk;
     callbacks.dealloc = return_chunk;
     assert_ok(rmm_callback_resource_create(&callbacks, &upstream));
@@ -528,14 +513,12 @@ static void capture_all(rmm_resource_t *pool, int streams_used)
 
 static void a_capture_can_have_all_that_its_stream_freed(void **state)
 {
-    (void)state;
     capture_all(make_pool(16 * MIB, 16 * MIB), 1);
     capture_all(make_virtual_pool(0, 16 * MIB), 1);
 }
 
 static void a_capture_can_have_all_that_two_streams_freed(void **state)
 {
-    (void)state;
     capture_all(make_pool(16 * MIB, 16 * MIB), 2);
     capture_all(make_virtual_pool(0, 16 * MIB), 2);
 }
@@ -548,7 +531,6 @@ static void a_capture_in_an_arena_can_have_what_another_stream_freed(void **stat
     rmm_sim_graph_t graph;
     uint32_t count;
 
-    (void)state;
     count = take_all(arena, 4 * KIB, streams[0]);
     give_all(arena, count, 4 * KIB, streams[0]);
     assert_cuda(rmm_sim_device_synchronize());
@@ -573,7 +555,6 @@ static void growth_takes_no_more_than_the_limit_leaves(void **state)
     void *first;
     void *second;
 
-    (void)state;
     limit.limit_bytes = 6000;
     assert_ok(rmm_limiting_adaptor_create(cuda, &limit, &limited));
     rmm_resource_release(cuda);
@@ -594,7 +575,6 @@ static void two_chunks_that_are_too_small_make_one_that_fits(void **state)
     void *first = take(pool, 2 * MIB, streams[0]);
     void *second = take(pool, 2 * MIB, streams[1]);
 
-    (void)state;
     assert_int_equal(engine_of(pool)->chunks.count, 2);
     give(pool, first, 2 * MIB, streams[0]);
     give(pool, second, 2 * MIB, streams[1]);
@@ -616,7 +596,6 @@ static void a_refused_alignment_refuses_no_block_without_it(void **state)
     void *second = take(pool, 2 * MIB, stream);
     void *whole = NULL;
 
-    (void)state;
     give(pool, first, 2 * MIB, stream);
     give(pool, second, 2 * MIB, stream);
     assert_int_equal(

@@ -27,8 +27,6 @@ static int count_record(rmm_driver_event_t event, rmm_stream_t stream)
 
 static int refuse_to_record(rmm_driver_event_t event, rmm_stream_t stream)
 {
-    (void)event;
-    (void)stream;
     return RMM_DRIVER_INVALID_HANDLE;
 }
 
@@ -123,7 +121,6 @@ static void what_is_too_much_open_is_covered_at_once(void **state)
 {
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
 
-    (void)state;
     give(
         here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
@@ -137,7 +134,6 @@ static void less_than_that_costs_no_event(void **state)
     static const size_t bytes[2] = {500 * KIB, 2000 * KIB};
     static const size_t held[2] = {MIB, 4096 * MIB};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         company_t here = company_begin(held[i], 0);
 
@@ -154,7 +150,6 @@ static void the_only_stream_costs_an_event_for_many_frees(void **state)
     rmm_resource_t *pool = make_pool(MIB, 0);
     int frees = is_shared_run() ? BATCH_FREES : BATCH_FREES_ALONE;
 
-    (void)state;
     for (int i = 0; i < frees; i++) {
         assert_null(pool_from_base(pool)->engine->streams.with_batches);
         give(pool, take(pool, KIB, NULL), KIB, NULL);
@@ -169,7 +164,6 @@ static void what_an_event_that_failed_was_to_cover_the_next_one_covers(void **st
     void *small = take(here.pool, 4 * KIB, here.streams[0]);
     void *large = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
-    (void)state;
     assert_true(rmm_sim_fail("event_record:1"));
     give(here.pool, large, TOO_MUCH_OPEN, here.streams[0]);
     assert_true(rmm_sim_fail_struck());
@@ -186,7 +180,6 @@ static void the_next_event_covers_although_one_was_refused_the_handle(void **sta
     void *small = take(here.pool, 4 * KIB, here.streams[0]);
     void *large = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
-    (void)state;
     hooked.event_record = refuse_to_record;
     give(here.pool, large, TOO_MUCH_OPEN, here.streams[0]);
     hooked.event_record = count_record;
@@ -202,7 +195,6 @@ static void what_others_have_open_leaves_a_stream_less(void **state)
     company_t here = company_begin(MIB, 0);
     void *blocks[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         blocks[i] = take(here.pool, bytes, here.streams[i]);
     }
@@ -217,7 +209,6 @@ static void what_a_stream_took_over_counts_as_uncovered(void **state)
 {
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
 
-    (void)state;
     give(
         here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
@@ -230,7 +221,6 @@ static void the_latest_of_many_events_is_kept(void **state)
 {
     company_t here = company_begin(4 * KIB, 0);
 
-    (void)state;
     for (int i = 0; i < (STREAM_BATCHES + 4) * BATCH_FREES; i++) {
         give(
             here.pool, take(here.pool, 4 * KIB, here.streams[0]), 4 * KIB,
@@ -245,7 +235,6 @@ static void a_stream_waits_for_no_more_others_than_it_needs(void **state)
     company_t here = company_begin(2 * TOO_MUCH_OPEN, 0);
     void *blocks[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         blocks[i] = take(here.pool, TOO_MUCH_OPEN, here.streams[i]);
     }
@@ -266,7 +255,6 @@ static void a_busy_stream_gives_what_is_done(void **state)
     void *between = take(here.pool, 4 * KIB, here.streams[0]);
     void *high = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
-    (void)state;
     give(here.pool, low, TOO_MUCH_OPEN, here.streams[0]);
     give(here.pool, high, TOO_MUCH_OPEN, here.streams[0]);
     hooked.event_query = is_first_done;
@@ -284,7 +272,6 @@ static void a_stream_does_not_wait_for_itself(void **state)
     void *first = take(here.pool, 4 * KIB, here.streams[0]);
     void *ptr = NULL;
 
-    (void)state;
     give(
         here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
@@ -302,7 +289,6 @@ static void an_event_that_could_not_be_waited_for_still_covers(void **state)
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
     void *ptr;
 
-    (void)state;
     give(
         here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
         here.streams[0]);
@@ -319,7 +305,6 @@ static void streams_that_ended_leave_nothing_open(void **state)
 {
     company_t here = company_begin(16 * MIB, 0);
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         void *block;
@@ -337,6 +322,47 @@ static void streams_that_ended_leave_nothing_open(void **state)
     company_end(&here);
 }
 
+/* What a pool began with is nobody's, though one stream alone was first. */
+static void a_second_stream_has_what_the_first_never_used(void **state)
+{
+    rmm_resource_t *pool = make_pool(16 * MIB, 16 * MIB);
+    rmm_stream_t streams[2] = {
+        make_stream(RMM_STREAM_NON_BLOCKING), make_stream(RMM_STREAM_NON_BLOCKING)};
+    void *first = take(pool, MIB, streams[0]);
+    void *rest = take(pool, 15 * MIB, streams[1]);
+
+    assert_int_equal(syncs_of(pool), 0);
+    assert_int_equal(rmm__figure_get(&pool->accounting.slot->cross_stream_count), 0);
+    give(pool, first, MIB, streams[0]);
+    give(pool, rest, 15 * MIB, streams[1]);
+    rmm_resource_release(pool);
+    assert_ok(rmm_stream_destroy(streams[0]));
+    assert_ok(rmm_stream_destroy(streams[1]));
+}
+
+/* However small the block, each free counts half a KiB: of 1 MiB without an event. */
+static void streams_with_open_frees_are_bounded(void **state)
+{
+    enum { STREAMS = 3000, OPEN_MOST = 2048 };
+    static rmm_stream_t streams[STREAMS];
+    static void *blocks[STREAMS];
+    company_t here = company_begin(16 * MIB, 0);
+
+    for (int i = 0; i < STREAMS; i++) {
+        streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
+        blocks[i] = take(here.pool, 256, here.streams[0]);
+    }
+    records = 0;
+    for (int i = 0; i < STREAMS; i++) {
+        give(here.pool, blocks[i], 256, streams[i]);
+    }
+    assert_true(records >= STREAMS - OPEN_MOST);
+    company_end(&here);
+    for (int i = 0; i < STREAMS; i++) {
+        assert_ok(rmm_stream_destroy(streams[i]));
+    }
+}
+
 /* --- before growth ------------------------------------------------------------------- */
 
 /* A small block that no event covers makes one with a large one that an event covered. */
@@ -347,7 +373,6 @@ static void what_lost_its_event_is_synchronised_for_before_growth(void **state)
     void *large = take(here.pool, bytes, here.streams[0]);
     void *small = take(here.pool, 256, here.streams[0]);
 
-    (void)state;
     give(here.pool, large, bytes, here.streams[0]);
     give(here.pool, small, 256, here.streams[0]);
     expect_synchronised_for(&here, bytes + 256, 1);
@@ -359,7 +384,6 @@ static void what_an_unknown_stream_freed_is_synchronised_for_before_growth(void 
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
     void *block = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
 
-    (void)state;
     is_key_hidden = true;
     give(here.pool, block, TOO_MUCH_OPEN, here.streams[0]);
     is_key_hidden = false;
@@ -387,7 +411,6 @@ static void growth_waits_for_nothing_that_events_cover(void **state)
 {
     company_t here = company_begin(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
 
-    (void)state;
     grow_beside_two_blocks(here.pool, here.streams[0]);
     company_end(&here);
 }
@@ -396,7 +419,6 @@ static void growth_waits_for_nothing_of_the_only_stream(void **state)
 {
     rmm_resource_t *pool = make_pool(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
 
-    (void)state;
     grow_beside_two_blocks(pool, NULL);
     rmm_resource_release(pool);
 }
@@ -466,7 +488,6 @@ static void free_during_a_synchronise(uint64_t seed, void (*free_it)(void))
 static void
 what_a_capture_frees_during_a_synchronise_comes_back_behind_the_next(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         free_during_a_synchronise(seed, free_in_a_capture);
         free_during_a_synchronise(seed, free_in_a_ruined_capture);
@@ -480,7 +501,6 @@ static void what_a_graph_used_comes_back_without_a_synchronise(void **state)
     rmm_sim_graph_t graph;
     void *block;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(here.streams[0], RELAXED));
     block = take(here.pool, MIB, here.streams[0]);
     give(here.pool, block, MIB, here.streams[0]);
@@ -498,7 +518,6 @@ what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise(void **state)
     void *block = take(here.pool, MIB, here.streams[0]);
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(here.streams[0], RELAXED));
     give(here.pool, block, MIB, here.streams[0]);
     assert_cuda(rmm_sim_end_capture(here.streams[0], &graph));
@@ -520,6 +539,8 @@ int main(void)
         cmocka_unit_test(a_stream_waits_for_no_more_others_than_it_needs),
         cmocka_unit_test(an_event_that_could_not_be_waited_for_still_covers),
         cmocka_unit_test(streams_that_ended_leave_nothing_open),
+        cmocka_unit_test(a_second_stream_has_what_the_first_never_used),
+        cmocka_unit_test(streams_with_open_frees_are_bounded),
         cmocka_unit_test(what_lost_its_event_is_synchronised_for_before_growth),
         cmocka_unit_test(
             what_an_unknown_stream_freed_is_synchronised_for_before_growth),

@@ -23,7 +23,6 @@ static void *other_block;
 
 static void *take_meanwhile(void *argument)
 {
-    (void)argument;
     other_block = take(pool, BLOCK, other_stream);
     return NULL;
 }
@@ -105,7 +104,6 @@ static void serves_both(rmm_resource_t *mr, int count, bool are_done)
 
 static void finished_events_serve_two_threads(void **state)
 {
-    (void)state;
     serves_both(make_pool(1024 * MIB + 4 * BLOCK, 0), 4, true);
     serves_both(make_virtual_pool(1024 * MIB + 4 * BLOCK, 0), 4, true);
 }
@@ -113,7 +111,6 @@ static void finished_events_serve_two_threads(void **state)
 /* The device is not done: both streams wait for others there. */
 static void unfinished_events_serve_two_threads(void **state)
 {
-    (void)state;
     serves_both(make_pool(1024 * MIB + STREAMS_MOST * BLOCK, 0), STREAMS_MOST, false);
 }
 

@@ -79,7 +79,6 @@ static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
     rmm_segment_slot_t *slot = pool->accounting.slot;
     void *block;
 
-    (void)state;
     hook(pool);
     hooked.mem_free = free_after_interlude;
     hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -125,7 +124,6 @@ static void leaves_alone_what_another_device_may_still_use(void **state)
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *block;
 
-    (void)state;
     hook(pool);
     hooked.stream_synchronize = synchronize_after_interlude;
     hooked_stream = make_foreign_stream();
@@ -147,7 +145,6 @@ static void *freed_meanwhile;
 
 static int fail_to_wait(rmm_stream_t stream)
 {
-    (void)stream;
     return RMM_DRIVER_INVALID_VALUE;
 }
 
@@ -166,7 +163,6 @@ a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile(void **state)
     void *first, *apart, *ptr;
     uint64_t syncs;
 
-    (void)state;
     hook(pool);
     hooked.stream_synchronize = synchronize_then_interlude;
     hooked_stream = make_foreign_stream();
@@ -194,7 +190,6 @@ static void a_wait_for_another_device_proves_what_others_free_beside(void **stat
     rmm_resource_t *pool = make_pool(2 * MIB, 2 * MIB);
     void *first;
 
-    (void)state;
     hook(pool);
     hooked.stream_synchronize = synchronize_then_interlude;
     hooked_stream = make_foreign_stream();
@@ -216,7 +211,6 @@ static void growth_waits_for_nothing_that_another_device_freed(void **state)
     rmm_resource_t *pool = make_pool(MIB, 0);
     void *block;
 
-    (void)state;
     hook(pool);
     hooked_stream = make_foreign_stream();
     freed_meanwhile = take(pool, MIB, hooked_stream);
@@ -236,7 +230,6 @@ static void a_refusal_is_forgotten_when_a_first_event_covers_what_was_free(void 
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *block;
 
-    (void)state;
     hook(pool);
     hooked.event_record = record_after_interlude;
     hooked.event_query = is_never_done; /* it has to be waited for */
@@ -257,7 +250,6 @@ static void an_event_that_failed_once_makes_no_stream_foreign(void **state)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
 
-    (void)state;
     hook(pool);
     hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_true(rmm_sim_fail("event_record:1"));
@@ -276,7 +268,6 @@ static void records_no_event_on_a_stream_that_is_known_to_be_foreign(void **stat
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
 
-    (void)state;
     hook(pool);
     hooked.event_record = record_after_interlude;
     hooked_stream = make_foreign_stream();
@@ -334,7 +325,6 @@ static void orders_the_default_stream_of_its_own_device(void **state)
 {
     rmm_stream_t other = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     assert_int_equal(hand_over_under_all_seeds((handover_t){NULL, other, 1, 0}), 0);
     assert_int_equal(hand_over_under_all_seeds((handover_t){other, NULL, 0, 1}), 0);
     assert_cuda(sim_driver()->stream_destroy(other));
@@ -347,7 +337,6 @@ static void waits_for_its_upstream_on_its_own_device(void **state)
     rmm_stream_t taker = make_stream(RMM_STREAM_NON_BLOCKING);
     uint64_t mixups = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= DEVICE_SEEDS; seed++) {
         rmm_resource_t *lower = make_pool(2 * MIB, 2 * MIB);
         rmm_resource_t *upper;
@@ -408,7 +397,6 @@ static void never_fails_while_upstream_has_more(void **state)
     pthread_t threads[TAKERS];
     uintptr_t failures = 0;
 
-    (void)state;
     for (int i = 0; i < TAKERS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, pool), 0);
     }
@@ -431,7 +419,6 @@ static void refuses_a_chunk_of_more_than_it_can_number(void **state)
     rmm_resource_t *pool = NULL;
     void *ptr;
 
-    (void)state;
     options.initial_bytes = (uint64_t)1 << 40;
     assert_int_equal(
         rmm_pool_resource_create(cuda, &options, &pool), RMM_ERR_OUT_OF_MEMORY);

@@ -34,7 +34,6 @@ static void refuses_flags_that_do_not_go_together(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
 
-    (void)state;
     assert_refused(NULL, 0, "upstream is NULL");
     assert_refused(cuda, RMM_POOL_VIRTUAL, "pass NULL for upstream");
     assert_refused(cuda, RMM_POOL_PEER_ACCESS, "needs RMM_POOL_VIRTUAL");
@@ -48,7 +47,6 @@ static void takes_options_of_before_there_were_flags(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *pool;
 
-    (void)state;
     options.struct_size = offsetof(rmm_pool_options_t, flags);
     options.flags = UINT64_MAX; /* not there in a caller of that age */
     assert_ok(rmm_pool_resource_create(cuda, &options, &pool));
@@ -60,7 +58,6 @@ static void is_a_base_resource_of_type_pool(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
 
-    (void)state;
     assert_string_equal(rmm_resource_type(pool), "pool");
     assert_null(rmm_resource_upstream(pool));
     assert_int_equal(rmm_resource_properties(pool), RMM_DEVICE_ACCESSIBLE);
@@ -73,7 +70,6 @@ static void maps_whole_granules_at_the_start(void **state)
     rmm_resource_t *pool = make_virtual_pool(MIB + 1, MIB + 1);
     void *ptr = NULL;
 
-    (void)state;
     assert_int_equal(reserved_of(pool), PIECE);
     assert_accounting_agrees(pool);
     give(pool, take(pool, PIECE, NULL), PIECE, NULL);
@@ -89,7 +85,6 @@ static void grows_by_what_is_missing_beside_what_is_free(void **state)
     char *low = take(pool, 10 * MIB, NULL);
     char *high;
 
-    (void)state;
     give(pool, low, 10 * MIB, NULL);
     assert_ok(rmm_resource_trim(pool, SIZE_MAX)); /* makes it clean, keeps it */
     assert_int_equal(reserved_of(pool), 10 * MIB);
@@ -107,7 +102,6 @@ static void stops_at_its_maximum(void **state)
     void *blocks[4];
     void *ptr = NULL;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         blocks[i] = take(pool, 2 * MIB, NULL);
     }
@@ -126,7 +120,6 @@ static void gives_alignments_up_to_the_largest(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
 
-    (void)state;
     for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
         void *odd = take(pool, 300, NULL);
         void *ptr = NULL;
@@ -146,7 +139,6 @@ static void trim_gives_back_pieces_between_blocks_in_use(void **state)
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *blocks[BLOCKS];
 
-    (void)state;
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
     assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
@@ -165,7 +157,6 @@ static void trim_keeps_what_it_is_told_to(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
 
-    (void)state;
     assert_ok(rmm_resource_trim(pool, 3 * PIECE + 1));
     assert_int_equal(reserved_of(pool), 4 * PIECE);
     assert_ok(rmm_resource_trim(pool, SIZE_MAX));
@@ -179,7 +170,6 @@ static void trim_leaves_a_piece_that_is_used_in_part(void **state)
     rmm_resource_t *pool = make_virtual_pool(2 * PIECE, 0);
     void *first = take(pool, 256, NULL);
 
-    (void)state;
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(reserved_of(pool), PIECE);
     give(pool, first, 256, NULL);
@@ -192,7 +182,6 @@ static void growth_fills_holes_before_it_goes_on_at_the_tail(void **state)
     void *blocks[BLOCKS];
     void *again[BLOCKS];
 
-    (void)state;
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
     assert_ok(rmm_resource_trim(pool, 0));
@@ -222,7 +211,6 @@ static void pieces_are_a_small_share_of_what_is_held(void **state)
     void *large = take(pool, 100 * MIB, NULL);
     void *next = take(pool, 30 * MIB, NULL);
 
-    (void)state;
     assert_int_equal(pieces_of(pool), 130 / 2); /* none is smaller than 2 MiB */
     give(pool, large, 100 * MIB, NULL);
     give(pool, next, 30 * MIB, NULL);
@@ -244,7 +232,6 @@ static void pieces_are_few_far_below_the_maximum(void **state)
     const uint64_t maximum[] = {0 /* the device's memory */, 4096 * MIB};
     const uint32_t pieces[] = {4096 / 16, 4096 / 2};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         rmm_resource_t *pool = make_virtual_pool(0, maximum[i]);
         void *block = take(pool, 4096 * MIB, NULL);
@@ -260,7 +247,6 @@ static void begins_with_pieces_that_can_be_given_back(void **state)
     rmm_resource_t *pool = make_virtual_pool(512 * MIB, 0);
     void *last = take(pool, 4 * MIB, NULL);
 
-    (void)state;
     assert_int_equal(pieces_of(pool), 256);
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(reserved_of(pool), 4 * MIB);
@@ -302,7 +288,6 @@ static void a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped(void **sta
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     int rounds = 1;
 
-    (void)state;
     while (play_mix(pool, 7) && rounds < 12) {
         rounds++;
     }
@@ -322,7 +307,6 @@ static void what_fits_the_free_total_is_given_though_scattered(void **state)
     const engine_t *engine = pool_from_base(pool)->engine;
     uint64_t mapped = engine->figures.map_count;
 
-    (void)state;
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
     large = take(pool, BLOCKS / 2 * PIECE, NULL); /* all that is free */
@@ -342,7 +326,6 @@ static void holes_without_a_free_piece_are_not_tidied(void **state)
     void *blocks[COUNT];
     void *large;
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         blocks[i] = take(pool, 64 * KIB, NULL);
     }
@@ -366,7 +349,6 @@ static void scattered_memory_and_a_little_growth_make_a_large_block(void **state
     void *blocks[BLOCKS];
     void *large;
 
-    (void)state;
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
     large = take(pool, (BLOCKS / 2 + 1) * PIECE, NULL);
@@ -397,33 +379,104 @@ static char *take_all(rmm_resource_t *pool, uint64_t count, uint64_t block)
     return lowest;
 }
 
-/*
- * Where least is missing, beside 30 MiB that are free, there is room for 2; but the only
- * other free piece has 4, as all that the pool began with.
- */
-static void pieces_too_large_for_the_nearest_gap_are_used_all_the_same(void **state)
+static int no_physical(size_t bytes, rmm_driver_physical_t *physical_out)
 {
-    rmm_resource_t *pool = make_virtual_pool(400 * MIB, 560 * MIB);
-    char *low = take_all(pool, 200, 2 * MIB);
-    char *high;
+    return RMM_DRIVER_MEMORY_ALLOCATION;
+}
+
+/*
+ * Pieces have 4 MiB. Where least is missing, behind 16 MiB that are free, there is room for 2;
+ * and of 18 MiB elsewhere 2 would stay empty.
+ */
+static void pieces_too_large_for_two_gaps_are_used_all_the_same(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(602 * MIB, 2800 * MIB);
+    rmm_driver_t full = *sim_driver();
+    char *low = take_all(pool, 301, 2 * MIB);
+    char *high[3];
     void *ptr;
 
-    (void)state;
-    give_range(pool, low + 364 * MIB, 4 * MIB, 2 * MIB);
+    give(pool, take(pool, 34 * MIB, NULL), 34 * MIB, NULL); /* the last piece has 2 */
+    high[0] = take(pool, 16 * MIB, NULL);
+    high[1] = take(pool, 18 * MIB, NULL);
+    high[2] = take(pool, 64 * MIB, NULL);
+    assert_ptr_equal(high[0], low + 602 * MIB);
+    assert_ptr_equal(high[1], low + 618 * MIB);
+    assert_ptr_equal(high[2], low + 636 * MIB);
+    give(pool, low + 600 * MIB, 2 * MIB, NULL);
+    give(pool, high[1], 18 * MIB, NULL);
     assert_ok(rmm_resource_trim(pool, 0));
-    assert_int_equal(reserved_of(pool), 396 * MIB);
-    high = take(pool, 164 * MIB, NULL); /* the rest of what it may have */
-    assert_int_equal(reserved_of(pool), 560 * MIB);
+    assert_int_equal(reserved_of(pool), 680 * MIB);
 
-    give_range(pool, low + 368 * MIB, 30 * MIB, 2 * MIB);
+    full.physical_create = no_physical;
+    pool_use_driver(pool, &full);
+    give_range(pool, low + 584 * MIB, 16 * MIB, 2 * MIB);
     give_range(pool, low + 80 * MIB, 4 * MIB, 2 * MIB);
-    ptr = take(pool, 32 * MIB, NULL);
+    ptr = take(pool, 18 * MIB, NULL);
+    pool_use_driver(pool, sim_driver());
     assert_accounting_agrees(pool);
-    give(pool, ptr, 32 * MIB, NULL);
+    give(pool, ptr, 18 * MIB, NULL);
     give_range(pool, low, 80 * MIB, 2 * MIB);
-    give_range(pool, low + 84 * MIB, 280 * MIB, 2 * MIB);
-    give(pool, low + 398 * MIB, 2 * MIB, NULL);
-    give(pool, high, 164 * MIB, NULL);
+    give_range(pool, low + 84 * MIB, 500 * MIB, 2 * MIB);
+    give(pool, high[0], 16 * MIB, NULL);
+    give(pool, high[2], 64 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+/* The free pieces beside the gap are the highest ones. */
+static void a_gap_is_filled_from_elsewhere(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
+    const engine_t *engine = pool_from_base(pool)->engine;
+    rmm_driver_t full = *sim_driver();
+    void *blocks[BLOCKS];
+    uint64_t mapped;
+    char *ptr;
+
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = take(pool, PIECE, NULL);
+    }
+    give(pool, blocks[3], PIECE, NULL);
+    assert_ok(rmm_resource_trim(pool, 0)); /* the gap */
+    full.physical_create = no_physical;
+    pool_use_driver(pool, &full);
+    give(pool, blocks[0], PIECE, NULL);
+    give(pool, blocks[2], PIECE, NULL);
+    give(pool, blocks[4], PIECE, NULL);
+    give(pool, blocks[5], PIECE, NULL);
+    mapped = engine->figures.map_count;
+    ptr = take(pool, 4 * PIECE, NULL);
+    assert_ptr_equal(ptr, blocks[2]);
+    assert_int_equal(engine->figures.map_count - mapped, 1);
+    pool_use_driver(pool, sim_driver());
+    give(pool, ptr, 4 * PIECE, NULL);
+    give(pool, blocks[1], PIECE, NULL);
+    give(pool, blocks[6], PIECE, NULL);
+    give(pool, blocks[7], PIECE, NULL);
+    assert_accounting_agrees(pool);
+    rmm_resource_release(pool);
+}
+
+/* A program that scatters the same memory for ever. */
+static void grows_when_it_has_mapped_what_it_holds_several_times(void **state)
+{
+    enum { ROUNDS = 60 };
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
+    const engine_t *engine = pool_from_base(pool)->engine;
+    uint64_t mapped;
+    void *blocks[BLOCKS];
+
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        if (round == ROUNDS) {
+            mapped = engine->figures.map_count;
+        }
+        fill_pool(pool, blocks);
+        give_every_second(pool, blocks);
+        give(pool, take(pool, BLOCKS / 2 * PIECE, NULL), BLOCKS / 2 * PIECE, NULL);
+        check_and_give_others(pool, blocks);
+    }
+    assert_in_range(reserved_of(pool), BLOCKS * PIECE + 1, 2 * BLOCKS * PIECE);
+    assert_int_equal(engine->figures.map_count, mapped);
     rmm_resource_release(pool);
 }
 
@@ -435,7 +488,6 @@ static void a_full_device_is_used_to_the_last_piece(void **state)
     void *blocks[2];
     void *ptr = NULL;
 
-    (void)state;
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
     total = total / PIECE * PIECE - 2 * PIECE; /* less a barrier's block */
     blocks[0] = take(pool, total / 2 / PIECE * PIECE, NULL);
@@ -457,7 +509,6 @@ static void unmaps_everything_with_blocks_still_out(void **state)
     rmm_resource_t *pool = make_virtual_pool(MIB, 0);
     void *lost = take(pool, 5 * MIB, NULL);
 
-    (void)state;
     launch_fill(lost, 5 * MIB, 7, NULL); /* queued: the end waits for it */
     rmm_resource_release(pool);
 }
@@ -467,7 +518,6 @@ static void refuses_frees_of_addresses_without_memory(void **state)
     rmm_resource_t *pool = make_virtual_pool(MIB, 0);
     char *block = take(pool, MIB, NULL);
 
-    (void)state;
     give(pool, block + 100 * MIB, MIB, NULL);
     give(pool, block + 256, MIB, NULL);
     assert_int_equal(stats_of(pool).invalid_free_count, 2);
@@ -482,7 +532,6 @@ static void counts_its_memory_at_the_device(void **state)
     rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
     const rmm_segment_location_t *location = &rmm__locations[0];
 
-    (void)state;
     assert_int_equal(rmm__figure_get(&location->reserved_bytes), 6 * MIB);
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(rmm__figure_get(&location->reserved_bytes), 0);
@@ -497,7 +546,6 @@ static void counts_as_free_only_what_has_memory(void **state)
     rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
     const rmm_segment_slot_t *slot = pool->accounting.slot;
 
-    (void)state;
     assert_int_equal(rmm__figure_get(&slot->free_bytes), 6 * MIB);
     assert_int_equal(rmm__figure_get(&slot->largest_free_bytes), 6 * MIB);
     assert_ok(rmm_resource_trim(pool, 0));
@@ -510,7 +558,6 @@ static void belongs_to_the_device_on_which_it_was_made(void **state)
 {
     rmm_resource_t *pool;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     pool = make_virtual_pool(0, 0);
     assert_cuda(rmm_sim_set_device(0));
@@ -529,7 +576,6 @@ static void is_shared_with_other_devices_on_request(void **state)
     rmm_stream_t stream;
     unsigned char *block;
 
-    (void)state;
     options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
     block = take(pool, 3 * MIB, NULL);
@@ -567,7 +613,9 @@ int main(void)
         CASE(what_fits_the_free_total_is_given_though_scattered),
         CASE(holes_without_a_free_piece_are_not_tidied),
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),
-        CASE(pieces_too_large_for_the_nearest_gap_are_used_all_the_same),
+        CASE(pieces_too_large_for_two_gaps_are_used_all_the_same),
+        CASE(a_gap_is_filled_from_elsewhere),
+        CASE(grows_when_it_has_mapped_what_it_holds_several_times),
         CASE(a_full_device_is_used_to_the_last_piece),
         CASE(unmaps_everything_with_blocks_still_out),
         CASE(refuses_frees_of_addresses_without_memory),

@@ -34,7 +34,6 @@ static void grow_after_failures(uint64_t initial, uint64_t bytes, uint64_t maxim
 
 static void growth_that_failed_may_succeed_later(void **state)
 {
-    (void)state;
     grow_after_failures(0, 3 * MIB, 8 * MIB);
     grow_after_failures(0, 2 * MIB, 2 * MIB);
     grow_after_failures(6 * MIB, 8 * MIB, 8 * MIB);
@@ -45,7 +44,6 @@ static void maps_nothing_where_the_device_has_less(void **state)
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *ptr = NULL;
 
-    (void)state;
     assert_true(rmm_sim_fail("physical_create:1"));
     assert_int_equal(
         rmm_resource_alloc(pool, (size_t)2048 * MIB, 0, NULL, &ptr),
@@ -63,7 +61,6 @@ static void grows_by_what_is_needed_where_the_device_has_no_more(void **state)
     void *ptr, *rest;
     uint64_t free_bytes, total;
 
-    (void)state;
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
     assert_cuda(sim_driver()->mem_alloc(&rest, free_bytes - 3 * MIB));
     ptr = take(pool, MIB, NULL);
@@ -80,7 +77,6 @@ static void growth_that_cannot_enter_its_device_leaves_nothing(void **state)
     char plan[32];
     void *ptr = NULL;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     for (int nth = 1; nth <= 8; nth++) {
         (void)snprintf(plan, sizeof(plan), "device_set:%d", nth);
@@ -120,7 +116,6 @@ static void gather_with_a_fault(const char *plan)
 
 static void a_piece_that_cannot_be_moved_is_of_use_all_the_same(void **state)
 {
-    (void)state;
     gather_with_a_fault("address_unmap:1"); /* stays, and is moved later */
     gather_with_a_fault("address_map:1");   /* ends, and another one comes */
 }
@@ -155,7 +150,6 @@ static void assert_one_piece_is_lost(const char *plan)
 
 static void addresses_that_cannot_be_unmapped_are_never_used_again(void **state)
 {
-    (void)state;
     assert_one_piece_is_lost("address_access:1,address_unmap:1"); /* the piece itself */
     assert_one_piece_is_lost("address_access:3,address_unmap:1");
     assert_one_piece_is_lost("address_access:3,address_unmap:2"); /* undoing another */
@@ -169,7 +163,6 @@ static void a_piece_that_cannot_be_let_in_anywhere_is_lost(void **state)
     void *blocks[BLOCKS];
     void *large = NULL;
 
-    (void)state;
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
     assert_true(rmm_sim_fail("address_access:1,address_unmap:2"));
@@ -235,7 +228,6 @@ static void copes_without_host_memory_while_it_gathers(void **state)
 {
     bool any = false;
 
-    (void)state;
     for (uint64_t small_blocks = 1; small_blocks < 128; small_blocks++) {
         for (uint64_t nth = 1; gather_without_host_memory(small_blocks, nth); nth++) {
             any = true;

@@ -25,7 +25,6 @@ static const order_subject_t subject = {make_subject, pool_use_driver, 64, 6144}
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {
-    (void)state;
     disturb = trim_half;
     never_reuses_before_its_order(&subject);
 }
@@ -33,7 +32,6 @@ static void never_reuses_before_its_order_under_200_seeds(void **state)
 /* Blocks of a piece, so that every round needs free pieces from both ends. */
 static void what_is_mapped_anew_was_not_in_use_any_more(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= seed_count() / 4; seed++) {
         rmm_resource_t *pool = make_virtual_pool(0, 16 * MIB);
         rmm_stream_t streams[2];

@@ -22,7 +22,6 @@ static bool make_room(size_t bytes, void *arg)
 {
     side_t *self = arg;
 
-    (void)bytes;
     atomic_fetch_add(&self->calls, 1);
     (void)!rmm_resource_trim(self->trimmed->mr, 0);
     return atomic_fetch_add(&self->attempts, 1) == 0;
@@ -73,7 +72,6 @@ static void a_failure_callback_may_trim_the_pool_that_asks(void **state)
     side_t side = {.calls = 0};
     void *ptr;
 
-    (void)state;
     open_side(&side, shared, &side);
     rmm_resource_release(shared);
     assert_true(take_and_give(&side));
@@ -88,7 +86,6 @@ static void a_failure_callback_may_trim_another_pool(void **state)
     rmm_resource_t *shared = make_shared();
     side_t sides[2] = {{.calls = 0}, {.calls = 0}};
 
-    (void)state;
     open_side(&sides[0], shared, &sides[1]);
     open_side(&sides[1], shared, &sides[0]);
     rmm_resource_release(shared);
@@ -115,7 +112,6 @@ static void two_pools_may_trim_each_other_at_once(void **state)
     side_t sides[2] = {{.calls = 0}, {.calls = 0}};
     pthread_t threads[2];
 
-    (void)state;
     open_side(&sides[0], shared, &sides[1]);
     open_side(&sides[1], shared, &sides[0]);
     rmm_resource_release(shared);

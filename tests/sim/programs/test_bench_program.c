@@ -114,7 +114,6 @@ static void measures_our_resources_beside_the_drivers(void **state)
 {
     const char *const resources[] = {"cuda",  "async",   "pool",      "pool_virtual",
                                      "arena", "binning", "fixed_size"};
-    (void)state;
     json_t *object = measured("--filter pair-created");
     assert_int_equal(json_array_size(member(object, "results")), 7);
     for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
@@ -138,7 +137,6 @@ static void measures_each_workload_on_the_resource_that_is_named(void **state)
                                  "threads-own-4", "threads-one-2",   "growth",
                                  "trim",          "largest-free"};
     char arguments[512] = "--resource pool --filter ";
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         strcat(strcat(arguments, i > 0 ? "," : ""), names[i]);
     }
@@ -155,7 +153,6 @@ static void measures_adaptors_against_what_is_below_them(void **state)
         "adaptor-aligned",     "adaptor-failure_callback", "adaptor-limiting",
         "adaptor-logging",     "adaptor-prefetch",         "adaptor-statistics",
         "adaptor-thread_safe", "adaptor-tracking",         "adaptor-stacks"};
-    (void)state;
     json_t *object = measured("--filter adaptor");
     assert_int_equal(json_array_size(member(object, "results")), 10);
     assert_true(
@@ -171,7 +168,6 @@ static void measures_adaptors_against_what_is_below_them(void **state)
 
 static void reads_its_own_segment_meanwhile(void **state)
 {
-    (void)state;
     json_t *object = measured("--filter reader");
     assert_measured(result(object, "reader-off", "pool"));
     assert_measured(result(object, "reader-on", "pool"));
@@ -180,7 +176,6 @@ static void reads_its_own_segment_meanwhile(void **state)
 
 static void says_that_there_is_no_segment_to_read(void **state)
 {
-    (void)state;
     setenv("RMM_PUBLISH", "0", 1);
     json_t *object = measured("--filter reader");
     unsetenv("RMM_PUBLISH");
@@ -195,7 +190,6 @@ static void says_that_there_is_no_segment_to_read(void **state)
 
 static void fails_in_full_resources_until_it_knows_how_long_that_takes(void **state)
 {
-    (void)state;
     json_t *object = measured("--filter full --resource pool,arena,cuda");
     assert_int_equal(
         json_array_size(member(object, "results")), 2); /* cuda has no size */
@@ -206,7 +200,6 @@ static void fails_in_full_resources_until_it_knows_how_long_that_takes(void **st
 
 static void asks_pools_that_grew_for_all_that_they_have_free(void **state)
 {
-    (void)state;
     json_t *object =
         measured("--filter largest --resource pool,pool_virtual,arena,cuda");
     assert_int_equal(json_array_size(member(object, "results")), 4); /* pools grow */
@@ -219,7 +212,6 @@ static void asks_pools_that_grew_for_all_that_they_have_free(void **state)
 
 static void says_that_streams_of_cuda_need_a_real_gpu(void **state)
 {
-    (void)state;
     json_t *object = measured("--filter pair-foreign --resource pool");
     assert_string_equal(
         text(result(object, "pair-foreign", "pool"), "problem"),
@@ -229,7 +221,6 @@ static void says_that_streams_of_cuda_need_a_real_gpu(void **state)
 
 static void says_what_a_device_is_too_small_for(void **state)
 {
-    (void)state;
     setenv("RMM_SIM_MEMORY", "1GiB", 1);
     json_t *object = measured("--filter random-64 --resource pool");
     unsetenv("RMM_SIM_MEMORY");
@@ -241,7 +232,6 @@ static void says_what_a_device_is_too_small_for(void **state)
 
 static void names_what_failed_and_ends_with_1(void **state)
 {
-    (void)state;
     run("--quick --quiet --repetitions 1 --filter random-1,pair-legacy --resource "
         "pool:1MiB:2MiB");
     program_assert_status(&program, 1);
@@ -253,7 +243,6 @@ static void names_what_failed_and_ends_with_1(void **state)
 
 static void prints_a_table_with_the_machine_above(void **state)
 {
-    (void)state;
     run("--quick --filter pair-legacy --resource pool,statistics+pool");
     program_assert_status(&program, 0);
     assert_non_null(strstr(program.out, "gpu      simulated (RMM_DRIVER=sim)"));
@@ -264,7 +253,6 @@ static void prints_a_table_with_the_machine_above(void **state)
 
 static void lists_workloads_without_a_gpu(void **state)
 {
-    (void)state;
     setenv("RMM_DRIVER", "none", 1);
     run("--list");
     setenv("RMM_DRIVER", "sim", 1);
@@ -275,7 +263,6 @@ static void lists_workloads_without_a_gpu(void **state)
 
 static void ends_with_2_when_used_wrongly(void **state)
 {
-    (void)state;
     assert_error_line("--loud", 2, "unknown option --loud; see --help");
     assert_error_line("pool", 2, "pool: takes no operands; see --help");
     assert_error_line("--seed x", 2, "--seed: \"x\" is not a number");
@@ -300,7 +287,6 @@ static void says_that_nothing_is_left_to_measure(void **state)
     const char *line =
         "no workload matches: --list shows their names, and rmm-bench(1) which "
         "resources each supports";
-    (void)state;
     assert_error_line("--filter full --resource cuda", 1, line);
 }
 
@@ -309,7 +295,6 @@ static void quotes_the_unknown_word_of_a_list_by_itself(void **state)
     const char *begin =
         "rmm-bench: --filter: no workload has \"nonsense\" in its name; "
         "they are pair-legacy ";
-    (void)state;
     run("--filter churn,nonsense,pair");
     program_assert_status(&program, 2);
     assert_string_equal(program.out, "");
@@ -324,7 +309,6 @@ static void quotes_the_unknown_word_of_a_list_by_itself(void **state)
 
 static void shows_how_far_it_is_on_stderr_only(void **state)
 {
-    (void)state;
     run("--quick --repetitions 2 --filter pair-legacy,full --resource pool");
     program_assert_status(&program, 0);
     assert_string_equal(
@@ -344,7 +328,6 @@ static void shows_a_bar_on_a_terminal(void **state)
     ssize_t got;
     int terminal, status = -1;
     pid_t pid;
-    (void)state;
     fflush(NULL);
     pid = forkpty(&terminal, NULL, NULL, NULL);
     if (pid == 0) {
@@ -373,7 +356,6 @@ static void shows_a_bar_on_a_terminal(void **state)
 
 static void says_that_there_is_no_gpu(void **state)
 {
-    (void)state;
     setenv("RMM_DRIVER", "none", 1);
     run("--quick --filter pair");
     setenv("RMM_DRIVER", "sim", 1);

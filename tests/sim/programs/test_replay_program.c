@@ -87,7 +87,6 @@ static void write_file(const char *name, const char *data, size_t bytes)
 
 static void replays_the_recorded_training_trace(void **state)
 {
-    (void)state;
     run("--json " TRACE);
     program_assert_status(&program, 0);
     assert_string_equal(program.err, "");
@@ -111,7 +110,6 @@ static void replays_the_recorded_training_trace(void **state)
 static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
 {
     char arguments[640];
-    (void)state;
     setenv("RMM_LOG_FILE", path("again.csv"), 1);
     run("--json --resource logging+pool " TRACE);
     unsetenv("RMM_LOG_FILE");
@@ -135,7 +133,6 @@ static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
 static void a_log_of_two_processes_is_replayed_whole(void **state)
 {
     char arguments[640];
-    (void)state;
     setenv("RMM_LOG_FILE", path("twice.csv"), 1);
     run("--json --resource logging+pool " DATA "/replay/small.csv");
     json_t *once = parsed_output();
@@ -156,7 +153,6 @@ static void a_log_of_two_processes_is_replayed_whole(void **state)
 
 static void prints_a_table_without_json(void **state)
 {
-    (void)state;
     run(DATA "/replay/small.csv");
     ASSERT_PRINTED(
         "operations              5\n", "peak bytes              3000\n",
@@ -165,7 +161,6 @@ static void prints_a_table_without_json(void **state)
 
 static void verifies_the_trace_under_several_seeds(void **state)
 {
-    (void)state;
     const char *const seeds[] = {"1", "2", "77"};
     for (size_t i = 0; i < 3; i++) {
         setenv("RMM_SIM_SEED", seeds[i], 1);
@@ -182,7 +177,6 @@ static void verifies_the_trace_under_several_seeds(void **state)
 
 static void verifies_threads_and_streams_under_many_seeds(void **state)
 {
-    (void)state;
     for (int seed = 1; seed <= 20; seed++) {
         char text[16];
         snprintf(text, sizeof text, "%d", seed);
@@ -205,7 +199,6 @@ static void verifies_threads_and_streams_under_many_seeds(void **state)
 
 static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
 {
-    (void)state;
     run("--json " DATA "/replay/faulty.csv");
     program_assert_status(&program, 0);
 #define AT "rmm-replay: " DATA "/replay/faulty.csv:"
@@ -234,7 +227,6 @@ static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
 
 static void stops_at_the_first_such_row_when_strict(void **state)
 {
-    (void)state;
     assert_error_line(
         "--strict " DATA "/replay/faulty.csv", 1,
         DATA "/replay/faulty.csv:3: 4 columns where 6 are expected "
@@ -245,7 +237,6 @@ static void stops_at_the_first_such_row_when_strict(void **state)
 
 static void strict_refuses_a_free_of_another_size(void **state)
 {
-    (void)state;
     const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n1,10:00:00.2,free,0x10,9,0\n";
     char arguments[600], line[700];
     write_file("sizes.csv", text, sizeof text - 1);
@@ -258,7 +249,6 @@ static void strict_refuses_a_free_of_another_size(void **state)
 
 static void counts_failures_of_the_log_without_replaying_them(void **state)
 {
-    (void)state;
     run(DATA "/replay/failures.csv");
     ASSERT_PRINTED("operations              2\n", "failures in the log     1\n");
     run("--help");
@@ -269,7 +259,6 @@ static void counts_failures_of_the_log_without_replaying_them(void **state)
 /* It suffices, and a granule less does not. */
 static void finds_the_smallest_capacity_close_to_the_peak(void **state)
 {
-    (void)state;
     char arguments[256];
     run("--find-capacity --json " TRACE);
     program_assert_status(&program, 0);
@@ -294,7 +283,6 @@ static void finds_the_smallest_capacity_close_to_the_peak(void **state)
 
 static void tells_which_allocation_failed_and_skips_its_free(void **state)
 {
-    (void)state;
     run("--pool-bytes 2304 --json " DATA "/replay/small.csv");
     program_assert_status(&program, 1);
     const char *begin =
@@ -309,7 +297,6 @@ static void tells_which_allocation_failed_and_skips_its_free(void **state)
 
 static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
 {
-    (void)state;
     run("--pool-bytes 3839 --json " DATA "/replay/small.csv"); /* 3584 suffice */
     program_assert_status(&program, 0);
     json_t *object = parsed_output();
@@ -335,7 +322,6 @@ static void serves_from_each_resource_that_has_no_size(void **state)
         "limiting:50%+pool",
         "binning"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char command[256];
         snprintf(
@@ -355,7 +341,6 @@ static void serves_from_each_resource_that_has_no_size(void **state)
 static void tells_what_is_held_below_the_resource(void **state)
 {
     static const char *const names[] = {"statistics+cuda", "tracking+pool", "binning"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char command[256];
         snprintf(
@@ -372,7 +357,6 @@ static void tells_what_is_held_below_the_resource(void **state)
 
 static void serves_from_a_pool_that_maps_virtual_memory(void **state)
 {
-    (void)state;
     run("--resource pool-virtual --verify --json " DATA "/replay/streams.csv");
     program_assert_status(&program, 0);
     json_t *object = parsed_output();
@@ -416,7 +400,6 @@ static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
     static const char *const names[] = {
         "pool",    "pool_virtual",    "pool_managed", "pool_pinned",
         "binning", "statistics+pool", "arena",        "tracking+arena"};
-    (void)state;
     write_large_log();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         json_t *object = replay_large_log("--find-capacity", names[i]);
@@ -430,7 +413,6 @@ static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
 static void tells_which_capacities_run_the_log(void **state)
 {
     static const char *const names[] = {"pool", "pool_virtual", "tracking+arena"};
-    (void)state;
     write_large_log();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         json_t *object = replay_large_log("--capacity-curve", names[i]);
@@ -455,7 +437,6 @@ static void tells_which_capacities_run_the_log(void **state)
 /* Three blocks of 65 bytes occupy 256 each: no capacity up to 1.40 of the peak runs it. */
 static void tells_that_no_tried_capacity_is_safe(void **state)
 {
-    (void)state;
     const char text[] = "1,10:00:00.1,allocate,0x100,65,0\n"
                         "1,10:00:00.2,allocate,0x200,65,0\n"
                         "1,10:00:00.3,allocate,0x300,65,0\n";
@@ -480,7 +461,6 @@ static void writes_what_was_held_while_the_log_ran(void **state)
 {
     char command[1024], line[256];
     unsigned long long operation, time_ns, live, reserved;
-    (void)state;
     snprintf(
         command, sizeof command, "--json --timeline %s --resource pool %s",
         path("held.csv"), DATA "/replay/small.csv");
@@ -512,7 +492,6 @@ static void writes_what_was_held_while_the_log_ran(void **state)
 
 static void says_that_a_timeline_cannot_be_written(void **state)
 {
-    (void)state;
     assert_error_line(
         "--timeline /dev/null/held.csv " DATA "/replay/small.csv", 1,
         "cannot write /dev/null/held.csv: Not a directory");
@@ -525,7 +504,6 @@ static void says_that_a_timeline_cannot_be_written(void **state)
 /* Recorded: 17 us from first to last row; at a factor of 0.0001 at least 170 ms. */
 static void waits_for_the_recorded_moments(void **state)
 {
-    (void)state;
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     run("--speed 0.0001 --json " DATA "/replay/streams.csv");
@@ -547,7 +525,6 @@ static void wait_for_report(void)
 
 static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
 {
-    (void)state;
     const int signals[] = {SIGTERM, SIGINT};
     for (size_t i = 0; i < 2; i++) {
         rmm_segment_t segment;
@@ -555,30 +532,25 @@ static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
         program_start(&program, REPLAY " --hold 1000 --json " DATA "/replay/small.csv");
         wait_for_report();
         runtime_segment(&runtime, &segment);
-        assert_int_equal(
-            location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 500);
-        assert_int_equal(
-            location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 3000);
+        assert_location(&segment, current_bytes, 500);
+        assert_location(&segment, peak_bytes, 3000);
         kill(program.pid, signals[i]);
         program_finish(&program);
         program_assert_status(&program, 0);
         assert_string_equal(program.err, "");
-        assert_int_equal(
-            location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 0);
+        assert_location(&segment, current_bytes, 0);
         rmm_segment_close(&segment);
     }
 }
 
 static void ends_by_itself_when_the_hold_is_over(void **state)
 {
-    (void)state;
     run("--hold 0.01 " DATA "/replay/small.csv");
     program_assert_status(&program, 0);
 }
 
 static void reads_plain_and_compressed_logs_alike(void **state)
 {
-    (void)state;
     const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n";
     char arguments[600];
     gzFile file = gzopen(path("small.csv.gz"), "wb");
@@ -600,7 +572,6 @@ static void reads_plain_and_compressed_logs_alike(void **state)
 
 static void refuses_a_truncated_compressed_log(void **state)
 {
-    (void)state;
     static char data[1 << 20];
     char line[700];
     FILE *file = fopen(TRACE, "rb");
@@ -623,7 +594,6 @@ static void refuses_a_truncated_compressed_log(void **state)
 
 static void says_in_one_line_why_a_log_cannot_be_read(void **state)
 {
-    (void)state;
     char line[700];
     assert_error_line(
         "/nonexistent.csv", 1,
@@ -645,7 +615,6 @@ static void says_in_one_line_why_a_log_cannot_be_read(void **state)
 
 static void gives_up_on_a_file_that_is_no_log(void **state)
 {
-    (void)state;
     char line[1024];
     char text[4096] = "";
     for (int i = 0; i < 200; i++) {
@@ -662,7 +631,6 @@ static void gives_up_on_a_file_that_is_no_log(void **state)
 
 static void ends_with_2_when_used_wrongly(void **state)
 {
-    (void)state;
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
         "--resource cuda:1MiB x", 2,
@@ -673,7 +641,6 @@ static void ends_with_2_when_used_wrongly(void **state)
 
 static void without_a_gpu_says_what_to_set(void **state)
 {
-    (void)state;
     if (access("/dev/nvidiactl", F_OK) == 0) {
         print_message("a GPU is here: nothing to refuse\n");
         skip();
@@ -688,7 +655,6 @@ static void without_a_gpu_says_what_to_set(void **state)
 
 static void help_and_man_page_name_every_option(void **state)
 {
-    (void)state;
     static char man[65536];
     FILE *file = fopen(MAN "/rmm-replay.1", "r");
     assert_non_null(file);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rmm/cuda_resource.h>
 #include <rmm/pool_resource.h>
@@ -30,11 +31,17 @@ typedef struct reckless {
     size_t block_bytes;
 } reckless_t;
 
+static uint64_t reckless_delay_ns; /* of each allocation */
+
 static rmm_status_t
 reckless_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     reckless_t *self = RMM_CONTAINER_OF(mr, reckless_t, base);
+    const struct timespec delay = {
+        .tv_sec = (time_t)(reckless_delay_ns / 1000000000),
+        .tv_nsec = (long)(reckless_delay_ns % 1000000000)};
     assert_true(request->bytes <= self->block_bytes);
+    (void)nanosleep(&delay, NULL);
     *ptr_out = self->block;
     return RMM_OK;
 }
@@ -42,15 +49,10 @@ reckless_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 static void
 reckless_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
-    (void)mr;
-    (void)ptr;
-    (void)request;
 }
 
 static rmm_status_t reckless_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
-    (void)mr;
-    (void)keep_bytes;
     return RMM_ERR_UNSUPPORTED;
 }
 
@@ -152,7 +154,6 @@ mismatches(const plan_t *plan, rmm_resource_t *resource, uint64_t seed)
 
 static void catches_a_block_given_to_another_stream_too_early(void **state)
 {
-    (void)state;
     const uint64_t sizes[] = {5, 4096, 65537, 10000000};
     for (size_t i = 0; i < 4; i++) {
         plan_t plan;
@@ -170,7 +171,6 @@ static void catches_a_block_given_to_another_stream_too_early(void **state)
 
 static void finds_nothing_where_the_order_is_kept(void **state)
 {
-    (void)state;
     const uint64_t sizes[] = {5, 4096, 65537, 10000000};
     for (size_t i = 0; i < 4; i++) {
         plan_t plan;
@@ -187,7 +187,6 @@ static void finds_nothing_where_the_order_is_kept(void **state)
 /* A free on another stream is ordered behind the pattern: no false finding. */
 static void orders_a_free_on_another_stream(void **state)
 {
-    (void)state;
     plan_t plan;
     rmm_resource_t *resource = pool_create();
     plan_init(&plan);
@@ -198,6 +197,132 @@ static void orders_a_free_on_another_stream(void **state)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         assert_int_equal(mismatches(&plan, resource, seed), 0);
     }
+    rmm_resource_release(resource);
+    plan_fini(&plan);
+}
+
+/* --- several runs ------------------------------------------------------------------- */
+
+static void open_replay(
+    replay_t *replay, const plan_t *plan, rmm_resource_t *resource,
+    const verify_backend_t *verify)
+{
+    if (!replay_open(replay, plan, resource, 0, verify)) {
+        fail_msg("%s", replay->error);
+    }
+}
+
+static void a_run_begins_without_what_the_last_one_left(void **state)
+{
+    static replay_t replay;
+    rmm_stats_t stats = RMM_STATS_INIT;
+    plan_t plan;
+    rmm_resource_t *resource = pool_create();
+    plan_init(&plan);
+    add(&plan, LOG_ALLOCATE, 0x100, 3000, 0);
+    open_replay(&replay, &plan, resource, NULL);
+    for (int run = 0; run < 3; run++) {
+        assert_true(replay_run(&replay));
+        assert_ok(rmm_resource_get_stats(resource, &stats));
+        assert_int_equal(stats.current_count, 1);
+    }
+    replay_close(&replay);
+    rmm_resource_release(resource);
+    plan_fini(&plan);
+}
+
+/* Its handle had a block before, whose address it still has. */
+static void a_failed_allocation_has_no_free(void **state)
+{
+    const uint64_t sizes[] = {3000, UINT64_C(1) << 50};
+    static replay_t replay;
+    rmm_stats_t stats = RMM_STATS_INIT;
+    plan_t plan;
+    rmm_resource_t *resource = pool_create();
+    plan_init(&plan);
+    for (int i = 0; i < 2; i++) {
+        add(&plan, LOG_ALLOCATE, 0x100, sizes[i], 0);
+        add(&plan, LOG_FREE, 0x100, sizes[i], 0);
+    }
+    open_replay(&replay, &plan, resource, NULL);
+    assert_true(replay_run(&replay));
+    assert_int_equal(replay.failure_count, 1);
+    assert_ok(rmm_resource_get_stats(resource, &stats));
+    assert_int_equal(stats.invalid_free_count, 0);
+    replay_close(&replay);
+    rmm_resource_release(resource);
+    plan_fini(&plan);
+}
+
+static void the_best_run_is_the_shortest(void **state)
+{
+    static replay_t replay;
+    plan_t plan;
+    rmm_resource_t *resource = reckless_create(4096);
+    make_plan(&plan, 4096);
+    open_replay(&replay, &plan, resource, NULL);
+    reckless_delay_ns = 0;
+    assert_true(replay_run(&replay));
+    uint64_t first = replay.best_elapsed_ns;
+    reckless_delay_ns = first + 1000000;
+    assert_true(replay_run(&replay));
+    reckless_delay_ns = 0;
+    assert_int_equal(replay.best_elapsed_ns, first);
+    assert_true(replay.elapsed_ns > 2 * first);
+    replay_close(&replay);
+    rmm_resource_release(resource);
+    plan_fini(&plan);
+}
+
+static uint64_t filled[8];
+static size_t filled_count;
+
+static int note_fill(void *backend_state, const verify_block_t *block, rmm_stream_t on)
+{
+    assert_ptr_equal(backend_state, filled);
+    filled[filled_count++] = block->op;
+    return 0;
+}
+
+static int open_nothing(void **backend_state)
+{
+    *backend_state = filled;
+    return 0;
+}
+
+static int
+check_nothing(void *backend_state, const verify_block_t *block, rmm_stream_t on)
+{
+    return 0;
+}
+
+static void close_nothing(void *backend_state)
+{
+}
+
+/* Else the bytes of the last run would look right in the next. */
+static void each_run_has_patterns_of_its_own(void **state)
+{
+    static const verify_backend_t backend = {
+        .open = open_nothing,
+        .fill = note_fill,
+        .check = check_nothing,
+        .close = close_nothing};
+    static const uint64_t wanted[] = {0, 1, 3, 4, 6, 7};
+    static replay_t replay;
+    plan_t plan;
+    rmm_resource_t *resource = pool_create();
+    plan_init(&plan);
+    add(&plan, LOG_ALLOCATE, 0x100, 3000, 0);
+    add(&plan, LOG_ALLOCATE, 0x200, 3000, 0);
+    add(&plan, LOG_FREE, 0x100, 3000, 0);
+    open_replay(&replay, &plan, resource, &backend);
+    for (int run = 0; run < 3; run++) {
+        assert_true(replay_run(&replay));
+    }
+    assert_int_equal(filled_count, 6);
+    assert_memory_equal(filled, wanted, sizeof wanted);
+    replay_close(&replay);
     rmm_resource_release(resource);
     plan_fini(&plan);
 }
@@ -237,7 +362,6 @@ static void bench_close(bench_t *bench, verify_report_t *report)
 
 static void accepts_its_own_pattern_for_every_size(void **state)
 {
-    (void)state;
     const size_t sizes[] = {1,     7,     8,     9,     4095,   4096,    4097,   65535,
                             65536, 65537, 65544, 69633, 100000, 1048576, 1048577};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -252,7 +376,6 @@ static void accepts_its_own_pattern_for_every_size(void **state)
 /* At both ends, in the last word that is not whole, and between. */
 static void notices_one_damaged_byte(void **state)
 {
-    (void)state;
     const struct {
         size_t bytes, offset;
     } cases[] = {{1, 0},           {9, 8},
@@ -277,7 +400,6 @@ static void notices_one_damaged_byte(void **state)
 
 static void pieces_cover_both_ends_and_stay_inside(void **state)
 {
-    (void)state;
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes += bytes / 3 + 1) {
         uint64_t pieces = verify_piece_count(bytes);
         uint64_t last_end = 0;
@@ -302,7 +424,6 @@ static void note_thread(void *context)
 
 static void every_thread_of_a_log_is_a_thread(void **state)
 {
-    (void)state;
     pthread_t seen[6];
     crew_t *crew = crew_create(3);
     assert_non_null(crew);
@@ -322,7 +443,6 @@ static void every_thread_of_a_log_is_a_thread(void **state)
 
 static int make_location(void **state)
 {
-    (void)state;
     setenv("RMM_DRIVER", "sim", 1);
     runtime_open(&runtime);
     return 0;
@@ -330,7 +450,6 @@ static int make_location(void **state)
 
 static int leave_location(void **state)
 {
-    (void)state;
     assert_int_equal(rmm_sim_violations(), 0);
     runtime_close(&runtime);
     return 0;
@@ -342,6 +461,10 @@ int main(void)
         cmocka_unit_test(catches_a_block_given_to_another_stream_too_early),
         cmocka_unit_test(finds_nothing_where_the_order_is_kept),
         cmocka_unit_test(orders_a_free_on_another_stream),
+        cmocka_unit_test(a_run_begins_without_what_the_last_one_left),
+        cmocka_unit_test(a_failed_allocation_has_no_free),
+        cmocka_unit_test(the_best_run_is_the_shortest),
+        cmocka_unit_test(each_run_has_patterns_of_its_own),
         cmocka_unit_test(accepts_its_own_pattern_for_every_size),
         cmocka_unit_test(notices_one_damaged_byte),
         cmocka_unit_test(pieces_cover_both_ends_and_stay_inside),

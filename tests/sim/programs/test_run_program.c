@@ -50,7 +50,6 @@ static bool was_set(const char *line)
 
 static void sets_the_library_and_what_to_find(void **state)
 {
-    (void)state;
     char line[256];
     run("--diag usage -- /usr/bin/env");
     program_assert_status(&program, 0);
@@ -63,7 +62,6 @@ static void sets_the_library_and_what_to_find(void **state)
 /* Then the library that was built beside it, if it was. */
 static void an_empty_variable_names_no_library(void **state)
 {
-    (void)state;
     setenv("RMM_INJECT_LIBRARY", "", 1);
     run("/usr/bin/env");
     setenv("RMM_INJECT_LIBRARY", library, 1);
@@ -73,19 +71,17 @@ static void an_empty_variable_names_no_library(void **state)
         INJECT_IS_BUILT ? "/librmm-inject.so\n" : "librmm-inject.so"));
 }
 
-static void diagnoses_usage_unless_told_otherwise(void **state)
+static void diagnoses_all_unless_told_otherwise(void **state)
 {
-    (void)state;
     setenv("RMM_DIAG", "something", 1);
     run("/usr/bin/env"); /* the -- may be left out */
     unsetenv("RMM_DIAG");
     program_assert_status(&program, 0);
-    assert_true(was_set("RMM_DIAG=usage"));
+    assert_true(was_set("RMM_DIAG=usage,bounds,driver"));
 }
 
 static void hands_arguments_on_as_they_are(void **state)
 {
-    (void)state;
     run("-- /bin/echo --diag -- --help x");
     program_assert_status(&program, 0);
     assert_string_equal(program.out, "--diag -- --help x\n");
@@ -96,7 +92,6 @@ static void hands_arguments_on_as_they_are(void **state)
 
 static void ends_as_the_program_ends(void **state)
 {
-    (void)state;
     write_text("three", "#!/bin/sh\nexit 3\n", 0755);
     write_text("killed", "#!/bin/sh\nkill -9 $$\n", 0755);
     char arguments[256];
@@ -110,7 +105,6 @@ static void ends_as_the_program_ends(void **state)
 
 static void says_what_cannot_be_run_as_env_does(void **state)
 {
-    (void)state;
     char arguments[256], line[256];
     assert_refused(
         "-- /nonexistent", 127, "cannot run /nonexistent: No such file or directory");
@@ -122,18 +116,18 @@ static void says_what_cannot_be_run_as_env_does(void **state)
 
 static void refuses_what_it_does_not_know(void **state)
 {
-    (void)state;
     assert_refused(
         "", 2, "which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
     assert_refused(
-        "--diag bounds -- /bin/true", 2,
-        "--diag: \"bounds\" is not a kind of diagnosis; this version has usage");
-    assert_refused("--report x -- /bin/true", 2, "unknown option --report; see --help");
+        "--diag usage,ordre -- /bin/true", 2,
+        "--diag: \"usage,ordre\" is not a list of modes: there is no \"ordre\"; they "
+        "are usage, bounds, order, driver");
+    assert_refused(
+        "--reports x -- /bin/true", 2, "unknown option --reports; see --help");
 }
 
 static void refuses_to_push_out_another_tool(void **state)
 {
-    (void)state;
     setenv("CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", 1);
     assert_refused(
         "-- /bin/true", 125,
@@ -148,7 +142,6 @@ static void refuses_to_push_out_another_tool(void **state)
 
 static void says_when_the_named_library_is_not_there(void **state)
 {
-    (void)state;
     setenv("RMM_INJECT_LIBRARY", "/nonexistent.so", 1);
     assert_refused(
         "-- /bin/true", 125,
@@ -162,7 +155,6 @@ static void says_when_the_named_library_is_not_there(void **state)
 
 static void refuses_a_named_file_that_is_no_library(void **state)
 {
-    (void)state;
     char path[256], line[512];
     snprintf(path, sizeof path, "%s/notes.txt", place);
     snprintf(
@@ -203,7 +195,6 @@ static void make_folders(const char *path)
 
 static void finds_the_library_of_its_installation(void **state)
 {
-    (void)state;
     char path[512], command[600];
     snprintf(path, sizeof path, "%s/tree/bin", place);
     make_folders(path);
@@ -229,7 +220,6 @@ static void finds_the_library_of_its_installation(void **state)
 
 static int make_place(void **state)
 {
-    (void)state;
     strcpy(place, "/tmp/rmm-test.XXXXXX");
     assert_non_null(mkdtemp(place));
     unsetenv("CUDA_INJECTION64_PATH");
@@ -241,7 +231,6 @@ static int make_place(void **state)
 
 static int leave_place(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "/bin/rm -r %s", place);
     program_run(&program, command);
@@ -253,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_the_library_and_what_to_find),
         cmocka_unit_test(an_empty_variable_names_no_library),
-        cmocka_unit_test(diagnoses_usage_unless_told_otherwise),
+        cmocka_unit_test(diagnoses_all_unless_told_otherwise),
         cmocka_unit_test(hands_arguments_on_as_they_are),
         cmocka_unit_test(ends_as_the_program_ends),
         cmocka_unit_test(says_what_cannot_be_run_as_env_does),

@@ -45,6 +45,21 @@ static inline const char *logged(void)
     return text;
 }
 
+/* Start a child, and open its segment when it pauses with this word. */
+static inline void start_and_read(
+    child_t *child, child_fn body, void *argument, char word, rmm_segment_t *segment)
+{
+    child_start_until(child, body, argument, word);
+    runtime_segment(&runtime, segment);
+}
+
+/* Let it end, and close its segment. */
+static inline void end_and_close(child_t *child, rmm_segment_t *segment)
+{
+    assert_int_equal(child_wait(child), 0);
+    rmm_segment_close(segment);
+}
+
 /* In a child: a resource's accounting on device 0, publishing when first called. */
 static inline rmm_status_t
 open_accounting(rmm_accounting_t *accounting, const char *name, uint32_t instance_id)

@@ -140,17 +140,13 @@ static void hold_blocks(child_t *self, void *argument)
     void *second = take(plain, 2000, (rmm_stream_t)2);
     void *third = take(stacks, 3000, NULL);
 
-    (void)argument;
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
     give(plain, first, 1000);
     give(stacks, third, 3000);
-    child_say(self, 'f');
-    child_hear(self);
+    child_pause(self, 'f');
     give(plain, second, 2000);
     CHECK(take(plain, 0, NULL) == NULL);
-    child_say(self, 'e');
-    child_hear(self);
+    child_pause(self, 'e');
 }
 
 static const rmm_leak_info_t *leak_of(const listed_t *listed, uint64_t bytes)
@@ -189,22 +185,17 @@ static void what_is_out_is_listed_until_it_is_freed(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, hold_blocks, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, hold_blocks, NULL, 'r');
     read_list(&listed);
     check_first_list(&listed, child.pid);
-    child_say(&child, 'g');
-    assert_int_equal(child_hear(&child), 'f');
+    child_go_on_until(&child, 'f');
     read_list(&listed);
     assert_int_equal(listed.count, 1);
     assert_int_equal(listed.leaks[0].bytes, 2000);
-    child_say(&child, 'g');
-    assert_int_equal(child_hear(&child), 'e');
+    child_go_on_until(&child, 'e');
     read_list(&listed);
     assert_int_equal(listed.count, 0);
-    child_say(&child, 'g');
-    assert_int_equal(child_wait(&child), 0);
+    child_end(&child);
 }
 
 /* --- the files that frames are in --------------------------------------------------- */
@@ -223,7 +214,6 @@ static void allocate_through_a_late_library(child_t *self, void *argument)
     call_through_fn call_through;
     void *library, *symbol;
 
-    (void)argument;
     (void)take(mr, 50, NULL);
     library = dlopen(getenv("RMM_TEST_LEAKS_MODULE"), RTLD_NOW | RTLD_LOCAL);
     CHECK(library != NULL);
@@ -232,8 +222,7 @@ static void allocate_through_a_late_library(child_t *self, void *argument)
     memcpy(&call_through, &symbol, sizeof(call_through));
     CHECK(call_through(take_here, mr) != NULL);
     CHECK(dlclose(library) == 0);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void frames_are_in_files_when_the_process_was_killed(void **state)
@@ -241,9 +230,7 @@ static void frames_are_in_files_when_the_process_was_killed(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, allocate_through_a_late_library, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, allocate_through_a_late_library, NULL, 'r');
     (void)child_kill(&child);
     read_list(&listed);
     assert_int_equal(listed.count, 2);
@@ -287,7 +274,6 @@ static void allocate_from_the_shared_library(child_t *self, void *argument)
     library_t rmm;
     void *block;
 
-    (void)argument;
     CHECK(library != NULL);
     find(library, "rmm_host_resource_create", &rmm.create_host);
     find(library, "rmm_tracking_adaptor_create", &rmm.create_tracking);
@@ -296,8 +282,7 @@ static void allocate_from_the_shared_library(child_t *self, void *argument)
     CHECK(rmm.create_host(&host) == RMM_OK);
     CHECK(rmm.create_tracking(host, &options, &mr) == RMM_OK);
     CHECK(rmm.alloc(mr, 100, 0, NULL, &block) == RMM_OK);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void the_librarys_own_frames_are_left_out(void **state)
@@ -305,9 +290,7 @@ static void the_librarys_own_frames_are_left_out(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, allocate_from_the_shared_library, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, allocate_from_the_shared_library, NULL, 'r');
     (void)child_kill(&child);
     read_list(&listed);
     assert_int_equal(listed.count, 1);
@@ -350,19 +333,16 @@ static void work_until_told(child_t *self, void *argument)
     worker_t workers[THREADS];
     pthread_t threads[THREADS];
 
-    (void)argument;
     for (size_t i = 0; i < THREADS; i++) {
         workers[i] = (worker_t){both[i % 2], 100 + i, &stop};
         CHECK(pthread_create(&threads[i], NULL, allocate_and_free, &workers[i]) == 0);
     }
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
     atomic_store_explicit(&stop, true, memory_order_relaxed);
     for (size_t i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    child_say(self, 'e');
-    child_hear(self);
+    child_pause(self, 'e');
 }
 
 static void rows_are_whole_while_threads_change_them(void **state)
@@ -370,9 +350,7 @@ static void rows_are_whole_while_threads_change_them(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, work_until_told, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, work_until_told, NULL, 'r');
     for (int i = 0; i < 50; i++) {
         read_list(&listed);
         assert_true(listed.count + listed.left_out <= 20 * THREADS);
@@ -384,16 +362,14 @@ static void rows_are_whole_while_threads_change_them(void **state)
             assert_true((leak->frame_count > 0) == (leak->bytes % 2 == 0));
         }
     }
-    child_say(&child, 's');
-    assert_int_equal(child_hear(&child), 'e');
+    child_go_on_until(&child, 'e');
     read_list(&listed);
     assert_int_equal(listed.count, THREADS);
     assert_int_equal(listed.left_out, 0);
     for (size_t i = 0; i < THREADS; i++) {
         (void)leak_of(&listed, 100 + i);
     }
-    child_say(&child, 'g');
-    assert_int_equal(child_wait(&child), 0);
+    child_end(&child);
 }
 
 /* --- limits ------------------------------------------------------------------------- */
@@ -405,21 +381,18 @@ static void fill_the_table(child_t *self, void *argument)
     rmm_resource_t *late = track_host(false);
     void *block;
 
-    (void)argument;
     for (size_t i = 0; i < ROWS + 10; i++) {
         blocks[i] = take(mr, 8, NULL);
     }
     block = take(late, 9, NULL);
-    child_say(self, 'f');
-    child_hear(self);
+    child_pause(self, 'f');
     give(late, block, 9);
     for (size_t i = 0; i < ROWS + 10; i++) {
         give(mr, blocks[i], 8);
     }
     rmm_resource_release(mr); /* and its rows are for others */
     (void)take(late, 7, NULL);
-    child_say(self, 'e');
-    child_hear(self);
+    child_pause(self, 'e');
 }
 
 static void what_finds_no_row_is_counted(void **state)
@@ -427,20 +400,16 @@ static void what_finds_no_row_is_counted(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, fill_the_table, NULL);
-    assert_int_equal(child_hear(&child), 'f');
+    child_start_until(&child, fill_the_table, NULL, 'f');
     read_list(&listed);
     assert_int_equal(listed.count, ROWS);
     assert_int_equal(listed.unlisted, 11);
-    child_say(&child, 'g');
-    assert_int_equal(child_hear(&child), 'e');
+    child_go_on_until(&child, 'e');
     read_list(&listed);
     assert_int_equal(listed.count, 1);
     assert_int_equal(listed.leaks[0].bytes, 7);
     assert_int_equal(listed.unlisted, 0);
-    child_say(&child, 'g');
-    assert_int_equal(child_wait(&child), 0);
+    child_end(&child);
 }
 
 /* --- where nothing is shown --------------------------------------------------------- */
@@ -456,7 +425,6 @@ static void show_a_full_stack(child_t *self, void *argument)
     rmm_leak_rows_t rows = {0};
     uint32_t first;
 
-    (void)argument;
     for (size_t i = 0; i < RMM_LEAKS_FRAMES + 2; i++) {
         frames[i] = &frames[i];
     }
@@ -466,8 +434,7 @@ static void show_a_full_stack(child_t *self, void *argument)
     CHECK(rmm__leak_row_show(&rows, &empty) == first + 1);
     rmm__leak_row_clear(&rows, first);
     CHECK(rmm__leak_row_show(&rows, &full) == first);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void a_stack_that_is_too_deep_is_cut(void **state)
@@ -475,9 +442,7 @@ static void a_stack_that_is_too_deep_is_cut(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, show_a_full_stack, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, show_a_full_stack, NULL, 'r');
     read_list(&listed);
     assert_int_equal(listed.count, 2);
     assert_int_equal(leak_of(&listed, 1)->frame_count, RMM_LEAKS_FRAMES);
@@ -493,7 +458,6 @@ static void fail_to_list(child_t *self, void *argument)
     rmm_leak_rows_t rows = {0};
     uint32_t row;
 
-    (void)argument;
     rmm__publish_open("none");
     rmm__leak_rows_open(&rows, 1);
     for (uint32_t i = 0; i < RMM_LEAK_CHUNKS + 8; i++) {
@@ -515,9 +479,7 @@ static void want_of_host_memory_takes_no_room_of_the_list(void **state)
 {
     child_t child;
 
-    (void)state;
-    child_start(&child, fail_to_list, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, fail_to_list, NULL, 'r');
     assert_int_equal(child_wait(&child), 0);
 }
 
@@ -535,8 +497,6 @@ static void use_tracking(rmm_resource_t *mr)
 
 static void use_tracking_twice(child_t *self, void *argument)
 {
-    (void)self;
-    (void)argument;
     for (int i = 0; i < 2; i++) {
         rmm_resource_t *mr = track_host(true);
 
@@ -547,7 +507,6 @@ static void use_tracking_twice(child_t *self, void *argument)
 
 static void unpublished_it_tracks_and_makes_no_file(void **state)
 {
-    (void)state;
     setenv("RMM_PUBLISH", "0", 1);
     child_run(use_tracking_twice, NULL);
     unsetenv("RMM_PUBLISH");
@@ -569,7 +528,6 @@ static void a_file_that_cannot_be_made_is_one_warning(void **state)
 {
     const char *warning;
 
-    (void)state;
     child_run(use_tracking_with_small_files, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 1); /* control */
@@ -590,7 +548,6 @@ static void fork_with_a_block_out(child_t *self, void *argument)
     int status = 0;
     pid_t pid = fork();
 
-    (void)argument;
     CHECK(pid >= 0);
     if (pid == 0) {
         give(mr, block, 500);
@@ -600,11 +557,9 @@ static void fork_with_a_block_out(child_t *self, void *argument)
         _exit(0);
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-    child_say(self, 'f');
-    child_hear(self);
+    child_pause(self, 'f');
     give(mr, block, 500);
-    child_say(self, 'e');
-    child_hear(self);
+    child_pause(self, 'e');
 }
 
 static void a_forked_child_leaves_its_parents_list_alone(void **state)
@@ -612,18 +567,14 @@ static void a_forked_child_leaves_its_parents_list_alone(void **state)
     listed_t listed;
     child_t child;
 
-    (void)state;
-    child_start(&child, fork_with_a_block_out, NULL);
-    assert_int_equal(child_hear(&child), 'f');
+    child_start_until(&child, fork_with_a_block_out, NULL, 'f');
     read_list(&listed);
     assert_int_equal(listed.count, 1);
     assert_int_equal(listed.leaks[0].bytes, 500);
-    child_say(&child, 'g');
-    assert_int_equal(child_hear(&child), 'e');
+    child_go_on_until(&child, 'e');
     read_list(&listed);
     assert_int_equal(listed.count, 0);
-    child_say(&child, 'g');
-    assert_int_equal(child_wait(&child), 0);
+    child_end(&child);
 }
 
 int main(void)

@@ -6,16 +6,17 @@
 #include "sim/pool/pool_harness.h"
 
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/callback.h"
 #include "base/resource_impl.h"
+#include "harness/in_child.h"
+#include "harness/random.h"
+#include "sim/publish/location_requests.h"
 
 #define SUBJECTS 5
 #define BLOCKS 64
 #define STEPS 4000
-
-static rmm_control_location_t requests[RMM_SEGMENT_LOCATIONS]; /* the daemon's */
 
 static uint32_t mode_of(const rmm_resource_t *mr)
 {
@@ -43,7 +44,6 @@ static void owns_its_place_alone(void **state)
 {
     rmm_resource_t *pool = used_pool();
 
-    (void)state;
     assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
     assert_int_equal(mode_of(pool->upstream), RMM_LOCATION_STRANGER); /* no user's */
     rmm_resource_release(pool);
@@ -54,7 +54,6 @@ static void joins_with_an_allocation_of_no_bytes(void **state)
     rmm_resource_t *pool = make_pool(0, 0);
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(pool, 0, 0, NULL, &ptr));
     assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
     rmm_resource_dealloc(pool, NULL, 0, 0, NULL);
@@ -66,7 +65,6 @@ static void shares_with_a_second_and_owns_again_after_it(void **state)
     rmm_resource_t *first = used_pool();
     rmm_resource_t *second = used_pool();
 
-    (void)state;
     assert_int_equal(mode_of(first), RMM_LOCATION_SHARES);
     assert_int_equal(mode_of(second), RMM_LOCATION_SHARES);
     rmm_resource_release(first);
@@ -81,7 +79,6 @@ static void shares_until_all_others_have_left(void **state)
     rmm_resource_t *arena = make_arena(4 * MIB);
     rmm_resource_t *other = used_pool();
 
-    (void)state;
     use(arena);
     rmm_resource_release(other);
     assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
@@ -99,7 +96,6 @@ static void shares_where_it_has_no_lock(void **state)
     rmm_resource_t *arena = make_arena(4 * MIB);
     rmm_resource_t *pool;
 
-    (void)state;
     use(arena);
     assert_int_equal(mode_of(arena), RMM_LOCATION_SHARES);
     pool = used_pool();
@@ -116,7 +112,6 @@ static void owns_below_an_adaptor_and_over_a_pool(void **state)
     rmm_resource_t *pool;
     rmm_resource_t *limiting;
 
-    (void)state;
     options.limit_bytes = MIB;
     assert_ok(rmm_pool_resource_create(below, NULL, &pool));
     assert_ok(rmm_limiting_adaptor_create(pool, &options, &limiting));
@@ -136,7 +131,6 @@ static void owns_on_each_device_for_itself(void **state)
     rmm_resource_t *here = used_pool();
     rmm_resource_t *there;
 
-    (void)state;
     assert_cuda(sim_driver()->device_set(1));
     there = used_pool();
     assert_cuda(sim_driver()->device_set(0));
@@ -151,7 +145,6 @@ static void shares_for_good_once_it_writes_without_its_lock(void **state)
     rmm_resource_t *pool = used_pool();
     rmm_resource_t *other;
 
-    (void)state;
     rmm__location_share(&pool->accounting.user);
     assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
     other = used_pool();
@@ -168,7 +161,6 @@ static void a_stranger_takes_nothing_away(void **state)
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *block = take(pool, 1000, NULL);
 
-    (void)state;
     rmm__callback_enter();
     take(arena, 5120, NULL); /* without padding, which counts */
     rmm__callback_leave();
@@ -182,16 +174,14 @@ static void a_stranger_takes_nothing_away(void **state)
 static void begins_without_users_in_a_forked_child(void **state)
 {
     rmm_resource_t *pinned, *pool;
-    int status;
     pid_t child;
 
-    (void)state;
     assert_ok(rmm_pinned_resource_create(&pinned));
     assert_ok(rmm_pool_resource_create(pinned, NULL, &pool));
     rmm_resource_release(pinned);
     use(pool);
     assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS); /* of the host */
-    child = fork();
+    child = fork_child();
     if (child == 0) {
         rmm_resource_t *own;
 
@@ -205,8 +195,7 @@ static void begins_without_users_in_a_forked_child(void **state)
                 ? 0
                 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(child), 0);
     rmm_resource_release(pool);
 }
 
@@ -229,12 +218,6 @@ typedef struct world {
     block_t blocks[BLOCKS];
     uint64_t random;
 } world_t;
-
-static uint64_t draw(world_t *world, uint64_t bound)
-{
-    world->random = world->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (world->random >> 33) % bound;
-}
 
 static void rise(uint64_t *mark, uint64_t value)
 {
@@ -306,7 +289,7 @@ static rmm_resource_t *make_subject(uint64_t kind)
 
 static void change_block(world_t *world, block_t *block)
 {
-    uint64_t action = draw(world, 40);
+    uint64_t action = draw(&world->random, 40);
 
     if (block->mr != NULL) {
         give(block->mr, block->ptr, block->bytes, NULL);
@@ -314,7 +297,7 @@ static void change_block(world_t *world, block_t *block)
         block->mr = NULL;
         return;
     }
-    block->mr = world->subjects[draw(world, SUBJECTS)];
+    block->mr = world->subjects[draw(&world->random, SUBJECTS)];
     if (block->mr == NULL) {
         return;
     }
@@ -325,7 +308,7 @@ static void change_block(world_t *world, block_t *block)
         request(true);
         world->model.node_peak = world->model.node_peak_count = 0;
     }
-    block->bytes = 1 + draw(world, 5000);
+    block->bytes = 1 + draw(&world->random, 5000);
     block->ptr = take(block->mr, block->bytes, NULL);
     model_alloc(&world->model, block);
 }
@@ -366,7 +349,6 @@ static void counts_the_same_however_owners_change(void **state)
     world_t world = {.random = 12345};
     int owned = 0;
 
-    (void)state;
     world.model = (model_t){
         .total_bytes = location_sums().total_bytes,
         .total_count = location_sums().total_count,
@@ -377,10 +359,10 @@ static void counts_the_same_however_owners_change(void **state)
         .lifetime = FIGURE(lifetime_peak_bytes)};
     check(&world.model);
     for (int step = 0; step < STEPS; step++) {
-        if (draw(&world, 50) == 0) {
-            change_subject(&world, draw(&world, SUBJECTS));
+        if (draw(&world.random, 50) == 0) {
+            change_subject(&world, draw(&world.random, SUBJECTS));
         } else {
-            change_block(&world, &world.blocks[draw(&world, BLOCKS)]);
+            change_block(&world, &world.blocks[draw(&world.random, BLOCKS)]);
         }
         check(&world.model);
         assert_in_range(owners(&world), 0, 1);
@@ -394,15 +376,6 @@ static void counts_the_same_however_owners_change(void **state)
     }
     check(&world.model);
     assert_int_equal(world.model.current, 0);
-}
-
-/* Nothing is published: once that is decided the requests are this program's. */
-static int request_from_here(void **state)
-{
-    (void)state;
-    rmm_resource_release(make_cuda());
-    rmm__location_requests = requests;
-    return 0;
 }
 
 int main(void)

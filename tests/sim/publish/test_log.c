@@ -70,8 +70,6 @@ static void shows_warnings_only(child_t *self, void *argument)
     const char *path = divert_stderr();
     const char *text;
 
-    (void)self;
-    (void)argument;
     log_one_of_each();
     text = content_of(path);
     if (strstr(text, "an info") != NULL || strstr(text, "[warn] a warning\n") == NULL ||
@@ -85,7 +83,6 @@ static void shows_warnings_only(child_t *self, void *argument)
 
 static void stderr_has_warnings_and_worse(void **state)
 {
-    (void)state;
     child_run(shows_warnings_only, NULL);
 }
 
@@ -93,7 +90,6 @@ static void shows_down_to(child_t *self, void *argument)
 {
     const char *path;
 
-    (void)self;
     setenv("RMM_LOG_LEVEL", argument, 1);
     path = divert_stderr();
     log_one_of_each();
@@ -112,7 +108,6 @@ static int lines_at(const char *level)
 
 static void the_environment_names_the_level(void **state)
 {
-    (void)state;
     assert_int_equal(lines_at("trace"), 5); /* traces are compiled out by default */
     assert_int_equal(lines_at("debug"), 5);
     assert_int_equal(lines_at("info"), 4);
@@ -126,8 +121,6 @@ static void sets_levels(child_t *self, void *argument)
 {
     const char *path = divert_stderr();
 
-    (void)self;
-    (void)argument;
     if (rmm_log_set_level((rmm_log_level_t)7) != RMM_ERR_INVALID_ARGUMENT ||
         rmm_log_set_level((rmm_log_level_t)-1) != RMM_ERR_INVALID_ARGUMENT ||
         rmm_log_set_level(RMM_LEVEL_TRACE) != RMM_ERR_UNSUPPORTED ||
@@ -151,13 +144,11 @@ static void sets_levels(child_t *self, void *argument)
 
 static void the_program_sets_the_level(void **state)
 {
-    (void)state;
     child_run(sets_levels, NULL);
 }
 
 static void levels_have_names(void **state)
 {
-    (void)state;
     assert_string_equal(rmm_log_level_name(RMM_LEVEL_TRACE), "trace");
     assert_string_equal(rmm_log_level_name(RMM_LEVEL_OFF), "off");
     assert_string_equal(rmm_log_level_name((rmm_log_level_t)99), "unknown");
@@ -186,8 +177,6 @@ static void writes_files(child_t *self, void *argument)
     char first[256], second[256];
     unsigned descriptors;
 
-    (void)self;
-    (void)argument;
     close(STDIN_FILENO); /* no file of the log takes its place */
     snprintf(first, sizeof(first), "%s", path_of("first.log"));
     snprintf(second, sizeof(second), "%s", path_of("second.log"));
@@ -214,7 +203,6 @@ static void writes_files(child_t *self, void *argument)
 
 static void files_are_appended_to_and_exchanged(void **state)
 {
-    (void)state;
     child_run(writes_files, NULL);
 }
 
@@ -222,8 +210,6 @@ static void names_a_bad_file(child_t *self, void *argument)
 {
     const char *path = divert_stderr();
 
-    (void)self;
-    (void)argument;
     setenv("RMM_DEBUG_LOG_FILE", "/no/such/folder/log", 1);
     rmm__log_warn("a warning");
     _exit(
@@ -235,7 +221,6 @@ static void names_a_bad_file(child_t *self, void *argument)
 
 static void a_bad_file_is_one_warning(void **state)
 {
-    (void)state;
     child_run(names_a_bad_file, NULL);
 }
 
@@ -261,8 +246,6 @@ static void calls_back(child_t *self, void *argument)
     collected_t collected = {0};
     const char *path = divert_stderr();
 
-    (void)self;
-    (void)argument;
     if (rmm_log_to_callback(collect, &collected) != RMM_OK) {
         _exit(1);
     }
@@ -286,7 +269,6 @@ static void calls_back(child_t *self, void *argument)
 
 static void a_function_may_be_the_sink(void **state)
 {
-    (void)state;
     child_run(calls_back, NULL);
 }
 
@@ -333,8 +315,6 @@ static void chains_sinks(child_t *self, void *argument)
     const char *path = divert_stderr();
     link_up_t first, second;
 
-    (void)self;
-    (void)argument;
     chain(&first);
     CHECK(first.previous_fn != NULL);
     chain(&second);
@@ -357,8 +337,6 @@ static void chains_over_nothing_and_a_file(child_t *self, void *argument)
     link_up_t over;
     int fd = mkstemp(path);
 
-    (void)self;
-    (void)argument;
     CHECK(fd >= 0);
     close(fd);
     CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
@@ -379,7 +357,6 @@ static void chains_over_nothing_and_a_file(child_t *self, void *argument)
 
 static void sinks_can_be_chained_and_restored(void **state)
 {
-    (void)state;
     child_run(chains_sinks, NULL);
     child_run(chains_over_nothing_and_a_file, NULL);
 }
@@ -421,8 +398,6 @@ static void fails_often(child_t *self, void *argument)
     said_t said = {0};
     void *ptr;
 
-    (void)self;
-    (void)argument;
     options.name = "mine";
     options.initial_bytes = 1 << 20;
     CHECK(rmm_log_to_callback(note_what_is_said, &said) == RMM_OK);
@@ -448,7 +423,6 @@ static void fails_often(child_t *self, void *argument)
 
 static void pools_tell_of_growth_and_of_failures_with_all_figures(void **state)
 {
-    (void)state;
     child_run(fails_often, NULL);
     runtime_empty(runtime);
 }
@@ -483,7 +457,6 @@ static void a_kind_of_message_is_limited(void **state)
     rmm_log_limit_t limit;
     uint64_t left_out = 0;
 
-    (void)state;
     assert_int_equal(allowed_in_a_second(&limit, 9), 9);
     assert_int_equal(allowed_in_a_second(&limit, 13), 10);
     limit.window -= (uint64_t)1 << 16; /* it was the second before */
@@ -497,7 +470,6 @@ static bool has_room_now(size_t bytes, void *arg)
 {
     rmm_resource_t **held = arg;
 
-    (void)bytes;
     if (*held == NULL) {
         return false;
     }
@@ -515,8 +487,6 @@ static void recovers_then_fails(child_t *self, void *argument)
     said_t said = {0};
     void *ptr;
 
-    (void)self;
-    (void)argument;
     setenv("RMM_SIM_MEMORY", "64MiB", 1);
     CHECK(rmm_log_to_callback(note_what_is_said, &said) == RMM_OK);
     CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
@@ -536,7 +506,6 @@ static void recovers_then_fails(child_t *self, void *argument)
 
 static void a_failure_that_is_handled_inside_is_no_error(void **state)
 {
-    (void)state;
     child_run(recovers_then_fails, NULL);
     runtime_empty(runtime);
 }
@@ -553,8 +522,6 @@ static void dates_lines(child_t *self, void *argument)
     unsigned thread, micros;
     int end = 0;
 
-    (void)self;
-    (void)argument;
     setenv("TZ", "IST-5:30", 1);
     rmm__log_error("an error");
     now += 5 * 3600 + 30 * 60;
@@ -570,7 +537,6 @@ static void dates_lines(child_t *self, void *argument)
 
 static void lines_have_date_time_and_offset(void **state)
 {
-    (void)state;
     child_run(dates_lines, NULL);
 }
 
@@ -581,7 +547,6 @@ static void writes_to_the_journal(child_t *self, void *argument)
     struct stat file;
     char stream[64], expected[128];
 
-    (void)self;
     CHECK(fstat(STDERR_FILENO, &file) == 0);
     snprintf(
         stream, sizeof(stream), "%ju:%ju", (uintmax_t)file.st_dev,
@@ -605,7 +570,6 @@ static void writes_to_the_journal(child_t *self, void *argument)
 
 static void the_journal_gets_priorities(void **state)
 {
-    (void)state;
     child_run(writes_to_the_journal, NULL);
     child_run(writes_to_the_journal, (void *)1);
 }

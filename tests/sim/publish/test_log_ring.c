@@ -21,7 +21,6 @@ static void open_segment(void)
 
 static void logs_and_waits(child_t *self, void *argument)
 {
-    (void)argument;
     CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
     open_segment();
     log_one_of_each();
@@ -55,9 +54,7 @@ static void another_process_reads_it_and_sets_the_level(void **state)
     tally_t tally = {0};
     child_t child;
 
-    (void)state;
-    child_start(&child, logs_and_waits, NULL);
-    assert_int_equal(child_hear(&child), 'l');
+    child_start_until(&child, logs_and_waits, NULL, 'l');
     runtime_segment(runtime, &segment);
     assert_int_equal(
         rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
@@ -73,8 +70,7 @@ static void another_process_reads_it_and_sets_the_level(void **state)
     assert_int_equal(rmm_control_set_log_level(&control, RMM_LEVEL_DEBUG), 0);
     assert_true(rmm_control_log_level(&control, &level));
     assert_int_equal(level, RMM_LEVEL_DEBUG);
-    child_say(&child, 'm');
-    assert_int_equal(child_hear(&child), 'l');
+    child_go_on_until(&child, 'l');
     assert_int_equal(
         rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
     assert_int_equal(tally.count, 4 + 5);
@@ -102,7 +98,6 @@ static void logs_from_threads(child_t *self, void *argument)
     pthread_t threads[WRITERS];
     unsigned numbers[WRITERS];
 
-    (void)argument;
     CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
     open_segment();
     child_say(self, 'r');
@@ -140,9 +135,7 @@ static void threads_write_whole_messages(void **state)
     tally_t tally = {0};
     child_t child;
 
-    (void)state;
-    child_start(&child, logs_from_threads, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, logs_from_threads, NULL, 'r');
     runtime_segment(runtime, &segment);
     while (rmm_segment_is_live(&segment)) {
         assert_int_equal(
@@ -162,7 +155,6 @@ static void logs_for_ever(child_t *self, void *argument)
 {
     unsigned writer = 0;
 
-    (void)argument;
     CHECK(rmm_log_to_callback(NULL, NULL) == RMM_OK);
     open_segment();
     child_say(self, 'r');
@@ -173,15 +165,13 @@ static void logs_for_ever(child_t *self, void *argument)
 
 static void a_killed_writer_leaves_a_log_that_can_be_read(void **state)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         rmm_ring_cursor_t cursor = {0};
         rmm_segment_t segment;
         tally_t tally = {0};
         child_t child;
 
-        child_start(&child, logs_for_ever, NULL);
-        assert_int_equal(child_hear(&child), 'r');
+        child_start_until(&child, logs_for_ever, NULL, 'r');
         usleep(500 + 137 * (unsigned)round);
         child_kill(&child);
         runtime_segment(runtime, &segment);

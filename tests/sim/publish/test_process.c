@@ -11,35 +11,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/in_child.h"
 #include "harness/no_leak_check.h"
 #include "harness/runtime.h"
-
-static int status_of_child(pid_t pid)
-{
-    int status;
-
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-/* Runs body in a child that ends with exit(); returns its exit status. */
-static int in_child(int (*body)(void))
-{
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        exit(body());
-    }
-    return status_of_child(pid);
-}
 
 static rmm_resource_t *the_pool;
 static void *the_block;
@@ -98,7 +75,6 @@ static int fork_and_use(void)
 
 static void a_forked_child_is_refused_and_harms_nothing(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(fork_and_use), 0);
 }
 
@@ -109,7 +85,6 @@ static void *hammer(void *argument)
 {
     void *ptr;
 
-    (void)argument;
     while (!atomic_load(&stop) &&
            rmm_resource_alloc(the_pool, 5000, 0, NULL, &ptr) == RMM_OK) {
         rmm_resource_dealloc(the_pool, ptr, 5000, 0, NULL);
@@ -138,7 +113,6 @@ static int fork_under_load(void)
 
 static void a_child_forked_amid_allocations_does_not_hang(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(fork_under_load), 0);
 }
 #endif
@@ -205,7 +179,6 @@ static void a_child_forked_amid_the_first_use_does_not_hang(void **state)
 {
     const char *driver = getenv("RMM_DRIVER");
 
-    (void)state;
     if (driver == NULL || strcmp(driver, "sim") != 0) {
         skip(); /* CUDA itself does not survive this */
     }
@@ -227,7 +200,6 @@ static int use_first_time(void)
 
 static void a_child_that_starts_before_any_resource_works(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(use_first_time), 0);
 }
 
@@ -250,7 +222,6 @@ static int work_without_standard_output(void)
 
 static void closed_standard_descriptors_stay_closed(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(work_without_standard_output), 0);
 }
 
@@ -265,7 +236,6 @@ static int exec_with_memory_held(void)
 
 static void exec_with_memory_held_works(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(exec_with_memory_held), 0);
 }
 
@@ -279,7 +249,6 @@ static int exit_with_memory_held(void)
 
 static void exit_with_memory_held_works(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(exit_with_memory_held), 7);
 }
 
@@ -300,7 +269,6 @@ static int free_in_exit_handler(void)
 
 static void an_exit_handler_may_free_and_release(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(free_in_exit_handler), 7);
 }
 
@@ -319,7 +287,6 @@ static int exit_while_a_thread_allocates(void)
 
 static void exit_while_a_thread_allocates_works(void **state)
 {
-    (void)state;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(in_child(exit_while_a_thread_allocates), 7);
     }
@@ -328,7 +295,6 @@ static void exit_while_a_thread_allocates_works(void **state)
 #ifndef __SANITIZE_THREAD__ /* which hangs in pthread_exit() of a forked child */
 static void *work_and_end_the_process(void *argument)
 {
-    (void)argument;
     for (int i = 0; i < 1000; i++) {
         give(the_pool, take(the_pool, 5000, NULL), 5000, NULL);
     }
@@ -349,7 +315,6 @@ static int leave_main_first(void)
 
 static void a_thread_may_outlive_main(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(leave_main_first), 7);
 }
 #endif
@@ -357,7 +322,6 @@ static void a_thread_may_outlive_main(void **state)
 /* The same where the driver owns the blocks. */
 static void async_memory_survives_all_of_that(void **state)
 {
-    (void)state;
     is_async = true;
     assert_int_equal(in_child(fork_and_use), 0);
     assert_int_equal(in_child(exit_with_memory_held), 7);
@@ -417,7 +381,6 @@ static int fork_and_use_default(void)
 
 static void a_forked_child_gets_a_default_that_refuses(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(fork_and_use_default), 0);
 }
 
@@ -430,7 +393,6 @@ static int exit_with_a_default(void)
 
 static void exit_with_a_default_set_works(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(exit_with_a_default), 7);
 }
 
@@ -477,7 +439,6 @@ static int use_default_in_static_destructor(void)
 
 static void exit_handlers_and_destructors_may_use_the_default(void **state)
 {
-    (void)state;
     assert_int_equal(in_child(use_default_in_exit_handler), 7);
     assert_int_equal(in_child(use_default_in_static_destructor), 7);
 }
@@ -487,7 +448,6 @@ static void *hammer_default(void *argument)
     rmm_resource_t *mr;
     void *ptr;
 
-    (void)argument;
     while (rmm_get_per_device_resource(0, &mr) == RMM_OK) {
         if (rmm_resource_alloc(mr, 5000, 0, NULL, &ptr) == RMM_OK) {
             rmm_resource_dealloc(mr, ptr, 5000, 0, NULL);
@@ -512,7 +472,6 @@ static int exit_while_a_thread_uses_the_default(void)
 
 static void exit_while_a_thread_uses_the_default_works(void **state)
 {
-    (void)state;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(in_child(exit_while_a_thread_uses_the_default), 7);
     }

@@ -24,7 +24,6 @@ static void count_three_and_wait(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)argument;
     umask(0277); /* the segment's mode is its own */
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
     for (uint64_t bytes = 100; bytes <= 300; bytes += 100) {
@@ -37,8 +36,7 @@ static void count_three_and_wait(child_t *self, void *argument)
     rmm__accounting_oom(&accounting);
     rmm__accounting_oom(&accounting);
     rmm__accounting_invalid_free(&accounting);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void another_process_reads_who_it_is(void **state)
@@ -49,10 +47,7 @@ static void another_process_reads_who_it_is(void **state)
     struct timespec now;
     child_t child;
 
-    (void)state;
-    child_start(&child, count_three_and_wait, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, count_three_and_wait, NULL, 'r', &segment);
 
     assert_true(rmm_segment_is_live(&segment));
     assert_int_equal(rmm_segment_pid(&segment), child.pid);
@@ -72,8 +67,7 @@ static void another_process_reads_who_it_is(void **state)
 
     assert_int_equal(fstat(segment.fd, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
-    assert_int_equal(child_wait(&child), 0);
-    rmm_segment_close(&segment);
+    end_and_close(&child, &segment);
 }
 
 static void figures_are_those_that_were_counted(void **state)
@@ -83,28 +77,19 @@ static void figures_are_those_that_were_counted(void **state)
     child_t child;
     bool torn = true;
 
-    (void)state;
-    child_start(&child, count_three_and_wait, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 400);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 600);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_count), 3);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_node_peak_bytes), 600);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_node_peak_count), 3);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_lifetime_peak_bytes), 600);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_bytes), 600);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), 3);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_freed_count), 1);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_reserved_bytes), 4096);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_oom_count), 1);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_invalid_free_count), 1);
+    start_and_read(&child, count_three_and_wait, NULL, 'r', &segment);
+    assert_location(&segment, current_bytes, 400);
+    assert_location(&segment, peak_bytes, 600);
+    assert_location(&segment, peak_count, 3);
+    assert_location(&segment, node_peak_bytes, 600);
+    assert_location(&segment, node_peak_count, 3);
+    assert_location(&segment, lifetime_peak_bytes, 600);
+    assert_location(&segment, total_bytes, 600);
+    assert_location(&segment, total_count, 3);
+    assert_location(&segment, freed_count, 1);
+    assert_location(&segment, reserved_bytes, 4096);
+    assert_location(&segment, oom_count, 1);
+    assert_location(&segment, invalid_free_count, 1);
     assert_true(rmm_segment_read_location(&segment, 0, &record));
     assert_int_equal(rmm_record_location(&record)->device_free_bytes, 77);
 
@@ -113,14 +98,14 @@ static void figures_are_those_that_were_counted(void **state)
     assert_false(torn);
     assert_string_equal(rmm_record_slot(&record)->name, "first");
     assert_string_equal(rmm_record_slot(&record)->type, "test");
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 400);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_oom_count), 2);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_invalid_free_count), 1);
+    assert_slot(&segment, 0, current_bytes, 400);
+    assert_slot(&segment, 0, oom_count, 2);
+    assert_slot(&segment, 0, invalid_free_count, 1);
 
     assert_int_equal(child_wait(&child), 0);
     assert_false(rmm_segment_is_live(&segment));
     assert_int_equal(rmm_segment_pid(&segment), 0);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 600);
+    assert_location(&segment, peak_bytes, 600);
     rmm_segment_close(&segment);
 }
 
@@ -129,15 +114,12 @@ static void use_a_resource(child_t *self, void *argument)
     rmm_resource_t *mr = NULL;
     void *block = NULL;
 
-    (void)argument;
     CHECK(rmm_cuda_resource_create(&mr) == RMM_OK);
     CHECK(rmm_resource_alloc(mr, 1000, 0, NULL, &block) == RMM_OK);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
     rmm_resource_dealloc(mr, block, 1000, 0, NULL);
     rmm_resource_release(mr);
-    child_say(self, 'f');
-    child_hear(self);
+    child_pause(self, 'f');
 }
 
 static void using_a_resource_is_enough_to_be_seen(void **state)
@@ -146,23 +128,17 @@ static void using_a_resource_is_enough_to_be_seen(void **state)
     rmm_record_t record;
     child_t child;
 
-    (void)state;
-    child_start(&child, use_a_resource, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 1000);
+    start_and_read(&child, use_a_resource, NULL, 'r', &segment);
+    assert_location(&segment, current_bytes, 1000);
     assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
     assert_string_equal(rmm_record_slot(&record)->type, "cuda");
-    child_say(&child, 'f');
-    assert_int_equal(child_hear(&child), 'f');
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 0);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_reserved_bytes), 0);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 1000);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), 1);
+    child_go_on_until(&child, 'f');
+    assert_location(&segment, current_bytes, 0);
+    assert_location(&segment, reserved_bytes, 0);
+    assert_location(&segment, peak_bytes, 1000);
+    assert_location(&segment, total_count, 1);
     assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_int_equal(child_wait(&child), 0);
-    rmm_segment_close(&segment);
+    end_and_close(&child, &segment);
 }
 
 static void begin_with_host_memory(child_t *self, void *argument)
@@ -171,16 +147,13 @@ static void begin_with_host_memory(child_t *self, void *argument)
     const rmm_accounting_desc_t desc = {
         .type = "host", .instance_id = 1, .location = RMM_SEGMENT_HOST_LOCATION};
 
-    (void)argument;
     rmm__publish_open("none");
     CHECK(rmm__accounting_open(&accounting, &desc) == RMM_OK);
     count_alloc(&accounting, 10);
-    child_say(self, 'h');
-    child_hear(self);
+    child_pause(self, 'h');
     rmm__publish_open("cuda");
     rmm__publish_open("none");
-    child_say(self, 'c');
-    child_hear(self);
+    child_pause(self, 'c');
 }
 
 static void host_memory_is_a_place_and_the_driver_may_come_later(void **state)
@@ -189,10 +162,7 @@ static void host_memory_is_a_place_and_the_driver_may_come_later(void **state)
     rmm_record_t record;
     child_t child;
 
-    (void)state;
-    child_start(&child, begin_with_host_memory, NULL);
-    assert_int_equal(child_hear(&child), 'h');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, begin_with_host_memory, NULL, 'h', &segment);
     assert_string_equal(segment.header.driver, "none");
     assert_true(
         rmm_segment_read_location(&segment, RMM_SEGMENT_HOST_LOCATION, &record));
@@ -203,12 +173,10 @@ static void host_memory_is_a_place_and_the_driver_may_come_later(void **state)
             &segment, RMM_SEGMENT_HOST_LOCATION, RMM_LOCATION_STAT_current_bytes),
         10);
     rmm_segment_close(&segment);
-    child_say(&child, 'c');
-    assert_int_equal(child_hear(&child), 'c');
+    child_go_on_until(&child, 'c');
     runtime_segment(&runtime, &segment);
     assert_string_equal(segment.header.driver, "cuda");
-    rmm_segment_close(&segment);
-    assert_int_equal(child_wait(&child), 0);
+    end_and_close(&child, &segment);
 }
 
 /* --- slots -------------------------------------------------------------------------- */
@@ -220,7 +188,6 @@ static void fill_the_slot_table(child_t *self, void *argument)
     static rmm_accounting_t accounting[MANY];
     rmm_stats_t stats = RMM_STATS_INIT;
 
-    (void)argument;
     for (uint32_t i = 0; i < MANY; i++) {
         CHECK(open_accounting(&accounting[i], "one of many", i + 1) == RMM_OK);
         CHECK(accounting[i].slot_is_private == (i >= RMM_SEGMENT_SLOTS));
@@ -228,19 +195,16 @@ static void fill_the_slot_table(child_t *self, void *argument)
     }
     rmm__accounting_stats(&accounting[MANY - 1], &stats);
     CHECK(stats.current_bytes == MANY && stats.peak_count == 1);
-    child_say(self, 'f');
-    child_hear(self);
+    child_pause(self, 'f');
 
     rmm__accounting_close(&accounting[MANY - 1]);
     rmm__accounting_close(&accounting[200]);
     rmm__accounting_close(&accounting[100]);
-    child_say(self, 'c');
-    child_hear(self);
+    child_pause(self, 'c');
 
     CHECK(open_accounting(&accounting[0], "second life", 1000) == RMM_OK);
     CHECK(!accounting[0].slot_is_private);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
     for (uint32_t i = RMM_SEGMENT_SLOTS; i < MANY - 1; i++) {
         rmm__accounting_close(&accounting[i]);
     }
@@ -253,33 +217,25 @@ static void a_full_slot_table_loses_names_but_no_figures(void **state)
     child_t child;
     uint32_t generation;
 
-    (void)state;
-    child_start(&child, fill_the_slot_table, NULL);
-    assert_int_equal(child_hear(&child), 'f');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, fill_the_slot_table, NULL, 'f', &segment);
     assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes),
-        MANY * (MANY + 1) / 2);
+    assert_location(&segment, current_bytes, MANY * (MANY + 1) / 2);
     assert_true(rmm_segment_read_slot(&segment, 100, &record, NULL));
     assert_int_equal(rmm_record_slot(&record)->instance_id, 101);
     generation = rmm_record_slot(&record)->generation;
 
-    child_say(&child, 'c');
-    assert_int_equal(child_hear(&child), 'c');
+    child_go_on_until(&child, 'c');
     assert_false(rmm_segment_read_slot(&segment, 100, &record, NULL));
     assert_false(rmm_segment_read_slot(&segment, 200, &record, NULL));
     assert_true(rmm_segment_read_slot(&segment, 255, &record, NULL));
 
-    child_say(&child, 'r');
-    assert_int_equal(child_hear(&child), 'r');
+    child_go_on_until(&child, 'r');
     assert_true(rmm_segment_read_slot(&segment, 100, &record, NULL));
     assert_int_equal(rmm_record_slot(&record)->instance_id, 1000);
     assert_int_equal(rmm_record_slot(&record)->generation, generation + 4);
     assert_string_equal(rmm_record_slot(&record)->name, "second life");
-    assert_int_equal(slot_figure(&segment, 100, RMM_SLOT_STAT_total_count), 0);
-    assert_int_equal(child_wait(&child), 0);
-    rmm_segment_close(&segment);
+    assert_slot(&segment, 100, total_count, 0);
+    end_and_close(&child, &segment);
 }
 
 /* --- requests ------------------------------------------------------------------------- */
@@ -353,12 +309,10 @@ static void a_peak_is_reset_at_the_next_allocation(void **state)
     rmm_control_t control;
     child_t child;
 
-    (void)state;
-    child_start(&child, obey_words, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, obey_words, NULL, 'r');
     open_both(&segment, &control);
     tell(&child, "aaaafa");
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 400);
+    assert_location(&segment, peak_bytes, 400);
 
     assert_int_equal(rmm_control_reset_location_peak(&control, 0), 0);
     assert_true(place_reset_is_pending(&segment, &control));
@@ -366,21 +320,17 @@ static void a_peak_is_reset_at_the_next_allocation(void **state)
     assert_true(place_reset_is_pending(&segment, &control));
     tell(&child, "aa");
     assert_false(place_reset_is_pending(&segment, &control));
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 200);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_count), 2);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_node_peak_bytes), 400);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_lifetime_peak_bytes), 400);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 400);
+    assert_location(&segment, peak_bytes, 200);
+    assert_location(&segment, peak_count, 2);
+    assert_location(&segment, node_peak_bytes, 400);
+    assert_location(&segment, lifetime_peak_bytes, 400);
+    assert_slot(&segment, 0, peak_bytes, 400);
 
     assert_int_equal(rmm_control_reset_node_peak(&control, 0), 0);
     tell(&child, "fa");
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_node_peak_bytes), 100);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_node_peak_count), 1);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 200);
+    assert_location(&segment, node_peak_bytes, 100);
+    assert_location(&segment, node_peak_count, 1);
+    assert_location(&segment, peak_bytes, 200);
     assert_int_equal(child_wait(&child), 0);
     rmm_control_close(&control);
     rmm_segment_close(&segment);
@@ -393,21 +343,18 @@ static void check_slot_reset(void *exclusive)
     rmm_control_t control;
     child_t child;
 
-    child_start(&child, obey_words, exclusive);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, obey_words, exclusive, 'r');
     open_both(&segment, &control);
     tell(&child, "aaafa");
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 300);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 100);
+    assert_slot(&segment, 0, peak_bytes, 300);
+    assert_slot(&segment, 0, current_bytes, 100);
     assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
     tell(&child, "a");
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 200);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_count), 2);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_lifetime_peak_bytes), 300);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 300);
-    assert_int_equal(
-        slot_figure(&segment, 0, RMM_SLOT_STAT_padding_bytes),
-        exclusive != NULL ? 2 * 156 : 0);
+    assert_slot(&segment, 0, peak_bytes, 200);
+    assert_slot(&segment, 0, peak_count, 2);
+    assert_slot(&segment, 0, lifetime_peak_bytes, 300);
+    assert_location(&segment, peak_bytes, 300);
+    assert_slot(&segment, 0, padding_bytes, exclusive != NULL ? 2 * 156 : 0);
     assert_int_equal(child_wait(&child), 0);
     rmm_control_close(&control);
     rmm_segment_close(&segment);
@@ -415,13 +362,11 @@ static void check_slot_reset(void *exclusive)
 
 static void a_slots_peak_is_its_own(void **state)
 {
-    (void)state;
     check_slot_reset(NULL);
 }
 
 static void an_exclusive_slot_obeys_too(void **state)
 {
-    (void)state;
     check_slot_reset(&runtime);
 }
 
@@ -430,15 +375,13 @@ static void read_own_peak(child_t *self, void *argument)
     rmm_stats_t stats = RMM_STATS_INIT;
     rmm_accounting_t first, second;
 
-    (void)argument;
     CHECK(open_accounting(&first, "first", 1) == RMM_OK);
     count_alloc(&first, 700);
     count_alloc(&first, 1);
     count_free(&first, 1);
     count_free(&first, 700);
     count_alloc(&first, 5);
-    child_say(self, 'r');
-    child_hear(self); /* slots 0 and 1 were requested a reset */
+    child_pause(self, 'r'); /* slots 0 and 1 were requested a reset */
     rmm__accounting_stats(&first, &stats);
     CHECK(stats.peak_bytes == 5 && stats.peak_count == 1); /* not obeyed, yet shown */
     CHECK(open_accounting(&second, "second", 2) == RMM_OK);
@@ -457,14 +400,11 @@ a_pending_request_shows_the_current_value_and_binds_no_successor(void **state)
     rmm_control_t control;
     child_t child;
 
-    (void)state;
-    child_start(&child, read_own_peak, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, read_own_peak, NULL, 'r');
     open_both(&segment, &control);
     assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
     assert_int_equal(rmm_control_reset_slot_peak(&control, 1), 0);
-    child_say(&child, 'w');
-    assert_int_equal(child_wait(&child), 0);
+    child_end(&child);
     rmm_control_close(&control);
     rmm_segment_close(&segment);
 }
@@ -493,7 +433,6 @@ static void put_where_others_write(child_t *self, void *argument)
     events->records[events->header.next % RMM_EVENTS_RECORDS].commit = 1;
     rmm__trace_put(&event, 0, 1);
     CHECK(events->header.lost == 1 && events->header.next == 2);
-    (void)argument;
     child_say(self, 'r');
 }
 
@@ -501,9 +440,7 @@ static void what_finds_its_record_in_use_is_counted(void **state)
 {
     child_t child;
 
-    (void)state;
-    child_start(&child, put_where_others_write, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, put_where_others_write, NULL, 'r');
     assert_int_equal(child_wait(&child), 0);
 }
 
@@ -552,8 +489,6 @@ static void run_contenders(child_t *self, void *argument)
     static contenders_t contenders;
     pthread_t threads[THREADS];
 
-    (void)self;
-    (void)argument;
     CHECK(open_accounting(&contenders.accounting, "contenders", 1) == RMM_OK);
     pthread_barrier_init(&contenders.barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
@@ -574,27 +509,20 @@ static void eight_threads_leave_exact_figures_and_the_exact_peak(void **state)
     const uint64_t bytes = THREADS * (ROUNDS * 100u + TOGETHER * 1000u);
     rmm_segment_t segment;
 
-    (void)state;
     child_run(run_contenders, NULL);
     runtime_segment(&runtime, &segment);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 0);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), count);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_freed_count), count);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_total_bytes), bytes);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 8000);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_peak_count), THREADS);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_node_peak_bytes), 8000);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_lifetime_peak_bytes), 8000);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 0);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_total_bytes), bytes);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 8000);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_count), THREADS);
+    assert_location(&segment, current_bytes, 0);
+    assert_location(&segment, total_count, count);
+    assert_location(&segment, freed_count, count);
+    assert_location(&segment, total_bytes, bytes);
+    assert_location(&segment, peak_bytes, 8000);
+    assert_location(&segment, peak_count, THREADS);
+    assert_location(&segment, node_peak_bytes, 8000);
+    assert_location(&segment, lifetime_peak_bytes, 8000);
+    assert_slot(&segment, 0, current_bytes, 0);
+    assert_slot(&segment, 0, total_bytes, bytes);
+    assert_slot(&segment, 0, peak_bytes, 8000);
+    assert_slot(&segment, 0, peak_count, THREADS);
     rmm_segment_close(&segment);
 }
 
@@ -618,7 +546,6 @@ static void run_contenders_under_resets(child_t *self, void *argument)
     static contenders_t contenders;
     pthread_t threads[THREADS];
 
-    (void)argument;
     CHECK(open_accounting(&contenders.accounting, "contenders", 1) == RMM_OK);
     child_say(self, 'r');
     for (int i = 0; i < THREADS; i++) {
@@ -627,8 +554,7 @@ static void run_contenders_under_resets(child_t *self, void *argument)
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    child_say(self, 'j');
-    child_hear(self); /* one last reset was requested */
+    child_pause(self, 'j'); /* one last reset was requested */
     count_alloc(&contenders.accounting, 50);
 }
 
@@ -638,9 +564,7 @@ static void resets_amid_allocations_never_leave_a_wrong_mark(void **state)
     rmm_control_t control;
     child_t child;
 
-    (void)state;
-    child_start(&child, run_contenders_under_resets, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, run_contenders_under_resets, NULL, 'r');
     open_both(&segment, &control);
     for (int i = 0; i < 300; i++) {
         assert_int_equal(rmm_control_reset_location_peak(&control, 0), 0);
@@ -653,8 +577,8 @@ static void resets_amid_allocations_never_leave_a_wrong_mark(void **state)
     assert_int_equal(rmm_control_reset_location_peak(&control, 0), 0);
     assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
     assert_int_equal(child_wait(&child), 0);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 50);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes), 50);
+    assert_location(&segment, peak_bytes, 50);
+    assert_slot(&segment, 0, peak_bytes, 50);
     rmm_control_close(&control);
     rmm_segment_close(&segment);
 }
@@ -667,7 +591,6 @@ static void write_groups(child_t *self, void *argument)
     const struct timespec pause = {.tv_nsec = 20000};
     rmm_accounting_t accounting;
 
-    (void)argument;
     CHECK(open_accounting(&accounting, "groups", 1) == RMM_OK);
     child_say(self, 'r');
     for (uint64_t n = 1;; n++) {
@@ -715,10 +638,7 @@ static void a_reader_sees_only_groups_that_agree(void **state)
     int agreed = 0;
     bool torn;
 
-    (void)state;
-    child_start(&child, write_groups, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, write_groups, NULL, 'r', &segment);
     for (int i = 0; i < 20000 && agreed < 2000; i++) {
         assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
         if (!torn) {

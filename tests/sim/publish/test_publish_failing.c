@@ -16,8 +16,6 @@ static void count_in_private(child_t *self, void *argument)
     rmm_accounting_t accounting;
     void *side = NULL;
 
-    (void)self;
-    (void)argument;
     for (int i = 0; i < 3; i++) { /* one warning at most */
         CHECK(open_accounting(&accounting, "private", 1) == RMM_OK);
         CHECK(!accounting.slot_is_private);
@@ -46,7 +44,6 @@ static void assert_warned_once(const char *part, const char *other_part)
 
 static void switched_off_it_keeps_accounts_and_says_nothing(void **state)
 {
-    (void)state;
     setenv("RMM_PUBLISH", "0", 1);
     child_run(count_in_private, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
@@ -56,7 +53,6 @@ static void switched_off_it_keeps_accounts_and_says_nothing(void **state)
 
 static void an_odd_request_is_one_warning_and_publishes(void **state)
 {
-    (void)state;
     setenv("RMM_PUBLISH", "banana", 1);
     child_run(count_in_private, NULL);
     unsetenv("RMM_PUBLISH");
@@ -66,7 +62,6 @@ static void an_odd_request_is_one_warning_and_publishes(void **state)
 
 static void a_place_that_is_no_directory_is_one_warning(void **state)
 {
-    (void)state;
     setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
     child_run(count_in_private, NULL);
     assert_warned_once("/dev/null is not a directory", "set RMM_PUBLISH to 0");
@@ -85,7 +80,6 @@ static void on_a_full_disk_nothing_fails_and_nothing_is_left(void **state)
 {
     const char *path;
 
-    (void)state;
     tmpfs_or_skip();
     path = use_small_dir(&runtime);
     child_run(publish_on_a_small_tmpfs, (char[]){"size=16k"});
@@ -109,7 +103,6 @@ static void a_place_that_cannot_be_written_is_one_warning(void **state)
 {
     const char *path;
 
-    (void)state;
     tmpfs_or_skip();
     path = use_small_dir(&runtime);
     child_run(publish_on_a_read_only_mount, NULL);
@@ -125,7 +118,6 @@ static void publish_under_a_fault(child_t *self, void *argument)
     rmm_status_t status;
     void *side = NULL;
 
-    (void)self;
     rmm__publish_open("sim");
     rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
     /* counted from here: the first request of publish_under_a_fault itself */
@@ -144,7 +136,6 @@ static void open_under_a_fault(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)self;
     rmm__host_memory_fail((uint64_t)(uintptr_t)argument);
     CHECK(open_accounting(&accounting, "fault", 1) == RMM_OK);
     count_alloc(&accounting, 100);
@@ -180,14 +171,12 @@ static void sweep_faults(child_fn body, int least_faults)
 
 static void any_failure_while_publishing_leaves_accounting_that_works(void **state)
 {
-    (void)state;
     sweep_faults(
         open_under_a_fault, 18); /* open, map, name two files; space of pages */
 }
 
 static void any_failure_of_a_side_file_is_one_status(void **state)
 {
-    (void)state;
     sweep_faults(publish_under_a_fault, 4);
 }
 

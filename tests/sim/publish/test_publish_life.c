@@ -21,11 +21,9 @@ static void publish_and_wait(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)argument;
     CHECK(open_accounting(&accounting, "waits", 1) == RMM_OK);
     count_alloc(&accounting, 100);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static uint64_t bytes_at_place(const rmm_segment_t *segment)
@@ -40,7 +38,6 @@ static void write_sections(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)argument;
     CHECK(open_accounting(&accounting, "sections", 1) == RMM_OK);
     child_say(self, 'r');
     for (;;) {
@@ -76,7 +73,6 @@ static void killed_at_any_moment_it_is_dead_and_readable(void **state)
 {
     const unsigned seed = 20240607;
 
-    (void)state;
     print_message("seed %u\n", seed);
     srand(seed);
     for (int i = 0; i < 40; i++) {
@@ -84,9 +80,7 @@ static void killed_at_any_moment_it_is_dead_and_readable(void **state)
         rmm_segment_t segment;
         child_t child;
 
-        child_start(&child, write_sections, NULL);
-        assert_int_equal(child_hear(&child), 'r');
-        runtime_segment(&runtime, &segment);
+        start_and_read(&child, write_sections, NULL, 'r', &segment);
         assert_true(rmm_segment_is_live(&segment));
         nanosleep(&pause, NULL);
         child_kill(&child);
@@ -101,8 +95,6 @@ static void die_inside_a_section(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)self;
-    (void)argument;
     CHECK(open_accounting(&accounting, "dies", 1) == RMM_OK);
     rmm__accounting_begin_exclusive(&accounting);
     RMM_ACCOUNTING_SET(&accounting, free_bytes, 5);
@@ -117,7 +109,6 @@ static void killed_inside_a_section_it_is_torn(void **state)
     uint64_t value;
     bool torn = false;
 
-    (void)state;
     child_start(&child, die_inside_a_section, NULL);
     assert_true(WIFSIGNALED(child_wait(&child)));
     runtime_segment(&runtime, &segment);
@@ -136,7 +127,6 @@ static void the_next_program_marks_what_the_last_one_left(void **state)
     char name[RMM_SEGMENT_NAME_BYTES];
     const struct timespec old[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000}};
 
-    (void)state;
     child_run(publish_and_wait, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, name), 1);
     child_run(publish_and_wait, NULL);
@@ -168,7 +158,6 @@ static void two_processes_are_two_segments(void **state)
     DIR *directory;
     pid_t seen = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         child_start(&children[i], publish_and_wait, NULL);
         assert_int_equal(child_hear(&children[i]), 'r');
@@ -200,7 +189,6 @@ static void fork_while_publishing(child_t *self, void *argument)
     void *side = NULL;
     pid_t pid;
 
-    (void)argument;
     CHECK(rmm_cuda_resource_create(&mr) == RMM_OK);
     CHECK(rmm_resource_alloc(mr, 100, 0, NULL, &block) == RMM_OK);
     CHECK(open_accounting(&accounting, "inherited", 2) == RMM_OK);
@@ -228,7 +216,6 @@ static void a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive(void **
     char words[2];
     child_t child;
 
-    (void)state;
     child_start(&child, fork_while_publishing, NULL);
     words[0] = child_hear(&child);
     words[1] = child_hear(&child);
@@ -238,7 +225,7 @@ static void a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive(void **
     runtime_segment(&runtime, &segment);
     assert_int_equal(rmm_segment_pid(&segment), child.pid);
     assert_int_equal(bytes_at_place(&segment), 100);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), 1);
+    assert_location(&segment, total_count, 1);
     assert_int_equal(rmm_segment_slot_count(&segment), 2);
 
     kill(child.pid, SIGKILL);
@@ -260,8 +247,7 @@ static void fork_first(child_t *self, void *argument)
         publish_and_wait(self, argument);
         _exit(0);
     }
-    child_say(self, 'p');
-    child_hear(self);
+    child_pause(self, 'p');
     CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
@@ -270,7 +256,6 @@ static void a_child_forked_before_any_segment_makes_its_own(void **state)
     rmm_segment_t segment;
     child_t child;
 
-    (void)state;
     child_start(&child, fork_first, NULL);
     assert_int_not_equal(child_hear(&child), 0);
     assert_int_not_equal(child_hear(&child), 0);
@@ -286,8 +271,6 @@ static void publish_and_exec(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)self;
-    (void)argument;
     CHECK(open_accounting(&accounting, "execs", 1) == RMM_OK);
     execl("/bin/sleep", "sleep", "1000", (char *)NULL);
     CHECK(!"exec");
@@ -307,7 +290,6 @@ static void another_program_in_the_same_process_does_not_keep_it_alive(void **st
     rmm_segment_t segment;
     child_t child;
 
-    (void)state;
     child_start(&child, publish_and_exec, NULL);
     assert_int_equal(child_hear(&child), 0); /* pipes close at exec */
     runtime_segment(&runtime, &segment);
@@ -336,10 +318,8 @@ static void a_spawned_program_does_not_keep_it_alive(void **state)
     rmm_segment_t segment;
     child_t child;
 
-    (void)state;
     assert_ptr_not_equal(pid, MAP_FAILED);
-    child_start(&child, publish_and_spawn, pid);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, publish_and_spawn, pid, 'r');
     assert_true(WIFSIGNALED(child_wait(&child)));
     runtime_segment(&runtime, &segment);
     assert_int_equal(kill(*pid, 0), 0);
@@ -375,8 +355,6 @@ static void publish_amid_forks(child_t *self, void *argument)
     pthread_t thread;
     rmm_accounting_t accounting;
 
-    (void)self;
-    (void)argument;
     CHECK(pthread_create(&thread, NULL, fork_all_the_time, &stop) == 0);
     usleep(1000);
     CHECK(open_accounting(&accounting, "amid forks", 1) == RMM_OK);
@@ -387,7 +365,6 @@ static void publish_amid_forks(child_t *self, void *argument)
 
 static void no_child_forked_meanwhile_inherits_the_lock(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         rmm_segment_t segment;
         child_t child;
@@ -407,15 +384,13 @@ static void start_many(child_t *self, void *argument)
 {
     child_t children[40];
 
-    (void)argument;
     for (int i = 0; i < 40; i++) {
         child_start(&children[i], publish_and_wait, NULL);
     }
     for (int i = 0; i < 40; i++) {
         CHECK(child_hear(&children[i]) == 'r');
     }
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
     for (int i = 0; i < 40; i++) {
         CHECK(child_wait(&children[i]) == 0);
     }
@@ -455,7 +430,6 @@ static void nobody_ever_sees_one_half_made(void **state)
 {
     child_t child;
 
-    (void)state;
     child_start(&child, start_many, NULL);
     while (look_at_all() < 40) {
         (void)rmm__runtime_dir_sweep(runtime.fd, -1); /* and no sweep gets in the way */
@@ -474,7 +448,6 @@ static void make_a_side_file(child_t *self, void *argument)
     void *first = NULL, *again = NULL;
     unsigned descriptors;
 
-    (void)argument;
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
     descriptors = count_descriptors();
     CHECK(rmm__publish_side_file("diag", 8192, &first) == RMM_OK);
@@ -485,8 +458,7 @@ static void make_a_side_file(child_t *self, void *argument)
         CHECK(((unsigned char *)first)[i] == 0);
     }
     memcpy((char *)first + 8000, "here", 5);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void a_side_file_lies_beside_its_segment(void **state)
@@ -497,18 +469,14 @@ static void a_side_file_lies_beside_its_segment(void **state)
     child_t child;
     int fd;
 
-    (void)state;
-    child_start(&child, make_a_side_file, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, make_a_side_file, NULL, 'r', &segment);
     snprintf(name, sizeof(name), "%s.diag", segment.name);
     fd = openat(runtime.fd, name, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(pread(fd, text, sizeof(text), 8000), 5);
     assert_string_equal(text, "here");
     close(fd);
-    rmm_segment_close(&segment);
-    assert_int_equal(child_wait(&child), 0);
+    end_and_close(&child, &segment);
 }
 
 int main(void)

@@ -34,12 +34,10 @@ static void use_one_pool(child_t *self, void *argument)
     const rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     void *block = NULL;
 
-    (void)argument;
     CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
     CHECK(rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK);
     CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &block) == RMM_OK);
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static uint64_t bytes_of_files(void)
@@ -65,15 +63,10 @@ static void a_program_with_one_pool_takes_64_kib_at_most(void **state)
     rmm_segment_t segment;
     child_t child;
 
-    (void)state;
-    child_start(&child, use_one_pool, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 1000);
+    start_and_read(&child, use_one_pool, NULL, 'r', &segment);
+    assert_location(&segment, current_bytes, 1000);
     assert_true(bytes_of_files() <= ONE_POOL_BYTES);
-    rmm_segment_close(&segment);
-    assert_int_equal(child_wait(&child), 0);
+    end_and_close(&child, &segment);
 }
 
 /* --- what an ended one leaves -------------------------------------------------------- */
@@ -87,7 +80,6 @@ static void use_a_pool_and_exit(child_t *self, void *argument)
     const rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     void *block = NULL;
 
-    (void)self;
     CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
     CHECK(rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK);
     CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &block) == RMM_OK);
@@ -114,17 +106,16 @@ static void check_last_state(void)
 
     runtime_segment(&runtime, &segment);
     assert_false(rmm_segment_is_live(&segment));
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 1000);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_bytes), 1500);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), 2);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_freed_count), 1);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes), 1500);
+    assert_location(&segment, current_bytes, 1000);
+    assert_location(&segment, total_bytes, 1500);
+    assert_location(&segment, total_count, 2);
+    assert_location(&segment, freed_count, 1);
+    assert_location(&segment, peak_bytes, 1500);
     assert_int_equal(rmm_segment_slot_count(&segment), 2);
     assert_true(rmm_segment_read_slot(&segment, 1, &record, NULL));
     assert_string_equal(rmm_record_slot(&record)->type, "pool");
-    assert_int_equal(slot_figure(&segment, 1, RMM_SLOT_STAT_current_bytes), 1000);
-    assert_int_equal(slot_figure(&segment, 1, RMM_SLOT_STAT_peak_bytes), 1500);
+    assert_slot(&segment, 1, current_bytes, 1000);
+    assert_slot(&segment, 1, peak_bytes, 1500);
     assert_int_equal(
         rmm_segment_read_log(&segment, &cursor, true, note_last_words, &said), 0);
     assert_true(said);
@@ -133,7 +124,6 @@ static void check_last_state(void)
 
 static void an_ended_program_leaves_8_kib_with_all_that_was_shown(void **state)
 {
-    (void)state;
     child_run(use_a_pool_and_exit, NULL);
     assert_true(bytes_of_files() <= ENDED_BYTES);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 0);
@@ -144,7 +134,6 @@ static void a_killed_program_is_made_small_by_a_sweep(void **state)
 {
     child_t child;
 
-    (void)state;
     child_start(&child, use_a_pool_and_exit, (char[]){""});
     assert_true(WIFSIGNALED(child_wait(&child)));
     assert_true(bytes_of_files() > ENDED_BYTES);
@@ -170,7 +159,6 @@ static void run_many_on_a_small_disk(child_t *self, void *argument)
 {
     const char *path = getenv("RMM_RUNTIME_DIR");
 
-    (void)self;
     mount_tmpfs(path, 0, "size=1m");
     for (int i = 0; i < SHORT_PROGRAMS; i++) {
         int status;
@@ -195,7 +183,6 @@ static void run_many_on_a_small_disk(child_t *self, void *argument)
 
 static void all_of_many_short_programs_are_published(void **state)
 {
-    (void)state;
     tmpfs_or_skip();
     (void)use_small_dir(&runtime);
     child_run(run_many_on_a_small_disk, NULL);
@@ -243,7 +230,6 @@ static void use_everything_on_a_full_disk(child_t *self, void *argument)
     rmm_accounting_t accounting;
     void *side = NULL;
 
-    (void)argument;
     mount_tmpfs(path, 0, "size=256k");
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
     CHECK(used_bytes_of(path) <= ONE_POOL_BYTES);
@@ -261,13 +247,11 @@ static void use_everything_on_a_full_disk(child_t *self, void *argument)
         rmm__log_warn("message %u", i);
     }
     CHECK(chdir(path) == 0); /* which only this process and its mount namespace see */
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void note_message(const rmm_log_message_t *message, void *arg)
 {
-    (void)message;
     ++*(uint64_t *)arg;
 }
 
@@ -291,13 +275,11 @@ static void check_what_is_shown(const rmm_segment_t *segment)
     uint32_t slots = rmm_segment_slot_count(segment), locations = 0;
     rmm_record_t record;
 
-    assert_int_equal(
-        location_figure(segment, 0, RMM_LOCATION_STAT_current_bytes),
-        5 + MANY_SLOTS * (MANY_SLOTS + 1) / 2);
+    assert_location(segment, current_bytes, 5 + MANY_SLOTS * (MANY_SLOTS + 1) / 2);
     assert_in_range(slots, 2, 20);
     for (uint32_t i = 1; i < slots; i++) {
-        assert_int_equal(slot_figure(segment, i, RMM_SLOT_STAT_current_bytes), i);
-        assert_int_equal(slot_figure(segment, i, RMM_SLOT_STAT_total_bytes), i);
+        assert_slot(segment, i, current_bytes, i);
+        assert_slot(segment, i, total_bytes, i);
     }
     for (uint32_t i = 1; i < RMM_SEGMENT_LOCATIONS; i++) {
         if (rmm_segment_read_location(segment, i, &record)) {
@@ -320,11 +302,9 @@ static void a_disk_that_fills_up_later_costs_names_and_no_figures(void **state)
     runtime_t place;
     child_t child;
 
-    (void)state;
     tmpfs_or_skip();
     (void)use_small_dir(&runtime);
-    child_start(&child, use_everything_on_a_full_disk, NULL);
-    assert_int_equal(child_hear(&child), 'r');
+    child_start_until(&child, use_everything_on_a_full_disk, NULL, 'r');
     place.fd = open_dir_of(&child);
     snprintf(place.path, sizeof(place.path), "/proc/%d/cwd", (int)child.pid);
     assert_int_equal(runtime_count(&place, RMM_FILE_SEGMENT, name), 1);
@@ -359,13 +339,11 @@ static void use_an_old_kernel(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
 
-    (void)argument;
     forget_populate();
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
     use_all_locations();
     use_all_slots();
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void an_old_kernel_gives_all_its_space_at_the_start(void **state)
@@ -374,18 +352,13 @@ static void an_old_kernel_gives_all_its_space_at_the_start(void **state)
     struct stat status;
     child_t child;
 
-    (void)state;
-    child_start(&child, use_an_old_kernel, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, use_an_old_kernel, NULL, 'r', &segment);
     assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), MANY_SLOTS);
+    assert_location(&segment, total_count, MANY_SLOTS);
     assert_int_equal(location_figure(&segment, 31, RMM_LOCATION_STAT_total_bytes), 100);
     assert_int_equal(fstat(segment.fd, &status), 0);
     assert_true(status.st_blocks * 512 >= status.st_size); /* no hole: no SIGBUS */
-    rmm_segment_close(&segment);
-    assert_int_equal(child_wait(&child), 0);
+    end_and_close(&child, &segment);
 }
 
 /* --- one message at once -------------------------------------------------------------- */
@@ -405,7 +378,6 @@ static void log_from_many_threads(child_t *self, void *argument)
     pthread_t threads[LOGGERS];
     rmm_accounting_t accounting;
 
-    (void)argument;
     CHECK(open_accounting(&accounting, "logs", 1) == RMM_OK);
     for (int i = 0; i < LOGGERS; i++) {
         CHECK(pthread_create(&threads[i], NULL, log_many, (void *)(intptr_t)i) == 0);
@@ -413,28 +385,23 @@ static void log_from_many_threads(child_t *self, void *argument)
     for (int i = 0; i < LOGGERS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    child_say(self, 'r');
-    child_hear(self);
+    child_pause(self, 'r');
 }
 
 static void threads_that_need_the_same_page_all_find_it(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         rmm_ring_cursor_t cursor = {0};
         rmm_segment_t segment;
         uint64_t read = 0;
         child_t child;
 
-        child_start(&child, log_from_many_threads, NULL);
-        assert_int_equal(child_hear(&child), 'r');
-        runtime_segment(&runtime, &segment);
+        start_and_read(&child, log_from_many_threads, NULL, 'r', &segment);
         assert_int_equal(
             rmm_segment_read_log(&segment, &cursor, false, note_message, &read), 0);
         assert_int_equal(cursor.next, LOGGERS * 40);
         assert_in_range(read, RMM_LOG_RECORDS - LOGGERS, RMM_LOG_RECORDS);
-        rmm_segment_close(&segment);
-        assert_int_equal(child_wait(&child), 0);
+        end_and_close(&child, &segment);
         runtime_empty(&runtime);
     }
 }

@@ -38,7 +38,6 @@ static void run_over_the_stripes(child_t *self, void *argument)
     pthread_t threads[THREADS];
     rmm_accounting_sums_t sums;
 
-    (void)argument;
     CHECK(open_accounting(&accounting, "striped", 1) == RMM_OK);
     rmm__accounting_free_is_rest(&accounting);
     RMM_ACCOUNTING_SET(&accounting, free_bytes, 1 << 20);
@@ -56,8 +55,7 @@ static void run_over_the_stripes(child_t *self, void *argument)
     CHECK(sums.total_bytes == 100 * sums.total_count && sums.padding_bytes == 0);
     rmm__accounting_alloc_striped(&accounting, 3, 1000, 24);
     CHECK(rmm__accounting_free_bytes(&accounting) == (1 << 20) - 1024);
-    child_say(self, 'j');
-    child_hear(self);
+    child_pause(self, 'j');
 }
 
 static uint64_t live_count_of(const rmm_segment_t *segment)
@@ -78,10 +76,7 @@ static void sums_over_stripes_never_exceed_what_was_true(void **state)
     rmm_segment_t segment;
     child_t child;
 
-    (void)state;
-    child_start(&child, run_over_the_stripes, NULL);
-    assert_int_equal(child_hear(&child), 'r');
-    runtime_segment(&runtime, &segment);
+    start_and_read(&child, run_over_the_stripes, NULL, 'r', &segment);
     for (int i = 0; i < 3000; i++) {
         assert_true(
             location_figure(&segment, 0, RMM_LOCATION_STAT_padding_bytes) <=
@@ -92,19 +87,15 @@ static void sums_over_stripes_never_exceed_what_was_true(void **state)
         assert_true(live_count_of(&segment) <= THREADS);
     }
     assert_int_equal(child_hear(&child), 'j');
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_padding_bytes), 0);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_total_count), THREADS * ROUNDS);
-    assert_int_equal(
-        location_figure(&segment, 0, RMM_LOCATION_STAT_freed_count), THREADS * ROUNDS);
-    assert_int_equal(location_figure(&segment, 0, RMM_LOCATION_STAT_current_bytes), 0);
+    assert_location(&segment, padding_bytes, 0);
+    assert_location(&segment, total_count, THREADS * ROUNDS);
+    assert_location(&segment, freed_count, THREADS * ROUNDS);
+    assert_location(&segment, current_bytes, 0);
     assert_true(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_count) <= THREADS);
-    assert_int_equal(
-        slot_figure(&segment, 0, RMM_SLOT_STAT_free_bytes), (1 << 20) - 1024);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_padding_bytes), 24);
+    assert_slot(&segment, 0, free_bytes, (1 << 20) - 1024);
+    assert_slot(&segment, 0, padding_bytes, 24);
     assert_int_equal(live_count_of(&segment), 1);
-    assert_int_equal(child_wait(&child), 0);
-    rmm_segment_close(&segment);
+    end_and_close(&child, &segment);
 }
 
 static void use_both_ways(child_t *self, void *argument)
@@ -112,8 +103,6 @@ static void use_both_ways(child_t *self, void *argument)
     rmm_stats_t stats = RMM_STATS_INIT;
     rmm_accounting_t accounting;
 
-    (void)self;
-    (void)argument;
     CHECK(open_accounting(&accounting, "both", 1) == RMM_OK);
     rmm__accounting_begin_exclusive(&accounting);
     for (int i = 0; i < 3; i++) {
@@ -139,13 +128,11 @@ static void a_slot_goes_from_plain_stores_to_stripes(void **state)
 {
     rmm_segment_t segment;
 
-    (void)state;
     child_run(use_both_ways, NULL);
     runtime_segment(&runtime, &segment);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_current_bytes), 1100);
-    assert_int_equal(slot_figure(&segment, 0, RMM_SLOT_STAT_padding_bytes), 180);
-    assert_int_equal(
-        slot_figure(&segment, 0, RMM_SLOT_STAT_free_bytes), 5000 + 512 - 1024);
+    assert_slot(&segment, 0, current_bytes, 1100);
+    assert_slot(&segment, 0, padding_bytes, 180);
+    assert_slot(&segment, 0, free_bytes, 5000 + 512 - 1024);
     assert_int_equal(live_count_of(&segment), 2);
     rmm_segment_close(&segment);
 }
@@ -173,7 +160,6 @@ static void threads_find_stripes_of_their_own(void **state)
     bool used[RMM_SEGMENT_STRIPES] = {false};
     int count = 0;
 
-    (void)state;
     pthread_barrier_init(&all_live, NULL, 16);
     for (int i = 0; i < 16; i++) {
         runners[i].all_live = &all_live;

@@ -30,7 +30,6 @@ static void refuses_a_size_smaller_than_a_superblock(void **state)
 {
     rmm_resource_t *arena = NULL;
 
-    (void)state;
     assert_int_equal(create_with(256, &arena), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(create_with(MIB - 1, &arena), RMM_ERR_INVALID_ARGUMENT);
     assert_non_null(strstr(rmm_last_error_message(), "1048576"));
@@ -45,7 +44,6 @@ static void refuses_sizes_that_cannot_be(void **state)
     rmm_resource_t *arena = NULL;
     rmm_resource_t *host;
 
-    (void)state;
     assert_int_equal(create_with(UINT64_MAX, &arena), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(create_with(PIB, &arena), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(create_with((uint64_t)1 << 39, &arena), RMM_ERR_OUT_OF_MEMORY);
@@ -68,7 +66,6 @@ static void takes_half_of_free_memory_unless_told(void **state)
     uint64_t free_bytes;
     uint64_t total;
 
-    (void)state;
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
     assert_ok(rmm_arena_resource_create(cuda, NULL, &arena));
     assert_int_equal(stats_of(arena).reserved_bytes, free_bytes / 2 / 256 * 256);
@@ -83,7 +80,6 @@ static void rounds_its_size_down_to_256(void **state)
 {
     rmm_resource_t *arena = make_arena(MIB + 1000);
 
-    (void)state;
     assert_int_equal(stats_of(arena).reserved_bytes, MIB + 768);
     assert_true(has_room(arena, MIB + 768, NULL));
     rmm_resource_release(arena);
@@ -94,7 +90,6 @@ static void takes_one_block_from_upstream_and_never_another(void **state)
     rmm_resource_t *arena = make_arena(8 * MIB);
     rmm_resource_t *cuda = rmm_resource_upstream(arena);
 
-    (void)state;
     assert_int_equal(stats_of(cuda).total_count, 1);
     assert_int_equal(stats_of(cuda).current_bytes, 8 * MIB);
     assert_false(has_room(arena, 9 * MIB, NULL));
@@ -117,7 +112,6 @@ static void allocates_ninety_percent_of_free_memory(void **state)
     uint64_t free_bytes;
     uint64_t total;
 
-    (void)state;
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
     arena = make_arena(free_bytes / 10 * 9);
     assert_true(has_room(arena, free_bytes / 10 * 9 / 256 * 256, NULL));
@@ -132,7 +126,6 @@ static void serves_small_medium_and_large(void **state)
     void *medium = take(arena, 64 * MIB, NULL);
     void *large = take(arena, third, NULL);
 
-    (void)state;
     give(arena, small, 256, NULL);
     give(arena, medium, 64 * MIB, NULL);
     give(arena, large, third, NULL);
@@ -146,7 +139,6 @@ static void lends_four_superblocks_of_four(void **state)
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *blocks[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         blocks[i] = take(arena, MIB, NULL);
     }
@@ -166,7 +158,6 @@ static void merges_what_is_freed_in_every_order(void **state)
                                      {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const size_t sizes[2] = {2 * MIB, 256 * KIB};
 
-    (void)state;
     for (int size = 0; size < 2; size++) {
         for (int order = 0; order < 6; order++) {
             rmm_resource_t *arena = make_arena(size == 0 ? 6 * MIB : MIB);
@@ -193,7 +184,6 @@ static void gives_the_same_address_again_on_the_same_stream(void **state)
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     static const size_t sizes[] = {1, 5000, MIB, 2 * MIB, 7 * MIB};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         void *first = take(arena, sizes[i], stream);
 
@@ -210,7 +200,6 @@ static void refuses_a_pebibyte_twice(void **state)
 {
     rmm_resource_t *arena = make_arena(MIB);
 
-    (void)state;
     assert_false(has_room(arena, PIB, NULL));
     assert_false(has_room(arena, PIB, NULL));
     assert_int_equal(stats_of(arena).oom_count, 2);
@@ -225,7 +214,6 @@ static void frees_sizes_that_were_rounded_up(void **state)
     rmm_resource_t *arena = make_arena(16 * MIB);
     void *blocks[6];
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         blocks[i] = take(arena, sizes[i], NULL);
         assert_int_equal((uintptr_t)blocks[i] % 256, 0);
@@ -249,7 +237,6 @@ static void frees_on_another_stream_than_it_allocated_on(void **state)
     void *small = take(arena, 300, one);
     void *large = take(arena, 2 * MIB, one);
 
-    (void)state;
     give(arena, small, 300, other);
     give(arena, large, 2 * MIB, other);
     assert_int_equal(stats_of(arena).current_bytes, 0);
@@ -286,7 +273,6 @@ static void gives_everything_in_one_piece_after_four_threads(void **state)
     thread_case_t cases[4];
     pthread_t threads[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         cases[i] = (thread_case_t){arena, make_stream(RMM_STREAM_NON_BLOCKING)};
         assert_int_equal(pthread_create(&threads[i], NULL, fill_a_share, &cases[i]), 0);
@@ -311,7 +297,6 @@ static void gives_back_superblocks_that_are_partly_used(void **state)
     void *blocks[64];
     void *large;
 
-    (void)state;
     for (int i = 0; i < 64; i++) {
         blocks[i] = take(arena, 64 * KIB, NULL);
     }
@@ -334,7 +319,6 @@ static void serves_a_stream_from_another_ones_superblock(void **state)
     rmm_stream_t streams[3];
     void *blocks[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
         blocks[i] = take(arena, 1000, streams[i]);
@@ -359,7 +343,6 @@ static void gives_all_back_however_many_superblocks_are_out(void **state)
     rmm_stream_t streams[2] = {
         make_stream(RMM_STREAM_NON_BLOCKING), make_stream(RMM_STREAM_NON_BLOCKING)};
 
-    (void)state;
     for (int i = 0; i < SUPERBLOCKS * IN_EACH; i++) {
         blocks[i] = take(arena, 64 * KIB, streams[i / IN_EACH % 2]);
     }
@@ -441,7 +424,6 @@ static bool lend_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t f
 /* An event covers the frees from before. */
 static void lends_nobody_else_what_a_stream_freed_with_work_queued(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         (void)lend_behind_work(seed, MIB / FILLED_MOST, true, 0);
     }
@@ -450,7 +432,6 @@ static void lends_nobody_else_what_a_stream_freed_with_work_queued(void **state)
 /* With so many blocks that there is room for all of them, but not for what is lent. */
 static void nor_after_there_was_no_host_memory_for_a_refill(void **state)
 {
-    (void)state;
     for (size_t count = 32; count < FILLED_MOST; count++) {
         size_t bytes = MIB / count / 256 * 256;
         bool struck = true;
@@ -470,7 +451,6 @@ static void gives_larger_alignments_on_request(void **state)
     static const size_t sizes[] = {1000, MIB, 2 * MIB};
     rmm_resource_t *arena = make_arena(64 * MIB);
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         for (size_t align = 1; align <= RMM_ALIGN_MAX; align *= 2) {
             void *small = take(arena, 300, NULL); /* moves the next free address */
@@ -500,7 +480,6 @@ static void refuses_sizes_near_the_end_of_the_address_space(void **state)
         MIB + 1};
     rmm_resource_t *arena = make_arena(MIB);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         assert_false(has_room(arena, sizes[i], NULL));
     }
@@ -514,7 +493,6 @@ static void counts_an_allocation_of_no_bytes(void **state)
     rmm_resource_t *arena = make_arena(MIB);
     void *ptr = &ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(arena, 0, 0, NULL, &ptr));
     assert_null(ptr);
     assert_int_equal(stats_of(arena).current_count, 1);
@@ -533,7 +511,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     char *large = take(arena, 2 * MIB, NULL);
     char *foreign = take(other, 5000, NULL);
 
-    (void)state;
     give(arena, small + 256, 5000, NULL);
     give(arena, small + 1, 5000, NULL);
     give(arena, small, 5001, NULL);
@@ -541,13 +518,14 @@ static void refuses_frees_that_cannot_be_right(void **state)
     give(arena, large, MIB, NULL);
     give(arena, foreign, 5000, NULL);
     give(arena, &small, 5000, NULL);
-    assert_int_equal(stats_of(arena).invalid_free_count, 7);
+    give(arena, arena_from_base(arena)->memory + 8 * MIB, 5000, NULL);
+    assert_int_equal(stats_of(arena).invalid_free_count, 8);
     assert_int_equal(stats_of(arena).current_count, 2);
     give(arena, small, 5000, NULL);
     give(arena, small, 5000, NULL);
     give(arena, large, 2 * MIB, NULL);
     give(arena, large, 2 * MIB, NULL);
-    assert_int_equal(stats_of(arena).invalid_free_count, 9);
+    assert_int_equal(stats_of(arena).invalid_free_count, 10);
     assert_int_equal(stats_of(arena).current_bytes, 0);
     give(other, foreign, 5000, NULL);
     rmm_resource_release(other);
@@ -561,7 +539,6 @@ static void keeps_its_figures(void **state)
     void *small = take(arena, 1000, NULL);
     void *large = take(arena, 2 * MIB, NULL);
 
-    (void)state;
     assert_int_equal(stats_of(arena).current_bytes, 1000 + 2 * MIB);
     assert_int_equal(stats_of(arena).peak_bytes, 1000 + 2 * MIB);
     assert_int_equal(stats_of(arena).peak_count, 2);
@@ -582,7 +559,6 @@ static void ends_with_blocks_still_out(void **state)
     uint64_t before = rmm__figure_get(&rmm__locations[0].current_bytes);
     rmm_resource_t *arena = make_arena(8 * MIB);
 
-    (void)state;
     (void)take(arena, 1000, NULL);
     (void)take(arena, 2 * MIB, NULL);
     assert_int_equal(
@@ -674,7 +650,6 @@ static void model_run(model_t *model)
 
 static void agrees_with_a_model_under_seeds(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= MODEL_SEEDS; seed++) {
         model_t model = {.arena = make_arena(24 * MIB), .random = seed};
 
@@ -704,7 +679,6 @@ static void a_smaller_request_is_tried_after_a_larger_one_failed(void **state)
     rmm_stream_t stream;
     void *large[2], *none;
 
-    (void)state;
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
     for (int i = 0; i < 2; i++) {
         large[i] = take(arena, 3 * MIB, NULL);
@@ -734,7 +708,6 @@ static rmm_resource_t *make_arena_over(rmm_resource_t *upstream)
 
 static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
 {
-    (void)state;
     assert_int_equal(mixups_of_an_end_amid_work(make_arena_over), 0);
 }
 

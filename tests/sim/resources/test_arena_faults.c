@@ -6,6 +6,7 @@
 #include "sim/resources/arena_harness.h"
 
 #include "harness/fault_sweep.h"
+#include "harness/in_child.h"
 
 enum { BLOCKS = 48 };
 static const char dump_path[] = "/dev/null";
@@ -15,7 +16,13 @@ static size_t size_of(int i)
     return i % 12 == 11 ? MIB + 4 * KIB : (size_t)(1 + i % 12) * 20 * KIB;
 }
 
-/* Small and large blocks of two streams, each freed on the other one as well. */
+static int stream_of_free(int i)
+{
+    return (i + i / 8) % 2;
+}
+
+/* Small and large blocks of two streams. Some are freed on the other one, and not used, as
+ * nothing orders the two. */
 static void traffic(rmm_resource_t *arena, const rmm_stream_t streams[2])
 {
     void *blocks[BLOCKS];
@@ -32,11 +39,13 @@ static void traffic(rmm_resource_t *arena, const rmm_stream_t streams[2])
             CHECK_THAT((status == RMM_OK) == (blocks[i] != mark));
             if (status != RMM_OK) {
                 blocks[i] = NULL;
+            } else if (stream_of_free(i) == i % 2) {
+                sweep_use(blocks[i], size_of(i), streams[i % 2]);
             }
         }
         for (int i = 0; i < BLOCKS; i++) {
             rmm_resource_dealloc(
-                arena, blocks[i], size_of(i), 0, streams[(i + i / 8) % 2]);
+                arena, blocks[i], size_of(i), 0, streams[stream_of_free(i)]);
         }
     }
 }
@@ -93,7 +102,6 @@ static void scenario(const void *context)
 {
     rmm_resource_t *arena = create(4 * MIB);
 
-    (void)context;
     if (arena != NULL) {
         use(arena);
         rmm_resource_release(arena);
@@ -102,7 +110,6 @@ static void scenario(const void *context)
 
 static void half_of_free_memory(const void *context)
 {
-    (void)context;
     rmm_resource_release(create(0));
 }
 
@@ -111,7 +118,6 @@ static void every_request_for_host_memory_may_fail(void **state)
     const sweep_t sweep = {scenario, NULL};
     uint64_t struck = sweep_all(&sweep, NULL, 1);
 
-    (void)state;
     print_message("%lu requests failed in turn\n", (unsigned long)struck);
     assert_true(struck >= 10);
 }
@@ -121,7 +127,6 @@ static void every_driver_call_may_fail(void **state)
     const sweep_t sweep = {scenario, NULL};
     uint64_t struck = sweep_all(&sweep, "any", sweep_step());
 
-    (void)state;
     print_message("%lu calls failed in turn\n", (unsigned long)struck);
     assert_true(struck >= 20);
 }
@@ -130,29 +135,11 @@ static void every_call_of_a_creation_may_fail(void **state)
 {
     const sweep_t sweep = {half_of_free_memory, NULL};
 
-    (void)state;
     assert_true(sweep_all(&sweep, NULL, 1) > 0);
     assert_true(sweep_all(&sweep, "any", 1) > 0);
 }
 
 /* --- the ends of a process ---------------------------------------------------------- */
-
-static int status_of_child(void (*body)(void))
-{
-    int status;
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        body();
-        exit(SWEEP_GOT_THROUGH);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
 
 static rmm_resource_t *kept;
 
@@ -162,7 +149,7 @@ static void release_at_exit(void)
 }
 
 /* Memory is out, the resource ends in an exit handler that runs after the driver's own. */
-static void exit_with_memory_out(void)
+static int exit_with_memory_out(void)
 {
     void *ptr;
 
@@ -171,15 +158,15 @@ static void exit_with_memory_out(void)
     CHECK_THAT(kept != NULL);
     CHECK_THAT(rmm_resource_alloc(kept, 1000, 0, NULL, &ptr) == RMM_OK);
     CHECK_THAT(rmm_resource_alloc(kept, 2 * MIB, 0, NULL, &ptr) == RMM_OK);
+    return SWEEP_GOT_THROUGH;
 }
 
 static void ends_at_exit_with_memory_out(void **state)
 {
-    (void)state;
-    assert_int_equal(status_of_child(exit_with_memory_out), SWEEP_GOT_THROUGH);
+    assert_int_equal(in_child(exit_with_memory_out), SWEEP_GOT_THROUGH);
 }
 
-static void use_in_a_fork(void)
+static int use_in_a_fork(void)
 {
     rmm_resource_t *arena = create(4 * MIB);
     void *mark = &mark;
@@ -201,12 +188,12 @@ static void use_in_a_fork(void)
     rmm_resource_dealloc(arena, mark, 1000, 0, NULL);
     CHECK_THAT(stats_of(arena).invalid_free_count == 0);
     rmm_resource_release(arena);
+    return SWEEP_GOT_THROUGH;
 }
 
 static void a_forked_child_is_refused_and_harms_nothing(void **state)
 {
-    (void)state;
-    assert_int_equal(status_of_child(use_in_a_fork), SWEEP_GOT_THROUGH);
+    assert_int_equal(in_child(use_in_a_fork), SWEEP_GOT_THROUGH);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
  * The arena under order_traffic.h, small and large blocks; blocks that change streams,
  * threads and superblocks; streams and threads that end; captures.
  */
+#include "sim/driver/driver_hooks.h"
 #include "sim/pool/order_traffic.h"
 #include "sim/resources/arena_harness.h"
 
@@ -28,26 +29,21 @@ static const order_subject_t subject = {make_subject, use_driver, 256, 4097};
 
 static void never_reuses_before_its_order_under_200_seeds(void **state)
 {
-    (void)state;
     never_reuses_before_its_order(&subject);
 }
 
 static void catches_an_arena_that_takes_every_event_for_finished(void **state)
 {
-    (void)state;
     catches_wrong_queries(&subject);
 }
 
 static void catches_an_arena_that_does_not_wait_for_events(void **state)
 {
-    (void)state;
     catches_missing_waits(&subject);
 }
 
 static int no_memory(void **ptr, size_t bytes)
 {
-    (void)ptr;
-    (void)bytes;
     return RMM_DRIVER_MEMORY_ALLOCATION;
 }
 
@@ -60,13 +56,104 @@ static void catches_an_arena_that_does_not_wait_for_the_device(void **state)
 {
     rmm_driver_t broken = *sim_driver();
 
-    (void)state;
     broken.mem_alloc = no_memory; /* the barrier falls back to the other one */
     broken.device_synchronize = waits_for_nothing;
     assert_true(run_seeds(&subject, &broken).mixups > 0);
 }
 
+static int cannot_wait(void *ptr)
+{
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
+static int fails(void)
+{
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
+/* No barrier works, so what another stream freed stays that stream's. */
+static void gives_nothing_away_after_a_wait_that_failed(void **state)
+{
+    const size_t bytes = 3 * MIB;
+    rmm_resource_t *arena = make_arena(4 * MIB);
+    rmm_stream_t donor = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_stream_t taker = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_driver_t broken = *sim_driver();
+    void *block = take(arena, bytes, donor);
+    void *none = NULL;
+
+    broken.mem_alloc = no_memory;
+    broken.mem_free = cannot_wait;
+    broken.device_synchronize = fails;
+    broken.event_query = is_never_done;
+    broken.stream_wait_event = refuse_to_wait;
+    give(arena, block, bytes, donor);
+    use_driver(arena, &broken);
+    assert_int_equal(
+        rmm_resource_alloc(arena, bytes, 0, taker, &none), RMM_ERR_OUT_OF_MEMORY);
+    use_driver(arena, sim_driver());
+    give(arena, take(arena, bytes, taker), bytes, taker);
+    assert_cuda(sim_driver()->stream_destroy(donor));
+    assert_cuda(sim_driver()->stream_destroy(taker));
+    rmm_resource_release(arena);
+}
+
 /* --- from stream to stream ---------------------------------------------------------- */
+
+static uint32_t home_of(rmm_stream_t stream)
+{
+    rmm_stream_key_t key;
+
+    assert_cuda(sim_driver()->stream_key(stream, &key));
+    return rmm__arena_home(key);
+}
+
+/* Without a wait: what is queued on it comes first anyway. */
+static void a_stream_has_small_blocks_of_a_large_one_that_it_freed(void **state)
+{
+    rmm_resource_t *arena = make_arena(4 * MIB);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_driver_t busy = *sim_driver();
+    void *large = take(arena, 4 * MIB, stream);
+    engine_figures_t figures;
+    void *small;
+
+    busy.event_query = is_never_done;
+    use_driver(arena, &busy);
+    give(arena, large, 4 * MIB, stream);
+    small = take(arena, 1000, stream);
+    assert_int_equal(rmm__figure_get(&arena->accounting.slot->sync_count), 0);
+    rmm__engine_figures(
+        rmm__arena_at(arena_from_base(arena), home_of(stream)), &figures);
+    assert_in_range(figures.largest_free_bytes, MIB / 2, MIB);
+    use_driver(arena, sim_driver());
+    give(arena, small, 1000, stream);
+    assert_ok(rmm_stream_destroy(stream));
+    rmm_resource_release(arena);
+}
+
+/* Less than a granule is free, so that the arena that has it cannot give it back. */
+static void serves_a_stream_from_a_granule_that_another_one_uses(void **state)
+{
+    enum { BLOCKS = MIB / (16 * KIB) };
+    rmm_resource_t *arena = make_arena(MIB);
+    rmm_stream_t owner = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_stream_t other = make_stream(RMM_STREAM_NON_BLOCKING);
+    void *blocks[BLOCKS];
+
+    assert_int_not_equal(home_of(owner), home_of(other));
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = take(arena, 16 * KIB, owner);
+    }
+    give(arena, blocks[BLOCKS / 2], 16 * KIB, owner);
+    assert_ptr_equal(take(arena, 16 * KIB, other), blocks[BLOCKS / 2]);
+    for (int i = 0; i < BLOCKS; i++) {
+        give(arena, blocks[i], 16 * KIB, i == BLOCKS / 2 ? other : owner);
+    }
+    assert_cuda(sim_driver()->stream_destroy(owner));
+    assert_cuda(sim_driver()->stream_destroy(other));
+    rmm_resource_release(arena);
+}
 
 /* Use a block on a stream, from `number` to `number`. */
 static void
@@ -80,7 +167,6 @@ static void orders_a_large_block_behind_its_last_stream(void **state)
 {
     const size_t bytes = 3 * MIB;
 
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         rmm_resource_t *arena = make_arena(4 * MIB);
         rmm_stream_t donor = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -106,7 +192,6 @@ static void orders_a_large_block_behind_its_last_stream(void **state)
  * block in all arenas and synchronises the stream. */
 static void keeps_the_order_of_the_stream_that_frees(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         rmm_resource_t *arena = make_arena(MIB);
         rmm_stream_t owner = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -137,7 +222,6 @@ static void does_not_take_a_stream_for_another_with_its_handle(void **state)
 {
     bool came_again = false;
 
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         rmm_resource_t *arena = make_arena(MIB);
         rmm_stream_t first = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -167,7 +251,6 @@ static void does_not_grow_with_the_number_of_streams_that_were(void **state)
     rmm_resource_t *mr = make_arena(8 * MIB);
     arena_resource_t *arena = arena_from_base(mr);
 
-    (void)state;
     for (int i = 0; i < 5000; i++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         void *small = take(mr, 1000, stream);
@@ -192,7 +275,6 @@ static void waits_for_a_stream_of_another_device_before_reuse(void **state)
     rmm_stream_t foreign;
     uint64_t mixups = 0;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(rmm_sim_set_device(0));
@@ -222,7 +304,6 @@ static void lends_nobody_what_another_device_may_still_use(void **state)
     void *block;
     void *small;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
     block = take(arena, MIB, foreign);
@@ -282,7 +363,6 @@ static void gets_all_back_from_threads_that_used_two_arenas_and_ended(void **sta
     uint64_t mixups = 0;
     errand_t errand = {{make_arena(2 * MIB), make_arena(2 * MIB)}, NULL, &mixups, NULL};
 
-    (void)state;
     for (int i = 0; i < 30; i++) { /* thread ids come again */
         elsewhere(use_both_arenas, &errand);
         give(errand.arenas[1], errand.kept, 1000, RMM_STREAM_PER_THREAD);
@@ -314,7 +394,6 @@ static void frees_a_threads_block_on_a_stream(void **state)
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     void *all;
 
-    (void)state;
     elsewhere(take_on_the_thread, &errand);
     give(errand.arenas[0], errand.kept, 1000, stream);
     assert_int_equal(stats_of(errand.arenas[0]).invalid_free_count, 0);
@@ -350,7 +429,6 @@ static void keeps_another_threads_capture_whole_in_every_mode(void **state)
     rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     for (int mode = GLOBAL; mode <= RELAXED; mode++) {
         errand_t errand = {.arenas = {make_arena(2 * MIB)}, .stream = stream};
         journal_t journal = {.count = 0};
@@ -419,7 +497,6 @@ static void keep_a_graphs_block(uint64_t seed, size_t bytes)
 
 static void gives_nobody_else_what_a_graph_uses(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         keep_a_graphs_block(seed, 100 * KIB);
         keep_a_graphs_block(seed, MIB + 256);
@@ -434,7 +511,6 @@ static void keeps_no_more_for_a_graph_than_it_uses(void **state)
     rmm_sim_graph_t graph = capture_with_a_block(arena, 256, stream);
     void *block = take(arena, 3 * MIB, NULL);
 
-    (void)state;
     give(arena, block, 3 * MIB, NULL);
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_destroy(stream));
@@ -448,6 +524,9 @@ int main(void)
         cmocka_unit_test(catches_an_arena_that_takes_every_event_for_finished),
         cmocka_unit_test(catches_an_arena_that_does_not_wait_for_events),
         cmocka_unit_test(catches_an_arena_that_does_not_wait_for_the_device),
+        cmocka_unit_test(gives_nothing_away_after_a_wait_that_failed),
+        cmocka_unit_test(a_stream_has_small_blocks_of_a_large_one_that_it_freed),
+        cmocka_unit_test(serves_a_stream_from_a_granule_that_another_one_uses),
         cmocka_unit_test(orders_a_large_block_behind_its_last_stream),
         cmocka_unit_test(keeps_the_order_of_the_stream_that_frees),
         cmocka_unit_test(does_not_take_a_stream_for_another_with_its_handle),

@@ -15,7 +15,6 @@ static void says_all_when_it_finds_no_room(void **state)
     void *block = take(arena, 3 * MIB, NULL);
     void *small = take(arena, 1000, NULL);
 
-    (void)state;
     assert_false(has_room(arena, 2 * MIB, NULL));
     assert_non_null(strstr(
         rmm_last_error_message(),
@@ -34,7 +33,6 @@ static void tells_a_fragmentation_when_nothing_is_free(void **state)
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *block = take(arena, 4 * MIB, NULL);
 
-    (void)state;
     assert_false(has_room(arena, 256, NULL));
     assert_non_null(strstr(rmm_last_error_message(), "fragmentation 0.000"));
     give(arena, block, 4 * MIB, NULL);
@@ -99,7 +97,6 @@ static void dumps_on_failure_to_the_default_file(void **state)
     folder_t folder;
     char text[4096];
 
-    (void)state;
     folder_enter(&folder);
     assert_false(has_room(arena, 8 * MIB, NULL));
     read_file("rmm_arena_memory_dump.log", text, sizeof(text));
@@ -118,7 +115,6 @@ static void replaces_the_dump_at_each_failure(void **state)
     folder_t folder;
     char text[4096];
 
-    (void)state;
     folder_enter(&folder);
     assert_false(has_room(arena, 8 * MIB, NULL));
     assert_false(has_room(arena, MIB - 512, NULL));
@@ -138,7 +134,6 @@ static void answers_alike_when_the_dump_cannot_be_written(void **state)
     static const char *const paths[] = {"missing/dump.log", ".", "pipe", "/dev/full"};
     folder_t folder;
 
-    (void)state;
     folder_enter(&folder);
     assert_int_equal(mkfifo("pipe", 0600), 0);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -158,7 +153,6 @@ static void writes_no_dump_unless_told(void **state)
     rmm_resource_t *arena = make_arena(MIB);
     folder_t folder;
 
-    (void)state;
     folder_enter(&folder);
     assert_false(has_room(arena, 8 * MIB, NULL));
     assert_int_equal(access("rmm_arena_memory_dump.log", F_OK), -1);

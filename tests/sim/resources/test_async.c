@@ -81,7 +81,6 @@ static void an_initial_size_is_taken_at_creation(void **state)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
 
-    (void)state;
     options.initial_pool_bytes = 100 * MIB;
     mr = make_with(&options);
     assert_true(rmm_sim_allocated_bytes(0) >= 100 * MIB);
@@ -95,7 +94,6 @@ static void takes_nothing_up_front_unless_asked(void **state)
 {
     rmm_resource_t *mr = make_async();
 
-    (void)state;
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_int_equal(stats_of(mr).reserved_bytes, 0);
     end(mr);
@@ -106,7 +104,6 @@ static void the_default_release_threshold_keeps_all(void **state)
 {
     rmm_resource_t *mr = make_async();
 
-    (void)state;
     assert_true(threshold_of(mr) == UINT64_MAX);
     give(mr, take(mr, 100 * MIB, NULL), 100 * MIB, NULL);
     assert_cuda(rmm_sim_device_synchronize());
@@ -120,7 +117,6 @@ static void an_explicit_release_threshold_is_applied(void **state)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
 
-    (void)state;
     options.release_threshold_bytes = 1000;
     mr = make_with(&options);
     assert_int_equal(threshold_of(mr), 1000);
@@ -135,7 +131,6 @@ static void a_threshold_of_0_is_asked_for_by_name(void **state)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
 
-    (void)state;
     options.flags = RMM_ASYNC_RELEASE_UNUSED;
     mr = make_with(&options);
     assert_int_equal(threshold_of(mr), 0);
@@ -148,7 +143,6 @@ static void different_pools_are_unequal(void **state)
     rmm_resource_t *first = make_async();
     rmm_resource_t *second = make_async();
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, first));
     assert_false(rmm_resource_is_equal(first, second));
     assert_true(handle_of(first) != handle_of(second));
@@ -162,7 +156,6 @@ static void handle_types_are_those_of_the_device(void **state)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     options.handle_types = RMM_ASYNC_HANDLE_FABRIC;
     assert_int_equal(rmm_async_resource_create(&options, &mr), RMM_ERR_UNSUPPORTED);
     assert_non_null(
@@ -176,26 +169,19 @@ static void handle_types_are_those_of_the_device(void **state)
 
 static void refuses_options_that_make_no_sense(void **state)
 {
-    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+    const size_t whole = sizeof(rmm_async_options_t);
+    const rmm_async_options_t senseless[] = {
+        {whole, .flags = RMM_ASYNC_RELEASE_UNUSED, .release_threshold_bytes = 1},
+        {whole, .flags = 2},
+        {whole, .handle_types = 0x10},
+        {.struct_size = 0},
+    };
     rmm_resource_t *mr = NULL;
 
-    (void)state;
-    options.flags = RMM_ASYNC_RELEASE_UNUSED;
-    options.release_threshold_bytes = 1;
-    assert_int_equal(
-        rmm_async_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
-    options.release_threshold_bytes = 0;
-    options.flags = 2;
-    assert_int_equal(
-        rmm_async_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
-    options.flags = 0;
-    options.handle_types = 0x10;
-    assert_int_equal(
-        rmm_async_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
-    options.handle_types = 0;
-    options.struct_size = 0;
-    assert_int_equal(
-        rmm_async_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
+    for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++) {
+        assert_int_equal(
+            rmm_async_resource_create(&senseless[i], &mr), RMM_ERR_INVALID_ARGUMENT);
+    }
     assert_int_equal(rmm_async_resource_create(NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_null(mr);
 }
@@ -206,7 +192,6 @@ static void an_initial_size_beyond_the_device_leaves_nothing_behind(void **state
     const uint64_t sizes[] = {1024 * GIB, PTRDIFF_MAX, UINT64_MAX};
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         options.initial_pool_bytes = sizes[i];
         assert_int_equal(
@@ -252,7 +237,6 @@ static void a_creation_that_fails_leaves_nothing_behind(void **state)
         "device_info",    "mempool_figures"};
     bool created = false;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         char plan[40];
 
@@ -279,7 +263,6 @@ static void refuses_sizes_near_the_end_of_the_address_space(void **state)
     rmm_resource_t *mr = make_async();
     void *ptr = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         assert_int_equal(
             rmm_resource_alloc(mr, sizes[i], 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
@@ -296,7 +279,6 @@ static void tells_memory_from_other_failures(void **state)
     rmm_resource_t *mr = make_async();
     void *ptr = NULL;
 
-    (void)state;
     assert_true(rmm_sim_fail("mempool_alloc:1"));
     assert_int_equal(rmm_resource_alloc(mr, 100, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_non_null(
@@ -317,7 +299,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_t *other = make_async();
     char *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     give(mr, ptr + 256, 1000, NULL);
     give(mr, ptr, 999, NULL);
     give(other, ptr, 1000, NULL);
@@ -334,7 +315,6 @@ static void a_block_of_no_bytes_costs_nothing(void **state)
     rmm_resource_t *mr = make_async();
     void *ptr = &ptr;
 
-    (void)state;
     assert_true(rmm_sim_fail("any:1"));
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
@@ -355,7 +335,6 @@ static void asks_the_driver_for_no_more_than_it_must(void **state)
     rmm_resource_t *mr = make_async();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     give(mr, take(mr, 1000, stream), 1000, stream); /* the pool grows */
     assert_true(rmm_sim_fail(others));
     for (int i = 0; i < 50; i++) {
@@ -374,7 +353,6 @@ static void the_default_stream_is_that_of_its_device(void **state)
     uint64_t mixups = 0;
     void *block;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     block = take(mr, MIB, NULL);
     assert_true(rmm_sim_allocated_bytes(0) >= MIB);
@@ -398,7 +376,6 @@ static void a_stream_of_another_device_may_be_used(void **state)
     uint64_t mixups = 0;
     void *block;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
     block = take(mr, MIB, foreign);
@@ -420,7 +397,6 @@ static void the_synchronous_twins_synchronise(void **state)
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     uint64_t mixups = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         void *block = NULL;
 
@@ -465,13 +441,11 @@ static void end_amid_work(bool is_freed)
 
 static void what_is_still_out_at_the_end_goes_back(void **state)
 {
-    (void)state;
     end_amid_work(false);
 }
 
 static void work_that_is_queued_outlives_the_resource(void **state)
 {
-    (void)state;
     end_amid_work(true);
 }
 
@@ -484,7 +458,6 @@ static void trim_gives_back_what_is_not_in_use(void **state)
     void *small = take(mr, MIB, stream);
     void *large = take(mr, GIB, stream);
 
-    (void)state;
     assert_true(location_reserved(0) >= GIB + MIB);
     give(mr, large, GIB, stream); /* its work has not run yet */
     assert_ok(rmm_resource_trim(mr, 0));
@@ -503,7 +476,6 @@ static void the_accounting_knows_what_the_pool_holds(void **state)
     rmm_resource_t *mr = make_async();
     void *blocks[100];
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         blocks[i] = take(mr, 3 * MIB, NULL);
         assert_true(location_reserved(0) >= stats_of(mr).current_bytes);
@@ -525,7 +497,6 @@ static void two_resources_over_one_pool_count_it_once(void **state)
     void *first = take(async, 10 * MIB, NULL);
     void *second = take(view, 20 * MIB, NULL);
 
-    (void)state;
     assert_int_equal(stats_of(async).reserved_bytes, stats_of(view).reserved_bytes);
     assert_int_equal(stats_of(async).reserved_bytes, rmm_sim_allocated_bytes(0));
     assert_int_equal(location_reserved(0), rmm_sim_allocated_bytes(0));
@@ -543,7 +514,6 @@ static void a_pool_on_an_async_resource_works(void **state)
     rmm_resource_t *async = make_async();
     rmm_resource_t *pool;
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(async, NULL, &pool));
     rmm_resource_release(async);
     give(pool, take(pool, 5000, NULL), 5000, NULL);
@@ -575,7 +545,6 @@ static void a_view_uses_the_pool_that_it_is_given(void **state)
     rmm_resource_t *view = make_view(pool);
     void *block = take(view, 1000, NULL);
 
-    (void)state;
     assert_ptr_equal(rmm_async_resource_pool_handle(view), pool);
     assert_true(used_of(pool) >= 1000);
     give(view, block, 1000, NULL);
@@ -595,7 +564,6 @@ static void a_view_does_not_own_its_pool(void **state)
     rmm_resource_t *view = make_view(pool);
     void *block;
 
-    (void)state;
     give(view, take(view, 1000, NULL), 1000, NULL);
     rmm_resource_release(view);
     assert_true(rmm_sim_allocated_bytes(0) > 0); /* nor does it trim it */
@@ -613,7 +581,6 @@ static void a_view_of_no_pool_is_refused(void **state)
     uint64_t violations = rmm_sim_violations();
     rmm_resource_t *view = NULL;
 
-    (void)state;
     assert_int_equal(
         rmm_async_view_resource_create(NULL, &view), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_sim_violations(), violations);
@@ -627,7 +594,6 @@ static void views_of_one_pool_are_equal(void **state)
     rmm_resource_t *second = make_view(pools[0]);
     rmm_resource_t *other = make_view(pools[1]);
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, second));
     assert_false(rmm_resource_is_equal(first, other));
     give(second, take(first, 100, NULL), 100, NULL);
@@ -646,7 +612,6 @@ static void a_view_keeps_the_pool_of_an_async_resource(void **state)
     rmm_resource_t *async = make_async();
     rmm_resource_t *view = make_view(handle_of(async));
 
-    (void)state;
     assert_false(rmm_resource_is_equal(async, view));
     rmm_resource_release(async);
     give(view, take(view, MIB, NULL), MIB, NULL);
@@ -658,7 +623,6 @@ static void a_view_belongs_to_the_device_of_its_pool(void **state)
     rmm_resource_t *async = make_async();
     rmm_resource_t *view;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     view = make_view(handle_of(async));
     assert_int_equal(view->device, 0);
@@ -673,7 +637,6 @@ static void only_these_have_a_pool_handle(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
 
-    (void)state;
     assert_null(rmm_async_resource_pool_handle(cuda));
     assert_null(rmm_async_resource_pool_handle(NULL));
     rmm_resource_release(cuda);
@@ -688,7 +651,6 @@ static void managed_blocks_are_the_hosts_too(void **state)
     rmm_resource_t *mr = make_managed();
     unsigned char *blocks[5];
 
-    (void)state;
     assert_int_equal(
         rmm_resource_properties(mr), RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE);
     assert_int_equal(mr->accounting.location, 0);
@@ -712,7 +674,6 @@ static void two_managed_ones_of_a_device_are_equal(void **state)
     rmm_resource_t *second = make_managed();
     rmm_resource_t *other;
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, second));
     give(second, take(first, 100, NULL), 100, NULL);
     assert_cuda(rmm_sim_set_device(1));
@@ -729,7 +690,6 @@ static void the_managed_pool_keeps_what_is_freed(void **state)
     rmm_resource_t *mr = make_managed();
     rmm_driver_mempool_t pool = handle_of(mr);
 
-    (void)state;
     assert_true(threshold_of(mr) == UINT64_MAX);
     give(mr, take(mr, 100 * MIB, NULL), 100 * MIB, NULL);
     assert_cuda(rmm_sim_device_synchronize());
@@ -748,7 +708,6 @@ static void an_unknown_pool_is_refused(void **state)
     rmm_driver_mempool_t pool = native_pool();
     rmm_resource_t *view = NULL;
 
-    (void)state;
     assert_cuda(sim_driver()->mempool_destroy(pool));
     assert_int_equal(
         rmm_async_view_resource_create(pool, &view), RMM_ERR_INVALID_ARGUMENT);

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "harness/random.h"
 #include "resources/mempool.h"
 
 enum { STREAMS = 5, LIVE = 24, STEPS = 200 };
@@ -33,18 +34,12 @@ typedef struct traffic {
     uint64_t moves;
 } traffic_t;
 
-static uint64_t draw(traffic_t *traffic, uint64_t bound)
-{
-    traffic->random = traffic->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (traffic->random >> 33) % bound;
-}
-
 static void allocate_one(traffic_t *traffic, uint64_t number)
 {
     live_block_t block = {
-        .bytes = 256 * (1 + draw(traffic, 64)),
+        .bytes = 256 * (1 + draw(&traffic->random, 64)),
         .number = number,
-        .stream = (int)draw(traffic, STREAMS)};
+        .stream = (int)draw(&traffic->random, STREAMS)};
     rmm_stream_t stream = traffic->streams[block.stream];
 
     block.ptr = take(traffic->mr, block.bytes, stream);
@@ -55,7 +50,7 @@ static void allocate_one(traffic_t *traffic, uint64_t number)
 /* The other stream comes behind the block's last use, as a program has to see to. */
 static void move(traffic_t *traffic, live_block_t *block)
 {
-    int target = (int)draw(traffic, STREAMS);
+    int target = (int)draw(&traffic->random, STREAMS);
     rmm_sim_event_t event;
 
     assert_cuda(rmm_sim_event_create(&event));
@@ -70,7 +65,7 @@ static void free_one(traffic_t *traffic, int index)
 {
     live_block_t block = traffic->live[index];
 
-    if (draw(traffic, 2) == 0) {
+    if (draw(&traffic->random, 2) == 0) {
         move(traffic, &block);
     }
     launch_check(
@@ -89,8 +84,9 @@ static void run(traffic_t *traffic)
     for (uint64_t i = 1; i <= STEPS; i++) {
         bool is_full = traffic->live_count == LIVE;
 
-        if (traffic->live_count > 0 && (is_full || draw(traffic, 100) < 45)) {
-            free_one(traffic, (int)draw(traffic, (uint64_t)traffic->live_count));
+        if (traffic->live_count > 0 && (is_full || draw(&traffic->random, 100) < 45)) {
+            free_one(
+                traffic, (int)draw(&traffic->random, (uint64_t)traffic->live_count));
         } else {
             allocate_one(traffic, i);
         }
@@ -148,14 +144,12 @@ static uint64_t run_seeds(create_fn create, const rmm_driver_t *broken)
 
 static void async_keeps_the_order_under_200_seeds(void **state)
 {
-    (void)state;
     assert_int_equal(run_seeds(create_async, NULL), 0);
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
 static void async_managed_keeps_the_order_under_200_seeds(void **state)
 {
-    (void)state;
     assert_int_equal(run_seeds(rmm_async_managed_resource_create, NULL), 0);
     assert_int_equal(rmm_sim_violations(), 0);
 }
@@ -188,7 +182,6 @@ static void nothing_another_thread_does_ruins_a_capture(void **state)
     rmm_resource_t *mr;
     pthread_t thread;
 
-    (void)state;
     assert_ok(create_async(&mr));
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     assert_cuda(launch_mark(&journal, 1, stream));
@@ -213,7 +206,6 @@ static void a_graph_has_memory_of_its_own(void **state)
     uint64_t mixups = 0;
     void *block;
 
-    (void)state;
     assert_ok(create_async(&mr));
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     block = take(mr, MIB, stream);
@@ -246,13 +238,11 @@ static rmm_stream_t elsewhere; /* a stream that waits for nothing */
 static int alloc_elsewhere(
     rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream)
 {
-    (void)stream;
     return sim_driver()->mempool_alloc(pool, ptr, bytes, elsewhere);
 }
 
 static int free_elsewhere(void *ptr, rmm_stream_t stream)
 {
-    (void)stream;
     return sim_driver()->mempool_free(ptr, elsewhere);
 }
 
@@ -260,7 +250,6 @@ static void catches_allocations_on_another_stream(void **state)
 {
     rmm_driver_t broken = *sim_driver();
 
-    (void)state;
     broken.mempool_alloc = alloc_elsewhere;
     elsewhere = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_true(run_seeds(create_async, &broken) > 0);
@@ -271,7 +260,6 @@ static void catches_frees_on_another_stream(void **state)
 {
     rmm_driver_t broken = *sim_driver();
 
-    (void)state;
     broken.mempool_free = free_elsewhere;
     elsewhere = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_true(run_seeds(create_async, &broken) > 0);

@@ -24,7 +24,6 @@ static void be_refused(child_t *self, void *argument)
     const refusal_t *refusal = argument;
     rmm_resource_t *mr = NULL;
 
-    (void)self;
     CHECK(setenv("RMM_SIM_ATTRIBUTES", refusal->attributes, 1) == 0);
     CHECK(refusal->create(&mr) == RMM_ERR_UNSUPPORTED);
     if (strstr(rmm_last_error_message(), refusal->named) == NULL) {
@@ -78,7 +77,6 @@ static rmm_status_t create_headroom(rmm_resource_t **out)
 
 static void virtual_pools_are_refused_where_nothing_can_be_mapped(void **state)
 {
-    (void)state;
     refuses(
         "virtual_memory=0", create_virtual_pool,
         "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0");
@@ -86,7 +84,6 @@ static void virtual_pools_are_refused_where_nothing_can_be_mapped(void **state)
 
 static void managed_memory_is_refused_where_there_is_none(void **state)
 {
-    (void)state;
     refuses(
         "managed_memory=0", rmm_managed_resource_create,
         "cudaDevAttrManagedMemory is 0");
@@ -94,7 +91,6 @@ static void managed_memory_is_refused_where_there_is_none(void **state)
 
 static void managed_memory_is_refused_on_a_vgpu_that_only_promises_it(void **state)
 {
-    (void)state;
     refuses("managed_alloc=0", rmm_managed_resource_create, "vGPU");
     refuses(
         "managed_alloc=0", rmm_managed_resource_create,
@@ -105,7 +101,6 @@ static void async_memory_is_refused_without_memory_pools(void **state)
 {
     static const char *const named = "cudaDevAttrMemoryPoolsSupported is 0";
 
-    (void)state;
     refuses("memory_pools=0", create_async, named);
     refuses("memory_pools=0", create_view, named);
     refuses("memory_pools=0", rmm_async_managed_resource_create, named);
@@ -116,7 +111,6 @@ static void async_memory_is_refused_without_memory_pools(void **state)
 
 static void managed_pools_are_refused_where_the_host_must_not_touch(void **state)
 {
-    (void)state;
     refuses(
         "concurrent_managed_access=0", rmm_async_managed_resource_create,
         "cudaDevAttrConcurrentManagedAccess is 0");
@@ -128,7 +122,6 @@ static void system_memory_is_refused_where_the_device_cannot_read_it(void **stat
 {
     static const char *const named = "cudaDevAttrPageableMemoryAccess is 0";
 
-    (void)state;
     refuses("pageable_memory_access=0", rmm_system_resource_create, named);
     refuses("pageable_memory_access=0", create_headroom, named);
 }
@@ -149,7 +142,6 @@ static const struct {
 /* What the call says is what the creator then does. */
 static void compare_with_creators(child_t *self, void *argument)
 {
-    (void)self;
     CHECK(setenv("RMM_SIM_ATTRIBUTES", argument, 1) == 0);
     for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++) {
         rmm_resource_t *mr = NULL;
@@ -174,7 +166,6 @@ static void a_device_tells_what_it_supports(void **state)
         "managed_pools=0",
         "virtual_memory=0"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
         child_run(compare_with_creators, lacking[i]);
     }
@@ -185,8 +176,6 @@ static void fill_the_device(child_t *self, void *argument)
     rmm_resource_t *cuda, *managed;
     void *all;
 
-    (void)self;
-    (void)argument;
     CHECK(setenv("RMM_SIM_MEMORY", "1MiB", 1) == 0);
     CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
     CHECK(rmm_resource_alloc(cuda, MIB, 0, NULL, &all) == RMM_OK);
@@ -198,7 +187,6 @@ static void fill_the_device(child_t *self, void *argument)
 
 static void a_full_device_has_managed_memory_all_the_same(void **state)
 {
-    (void)state;
     child_run(fill_the_device, NULL);
 }
 
@@ -206,7 +194,6 @@ static void refuse_the_call(child_t *self, void *argument)
 {
     void *ptr = NULL;
 
-    (void)self;
     CHECK(setenv("RMM_SIM_ATTRIBUTES", argument, 1) == 0);
     CHECK(sim_driver()->managed_alloc(&ptr, 100) == RMM_DRIVER_NOT_SUPPORTED);
     CHECK(ptr == NULL);
@@ -217,7 +204,6 @@ static void the_call_itself_fails_there(void **state)
     char none[] = "managed_memory=0";
     char vgpu[] = "managed_alloc=0";
 
-    (void)state;
     child_run(refuse_the_call, none);
     child_run(refuse_the_call, vgpu);
 }

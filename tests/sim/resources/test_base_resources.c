@@ -22,7 +22,6 @@ static void pinned_memory_is_the_hosts_and_calls_its_device(void **state)
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = take(pinned, 1000, NULL);
 
-    (void)state;
     assert_int_equal(
         rmm_resource_properties(pinned), RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE);
     assert_int_equal(pinned->accounting.location, RMM_SEGMENT_HOST_LOCATION);
@@ -39,7 +38,6 @@ static void managed_memory_is_the_devices(void **state)
     rmm_resource_t *managed = make(rmm_managed_resource_create);
     void *ptr = take(managed, 1000, NULL);
 
-    (void)state;
     assert_int_equal(
         rmm_resource_properties(managed), RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE);
     assert_int_equal(managed->accounting.location, 0);
@@ -56,7 +54,6 @@ static void managed_memory_can_be_made_while_a_capture_is_under_way(void **state
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     assert_cuda(launch_mark(&journal, 1, stream));
     rmm_resource_release(make(rmm_managed_resource_create));
@@ -72,7 +69,6 @@ static void are_shared_by_all_who_create_one(void **state)
         rmm_pinned_resource_create, rmm_managed_resource_create,
         rmm_host_resource_create};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(creators) / sizeof(creators[0]); i++) {
         rmm_resource_t *first = make(creators[i]);
         rmm_resource_t *second = make(creators[i]);
@@ -89,7 +85,6 @@ static void tells_which_call_failed_and_why(void **state)
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = NULL;
 
-    (void)state;
     assert_true(rmm_sim_fail("host_alloc:1"));
     assert_int_equal(
         rmm_resource_alloc(pinned, 100, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
@@ -104,12 +99,27 @@ static void tells_which_call_failed_and_why(void **state)
     rmm_resource_release(pinned);
 }
 
+/* An older program has a shorter struct. */
+static void tells_no_more_figures_than_there_is_room_for(void **state)
+{
+    rmm_resource_t *pinned = make(rmm_pinned_resource_create);
+    void *ptr = take(pinned, 1000, NULL);
+    rmm_stats_t stats = {
+        .struct_size = offsetof(rmm_stats_t, current_count), .current_count = 77};
+
+    assert_ok(rmm_resource_get_stats(pinned, &stats));
+    assert_int_equal(stats.current_bytes, 1000);
+    assert_int_equal(stats.current_count, 77);
+    assert_int_equal(stats.struct_size, offsetof(rmm_stats_t, current_count));
+    give(pinned, ptr, 1000, NULL);
+    rmm_resource_release(pinned);
+}
+
 static void refuses_frees_that_cannot_be_right(void **state)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     char *ptr = take(pinned, 1000, NULL);
 
-    (void)state;
     give(pinned, ptr + 256, 1000, NULL);
     give(pinned, ptr, 999, NULL);
     give(pinned, ptr, 1000, NULL);
@@ -126,7 +136,6 @@ static void a_free_waits_for_the_work_of_another_device(void **state)
     enum { BYTES = 4096 };
     static char seen[BYTES];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         rmm_resource_t *mr = make(kinds[i]);
         rmm_stream_t stream;
@@ -158,7 +167,6 @@ static void a_pool_on_pinned_memory_counts_as_the_hosts(void **state)
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     rmm_resource_t *pool;
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(pinned, NULL, &pool));
     rmm_resource_release(pinned);
     assert_int_equal(pool->accounting.location, RMM_SEGMENT_HOST_LOCATION);
@@ -172,7 +180,6 @@ static void a_pool_on_managed_memory_works(void **state)
     rmm_resource_t *managed = make(rmm_managed_resource_create);
     rmm_resource_t *pool;
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(managed, NULL, &pool));
     rmm_resource_release(managed);
     give(pool, take(pool, 5000, NULL), 5000, NULL);
@@ -185,7 +192,6 @@ static void the_simulated_driver_notices_wrong_frees_of_pinned_memory(void **sta
     uint64_t before = rmm_sim_violations();
     void *ptr;
 
-    (void)state;
     assert_cuda(sim_driver()->host_alloc(&ptr, 100));
     assert_cuda(sim_driver()->host_free(ptr));
     assert_int_equal(sim_driver()->host_free(ptr), RMM_DRIVER_INVALID_VALUE);
@@ -200,6 +206,7 @@ int main(void)
         cmocka_unit_test(managed_memory_can_be_made_while_a_capture_is_under_way),
         cmocka_unit_test(are_shared_by_all_who_create_one),
         cmocka_unit_test(tells_which_call_failed_and_why),
+        cmocka_unit_test(tells_no_more_figures_than_there_is_room_for),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(a_free_waits_for_the_work_of_another_device),
         cmocka_unit_test(a_pool_on_pinned_memory_counts_as_the_hosts),

@@ -55,7 +55,6 @@ static void uses_the_smallest_bin_that_is_large_enough(void **state)
     void *in_large;
     void *above;
 
-    (void)state;
     assert_ok(rmm_binning_resource_add_bin(mr, 4096, large));
     assert_ok(rmm_binning_resource_add_bin(mr, 1000, small)); /* 1024 */
     in_small = take(mr, 1024, NULL);
@@ -82,7 +81,6 @@ static void gives_a_block_back_to_where_it_came_from(void **state)
     rmm_resource_t *late = make_pool(0, 0);
     void *early = take(mr, 1000, NULL);
 
-    (void)state;
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, late));
     give(mr, early, 1000, NULL);
     assert_int_equal(stats_of(late).invalid_free_count, 0);
@@ -101,7 +99,6 @@ static void asks_one_resource_for_all_requests_of_no_bytes(void **state)
     uint64_t before = place_live();
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_binning_resource_add_bin(mr, 4096, first));
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, smaller));
@@ -123,7 +120,6 @@ static void makes_bins_of_a_range_of_powers(void **state)
     rmm_resource_t *mr = make_binning(18, 31);
     void *ptr;
 
-    (void)state;
     assert_int_equal(rmm_sim_allocated_bytes(0), 0); /* nothing before it is needed */
     for (int e = 18; e <= 31; e++) {
         size_t bytes = (size_t)1 << e;
@@ -144,7 +140,6 @@ static void refuses_exponents_out_of_range(void **state)
     const uint32_t wrong[][2] = {{7, 20}, {20, 19}, {18, 32}, {18, UINT32_MAX}, {9, 0}};
     rmm_resource_t *cuda = make_cuda();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
         rmm_resource_t *mr = NULL;
@@ -163,7 +158,6 @@ static void refuses_bins_that_cannot_be(void **state)
     rmm_resource_t *mr = make_binning(10, 11);
     rmm_resource_t *host;
 
-    (void)state;
     assert_ok(rmm_host_resource_create(&host));
     assert_int_equal(
         rmm_binning_resource_add_bin(mr, 0, NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -189,7 +183,6 @@ static void takes_a_pool_for_a_bin_of_any_size(void **state)
     rmm_resource_t *mr = make_binning(10, 11);
     rmm_resource_t *pool = make_pool(0, 0);
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         assert_ok(rmm_binning_resource_add_bin(mr, sizes[i], pool));
     }
@@ -210,7 +203,6 @@ static void leaves_an_existing_bin_as_it_is(void **state)
     rmm_resource_t *second = make_pool(0, 0);
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, first));
     ptr = take(mr, 1000, NULL);
     assert_ok(rmm_binning_resource_add_bin(mr, 1024, second));
@@ -230,7 +222,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_t *mr = make_binning(10, 12);
     char *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     give(mr, ptr + 256, 1000, NULL);
     give(mr, ptr, 999, NULL);
     give(mr, ptr, 1000, NULL);
@@ -245,7 +236,6 @@ static void frees_what_is_out_at_its_end(void **state)
     uint64_t before = location_bytes();
     rmm_resource_t *mr = make_binning(10, 12);
 
-    (void)state;
     take(mr, 1000, NULL);
     take(mr, MIB, NULL);
     end(mr);
@@ -261,7 +251,6 @@ static void forgets_allocations_of_no_bytes_made_through_an_adaptor(void **state
     void *block = take(mr, 1000, NULL);
     void *nothing;
 
-    (void)state;
     assert_ok(rmm_statistics_adaptor_create(mr, NULL, &adaptor));
     assert_ok(rmm_resource_alloc(adaptor, 0, 0, NULL, &nothing));
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &nothing));
@@ -276,7 +265,6 @@ static void survives_every_failing_request(void **state)
 {
     bool struck = true;
 
-    (void)state;
     for (uint64_t n = 1; struck; n++) {
         rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
         rmm_resource_t *cuda = make_cuda();
@@ -337,7 +325,6 @@ static void takes_the_same_bins_from_threads_at_once(void **state)
     rmm_resource_t *mr = make_binning(0, 0);
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, add_all_bins, mr), 0);
     }
@@ -360,7 +347,6 @@ static void takes_bins_while_others_allocate(void **state)
     rmm_resource_t *mr = make_binning(0, 0);
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, allocate_all_sizes, mr), 0);
     }
@@ -401,7 +387,6 @@ static void a_bin_that_is_there_already_is_given_back(void **state)
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *second;
 
-    (void)state;
     add_bin(mr, 1024, make_bin(mr, 1024, 4));
     second = make_bin(mr, 1024, 4);
     give(second, take(second, 1024, NULL), 1024, NULL); /* it holds a chunk */
@@ -422,7 +407,6 @@ static void trim_keeps_so_much_of_all_bins_together(void **state)
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *bins[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         bins[i] = make_bin(mr, (uint64_t)MIB << i, 4);
         add_bin(mr, (uint64_t)MIB << i, bins[i]);
@@ -443,7 +427,6 @@ static void trim_keeps_as_much_where_a_bin_is_the_upstream(void **state)
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *bin = make_bin(mr, MIB, 4);
 
-    (void)state;
     add_bin(mr, 256, rmm_resource_retain(mr->upstream));
     add_bin(mr, MIB, bin);
     give(mr, take(mr, MIB, NULL), MIB, NULL);
@@ -461,7 +444,6 @@ static void a_block_that_cannot_be_remembered_goes_back(void **state)
     rmm_resource_t *mr = make_binning(0, 0);
     void *block = NULL;
 
-    (void)state;
     give(cuda, take(cuda, 1000, NULL), 1000, NULL); /* its own table is there */
     rmm__host_memory_fail(1);
     assert_int_equal(
@@ -484,7 +466,6 @@ static rmm_resource_t *make_without_bins(rmm_resource_t *upstream)
 
 static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
 {
-    (void)state;
     assert_int_equal(mixups_of_an_end_amid_work(make_without_bins), 0);
 }
 

@@ -81,7 +81,6 @@ static void tells_the_functions_what_was_asked(void **state)
     rmm_stream_t stream = make_stream(0);
     void *ptr = take(mr, 1000, stream);
 
-    (void)state;
     assert_int_equal(program.allocs, 1);
     assert_int_equal(program.bytes, 1000);
     assert_ptr_equal(program.stream, stream);
@@ -104,7 +103,6 @@ static void counts_the_users_bytes_once(void **state)
     void *ptr = take(mr, 1000, NULL);
     void *own;
 
-    (void)state;
     assert_int_equal(location_bytes(0) - before, 1000);
     assert_int_equal(stats_of(mr).current_bytes, 1000);
     assert_int_equal(stats_of(program.inner).current_bytes, 1256);
@@ -124,17 +122,12 @@ static uint64_t location_reserved(void)
 static rmm_status_t
 driver_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
-    (void)stream;
-    (void)payload;
     assert_cuda(sim_driver()->mem_alloc(ptr_out, bytes));
     return RMM_OK;
 }
 
 static void driver_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)bytes;
-    (void)stream;
-    (void)payload;
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
@@ -147,7 +140,6 @@ static void counts_what_it_holds_of_the_device_once(void **state)
     uint64_t before = location_reserved();
     void *ptr = take(from_ours, 1000, NULL);
 
-    (void)state;
     assert_int_equal(
         location_reserved() - before, 1256); /* as the inner resource has it */
     assert_int_equal(stats_of(from_ours).reserved_bytes, 1000);
@@ -174,7 +166,6 @@ static void passes_on_neither_nothing_nor_too_much(void **state)
     rmm_resource_t *mr = make_callback(&program);
     void *ptr = &ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
     rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
@@ -185,20 +176,30 @@ static void passes_on_neither_nothing_nor_too_much(void **state)
     end(&program, mr);
 }
 
+static uint64_t location_refused(void)
+{
+    return rmm__figure_get(&rmm__locations[0].oom_count);
+}
+
 static void passes_a_refusal_on_with_its_reason(void **state)
 {
     program_t program = {.answer = RMM_ERR_OUT_OF_MEMORY};
     rmm_resource_t *mr = make_callback(&program);
+    uint64_t refused = location_refused();
     void *ptr = NULL;
 
-    (void)state;
+    assert_int_equal(
+        rmm_resource_alloc(mr, 9, 3, NULL, &ptr), RMM_ERR_INVALID_ALIGNMENT);
+    assert_non_null(strstr(rmm_last_error_message(), "power of two"));
     assert_int_equal(rmm_resource_alloc(mr, 9, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_non_null(strstr(rmm_last_error_message(), "refused 9 bytes"));
+    assert_null(strstr(rmm_last_error_message(), "power of two")); /* an older error */
     assert_int_equal(stats_of(mr).oom_count, 1);
     program.answer = RMM_OK;
     assert_int_equal(
         rmm_resource_alloc(mr, (size_t)1 << 50, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
     assert_non_null(strstr(rmm_last_error_message(), "cudaMalloc"));
+    assert_int_equal(location_refused() - refused, 2); /* the second once, not twice */
     assert_null(ptr);
     end(&program, mr);
 }
@@ -209,7 +210,6 @@ static void refuses_what_is_no_proper_block(void **state)
     rmm_resource_t *mr = make_callback(&program);
     void *ptr = NULL;
 
-    (void)state;
     assert_int_equal(rmm_resource_alloc(mr, 100, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
     assert_int_equal(program.deallocs, 1); /* it got its block back */
     program.offset = 256;
@@ -229,7 +229,6 @@ static void keeps_wrong_frees_from_the_program(void **state)
     rmm_resource_t *mr = make_callback(&program);
     char *ptr = take(mr, 1000, NULL);
 
-    (void)state;
     give(mr, ptr + 256, 1000, NULL);
     give(mr, ptr, 999, NULL);
     assert_int_equal(program.deallocs, 0);
@@ -246,7 +245,6 @@ static void gives_back_at_its_end_what_is_out(void **state)
     rmm_resource_t *mr = make_callback(&program);
     uint64_t before = location_bytes(0);
 
-    (void)state;
     take(mr, 1000, NULL);
     take(mr, 2000, NULL);
     rmm_resource_release(mr);
@@ -261,7 +259,6 @@ static void carries_a_pool(void **state)
     rmm_resource_t *mr = make_callback(&program);
     rmm_resource_t *pool;
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
     rmm_resource_release(mr);
     give(pool, take(pool, 1000, NULL), 1000, NULL);
@@ -269,12 +266,54 @@ static void carries_a_pool(void **state)
     end(&program, pool);
 }
 
+/* Its memory is ready when the work that prepares it on the stream is done. */
+static rmm_status_t
+late_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    *ptr_out = (void *)(uintptr_t)(64 * MIB);
+    assert_cuda(launch_mark(payload, 1, stream));
+    return RMM_OK;
+}
+
+static void late_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    assert_cuda(launch_mark(payload, 2, stream));
+}
+
+/* A pool uses its chunks on any stream. */
+static void a_pool_waits_until_its_memory_is_ready(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    journal_t journal = {.count = 0};
+    rmm_resource_t *mr, *pool;
+    void *ptr = NULL;
+
+    options.alloc = late_alloc;
+    options.dealloc = late_dealloc;
+    options.payload = &journal;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
+    assert_true(rmm_sim_fail("stream_synchronize:1:1"));
+    assert_int_not_equal(rmm_resource_alloc(pool, 1000, 0, NULL, &ptr), RMM_OK);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_null(ptr);
+    assert_int_equal(stats_of(mr).current_count, 0); /* the upstream has it back */
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(journal.count, 2);
+    ptr = take(pool, 1000, NULL);
+    assert_int_equal(journal.count, 3);
+    give(pool, ptr, 1000, NULL);
+    rmm_resource_release(pool);
+    rmm_resource_release(mr);
+    assert_cuda(rmm_sim_device_synchronize());
+}
+
 static void needs_both_functions(void **state)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     assert_int_equal(rmm_callback_resource_create(NULL, &mr), RMM_ERR_INVALID_ARGUMENT);
     options.alloc = program_alloc;
     assert_int_equal(
@@ -298,6 +337,7 @@ int main(void)
         cmocka_unit_test(keeps_wrong_frees_from_the_program),
         cmocka_unit_test(gives_back_at_its_end_what_is_out),
         cmocka_unit_test(carries_a_pool),
+        cmocka_unit_test(a_pool_waits_until_its_memory_is_ready),
         cmocka_unit_test(needs_both_functions),
     };
 

@@ -11,7 +11,6 @@ static void frees_through_any_instance_of_the_device(void **state)
     rmm_resource_t *second = make_cuda();
     void *ptr = take(first, 1000, NULL);
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, second));
     assert_int_equal(stats_of(second).current_bytes, 1000);
     give(second, ptr, 1000, NULL);
@@ -27,7 +26,6 @@ static void belongs_to_the_device_of_its_creation(void **state)
     void *ptr;
     int device;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     one = make_cuda();
     assert_false(rmm_resource_is_equal(zero, one));
@@ -43,12 +41,45 @@ static void belongs_to_the_device_of_its_creation(void **state)
     rmm_resource_release(one);
 }
 
+static int capture_mode(void)
+{
+    int mode = RMM_CAPTURE_MODE_RELAXED;
+    int own;
+
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    own = mode;
+    assert_cuda(sim_driver()->capture_mode_exchange(&mode));
+    return own;
+}
+
+/* Nor after a call that fails on its way in. */
+static void leaves_device_and_capture_mode_as_they_were(void **state)
+{
+    rmm_resource_t *one;
+    void *ptr = NULL;
+    int device;
+
+    assert_cuda(rmm_sim_set_device(1));
+    one = make_cuda();
+    assert_cuda(rmm_sim_set_device(0));
+    assert_true(rmm_sim_fail("capture_mode_exchange:1"));
+    assert_int_equal(rmm_resource_alloc(one, 4 * KIB, 0, NULL, &ptr), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail(NULL));
+    assert_cuda(rmm_sim_get_device(&device));
+    assert_int_equal(device, 0);
+    assert_int_equal(capture_mode(), RMM_CAPTURE_MODE_GLOBAL);
+    give(one, take(one, 4 * KIB, NULL), 4 * KIB, NULL);
+    assert_int_equal(capture_mode(), RMM_CAPTURE_MODE_GLOBAL);
+    assert_cuda(rmm__driver_wait_stream(sim_driver(), NULL));
+    assert_int_equal(capture_mode(), RMM_CAPTURE_MODE_GLOBAL);
+    rmm_resource_release(one);
+}
+
 static void refuses_alignment_that_cudamalloc_cannot_give(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
     void *ptr = NULL;
 
-    (void)state;
     assert_int_equal(rmm_resource_alloc(cuda, 100, 512, NULL, &ptr), RMM_ERR_BAD_ALLOC);
     assert_ok(rmm_resource_alloc(cuda, 100, 16, NULL, &ptr));
     rmm_resource_dealloc(cuda, ptr, 100, 16, NULL);
@@ -58,10 +89,10 @@ static void refuses_alignment_that_cudamalloc_cannot_give(void **state)
 static void tells_out_of_memory_from_other_failures(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
+    uint64_t refused = rmm__figure_get(&rmm__locations[0].oom_count);
     void *mark = &mark;
     void *ptr = mark;
 
-    (void)state;
     assert_int_equal(
         rmm_resource_alloc(cuda, (size_t)1 << 50, 0, NULL, &ptr),
         RMM_ERR_OUT_OF_MEMORY);
@@ -72,6 +103,7 @@ static void tells_out_of_memory_from_other_failures(void **state)
     assert_true(rmm_sim_fail(NULL));
     assert_ptr_equal(ptr, mark);
     assert_int_equal(stats_of(cuda).oom_count, 1);
+    assert_int_equal(rmm__figure_get(&rmm__locations[0].oom_count) - refused, 1);
     rmm_resource_release(cuda);
 }
 
@@ -80,7 +112,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_t *cuda = make_cuda();
     char *ptr = take(cuda, 1000, NULL);
 
-    (void)state;
     give(cuda, ptr + 256, 1000, NULL);
     give(cuda, ptr, 999, NULL);
     assert_int_equal(stats_of(cuda).current_bytes, 1000);
@@ -96,7 +127,6 @@ static void frees_what_is_out_at_its_end_and_starts_anew(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         take(cuda, 1000, NULL);
     }
@@ -127,7 +157,6 @@ static void waits_in_its_synchronous_twins(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *pool = make_pool(0, 0);
 
-    (void)state;
     check_twins(cuda);
     for (int i = 0; i < 20; i++) {
         check_twins(pool);
@@ -141,7 +170,6 @@ static void a_synchronous_twin_that_cannot_wait_keeps_no_block(void **state)
     rmm_resource_t *cuda = make_cuda();
     void *ptr = &cuda;
 
-    (void)state;
     assert_true(rmm_sim_fail("stream_synchronize:1"));
     assert_int_equal(rmm_resource_alloc_sync(cuda, 100, 0, &ptr), RMM_ERR_CUDA);
     assert_true(rmm_sim_fail_struck());
@@ -156,7 +184,6 @@ static void cannot_be_trimmed(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
 
-    (void)state;
     assert_int_equal(rmm_resource_trim(cuda, 0), RMM_ERR_UNSUPPORTED);
     rmm_resource_release(cuda);
 }
@@ -166,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frees_through_any_instance_of_the_device),
         cmocka_unit_test(belongs_to_the_device_of_its_creation),
+        cmocka_unit_test(leaves_device_and_capture_mode_as_they_were),
         cmocka_unit_test(refuses_alignment_that_cudamalloc_cannot_give),
         cmocka_unit_test(tells_out_of_memory_from_other_failures),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),

@@ -6,10 +6,10 @@
  */
 #include "sim/pool/pool_harness.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/resource_impl.h"
+#include "harness/in_child.h"
 
 /* The program's side: memory from one of our resources, and the last call of each kind. */
 typedef struct program {
@@ -118,7 +118,6 @@ static void tells_size_alignment_and_stream(void **state)
     rmm_stream_t stream = make_stream(0);
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 1000, 4096, stream, &ptr));
     assert_int_equal(program.bytes, 1000);
     assert_int_equal(program.align, 4096);
@@ -143,7 +142,6 @@ static void gives_back_at_its_end_with_the_alignment_of_each_block(void **state)
     rmm_resource_t *mr = make_custom(&program, &plain);
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 1000, RMM_ALIGN_MAX, NULL, &ptr));
     end(&program, mr);
     assert_int_equal(program.deallocs, 1);
@@ -159,7 +157,6 @@ static void counts_like_other_base_resources(void **state)
     void *ptr = take(mr, 1000, NULL);
     rmm_stats_t stats = stats_of(mr);
 
-    (void)state;
     assert_int_equal(stats.current_bytes, 1000);
     assert_int_equal(stats.reserved_bytes, 1000);
     assert_int_equal(rmm__figure_get(&rmm__locations[0].current_bytes) - before, 1000);
@@ -180,7 +177,6 @@ static void calls_the_synchronous_functions_if_there_are_any(void **state)
     rmm_resource_t *mr, *adaptor;
     void *ptr;
 
-    (void)state;
     ops.alloc_sync = program_alloc_sync;
     ops.dealloc_sync = program_dealloc_sync;
     mr = make_custom(&program, &ops);
@@ -204,7 +200,6 @@ static void waits_for_the_stream_without_synchronous_functions(void **state)
     rmm_resource_t *mr = make_custom(&program, &plain);
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc_sync(mr, 1000, 512, &ptr));
     assert_int_equal(program.allocs, 1);
     assert_int_equal(program.align, 512);
@@ -222,7 +217,6 @@ static void is_equal_where_its_function_says_so(void **state)
     rmm_resource_t *mrs[3];
     rmm_resource_t *without = make_custom(&other, &ops);
 
-    (void)state;
     ops.is_equal = program_is_equal;
     for (int i = 0; i < 3; i++) {
         mrs[i] = make_custom(&programs[i], &ops);
@@ -249,7 +243,6 @@ static void leaves_the_payload_alone_when_it_cannot_be_made(void **state)
     rmm_resource_t *mr = NULL;
     program_t program = {0};
 
-    (void)state;
     assert_int_equal(
         rmm_custom_resource_create(NULL, &program, &mr), RMM_ERR_INVALID_ARGUMENT);
     ops.alloc = program_alloc;
@@ -283,7 +276,6 @@ static void carries_pools_arenas_and_adaptors(void **state)
     rmm_resource_t *mr = make_custom(&program, &plain);
     rmm_resource_t *pool, *arena, *aligned;
 
-    (void)state;
     options.arena_bytes = 16 * MIB;
     assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
     assert_ok(rmm_arena_resource_create(mr, &options, &arena));
@@ -305,10 +297,8 @@ static void calls_nothing_in_a_forked_child(void **state)
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
     void *ptr = take(mr, 1000, NULL);
-    int code = -1;
-    pid_t child = fork();
+    pid_t child = fork_child();
 
-    (void)state;
     if (child == 0) {
         bool works = rmm_resource_alloc(mr, 9, 0, NULL, &ptr) != RMM_ERR_UNSUPPORTED;
 
@@ -316,8 +306,7 @@ static void calls_nothing_in_a_forked_child(void **state)
         rmm_resource_release(mr);
         _exit(works + program.deallocs + program.destroys + (program.allocs - 1));
     }
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
+    assert_int_equal(exit_status_of(child), 0);
     give(mr, ptr, 1000, NULL);
     end(&program, mr);
 }
@@ -338,7 +327,6 @@ static void hands_any_address_on_if_unchecked(void **state)
     rmm_resource_t *mr = make_unchecked(&program);
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 5, 512, NULL, &ptr));
     assert_ptr_equal(ptr, program.answer);
     rmm_resource_dealloc(mr, ptr, 5, 512, NULL);
@@ -354,7 +342,6 @@ static void hands_null_on_if_unchecked(void **state)
     rmm_resource_t *adaptor;
     void *ptr = &ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 1000, 0, NULL, &ptr));
     assert_null(ptr);
     assert_int_equal(stats_of(mr).current_bytes, 1000);
@@ -381,7 +368,6 @@ static void passes_requests_of_no_bytes_if_unchecked(void **state)
     rmm_resource_t *mr = make_unchecked(&program);
     void *ptr = &ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
     rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
@@ -402,7 +388,6 @@ static void lets_nothing_unfit_into_a_pool_though_unchecked(void **state)
     rmm_resource_t *pool, *tracking, *binning;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
     assert_ok(rmm_tracking_adaptor_create(mr, NULL, &tracking));
     assert_ok(rmm_binning_resource_create(mr, NULL, &binning));

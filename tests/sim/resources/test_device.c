@@ -22,7 +22,6 @@ static int device_now(void)
 
 static int on_device_zero(void **state)
 {
-    (void)state;
     assert_true(rmm_sim_fail(NULL));
     assert_ok(rmm_device_set(0));
     return 0;
@@ -32,7 +31,6 @@ static void counts_the_devices(void **state)
 {
     int count = 0;
 
-    (void)state;
     assert_ok(rmm_device_count(&count));
     assert_int_equal(count, 2);
     assert_int_equal(rmm_device_count(NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -40,7 +38,6 @@ static void counts_the_devices(void **state)
 
 static void sets_the_current_device(void **state)
 {
-    (void)state;
     assert_ok(rmm_device_set(1));
     assert_int_equal(device_now(), 1);
     assert_int_equal(rmm_device_set(2), RMM_ERR_CUDA);
@@ -54,7 +51,6 @@ static void a_scope_brings_the_previous_device_back(void **state)
     rmm_device_scope_t scope;
     rmm_device_scope_t inner;
 
-    (void)state;
     assert_ok(rmm_device_scope_enter(1, &scope));
     assert_int_equal(device_now(), 1);
     assert_ok(rmm_device_scope_enter(0, &inner));
@@ -73,7 +69,6 @@ static void a_scope_of_a_negative_or_the_current_device_sets_nothing(void **stat
 {
     const int devices[] = {-1, 0};
 
-    (void)state;
     assert_true(rmm_sim_fail("device_set:1"));
     for (int i = 0; i < 2; i++) {
         rmm_device_scope_t scope;
@@ -89,7 +84,6 @@ static void a_scope_that_cannot_be_entered_is_untouched(void **state)
 {
     rmm_device_scope_t scope = {.previous = 77};
 
-    (void)state;
     assert_int_equal(rmm_device_scope_enter(2, &scope), RMM_ERR_CUDA);
     assert_int_equal(scope.previous, 77);
     assert_int_equal(rmm_device_scope_enter(0, NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -123,7 +117,6 @@ static void each_thread_has_a_device_of_its_own(void **state)
     int devices[] = {0, 1, 1};
     pthread_t threads[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(
             pthread_create(&threads[i], NULL, enter_and_leave, &devices[i]), 0);
@@ -144,7 +137,6 @@ static void available_memory_is_that_of_the_current_device(void **state)
     size_t total_bytes = 0;
     size_t other = 0;
 
-    (void)state;
     assert_ok(rmm_available_device_memory(&free_bytes, &total_bytes));
     assert_int_equal(total_bytes, 1000 * MIB);
     assert_int_equal(free_bytes, 744 * MIB);
@@ -167,7 +159,6 @@ static void a_share_of_free_memory_is_rounded_down(void **state)
     void *block = take(cuda, 512, NULL);
     size_t bytes = 7;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(
             rmm_percent_of_free_device_memory(wrong[i], &bytes),
@@ -203,7 +194,6 @@ static void prefetches_a_pointer_and_size(void **state)
     rmm_stream_t stream = make_stream(0);
     char *ptr = take(managed, MIB, stream);
 
-    (void)state;
     assert_int_equal(rmm_sim_prefetched_to(ptr, MIB), RMM_SIM_NOWHERE);
     assert_ok(rmm_prefetch(ptr, MIB, 1, stream));
     assert_int_equal(rmm_sim_prefetched_to(ptr, MIB), 1);
@@ -221,7 +211,6 @@ static void prefetches_an_array_whole_and_in_part(void **state)
     rmm_device_array_t array;
     char *data;
 
-    (void)state;
     assert_ok(rmm_device_array_init(&array, 8, 128 * KIB, NULL, managed));
     data = rmm_device_array_data(&array);
     assert_ok(rmm_device_array_prefetch(&array, 64 * KIB, 64 * KIB, 1, NULL));
@@ -246,7 +235,6 @@ static void prefetches_a_scalar_and_a_buffer(void **state)
     rmm_device_buffer_t buffer;
     rmm_device_buffer_t empty = RMM_DEVICE_BUFFER_INIT;
 
-    (void)state;
     assert_ok(rmm_device_scalar_init(&scalar, 8, NULL, managed));
     assert_ok(rmm_device_scalar_prefetch(&scalar, 1, NULL));
     assert_int_equal(rmm_sim_prefetched_to(rmm_device_scalar_data(&scalar), 8), 1);
@@ -264,7 +252,6 @@ static void prefetching_memory_that_cannot_move_is_ignored(void **state)
     rmm_resource_t *cuda = make_cuda();
     void *ptr = take(cuda, MIB, NULL);
 
-    (void)state;
     assert_ok(rmm_prefetch(ptr, MIB, 0, NULL));
     assert_ok(rmm_prefetch(NULL, 0, 0, NULL));
     assert_int_equal(rmm_prefetch(NULL, 1, 0, NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -279,7 +266,6 @@ static void another_failure_of_a_prefetch_is_told(void **state)
     rmm_resource_t *managed = make_managed();
     void *ptr = take(managed, MIB, NULL);
 
-    (void)state;
     assert_true(rmm_sim_fail("mem_prefetch:1:999"));
     assert_int_equal(rmm_prefetch(ptr, MIB, 0, NULL), RMM_ERR_CUDA);
     assert_int_equal(rmm_last_cuda_error(), 999);
@@ -331,7 +317,6 @@ static int play_no_access(void)
 
 static void a_prefetch_does_nothing_without_concurrent_access(void **state)
 {
-    (void)state;
     assert_int_equal(
         run_again("no_access", "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0"), 0);
 }
@@ -361,7 +346,6 @@ static int play_no_driver(void)
 
 static void every_call_says_why_there_is_no_driver(void **state)
 {
-    (void)state;
     assert_int_equal(run_again("no_driver", "RMM_DRIVER", "none"), 0);
 }
 
@@ -409,7 +393,6 @@ static int play_no_gpu(void)
 
 static void host_memory_works_without_a_gpu(void **state)
 {
-    (void)state;
     assert_int_equal(run_again("no_gpu", "RMM_DRIVER", "cuda"), 0);
 }
 

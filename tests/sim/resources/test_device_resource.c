@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/resource_impl.h"
+#include "harness/in_child.h"
 
 enum { DEVICES = 4, THREADS = 4 };
 
@@ -41,7 +41,6 @@ static uint32_t references_of(rmm_resource_t *mr)
 /* Every case begins and ends with no default set. */
 static int reset_all(void **state)
 {
-    (void)state;
     for (int device = 0; device < DEVICES; device++) {
         assert_ok(rmm_reset_per_device_resource(device));
     }
@@ -69,7 +68,6 @@ static void the_initial_one_is_the_cuda_resource(void **state)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = get_current();
 
-    (void)state;
     assert_string_equal(rmm_resource_type(mr), "cuda");
     assert_true(rmm_resource_is_equal(mr, cuda));
     expect_works(mr, 0);
@@ -85,7 +83,6 @@ static void set_answers_the_previous_one(void **state)
     rmm_resource_t *previous = NULL;
     rmm_resource_t *mr;
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(pool, &previous));
     assert_ptr_equal(previous, initial);
     expect_works(previous, 0);
@@ -113,7 +110,6 @@ static void the_first_set_answers_the_initial_one(void **state)
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_resource_t *previous = NULL;
 
-    (void)state;
     assert_ok(rmm_set_per_device_resource(3, pool, &previous));
     assert_non_null(previous);
     assert_string_equal(rmm_resource_type(previous), "cuda");
@@ -127,7 +123,6 @@ static void a_default_lives_while_it_is_set(void **state)
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_resource_t *mr;
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(pool, NULL));
     rmm_resource_release(pool);
     assert_true(rmm_sim_allocated_bytes(0) >= MIB);
@@ -143,7 +138,6 @@ static void who_has_got_it_keeps_it(void **state)
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_resource_t *mr;
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(pool, NULL));
     mr = get_current();
     rmm_resource_release(pool);
@@ -159,7 +153,6 @@ static void setting_what_is_set_changes_nothing(void **state)
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_resource_t *previous = NULL;
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(pool, NULL));
     assert_ok(rmm_set_current_device_resource(pool, &previous));
     assert_ptr_equal(previous, pool);
@@ -174,7 +167,6 @@ static void every_reference_comes_back(void **state)
     enum { MANY = 200000 };
     rmm_resource_t *pool = make_pool(0, 0);
 
-    (void)state;
     assert_ok(rmm_set_current_device_resource(pool, NULL));
     for (int i = 0; i < MANY; i++) {
         assert_ptr_equal(get_default(0), pool);
@@ -194,7 +186,6 @@ static void each_device_has_its_own(void **state)
 {
     rmm_resource_t *mr[DEVICES];
 
-    (void)state;
     for (int device = 0; device < DEVICES; device++) {
         mr[device] = get_default(device);
         assert_int_equal(mr[device]->device, device);
@@ -214,7 +205,6 @@ static void another_device_than_the_current_one_can_be_set(void **state)
     rmm_resource_t *mr;
     int device;
 
-    (void)state;
     assert_cuda(rmm_sim_set_device(1));
     pool = make_pool(MIB, 0);
     assert_cuda(rmm_sim_set_device(0));
@@ -238,7 +228,6 @@ static void refuses_devices_that_are_not_there(void **state)
     rmm_resource_t *mr = mark;
     const int beyond[] = {DEVICES, 31, 32, 1000};
 
-    (void)state;
     assert_int_equal(rmm_get_per_device_resource(-1, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_set_per_device_resource(-1, NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
@@ -266,7 +255,6 @@ static void a_failed_driver_call_is_answered_and_changes_nothing(void **state)
     rmm_resource_t *mr = mark;
     rmm_resource_t *pool = make_pool(0, 0);
 
-    (void)state;
     assert_ok(rmm_set_per_device_resource(0, pool, NULL));
     assert_true(rmm_sim_fail("device_get:1"));
     assert_int_equal(rmm_get_current_device_resource(&mr), RMM_ERR_CUDA);
@@ -318,7 +306,6 @@ static void *get_first(void *argument)
     rmm_resource_t *expected = NULL;
     rmm_resource_t *mr;
 
-    (void)argument;
     atomic_fetch_add(&ready, 1);
     while (atomic_load(&ready) < THREADS) {
     }
@@ -331,7 +318,6 @@ static void *get_first(void *argument)
 
 static void threads_that_begin_at_once_share_one(void **state)
 {
-    (void)state;
     atomic_store(&ready, 0);
     run_threads(get_first, THREADS);
 }
@@ -391,7 +377,6 @@ static void *get_or_set(void *argument)
 
 static void a_get_during_a_set_never_meets_a_freed_one(void **state)
 {
-    (void)state;
     atomic_store(&replaced, 0);
     run_threads(get_or_set, 2 + THREADS);
     assert_ok(rmm_reset_per_device_resource(0));
@@ -401,7 +386,6 @@ static void a_get_during_a_set_never_meets_a_freed_one(void **state)
 
 static void *get_many(void *argument)
 {
-    (void)argument;
     for (int i = 0; i < 100000; i++) {
         rmm_resource_t *mr;
 
@@ -415,7 +399,6 @@ static void threads_that_take_every_lot_lose_no_reference(void **state)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
-    (void)state;
     assert_ok(rmm_set_per_device_resource(0, pool, NULL));
     run_threads(get_many, THREADS);
     assert_ok(rmm_reset_per_device_resource(0));
@@ -431,7 +414,6 @@ static void *set_same(void *argument)
     rmm_resource_t *previous;
     rmm_resource_t *mr;
 
-    (void)argument;
     for (int i = 0; i < 1000; i++) {
         THREAD_CHECK(rmm_set_current_device_resource(shared_pool, &previous) == RMM_OK);
         THREAD_CHECK(previous == shared_pool);
@@ -445,7 +427,6 @@ static void *set_same(void *argument)
 
 static void threads_may_set_the_same_one(void **state)
 {
-    (void)state;
     shared_pool = make_pool(0, 0);
     assert_ok(rmm_set_current_device_resource(shared_pool, NULL));
     run_threads(set_same, THREADS);
@@ -482,7 +463,6 @@ static void *set_own(void *argument)
 
 static void threads_may_set_one_of_a_device_each(void **state)
 {
-    (void)state;
     run_threads(set_own, DEVICES);
 }
 
@@ -510,16 +490,12 @@ static int ask_without_gpu(void)
 
 static void says_no_device_where_none_is(void **state)
 {
-    int status;
-    pid_t pid = fork(); /* nothing of the library was used yet */
+    pid_t pid = fork_child(); /* nothing of the library was used yet */
 
-    (void)state;
-    assert_true(pid >= 0);
     if (pid == 0) {
         _exit(ask_without_gpu());
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(pid), 0);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, reset_all, reset_all)

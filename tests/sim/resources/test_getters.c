@@ -25,7 +25,6 @@ static void fixed_size_tells_its_block_and_its_chunk(void **state)
     rmm_resource_t *mr = make_fixed(1000, 3);
     rmm_resource_t *defaults = make_fixed(0, 0);
 
-    (void)state;
     assert_gets(rmm_fixed_size_get_block_bytes, mr, 1024);
     assert_gets(rmm_fixed_size_get_blocks_per_chunk, mr, 3);
     assert_gets(rmm_fixed_size_get_block_bytes, defaults, MIB);
@@ -40,7 +39,6 @@ static void a_pool_tells_its_maximum(void **state)
     rmm_resource_t *unlimited = make_pool(0, 0);
     rmm_resource_t *mapped = make_virtual_pool(0, 64 * MIB);
 
-    (void)state;
     assert_gets(rmm_pool_get_maximum, mr, 1024);
     assert_gets(rmm_pool_get_maximum, unlimited, 0);
     assert_gets(rmm_pool_get_maximum, mapped, 64 * MIB);
@@ -54,7 +52,6 @@ static void async_tells_the_threshold_in_force(void **state)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr, *view;
 
-    (void)state;
     assert_ok(rmm_async_resource_create(&options, &mr));
     assert_gets(rmm_async_get_release_threshold, mr, UINT64_MAX);
     rmm_resource_release(mr);
@@ -77,7 +74,6 @@ static void sam_headroom_tells_its_headroom(void **state)
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
     rmm_resource_t *mr;
 
-    (void)state;
     options.headroom_bytes = 3 * MIB;
     assert_ok(rmm_sam_headroom_resource_create(&options, &mr));
     assert_gets(rmm_sam_headroom_get_headroom, mr, 3 * MIB);
@@ -88,7 +84,6 @@ static void a_resource_tells_its_device(void **state)
 {
     rmm_resource_t *cuda, *pool, *host;
 
-    (void)state;
     assert_ok(rmm_device_set(1));
     cuda = make_cuda();
     assert_ok(rmm_device_set(0));
@@ -108,7 +103,6 @@ static void keeps_a_pointer_of_the_program(void **state)
     rmm_resource_t *other = make_pool(0, 0);
     int mine, yours;
 
-    (void)state;
     assert_null(rmm_resource_get_user_data(mr));
     rmm_resource_set_user_data(mr, &mine);
     rmm_resource_set_user_data(other, &yours);
@@ -124,7 +118,6 @@ static void what_a_device_supports_is_asked_properly(void **state)
 {
     bool is = true;
 
-    (void)state;
     assert_int_equal(
         rmm_device_supports(-1, RMM_ABILITY_ASYNC, &is), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(

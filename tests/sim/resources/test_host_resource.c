@@ -33,7 +33,6 @@ static void gives_every_alignment(void **state)
 {
     rmm_resource_t *host = make_host();
 
-    (void)state;
     for (size_t align = 16; align <= RMM_ALIGN_MAX; align *= 2) {
         void *ptr;
 
@@ -52,7 +51,6 @@ static void works_without_any_driver(void **state)
     rmm_status_t status;
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc_sync(host, 1000, 0, &ptr));
     assert_int_equal(rmm_resource_properties(host), RMM_HOST_ACCESSIBLE);
     assert_int_equal(stats_of(host).reserved_bytes, 1000);
@@ -66,7 +64,6 @@ static void says_out_of_memory(void **state)
     rmm_resource_t *host = make_host();
     void *ptr = NULL;
 
-    (void)state;
     assert_int_equal(
         rmm_resource_alloc(host, (size_t)1 << 50, 0, NULL, &ptr),
         RMM_ERR_OUT_OF_MEMORY);
@@ -81,7 +78,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     char *ptr;
     void *block;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(host, 1000, 0, NULL, &block));
     ptr = block;
     rmm_resource_dealloc(host, ptr + 256, 1000, 0, NULL);
@@ -97,7 +93,6 @@ static void frees_what_is_out_at_its_end(void **state)
     rmm_resource_t *host = make_host();
     void *ptr;
 
-    (void)state;
     assert_ok(rmm_resource_alloc(host, 1000, 0, NULL, &ptr));
     rmm_resource_release(host); /* the address sanitizer would tell of a leak */
     host = make_host();
@@ -110,7 +105,6 @@ static void carries_no_pool(void **state)
     rmm_resource_t *host = make_host();
     rmm_resource_t *pool = NULL;
 
-    (void)state;
     assert_int_equal(rmm_pool_resource_create(host, NULL, &pool), RMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(rmm_last_error_message(), "pinned"));
     assert_null(pool);
@@ -121,17 +115,12 @@ static void carries_no_pool(void **state)
 static rmm_status_t
 program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
 {
-    (void)stream;
-    (void)payload;
     *ptr_out = aligned_alloc(256, (bytes + 255) / 256 * 256);
     return *ptr_out != NULL ? RMM_OK : RMM_ERR_OUT_OF_MEMORY;
 }
 
 static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 {
-    (void)bytes;
-    (void)stream;
-    (void)payload;
     free(ptr);
 }
 
@@ -141,7 +130,6 @@ static void a_callback_for_host_memory_needs_no_driver_either(void **state)
     rmm_resource_t *mr = NULL;
     void *ptr;
 
-    (void)state;
     options.alloc = program_alloc;
     options.dealloc = program_dealloc;
     assert_int_not_equal(rmm_callback_resource_create(&options, &mr), RMM_OK);
@@ -160,7 +148,6 @@ static void survives_every_failing_request(void **state)
 {
     bool struck = true;
 
-    (void)state;
     for (uint64_t n = 1; struck; n++) {
         rmm_resource_t *host = NULL;
         void *ptr = NULL;

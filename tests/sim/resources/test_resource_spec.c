@@ -8,12 +8,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/resource_impl.h"
 #include "core/host_memory.h"
 #include "device/spec.h"
+#include "harness/in_child.h"
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -80,7 +80,6 @@ static void expect_built(const word_t *word)
 
 static void each_word_builds_what_it_says(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < WORD_COUNT; i++) {
         expect_built(&words[i]);
     }
@@ -91,7 +90,6 @@ static void no_word_is_left_out_above(void **state)
 {
     const rmm_spec_kind_t *kind;
 
-    (void)state;
     for (size_t i = 0; (kind = rmm__spec_kind_at(i)) != NULL; i++) {
         size_t length = strlen(kind->name);
         bool found = false;
@@ -111,7 +109,6 @@ static void sizes_are_initial_and_maximum(void **state)
     rmm_resource_t *mr = make("pool:1MiB:3MiB");
     void *ptr;
 
-    (void)state;
     assert_int_equal(stats_of(mr).reserved_bytes, MIB);
     assert_int_equal(
         rmm_resource_alloc(mr, 4 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
@@ -133,7 +130,6 @@ static void percent_is_of_what_is_free_now(void **state)
     void *ptr = take(cuda, 10 * GIB, NULL);
     rmm_resource_t *mr;
 
-    (void)state;
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
     assert_true(free_bytes <= total_bytes - 10 * GIB);
     mr = make("pool:50%");
@@ -149,7 +145,6 @@ static void a_block_has_the_size_said(void **state)
     rmm_resource_t *mr = make("fixed_size:4KiB");
     void *ptr;
 
-    (void)state;
     give(mr, take(mr, 4 * KIB, NULL), 4 * KIB, NULL);
     assert_int_equal(
         rmm_resource_alloc(mr, 4 * KIB + 1, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
@@ -162,7 +157,6 @@ static void a_part_of_the_free_memory_is_whole_units(void **state)
     void *block = take(cuda, 512, NULL);
     char spec[64];
 
-    (void)state;
     for (int percent = 1; percent <= 100; percent++) {
         rmm_resource_t *mr;
         uint64_t limit;
@@ -183,7 +177,6 @@ static void an_adaptor_gets_its_sizes(void **state)
     void *ptr = take(mr, 512 * KIB, NULL);
     void *more;
 
-    (void)state;
     assert_int_equal((uintptr_t)ptr % (64 * KIB), 0);
     assert_int_equal(
         rmm_resource_alloc(mr, 513 * KIB, 0, NULL, &more), RMM_ERR_OUT_OF_MEMORY);
@@ -200,7 +193,6 @@ static void a_wrong_spec_is_refused_in_one_line(void **state)
     rmm_resource_t *mark = (void *)&mark;
     rmm_resource_t *mr = mark;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(
             rmm_resource_create_from_spec(wrong[i], &mr), RMM_ERR_INVALID_ARGUMENT);
@@ -220,7 +212,6 @@ static void what_a_creator_refuses_names_the_spec(void **state)
 {
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     assert_int_equal(
         rmm_resource_create_from_spec("pool:2MiB:1MiB", &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_non_null(strstr(rmm_last_error_message(), "the spec is 'pool:2MiB:1MiB': "));
@@ -233,7 +224,6 @@ static void what_a_creator_refuses_names_the_spec(void **state)
 
 static void what_fails_on_the_way_leaves_nothing(void **state)
 {
-    (void)state;
     for (uint64_t nth = 1;; nth++) {
         rmm_resource_t *mr = NULL;
         rmm_status_t status;
@@ -257,19 +247,13 @@ static void what_fails_on_the_way_leaves_nothing(void **state)
 
 static int in_child_with(const char *value, int (*body)(void))
 {
-    int status;
-    pid_t pid;
+    pid_t pid = fork_child(); /* nothing of the library was used yet */
 
-    fflush(NULL);
-    pid = fork(); /* nothing of the library was used yet */
-    assert_true(pid >= 0);
     if (pid == 0) {
         setenv("RMM_RESOURCE", value, 1);
         exit(body());
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return exit_status_of(pid);
 }
 
 #define CHECK_THAT(condition)                                                          \
@@ -292,7 +276,6 @@ static int expect_cuda(void)
 
 static void an_empty_variable_is_none(void **state)
 {
-    (void)state;
     assert_int_equal(in_child_with("", expect_cuda), 0);
     assert_int_equal(in_child_with("cuda", expect_cuda), 0);
 }
@@ -318,7 +301,6 @@ static int expect_pools(void)
 
 static void each_device_gets_its_own_at_its_first_use(void **state)
 {
-    (void)state;
     assert_int_equal(in_child_with("pool:50%", expect_pools), 0);
 }
 
@@ -348,7 +330,6 @@ static int expect_refusal_each_time(void)
 
 static void a_malformed_value_is_refused_at_each_use(void **state)
 {
-    (void)state;
     assert_int_equal(in_child_with("pol:50%", expect_refusal_each_time), 0);
 }
 
@@ -367,7 +348,6 @@ static int expect_out_of_memory_and_recovery(void)
 
 static void too_much_is_out_of_memory(void **state)
 {
-    (void)state;
     assert_int_equal(
         in_child_with("pool:500TiB", expect_out_of_memory_and_recovery), 0);
 }
@@ -385,7 +365,6 @@ static int set_before_any_get(void)
 
 static void a_program_that_sets_its_own_pays_for_no_other(void **state)
 {
-    (void)state;
     assert_int_equal(in_child_with("pool:50%", set_before_any_get), 0);
 }
 
@@ -439,7 +418,6 @@ static void expect_recovery_from_each_failure(void)
 
 static void a_first_use_that_fails_can_be_tried_again(void **state)
 {
-    (void)state;
     fail_host_memory = false;
     expect_recovery_from_each_failure();
     fail_host_memory = true;
@@ -452,9 +430,6 @@ static void ask_for_the_default(rmm_log_level_t level, const char *message, void
 {
     rmm_resource_t *mr;
 
-    (void)level;
-    (void)message;
-    (void)arg;
     refused_in_callback += rmm_get_current_device_resource(&mr) == RMM_ERR_UNSUPPORTED;
 }
 
@@ -475,7 +450,6 @@ static int ask_while_it_is_made(void)
 
 static void a_log_callback_that_asks_for_it_does_not_hang(void **state)
 {
-    (void)state;
     assert_int_equal(in_child_with("pool", ask_while_it_is_made), 0);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "resources/system_memory.h"
@@ -55,7 +56,6 @@ static void host_and_device_use_the_same_block(void **state)
     rmm_resource_t *resources[] = {make_system(), make_headroom(0)};
     const size_t sizes[] = {8, 4096, 10 * MIB};
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         rmm_resource_t *mr = resources[i % 2];
         size_t bytes = sizes[i / 2];
@@ -82,7 +82,6 @@ static void counts_as_memory_of_its_device(void **state)
     rmm_resource_t *mr = make_system();
     void *block = take(mr, 1000, NULL);
 
-    (void)state;
     assert_int_equal(
         rmm_resource_properties(mr), RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE);
     assert_int_equal(mr->accounting.location, 0);
@@ -115,7 +114,6 @@ static void a_free_waits_for_its_stream(rmm_resource_t *mr, size_t bytes)
 
 static void a_free_waits_for_the_work_of_its_stream(void **state)
 {
-    (void)state;
     a_free_waits_for_its_stream(make_system(), MIB);
     a_free_waits_for_its_stream(make_headroom(0), 64);
     a_free_waits_for_its_stream(make_headroom(0), MIB);
@@ -131,7 +129,6 @@ static void a_free_leaves_a_capture_whole(void **state)
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph;
 
-    (void)state;
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     assert_cuda(launch_mark(&journal, 1, stream));
     give(mr, blocks[0], MIB, stream);
@@ -167,7 +164,6 @@ static void a_free_waits_in_relaxed_mode(void **state)
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     int mode = RMM_CAPTURE_MODE_RELAXED;
 
-    (void)state;
     watched.stream_synchronize = synchronize_and_look;
     rmm__system_from_tracked(rmm__tracked_from_base(mr))->driver = &watched;
     mode_count = 0;
@@ -192,7 +188,6 @@ static void a_free_never_outruns_its_work(void **state)
     rmm_resource_t *mr = make_system();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         void *block = take(mr, MIB, stream);
         journal_t journal = {.count = 0};
@@ -216,7 +211,6 @@ static void the_end_waits_for_all_work(void **state)
     uint64_t mixups = 0;
     void *block = take(mr, MIB, stream);
 
-    (void)state;
     launch_fill(block, MIB, 3, stream);
     launch_check(block, MIB, 3, &mixups, stream);
     assert_cuda(launch_mark(&journal, 1, stream));
@@ -233,7 +227,6 @@ static void refuses_what_no_machine_has(void **state)
                             PTRDIFF_MAX, PTRDIFF_MAX - 4095, (size_t)1 << 50};
     void *ptr = NULL;
 
-    (void)state;
     for (size_t i = 0; i < 12; i++) {
         assert_int_equal(
             rmm_resource_alloc(resources[i % 2], sizes[i / 2], 0, NULL, &ptr),
@@ -249,7 +242,6 @@ static void aligns_as_asked(void **state)
 {
     rmm_resource_t *resources[] = {make_system(), make_headroom(0)};
 
-    (void)state;
     for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
         for (size_t i = 0; i < 4; i++) {
             size_t bytes = i < 2 ? 100 : 3 * MIB + 1;
@@ -270,7 +262,6 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_t *mr = make_headroom(0);
     char *ptr = take(mr, 3 * MIB, NULL);
 
-    (void)state;
     give(mr, ptr + 4096, 3 * MIB, NULL);
     give(mr, ptr, 3 * MIB - 1, NULL);
     give(mr, ptr, 3 * MIB, NULL);
@@ -284,7 +275,6 @@ static void system_memory_is_shared_by_all_who_create_it(void **state)
     rmm_resource_t *first = make_system();
     rmm_resource_t *second = make_system();
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, second));
     give(second, take(first, 100, NULL), 100, NULL);
     rmm_resource_release(first);
@@ -295,12 +285,15 @@ static void system_memory_is_shared_by_all_who_create_it(void **state)
 
 static void a_block_prefers_the_device_where_there_is_room(void **state)
 {
+    const size_t sizes[] = {(size_t)sysconf(_SC_PAGESIZE), 10 * MIB + 1};
     rmm_resource_t *mr = make_headroom(GIB);
-    char *block = take(mr, 10 * MIB + 1, NULL);
 
-    (void)state;
-    assert_int_equal(rmm_sim_preferred_at(block, 10 * MIB + 1), 0);
-    give(mr, block, 10 * MIB + 1, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        char *block = take(mr, sizes[i], NULL);
+
+        assert_int_equal(rmm_sim_preferred_at(block, sizes[i]), 0);
+        give(mr, block, sizes[i], NULL);
+    }
     end(mr);
 }
 
@@ -309,7 +302,6 @@ static void a_headroom_of_all_free_memory_leaves_the_host(void **state)
 {
     const uint64_t headrooms[] = {free_bytes(), UINT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         rmm_resource_t *mr = make_headroom(headrooms[i]);
         char *block = take(mr, 10 * MIB, NULL);
@@ -329,7 +321,6 @@ static void a_block_is_parted_at_a_page(void **state)
     size_t bytes = 10 * MIB + 100;
     char *block = take(mr, bytes, NULL);
 
-    (void)state;
     assert_int_equal((uintptr_t)block % page, 0);
     assert_int_equal(rmm_sim_preferred_at(block, 4 * MIB), 0);
     assert_int_equal(
@@ -343,7 +334,6 @@ static void less_than_a_page_has_no_preference(void **state)
     rmm_resource_t *mr = make_headroom(0);
     void *block;
 
-    (void)state;
     assert_true(rmm_sim_fail("mem_prefer:1,memory_info:1"));
     block = take(mr, 4095, NULL);
     assert_false(rmm_sim_fail_struck());
@@ -352,19 +342,33 @@ static void less_than_a_page_has_no_preference(void **state)
     end(mr);
 }
 
+/* What this process has mapped, in pages. */
+static long mapped_pages(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long pages = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
 static void a_preference_that_fails_fails_the_allocation(void **state)
 {
     static const char *const plans[] = {"mem_prefer:1:1", "memory_info:1:1"};
     rmm_resource_t *mr = make_headroom(0);
+    long before = mapped_pages();
     void *ptr = NULL;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         assert_true(rmm_sim_fail(plans[i]));
-        assert_int_equal(rmm_resource_alloc(mr, MIB, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+        assert_int_equal(rmm_resource_alloc(mr, GIB, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
         assert_non_null(strstr(rmm_last_error_message(), "the preferred location"));
         assert_null(ptr);
     }
+    assert_true((mapped_pages() - before) * sysconf(_SC_PAGESIZE) < (long)GIB);
+    assert_int_equal(rmm__tracked_from_base(mr)->blocks.promised, 0);
     assert_true(rmm_sim_fail(NULL));
     end(mr);
 }
@@ -377,7 +381,6 @@ static void different_headrooms_are_unequal(void **state)
     rmm_resource_t *other = make_headroom(2 * MIB);
     rmm_resource_t *system = make_system();
 
-    (void)state;
     assert_true(rmm_resource_is_equal(first, same));
     assert_false(rmm_resource_is_equal(first, other));
     assert_false(rmm_resource_is_equal(first, system));
@@ -393,7 +396,6 @@ static void refuses_wrong_arguments(void **state)
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
 
-    (void)state;
     options.struct_size = 0;
     assert_int_equal(
         rmm_sam_headroom_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);

@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/host_memory.h"
+#include "harness/in_child.h"
 
 static rmm_resource_t *set_pool(int device, uint64_t maximum_bytes)
 {
@@ -37,7 +37,6 @@ static void serves_from_the_default_of_the_device(void **state)
     rmm_resource_t *pool = set_pool(1, 0);
     void *ptr = rmm_torch_malloc(1000, 1, NULL);
 
-    (void)state;
     assert_non_null(ptr);
     assert_int_equal((uintptr_t)ptr % 256, 0);
     assert_int_equal(stats_of(pool).current_bytes, 1000);
@@ -50,7 +49,6 @@ static void no_bytes_are_null_and_cost_nothing(void **state)
 {
     rmm_resource_t *pool = set_pool(0, 0);
 
-    (void)state;
     assert_null(rmm_torch_malloc(0, 0, NULL));
     rmm_torch_free(NULL, 0, 0, NULL);
     assert_int_equal(stats_of(pool).total_count, 0);
@@ -63,7 +61,6 @@ static void frees_to_where_it_came_from(void **state)
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
     rmm_resource_t *second = set_pool(0, 0);
 
-    (void)state;
     rmm_resource_release(first); /* the block keeps it */
     assert_int_equal(stats_of(first).current_bytes, 1000);
     rmm_torch_free(ptr, 1000, 0, NULL);
@@ -78,7 +75,6 @@ static void leaves_a_strange_pointer_alone(void **state)
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
     int strange;
 
-    (void)state;
     rmm_torch_free(&strange, sizeof(strange), 0, NULL);
     rmm_torch_free(ptr, 1000, 0, NULL);
     rmm_torch_free(ptr, 1000, 0, NULL);
@@ -90,7 +86,6 @@ static void a_failure_is_null_with_the_reason(void **state)
 {
     rmm_resource_t *pool = set_pool(0, MIB);
 
-    (void)state;
     assert_null(rmm_torch_malloc(2 * MIB, 0, NULL));
     assert_non_null(strstr(rmm_last_error_message(), "out of memory"));
     assert_non_null(strstr(rmm_last_error_message(), "2097152 bytes for PyTorch"));
@@ -108,7 +103,6 @@ static void a_failure_costs_nothing(void **state)
 {
     rmm_resource_t *pool = set_pool(0, MIB);
 
-    (void)state;
     rmm_torch_free(rmm_torch_malloc(1000, 0, NULL), 1000, 0, NULL);
     assert_null(rmm_torch_malloc(2 * MIB, 0, NULL));
     rmm__host_memory_fail(1);
@@ -123,7 +117,6 @@ static void a_failure_costs_nothing(void **state)
 
 static void every_request_for_host_memory_may_fail(void **state)
 {
-    (void)state;
     for (uint64_t nth = 1;; nth++) {
         rmm_resource_t *pool = set_pool(0, 0);
         bool struck;
@@ -165,7 +158,6 @@ static void threads_may_use_it_at_once(void **state)
     rmm_resource_t *pool = set_pool(0, 0);
     pthread_t threads[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, fill_and_free, &pool), 0);
     }
@@ -185,17 +177,13 @@ static void a_forked_child_may_free_and_is_refused(void **state)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
-    int status;
-    pid_t pid = fork();
+    pid_t pid = fork_child();
 
-    (void)state;
-    assert_true(pid >= 0);
     if (pid == 0) {
         rmm_torch_free(ptr, 1000, 0, NULL);
         _exit(rmm_torch_malloc(1000, 0, NULL) == NULL ? 0 : 1);
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(exit_status_of(pid), 0);
     assert_int_equal(stats_of(pool).current_bytes, 1000);
     rmm_torch_free(ptr, 1000, 0, NULL);
     drop(0, pool);

@@ -2,9 +2,10 @@
 /* The fake libcupti: see fake_cupti.h. Its functions behave as CUPTI 13.0 documents. */
 #include "unit/fake/fake_cupti.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-#define ENABLED_MAX 64u
+#define ENABLED_MAX 256u
 
 static fake_cupti_control_t control;
 static CUpti_CallbackFunc callback;
@@ -28,6 +29,15 @@ bool fake_cupti_enabled(CUpti_CallbackDomain domain, CUpti_CallbackId call)
         }
     }
     return false;
+}
+
+static void disable(CUpti_CallbackDomain domain, CUpti_CallbackId call)
+{
+    for (uint32_t i = 0; i < enabled_count; i++) {
+        if (enabled[i].domain == domain && enabled[i].call == call) {
+            enabled[i] = enabled[--enabled_count];
+        }
+    }
 }
 
 void fake_cupti_call(
@@ -84,9 +94,15 @@ CUptiResult cuptiEnableCallback(
     if (control.enable_result != CUPTI_SUCCESS) {
         return control.enable_result;
     }
-    if (enable == 0 || enabled_count == ENABLED_MAX) {
+    if ((domain == CUPTI_CB_DOMAIN_DRIVER_API && control.unknown_call != 0 &&
+         call == control.unknown_call)) {
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
+    if (enable == 0) {
+        disable(domain, call);
+        return CUPTI_SUCCESS;
+    }
+    assert(enabled_count < ENABLED_MAX);
     enabled[enabled_count].domain = domain;
     enabled[enabled_count].call = call;
     enabled_count++;
@@ -102,6 +118,13 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 
 CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *device)
 {
+    const CUpti_CallbackData *launch = control.meanwhile;
+
+    control.meanwhile = NULL;
+    if (launch != NULL) {
+        fake_cupti_call(
+            CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, launch);
+    }
     *device = (uint32_t)(uintptr_t)context; /* the tests' contexts are numbers */
     return CUPTI_SUCCESS;
 }

@@ -18,8 +18,11 @@ typedef struct fake_cupti_control {
     CUptiResult subscribe_result;
     const char *rival; /* written where cuptiSubscribe_v2 is told to */
     CUptiResult enable_result;
+    CUpti_CallbackId
+        unknown_call; /* of the driver API: refused as an older CUPTI does */
     uint32_t subscribed, unsubscribed;
-    char name[64]; /* of the subscriber */
+    char name[64];                       /* of the subscriber */
+    const CUpti_CallbackData *meanwhile; /* a launch while it is asked for a device */
 } fake_cupti_control_t;
 
 fake_cupti_control_t *fake_cupti_control(void);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stat(2) tells of a node, and how long the kernel may keep it. Knows no FUSE.
+ *
+ * Sizes: a value reports TREE_VALUE_BYTES; a text and a log their true size. That of a text
+ * is the work of rendering it, so it is told only when it is asked for (attributes_of), not
+ * with each name of a directory.
+ *
+ * Threads: any. attributes_fill is called under the model lock, attributes_of takes it.
+ */
+#ifndef RMM_FUSEFS_ATTRIBUTES_H
+#define RMM_FUSEFS_ATTRIBUTES_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "opened.h"
+#include "tree.h"
+#include "watch.h"
+
+/* A text's size is TREE_VALUE_BYTES here. False: gone. */
+bool attributes_fill(const model_t *model, node_t node, struct stat *attributes);
+
+/* 0 or an errno; the reader is charged with the work. Of a text that is open, `file`, else NULL,
+ * the size is that of what was rendered for it. */
+int attributes_of(
+    watch_t *watch, node_t node, reader_t reader, file_t *file,
+    struct stat *attributes);
+
+/* 0: a true size is asked for each time. */
+double attributes_seconds(node_t node);
+
+/* Of a name; 0 for the log, whose name is another file for each user, and for a process that some
+ * users do not see. */
+double attributes_entry_seconds(const model_t *model, node_t node);
+
+#endif /* RMM_FUSEFS_ATTRIBUTES_H */

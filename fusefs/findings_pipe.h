@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc/<pid>/diag/findings_pipe: the rows of `findings`, each when its finding is new or was made
+ * again since the reader's last look at it, with the count that it has then. A reader that is slow
+ * loses no finding: it gets the row with a larger count.
+ *
+ * The side file is kept open while the reader has the pipe open. It is opened at the first look
+ * that finds one: diagnosis begins with a program's first block.
+ *
+ * Part of stream.c, whose lock protects it.
+ */
+#ifndef RMM_FUSEFS_FINDINGS_PIPE_H
+#define RMM_FUSEFS_FINDINGS_PIPE_H
+
+#include <stdbool.h>
+
+#include "found.h"
+#include "text.h"
+
+typedef struct findings_pipe {
+    rmm_diag_file_t file;
+    bool is_open, has_header;
+    uint64_t serial;                /* of the segment */
+    uint64_t total;                 /* findings at the last look */
+    uint64_t counts[FOUND_ENTRIES]; /* that were told */
+} findings_pipe_t;
+
+/* NULL: no memory. */
+findings_pipe_t *findings_pipe_open(void);
+void findings_pipe_close(findings_pipe_t *pipe);
+
+/* True: it has a file from here on, and takes a descriptor. */
+bool findings_pipe_attach(findings_pipe_t *pipe, const member_t *member);
+/* What is new. */
+void findings_pipe_fetch(findings_pipe_t *pipe, text_t *text);
+
+#endif /* RMM_FUSEFS_FINDINGS_PIPE_H */

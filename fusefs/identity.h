@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which segment a file is, whatever its name: each segment counts once. Users may rename,
+ * link and copy their files, before and after the end of the process, and no sum may grow
+ * by it.
+ *
+ * A segment is known by its owner and by what its header says of its making: pid, start of
+ * the process, nanosecond. All of this stays the same when a segment is made small. While a
+ * segment is a member, the member tells; of those that ended the daemon keeps the identity,
+ * also over a restart, of each user the last IDENTITY_OF_USER_MAX.
+ *
+ * That is no defence against a user who forges segments: such a user can run programs as
+ * well, and the totals can be reset (control.h).
+ *
+ * Threads: model lock held alone.
+ */
+#ifndef RMM_FUSEFS_IDENTITY_H
+#define RMM_FUSEFS_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "segment/segment_reader.h"
+
+#define IDENTITY_OF_USER_MAX 64u
+#define IDENTITY_MAX 1024u
+
+struct model;
+
+typedef struct identity {
+    uid_t uid;
+    uint32_t pid;
+    uint64_t start_time_ticks, made_ns;
+} identity_t;
+
+/* Of segments that ended, the oldest first. */
+typedef struct identities {
+    identity_t items[IDENTITY_MAX];
+    uint32_t count;
+} identities_t;
+
+/*
+ * True, with one line for the log, if the segment is counted already under another name.
+ * The caller has looked for its name.
+ */
+bool identity_is_counted(
+    const struct model *model, const rmm_segment_t *segment,
+    char reason[RMM_SEGMENT_REASON_BYTES]);
+
+/* It has ended, and its totals are counted. */
+void identity_note_ended(identities_t *identities, const rmm_segment_t *segment);
+
+/* For the state file: "<uid> <pid> <ticks> <ns>". False: it is no such line. */
+bool identity_parse(const char *fields, identity_t *identity_out);
+void identity_add(identities_t *identities, const identity_t *identity);
+
+#endif /* RMM_FUSEFS_IDENTITY_H */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which requests are answered in their user's turn (turns.h): all that render a text whose
+ * rendering may take long, and those of a user who keeps THREADS_OF_USER threads of the
+ * session busy already. A request about a long text that renders nothing, as most reads of it,
+ * is answered at once.
+ *
+ * How many of a user wait is bounded by the budget; a request that its reader gave up is
+ * answered as soon as the kernel says so.
+ */
+#include "ll_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tree.h"
+
+#define THREADS_OF_USER 6u /* of the session's THREADS_MAX */
+
+/* A request, and what it asks for. */
+typedef struct errand {
+    turn_t turn;
+    fuse_req_t req;
+    fuse_ino_t ino;
+    file_part_t part; /* of a read */
+    int to_set;       /* of setattr */
+    bool has_fi;
+    struct fuse_file_info fi;
+    void (*answer)(struct errand *errand);
+} errand_t;
+
+static bool is_long(fuse_ino_t ino)
+{
+    node_t node;
+    return node_from_inode(ino, &node) && tree_is_long(node);
+}
+
+static void free_errand(session_t *session, errand_t *errand)
+{
+    budget_give(
+        &watch_model(session->watch)->budget, errand->turn.uid, BUDGET_LONG_READS, 1);
+    free(errand);
+}
+
+static void run_errand(turn_t *turn, bool is_end)
+{
+    errand_t *errand = (errand_t *)turn;
+    session_t *session = fuse_req_userdata(errand->req);
+    if (is_end) {
+        fuse_reply_err(errand->req, ENODEV);
+    } else {
+        errand->answer(errand);
+    }
+    free_errand(session, errand);
+}
+
+static bool is_interrupted(const void *request)
+{
+    return fuse_req_interrupted((fuse_req_t)(uintptr_t)request) != 0;
+}
+
+/* The reader got a signal. */
+static void give_up(fuse_req_t req, void *data)
+{
+    session_t *session = data;
+    turn_t *turn = turns_take(&session->turns, req);
+    if (turn != NULL) {
+        fuse_reply_err(req, EINTR);
+        free_errand(session, (errand_t *)turn);
+    }
+}
+
+/* NULL: this user has too many waiting, or there is no memory. */
+static errand_t *copy_errand(session_t *session, const errand_t *wanted, int *error_out)
+{
+    budget_t *budget = &watch_model(session->watch)->budget;
+    uid_t uid = fuse_req_ctx(wanted->req)->uid;
+    *error_out = EDQUOT;
+    if (!budget_take(budget, uid, BUDGET_LONG_READS, 1)) {
+        return NULL;
+    }
+    errand_t *errand = malloc(sizeof(*errand));
+    if (errand == NULL) {
+        budget_give(budget, uid, BUDGET_LONG_READS, 1);
+        *error_out = ENOMEM;
+        return NULL;
+    }
+    *errand = *wanted;
+    errand->turn = (turn_t){.uid = uid, .request = wanted->req, .answer = run_errand};
+    return errand;
+}
+
+static void send_errand(const errand_t *wanted)
+{
+    fuse_req_t req = wanted->req;
+    session_t *session = fuse_req_userdata(req);
+    int error;
+    errand_t *errand = copy_errand(session, wanted, &error);
+    if (errand == NULL) {
+        fuse_reply_err(req, error);
+        return;
+    }
+    fuse_req_interrupt_func(req, give_up, session);
+    turn_state_t state = turns_add(&session->turns, &errand->turn, is_interrupted);
+    if (state != TURN_ADDED) {
+        free_errand(session, errand);
+        fuse_reply_err(req, state == TURN_GIVEN_UP ? EINTR : ENOMEM);
+    }
+}
+
+/* At once, if it is not long and the user is not too busy. */
+static void start(errand_t *errand, bool is_long)
+{
+    session_t *session = fuse_req_userdata(errand->req);
+    atomic_uint *busy = &session->busy[fuse_req_ctx(errand->req)->uid % BUSY_USERS];
+    unsigned others = atomic_fetch_add_explicit(busy, 1, memory_order_relaxed);
+    if (!is_long && others < THREADS_OF_USER) {
+        errand->answer(errand); /* the request is gone then */
+        atomic_fetch_sub_explicit(busy, 1, memory_order_relaxed);
+    } else {
+        atomic_fetch_sub_explicit(busy, 1, memory_order_relaxed);
+        send_errand(errand);
+    }
+}
+
+/* --- requests ------------------------------------------------------------------------- */
+
+static void run_getattr(errand_t *errand)
+{
+    answer_getattr(errand->req, errand->ino, errand->has_fi ? &errand->fi : NULL);
+}
+
+void ll_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    errand_t errand = {.req = req, .ino = ino, .answer = run_getattr};
+    if (fi != NULL) {
+        errand.fi = *fi;
+        errand.has_fi = true;
+    }
+    start(&errand, is_long(ino));
+}
+
+static void run_setattr(errand_t *errand)
+{
+    answer_setattr(errand->req, errand->ino, errand->to_set);
+}
+
+void ll_setattr(
+    fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+    struct fuse_file_info *fi)
+{
+    errand_t errand = {.req = req, .ino = ino, .to_set = to_set, .answer = run_setattr};
+    (void)wanted;
+    (void)fi;
+    start(&errand, is_long(ino));
+}
+
+static void run_open(errand_t *errand)
+{
+    answer_open(errand->req, errand->ino, &errand->fi);
+}
+
+void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    errand_t errand = {.req = req, .ino = ino, .fi = *fi, .answer = run_open};
+    start(&errand, is_long(ino));
+}
+
+static void run_opendir(errand_t *errand)
+{
+    answer_opendir(errand->req, errand->ino, &errand->fi);
+}
+
+void ll_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    errand_t errand = {.req = req, .ino = ino, .fi = *fi, .answer = run_opendir};
+    start(&errand, false);
+}
+
+static void run_read(errand_t *errand)
+{
+    (void)answer_read(errand->req, &errand->part, &errand->fi, true);
+}
+
+void ll_read(
+    fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+    struct fuse_file_info *fi)
+{
+    const file_part_t part = {offset, size};
+    atomic_fetch_add_explicit(
+        &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
+    bool is_text = is_long(ino);
+    if (!is_text || !answer_read(req, &part, fi, false)) {
+        errand_t errand = {
+            .req = req, .ino = ino, .part = part, .fi = *fi, .answer = run_read};
+        start(&errand, is_text);
+    }
+}

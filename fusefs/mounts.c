@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The types of mounted file systems; see mounts.h.
+ */
+#include "mounts.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the kernel serves from memory or a disk. */
+static const char *const local_types[] = {
+    "tmpfs", "ramfs", "rootfs", "devtmpfs", "overlay", "ext2", "ext3",    "ext4",
+    "xfs",   "btrfs", "f2fs",   "zfs",      "jfs",     "aufs", "bcachefs"};
+
+static mount_kind_t kind_of(const char *type)
+{
+    if (strncmp(type, "fuse", 4) == 0) { /* fuse, fuse.sshfs, fuseblk */
+        return MOUNT_SERVED;
+    }
+    for (size_t i = 0; i < sizeof(local_types) / sizeof(local_types[0]); i++) {
+        if (strcmp(type, local_types[i]) == 0) {
+            return MOUNT_LOCAL;
+        }
+    }
+    return MOUNT_REMOTE;
+}
+
+static bool add(mounts_t *mounts, uint64_t id, const char *type)
+{
+    if (mounts->count == mounts->capacity) {
+        size_t capacity = mounts->capacity == 0 ? 64 : mounts->capacity * 2;
+        mount_entry_t *grown = realloc(mounts->items, capacity * sizeof(mount_entry_t));
+        if (grown == NULL) {
+            return false;
+        }
+        mounts->items = grown;
+        mounts->capacity = capacity;
+    }
+    mount_entry_t *entry = &mounts->items[mounts->count++];
+    entry->id = id;
+    entry->kind = kind_of(type);
+    (void)snprintf(entry->type, sizeof(entry->type), "%s", type);
+    return true;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    uint64_t a = ((const mount_entry_t *)left)->id;
+    uint64_t b = ((const mount_entry_t *)right)->id;
+    return a < b ? -1 : a > b;
+}
+
+/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw. Spaces in paths are
+ * escaped, so " - " is the separator. */
+static void read_table(mounts_t *mounts)
+{
+    char *line = NULL;
+    size_t line_bytes = 0;
+    bool good = true;
+    mounts->count = 0;
+    rewind(mounts->table);
+    while (good && getline(&line, &line_bytes, mounts->table) > 0) {
+        uint64_t id;
+        char *type = strstr(line, " - ");
+        if (type != NULL && sscanf(line, "%" SCNu64, &id) == 1) {
+            type += 3;
+            type[strcspn(type, " \n")] = '\0';
+            good = add(mounts, id, type);
+        }
+    }
+    free(line);
+    if (mounts->count > 0) {
+        qsort(mounts->items, mounts->count, sizeof(mount_entry_t), by_id);
+    }
+}
+
+/* False: there is no /proc. */
+static bool refresh(mounts_t *mounts)
+{
+    bool is_new = mounts->table == NULL;
+    if (is_new) {
+        mounts->table = fopen("/proc/self/mountinfo", "re");
+    }
+    if (mounts->table == NULL) {
+        return false;
+    }
+    struct pollfd news = {.fd = fileno(mounts->table), .events = POLLPRI};
+    if (poll(&news, 1, 0) > 0 || is_new) {
+        read_table(mounts);
+    }
+    return true;
+}
+
+/* statx tells it since Linux 5.8 only. */
+static bool mount_of(int fd, uint64_t *id_out)
+{
+    char path[48], line[64];
+    bool found = false;
+    (void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    FILE *info = fopen(path, "re");
+    while (info != NULL && !found && fgets(line, sizeof(line), info) != NULL) {
+        found = sscanf(line, "mnt_id: %" SCNu64, id_out) == 1;
+    }
+    if (info != NULL) {
+        (void)fclose(info);
+    }
+    return found;
+}
+
+mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES])
+{
+    mount_entry_t wanted;
+    (void)snprintf(type, MOUNT_TYPE_BYTES, "unknown");
+    if (!mount_of(fd, &wanted.id) || !refresh(mounts) || mounts->count == 0) {
+        return MOUNT_SERVED;
+    }
+    const mount_entry_t *entry =
+        bsearch(&wanted, mounts->items, mounts->count, sizeof(mount_entry_t), by_id);
+    if (entry == NULL) {
+        return MOUNT_SERVED;
+    }
+    memcpy(type, entry->type, MOUNT_TYPE_BYTES);
+    return entry->kind;
+}
+
+void mounts_fini(mounts_t *mounts)
+{
+    if (mounts->table != NULL) {
+        (void)fclose(mounts->table);
+    }
+    free(mounts->items);
+    memset(mounts, 0, sizeof(*mounts));
+}

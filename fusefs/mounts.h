@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file systems the daemon may touch. A user may mount a FUSE file system over any
+ * folder of his own; if its server does not answer, a process that touches it waits for ever, root
+ * too. The mount table tells the type without touching it, fstatfs does not.
+ *
+ * Cost: reading the table, again only after a mount or an unmount; the kernel tells.
+ *
+ * Threads: the caller holds the model lock alone.
+ */
+#ifndef RMM_FUSEFS_MOUNTS_H
+#define RMM_FUSEFS_MOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define MOUNT_TYPE_BYTES 32
+
+typedef enum mount_kind {
+    MOUNT_LOCAL,  /* answers without another machine or process */
+    MOUNT_REMOTE, /* may be slow: for who chose it */
+    MOUNT_SERVED  /* FUSE, or not in the table: by any process, perhaps a hostile one */
+} mount_kind_t;
+
+typedef struct mount_entry {
+    uint64_t id;
+    mount_kind_t kind;
+    char type[MOUNT_TYPE_BYTES];
+} mount_entry_t;
+
+typedef struct mounts {
+    FILE *table; /* NULL: not opened yet */
+    mount_entry_t *items;
+    size_t count, capacity;
+} mounts_t;
+
+/* The file system of fd, which may be O_PATH. type receives its name, or "unknown". */
+mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES]);
+
+void mounts_fini(mounts_t *mounts);
+
+#endif /* RMM_FUSEFS_MOUNTS_H */

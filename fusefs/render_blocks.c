@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a pool's blocks are, from the report that the program made (reports.h): `map`,
+ * `streams`, `size_histogram`. Nothing
+ * in a report is believed: rows are sorted here, may overlap, and are as many as the reader
+ * takes.
+ *
+ * The report is opened with the model's lock held and read without it, like other side files.
+ */
+#include "render_blocks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "dirs.h"
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* A report that another daemon asked for may take its place just now: once more. */
+bool block_report_open(const member_t *member, rmm_blocks_file_t *file)
+{
+    const rmm_segment_t *segment = &member->segment;
+    int error = -ENOENT;
+    for (int i = 0; i < 2 && member->dir != NULL && error != 0; i++) {
+        error = rmm_blocks_open(file, member->dir->fd, segment->name, segment->uid);
+    }
+    return error == 0;
+}
+
+int render_blocks_begin(model_t *model, node_t node, render_rest_t *rest)
+{
+    member_t *member = model_member(model, node.serial);
+    slot_view_t view;
+    if (member == NULL || !slots_find_low(member, node.id, &view)) {
+        return -ENOENT;
+    }
+    rest->node = node;
+    rest->resource_id = rmm_record_slot(&view.record)->instance_id;
+    rest->blocks_count = 0;
+    if (block_report_open(member, &rest->blocks[0])) {
+        rest->blocks_count = 1;
+        return 0;
+    }
+    if (member->state != MEMBER_LIVE) {
+        return -ENOENT; /* it ended, and its report with it */
+    }
+    /* 0: it has none although it obeyed; its log says why */
+    return member->report.result != 0 ? member->report.result : -EIO;
+}
+
+/* A chunk stands before the block at its address. */
+static int by_address(const void *left, const void *right)
+{
+    const rmm_blocks_row_t *a = left, *b = right;
+    if (a->address != b->address) {
+        return a->address < b->address ? -1 : 1;
+    }
+    return (a->state > b->state) - (a->state < b->state);
+}
+
+bool block_rows_read(
+    const rmm_blocks_file_t *file, const rmm_blocks_resource_t *resource,
+    block_rows_t *out, text_t *text)
+{
+    *out = (block_rows_t){
+        .taken_ns = file->header.taken_ns, .is_there = true, .resource = *resource};
+    if (resource->row_count == 0) {
+        return true;
+    }
+    out->scratch = out->resource.row_count * sizeof(out->rows[0]);
+    if (!text_take_scratch(text, out->scratch)) {
+        return false;
+    }
+    out->rows = malloc(out->scratch);
+    if (out->rows == NULL) {
+        text_give_scratch(text, out->scratch);
+        text->failed = TEXT_NO_MEMORY;
+        return false;
+    }
+    out->count = rmm_blocks_read(file, &out->resource, out->rows);
+    qsort(out->rows, out->count, sizeof(out->rows[0]), by_address);
+    return true;
+}
+
+void block_rows_free(block_rows_t *rows, text_t *text)
+{
+    if (rows->rows != NULL) {
+        text_give_scratch(text, rows->scratch);
+        free(rows->rows);
+    }
+}
+
+const char *block_state_name(uint32_t state)
+{
+    static const char *const names[RMM_BLOCK_STATES] = {
+        [RMM_BLOCK_CHUNK] = "chunk", [RMM_BLOCK_USED] = "used",
+        [RMM_BLOCK_FREE] = "free",   [RMM_BLOCK_CACHED] = "cached",
+        [RMM_BLOCK_GRAPH] = "graph", [RMM_BLOCK_LOST] = "lost"};
+    return state < RMM_BLOCK_STATES && names[state] != NULL ? names[state] : "-1";
+}
+
+/* --- printing ------------------------------------------------------------------------- */
+
+void render_taken(uint64_t taken_ns, text_t *text)
+{
+    uint64_t now_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    text_printf(
+        text, "# taken_ns_ago %" PRIu64 "\n",
+        now_ns > taken_ns ? now_ns - taken_ns : 0);
+}
+
+void render_block_remarks(const block_rows_t *rows, text_t *text)
+{
+    const rmm_blocks_resource_t *resource = &rows->resource;
+    if (!rows->is_there) {
+        text_puts(text, "# not in the report: nothing was allocated from it yet\n");
+        return;
+    }
+    if (resource->left_out_count > 0) {
+        text_printf(
+            text, "# %" PRIu64 " more blocks of %" PRIu64 " bytes found no room\n",
+            resource->left_out_count, resource->left_out_bytes);
+    }
+    if (resource->moving_bytes > 0) {
+        text_printf(
+            text, "# %" PRIu64 " bytes were being mapped or given back\n",
+            resource->moving_bytes);
+    }
+}
+
+static void put_row(const rmm_blocks_row_t *row, text_t *text)
+{
+    if (row->state == RMM_BLOCK_CHUNK) {
+        text_printf(
+            text, "# chunk 0x%" PRIx64 " %" PRIu64 "\n", row->address, row->bytes);
+        return;
+    }
+    text_printf(
+        text, "0x%" PRIx64 " %" PRIu64 " %s ", row->address, row->bytes,
+        block_state_name(row->state));
+    render_value(text, row->stream); /* none is unknown to figures, too */
+}
+
+static void render_map(const block_rows_t *rows, text_t *text)
+{
+    uint32_t at = 0;
+    bool fits = true;
+    text_puts(text, "#addr bytes state stream\n");
+    render_taken(rows->taken_ns, text);
+    while (at < rows->count && fits) {
+        text_begin_row(text);
+        put_row(&rows->rows[at++], text);
+        fits = text_end_row(text);
+    }
+    text_leave_out(text, rows->count - at);
+    text_end_rows(text);
+    render_block_remarks(rows, text);
+}
+
+/* --- sums ----------------------------------------------------------------------------- */
+
+typedef struct sum {
+    uint64_t bytes, count;
+} sum_t;
+
+static void add_row(sum_t *sum, const rmm_blocks_row_t *row)
+{
+    sum->bytes = figure_add(sum->bytes, row->bytes);
+    sum->count++;
+}
+
+/* Blocks that are kept for streams come first, in the order of these. */
+static int by_stream(const void *left, const void *right)
+{
+    const rmm_blocks_row_t *a = left, *b = right;
+    bool a_is_kept = a->state == RMM_BLOCK_CACHED,
+         b_is_kept = b->state == RMM_BLOCK_CACHED;
+    if (a_is_kept != b_is_kept) {
+        return b_is_kept - a_is_kept;
+    }
+    return (a->stream > b->stream) - (a->stream < b->stream);
+}
+
+static void
+put_stream(text_t *text, uint64_t stream, const sum_t *used, const sum_t *kept)
+{
+    render_column(text, stream);
+    render_column(text, used->bytes);
+    render_column(text, used->count);
+    render_column(text, kept->bytes);
+    render_value(text, kept->count);
+}
+
+/* What is kept for the stream of the row `*at`, which is the first of it. */
+static sum_t take_stream(const block_rows_t *rows, uint32_t *at)
+{
+    uint64_t stream = rows->rows[*at].stream;
+    sum_t kept = {0, 0};
+    for (; *at < rows->count && rows->rows[*at].state == RMM_BLOCK_CACHED &&
+           rows->rows[*at].stream == stream;
+         ++*at) {
+        add_row(&kept, &rows->rows[*at]);
+    }
+    return kept;
+}
+
+/* Of a used block the pool does not know the stream: all are in the row of none. */
+static void render_streams(block_rows_t *rows, text_t *text)
+{
+    static const sum_t unknown = {FIGURE_UNKNOWN, FIGURE_UNKNOWN};
+    sum_t used = {0, 0}, unidentified = {0, 0};
+    uint32_t at = 0;
+    text_puts(text, "#stream used_bytes used_count cached_bytes cached_count\n");
+    render_taken(rows->taken_ns, text);
+    if (rows->count > 0) {
+        qsort(rows->rows, rows->count, sizeof(rows->rows[0]), by_stream);
+    }
+    while (at < rows->count && rows->rows[at].state == RMM_BLOCK_CACHED) {
+        uint64_t stream = rows->rows[at].stream;
+        sum_t kept = take_stream(rows, &at);
+        if (stream == RMM_BLOCKS_NO_STREAM) {
+            unidentified = kept;
+            continue;
+        }
+        text_begin_row(text);
+        put_stream(text, stream, &unknown, &kept);
+        (void)text_end_row(text);
+    }
+    for (; at < rows->count; at++) {
+        if (rows->rows[at].state == RMM_BLOCK_USED) {
+            add_row(&used, &rows->rows[at]);
+        }
+    }
+    text_end_rows(text);
+    put_stream(text, FIGURE_UNKNOWN, &used, &unidentified);
+    render_block_remarks(rows, text);
+}
+
+#define SIZES 64 /* powers of two */
+
+static void render_size_histogram(const block_rows_t *rows, text_t *text)
+{
+    sum_t used[SIZES] = {{0}}, unused[SIZES] = {{0}};
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const rmm_blocks_row_t *row = &rows->rows[i];
+        int size = 63 - __builtin_clzll(row->bytes);
+        if (row->state == RMM_BLOCK_USED) {
+            add_row(&used[size], row);
+        } else if (row->state != RMM_BLOCK_CHUNK && row->state != RMM_BLOCK_LOST) {
+            add_row(&unused[size], row);
+        }
+    }
+    text_puts(text, "#from_bytes used_count used_bytes free_count free_bytes\n");
+    render_taken(rows->taken_ns, text);
+    for (int size = 0; size < SIZES; size++) {
+        if (used[size].count != 0 || unused[size].count != 0) {
+            render_column(text, UINT64_C(1) << size);
+            render_column(text, used[size].count);
+            render_column(text, used[size].bytes);
+            render_column(text, unused[size].count);
+            render_value(text, unused[size].bytes);
+        }
+    }
+    render_block_remarks(rows, text);
+}
+
+_Static_assert(RMM_BLOCKS_NO_STREAM == FIGURE_UNKNOWN, "both are shown as -1");
+
+static bool read_rows(const render_rest_t *rest, block_rows_t *rows, text_t *text)
+{
+    const rmm_blocks_file_t *file = &rest->blocks[0];
+    rmm_blocks_resource_t resource;
+    if (rmm_blocks_find(file, rest->resource_id, &resource)) {
+        return block_rows_read(file, &resource, rows, text);
+    }
+    *rows = (block_rows_t){.taken_ns = file->header.taken_ns};
+    return true;
+}
+
+void render_blocks(render_rest_t *rest, text_t *text)
+{
+    block_rows_t rows;
+    if (read_rows(rest, &rows, text)) {
+        switch (rest->node.file) {
+        case FILE_MAP:
+            render_map(&rows, text);
+            break;
+        case FILE_MAP_SVG:
+            render_map_svg(&rows, text);
+            break;
+        case FILE_STREAMS:
+            render_streams(&rows, text);
+            break;
+        case FILE_SIZE_HISTOGRAM:
+            render_size_histogram(&rows, text);
+            break;
+        default:
+            break;
+        }
+        block_rows_free(&rows, text);
+    }
+    rmm_blocks_close(&rest->blocks[0]);
+}

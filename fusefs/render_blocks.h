@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files that print blocks share. Only for render*.c.
+ */
+#ifndef RMM_FUSEFS_RENDER_BLOCKS_H
+#define RMM_FUSEFS_RENDER_BLOCKS_H
+
+#include "render_parts.h"
+
+/* The rows of one resource, by address; chunks are among them, each before its blocks. */
+typedef struct block_rows {
+    uint64_t taken_ns; /* CLOCK_MONOTONIC */
+    bool is_there;     /* the resource is in the report */
+    rmm_blocks_resource_t resource;
+    rmm_blocks_row_t *rows;
+    uint32_t count;
+    size_t scratch; /* charged */
+} block_rows_t;
+
+/* The process's last report; false: there is none that holds together. */
+bool block_report_open(const member_t *member, rmm_blocks_file_t *file);
+
+/* False: no memory, or none for this user; the text has failed. */
+bool block_rows_read(
+    const rmm_blocks_file_t *file, const rmm_blocks_resource_t *resource,
+    block_rows_t *out, text_t *text);
+void block_rows_free(block_rows_t *rows, text_t *text);
+
+const char *block_state_name(uint32_t state);
+
+void render_map_svg(const block_rows_t *rows, text_t *text); /* render_svg.c */
+
+/* "# taken_ns_ago 12", and lines about what is not in the table. */
+void render_taken(uint64_t taken_ns, text_t *text);
+void render_block_remarks(const block_rows_t *rows, text_t *text);
+
+#endif /* RMM_FUSEFS_RENDER_BLOCKS_H */

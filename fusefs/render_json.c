@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `json`: all figures of the node as one object. Levels have their names and a key for each
+ * statistic that has a file at their level; keys are only ever added.
+ */
+#include <inttypes.h>
+
+#include "render_node.h"
+#include "render_parts.h"
+
+#define JSON_SCHEMA_VERSION "1"
+
+static void put_member(text_t *text, const char *key, const char *value)
+{
+    text_puts(text, ", ");
+    put_quoted(text, key);
+    text_puts(text, ": ");
+    put_quoted(text, value);
+}
+
+static void put_figures(text_t *text, dir_kind_t dir, const figures_t *figures)
+{
+    for (uint32_t i = 0; i < shown_stat_count; i++) {
+        if (!tree_dir_has(dir, shown_stats[i].file)) {
+            continue;
+        }
+        uint64_t value = shown_value(figures, &shown_stats[i]);
+        text_puts(text, ", \"");
+        text_puts(text, shown_stats[i].name);
+        text_puts(text, "\": ");
+        if (value == FIGURE_UNKNOWN) {
+            text_puts(text, "null");
+        } else {
+            render_number(text, value);
+        }
+    }
+}
+
+/* head: of the level's chain. */
+static void put_extras(text_t *text, const snapshot_t *snapshot, uint32_t head)
+{
+    for (uint32_t i = 0; head != 0 && i < snapshot->extra_stats.count; i++) {
+        uint64_t value = extra_value_of(&snapshot->extra_stats, head, i);
+        if (value != FIGURE_UNKNOWN) {
+            text_printf(text, ", \"%s\": ", snapshot->extra_stats.items[i].name);
+            render_number(text, value);
+        }
+    }
+}
+
+/* An object, left open. */
+static void
+put_level(text_t *text, const char *device, dir_kind_t dir, const figures_t *figures)
+{
+    text_puts(text, "{\"device\": ");
+    put_quoted(text, device);
+    put_figures(text, dir, figures);
+}
+
+static void put_devices(text_t *text, const snapshot_t *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->device_count; i++) {
+        const snapshot_device_t *device = &snapshot->devices[i];
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_level(text, device->name, DIR_DEVICE, &device->figures);
+        put_extras(text, snapshot, device->extra);
+        text_puts(text, "}");
+    }
+}
+
+static void put_resources(
+    text_t *text, const snapshot_t *snapshot, const snapshot_process_t *process,
+    uint32_t device)
+{
+    const char *separator = "";
+    for (uint32_t i = 0; i < process->resource_count; i++) {
+        const snapshot_resource_t *resource =
+            &snapshot->resources[process->resource + i];
+        if (resource->device == device) {
+            text_puts(text, separator);
+            text_puts(text, "{\"resource\": ");
+            put_quoted(text, resource->name);
+            put_member(text, "type", resource->type);
+            put_figures(text, DIR_RESOURCE, &resource->figures);
+            put_extras(text, snapshot, resource->extra);
+            text_puts(text, "}");
+            separator = ",\n";
+        }
+    }
+}
+
+static void
+put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *process)
+{
+    text_puts(text, "{\"pid\": ");
+    put_quoted(text, process->name);
+    put_member(text, "state", process->state);
+    text_puts(text, ", \"uid\": ");
+    render_number(text, process->uid);
+    put_member(text, "comm", process->comm);
+    text_puts(text, ", \"devices\": [\n");
+    for (uint32_t i = 0; i < process->location_count; i++) {
+        const snapshot_location_t *location =
+            &snapshot->locations[process->location + i];
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_level(
+            text, snapshot->devices[location->device].name, DIR_PROCESS_DEVICE,
+            &location->figures);
+        put_extras(text, snapshot, location->extra);
+        text_puts(text, ", \"resources\": [\n");
+        put_resources(text, snapshot, process, location->device);
+        text_puts(text, "]}");
+    }
+    text_puts(text, "]}");
+}
+
+void render_json(const snapshot_t *snapshot, text_t *text)
+{
+    text_printf(
+        text,
+        "{\"schema_version\": " JSON_SCHEMA_VERSION ", \"levels_not_shown\": %" PRIu64
+        ", \"devices\": [\n",
+        shares_refused(&snapshot->location_shares) +
+            shares_refused(&snapshot->resource_shares));
+    put_devices(text, snapshot);
+    text_puts(text, "],\n\"processes\": [\n");
+    for (uint32_t i = 0; i < snapshot->process_count; i++) {
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_process(text, snapshot, &snapshot->processes[i]);
+    }
+    text_puts(text, "]}\n");
+}

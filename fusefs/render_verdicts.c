@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diag/verdicts: blocks that wasted memory, by verdict, location, resource, first user and
+ * size; the most bytes x time first.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "diag/diag_names.h"
+#include "diag/verdict_reader.h"
+#include "render_parts.h"
+
+static bool
+put_group(const rmm_diag_file_t *file, const rmm_diag_group_t *group, text_t *text)
+{
+    text_begin_row(text);
+    text_printf(
+        text,
+        "%s\t%s\t%" PRId32 "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+        "\t%" PRIu64 "\t",
+        rmm_diag_verdict_name(group->verdict),
+        rmm_diag_confidence(file, group->verdict), group->device, group->resource_id,
+        group->count, group->bytes, group->largest, group->byte_ms);
+    render_block_user(file, group->first_user, text);
+    text_puts(text, "\n");
+    return text_end_row(text);
+}
+
+void render_verdicts(const render_rest_t *rest, text_t *text)
+{
+    const rmm_diag_file_t *file = &rest->diag;
+    uint64_t end_ns = rmm__clock_ns(CLOCK_MONOTONIC) - rest->ended_ns_ago;
+    rmm_diag_groups_t *groups = rmm_diag_groups_create();
+    bool fits = true;
+    uint32_t i = 0;
+    if (groups == NULL) {
+        text_puts(text, "# no memory to put it together\n");
+        return;
+    }
+    rmm_diag_read_verdicts(file, end_ns, rest->has_ended, groups);
+    for (; i < groups->count && fits; i++) {
+        fits = put_group(file, &groups->entries[i], text);
+    }
+    text_leave_out(text, groups->count - i);
+    text_end_rows(text);
+    if (groups->rest_count > 0) {
+        text_printf(
+            text, "# %" PRIu64 " verdicts on blocks of further kinds\n",
+            groups->rest_count);
+    }
+    free(groups);
+}

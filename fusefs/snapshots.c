@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shares snapshots; see snapshots.h.
+ */
+#include "snapshots.h"
+
+#include <time.h>
+
+void snapshots_init(snapshots_t *snapshots)
+{
+    pthread_mutex_init(&snapshots->lock, NULL);
+    snapshots->latest = NULL;
+}
+
+/* Under the lock. */
+static void drop(snapshot_t *snapshot)
+{
+    if (snapshot != NULL && --snapshot->references == 0) {
+        snapshot_free(snapshot);
+    }
+}
+
+void snapshots_fini(snapshots_t *snapshots)
+{
+    drop(snapshots->latest);
+    pthread_mutex_destroy(&snapshots->lock);
+}
+
+static bool is_useful(const snapshot_t *snapshot)
+{
+    return snapshot != NULL &&
+           rmm__clock_ns(CLOCK_MONOTONIC) - snapshot->begun_ns < snapshot->useful_ns;
+}
+
+static uint64_t useful_ns(uint64_t cost_ns)
+{
+    if (cost_ns < SNAPSHOT_FAST_NS) {
+        return 0;
+    }
+    uint64_t useful = cost_ns * SNAPSHOT_REUSE;
+    return useful < SNAPSHOT_OLD_NS ? useful : SNAPSHOT_OLD_NS;
+}
+
+/* Between pieces others get the model's lock. */
+static snapshot_t *read_snapshot(watch_t *watch)
+{
+    uint64_t begun_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    uint64_t cpu_ns = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    snapshot_t *snapshot = snapshot_begin(watch_begin(watch));
+    while (snapshot != NULL && snapshot_continue(snapshot, watch_model(watch))) {
+        watch_pause(watch);
+    }
+    watch_end(watch);
+    if (snapshot != NULL && snapshot->failed) {
+        snapshot_free(snapshot);
+        return NULL;
+    }
+    if (snapshot != NULL) {
+        snapshot->begun_ns = begun_ns;
+        snapshot->useful_ns =
+            useful_ns(rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+    }
+    return snapshot;
+}
+
+snapshot_t *snapshots_take(snapshots_t *snapshots, watch_t *watch)
+{
+    pthread_mutex_lock(&snapshots->lock);
+    if (!is_useful(snapshots->latest)) {
+        drop(snapshots->latest);
+        snapshots->latest = read_snapshot(watch);
+        if (snapshots->latest != NULL) {
+            snapshots->latest->references = 1;
+        }
+    }
+    snapshot_t *snapshot = snapshots->latest;
+    if (snapshot != NULL) {
+        snapshot->references++;
+    }
+    pthread_mutex_unlock(&snapshots->lock);
+    return snapshot;
+}
+
+void snapshots_give(snapshots_t *snapshots, snapshot_t *snapshot)
+{
+    pthread_mutex_lock(&snapshots->lock);
+    drop(snapshot);
+    pthread_mutex_unlock(&snapshots->lock);
+}
+
+void snapshots_expire(snapshots_t *snapshots)
+{
+    if (pthread_mutex_trylock(&snapshots->lock) != 0) {
+        return; /* a new one is being read */
+    }
+    if (!is_useful(snapshots->latest)) {
+        drop(snapshots->latest);
+        snapshots->latest = NULL;
+    }
+    pthread_mutex_unlock(&snapshots->lock);
+}

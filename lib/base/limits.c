@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits and trims of /rmm; see limits.h. All of this is away from the usual path of an
+ * allocation (resource_impl.h), which looks at one word.
+ *
+ * Order: a promise is made before the look at what is held, and given back after what was
+ * taken has been counted there. So whoever does not see another thread's promise sees its
+ * memory. In between both are seen, for a few instructions: then who finds no room asks again.
+ */
+#include "base/limits.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/block_report.h"
+#include "base/resource_impl.h"
+#include "log/log.h"
+
+#define ASKED_AGAIN 100 /* while only promises are in the way */
+#define CALM_SHARE                                                                     \
+    8 /* this part of a limit free again: the next refusal is told again */
+#define FILE_BYTES 96
+
+/* By location: promised growth, and the limit whose refusals were told (plus 1; 0: none). */
+static _Atomic(uint64_t) promised_growth[RMM_SEGMENT_LOCATIONS];
+static _Atomic(uint64_t) told_growth[RMM_SEGMENT_LOCATIONS];
+
+/* A limit, and what counts against it. */
+typedef struct bound {
+    uint64_t limit_bytes;
+    const _Atomic(uint64_t) *held;
+    _Atomic(uint64_t) *promised;
+    _Atomic(uint64_t) *told;
+} bound_t;
+
+static uint64_t held_of(const bound_t *bound)
+{
+    /* relaxed, after the promise's acquire: not older than what that promise replaces */
+    uint64_t held = rmm__figure_get(bound->held);
+
+    return (int64_t)held > 0 ? held : 0;
+}
+
+static bool fits(const bound_t *bound, uint64_t bytes, uint64_t others)
+{
+    uint64_t used = held_of(bound) + others;
+
+    return bytes <= bound->limit_bytes && used <= bound->limit_bytes - bytes;
+}
+
+static void take_back(const bound_t *bound, uint64_t bytes)
+{
+    /* release: who does not see the promise any more sees what is held */
+    atomic_fetch_sub_explicit(bound->promised, bytes, memory_order_release);
+}
+
+static bool try_promise(const bound_t *bound, uint64_t bytes)
+{
+    /* acquire: pairs with take_back() */
+    uint64_t others =
+        atomic_fetch_add_explicit(bound->promised, bytes, memory_order_acq_rel);
+
+    if (fits(bound, bytes, others)) {
+        return true;
+    }
+    take_back(bound, bytes);
+    return false;
+}
+
+static bool promise(const bound_t *bound, uint64_t bytes)
+{
+    for (int i = 0; i < ASKED_AGAIN && fits(bound, bytes, 0); i++) {
+        if (try_promise(bound, bytes)) {
+            return true;
+        }
+        (void)sched_yield();
+    }
+    return false;
+}
+
+/* --- telling -------------------------------------------------------------------------- */
+
+/* As a shell finds it: the numbers of GPUs are the daemon's. */
+static void file_of(const rmm_resource_t *mr, bool of_location, char name[FILE_BYTES])
+{
+    char resource[32] = "";
+
+    if (!of_location) {
+        snprintf(resource, sizeof(resource), "/mr/%" PRIu32 ".*", mr->instance_id);
+    }
+    snprintf(
+        name, FILE_BYTES, "/rmm/proc/%ld/%s%s/limit_bytes", (long)getpid(),
+        mr->accounting.location == RMM_SEGMENT_HOST_LOCATION ? "host" : "gpu*",
+        resource);
+}
+
+/* True: the first refusal of an episode. It ends when the limit is another, or much of it is
+ * free again: not with each free, so that a program at its limit does not fill the log. */
+static bool is_news(const bound_t *bound)
+{
+    uint64_t told = bound->limit_bytes + 1;
+
+    return atomic_exchange_explicit(bound->told, told, memory_order_relaxed) != told;
+}
+
+static void note_calm(const bound_t *bound, uint64_t bytes)
+{
+    if (atomic_load_explicit(bound->told, memory_order_relaxed) != 0 &&
+        held_of(bound) + bytes <=
+            bound->limit_bytes - bound->limit_bytes / CALM_SHARE) {
+        atomic_store_explicit(bound->told, 0, memory_order_relaxed);
+    }
+}
+
+static rmm_status_t
+refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes, bool of_location)
+{
+    char file[FILE_BYTES];
+    uint64_t held = held_of(bound);
+
+    file_of(mr, of_location, file);
+    rmm__figure_add(&mr->accounting.slot->limit_count, 1);
+    rmm__figure_add(&rmm__locations[mr->accounting.location].limit_count, 1);
+    if (is_news(bound)) {
+        rmm__log_warn(
+            "%s '%s' (%" PRIu32 "): %s %" PRIu64 " is reached: %" PRIu64
+            " bytes are %s, %" PRIu64 " more are refused",
+            rmm_resource_type(mr), mr->name, mr->instance_id, file, bound->limit_bytes,
+            held, of_location ? "reserved" : "in use", bytes);
+    }
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY,
+        "%s '%s': %s %" PRIu64 " allows no %" PRIu64 " bytes more than the %" PRIu64
+        " that are %s",
+        rmm_resource_type(mr), mr->name, file, bound->limit_bytes, bytes, held,
+        of_location ? "reserved" : "in use");
+}
+
+/* --- trims ---------------------------------------------------------------------------- */
+
+static void trim(rmm_resource_t *mr, uint64_t keep_bytes)
+{
+    /* what cannot be trimmed holds nothing that is free */
+    (void)atomic_load_explicit(&mr->ops, memory_order_relaxed)
+        ->trim(mr, keep_bytes < PTRDIFF_MAX ? (size_t)keep_bytes : PTRDIFF_MAX);
+}
+
+static bool may_have_free(const rmm_resource_t *mr, uint32_t location)
+{
+    const rmm_segment_slot_t *slot = mr->accounting.slot;
+
+    return mr->accounting.location == location &&
+           atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles &&
+           rmm__figure_get(&slot->reserved_bytes) >
+               rmm__figure_get(&slot->current_bytes);
+}
+
+/* Each resource there in turn, while the location holds more than `most_bytes`. Pools give
+ * whole chunks back: if `keeps`, none by which the location would hold less. */
+static void trim_location(uint32_t location, uint64_t most_bytes, bool keeps)
+{
+    const _Atomic(uint64_t) *reserved = &rmm__locations[location].reserved_bytes;
+    uint32_t last = 0;
+    rmm_resource_t *mr;
+
+    while (rmm__figure_get(reserved) > most_bytes &&
+           (mr = rmm__resource_used_after(last)) != NULL) {
+        last = mr->instance_id;
+        if (may_have_free(mr, location)) {
+            uint64_t own = rmm__figure_get(&mr->accounting.slot->reserved_bytes);
+            uint64_t over = rmm__figure_get(reserved) - most_bytes;
+
+            trim(mr, keeps && own > over ? own - over : 0);
+        }
+        rmm_resource_release(mr);
+    }
+}
+
+static void trim_resource(uint32_t instance_id, uint64_t keep_bytes)
+{
+    rmm_resource_t *mr = rmm__resource_used_after(instance_id - 1);
+
+    if (mr != NULL && mr->instance_id == instance_id) {
+        trim(mr, keep_bytes);
+    }
+    rmm_resource_release(mr);
+}
+
+static void obey_trim(void)
+{
+    rmm_trim_request_t request;
+    rmm_error_kept_t kept;
+
+    if (!rmm__requests_take_trim(&request)) {
+        return;
+    }
+    rmm__error_keep(&kept); /* of a trim that fails the caller learns nothing */
+    if (request.keep_bytes == RMM_TRIM_WITHDRAWN) {
+        /* nobody waits for it any more */
+    } else if ((request.of & RMM_TRIM_LOCATION) == 0) {
+        trim_resource(request.of, request.keep_bytes);
+    } else if ((request.of & ~RMM_TRIM_LOCATION) < RMM_SEGMENT_LOCATIONS) {
+        trim_location(request.of & ~RMM_TRIM_LOCATION, request.keep_bytes, true);
+    }
+    rmm__error_restore(&kept);
+    rmm__requests_trimmed(&request);
+}
+
+/* --- growth --------------------------------------------------------------------------- */
+
+static bound_t location_bound(const rmm_resource_t *mr)
+{
+    uint32_t location = mr->accounting.location;
+
+    return (bound_t){
+        .limit_bytes = rmm__requests_location_limit(location),
+        .held = &rmm__locations[location].reserved_bytes,
+        .promised = &promised_growth[location],
+        .told = &told_growth[location]};
+}
+
+rmm_status_t
+rmm__limits_begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
+{
+    const bound_t bound = location_bound(mr);
+    bool is_promised;
+
+    if (bound.limit_bytes == RMM_SEGMENT_NO_LIMIT || bytes == 0) {
+        return RMM_OK;
+    }
+    is_promised = promise(&bound, bytes);
+    if (!is_promised && bytes <= bound.limit_bytes) {
+        trim_location(mr->accounting.location, bound.limit_bytes - bytes, false);
+        is_promised = promise(&bound, bytes);
+    }
+    if (!is_promised) {
+        return refuse(mr, &bound, bytes, true);
+    }
+    note_calm(&bound, bytes);
+    *promised_out = bytes;
+    return RMM_OK;
+}
+
+void rmm__limits_end_growth(const rmm_resource_t *mr, uint64_t promised)
+{
+    const bound_t bound = location_bound(mr);
+
+    take_back(&bound, promised);
+}
+
+rmm_status_t rmm__growth_check(rmm_resource_t *mr, uint64_t bytes)
+{
+    const bound_t bound = location_bound(mr);
+
+    return held_of(&bound) <= bound.limit_bytes || !rmm__requests_any()
+               ? RMM_OK
+               : refuse(mr, &bound, bytes, true);
+}
+
+/* --- allocations ---------------------------------------------------------------------- */
+
+RMM_COLD rmm_status_t rmm__resource_alloc_asked(
+    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    const bound_t bound = {
+        .limit_bytes = rmm__requests_limit(&mr->accounting, mr->instance_id),
+        .held = &mr->accounting.slot->current_bytes,
+        .promised = &mr->promised_bytes,
+        .told = &mr->limit_told};
+    rmm_status_t status;
+
+    if (request->user) { /* else a resource is in the middle of something */
+        obey_trim();
+        rmm__block_report_obey();
+    }
+    if (bound.limit_bytes == RMM_SEGMENT_NO_LIMIT || request->bytes == 0) {
+        return rmm__resource_alloc_unasked(mr, request, ptr_out);
+    }
+    if (!promise(&bound, request->bytes)) {
+        rmm__accounting_oom(&mr->accounting);
+        return refuse(mr, &bound, request->bytes, false);
+    }
+    note_calm(&bound, request->bytes);
+    status = rmm__resource_alloc_unasked(mr, request, ptr_out);
+    take_back(&bound, request->bytes);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Obeys what an operator asked for through /rmm: limits on what a resource hands out and on
+ * what the process holds from a GPU, and trims.
+ *
+ * A limit is never exceeded, however many threads allocate: whoever takes memory promises it
+ * first, and what is promised counts as taken until it is counted, or was not obtained. So
+ * where two threads race for the last bytes, one may be refused although the other then fails.
+ * What was taken before the limit was set stays.
+ *
+ * Threads: any. No lock held by the caller: a growth that a limit would refuse first trims the
+ * other resources of the process there.
+ */
+#ifndef RMM_BASE_LIMITS_H
+#define RMM_BASE_LIMITS_H
+
+#include <stdint.h>
+
+#include <rmm/resource.h>
+
+#include "publish/requests.h"
+
+/* One while rmm__requests_any(). */
+rmm_status_t
+rmm__limits_begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out);
+void rmm__limits_end_growth(const rmm_resource_t *mr, uint64_t promised);
+
+/*
+ * Before `mr` takes so many bytes from the driver, and after they were counted at the location
+ * or were not obtained. RMM_OK, or RMM_ERR_OUT_OF_MEMORY: a limit of the location forbids it,
+ * and nothing is to be ended.
+ */
+static inline rmm_status_t
+rmm__growth_begin(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
+{
+    *promised_out = 0;
+    return rmm__requests_any() ? rmm__limits_begin_growth(mr, bytes, promised_out)
+                               : RMM_OK;
+}
+
+static inline void rmm__growth_end(const rmm_resource_t *mr, uint64_t promised)
+{
+    if (__builtin_expect(promised != 0, 0)) {
+        rmm__limits_end_growth(mr, promised);
+    }
+}
+
+/* After it took more than it could know: RMM_OK, or RMM_ERR_OUT_OF_MEMORY if the location is
+ * above its limit now. */
+rmm_status_t rmm__growth_check(rmm_resource_t *mr, uint64_t bytes);
+
+#endif /* RMM_BASE_LIMITS_H */

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order of streams; see clocks.h.
+ *
+ * Invariant: a stream's clock changes only after its own time has advanced, under the engine's
+ * lock. So a stream that knows the present time of another knows all that the other knows, and
+ * taking over its clock can be left out.
+ *
+ * Cost: an operation is a search of the streams' keys, and two comparisons where nothing is to
+ * be taken over; on the legacy default stream one comparison for each stream.
+ */
+#include "diag/clocks.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define KEY_LEGACY 1u
+#define KEY_SHARED 2u
+/* With a thread's number; handles are addresses of user space. */
+#define KEY_PER_THREAD ((uint64_t)1 << 63)
+
+/* --- places of streams ------------------------------------------------------------------ */
+
+static uint64_t number_of_thread(void)
+{
+    static _Atomic(uint64_t) last;
+    static _Thread_local uint64_t number; /* 0: not counted yet */
+
+    if (number == 0) {
+        /* relaxed: the numbers only have to differ */
+        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    }
+    return number;
+}
+
+static uint64_t key_of(rmm_stream_t stream)
+{
+    if (rmm_stream_is_default(stream)) {
+        return KEY_LEGACY;
+    }
+    return rmm_stream_is_per_thread_default(stream)
+               ? KEY_PER_THREAD | number_of_thread()
+               : (uint64_t)(uintptr_t)stream;
+}
+
+/* RMM_CLOCKS_STREAMS: none. */
+static uint32_t find_place(rmm_clocks_t *clocks, uint64_t key)
+{
+    if (clocks->keys[clocks->last] == key) {
+        return clocks->last;
+    }
+    for (uint32_t i = 0; i < clocks->count; i++) {
+        if (clocks->keys[i] == key) {
+            clocks->last = i;
+            return i;
+        }
+    }
+    return RMM_CLOCKS_STREAMS;
+}
+
+/* A place that was never used, else that of the stream that ended first. */
+static uint32_t vacant_place(const rmm_clocks_t *clocks)
+{
+    uint32_t place = RMM_CLOCKS_SHARED;
+
+    if (clocks->count < RMM_CLOCKS_SHARED) {
+        return clocks->count;
+    }
+    for (uint32_t i = 0; i < clocks->count; i++) {
+        uint64_t ended = clocks->streams[i].ended;
+
+        if (ended != 0 &&
+            (place == RMM_CLOCKS_SHARED || ended < clocks->streams[place].ended)) {
+            place = i;
+        }
+    }
+    return place;
+}
+
+static uint32_t
+take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_blocking)
+{
+    uint32_t place = vacant_place(clocks);
+    rmm_clock_stream_t *entry = &clocks->streams[place];
+
+    if (place == RMM_CLOCKS_SHARED) {
+        clocks->is_shared = true;
+        return place;
+    }
+    if (place == clocks->count) {
+        clocks->count++;
+    }
+    clocks->keys[place] = key;
+    clocks->last = place;
+    entry->stream_id = rmm_stream_is_per_thread_default(stream)
+                           ? UINT64_MAX
+                           : (uint64_t)(uintptr_t)stream;
+    entry->ended = 0;
+    entry->capture = 0;
+    entry->is_blocking = is_blocking;
+    return place;
+}
+
+uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream)
+{
+    uint64_t key = key_of(stream);
+    uint32_t place = find_place(clocks, key);
+
+    if (place != RMM_CLOCKS_STREAMS) {
+        clocks->streams[place].ended = 0; /* its end has failed */
+        return place;
+    }
+    /* it may be one of those that found no place before */
+    return clocks->is_shared ? RMM_CLOCKS_SHARED
+                             : take_place(clocks, key, stream, true);
+}
+
+void rmm__clocks_stream_begins(
+    rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking)
+{
+    uint64_t key = key_of(stream);
+    uint32_t place = find_place(clocks, key);
+
+    if (place == RMM_CLOCKS_STREAMS) {
+        (void)take_place(clocks, key, stream, is_blocking);
+        return;
+    }
+    clocks->streams[place].ended = 0;
+    clocks->streams[place].capture = 0;
+    clocks->streams[place].is_blocking = is_blocking;
+    clocks->streams[place].stream_id = (uint64_t)(uintptr_t)stream;
+}
+
+void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
+{
+    uint32_t place = find_place(clocks, key_of(stream));
+
+    if (place != RMM_CLOCKS_STREAMS && place != RMM_CLOCKS_LEGACY) {
+        clocks->streams[place].ended = ++clocks->ends;
+    }
+}
+
+rmm_clocks_t *rmm__clocks_create(void)
+{
+    rmm_clocks_t *clocks = calloc(1, sizeof(*clocks));
+
+    if (clocks != NULL) {
+        clocks->keys[RMM_CLOCKS_LEGACY] = KEY_LEGACY;
+        clocks->keys[RMM_CLOCKS_SHARED] = KEY_SHARED;
+        clocks->streams[RMM_CLOCKS_LEGACY].is_blocking = true;
+        clocks->streams[RMM_CLOCKS_SHARED].is_blocking = true;
+        clocks->streams[RMM_CLOCKS_SHARED].stream_id = UINT64_MAX;
+        clocks->count = 1;
+    }
+    return clocks;
+}
+
+/* --- clocks ------------------------------------------------------------------------------ */
+
+static void
+take_over(const rmm_clocks_t *clocks, rmm_clock_t *to, const rmm_clock_t *from)
+{
+    for (uint32_t i = 0; i < clocks->count; i++) {
+        to->at[i] = from->at[i] > to->at[i] ? from->at[i] : to->at[i];
+    }
+    if (from->at[RMM_CLOCKS_SHARED] > to->at[RMM_CLOCKS_SHARED]) {
+        to->at[RMM_CLOCKS_SHARED] = from->at[RMM_CLOCKS_SHARED];
+    }
+    to->is_unsure |= from->is_unsure;
+}
+
+/* `to` knows what the stream at `place` knows now. */
+static void take_over_stream(rmm_clocks_t *clocks, rmm_clock_t *to, uint32_t place)
+{
+    const rmm_clock_t *from = &clocks->streams[place].clock;
+
+    if (to->at[place] < from->at[place]) {
+        take_over(clocks, to, from);
+    }
+}
+
+/* The legacy default stream waits for all blocking streams, and they for it. */
+static void follow_default(rmm_clocks_t *clocks, uint32_t place)
+{
+    rmm_clock_t *clock = &clocks->streams[place].clock;
+
+    if (place != RMM_CLOCKS_LEGACY) {
+        take_over_stream(clocks, clock, RMM_CLOCKS_LEGACY);
+        return;
+    }
+    for (uint32_t i = RMM_CLOCKS_LEGACY + 1; i < clocks->count; i++) {
+        if (clocks->streams[i].is_blocking) {
+            take_over_stream(clocks, clock, i);
+        }
+    }
+    take_over_stream(clocks, clock, RMM_CLOCKS_SHARED);
+}
+
+uint64_t rmm__clocks_advance(rmm_clocks_t *clocks, uint32_t place)
+{
+    rmm_clock_stream_t *stream = &clocks->streams[place];
+    uint64_t now = ++stream->clock.at[place];
+
+    if (stream->host_version != clocks->host_version) {
+        stream->host_version = clocks->host_version;
+        take_over(clocks, &stream->clock, &clocks->host);
+    }
+    if (stream->is_blocking) {
+        follow_default(clocks, place);
+    }
+    return now;
+}
+
+void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place)
+{
+    (void)rmm__clocks_advance(clocks, place);
+    clocks->streams[place].clock.is_unsure = true;
+}
+
+/* --- the host waits ---------------------------------------------------------------------- */
+
+/* All that was begun has run, as far as the host can know. */
+static void host_knows_all(rmm_clocks_t *clocks)
+{
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
+        clocks->host.at[i] = clocks->streams[i].clock.at[i];
+    }
+    clocks->host_version++;
+}
+
+static void host_takes_over(rmm_clocks_t *clocks, const rmm_clock_t *clock)
+{
+    if (clock->is_unsure) {
+        host_knows_all(clocks);
+        return;
+    }
+    take_over(clocks, &clocks->host, clock);
+    clocks->host_version++;
+}
+
+void rmm__clocks_sync_stream(rmm_clocks_t *clocks, uint32_t place)
+{
+    (void)rmm__clocks_advance(clocks, place);
+    host_takes_over(clocks, &clocks->streams[place].clock);
+    if (place != RMM_CLOCKS_SHARED) { /* others there may be unsure still */
+        clocks->streams[place].clock.is_unsure = false;
+    }
+}
+
+void rmm__clocks_sync_all(rmm_clocks_t *clocks)
+{
+    host_knows_all(clocks);
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
+        clocks->streams[i].clock.is_unsure = false;
+    }
+}
+
+/* --- events ------------------------------------------------------------------------------ */
+
+static rmm_clock_event_t *set_of(rmm_clocks_t *clocks, uint64_t handle)
+{
+    uint64_t hash = (handle >> 4) * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
+
+    return clocks->events[(hash >> 32) % RMM_CLOCKS_EVENT_SETS];
+}
+
+/* NULL: it was not recorded, or others have taken its place. */
+static rmm_clock_event_t *find_event(rmm_clocks_t *clocks, uint64_t handle)
+{
+    rmm_clock_event_t *set = set_of(clocks, handle);
+
+    for (int i = 0; i < RMM_CLOCKS_EVENT_WAYS && handle != 0; i++) {
+        if (set[i].handle == handle) {
+            set[i].used = ++clocks->uses;
+            return &set[i];
+        }
+    }
+    return NULL;
+}
+
+/* Where it is kept from now on: a free place, else that of the one used longest ago. */
+static rmm_clock_event_t *keep_event(rmm_clocks_t *clocks, uint64_t handle)
+{
+    rmm_clock_event_t *set = set_of(clocks, handle);
+    rmm_clock_event_t *event = find_event(clocks, handle);
+
+    for (int i = 0; i < RMM_CLOCKS_EVENT_WAYS && event == NULL; i++) {
+        event = set[i].handle == 0 ? &set[i] : NULL;
+    }
+    if (event == NULL) {
+        event = &set[0];
+        for (int i = 1; i < RMM_CLOCKS_EVENT_WAYS; i++) {
+            event = set[i].used < event->used ? &set[i] : event;
+        }
+    }
+    event->handle = handle;
+    event->used = ++clocks->uses;
+    return event;
+}
+
+void rmm__clocks_event_ends(rmm_clocks_t *clocks, uint64_t handle)
+{
+    rmm_clock_event_t *event = find_event(clocks, handle);
+
+    if (event != NULL) {
+        event->handle = 0;
+        event->used = 0;
+    }
+}
+
+void rmm__clocks_record(
+    rmm_clocks_t *clocks, uint32_t place, uint64_t handle, bool captured)
+{
+    rmm_clock_stream_t *stream = &clocks->streams[place];
+    rmm_clock_event_t *event = keep_event(clocks, handle);
+
+    event->capture = stream->capture;
+    if (captured || stream->capture != 0) {
+        event->clock.is_unsure = true;
+        return;
+    }
+    (void)rmm__clocks_advance(clocks, place);
+    event->clock = stream->clock;
+}
+
+/* Some stream is in it. */
+static bool is_under_way(const rmm_clocks_t *clocks, uint64_t capture)
+{
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
+        if (clocks->streams[i].capture == capture) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void rmm__clocks_wait(
+    rmm_clocks_t *clocks, uint32_t place, uint64_t handle, bool captured)
+{
+    rmm_clock_stream_t *stream = &clocks->streams[place];
+    const rmm_clock_event_t *event = find_event(clocks, handle);
+
+    if (captured || stream->capture != 0) {
+        return;
+    }
+    if (event != NULL && event->capture != 0 && is_under_way(clocks, event->capture)) {
+        stream->capture = event->capture; /* the stream joins it */
+        return;
+    }
+    (void)rmm__clocks_advance(clocks, place);
+    if (event != NULL) {
+        take_over(clocks, &stream->clock, &event->clock);
+    } else {
+        stream->clock.is_unsure = true;
+    }
+}
+
+void rmm__clocks_sync_event(rmm_clocks_t *clocks, uint64_t handle)
+{
+    const rmm_clock_event_t *event = find_event(clocks, handle);
+
+    if (event != NULL) {
+        host_takes_over(clocks, &event->clock);
+    } else {
+        host_knows_all(clocks);
+    }
+}
+
+/* --- captures ---------------------------------------------------------------------------- */
+
+bool rmm__clocks_captures(const rmm_clocks_t *clocks, uint32_t place)
+{
+    return clocks->streams[place].capture != 0;
+}
+
+void rmm__clocks_capture_begins(rmm_clocks_t *clocks, uint32_t place)
+{
+    clocks->streams[place].capture = ++clocks->captures;
+}
+
+void rmm__clocks_capture_ends(rmm_clocks_t *clocks, uint32_t place)
+{
+    uint64_t capture = clocks->streams[place].capture;
+
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS && capture != 0; i++) {
+        if (clocks->streams[i].capture == capture) {
+            clocks->streams[i].capture = 0;
+        }
+    }
+}

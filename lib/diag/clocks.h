@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which work of the GPU is ordered before which: a vector clock for each stream, for each
+ * event and for the host. Fed with records, waits and synchronisations.
+ *
+ * The time of a stream is the number of its operations. A clock says up to which time of each
+ * stream everything is known to have run before. All work begins with what the host knows: it
+ * was told to begin after the host had waited for that.
+ *
+ * Where something is not known, more is taken as ordered than may be, never less:
+ *  - one clock stands for all threads of the host, because the engine does not see how threads
+ *    hand work to each other. (A clock for each thread would find more errors and need every
+ *    lock, queue and join of the program.)
+ *  - the legacy default streams of all devices are one stream.
+ *  - a stream that was not seen when it was made waits for the legacy default stream.
+ *  - streams that find no place share one: to each other they are ordered.
+ *  - a place is used again with all that the stream before knew.
+ *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
+ *    known to be unordered before its work. So is what waits for such a stream. The host
+ *    ends this when it waits for it: then all that was begun has its order.
+ *
+ * Not locked: the engine's lock protects it. Bounded: about 1.1 MB, all taken at the start.
+ */
+#ifndef RMM_DIAG_CLOCKS_H
+#define RMM_DIAG_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/stream.h>
+
+enum {
+    RMM_CLOCKS_STREAMS = 64,
+    RMM_CLOCKS_LEGACY = 0, /* the place of the legacy default stream */
+    RMM_CLOCKS_SHARED = RMM_CLOCKS_STREAMS - 1, /* of streams that find none */
+    RMM_CLOCKS_EVENT_SETS = 512,
+    RMM_CLOCKS_EVENT_WAYS = 4
+};
+
+typedef struct rmm_clock {
+    uint64_t at[RMM_CLOCKS_STREAMS]; /* the time of each stream's place */
+    bool is_unsure;
+} rmm_clock_t;
+
+typedef struct rmm_clock_stream {
+    rmm_clock_t clock;
+    uint64_t stream_id; /* as cudaStreamGetId where a block told it, else the handle */
+    uint64_t host_version; /* of the host's clock when it was taken over */
+    uint64_t ended;        /* the number of the end, 0: the stream lives */
+    uint64_t capture;      /* that it belongs to; 0: none */
+    bool is_blocking;      /* it and the legacy default stream wait for each other */
+} rmm_clock_stream_t;
+
+typedef struct rmm_clock_event {
+    uint64_t handle;  /* 0: free */
+    uint64_t used;    /* the number of its last use */
+    uint64_t capture; /* that it was recorded in; 0: not in one */
+    rmm_clock_t clock;
+} rmm_clock_event_t;
+
+typedef struct rmm_clocks {
+    uint64_t
+        keys[RMM_CLOCKS_STREAMS]; /* which stream has the place; 0: none has had it */
+    rmm_clock_stream_t streams[RMM_CLOCKS_STREAMS];
+    rmm_clock_t host;
+    uint64_t host_version;
+    uint32_t count; /* places from here on were never used, the shared one apart */
+    uint32_t last;  /* where the last search ended */
+    bool is_shared; /* a stream found no place */
+    bool is_lost;   /* the order is not known any more: every stream is unsure */
+    uint64_t ends, uses, captures;
+    rmm_clock_event_t events[RMM_CLOCKS_EVENT_SETS][RMM_CLOCKS_EVENT_WAYS];
+} rmm_clocks_t;
+
+/* NULL: no host memory. free() ends it. */
+rmm_clocks_t *rmm__clocks_create(void);
+
+/* The place of a stream, as the calling thread names it. */
+uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream);
+
+/* After a stream was made, and before one is destroyed: handles are used again. */
+void rmm__clocks_stream_begins(
+    rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking);
+void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream);
+
+/* The time of the stream's next operation, which follows all that it has to follow. */
+uint64_t rmm__clocks_advance(rmm_clocks_t *clocks, uint32_t place);
+
+/* It will wait for something that cannot be seen. */
+void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place);
+
+/* On a stream that captures: what it is given does not run. */
+bool rmm__clocks_captures(const rmm_clocks_t *clocks, uint32_t place);
+void rmm__clocks_capture_begins(rmm_clocks_t *clocks, uint32_t place);
+void rmm__clocks_capture_ends(rmm_clocks_t *clocks, uint32_t place);
+
+/* captured: the call was recorded into a graph, also if no begin was told. */
+void rmm__clocks_record(
+    rmm_clocks_t *clocks, uint32_t place, uint64_t event, bool captured);
+void rmm__clocks_wait(
+    rmm_clocks_t *clocks, uint32_t place, uint64_t event, bool captured);
+void rmm__clocks_event_ends(rmm_clocks_t *clocks, uint64_t event);
+
+/* The host has waited for a stream, an event, or everything. */
+void rmm__clocks_sync_stream(rmm_clocks_t *clocks, uint32_t place);
+void rmm__clocks_sync_event(rmm_clocks_t *clocks, uint64_t event);
+void rmm__clocks_sync_all(rmm_clocks_t *clocks);
+
+/* Nothing is known to be unordered before the work of this stream. */
+static inline bool rmm__clocks_is_unsure(const rmm_clocks_t *clocks, uint32_t place)
+{
+    return clocks->is_lost || clocks->streams[place].clock.is_unsure;
+}
+
+/* What the stream `of` did at this time is ordered before what `place` does now. */
+static inline bool rmm__clocks_knows(
+    const rmm_clocks_t *clocks, uint32_t place, uint32_t of, uint64_t time)
+{
+    return clocks->streams[place].clock.at[of] >= time;
+}
+
+#endif /* RMM_DIAG_CLOCKS_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ranges of a copy, fill or prefetch, as its event gives them (rmm/sys/diag.h): the first is
+ * the one that is written or prefetched, the second, of a copy, the one that is read.
+ */
+#ifndef RMM_DIAG_EVENT_RANGE_H
+#define RMM_DIAG_EVENT_RANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rmm/sys/diag.h>
+
+typedef struct rmm_event_range {
+    uint64_t start, bytes;
+    bool is_write; /* a prefetch changes no byte */
+    bool has_gaps; /* some of its bytes are not accessed */
+} rmm_event_range_t;
+
+/* They begin at as many words of the event. */
+static inline size_t rmm__event_range_count(const rmm_diag_event_v1_t *event)
+{
+    size_t sides = event->kind == RMM_DIAG_COPY ? 2 : 1;
+
+    return event->word_count < sides ? event->word_count : sides;
+}
+
+static inline rmm_event_range_t
+rmm__event_range(const rmm_diag_event_v1_t *event, size_t i)
+{
+    bool has_sizes = event->word_count == 4; /* one for each side */
+
+    return (rmm_event_range_t){
+        .start = event->words[i],
+        .bytes = has_sizes ? event->words[i + 2] : event->bytes,
+        .is_write = i == 0 && event->kind != RMM_DIAG_PREFETCH,
+        .has_gaps = has_sizes || event->has_pitch != 0};
+}
+
+#endif /* RMM_DIAG_EVENT_RANGE_H */

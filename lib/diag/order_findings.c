@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is not in order becomes a finding; see order_findings.h. */
+#include "diag/order_findings.h"
+
+#include "diag/event_range.h"
+#include "diag/row.h"
+
+static void add_finding(
+    rmm_order_findings_t *self, uint32_t index, const rmm_order_conflict_t *conflict,
+    rmm_finding_t finding)
+{
+    finding.block = rmm__uses_block(self->uses, index);
+    finding.address = finding.bytes == 0 ? finding.block.address : finding.address;
+    finding.stream_id = conflict->stream_id;
+    finding.other_user = conflict->other_user;
+    finding.other_call = conflict->other_call;
+    finding.other_stream_id = conflict->other_stream_id;
+    rmm__findings_add(self->findings, &finding);
+}
+
+static uint32_t access_of(const rmm_order_use_t *use)
+{
+    if (use->access == RMM_ORDER_KERNEL) {
+        return RMM_DIAG_USES;
+    }
+    return use->access == RMM_ORDER_READ || use->access == RMM_ORDER_SOME_READ
+               ? RMM_DIAG_READS
+               : RMM_DIAG_WRITES;
+}
+
+/* It uses the block that the address is in, if that is in one. */
+static void
+use_block(rmm_order_findings_t *self, uint64_t address, const rmm_order_use_t *use)
+{
+    uint32_t index = rmm__live_map_find(self->uses->map, address);
+    rmm_order_conflict_t conflict;
+
+    if (index != RMM_LIVE_NONE && rmm__order_use(&self->order, index, use, &conflict)) {
+        add_finding(
+            self, index, &conflict,
+            (rmm_finding_t){
+                .kind = RMM_DIAG_USE_UNORDERED,
+                .call = use->call,
+                .access = access_of(use),
+                .user = use->user,
+                .address = use->start,
+                .bytes = use->end - use->start});
+    }
+}
+
+/* Large structs of parameters are often filled in part, and the rest of them has addresses of
+ * earlier calls. */
+enum { JUDGED_WORDS_MAX = 128 };
+
+static bool has_stale_words(const rmm_diag_event_v1_t *event)
+{
+    return event->kind == RMM_DIAG_LAUNCH && event->word_count > JUDGED_WORDS_MAX;
+}
+
+static void use_parameters(
+    rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, rmm_order_use_t *use)
+{
+    use->access = RMM_ORDER_KERNEL;
+    for (size_t i = 0; i < event->word_count; i++) {
+        use_block(self, event->words[i], use);
+    }
+}
+
+/* One side of a copy, or a fill. */
+static void use_range(
+    rmm_order_findings_t *self, const rmm_event_range_t *range, rmm_order_use_t *use)
+{
+    use->start = range->start;
+    use->end = use->start + range->bytes;
+    use->access = range->is_write ? RMM_ORDER_WRITE : RMM_ORDER_READ;
+    if (range->has_gaps) {
+        use->access = range->is_write ? RMM_ORDER_SOME_WRITE : RMM_ORDER_SOME_READ;
+    }
+    if (use->end > use->start) {
+        use_block(self, use->start, use);
+    }
+}
+
+/* A copy to memory that is not known may be one to pageable memory, which the host waits for
+ * although it is called asynchronous. */
+static bool may_wait(const rmm_order_findings_t *self, const rmm_diag_event_v1_t *event)
+{
+    return event->kind == RMM_DIAG_COPY && event->word_count > 0 &&
+           rmm__live_map_find(self->uses->map, event->words[0]) == RMM_LIVE_NONE;
+}
+
+static void use_ranges(
+    rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, rmm_order_use_t *use)
+{
+    for (size_t i = 0; i < rmm__event_range_count(event); i++) {
+        const rmm_event_range_t range = rmm__event_range(event, i);
+
+        use_range(self, &range, use);
+    }
+    if (event->is_sync != 0 || may_wait(self, event)) {
+        rmm__clocks_sync_stream(self->order.clocks, use->place);
+    }
+}
+
+void rmm__order_findings_event(
+    rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, uint32_t user)
+{
+    bool is_launch = event->kind == RMM_DIAG_LAUNCH;
+    rmm_order_use_t use = {.user = user};
+
+    if (event->kind == RMM_DIAG_PREFETCH) {
+        return; /* moves the bytes, and changes none */
+    }
+    if (!is_launch && event->kind != RMM_DIAG_COPY && event->kind != RMM_DIAG_SET) {
+        rmm__order_event(&self->order, event);
+        return;
+    }
+    if (!rmm__order_begin(&self->order, event, &use)) {
+        RMM_ROW_ADD(&self->header->unjudged, 1);
+        return;
+    }
+    if (rmm__clocks_is_unsure(self->order.clocks, use.place) ||
+        has_stale_words(event)) {
+        RMM_ROW_ADD(&self->header->unjudged, 1);
+    }
+    if (has_stale_words(event)) {
+        return;
+    }
+    if (is_launch) {
+        use_parameters(self, event, &use);
+    } else {
+        use_ranges(self, event, &use);
+    }
+}
+
+void rmm__order_findings_free(
+    rmm_order_findings_t *self, uint32_t index, const rmm_diag_block_v1_t *block)
+{
+    rmm_order_conflict_t conflict;
+
+    if (rmm__order_freed(&self->order, index, block, &conflict)) {
+        add_finding(
+            self, index, &conflict,
+            (rmm_finding_t){
+                .kind = RMM_DIAG_FREE_UNORDERED,
+                .access = RMM_DIAG_FREES,
+                .user = RMM_DIAG_NO_USER});
+    }
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures stacks; see stacks.h. The frames of the diagnosis library itself, which are the
+ * innermost ones, are left out. A frame whose module is not known, or found no entry in the table,
+ * is its address.
+ */
+#include "diag/stacks.h"
+
+#include <execinfo.h>
+#include <string.h>
+
+#include "core/loaded_module.h"
+#include "diag/row.h"
+
+#define CAPTURED 40 /* some are ours */
+
+typedef struct place {
+    uintptr_t begin, end, base;
+    rmm_diag_module_t module;
+    bool is_own;
+} place_t;
+
+typedef struct capture {
+    uintptr_t frames[CAPTURED]; /* in the call, not behind it */
+    uint32_t frame_count;
+    place_t places[RMM_DIAG_FRAMES_COUNT];
+    uint32_t place_count;
+    bool is_program; /* the next module is */
+} capture_t;
+
+static const char own_place = 0;
+
+/* --- the stack --------------------------------------------------------------------- */
+
+static bool is_in(uintptr_t address, uintptr_t begin, uintptr_t end)
+{
+    return begin <= address && address < end;
+}
+
+static bool has_frame_in(const capture_t *capture, uintptr_t begin, uintptr_t end)
+{
+    for (uint32_t i = 0; i < capture->frame_count; i++) {
+        if (is_in(capture->frames[i], begin, end)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The end of the path: there is what tells modules apart. */
+static void copy_path(char path[RMM_DIAG_PATH_BYTES], const char *name, bool is_program)
+{
+    char program[4096];
+    size_t length, cut;
+
+    if (is_program) {
+        rmm__program_path(program, sizeof(program));
+        name = program;
+    }
+    length = strlen(name);
+    cut = length < RMM_DIAG_PATH_BYTES ? 0 : length - RMM_DIAG_PATH_BYTES + 1;
+    memcpy(path, name + cut, length - cut + 1);
+}
+
+static int see_module(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    capture_t *capture = arg;
+    bool is_program = capture->is_program;
+    place_t place = {.base = info->dlpi_addr};
+
+    (void)bytes;
+    capture->is_program = false; /* the first is */
+    rmm__module_span(info, &place.begin, &place.end);
+    if (has_frame_in(capture, place.begin, place.end)) {
+        place.is_own = is_in((uintptr_t)&own_place, place.begin, place.end);
+        copy_path(place.module.path, info->dlpi_name, is_program);
+        place.module.build_id_bytes = (uint32_t)rmm__module_build_id(
+            info, place.module.build_id, sizeof(place.module.build_id));
+        capture->places[capture->place_count++] = place;
+    }
+    return capture->place_count == RMM_DIAG_FRAMES_COUNT;
+}
+
+/* NULL: unknown. */
+static const place_t *find_place(const capture_t *capture, uintptr_t frame)
+{
+    for (uint32_t i = 0; i < capture->place_count; i++) {
+        if (is_in(frame, capture->places[i].begin, capture->places[i].end)) {
+            return &capture->places[i];
+        }
+    }
+    return NULL;
+}
+
+static void take_frames(capture_t *capture)
+{
+    void *frames[CAPTURED];
+    int count = backtrace(frames, CAPTURED);
+
+    capture->frame_count = count > 0 ? (uint32_t)count : 0;
+    for (uint32_t i = 0; i < capture->frame_count; i++) {
+        capture->frames[i] = (uintptr_t)frames[i] - 1;
+    }
+    capture->place_count = 0;
+    capture->is_program = true;
+    (void)dl_iterate_phdr(see_module, capture);
+}
+
+/* In a program that was linked with the engine statically all frames are its own. */
+static uint32_t own_frames(const capture_t *capture)
+{
+    uint32_t own = 0;
+
+    for (; own < capture->frame_count; own++) {
+        const place_t *place = find_place(capture, capture->frames[own]);
+
+        if (place == NULL || !place->is_own) {
+            return own;
+        }
+    }
+    return 0;
+}
+
+/* --- the tables -------------------------------------------------------------------- */
+
+static uint32_t module_locked(rmm_stacks_t *stacks, const rmm_diag_module_t *module)
+{
+    uint32_t used =
+        atomic_load_explicit(&stacks->header->modules_used, memory_order_relaxed);
+
+    RMM_ASSERT_LOCKED(&stacks->lock);
+    for (uint32_t i = 0; i < used && i < RMM_DIAG_MODULES_COUNT; i++) {
+        if (memcmp(&stacks->modules[i], module, sizeof(*module)) == 0) {
+            return i;
+        }
+    }
+    if (used >= RMM_DIAG_MODULES_COUNT) {
+        return RMM_DIAG_NO_MODULE;
+    }
+    stacks->modules[used] = *module;
+    /* release: the entry is written; pairs with a reader's load */
+    atomic_store_explicit(
+        &stacks->header->modules_used, used + 1, memory_order_release);
+    return used;
+}
+
+static void
+put_locked(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const capture_t *capture)
+{
+    uint32_t own = own_frames(capture), count = capture->frame_count - own;
+
+    RMM_ASSERT_LOCKED(&stacks->lock);
+    count = count < RMM_DIAG_FRAMES_COUNT ? count : RMM_DIAG_FRAMES_COUNT;
+    RMM_ROW_BEGIN(entry);
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t frame = capture->frames[own + i];
+        const place_t *place = find_place(capture, frame);
+        uint32_t module =
+            place != NULL ? module_locked(stacks, &place->module) : RMM_DIAG_NO_MODULE;
+
+        RMM_ROW_SET(entry, modules[i], module);
+        RMM_ROW_SET(
+            entry, offsets[i],
+            module != RMM_DIAG_NO_MODULE ? frame - place->base : frame);
+    }
+    RMM_ROW_SET(entry, frame_count, count);
+    RMM_ROW_END(entry);
+}
+
+void rmm__stacks_capture(rmm_stacks_t *stacks, uint32_t first, uint32_t end)
+{
+    capture_t capture;
+
+    take_frames(&capture);
+    rmm__mutex_lock(&stacks->lock);
+    for (uint32_t i = first; i < end; i++) {
+        put_locked(stacks, &stacks->entries[i], &capture);
+    }
+    rmm__mutex_unlock(&stacks->lock);
+}
+
+/* --- making ------------------------------------------------------------------------ */
+
+void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
+{
+    unsigned char *memory = (unsigned char *)header;
+    void *frame;
+
+    stacks->header = header;
+    stacks->entries = (void *)(memory + header->stacks_offset);
+    stacks->modules = (void *)(memory + header->modules_offset);
+    rmm__mutex_init(&stacks->lock);
+    (void)backtrace(&frame, 1); /* loads the unwinder now and not in a callback */
+}
+
+void rmm__stacks_fini(rmm_stacks_t *stacks)
+{
+    rmm__mutex_fini(&stacks->lock);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads where findings were made (stacks.h) out of a side file, and trusts nothing in it.
+ */
+#ifndef RMM_DIAG_STACKS_READER_H
+#define RMM_DIAG_STACKS_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diag/diag_reader.h"
+#include "segment/segment_side.h"
+
+typedef struct rmm_diag_stack_info {
+    uint32_t frame_count; /* at most RMM_DIAG_FRAMES_COUNT */
+    uint64_t
+        offsets[RMM_DIAG_FRAMES_COUNT]; /* innermost first; an address without module */
+    uint32_t modules[RMM_DIAG_FRAMES_COUNT]; /* or RMM_DIAG_NO_MODULE */
+} rmm_diag_stack_info_t;
+
+/* Of the finding of that index. False: it was not captured, or is being written. */
+bool rmm_diag_read_stack(
+    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
+
+typedef struct rmm_diag_module_info {
+    char path[RMM_DIAG_PATH_BYTES]; /* clean */
+    uint32_t build_id_bytes;        /* at most there is room for */
+    unsigned char build_id[20];
+} rmm_diag_module_info_t;
+
+/* False: there is none of that index. */
+bool rmm_diag_read_module(
+    const rmm_diag_file_t *file, uint32_t index, rmm_diag_module_info_t *out);
+
+/* Their tables, for the check of the header. */
+rmm_side_table_t rmm_diag_stacks_of(const rmm_diag_header_t *header);
+rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header);
+
+#endif /* RMM_DIAG_STACKS_READER_H */

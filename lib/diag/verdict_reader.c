@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts for readers; see verdict_reader.h. */
+#include "diag/verdict_reader.h"
+
+#include "diag/verdict_rules.h"
+
+typedef struct judge {
+    const rmm_diag_file_t *file;
+    uint64_t now_ns;
+    bool has_ended;
+    rmm_diag_groups_t *groups;
+} judge_t;
+
+static bool add_freed(const rmm_diag_group_t *group, void *arg)
+{
+    const judge_t *judge = arg;
+    rmm_diag_groups_add(judge->groups, group);
+    return true;
+}
+
+static rmm_diag_life_t life_of(const judge_t *judge, const rmm_diag_row_info_t *row)
+{
+    return (rmm_diag_life_t){
+        .fate = judge->has_ended ? RMM_DIAG_FATE_LEFT : RMM_DIAG_FATE_LIVE,
+        .device = row->device,
+        .allocated_ns = row->allocated_ns,
+        .first_use_ns = row->first_use_ns,
+        .last_use_ns = row->last_use_ns,
+        .end_ns = judge->now_ns,
+        .allocated_at = row->allocated_at,
+        .first_use_at = row->first_use_at,
+        .last_use_at = row->last_use_at,
+        .end_at =
+            atomic_load_explicit(&judge->file->header.launches, memory_order_relaxed)};
+}
+
+static bool judge_live(const rmm_diag_row_info_t *row, void *arg)
+{
+    const judge_t *judge = arg;
+    const rmm_diag_life_t life = life_of(judge, row);
+    uint64_t since_ns = atomic_load_explicit(
+        &judge->file->header.judged_since_ns, memory_order_relaxed);
+    uint64_t wasted_ns;
+    if (!rmm_diag_is_judged(row->allocated_ns, since_ns)) {
+        return true;
+    }
+    for (int verdict = RMM_DIAG_NEVER_USED; verdict <= RMM_DIAG_LEAKED; verdict++) {
+        if (rmm_diag_verdict_applies(&life, (rmm_diag_verdict_t)verdict, &wasted_ns)) {
+            const rmm_diag_group_t group = {
+                .verdict = (uint32_t)verdict,
+                .resource_id = row->resource_id,
+                .first_user = row->first_user,
+                .device = row->device,
+                .size_class = rmm_diag_size_class(row->bytes),
+                .bytes = row->bytes,
+                .count = 1,
+                .largest = row->bytes,
+                .byte_ms = rmm_diag_byte_ms(row->bytes, wasted_ns)};
+            rmm_diag_groups_add(judge->groups, &group);
+        }
+    }
+    return true;
+}
+
+void rmm_diag_read_verdicts(
+    const rmm_diag_file_t *file, uint64_t now_ns, bool has_ended,
+    rmm_diag_groups_t *groups)
+{
+    judge_t judge = {file, now_ns, has_ended, groups};
+    rmm_diag_groups_clear(groups);
+    (void)rmm_diag_each_verdict(file, add_freed, &judge);
+    (void)rmm_diag_each_row(file, judge_live, &judge);
+    rmm_diag_groups_sort(groups);
+}
+
+const char *rmm_diag_confidence(const rmm_diag_file_t *file, uint32_t verdict)
+{
+    const rmm_diag_header_t *header = &file->header;
+    uint64_t unseen =
+        atomic_load_explicit(&header->graph_launches, memory_order_relaxed) |
+        atomic_load_explicit(&header->parameter_failures, memory_order_relaxed);
+    if (verdict == RMM_DIAG_LEAKED) {
+        return "certain";
+    }
+    return unseen == 0 ? "likely" : "hint";
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cost: a free reads the clock and the row; one that deserves a verdict probes the table.
+ */
+#include "diag/verdicts.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "diag/groups.h"
+#include "diag/row.h"
+#include "diag/verdict_rules.h"
+
+static bool is_of(const rmm_diag_verdict_entry_t *entry, const rmm_diag_group_t *group)
+{
+    const rmm_diag_group_t its = {
+        .verdict = RMM_ROW_GET(entry, verdict),
+        .resource_id = RMM_ROW_GET(entry, resource_id),
+        .first_user = RMM_ROW_GET(entry, first_user),
+        .device = RMM_ROW_GET(entry, device),
+        .size_class = RMM_ROW_GET(entry, size_class)};
+
+    return rmm_diag_group_is_like(&its, group);
+}
+
+/* Free, or of this kind; NULL: all are taken. */
+static rmm_diag_verdict_entry_t *
+find_entry(const rmm_verdicts_t *verdicts, const rmm_diag_group_t *group)
+{
+    uint32_t at = rmm_diag_group_hash(group);
+
+    for (uint32_t i = 0; i < RMM_DIAG_VERDICTS_COUNT; i++) {
+        rmm_diag_verdict_entry_t *entry =
+            &verdicts->entries[(at + i) % RMM_DIAG_VERDICTS_COUNT];
+
+        if (RMM_ROW_GET(entry, verdict) == 0 || is_of(entry, group)) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t add_up_to_largest(uint64_t a, uint64_t b)
+{
+    return a + b >= a ? a + b : UINT64_MAX;
+}
+
+static void add(rmm_diag_verdict_entry_t *entry, const rmm_diag_group_t *group)
+{
+    RMM_ROW_BEGIN(entry);
+    RMM_ROW_SET(entry, verdict, group->verdict);
+    RMM_ROW_SET(entry, resource_id, group->resource_id);
+    RMM_ROW_SET(entry, first_user, group->first_user);
+    RMM_ROW_SET(entry, device, group->device);
+    RMM_ROW_SET(entry, size_class, group->size_class);
+    RMM_ROW_SET(entry, count, RMM_ROW_GET(entry, count) + group->count);
+    RMM_ROW_SET(entry, bytes, RMM_ROW_GET(entry, bytes) + group->bytes);
+    if (group->largest > RMM_ROW_GET(entry, largest)) {
+        RMM_ROW_SET(entry, largest, group->largest);
+    }
+    RMM_ROW_SET(
+        entry, byte_ms, add_up_to_largest(RMM_ROW_GET(entry, byte_ms), group->byte_ms));
+    RMM_ROW_END(entry);
+}
+
+static void give(
+    rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, rmm_diag_verdict_t verdict,
+    uint64_t wasted_ns)
+{
+    uint64_t bytes = RMM_ROW_GET(row, bytes);
+    const rmm_diag_group_t group = {
+        .verdict = verdict,
+        .resource_id = RMM_ROW_GET(row, resource_id),
+        .first_user = RMM_ROW_GET(row, first_user),
+        .device = RMM_ROW_GET(row, device),
+        .size_class = rmm_diag_size_class(bytes),
+        .bytes = bytes,
+        .count = 1,
+        .largest = bytes,
+        .byte_ms = rmm_diag_byte_ms(bytes, wasted_ns)};
+    rmm_diag_verdict_entry_t *entry = find_entry(verdicts, &group);
+
+    if (entry == NULL) {
+        RMM_ROW_ADD(&verdicts->header->verdicts_dropped, 1);
+        return;
+    }
+    add(entry, &group);
+}
+
+static rmm_diag_life_t
+life_of(const rmm_verdicts_t *verdicts, const rmm_diag_row_t *row)
+{
+    return (rmm_diag_life_t){
+        .fate = RMM_DIAG_FATE_FREED,
+        .device = RMM_ROW_GET(row, device),
+        .allocated_ns = RMM_ROW_GET(row, allocated_ns),
+        .first_use_ns = RMM_ROW_GET(row, first_use_ns),
+        .last_use_ns = RMM_ROW_GET(row, last_use_ns),
+        .allocated_at = RMM_ROW_GET(row, allocated_at),
+        .first_use_at = RMM_ROW_GET(row, first_use_at),
+        .last_use_at = RMM_ROW_GET(row, last_use_at),
+        .end_at = RMM_ROW_GET(verdicts->header, launches)};
+}
+
+void rmm__verdicts_freed(
+    rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, uint64_t since_ns)
+{
+    rmm_diag_life_t life = life_of(verdicts, row);
+    uint64_t wasted_ns = 0;
+
+    if (!rmm_diag_is_judged(life.allocated_ns, since_ns)) {
+        return;
+    }
+    for (int i = RMM_DIAG_NEVER_USED; i <= RMM_DIAG_FREED_LATE; i++) {
+        rmm_diag_verdict_t verdict = (rmm_diag_verdict_t)i;
+
+        /* of a freed block the time decides nothing: most need no reading of the clock */
+        if (rmm_diag_verdict_applies(&life, verdict, &wasted_ns)) {
+            life.end_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+            (void)rmm_diag_verdict_applies(&life, verdict, &wasted_ns);
+            give(verdicts, row, verdict, wasted_ns);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits, trims and reports that an operator asked for through /rmm: the process's side of the
+ * control page. What is asked for rarely costs an allocation one load, of a word that nobody writes
+ * meanwhile: while it is 0 nothing else here is looked at. It also tells a forked child, whose
+ * page is all zeros, from a limit of 0 bytes. The program's own calls look at that word and at
+ * the trace's at once.
+ *
+ * Threads: any, without a lock.
+ */
+#ifndef RMM_PUBLISH_REQUESTS_H
+#define RMM_PUBLISH_REQUESTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "publish/accounting.h"
+
+/* Never NULL; set by rmm__publish_open(). */
+extern const _Atomic(uint32_t) *rmm__requests_wanted;
+
+static inline bool rmm__requests_any(void)
+{
+    return RMM_ACCOUNTING_ON &&
+           __builtin_expect(
+               atomic_load_explicit(rmm__requests_wanted, memory_order_relaxed) != 0,
+               0);
+}
+
+extern const _Atomic(uint64_t) *rmm__requests_attention;
+
+/* The same, or the trace is on. */
+static inline bool rmm__requests_attended(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(rmm__requests_attention, memory_order_relaxed) != 0, 0);
+}
+
+/* RMM_SEGMENT_NO_LIMIT: none. */
+uint64_t rmm__requests_limit(const rmm_accounting_t *accounting, uint32_t instance_id);
+uint64_t rmm__requests_location_limit(uint32_t location);
+
+typedef struct rmm_trim_request {
+    uint32_t number;
+    uint32_t of; /* as in the control page */
+    uint64_t keep_bytes;
+} rmm_trim_request_t;
+
+/* True: the caller obeys it, and then calls rmm__requests_trimmed(). Each request goes to one
+ * thread. */
+bool rmm__requests_take_trim(rmm_trim_request_t *request_out);
+void rmm__requests_trimmed(const rmm_trim_request_t *request);
+
+typedef struct rmm_report_request {
+    uint32_t number;
+    uint32_t rows; /* at most; 0: nobody waits for it */
+} rmm_report_request_t;
+
+/* The same for a report of the blocks. */
+bool rmm__requests_take_report(rmm_report_request_t *request_out);
+void rmm__requests_reported(const rmm_report_request_t *request);
+
+#endif /* RMM_PUBLISH_REQUESTS_H */

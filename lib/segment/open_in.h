@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens and looks at files of a folder into which others write. A name there may be a link,
+ * a FIFO, or have a file system mounted over it that its user serves (FUSE) and that never
+ * answers: whoever touches that waits for ever, root too. Nothing here touches it.
+ *
+ * Without openat2 (Linux before 5.6, some containers) the same takes four system calls.
+ *
+ * Threads: any.
+ */
+#ifndef RMM_SEGMENT_OPEN_IN_H
+#define RMM_SEGMENT_OPEN_IN_H
+
+#include <sys/stat.h>
+
+/*
+ * Open the entry `name` of dirfd: no link, nothing mounted, not below another folder. flags
+ * of open(2) without O_CREAT; O_CLOEXEC is added. -1 with errno: EXDEV something is mounted
+ * there, ELOOP a link.
+ */
+int rmm__open_in(int dirfd, const char *name, int flags);
+
+/*
+ * What stat(2) says of the entry `name` of dirfd itself. -1 with errno, EXDEV as above. Never
+ * asks a file system that the kernel would have to wait for.
+ */
+int rmm__stat_in(int dirfd, const char *name, struct stat *status);
+
+#endif /* RMM_SEGMENT_OPEN_IN_H */

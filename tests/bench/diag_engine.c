@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the diagnosis costs on the host, without a GPU: nanoseconds of a launch, a copy, and an
+ * allocation with its free, with few live blocks and with many. Best of several rounds, because
+ * the machine has other work.
+ *
+ *   build/dev/tests/bench_diag_engine
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "diag/engine.h"
+
+#define BASE 0x7f4000000000ull
+#define BLOCK_BYTES 4096u
+enum { ROUNDS = 20, CALLS = 100000, KERNELS = 1024 };
+
+typedef struct bench {
+    rmm_diag_engine_t *engine;
+    uint32_t blocks; /* live */
+} bench_t;
+
+static void tell(const bench_t *bench, rmm_diag_event_v1_t event)
+{
+    event.struct_size = sizeof(event);
+    rmm__diag_engine_on_event(bench->engine, &event);
+}
+
+static uint64_t address(const bench_t *bench, uint32_t i)
+{
+    return BASE + (uint64_t)(i % bench->blocks) * BLOCK_BYTES;
+}
+
+static rmm_diag_block_v1_t block_at(uint64_t where)
+{
+    return (rmm_diag_block_v1_t){.address = where, .bytes = BLOCK_BYTES};
+}
+
+/* Three blocks and five other words, as a kernel of PyTorch has. */
+static void launch(const bench_t *bench, uint32_t i)
+{
+    const uint64_t words[] = {
+        address(bench, i), 1, address(bench, i + 1), 2, address(bench, i + 2), 3, 4, 5};
+
+    tell(
+        bench, (rmm_diag_event_v1_t){
+                   .kind = RMM_DIAG_LAUNCH,
+                   .function = "kernel",
+                   .name = "kernel",
+                   .words = words,
+                   .word_count = 8});
+}
+
+/* As both modes see it: before the call and behind it. */
+static void copy(const bench_t *bench, uint32_t i)
+{
+    const uint64_t words[] = {address(bench, i), address(bench, i + 1)};
+    rmm_diag_event_v1_t event = {
+        .kind = RMM_DIAG_COPY,
+        .name = "cuMemcpyDtoDAsync_v2",
+        .words = words,
+        .word_count = 2,
+        .bytes = BLOCK_BYTES,
+        .before = 1};
+
+    tell(bench, event);
+    event.before = 0;
+    tell(bench, event);
+}
+
+static void allocate_and_free(const bench_t *bench, uint32_t i)
+{
+    rmm_diag_block_v1_t block = block_at(address(bench, i));
+
+    rmm__diag_engine_on_free(bench->engine, &block);
+    rmm__diag_engine_on_alloc(bench->engine, &block);
+}
+
+static void
+measure(const bench_t *bench, const char *what, void (*call)(const bench_t *, uint32_t))
+{
+    uint64_t best = UINT64_MAX;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t begin = rmm__clock_ns(CLOCK_MONOTONIC);
+
+        for (uint32_t i = 0; i < CALLS; i++) {
+            call(bench, i);
+        }
+        uint64_t spent = rmm__clock_ns(CLOCK_MONOTONIC) - begin;
+        best = spent < best ? spent : best;
+    }
+    printf(
+        "%-20s %6u blocks %8.1f ns\n", what, bench->blocks,
+        (double)best / (double)CALLS);
+}
+
+static void run(uint32_t blocks)
+{
+    bench_t bench = {.blocks = blocks};
+    void *memory = calloc(1, rmm__diag_file_bytes(blocks, KERNELS));
+    rmm_diag_engine_desc_t desc = {
+        .memory = memory,
+        .row_count = blocks,
+        .kernel_count = KERNELS,
+        .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_BOUNDS};
+
+    bench.engine = memory != NULL ? rmm__diag_engine_create(&desc) : NULL;
+    if (bench.engine == NULL) {
+        fputs("bench_diag_engine: no memory\n", stderr);
+        exit(EXIT_FAILURE);
+    }
+    for (uint32_t i = 0; i < blocks; i++) {
+        rmm_diag_block_v1_t block = block_at(address(&bench, i));
+
+        rmm__diag_engine_on_alloc(bench.engine, &block);
+    }
+    measure(&bench, "launch", launch);
+    measure(&bench, "copy", copy);
+    measure(&bench, "free, allocate", allocate_and_free);
+    rmm__diag_engine_destroy(bench.engine);
+    free(memory);
+}
+
+int main(void)
+{
+    run(16);
+    run(10000);
+    return EXIT_SUCCESS;
+}

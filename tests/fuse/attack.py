@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what a hostile user may write to a directory of segments, and measures readers.
+With ATTACK_UID it becomes that user first.
+
+  attack.py being_made DIR COUNT        segments that are never finished
+  attack.py empty DIR COUNT             empty files with the names of segments
+  attack.py dead DIR COUNT TEMPLATE     whole segments that nobody holds
+  attack.py rename DIR SECONDS TEMPLATE one segment under a new name, again and again
+  attack.py orphan DIR TEMPLATE         a segment whose process ends, after a line of input,
+                                        and leaves its lock to a child; prints both pids
+  attack.py garbage DIR SECONDS TEMPLATE  live segments and side files whose bytes change at
+                                        random, and whose files are cut
+  attack.py torn DIR SECONDS TEMPLATE   a live segment whose slots and log are being written
+                                        for ever
+  attack.py flood DIR SECONDS TEMPLATE  a live segment that logs without a pause
+  attack.py keep SECONDS MOUNT          opens what it may, reads at odd places, keeps it open
+  attack.py command SECONDS MOUNT       writes any words to all that it may write to
+  attack.py read SECONDS FILE           how long open, read and close take; prints median and
+                                        99th percentile in microseconds
+"""
+import fcntl
+import os
+import random
+import struct
+import sys
+import time
+
+PID_AT, TICKS_AT, MADE_AT = 40, 24, 32
+SLOTS_AT, LOG_AT = 80, 448  # of the header: offset, stride, count
+LOG_HEAD_BYTES, LOG_TEXT_AT = 64, 24
+EDGES = (0, 1, 2, 0x7f, 0xffff, 0x7fffffff, 0xffffffff, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1)
+WORDS = (b"max", b"all", b"reset", b"0", b"1", b"1 GiB", b"1GiB", b"-1", b"trace", b"off", b"\n",
+         b"\0", b"9" * 70, b"18446744073709551615", b"9223372036854775807KiB", b"\xff" * 5000)
+
+
+def name_of(number):
+    return "%d.%016x" % (os.getuid(), 0xA77AC << 40 | number)
+
+
+def being_made(directory, count):
+    for i in range(int(count)):
+        with open(os.path.join(directory, name_of(i)), "wb") as file:
+            file.write(bytes(4096))
+
+
+def empty(directory, count):
+    for i in range(int(count)):
+        os.close(os.open(os.path.join(directory, name_of(1 << 24 | i)), os.O_CREAT, 0o600))
+
+
+def start_ticks():
+    with open("/proc/self/stat", "rb") as file:
+        return int(file.read().rsplit(b")", 1)[1].split()[19])
+
+
+def forged(template, pid, number):
+    with open(template, "rb") as file:
+        segment = bytearray(file.read())
+    segment[TICKS_AT:TICKS_AT + 8] = struct.pack("<Q", start_ticks())
+    segment[MADE_AT:MADE_AT + 8] = struct.pack("<Q", time.time_ns() + number)
+    segment[PID_AT:PID_AT + 4] = struct.pack("<I", pid)
+    return segment
+
+
+def put(directory, number, segment):
+    path = os.path.join(directory, name_of(2 << 24 | number))
+    with open(path + ".new", "wb") as file:
+        file.write(segment)
+    return path
+
+
+def dead(directory, count, template):
+    for i in range(int(count)):
+        path = put(directory, i, forged(template, 1, i))
+        os.rename(path + ".new", path)
+
+
+def rename(directory, seconds, template):
+    path = put(directory, 0, forged(template, os.getpid(), 0))
+    os.rename(path + ".new", path)
+    end = time.time() + float(seconds)
+    number = 0
+    while time.time() < end:
+        number += 1
+        other = os.path.join(directory, name_of(3 << 24 | number % 100000))
+        os.rename(path, other)
+        path = other
+    os.unlink(path)
+
+
+def orphan(directory, template):
+    begin, told = os.pipe()
+    process = os.fork()
+    if process == 0:
+        path = put(directory, 0, forged(template, os.getpid(), 0))
+        lock = os.open(path + ".new", os.O_RDWR)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.rename(path + ".new", path)
+        child = os.fork()
+        if child == 0:
+            while os.path.exists(directory):  # a test that failed kills only its own jobs
+                time.sleep(0.1)
+            os._exit(0)
+        os.write(told, b"%d %d\n" % (os.getpid(), child))
+        sys.stdin.readline()
+        os._exit(0)
+    print(os.read(begin, 32).decode().strip(), flush=True)
+    os.waitpid(process, 0)
+    print("ended", flush=True)
+
+
+def live(directory, number, template):
+    """A segment of this process that holds its lock; returns its file and path."""
+    path = put(directory, number, forged(template, os.getpid(), number))
+    file = open(path + ".new", "r+b", buffering=0)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    os.rename(path + ".new", path)
+    return file, path
+
+
+def until(seconds):
+    end = time.time() + float(seconds)
+    while time.time() < end:
+        yield
+
+
+def change(file, size):
+    at = random.randrange(min(size, 4096) if random.random() < 0.5 else size)
+    width = random.choice("BHIQ")
+    value = random.choice(EDGES) if random.random() < 0.7 else random.getrandbits(64)
+    file.seek(at & ~7)
+    file.write(struct.pack("<" + width, value & ((1 << 8 * struct.calcsize(width)) - 1)))
+
+
+def garbage(directory, seconds, template):
+    size = os.path.getsize(template)
+    number = 16 << 24
+    for _ in until(seconds):
+        number += 1
+        file, path = live(directory, number, template)
+        sides = [open("%s.%s" % (path, suffix), "w+b", buffering=0)
+                 for suffix in ("control", "leaks", "diag", "events", "x")]
+        for side in sides:
+            side.write(random.randbytes(random.choice((0, 64, 4096, 70000))))
+        for _ in range(200):
+            change(file, size)
+            time.sleep(0.002)
+        os.truncate(random.choice([path] + [side.name for side in sides]), random.randrange(5000))
+        time.sleep(0.05)
+        for other in [file] + sides:
+            other.close()
+            os.unlink(other.name if other is not file else path)
+
+
+def words_of(segment, at):
+    return struct.unpack_from("<III", segment, at)
+
+
+def torn(directory, seconds, template):
+    file, path = live(directory, 32 << 24, template)
+    segment = os.pread(file.fileno(), 4096, 0)
+    slots, stride, count = words_of(segment, SLOTS_AT)
+    log, log_stride, log_count = words_of(segment, LOG_AT)
+    for i in range(count):
+        os.pwrite(file.fileno(), struct.pack("<III", 2 * i + 1, 1, 1), slots + stride * i)
+    os.pwrite(file.fileno(), struct.pack("<I", count), 92)
+    for i in range(log_count):
+        os.pwrite(file.fileno(), struct.pack("<Q", 2 * i + 1), log + log_stride * i)
+    for n, _ in enumerate(until(seconds)):
+        os.pwrite(file.fileno(), struct.pack("<Q", n), log - LOG_HEAD_BYTES)
+        os.pwrite(file.fileno(), struct.pack("<I", 2 * n + 1), slots + stride * (n % count))
+        time.sleep(0.0005)
+    os.unlink(path)
+
+
+def flood(directory, seconds, template):
+    file, path = live(directory, 64 << 24, template)
+    log, stride, count = words_of(os.pread(file.fileno(), 4096, 0), LOG_AT)
+    text = "\u202e\x1b[31m\n [innocent] ".encode() * 24
+    for n, _ in enumerate(until(seconds)):
+        record = struct.pack("<QQIHH", 2 * n + 2, time.time_ns(), n & 0xffffffff, n % 9, 480)
+        os.pwrite(file.fileno(), record + text[:stride - LOG_TEXT_AT], log + stride * (n % count))
+        os.pwrite(file.fileno(), struct.pack("<Q", n + 1), log - LOG_HEAD_BYTES)
+    os.unlink(path)
+
+
+def files_below(directory, most=20000):
+    found = []
+    for folder, _, names in os.walk(directory):
+        found += [os.path.join(folder, name) for name in names]
+        if "pid" in names or folder.endswith("/trace"):
+            found += [os.path.join(folder, pipe) for pipe in ("log_pipe", "events_pipe")]
+        if len(found) > most:
+            break
+    return found
+
+
+def read_oddly(fd):
+    try:
+        for _ in range(4):
+            os.pread(fd, random.choice((0, 1, 7, 4096, 1 << 20)),
+                     random.choice((0, 1, 4095, 4096, 1 << 31, 1 << 62)))
+    except OSError:
+        pass
+
+
+def keep(seconds, mount):
+    kept = []
+    for _ in until(seconds):
+        for path in random.sample(paths := files_below(mount), min(len(paths), 500)):
+            try:
+                kept.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            except OSError:
+                continue
+            read_oddly(kept[-1])
+            read_oddly(random.choice(kept))
+        while len(kept) > 600 or (kept and random.random() < 0.9):
+            os.close(kept.pop(random.randrange(len(kept))))
+
+
+def command(seconds, mount):
+    for _ in until(seconds):
+        for path in files_below(mount):
+            if not os.access(path, os.W_OK):
+                continue
+            try:
+                fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                continue
+            for _ in range(3):
+                try:
+                    os.pwrite(fd, random.choice(WORDS), random.choice((0, 0, 1, 1 << 40)))
+                except OSError:
+                    pass
+            os.close(fd)
+        time.sleep(0.1)
+
+
+def read(seconds, path):
+    times = []
+    end = time.time() + float(seconds)
+    while time.time() < end:
+        begin = time.perf_counter()
+        with open(path, "rb", buffering=0) as file:
+            if not file.read(4096):
+                sys.exit("attack.py: %s is empty" % path)
+        times.append(time.perf_counter() - begin)
+        time.sleep(0.002)
+    times.sort()
+    print("%d %d" % (times[len(times) // 2] * 1e6, times[len(times) * 99 // 100] * 1e6))
+
+
+if __name__ == "__main__":
+    if "ATTACK_UID" in os.environ:
+        os.setgroups([])
+        os.setresgid(*[int(os.environ["ATTACK_UID"])] * 3)
+        os.setresuid(*[int(os.environ["ATTACK_UID"])] * 3)
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Every tool that reads a file gets the right bytes, or an error: sendfile, splice and mappings
+# are refused, and the tools that begin with them go on with read(2). Reading the whole tree ends.
+# shellcheck source=tests/fuse/common.sh
+. "$(dirname "$0")/common.sh"
+
+command -v busybox >/dev/null || skip "no busybox"
+command -v rsync >/dev/null || skip "no rsync"
+start_daemon
+list=$work/list
+start_program a
+gpu a 0
+tell a resource 1 pool pool 0 0
+tell a alloc 0 123456
+tell a log 3 a message
+cd "$work"
+
+# FILE COMMAND...: writes what is in FILE on stdout, and succeeds.
+right() {
+    "${@:2}" >got 2>err || fail "$* ends with $?: $(head -n 1 err)"
+    cmp got want || fail "$* gives $(wc -c <got) bytes of $(wc -c <want)"
+}
+# What a tool that believes the size makes of a value: it says so.
+right_or_failed() {
+    if "${@:2}" >got 2>err && [ ! -s err ]; then
+        cmp got want || fail "$* gives $(wc -c <got) bytes of $(wc -c <want) without an error"
+    fi
+}
+
+cat >calls.py <<'END'
+import errno, mmap, os, sys
+path = sys.argv[1]
+def refused(what, expected, call):
+    try:
+        result = call()
+    except OSError as error:
+        assert error.errno in expected, "%s: %s" % (what, error)
+    else:
+        sys.exit("%s of %s gives %r" % (what, path, result))
+def opened():
+    return os.open(path, os.O_RDONLY)
+out = os.open("out", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+pipe, into = os.pipe()
+os.set_blocking(into, False)
+refused("sendfile", [errno.EINVAL], lambda: os.sendfile(out, opened(), 0, 65536))
+refused("splice", [errno.EINVAL], lambda: os.splice(opened(), into, 65536))
+refused("copy_file_range", [errno.EINVAL, errno.EXDEV],
+        lambda: os.copy_file_range(opened(), out, 65536))
+refused("a shared mapping", [errno.ENODEV],
+        lambda: mmap.mmap(opened(), 1, mmap.MAP_SHARED, mmap.PROT_READ))
+file = opened()
+for whence in os.SEEK_HOLE, os.SEEK_DATA:
+    refused("a look for holes", [errno.EINVAL], lambda: os.lseek(file, 0, whence))
+# A private one can be made, but has no page.
+child = os.fork()
+if child == 0:
+    try:
+        page = mmap.mmap(opened(), 1, mmap.MAP_PRIVATE, mmap.PROT_READ)
+        os._exit(1 if page[:1] != b"" else 2)
+    except BaseException:
+        os._exit(3)
+status = os.waitpid(child, 0)[1]
+assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == 7, "a private mapping: %#x" % status
+# A read gets all, also after these, and beyond the end there is no silence.
+file = opened()
+text = b""
+while True:
+    piece = os.read(file, 100)
+    if not piece:
+        break
+    text += piece
+assert text == open("want", "rb").read()
+END
+
+every_tool() { # FILE
+    local path=$mnt/$1
+    right "$1" cat "$path"
+    right "$1" busybox cat "$path"
+    right "$1" sh -c "cat '$path' | cat"
+    right "$1" sh -c "cp '$path' copy && cat copy"
+    right "$1" sh -c "cp --sparse=always '$path' copy && cat copy"
+    right "$1" sh -c "busybox cp '$path' copy && cat copy"
+    right "$1" python3 -c "import shutil; shutil.copyfile('$path', 'copy'); print(open('copy').read(), end='')"
+    right "$1" dd if="$path" bs=1 status=none
+    right "$1" dd if="$path" bs=64k status=none
+    right "$1" grep -rh "" "$path"
+    right "$1" tail -n 100000 "$path"
+    right "$1" busybox tail -n 100000 "$path"
+    right "$1" tail -n +1 "$path"
+    right "$1" head -n 100000 "$path"
+    right "$1" sed '' "$path"
+    [ "$(wc -c "$path" | cut -d' ' -f1)" = "$(wc -c <want)" ] || fail "wc -c $1: $(wc -c "$path")"
+    [ "$(wc -l "$path" | cut -d' ' -f1)" = "$(wc -l <want)" ] || fail "wc -l $1: $(wc -l "$path")"
+    [ "$(tail -n 1 "$path")" = "$(tail -n 1 want)" ] || fail "tail -n 1 $1: $(tail -n 1 "$path")"
+    [ "$(tail -c 5 "$path")" = "$(tail -c 5 want)" ] || fail "tail -c 5 $1: $(tail -c 5 "$path")"
+    python3 calls.py "$path" || fail "calls"
+}
+
+for file in gpu0/current_bytes "proc/${program_pid[a]}/log" gpu0/stat log metrics; do
+    cat "$mnt/$file" >want
+    every_tool "$file"
+done
+
+# A size is the text's, and tools that believe it are right; or it is a page, as in sysfs, of
+# which they tell.
+for file in README devices json metrics metrics.om rmm.prom top processes users cgroups log gpu0/stat gpu0/processes "proc/${program_pid[a]}/log"; do
+    cat "$mnt/$file" >want
+    [ "$(stat -c %s "$mnt/$file")" = "$(wc -c <want)" ] || fail "$file: size $(stat -c %s "$mnt/$file")"
+    right "$file" sh -c "tar -C '$mnt' -cf t.tar '$file' && tar -xOf t.tar"
+    right "$file" sh -c "rsync '$mnt/$file' r && cat r"
+done
+for file in gpu0/current_bytes version; do
+    cat "$mnt/$file" >want
+    [ "$(stat -c '%s %b' "$mnt/$file")" = "4096 8" ] || fail "$file: $(stat -c '%s %b' "$mnt/$file")"
+    right_or_failed "$file" sh -c "tar -C '$mnt' -cf t.tar '$file' && tar -xOf t.tar"
+    right_or_failed "$file" sh -c "rsync '$mnt/$file' r && cat r"
+    right_or_failed "$file" busybox tail -c "$(wc -c <want)" "$mnt/$file"
+done
+
+# The text of a file grows while it is open: its end is that of what was opened.
+python3 - "$mnt/metrics" <<'END' || fail "the end of an open text"
+import os, sys
+file = open(sys.argv[1], "rb")
+assert file.seek(0, 2) == len(open(sys.argv[1], "rb").read())
+assert file.read() == b""
+END
+
+# What programs that read everything never come to: they would wait.
+find "$mnt" >"$list"
+! grep -q '_pipe$' "$list" || fail "listed: $(grep '_pipe$' "$list")"
+[ -f "$mnt/log_pipe" ] && [ -f "$mnt/proc/${program_pid[a]}/events_pipe" ] || fail "a pipe is not found"
+mkdir tree
+timeout 60 cp -r "$mnt/." tree || fail "cp -r ends with $?"
+[ "$(cat tree/gpu0/current_bytes)" = 123456 ] || fail "cp -r: $(cat tree/gpu0/current_bytes)"
+cmp tree/README "$mnt/README" || fail "cp -r: README"
+timeout 60 grep -rq 123456 "$mnt" || fail "grep -r"
+timeout 60 find "$mnt" -type f -exec cat {} + >all || fail "find -exec cat"
+status=0
+timeout 60 tar -C "$mnt" -cf t.tar . 2>err || status=$?
+[ "$status" -le 1 ] || fail "tar of the tree: $status, $(tail -n 1 err)"
+! grep -v "File shrank by\|Exiting with failure" err || fail "tar: $(cat err)"
+stop_daemon

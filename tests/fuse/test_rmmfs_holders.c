@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who holds a segment, from a list of locks: the question never waits for the reading of the
+ * list, however long that takes, and the list is read the less often the longer it takes.
+ */
+#include "harness/harness.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "holders.h"
+
+#define MS 1000000ull
+
+/* Of a file that this process owns and "locked". */
+static rmm_segment_t segment_of(uint64_t inode)
+{
+    rmm_segment_t segment = {.device = makedev(0, 25), .inode = inode};
+    segment.uid = geteuid();
+    segment.header.pid = 0; /* nobody: the locks must tell */
+    return segment;
+}
+
+static void put_line(FILE *file, uint64_t inode)
+{
+    fprintf(
+        file, "1: FLOCK  ADVISORY  WRITE %d 00:19:%llu 0 EOF\n", (int)getpid(),
+        (unsigned long long)inode);
+}
+
+static holder_answer_t ask(holders_t *holders, uint64_t inode, uint64_t since_ns)
+{
+    rmm_segment_t segment = segment_of(inode);
+    pid_t pid = -1;
+    holder_answer_t answer = holders_find_owner(holders, &segment, since_ns, &pid);
+    assert_int_equal(pid, answer == HOLDER_FOUND ? getpid() : 0);
+    return answer;
+}
+
+static holder_answer_t
+ask_until_told(holders_t *holders, uint64_t inode, uint64_t since_ns)
+{
+    holder_answer_t answer = HOLDER_LATER;
+    for (int i = 0; i < 5000 && answer == HOLDER_LATER; i++) {
+        answer = ask(holders, inode, since_ns);
+        (void)usleep(1000);
+    }
+    return answer;
+}
+
+static void the_list_is_read_when_it_is_asked_for(void **state)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (uint64_t i = 1; i < 1000; i++) {
+        put_line(file, 10 * i);
+    }
+    assert_int_equal(fclose(file), 0);
+    holders_t *holders = holders_open(path);
+    assert_non_null(holders);
+    assert_true(holders_start(holders));
+    uint64_t since = model_clock_ns();
+    assert_int_equal(ask(holders, 70, since), HOLDER_LATER);
+    assert_int_equal(ask_until_told(holders, 70, since), HOLDER_FOUND);
+    assert_int_equal(ask(holders, 9990, since), HOLDER_FOUND);
+    assert_int_equal(ask_until_told(holders, 71, since), HOLDER_UNKNOWN);
+    uint64_t later = model_clock_ns();
+    file = fopen(path, "a");
+    put_line(file, 71);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(ask(holders, 71, later), HOLDER_LATER);
+    assert_int_equal(ask_until_told(holders, 71, later), HOLDER_FOUND);
+    holders_close(holders);
+    (void)unlink(path);
+}
+
+/* A file was removed, and the next one has its inode number: the lock in the list is not its. */
+static void a_lock_of_an_earlier_file_is_not_believed(void **state)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    put_line(file, 70);
+    assert_int_equal(fclose(file), 0);
+    holders_t *holders = holders_open(path);
+    assert_non_null(holders);
+    assert_true(holders_start(holders));
+    assert_int_equal(ask_until_told(holders, 70, model_clock_ns()), HOLDER_FOUND);
+    uint64_t later = model_clock_ns();
+    assert_int_equal(ask(holders, 70, later), HOLDER_LATER);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    put_line(file, 71);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(ask_until_told(holders, 70, later), HOLDER_UNKNOWN);
+    assert_int_equal(ask_until_told(holders, 71, later), HOLDER_FOUND);
+    holders_close(holders);
+    (void)unlink(path);
+}
+
+/* A pipe into which nobody writes yet: the reading begins, and does not end. */
+static void a_reading_without_end_keeps_nobody(void **state)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    holders_t *holders = holders_open(path);
+    assert_true(holders_start(holders));
+    int writer = open(path, O_RDWR);
+    assert_true(writer >= 0);
+    uint64_t since = model_clock_ns();
+    assert_int_equal(ask(holders, 70, since), HOLDER_LATER);
+    uint64_t begin = model_clock_ns();
+    assert_int_equal(ask_until_told(holders, 70, since), HOLDER_UNKNOWN);
+    uint64_t took = model_clock_ns() - begin;
+    assert_true(took > HOLDERS_PATIENCE_NS / 2 && took < 20 * HOLDERS_PATIENCE_NS);
+    begin = model_clock_ns();
+    assert_int_equal(ask(holders, 71, begin), HOLDER_UNKNOWN); /* and at once, now */
+    assert_true(model_clock_ns() - begin < 500 * MS);
+    FILE *file = fdopen(writer, "w");
+    put_line(file, 70);
+    (void)unlink(path); /* the reading has begun; another would not end */
+    assert_int_equal(fclose(file), 0); /* the end of the list */
+    for (int i = 0; i < 5000 && ask(holders, 70, since) != HOLDER_FOUND; i++) {
+        (void)usleep(1000);
+    }
+    assert_int_equal(ask(holders, 70, since), HOLDER_FOUND);
+    holders_close(holders);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_list_is_read_when_it_is_asked_for),
+        cmocka_unit_test(a_lock_of_an_earlier_file_is_not_believed),
+        cmocka_unit_test(a_reading_without_end_keeps_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm(5) against the tree: every file of TREE_FILE_MAP and every statistic has an entry with its
+ * mode, below a heading that names each of its directories, and no entry is of a file that is
+ * not there. What is missing the test says as lines to copy. documents_every_file_of_the_tree.sh
+ * does the same with a mount, also for directories and links. And rmmfs(8) against budget.h.
+ */
+#include "model_fixture.h"
+
+#include <sys/stat.h>
+
+#include "budget.h"
+#include "harness/document.h"
+#include "journal.h"
+#include "tree.h"
+
+#define PAGE "docs/man/rmm.5"
+#define HEADING ".SS "
+#define ENTRIES_MAX 256
+#define NAME_BYTES 64
+
+/* A directory of each kind in the fixture's tree, and what a heading of the page calls it. One
+ * that stands for two comes before them. */
+enum { GPU = 1 << 2, HOST = 1 << 3 };
+static const struct dir {
+    const char *token, *path;
+    unsigned bit;
+} dirs[] = {
+    {"/rmm/", "", 1 << 0},
+    {"/rmm/daemon/", "daemon", 1 << 1},
+    {"/rmm/LOCATION/", NULL, GPU | HOST},
+    {"/rmm/gpuN/", "gpu0", GPU},
+    {"/rmm/host/", "host", HOST},
+    {"/rmm/by-uuid/", "by-uuid", 1 << 4},
+    {"/rmm/proc/", "proc", 1 << 5},
+    {"/rmm/proc/PID/", "proc/4711", 1 << 6},
+    {"/rmm/proc/PID/trace/", "proc/4711/trace", 1 << 7},
+    {"/rmm/proc/PID/diag/", "proc/4711/diag", 1 << 8},
+    {"/rmm/proc/PID/LOCATION/", "proc/4711/gpu0", 1 << 9},
+    {"/rmm/proc/PID/LOCATION/mr/", "proc/4711/gpu0/mr", 1 << 10},
+    {"/rmm/proc/PID/LOCATION/mr/ID.NAME/", "proc/4711/gpu0/mr/*", 1 << 11},
+};
+enum { DIR_COUNT = sizeof(dirs) / sizeof(dirs[0]) };
+
+static const char *const names[] = {
+#define X(id, name, mode, where) name,
+    TREE_FILE_MAP(X)
+#undef X
+#define X(field, kind, unit, help) #field,
+        RMM_EACH_STAT(X)
+#undef X
+};
+enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
+
+/* --- the page ------------------------------------------------------------------------- */
+
+/* .BR NAME " (0400, pipe)" */
+typedef struct entry {
+    char name[NAME_BYTES], about[NAME_BYTES];
+    unsigned dirs;
+} entry_t;
+
+static entry_t entries[ENTRIES_MAX];
+static size_t entry_count;
+
+static unsigned dirs_of_heading(char *heading)
+{
+    unsigned found = 0;
+    for (char *token; (token = strsep(&heading, " \n")) != NULL;) {
+        size_t i = 0;
+        while (i < DIR_COUNT && strcmp(token, dirs[i].token) != 0) {
+            i++;
+        }
+        found |= i < DIR_COUNT ? dirs[i].bit : 0;
+        if (i == DIR_COUNT && strncmp(token, "/rmm/", 5) == 0) {
+            fail_msg(PAGE ": no directory of the tree is %s", token);
+        }
+    }
+    return found;
+}
+
+static bool is_file(const entry_t *entry)
+{
+    return entry->about[0] == '0' && entry->name[strlen(entry->name) - 1] != '/';
+}
+
+static int read_page(void **state)
+{
+    FILE *page = open_document("man/rmm.5");
+    char line[LINE_BYTES];
+    unsigned section = 0;
+    while (fgets(line, sizeof(line), page) != NULL) {
+        entry_t entry = {.dirs = section};
+        if (strncmp(line, HEADING, strlen(HEADING)) == 0) {
+            section = dirs_of_heading(line + strlen(HEADING));
+        } else if (
+            sscanf(line, ".BR %63s \" (%63[^)])\"", entry.name, entry.about) == 2 &&
+            is_file(&entry)) {
+            assert_true(entry_count < ENTRIES_MAX);
+            entries[entry_count++] = entry;
+        }
+    }
+    fclose(page);
+    assert_true(entry_count > 20);
+    return 0;
+}
+
+/* What the page says of a file in one directory; "": nothing. */
+static const char *documented(const char *name, unsigned dir)
+{
+    for (size_t i = 0; i < entry_count; i++) {
+        if ((entries[i].dirs & dir) != 0 && strcmp(entries[i].name, name) == 0) {
+            return entries[i].about;
+        }
+    }
+    return "";
+}
+
+/* --- the tree ------------------------------------------------------------------------- */
+
+static void take_first(const char *name, node_t node, void *arg)
+{
+    node_t *first = arg;
+    (void)name;
+    *first = first->file == FILE_NONE ? node : *first;
+}
+
+static node_t find_dir(const model_t *model, const char *path)
+{
+    char copy[NAME_BYTES], *rest = copy, *name;
+    node_t node = tree_root;
+    snprintf(copy, sizeof(copy), "%s", path);
+    while ((name = strsep(&rest, "/")) != NULL && *name != '\0') {
+        node_t next = {0};
+        if (strcmp(name, "*") == 0) {
+            assert_true(tree_list(model, node, 0, take_first, &next));
+        } else {
+            assert_true(tree_lookup(model, node, 0, name, &next));
+        }
+        node = next;
+    }
+    return node;
+}
+
+/* What the page should say of a file; "": it is not there. log.1 comes when log is full. */
+static void
+describe(const model_t *model, node_t dir, const char *name, char about[NAME_BYTES])
+{
+    node_t node = {DIR_ROOT, FILE_LOG_1, 0, 0};
+    node_info_t info;
+    bool found = tree_lookup(model, dir, 0, name, &node) ||
+                 (dir.dir == DIR_ROOT && strcmp(name, "log.1") == 0);
+    about[0] = '\0';
+    if (found) {
+        assert_true(tree_info(model, node, &info));
+        snprintf(
+            about, NAME_BYTES, "%04o%s", (unsigned)info.mode & 07777,
+            tree_kind(node) == KIND_PIPE ? ", pipe" : "");
+    }
+}
+
+/* --- both ----------------------------------------------------------------------------- */
+
+/* The heading that is to be written for these directories. */
+static void print_heading(char *heading, size_t bytes, unsigned wanted)
+{
+    heading[0] = '\0';
+    for (size_t i = 0; i < DIR_COUNT && wanted != 0; i++) {
+        if ((dirs[i].bit & wanted) == dirs[i].bit) {
+            size_t used = strlen(heading);
+            snprintf(heading + used, bytes - used, " %s", dirs[i].token);
+            wanted &= ~dirs[i].bit;
+        }
+    }
+}
+
+/* False, and printed: the page lacks it. */
+static bool check_name(const model_t *model, const char *name)
+{
+    char about[NAME_BYTES], missing_about[NAME_BYTES] = "", heading[LINE_BYTES];
+    unsigned missing = 0;
+    for (size_t i = 0; i < DIR_COUNT; i++) {
+        if (dirs[i].path == NULL) {
+            continue;
+        }
+        describe(model, find_dir(model, dirs[i].path), name, about);
+        const char *said = documented(name, dirs[i].bit);
+        if (said[0] != '\0' && strcmp(said, about) != 0) {
+            fail_msg(
+                PAGE ": %s%s is (%s) in the page, and (%s) in the tree", dirs[i].token,
+                name, said, about[0] != '\0' ? about : "not there");
+        }
+        bool is_other = missing != 0 && strcmp(about, missing_about) != 0;
+        if (said[0] == '\0' && about[0] != '\0' && !is_other) {
+            missing |= dirs[i].bit;
+            memcpy(missing_about, about, sizeof(about));
+        }
+    }
+    if (missing != 0) {
+        print_heading(heading, sizeof(heading), missing);
+        print_error(
+            PAGE " does not have the file %s. Write below \".SS%s\"\n.TP\n.BR %s \" "
+                 "(%s)\"\nWhat is in it.\n",
+            name, heading, name, missing_about);
+    }
+    return missing == 0;
+}
+
+static void the_page_has_every_file_and_its_mode(void **state)
+{
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    int missing = 0;
+    fixture_open(fixture);
+    for (uint32_t i = 0; i < RMM_SEGMENT_SLOTS; i++) {
+        atomic_init(&fixture->layout.slots[i].flags, RMM_SLOT_HAS_BLOCKS);
+    }
+    (void)fixture_process(fixture, 4711);
+    fixture->model.journal = journal_open(0, &fixture->model.budget);
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        missing += !check_name(&fixture->model, names[i]);
+    }
+    journal_close(fixture->model.journal);
+    fixture->model.journal = NULL;
+    fixture_close(fixture);
+    free(fixture);
+    assert_int_equal(missing, 0);
+}
+
+static void the_page_has_no_other_file_and_none_twice(void **state)
+{
+    for (size_t i = 0; i < entry_count; i++) {
+        size_t at = 0;
+        while (at < NAME_COUNT && strcmp(names[at], entries[i].name) != 0) {
+            at++;
+        }
+        if (at == NAME_COUNT || entries[i].dirs == 0) {
+            fail_msg(
+                PAGE ": %s is no file of the tree, or below no heading of a directory",
+                entries[i].name);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if ((entries[i].dirs & entries[j].dirs) != 0 &&
+                strcmp(entries[i].name, entries[j].name) == 0) {
+                fail_msg(PAGE ": %s is twice in it", entries[i].name);
+            }
+        }
+    }
+}
+
+/* The overview: what stands between the first two lines of ```. */
+static void read_overview(char *text, size_t bytes)
+{
+    FILE *document = open_document("filesystem.md");
+    find_heading(document, "```");
+    text[fread(text, 1, bytes - 1, document)] = '\0';
+    fclose(document);
+    char *end = strstr(text, "\n```");
+    assert_non_null(end);
+    *end = '\0';
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    static const char parts[] = "abcdefghijklmnopqrstuvwxyz_.0123456789";
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += length) {
+        bool begins = at == text || strchr(parts, at[-1]) == NULL;
+        if (begins && (at[length] == '\0' || strchr(parts, at[length]) == NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void the_overview_names_every_file(void **state)
+{
+    static char overview[8 << 10];
+    read_overview(overview, sizeof(overview));
+#define X(id, name, mode, where)                                                       \
+    if (!has_word(overview, name)) {                                                   \
+        fail_msg("docs/filesystem.md: write %s into the tree at its beginning", name); \
+    }
+    TREE_FILE_MAP(X)
+#undef X
+}
+
+/* --- limits ---------------------------------------------------------------------------- */
+
+static void put_limit(char *out, size_t bytes, const char *kind, uint64_t limit)
+{
+    bool is_bytes = strstr(kind, "_bytes") != NULL;
+    bool is_mib = limit % ((uint64_t)1 << 20) == 0;
+    uint64_t unit = !is_bytes ? 1 : is_mib ? (uint64_t)1 << 20 : 1 << 10;
+    snprintf(
+        out, bytes, "%llu%s", (unsigned long long)(limit / unit),
+        !is_bytes ? ""
+        : is_mib  ? " MiB"
+                  : " KiB");
+}
+
+static bool has_line(const char *name, const char *begin, const char *part)
+{
+    FILE *document = open_document(name);
+    char line[LINE_BYTES], before[LINE_BYTES] = "";
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), document) != NULL) {
+        bool begins = strncmp(line, begin, strlen(begin)) == 0 ||
+                      strncmp(before, begin, strlen(begin)) == 0;
+        found = begins && strstr(line, part) != NULL;
+        memcpy(before, line, sizeof(line));
+    }
+    fclose(document);
+    return found;
+}
+
+static void check_limits(const char *kind, uint64_t user, uint64_t system, uint64_t all)
+{
+    char limits[3][24], begin[NAME_BYTES], part[NAME_BYTES * 2];
+    put_limit(limits[0], sizeof(limits[0]), kind, user);
+    put_limit(limits[1], sizeof(limits[1]), kind, system);
+    put_limit(limits[2], sizeof(limits[2]), kind, all);
+    snprintf(begin, sizeof(begin), ".B %s\n", kind);
+    snprintf(part, sizeof(part), ": %s, %s, %s.", limits[0], limits[1], limits[2]);
+    if (!has_line("man/rmmfs.8", begin, part)) {
+        fail_msg("docs/man/rmmfs.8, LIMITS: write below .B %s: \"WHAT%s\"", kind, part);
+    }
+    snprintf(begin, sizeof(begin), "| `%s` |", kind);
+    snprintf(
+        part, sizeof(part), " | %s | %s | %s |\n", limits[0], limits[1], limits[2]);
+    if (!has_line("filesystem.md", begin, part)) {
+        fail_msg("docs/filesystem.md, Budgets: write %s WHAT%s", begin, part);
+    }
+}
+
+static void the_limits_of_users_are_those_of_the_daemon(void **state)
+{
+#define X(id, name, user, system, together) check_limits(name, user, system, together);
+    BUDGET_KIND_MAP(X)
+#undef X
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_has_every_file_and_its_mode),
+        cmocka_unit_test(the_page_has_no_other_file_and_none_twice),
+        cmocka_unit_test(the_overview_names_every_file),
+        cmocka_unit_test(the_limits_of_users_are_those_of_the_daemon),
+    };
+    return cmocka_run_group_tests(tests, read_page, NULL);
+}

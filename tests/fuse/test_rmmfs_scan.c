@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of segments: what one user's may take, that what is over it is counted, and that it is
+ * looked at later.
+ */
+#include "model_fixture.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "harness/runtime.h"
+#include "scan.h"
+
+#define FIT 10u
+#define NAMES 30u
+
+typedef struct place {
+    runtime_t runtime;
+    model_t model;
+    segment_dir_t *dir;
+    dirs_t dirs;
+    scan_t scan;
+} place_t;
+
+static place_t *open_place(void)
+{
+    place_t *place = calloc(1, sizeof(*place));
+    assert_non_null(place);
+    log_level_set(LOG_LEVEL_OFF);
+    runtime_open(&place->runtime);
+    model_init(&place->model);
+    place->model.descriptor_limit = 1024;
+    place->dir = calloc(1, sizeof(*place->dir));
+    place->dir->fd = open(place->runtime.path, O_RDONLY | O_DIRECTORY);
+    place->dir->wd = -1;
+    assert_true(place->dir->fd >= 0);
+    place->dirs.inotify_fd = -1;
+    place->dirs.list = malloc(sizeof(segment_dir_t *));
+    place->dirs.list[0] = place->dir;
+    place->dirs.count = 1;
+    scan_init(&place->scan, &place->model, &place->dirs, -1);
+    return place;
+}
+
+static void close_place(place_t *place)
+{
+    scan_fini(&place->scan);
+    budget_user_t user;
+    for (uint32_t i = 0; budget_user_at(&place->model.budget, i, &user); i++) {
+        assert_int_equal(user.used[BUDGET_NAMES], 0);
+    }
+    model_fini(&place->model);
+    dirs_close(&place->dirs);
+    runtime_close(&place->runtime);
+    free(place);
+}
+
+static void name_of(uint32_t number, char name[64])
+{
+    (void)snprintf(name, 64, "%u.%016x", (unsigned)geteuid(), number);
+}
+
+static void make_names(const place_t *place)
+{
+    char name[64];
+    for (uint32_t i = 0; i < NAMES; i++) {
+        name_of(i, name);
+        int fd = openat(place->dir->fd, name, O_CREAT | O_WRONLY, 0600);
+        assert_true(fd >= 0);
+        (void)close(fd);
+    }
+}
+
+/* All that can be done now. */
+static void scan_all(place_t *place)
+{
+    scan_list_again(&place->scan);
+    for (uint32_t i = 0; i < 100000 && scan_step(&place->scan); i++) {
+    }
+}
+
+/* Before, what was over a queue's limit was dropped, and nothing told it. */
+static void names_over_the_budget_are_counted_and_looked_at_later(void **state)
+{
+    (void)state;
+    place_t *place = open_place();
+    budget_t *budget = &place->model.budget;
+    uid_t uid = geteuid();
+    uint64_t taken = budget_limit(budget, uid, BUDGET_NAMES) - FIT;
+    assert_true(budget_take(budget, uid, BUDGET_NAMES, taken));
+    make_names(place);
+    scan_all(place);
+    assert_int_equal(place->dir->entries.count, FIT);
+    assert_int_equal(budget_refused(budget, uid, BUDGET_NAMES), NAMES - FIT);
+    budget_give(budget, uid, BUDGET_NAMES, taken);
+    scan_all(place);
+    assert_int_equal(place->dir->entries.count, NAMES);
+    assert_int_equal(budget_refused(budget, uid, BUDGET_NAMES), NAMES - FIT);
+    close_place(place);
+}
+
+/* A user can make and remove names without end: those that nobody has looked at are bounded, and
+ * a name that finds no room is found by the next listing. */
+static void names_that_arrive_are_bounded_and_none_is_lost(void **state)
+{
+    (void)state;
+    char name[64];
+    place_t *place = open_place();
+    make_names(place);
+    for (uint32_t i = 0; i < SCAN_ARRIVALS_MAX; i++) {
+        name_of(1000 + i, name);
+        place->dirs.name_told(place->dirs.told_arg, place->dir, name, false);
+    }
+    assert_false(place->dir->changed);
+    for (uint32_t i = 0; i < NAMES; i++) {
+        name_of(i, name);
+        place->dirs.name_told(place->dirs.told_arg, place->dir, name, false);
+    }
+    assert_int_equal(place->dir->entries.count, SCAN_ARRIVALS_MAX);
+    assert_true(place->dir->changed);
+    for (uint32_t i = 0; i < 100000 && scan_step(&place->scan); i++) {
+    }
+    assert_int_equal(place->dir->entries.count, NAMES);
+    assert_int_equal(place->dir->arrival_count, 0);
+    close_place(place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_over_the_budget_are_counted_and_looked_at_later),
+        cmocka_unit_test(names_that_arrive_are_bounded_and_none_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

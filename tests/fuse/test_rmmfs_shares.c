@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dividing a limit among users.
+ */
+#include "harness/harness.h"
+
+#include "shares.h"
+
+static void who_wants_little_gets_all_of_it(void **state)
+{
+    shares_t shares = {.count = 0};
+    shares_want(&shares, 1, 10);
+    shares_want(&shares, 2, 1000);
+    shares_want(&shares, 3, 500);
+    shares_allot(&shares, 300);
+    assert_true(shares_take(&shares, 1, 10));
+    assert_true(shares_take(&shares, 2, 145));
+    assert_true(shares_take(&shares, 3, 145));
+    assert_false(shares_take(&shares, 2, 1));
+    assert_int_equal(shares_refused(&shares), 1);
+}
+
+static void all_get_what_they_want_if_there_is_enough(void **state)
+{
+    shares_t shares = {.count = 0};
+    shares_want(&shares, 1, UINT32_MAX);
+    shares_want(&shares, 2, 7);
+    shares_want(&shares, 1, 1);
+    shares_allot(&shares, (uint64_t)UINT32_MAX + 8);
+    assert_true(shares_take(&shares, 1, (uint64_t)UINT32_MAX + 1));
+    assert_true(shares_take(&shares, 2, 7));
+    assert_false(shares_take(&shares, 3, 1)); /* wanted nothing */
+    shares_refuse(&shares, 3, 4);
+    assert_int_equal(shares_refused(&shares), 5);
+}
+
+static void further_users_have_the_last_share_together(void **state)
+{
+    shares_t shares = {.count = 0};
+    for (uid_t uid = 0; uid < SHARES_USERS_MAX + 10; uid++) {
+        shares_want(&shares, uid, 10);
+    }
+    assert_int_equal(shares.count, SHARES_USERS_MAX);
+    shares_allot(&shares, (uint64_t)SHARES_USERS_MAX * 10);
+    assert_true(shares_take(&shares, 0, 10));
+    assert_true(shares_take(&shares, SHARES_USERS_MAX + 3, 10));
+    assert_false(shares_take(&shares, SHARES_USERS_MAX + 4, 10));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_wants_little_gets_all_of_it),
+        cmocka_unit_test(all_get_what_they_want_if_there_is_enough),
+        cmocka_unit_test(further_users_have_the_last_share_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

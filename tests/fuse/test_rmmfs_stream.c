@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that are read like a pipe, over models made by hand.
+ */
+#include "model_fixture.h"
+
+#include "journal.h"
+#include "stream.h"
+
+#define ROUNDS 3u /* of a full ring: more than one piece of the journal */
+
+static void write_ring(const member_t *member, uint64_t first)
+{
+    rmm_segment_log_record_t record = {.thread = 7, .level = 2};
+    memset(record.text, 'x', RMM_LOG_TEXT_BYTES - 1);
+    for (uint64_t number = first; number < first + RMM_LOG_RECORDS; number++) {
+        size_t before = number % RMM_LOG_RECORDS * sizeof(record);
+        off_t at = (off_t)(offsetof(rmm_segment_layout_t, log_records) + before);
+        atomic_init(&record.commit, 2 * number + 2);
+        assert_int_equal(
+            pwrite(member->segment.fd, &record, sizeof(record), at), sizeof(record));
+    }
+    uint64_t next = first + RMM_LOG_RECORDS;
+    assert_int_equal(
+        pwrite(
+            member->segment.fd, &next, sizeof(next),
+            (off_t)offsetof(rmm_segment_layout_t, log)),
+        sizeof(next));
+}
+
+static size_t lines_of(const text_t *text)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < text->length; i++) {
+        lines += text->data[i] == '\n';
+    }
+    return lines;
+}
+
+static void a_long_log_comes_in_whole_lines(void **unused)
+{
+    (void)unused;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    fixture_open(fixture);
+    model_t *model = &fixture->model;
+    model->journal = journal_open(0, &model->budget);
+    const member_t *member = fixture_process(fixture, 4711);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        write_ring(member, round * RMM_LOG_RECORDS);
+        journal_collect(model->journal, model);
+    }
+    stream_t *pipe = stream_open((node_t){DIR_ROOT, FILE_LOG_PIPE, 0, 0}, 0, 0, NULL);
+    text_t text;
+    size_t lines = 0, pieces = 0;
+    text_init(&text);
+    while (stream_fetch(pipe, model) == STREAM_DATA) {
+        text_clear(&text);
+        stream_take(pipe, SIZE_MAX, &text);
+        assert_int_equal(text.data[text.length - 1], '\n');
+        lines += lines_of(&text);
+        pieces++;
+    }
+    assert_true(pieces > 1);
+    assert_int_equal(lines, ROUNDS * RMM_LOG_RECORDS);
+    text_fini(&text);
+    stream_close(pipe);
+    journal_close(model->journal);
+    fixture_close(fixture);
+    free(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_log_comes_in_whole_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies, fills and prefetches of whole programs on the simulated GPU, through librmm-inject:
+ * planted errors are found, with the block and how far they reach, and correct programs have
+ * no finding. One attachment a process, so each case runs in a child.
+ */
+#include "sim/diag/diagnosed.h"
+
+#include <pthread.h>
+
+#include <rmm/device_buffer.h>
+#include <rmm/memory.h>
+#include <rmm/resource_spec.h>
+#include <rmm/sys/diag.h>
+
+static runtime_t runtime;
+
+static int make_runtime(void **state)
+{
+    unsetenv("RMM_PUBLISH");
+    setenv("RMM_DIAG", "usage,bounds", 1);
+    runtime_open(&runtime);
+    return 0;
+}
+
+static int drop_runtime(void **state)
+{
+    runtime_close(&runtime);
+    return 0;
+}
+
+static void expect_findings(uint64_t count)
+{
+    diag_file_t file;
+
+    open_own_file(&runtime, &file);
+    if (file.header->findings_total != count) {
+        fprintf(stderr, "findings: %lu\n", (unsigned long)file.header->findings_total);
+    }
+    CHECK(file.header->findings_total == count);
+    diag_file_close(&file);
+}
+
+/* --- errors -------------------------------------------------------------------------- */
+
+static void overrun_blocks(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    char *a = take(pool, 1000, RMM_STREAM_DEFAULT);
+    char *b =
+        take(pool, 1000, RMM_STREAM_DEFAULT); /* what is behind a is the pool's, too */
+    char host[2000] = "";
+    diag_file_t file;
+
+    CHECK(rmm_memset_async(a, 1, 1000, RMM_STREAM_DEFAULT) == RMM_OK);
+    CHECK(rmm_memcpy_async(b, a, 1000, RMM_STREAM_DEFAULT) == RMM_OK);
+    CHECK(rmm_memcpy_async(host, b + 500, 500, RMM_STREAM_DEFAULT) == RMM_OK);
+    expect_findings(0);
+    CHECK(rmm_memset_async(a, 1, 1001, RMM_STREAM_DEFAULT) == RMM_OK);
+    CHECK(rmm_memcpy_async(b + 996, host, 8, RMM_STREAM_DEFAULT) == RMM_OK);
+    CHECK(rmm_memcpy_async(host, a + 10, 1000, RMM_STREAM_DEFAULT) == RMM_OK);
+    open_own_file(&runtime, &file);
+    CHECK(strcmp(file.header->mode, "usage,bounds") == 0);
+    CHECK(file.header->findings_used == 3);
+    CHECK(file.findings[0].call == RMM_DIAG_SET);
+    CHECK(file.findings[0].block_address == (uint64_t)(uintptr_t)a);
+    CHECK(file.findings[0].bytes == 1001);
+    CHECK(file.findings[1].block_address == (uint64_t)(uintptr_t)b);
+    CHECK(file.findings[1].address == (uint64_t)(uintptr_t)(b + 996));
+    CHECK(file.findings[1].access == RMM_DIAG_WRITES);
+    CHECK(file.findings[2].access == RMM_DIAG_READS);
+    CHECK(file.findings[2].address == (uint64_t)(uintptr_t)(a + 10));
+    diag_file_close(&file);
+}
+
+static void finds_ranges_that_leave_a_block_of_a_pool(void **state)
+{
+    child_run(overrun_blocks, NULL);
+}
+
+/* The simulated GPU refuses the call, and the finding is there all the same. */
+static void overrun_the_gpu(child_t *self, void *argument)
+{
+    rmm_resource_t *cuda = NULL;
+    char *block = NULL;
+
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    block = take(cuda, 4096, RMM_STREAM_DEFAULT);
+    (void)!rmm_memset_async(block, 1, (size_t)1 << 40, RMM_STREAM_DEFAULT);
+    expect_findings(1);
+}
+
+static void finds_an_error_before_the_call_is_made(void **state)
+{
+    child_run(overrun_the_gpu, NULL);
+}
+
+/* --- correct programs ---------------------------------------------------------------- */
+
+static void use_buffers(rmm_resource_t *mr)
+{
+    rmm_device_buffer_t buffer;
+    char host[3000] = "";
+
+    CHECK(
+        rmm_device_buffer_init_copy_from(&buffer, host, 1, RMM_STREAM_DEFAULT, mr) ==
+        RMM_OK);
+    for (size_t size = 1; size < sizeof(host); size = size * 2 + 1) {
+        rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
+
+        CHECK(rmm_device_buffer_resize(&buffer, size, RMM_STREAM_DEFAULT) == RMM_OK);
+        CHECK(
+            rmm_device_buffer_copy_from_host(
+                &buffer, 0, host, size, RMM_STREAM_DEFAULT) == RMM_OK);
+        CHECK(
+            rmm_device_buffer_copy_to_host(
+                &buffer, 0, host, size, RMM_STREAM_DEFAULT) == RMM_OK);
+        CHECK(rmm_device_buffer_prefetch(&buffer, 0, RMM_STREAM_DEFAULT) == RMM_OK);
+        CHECK(rmm_device_buffer_copy(&copy, &buffer, RMM_STREAM_DEFAULT, mr) == RMM_OK);
+        rmm_device_buffer_fini(&copy);
+    }
+    rmm_device_buffer_fini(&buffer);
+}
+
+static void use_every_resource(child_t *self, void *argument)
+{
+    static const char *const specs[] = {
+        "cuda",
+        "pool",
+        "arena",
+        "async",
+        "fixed_size",
+        "binning",
+        "managed",
+        "prefetch+managed",
+        "aligned:4096+pool",
+        "tracking+statistics+pool",
+        "pinned"};
+
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        rmm_resource_t *mr = NULL;
+
+        if (rmm_resource_create_from_spec(specs[i], &mr) != RMM_OK) {
+            fprintf(stderr, "%s: %s\n", specs[i], rmm_last_error_message());
+            CHECK(false);
+        }
+        use_buffers(mr);
+        rmm_resource_release(mr);
+    }
+    expect_findings(0);
+}
+
+static void finds_nothing_in_what_the_library_does_itself(void **state)
+{
+    child_run(use_every_resource, NULL);
+}
+
+enum { THREADS = 4, ROUNDS = 2000 };
+
+static void *allocate_and_fill(void *argument)
+{
+    rmm_resource_t *pool = argument;
+
+    for (size_t i = 0; i < ROUNDS; i++) {
+        size_t bytes = 1 + i * 37 % 5000;
+        void *block = take(pool, bytes, RMM_STREAM_DEFAULT);
+
+        CHECK(rmm_memset_async(block, 1, bytes, RMM_STREAM_DEFAULT) == RMM_OK);
+        rmm_resource_dealloc(pool, block, bytes, 0, RMM_STREAM_DEFAULT);
+    }
+    return NULL;
+}
+
+static void use_from_threads(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    pthread_t threads[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, allocate_and_fill, pool) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    expect_findings(0);
+}
+
+static void finds_nothing_while_blocks_change_hands(void **state)
+{
+    child_run(use_from_threads, NULL);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(finds_ranges_that_leave_a_block_of_a_pool),
+        CASE(finds_an_error_before_the_call_is_made),
+        CASE(finds_nothing_in_what_the_library_does_itself),
+        CASE(finds_nothing_while_blocks_change_hands),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

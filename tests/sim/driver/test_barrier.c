@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The barrier of a device (lib/driver/barrier.c): it waits where the device is full, and
+ * leaves every capture valid and no block behind.
+ */
+#include "sim/driver/sim_harness.h"
+
+static rmm_driver_t counting; /* the simulated driver, but for its synchronise */
+static unsigned synchronises;
+
+static int count_and_synchronize(void)
+{
+    synchronises++;
+    return sim_driver()->device_synchronize();
+}
+
+static int begin(void **state)
+{
+    counting = *sim_driver();
+    counting.device_synchronize = count_and_synchronize;
+    synchronises = 0;
+    return 0;
+}
+
+static int nothing_left_behind(void **state)
+{
+    return rmm_sim_fail(NULL) && rmm_sim_allocated_bytes(0) == 0 &&
+                   rmm_sim_violations() == 0
+               ? 0
+               : -1;
+}
+
+static void assert_waits(void)
+{
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    journal_t journal = {.count = 0};
+
+    assert_cuda(launch_mark(&journal, 1, stream));
+    assert_cuda(rmm__driver_barrier(&counting));
+    assert_int_equal(journal.count, 1);
+    assert_ok(rmm_stream_destroy(stream));
+}
+
+static void waits_for_all_work(void **state)
+{
+    assert_waits();
+    assert_int_equal(synchronises, 0); /* which would ruin all captures */
+}
+
+#define MIB ((size_t)1024 * 1024)
+
+static void *taken[16 * MIB / 512];
+static size_t taken_count;
+
+/* All memory of the device, of which there are 16 MiB. */
+static void fill(void)
+{
+    static const size_t sizes[] = {MIB, 512};
+
+    taken_count = 0;
+    for (size_t i = 0; i < 2; i++) {
+        while (sim_driver()->mem_alloc(&taken[taken_count], sizes[i]) == 0) {
+            taken_count++;
+        }
+    }
+}
+
+static void empty(void)
+{
+    while (taken_count != 0) {
+        assert_cuda(sim_driver()->mem_free(taken[--taken_count]));
+    }
+}
+
+static void a_kept_block_serves_a_full_device_again_and_again(void **state)
+{
+    void *more;
+
+    rmm__driver_barrier_keep(&counting, 0);
+    fill();
+    for (int i = 0; i < 3; i++) {
+        assert_waits();
+        assert_int_equal(synchronises, 0);
+        assert_int_equal(
+            sim_driver()->mem_alloc(&more, 1), RMM_DRIVER_MEMORY_ALLOCATION);
+    }
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_waits();
+    assert_int_equal(synchronises, 0); /* there is room for a block again */
+    empty();
+}
+
+static void synchronises_a_full_device_without_a_kept_block(void **state)
+{
+    fill();
+    assert_waits();
+    assert_int_equal(synchronises, 1);
+    empty();
+}
+
+static void a_kept_block_stays_for_its_last_user(void **state)
+{
+    rmm__driver_barrier_keep(&counting, 0);
+    rmm__driver_barrier_keep(&counting, 0);
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_true(rmm_sim_allocated_bytes(0) != 0);
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+/* The block that could not be freed is freed at once, or kept where none is. */
+static void a_failed_barrier_loses_no_block(void **state)
+{
+    assert_true(rmm_sim_fail("mem_free:1"));
+    assert_int_equal(rmm__driver_barrier(&counting), 999);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    fill();
+    rmm__driver_barrier_keep(&counting, 0); /* finds none */
+    empty();
+    assert_true(rmm_sim_fail("mem_free:1"));
+    assert_int_equal(rmm__driver_barrier(&counting), 999);
+    assert_true(rmm_sim_allocated_bytes(0) != 0);
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, nothing_left_behind)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(waits_for_all_work),
+        CASE(a_kept_block_serves_a_full_device_again_and_again),
+        CASE(synchronises_a_full_device_without_a_kept_block),
+        CASE(a_kept_block_stays_for_its_last_user),
+        CASE(a_failed_barrier_loses_no_block),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-run where a report is wanted: what it says of a program with an error and of one without,
+ * and that the program runs and ends as it would by itself.
+ */
+#include "harness/program.h"
+#include "harness/runtime.h"
+
+#include <jansson.h>
+
+static runtime_t runtime;
+static program_t program;
+static char report_path[sizeof(runtime.path) + 8];
+static char suppressions_path[sizeof(runtime.path) + 8];
+
+static int set_up(void **state)
+{
+    runtime_open(&runtime);
+    snprintf(report_path, sizeof(report_path), "%s.json", runtime.path);
+    snprintf(suppressions_path, sizeof(suppressions_path), "%s.supp", runtime.path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)unlink(report_path);
+    (void)unlink(suppressions_path);
+    runtime_close(&runtime);
+    return 0;
+}
+
+static void run(const char *arguments)
+{
+    char command[4096];
+
+    snprintf(command, sizeof(command), RUN " %s", arguments);
+    program_run(&program, command);
+}
+
+static void run_reported(const char *options, const char *arguments)
+{
+    char text[2048];
+
+    snprintf(
+        text, sizeof(text), "%s --report %s -- %s", options, report_path, arguments);
+    run(text);
+}
+
+static json_t *read_report(void)
+{
+    json_error_t error;
+    json_t *report = json_load_file(report_path, 0, &error);
+
+    if (report == NULL) {
+        fail_msg("%s: %s", report_path, error.text);
+    }
+    assert_int_equal(json_integer_value(json_object_get(report, "schema_version")), 1);
+    return report;
+}
+
+static int64_t number_in(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    assert_true(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static const char *text_in(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "null";
+}
+
+/* --- findings ------------------------------------------------------------------------- */
+
+/* Names and lines are there if the machine has libdw; the module always. */
+static void check_stack(const json_t *finding)
+{
+    const json_t *stack = json_object_get(finding, "stack"), *frame;
+    bool found = false;
+    size_t i;
+
+    json_array_foreach(stack, i, frame)
+    {
+        const char *function = text_in(frame, "function");
+
+        if (strcmp(text_in(frame, "module"), PROGRAM) == 0 && !found) {
+            found = true;
+            assert_true(
+                strcmp(function, "overrun") == 0 || strcmp(function, "null") == 0);
+        }
+    }
+    assert_true(found);
+}
+
+static void check_finding(const json_t *report)
+{
+    const json_t *findings = json_object_get(report, "findings");
+    const json_t *finding = json_array_get(findings, 0);
+
+    assert_int_equal(number_in(report, "findings_total"), 3);
+    assert_int_equal(json_array_size(findings), 1);
+    assert_string_equal(text_in(finding, "class"), "out_of_bounds");
+    assert_string_equal(text_in(finding, "access"), "write");
+    assert_string_equal(text_in(finding, "call"), "memset_async");
+    assert_int_equal(number_in(finding, "count"), 3);
+    assert_int_equal(number_in(finding, "offset_bytes"), 0);
+    assert_int_equal(number_in(finding, "length_bytes"), 1001);
+    assert_int_equal(number_in(finding, "beyond_bytes"), 1);
+    assert_int_equal(number_in(json_object_get(finding, "block"), "size_bytes"), 1000);
+    check_stack(finding);
+}
+
+static void check_peak(const json_t *report)
+{
+    const json_t *peaks = json_object_get(report, "peaks");
+    const json_t *peak = json_array_get(peaks, 0);
+    const json_t *parts = json_object_get(peak, "parts");
+
+    assert_int_equal(json_array_size(peaks), 1);
+    assert_int_equal(number_in(peak, "device"), 0);
+    assert_int_equal(number_in(peak, "size_bytes"), 71001);
+    assert_int_equal(number_in(peak, "count"), 3);
+    assert_int_equal(number_in(peak, "other_bytes"), 0);
+    assert_int_equal(json_array_size(parts), 3);
+    assert_int_equal(number_in(json_array_get(parts, 0), "size_bytes"), 70000);
+    assert_int_equal(number_in(json_array_get(parts, 0), "count"), 1);
+    assert_string_equal(text_in(json_array_get(parts, 0), "first_use"), "scale");
+    assert_string_equal(text_in(json_array_get(parts, 1), "first_use"), "fill");
+    assert_string_equal(text_in(json_array_get(parts, 2), "first_use"), "null");
+}
+
+static void check_verdicts(const json_t *report)
+{
+    const json_t *verdicts = json_object_get(report, "verdicts");
+    const json_t *verdict = json_array_get(verdicts, 0);
+
+    assert_int_equal(json_array_size(verdicts), 4); /* 3 left, 1 of them not used */
+    assert_int_equal(number_in(report, "verdicts_dropped"), 0);
+    assert_string_equal(text_in(verdict, "verdict"), "leaked");
+    assert_string_equal(text_in(verdict, "confidence"), "certain");
+    assert_string_equal(text_in(verdict, "first_use"), "scale");
+    assert_int_equal(number_in(verdict, "size_bytes"), 70000);
+    assert_int_equal(number_in(verdict, "largest_bytes"), 70000);
+    assert_int_equal(number_in(verdict, "count"), 1);
+    assert_int_equal(number_in(verdict, "device"), 0);
+    assert_true(json_is_real(json_object_get(verdict, "byte_seconds")));
+}
+
+static void tells_what_a_program_did_wrong(void **state)
+{
+    json_t *report = NULL;
+
+    run_reported("--summary", PROGRAM " overrun");
+    program_assert_status(&program, 0);
+    report = read_report();
+    assert_string_equal(text_in(report, "program"), PROGRAM);
+    assert_string_equal(text_in(report, "modes"), "usage,bounds");
+    assert_string_equal(text_in(report, "source"), "active");
+    assert_string_equal(text_in(report, "missing"), "null");
+    assert_int_equal(number_in(report, "launches"), 11);
+    check_finding(report);
+    check_peak(report);
+    check_verdicts(report);
+    json_decref(report);
+    assert_non_null(strstr(
+        program.err,
+        "  peak of device 0: 69.3 KiB in 3 blocks\n"
+        "     98.6 %     68.4 KiB in 1 block of resource 2, first used by scale\n"
+        "      1.4 %   1000 bytes in 1 block of resource 2, first used by fill\n"
+        "      0.0 %       1 byte in 1 block of resource 2, never used\n"
+        "  wasted memory, bytes x time (uses through pointers in device memory are "
+        "not seen):\n"
+        "    leaked"));
+    assert_non_null(strstr(
+        program.err,
+        "68.4 KiB in 1 block of resource 2, first used by scale (certain)\n"
+        "        free it, unless it is meant to live as long as"));
+    assert_non_null(strstr(
+        program.err, "3 findings (looked for usage,bounds: active; 11 launches)\n"
+                     "  out_of_bounds: memset_async writes 1001 bytes, 3 times\n"
+                     "    in a block of 1000 bytes at 0x"));
+    assert_non_null(strstr(
+        program.err, "from byte 0 to 1 behind its end\n"
+                     "    allocate 1001 bytes, or pass at most 1000\n"));
+}
+
+static void tells_what_was_not_in_order(void **state)
+{
+    json_t *report = NULL;
+    const json_t *findings = NULL, *other = NULL;
+
+    run_reported("--diag order --summary", PROGRAM " unordered");
+    program_assert_status(&program, 0);
+    report = read_report();
+    findings = json_object_get(report, "findings");
+    assert_int_equal(json_array_size(findings), 2);
+    assert_string_equal(text_in(json_array_get(findings, 0), "class"), "use_unordered");
+    assert_string_equal(text_in(json_array_get(findings, 0), "call"), "reduce");
+    other = json_object_get(json_array_get(findings, 0), "other");
+    assert_true(json_is_true(json_object_get(other, "is_allocation")));
+    assert_string_equal(
+        text_in(json_array_get(findings, 1), "class"), "free_unordered");
+    other = json_object_get(json_array_get(findings, 1), "other");
+    assert_string_equal(text_in(other, "call"), "reduce");
+    assert_true(
+        number_in(other, "stream") != number_in(json_array_get(findings, 1), "stream"));
+    json_decref(report);
+    assert_non_null(strstr(program.err, "  use_unordered: reduce on stream "));
+    assert_non_null(strstr(program.err, " is not ordered behind its allocation on "));
+    assert_non_null(strstr(program.err, "  free_unordered: a free on stream "));
+    assert_non_null(
+        strstr(program.err, " is not ordered behind its use by reduce on "));
+    run("--diag usage,bounds,order --fail-on-finding -- " PROGRAM " ordered");
+    program_assert_status(&program, 0);
+}
+
+static void finds_nothing_in_a_correct_program(void **state)
+{
+    json_t *report = NULL;
+
+    run_reported("--summary --fail-on-finding", PROGRAM);
+    program_assert_status(&program, 0);
+    report = read_report();
+    assert_int_equal(number_in(report, "findings_total"), 0);
+    assert_int_equal(json_array_size(json_object_get(report, "findings")), 0);
+    json_decref(report);
+    assert_non_null(
+        strstr(program.err, ": 0 findings (looked for usage,bounds: active"));
+}
+
+static void tells_also_of_a_program_that_was_killed(void **state)
+{
+    json_t *report = NULL;
+
+    run_reported("--fail-on-finding", PROGRAM " overrun kill");
+    program_assert_status(&program, -SIGKILL);
+    report = read_report();
+    check_finding(report);
+    json_decref(report);
+}
+
+/* --- suppressions ---------------------------------------------------------------------- */
+
+static void write_suppressions(const char *text)
+{
+    FILE *file = fopen(suppressions_path, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void run_suppressed(const char *lines)
+{
+    char options[1024];
+
+    write_suppressions(lines);
+    snprintf(
+        options, sizeof(options), "--summary --fail-on-finding --suppressions %s",
+        suppressions_path);
+    run_reported(options, PROGRAM " overrun 3");
+}
+
+static void a_suppressed_finding_does_not_count_and_is_told(void **state)
+{
+    static const char *const lines[] = {
+        "# known\n\nout_of_bounds:memset_*\n", "*:memset_async", "*:rmm_diag_program\n",
+        "out_of_bounds:*/rmm_diag_program  \n"};
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        json_t *report = NULL;
+
+        run_suppressed(lines[i]);
+        program_assert_status(&program, 3);
+        report = read_report();
+        assert_int_equal(number_in(report, "findings_total"), 0);
+        assert_int_equal(number_in(report, "findings_suppressed"), 3);
+        assert_int_equal(json_array_size(json_object_get(report, "findings")), 0);
+        json_decref(report);
+        assert_non_null(strstr(program.err, "rmm-run: suppressed: 3 findings by "));
+    }
+}
+
+static void what_matches_nothing_is_told_and_suppresses_nothing(void **state)
+{
+    run_suppressed("use_unordered:memset_async\nout_of_bounds:memset\n");
+    program_assert_status(&program, 86);
+    assert_non_null(strstr(
+        program.err, "rmm-run: suppressed nothing: use_unordered:memset_async ("));
+    assert_non_null(
+        strstr(program.err, "rmm-run: suppressed nothing: out_of_bounds:memset ("));
+    run_suppressed("out_of_bounds:memset_async\n*:*\n"); /* the first one takes it */
+    program_assert_status(&program, 3);
+    assert_non_null(strstr(program.err, "rmm-run: suppressed nothing: *:* ("));
+}
+
+static void assert_bad(const char *lines, const char *why)
+{
+    char expected[1024];
+
+    run_suppressed(lines);
+    program_assert_status(&program, 2);
+    snprintf(
+        expected, sizeof(expected), "rmm-run: --suppressions: %s:%s\n",
+        suppressions_path, why);
+    assert_string_equal(program.err, expected);
+    assert_string_equal(program.out, ""); /* the program did not run */
+}
+
+static void a_bad_line_is_said_before_the_program_runs(void **state)
+{
+    char line[1500] = "";
+
+    assert_bad(
+        "# good\nmemset\n", "2: \"memset\": a line is CLASS:GLOB, for example "
+                            "out_of_bounds:my_function");
+    assert_bad(
+        "out_of_bounds:\n", "1: \"out_of_bounds:\": a line is CLASS:GLOB, for example "
+                            "out_of_bounds:my_function");
+    assert_bad(
+        "unknown:x\n", "1: \"unknown:x\": the class is not one of those that rmm-run "
+                       "shows, or *");
+    memset(line, 'x', sizeof(line) - 1);
+    assert_bad(
+        line,
+        "1: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\": the line is longer than "
+        "1022 characters");
+    run("--summary --suppressions /nonexistent -- " PROGRAM);
+    program_assert_status(&program, 125);
+    assert_string_equal(
+        program.err, "rmm-run: --suppressions: cannot read /nonexistent: No such file "
+                     "or directory\n");
+    run("--suppressions /nonexistent -- " PROGRAM);
+    program_assert_status(&program, 2);
+}
+
+/* --- how it ends ---------------------------------------------------------------------- */
+
+static void the_status_tells_of_findings_only_if_asked(void **state)
+{
+    run("--summary -- " PROGRAM " overrun 3");
+    program_assert_status(&program, 3);
+    run("--fail-on-finding -- " PROGRAM " overrun 3");
+    program_assert_status(&program, 86);
+    run("--fail-on-finding -- " PROGRAM " correct 3");
+    program_assert_status(&program, 3);
+}
+
+static void fails_if_nothing_could_be_found(void **state)
+{
+    run("--fail-on-finding -- /bin/true");
+    program_assert_status(&program, 125);
+    assert_string_equal(
+        program.err,
+        "rmm-run: --fail-on-finding: nothing was diagnosed: the program left no "
+        "segment: it does not use librmm-c, or does not publish\n");
+    run("--summary -- /bin/true");
+    program_assert_status(&program, 0);
+    run_reported("", "/bin/true");
+    program_assert_status(&program, 0);
+    json_t *report = read_report();
+    assert_true(json_is_null(json_object_get(report, "findings_total")));
+    assert_non_null(strstr(text_in(report, "missing"), "left no segment"));
+    json_decref(report);
+}
+
+static void says_what_it_cannot_write_before_the_program_runs(void **state)
+{
+    char command[512];
+
+    snprintf(
+        command, sizeof(command), "--report /nonexistent/report -- /usr/bin/touch %s",
+        report_path);
+    run(command);
+    program_assert_status(&program, 125);
+    assert_string_equal(
+        program.err,
+        "rmm-run: --report: cannot write /nonexistent/report: No such file "
+        "or directory\n");
+    assert_int_not_equal(access(report_path, F_OK), 0);
+    run("--report /dev/full -- " PROGRAM);
+    program_assert_status(&program, 125);
+    assert_non_null(strstr(program.err, "--report: cannot write /dev/full: "));
+}
+
+static void a_program_that_cannot_run_is_said_as_ever(void **state)
+{
+    run("--summary -- /nonexistent");
+    program_assert_status(&program, 127);
+    run("--summary -- /etc/passwd");
+    program_assert_status(&program, 126);
+    assert_string_equal(
+        program.err, "rmm-run: cannot run /etc/passwd: Permission denied\n");
+}
+
+/* --- signals ---------------------------------------------------------------------------- */
+
+static void wait_for_output(void)
+{
+    for (int i = 0; i < 1000 && program_out_so_far(&program)[0] == '\0'; i++) {
+        usleep(10000);
+    }
+    assert_string_not_equal(program_out_so_far(&program), "");
+}
+
+static void passes_a_signal_on_and_ends_by_it(void **state)
+{
+    program_start(&program, RUN " --summary -- " SLEEPER);
+    wait_for_output();
+    assert_int_equal(kill(program.pid, SIGTERM), 0);
+    program_finish(&program);
+    program_assert_status(&program, -SIGTERM);
+    assert_int_equal(kill((pid_t)atoi(program.out), 0), -1); /* it prints its pid */
+}
+
+static void leaves_the_terminals_signals_to_the_program(void **state)
+{
+    program_start(&program, RUN " --summary -- " SLEEPER);
+    wait_for_output();
+    assert_int_equal(kill(program.pid, SIGINT), 0); /* rmm-run alone: it goes on */
+    assert_int_equal(kill((pid_t)atoi(program_out_so_far(&program)), SIGINT), 0);
+    program_finish(&program);
+    program_assert_status(&program, -SIGINT);
+}
+
+static void keeps_the_status_where_ends_of_children_are_ignored(void **state)
+{
+    signal(SIGCHLD, SIG_IGN); /* as some shells and servers leave it */
+    program_start(&program, RUN " --fail-on-finding -- " PROGRAM " overrun 3");
+    signal(SIGCHLD, SIG_DFL);
+    program_finish(&program);
+    program_assert_status(&program, 86);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(tells_what_a_program_did_wrong),
+        CASE(tells_what_was_not_in_order),
+        CASE(finds_nothing_in_a_correct_program),
+        CASE(tells_also_of_a_program_that_was_killed),
+        CASE(a_suppressed_finding_does_not_count_and_is_told),
+        CASE(what_matches_nothing_is_told_and_suppresses_nothing),
+        CASE(a_bad_line_is_said_before_the_program_runs),
+        CASE(the_status_tells_of_findings_only_if_asked),
+        CASE(fails_if_nothing_could_be_found),
+        CASE(says_what_it_cannot_write_before_the_program_runs),
+        CASE(a_program_that_cannot_run_is_said_as_ever),
+        CASE(passes_a_signal_on_and_ends_by_it),
+        CASE(leaves_the_terminals_signals_to_the_program),
+        CASE(keeps_the_status_where_ends_of_children_are_ignored),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

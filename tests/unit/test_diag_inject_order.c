@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mode order of librmm-inject on the calls that CUPTI tells it of: see inject_fixture.h. */
+#include "unit/inject_fixture.h"
+
+#define STREAM(number) ((CUstream)(uintptr_t)(0x5000 + 16 * (number)))
+#define FIRST_EVENT ((CUevent)(uintptr_t)0x7000)
+
+enum { A = 1, B, C };
+
+static void make_stream(CUstream stream)
+{
+    cuStreamCreateWithPriority_params params = {&stream, CU_STREAM_NON_BLOCKING, 0};
+
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority, &params, NULL);
+}
+
+/* Block 0 is allocated on A anew. */
+static void allocate_on_a(void)
+{
+    rmm_diag_block_v1_t block = {
+        .address = BASE,
+        .bytes = 4096,
+        .stream_id = 77,
+        .resource_id = 1,
+        .stream = (rmm_stream_t)STREAM(A),
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER};
+
+    hooks.on_alloc(hooks.context, &block);
+}
+
+static void start_order(void)
+{
+    start("order");
+    assert_string_equal(header()->source, "active");
+    assert_string_equal(header()->mode, "order");
+    make_stream(STREAM(A));
+    make_stream(STREAM(B));
+    make_stream(STREAM(C));
+    allocate_on_a();
+}
+
+static void launch_on(CUpti_CallbackId id, CUstream stream)
+{
+    uint64_t pointer = BASE;
+    int number = 5;
+    void *addresses[] = {&number, &pointer};
+    cuLaunchKernel_params params = {
+        .f = (CUfunction)(uintptr_t)&function_of_two,
+        .hStream = stream,
+        .kernelParams = addresses};
+
+    call(id, &params, "reduce");
+}
+
+/* B uses the block now, and that is an error or not. */
+static void expect_ordered(bool is_ordered)
+{
+    uint64_t before = header()->findings_total;
+
+    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    assert_int_equal(header()->findings_total - before, is_ordered ? 0 : 1);
+}
+
+CASE(finds_a_use_that_nothing_orders)
+{
+    start_order();
+    expect_ordered(false);
+    assert_int_equal(finding(0)->kind, RMM_DIAG_USE_UNORDERED);
+    assert_int_equal(finding(0)->other_stream_id, 77);
+    assert_int_equal(finding(0)->stream_id, (uint64_t)(uintptr_t)STREAM(B));
+    assert_string_equal(kernel_name(finding(0)->user), "reduce");
+}
+
+CASE(knows_nothing_of_the_order_of_an_older_library)
+{
+    block_bytes = 0;
+    start_order();
+    expect_ordered(true);
+}
+
+CASE(events_order_streams)
+{
+    cuEventRecord_params record = {FIRST_EVENT, STREAM(A)};
+    cuStreamWaitEvent_params wait = {STREAM(B), FIRST_EVENT, 0};
+    cuEventDestroy_v2_params destroy = {FIRST_EVENT};
+
+    start_order();
+    call(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, &record, NULL);
+    expect_ordered(false);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent_ptsz, &wait, NULL);
+    expect_ordered(true);
+    allocate_on_a();
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &wait, NULL);
+    expect_ordered(false);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuEventDestroy_v2, &destroy, NULL);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &wait, NULL);
+    expect_ordered(true); /* whose event is it now? */
+}
+
+/* What the program did on A is done, each time; parameters fit all of them. */
+CASE(the_host_waits_in_many_ways)
+{
+    static const CUpti_CallbackId on_stream[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,
+        CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuStreamQuery,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc,
+        CUPTI_DRIVER_TRACE_CBID_cuStreamAddCallback,
+        CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer};
+    static const CUpti_CallbackId on_event[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize,
+        CUPTI_DRIVER_TRACE_CBID_cuEventQuery};
+    cuEventRecordWithFlags_params record = {FIRST_EVENT, STREAM(A), 0};
+    CUstream parameters[8] = {STREAM(A)};
+    CUevent event = FIRST_EVENT;
+
+    start_order();
+    for (size_t i = 0; i < sizeof(on_stream) / sizeof(on_stream[0]); i++) {
+        allocate_on_a();
+        expect_ordered(false);
+        enter(on_stream[i], parameters, NULL); /* of some the way in counts */
+        call(on_stream[i], parameters, NULL);
+        expect_ordered(true);
+    }
+    for (size_t i = 0; i < sizeof(on_event) / sizeof(on_event[0]); i++) {
+        allocate_on_a();
+        call(CUPTI_DRIVER_TRACE_CBID_cuEventRecordWithFlags, &record, NULL);
+        expect_ordered(false);
+        call(on_event[i], &event, NULL);
+        expect_ordered(true);
+    }
+}
+
+/* The host function may run, and let another thread go on, before the call returns. */
+CASE(what_a_host_function_tells_is_known_before_the_call)
+{
+    CUstream parameters[8] = {STREAM(A)};
+
+    start_order();
+    enter(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, parameters, NULL);
+    expect_ordered(true);
+}
+
+/* It is done when the call returns, although it is called asynchronous. */
+CASE(a_copy_to_pageable_memory_is_waited_for)
+{
+    char host[100];
+    cuMemcpyDtoHAsync_v2_params copy = {host, BASE, sizeof(host), STREAM(A)};
+
+    start_order();
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, &copy, "cuMemcpyDtoHAsync_v2");
+    expect_ordered(true);
+}
+
+CASE(a_wait_that_failed_orders_nothing)
+{
+    CUresult result = CUDA_ERROR_NOT_READY;
+    CUstream stream = STREAM(A);
+    CUpti_CallbackData data = call_data(&stream, NULL, &result);
+
+    start_order();
+    lib.call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamQuery, &data);
+    expect_ordered(false);
+}
+
+CASE(a_copy_that_is_not_asynchronous_orders_its_stream)
+{
+    cuMemcpyDtoH_v2_params copy = {NULL, BASE, 100};
+    cuStreamCreate_params blocking = {&(CUstream){STREAM(A)}, 0};
+
+    start_order();
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2, &copy, NULL);
+    expect_ordered(false); /* A does not block */
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, &blocking, NULL);
+    allocate_on_a();
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2, &copy, NULL);
+    expect_ordered(true);
+}
+
+CASE(what_waits_for_the_unseen_is_not_judged)
+{
+    static const CUpti_CallbackId calls[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue32_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64_v2_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuStreamBatchMemOp_v2};
+    CUstream parameters[8] = {STREAM(B)};
+
+    start_order();
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        allocate_on_a();
+        expect_ordered(false);
+        call(calls[i], parameters, NULL);
+        expect_ordered(true);
+        call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, parameters, NULL);
+    }
+    assert_int_equal(header()->unjudged, sizeof(calls) / sizeof(calls[0]));
+}
+
+CASE(events_of_other_processes_end_all_judging)
+{
+    cuIpcOpenEventHandle_params params = {0};
+
+    start_order();
+    expect_ordered(false);
+    call(CUPTI_DRIVER_TRACE_CBID_cuIpcOpenEventHandle, &params, NULL);
+    expect_ordered(true);
+}
+
+CASE(events_that_graphs_record_end_all_judging)
+{
+    cuEventRecordWithFlags_params record = {
+        FIRST_EVENT, STREAM(A), CU_EVENT_RECORD_EXTERNAL};
+
+    start_order();
+    call(CUPTI_DRIVER_TRACE_CBID_cuEventRecordWithFlags, &record, NULL);
+    expect_ordered(true);
+}
+
+CASE(an_event_that_a_launch_records_is_not_known)
+{
+    cuEventRecord_params record = {FIRST_EVENT, STREAM(C)};
+    cuStreamWaitEvent_params wait = {STREAM(B), FIRST_EVENT, 0};
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT};
+    CUlaunchConfig config = {.hStream = STREAM(A), .attrs = &attribute, .numAttrs = 1};
+    cuLaunchKernelEx_params launch = {
+        .config = &config, .f = (CUfunction)(uintptr_t)&function_of_two};
+    uint64_t pointer = BASE;
+    int number = 5;
+    void *addresses[] = {&number, &pointer};
+
+    start_order();
+    attribute.value.programmaticEvent.event = FIRST_EVENT;
+    launch.kernelParams = addresses;
+    call(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, &record, NULL);
+    call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &launch, "reduce");
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &wait, NULL);
+    expect_ordered(true);
+}
+
+CASE(captured_calls_are_left_out)
+{
+    cuStreamBeginCapture_v2_params begin = {STREAM(B), CU_STREAM_CAPTURE_MODE_RELAXED};
+    cuStreamEndCapture_params end = {STREAM(B), NULL};
+
+    start_order();
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, &begin, NULL);
+    expect_ordered(true);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, &end, NULL);
+    expect_ordered(false);
+}
+
+CASE(a_capture_that_another_thread_may_not_end_goes_on)
+{
+    cuStreamBeginCapture_v2_params begin = {STREAM(B), CU_STREAM_CAPTURE_MODE_RELAXED};
+    cuStreamEndCapture_params end = {STREAM(B), NULL};
+    CUresult result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    CUpti_CallbackData data = call_data(&end, NULL, &result);
+
+    start_order();
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, &begin, NULL);
+    lib.call(
+        CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, &data);
+    expect_ordered(true);
+    result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    lib.call(
+        CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, &data);
+    expect_ordered(false);
+}
+
+CASE(a_threads_default_stream_is_a_stream_of_its_own)
+{
+    cuEventRecord_params record = {FIRST_EVENT, STREAM(A)};
+    cuStreamWaitEvent_params wait = {NULL, FIRST_EVENT, 0};
+
+    start_order();
+    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, NULL);
+    assert_int_equal(header()->findings_total, 1);
+    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, NULL);
+    assert_int_equal(header()->findings_total, 2);
+    call(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, &record, NULL);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent_ptsz, &wait, NULL);
+    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, NULL);
+    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, (CUstream)RMM_STREAM_PER_THREAD);
+    assert_int_equal(header()->findings_total, 2);
+}
+
+CASE(a_stream_that_is_destroyed_leaves_its_handle)
+{
+    cuStreamDestroy_v2_params destroy = {STREAM(B)};
+    cuStreamCreate_params create = {&(CUstream){STREAM(B)}, 0};
+
+    start_order();
+    enter(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, &destroy, NULL);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, &create, NULL);
+    expect_ordered(false);
+}
+
+CASE(asks_for_order_only_where_it_is_wanted)
+{
+    start("usage,bounds");
+    assert_false(
+        lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuEventRecord));
+}
+
+/* A copy between devices is looked at by `usage` as well. */
+CASE(switching_order_off_leaves_the_calls_that_others_need)
+{
+    const CUpti_CallbackId shared = CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer;
+
+    start("usage,order");
+    assert_true(lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, shared));
+    want(RMM_DIAG_MODE_USAGE);
+    add_block(BASE, 4096); /* applies it */
+    assert_false(
+        lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuEventRecord));
+    assert_true(lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, shared));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_a_use_that_nothing_orders),
+        cmocka_unit_test(knows_nothing_of_the_order_of_an_older_library),
+        cmocka_unit_test(events_order_streams),
+        cmocka_unit_test(the_host_waits_in_many_ways),
+        cmocka_unit_test(what_a_host_function_tells_is_known_before_the_call),
+        cmocka_unit_test(a_copy_to_pageable_memory_is_waited_for),
+        cmocka_unit_test(a_wait_that_failed_orders_nothing),
+        cmocka_unit_test(a_copy_that_is_not_asynchronous_orders_its_stream),
+        cmocka_unit_test(what_waits_for_the_unseen_is_not_judged),
+        cmocka_unit_test(events_of_other_processes_end_all_judging),
+        cmocka_unit_test(events_that_graphs_record_end_all_judging),
+        cmocka_unit_test(an_event_that_a_launch_records_is_not_known),
+        cmocka_unit_test(captured_calls_are_left_out),
+        cmocka_unit_test(a_capture_that_another_thread_may_not_end_goes_on),
+        cmocka_unit_test(a_threads_default_stream_is_a_stream_of_its_own),
+        cmocka_unit_test(a_stream_that_is_destroyed_leaves_its_handle),
+        cmocka_unit_test(asks_for_order_only_where_it_is_wanted),
+        cmocka_unit_test(switching_order_off_leaves_the_calls_that_others_need),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

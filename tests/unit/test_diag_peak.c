@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a peak was made of: the engine and the reader together, case by case and against a model
+ * that copies all live blocks at each new peak.
+ */
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/peak_reader.h"
+#include "harness/random.h"
+#include "unit/diag_groups.h"
+
+#define BASE 0x7f4000000000ull
+#define STEP 0x10000ull
+
+static rmm_diag_composition_t look(const diag_fixture_t *diag, uint32_t index)
+{
+    rmm_diag_composition_t composition;
+    rmm_diag_file_t file = file_now(diag);
+
+    assert_true(rmm_diag_read_composition(&file, index, groups, &composition));
+    rmm_diag_close(&file);
+    return composition;
+}
+
+static void take(
+    diag_fixture_t *diag, uint64_t i, uint64_t bytes, uint32_t resource, int32_t device)
+{
+    const rmm_diag_block_v1_t block = {
+        .address = BASE + i * STEP,
+        .bytes = bytes,
+        .resource_id = resource,
+        .device = device};
+
+    rmm__diag_engine_on_alloc(diag->engine, &block);
+}
+
+static const rmm_diag_group_t *
+group_of(const diag_fixture_t *diag, uint32_t resource, const char *user)
+{
+    for (uint32_t i = 0; i < groups->count; i++) {
+        if (groups->entries[i].resource_id == resource &&
+            strcmp(diag_user_name(diag, groups->entries[i].first_user), user) == 0) {
+            return &groups->entries[i];
+        }
+    }
+    fail_msg("no group of resource %u and %s", resource, user);
+    return NULL;
+}
+
+static void lists_the_blocks_that_were_live_at_the_peak(void **state)
+{
+    diag_fixture_t diag = diag_open(64, 16, NULL);
+    rmm_diag_composition_t composition;
+
+    take(&diag, 0, 1000, 1, 0);
+    take(&diag, 1, 500, 1, 0);
+    take(&diag, 2, 300, 2, 0);
+    diag_launch(&diag, "fill", BASE, BASE + STEP);
+    diag_free(&diag, BASE + STEP, 500);
+    diag_launch(&diag, "late", BASE + 2 * STEP); /* used after the peak only */
+    take(&diag, 3, 400, 3, 0);                   /* not a new peak */
+    diag_free(&diag, BASE, 1000);
+    composition = look(&diag, 0);
+    assert_int_equal(composition.peak.bytes, 1800);
+    assert_int_equal(composition.peak.count, 3);
+    assert_int_equal(composition.missing_bytes, 0);
+    assert_int_equal(groups->count, 2);
+    assert_int_equal(group_of(&diag, 1, "fill")->bytes, 1500);
+    assert_int_equal(group_of(&diag, 1, "fill")->count, 2);
+    assert_int_equal(group_of(&diag, 2, "late")->bytes, 300);
+    assert_int_equal(groups->entries[0].bytes, 1500); /* most first */
+    diag_close(&diag);
+}
+
+static void a_new_peak_forgets_what_the_old_one_was_made_of(void **state)
+{
+    diag_fixture_t diag = diag_open(64, 16, NULL);
+    rmm_diag_composition_t composition;
+
+    take(&diag, 0, 1000, 1, 0);
+    diag_free(&diag, BASE, 1000);
+    take(&diag, 1, 1000, 2, 0); /* equal: the first stays the peak */
+    composition = look(&diag, 0);
+    assert_int_equal(groups->entries[0].resource_id, 1);
+    take(&diag, 2, 1, 3, 0);
+    diag_free(&diag, BASE + 2 * STEP, 1);
+    composition = look(&diag, 0);
+    assert_int_equal(composition.peak.bytes, 1001);
+    assert_int_equal(groups->count, 2);
+    assert_int_equal(group_of(&diag, 2, "none")->bytes, 1000);
+    assert_int_equal(group_of(&diag, 3, "none")->bytes, 1);
+    diag_close(&diag);
+}
+
+static void each_location_has_a_peak_of_its_own(void **state)
+{
+    diag_fixture_t diag = diag_open(64, 16, NULL);
+
+    for (int32_t device = -1; device < 20; device++) {
+        take(&diag, (uint64_t)(device + 1), 100 + (uint64_t)(device + 1), 1, device);
+    }
+    assert_int_equal(diag.header->peaks_used, diag.header->peaks_count);
+    assert_int_equal(diag.header->peaks_dropped, 21 - diag.header->peaks_count);
+    for (uint32_t i = 0; i < diag.header->peaks_count; i++) {
+        rmm_diag_composition_t composition = look(&diag, i);
+
+        assert_int_equal(composition.peak.device, (int)i - 1);
+        assert_int_equal(composition.peak.bytes, 100 + i);
+        assert_int_equal(groups->count, 1);
+    }
+    diag_close(&diag);
+}
+
+static void what_finds_no_part_is_missing_and_told(void **state)
+{
+    enum { BLOCKS = 1000 };
+    diag_fixture_t diag = diag_open(BLOCKS, 16, NULL);
+    rmm_diag_composition_t composition;
+
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        take(&diag, i, 100, i, 0); /* a resource each */
+    }
+    composition = look(&diag, 0);
+    assert_int_equal(groups->count, BLOCKS);
+    assert_int_equal(composition.missing_bytes, 0);
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        diag_free(&diag, BASE + i * STEP, 100);
+    }
+    composition = look(&diag, 0);
+    assert_int_equal(
+        groups->count, diag.header->parts_count / diag.header->peaks_count);
+    assert_int_equal(
+        composition.missing_bytes, (uint64_t)(BLOCKS - groups->count) * 100);
+    assert_int_equal(diag.header->peaks_dropped, 0);
+    diag_close(&diag);
+}
+
+/* --- against a model --------------------------------------------------------------- */
+
+enum { PLACES = 40, RESOURCES = 3, KERNELS = 4 };
+
+/* All blocks that ever were, and those of the peak. */
+typedef struct model_block {
+    uint64_t bytes;
+    uint32_t resource;
+    uint32_t kernel; /* KERNELS: not used yet */
+    bool in_peak;
+} model_block_t;
+
+typedef struct model {
+    model_block_t blocks[20000];
+    uint32_t count;
+    uint32_t live[PLACES]; /* block + 1; 0: none */
+    uint64_t live_bytes, peak_bytes;
+} model_t;
+
+static const char *const kernels[KERNELS + 1] = {"a", "b", "c", "d", "none"};
+
+static void model_peak(model_t *model)
+{
+    for (uint32_t i = 0; i < model->count; i++) {
+        model->blocks[i].in_peak = false;
+    }
+    for (int i = 0; i < PLACES; i++) {
+        if (model->live[i] != 0) {
+            model->blocks[model->live[i] - 1].in_peak = true;
+        }
+    }
+    model->peak_bytes = model->live_bytes;
+}
+
+static void step(model_t *model, diag_fixture_t *diag, uint64_t *random)
+{
+    uint32_t place = (uint32_t)draw(random, PLACES);
+    uint32_t *live = &model->live[place];
+    model_block_t *block = *live != 0 ? &model->blocks[*live - 1] : NULL;
+
+    if (block == NULL) {
+        block = &model->blocks[model->count++];
+        *block = (model_block_t){
+            1 + draw(random, STEP), (uint32_t)draw(random, RESOURCES), KERNELS, false};
+        *live = model->count;
+        take(diag, place, block->bytes, block->resource, 0);
+        model->live_bytes += block->bytes;
+        if (model->live_bytes > model->peak_bytes) {
+            model_peak(model);
+        }
+    } else if (draw(random, 2) == 0) {
+        uint32_t kernel = (uint32_t)draw(random, KERNELS);
+
+        diag_launch(diag, kernels[kernel], BASE + place * STEP);
+        block->kernel = block->kernel == KERNELS ? kernel : block->kernel;
+    } else {
+        diag_free(diag, BASE + place * STEP, block->bytes);
+        model->live_bytes -= block->bytes;
+        *live = 0;
+    }
+}
+
+static void compare(const model_t *model, const diag_fixture_t *diag)
+{
+    uint64_t bytes[RESOURCES][KERNELS + 1] = {{0}};
+    rmm_diag_composition_t composition = look(diag, 0);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < model->count; i++) {
+        const model_block_t *block = &model->blocks[i];
+
+        bytes[block->resource][block->kernel] += block->in_peak ? block->bytes : 0;
+    }
+    assert_int_equal(composition.peak.bytes, model->peak_bytes);
+    assert_int_equal(composition.missing_bytes, 0);
+    for (uint32_t r = 0; r < RESOURCES; r++) {
+        for (uint32_t k = 0; k <= KERNELS; k++) {
+            if (bytes[r][k] != 0) {
+                assert_int_equal(group_of(diag, r, kernels[k])->bytes, bytes[r][k]);
+                count++;
+            }
+        }
+    }
+    assert_int_equal(groups->count, count);
+}
+
+static void agrees_with_a_model_that_copies_all_blocks(void **state)
+{
+    model_t *model = calloc(1, sizeof(*model));
+    diag_fixture_t diag = diag_open(PLACES, 16, NULL);
+    uint64_t random = 4711;
+
+    assert_non_null(model);
+    for (int i = 0; i < 20000; i++) {
+        step(model, &diag, &random);
+        if (i % 500 == 499) {
+            compare(model, &diag);
+        }
+    }
+    free(model);
+    diag_close(&diag);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        GROUPS_CASE(lists_the_blocks_that_were_live_at_the_peak),
+        GROUPS_CASE(a_new_peak_forgets_what_the_old_one_was_made_of),
+        GROUPS_CASE(each_location_has_a_peak_of_its_own),
+        GROUPS_CASE(what_finds_no_part_is_missing_and_told),
+        GROUPS_CASE(agrees_with_a_model_that_copies_all_blocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

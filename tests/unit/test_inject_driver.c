@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that does not use this library, under librmm-inject: what it takes from the driver
+ * is in the segment that librmm-c, which is loaded for it, publishes. The driver's calls are
+ * played through a fake CUPTI; librmm-c is the real one, over the simulated GPU.
+ */
+#include "harness/runtime.h"
+
+#include <dlfcn.h>
+
+#include <rmm/sys/diag.h>
+
+#include "harness/diag_file.h"
+#include "unit/fake/fake_cupti.h"
+
+#define CBID(call) CUPTI_DRIVER_TRACE_CBID_##call
+#define BASE 0x7f4000000000ull
+#define MiB (UINT64_C(1) << 20)
+
+static runtime_t runtime;
+
+static int set_up(void **state)
+{
+    runtime_open(&runtime);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    runtime_close(&runtime);
+    return 0;
+}
+
+/* --- the program's driver ------------------------------------------------------------- */
+
+static struct {
+    fake_cupti_control_t *(*control)(void);
+    bool (*enabled)(CUpti_CallbackDomain, CUpti_CallbackId);
+    void (*call)(CUpti_CallbackDomain, CUpti_CallbackId, const void *);
+    int (*initialize)(void);
+} lib;
+
+static void *load(const char *variable)
+{
+    void *library = dlopen(getenv(variable), RTLD_NOW | RTLD_LOCAL);
+
+    CHECK(library != NULL);
+    return library;
+}
+
+static void get(void *library, const char *name, void *function_out)
+{
+    void *symbol = dlsym(library, name);
+
+    CHECK(symbol != NULL);
+    memcpy(function_out, &symbol, sizeof(symbol));
+}
+
+/* As rmm-run starts a program; the driver loads the library. */
+static void start(const char *modes, bool has_driver)
+{
+    void *cupti = load("RMM_TEST_FAKE_CUPTI");
+
+    setenv("RMM_DIAG", modes, 1);
+    setenv("CUDA_INJECTION64_PATH", getenv("RMM_TEST_INJECT"), 1);
+    get(cupti, "fake_cupti_control", &lib.control);
+    get(cupti, "fake_cupti_enabled", &lib.enabled);
+    get(cupti, "fake_cupti_call", &lib.call);
+    get(load("RMM_TEST_INJECT"), "InitializeInjection", &lib.initialize);
+    if (has_driver) {
+        (void)load("RMM_TEST_FAKE_CUDA");
+    }
+    CHECK(lib.initialize() == 1);
+}
+
+static void call_in(
+    CUpti_ApiCallbackSite site, CUpti_CallbackId id, const void *params,
+    CUresult result, int device)
+{
+    const CUpti_CallbackData data = {
+        .callbackSite = site,
+        .functionParams = params,
+        .functionReturnValue = &result,
+        .context = (CUcontext)(uintptr_t)device, /* what the fake CUPTI answers */
+        .contextUid = (uint32_t)device + 1};
+
+    lib.call(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+static void call(CUpti_CallbackId id, const void *params)
+{
+    call_in(CUPTI_API_ENTER, id, params, CUDA_ERROR_UNKNOWN, 0);
+    call_in(CUPTI_API_EXIT, id, params, CUDA_SUCCESS, 0);
+}
+
+static void take(uint64_t address, size_t bytes)
+{
+    CUdeviceptr fresh = address;
+    const cuMemAlloc_v2_params params = {&fresh, bytes};
+
+    call(CBID(cuMemAlloc_v2), &params);
+}
+
+static void give(uint64_t address)
+{
+    const cuMemFree_v2_params params = {address};
+
+    call(CBID(cuMemFree_v2), &params);
+}
+
+/* --- cases ------------------------------------------------------------------------------- */
+
+static void take_and_give(child_t *self, void *argument)
+{
+    CUdeviceptr second = BASE + 4 * MiB;
+    const cuMemAlloc_v2_params refused = {&second, 64 * MiB},
+                               other = {&second, 2 * MiB};
+
+    start("driver", true);
+    CHECK(lib.control()->subscribed == 1);
+    take(BASE, 3 * MiB);
+    call_in(CUPTI_API_EXIT, CBID(cuMemAlloc_v2), &refused, CUDA_ERROR_OUT_OF_MEMORY, 0);
+    call_in(CUPTI_API_EXIT, CBID(cuMemAlloc_v2), &other, CUDA_SUCCESS, 1);
+    child_pause(self, 'r');
+    give(BASE);
+    give(BASE); /* the driver refuses it */
+    give(0);
+    child_pause(self, 'f');
+}
+
+static void what_the_program_takes_is_published(void **state)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    child_t child;
+
+    child_start_until(&child, take_and_give, NULL, 'r');
+    runtime_segment(&runtime, &segment);
+    assert_location(&segment, current_bytes, 3 * MiB);
+    assert_location(&segment, reserved_bytes, 3 * MiB);
+    assert_int_equal(
+        location_figure(&segment, 1, RMM_LOCATION_STAT_current_bytes), 2 * MiB);
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_string_equal(rmm_record_slot(&record)->type, "driver");
+    child_go_on_until(&child, 'f');
+    assert_location(&segment, current_bytes, 0);
+    assert_location(&segment, invalid_free_count, 0);
+    assert_location(&segment, peak_bytes, 3 * MiB);
+    child_end(&child);
+    rmm_segment_close(&segment);
+}
+
+/* Each kind of call, with sizes that tell them apart. */
+static void take_in_each_way(child_t *self, void *argument)
+{
+    CUdeviceptr at[] = {BASE, BASE + MiB, BASE + 2 * MiB, BASE + 3 * MiB};
+    void *host[] = {
+        (void *)(uintptr_t)(BASE + 8 * MiB), (void *)(uintptr_t)(BASE + 9 * MiB)};
+    size_t pitch = 512;
+    const cuMemAllocManaged_params managed = {&at[0], 1, 0};
+    const cuMemAllocPitch_v2_params rows = {&at[1], &pitch, 500, 20, 4};
+    const cuMemAllocAsync_params async = {&at[2], 100, NULL};
+    const cuMemAllocFromPoolAsync_ptsz_params from_pool = {&at[3], 200000, NULL, NULL};
+    const cuMemAllocHost_v2_params pinned = {&host[0], 7};
+    const cuMemHostAlloc_params flagged = {&host[1], 70, 0};
+
+    start("driver", true);
+    call(CBID(cuMemAllocManaged), &managed);
+    call(CBID(cuMemAllocPitch_v2), &rows);
+    call(CBID(cuMemAllocAsync), &async);
+    call(CBID(cuMemAllocFromPoolAsync_ptsz), &from_pool);
+    call(CBID(cuMemAllocHost_v2), &pinned);
+    call(CBID(cuMemHostAlloc), &flagged);
+    child_pause(self, 'r');
+    give(at[0]);
+    give(at[1]);
+    call(CBID(cuMemFreeAsync), &(cuMemFreeAsync_params){at[2], NULL});
+    call(CBID(cuMemFreeAsync_ptsz), &(cuMemFreeAsync_ptsz_params){at[3], NULL});
+    call(CBID(cuMemFreeHost), &(cuMemFreeHost_params){host[0]});
+    call(CBID(cuMemFreeHost), &(cuMemFreeHost_params){host[1]});
+    child_pause(self, 'f');
+}
+
+static void every_kind_of_call_is_seen(void **state)
+{
+    rmm_segment_t segment;
+    child_t child;
+    const uint32_t host = RMM_SEGMENT_HOST_LOCATION;
+
+    child_start_until(&child, take_in_each_way, NULL, 'r');
+    runtime_segment(&runtime, &segment);
+    assert_location(&segment, current_bytes, 1 + 512 * 20 + 100 + 200000);
+    assert_location(&segment, total_count, 4);
+    assert_int_equal(
+        location_figure(&segment, host, RMM_LOCATION_STAT_current_bytes), 77);
+    child_go_on_until(&child, 'f');
+    assert_location(&segment, current_bytes, 0);
+    assert_int_equal(
+        location_figure(&segment, host, RMM_LOCATION_STAT_current_bytes), 0);
+    child_end(&child);
+    rmm_segment_close(&segment);
+}
+
+/* PyTorch's expandable segments: one range, mapped piece by piece. */
+static void map_and_unmap(child_t *self, void *argument)
+{
+    cuMemMap_params piece = {.ptr = BASE, .size = 2 * MiB};
+
+    start("driver,bounds", true);
+    take(BASE + 64 * MiB, MiB); /* a block, with which the side file is made */
+    call(CBID(cuMemMap), &piece);
+    piece.ptr += 2 * MiB;
+    call(CBID(cuMemMap), &piece);
+    piece.ptr += 2 * MiB;
+    call(CBID(cuMemMap), &piece);
+    child_pause(self, 'r');
+    call(CBID(cuMemUnmap), &(cuMemUnmap_params){BASE, 4 * MiB});
+    child_pause(self, 'f');
+}
+
+static void a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis(void **state)
+{
+    rmm_segment_t segment;
+    diag_file_t diag;
+    child_t child;
+    char path[512];
+
+    child_start_until(&child, map_and_unmap, NULL, 'r');
+    runtime_segment(&runtime, &segment);
+    assert_location(&segment, current_bytes, 7 * MiB);
+    assert_true(diag_file_find(runtime.path, path));
+    assert_true(diag_file_read(&diag, path));
+    assert_int_equal(diag.header->rows_used, 1);
+    diag_file_close(&diag);
+    child_go_on_until(&child, 'f');
+    assert_location(&segment, current_bytes, 3 * MiB);
+    child_end(&child);
+    rmm_segment_close(&segment);
+}
+
+static void take_with_usage(child_t *self, void *argument)
+{
+    start("usage,driver", true);
+    take(BASE, 3 * MiB);
+    child_pause(self, 'r');
+}
+
+static void the_diagnosis_follows_these_blocks_too(void **state)
+{
+    diag_file_t diag;
+    child_t child;
+    char path[512];
+
+    child_start_until(&child, take_with_usage, NULL, 'r');
+    assert_true(diag_file_find(runtime.path, path));
+    assert_true(diag_file_read(&diag, path));
+    assert_int_equal(diag.header->rows_used, 1);
+    assert_int_equal(diag.rows[0].address, BASE);
+    assert_int_equal(diag.rows[0].bytes, 3 * MiB);
+    diag_file_close(&diag);
+    child_end(&child);
+}
+
+static void start_otherwise(child_t *self, void *argument)
+{
+    const char *modes = argument;
+
+    if (strcmp(modes, "no driver") == 0) {
+        start("driver", false);
+    } else {
+        start(modes, true);
+    }
+    CHECK(lib.control()->subscribed == 0);
+    take(BASE, MiB);
+}
+
+static void nothing_is_followed_unless_asked_for(void **state)
+{
+    static const char *const others[] = {"usage", "off", "", "nonsense", "no driver"};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        child_run(start_otherwise, (void *)(uintptr_t)others[i]);
+        assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
+    }
+}
+
+/* --- a second librmm-c --------------------------------------------------------------------- */
+
+static rmm_diag_hooks_v1_t second_hooks;
+
+static rmm_status_t
+attach_second(const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services)
+{
+    second_hooks = *hooks;
+    services->driver_name = "sim";
+    return RMM_OK;
+}
+
+/* As one that the program links statically, when it has its first block. */
+static void use_another_copy(child_t *self, void *argument)
+{
+    rmm_diag_injected_fn injected = NULL;
+    const rmm_diag_block_v1_t block = {
+        .address = BASE + 8 * MiB, .bytes = 100, .resource_id = 1};
+
+    start("usage,driver", true);
+    take(BASE, 3 * MiB);
+    get(load("RMM_TEST_INJECT"), RMM_DIAG_INJECTED_SYMBOL, &injected);
+    injected(attach_second);
+    CHECK(second_hooks.on_alloc != NULL);
+    second_hooks.on_alloc(second_hooks.context, &block);
+    take(BASE + 4 * MiB, MiB);
+    give(BASE);
+    child_pause(self, 'r');
+}
+
+static void the_programs_own_copy_counts_by_itself(void **state)
+{
+    rmm_segment_t segment;
+    diag_file_t diag;
+    child_t child;
+    char path[512];
+    uint32_t live = 0;
+
+    child_start_until(&child, use_another_copy, NULL, 'r');
+    runtime_segment(&runtime, &segment);
+    assert_location(&segment, current_bytes, 0);
+    assert_true(diag_file_find(runtime.path, path));
+    assert_true(diag_file_read(&diag, path));
+    for (uint32_t i = 0; i < diag.header->rows_used; i++) {
+        live += diag.rows[i].live;
+        assert_true(!diag.rows[i].live || diag.rows[i].address == BASE + 8 * MiB);
+    }
+    assert_int_equal(live, 1);
+    diag_file_close(&diag);
+    child_end(&child);
+    rmm_segment_close(&segment);
+}
+
+static void start_beside_another_tool(child_t *self, void *argument)
+{
+    fake_cupti_control_t *control = NULL;
+
+    get(load("RMM_TEST_FAKE_CUPTI"), "fake_cupti_control", &lib.control);
+    control = lib.control();
+    control->subscribe_result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    start("driver", true);
+    take(BASE, MiB);
+    CHECK(control->subscribed == 0);
+}
+
+static void beside_another_tool_the_program_runs_on(void **state)
+{
+    child_run(start_beside_another_tool, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
+}
+
+static void fork_under_it(child_t *self, void *argument)
+{
+    int status = 0;
+    pid_t pid = 0;
+
+    start("driver", true);
+    take(BASE, MiB);
+    pid = fork();
+    if (pid == 0) {
+        take(BASE + MiB, MiB);
+        give(BASE);
+        _exit(0);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    child_pause(self, 'r');
+}
+
+static void a_forked_child_changes_no_figure(void **state)
+{
+    rmm_segment_t segment;
+    child_t child;
+
+    child_start_until(&child, fork_under_it, NULL, 'r');
+    runtime_segment(&runtime, &segment);
+    assert_location(&segment, current_bytes, MiB);
+    assert_location(&segment, total_count, 1);
+    child_end(&child);
+    rmm_segment_close(&segment);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(what_the_program_takes_is_published),
+        CASE(every_kind_of_call_is_seen),
+        CASE(a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis),
+        CASE(the_diagnosis_follows_these_blocks_too),
+        CASE(nothing_is_followed_unless_asked_for),
+        CASE(the_programs_own_copy_counts_by_itself),
+        CASE(beside_another_tool_the_program_runs_on),
+        CASE(a_forked_child_changes_no_figure),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report as text and as JSON. In the text each finding is one paragraph: what was done, to
+ * which block, and what would be right.
+ */
+#include <inttypes.h>
+
+#include "common/json.h"
+#include "diag/diag_names.h"
+#include "run/report.h"
+
+/* From the block's first byte; negative: before it. */
+static int64_t offset_of(const rmm_diag_finding_info_t *finding)
+{
+    return (int64_t)(finding->address - finding->block_address);
+}
+
+/* --- for people ------------------------------------------------------------------------- */
+
+static const char *name_or(const char *name, const char *unnamed)
+{
+    return name[0] != '\0' ? name : unnamed;
+}
+
+static void print_stream(uint64_t stream_id, FILE *out)
+{
+    if (stream_id == UINT64_MAX) {
+        fputs("a stream", out);
+    } else {
+        fprintf(out, "stream %" PRIu64, stream_id);
+    }
+}
+
+/* What the call was not ordered behind. */
+static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    if (finding->other_call == 0) {
+        fputs("its allocation on ", out);
+    } else {
+        fprintf(
+            out, "its use by %s on ",
+            name_or(finding->other_function, "an unnamed kernel"));
+    }
+    print_stream(finding->other_stream_id, out);
+}
+
+static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    bool is_free = finding->kind == RMM_DIAG_FREE_UNORDERED;
+    fprintf(
+        out, "  %s: %s on ", rmm_diag_finding_name(finding->kind),
+        is_free ? "a free" : name_or(finding->function, "an unnamed kernel"));
+    print_stream(finding->stream_id, out);
+    fputs(" is not ordered behind ", out);
+    print_other(finding, out);
+    fprintf(
+        out,
+        ", %" PRIu64 " %s\n    a block of %" PRIu64 " bytes at 0x%" PRIx64
+        " (resource %u, device %d)\n    record an event on ",
+        finding->count, finding->count == 1 ? "time" : "times", finding->block_bytes,
+        finding->block_address, finding->resource_id, finding->device);
+    print_stream(finding->other_stream_id, out);
+    fputs(" behind that, and let ", out);
+    print_stream(finding->stream_id, out);
+    fputs(is_free ? " wait for it before the free\n" : " wait for it\n", out);
+}
+
+static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    uint64_t beyond = rmm_diag_bytes_beyond(finding);
+    fprintf(
+        out, "  %s: %s %ss %" PRIu64 " bytes, %" PRIu64 " %s\n",
+        rmm_diag_finding_name(finding->kind), name_or(finding->function, "a call"),
+        rmm_diag_access_name(finding->access), finding->bytes, finding->count,
+        finding->count == 1 ? "time" : "times");
+    fprintf(
+        out,
+        "    in a block of %" PRIu64 " bytes at 0x%" PRIx64
+        " (resource %u, device %d), from byte %" PRId64,
+        finding->block_bytes, finding->block_address, finding->resource_id,
+        finding->device, offset_of(finding));
+    if (beyond > 0 && beyond < finding->bytes) {
+        fprintf(
+            out,
+            " to %" PRIu64 " behind its end\n    allocate %" PRIu64
+            " bytes, or pass at most %" PRIu64 "\n",
+            beyond, finding->block_bytes + beyond, finding->bytes - beyond);
+    } else {
+        fputs(
+            "\n    the pointer is not in the block: it may be freed or miscalculated\n",
+            out);
+    }
+}
+
+static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    if (finding->other_call != RMM_DIAG_NO_CALL) {
+        print_unordered(finding, out);
+    } else {
+        print_out_of_bounds(finding, out);
+    }
+}
+
+bool run_report_print(const run_report_t *report, FILE *out)
+{
+    if (report->missing[0] != '\0') {
+        fprintf(
+            out, "rmm-run: %s: nothing was diagnosed: %s\n", report->program,
+            report->missing);
+        return fflush(out) == 0;
+    }
+    fprintf(
+        out,
+        "rmm-run: %s (pid %d): %" PRIu64 " %s (looked for %s: %s; %" PRIu64
+        " launches)\n",
+        report->program, (int)report->pid, report->findings_total,
+        report->findings_total == 1 ? "finding" : "findings", report->modes,
+        report->source, report->launches);
+    for (uint32_t i = 0; i < report->finding_count; i++) {
+        print_finding(&report->findings[i], out);
+        run_stack_print(&report->stacks[i], out);
+    }
+    if (report->findings_dropped > 0 || report->unreadable > 0) {
+        fprintf(
+            out,
+            "  not shown: %" PRIu64
+            " findings of further kinds, %u that were not complete\n",
+            report->findings_dropped, report->unreadable);
+    }
+    run_usage_print(&report->usage, out);
+    return fflush(out) == 0 && ferror(out) == 0;
+}
+
+/* --- JSON -------------------------------------------------------------------------------- */
+
+static json_t *json_of_stream(uint64_t stream_id)
+{
+    return json_count_or_null(stream_id <= INT64_MAX, stream_id);
+}
+
+static json_t *json_of_block(const rmm_diag_finding_info_t *finding)
+{
+    char address[32];
+    json_t *block = json_object();
+    snprintf(address, sizeof(address), "0x%" PRIx64, finding->block_address);
+    return json_whole_or_null(
+        block, json_put(block, "address", json_string(address)) &&
+                   json_put(block, "size_bytes", json_count(finding->block_bytes)) &&
+                   json_put(block, "resource", json_count(finding->resource_id)) &&
+                   json_put(block, "device", json_integer(finding->device)) &&
+                   json_put(block, "stream", json_of_stream(finding->block_stream_id)));
+}
+
+/* What the call was not ordered behind; null where it is not about order. */
+static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
+{
+    if (finding->other_call == RMM_DIAG_NO_CALL) {
+        return json_null();
+    }
+    bool is_allocation = finding->other_call == 0;
+    json_t *other = json_object();
+    return json_whole_or_null(
+        other,
+        json_put(other, "is_allocation", json_boolean(is_allocation)) &&
+            json_put(other, "call", json_text_or_null(finding->other_function)) &&
+            json_put(other, "stream", json_of_stream(finding->other_stream_id)));
+}
+
+static json_t *json_of_finding(const void *from, size_t i)
+{
+    const run_report_t *report = from;
+    const rmm_diag_finding_info_t *finding = &report->findings[i];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        json_put(object, "class", json_string(rmm_diag_finding_name(finding->kind))) &&
+            json_put(
+                object, "access", json_string(rmm_diag_access_name(finding->access))) &&
+            json_put(object, "call", json_text_or_null(finding->function)) &&
+            json_put(object, "count", json_count(finding->count)) &&
+            json_put(object, "block", json_of_block(finding)) &&
+            json_put(object, "offset_bytes", json_integer(offset_of(finding))) &&
+            json_put(object, "length_bytes", json_count(finding->bytes)) &&
+            json_put(
+                object, "beyond_bytes", json_count(rmm_diag_bytes_beyond(finding))) &&
+            json_put(object, "stream", json_of_stream(finding->stream_id)) &&
+            json_put(object, "other", json_of_other(finding)) &&
+            json_put(object, "stack", run_stack_json(&report->stacks[i])));
+}
+
+static bool fill(const run_report_t *report, json_t *object)
+{
+    bool is_known = report->missing[0] == '\0';
+    return json_put(object, "schema_version", json_integer(RUN_REPORT_SCHEMA)) &&
+           json_put(object, "program", json_text_or_null(report->program)) &&
+           json_put(object, "pid", json_integer(report->pid)) &&
+           json_put(object, "missing", json_text_or_null(report->missing)) &&
+           json_put(object, "modes", json_text_or_null(report->modes)) &&
+           json_put(object, "source", json_text_or_null(report->source)) &&
+           json_put(
+               object, "launches", json_count_or_null(is_known, report->launches)) &&
+           json_put(
+               object, "findings_total",
+               json_count_or_null(is_known, report->findings_total)) &&
+           json_put(
+               object, "findings_dropped",
+               json_count_or_null(is_known, report->findings_dropped)) &&
+           json_put(
+               object, "findings_suppressed",
+               json_count_or_null(is_known, report->suppressed)) &&
+           json_put(
+               object, "findings",
+               json_array_of(report->finding_count, json_of_finding, report)) &&
+           run_usage_put_json(&report->usage, object);
+}
+
+bool run_report_print_json(const run_report_t *report, FILE *out)
+{
+    json_t *object = json_object();
+    bool printed = object != NULL && fill(report, object) &&
+                   json_dumpf(object, out, JSON_INDENT(2)) == 0;
+    if (printed) {
+        fputc('\n', out);
+    }
+    json_decref(object);
+    return printed && fflush(out) == 0 && ferror(out) == 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What memory was used for, as text and as JSON. The text shows the largest few, and names cut to
+ * a width that can be read; the JSON has all that was kept.
+ */
+#include <inttypes.h>
+
+#include "common/json.h"
+#include "diag/diag_names.h"
+#include "run/usage.h"
+
+enum { SHOWN = 10, NAME_WIDTH = 60 };
+
+/* --- for people ------------------------------------------------------------------------- */
+
+typedef struct amount {
+    char text[24];
+} amount_t;
+
+static amount_t amount_of(uint64_t bytes)
+{
+    const char *const units[] = {
+        bytes == 1 ? "byte" : "bytes", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    amount_t amount;
+    while (value >= 1024.0 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024.0;
+        unit++;
+    }
+    snprintf(
+        amount.text, sizeof(amount.text), unit == 0 ? "%.0f %s" : "%.1f %s", value,
+        units[unit]);
+    return amount;
+}
+
+static void print_location(int32_t device, FILE *out)
+{
+    if (device < 0) {
+        fputs("host memory", out);
+    } else {
+        fprintf(out, "device %" PRId32, device);
+    }
+}
+
+static const char *blocks(uint64_t count)
+{
+    return count == 1 ? "block" : "blocks";
+}
+
+static void print_user(const char *name, FILE *out)
+{
+    size_t length = 0;
+    while (length <= NAME_WIDTH && name[length] != '\0') {
+        length++;
+    }
+    if (length == 0) {
+        fputs("never used", out);
+    } else if (length <= NAME_WIDTH) {
+        fprintf(out, "first used by %s", name);
+    } else {
+        fprintf(out, "first used by %.*s...", NAME_WIDTH - 3, name);
+    }
+}
+
+static double percent(uint64_t bytes, uint64_t whole)
+{
+    return whole > 0 ? (double)bytes * 100.0 / (double)whole : 0.0;
+}
+
+static void print_peak(const run_peak_t *peak, FILE *out)
+{
+    uint64_t other = peak->other_bytes;
+    fputs("  peak of ", out);
+    print_location(peak->device, out);
+    fprintf(
+        out, ": %s in %" PRIu64 " %s\n", amount_of(peak->bytes).text, peak->count,
+        blocks(peak->count));
+    for (uint32_t i = 0; i < peak->share_count; i++) {
+        const run_share_t *share = &peak->shares[i];
+        if (i >= SHOWN) {
+            other += share->bytes;
+            continue;
+        }
+        fprintf(
+            out, "    %5.1f %% %12s in %" PRIu64 " %s of resource %" PRIu32 ", ",
+            percent(share->bytes, peak->bytes), amount_of(share->bytes).text,
+            share->count, blocks(share->count), share->resource_id);
+        print_user(share->first_user, out);
+        fputc('\n', out);
+    }
+    if (other > 0) {
+        fprintf(
+            out, "    %5.1f %% %12s in others\n", percent(other, peak->bytes),
+            amount_of(other).text);
+    }
+}
+
+static const char *advice_on(uint32_t verdict)
+{
+    static const char *const all[] = {
+        [RMM_DIAG_NEVER_USED] =
+            "no kernel, copy or fill was given it: do not allocate it",
+        [RMM_DIAG_ALLOCATED_EARLY] = "allocate it when it is first used",
+        [RMM_DIAG_FREED_LATE] = "free it behind its last use",
+        [RMM_DIAG_IDLE] = "free it, or move it to the host meanwhile",
+        [RMM_DIAG_LEAKED] =
+            "free it, unless it is meant to live as long as the program"};
+    bool is_known = verdict < sizeof(all) / sizeof(all[0]) && all[verdict] != NULL;
+    return is_known ? all[verdict] : "see docs/diagnostics.md";
+}
+
+static bool is_first_of_its_kind(const run_usage_t *usage, uint32_t index)
+{
+    uint32_t i = 0;
+    while (i < index && usage->verdicts[i].verdict != usage->verdicts[index].verdict) {
+        i++;
+    }
+    return i == index;
+}
+
+static void print_verdict(const run_usage_t *usage, uint32_t index, FILE *out)
+{
+    const run_verdict_t *verdict = &usage->verdicts[index];
+    fprintf(
+        out, "    %-15s %12s x s: %s in %" PRIu64 " %s of resource %" PRIu32 ", ",
+        rmm_diag_verdict_name(verdict->verdict),
+        amount_of(verdict->byte_ms / 1000).text, amount_of(verdict->bytes).text,
+        verdict->count, blocks(verdict->count), verdict->resource_id);
+    print_user(verdict->first_user, out);
+    fprintf(out, " (%s)\n", verdict->confidence);
+    if (is_first_of_its_kind(usage, index)) {
+        fprintf(out, "        %s\n", advice_on(verdict->verdict));
+    }
+}
+
+static void print_verdicts(const run_usage_t *usage, FILE *out)
+{
+    if (usage->verdict_count > 0) {
+        fputs(
+            "  wasted memory, bytes x time (uses through pointers in device memory are "
+            "not seen):\n",
+            out);
+    }
+    for (uint32_t i = 0; i < usage->verdict_count && i < SHOWN; i++) {
+        print_verdict(usage, i, out);
+    }
+    if (usage->verdict_count > SHOWN) {
+        fprintf(
+            out, "    %" PRIu32 " more: see --report\n", usage->verdict_count - SHOWN);
+    }
+    if (usage->verdicts_dropped > 0) {
+        fprintf(
+            out, "    not shown: %" PRIu64 " verdicts on blocks of further kinds\n",
+            usage->verdicts_dropped);
+    }
+}
+
+void run_usage_print(const run_usage_t *usage, FILE *out)
+{
+    for (uint32_t i = 0; i < usage->peak_count; i++) {
+        print_peak(&usage->peaks[i], out);
+    }
+    print_verdicts(usage, out);
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static json_t *json_of_share(const void *peak, size_t i)
+{
+    const run_share_t *share = &((const run_peak_t *)peak)->shares[i];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        json_put(object, "size_bytes", json_count(share->bytes)) &&
+            json_put(object, "count", json_count(share->count)) &&
+            json_put(object, "resource", json_count(share->resource_id)) &&
+            json_put(object, "first_use", json_text_or_null(share->first_user)));
+}
+
+static json_t *json_of_peak(const void *usage, size_t i)
+{
+    const run_peak_t *peak = &((const run_usage_t *)usage)->peaks[i];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object, json_put(object, "device", json_integer(peak->device)) &&
+                    json_put(object, "size_bytes", json_count(peak->bytes)) &&
+                    json_put(object, "count", json_count(peak->count)) &&
+                    json_put(object, "other_bytes", json_count(peak->other_bytes)) &&
+                    json_put(
+                        object, "parts",
+                        json_array_of(peak->share_count, json_of_share, peak)));
+}
+
+static json_t *json_of_verdict(const void *usage, size_t i)
+{
+    const run_verdict_t *verdict = &((const run_usage_t *)usage)->verdicts[i];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        json_put(
+            object, "verdict", json_string(rmm_diag_verdict_name(verdict->verdict))) &&
+            json_put(object, "confidence", json_string(verdict->confidence)) &&
+            json_put(object, "device", json_integer(verdict->device)) &&
+            json_put(object, "resource", json_count(verdict->resource_id)) &&
+            json_put(object, "count", json_count(verdict->count)) &&
+            json_put(object, "size_bytes", json_count(verdict->bytes)) &&
+            json_put(object, "largest_bytes", json_count(verdict->largest)) &&
+            json_put(
+                object, "byte_seconds", json_real((double)verdict->byte_ms / 1000.0)) &&
+            json_put(object, "first_use", json_text_or_null(verdict->first_user)) &&
+            json_put(object, "advice", json_string(advice_on(verdict->verdict))));
+}
+
+bool run_usage_put_json(const run_usage_t *usage, json_t *object)
+{
+    return json_put(
+               object, "peaks",
+               json_array_of(usage->peak_count, json_of_peak, usage)) &&
+           json_put(
+               object, "verdicts",
+               json_array_of(usage->verdict_count, json_of_verdict, usage)) &&
+           json_put(object, "verdicts_dropped", json_count(usage->verdicts_dropped));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the diagnosis found in a program that has ended: read from the side file that it left,
+ * so that it is there also when the program was killed; printed for people, or as JSON.
+ *
+ * The program's own findings: a process that it started in turn has a side file of its own,
+ * which is not read.
+ */
+#ifndef RMM_TOOLS_RUN_REPORT_H
+#define RMM_TOOLS_RUN_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "diag/diag_reader.h"
+#include "run/stacks.h"
+#include "run/usage.h"
+
+#define RUN_FINDINGS_MAX 1024u
+#define RUN_REPORT_SCHEMA 1 /* rises when a key of the JSON changes its meaning */
+
+typedef struct run_report {
+    pid_t pid;
+    const char *program; /* as it was called; borrowed */
+    char missing[160];   /* why there are no results; empty: there are */
+    char modes[32];      /* what was looked for */
+    char source[96];     /* "active", or why nothing was seen */
+    uint64_t launches;
+    uint64_t findings_total;   /* every occurrence */
+    uint64_t findings_dropped; /* occurrences without a finding of their own */
+    uint64_t suppressed;       /* occurrences that are in no finding and no total */
+    uint32_t unreadable;       /* findings that the program had not finished writing */
+    rmm_diag_finding_info_t *findings; /* oldest first */
+    run_stack_t *stacks;               /* of each of them */
+    uint32_t finding_count;
+    run_usage_t usage;
+} run_report_t;
+
+/* since_ns: CLOCK_REALTIME before the program was started; an older process may have had its
+ * pid. False: no memory; nothing to free. */
+bool run_report_read(
+    run_report_t *report, const char *program, pid_t pid, uint64_t since_ns);
+void run_report_free(run_report_t *report);
+
+/* False: it could not be written. */
+bool run_report_print(const run_report_t *report, FILE *out);
+bool run_report_print_json(const run_report_t *report, FILE *out);
+
+#endif /* RMM_TOOLS_RUN_REPORT_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks of findings; see stacks.h. */
+#include "run/stacks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+
+#define LINES_MAX 8u
+
+bool run_stack_read(
+    run_stack_t *stack, const rmm_diag_file_t *file, uint32_t finding,
+    run_symbols_t *symbols)
+{
+    rmm_diag_stack_info_t told;
+    *stack = (run_stack_t){.frame_count = 0};
+    if (!rmm_diag_read_stack(file, finding, &told)) {
+        return true;
+    }
+    stack->frames = calloc(told.frame_count, sizeof(stack->frames[0]));
+    if (stack->frames == NULL) {
+        return false;
+    }
+    stack->frame_count = told.frame_count;
+    for (uint32_t i = 0; i < told.frame_count; i++) {
+        run_frame_t *frame = &stack->frames[i];
+        frame->offset = told.offsets[i];
+        if (rmm_diag_read_module(file, told.modules[i], &frame->module)) {
+            run_symbols_find(symbols, &frame->module, frame->offset, &frame->symbol);
+        }
+    }
+    return true;
+}
+
+void run_stack_free(run_stack_t *stack)
+{
+    free(stack->frames);
+    *stack = (run_stack_t){.frame_count = 0};
+}
+
+/* --- for people ----------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool is_library_between(const run_frame_t *frame)
+{
+    static const char *const names[] = {
+        "librmm-c.so", "libcuda.so", "libcudart.so", "libcupti.so"};
+    const char *name = base_name(frame->module.path);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_frame(const run_frame_t *frame, FILE *out)
+{
+    const run_symbol_t *symbol = &frame->symbol;
+    fputs("      ", out);
+    if (symbol->function[0] != '\0') {
+        fputs(symbol->function, out);
+    } else if (frame->module.path[0] != '\0') {
+        fprintf(out, "%s+0x%" PRIx64, base_name(frame->module.path), frame->offset);
+    } else {
+        fprintf(out, "0x%" PRIx64, frame->offset);
+    }
+    if (symbol->file[0] != '\0') {
+        fprintf(out, " (%s:%d)\n", symbol->file, symbol->line);
+    } else if (symbol->function[0] != '\0') {
+        fprintf(
+            out, " (%s+0x%" PRIx64 ")\n", base_name(frame->module.path), frame->offset);
+    } else {
+        fputc('\n', out);
+    }
+}
+
+void run_stack_print(const run_stack_t *stack, FILE *out)
+{
+    uint32_t first = 0;
+    while (first < stack->frame_count && is_library_between(&stack->frames[first])) {
+        first++;
+    }
+    first = first < stack->frame_count ? first : 0;
+    if (stack->frame_count > 0) {
+        fputs("    called from\n", out);
+    }
+    for (uint32_t i = first; i < stack->frame_count && i < first + LINES_MAX; i++) {
+        print_frame(&stack->frames[i], out);
+    }
+}
+
+/* --- JSON ----------------------------------------------------------------------------- */
+
+static json_t *json_of_frame(const void *stack, size_t i)
+{
+    const run_frame_t *frame = &((const run_stack_t *)stack)->frames[i];
+    const run_symbol_t *symbol = &frame->symbol;
+    char offset[32];
+    json_t *object = json_object();
+    snprintf(offset, sizeof(offset), "0x%" PRIx64, frame->offset);
+    return json_whole_or_null(
+        object, json_put(object, "module", json_text_or_null(frame->module.path)) &&
+                    json_put(object, "offset", json_string(offset)) &&
+                    json_put(object, "function", json_text_or_null(symbol->function)) &&
+                    json_put(object, "file", json_text_or_null(symbol->file)) &&
+                    json_put(
+                        object, "line",
+                        json_count_or_null(symbol->line > 0, (uint64_t)symbol->line)));
+}
+
+json_t *run_stack_json(const run_stack_t *stack)
+{
+    return json_array_of(stack->frame_count, json_of_frame, stack);
+}

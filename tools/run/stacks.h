@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who made the calls that were found: stacks out of the side file, with names where they are to be
+ * had (symbols.h).
+ */
+#ifndef RMM_TOOLS_RUN_STACKS_H
+#define RMM_TOOLS_RUN_STACKS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "run/symbols.h"
+
+typedef struct run_frame {
+    rmm_diag_module_info_t module; /* path "": not known, offset is the address */
+    uint64_t offset;
+    run_symbol_t symbol;
+} run_frame_t;
+
+typedef struct run_stack {
+    run_frame_t *frames; /* innermost first */
+    uint32_t frame_count;
+} run_stack_t;
+
+/* Of the finding of that index; no frames: it was not captured. False: no memory. */
+bool run_stack_read(
+    run_stack_t *stack, const rmm_diag_file_t *file, uint32_t finding,
+    run_symbols_t *symbols);
+void run_stack_free(run_stack_t *stack);
+
+/* A line for each frame, without those of the libraries that made the call for the program. */
+void run_stack_print(const run_stack_t *stack, FILE *out);
+/* All of them; NULL: no memory. */
+json_t *run_stack_json(const run_stack_t *stack);
+
+#endif /* RMM_TOOLS_RUN_STACKS_H */

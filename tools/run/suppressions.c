@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Suppressions; see suppressions.h. */
+#include "run/suppressions.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/diag_names.h"
+
+#define LINES_MAX 4096u
+#define LINE_BYTES 1024u
+#define KINDS_MAX 64u
+#define STATUS_BAD_LINE 2
+#define STATUS_UNREADABLE 125
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* False: there is no such class. */
+static bool find_class(const char *word, uint32_t *kind_out)
+{
+    *kind_out = 0;
+    if (strcmp(word, "*") == 0) {
+        return true;
+    }
+    for (uint32_t kind = 1; kind < KINDS_MAX; kind++) {
+        const char *name = rmm_diag_finding_name(kind);
+        if (strcmp(name, word) == 0 && strcmp(name, rmm_diag_finding_name(0)) != 0) {
+            *kind_out = kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NULL: it is good; else what is wrong and what would be right. */
+static const char *parse_line(const char *line, run_suppression_t *item)
+{
+    const char *colon = strchr(line, ':');
+    char class[40];
+    if (colon == NULL || colon[1] == '\0') {
+        return "a line is CLASS:GLOB, for example out_of_bounds:my_function";
+    }
+    (void)snprintf(class, sizeof(class), "%.*s", (int)(colon - line), line);
+    if (!find_class(class, &item->kind)) {
+        return "the class is not one of those that rmm-run shows, or *";
+    }
+    item->text = strdup(line);
+    if (item->text == NULL) {
+        return "no memory";
+    }
+    item->glob = item->text + (colon - line) + 1;
+    return NULL;
+}
+
+static const char *
+add_line(run_suppressions_t *suppressions, const char *line, uint32_t number)
+{
+    run_suppression_t item = {.line = number};
+    if (line[0] == '\0' || line[0] == '#') {
+        return NULL;
+    }
+    const char *wrong = suppressions->count < LINES_MAX
+                            ? parse_line(line, &item)
+                            : "there are more than 4096 lines";
+    if (wrong == NULL) {
+        suppressions->items[suppressions->count++] = item;
+    }
+    return wrong;
+}
+
+/* NULL: the next line is in `line`, without its end and blanks there. */
+static const char *trim_line(char line[LINE_BYTES])
+{
+    size_t length = strlen(line);
+    bool is_whole = length > 0 && line[length - 1] == '\n';
+    if (!is_whole && length + 1 == LINE_BYTES) {
+        line[40] = '\0';
+        return "the line is longer than 1022 characters";
+    }
+    while (length > 0 && strchr("\n\r\t ", line[length - 1]) != NULL) {
+        line[--length] = '\0';
+    }
+    return NULL;
+}
+
+static int read_lines(run_suppressions_t *suppressions, FILE *file, char *message)
+{
+    char line[LINE_BYTES];
+    for (uint32_t number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
+        const char *wrong = trim_line(line);
+        wrong = wrong == NULL ? add_line(suppressions, line, number) : wrong;
+        if (wrong != NULL) {
+            (void)snprintf(
+                message, RUN_SUPPRESSION_MESSAGE,
+                "--suppressions: %s:%" PRIu32 ": \"%.80s\": %s", suppressions->path,
+                number, line, wrong);
+            return STATUS_BAD_LINE;
+        }
+    }
+    if (ferror(file)) {
+        (void)snprintf(
+            message, RUN_SUPPRESSION_MESSAGE, "--suppressions: cannot read %s: %s",
+            suppressions->path, strerror(errno));
+        return STATUS_UNREADABLE;
+    }
+    return 0;
+}
+
+int run_suppressions_read(
+    run_suppressions_t *suppressions, const char *path,
+    char message[RUN_SUPPRESSION_MESSAGE])
+{
+    *suppressions = (run_suppressions_t){.path = path};
+    if (path == NULL) {
+        return 0;
+    }
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        (void)snprintf(
+            message, RUN_SUPPRESSION_MESSAGE, "--suppressions: cannot read %s: %s",
+            path, strerror(errno));
+        return STATUS_UNREADABLE;
+    }
+    suppressions->items = calloc(LINES_MAX, sizeof(suppressions->items[0]));
+    int status = STATUS_UNREADABLE;
+    if (suppressions->items == NULL) {
+        (void)snprintf(message, RUN_SUPPRESSION_MESSAGE, "--suppressions: no memory");
+    } else {
+        status = read_lines(suppressions, file, message);
+    }
+    (void)fclose(file);
+    if (status != 0) {
+        run_suppressions_free(suppressions);
+    }
+    return status;
+}
+
+void run_suppressions_free(run_suppressions_t *suppressions)
+{
+    for (uint32_t i = 0; i < suppressions->count; i++) {
+        free(suppressions->items[i].text);
+    }
+    free(suppressions->items);
+    *suppressions = (run_suppressions_t){.path = NULL};
+}
+
+/* --- matching ------------------------------------------------------------------------- */
+
+static bool matches(const char *glob, const char *name)
+{
+    return name[0] != '\0' && fnmatch(glob, name, 0) == 0;
+}
+
+static bool matches_stack(const char *glob, const run_stack_t *stack)
+{
+    for (uint32_t i = 0; i < stack->frame_count; i++) {
+        const run_frame_t *frame = &stack->frames[i];
+        const char *slash = strrchr(frame->module.path, '/');
+        if (matches(glob, frame->symbol.function) ||
+            matches(glob, frame->module.path) ||
+            (slash != NULL && matches(glob, slash + 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NULL: none. */
+static run_suppression_t *find_match(
+    const run_suppressions_t *suppressions, const rmm_diag_finding_info_t *finding,
+    const run_stack_t *stack)
+{
+    for (uint32_t i = 0; i < suppressions->count; i++) {
+        run_suppression_t *item = &suppressions->items[i];
+        if ((item->kind == 0 || item->kind == finding->kind) &&
+            (matches(item->glob, finding->function) ||
+             matches_stack(item->glob, stack))) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *report)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < report->finding_count; i++) {
+        uint64_t count = report->findings[i].count;
+        run_suppression_t *item =
+            find_match(suppressions, &report->findings[i], &report->stacks[i]);
+        if (item == NULL) {
+            report->findings[kept] = report->findings[i];
+            report->stacks[kept++] = report->stacks[i];
+            continue;
+        }
+        /* What the program tells may not add up. */
+        count = count < report->findings_total ? count : report->findings_total;
+        report->findings_total -= count;
+        item->suppressed += count;
+        suppressions->suppressed += count;
+        run_stack_free(&report->stacks[i]);
+    }
+    report->finding_count = kept;
+    report->suppressed = suppressions->suppressed;
+}
+
+void run_suppressions_print(const run_suppressions_t *suppressions, FILE *out)
+{
+    for (uint32_t i = 0; i < suppressions->count; i++) {
+        const run_suppression_t *item = &suppressions->items[i];
+        if (item->suppressed > 0) {
+            fprintf(
+                out, "rmm-run: suppressed: %" PRIu64 " %s by %s (%s:%" PRIu32 ")\n",
+                item->suppressed, item->suppressed == 1 ? "finding" : "findings",
+                item->text, suppressions->path, item->line);
+        } else {
+            fprintf(
+                out, "rmm-run: suppressed nothing: %s (%s:%" PRIu32 ")\n", item->text,
+                suppressions->path, item->line);
+        }
+    }
+    (void)fflush(out);
+}

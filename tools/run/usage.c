@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading of what memory was used for; see usage.h. */
+#include "run/usage.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "diag/groups.h"
+#include "diag/peak_reader.h"
+#include "diag/verdict_reader.h"
+
+static bool take_shares(
+    run_peak_t *peak, const rmm_diag_file_t *file, const rmm_diag_groups_t *groups)
+{
+    uint32_t count = groups->count < RUN_SHARES_MAX ? groups->count : RUN_SHARES_MAX;
+    peak->shares = calloc(RUN_SHARES_MAX, sizeof(peak->shares[0]));
+    if (peak->shares == NULL) {
+        return false;
+    }
+    peak->other_bytes = peak->bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        const rmm_diag_group_t *group = &groups->entries[i];
+        run_share_t *share = &peak->shares[i];
+        share->bytes = group->bytes;
+        share->count = group->count;
+        share->resource_id = group->resource_id;
+        (void)rmm_diag_read_user(file, group->first_user, share->first_user);
+        peak->other_bytes -=
+            group->bytes < peak->other_bytes ? group->bytes : peak->other_bytes;
+    }
+    peak->share_count = count;
+    return true;
+}
+
+static bool
+read_peaks(run_usage_t *usage, const rmm_diag_file_t *file, rmm_diag_groups_t *groups)
+{
+    rmm_diag_composition_t composition;
+    bool good = true;
+    for (uint32_t i = 0;
+         good && i < rmm_diag_peak_count(file) && usage->peak_count < RUN_PEAKS_MAX;
+         i++) {
+        if (rmm_diag_read_composition(file, i, groups, &composition)) {
+            run_peak_t *peak = &usage->peaks[usage->peak_count++];
+            *peak = (run_peak_t){
+                .device = composition.peak.device,
+                .bytes = composition.peak.bytes,
+                .count = composition.peak.count};
+            good = take_shares(peak, file, groups);
+        }
+    }
+    return good;
+}
+
+static bool read_verdicts(
+    run_usage_t *usage, const rmm_diag_file_t *file, rmm_diag_groups_t *groups)
+{
+    usage->verdicts = calloc(RUN_VERDICTS_MAX, sizeof(usage->verdicts[0]));
+    if (usage->verdicts == NULL) {
+        return false;
+    }
+    rmm_diag_read_verdicts(file, rmm__clock_ns(CLOCK_MONOTONIC), true, groups);
+    usage->verdicts_dropped =
+        groups->rest_count +
+        atomic_load_explicit(&file->header.verdicts_dropped, memory_order_relaxed);
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const rmm_diag_group_t *group = &groups->entries[i];
+        if (i >= RUN_VERDICTS_MAX) {
+            usage->verdicts_dropped += group->count;
+            continue;
+        }
+        run_verdict_t *verdict = &usage->verdicts[usage->verdict_count++];
+        *verdict = (run_verdict_t){
+            .verdict = group->verdict,
+            .confidence = rmm_diag_confidence(file, group->verdict),
+            .device = group->device,
+            .resource_id = group->resource_id,
+            .bytes = group->bytes,
+            .count = group->count,
+            .largest = group->largest,
+            .byte_ms = group->byte_ms};
+        (void)rmm_diag_read_user(file, group->first_user, verdict->first_user);
+    }
+    return true;
+}
+
+bool run_usage_read(run_usage_t *usage, const rmm_diag_file_t *file)
+{
+    rmm_diag_groups_t *groups = rmm_diag_groups_create();
+    *usage = (run_usage_t){.peak_count = 0};
+    bool good = groups != NULL && read_peaks(usage, file, groups) &&
+                read_verdicts(usage, file, groups);
+    free(groups);
+    return good;
+}
+
+void run_usage_free(run_usage_t *usage)
+{
+    for (uint32_t i = 0; i < usage->peak_count; i++) {
+        free(usage->peaks[i].shares);
+    }
+    usage->peak_count = 0;
+    free(usage->verdicts);
+    usage->verdicts = NULL;
+    usage->verdict_count = 0;
+}
