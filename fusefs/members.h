@@ -17,7 +17,7 @@
 #include "model.h"
 
 #define EXITED_SHOWN_NS (30ull * 1000000000u)
-#define MEMBERS_AT_ONCE 64u        /* that one check looks at: 0.1 to 0.3 ms */
+#define MEMBERS_AT_ONCE 16u        /* that one check looks at: 2 system calls each */
 #define MEMBERS_OF_PROCESS_MAX 16u /* segments in a directory proc/<pid> */
 
 typedef enum meeting {

@@ -38,7 +38,6 @@
 #define LOOK_NS (300000ull)  /* of CPU time that a look spends on what changed */
 #define LOOK_STEPS 16u       /* that it takes in any case, on a slow machine too */
 #define START_NS (5000 * MS) /* that the start does */
-#define CHECK_SHARE 20u      /* of the time that looks at all members may take: 5 % */
 #define LATER_NS 5000000l    /* until what waits for the list of locks is met again */
 #define SWEEP_DIRS 1024
 
@@ -50,8 +49,8 @@ struct watch {
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
     atomic_bool has_beginners;      /* see members.h */
     atomic_bool has_rest;           /* the last refresh ran out of time */
-    bool has_unseen; /* background thread only: happened_look() has more to do */
-    uint64_t save_ns, check_ns;               /* when next; model lock held alone */
+    bool has_unseen;  /* background thread only: happened_look() has more to do */
+    uint64_t save_ns; /* when next; model lock held alone */
     uint64_t survey_ns, sweep_ns, collect_ns; /* likewise; background thread only */
 };
 
@@ -78,19 +77,6 @@ static void take_news(watch_t *watch)
     }
 }
 
-/* Model lock held alone. What it takes decides when the next ones are looked at. */
-static void check_members(watch_t *watch)
-{
-    uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
-    if (now < watch->check_ns && !members_have_beginners(&watch->model)) {
-        return;
-    }
-    uint64_t begin = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    members_check_some(&watch->model);
-    uint64_t took = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
-    watch->check_ns = now + CHECK_SHARE * took;
-}
-
 /* Model lock held alone. It ends in time, whatever there is to do. */
 static void refresh(watch_t *watch)
 {
@@ -101,7 +87,7 @@ static void refresh(watch_t *watch)
         has_more = scan_step(&watch->scan);
         now = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }
-    check_members(watch);
+    members_check_some(&watch->model);
     atomic_store_explicit(&watch->has_rest, has_more, memory_order_relaxed);
     atomic_store_explicit(
         &watch->has_beginners, members_have_beginners(&watch->model),
