@@ -24,6 +24,8 @@
 
 #define MAKING_NS                                                                      \
     (5ull * 1000000000u) /* a segment "being made" for longer is refused */
+#define CHECKED_AT_ONCE                                                                \
+    (EXITS_AT_ONCE > MEMBERS_AT_ONCE ? EXITS_AT_ONCE : MEMBERS_AT_ONCE)
 #define DESCRIPTOR_RESERVE 64u
 #define MEMBER_DESCRIPTORS 3u /* the segment, its control page, a pidfd */
 
@@ -658,18 +660,33 @@ static void leave(model_t *model, member_t **over, uint32_t count)
     }
 }
 
+/* At most CHECKED_AT_ONCE. */
 static void check(model_t *model, member_t **members, uint32_t count)
 {
-    member_t *over[MEMBERS_AT_ONCE];
+    member_t *over[CHECKED_AT_ONCE];
     uint32_t gpus_before = model->gpu_count;
     leave(model, over, look_at_all(model, members, count, over));
     model->is_unsaved = model->is_unsaved || model->gpu_count != gpus_before;
+}
+
+/* The newest first: what has just begun opens its first GPU soon. */
+static void check_beginners(model_t *model)
+{
+    member_t *some[MEMBERS_AT_ONCE];
+    uint32_t count = 0;
+    for (uint32_t i = model->member_count; i > 0 && count < MEMBERS_AT_ONCE; i--) {
+        if (is_beginner(model->members[i - 1])) {
+            some[count++] = model->members[i - 1];
+        }
+    }
+    check(model, some, count);
 }
 
 void members_check_some(model_t *model)
 {
     member_t *some[MEMBERS_AT_ONCE];
     uint32_t count = 0;
+    check_beginners(model);
     for (; count < MEMBERS_AT_ONCE && count < model->member_count; count++) {
         model->next_checked = (model->next_checked + 1) % model->member_count;
         some[count] = model->members[model->next_checked];

@@ -34,8 +34,8 @@ void members_set_unshown(model_t *model, entry_t *entry, bool is_unshown);
 meeting_t members_meet(model_t *model, entry_t *entry);
 
 /*
- * Look at MEMBERS_AT_ONCE members, each time at the next ones: fold those that nobody holds,
- * find new locations of the others.
+ * Look at MEMBERS_AT_ONCE members, each time at the next ones, and at as many that use no GPU
+ * yet: fold those that nobody holds, find new locations of the others.
  */
 void members_check_some(model_t *model);
 

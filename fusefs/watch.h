@@ -7,16 +7,18 @@
  * processes. Every access to the model goes through watch_begin(). It brings the model up
  * to date if a directory has changed, if a process has ended, if a program has just started
  * and uses no GPU yet, or if that was last done more than a millisecond ago. So a new
- * program, its first GPU and its end are visible at once. A further GPU of a program is
- * visible within some milliseconds while at most MEMBERS_AT_ONCE segments are there, else
- * within seconds.
+ * program, its first GPU and its end are visible at once; the first GPU only if at most
+ * MEMBERS_AT_ONCE programs that began later use none. Any other GPU of a program is visible
+ * within some milliseconds while at most MEMBERS_AT_ONCE segments are there, else within
+ * seconds.
  *
  * Bounds. Anybody may write to a directory, so a look spends at most LOOK_NS on what
  * changed, and the background thread does the rest in pieces of the same size, between
  * which readers get in. While there is a rest, a look does not wait for it.
  *
  * Cost: one system call for each access. Two more for each of MEMBERS_AT_ONCE segments (its
- * lock, its table of locations) once a millisecond: 2 to 4 % of the time.
+ * lock, its table of locations) once a millisecond: 2 to 4 % of the time. Twice that while
+ * as many programs use no GPU yet.
  */
 #ifndef RMM_FUSEFS_WATCH_H
 #define RMM_FUSEFS_WATCH_H

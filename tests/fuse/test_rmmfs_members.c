@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which members a look checks, while there are more than it checks at once, and that it takes
+ * all ends that it is told of.
+ */
+#include "model_fixture.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "members.h"
+
+#define MANY (3 * MEMBERS_AT_ONCE)
+
+typedef struct crowd {
+    fixture_t fixture;
+    int holders[2 * MANY];
+    uint32_t count;
+} crowd_t;
+
+static crowd_t *open_crowd(void)
+{
+    crowd_t *crowd = calloc(1, sizeof(*crowd));
+    assert_non_null(crowd);
+    fixture_open(&crowd->fixture);
+    return crowd;
+}
+
+static void let_go(crowd_t *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        (void)close(crowd->holders[i]);
+    }
+    crowd->count = 0;
+}
+
+static void close_crowd(crowd_t *crowd)
+{
+    let_go(crowd);
+    fixture_close(&crowd->fixture);
+    free(crowd);
+}
+
+/* A live process, as its lock tells. */
+static member_t *join_crowd(crowd_t *crowd)
+{
+    char link[32];
+    member_t *member = fixture_process(&crowd->fixture, 1000 + (pid_t)crowd->count);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", member->segment.fd);
+    int holder = open(link, O_RDWR | O_CLOEXEC);
+    assert_true(holder >= 0);
+    assert_int_equal(flock(holder, LOCK_EX | LOCK_NB), 0);
+    crowd->holders[crowd->count++] = holder;
+    return member;
+}
+
+/* The same before it uses a GPU. */
+static member_t *begin(crowd_t *crowd)
+{
+    rmm_segment_location_t *location = &crowd->fixture.layout.locations[0];
+    atomic_init(&location->used, 0);
+    member_t *member = join_crowd(crowd);
+    atomic_init(&location->used, 1);
+    member->location_count = 0;
+    member->locations_opened = UINT32_MAX;
+    return member;
+}
+
+static void write_word(const member_t *member, size_t at, uint32_t word)
+{
+    assert_int_equal(
+        pwrite(member->segment.fd, &word, sizeof(word), (off_t)at), sizeof(word));
+}
+
+static void open_location(const member_t *member)
+{
+    write_word(
+        member, (size_t)fixture_location_at(0) + offsetof(rmm_segment_location_t, used),
+        1);
+    write_word(member, offsetof(rmm_segment_header_t, locations_opened), 1);
+}
+
+static bool uses_gpu(const member_t *member)
+{
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        if (member->locations[i].location == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **state)
+{
+    (void)state;
+    crowd_t *crowd = open_crowd();
+    model_t *model = &crowd->fixture.model;
+    for (uint32_t i = 0; i < MANY; i++) {
+        (void)join_crowd(crowd);
+    }
+    for (uint32_t i = 0; i < MANY; i++) { /* wherever the turn of the others is */
+        member_t *newcomer = begin(crowd);
+        members_check_some(model);
+        assert_false(uses_gpu(newcomer));
+        assert_true(members_have_beginners(model));
+        open_location(newcomer);
+        members_check_some(model);
+        assert_true(uses_gpu(newcomer));
+        assert_false(members_have_beginners(model));
+    }
+    close_crowd(crowd);
+}
+
+/* Whoever keeps programs that use no GPU delays others, but not for ever. */
+static void beginners_delay_a_first_gpu_and_keep_it_from_nobody(void **state)
+{
+    (void)state;
+    crowd_t *crowd = open_crowd();
+    model_t *model = &crowd->fixture.model;
+    member_t *victim = begin(crowd);
+    for (uint32_t i = 1; i < MANY; i++) {
+        (void)begin(crowd);
+    }
+    open_location(victim);
+    for (uint32_t i = 0; i < MANY / MEMBERS_AT_ONCE; i++) {
+        members_check_some(model);
+    }
+    assert_true(uses_gpu(victim));
+    close_crowd(crowd);
+}
+
+static void fail_if_called(void *arg, entry_t *entry)
+{
+    (void)arg;
+    (void)entry;
+    fail();
+}
+
+/* Ends when its standard input, a pipe, does. */
+static pid_t start_child(int *end_out)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    (void)close(ends[0]);
+    *end_out = ends[1];
+    return child;
+}
+
+/* A look took the ends of 64 processes and had room for 16: it wrote over its stack. */
+static void as_many_as_a_look_is_told_of_end_at_once(void **state)
+{
+    (void)state;
+    int end, status;
+    crowd_t *crowd = open_crowd();
+    model_t *model = &crowd->fixture.model;
+    model->exits = exits_open(-1);
+    assert_non_null(model->exits);
+    pid_t child = start_child(&end);
+    for (uint32_t i = 0; i < EXITS_AT_ONCE; i++) {
+        member_t *member = join_crowd(crowd);
+        member->pidfd = exits_watch(model->exits, child, member->serial);
+        assert_true(member->pidfd >= 0);
+    }
+    let_go(crowd);
+    (void)close(end);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    members_take_exits(model, fail_if_called, NULL);
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        assert_int_equal(model->members[i]->state, MEMBER_EXITED);
+    }
+    exits_close(model->exits);
+    model->exits = NULL;
+    close_crowd(crowd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_gpu_is_found_by_the_next_look_however_many_run),
+        cmocka_unit_test(beginners_delay_a_first_gpu_and_keep_it_from_nobody),
+        cmocka_unit_test(as_many_as_a_look_is_told_of_end_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
