@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay bench demo diagnosis torch sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -306,6 +306,80 @@ wait_until_still() { # FILE: until its figure stays the same for half a second
 launch_cost() {
     $build/tests/gpu/bench_launch $build/tools/run/rmm-run | tee "$work/bench"
     tail -n 1 "$work/bench" >"$work/figure"
+}
+
+# --- programs of frameworks, unchanged, in each mode: the same result and no finding -----------
+
+step_frameworks() {
+    local framework
+    for framework in torch expandable async graph cupy jax numba; do
+        if python3 tests/gpu/frameworks.py $framework >"$work/$framework.plain" 2>"$work/$framework.err"; then
+            attempt "$framework unchanged" 150 framework_unchanged $framework
+        elif [ $? -eq 77 ]; then
+            row "$framework unchanged" skipped "$(tail -n 1 "$work/$framework.err")"
+        else
+            row "$framework unchanged" FAILED "without rmm-run: $(tail -n 1 "$work/$framework.err")"
+        fi
+    done
+}
+framework_unchanged() { # FRAMEWORK
+    local mode report launches=0
+    for mode in off usage,driver bounds,driver order,driver usage,bounds,order,driver; do
+        report=(--report "$work/report.json" --fail-on-finding)
+        [ $mode != off ] || report=() # of a program without this library there is none
+        $build/tools/run/rmm-run --diag $mode "${report[@]}" -- \
+            python3 tests/gpu/frameworks.py "$1" >"$work/$1.diagnosed" ||
+            { echo "$mode: exit $?"; cat "$work/report.json"; return 1; }
+        cmp "$work/$1.plain" "$work/$1.diagnosed" || { echo "$mode: another result"; return 1; }
+        [ $mode != off ] || continue
+        launches=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["launches"])' "$work/report.json")
+    done
+    [ "$launches" -gt 0 ] || { echo "no launch was seen"; return 1; }
+    echo "5 modes, the same result, no finding, $launches launches" >"$work/figure"
+}
+
+# --- what the diagnosis costs a training, in turns with the plain run -------------------------
+
+step_overhead() {
+    if ! python3 -c 'import torch' 2>/dev/null; then
+        row overhead skipped "no PyTorch on this machine"
+        return
+    fi
+    rm -f "$logs/overhead.txt"
+    attempt "overhead on a pool" 240 overhead "$root/$build/lib/librmm-c.so"
+    overhead_rows
+}
+overhead() { # [LIBRMM_C]
+    local round mode run
+    export RMM_RESOURCE=pool:8GiB
+    for round in 1 2 3; do
+        for mode in plain usage order,driver usage,bounds,driver; do
+            run=("$build/tools/run/rmm-run" --diag "$mode" --)
+            [ $mode != plain ] || run=()
+            "${run[@]}" python3 tests/gpu/torch_steps.py "$@" >"$work/steps" || return 1
+            sed "s/^/$mode /" "$work/steps" | tee -a "$logs/overhead.txt"
+        done
+    done
+}
+# A row for each network: the least of the rounds, and what each mode adds to the plain run's.
+overhead_rows() {
+    local network figures
+    while read -r network figures; do
+        row "overhead, $network" passed "$figures"
+    done < <(awk '
+        { key = $1 " " $2; if (!(key in least) || $3 + 0 < least[key]) { least[key] = $3 + 0 } }
+        !($1 in seen) { seen[$1] = 1; modes[++n] = $1 }
+        { networks[$2] = 1 }
+        END {
+            for (network in networks) {
+                plain = least["plain " network]
+                printf "%s plain %d us", network, plain
+                for (i = 2; i <= n; i++) {
+                    printf "; %s %+.1f %%", modes[i], (least[modes[i] " " network] / plain - 1) * 100
+                }
+                print ""
+            }
+        }' "$logs/overhead.txt")
 }
 
 # --- PyTorch on our allocator: the same training, its bytes in the tree, a clean end ------------
