@@ -37,7 +37,7 @@ typedef struct rmm_annotate_block {
     size_t bytes; /* as requested, > 0 */
     rmm_stream_t stream;
     uint32_t resource_id;
-    int device;       /* of the resource; -1: none */
+    int device;       /* of the memory; -1: none, it is the host's */
     uint32_t flags;   /* RMM_DIAG_BLOCK_...: how it is ordered */
     bool in_callback; /* made by a program's own function that the library has called */
 } rmm_annotate_block_t;

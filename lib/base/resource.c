@@ -405,16 +405,18 @@ static uint32_t order_of(const rmm_resource_t *mr, const rmm_request_t *request)
            (request->sync ? RMM_DIAG_BLOCK_SYNC : 0);
 }
 
-/* The call as it is reported. */
+/* The call as it is reported. Pinned memory has a device, and is the host's all the same. */
 static rmm_annotate_block_t
 reported(const rmm_resource_t *mr, const void *ptr, const rmm_request_t *request)
 {
+    bool is_on_host = mr->accounting.location == RMM_SEGMENT_HOST_LOCATION;
+
     return (rmm_annotate_block_t){
         .ptr = ptr,
         .bytes = request->bytes,
         .stream = request->stream,
         .resource_id = mr->instance_id,
-        .device = mr->device,
+        .device = is_on_host ? -1 : mr->device,
         .flags = order_of(mr, request),
         .in_callback = !request->user,
     };
