@@ -250,6 +250,7 @@ step_demo() {
 # --- diagnosis: who used what, as the mount shows it; what it costs -------------------------
 
 step_diagnosis() {
+    attempt "planted faults and twins" 400 planted_faults
     attempt "diag/usage of a replay" 90 diagnosed_replay
     if python3 -c 'import torch' 2>/dev/null; then
         attempt "no finding in PyTorch" 150 diagnosed_training
@@ -257,6 +258,12 @@ step_diagnosis() {
         row "no finding in PyTorch" skipped "no PyTorch on this machine"
     fi
     attempt "launch cost" 120 launch_cost
+}
+planted_faults() { # each is a process: 16 of them share the GPU
+    tests/gpu/faults/run $build/tools/run/rmm-run $build/tests/gpu/faults_cuda --jobs 16 | tee "$work/planted"
+    local status=${PIPESTATUS[0]}
+    tail -n 1 "$work/planted" >"$work/figure"
+    return "$status"
 }
 diagnosed_training() { # a correct program, its library included, has none
     local mount=$work/rmm-diag-torch program diag
