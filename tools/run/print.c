@@ -7,6 +7,7 @@
 
 #include "common/json.h"
 #include "diag/diag_names.h"
+#include "run/names.h"
 #include "run/report.h"
 
 /* From the block's first byte; negative: before it. */
@@ -16,11 +17,6 @@ static int64_t offset_of(const rmm_diag_finding_info_t *finding)
 }
 
 /* --- for people ------------------------------------------------------------------------- */
-
-static const char *name_or(const char *name, const char *unnamed)
-{
-    return name[0] != '\0' ? name : unnamed;
-}
 
 static void print_stream(uint64_t stream_id, FILE *out)
 {
@@ -37,9 +33,9 @@ static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
     if (finding->other_call == 0) {
         fputs("its allocation on ", out);
     } else {
-        fprintf(
-            out, "its use by %s on ",
-            name_or(finding->other_function, "an unnamed kernel"));
+        fputs("its use by ", out);
+        run_name_print(finding->other_function, "an unnamed kernel", out);
+        fputs(" on ", out);
     }
     print_stream(finding->other_stream_id, out);
 }
@@ -47,9 +43,11 @@ static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
 static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     bool is_free = finding->kind == RMM_DIAG_FREE_UNORDERED;
-    fprintf(
-        out, "  %s: %s on ", rmm_diag_finding_name(finding->kind),
-        is_free ? "a free" : name_or(finding->function, "an unnamed kernel"));
+    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
+    run_name_print(
+        is_free ? "" : finding->function, is_free ? "a free" : "an unnamed kernel",
+        out);
+    fputs(" on ", out);
     print_stream(finding->stream_id, out);
     fputs(" is not ordered behind ", out);
     print_other(finding, out);
@@ -68,9 +66,10 @@ static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
 static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     uint64_t beyond = rmm_diag_bytes_beyond(finding);
+    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
+    run_name_print(finding->function, "a call", out);
     fprintf(
-        out, "  %s: %s %ss %" PRIu64 " bytes, %" PRIu64 " %s\n",
-        rmm_diag_finding_name(finding->kind), name_or(finding->function, "a call"),
+        out, " %ss %" PRIu64 " bytes, %" PRIu64 " %s\n",
         rmm_diag_access_name(finding->access), finding->bytes, finding->count,
         finding->count == 1 ? "time" : "times");
     fprintf(
@@ -160,10 +159,9 @@ static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
     bool is_allocation = finding->other_call == 0;
     json_t *other = json_object();
     return json_whole_or_null(
-        other,
-        json_put(other, "is_allocation", json_boolean(is_allocation)) &&
-            json_put(other, "call", json_text_or_null(finding->other_function)) &&
-            json_put(other, "stream", json_of_stream(finding->other_stream_id)));
+        other, json_put(other, "is_allocation", json_boolean(is_allocation)) &&
+                   run_name_put_json(other, "call", finding->other_function) &&
+                   json_put(other, "stream", json_of_stream(finding->other_stream_id)));
 }
 
 static json_t *json_of_finding(const void *from, size_t i)
@@ -176,7 +174,7 @@ static json_t *json_of_finding(const void *from, size_t i)
         json_put(object, "class", json_string(rmm_diag_finding_name(finding->kind))) &&
             json_put(
                 object, "access", json_string(rmm_diag_access_name(finding->access))) &&
-            json_put(object, "call", json_text_or_null(finding->function)) &&
+            run_name_put_json(object, "call", finding->function) &&
             json_put(object, "count", json_count(finding->count)) &&
             json_put(object, "block", json_of_block(finding)) &&
             json_put(object, "offset_bytes", json_integer(offset_of(finding))) &&

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What memory was used for, as text and as JSON. The text shows the largest few, and names cut to
- * a width that can be read; the JSON has all that was kept.
+ * What memory was used for, as text and as JSON. The text shows the largest few; the JSON has all
+ * that was kept.
  */
 #include <inttypes.h>
 
 #include "common/json.h"
 #include "diag/diag_names.h"
+#include "run/names.h"
 #include "run/usage.h"
 
-enum { SHOWN = 10, NAME_WIDTH = 60 };
+enum { SHOWN = 10 };
 
 /* --- for people ------------------------------------------------------------------------- */
 
@@ -50,17 +51,10 @@ static const char *blocks(uint64_t count)
 
 static void print_user(const char *name, FILE *out)
 {
-    size_t length = 0;
-    while (length <= NAME_WIDTH && name[length] != '\0') {
-        length++;
+    if (name[0] != '\0') {
+        fputs("first used by ", out);
     }
-    if (length == 0) {
-        fputs("never used", out);
-    } else if (length <= NAME_WIDTH) {
-        fprintf(out, "first used by %s", name);
-    } else {
-        fprintf(out, "first used by %.*s...", NAME_WIDTH - 3, name);
-    }
+    run_name_print(name, "never used", out);
 }
 
 static double percent(uint64_t bytes, uint64_t whole)
@@ -171,11 +165,10 @@ static json_t *json_of_share(const void *peak, size_t i)
     const run_share_t *share = &((const run_peak_t *)peak)->shares[i];
     json_t *object = json_object();
     return json_whole_or_null(
-        object,
-        json_put(object, "size_bytes", json_count(share->bytes)) &&
-            json_put(object, "count", json_count(share->count)) &&
-            json_put(object, "resource", json_count(share->resource_id)) &&
-            json_put(object, "first_use", json_text_or_null(share->first_user)));
+        object, json_put(object, "size_bytes", json_count(share->bytes)) &&
+                    json_put(object, "count", json_count(share->count)) &&
+                    json_put(object, "resource", json_count(share->resource_id)) &&
+                    run_name_put_json(object, "first_use", share->first_user));
 }
 
 static json_t *json_of_peak(const void *usage, size_t i)
@@ -208,7 +201,7 @@ static json_t *json_of_verdict(const void *usage, size_t i)
             json_put(object, "largest_bytes", json_count(verdict->largest)) &&
             json_put(
                 object, "byte_seconds", json_real((double)verdict->byte_ms / 1000.0)) &&
-            json_put(object, "first_use", json_text_or_null(verdict->first_user)) &&
+            run_name_put_json(object, "first_use", verdict->first_user) &&
             json_put(object, "advice", json_string(advice_on(verdict->verdict))));
 }
 

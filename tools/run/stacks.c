@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "run/names.h"
 
 #define LINES_MAX 8u
 
@@ -66,7 +67,7 @@ static void print_frame(const run_frame_t *frame, FILE *out)
     const run_symbol_t *symbol = &frame->symbol;
     fputs("      ", out);
     if (symbol->function[0] != '\0') {
-        fputs(symbol->function, out);
+        run_name_print(symbol->function, "", out);
     } else if (frame->module.path[0] != '\0') {
         fprintf(out, "%s+0x%" PRIx64, base_name(frame->module.path), frame->offset);
     } else {
@@ -109,7 +110,7 @@ static json_t *json_of_frame(const void *stack, size_t i)
     return json_whole_or_null(
         object, json_put(object, "module", json_text_or_null(frame->module.path)) &&
                     json_put(object, "offset", json_string(offset)) &&
-                    json_put(object, "function", json_text_or_null(symbol->function)) &&
+                    run_name_put_json(object, "function", symbol->function) &&
                     json_put(object, "file", json_text_or_null(symbol->file)) &&
                     json_put(
                         object, "line",

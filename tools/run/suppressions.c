@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "diag/diag_names.h"
+#include "run/names.h"
 
 #define LINES_MAX 4096u
 #define LINE_BYTES 1024u
@@ -52,6 +53,7 @@ static const char *parse_line(const char *line, run_suppression_t *item)
         return "no memory";
     }
     item->glob = item->text + (colon - line) + 1;
+    item->demangled = run_demangle(item->glob);
     return NULL;
 }
 
@@ -142,6 +144,7 @@ void run_suppressions_free(run_suppressions_t *suppressions)
 {
     for (uint32_t i = 0; i < suppressions->count; i++) {
         free(suppressions->items[i].text);
+        free(suppressions->items[i].demangled);
     }
     free(suppressions->items);
     *suppressions = (run_suppressions_t){.path = NULL};
@@ -154,14 +157,32 @@ static bool matches(const char *glob, const char *name)
     return name[0] != '\0' && fnmatch(glob, name, 0) == 0;
 }
 
-static bool matches_stack(const char *glob, const run_stack_t *stack)
+/* A kernel's name may be demangled already, and is cut where it was long. */
+static bool is_demangled(const run_suppression_t *item, const char *name)
+{
+    size_t length = strlen(name);
+    return item->demangled != NULL && length > 0 &&
+           strncmp(item->demangled, name, length) == 0 &&
+           (item->demangled[length] == '\0' || length == RMM_DIAG_NAME_BYTES - 1);
+}
+
+static bool matches_name(const run_suppression_t *item, const char *name)
+{
+    char *demangled = run_demangle(name);
+    bool is_match = matches(item->glob, name) || is_demangled(item, name) ||
+                    (demangled != NULL && matches(item->glob, demangled));
+    free(demangled);
+    return is_match;
+}
+
+static bool matches_stack(const run_suppression_t *item, const run_stack_t *stack)
 {
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         const run_frame_t *frame = &stack->frames[i];
         const char *slash = strrchr(frame->module.path, '/');
-        if (matches(glob, frame->symbol.function) ||
-            matches(glob, frame->module.path) ||
-            (slash != NULL && matches(glob, slash + 1))) {
+        if (matches_name(item, frame->symbol.function) ||
+            matches(item->glob, frame->module.path) ||
+            (slash != NULL && matches(item->glob, slash + 1))) {
             return true;
         }
     }
@@ -176,8 +197,7 @@ static run_suppression_t *find_match(
     for (uint32_t i = 0; i < suppressions->count; i++) {
         run_suppression_t *item = &suppressions->items[i];
         if ((item->kind == 0 || item->kind == finding->kind) &&
-            (matches(item->glob, finding->function) ||
-             matches_stack(item->glob, stack))) {
+            (matches_name(item, finding->function) || matches_stack(item, stack))) {
             return item;
         }
     }

@@ -3,8 +3,9 @@
  * Findings that are known and shall not count, from a file as the sanitizers have it. A line is
  *   CLASS:GLOB
  * the class of a finding, or *, and a pattern (fnmatch(3)) for the call or kernel that it names,
- * for a function on its stack, or for the path or the name of a file on it. Lines that begin with #
- * and empty ones say nothing. The first line that matches a finding takes all of its occurrences.
+ * for a function on its stack, or for the path or the name of a file on it. C++ names match as they
+ * are shown and as they are in the file, mangled. Lines that begin with # and empty ones say
+ * nothing. The first line that matches a finding takes all of its occurrences.
  */
 #ifndef RMM_TOOLS_RUN_SUPPRESSIONS_H
 #define RMM_TOOLS_RUN_SUPPRESSIONS_H
@@ -18,6 +19,7 @@ typedef struct run_suppression {
     char *text;          /* the line */
     uint32_t kind;       /* rmm_diag_finding_kind_t; 0: every one */
     const char *glob;    /* in text */
+    char *demangled;     /* the glob, if it is a mangled name; or NULL */
     uint64_t suppressed; /* occurrences */
 } run_suppression_t;
 

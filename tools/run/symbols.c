@@ -159,10 +159,10 @@ find_file(run_symbols_t *symbols, const rmm_diag_module_info_t *told)
     return file;
 }
 
-static void copy(char to[RUN_NAME_BYTES], const char *from)
+static void copy(char *to, size_t bytes, const char *from)
 {
-    (void)snprintf(to, RUN_NAME_BYTES, "%s", from != NULL ? from : "");
-    rmm__text_clean(to, RUN_NAME_BYTES);
+    (void)snprintf(to, bytes, "%s", from != NULL ? from : "");
+    rmm__text_clean(to, bytes);
 }
 
 void run_symbols_find(
@@ -175,11 +175,13 @@ void run_symbols_find(
         return;
     }
     uint64_t address = offset + file->bias;
-    copy(symbol_out->function, symbols->dwfl_module_addrname(file->module, address));
+    copy(
+        symbol_out->function, sizeof(symbol_out->function),
+        symbols->dwfl_module_addrname(file->module, address));
     void *line = symbols->dwfl_module_getsrc(file->module, address);
     if (line != NULL) {
         copy(
-            symbol_out->file,
+            symbol_out->file, sizeof(symbol_out->file),
             symbols->dwfl_lineinfo(line, NULL, &symbol_out->line, NULL, NULL, NULL));
     }
 }

@@ -14,11 +14,13 @@
 
 #include "diag/stacks_reader.h"
 
-#define RUN_NAME_BYTES 256u
+#define RUN_FUNCTION_BYTES 4096u /* of C++, templates have long ones */
+#define RUN_FILE_BYTES 256u
 
 typedef struct run_symbol {
-    char function[RUN_NAME_BYTES]; /* "": not known; as in the file, not demangled */
-    char file[RUN_NAME_BYTES];     /* "": not known */
+    char
+        function[RUN_FUNCTION_BYTES]; /* "": not known; as in the file, not demangled */
+    char file[RUN_FILE_BYTES];        /* "": not known */
     int line;
 } run_symbol_t;
 

@@ -7,7 +7,8 @@
  *   launch, overrun, fork (a child that stays as long as its parent).
  * With the argument "overrun" it also fills one byte more than a block has, three times; a second
  * argument is its exit status, or "kill". With "unordered" it uses and frees a block beside its
- * use on another stream, instead; with "ordered" it lets the streams wait.
+ * use on another stream, instead; with "ordered" it lets the streams wait. With "unordered_cxx" the
+ * kernel has a name of C++.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -49,8 +50,15 @@ static void use_on(const char *name, void *block, rmm_stream_t stream)
     (void)!rmm_sim_launch(name, kernel, stream, params, bytes, 1);
 }
 
-/* Two streams, with or without an event that orders them. */
-static int use_two_streams(rmm_resource_t *pool, bool is_ordered)
+#define CXX_KERNEL "_Z5applyILi4EN6nested7functorIJfdillijthEEEEvT0_PfPKd"
+
+/* Two streams, with or without an event that orders them. Its symbol is one of C++. */
+static int use_two_streams(
+    rmm_resource_t *pool, const char *kernel_name,
+    bool is_ordered) __asm__("_ZN4user8two_usesIfEEvPT_") __attribute__((noinline));
+
+static int
+use_two_streams(rmm_resource_t *pool, const char *kernel_name, bool is_ordered)
 {
     rmm_stream_t first = NULL, second = NULL;
     rmm_sim_event_t event = NULL;
@@ -66,7 +74,7 @@ static int use_two_streams(rmm_resource_t *pool, bool is_ordered)
         (void)!rmm_sim_event_record(event, first);
         (void)!rmm_sim_stream_wait_event(second, event);
     }
-    use_on("reduce", block, second);
+    use_on(kernel_name, block, second);
     if (is_ordered) {
         (void)!rmm_sim_event_record(event, second);
         (void)!rmm_sim_stream_wait_event(first, event);
@@ -131,7 +139,9 @@ int main(int argc, char **argv)
         return 1;
     }
     if (argc > 1 && strstr(argv[1], "ordered") != NULL) {
-        return use_two_streams(pool, strcmp(argv[1], "ordered") == 0);
+        const char *name = strstr(argv[1], "_cxx") != NULL ? CXX_KERNEL : "reduce";
+
+        return use_two_streams(pool, name, strcmp(argv[1], "ordered") == 0);
     }
     if (argc > 1 && strcmp(argv[1], "steps") == 0) {
         take_steps(input);

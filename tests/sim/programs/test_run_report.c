@@ -242,6 +242,81 @@ static void tells_also_of_a_program_that_was_killed(void **state)
     json_decref(report);
 }
 
+/* --- names ------------------------------------------------------------------------------ */
+
+#define MANGLED "_Z5applyILi4EN6nested7functorIJfdillijthEEEEvT0_PfPKd"
+#define FUNCTOR                                                                        \
+    "nested::functor<float, double, int, long, long, int, unsigned int, unsigned "     \
+    "short, unsigned char>"
+#define DEMANGLED "void apply<4, " FUNCTOR " >(" FUNCTOR ", float*, double const*)"
+
+/* The symbols' names are there if the machine has libdw. */
+static void check_cxx_stack(const json_t *finding)
+{
+    const json_t *frame;
+    size_t i;
+
+    json_array_foreach(json_object_get(finding, "stack"), i, frame)
+    {
+        if (strstr(text_in(frame, "function"), "two_uses") != NULL) {
+            assert_string_equal(
+                text_in(frame, "function"), "void user::two_uses<float>(float*)");
+            assert_string_equal(
+                text_in(frame, "function_mangled"), "_ZN4user8two_usesIfEEvPT_");
+        }
+    }
+}
+
+static void shows_cxx_names_as_people_write_them(void **state)
+{
+    json_t *report = NULL;
+    const json_t *findings = NULL, *other = NULL;
+
+    run_reported("--diag order --summary", PROGRAM " unordered_cxx");
+    program_assert_status(&program, 0);
+    report = read_report();
+    findings = json_object_get(report, "findings");
+    assert_int_equal(json_array_size(findings), 2);
+    assert_string_equal(text_in(json_array_get(findings, 0), "call"), DEMANGLED);
+    assert_string_equal(text_in(json_array_get(findings, 0), "call_mangled"), MANGLED);
+    check_cxx_stack(json_array_get(findings, 0));
+    other = json_object_get(json_array_get(findings, 1), "other");
+    assert_string_equal(text_in(other, "call"), DEMANGLED);
+    assert_string_equal(text_in(other, "call_mangled"), MANGLED);
+    json_decref(report);
+    assert_non_null(strstr(
+        program.err,
+        "  use_unordered: void apply<4, nested::functor<float, double, int, "
+        "long, l... on stream "));
+    assert_non_null(strstr(program.err, "its use by void apply<4, nested::"));
+    assert_null(strstr(program.err, "_Z"));
+}
+
+/* A library without the function stands where the real one is looked for. */
+static void leaves_cxx_names_where_nothing_demangles(void **state)
+{
+    char library[sizeof(runtime.path) + 32];
+    json_t *report = NULL;
+    const json_t *finding = NULL;
+    FILE *file = NULL;
+
+    snprintf(library, sizeof(library), "%s/libstdc++.so.6", runtime.path);
+    file = fopen(library, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    setenv("LD_LIBRARY_PATH", runtime.path, 1);
+    run_reported("--diag order --summary", PROGRAM " unordered_cxx");
+    unsetenv("LD_LIBRARY_PATH");
+    assert_int_equal(unlink(library), 0);
+    program_assert_status(&program, 0);
+    report = read_report();
+    finding = json_array_get(json_object_get(report, "findings"), 0);
+    assert_string_equal(text_in(finding, "call"), MANGLED);
+    assert_null(json_object_get(finding, "call_mangled"));
+    json_decref(report);
+    assert_non_null(strstr(program.err, "  use_unordered: _Z5applyILi4EN6nested7"));
+}
+
 /* --- suppressions ---------------------------------------------------------------------- */
 
 static void write_suppressions(const char *text)
@@ -281,6 +356,29 @@ static void a_suppressed_finding_does_not_count_and_is_told(void **state)
         assert_int_equal(json_array_size(json_object_get(report, "findings")), 0);
         json_decref(report);
         assert_non_null(strstr(program.err, "rmm-run: suppressed: 3 findings by "));
+    }
+}
+
+static void cxx_names_match_as_shown_and_as_they_are(void **state)
+{
+    static const char *const lines[] = {
+        "use_unordered:" MANGLED "\n", "use_unordered:_Z5applyILi4E*\n",
+        "use_unordered:void apply<4, nested::functor<*\n",
+        "use_unordered:" DEMANGLED "\n"};
+    char options[1024];
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        json_t *report = NULL;
+
+        write_suppressions(lines[i]);
+        snprintf(
+            options, sizeof(options), "--diag order --suppressions %s",
+            suppressions_path);
+        run_reported(options, PROGRAM " unordered_cxx");
+        program_assert_status(&program, 0);
+        report = read_report();
+        assert_int_equal(number_in(report, "findings_suppressed"), 1);
+        json_decref(report);
     }
 }
 
@@ -442,9 +540,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(tells_what_a_program_did_wrong),
         CASE(tells_what_was_not_in_order),
+        CASE(shows_cxx_names_as_people_write_them),
+        CASE(leaves_cxx_names_where_nothing_demangles),
         CASE(finds_nothing_in_a_correct_program),
         CASE(tells_also_of_a_program_that_was_killed),
         CASE(a_suppressed_finding_does_not_count_and_is_told),
+        CASE(cxx_names_match_as_shown_and_as_they_are),
         CASE(what_matches_nothing_is_told_and_suppresses_nothing),
         CASE(a_bad_line_is_said_before_the_program_runs),
         CASE(the_status_tells_of_findings_only_if_asked),
