@@ -23,6 +23,7 @@
 #include "diag/peak.h"
 #include "diag/row.h"
 #include "diag/stacks.h"
+#include "diag/timeline.h"
 #include "diag/uses.h"
 #include "diag/verdicts.h"
 
@@ -35,9 +36,10 @@ struct rmm_diag_engine {
     rmm_bounds_t bounds;
     rmm_findings_t findings;
     rmm_order_findings_t order; /* in mode order */
-    rmm_stacks_t stacks;        /* has a lock of its own */
-    rmm_mode_switch_t modes;    /* has no lock */
-    rmm_diag_header_t *header;  /* in the side file, as rows */
+    rmm_timeline_t timeline;
+    rmm_stacks_t stacks;       /* has a lock of its own */
+    rmm_mode_switch_t modes;   /* has no lock */
+    rmm_diag_header_t *header; /* in the side file, as rows */
     rmm_diag_row_t *rows;
 };
 
@@ -54,6 +56,10 @@ static void forget_block_locked(rmm_diag_engine_t *engine, uint32_t index)
 {
     RMM_ASSERT_LOCKED(&engine->lock);
     rmm__peaks_freed(&engine->peaks, &engine->rows[index]);
+    if (rmm__timeline_is_on(&engine->timeline)) {
+        rmm__timeline_freed(
+            &engine->timeline, &engine->rows[index], rmm__uses_now(&engine->uses));
+    }
     rmm__uses_close(&engine->uses, index);
     rmm__live_map_erase(&engine->map, index);
 }
@@ -92,6 +98,9 @@ add_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
     }
     rmm__uses_open(&engine->uses, index, block);
     rmm__peaks_allocated(&engine->peaks, &engine->rows[index]);
+    if (rmm__timeline_is_on(&engine->timeline)) {
+        rmm__timeline_allocated(&engine->timeline, block);
+    }
     if (judges_order(engine)) {
         rmm__order_allocated(&engine->order.order, index, block);
     }
@@ -229,6 +238,10 @@ static void on_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t
     } else if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
         RMM_ROW_ADD(&engine->header->graph_launches, 1);
     }
+    if (rmm__timeline_is_on(&engine->timeline)) {
+        rmm__timeline_called(
+            &engine->timeline, event, user, rmm__uses_now(&engine->uses));
+    }
     if (judges_order(engine)) {
         rmm__order_findings_event(&engine->order, event, user);
     }
@@ -301,6 +314,7 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
     rmm__mutex_init(&engine->lock);
     lay_out(engine, desc);
     rmm__stacks_init(&engine->stacks, engine->header);
+    rmm__timeline_init(&engine->timeline, desc->timeline, desc->timeline_events);
     rmm__mode_switch_init(&engine->modes, engine->header, desc->source, desc->modes);
     if (!rmm__live_map_init(&engine->map, desc->row_count)) {
         goto err_free_engine;

@@ -28,6 +28,7 @@
 #include "diag/layout.h"
 #include "diag/mode_switch.h"
 #include "diag/modes.h"
+#include "diag/timeline.h"
 
 typedef struct rmm_diag_engine rmm_diag_engine_t;
 
@@ -38,6 +39,8 @@ typedef struct rmm_diag_engine_desc {
     rmm_demangle_fn demangle;  /* may be NULL */
     uint32_t modes;            /* RMM_DIAG_MODE_... */
     rmm_mode_source_fn source; /* of the events; may be NULL (mode_switch.h) */
+    void *timeline; /* as memory, rmm__timeline_file_bytes(); NULL: none is kept */
+    uint32_t timeline_events; /* that it has room for */
 } rmm_diag_engine_desc_t;
 
 /* NULL: no host memory, or too little for a count. Memory is laid out, not ready. */

@@ -15,8 +15,7 @@
 
 /* --- rows -------------------------------------------------------------------------- */
 
-/* Grows from block to block: blocks can be told to be older than another. */
-static uint64_t allocation_time(rmm_uses_t *uses)
+uint64_t rmm__uses_now(rmm_uses_t *uses)
 {
     uint64_t now_ns = rmm__clock_ns(CLOCK_MONOTONIC);
 
@@ -40,7 +39,7 @@ void rmm__uses_open(rmm_uses_t *uses, uint32_t index, const rmm_diag_block_v1_t 
     RMM_ROW_SET(row, copies, 0);
     RMM_ROW_SET(row, fills, 0);
     RMM_ROW_SET(row, prefetches, 0);
-    RMM_ROW_SET(row, allocated_ns, allocation_time(uses));
+    RMM_ROW_SET(row, allocated_ns, rmm__uses_now(uses));
     RMM_ROW_SET(row, first_use_ns, 0);
     RMM_ROW_SET(row, last_use_ns, 0);
     RMM_ROW_SET(row, allocated_at, RMM_ROW_GET(uses->header, launches));

@@ -29,7 +29,7 @@ typedef struct rmm_uses {
     rmm_kernel_table_t kernels;
     uint64_t *seen;   /* per row: the last event that counted it */
     uint64_t events;  /* that counted */
-    uint64_t last_ns; /* of the last allocation */
+    uint64_t last_ns; /* the last rmm__uses_now() */
     /* in the side file; borrowed */
     rmm_diag_header_t *header;
     rmm_diag_kernel_t *kernel_entries;
@@ -43,6 +43,9 @@ bool rmm__uses_init(
     rmm_uses_t *uses, uint32_t row_count, uint32_t kernel_count,
     rmm_demangle_fn demangle);
 void rmm__uses_fini(rmm_uses_t *uses);
+
+/* CLOCK_MONOTONIC; grows from call to call, so that of two blocks one is older. */
+uint64_t rmm__uses_now(rmm_uses_t *uses);
 
 /* Row `index` is of this block from now on; of none. */
 void rmm__uses_open(rmm_uses_t *uses, uint32_t index, const rmm_diag_block_v1_t *block);

@@ -18,14 +18,14 @@ typedef struct diag_fixture {
     rmm_diag_function_t *functions;
 } diag_fixture_t;
 
-static inline diag_fixture_t diag_open_modes(
-    uint32_t rows, uint32_t kernels, rmm_demangle_fn demangle, uint32_t modes)
+/* With memory for what the description says. */
+static inline diag_fixture_t diag_open_described(rmm_diag_engine_desc_t desc)
 {
     diag_fixture_t fixture = {0};
-    void *memory = calloc(1, rmm__diag_file_bytes(rows, kernels));
-    rmm_diag_engine_desc_t desc = {memory, rows, kernels, demangle, modes, NULL};
+    void *memory = calloc(1, rmm__diag_file_bytes(desc.row_count, desc.kernel_count));
 
     assert_non_null(memory);
+    desc.memory = memory;
     fixture.engine = rmm__diag_engine_create(&desc);
     assert_non_null(fixture.engine);
     fixture.header = memory;
@@ -34,6 +34,16 @@ static inline diag_fixture_t diag_open_modes(
     fixture.findings = (void *)((char *)memory + fixture.header->findings_offset);
     fixture.functions = (void *)((char *)memory + fixture.header->functions_offset);
     return fixture;
+}
+
+static inline diag_fixture_t diag_open_modes(
+    uint32_t rows, uint32_t kernels, rmm_demangle_fn demangle, uint32_t modes)
+{
+    return diag_open_described((rmm_diag_engine_desc_t){
+        .row_count = rows,
+        .kernel_count = kernels,
+        .demangle = demangle,
+        .modes = modes});
 }
 
 static inline diag_fixture_t

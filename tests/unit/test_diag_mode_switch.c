@@ -25,7 +25,12 @@ static uint32_t source(uint32_t modes)
 static diag_fixture_t open_with(uint32_t modes)
 {
     diag_fixture_t diag = {.header = calloc(1, rmm__diag_file_bytes(16, 4))};
-    rmm_diag_engine_desc_t desc = {diag.header, 16, 4, NULL, modes, source};
+    rmm_diag_engine_desc_t desc = {
+        .memory = diag.header,
+        .row_count = 16,
+        .kernel_count = 4,
+        .modes = modes,
+        .source = source};
     rmm_diag_block_v1_t block = {.address = BASE, .bytes = BYTES};
 
     diag.engine = rmm__diag_engine_create(&desc);

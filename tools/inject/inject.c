@@ -9,6 +9,7 @@
  *
  *   RMM_DIAG   what to look for, joined by commas (diag/modes.h); "off": nothing yet, but blocks
  *              are followed, so that it can be switched on; unset or empty: the library stays idle
+ *   RMM_TIMELINE  how many events to keep for a timeline (diag/timeline_format.h); unset: none
  *
  * A program must never fail because of it: whatever goes wrong ends in `source` of the
  * side file, and where there is no side file, in silence. It writes nothing to the
@@ -23,10 +24,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/numbers.h"
 #include "diag/engine.h"
 #include "inject/source.h"
 
 #define KERNEL_COUNT 1024u
+#define TIMELINE_EVENTS_MIN 16u
 
 /* Live blocks that are followed: most first, fewer where the place has no room. */
 static const uint32_t row_counts[] = {32768, 8192, 2048};
@@ -119,6 +122,28 @@ static rmm_demangle_fn find_demangler(void)
     return function;
 }
 
+/* Fewer events than were asked for where the place has no room for more. */
+static void
+make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *desc)
+{
+    const char *setting = getenv("RMM_TIMELINE");
+    uint64_t count = 0;
+
+    if (setting == NULL ||
+        rmm__number_parse(setting, strlen(setting), &count) != RMM_NUMBER_OK) {
+        return;
+    }
+    count = count < RMM_TIMELINE_EVENTS_MAX ? count : RMM_TIMELINE_EVENTS_MAX;
+    for (; count >= TIMELINE_EVENTS_MIN && desc->timeline == NULL; count /= 4) {
+        desc->timeline_events = (uint32_t)count;
+        if (services->side_file(
+                RMM_TIMELINE_SUFFIX, rmm__timeline_file_bytes((uint32_t)count),
+                &desc->timeline) != RMM_OK) {
+            desc->timeline = NULL;
+        }
+    }
+}
+
 static rmm_diag_engine_t *
 make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
 {
@@ -134,6 +159,7 @@ make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
 
         desc.row_count = row_counts[i];
         if (services->side_file(RMM_DIAG_SUFFIX, bytes, &desc.memory) == RMM_OK) {
+            make_timeline(services, &desc);
             return rmm__diag_engine_create(&desc);
         }
     }
