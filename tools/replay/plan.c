@@ -141,6 +141,7 @@ append_op(plan_t *plan, const log_row_t *row, uint32_t handle, bool is_free)
     *op = (plan_op_t){
         .bytes = plan->handle_bytes[handle],
         .due_ns = plan->elapsed_ns,
+        .address = row->pointer,
         .handle = handle,
         .line = (uint32_t)row->line,
         .is_free = is_free,

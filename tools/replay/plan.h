@@ -15,6 +15,7 @@
 typedef struct plan_op {
     uint64_t bytes;  /* of the allocation, also at its free */
     uint64_t due_ns; /* since the first operation */
+    uint64_t address;
     uint32_t handle;
     uint32_t stream; /* index into plan.streams */
     uint32_t thread; /* index, in order of appearance */

@@ -8,6 +8,7 @@
  * own end with the statuses that env(1) and timeout(1) use.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,17 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/numbers.h"
 #include "common/options.h"
 #include "core/clock.h"
 #include "diag/modes.h"
 #include "run/child.h"
 #include "run/inject_path.h"
+#include "run/left.h"
 #include "run/report.h"
 #include "run/suppressions.h"
+#include "run/timeline.h"
+#include "timeline/pictures.h"
 
 #define EXIT_FINDING 86
 #define EXIT_OWN_FAILURE 125
@@ -31,6 +36,7 @@
 
 #define INJECTION_VARIABLE "CUDA_INJECTION64_PATH"
 #define MODE_VARIABLE "RMM_DIAG"
+#define TIMELINE_VARIABLE "RMM_TIMELINE"
 
 const char *const tool_name = "rmm-run";
 
@@ -38,6 +44,9 @@ typedef struct run_options {
     const char *diag;
     const char *report;       /* NULL: none */
     const char *suppressions; /* the same */
+    const char *timeline;     /* the same */
+    const char *trace;        /* the same */
+    uint64_t timeline_events;
     bool summary;
     bool fail_on_finding;
     bool help;
@@ -71,6 +80,16 @@ static const char *parse_path(const char *text, void *field)
     return NULL;
 }
 
+static const char *parse_events(const char *text, void *field)
+{
+    uint64_t *events = field;
+    return rmm__number_parse(text, strlen(text), events) == RMM_NUMBER_OK &&
+                   *events >= RUN_TIMELINE_EVENTS_LEAST &&
+                   *events <= RMM_TIMELINE_EVENTS_MAX
+               ? NULL
+               : "a number of events from 16 to 4194304";
+}
+
 static const tool_option_t table[] = {
     {"diag", "MODES", parse_diag, offsetof(run_options_t, diag),
      "what to find out, joined by commas: usage, which kernel\n"
@@ -85,6 +104,14 @@ static const tool_option_t table[] = {
      "write the findings to FILE as JSON when the program has ended"},
     {"fail-on-finding", NULL, NULL, offsetof(run_options_t, fail_on_finding),
      "exit with 86 if there are findings"},
+    {"timeline", "FILE", parse_path, offsetof(run_options_t, timeline),
+     "write a page to FILE when the program has ended: its memory\n"
+     "over time, what held the peak, kernels beside it (HTML)"},
+    {"trace", "FILE", parse_path, offsetof(run_options_t, trace),
+     "write the same to FILE as JSON that Perfetto opens"},
+    {"timeline-events", "N", parse_events, offsetof(run_options_t, timeline_events),
+     "keep the last N events for them, 64 bytes each (default:\n"
+     "262144)"},
     {"suppressions", "FILE", parse_path, offsetof(run_options_t, suppressions),
      "findings that are known and do not count: lines CLASS:GLOB,\n"
      "of a function, kernel or file (see rmm-run(1))"},
@@ -124,7 +151,22 @@ static bool injection_is_free(const char *library)
     return false;
 }
 
-static bool set_environment(const char *diag)
+static bool draws(const run_options_t *options)
+{
+    return options->timeline != NULL || options->trace != NULL;
+}
+
+/* A timeline that somebody else asked for in the environment stays theirs. */
+static bool set_variables(const run_options_t *options, const char *library)
+{
+    char events[32];
+    snprintf(events, sizeof(events), "%" PRIu64, options->timeline_events);
+    return setenv(INJECTION_VARIABLE, library, 1) == 0 &&
+           setenv(MODE_VARIABLE, options->diag, 1) == 0 &&
+           (!draws(options) || setenv(TIMELINE_VARIABLE, events, 1) == 0);
+}
+
+static bool set_environment(const run_options_t *options)
 {
     char library[PATH_MAX];
     char message[INJECT_MESSAGE_MAX];
@@ -135,8 +177,7 @@ static bool set_environment(const char *diag)
     if (!injection_is_free(library)) {
         return false;
     }
-    if (setenv(INJECTION_VARIABLE, library, 1) != 0 ||
-        setenv(MODE_VARIABLE, diag, 1) != 0) {
+    if (!set_variables(options, library)) {
         tool_error("cannot set the environment: %s", strerror(errno));
         return false;
     }
@@ -221,45 +262,99 @@ static bool read_suppressions(
     return *status_out == 0;
 }
 
+/* What is written when the program has ended. */
+typedef struct results {
+    const char *program;
+    pid_t pid;
+    run_left_t left;
+    run_suppressions_t suppressions;
+    FILE *report; /* NULL: not wanted */
+    pictures_t pictures;
+} results_t;
+
 /* 0: as the program ended. */
-static int report_on(
-    const run_options_t *options, const char *program, const run_child_t *child,
-    run_suppressions_t *suppressions, FILE *out)
+static int report_on(const run_options_t *options, results_t *results)
 {
     run_report_t report;
-    if (!run_report_read(&report, program, child->pid, child->since_ns)) {
+    if (!run_report_read(&report, results->program, results->pid, &results->left)) {
         tool_error("no memory for the report");
         return EXIT_OWN_FAILURE;
     }
-    run_suppressions_apply(suppressions, &report);
-    int status = tell(options, &report, out);
+    run_suppressions_apply(&results->suppressions, &report);
+    int status = tell(options, &report, results->report);
     if (report.missing[0] == '\0') {
-        run_suppressions_print(suppressions, stderr);
+        run_suppressions_print(&results->suppressions, stderr);
     }
     run_report_free(&report);
     return status;
 }
 
+/* The same. */
+static int draw(results_t *results)
+{
+    history_t history;
+    char why[160];
+    history_init(&history);
+    bool good = run_timeline_read(
+        &history, results->program, results->pid, &results->left, why);
+    run_timeline_remove(&results->left);
+    if (good) {
+        good = pictures_write(&results->pictures, &history);
+    } else {
+        tool_error("no timeline: nothing was recorded: %s", why);
+        pictures_discard(&results->pictures);
+    }
+    history_fini(&history);
+    return good ? 0 : EXIT_OWN_FAILURE;
+}
+
+static bool open_results(const run_options_t *options, results_t *results)
+{
+    if (!open_report(options, &results->report)) {
+        return false;
+    }
+    if (!pictures_open(&results->pictures, options->timeline, options->trace)) {
+        if (results->report != NULL) {
+            (void)fclose(results->report);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* 0: as the program ended. */
+static int tell_all(const run_options_t *options, results_t *results)
+{
+    bool reports =
+        options->summary || options->report != NULL || options->fail_on_finding;
+    int status = reports ? report_on(options, results) : 0;
+    int drawn = draws(options) ? draw(results) : 0;
+    return drawn != 0 ? drawn : status;
+}
+
 static int run_and_report(const run_options_t *options, char **argv)
 {
     run_child_t child = {.since_ns = rmm__clock_ns(CLOCK_REALTIME)};
-    run_suppressions_t suppressions;
-    FILE *out;
+    results_t results = {.program = argv[0]};
     int status;
-    if (!read_suppressions(options, &suppressions, &status)) {
+    if (!read_suppressions(options, &results.suppressions, &status)) {
         return status;
     }
-    if (!open_report(options, &out)) {
-        run_suppressions_free(&suppressions);
+    if (!open_results(options, &results)) {
+        run_suppressions_free(&results.suppressions);
         return EXIT_OWN_FAILURE;
     }
     int error = run_child(argv, &child);
     if (error != 0) {
-        run_suppressions_free(&suppressions);
+        pictures_discard(&results.pictures);
+        run_suppressions_free(&results.suppressions);
         return cannot_run(argv[0], error);
     }
-    status = report_on(options, argv[0], &child, &suppressions, out);
-    run_suppressions_free(&suppressions);
+    results.pid = child.pid;
+    run_left_open(&results.left, child.pid, child.since_ns);
+    status = tell_all(options, &results);
+    run_left_close(&results.left);
+    run_suppressions_free(&results.suppressions);
     if (status != 0 && !WIFSIGNALED(child.status)) {
         return status;
     }
@@ -268,7 +363,8 @@ static int run_and_report(const run_options_t *options, char **argv)
 
 int main(int argc, char **argv)
 {
-    run_options_t options = {.diag = "usage,bounds,driver"};
+    run_options_t options = {
+        .diag = "usage,bounds,driver", .timeline_events = RUN_TIMELINE_EVENTS};
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
     int operands = tool_options_parse(&command, argv, &options, message);
@@ -293,10 +389,10 @@ int main(int argc, char **argv)
         tool_error("--suppressions is for --summary, --report or --fail-on-finding");
         return TOOL_EXIT_USAGE;
     }
-    if (!set_environment(options.diag)) {
+    if (!set_environment(&options)) {
         return EXIT_OWN_FAILURE;
     }
-    if (reports) {
+    if (reports || draws(&options)) {
         return run_and_report(&options, argv + 1);
     }
     execvp(argv[1], argv + 1);

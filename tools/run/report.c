@@ -2,52 +2,8 @@
 /* Reading of what a program left; see report.h. */
 #include "run/report.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "segment/runtime_dir.h"
-#include "segment/segment_reader.h"
-
-typedef struct wanted {
-    pid_t pid;
-    uint64_t since_ns;
-} wanted_t;
-
-/* The segment `name` is the program's. */
-static bool is_wanted(int dirfd, const char *name, const wanted_t *wanted)
-{
-    rmm_segment_t segment;
-    char reason[RMM_SEGMENT_REASON_BYTES];
-    if (rmm_segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
-        return false;
-    }
-    bool is = segment.uid == geteuid() && segment.header.pid == (uint32_t)wanted->pid &&
-              segment.header.start_time_ns >= wanted->since_ns;
-    rmm_segment_close(&segment);
-    return is;
-}
-
-typedef enum search { FOUND, NO_SEGMENT, NO_SIDE_FILE } search_t;
-
-/* A process with two copies of the library has two segments, and one side file. */
-static search_t find_file(DIR *dir, const wanted_t *wanted, rmm_diag_file_t *file)
-{
-    search_t result = NO_SEGMENT;
-    struct dirent *entry;
-    while (result != FOUND && (entry = readdir(dir)) != NULL) {
-        if (rmm_segment_name_parse(entry->d_name, NULL) &&
-            is_wanted(dirfd(dir), entry->d_name, wanted)) {
-            result = rmm_diag_open(file, dirfd(dir), entry->d_name, geteuid()) == 0
-                         ? FOUND
-                         : NO_SIDE_FILE;
-        }
-    }
-    return result;
-}
 
 static bool take_finding(const rmm_diag_finding_info_t *finding, void *arg)
 {
@@ -87,23 +43,6 @@ static bool read_file(run_report_t *report, const rmm_diag_file_t *file)
     return read_stacks(report, file) && run_usage_read(&report->usage, file);
 }
 
-static const char *search(run_report_t *report, DIR *dir, const wanted_t *wanted)
-{
-    rmm_diag_file_t file;
-    bool good;
-    switch (find_file(dir, wanted, &file)) {
-    case FOUND:
-        good = read_file(report, &file);
-        rmm_diag_close(&file);
-        return good ? "" : "no memory for the report";
-    case NO_SIDE_FILE:
-        return "the diagnosis was not started, or had no room for its file";
-    default:
-        return "the program left no segment: it does not use librmm-c, or does not "
-               "publish";
-    }
-}
-
 void run_report_free(run_report_t *report)
 {
     run_usage_free(&report->usage);
@@ -117,10 +56,8 @@ void run_report_free(run_report_t *report)
 }
 
 bool run_report_read(
-    run_report_t *report, const char *program, pid_t pid, uint64_t since_ns)
+    run_report_t *report, const char *program, pid_t pid, const run_left_t *left)
 {
-    const wanted_t wanted = {pid, since_ns};
-    char path[RMM_RUNTIME_DIR_BYTES];
     *report = (run_report_t){.pid = pid, .program = program};
     report->findings = calloc(RUN_FINDINGS_MAX, sizeof(report->findings[0]));
     report->stacks = calloc(RUN_FINDINGS_MAX, sizeof(report->stacks[0]));
@@ -128,18 +65,9 @@ bool run_report_read(
         run_report_free(report);
         return false;
     }
-    if (!rmm__runtime_dir(path, report->missing, sizeof(report->missing))) {
-        return true;
+    memcpy(report->missing, left->missing, sizeof(report->missing));
+    if (left->diag.fd >= 0 && !read_file(report, &left->diag)) {
+        snprintf(report->missing, sizeof(report->missing), "no memory for the report");
     }
-    DIR *dir = opendir(path);
-    if (dir == NULL) {
-        snprintf(
-            report->missing, sizeof(report->missing),
-            "cannot read the runtime directory: %s", strerror(errno));
-        return true;
-    }
-    snprintf(
-        report->missing, sizeof(report->missing), "%s", search(report, dir, &wanted));
-    (void)closedir(dir);
     return true;
 }

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "diag/diag_reader.h"
+#include "run/left.h"
 #include "run/stacks.h"
 #include "run/usage.h"
 
@@ -38,10 +39,9 @@ typedef struct run_report {
     run_usage_t usage;
 } run_report_t;
 
-/* since_ns: CLOCK_REALTIME before the program was started; an older process may have had its
- * pid. False: no memory; nothing to free. */
+/* False: no memory; nothing to free. */
 bool run_report_read(
-    run_report_t *report, const char *program, pid_t pid, uint64_t since_ns);
+    run_report_t *report, const char *program, pid_t pid, const run_left_t *left);
 void run_report_free(run_report_t *report);
 
 /* False: it could not be written. */

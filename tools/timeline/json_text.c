@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Printing of JSON; see json_text.h. */
+#include "timeline/json_text.h"
+
+#include <stdbool.h>
+
+/* "</script>" and "<!--" would end or change a script of HTML, wherever they stand in it. */
+static bool is_plain(char c)
+{
+    return (unsigned char)c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' &&
+           c != '&' && c != '\x7f';
+}
+
+void json_text_put(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (is_plain(*text)) {
+            fputc(*text, out);
+        } else {
+            fprintf(out, "\\u%04x", (unsigned char)*text);
+        }
+    }
+    fputc('"', out);
+}

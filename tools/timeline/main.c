@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-timeline: what an allocation log tells of a program's memory over time, as a page and as a
+ * trace. rmm-run makes the same of a program while it runs, with kernels.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/error.h"
+#include "common/options.h"
+#include "timeline/log_history.h"
+#include "timeline/pictures.h"
+
+const char *const tool_name = "rmm-timeline";
+
+typedef struct options {
+    const char *timeline; /* NULL: not wanted */
+    const char *trace;    /* the same */
+    bool strict;
+    bool help;
+    bool version;
+} options_t;
+
+static const char *parse_path(const char *text, void *field)
+{
+    const char **path = field;
+    *path = text;
+    return *text != '\0' ? NULL : "the name of a file";
+}
+
+static const tool_option_t table[] = {
+    {"timeline", "FILE", parse_path, offsetof(options_t, timeline),
+     "write a page to FILE: memory over time, and what held the\npeak (HTML)"},
+    {"trace", "FILE", parse_path, offsetof(options_t, trace),
+     "write the same to FILE as JSON that Perfetto opens"},
+    {"strict", NULL, NULL, offsetof(options_t, strict),
+     "stop at the first row that cannot be read"},
+    {"help", NULL, NULL, offsetof(options_t, help), "print this and exit (also -h)"},
+    {"version", NULL, NULL, offsetof(options_t, version),
+     "print the version and exit (also -V)"},
+};
+
+static const tool_command_t command = {
+    .usage = "rmm-timeline [OPTION]... LOG",
+    .about = "Show an allocation log (CSV, also compressed with gzip) over time.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .notes = "One of --timeline and --trace is needed. Exit status: 0; 1 if a file "
+             "cannot be "
+             "read or\nwritten; 2 after wrong usage.",
+};
+
+static int show(const options_t *options, const char *log_path)
+{
+    history_t history;
+    pictures_t pictures;
+    if (!pictures_open(&pictures, options->timeline, options->trace)) {
+        return EXIT_FAILURE;
+    }
+    history_init(&history);
+    bool good = log_history_read(&history, log_path, options->strict);
+    if (good) {
+        good = pictures_write(&pictures, &history);
+    } else {
+        pictures_discard(&pictures);
+    }
+    history_fini(&history);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    options_t options = {.timeline = NULL};
+    char message[TOOL_MESSAGE_MAX];
+    (void)argc;
+    int operands = tool_options_parse(&command, argv, &options, message);
+    if (operands < 0) {
+        tool_error("%s", message);
+        return TOOL_EXIT_USAGE;
+    }
+    if (options.help) {
+        tool_options_help(&command, stdout);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (options.version) {
+        puts("rmm-timeline " RMM_TIMELINE_VERSION);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (operands != 1) {
+        tool_error("one log is needed: rmm-timeline [OPTION]... LOG; see --help");
+        return TOOL_EXIT_USAGE;
+    }
+    if (options.timeline == NULL && options.trace == NULL) {
+        tool_error("what to write? --timeline FILE or --trace FILE");
+        return TOOL_EXIT_USAGE;
+    }
+    return show(&options, argv[1]);
+}

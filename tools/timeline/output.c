@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are whole; see output.h. */
+#include "timeline/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return mask;
+}
+
+/* Where a link leads, so that it stays a link; a new file's own path. */
+static bool resolve(output_t *output, const char *path)
+{
+    char resolved[PATH_MAX];
+    const char *found = realpath(path, resolved);
+    if (found == NULL && errno != ENOENT) {
+        return false;
+    }
+    found = found != NULL ? found : path;
+    if (strlen(found) >= sizeof(output->path)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(output->path, found, strlen(found) + 1);
+    return true;
+}
+
+/* A descriptor, or -1. */
+static int open_temporary(output_t *output)
+{
+    int length = snprintf(
+        output->temporary, sizeof(output->temporary), "%s.XXXXXX", output->path);
+    if (length < 0 || (size_t)length >= sizeof(output->temporary)) {
+        errno = ENAMETOOLONG;
+        output->temporary[0] = '\0';
+        return -1;
+    }
+    int fd = mkostemp(output->temporary, O_CLOEXEC);
+    if (fd < 0) {
+        output->temporary[0] = '\0';
+        return -1;
+    }
+    (void)fchmod(fd, 0666 & ~current_umask());
+    return fd;
+}
+
+bool output_open(output_t *output, const char *path)
+{
+    struct stat status;
+    *output = (output_t){.file = NULL};
+    if (!resolve(output, path)) {
+        return false;
+    }
+    bool is_there = stat(output->path, &status) == 0;
+    if (is_there && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    int fd = is_there && !S_ISREG(status.st_mode)
+                 ? open(output->path, O_WRONLY | O_CLOEXEC)
+                 : open_temporary(output);
+    if (fd < 0) {
+        return false;
+    }
+    output->file = fdopen(fd, "w");
+    if (output->file == NULL) {
+        close(fd);
+        output_discard(output);
+    }
+    return output->file != NULL;
+}
+
+void output_discard(output_t *output)
+{
+    int error = errno;
+    if (output->file != NULL) {
+        (void)fclose(output->file);
+        output->file = NULL;
+    }
+    if (output->temporary[0] != '\0') {
+        (void)unlink(output->temporary);
+        output->temporary[0] = '\0';
+    }
+    errno = error;
+}
+
+bool output_commit(output_t *output)
+{
+    errno = 0;
+    bool good = fflush(output->file) == 0 && ferror(output->file) == 0;
+    if (!good && errno == 0) {
+        errno = EIO; /* an earlier write failed, and its error is lost */
+    }
+    int closed = good ? fclose(output->file) : 0;
+    output->file = good ? NULL : output->file;
+    good = good && closed == 0;
+    if (good && output->temporary[0] != '\0') {
+        good = rename(output->temporary, output->path) == 0;
+    }
+    if (good) {
+        output->temporary[0] = '\0';
+    }
+    output_discard(output);
+    return good;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Draws the history that stands in the page as JSON (page.c). Texts of the program, such as names
+ * of kernels, are only ever set as text, never as HTML.
+ */
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const palette = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1",
+    "#ff9da7", "#9c755f", "#86bcb6", "#d37295", "#8cd17d"];
+/* A block in the data: which place has what. */
+const BEGIN = 0, END = 1, PLACE = 2, BYTES = 3, RESOURCE = 4, STREAM = 5, FIRST = 6, LAST = 7,
+    LEFT = 8;
+const LANE_HEIGHT = 18, LANES_MAX = 24;
+
+const mapBytes = data.regions.reduce((sum, region) => sum + region[1], 0) || 1;
+const span = data.span || 1;
+const view = { begin: 0, end: span, low: 0, high: mapBytes };
+const element = (id) => document.getElementById(id);
+const lineCanvas = element("line"), lanesCanvas = element("lanes"), mapCanvas = element("map");
+
+/* --- texts ---------------------------------------------------------------------------- */
+
+function bytesText(bytes) {
+    const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let value = bytes, unit = 0;
+    while (value >= 1024 && unit + 1 < units.length) {
+        value /= 1024;
+        unit++;
+    }
+    return unit === 0 ? bytes + " bytes" : value.toFixed(1) + " " + units[unit];
+}
+
+function timeText(ns) {
+    if (ns >= 1e9) {
+        return (ns / 1e9).toFixed(3) + " s";
+    }
+    return ns >= 1e6 ? (ns / 1e6).toFixed(3) + " ms" : (ns / 1e3).toFixed(3) + " us";
+}
+
+function nameText(index, none) {
+    return index >= 0 && index < data.names.length ? data.names[index] : none;
+}
+
+/* The address at a place of the map; addresses need more digits than a number has. */
+function addressText(place) {
+    for (const [begin, bytes] of data.regions) {
+        if (place < bytes) {
+            return "0x" + (BigInt(begin) + BigInt(Math.floor(place))).toString(16);
+        }
+        place -= bytes;
+    }
+    return "";
+}
+
+function blockText(block) {
+    return [bytesText(block[BYTES]) + " (" + block[BYTES] + ") at " + addressText(block[PLACE]),
+        data.resources[block[RESOURCE]] + ", " + data.streams[block[STREAM]],
+        "allocated at " + timeText(block[BEGIN]) + ", " +
+            (block[LEFT] ? "not freed" : "freed at " + timeText(block[END])),
+        "first used by " + nameText(block[FIRST], "no kernel that was seen"),
+        "last used by " + nameText(block[LAST], "no kernel that was seen")].join("\n");
+}
+
+/* --- colours -------------------------------------------------------------------------- */
+
+function classOf(block) {
+    switch (element("colour").value) {
+    case "size":
+        return Math.floor(Math.log2(Math.max(block[BYTES], 1)));
+    case "first":
+        return block[FIRST];
+    case "stream":
+        return block[STREAM];
+    default:
+        return block[RESOURCE];
+    }
+}
+
+function sizeText(exponent) {
+    return "from " + bytesText(Math.pow(2, exponent));
+}
+
+function classText(value) {
+    switch (element("colour").value) {
+    case "size":
+        return sizeText(value);
+    case "first":
+        return nameText(value, "none");
+    case "stream":
+        return data.streams[value];
+    default:
+        return data.resources[value];
+    }
+}
+
+function colourOf(value) {
+    return value < 0 ? "#999" : palette[value % palette.length];
+}
+
+/* The classes with the most blocks, and how many others there are. */
+function showLegend() {
+    const counts = new Map();
+    for (const block of data.blocks) {
+        counts.set(classOf(block), (counts.get(classOf(block)) || 0) + 1);
+    }
+    const classes = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+    const parts = classes.slice(0, palette.length).map((value) => {
+        const part = document.createElement("span"), box = document.createElement("i");
+        box.style.background = colourOf(value);
+        part.append(box, classText(value));
+        return part;
+    });
+    if (classes.length > parts.length) {
+        parts.push("and " + (classes.length - parts.length) + " more");
+    }
+    element("legend").replaceChildren(...parts);
+}
+
+/* --- drawing -------------------------------------------------------------------------- */
+
+/* A cleared context in CSS pixels. */
+function prepare(canvas, height) {
+    const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth;
+    canvas.style.height = height + "px";
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.clearRect(0, 0, width, height);
+    context.font = "11px sans-serif";
+    return { context, width, height };
+}
+
+function xOf(time, width) {
+    return (time - view.begin) / (view.end - view.begin) * width;
+}
+
+/* The lowest address is at the bottom. */
+function yOf(place, height) {
+    return height - (place - view.low) / (view.high - view.low) * height;
+}
+
+function drawLine() {
+    const { context, width, height } = prepare(lineCanvas, 130);
+    const location = data.locations[element("location").selectedIndex];
+    if (!location) {
+        return;
+    }
+    const scale = (height - 20) / (location.peak_bytes || 1), bins = location.line.length;
+    context.beginPath();
+    context.moveTo(xOf(0, width), height);
+    location.line.forEach((bytes, i) => {
+        context.lineTo(xOf(i / bins * span, width), height - bytes * scale);
+        context.lineTo(xOf((i + 1) / bins * span, width), height - bytes * scale);
+    });
+    context.lineTo(xOf(span, width), height);
+    context.fillStyle = "#cfe0f3";
+    context.fill();
+    context.strokeStyle = "#4e79a7";
+    context.stroke();
+    const x = xOf(location.peak_at, width), label = "peak " + bytesText(location.peak_bytes);
+    context.fillStyle = "#c00";
+    context.fillRect(x - 0.5, 0, 1, height);
+    const left = Math.min(Math.max(x + 4, 2), width - context.measureText(label).width - 2);
+    context.fillText(label, left, 12);
+}
+
+/* The streams with the most launches have a lane each. */
+const laneOf = new Map();
+function chooseLanes() {
+    const counts = new Map();
+    for (const call of data.calls) {
+        counts.set(call[1], (counts.get(call[1]) || 0) + call[3]);
+    }
+    const streams = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+    const shown = streams.slice(0, LANES_MAX).sort((a, b) => a - b);
+    shown.forEach((stream, i) => laneOf.set(stream, i));
+    const hidden = streams.length - shown.length;
+    element("lanes-title").textContent = data.call_count === 0
+        ? "Launches and copies: none is known"
+        : "Launches and copies" + (hidden > 0 ? " (" + hidden + " streams are not shown)" : "");
+}
+
+function drawLanes() {
+    const { context, width, height } = prepare(lanesCanvas, laneOf.size * LANE_HEIGHT);
+    for (const [time, stream, name] of data.calls) {
+        const lane = laneOf.get(stream), x = xOf(time, width);
+        if (lane !== undefined && x >= 0 && x <= width) {
+            context.fillStyle = colourOf(name);
+            context.fillRect(x, lane * LANE_HEIGHT + 2, 1.5, LANE_HEIGHT - 4);
+        }
+    }
+    for (const [stream, lane] of laneOf) {
+        context.fillStyle = "rgba(255,255,255,0.7)";
+        context.fillRect(0, lane * LANE_HEIGHT, context.measureText(data.streams[stream]).width + 8,
+            LANE_HEIGHT);
+        context.fillStyle = "#222";
+        context.fillText(data.streams[stream], 4, lane * LANE_HEIGHT + 13);
+        context.fillStyle = "#ddd";
+        context.fillRect(0, (lane + 1) * LANE_HEIGHT - 1, width, 1);
+    }
+}
+
+/* The blocks that are not drawn one by one. */
+function drawGrid(context, width, height) {
+    const cellWidth = span / data.columns, cellBytes = mapBytes / data.rows;
+    for (let row = 0; row < data.rows; row++) {
+        const top = yOf((row + 1) * cellBytes, height), bottom = yOf(row * cellBytes, height);
+        for (let column = 0; column < data.columns; column++) {
+            const at = 2 * (row * data.columns + column);
+            const shade = parseInt(data.grid.substr(at, 2), 16);
+            if (shade > 0) {
+                const left = xOf(column * cellWidth, width);
+                context.fillStyle = "rgba(90,90,90," + (0.1 + shade / 255 * 0.5) + ")";
+                context.fillRect(left, top, xOf((column + 1) * cellWidth, width) - left,
+                    bottom - top);
+            }
+        }
+    }
+}
+
+function drawMap() {
+    const { context, width, height } = prepare(mapCanvas, 460);
+    if (data.together > 0) {
+        drawGrid(context, width, height);
+    }
+    for (const block of data.blocks) {
+        const left = xOf(block[BEGIN], width), right = xOf(block[END], width);
+        const top = yOf(block[PLACE] + block[BYTES], height), bottom = yOf(block[PLACE], height);
+        if (right >= 0 && left <= width && bottom >= 0 && top <= height) {
+            context.fillStyle = colourOf(classOf(block));
+            context.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 0.7));
+        }
+    }
+    let below = 0;
+    context.fillStyle = "#bbb";
+    for (const region of data.regions.slice(0, 200)) {
+        context.fillRect(0, yOf(below, height), width, 0.5);
+        below += region[1];
+    }
+}
+
+function draw() {
+    drawLine();
+    drawLanes();
+    drawMap();
+}
+
+/* --- what held the peak --------------------------------------------------------------- */
+
+function addHolder(share, bytes, count, size, resource, user) {
+    const row = document.createElement("tr");
+    for (const text of [share.toFixed(1) + " %", bytesText(bytes), count, size, resource, user]) {
+        const cell = document.createElement("td");
+        cell.textContent = text;
+        row.append(cell);
+    }
+    element("holders").append(row);
+}
+
+function showPeak() {
+    const location = data.locations[element("location").selectedIndex];
+    element("holders").replaceChildren();
+    if (!location) {
+        element("peak-title").textContent = "No block was allocated";
+        return;
+    }
+    element("peak-title").textContent = "What held the peak of " + location.name + ": " +
+        bytesText(location.peak_bytes) + " in " + location.peak_count + " blocks at " +
+        timeText(location.peak_at);
+    const percent = (bytes) => bytes / (location.peak_bytes || 1) * 100;
+    for (const [bytes, count, resource, user, size] of location.holders) {
+        addHolder(percent(bytes), bytes, count, sizeText(size), data.resources[resource],
+            nameText(user, "-"));
+    }
+    if (location.others[1] > 0) {
+        const [bytes, count] = location.others;
+        addHolder(percent(bytes), bytes, count, "", "others", "");
+    }
+}
+
+/* --- pointing and zooming ------------------------------------------------------------- */
+
+function showTip(event, text) {
+    const tip = element("tip");
+    tip.hidden = text === "";
+    tip.textContent = text;
+    tip.style.left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8) + "px";
+    tip.style.top = Math.min(event.clientY + 14, window.innerHeight - tip.offsetHeight - 8) + "px";
+}
+
+function timeAt(event, canvas) {
+    const box = canvas.getBoundingClientRect();
+    return view.begin + (event.clientX - box.left) / box.width * (view.end - view.begin);
+}
+
+function placeAt(event) {
+    const box = mapCanvas.getBoundingClientRect();
+    return view.low + (box.bottom - event.clientY) / box.height * (view.high - view.low);
+}
+
+/* The last one drawn is on top. */
+function blockAt(time, place) {
+    const slack = 2 * (view.end - view.begin) / mapCanvas.clientWidth;
+    for (let i = data.blocks.length - 1; i >= 0; i--) {
+        const block = data.blocks[i];
+        if (block[BEGIN] - slack <= time && time <= block[END] + slack &&
+            block[PLACE] <= place && place < block[PLACE] + block[BYTES]) {
+            return block;
+        }
+    }
+    return null;
+}
+
+function callAt(event) {
+    const box = lanesCanvas.getBoundingClientRect(), time = timeAt(event, lanesCanvas);
+    const lane = Math.floor((event.clientY - box.top) / LANE_HEIGHT);
+    const slack = 4 * (view.end - view.begin) / box.width;
+    let found = null;
+    for (const call of data.calls) {
+        const distance = Math.abs(call[0] - time);
+        if (laneOf.get(call[1]) === lane && distance < slack &&
+            (found === null || distance < Math.abs(found[0] - time))) {
+            found = call;
+        }
+    }
+    return found;
+}
+
+mapCanvas.addEventListener("mousemove", (event) => {
+    const time = timeAt(event, mapCanvas), place = placeAt(event), block = blockAt(time, place);
+    showTip(event, block ? blockText(block) : timeText(time) + "\n" + addressText(place));
+});
+lanesCanvas.addEventListener("mousemove", (event) => {
+    const call = callAt(event);
+    showTip(event, call === null ? "" : nameText(call[2], "unknown") + "\n" + timeText(call[0]) +
+        (call[3] > 1 ? "\nand " + (call[3] - 1) + " more close by" : ""));
+});
+lineCanvas.addEventListener("mousemove", (event) => {
+    const location = data.locations[element("location").selectedIndex];
+    if (location) {
+        const time = timeAt(event, lineCanvas), bins = location.line.length;
+        const bin = Math.min(Math.max(Math.floor(time / span * bins), 0), bins - 1);
+        showTip(event, timeText(time) + "\nat most " + bytesText(location.line[bin]));
+    }
+});
+
+/* [begin, end] moved and scaled about a point, kept inside 0..most. */
+function zoomed(begin, end, about, factor, most) {
+    const length = Math.min(Math.max((end - begin) * factor, most / 1e7), most);
+    const share = (about - begin) / (end - begin);
+    const first = Math.min(Math.max(about - share * length, 0), most - length);
+    return [first, first + length];
+}
+
+for (const canvas of [lineCanvas, lanesCanvas, mapCanvas]) {
+    canvas.addEventListener("mouseleave", (event) => showTip(event, ""));
+    canvas.addEventListener("wheel", (event) => {
+        const factor = Math.exp((event.deltaY || event.deltaX) * 0.002);
+        event.preventDefault();
+        if (event.shiftKey && canvas === mapCanvas) {
+            [view.low, view.high] =
+                zoomed(view.low, view.high, placeAt(event), factor, mapBytes);
+        } else {
+            [view.begin, view.end] =
+                zoomed(view.begin, view.end, timeAt(event, canvas), factor, span);
+        }
+        draw();
+    }, { passive: false });
+    canvas.addEventListener("mousedown", (event) => {
+        const from = { x: event.clientX, y: event.clientY, ...view };
+        const move = (at) => {
+            const box = canvas.getBoundingClientRect();
+            const time = (at.clientX - from.x) / box.width * (from.end - from.begin);
+            const place = (at.clientY - from.y) / box.height * (from.high - from.low);
+            [view.begin, view.end] =
+                zoomed(from.begin - time, from.end - time, from.begin - time, 1, span);
+            if (canvas === mapCanvas) {
+                [view.low, view.high] = zoomed(from.low + place, from.high + place,
+                    from.low + place, 1, mapBytes);
+            }
+            draw();
+        };
+        window.addEventListener("mousemove", move);
+        window.addEventListener("mouseup",
+            () => window.removeEventListener("mousemove", move), { once: true });
+    });
+}
+
+/* --- start ---------------------------------------------------------------------------- */
+
+document.title = data.title;
+element("title").textContent = data.title;
+element("note").textContent = data.note;
+element("summary").textContent = data.block_count + " blocks, " + data.call_count +
+    " launches and copies in " + timeText(data.span) + (data.together > 0
+        ? "; the " + data.blocks.length + " blocks with the most bytes x time are drawn one by " +
+            "one, the other " + data.together + " together, in grey"
+        : "") + (data.calls.length < data.call_count
+        ? "; launches that are close together are drawn as one"
+        : "");
+for (const location of data.locations) {
+    const option = document.createElement("option");
+    option.textContent = location.name;
+    element("location").append(option);
+}
+element("colour").addEventListener("change", () => {
+    showLegend();
+    drawMap();
+});
+element("location").addEventListener("change", () => {
+    showPeak();
+    drawLine();
+});
+element("reset").addEventListener("click", () => {
+    Object.assign(view, { begin: 0, end: span, low: 0, high: mapBytes });
+    draw();
+});
+window.addEventListener("resize", draw);
+chooseLanes();
+showLegend();
+showPeak();
+draw();
