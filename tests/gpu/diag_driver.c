@@ -149,6 +149,28 @@ static void in_host_memory(void)
     check_held("its free", RMM_SEGMENT_HOST_LOCATION, before, 0);
 }
 
+static void arrays(void)
+{
+    uint64_t before = held(0);
+    struct cudaChannelFormatDesc format =
+        cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat);
+    cudaArray_t array = NULL, layers = NULL;
+    cudaMipmappedArray_t levels = NULL;
+
+    MUST(cudaMallocArray(&array, &format, 64, 32, 0));
+    check_held("cudaMallocArray", 0, before, UINT64_C(64) * 32 * 16);
+    MUST(cudaMalloc3DArray(
+        &layers, &format, make_cudaExtent(64, 32, 4), cudaArrayLayered));
+    MUST(cudaMallocMipmappedArray(&levels, &format, make_cudaExtent(64, 32, 0), 2, 0));
+    check_held(
+        "layers and levels", 0, before,
+        UINT64_C(16) * (64 * 32 + 64 * 32 * 4 + 64 * 32 + 32 * 16));
+    MUST(cudaFreeArray(array));
+    MUST(cudaFreeArray(layers));
+    MUST(cudaFreeMipmappedArray(levels));
+    check_held("their frees", 0, before, 0);
+}
+
 #define ENTRY(name)                                                                    \
     __typeof__(&name) name##_ = NULL;                                                  \
     MUST(cudaGetDriverEntryPointByVersion(                                             \
@@ -232,6 +254,7 @@ int main(void)
     on_a_stream(stream);
     in_a_capture(stream);
     in_host_memory();
+    arrays();
     mapped_in_pieces();
     is_a_block_of_the_diagnosis();
     MUST(cudaFree(first));

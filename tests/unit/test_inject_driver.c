@@ -201,6 +201,59 @@ static void every_kind_of_call_is_seen(void **state)
     rmm_segment_close(&segment);
 }
 
+/* The handles that the pretended driver gives are no addresses. */
+static void take_arrays(child_t *self, void *argument)
+{
+    CUarray handles[] = {(CUarray)1000, (CUarray)1001, (CUarray)1002, (CUarray)1003};
+    CUmipmappedArray levelled = (CUmipmappedArray)1004;
+    const CUDA_ARRAY_DESCRIPTOR line = {100, 0, CU_AD_FORMAT_HALF, 1};
+    CUDA_ARRAY3D_DESCRIPTOR box = {8, 4, 2, CU_AD_FORMAT_FLOAT, 4, 0};
+    CUDA_ARRAY3D_DESCRIPTOR layers = {
+        8, 0, 16, CU_AD_FORMAT_SIGNED_INT8, 1, CUDA_ARRAY3D_LAYERED};
+    CUDA_ARRAY3D_DESCRIPTOR sparse = {
+        1024, 1024, 0, CU_AD_FORMAT_FLOAT, 4, CUDA_ARRAY3D_SPARSE};
+
+    start("driver,bounds", true);
+    take(BASE, MiB);
+    call(CBID(cuArrayCreate_v2), &(cuArrayCreate_v2_params){&handles[0], &line});
+    call(CBID(cuArray3DCreate_v2), &(cuArray3DCreate_v2_params){&handles[1], &box});
+    call(CBID(cuArray3DCreate_v2), &(cuArray3DCreate_v2_params){&handles[2], &layers});
+    call(CBID(cuArray3DCreate_v2), &(cuArray3DCreate_v2_params){&handles[3], &sparse});
+    call(
+        CBID(cuMipmappedArrayCreate),
+        &(cuMipmappedArrayCreate_params){&levelled, &box, 3});
+    child_pause(self, 'r');
+    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+        call(CBID(cuArrayDestroy), &(cuArrayDestroy_params){handles[i]});
+    }
+    call(CBID(cuMipmappedArrayDestroy), &(cuMipmappedArrayDestroy_params){levelled});
+    child_pause(self, 'f');
+}
+
+static void arrays_are_counted_and_no_blocks_for_the_diagnosis(void **state)
+{
+    const uint64_t line = 200, box = 8 * 4 * 2 * 16, layers = 8 * 16;
+    const uint64_t levels = box + 4 * 2 * 1 * 16 + 2 * 1 * 1 * 16;
+    rmm_segment_t segment;
+    diag_file_t diag;
+    child_t child;
+    char path[512];
+
+    child_start_until(&child, take_arrays, NULL, 'r');
+    runtime_segment(&runtime, &segment);
+    assert_location(&segment, current_bytes, MiB + line + box + layers + levels);
+    assert_location(&segment, total_count, 5);
+    assert_true(diag_file_find(runtime.path, path));
+    assert_true(diag_file_read(&diag, path));
+    assert_int_equal(diag.header->rows_used, 1);
+    diag_file_close(&diag);
+    child_go_on_until(&child, 'f');
+    assert_location(&segment, current_bytes, MiB);
+    assert_location(&segment, invalid_free_count, 0);
+    child_end(&child);
+    rmm_segment_close(&segment);
+}
+
 /* PyTorch's expandable segments: one range, mapped piece by piece. */
 static void map_and_unmap(child_t *self, void *argument)
 {
@@ -393,6 +446,7 @@ int main(void)
         CASE(what_the_program_takes_is_published),
         CASE(every_kind_of_call_is_seen),
         CASE(a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis),
+        CASE(arrays_are_counted_and_no_blocks_for_the_diagnosis),
         CASE(the_diagnosis_follows_these_blocks_too),
         CASE(nothing_is_followed_unless_asked_for),
         CASE(the_programs_own_copy_counts_by_itself),

@@ -8,9 +8,11 @@
 #include <string.h>
 
 typedef enum block_kind {
-    TAKES,      /* address_at: where the driver writes the address */
-    TAKES_ROWS, /* the same; bytes_at: where it writes the pitch, times rows_at */
-    MAPS,       /* address_at: the address, which the program chose */
+    TAKES,          /* address_at: where the driver writes the address */
+    TAKES_ROWS,     /* the same; bytes_at: where it writes the pitch, times rows_at */
+    TAKES_ARRAY,    /* the same: a handle; bytes_at: where the description is */
+    TAKES_ARRAY_3D, /* the same; rows_at: the number of levels, if it has any */
+    MAPS,           /* address_at: the address, which the program chose */
     GIVES,
     UNMAPS /* all that is mapped in a range */
 } block_kind_t;
@@ -41,6 +43,18 @@ static const block_call_t calls[] = {
      AT(cuMemHostAlloc, bytesize), ABSENT, ABSENT, true},
     {CBID(cuMemMap), 0, MAPS, AT(cuMemMap, ptr), AT(cuMemMap, size), ABSENT, ABSENT,
      false},
+    {CBID(cuArrayCreate_v2), 0, TAKES_ARRAY, AT(cuArrayCreate_v2, pHandle),
+     AT(cuArrayCreate_v2, pAllocateArray), ABSENT, ABSENT, false},
+    {CBID(cuArray3DCreate_v2), 0, TAKES_ARRAY_3D, AT(cuArray3DCreate_v2, pHandle),
+     AT(cuArray3DCreate_v2, pAllocateArray), ABSENT, ABSENT, false},
+    {CBID(cuMipmappedArrayCreate), 0, TAKES_ARRAY_3D,
+     AT(cuMipmappedArrayCreate, pHandle),
+     AT(cuMipmappedArrayCreate, pMipmappedArrayDesc),
+     AT(cuMipmappedArrayCreate, numMipmapLevels), ABSENT, false},
+    {CBID(cuArrayDestroy), 0, GIVES, AT(cuArrayDestroy, hArray), ABSENT, ABSENT, ABSENT,
+     false},
+    {CBID(cuMipmappedArrayDestroy), 0, GIVES,
+     AT(cuMipmappedArrayDestroy, hMipmappedArray), ABSENT, ABSENT, ABSENT, false},
     {CBID(cuMemFree_v2), 0, GIVES, AT(cuMemFree_v2, dptr), ABSENT, ABSENT, ABSENT,
      false},
     {CBID(cuMemFreeAsync), CBID(cuMemFreeAsync_ptsz), GIVES, AT(cuMemFreeAsync, dptr),
@@ -107,9 +121,11 @@ stream_of(const block_call_t *call, CUpti_CallbackId id, const void *params)
     return cupti_stream(word_at(params, call->stream_at), id == call->twin);
 }
 
+/* The address of an array is a handle: no pointer leads into it. */
 static uint32_t flags_of(const block_call_t *call)
 {
-    if (call->kind == MAPS) {
+    if (call->kind == MAPS || call->kind == TAKES_ARRAY ||
+        call->kind == TAKES_ARRAY_3D) {
         return RMM_DIAG_BLOCK_PIECE;
     }
     return call->stream_at != ABSENT ? RMM_DIAG_BLOCK_IN_STREAM_ORDER : 0;
@@ -172,6 +188,78 @@ bool cupti_blocks_before(
     return call != NULL;
 }
 
+/* --- the size of an array ----------------------------------------------------------------- */
+
+/* 0: a format in which several elements share bytes. */
+static uint64_t bytes_of_format(CUarray_format format)
+{
+    switch ((int)format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t at_least_1(uint64_t count)
+{
+    return count > 0 ? count : 1;
+}
+
+/* The elements of all levels; what the driver adds to align them is not known. An array whose
+ * memory is mapped later takes none. */
+static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *array, uint32_t levels)
+{
+    const unsigned later = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING;
+    bool has_layers =
+        (array->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+    uint64_t element = bytes_of_format(array->Format) * array->NumChannels, bytes = 0;
+
+    if ((array->Flags & later) != 0) {
+        return 0;
+    }
+    for (uint32_t level = 0; level < levels && level < 32; level++) {
+        uint32_t depth_shift = has_layers ? 0 : level;
+
+        bytes += element * at_least_1(array->Width >> level) *
+                 at_least_1(array->Height >> level) *
+                 at_least_1(array->Depth >> depth_shift);
+    }
+    return bytes;
+}
+
+static uint64_t described_bytes(const block_call_t *call, const void *params)
+{
+    const void *where = (const void *)(uintptr_t)word_at(params, call->bytes_at);
+    CUDA_ARRAY3D_DESCRIPTOR array = {.Depth = 0};
+    CUDA_ARRAY_DESCRIPTOR flat;
+
+    if (where == NULL) {
+        return 0;
+    }
+    if (call->kind == TAKES_ARRAY_3D) {
+        memcpy(&array, where, sizeof(array));
+        return array_bytes(
+            &array,
+            call->rows_at != ABSENT ? (uint32_t)word_at(params, call->rows_at) : 1);
+    }
+    memcpy(&flat, where, sizeof(flat));
+    array.Width = flat.Width;
+    array.Height = flat.Height;
+    array.Format = flat.Format;
+    array.NumChannels = flat.NumChannels;
+    return array_bytes(&array, 1);
+}
+
 /* --- after an allocation ------------------------------------------------------------------ */
 
 static bool
@@ -186,6 +274,11 @@ read_block(const block_call_t *call, const void *params, rmm_diag_block_v1_t *bl
         block->address = result_at(params, call->address_at);
         block->bytes =
             result_at(params, call->bytes_at) * word_at(params, call->rows_at);
+        return true;
+    case TAKES_ARRAY:
+    case TAKES_ARRAY_3D:
+        block->address = result_at(params, call->address_at);
+        block->bytes = described_bytes(call, params);
         return true;
     case MAPS:
         block->address = word_at(params, call->address_at);

@@ -3,8 +3,8 @@
  * The calls of the driver API by which a program takes memory and gives it back, told to the
  * librmm-c that counts it (library.h). What this library takes for itself is left out.
  *
- * Not seen: CUDA arrays, memory imported from another process, memory of graphs, and what
- * vanishes with its context instead of being freed.
+ * Not seen: arrays in compressed and planar formats, memory imported from another process,
+ * memory of graphs, and what vanishes with its context instead of being freed.
  */
 #ifndef RMM_TOOLS_INJECT_CUPTI_BLOCKS_H
 #define RMM_TOOLS_INJECT_CUPTI_BLOCKS_H
