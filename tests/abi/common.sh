@@ -19,6 +19,28 @@ library_folder() { # PREFIX: where it keeps librmm-c
     dirname "$found"
 }
 
+page_block() { # PAGE TAG: its fenced blocks that begin with ```TAG
+    awk -v open="\`\`\`$2" '$0 == "```" { inside = 0 } inside { print } $0 == open { inside = 1 }' "$1"
+}
+
+check_links() { # PAGE: each relative one leads somewhere
+    local path
+    while read -r path; do
+        [ -e "$(dirname "$1")/$path" ] || die "${1##*/} names $path, which is not there"
+    done < <(grep -oE '\]\([^)#:]+' "$1" | cut -c 3-)
+}
+
+wait_for_end() { # PID of a daemon: it writes into $work to the end
+    while [ -e "/proc/$1/exe" ]; do sleep 0.1; done
+}
+
+unmount_tree() { # FOLDER
+    local pid
+    pid=$(cat "$1/daemon/pid")
+    umount "$1" || fusermount3 -u "$1"
+    wait_for_end "$pid"
+}
+
 # A program of the consumers ends with this line; anything else is a failure.
 expect_consumer_output() { # PROGRAM
     local output

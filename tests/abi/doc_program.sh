@@ -13,7 +13,7 @@ awk '$0 == "```" { if (inside) exit } inside { print } $0 == "```c" { inside = 1
 [ -s "$work/$name.c" ] || die "docs/$name.md has no program"
 grep -v SPDX "$source/examples/$name.c" | diff - "$work/$name.c" ||
     die "the program of docs/$name.md is not examples/$name.c"
-awk -v open="\`\`\`sh $name" '$0 == "```" { inside = 0 } inside { print } $0 == open { inside = 1 }' "$page" >"$work/commands"
+page_block "$page" "sh $name" >"$work/commands"
 [ -s "$work/commands" ] || die "docs/$name.md has no commands that build the program"
 
 libraries=$(library_folder "$stage")
@@ -32,7 +32,5 @@ for program in "$name-c11" "$name-cxx"; do
     [[ $output == *"$expected"* ]] || die "unexpected output of $program: $output"
 done
 
-while read -r path; do
-    [ -e "$source/docs/$path" ] || die "docs/$name.md names $path, which is not there"
-done < <(grep -oE '\]\([^)#:]+\)' "$page" | tr -d ']()')
+check_links "$page"
 echo "docs/$name.md: program, commands and links are right"

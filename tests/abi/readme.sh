@@ -9,9 +9,8 @@ set -euo pipefail
 source=$1 stage=$2
 readme=$source/README.md
 
-# block TAG: the fenced blocks of README.md that begin with ```TAG.
-block() {
-    awk -v open="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print } $0 == open { inside = 1 }' "$readme"
+block() { # TAG
+    page_block "$readme" "$1"
 }
 
 block c >"$work/hello.c"
@@ -30,7 +29,7 @@ output=$(echo | bash -eu ./commands) || die "the commands of README.md failed: $
 
 # The mounted tree, as shown. GPUs of this machine would come before the simulated one.
 mounted_tree() {
-    local status=0 pid
+    local status=0
     block "sh tree" >tree_commands
     sed -i 's|^umount tree|cat tree/daemon/pid >pid; &|' tree_commands
     grep -q '^cat tree/daemon/pid' tree_commands || die "README.md does not unmount its tree"
@@ -38,8 +37,7 @@ mounted_tree() {
     PATH=$stage/bin:$PATH RMM_NVIDIA_PROC=$work/no_gpus bash -eu ./tree_commands >tree_output || status=$?
     ! grep -qF " $work/tree " /proc/self/mountinfo || umount -l tree || fusermount3 -uz tree
     [ "$status" = 0 ] || die "the commands of the tree failed: $(cat tree_output)"
-    pid=$(cat pid)
-    while [ -e "/proc/$pid/exe" ]; do sleep 0.1; done # it writes into $work to the end
+    wait_for_end "$(cat pid)"
     [ "$(grep -E '^[0-9]+$' tree_output | xargs)" = "1000000 0" ] ||
         die "unexpected peaks: $(cat tree_output)"
     grep -qx peak_bytes tree_output || die "ls does not show the files: $(cat tree_output)"
