@@ -227,7 +227,7 @@ static void holders_beyond_those_shown_are_summed_up(void **state)
 
 static void a_counter_with_many_changes_keeps_its_peak(void **state)
 {
-    const uint64_t changes = 4 * TRACE_POINTS_MAX;
+    const uint64_t changes = 2 * TRACE_POINTS_MAX;
     json_t *trace = NULL, *event = NULL;
     size_t i, points = 0;
     int64_t most = 0, last = -1;
@@ -340,7 +340,7 @@ static void launches_close_together_are_one(void **state)
     size_t i;
     int64_t sum = 0;
 
-    for (uint64_t when = 0; when < 10 * PAGE_CALLS_MAX; when++) {
+    for (uint64_t when = 0; when < 3 * PAGE_CALLS_MAX; when++) {
         assert_true(history_add_call(
             &history, &(history_call_t){.when_ns = when, .name = HISTORY_NONE}));
     }
@@ -350,7 +350,7 @@ static void launches_close_together_are_one(void **state)
     {
         sum += item(call, 3);
     }
-    assert_int_equal(sum, 10 * PAGE_CALLS_MAX);
+    assert_int_equal(sum, 3 * PAGE_CALLS_MAX);
     assert_in_range(i, PAGE_CALLS_MAX / 4, PAGE_CALLS_MAX);
     json_decref(page);
 }

@@ -8,10 +8,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "diag/timeline_reader.h"
+#include "run/names.h"
 
 /* A number that the program uses, and where in the history it is. */
 typedef struct known_ids {
@@ -34,6 +36,15 @@ typedef struct reading {
 
 /* --- names ---------------------------------------------------------------------------- */
 
+/* As people write it. */
+static bool add_name(history_t *history, const char *name)
+{
+    char *demangled = run_demangle(name);
+    bool good = history_add_text(&history->names, demangled != NULL ? demangled : name);
+    free(demangled);
+    return good;
+}
+
 /* Kernels first, functions behind them: a user's index follows from its number. */
 static bool add_names(reading_t *reading)
 {
@@ -41,7 +52,7 @@ static bool add_names(reading_t *reading)
     uint32_t i = 0;
     bool good = true;
     for (; good && rmm_diag_read_user(reading->diag, i, name); i++) {
-        good = history_add_text(&reading->history->names, name);
+        good = add_name(reading->history, name);
     }
     reading->kernel_count = i;
     for (i = 0; good && rmm_diag_read_user(reading->diag, RMM_DIAG_FUNCTION | i, name);

@@ -14,11 +14,15 @@ static bool is_plain(char c)
 void json_text_put(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (is_plain(*text)) {
-            fputc(*text, out);
-        } else {
-            fprintf(out, "\\u%04x", (unsigned char)*text);
+    while (*text != '\0') {
+        size_t plain = 0;
+        while (is_plain(text[plain])) { /* which the end is not */
+            plain++;
+        }
+        (void)fwrite(text, 1, plain, out);
+        text += plain;
+        if (*text != '\0') {
+            fprintf(out, "\\u%04x", (unsigned char)*text++);
         }
     }
     fputc('"', out);

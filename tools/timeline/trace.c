@@ -15,20 +15,17 @@ typedef struct trace {
     const char *separator;
 } trace_t;
 
-static double microseconds(const trace_t *trace, uint64_t when_ns)
-{
-    return (double)(when_ns - trace->history->begin_ns) / 1000.0;
-}
-
 /* What every event has; the object is left open. */
 static void begin_event(
     trace_t *trace, char phase, const char *name, uint64_t when_ns, uint32_t tid)
 {
     fprintf(trace->out, "%s\n{\"ph\":\"%c\",\"name\":", trace->separator, phase);
     json_text_put(trace->out, name);
+    when_ns -= trace->history->begin_ns;
     fprintf(
-        trace->out, ",\"ts\":%.3f,\"pid\":%" PRIu64 ",\"tid\":%" PRIu32,
-        microseconds(trace, when_ns), trace->history->pid, tid);
+        trace->out,
+        ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu32,
+        when_ns / 1000, when_ns % 1000, trace->history->pid, tid);
     trace->separator = ",";
 }
 

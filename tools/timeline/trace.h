@@ -4,7 +4,7 @@
  * slice for each block, an instant for each launch and copy on the track of its stream, and
  * counters of live bytes for each device and resource.
  *
- * A block is 400 to 700 bytes of text, a launch about 120; a counter has at most
+ * A block is 250 to 500 bytes of text, a launch about 120; a counter has at most
  * TRACE_POINTS_MAX points and one, each the largest figure of its stretch, so that no peak is lost.
  */
 #ifndef RMM_TOOLS_TIMELINE_TRACE_H

@@ -160,6 +160,30 @@ class Programs(Case):
                 for size, count, _, name, size_class in location["holders"]]
         self.assertEqual(held, [(3000, 1, "scale", 11), (2000, 1, "fill", 10)])
 
+    def shown(self):
+        """What the page shows where its script runs."""
+        if shutil.which("node") is None:
+            self.skipTest("needs node to run the page's script")
+        stub = os.path.join(os.path.dirname(os.path.abspath(__file__)), "draw_page.js")
+        result = self.call("node", stub, self.page)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def test_the_script_draws_the_page(self):
+        self.assertEqual(self.draw(PROGRAM, "plain").returncode, 0)
+        shown = self.shown()
+        self.assertRegex(shown["title"], r"^/.*rmm_timeline_program \(pid \d+\)$")
+        self.assertRegex(shown["peak"], "^What held the peak of device 0: 4.9 KiB in 2 blocks at ")
+        self.assertEqual(shown["holders"], [
+            ["60.0 %", "2.9 KiB", 1, "from 2.0 KiB", "resource 2", "scale"],
+            ["40.0 %", "2.0 KiB", 1, "from 1.0 KiB", "resource 2", "fill"]])
+        self.assertEqual(shown["locations"], ["device 0"])
+        self.assertTrue(any(re.match(r"2.9 KiB \(3000\) at 0x[0-9a-f]+\nresource 2, default stream\n"
+                                     r"allocated at .*, not freed\nfirst used by scale\n", tip)
+                            for tip in shown["tips"]), shown["tips"])
+        self.assertTrue(any(re.match(r"(fill|scale|memset_async)\n", tip)
+                            for tip in shown["tips"]), shown["tips"])
+
     def test_names_cannot_leave_their_string(self):
         self.assertEqual(self.draw(PROGRAM, "names").returncode, 0)
         evil = "</script><b>\"'\\\u00e4?&<!--"
