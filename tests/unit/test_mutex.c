@@ -16,6 +16,7 @@
 
 #include <linux/membarrier.h>
 
+#include "core/clock.h"
 #include "core/mutex.h"
 #include "core/thread_id.h"
 #include "harness/in_child.h"
@@ -74,7 +75,9 @@ typedef struct shared {
     rmm_mutex_t lock;
     uint64_t words[WORDS]; /* all the same, when nobody is inside */
     uint64_t torn;
-    int steps;      /* of each thread */
+    int steps;              /* of each thread, at most */
+    uint64_t until_ns;      /* CLOCK_MONOTONIC: fewer then; 0: never */
+    _Atomic(uint64_t) done; /* of all threads */
     int dawdle;     /* every so many steps let others run while inside; 0: never */
     bool by_trying; /* half of the calls are attempts */
 } shared_t;
@@ -101,13 +104,20 @@ static void step(shared_t *shared, int i)
     rmm__mutex_unlock(&shared->lock);
 }
 
+static bool is_late(uint64_t until_ns)
+{
+    return until_ns != 0 && rmm__clock_ns(CLOCK_MONOTONIC) > until_ns;
+}
+
 static void *run_steps(void *argument)
 {
     shared_t *shared = argument;
+    int i = 0;
 
-    for (int i = 0; i < shared->steps; i++) {
+    for (; i < shared->steps && (i % 16 != 15 || !is_late(shared->until_ns)); i++) {
         step(shared, i);
     }
+    shared->done += (uint64_t)i;
     return NULL;
 }
 
@@ -116,6 +126,7 @@ static void run_crew(shared_t *shared, int crew)
     pthread_t threads[CREW];
     uint64_t before = shared->words[0];
 
+    shared->done = 0;
     for (int i = 0; i < crew; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, run_steps, shared), 0);
     }
@@ -124,24 +135,31 @@ static void run_crew(shared_t *shared, int crew)
     }
     assert_int_equal(shared->torn, 0);
     for (int k = 0; k < WORDS; k++) {
-        assert_int_equal(
-            shared->words[k], before + (uint64_t)crew * (uint64_t)shared->steps);
+        assert_int_equal(shared->words[k], before + shared->done);
     }
     assert_true(rmm__mutex_trylock(&shared->lock));
     rmm__mutex_unlock(&shared->lock);
+}
+
+/* Where each step waits for a turn of the processor, the steps would take minutes. */
+static uint64_t patience_ns(void)
+{
+    return rmm__clock_ns(CLOCK_MONOTONIC) + 15000000000u;
 }
 
 /* Long, then many short ones: a sleeper that the last unlock forgot ends the test. */
 static void run_all(int steps)
 {
     static shared_t begun_careful = {.lock = RMM_MUTEX_INITIALIZER};
-    shared_t shared = {.steps = steps, .dawdle = 50};
+    uint64_t until_ns = patience_ns();
+    shared_t shared = {.steps = steps, .dawdle = 50, .until_ns = until_ns};
 
     rmm__mutex_init(&shared.lock);
     run_crew(&shared, CREW);
     shared.by_trying = true;
     run_crew(&shared, CREW);
     begun_careful.steps = steps;
+    begun_careful.until_ns = until_ns;
     run_crew(&begun_careful, CREW);
     begun_careful.steps = shared.steps = 40;
     shared.by_trying = false;
@@ -226,7 +244,7 @@ static void works_on_one_processor(void **state)
  * has, so that the one that frees the lock is late. With membarrier_pretended() this ends
  * within some 100,000 rounds: a round in which the sleeper is forgotten.
  */
-enum { HUNT_ROUNDS = 30000, HUNT_LINES = 40 };
+enum { HUNT_ROUNDS = 30000, HUNT_OVER = -1, HUNT_LINES = 40 };
 
 typedef struct hunt {
     rmm_mutex_t lock;
@@ -236,13 +254,18 @@ typedef struct hunt {
     } lines[HUNT_LINES];
 } hunt_t;
 
-static void await(_Atomic(int) *rounds, int round)
+/* False: there is no such round. */
+static bool await(_Atomic(int) *rounds, int round)
 {
-    for (int i = 0; atomic_load_explicit(rounds, memory_order_acquire) != round; i++) {
+    int now = atomic_load_explicit(rounds, memory_order_acquire);
+
+    for (int i = 0; now != round && now != HUNT_OVER; i++) {
         if (i > 2000) {
             sched_yield();
         }
+        now = atomic_load_explicit(rounds, memory_order_acquire);
     }
+    return now == round;
 }
 
 static void dawdle(int turns)
@@ -264,8 +287,7 @@ static void *go_to_sleep(void *argument)
 {
     hunt_t *hunt = argument;
 
-    for (int round = 1; round <= HUNT_ROUNDS; round++) {
-        await(&hunt->begun, round);
+    for (int round = 1; await(&hunt->begun, round); round++) {
         dawdle(round * 7 % 300);
         rmm__mutex_lock(&hunt->lock);
         dirty_and_unlock(hunt);
@@ -277,24 +299,31 @@ static void *go_to_sleep(void *argument)
 static void forgets_no_sleeper_when_an_unlock_is_quick(void **state)
 {
     static hunt_t hunt;
+    uint64_t until_ns = patience_ns();
+    int rounds = 0;
     pthread_t thread;
 
     tune(0, 1, NULL);
     rmm__mutex_init(&hunt.lock);
     assert_int_equal(pthread_create(&thread, NULL, go_to_sleep, &hunt), 0);
     for (int round = 1; round <= HUNT_ROUNDS; round++) {
+        if (round % 64 == 0 && is_late(until_ns)) {
+            break;
+        }
+        rounds = round;
         rmm__mutex_lock(&hunt.lock);
         atomic_store_explicit(&hunt.begun, round, memory_order_release);
         dawdle(round * 13 % 700);
         dirty_and_unlock(&hunt);
-        await(&hunt.done, round);
+        (void)await(&hunt.done, round);
         for (int i = 0; i < 2; i++) { /* until it is quick again */
             rmm__mutex_lock(&hunt.lock);
             rmm__mutex_unlock(&hunt.lock);
         }
     }
+    atomic_store_explicit(&hunt.begun, HUNT_OVER, memory_order_release);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(hunt.lines[0].value, 2 * HUNT_ROUNDS);
+    assert_int_equal(hunt.lines[0].value, 2 * rounds);
     rmm__mutex_fini(&hunt.lock);
 }
 
@@ -437,7 +466,7 @@ static void works_in_a_forked_child(void **state)
     if (child == 0) {
         pthread_t threads[2];
 
-        alarm(60);
+        alarm(300);
         for (int i = 0; i < 2; i++) {
             if (pthread_create(&threads[i], NULL, run_steps, &shared) != 0) {
                 _exit(2);
