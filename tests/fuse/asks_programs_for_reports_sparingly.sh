@@ -87,11 +87,14 @@ wanted() { # PID: the word that they look at
     segment=$(control_of "$1")
     od -An -tu4 -j44 -N4 "$run/$segment" | tr -d ' '
 }
-is_wanted() { # while one waits, which is not for long
+is_wanted() { # while one waits, which is not for long; else it may be asked again in a second
     cat "$mnt/$pool/map" >/dev/null 2>&1 &
     reader=$!
-    sleep 0.03
-    [ "$(wanted "$pid")" = 1 ] || { sleep 1.1 && false; }
+    while kill -0 "$reader" 2>/dev/null; do
+        [ "$(wanted "$pid")" != 1 ] || return 0
+    done
+    sleep 1.1
+    return 1
 }
 sleep 1.1
 kill -STOP "$pid"

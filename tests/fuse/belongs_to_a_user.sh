@@ -23,7 +23,7 @@ cat >"$work/user.sh" <<'END'
 set -eu
 "$RMMFS" -f "$mnt" 2>>"$work/user.log" &
 daemon=$!
-for i in $(seq 200); do
+for i in $(seq 1200); do
     [ ! -e "$mnt/version" ] || break
     kill -0 "$daemon" || exit 1
     sleep 0.05

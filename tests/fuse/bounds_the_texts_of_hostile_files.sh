@@ -68,12 +68,12 @@ for reader in 1 2 3 4; do
     readers[$reader]=$!
 done
 wait "${readers[@]}" || fail "a reader met another error than EDQUOT"
-mkfifo "$work/end"
+mkfifo "$work/end" "$work/kept"
 python3 "$work/keep.py" 12 "$dir/diag/usage" wait "$other" <"$work/end" >"$work/kept" &
 keeper=$!
-exec {end}>"$work/end"
-eventually test -s "$work/kept"
-read -r kept refused <"$work/kept"
+exec {end}>"$work/end" {told}<"$work/kept"
+read -r kept refused <&"$told" || fail "the reader ended"
+rm "$work/kept"
 [ "$kept" -ge 1 ] && [ "$refused" -ge 6 ] || fail "$kept of 12 texts are open"
 grep -qE "^$other text_bytes [0-9]+ [0-9]+ [0-9]+$" "$mnt/daemon/over_budget" ||
     fail "over_budget: $(cat "$mnt/daemon/over_budget")"

@@ -21,6 +21,11 @@ chown 65534:65534 "$segment.leaks"
 begin=${EPOCHREALTIME/./}
 cat "$mnt/proc/${program_pid[hostile]}/leaks" >/dev/null
 one_text=$((${EPOCHREALTIME/./} - begin))
+slower=$(slowness)
+# On a slow machine, or a busy one, a text takes longer, too.
+is_quick() { # US SECONDS
+    [ "$1" -lt $(($2 * 1000000 * slower)) ] || [ "$1" -lt $((60 * one_text)) ]
+}
 
 cat >"$work/hammer.py" <<'END'
 import os, sys, threading
@@ -41,7 +46,7 @@ def read():
             refused.set()
 for _ in range(300):
     threading.Thread(target=read, daemon=True).start()
-if not refused.wait(60):
+if not refused.wait(300):
     os._exit(1)
 print("refused", flush=True)
 sys.stdin.read()
@@ -59,7 +64,7 @@ for _ in $(seq 20); do
 done
 took=$((${EPOCHREALTIME/./} - begin))
 echo "20 reads of a figure took $took us"
-[ "$took" -lt 4000000 ] || fail "20 reads of a figure take $took us while another user reads long texts"
+is_quick "$took" 4 || fail "20 reads of a figure take $took us while another user reads long texts"
 awk '$1 == 65534 && $2 == "long_reads" && $3 > 100 && $5 > 0' "$mnt/daemon/over_budget" | grep -q . ||
     fail "daemon/over_budget does not tell what was refused: $(cat "$mnt/daemon/over_budget")"
 
@@ -68,7 +73,7 @@ begin=${EPOCHREALTIME/./}
 grep -q "^rmm_" "$mnt/metrics" || fail "no metrics"
 took=$((${EPOCHREALTIME/./} - begin))
 echo "metrics took $took us"
-[ "$took" -lt $((60 * one_text)) ] || [ "$took" -lt 8000000 ] ||
+is_quick "$took" 8 ||
     fail "metrics take $took us, a long text alone $one_text us"
 
 kill -0 "$hammer" || fail "the hostile readers ended"
@@ -77,7 +82,7 @@ kill -KILL "$hammer"
 wait "$hammer" 2>/dev/null || true
 took=$((${EPOCHREALTIME/./} - begin))
 echo "they ended after $took us"
-[ "$took" -lt 8000000 ] || fail "readers that are killed end after $took us"
+is_quick "$took" 8 || fail "readers that are killed end after $took us"
 exec 7>&-
 
 # The daemon ends while requests wait.
@@ -90,6 +95,6 @@ begin=${EPOCHREALTIME/./}
 stop_daemon
 took=$((${EPOCHREALTIME/./} - begin))
 echo "the daemon ended after $took us"
-[ "$took" -lt 20000000 ] || fail "the daemon ends after $took us"
+is_quick "$took" 20 || fail "the daemon ends after $took us"
 exec 7>&-
 wait "$hammer" || true

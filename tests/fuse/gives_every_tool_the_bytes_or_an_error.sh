@@ -131,13 +131,13 @@ find "$mnt" >"$list"
 ! grep -q '_pipe$' "$list" || fail "listed: $(grep '_pipe$' "$list")"
 [ -f "$mnt/log_pipe" ] && [ -f "$mnt/proc/${program_pid[a]}/events_pipe" ] || fail "a pipe is not found"
 mkdir tree
-timeout 60 cp -r "$mnt/." tree || fail "cp -r ends with $?"
+timeout 300 cp -r "$mnt/." tree || fail "cp -r ends with $?"
 [ "$(cat tree/gpu0/current_bytes)" = 123456 ] || fail "cp -r: $(cat tree/gpu0/current_bytes)"
 cmp tree/README "$mnt/README" || fail "cp -r: README"
-timeout 60 grep -rq 123456 "$mnt" || fail "grep -r"
-timeout 60 find "$mnt" -type f -exec cat {} + >all || fail "find -exec cat"
+timeout 300 grep -rq 123456 "$mnt" || fail "grep -r"
+timeout 300 find "$mnt" -type f -exec cat {} + >all || fail "find -exec cat"
 status=0
-timeout 60 tar -C "$mnt" -cf t.tar . 2>err || status=$?
+timeout 300 tar -C "$mnt" -cf t.tar . 2>err || status=$?
 [ "$status" -le 1 ] || fail "tar of the tree: $status, $(tail -n 1 err)"
 ! grep -v "File shrank by\|Exiting with failure" err || fail "tar: $(cat err)"
 stop_daemon

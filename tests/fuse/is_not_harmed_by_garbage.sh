@@ -60,7 +60,7 @@ with open(sys.argv[1] + ".new", "wb") as file: # nobody sees it before it is hel
     file.write(b"noise" * 1000)
     file.flush()
     os.rename(sys.argv[1] + ".new", sys.argv[1])
-    time.sleep(60)
+    time.sleep(600)
 END
 holder=$!
 eventually is "proc/$holder/state" unreadable
@@ -97,7 +97,7 @@ report=$(find "$run" -name '*.blocks')
 read_report() { # all of them; prints their errors
     local file
     for file in $files "$directory/allocations"; do
-        timeout 20 cat "$mnt/$file" 2>&1 >/dev/null || [ $? != 124 ] || fail "$file hangs"
+        timeout 120 cat "$mnt/$file" 2>&1 >/dev/null || [ $? != 124 ] || fail "$file hangs"
     done
 }
 mv "$report" "$work/report"

@@ -37,7 +37,7 @@ hang() { # PATH
 
 look() { # WHAT: the daemon answers, with right figures
     sleep 1.3 # beyond the next survey
-    [ "$(timeout -s KILL 20 cat "$mnt/gpu0/current_bytes")" = 300 ] || fail "$1: stopped, or wrong"
+    [ "$(timeout -s KILL 120 cat "$mnt/gpu0/current_bytes")" = 300 ] || fail "$1: stopped, or wrong"
 }
 
 mkdir -p /run/user/65534
@@ -76,8 +76,8 @@ look "the session"
 grep -q "/run/user/65534 is ignored: its file system (fuse" "$log" || fail "nothing said of the session"
 
 # Programs start beside it, and end; the sweep passes by.
-timeout -s KILL 20 "$RMMFS_PROGRAM" </dev/null >/dev/null || fail "a program of root does not start: $?"
-timeout -s KILL 20 "${as[@]}" "$RMMFS_PROGRAM" </dev/null >/dev/null || fail "a program of the user: $?"
+timeout -s KILL 120 "$RMMFS_PROGRAM" </dev/null >/dev/null || fail "a program of root does not start: $?"
+timeout -s KILL 120 "${as[@]}" "$RMMFS_PROGRAM" </dev/null >/dev/null || fail "a program of the user: $?"
 sleep 10 # beyond the next sweep
 look "the sweep"
 stop_daemon
@@ -104,7 +104,7 @@ mkdir "$work/wanted"
 chown 65534 "$work/wanted"
 hang "$work/wanted"
 status=0
-RMM_RUNTIME_DIR=$work/wanted timeout -s KILL 20 "$RMMFS" "$mnt" >"$work/out" 2>&1 || status=$?
+RMM_RUNTIME_DIR=$work/wanted timeout -s KILL 120 "$RMMFS" "$mnt" >"$work/out" 2>&1 || status=$?
 [ "$status" = 1 ] || fail "a runtime directory that never answers: exit status $status"
 grep -q "has the file system fuse.*, which may never answer: name another" "$work/out" || fail "$(cat "$work/out")"
 [ "$(wc -l <"$work/out")" = 1 ] || fail "not one line: $(cat "$work/out")"

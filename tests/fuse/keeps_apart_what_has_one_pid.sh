@@ -64,7 +64,7 @@ cat >"$work/inside.sh" <<'END'
 set -eu
 "$RMMFS" -f "$mnt" 2>>"$log" &
 daemon=$!
-for i in $(seq 200); do
+for i in $(seq 1200); do
     [ ! -e "$mnt/gpu1" ] || break
     sleep 0.05
 done

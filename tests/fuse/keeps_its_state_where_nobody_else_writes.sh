@@ -37,10 +37,10 @@ wait "$second" || fail "the second ended with $?"
 : >"$log"
 mkdir "$run/rmmfs.0/rmmfs.state.new"
 echo reset >"$mnt/gpu0/peak_bytes"
-for i in 1 2; do
-    expect daemon/persistence "failing: cannot write $run/rmmfs.0/rmmfs.state: File exists"
-    sleep 1.2
-done
+failing="failing: cannot write $run/rmmfs.0/rmmfs.state: File exists"
+eventually is daemon/persistence "$failing"
+sleep 2.2 # it has tried again
+expect daemon/persistence "$failing"
 [ "$(grep -c "cannot write" "$log")" = 1 ] || fail "not said once: $(cat "$log")"
 rmdir "$run/rmmfs.0/rmmfs.state.new"
 eventually is daemon/persistence ok
@@ -80,10 +80,10 @@ mount -t tmpfs -o size=16k,mode=755 tmpfs "$work/full"
 head -c 16384 /dev/zero >"$work/full/filler" 2>/dev/null || true
 RMM_RUNTIME_DIR=$work/full "$RMMFS" -f "$mnt" 2>>"$log" &
 daemon=$!
-for i in $(seq 400); do [ ! -e "$mnt/version" ] || break; sleep 0.05; done
+for i in $(seq 1200); do [ ! -e "$mnt/version" ] || break; sleep 0.05; done
 cat "$mnt/daemon/persistence" >"$work/told"
 rm "$work/full/filler"
-for i in $(seq 400); do [ "$(cat "$mnt/daemon/persistence")" != ok ] || break; sleep 0.05; done
+for i in $(seq 1200); do [ "$(cat "$mnt/daemon/persistence")" != ok ] || break; sleep 0.05; done
 cat "$mnt/daemon/persistence" >"$work/told.then"
 kill -TERM "$daemon"
 wait "$daemon"

@@ -24,6 +24,7 @@ size=$(as 1002 stat -c %s "$mnt/log")
 root_inode=$(stat -c %i "$mnt/log")
 
 # As much as the log of all has room for.
+began=$SECONDS
 long=$(printf 'x%.0s' $(seq 230))
 for i in $(seq 45); do
     for j in $(seq 100); do
@@ -40,11 +41,17 @@ has 1002 "of the innocent" || fail "the innocent's line is gone"
 ! has 1002 xxx || fail "the innocent's log has the flood"
 [ "$(stat -c %i "$mnt/log")" = "$root_inode" ] || fail "the log of all is full"
 has 0 "of the innocent" || fail "root does not see the innocent's line"
-lines=$(grep -c "x$" "$mnt/log")
-[ "$lines" -gt 100 ] && [ "$lines" -lt 1500 ] || fail "root sees $lines lines of the flood"
-eventually has 0 "^# uid 1001: [0-9]* messages over budget"
-over=$(sed -n 's/^# uid 1001: \([0-9]*\) .*/\1/p' "$mnt/log" | head -n 1)
-[ "$over" -gt 2500 ] || fail "$over messages over budget"
+# Each line of the flood is there or counted: 256 KiB of them, and what comes back in a second.
+lines() {
+    grep -c "x$" "$mnt/log"
+}
+all_told() {
+    over=$(awk '/^# uid 1001: [0-9]+ messages over budget$/ { sum += $4 } END { print sum + 0 }' "$mnt/log")
+    [ $(($(lines) + over)) -eq 4500 ]
+}
+eventually all_told
+[ "$(lines)" -gt 100 ] && [ "$(lines)" -lt $((1000 + (SECONDS - began) * 5)) ] ||
+    fail "root sees $(lines) lines of the flood after $((SECONDS - began)) s"
 # Who was not over it goes on.
 tell innocent log 3 later
 has 0 later && has 1002 later || fail "the innocent's next line"

@@ -115,5 +115,5 @@ expect gpu1/name "Test GPU 1"
 [ "$(grep -c ^gpu "$mnt/devices")" = 18 ] || fail "$(grep -c ^gpu "$mnt/devices") GPUs"
 grep -q "^$other gpus 16 16 " "$mnt/daemon/over_budget" || fail "over_budget: $(cat "$mnt/daemon/over_budget")"
 tell honest location 1 SIM-0 - 1000 Simulated
-expect by-uuid/SIM-0/current_bytes 0
+eventually is by-uuid/SIM-0/current_bytes 0
 stop_daemon

@@ -9,7 +9,7 @@ replay=${RMMFS%/fusefs/rmmfs}/tools/replay/rmm-replay
 [ -x "$replay" ] || skip "built without rmm-replay"
 
 start_daemon
-RMM_DRIVER=sim "$replay" --hold 60 "$root/tests/data/resnet_train.csv.gz" >"$work/report" 2>&1 &
+RMM_DRIVER=sim "$replay" --hold 600 "$root/tests/data/resnet_train.csv.gz" >"$work/report" 2>&1 &
 program=$!
 peak=5648896016 # most bytes allocated at once in the trace
 left=214499816  # what the trace never frees

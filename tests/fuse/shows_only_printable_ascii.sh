@@ -34,7 +34,7 @@ for file in log "proc/$pid/log"; do
     has 'before ????\[31m"\\after' "$file" || fail "$file: $(cat "$mnt/$file")"
 done
 for pipe in log_pipe "proc/$pid/log_pipe"; do
-    timeout 20 head -n 1 "$mnt/$pipe" | grep -q 'before ????\[31m"\\after' || fail "$pipe"
+    timeout 120 head -n 1 "$mnt/$pipe" | grep -q 'before ????\[31m"\\after' || fail "$pipe"
 done
 has '^gpj.???' "proc/$pid/comm" || fail "comm: $(cat "$mnt/proc/$pid/comm")"
 has 'gpj.????' "proc/$pid/cmdline" || fail "cmdline: $(cat "$mnt/proc/$pid/cmdline")"

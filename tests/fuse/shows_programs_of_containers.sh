@@ -105,7 +105,7 @@ with open(run + "/forged", "w+b") as file:
     file.flush()
     os.fchmod(file.fileno(), 0o666)
     os.rename(run + "/forged", name)
-    time.sleep(60)
+    time.sleep(600)
 END
 chmod 755 "$work"
 start_program model "${as[@]}"

@@ -14,7 +14,8 @@ RMM_DRIVER=sim "$rmm_run" -- "$program" overrun >"$work/said" 2>"$work/error" ||
     fail "rmm-run: $(cat "$work/error")"
 exited() { grep -qx exited "$mnt"/proc/*/state 2>/dev/null; }
 eventually exited
-process=$(cd "$mnt" && ls -d proc/*)
+cp -r "$mnt"/proc/* "$work/ended" # which is shown for 30 s
+process=../ended
 expect "$process/comm" rmm_diag_progra # the kernel keeps 15
 expect "$process/diag/cupti" active
 expect "$process/diag/mode" usage,bounds

@@ -7,7 +7,7 @@
 for signal in TERM INT HUP; do
     start_daemon
     exec {file}<"$mnt/host/current_bytes"
-    (cd "$mnt/proc" && exec sleep 60) &
+    (cd "$mnt/proc" && exec sleep 600) &
     sitter=$!
     eventually test "/proc/$sitter/cwd" -ef "$mnt/proc"
     kill -"$signal" "$daemon"

@@ -65,7 +65,7 @@ poll = select.poll()
 poll.register(fd, select.POLLIN)
 os.read(fd, 65536)
 print("polls", flush=True)
-assert poll.poll(20000) != []
+assert poll.poll(60000) != []
 print(os.read(fd, 65536).decode(), flush=True)
 END
 eventually reads poll polls
