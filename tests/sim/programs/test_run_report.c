@@ -250,6 +250,13 @@ static void tells_also_of_a_program_that_was_killed(void **state)
     "short, unsigned char>"
 #define DEMANGLED "void apply<4, " FUNCTOR " >(" FUNCTOR ", float*, double const*)"
 
+/* A program that has libstdc++ itself keeps no mangled names of kernels. */
+#ifdef PROGRAM_HAS_LIBSTDCXX
+static const bool keeps_mangled = false;
+#else
+static const bool keeps_mangled = true;
+#endif
+
 /* The symbols' names are there if the machine has libdw. */
 static void check_cxx_stack(const json_t *finding)
 {
@@ -278,11 +285,14 @@ static void shows_cxx_names_as_people_write_them(void **state)
     findings = json_object_get(report, "findings");
     assert_int_equal(json_array_size(findings), 2);
     assert_string_equal(text_in(json_array_get(findings, 0), "call"), DEMANGLED);
-    assert_string_equal(text_in(json_array_get(findings, 0), "call_mangled"), MANGLED);
+    assert_string_equal(
+        text_in(json_array_get(findings, 0), "call_mangled"),
+        keeps_mangled ? MANGLED : "null");
     check_cxx_stack(json_array_get(findings, 0));
     other = json_object_get(json_array_get(findings, 1), "other");
     assert_string_equal(text_in(other, "call"), DEMANGLED);
-    assert_string_equal(text_in(other, "call_mangled"), MANGLED);
+    assert_string_equal(
+        text_in(other, "call_mangled"), keeps_mangled ? MANGLED : "null");
     json_decref(report);
     assert_non_null(strstr(
         program.err,
@@ -292,6 +302,7 @@ static void shows_cxx_names_as_people_write_them(void **state)
     assert_null(strstr(program.err, "_Z"));
 }
 
+#ifndef PROGRAM_HAS_LIBSTDCXX
 /* A library without the function stands where the real one is looked for. */
 static void leaves_cxx_names_where_nothing_demangles(void **state)
 {
@@ -316,6 +327,7 @@ static void leaves_cxx_names_where_nothing_demangles(void **state)
     json_decref(report);
     assert_non_null(strstr(program.err, "  use_unordered: _Z5applyILi4EN6nested7"));
 }
+#endif
 
 /* --- suppressions ---------------------------------------------------------------------- */
 
@@ -362,12 +374,13 @@ static void a_suppressed_finding_does_not_count_and_is_told(void **state)
 static void cxx_names_match_as_shown_and_as_they_are(void **state)
 {
     static const char *const lines[] = {
-        "use_unordered:" MANGLED "\n", "use_unordered:_Z5applyILi4E*\n",
+        "use_unordered:" MANGLED "\n",
         "use_unordered:void apply<4, nested::functor<*\n",
-        "use_unordered:" DEMANGLED "\n"};
+        "use_unordered:" DEMANGLED "\n", "use_unordered:_Z5applyILi4E*\n"};
+    size_t count = sizeof(lines) / sizeof(lines[0]) - (keeps_mangled ? 0 : 1);
     char options[1024];
 
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         json_t *report = NULL;
 
         write_suppressions(lines[i]);
@@ -541,7 +554,9 @@ int main(void)
         CASE(tells_what_a_program_did_wrong),
         CASE(tells_what_was_not_in_order),
         CASE(shows_cxx_names_as_people_write_them),
+#ifndef PROGRAM_HAS_LIBSTDCXX
         CASE(leaves_cxx_names_where_nothing_demangles),
+#endif
         CASE(finds_nothing_in_a_correct_program),
         CASE(tells_also_of_a_program_that_was_killed),
         CASE(a_suppressed_finding_does_not_count_and_is_told),
