@@ -79,7 +79,7 @@ static int refuse_modes(const member_t *member, uint32_t wanted, uint32_t on)
 {
     uint32_t missing = wanted & ~on;
     char words[RMM_DIAG_MODES_TEXT];
-    char what[RMM_DIAG_MODES_TEXT + 80];
+    char what[RMM_DIAG_MODES_TEXT + 96];
     if (missing == 0) {
         rmm__diag_modes_print(on & ~wanted & ~RMM_DIAG_MODE_DRIVER, words);
         return refuse(member, "still in force: ", words);
@@ -87,7 +87,8 @@ static int refuse_modes(const member_t *member, uint32_t wanted, uint32_t on)
     rmm__diag_modes_print(missing, words);
     (void)snprintf(
         what, sizeof(what),
-        "%s (order must be on from the start; driver is fixed at the start)", words);
+        "%s (order and guards must be on from the start; driver is fixed at the start)",
+        words);
     return refuse(member, "not available: ", what);
 }
 

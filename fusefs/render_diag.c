@@ -187,7 +187,11 @@ static const struct {
     STAT(peaks_dropped),
     STAT(verdicts_dropped),
     STAT(findings_dropped),
-    STAT(unjudged)};
+    STAT(unjudged),
+    STAT(guard_checks),
+    STAT(guards_missing),
+    STAT(guards_unchecked),
+    STAT(guards_error)};
 
 static uint64_t header_count(const rmm_diag_file_t *file, size_t at)
 {
@@ -218,7 +222,7 @@ static void render_mode(const render_rest_t *rest, text_t *text)
 {
     const rmm_diag_file_t *file = &rest->diag;
     char wanted[RMM_DIAG_MODES_TEXT];
-    render_string(text, file->header.mode);
+    render_string(text, file->modes);
     if (rmm_diag_has_switch(file) && !rmm_diag_modes_are_applied(file)) {
         rmm__diag_modes_print(rmm_diag_modes_wanted(file), wanted);
         text_printf(text, "pending %s\n", wanted);

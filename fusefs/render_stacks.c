@@ -30,6 +30,15 @@ static void put_frame(stacks_t *stacks, uint32_t index, uint64_t offset)
     text_printf(stacks->text, "+0x%" PRIx64, offset);
 }
 
+static void put_frames(stacks_t *stacks, const rmm_diag_stack_info_t *stack)
+{
+    for (uint32_t i = 0; i < stack->frame_count; i++) {
+        text_puts(stacks->text, i > 0 ? ";" : "");
+        put_frame(stacks, stack->modules[i], stack->offsets[i]);
+    }
+}
+
+/* Where the block was allocated is known of findings by guards. */
 static bool put_stack(const rmm_diag_finding_info_t *finding, void *arg)
 {
     stacks_t *stacks = arg;
@@ -39,9 +48,10 @@ static bool put_stack(const rmm_diag_finding_info_t *finding, void *arg)
     }
     text_begin_row(stacks->text);
     text_printf(stacks->text, "%" PRIu32 "\t", finding->index);
-    for (uint32_t i = 0; i < stack.frame_count; i++) {
-        text_puts(stacks->text, i > 0 ? ";" : "");
-        put_frame(stacks, stack.modules[i], stack.offsets[i]);
+    put_frames(stacks, &stack);
+    if (rmm_diag_read_origin(stacks->file, finding->index, &stack)) {
+        text_puts(stacks->text, "\t");
+        put_frames(stacks, &stack);
     }
     text_puts(stacks->text, "\n");
     return text_end_row(stacks->text);

@@ -122,7 +122,10 @@ take_larger(aligned_t *self, const rmm_request_t *request, void **ptr_out)
     uint64_t bytes = upstream_bytes(request->bytes, alignment);
     rmm_pointer_map_entry_t block = {.bytes = request->bytes};
     rmm_request_t larger = {
-        .bytes = (size_t)bytes, .align = RMM_ALIGN_DEFAULT, .stream = request->stream};
+        .bytes = (size_t)bytes,
+        .align = RMM_ALIGN_DEFAULT,
+        .stream = request->stream,
+        .end_out = request->end_out};
     rmm_status_t status;
     void *original;
 

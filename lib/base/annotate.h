@@ -40,6 +40,8 @@ typedef struct rmm_annotate_block {
     int device;       /* of the memory; -1: none, it is the host's */
     uint32_t flags;   /* RMM_DIAG_BLOCK_...: how it is ordered */
     bool in_callback; /* made by a program's own function that the library has called */
+    uintptr_t
+        end; /* of an allocation: of what is its own, the gap included; 0: unknown */
 } rmm_annotate_block_t;
 
 extern atomic_bool rmm__annotate_on;

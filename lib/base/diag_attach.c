@@ -28,6 +28,7 @@
 #include "publish/accounting.h"
 
 _Atomic(uint32_t) rmm__diag_state;
+_Atomic(size_t) rmm__diag_guard_bytes;
 
 static rmm_diag_hooks_v1_t hooks;
 static const rmm_driver_t *driver; /* written before has_hooks is true */
@@ -41,6 +42,7 @@ static _Thread_local bool found_attached; /* and has succeeded */
 static void forget_in_child(void)
 {
     atomic_store_explicit(&has_hooks, false, memory_order_relaxed);
+    atomic_store_explicit(&rmm__diag_guard_bytes, 0, memory_order_relaxed);
     if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) !=
         RMM_DIAG_STATE_UNKNOWN) {
         atomic_store_explicit(
@@ -62,6 +64,8 @@ void rmm__diag_listen(void)
 
 static void use_hooks(void)
 {
+    atomic_store_explicit(
+        &rmm__diag_guard_bytes, hooks.guard_bytes, memory_order_relaxed);
     /* release: pairs with is_diagnosed() */
     atomic_store_explicit(&has_hooks, true, memory_order_release);
     rmm__diag_listen();
@@ -86,8 +90,11 @@ static void fill_services(rmm_diag_services_v1_t *services)
     services->driver_name = driver->name;
     services->observe = driver->observe != NULL ? observe : NULL;
     services->side_file = side_file;
-    if (services->struct_size >= sizeof(*services)) {
+    if (services->struct_size > offsetof(rmm_diag_services_v1_t, block_bytes)) {
         services->block_bytes = sizeof(rmm_diag_block_v1_t);
+    }
+    if (services->struct_size > offsetof(rmm_diag_services_v1_t, queue)) {
+        services->queue = driver->queue;
     }
 }
 
@@ -99,7 +106,7 @@ rmm_status_t rmm_diag_attach_v1(
 
     RMM_CHECK_ARG(new_hooks != NULL && services_out != NULL, "an argument is NULL");
     RMM_CHECK_ARG(
-        new_hooks->struct_size >= sizeof(*new_hooks) &&
+        new_hooks->struct_size >= offsetof(rmm_diag_hooks_v1_t, guard_bytes) &&
             services_out->struct_size >= offsetof(rmm_diag_services_v1_t, block_bytes),
         "struct_size is smaller than version 1");
     RMM_CHECK_ARG(
@@ -113,7 +120,10 @@ rmm_status_t rmm_diag_attach_v1(
         return rmm__error(
             RMM_ERR_UNSUPPORTED, "a diagnosis library is attached already");
     }
-    hooks = *new_hooks;
+    memcpy(
+        &hooks, new_hooks,
+        new_hooks->struct_size < sizeof(hooks) ? new_hooks->struct_size
+                                               : sizeof(hooks));
     driver = table;
     fill_services(services_out);
     found_attached = looking;
@@ -184,6 +194,7 @@ static rmm_diag_block_v1_t describe(const rmm_annotate_block_t *reported)
         .device = reported->device,
         .stream = reported->stream,
         .flags = reported->flags,
+        .end = reported->end,
     };
 
     if (driver->stream_key(reported->stream, &key) == RMM_DRIVER_OK) {
@@ -231,4 +242,22 @@ void rmm__diag_look(void)
     if (!looking) {
         pthread_once(&look_once, look_for_injected);
     }
+}
+
+/* What librmm-inject is told to do: without it the library is looked for at the first block. */
+static bool may_want_guards(void)
+{
+    const char *modes = getenv("RMM_DIAG");
+
+    return modes != NULL && strstr(modes, "guards") != NULL;
+}
+
+bool rmm__diag_wants_guards(void)
+{
+    if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) ==
+            RMM_DIAG_STATE_UNKNOWN &&
+        may_want_guards()) {
+        rmm__diag_look();
+    }
+    return atomic_load_explicit(&rmm__diag_guard_bytes, memory_order_relaxed) != 0;
 }

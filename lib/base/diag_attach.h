@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rmm/resource.h>
 #include <rmm/stream.h>
 #include <rmm/sys/diag.h>
 
@@ -31,6 +32,9 @@ enum {
 };
 
 extern _Atomic(uint32_t) rmm__diag_state;
+
+/* What the attached library wants behind each block; 0: nothing, or nobody is attached yet. */
+extern _Atomic(size_t) rmm__diag_guard_bytes;
 
 /* Report blocks from now on even without a diagnosis library (for annotate.c). */
 void rmm__diag_listen(void);
@@ -46,6 +50,22 @@ void rmm__diag_report_refusal(
 
 /* Look for the library now, so that a first block need not. No lock held. */
 void rmm__diag_look(void);
+
+/* Before a resource takes its first memory: whether its blocks should have guards. Looks for the
+ * library. No lock held. */
+bool rmm__diag_wants_guards(void);
+
+/* What a base resource asks the driver for, with room for a guard if the request has one. */
+static inline size_t rmm__diag_guarded_bytes(size_t bytes, bool has_guard)
+{
+    size_t room = atomic_load_explicit(&rmm__diag_guard_bytes, memory_order_relaxed);
+
+    return has_guard && bytes < PTRDIFF_MAX / 2
+               ? (bytes + RMM_ALIGN_DEFAULT - 1) / RMM_ALIGN_DEFAULT *
+                         RMM_ALIGN_DEFAULT +
+                     room
+               : bytes;
+}
 
 /* True if somebody is attached, or if that is not known yet. */
 static inline bool rmm__diag_may_ask(void)

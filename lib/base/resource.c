@@ -393,7 +393,7 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
 /* Of a usual block, when nobody looks on, nothing is. */
 static inline bool is_to_be_noted(const rmm_request_t *request)
 {
-    return !request->user || request->bytes == 0 || rmm__diag_may_ask();
+    return !request->user || request->bytes == 0;
 }
 
 static uint32_t order_of(const rmm_resource_t *mr, const rmm_request_t *request)
@@ -422,8 +422,8 @@ reported(const rmm_resource_t *mr, const void *ptr, const rmm_request_t *request
     };
 }
 
-RMM_COLD static void
-note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
+RMM_COLD static void note_alloc(
+    rmm_resource_t *mr, const rmm_request_t *request, const void *ptr, uintptr_t end)
 {
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
     if (!request->user && request->bytes != 0) {
@@ -432,29 +432,33 @@ note_alloc(rmm_resource_t *mr, const rmm_request_t *request, const void *ptr)
     if (request->bytes == 0) {
         atomic_fetch_add_explicit(&mr->zero_count, 1, memory_order_relaxed);
     } else if (rmm__diag_may_ask()) {
-        const rmm_annotate_block_t block = reported(mr, ptr, request);
+        rmm_annotate_block_t block = reported(mr, ptr, request);
 
+        block.end = end;
         rmm__diag_report_alloc(&block);
     }
 }
 
-/* Under a limit, to be trimmed first, or traced. */
+/* Under a limit, to be trimmed first, traced, or perhaps diagnosed. */
 RMM_COLD static rmm_status_t
 allocate_attended(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
+    rmm_request_t asked = *request;
+    uintptr_t end = 0;
     rmm_status_t status;
 
+    asked.end_out = request->user && rmm__diag_wants_guards() ? &end : NULL;
     if (request->user) {
         rmm__nvtx_begin_alloc(request->bytes);
     }
-    status = rmm__resource_alloc(mr, request, ptr_out);
+    status = rmm__resource_alloc(mr, &asked, ptr_out);
     if (request->user) {
         rmm__nvtx_end();
     }
     if (status != RMM_OK) {
         return alloc_failed(mr, request, status);
     }
-    note_alloc(mr, request, *ptr_out);
+    note_alloc(mr, request, *ptr_out, end);
     return RMM_OK;
 }
 
@@ -474,7 +478,7 @@ RMM_HOT_INLINE rmm_status_t allocate(
     if (bytes > PTRDIFF_MAX) {
         return alloc_failed(mr, &request, too_large(mr, bytes));
     }
-    if (rmm__requests_attended()) {
+    if (rmm__requests_attended() || rmm__diag_may_ask()) {
         return allocate_attended(mr, &request, ptr_out);
     }
 
@@ -489,7 +493,7 @@ RMM_HOT_INLINE rmm_status_t allocate(
         return alloc_failed(mr, &request, status);
     }
     if (is_to_be_noted(&request)) {
-        note_alloc(mr, &request, *ptr_out);
+        note_alloc(mr, &request, *ptr_out, 0);
     }
     return RMM_OK;
 }

@@ -49,7 +49,18 @@ typedef struct rmm_request {
     bool user;     /* counted at the location: a user holds this memory */
     bool sync;     /* asked by rmm_resource_alloc_sync() or _dealloc_sync() */
     bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
+    uintptr_t
+        *end_out; /* an allocation: guards are wanted behind the block; receives the
+                           address up to which memory is the block's alone, if that is known */
 } rmm_request_t;
+
+/* The block of this request has memory of its own up to `end`. */
+static inline void rmm__request_tell_end(const rmm_request_t *request, uintptr_t end)
+{
+    if (__builtin_expect(request->end_out != NULL, false)) {
+        *request->end_out = end;
+    }
+}
 
 struct rmm_block_list;
 

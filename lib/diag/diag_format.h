@@ -19,8 +19,8 @@
 #define RMM_DIAG_MAGIC 0x314741494d4d5252ull
 #define RMM_DIAG_MAJOR 1u
 #define RMM_DIAG_MINOR                                                                 \
-    7u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;        \
-          6: stacks; 7: verdicts */
+    8u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;        \
+          6: stacks; 7: verdicts; 8: guards */
 #define RMM_DIAG_SUFFIX "diag"
 #define RMM_DIAG_PEAKS_COUNT 16u       /* locations; a reader looks at no more */
 #define RMM_DIAG_ROWS_MAX 65536u       /* the same of live blocks; a writer has fewer */
@@ -89,6 +89,15 @@ typedef struct rmm_diag_header {
         judged_since_ns;              /* blocks allocated earlier are not judged because
                                            uses may be missing; 0: no block is judged */
     _Atomic(uint64_t) graph_launches; /* whose uses are not seen */
+    /* since minor 8 */
+    uint32_t origins_offset, origins_stride,
+        origins_count; /* stacks of the allocation of the block of the finding of that index */
+    uint32_t reserved4;
+    _Atomic(uint64_t) guard_checks;     /* queued behind launches and before frees */
+    _Atomic(uint64_t) guards_missing;   /* blocks of a GPU that got none */
+    _Atomic(uint64_t) guards_unchecked; /* launches and frees that were not checked */
+    _Atomic(uint64_t)
+        guards_error; /* of the driver, for which guards were switched off */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -226,7 +235,7 @@ typedef struct rmm_diag_module {
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 424, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 472, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");
@@ -248,7 +257,8 @@ static_assert(
         offsetof(rmm_diag_header_t, modes_wanted) == 52 &&
         offsetof(rmm_diag_header_t, modes_on) == 344 &&
         offsetof(rmm_diag_header_t, stacks_offset) == 352 &&
-        offsetof(rmm_diag_header_t, verdicts_offset) == 384,
+        offsetof(rmm_diag_header_t, verdicts_offset) == 384 &&
+        offsetof(rmm_diag_header_t, origins_offset) == 424,
     "diag header fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_row_t, address) == 8 &&

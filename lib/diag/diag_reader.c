@@ -104,6 +104,7 @@ static bool header_holds(const rmm_diag_header_t *header, uint64_t file_bytes)
            is_absent_or_fits(header, findings_of(header)) &&
            is_absent_or_fits(header, functions_of(header)) &&
            is_absent_or_fits(header, rmm_diag_stacks_of(header)) &&
+           is_absent_or_fits(header, rmm_diag_origins_of(header)) &&
            is_absent_or_fits(header, rmm_diag_modules_of(header)) &&
            is_absent_or_fits(header, peaks_of(header)) &&
            is_absent_or_fits(header, parts_of(header)) &&
@@ -141,10 +142,10 @@ int rmm_diag_attach(rmm_diag_file_t *file, int fd)
         return -EPROTO;
     }
     rmm__text_clean(header->mode, sizeof(header->mode));
+    memcpy(file->modes, header->mode, sizeof(header->mode));
     if (has_switch(header)) {
         rmm__diag_modes_print(
-            atomic_load_explicit(&header->modes_on, memory_order_relaxed),
-            header->mode);
+            atomic_load_explicit(&header->modes_on, memory_order_relaxed), file->modes);
     }
     rmm__text_clean(header->source, sizeof(header->source));
     file->fd = fd;

@@ -17,12 +17,14 @@
 
 #include "diag/diag_format.h"
 #include "diag/groups.h"
+#include "diag/modes.h"
 
 #define RMM_DIAG_FILE_BYTES_MAX (64u << 20)
 
 typedef struct rmm_diag_file {
     int fd;
     rmm_diag_header_t header; /* checked copy; strings are terminated and clean */
+    char modes[RMM_DIAG_MODES_TEXT]; /* in force */
 } rmm_diag_file_t;
 
 /*
@@ -41,8 +43,8 @@ int rmm_diag_open_to_switch(
 
 void rmm_diag_close(rmm_diag_file_t *file);
 
-/* The modes (diag/modes.h) as they were when the file was opened; header.mode has those in
- * force. A file of an older writer has no switch: requests are ignored. */
+/* The modes (diag/modes.h) as they were when the file was opened; `modes` has those in
+ * force as a text. A file of an older writer has no switch: requests are ignored. */
 bool rmm_diag_has_switch(const rmm_diag_file_t *file);
 uint32_t rmm_diag_modes_on(const rmm_diag_file_t *file);
 uint32_t rmm_diag_modes_wanted(const rmm_diag_file_t *file);

@@ -12,42 +12,15 @@
 
 #include <stdlib.h>
 
-#include "core/mutex.h"
-#include "diag/bounds.h"
+#include "diag/engine_impl.h"
 #include "diag/event_range.h"
-#include "diag/findings.h"
 #include "diag/layout.h"
-#include "diag/live_map.h"
-#include "diag/mode_switch.h"
-#include "diag/order_findings.h"
-#include "diag/peak.h"
 #include "diag/row.h"
-#include "diag/stacks.h"
-#include "diag/timeline.h"
-#include "diag/uses.h"
-#include "diag/verdicts.h"
-
-struct rmm_diag_engine {
-    rmm_mutex_t lock; /* protects all that follows, and writes to the side file */
-    rmm_live_map_t map;
-    rmm_uses_t uses;
-    rmm_peaks_t peaks;
-    rmm_verdicts_t verdicts;
-    rmm_bounds_t bounds;
-    rmm_findings_t findings;
-    rmm_order_findings_t order; /* in mode order */
-    rmm_timeline_t timeline;
-    rmm_stacks_t stacks;       /* has a lock of its own */
-    rmm_mode_switch_t modes;   /* has no lock */
-    rmm_diag_header_t *header; /* in the side file, as rows */
-    rmm_diag_row_t *rows;
-};
 
 /* Asked under the lock: once it is off it never is on again. */
 static bool judges_order(const rmm_diag_engine_t *engine)
 {
-    return (atomic_load_explicit(&engine->modes.modes, memory_order_relaxed) &
-            RMM_DIAG_MODE_ORDER) != 0;
+    return rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_ORDER);
 }
 
 /* --- blocks ------------------------------------------------------------------------ */
@@ -61,6 +34,9 @@ static void forget_block_locked(rmm_diag_engine_t *engine, uint32_t index)
             &engine->timeline, &engine->rows[index], rmm__uses_now(&engine->uses));
     }
     rmm__uses_close(&engine->uses, index);
+    if (rmm__guards_has(&engine->guards, index)) {
+        rmm__guards_drop(&engine->guards, index);
+    }
     rmm__live_map_erase(&engine->map, index);
 }
 
@@ -83,8 +59,8 @@ forget_overlaps_locked(rmm_diag_engine_t *engine, uint64_t start, uint64_t end)
     }
 }
 
-static void
-add_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
+static void add_block_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block, rmm_guard_plan_t *plan)
 {
     uint64_t end = block->address + block->bytes;
     uint32_t index = 0;
@@ -104,6 +80,7 @@ add_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
     if (judges_order(engine)) {
         rmm__order_allocated(&engine->order.order, index, block);
     }
+    rmm__diag_guards_allocated_locked(engine, plan, index, block);
     /* release: the rows below are written; pairs with the reader's first look */
     atomic_store_explicit(
         &engine->header->rows_used, engine->map.fresh, memory_order_release);
@@ -131,22 +108,29 @@ static void unlock(rmm_diag_engine_t *engine, uint32_t findings)
 void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
+    rmm_guard_plan_t plan;
 
     if (block->bytes == 0 || block->address + block->bytes < block->address) {
         return;
     }
     (void)rmm__modes_now(&engine->modes);
+    rmm__diag_guards_settle(engine);
+    rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
     rmm__mutex_lock(&engine->lock);
-    add_block_locked(engine, block);
+    add_block_locked(engine, block, &plan);
     rmm__mutex_unlock(&engine->lock);
+    rmm__diag_guards_queue(engine, &plan);
 }
 
 void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
     uint32_t index = 0, findings = 0;
+    rmm_guard_plan_t plan;
 
     (void)rmm__modes_now(&engine->modes);
+    rmm__diag_guards_settle(engine);
+    rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
     findings = lock(engine);
     rmm__bounds_freed(&engine->bounds, block->address, block->address + block->bytes);
     index = rmm__live_map_find(&engine->map, block->address);
@@ -161,10 +145,12 @@ void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
             if (judges_order(engine)) {
                 rmm__order_findings_free(&engine->order, index, block);
             }
+            rmm__diag_guards_freed_locked(engine, &plan, index, block);
             forget_block_locked(engine, index);
         }
     }
     unlock(engine, findings);
+    rmm__diag_guards_queue(engine, &plan);
 }
 
 /* --- events ------------------------------------------------------------------------ */
@@ -210,10 +196,15 @@ static bool has_range(uint32_t kind)
     return kind == RMM_DIAG_COPY || kind == RMM_DIAG_SET || kind == RMM_DIAG_PREFETCH;
 }
 
+static bool is_launch(const rmm_diag_event_v1_t *event)
+{
+    return event->kind == RMM_DIAG_LAUNCH || event->kind == RMM_DIAG_GRAPH_LAUNCH;
+}
+
 /* What the event is looked at for: modes. */
 static uint32_t modes_for(const rmm_diag_event_v1_t *event)
 {
-    if (event->kind == RMM_DIAG_LAUNCH || event->kind == RMM_DIAG_GRAPH_LAUNCH) {
+    if (is_launch(event)) {
         return RMM_DIAG_MODES_WITH_USES;
     }
     if (has_range(event->kind)) {
@@ -222,7 +213,8 @@ static uint32_t modes_for(const rmm_diag_event_v1_t *event)
     return RMM_DIAG_MODE_ORDER;
 }
 
-static void on_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+static void on_event_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event, rmm_guard_plan_t *plan)
 {
     uint32_t user = RMM_DIAG_NO_USER;
 
@@ -242,6 +234,7 @@ static void on_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t
         rmm__timeline_called(
             &engine->timeline, event, user, rmm__uses_now(&engine->uses));
     }
+    rmm__diag_guards_launched_locked(engine, plan, event, user);
     if (judges_order(engine)) {
         rmm__order_findings_event(&engine->order, event, user);
     }
@@ -256,12 +249,25 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *event)
         return;
     }
     modes = rmm__modes_now(&engine->modes);
+    rmm__diag_guards_settle(engine);
     if ((modes & modes_for(event)) != 0) {
-        uint32_t findings = lock(engine);
+        rmm_guard_plan_t plan;
+        uint32_t findings = 0;
 
-        on_event_locked(engine, event);
+        plan.is_on = false; /* the rest is large, and not read */
+        if (is_launch(event)) {
+            rmm__diag_guards_begin(engine, &plan, event->device, event->stream);
+        }
+        findings = lock(engine);
+        on_event_locked(engine, event, &plan);
         unlock(engine, findings);
+        rmm__diag_guards_queue(engine, &plan);
     }
+}
+
+void rmm__diag_engine_settle(rmm_diag_engine_t *engine)
+{
+    rmm__diag_guards_settle(engine);
 }
 
 void rmm__diag_engine_parameters_unknown(rmm_diag_engine_t *engine)
@@ -327,8 +333,16 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
         !rmm__order_init(&engine->order.order, desc->row_count)) {
         goto err_fini_uses;
     }
+    if ((desc->modes & RMM_DIAG_MODE_GUARDS) != 0 && desc->queue != NULL) {
+        if (!rmm__guards_init(&engine->guards, desc->row_count)) {
+            goto err_fini_order;
+        }
+        engine->queue = desc->queue;
+    }
     return engine;
 
+err_fini_order:
+    rmm__order_fini(&engine->order.order);
 err_fini_uses:
     rmm__uses_fini(&engine->uses);
 err_fini_map:
@@ -345,6 +359,7 @@ void rmm__diag_engine_destroy(rmm_diag_engine_t *engine)
     if (engine == NULL) {
         return;
     }
+    rmm__guards_fini(&engine->guards);
     rmm__order_fini(&engine->order.order);
     rmm__uses_fini(&engine->uses);
     rmm__live_map_fini(&engine->map);
@@ -367,9 +382,11 @@ static void copy_line(char *to, size_t room, const char *from)
 void rmm__diag_engine_publish(rmm_diag_engine_t *engine, const char *source)
 {
     rmm_diag_header_t *header = engine->header;
+    char modes[RMM_DIAG_MODES_TEXT];
 
     rmm__diag_modes_print(
-        atomic_load_explicit(&engine->modes.modes, memory_order_relaxed), header->mode);
+        atomic_load_explicit(&engine->modes.modes, memory_order_relaxed), modes);
+    copy_line(header->mode, sizeof(header->mode), modes);
     copy_line(header->source, sizeof(header->source), source);
     /* release: all that does not change is written; pairs with diag_reader.c */
     atomic_store_explicit(&header->ready, 1, memory_order_release);

@@ -24,6 +24,7 @@
 #include <rmm/sys/diag.h>
 
 #include "diag/diag_format.h"
+#include "diag/guards.h"
 #include "diag/kernel_table.h"
 #include "diag/layout.h"
 #include "diag/mode_switch.h"
@@ -41,6 +42,7 @@ typedef struct rmm_diag_engine_desc {
     rmm_mode_source_fn source; /* of the events; may be NULL (mode_switch.h) */
     void *timeline; /* as memory, rmm__timeline_file_bytes(); NULL: none is kept */
     uint32_t timeline_events; /* that it has room for */
+    rmm_guard_queue_fn queue;  /* for guards (guards.h); NULL: that mode does nothing */
 } rmm_diag_engine_desc_t;
 
 /* NULL: no host memory, or too little for a count. Memory is laid out, not ready. */
@@ -60,6 +62,9 @@ void rmm__diag_engine_on_event(void *engine, const rmm_diag_event_v1_t *event);
 /* As an operator does, through the side file: what is not among these modes is not looked for
  * from here on. */
 void rmm__diag_engine_set_modes(rmm_diag_engine_t *engine, uint32_t modes);
+
+/* Findings of work on the GPU that has ended since the last call of the engine. */
+void rmm__diag_engine_settle(rmm_diag_engine_t *engine);
 
 /* A launch whose parameters the source could not read was reported without words. */
 void rmm__diag_engine_parameters_unknown(rmm_diag_engine_t *engine);

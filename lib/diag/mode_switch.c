@@ -52,14 +52,16 @@ void rmm__mode_switch_init(
     publish_applied(mode_switch, modes | RMM_DIAG_MODES_SET);
 }
 
-/* An engine that missed an event cannot judge order, so order cannot be switched on. driver
- * cannot change: memory that was taken before would be missing from its figures. */
+/* An engine that missed an event cannot judge order, and blocks that were made before have no
+ * guards, so neither can be switched on. driver cannot change: memory that was taken before would
+ * be missing from its figures. */
 static uint32_t available_modes(const rmm_mode_switch_t *mode_switch, uint32_t wanted)
 {
     uint32_t now = atomic_load_explicit(&mode_switch->modes, memory_order_relaxed);
     uint32_t kept = now & RMM_DIAG_MODE_DRIVER;
 
-    return (wanted & (now | ~(RMM_DIAG_MODE_ORDER | RMM_DIAG_MODE_DRIVER))) | kept;
+    return (wanted & (now | ~(RMM_DIAG_MODES_FROM_START | RMM_DIAG_MODE_DRIVER))) |
+           kept;
 }
 
 void rmm__mode_switch_apply(rmm_mode_switch_t *mode_switch)

@@ -4,7 +4,8 @@
  * that are wanted into its header (diag/mode in the tree of rmmfs), and the first event or
  * block after that applies them, before it is looked at. Then the header says so.
  *
- * RMM_DIAG_MODE_ORDER needs every event since the start: it can be switched off, and never on.
+ * RMM_DIAG_MODE_ORDER needs every event since the start, RMM_DIAG_MODE_GUARDS room behind every
+ * block: they can be switched off, and never on.
  * RMM_DIAG_MODE_DRIVER stays as it was at the start.
  *
  * Without a request the switch costs each event one load of a word that does not change.

@@ -12,7 +12,8 @@ static const struct {
     {"usage", RMM_DIAG_MODE_USAGE},
     {"bounds", RMM_DIAG_MODE_BOUNDS},
     {"order", RMM_DIAG_MODE_ORDER},
-    {"driver", RMM_DIAG_MODE_DRIVER}};
+    {"driver", RMM_DIAG_MODE_DRIVER},
+    {"guards", RMM_DIAG_MODE_GUARDS}};
 
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 

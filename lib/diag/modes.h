@@ -15,12 +15,18 @@
     4u /* uses and frees that nothing orders; counts uses, too */
 #define RMM_DIAG_MODE_DRIVER 8u /* what the program takes from the driver itself */
 
-/* In each of them every use is seen. */
-#define RMM_DIAG_MODES_WITH_USES (RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_ORDER)
+#define RMM_DIAG_MODE_GUARDS                                                           \
+    16u /* kernels that write past the end of a block; counts uses, too */
 
-#define RMM_DIAG_MODES_TEXT 32u      /* all of them, as the side file shows them */
+/* In each of them every use is seen. */
+#define RMM_DIAG_MODES_WITH_USES                                                       \
+    (RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_ORDER | RMM_DIAG_MODE_GUARDS)
+/* They need what was done since the start: they can be switched off, and never on. */
+#define RMM_DIAG_MODES_FROM_START (RMM_DIAG_MODE_ORDER | RMM_DIAG_MODE_GUARDS)
+
+#define RMM_DIAG_MODES_TEXT 48u      /* all of them */
 #define RMM_DIAG_MODE_WORD_BYTES 40u /* one that is unknown, cut to fit */
-#define RMM_DIAG_MODE_WORDS "usage, bounds, order, driver"
+#define RMM_DIAG_MODE_WORDS "usage, bounds, order, driver, guards"
 
 /*
  * NULL, an empty text and "off" are no mode at all. False: a word is unknown, and the first

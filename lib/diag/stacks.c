@@ -12,8 +12,6 @@
 #include "core/loaded_module.h"
 #include "diag/row.h"
 
-#define CAPTURED 40 /* some are ours */
-
 typedef struct place {
     uintptr_t begin, end, base;
     rmm_diag_module_t module;
@@ -21,7 +19,7 @@ typedef struct place {
 } place_t;
 
 typedef struct capture {
-    uintptr_t frames[CAPTURED]; /* in the call, not behind it */
+    uintptr_t frames[RMM_STACK_RAW_FRAMES]; /* in the call, not behind it */
     uint32_t frame_count;
     place_t places[RMM_DIAG_FRAMES_COUNT];
     uint32_t place_count;
@@ -92,14 +90,18 @@ static const place_t *find_place(const capture_t *capture, uintptr_t frame)
     return NULL;
 }
 
-static void take_frames(capture_t *capture)
+void rmm__stack_take(rmm_stack_raw_t *raw)
 {
-    void *frames[CAPTURED];
-    int count = backtrace(frames, CAPTURED);
+    int count = backtrace(raw->frames, (int)RMM_STACK_RAW_FRAMES);
 
-    capture->frame_count = count > 0 ? (uint32_t)count : 0;
-    for (uint32_t i = 0; i < capture->frame_count; i++) {
-        capture->frames[i] = (uintptr_t)frames[i] - 1;
+    raw->count = count > 0 ? (uint32_t)count : 0;
+}
+
+static void take_frames(capture_t *capture, const rmm_stack_raw_t *raw)
+{
+    capture->frame_count = raw->count;
+    for (uint32_t i = 0; i < raw->count; i++) {
+        capture->frames[i] = (uintptr_t)raw->frames[i] - 1;
     }
     capture->place_count = 0;
     capture->is_program = true;
@@ -169,14 +171,35 @@ put_locked(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const capture_t *captu
 
 void rmm__stacks_capture(rmm_stacks_t *stacks, uint32_t first, uint32_t end)
 {
+    rmm_stack_raw_t raw;
     capture_t capture;
 
-    take_frames(&capture);
+    rmm__stack_take(&raw);
+    take_frames(&capture, &raw);
     rmm__mutex_lock(&stacks->lock);
     for (uint32_t i = first; i < end; i++) {
         put_locked(stacks, &stacks->entries[i], &capture);
     }
     rmm__mutex_unlock(&stacks->lock);
+}
+
+static void
+put_raw(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const rmm_stack_raw_t *raw)
+{
+    capture_t capture;
+
+    take_frames(&capture, raw);
+    rmm__mutex_lock(&stacks->lock);
+    put_locked(stacks, entry, &capture);
+    rmm__mutex_unlock(&stacks->lock);
+}
+
+void rmm__stacks_put(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *call,
+    const rmm_stack_raw_t *origin)
+{
+    put_raw(stacks, &stacks->entries[finding], call);
+    put_raw(stacks, &stacks->origins[finding], origin);
 }
 
 /* --- making ------------------------------------------------------------------------ */
@@ -188,6 +211,7 @@ void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
 
     stacks->header = header;
     stacks->entries = (void *)(memory + header->stacks_offset);
+    stacks->origins = (void *)(memory + header->origins_offset);
     stacks->modules = (void *)(memory + header->modules_offset);
     rmm__mutex_init(&stacks->lock);
     (void)backtrace(&frame, 1); /* loads the unwinder now and not in a callback */

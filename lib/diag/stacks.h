@@ -7,6 +7,9 @@
  * engine's lock: the unwinder and the loader have locks of their own. What they load themselves is
  * loaded by rmm__stacks_init().
  *
+ * What is found later than the call that made it (guards.h) keeps the stack of that call as it is
+ * until then: rmm__stack_take() costs no more than the unwinder does.
+ *
  * Threads: any.
  */
 #ifndef RMM_DIAG_STACKS_H
@@ -16,10 +19,18 @@
 #include "diag/diag_format.h"
 
 #define RMM_DIAG_MODULES_COUNT 128u
+#define RMM_STACK_RAW_FRAMES 32u /* some are the diagnosis library's own */
+
+/* A stack as the unwinder gives it: addresses behind the calls, innermost first. */
+typedef struct rmm_stack_raw {
+    uint32_t count;
+    void *frames[RMM_STACK_RAW_FRAMES];
+} rmm_stack_raw_t;
 
 typedef struct rmm_stacks {
-    rmm_diag_header_t *header; /* all three in the side file; borrowed */
+    rmm_diag_header_t *header; /* all four in the side file; borrowed */
     rmm_diag_stack_t *entries;
+    rmm_diag_stack_t *origins;
     rmm_diag_module_t *modules;
     rmm_mutex_t lock; /* protects writes to them */
 } rmm_stacks_t;
@@ -29,5 +40,13 @@ void rmm__stacks_fini(rmm_stacks_t *stacks);
 
 /* The caller's stack is that of the findings [first, end). No lock is held. */
 void rmm__stacks_capture(rmm_stacks_t *stacks, uint32_t first, uint32_t end);
+
+/* The caller's stack. */
+void rmm__stack_take(rmm_stack_raw_t *raw);
+
+/* These are the stacks of a finding's call and of its block's allocation. No lock is held. */
+void rmm__stacks_put(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *call,
+    const rmm_stack_raw_t *origin);
 
 #endif /* RMM_DIAG_STACKS_H */

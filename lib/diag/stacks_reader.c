@@ -15,6 +15,15 @@ rmm_side_table_t rmm_diag_stacks_of(const rmm_diag_header_t *header)
         .least_stride = sizeof(rmm_diag_stack_t)};
 }
 
+rmm_side_table_t rmm_diag_origins_of(const rmm_diag_header_t *header)
+{
+    return (rmm_side_table_t){
+        .offset = header->origins_offset,
+        .stride = header->origins_stride,
+        .count = header->origins_count,
+        .least_stride = sizeof(rmm_diag_stack_t)};
+}
+
 rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header)
 {
     return (rmm_side_table_t){
@@ -40,18 +49,30 @@ static bool take_stack(const void *bytes, uint32_t index, void *arg)
     return false;
 }
 
-bool rmm_diag_read_stack(
-    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
+static bool read_entry(
+    const rmm_diag_file_t *file, rmm_side_table_t one, uint32_t index,
+    rmm_diag_stack_info_t *out)
 {
-    rmm_side_table_t one = rmm_diag_stacks_of(&file->header);
     out->frame_count = 0;
-    if (finding >= one.count) {
+    if (index >= one.count) {
         return false;
     }
-    one.offset += finding * one.stride;
+    one.offset += index * one.stride;
     one.count = 1;
     (void)rmm_side_rows_each(file->fd, &one, take_stack, out);
     return out->frame_count > 0;
+}
+
+bool rmm_diag_read_stack(
+    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
+{
+    return read_entry(file, rmm_diag_stacks_of(&file->header), finding, out);
+}
+
+bool rmm_diag_read_origin(
+    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
+{
+    return read_entry(file, rmm_diag_origins_of(&file->header), finding, out);
 }
 
 bool rmm_diag_read_module(

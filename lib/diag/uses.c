@@ -118,12 +118,16 @@ static void
 use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *use)
 {
     uses->events++;
+    uses->used_count = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t index = rmm__live_map_find(uses->map, words[i]);
 
         if (index != RMM_LIVE_NONE && uses->seen[index] != uses->events) {
             uses->seen[index] = uses->events;
             use_row(&uses->rows[index], use);
+            if (uses->used_count < RMM_USES_LISTED) {
+                uses->used[uses->used_count++] = index;
+            }
         }
     }
 }

@@ -24,10 +24,14 @@
 
 #define RMM_DIAG_FUNCTIONS_COUNT 128u /* the driver has fewer that do one of these */
 
+#define RMM_USES_LISTED 64u
+
 typedef struct rmm_uses {
     rmm_live_map_t *map; /* borrowed */
     rmm_kernel_table_t kernels;
-    uint64_t *seen;   /* per row: the last event that counted it */
+    uint64_t *seen;                 /* per row: the last event that counted it */
+    uint32_t used[RMM_USES_LISTED]; /* the blocks that the last event used */
+    uint32_t used_count;
     uint64_t events;  /* that counted */
     uint64_t last_ns; /* the last rmm__uses_now() */
     /* in the side file; borrowed */

@@ -487,6 +487,7 @@ static const rmm_driver_t cuda_table = {
     .error_name = cuda_error_name,
     .error_text = cuda_error_text,
     .observe = NULL,
+    .queue = NULL,
 };
 
 int rmm__cuda_find_entry(const char *name, unsigned cuda_version, void **function)

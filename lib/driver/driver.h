@@ -201,6 +201,10 @@ typedef struct rmm_driver {
 
     /* Simulated GPU: send its events to fn; NULL for a real one. */
     void (*observe)(rmm_diag_event_fn fn, void *context);
+    /* The same: work that is no event (rmm/sys/diag.h). */
+    int (*queue)(
+        int device, rmm_stream_t stream, rmm_diag_work_fn fn, const void *parameter,
+        size_t bytes);
 } rmm_driver_t;
 
 /*

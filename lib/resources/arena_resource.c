@@ -111,6 +111,8 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     }
     if (status == RMM_OK) {
         count_taken(self, request, &want);
+        rmm__request_tell_end(
+            request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
     }
     return status;
 }
@@ -253,8 +255,8 @@ static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *op
         return status;
     }
     self->bytes = self->bytes / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
-    self->round_bytes =
-        RMM_BLOCKS_UNIT - 1 + rmm__pool_gap_units(self->base.device) * RMM_BLOCKS_UNIT;
+    self->round_bytes = RMM_BLOCKS_UNIT - 1 +
+                        rmm__pool_gap_units(self->base.device, false) * RMM_BLOCKS_UNIT;
     if (options->dump_on_failure != 0) {
         self->dump_path = rmm__strdup(
             options->dump_path != NULL ? options->dump_path : DUMP_PATH_DEFAULT);

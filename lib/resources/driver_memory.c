@@ -4,6 +4,7 @@
  */
 #include "resources/driver_memory.h"
 
+#include "base/diag_attach.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "log/log.h"
@@ -35,6 +36,8 @@ static rmm_status_t
 obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
     driver_memory_t *self = from_tracked(tracked);
+    size_t bytes = rmm__diag_guarded_bytes(
+        request->bytes, request->end_out != NULL && !self->kind->in_host_memory);
     rmm_driver_scope_t scope;
     rmm_status_t status;
     int error;
@@ -49,9 +52,17 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     if (status != RMM_OK) {
         return status;
     }
-    error = self->kind->alloc(self->driver, ptr_out, request->bytes);
+    error = self->kind->alloc(self->driver, ptr_out, bytes);
+    if (error == RMM_DRIVER_MEMORY_ALLOCATION && bytes != request->bytes) {
+        bytes = request->bytes; /* rather a block without a guard than none */
+        error = self->kind->alloc(self->driver, ptr_out, bytes);
+    }
     rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK ? RMM_OK : alloc_error(self, error, request->bytes);
+    if (error != RMM_DRIVER_OK) {
+        return alloc_error(self, error, request->bytes);
+    }
+    rmm__request_tell_end(request, (uintptr_t)*ptr_out + bytes);
+    return RMM_OK;
 }
 
 static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)

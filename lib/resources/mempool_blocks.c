@@ -6,6 +6,7 @@
  */
 #include <rmm/async_resource.h>
 
+#include "base/diag_attach.h"
 #include "base/limits.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
@@ -50,6 +51,7 @@ static rmm_status_t
 obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
     const rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    size_t bytes = rmm__diag_guarded_bytes(request->bytes, request->end_out != NULL);
     rmm_driver_scope_t scope;
     int error;
 
@@ -59,10 +61,18 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     if (!rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
         return RMM_ERR_CUDA; /* the last error says why */
     }
-    error = pool->driver->mempool_alloc(
-        pool->handle, ptr_out, request->bytes, request->stream);
+    error = pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
+    if (error == RMM_DRIVER_MEMORY_ALLOCATION && bytes != request->bytes) {
+        bytes = request->bytes; /* rather a block without a guard than none */
+        error =
+            pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
+    }
     rmm__driver_relax_leave(&scope);
-    return error == RMM_DRIVER_OK ? RMM_OK : alloc_error(pool, error, request->bytes);
+    if (error != RMM_DRIVER_OK) {
+        return alloc_error(pool, error, request->bytes);
+    }
+    rmm__request_tell_end(request, (uintptr_t)*ptr_out + bytes);
+    return RMM_OK;
 }
 
 static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)

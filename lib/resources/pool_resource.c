@@ -239,6 +239,10 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
         status == RMM_ERR_CUDA) {
         status = alloc_failed(self, request, &want, status, ptr_out);
     }
+    if (status == RMM_OK) {
+        rmm__request_tell_end(
+            request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
+    }
     log_changes(self);
     return status;
 }
@@ -437,17 +441,17 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
     return status;
 }
 
-uint32_t rmm__pool_gap_units(int device)
+uint32_t rmm__pool_gap_units(int device, bool is_range)
 {
-    return rmm__annotate_open(device) ? 1 : 0;
+    bool is_annotated = !is_range && rmm__annotate_open(device);
+
+    return is_annotated || rmm__diag_wants_guards() ? 1 : 0;
 }
 
-/* Sizes with the gaps; as they are where a block or a chunk would become too large. A range is
- * not annotated. */
+/* Sizes with the gaps; as they are where a block or a chunk would become too large. */
 static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
 {
-    const uint32_t gap_units =
-        plan->is_range ? 0 : rmm__pool_gap_units(self->base.device);
+    const uint32_t gap_units = rmm__pool_gap_units(self->base.device, plan->is_range);
     const uint64_t block_bytes = plan->block_bytes + gap_units * RMM_BLOCKS_UNIT;
 
     self->round_bytes = RMM_BLOCKS_UNIT - 1;

@@ -16,7 +16,7 @@ typedef struct pool_resource {
     engine_t *engine;
     uint64_t maximum_bytes, chunk_bytes; /* as planned */
     uint32_t block_units; /* every block has this size, its gap included; 0: any */
-    uint32_t gap_units;   /* behind every block; 1 while a tool listens, else 0 */
+    uint32_t gap_units;   /* behind every block; 1 for a tool or for guards, else 0 */
     uint64_t round_bytes; /* added to a request before its units are counted */
     bool is_range;        /* its memory is counted as held where it is mapped */
     device_free_t device_free;
@@ -58,9 +58,9 @@ void rmm__pool_destroy(rmm_resource_t *mr);
 /*
  * The units behind every block, before the resource takes its first memory. Where a tool
  * checks each access (base/annotate.h), an access past the end of a block must not hit the
- * next one.
+ * next one; in a range it checks none. Where a diagnosis wants guards they are there.
  */
-uint32_t rmm__pool_gap_units(int device);
+uint32_t rmm__pool_gap_units(int device, bool is_range);
 
 /* An upstream's memory for an engine of this resource: counted for both sides, ready for
  * every stream, and annotated. */

@@ -95,7 +95,7 @@ drain=$!
 eventually switches_at_once
 # order was not on from the start; what else was written is in force.
 answers_to 1001 "$diag/mode" usage,order "Operation not supported"
-logs "diag/mode: not available: order (order must be on from the start; driver is fixed at the start)"
+logs "diag/mode: not available: order (order and guards must be on from the start; driver is fixed at the start)"
 eventually is "$diag/mode" usage
 # As fast as one can write: the program runs on, and the last word counts.
 python3 - "$mnt/$diag/mode" <<'END' || fail "500 writes"

@@ -33,6 +33,11 @@ bool inject_cupti_follows_driver(void)
     return false;
 }
 
+rmm_guard_queue_fn inject_cupti_guards(void)
+{
+    return NULL;
+}
+
 void inject_cupti_stop(void)
 {
 }

@@ -12,6 +12,8 @@
  * stream and so may be made while one is capturing. No callback is enabled for them, and
  * a thread that is inside one ignores other launches.
  *
+ * In mode guards there are more (cupti_guards.h).
+ *
  * A launch into a graph being captured counts as one, here and now; of its replays no more is
  * told than that there was one. `capturing` stays 0: asking costs one more driver call, and usage
  * does not need it.
@@ -27,6 +29,7 @@
 
 #include "inject/cupti_api.h"
 #include "inject/cupti_blocks.h"
+#include "inject/cupti_guards.h"
 #include "inject/cupti_order.h"
 #include "inject/cupti_params.h"
 #include "inject/cupti_ranges.h"
@@ -328,6 +331,16 @@ static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data
     }
 }
 
+/* A module goes, or a context with all its modules. */
+static void on_resource(CUpti_CallbackId call)
+{
+    if (call == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+        cupti_guards_close();
+    } else {
+        inject_layouts_clear(&source.layouts);
+    }
+}
+
 static void CUPTIAPI on_callback(
     void *user, CUpti_CallbackDomain domain, CUpti_CallbackId call, const void *data)
 {
@@ -335,8 +348,8 @@ static void CUPTIAPI on_callback(
     if (atomic_load_explicit(&source.stopped, memory_order_relaxed)) {
         return;
     }
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE) { /* the only one: a module goes */
-        inject_layouts_clear(&source.layouts);
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        on_resource(call);
     } else if (!inside) {
         inside = true;
         on_driver_call(call, data);
@@ -463,6 +476,11 @@ static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
         1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 
+    if (result == CUPTI_SUCCESS && (modes & RMM_DIAG_MODE_GUARDS) != 0) {
+        result = source.api.enable_callback(
+            1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+            CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+    }
     if (result == CUPTI_SUCCESS) {
         result = follow(modes);
     }
@@ -549,6 +567,25 @@ void inject_cupti_leave_driver(void)
 bool inject_cupti_follows_driver(void)
 {
     return atomic_load_explicit(&source.has_blocks, memory_order_relaxed);
+}
+
+static rmm_guard_answer_t queue_guards(
+    int32_t device, rmm_stream_t stream, const rmm_guard_job_t *job, int *error_out)
+{
+    bool was_inside = inside;
+    rmm_guard_answer_t answer = RMM_GUARD_FAILED;
+
+    inside = true; /* what the work itself calls is not looked at */
+    if (!atomic_load_explicit(&source.stopped, memory_order_relaxed)) {
+        answer = cupti_guards_queue(device, stream, job, error_out);
+    }
+    inside = was_inside;
+    return answer;
+}
+
+rmm_guard_queue_fn inject_cupti_guards(void)
+{
+    return cupti_guards_open() ? queue_guards : NULL;
 }
 
 void inject_cupti_stop(void)

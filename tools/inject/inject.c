@@ -47,15 +47,14 @@ static _Atomic(rmm_diag_engine_t *) active_engine;
 
 static size_t block_bytes; /* of what the library gives; set before active_engine */
 
-/* An older library does not tell in which order a block may be used. */
+/* An older library does not tell in which order a block may be used, nor where it ends. */
 static rmm_diag_block_v1_t known_part(const rmm_diag_block_v1_t *block)
 {
     rmm_diag_block_v1_t part = {0};
+    size_t bytes =
+        block_bytes != 0 ? block_bytes : offsetof(rmm_diag_block_v1_t, stream);
 
-    if (block_bytes >= sizeof(part)) {
-        return *block;
-    }
-    memcpy(&part, block, offsetof(rmm_diag_block_v1_t, stream));
+    memcpy(&part, block, bytes < sizeof(part) ? bytes : sizeof(part));
     return part;
 }
 
@@ -94,6 +93,18 @@ static void on_simulated_event(void *context, const rmm_diag_event_v1_t *event)
     }
 }
 
+/* What the GPU has found behind the last call of the program. */
+__attribute__((destructor)) static void settle_at_exit(void)
+{
+    /* acquire: as above */
+    rmm_diag_engine_t *engine =
+        atomic_load_explicit(&active_engine, memory_order_acquire);
+
+    if (engine != NULL) {
+        rmm__diag_engine_settle(engine);
+    }
+}
+
 static void stop_in_child(void)
 {
     atomic_store_explicit(&forked, true, memory_order_relaxed);
@@ -121,6 +132,38 @@ static rmm_demangle_fn find_demangler(void)
     memcpy(&function, &symbol, sizeof(function));
     return function;
 }
+
+/* --- guards on the simulated GPU --------------------------------------------------- */
+
+static int (*queue_simulated)(
+    int device, rmm_stream_t stream, rmm_diag_work_fn fn, const void *parameter,
+    size_t bytes);
+
+static void run_simulated(const void *const *parameter)
+{
+    rmm__guards_run(parameter[0]);
+}
+
+static rmm_guard_answer_t queue_guards(
+    int32_t device, rmm_stream_t stream, const rmm_guard_job_t *job, int *error_out)
+{
+    (void)error_out; /* whatever it is, the next may be possible */
+    return queue_simulated(device, stream, run_simulated, job, sizeof(*job)) == 0
+               ? RMM_GUARD_QUEUED
+               : RMM_GUARD_REFUSED;
+}
+
+/* NULL: an older library. */
+static rmm_guard_queue_fn find_queue(const rmm_diag_services_v1_t *services)
+{
+    if (strcmp(services->driver_name, "sim") != 0) {
+        return inject_cupti_guards();
+    }
+    queue_simulated = services->queue;
+    return queue_simulated != NULL ? queue_guards : NULL;
+}
+
+/* --- the engine -------------------------------------------------------------------- */
 
 /* Fewer events than were asked for where the place has no room for more. */
 static void
@@ -152,6 +195,7 @@ make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
         .kernel_count = KERNEL_COUNT,
         .demangle = find_demangler(),
         .modes = modes,
+        .queue = find_queue(services),
         .source = is_simulated ? NULL : inject_cupti_set_modes};
 
     for (size_t i = 0; i < sizeof(row_counts) / sizeof(row_counts[0]); i++) {
@@ -182,13 +226,20 @@ static bool start_source(
     return true;
 }
 
+static uint32_t available_modes(const rmm_diag_services_v1_t *services, uint32_t modes)
+{
+    if (!inject_cupti_follows_driver()) {
+        modes &= ~RMM_DIAG_MODE_DRIVER;
+    }
+    return find_queue(services) != NULL ? modes : modes & ~RMM_DIAG_MODE_GUARDS;
+}
+
 /* `unknown` is a word of RMM_DIAG that names no mode; NULL: all do. */
 static void
 start(const rmm_diag_services_v1_t *services, uint32_t modes, const char *unknown)
 {
     char text[INJECT_TEXT_BYTES] = "";
-    uint32_t had =
-        inject_cupti_follows_driver() ? modes : modes & ~RMM_DIAG_MODE_DRIVER;
+    uint32_t had = available_modes(services, modes);
     rmm_diag_engine_t *engine = make_engine(services, had);
     bool active = false;
 
@@ -261,6 +312,7 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         .struct_size = sizeof(hooks), .on_alloc = on_alloc, .on_free = on_free};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
 
+    hooks.guard_bytes = (modes & RMM_DIAG_MODE_GUARDS) != 0 ? RMM_GUARD_BYTES : 0;
     if (!is_asked) {
         return;
     }

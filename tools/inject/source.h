@@ -38,6 +38,9 @@ bool inject_cupti_follows_driver(void);
 /* The program has a librmm-c of its own that this library did not find: it counts by itself. */
 void inject_cupti_leave_driver(void);
 
+/* Queues the work on guards (diag/guards.h); NULL: it cannot. */
+rmm_guard_queue_fn inject_cupti_guards(void);
+
 /* In a forked child: send nothing more. */
 void inject_cupti_stop(void);
 

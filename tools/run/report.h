@@ -24,10 +24,10 @@
 
 typedef struct run_report {
     pid_t pid;
-    const char *program; /* as it was called; borrowed */
-    char missing[160];   /* why there are no results; empty: there are */
-    char modes[32];      /* what was looked for */
-    char source[96];     /* "active", or why nothing was seen */
+    const char *program;             /* as it was called; borrowed */
+    char missing[160];               /* why there are no results; empty: there are */
+    char modes[RMM_DIAG_MODES_TEXT]; /* what was looked for */
+    char source[96];                 /* "active", or why nothing was seen */
     uint64_t launches;
     uint64_t findings_total;   /* every occurrence */
     uint64_t findings_dropped; /* occurrences without a finding of their own */

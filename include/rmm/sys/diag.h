@@ -37,6 +37,8 @@ typedef struct rmm_diag_block_v1 {
     /* what follows: where rmm_diag_services_v1_t says that blocks have it */
     rmm_stream_t stream; /**< as passed by the program */
     uint32_t flags;      /**< RMM_DIAG_BLOCK_... */
+    uint64_t end; /**< of an allocation: up to here nobody but this block may use the
+                       memory behind it; 0: unknown */
 } rmm_diag_block_v1_t;
 
 /** The block is usable in stream order: work on other streams must be ordered after the
@@ -102,7 +104,13 @@ typedef struct rmm_diag_hooks_v1 {
     void *context;
     void (*on_alloc)(void *context, const rmm_diag_block_v1_t *block);
     void (*on_free)(void *context, const rmm_diag_block_v1_t *block);
+    /** Wanted: at least so much unused memory behind each block of a GPU, for guards;
+     * 0, and of an older library: none. Resources made before keep to what they have. */
+    size_t guard_bytes;
 } rmm_diag_hooks_v1_t;
+
+/** Runs in stream order on a simulated GPU, with a copy of what queue() was given. */
+typedef void (*rmm_diag_work_fn)(const void *const *parameter);
 
 /** Services of this library for the attached diagnosis library. */
 typedef struct rmm_diag_services_v1 {
@@ -121,6 +129,14 @@ typedef struct rmm_diag_services_v1 {
     /** Size of the blocks that the hooks are given; 0, from an older library: up to
      * `device`. */
     size_t block_bytes;
+    /**
+     * Simulated GPU: queue work on a stream of a device that no event tells of; NULL for a
+     * real one. Returns a cudaError_t, and cudaErrorStreamCaptureUnsupported for a stream
+     * that captures, whose capture stays whole.
+     */
+    int (*queue)(
+        int device, rmm_stream_t stream, rmm_diag_work_fn fn, const void *parameter,
+        size_t bytes);
 } rmm_diag_services_v1_t;
 
 /**
@@ -133,9 +149,9 @@ typedef struct rmm_diag_services_v1 {
  * @param services_out  struct_size set by the caller; receives the services
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  an argument is NULL, or hooks->struct_size or
- *                                   services_out->struct_size is too small.
- *                                   services_out may end before block_bytes, as in the
- *                                   first release
+ *                                   services_out->struct_size is too small. hooks may end
+ *                                   before guard_bytes, and services_out before
+ *                                   block_bytes or queue, as in earlier releases
  *         RMM_ERR_UNSUPPORTED       another one is attached
  *         RMM_ERR_NO_DEVICE         no usable GPU
  */

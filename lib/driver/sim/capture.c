@@ -208,6 +208,11 @@ static int work_check(const sim_stream_t *stream)
                : RMM_DRIVER_OK;
 }
 
+bool rmm__sim_captures_locked(void)
+{
+    return captures != NULL;
+}
+
 int rmm__sim_capture_check_wait_locked(const sim_stream_t *stream)
 {
     int error = work_check(stream);

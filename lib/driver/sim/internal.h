@@ -417,6 +417,8 @@ int rmm__sim_enter_unsafe(const char *call);
 int rmm__sim_capture_check_wait_locked(const sim_stream_t *stream);
 int rmm__sim_capture_check_event_locked(const sim_event_t *event);
 int rmm__sim_capture_check_device_locked(int device);
+/* Some stream captures. */
+bool rmm__sim_captures_locked(void);
 /* 0: the stream does not capture. */
 uint64_t rmm__sim_capture_id_locked(const sim_stream_t *stream);
 /* What the stream captures into; NULL: nothing. */
@@ -438,6 +440,10 @@ int rmm__sim_launch(
 int rmm__sim_memcpy_async(
     void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
+/* As rmm_driver_t.queue(): no observer is told. */
+int rmm__sim_queue_work(
+    int device, rmm_stream_t stream, rmm_sim_kernel_fn fn, const void *parameter,
+    size_t bytes);
 
 /* ---- memory.c ---- */
 

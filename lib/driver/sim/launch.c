@@ -88,6 +88,44 @@ int rmm__sim_launch(
         &observation);
 }
 
+/* On a stream that is not capturing, and is told from one that is. */
+static int queue_unobserved(rmm_stream_t handle, sim_task_t *task)
+{
+    static const char call[] = "queue";
+    int error;
+    bool capturing;
+    sim_stream_t *stream = rmm__sim_stream_find_locked(handle, call, &error);
+
+    if (stream == NULL) {
+        return error;
+    }
+    return stream->capture != NULL || (stream->is_legacy && rmm__sim_captures_locked())
+               ? RMM_DRIVER_CAPTURE_UNSUPPORTED
+               : rmm__sim_submit_locked(stream, task, &capturing);
+}
+
+int rmm__sim_queue_work(
+    int device, rmm_stream_t stream, rmm_sim_kernel_fn fn, const void *parameter,
+    size_t bytes)
+{
+    const void *const params[] = {parameter};
+    const size_t param_bytes[] = {bytes};
+    sim_task_t *task = rmm__sim_task_kernel(fn, params, param_bytes, 1);
+    int current = rmm__sim_thread.device;
+    int error = task != NULL ? rmm__sim_enter("queue") : RMM_DRIVER_MEMORY_ALLOCATION;
+
+    if (error != RMM_DRIVER_OK) {
+        rmm__sim_task_release_locked(task); /* not shared yet */
+        return error;
+    }
+    rmm__sim_thread.device = device; /* the default streams are this one's */
+    error = queue_unobserved(stream, task);
+    rmm__sim_thread.device = current;
+    rmm__sim_task_release_locked(task);
+    rmm__sim_leave();
+    return error;
+}
+
 int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
 {
     uint64_t words[] = {(uint64_t)(uintptr_t)dst, (uint64_t)(uintptr_t)src};

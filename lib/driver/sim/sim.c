@@ -249,7 +249,8 @@ static const rmm_driver_t sim_driver = {
 #undef X
         .error_name = rmm__sim_error_name,
     .error_text = rmm__sim_error_text,
-    .observe = rmm__sim_observe};
+    .observe = rmm__sim_observe,
+    .queue = rmm__sim_queue_work};
 
 /* ---- opening ---- */
 

@@ -43,7 +43,7 @@ static void on_free(void *context, const rmm_diag_block_v1_t *block)
 static rmm_diag_hooks_v1_t hooks(void)
 {
     return (rmm_diag_hooks_v1_t){
-        sizeof(rmm_diag_hooks_v1_t), &runtime, on_alloc, on_free};
+        sizeof(rmm_diag_hooks_v1_t), &runtime, on_alloc, on_free, 0};
 }
 
 static void attach_wrongly(child_t *self, void *argument)
@@ -55,7 +55,7 @@ static void attach_wrongly(child_t *self, void *argument)
     (void)argument;
     CHECK(rmm_diag_attach_v1(NULL, &services) == RMM_ERR_INVALID_ARGUMENT);
     CHECK(rmm_diag_attach_v1(&good, NULL) == RMM_ERR_INVALID_ARGUMENT);
-    bad.struct_size--;
+    bad.struct_size = offsetof(rmm_diag_hooks_v1_t, guard_bytes) - 1;
     CHECK(rmm_diag_attach_v1(&bad, &services) == RMM_ERR_INVALID_ARGUMENT);
     bad = hooks();
     bad.on_free = NULL;

@@ -121,7 +121,7 @@ static void refuses_what_it_does_not_know(void **state)
     assert_refused(
         "--diag usage,ordre -- /bin/true", 2,
         "--diag: \"usage,ordre\" is not a list of modes: there is no \"ordre\"; they "
-        "are usage, bounds, order, driver");
+        "are usage, bounds, order, driver, guards");
     assert_refused(
         "--reports x -- /bin/true", 2, "unknown option --reports; see --help");
 }

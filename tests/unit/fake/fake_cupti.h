@@ -41,4 +41,15 @@ typedef struct fake_function {
 
 uint32_t fake_cuda_queries(void);
 
+/* Kernels that this driver loads do the work on guards, at once, on memory of the host. */
+typedef struct fake_cuda_control {
+    CUresult load_result, launch_result, capture_result;
+    CUstreamCaptureStatus capture_status;
+    CUcontext current; /* the primary context is 3 */
+    uint32_t loads, launches;
+    void (*at_launch)(void); /* called by each, as a callback of CUPTI's might be */
+} fake_cuda_control_t;
+
+fake_cuda_control_t *fake_cuda_control(void);
+
 #endif /* RMM_TESTS_UNIT_FAKE_FAKE_CUPTI_H */

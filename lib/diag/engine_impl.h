@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the engine share: engine.c, and engine_guards.c, which asks a GPU for its work
+ * on guards (guards.h) and turns results into findings.
+ *
+ * A call of the engine that concerns guards goes: rmm__diag_guards_settle(), then
+ * rmm__diag_guards_begin() without the lock, what the call is under the lock, and
+ * rmm__diag_guards_queue() without it again, because the GPU may block.
+ */
+#ifndef RMM_DIAG_ENGINE_IMPL_H
+#define RMM_DIAG_ENGINE_IMPL_H
+
+#include "core/mutex.h"
+#include "diag/bounds.h"
+#include "diag/engine.h"
+#include "diag/findings.h"
+#include "diag/guards.h"
+#include "diag/live_map.h"
+#include "diag/mode_switch.h"
+#include "diag/order_findings.h"
+#include "diag/peak.h"
+#include "diag/stacks.h"
+#include "diag/timeline.h"
+#include "diag/uses.h"
+#include "diag/verdicts.h"
+
+struct rmm_diag_engine {
+    rmm_mutex_t lock; /* protects all that follows, and writes to the side file */
+    rmm_live_map_t map;
+    rmm_uses_t uses;
+    rmm_peaks_t peaks;
+    rmm_verdicts_t verdicts;
+    rmm_bounds_t bounds;
+    rmm_findings_t findings;
+    rmm_order_findings_t order; /* in mode order */
+    rmm_timeline_t timeline;
+    rmm_guards_t guards;        /* in mode guards at the start */
+    rmm_guard_queue_fn queue;   /* the same; does not change */
+    rmm_stacks_t stacks;        /* has a lock of its own */
+    rmm_mode_switch_t modes;    /* has no lock */
+    rmm_diag_header_t *header;  /* in the side file, as rows */
+    rmm_diag_row_t *rows;
+};
+
+static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_t mode)
+{
+    return (atomic_load_explicit(&engine->modes.modes, memory_order_relaxed) & mode) !=
+           0;
+}
+
+/* What one call of the engine asks a GPU for. */
+#define RMM_GUARD_JOBS (RMM_USES_LISTED * 2 / RMM_GUARDS_AT_ONCE)
+
+typedef struct rmm_guard_plan {
+    bool is_on; /* else nothing below is set */
+    int32_t device;
+    rmm_stream_t stream;
+    uint32_t job_count;
+    rmm_stack_raw_t stack; /* of the call */
+    rmm_guard_job_t jobs[RMM_GUARD_JOBS];
+} rmm_guard_plan_t;
+
+/* Turn the results that are there into findings. No lock held. */
+void rmm__diag_guards_settle(rmm_diag_engine_t *engine);
+
+/* A call about this stream. No lock held. */
+void rmm__diag_guards_begin(
+    rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, int32_t device,
+    rmm_stream_t stream);
+
+/* Block `index` is new; is freed now; or a launch has used the blocks that `uses` lists. */
+void rmm__diag_guards_allocated_locked(
+    rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, uint32_t index,
+    const rmm_diag_block_v1_t *block);
+void rmm__diag_guards_freed_locked(
+    rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, uint32_t index,
+    const rmm_diag_block_v1_t *freed);
+void rmm__diag_guards_launched_locked(
+    rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, const rmm_diag_event_v1_t *event,
+    uint32_t user);
+
+/* Queue what was planned. No lock held. */
+void rmm__diag_guards_queue(rmm_diag_engine_t *engine, rmm_guard_plan_t *plan);
+
+#endif /* RMM_DIAG_ENGINE_IMPL_H */
