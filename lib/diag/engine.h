@@ -42,7 +42,7 @@ typedef struct rmm_diag_engine_desc {
     rmm_mode_source_fn source; /* of the events; may be NULL (mode_switch.h) */
     void *timeline; /* as memory, rmm__timeline_file_bytes(); NULL: none is kept */
     uint32_t timeline_events; /* that it has room for */
-    rmm_guard_queue_fn queue;  /* for guards (guards.h); NULL: that mode does nothing */
+    rmm_guard_queue_fn queue; /* for guards (guards.h); NULL: that mode does nothing */
 } rmm_diag_engine_desc_t;
 
 /* NULL: no host memory, or too little for a count. Memory is laid out, not ready. */

@@ -34,11 +34,11 @@ struct rmm_diag_engine {
     rmm_findings_t findings;
     rmm_order_findings_t order; /* in mode order */
     rmm_timeline_t timeline;
-    rmm_guards_t guards;        /* in mode guards at the start */
-    rmm_guard_queue_fn queue;   /* the same; does not change */
-    rmm_stacks_t stacks;        /* has a lock of its own */
-    rmm_mode_switch_t modes;    /* has no lock */
-    rmm_diag_header_t *header;  /* in the side file, as rows */
+    rmm_guards_t guards;       /* in mode guards at the start */
+    rmm_guard_queue_fn queue;  /* the same; does not change */
+    rmm_stacks_t stacks;       /* has a lock of its own */
+    rmm_mode_switch_t modes;   /* has no lock */
+    rmm_diag_header_t *header; /* in the side file, as rows */
     rmm_diag_row_t *rows;
 };
 

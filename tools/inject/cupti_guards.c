@@ -26,7 +26,7 @@ static_assert(
     "guards.ptx");
 
 static const char module_text[] =
-#include "guards_ptx.inc"
+#include <guards_ptx.inc>
     ;
 
 /* By their names in libcuda. */
