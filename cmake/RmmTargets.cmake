@@ -49,7 +49,7 @@ endfunction()
 function(rmm_add_test)
     cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
     if(NOT ARG_TIMEOUT)
-        set(ARG_TIMEOUT 120)
+        set(ARG_TIMEOUT 150) # on a busy machine; an idle one takes some seconds
     endif()
     if(RMM_SANITIZE) # several times slower, and perhaps on a busy machine
         math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")

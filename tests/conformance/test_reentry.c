@@ -20,7 +20,7 @@
 #include "conformance/subjects.h"
 #include "driver/driver.h"
 
-#define PATIENCE_S 60
+#define PATIENCE_S 100
 
 static const subject_t *subject;
 static rmm_resource_t *top; /* the one under test; NULL: it is being made, or gone */

@@ -608,7 +608,7 @@ static void log_to_a_sink_and_exit(void)
     snprintf(path, sizeof(path), "%s", path_of("another.csv"));
     options.sink = use_and_end;
     options.sink_arg = path;
-    alarm(20);
+    alarm(100);
     if (rmm_host_resource_create(&host) != RMM_OK ||
         rmm_logging_adaptor_create(host, &options, &mr) != RMM_OK ||
         rmm_resource_alloc(mr, 100, 0, NULL, &ptr) != RMM_OK) {

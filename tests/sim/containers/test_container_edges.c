@@ -44,7 +44,7 @@ static void host_memory_is_copied_where_no_gpu_is(void **state)
     pid_t pid = fork_child();
 
     if (pid == 0) {
-        alarm(20);
+        alarm(100);
         _exit(use_host_memory_only());
     }
     assert_int_equal(exit_status_of(pid), 0);

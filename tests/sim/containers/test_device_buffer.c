@@ -608,7 +608,7 @@ static void a_forked_child_asks_the_driver_nothing(void **state)
     assert_ok(rmm_device_buffer_init(&buffer, 1000, NULL, mr));
     pid = fork_child();
     if (pid == 0) {
-        alarm(20);
+        alarm(100);
         _exit(use_in_child(&buffer, mr));
     }
     assert_int_equal(exit_status_of(pid), 0);

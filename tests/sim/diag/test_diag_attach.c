@@ -205,7 +205,7 @@ static void allocate_while_it_is_looked_for(child_t *self, void *argument)
 
     (void)self;
     (void)argument;
-    alarm(20); /* it must not wait for itself */
+    alarm(100); /* it must not wait for itself */
     CHECK(rmm_cuda_resource_create(&injected_upstream) == RMM_OK);
     CHECK(rmm_resource_alloc(injected_upstream, 1000, 0, NULL, &block) == RMM_OK);
     CHECK(allocated_count == 1 && allocated[0].bytes == 1000);

@@ -162,7 +162,7 @@ static void forks_while_threads_use_it(void **state)
         pid_t child = fork_child();
 
         if (child == 0) {
-            alarm(20); /* a deadlock must not hang the test */
+            alarm(100); /* a deadlock must not hang the test */
             _exit(works_in_the_child(driver, inherited) ? 0 : 1);
         }
         assert_int_equal(exit_status_of(child), 0);

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define PATIENCE_S 30
+#define PATIENCE_S 100
 
 typedef struct side {
     rmm_resource_t *mr;

@@ -23,7 +23,7 @@
 #include "harness/runtime.h"
 #include "publish/accounting.h"
 
-#define PATIENCE_S 20 /* a child that hangs is ended by SIGALRM */
+#define PATIENCE_S 100 /* a child that hangs is ended by SIGALRM */
 
 /* The status of waitpid() for a child that runs body and exits. */
 static int in_child(void (*body)(void))
