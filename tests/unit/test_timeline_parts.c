@@ -357,11 +357,15 @@ static void launches_close_together_are_one(void **state)
 
 /* --- files ---------------------------------------------------------------------------- */
 
-static char folder[64];
+static char folder[96];
 
 static int make_folder(void **state)
 {
-    snprintf(folder, sizeof(folder), "/tmp/rmm-output.XXXXXX");
+    const char *parent = getenv("TMPDIR");
+
+    snprintf(
+        folder, sizeof(folder), "%.64s/rmm-output.XXXXXX",
+        parent != NULL ? parent : "/tmp");
     return mkdtemp(folder) != NULL ? 0 : -1;
 }
 
