@@ -98,15 +98,19 @@ measure(const bench_t *bench, const char *what, void (*call)(const bench_t *, ui
         (double)best / (double)CALLS);
 }
 
-static void run(uint32_t blocks)
+/* events: of a timeline that is kept beside; 0: none */
+static void run(uint32_t blocks, uint32_t events)
 {
     bench_t bench = {.blocks = blocks};
     void *memory = calloc(1, rmm__diag_file_bytes(blocks, KERNELS));
+    void *timeline = events > 0 ? calloc(1, rmm__timeline_file_bytes(events)) : NULL;
     rmm_diag_engine_desc_t desc = {
         .memory = memory,
         .row_count = blocks,
         .kernel_count = KERNELS,
-        .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_BOUNDS};
+        .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_BOUNDS,
+        .timeline = timeline,
+        .timeline_events = events};
 
     bench.engine = memory != NULL ? rmm__diag_engine_create(&desc) : NULL;
     if (bench.engine == NULL) {
@@ -118,16 +122,20 @@ static void run(uint32_t blocks)
 
         rmm__diag_engine_on_alloc(bench.engine, &block);
     }
+    printf("%s timeline\n", timeline != NULL ? "with a" : "without");
     measure(&bench, "launch", launch);
     measure(&bench, "copy", copy);
     measure(&bench, "free, allocate", allocate_and_free);
     rmm__diag_engine_destroy(bench.engine);
     free(memory);
+    free(timeline);
 }
 
 int main(void)
 {
-    run(16);
-    run(10000);
+    run(16, 0);
+    run(10000, 0);
+    run(16, 262144);
+    run(10000, 262144);
     return EXIT_SUCCESS;
 }
