@@ -277,10 +277,10 @@ static const program_t programs[] = {
     {"graph", "pool:256MiB", BYTES, poke_in_a_graph, true},
 };
 
-enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
+enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]), NAME_BYTES = 256 };
 
 /* The finding that was made or counted last. */
-static bool is_named_rightly(const program_t *program, char name[64])
+static bool is_named_rightly(const program_t *program, char name[NAME_BYTES])
 {
     const rmm_diag_finding_t *last = NULL;
     diag_file_t file;
@@ -293,7 +293,8 @@ static bool is_named_rightly(const program_t *program, char name[64])
         }
     }
     snprintf(
-        name, 64, "%s", last != NULL ? diag_file_user(&file, last->user) : "nothing");
+        name, NAME_BYTES, "%s",
+        last != NULL ? diag_file_user(&file, last->user) : "nothing");
     good =
         program->is_unnamed ? strcmp(name, "none") == 0 : strncmp(name, "poke", 4) == 0;
     diag_file_close(&file);
@@ -304,7 +305,7 @@ static void check_program(const program_t *program, bool is_right)
 {
     rmm_resource_t *mr = make(program->spec);
     uint64_t before = found_now(), found = 0;
-    char what[128], name[64] = "";
+    char what[128], name[NAME_BYTES] = "";
 
     program->run(mr, is_right ? (program->wrong < 0 ? 0 : BYTES - 1) : program->wrong);
     found = found_now() - before;
