@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+GPU memory pools: the Python package of rmm-c, with the names of RAPIDS RMM.
+
+>>> import rmm_c as rmm
+>>> pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size="1MiB")
+>>> buffer = rmm.DeviceBuffer(size=1000, mr=pool)
+>>> pool.stats().current_bytes
+1000
+"""
+from rmm_c._library import load_core
+
+_core = load_core()
+
+from rmm_c import errors, mr, statistics  # noqa: E402
+from rmm_c.errors import RMMError  # noqa: E402
+from rmm_c.pylibrmm.device_buffer import DeviceBuffer, to_device  # noqa: E402
+from rmm_c.pylibrmm.logger import (  # noqa: E402
+    flush_logger,
+    get_flush_level,
+    get_logging_level,
+    level_enum,
+    set_flush_level,
+    set_logging_level,
+    should_log,
+)
+from rmm_c.pylibrmm.memory_resource import (  # noqa: E402
+    disable_logging,
+    enable_logging,
+    get_log_filenames,
+)
+from rmm_c.pylibrmm.memory_resource._defaults import wrap_for_buffer  # noqa: E402
+from rmm_c.pylibrmm.stream import DEFAULT_STREAM, as_stream  # noqa: E402
+from rmm_c.rmm import (  # noqa: E402
+    as_rmm,
+    is_initialized,
+    register_reinitialize_hook,
+    reinitialize,
+    unregister_reinitialize_hook,
+)
+
+_core.set_hooks(
+    error_types=errors.by_status(_core.status_map()),
+    default_stream=DEFAULT_STREAM,
+    as_stream=as_stream,
+    wrap=wrap_for_buffer,
+)
+
+__version__ = _core.version()
+
+__all__ = [
+    "DeviceBuffer",
+    "RMMError",
+    "as_rmm",
+    "disable_logging",
+    "enable_logging",
+    "errors",
+    "flush_logger",
+    "get_flush_level",
+    "get_log_filenames",
+    "get_logging_level",
+    "is_initialized",
+    "level_enum",
+    "mr",
+    "register_reinitialize_hook",
+    "reinitialize",
+    "set_flush_level",
+    "set_logging_level",
+    "should_log",
+    "statistics",
+    "to_device",
+    "unregister_reinitialize_hook",
+]

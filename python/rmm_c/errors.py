@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The exceptions of the package: one for each failure status of the library.
+
+Each is an RMMError and also the class that a Python program expects, so code written for RMM,
+which catches MemoryError or RuntimeError, works unchanged.
+
+>>> issubclass(OutOfMemoryError, MemoryError)
+True
+"""
+from typing import Dict, Type
+
+
+class RMMError(Exception):
+    """A call of the library failed.
+
+    ``errcode`` is the status as a number; the text says why.
+    """
+
+    def __init__(self, errcode: int, msg: str) -> None:
+        self.errcode = errcode
+        super().__init__(msg)
+
+    def __reduce__(self):
+        return type(self), (self.errcode, str(self))
+
+
+class InvalidArgumentError(RMMError, ValueError, RuntimeError):
+    """An argument is not valid."""
+
+
+class InvalidAlignmentError(InvalidArgumentError):
+    """An alignment is not a power of two in its range."""
+
+
+class OutOfRangeError(RMMError, IndexError):
+    """An offset or a scope does not exist."""
+
+
+class BadAllocError(RMMError, MemoryError):
+    """An allocation failed for another reason than a lack of memory."""
+
+
+class OutOfMemoryError(BadAllocError):
+    """The device, a pool or a limit is full."""
+
+
+class OutOfHostMemoryError(RMMError, MemoryError):
+    """The host has no memory for the accounting."""
+
+
+class CudaError(RMMError, RuntimeError):
+    """A call of CUDA failed."""
+
+
+class NoDeviceError(RMMError, RuntimeError):
+    """There is no usable GPU."""
+
+
+class UnsupportedError(RMMError, RuntimeError):
+    """The device, the driver or the resource cannot do this."""
+
+
+class FileError(RMMError, OSError):
+    """A file cannot be read or written."""
+
+
+_BY_NAME: Dict[str, Type[RMMError]] = {
+    "RMM_ERR_INVALID_ARGUMENT": InvalidArgumentError,
+    "RMM_ERR_OUT_OF_RANGE": OutOfRangeError,
+    "RMM_ERR_OUT_OF_MEMORY": OutOfMemoryError,
+    "RMM_ERR_BAD_ALLOC": BadAllocError,
+    "RMM_ERR_OUT_OF_HOST_MEMORY": OutOfHostMemoryError,
+    "RMM_ERR_CUDA": CudaError,
+    "RMM_ERR_NO_DEVICE": NoDeviceError,
+    "RMM_ERR_UNSUPPORTED": UnsupportedError,
+    "RMM_ERR_IO": FileError,
+    "RMM_ERR_INVALID_ALIGNMENT": InvalidAlignmentError,
+}
+
+
+def by_status(statuses: Dict[str, int]) -> Dict[int, Type[RMMError]]:
+    """The exception of each failure status, by its number."""
+    return {
+        number: _BY_NAME.get(name, RMMError) for name, number in statuses.items() if number != 0
+    }

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the package under the names that they have in RMM."""

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A buffer of device memory, and copies between raw addresses and the host."""
+import pickle
+from typing import Any, Dict, Optional
+
+from rmm_c import _core
+from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream
+
+
+class DeviceBuffer(_core.Buffer):
+    """Untyped memory, allocated and freed in the order of a stream.
+
+    All arguments are keywords:
+
+    ptr
+        An address of host or device memory to copy from. The copy is queued on the stream, and
+        the call waits for it only if that is the default stream.
+    size
+        The size in bytes.
+    stream
+        The stream of the allocation, and of the free; kept alive.
+    mr
+        The resource; by default that of the current device.
+
+    Memory that the host can access (managed, pinned, host) can be viewed without a copy:
+    ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``.
+
+    >>> buffer = DeviceBuffer(size=100)
+    >>> buffer.size, buffer.ptr % 256
+    (100, 0)
+    """
+
+    __slots__ = ()
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        return {
+            "data": (self.ptr, False),
+            "shape": (self.size,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+            "stream": self.stream.handle or _core.STREAM_LEGACY,
+        }
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def __sizeof__(self) -> int:
+        return self.size
+
+    def __copy__(self) -> "DeviceBuffer":
+        return self.copy()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        data = bytearray(self.size)
+        self.copy_to_host(data, self.stream)
+        if protocol >= 5:
+            return DeviceBuffer.to_device, (pickle.PickleBuffer(data),)
+        return DeviceBuffer.to_device, (bytes(data),)
+
+    def copy(self) -> "DeviceBuffer":
+        """A deep copy, from the same resource and on the same stream."""
+        return DeviceBuffer(ptr=self.ptr, size=self.size, stream=self.stream, mr=self.mr)
+
+    @staticmethod
+    def to_device(
+        b: Any, stream: Any = DEFAULT_STREAM, mr: Any = None
+    ) -> "DeviceBuffer":
+        """A new buffer with a copy of bytes of the host.
+
+        >>> DeviceBuffer.to_device(b"abc").tobytes()
+        b'abc'
+        """
+        buffer = DeviceBuffer(size=memoryview(b).nbytes, stream=stream, mr=mr)
+        buffer._write_from(b, 0, stream)
+        return buffer
+
+    def copy_to_host(self, ary: Any = None, stream: Any = DEFAULT_STREAM) -> Any:
+        """Copy to a writable buffer of the host, by default a new NumPy array. Waits.
+
+        >>> DeviceBuffer.to_device(b"abc").copy_to_host()
+        array([97, 98, 99], dtype=uint8)
+        """
+        if ary is None:
+            import numpy
+
+            ary = numpy.empty((self.size,), dtype="u1")
+        view = memoryview(ary).cast("B") if self.size else memoryview(b"")
+        if len(view) < self.size:
+            raise ValueError(f"ary is too small: {len(view)} bytes, {self.size} are needed")
+        self._read_into(view[: self.size] if self.size else bytearray(), 0, stream)
+        return ary
+
+    def copy_from_host(self, ary: Any, stream: Any = DEFAULT_STREAM) -> None:
+        """Copy bytes of the host to the beginning of the buffer. Waits.
+
+        >>> buffer = DeviceBuffer.to_device(b"abcdef")
+        >>> buffer.copy_from_host(b"xyz")
+        >>> buffer.tobytes()
+        b'xyzdef'
+        """
+        size = memoryview(ary).nbytes
+        if size > self.size:
+            raise ValueError(f"ary is too large: {size} bytes, the buffer has {self.size}")
+        self._write_from(ary, 0, stream)
+
+    def copy_from_device(self, cuda_ary: Any, stream: Any = DEFAULT_STREAM) -> None:
+        """Copy a contiguous array of one dimension that has ``__cuda_array_interface__``.
+
+        >>> buffer = DeviceBuffer.to_device(b"abcdef")
+        >>> buffer.copy_from_device(DeviceBuffer.to_device(b"12"))
+        >>> buffer.tobytes()
+        b'12cdef'
+        """
+        address, size = _contiguous(cuda_ary)
+        if size > self.size:
+            raise ValueError(f"the array is too large: {size} bytes, the buffer has {self.size}")
+        copy_device_to_ptr(address, self.ptr, size, stream)
+
+    def tobytes(self, stream: Any = DEFAULT_STREAM) -> bytes:
+        """The contents as bytes. Waits."""
+        data = bytearray(self.size)
+        self._read_into(data, 0, stream)
+        return bytes(data)
+
+    to_bytes = tobytes
+
+    def prefetch(self, device: Optional[int] = None, stream: Any = None) -> None:
+        """Bring managed memory to a device (-1: the host); by default to the current one, on
+        the buffer's stream. Does nothing for other memory."""
+        target = _core.device_current() if device is None else int(device)
+        self._prefetch_to(target, self.stream if stream is None else stream)
+
+
+def _contiguous(cuda_ary: Any) -> "tuple[int, int]":
+    """The address and the bytes of an array of one dimension."""
+    if not hasattr(cuda_ary, "__cuda_array_interface__"):
+        raise ValueError("the object has no __cuda_array_interface__")
+    interface = cuda_ary.__cuda_array_interface__
+    shape, strides = interface["shape"], interface.get("strides")
+    item = int(interface["typestr"][2:])
+    if len(shape) > 1:
+        raise ValueError(f"only arrays of one dimension can be copied, not of {len(shape)}")
+    if strides is not None and strides[0] != item:
+        raise ValueError("only contiguous arrays can be copied")
+    count = shape[0] if shape else 1
+    return interface["data"][0], count * item
+
+
+def to_device(b: Any, stream: Any = DEFAULT_STREAM) -> DeviceBuffer:
+    """A new buffer with a copy of bytes of the host."""
+    return DeviceBuffer.to_device(b, stream)
+
+
+def copy_ptr_to_host(db: int, hb: Any, stream: Any = DEFAULT_STREAM) -> None:
+    """Fill a writable buffer of the host from a device address. Waits."""
+    _core.copy_to_host(db, hb, stream)
+
+
+def copy_host_to_ptr(hb: Any, db: int, stream: Any = DEFAULT_STREAM) -> None:
+    """Copy all bytes of a buffer of the host to a device address. Waits."""
+    _core.copy_from_host(db, hb, stream)
+
+
+def copy_device_to_ptr(
+    d_src: int, d_dst: int, count: int, stream: Any = DEFAULT_STREAM
+) -> None:
+    """Queue a copy between two device addresses on a stream. Does not wait."""
+    _core.copy_device(d_src, d_dst, count, stream)

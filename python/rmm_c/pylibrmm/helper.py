@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes as text."""
+import re
+from typing import Optional, Union
+
+Size = Union[int, str]
+
+_PREFIXES = "kmgtpezy"
+_PATTERN = re.compile(r"([0-9]+(?:\.[0-9]*)?)[\t ]*(?:([kmgtpezy])(i)?)?b?", re.IGNORECASE)
+
+
+def parse_bytes(s: Size) -> int:
+    """A number of bytes, from a number or a text with a unit.
+
+    >>> parse_bytes("1GiB"), parse_bytes("1.5 kB"), parse_bytes(4096)
+    (1073741824, 1500, 4096)
+    """
+    if isinstance(s, int):
+        return s
+    match = _PATTERN.fullmatch(s.strip())
+    if match is None:
+        raise ValueError(f"could not parse {s!r} as a number of bytes")
+    number, prefix, binary = match.groups()
+    base = 1024 if binary else 1000
+    power = _PREFIXES.index(prefix.lower()) + 1 if prefix else 0
+    if "." not in number:
+        return int(number) * base**power
+    return int(float(number) * base**power)
+
+
+def parse_optional_bytes(s: Optional[Size]) -> int:
+    """As parse_bytes(); None is 0, which the library takes as its default."""
+    return 0 if s is None else parse_bytes(s)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adaptors: resources that pass requests on to another one and add something."""
+import os
+from typing import Callable, List, Optional, Tuple
+
+from rmm_c import _core
+from rmm_c.pylibrmm.memory_resource._base import DeviceMemoryResource, UpstreamResourceAdaptor
+from rmm_c._figures import Statistics
+
+
+class AlignedResourceAdaptor(UpstreamResourceAdaptor):
+    """Aligns requests of ``alignment_threshold`` bytes and more to ``alignment``."""
+
+    _kind = "aligned"
+
+    def __init__(
+        self,
+        upstream_mr: DeviceMemoryResource,
+        alignment: int = 256,
+        alignment_threshold: int = 0,
+    ) -> None:
+        _core.create_aligned(self, upstream_mr, alignment, alignment_threshold)
+        self._created()
+
+    def get_alignment(self) -> int:
+        """The alignment in force."""
+        return _core.property(self, "aligned_alignment")
+
+    def get_alignment_threshold(self) -> int:
+        """The size from which it applies."""
+        return _core.property(self, "aligned_threshold")
+
+
+class FailureCallbackResourceAdaptor(UpstreamResourceAdaptor):
+    """Calls ``callback(nbytes)`` when memory is short; True: try again.
+
+    An exception in the callback comes out of the allocation. The callback lives as long as this
+    object.
+
+    >>> def free_something(nbytes):
+    ...     print("no room for", nbytes)
+    ...     return False
+    >>> base = LimitingResourceAdaptor(CudaMemoryResource(), 1000)
+    >>> resource = FailureCallbackResourceAdaptor(base, free_something)
+    >>> resource.allocate(2000)
+    Traceback (most recent call last):
+        ...
+    rmm_c.errors.OutOfMemoryError: ...
+    """
+
+    _kind = "failure_callback"
+
+    def __init__(
+        self, upstream_mr: DeviceMemoryResource, callback: Callable[[int], bool]
+    ) -> None:
+        _core.create_failure_callback(self, upstream_mr, callback)
+        self._created()
+
+
+class LimitingResourceAdaptor(UpstreamResourceAdaptor):
+    """Refuses what would raise the live bytes above ``allocation_limit``."""
+
+    _kind = "limiting"
+
+    def __init__(self, upstream_mr: DeviceMemoryResource, allocation_limit: int) -> None:
+        _core.create_limiting(self, upstream_mr, allocation_limit)
+        self._created()
+
+    def get_allocated_bytes(self) -> int:
+        """The bytes that count against the limit now."""
+        return _core.property(self, "limiting_allocated")
+
+    def get_allocation_limit(self) -> int:
+        """The limit."""
+        return _core.property(self, "limiting_limit")
+
+
+class LoggingResourceAdaptor(UpstreamResourceAdaptor):
+    """Writes a row of CSV for each allocation and free.
+
+    The file is ``log_file_name``, else RMM_LOG_FILE, with ".dev" and the device's number before
+    its extension, as RMM names it. A name with ``%d`` (device) or ``%p`` (process) is taken as
+    it is. Rows are appended.
+    """
+
+    _kind = "logging"
+
+    def __init__(
+        self, upstream_mr: DeviceMemoryResource, log_file_name: Optional[str] = None
+    ) -> None:
+        name = log_file_name or os.environ.get("RMM_LOG_FILE")
+        if not name:
+            raise ValueError("no file for the log: neither log_file_name nor RMM_LOG_FILE is set")
+        _core.create_logging(self, upstream_mr, os.path.abspath(_with_device(os.fspath(name))))
+        self._created()
+
+    def flush(self) -> None:
+        """Write all buffered rows."""
+        _core.logging_flush(self)
+
+    def get_file_name(self) -> str:
+        """The path of the file."""
+        return _core.logging_path(self)
+
+
+def _with_device(name: str) -> str:
+    if "%" in name:
+        return name
+    stem, extension = os.path.splitext(name)
+    return f"{stem}.dev%d{extension}"
+
+
+class PrefetchResourceAdaptor(UpstreamResourceAdaptor):
+    """Brings managed memory to the device as soon as it is allocated."""
+
+    _kind = "prefetch"
+
+    def __init__(self, upstream_mr: DeviceMemoryResource) -> None:
+        _core.create_prefetch(self, upstream_mr)
+        self._created()
+
+
+class StatisticsResourceAdaptor(UpstreamResourceAdaptor):
+    """Counts what passes through it, in scopes.
+
+    >>> resource = StatisticsResourceAdaptor(CudaMemoryResource())
+    >>> address = resource.allocate(100)
+    >>> before = resource.push_counters()
+    >>> resource.deallocate(address, 100)
+    >>> before.current_bytes, resource.pop_counters().current_bytes
+    (100, -100)
+    """
+
+    _kind = "statistics"
+
+    def __init__(self, upstream_mr: DeviceMemoryResource) -> None:
+        _core.create_statistics(self, upstream_mr)
+        self._created()
+
+    @property
+    def allocation_counts(self) -> Statistics:
+        """The figures of the innermost scope."""
+        return Statistics(*_core.statistics(self, "get"))
+
+    def push_counters(self) -> Statistics:
+        """Begin a scope; returns the figures of the one around it."""
+        return Statistics(*_core.statistics(self, "push"))
+
+    def pop_counters(self) -> Statistics:
+        """End the innermost scope and return its figures."""
+        return Statistics(*_core.statistics(self, "pop"))
+
+    def push_thread_counters(self) -> Statistics:
+        """Begin a scope that counts the calls of this thread only."""
+        return Statistics(*_core.statistics(self, "thread_push"))
+
+    def pop_thread_counters(self) -> Statistics:
+        """End this thread's innermost scope."""
+        return Statistics(*_core.statistics(self, "thread_pop"))
+
+
+class ThreadSafeResourceAdaptor(UpstreamResourceAdaptor):
+    """Makes one call to its upstream at a time, for functions that are not thread-safe."""
+
+    _kind = "thread_safe"
+
+    def __init__(self, upstream_mr: DeviceMemoryResource) -> None:
+        _core.create_thread_safe(self, upstream_mr)
+        self._created()
+
+
+class TrackingResourceAdaptor(UpstreamResourceAdaptor):
+    """Remembers every live block, on request with its call stack (of C functions).
+
+    >>> resource = TrackingResourceAdaptor(CudaMemoryResource())
+    >>> address = resource.allocate(100)
+    >>> resource.get_outstanding_allocations() == [(address, 100)]
+    True
+    >>> resource.deallocate(address, 100)
+    """
+
+    _kind = "tracking"
+
+    def __init__(self, upstream_mr: DeviceMemoryResource, capture_stacks: bool = False) -> None:
+        _core.create_tracking(self, upstream_mr, capture_stacks)
+        self._created()
+
+    def get_allocated_bytes(self) -> int:
+        """The live bytes."""
+        return self.stats().current_bytes
+
+    def get_outstanding_allocations(self) -> List[Tuple[int, int]]:
+        """The address and the size of each live block."""
+        return _core.tracking_outstanding(self)
+
+    def get_outstanding_allocations_str(self) -> str:
+        """The live blocks as text, with their stacks if these were captured."""
+        return _core.tracking_report(self)
+
+    def log_outstanding_allocations(self) -> None:
+        """Write that text to the debug log."""
+        _core.tracking_log(self)

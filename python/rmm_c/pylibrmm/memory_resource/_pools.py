@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resources that take memory in large pieces and hand out blocks of it."""
+from typing import List, Optional
+
+from rmm_c import _core
+from rmm_c.pylibrmm.helper import Size, parse_bytes, parse_optional_bytes
+from rmm_c.pylibrmm.memory_resource._base import (
+    DeviceMemoryResource,
+    UpstreamResourceAdaptor,
+)
+
+
+class PoolMemoryResource(UpstreamResourceAdaptor):
+    """A pool over an upstream resource.
+
+    Parameters
+    ----------
+    upstream_mr
+        Where the memory comes from.
+    initial_pool_size
+        Allocated at once. By default half of the free memory, as RMM has it; 0: nothing.
+    maximum_pool_size
+        The pool never holds more; by default it grows without a limit.
+
+    >>> pool = PoolMemoryResource(CudaMemoryResource(), initial_pool_size="1MiB")
+    >>> pool.pool_size()
+    1048576
+    """
+
+    _kind = "pool"
+
+    def __init__(
+        self,
+        upstream_mr: DeviceMemoryResource,
+        initial_pool_size: Optional[Size] = None,
+        maximum_pool_size: Optional[Size] = None,
+    ) -> None:
+        if upstream_mr is None:
+            raise TypeError("upstream_mr must be a resource, not None")
+        if initial_pool_size is None:
+            initial = _core.percent_of_free_device_memory(50)
+        else:
+            initial = parse_bytes(initial_pool_size)
+        _core.create_pool(self, upstream_mr, initial, parse_optional_bytes(maximum_pool_size))
+        self._created()
+
+    def pool_size(self) -> int:
+        """The bytes that the pool holds."""
+        return self.stats().reserved_bytes
+
+    def get_maximum_pool_size(self) -> int:
+        """The limit; 0: none."""
+        return _core.property(self, "pool_maximum")
+
+
+class VirtualPoolMemoryResource(PoolMemoryResource):
+    """A pool that grows in place by mapping memory; it has no upstream.
+
+    All its free memory can merge, so it fragments less, and trim() returns free pieces.
+
+    >>> pool = VirtualPoolMemoryResource(maximum_pool_size="1GiB")
+    >>> pool.get_upstream() is None
+    True
+    """
+
+    def __init__(
+        self,
+        initial_pool_size: Size = 0,
+        maximum_pool_size: Optional[Size] = None,
+        peer_access: bool = False,
+    ) -> None:
+        flags = _core.POOL_VIRTUAL | (_core.POOL_PEER_ACCESS if peer_access else 0)
+        _core.create_pool(
+            self,
+            None,
+            parse_bytes(initial_pool_size),
+            parse_optional_bytes(maximum_pool_size),
+            flags,
+        )
+        self._created()
+
+
+class ArenaMemoryResource(UpstreamResourceAdaptor):
+    """One block of memory, divided among arenas: for many threads with small requests.
+
+    ``arena_size`` is by default half of the free memory. With ``dump_log_on_failure`` a
+    request without room writes rmm_arena_memory_dump.log.
+    """
+
+    _kind = "arena"
+
+    def __init__(
+        self,
+        upstream_mr: DeviceMemoryResource,
+        arena_size: Optional[Size] = None,
+        dump_log_on_failure: bool = False,
+    ) -> None:
+        _core.create_arena(
+            self, upstream_mr, parse_optional_bytes(arena_size), dump_log_on_failure
+        )
+        self._created()
+
+
+class FixedSizeMemoryResource(UpstreamResourceAdaptor):
+    """Blocks of one size, in chunks of ``blocks_to_preallocate`` blocks.
+
+    >>> FixedSizeMemoryResource(CudaMemoryResource(), block_size=1000).get_block_size()
+    1024
+    """
+
+    _kind = "fixed_size"
+
+    def __init__(
+        self,
+        upstream_mr: DeviceMemoryResource,
+        block_size: int = 1 << 20,
+        blocks_to_preallocate: int = 128,
+    ) -> None:
+        _core.create_fixed_size(self, upstream_mr, block_size, blocks_to_preallocate)
+        self._created()
+
+    def get_block_size(self) -> int:
+        """The size of a block, rounded up to 256."""
+        return _core.property(self, "fixed_size_block_bytes")
+
+    def get_blocks_per_chunk(self) -> int:
+        """The number of blocks that are taken from upstream at a time."""
+        return _core.property(self, "fixed_size_blocks_per_chunk")
+
+
+class BinningMemoryResource(UpstreamResourceAdaptor):
+    """Passes each request to the smallest bin that is large enough, else to upstream.
+
+    With both exponents there is a bin for each power of two between them, inclusive.
+
+    >>> binning = BinningMemoryResource(CudaMemoryResource())
+    >>> binning.add_bin(4096)
+    >>> len(binning.bin_mrs)
+    0
+    """
+
+    _kind = "binning"
+    _bins: List[DeviceMemoryResource]
+
+    def __init__(
+        self,
+        upstream_mr: DeviceMemoryResource,
+        min_size_exponent: int = -1,
+        max_size_exponent: int = -1,
+    ) -> None:
+        if min_size_exponent == -1 or max_size_exponent == -1:
+            _core.create_binning(self, upstream_mr)
+        else:
+            _core.create_binning(self, upstream_mr, min_size_exponent, max_size_exponent)
+        self._bins = []
+        self._created()
+
+    def add_bin(
+        self, allocation_size: int, bin_resource: Optional[DeviceMemoryResource] = None
+    ) -> None:
+        """Serve requests of up to ``allocation_size`` bytes from ``bin_resource``, or from
+        blocks of that size over upstream."""
+        _core.binning_add_bin(self, allocation_size, bin_resource)
+        if bin_resource is not None:
+            self.bin_mrs.append(bin_resource)
+
+    @property
+    def bin_mrs(self) -> List[DeviceMemoryResource]:
+        """The resources given to add_bin()."""
+        if not hasattr(self, "_bins"):
+            self._bins = []
+        return self._bins

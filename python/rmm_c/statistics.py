@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What parts of a program allocate: scopes, and a profiler for functions and blocks.
+
+The scopes are those of the statistics adaptor that is the default resource of the current device,
+so all threads of the program count in them.
+"""
+import inspect
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
+
+from rmm_c import mr
+from rmm_c._figures import Statistics
+
+__all__ = [
+    "ProfilerContext",
+    "ProfilerRecords",
+    "Statistics",
+    "default_profiler_records",
+    "enable_statistics",
+    "get_statistics",
+    "pop_statistics",
+    "profiler",
+    "push_statistics",
+    "statistics",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _adaptor() -> Optional[mr.StatisticsResourceAdaptor]:
+    resource = mr.get_current_device_resource()
+    return resource if isinstance(resource, mr.StatisticsResourceAdaptor) else None
+
+
+def enable_statistics() -> None:
+    """Put a statistics adaptor over the current default resource, unless one is there."""
+    if _adaptor() is None:
+        mr.set_current_device_resource(
+            mr.StatisticsResourceAdaptor(mr.get_current_device_resource())
+        )
+
+
+def get_statistics() -> Optional[Statistics]:
+    """The figures of the innermost scope; None without statistics."""
+    adaptor = _adaptor()
+    return None if adaptor is None else adaptor.allocation_counts
+
+
+def push_statistics() -> Optional[Statistics]:
+    """Begin a scope; returns the figures of the one around it, None without statistics."""
+    adaptor = _adaptor()
+    return None if adaptor is None else adaptor.push_counters()
+
+
+def pop_statistics() -> Optional[Statistics]:
+    """End the innermost scope and return its figures; None without statistics."""
+    adaptor = _adaptor()
+    return None if adaptor is None else adaptor.pop_counters()
+
+
+@contextmanager
+def statistics() -> Iterator[None]:
+    """Count within the block: a scope of its own, or an adaptor if there was none.
+
+    Raises ValueError if the default resource is another one at the end.
+
+    >>> from rmm_c import DeviceBuffer
+    >>> with statistics():
+    ...     buffer = DeviceBuffer(size=20)
+    ...     get_statistics().current_bytes
+    20
+    """
+    previous = None
+    if push_statistics() is None:
+        previous = mr.get_current_device_resource()
+        enable_statistics()
+    counted = mr.get_current_device_resource()
+    try:
+        yield
+    finally:
+        if mr.get_current_device_resource() is not counted:
+            raise ValueError("the default resource was changed within statistics()")
+        if previous is None:
+            pop_statistics()
+        else:
+            mr.set_current_device_resource(previous)
+
+
+_HEADING = """\
+Memory Profiling
+================
+
+"""
+
+_LEGEND = """\
+Legends:
+  ncalls       - number of times the function or code block was called
+  memory_peak  - peak memory allocated in function or code block (in bytes)
+  memory_total - total memory allocated in function or code block (in bytes)
+
+Ordered by: {}
+
+ncalls     memory_peak    memory_total  filename:lineno(function)
+"""
+
+
+class ProfilerRecords:
+    """What profilers have recorded, by name. Any thread may add."""
+
+    @dataclass
+    class MemoryRecord:
+        """The figures of one function or block."""
+
+        num_calls: int = 0
+        memory_total: int = 0
+        memory_peak: int = 0
+
+        def add(self, memory_total: int, memory_peak: int) -> None:
+            """Add a call."""
+            self.num_calls += 1
+            self.memory_total += memory_total
+            self.memory_peak = max(self.memory_peak, memory_peak)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._records: Dict[str, ProfilerRecords.MemoryRecord] = {}
+
+    def add(self, name: str, data: Statistics) -> None:
+        """Add a call of ``name``."""
+        with self._lock:
+            record = self._records.setdefault(name, self.MemoryRecord())
+            record.add(data.total_bytes, data.peak_bytes)
+
+    @property
+    def records(self) -> "Dict[str, ProfilerRecords.MemoryRecord]":
+        """A copy of the figures, by name."""
+        with self._lock:
+            return {name: replace(record) for name, record in self._records.items()}
+
+    def report(self, ordered_by: str = "memory_peak") -> str:
+        """A table, by falling "num_calls", "memory_peak" or "memory_total"."""
+        if ordered_by not in ("num_calls", "memory_peak", "memory_total"):
+            raise ValueError(f"a report cannot be ordered by {ordered_by!r}")
+        rows = sorted(
+            self.records.items(), key=lambda row: getattr(row[1], ordered_by), reverse=True
+        )
+        if not rows:
+            return _HEADING + "No data, maybe profiling wasn't enabled?"
+        return (_HEADING + _LEGEND.format(ordered_by)) + "\n".join(
+            f"{record.num_calls:6,d} {record.memory_peak:15,d} {record.memory_total:15,d}  {name}"
+            for name, record in rows
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.records})"
+
+    def __str__(self) -> str:
+        return self.report()
+
+
+default_profiler_records = ProfilerRecords()
+
+
+def _place_of(function: Any) -> str:
+    function = inspect.unwrap(function)
+    line = inspect.getsourcelines(function)[1]
+    return f"{inspect.getfile(function)}:{line}({function.__qualname__})"
+
+
+class ProfilerContext:
+    """A decorator, or the context of a block; made by profiler()."""
+
+    def __init__(self, records: ProfilerRecords, name: str) -> None:
+        self._records = records
+        self._name = name
+
+    def __call__(self, func: Function) -> Function:
+        context = ProfilerContext(self._records, self._name or _place_of(func))
+
+        @wraps(func)
+        def profiled(*args: Any, **kwargs: Any) -> Any:
+            with context:
+                return func(*args, **kwargs)
+
+        return profiled  # type: ignore[return-value]
+
+    def __enter__(self) -> "ProfilerContext":
+        if not self._name:
+            raise ValueError("a profiler of a block needs a name")
+        push_statistics()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        data = pop_statistics()
+        if data is not None:
+            self._records.add(self._name, data)
+
+
+def profiler(
+    *, records: ProfilerRecords = default_profiler_records, name: str = ""
+) -> ProfilerContext:
+    """Record what a function or a block allocates. Does nothing without statistics.
+
+    A decorated function is named by its file and line unless ``name`` is given; a block needs one.
+
+    >>> from rmm_c import DeviceBuffer
+    >>> records = ProfilerRecords()
+    >>> with statistics():
+    ...     with profiler(records=records, name="two buffers"):
+    ...         buffers = [DeviceBuffer(size=500), DeviceBuffer(size=500)]
+    >>> records.records["two buffers"].memory_peak
+    1000
+    """
+    return ProfilerContext(records, name)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Builds the extension module over librmm-c.
+
+RMM_C_LIBRARY  the librmm-c.so to build with; the wheel then carries a copy of it. Without it the
+               installed one is used (pkg-config rmm-c), and the wheel carries none.
+RMM_C_INCLUDE  the folder of its headers, rmm/rmm.h below it; by default that of the source tree,
+               or of the installed library.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def pkg_config(option):
+    try:
+        found = subprocess.run(
+            ["pkg-config", option, "rmm-c"], stdout=subprocess.PIPE, check=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        raise SystemExit(
+            "librmm-c was not found: set RMM_C_LIBRARY to its file, or install it so that "
+            "pkg-config rmm-c finds it"
+        ) from None
+    return found.stdout.split()
+
+
+def include_folder():
+    named = os.environ.get("RMM_C_INCLUDE")
+    candidates = [pathlib.Path(named)] if named else [HERE.parent / "include"]
+    if not named and not os.environ.get("RMM_C_LIBRARY"):
+        candidates += [pathlib.Path(word[2:]) for word in pkg_config("--cflags-only-I")]
+        candidates += [pathlib.Path(word) for word in pkg_config("--variable=includedir")]
+    for folder in candidates:
+        if (folder / "rmm" / "rmm.h").exists():
+            return folder
+    raise SystemExit(f"rmm/rmm.h is not in {candidates[0]}: set RMM_C_INCLUDE to its folder")
+
+
+def version(include):
+    text = (include / "rmm" / "version.h").read_text()
+    numbers = re.findall(r"^#define RMM_C_VERSION_\w+ (\d+)$", text, re.MULTILINE)
+    return ".".join(numbers)
+
+
+def soname(library):
+    """The name under which the loader looks for the library: its file in a wheel."""
+    found = subprocess.run(
+        ["objdump", "-p", str(library)], stdout=subprocess.PIPE, check=True, text=True
+    )
+    return re.search(r"SONAME\s+(\S+)", found.stdout).group(1)
+
+
+class BuildWithLibrary(build_ext):
+    """Builds the extension, and puts the library beside it."""
+
+    def run(self):
+        super().run()
+        library = os.environ.get("RMM_C_LIBRARY")
+        if library and not self.inplace:
+            target = pathlib.Path(self.build_lib) / "rmm_c" / soname(library)
+            shutil.copyfile(library, target)
+            target.chmod(0o755)
+
+
+INCLUDE = include_folder()
+LIBRARY = os.environ.get("RMM_C_LIBRARY")
+
+setup(
+    version=version(INCLUDE),
+    cmdclass={"build_ext": BuildWithLibrary},
+    ext_modules=[
+        Extension(
+            "rmm_c._core",
+            sources=sorted(
+                os.path.relpath(path, HERE) for path in (HERE / "src").glob("*.c")
+            ),
+            depends=[os.path.relpath(HERE / "src" / "module.h", HERE)],
+            include_dirs=[str(INCLUDE)],
+            extra_compile_args=["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow"]
+            + os.environ.get("RMM_C_CFLAGS", "").split(),
+            extra_link_args=[os.path.realpath(LIBRARY), "-Wl,-rpath,$ORIGIN"]
+            if LIBRARY
+            else pkg_config("--libs"),
+        )
+    ],
+)

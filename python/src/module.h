@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of the extension module rmm_c._core share.
+ *
+ * Why an extension and not a foreign function interface: the compiler reads the library's own
+ * headers, so no copy of a declaration can drift, and a call costs some tens of nanoseconds.
+ * The module is thin. Whatever need not be fast or be C is Python, in rmm_c/.
+ *
+ * The interpreter's lock (GIL): released around every call of the library that may take a lock,
+ * call the driver or run a callback, because a callback needs the GIL: library_enter() to
+ * library_leave(). Everything else runs with it.
+ *
+ * References: a Python resource holds one reference of its C resource, and its Python upstream.
+ * A buffer holds its resource and its stream. So the functions of a callback live at least as
+ * long as all Python users of it.
+ */
+#ifndef RMM_PYTHON_MODULE_H
+#define RMM_PYTHON_MODULE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <rmm/rmm.h>
+
+#if PY_VERSION_HEX < 0x030A0000
+static inline PyObject *Py_NewRef(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
+#endif
+
+/* --- library calls (callbacks.c) ------------------------------------------------------ */
+
+/* One call of the library by this thread. An exception that a callback raises during the call
+ * is kept here until library_leave(). */
+typedef struct library_call {
+    struct library_call *outer;
+    PyThreadState *thread;
+    PyObject *type, *value, *traceback;
+} library_call_t;
+
+/* Release the GIL and begin a call. */
+void library_enter(library_call_t *call);
+/* End it, with the GIL. True: no exception is set. A failed status becomes an exception, or that
+ * of the callback which made the call fail. */
+bool library_leave(library_call_t *call, rmm_status_t status);
+/* End a call that cannot fail. Exceptions of callbacks go to sys.unraisablehook. */
+void library_leave_quietly(library_call_t *call);
+/* End a call that returns no status. False: a callback has raised. */
+bool library_leave_void(library_call_t *call);
+
+/* --- state of the module (module.c) --------------------------------------------------- */
+
+/* Set once by rmm_c/_hooks.py. */
+typedef struct module_hooks {
+    PyObject *error_types;    /* dict: status -> class */
+    PyObject *default_stream; /* a Stream: what `stream` means when it is not given */
+    PyObject *as_stream;      /* function: foreign stream -> Stream */
+    PyObject *wrap;           /* function: address of a C resource -> Python resource */
+} module_hooks_t;
+
+extern module_hooks_t hooks;
+
+PyObject *raise_status(rmm_status_t status);
+bool add_type(
+    PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **out);
+
+/* --- converters for "O&" (module.c) --------------------------------------------------- */
+
+int as_uint64(PyObject *object, void *out);  /* uint64_t */
+int as_uint32(PyObject *object, void *out);  /* uint32_t */
+int as_address(PyObject *object, void *out); /* void * */
+
+/* --- streams (stream.c) --------------------------------------------------------------- */
+
+typedef struct stream_object {
+    PyObject_HEAD rmm_stream_t stream;
+    PyObject *owner; /* what keeps a foreign stream alive, or NULL */
+    PyObject *weak_references;
+    bool is_owned; /* this object destroys it */
+} stream_object_t;
+
+extern PyTypeObject *stream_type;
+
+/* A new reference to a Stream: of a Stream itself, of NULL and None the default one, else of
+ * what as_stream makes of it. */
+stream_object_t *stream_from(PyObject *object);
+
+/* --- resources (resource.c) ----------------------------------------------------------- */
+
+typedef struct callbacks callbacks_t;
+
+typedef struct resource_object {
+    PyObject_HEAD rmm_resource_t *mr; /* NULL until a creator ran */
+    PyObject *upstream;               /* a resource, or NULL */
+    PyObject *functions;              /* a tuple of Python functions, or NULL */
+    callbacks_t *callbacks;           /* what the C resource calls them by, or NULL */
+    uint64_t failure_id;              /* of a failure callback, or 0 */
+    PyObject *weak_references;
+} resource_object_t;
+
+extern PyTypeObject *resource_type;
+
+/* The C resource; NULL with an exception: not a resource, or without a C resource. */
+rmm_resource_t *resource_of(PyObject *object);
+/* A new reference to the Python resource of a C resource. */
+PyObject *resource_wrapper(rmm_resource_t *mr);
+/* Give a fresh Python resource its C resource, which it then owns. */
+bool resource_adopt(resource_object_t *self, rmm_resource_t *mr, PyObject *upstream);
+
+/* A creator of the library; without upstream it ignores that, without options these. */
+typedef rmm_status_t (*create_fn)(
+    rmm_resource_t *upstream, const void *options, rmm_resource_t **out);
+
+/* Run it for a fresh Python resource; upstream: a Python resource, or NULL. None, or NULL. */
+PyObject *resource_create(
+    PyObject *self, PyObject *upstream, create_fn create, const void *options);
+
+/* The shape of most creators: the function create_NAME() for resource_create(). */
+#define RMM_CREATOR(kind)                                                              \
+    static rmm_status_t create_##kind(                                                 \
+        rmm_resource_t *upstream, const void *options, rmm_resource_t **out)           \
+    {                                                                                  \
+        return rmm_##kind##_create(upstream, options, out);                            \
+    }
+
+/* --- callbacks (callbacks.c) ---------------------------------------------------------- */
+
+/* The wrapper of a resource over Python functions ends: from now on the C resource owns them. */
+void callbacks_hand_over(resource_object_t *self);
+bool failure_forget(resource_object_t *self);
+
+/* --- parts that add themselves to the module ------------------------------------------ */
+
+bool add_stream(PyObject *module);
+bool add_resource(PyObject *module);
+bool add_buffer(PyObject *module);
+extern PyMethodDef callback_functions[];
+extern PyMethodDef creator_functions[];
+extern PyMethodDef adaptor_functions[];
+extern PyMethodDef device_functions[];
+extern PyMethodDef figure_functions[];
+extern PyMethodDef log_functions[];
+extern PyMethodDef memory_functions[];
+extern PyMethodDef stream_functions[];
+
+/* METH_VARARGS | METH_KEYWORDS functions have another signature than PyMethodDef says. */
+#define KEYWORD_FUNCTION(function) ((PyCFunction)(void (*)(void))(function))
+
+#endif /* RMM_PYTHON_MODULE_H */

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every test runs on the simulated GPU, in a private runtime folder, and begins with the defaults."""
+import atexit
+import os
+import shutil
+import tempfile
+
+_folder = tempfile.mkdtemp(prefix="rmm_c_")
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+os.environ["RMM_DRIVER"] = "sim"
+os.environ["RMM_SIM_DEVICES"] = "2"
+os.environ["RMM_SIM_VIOLATION"] = "abort"
+os.environ["RMM_RUNTIME_DIR"] = _folder
+os.environ["RMM_LOG_LEVEL"] = "critical"
+for _variable in ("RMM_RESOURCE", "RMM_LOG_FILE", "RMM_C_LIBRARY"):
+    os.environ.pop(_variable, None)
+
+import pytest  # noqa: E402
+
+import rmm_c  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def initial_defaults():
+    """A test leaves neither another default resource nor live blocks of the simulated GPU."""
+    yield
+    rmm_c.reinitialize(devices=[0, 1])
+
+
+@pytest.fixture
+def pool():
+    """A pool of 16 MiB."""
+    return rmm_c.mr.PoolMemoryResource(rmm_c.mr.CudaMemoryResource(), "16MiB")
