@@ -38,7 +38,7 @@ step_setup() {
     check "packages" rmm_require_packages build-essential cmake ninja-build pkg-config \
         clang clang-format-14 libclang-rt-14-dev libcmocka-dev zlib1g-dev \
         libfuse3-dev fuse3 libjansson-dev libunwind8 python3 gnuplot-nox valgrind gcc-12 \
-        busybox-static rsync groff-base prometheus prometheus-node-exporter python3-prometheus-client \
+        libamdhip64-dev busybox-static rsync groff-base prometheus prometheus-node-exporter python3-prometheus-client \
         systemd python3-dev python3-setuptools python3-wheel python3-pip python3-venv \
         python3-numpy python3-pytest
     check "cmake is 3.24 or newer" cmake_is_new_enough

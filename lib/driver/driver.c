@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the driver table once in a process, by RMM_DRIVER: "cuda" (also when unset)
- * or "sim". The simulated GPU is never a fallback.
+ * Chooses the driver table once in a process, by RMM_DRIVER: "cuda" (also when unset),
+ * "hip" or "sim". Neither of the others is a fallback.
  *
  * Locking: `chooser` serialises the first call; afterwards the table is one load. A
  * library that the simulated driver injects may call back into rmm__driver(): it finds
@@ -9,8 +9,8 @@
  * lock. The lock is held over a fork (core/fork.h), which waits for the first call to
  * end.
  *
- * Fork: CUDA does not survive it once it is initialised. In the child of a process that
- * had opened the driver this file refuses every call before it reaches CUDA. It refuses
+ * Fork: CUDA and HIP do not survive it once they are initialised. In the child of a process
+ * that had opened the driver this file refuses every call before it reaches them. It refuses
  * the simulated GPU too, so that a program behaves there as it does on a real one.
  */
 #include "driver/driver.h"
@@ -60,13 +60,17 @@ static const rmm_driver_t *open_by_name(const char *name, rmm_status_t *status_o
     if (name == NULL || name[0] == '\0' || strcmp(name, "cuda") == 0) {
         return rmm__driver_cuda_open(status_out);
     }
+    if (strcmp(name, "hip") == 0) {
+        return rmm__driver_hip_open(status_out);
+    }
     if (strcmp(name, "sim") == 0) {
         return rmm__driver_sim_open(status_out);
     }
     *status_out = rmm__error(
         RMM_ERR_INVALID_ARGUMENT,
-        "RMM_DRIVER is '%s': set it to 'cuda' (the default) or to 'sim' for the "
-        "simulated GPU",
+        "RMM_DRIVER is '%s': set it to 'cuda' (the default), to 'hip' for an AMD GPU, "
+        "or "
+        "to 'sim' for the simulated GPU",
         name);
     return NULL;
 }
@@ -114,6 +118,9 @@ const rmm_driver_t *rmm__driver(rmm_status_t *status_out)
         driver = choose(status_out, &opened);
         if (opened && strcmp(driver->name, "sim") == 0) {
             rmm__driver_sim_inject();
+        }
+        if (opened && strcmp(driver->name, "hip") == 0) {
+            rmm__driver_hip_announce();
         }
     }
     return driver;

@@ -2,7 +2,7 @@
 /*
  * The one table through which every CUDA call of the library goes, so that there is one
  * place to fake, fault, count and port. cuda.c fills it from cudart and the driver's
- * entry points, sim.c with the simulated GPU.
+ * entry points, hip.c from AMD's runtime, sim.c with the simulated GPU.
  *
  * Contract of every function:
  *  - returns a cudaError_t value as int; RMM_DRIVER_OK (0) is success. A failure leaves
@@ -96,7 +96,7 @@ typedef struct rmm_device_info {
 } rmm_device_info_t;
 
 typedef struct rmm_driver {
-    const char *name; /* "cuda" or "sim" */
+    const char *name; /* "cuda", "hip" or "sim" */
 
     int (*device_count)(int *count);
     int (*device_get)(int *device);
@@ -210,14 +210,18 @@ typedef struct rmm_driver {
 /*
  * The table of this process, or NULL with the thread's last error set: RMM_ERR_NO_DEVICE
  * (no usable GPU, message names RMM_DRIVER) or RMM_ERR_INVALID_ARGUMENT (RMM_DRIVER says
- * neither cuda nor sim, or an RMM_SIM_* variable is malformed). A failure to find a GPU
+ * none of cuda, hip and sim, or an RMM_SIM_* variable is malformed). A failure to find a GPU
  * is final for the process. Thread-safe; after the first call one load.
  */
 const rmm_driver_t *rmm__driver(rmm_status_t *status_out);
 
 /* Each answers NULL on failure and sets the last error. Used by driver.c only. */
 const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out);
+const rmm_driver_t *rmm__driver_hip_open(rmm_status_t *status_out);
 const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out);
+
+/* Logs which HIP was found and what it lacks; called once, after the table is in place. */
+void rmm__driver_hip_announce(void);
 
 /* Loads what CUDA_INJECTION64_PATH names, as the real driver does; called once, after the
  * table is in place, because the loaded library may call back into this one. */

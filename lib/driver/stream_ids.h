@@ -44,6 +44,8 @@ static inline rmm_stream_id_t *rmm__stream_id_set(rmm_stream_t stream)
 
 /* In what rmm__stream_id_find() returns, beside the id: RMM_STREAM_NEVER_CAPTURES. */
 #define RMM_STREAM_ID_NEVER_CAPTURES ((uint64_t)1 << 62)
+/* In an id that the library made up, because the driver has none (hip_streams.c). */
+#define RMM_STREAM_ID_MADE_UP ((uint64_t)1 << 61)
 
 /* The id, or 0: not known here. Not for the built-in streams. */
 static inline uint64_t rmm__stream_id_find(rmm_stream_t stream)

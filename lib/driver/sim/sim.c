@@ -23,9 +23,9 @@
 rmm_mutex_t rmm__sim_lock = RMM_MUTEX_INITIALIZER;
 _Thread_local sim_thread_t rmm__sim_thread;
 
-static sim_config_t config; /* constant once open */
-static bool is_open;        /* protected by rmm__sim_lock, as all below */
-static uint64_t last_thread_id;
+static sim_config_t config;     /* constant once open */
+static atomic_bool is_open;     /* written under rmm__sim_lock */
+static uint64_t last_thread_id; /* protected by rmm__sim_lock */
 
 /* ---- what calls share ---- */
 
@@ -277,18 +277,15 @@ static rmm_status_t open_locked(void)
     }
     rmm__sim_violations_open(config.on_violation);
     rmm__sim_reseed_locked(config.seed);
-    is_open = true;
+    /* release: pairs with rmm__sim_is_open() */
+    atomic_store_explicit(&is_open, true, memory_order_release);
     return RMM_OK;
 }
 
 bool rmm__sim_is_open(void)
 {
-    bool open;
-
-    rmm__mutex_lock(&rmm__sim_lock);
-    open = is_open;
-    rmm__mutex_unlock(&rmm__sim_lock);
-    return open;
+    /* acquire: what open_locked() has set up */
+    return atomic_load_explicit(&is_open, memory_order_acquire);
 }
 
 const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)
@@ -296,7 +293,7 @@ const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)
     rmm_status_t status = RMM_OK;
 
     rmm__mutex_lock(&rmm__sim_lock);
-    if (!is_open) {
+    if (!rmm__sim_is_open()) {
         status = open_locked();
     }
     rmm__mutex_unlock(&rmm__sim_lock);

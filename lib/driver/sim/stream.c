@@ -286,14 +286,15 @@ key_of_entry(const sim_entry_t *entry, rmm_stream_t handle, rmm_stream_key_t *ke
     return true;
 }
 
-/* The real GPU's table answers from stream_ids.h: what is wrong there must show here. */
+/* The real GPU's table answers from stream_ids.h: what is wrong there must show here. An id
+ * that is not the simulated GPU's own says nothing: it runs behind HIP's table then. */
 static bool is_known_wrongly(rmm_stream_t handle, const rmm_stream_key_t *key)
 {
     uint64_t known = rmm__stream_id_find(handle);
 
     return key->capture_id != 0
                ? (known & RMM_STREAM_ID_NEVER_CAPTURES) != 0
-               : known != 0 &&
+               : known != 0 && (known & RMM_STREAM_ID_MADE_UP) == 0 &&
                      (known & ~RMM_STREAM_ID_NEVER_CAPTURES) != key->stream_id;
 }
 
