@@ -38,11 +38,14 @@ typedef struct rmm_failure_callback_options {
     void *arg;                        /**< passed to it; borrowed, may be NULL */
     uint32_t flags;                   /**< 0: only for RMM_ERR_OUT_OF_MEMORY */
     const char *name; /**< shown in /rmm; copied; default "failure_callback" */
+    /** Called with `arg` when the adaptor has ended; NULL: nothing to free. Not called if the
+     * creation fails, or in a forked child. */
+    void (*destroy)(void *arg);
 } rmm_failure_callback_options_t;
 
 #define RMM_FAILURE_CALLBACK_OPTIONS_INIT                                              \
     {                                                                                  \
-        sizeof(rmm_failure_callback_options_t), NULL, NULL, 0, NULL                    \
+        sizeof(rmm_failure_callback_options_t), NULL, NULL, 0, NULL, NULL              \
     }
 
 /**

@@ -67,11 +67,14 @@ typedef struct rmm_logging_options {
     bool auto_flush;  /**< write every row before the call returns */
     uint32_t format;  /**< RMM_LOGGING_FORMAT_* */
     const char *name; /**< shown in /rmm; copied; default "logging" */
+    /** Called with `sink_arg` when the adaptor has ended; NULL: nothing to free. Not called if
+     * the creation fails, or in a forked child. */
+    void (*sink_destroy)(void *sink_arg);
 } rmm_logging_options_t;
 
 #define RMM_LOGGING_OPTIONS_INIT                                                       \
     {                                                                                  \
-        sizeof(rmm_logging_options_t), NULL, NULL, NULL, false, 0, NULL                \
+        sizeof(rmm_logging_options_t), NULL, NULL, NULL, false, 0, NULL, NULL          \
     }
 
 /**

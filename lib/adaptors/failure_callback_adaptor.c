@@ -15,6 +15,7 @@ typedef struct failure_callback {
     rmm_failure_callback_fn callback;
     void *arg;
     uint32_t flags;
+    void (*destroy)(void *arg); /* NULL: the program frees arg */
 } failure_callback_t;
 
 static failure_callback_t *from_base(rmm_resource_t *mr)
@@ -62,9 +63,21 @@ failure_callback_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **
     return RMM_OK;
 }
 
+/* The program's function runs last, when nothing refers to its argument any more. */
+static void failure_callback_destroy(rmm_resource_t *mr)
+{
+    void (*destroy)(void *) = from_base(mr)->destroy;
+    void *arg = from_base(mr)->arg;
+
+    rmm__adaptor_destroy(mr);
+    if (destroy != NULL) {
+        destroy(arg);
+    }
+}
+
 static const rmm_resource_ops_t failure_callback_ops[] = RMM_ADAPTOR_OPS(
     "failure_callback", failure_callback_alloc, rmm__adaptor_dealloc, rmm__adaptor_trim,
-    rmm__adaptor_destroy);
+    failure_callback_destroy);
 
 rmm_status_t rmm_failure_callback_adaptor_create(
     rmm_resource_t *upstream, const rmm_failure_callback_options_t *options,
@@ -93,6 +106,7 @@ rmm_status_t rmm_failure_callback_adaptor_create(
     self->callback = opts.callback;
     self->arg = opts.arg;
     self->flags = opts.flags;
+    self->destroy = opts.destroy;
     *out = &adaptor->base;
     return RMM_OK;
 }

@@ -27,6 +27,7 @@ typedef struct logging {
     rmm_adaptor_t adaptor; /* first member */
     rmm_row_writer_t writer;
     bool extended;
+    void (*sink_destroy)(void *sink_arg); /* NULL: the program frees it */
 } logging_t;
 
 static logging_t *from_base(rmm_resource_t *mr)
@@ -137,10 +138,18 @@ static void logging_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *
     (void)rmm__adaptor_free(&self->adaptor, ptr, request);
 }
 
+/* The program's function runs last, when nothing refers to its argument any more. */
 static void logging_destroy(rmm_resource_t *mr)
 {
-    rmm__row_writer_fini(&from_base(mr)->writer);
+    logging_t *self = from_base(mr);
+    void (*sink_destroy)(void *) = self->sink_destroy;
+    void *sink_arg = self->writer.sink_arg;
+
+    rmm__row_writer_fini(&self->writer);
     rmm__adaptor_destroy(mr);
+    if (sink_destroy != NULL) {
+        sink_destroy(sink_arg);
+    }
 }
 
 static const rmm_resource_ops_t logging_ops[] = RMM_ADAPTOR_OPS(
@@ -225,6 +234,7 @@ rmm_status_t rmm_logging_adaptor_create(
         rmm__adaptor_destroy(&adaptor->base);
         return status;
     }
+    self->sink_destroy = opts.sink_destroy;
     *out = &adaptor->base;
     return RMM_OK;
 }
