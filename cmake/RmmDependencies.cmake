@@ -3,6 +3,17 @@
 
 find_package(Threads REQUIRED)
 
+# The library is C; its headers for C++ are tested. Here, because CMake wants a language enabled
+# above everything that uses it.
+if(RMM_BUILD_TESTS)
+    include(CheckLanguage)
+    check_language(CXX)
+    if(NOT CMAKE_CXX_COMPILER)
+        message(FATAL_ERROR "The tests need a C++ compiler: install g++, or set RMM_BUILD_TESTS=OFF.")
+    endif()
+    enable_language(CXX)
+endif()
+
 # rmm_decide(RESULT REQUEST FOUND WHAT HINT): AUTO takes what is there and says so.
 function(rmm_decide result request found what hint)
     if(request STREQUAL "OFF")

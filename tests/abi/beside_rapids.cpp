@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our headers and those of RAPIDS RMM in one file, in either order, and both used.
 #ifdef OURS_FIRST
-#include <rmm/rmm.h>
+#include <rmm/rmm.hpp>
 #endif
 
 #include <rmm/cuda_stream_view.hpp>
@@ -15,7 +15,7 @@
 #endif
 
 #ifdef THEIRS_FIRST
-#include <rmm/rmm.h>
+#include <rmm/rmm.hpp>
 #endif
 
 // A stream of theirs is a stream of ours, and a failure of ours can be one of theirs.
@@ -28,4 +28,11 @@ void *allocate(rmm_resource_t *mr, std::size_t bytes, rmm::cuda_stream_view stre
         RMM_FAIL(rmm_last_error_message(), std::runtime_error);
     }
     return ptr;
+}
+
+// The same in C++: their stream is taken as it is.
+void *allocate(
+    const rmmc::device_resource &mr, std::size_t bytes, rmm::cuda_stream_view stream)
+{
+    return mr.allocate(stream, bytes);
 }

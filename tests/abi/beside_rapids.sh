@@ -27,8 +27,15 @@ cat "$work/first.h" "$work/all.h" >"$work/poisoned.h"
 ${CC:-cc} -std=c11 -I. -Wall -Werror -fsyntax-only -x c "$work/poisoned.h"
 ${CXX:-c++} -std=c++17 -I. -Wall -Werror -fsyntax-only -x c++ "$work/poisoned.h"
 
+# The same for ours of C++: rmm.hpp includes all but those for CCCL and Thrust.
+${CXX:-c++} -std=c++17 -I. -dM -E -x c++ rmm/rmm.hpp | awk '{ sub(/\(.*/, "", $2); print $2 }' | sort -u >"$work/ours"
+printf '%s\n' "${names[@]}" | sort -u | comm -12 - "$work/ours" >"$work/both"
+[ ! -s "$work/both" ] || die "defined by rmm/rmm.hpp and by RAPIDS: $(xargs <"$work/both")"
+echo '#include <rmm/rmm.hpp>' | cat "$work/first.h" - >"$work/poisoned.cpp"
+${CXX:-c++} -std=c++17 -I. -Wall -Werror -fsyntax-only "$work/poisoned.cpp"
+
 # Theirs are *.hpp but for one, and lie in rmm/, rmm/mr/ and rmm/detail/.
-[ -z "$(find . -name '*.hpp')" ] || die "an .hpp of ours could hide one of RAPIDS"
+[ -z "$(find . -name '*.hpp' ! -path ./rmm/rmm.hpp ! -path './rmm/cxx/*')" ] || die "an .hpp of ours could hide one of RAPIDS"
 [ ! -e rmm/detail/thrust_namespace.h ] || die "rmm/detail/thrust_namespace.h is a file of RAPIDS"
 echo "${#names[@]} names of RAPIDS are free in ${#headers[@]} headers"
 

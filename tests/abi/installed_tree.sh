@@ -8,8 +8,8 @@ set -euo pipefail
 source=$1 build=$2 stage=$3 build_type=$4
 
 # Every public header is installed, and no other.
-diff <(cd "$source/include" && find . -name '*.h' | sort) \
-    <(cd "$stage/include" && find . -name '*.h' | sort) || die "installed headers differ"
+diff <(cd "$source/include" && find . -type f | sort) \
+    <(cd "$stage/include" && find . -type f | sort) || die "installed headers differ"
 
 libraries=$(library_folder "$stage")
 for file in "$libraries/pkgconfig/rmm-c.pc" "$libraries/cmake/rmm-c/rmm-c-config.cmake" \

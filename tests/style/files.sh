@@ -8,14 +8,14 @@ style_folders="lib include fusefs tools tests examples python"
 c_files() {
     (cd "${1:-.}" && for folder in $style_folders; do
         [ -d "$folder" ] && find "$folder" -type f \
-            \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \)
+            \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' -o -name '*.hpp' \)
     done | sort)
 }
 
 # python_files [ROOT]: every Python script, by name or by its first line.
 python_files() {
     (cd "${1:-.}" && for folder in $style_folders; do
-        [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.c' ! -name '*.h'
+        [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.[ch]' ! -name '*.[ch]pp'
     done | while read -r file; do
         case "$file" in
         *.py) echo "$file" ;;
@@ -27,7 +27,7 @@ python_files() {
 # script_files [ROOT]: every shell script, by name or by its first line.
 script_files() {
     (cd "${1:-.}" && for folder in .ci $style_folders; do
-        [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.c' ! -name '*.h'
+        [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.[ch]' ! -name '*.[ch]pp'
     done | while read -r file; do
         case "$file" in
         *.sh) echo "$file" ;;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/cxx/allocators.hpp
+ *
+ * Resources as allocators of C++: polymorphic_allocator takes a stream at each call, and
+ * stream_allocator_adaptor binds one to it, as the standard's containers need. Containers
+ * that touch their elements on the host need memory that the host can access.
+ *
+ * Lifetime: an allocator keeps a reference of its resource; the stream must outlive it.
+ * Threads, exceptions: as rmm/cxx/resource.hpp; std::bad_array_new_length for a count whose
+ * bytes do not fit into a size_t.
+ */
+#ifndef RMM_CXX_ALLOCATORS_HPP
+#define RMM_CXX_ALLOCATORS_HPP
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <rmm/cxx/device.hpp>
+#include <rmm/cxx/resource.hpp>
+#include <rmm/cxx/stream.hpp>
+
+namespace rmmc
+{
+namespace detail
+{
+
+template <class T>
+constexpr std::size_t align_of = alignof(T) > RMM_ALIGN_DEFAULT ? alignof(T)
+                                                                : RMM_ALIGN_DEFAULT;
+
+template <class T> std::size_t bytes_of(std::size_t count)
+{
+    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+        throw std::bad_array_new_length();
+    }
+    return count * sizeof(T);
+}
+
+} /* namespace detail */
+
+template <class T> class polymorphic_allocator
+{
+  public:
+    using value_type = T;
+
+    /** Over the current device's resource. */
+    polymorphic_allocator() : mr_(get_current_device_resource())
+    {
+    }
+    polymorphic_allocator(resource mr) noexcept : mr_(std::move(mr))
+    {
+    }
+    template <class U>
+    polymorphic_allocator(const polymorphic_allocator<U> &other) noexcept
+        : mr_(other.get_resource())
+    {
+    }
+
+    [[nodiscard]] T *allocate(std::size_t count, stream_view stream) const
+    {
+        return static_cast<T *>(
+            mr_.allocate(stream, detail::bytes_of<T>(count), detail::align_of<T>));
+    }
+    void deallocate(T *ptr, std::size_t count, stream_view stream) const noexcept
+    {
+        mr_.deallocate(stream, ptr, count * sizeof(T), detail::align_of<T>);
+    }
+    const resource &get_resource() const noexcept
+    {
+        return mr_;
+    }
+
+  private:
+    resource mr_;
+};
+
+template <class T, class U>
+bool operator==(
+    const polymorphic_allocator<T> &a, const polymorphic_allocator<U> &b) noexcept
+{
+    return a.get_resource() == b.get_resource();
+}
+template <class T, class U>
+bool operator!=(
+    const polymorphic_allocator<T> &a, const polymorphic_allocator<U> &b) noexcept
+{
+    return !(a == b);
+}
+
+/** An allocator whose functions take a stream, as one whose functions take none. */
+template <class Allocator> class stream_allocator_adaptor
+{
+  public:
+    using value_type = typename std::allocator_traits<Allocator>::value_type;
+    template <class U> struct rebind {
+        using other = stream_allocator_adaptor<
+            typename std::allocator_traits<Allocator>::template rebind_alloc<U>>;
+    };
+
+    stream_allocator_adaptor(const Allocator &allocator, stream_view stream)
+        : allocator_(allocator), stream_(stream)
+    {
+    }
+    template <class Other>
+    stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
+        : allocator_(other.underlying_allocator()), stream_(other.stream())
+    {
+    }
+
+    [[nodiscard]] value_type *allocate(std::size_t count)
+    {
+        return allocator_.allocate(count, stream_);
+    }
+    void deallocate(value_type *ptr, std::size_t count) noexcept
+    {
+        allocator_.deallocate(ptr, count, stream_);
+    }
+    stream_view stream() const noexcept
+    {
+        return stream_;
+    }
+    const Allocator &underlying_allocator() const noexcept
+    {
+        return allocator_;
+    }
+
+  private:
+    Allocator allocator_;
+    stream_view stream_;
+};
+
+/** Equal ones may free each other's memory, on whatever stream. */
+template <class A, class B>
+bool operator==(
+    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b) noexcept
+{
+    return a.underlying_allocator() == b.underlying_allocator();
+}
+template <class A, class B>
+bool operator!=(
+    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b) noexcept
+{
+    return !(a == b);
+}
+
+} /* namespace rmmc */
+
+#endif /* RMM_CXX_ALLOCATORS_HPP */
