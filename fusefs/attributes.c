@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stat(2) tells of a node; see attributes.h.
+ * The attributes of a node; see attributes.h.
  */
 #include "attributes.h"
 

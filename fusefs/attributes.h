@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stat(2) tells of a node, and how long the kernel may keep it. Knows no FUSE.
+ * The attributes (struct stat) of a node, and how long the kernel may cache them. Knows no FUSE.
  *
  * Sizes: a value reports TREE_VALUE_BYTES; a text and a log their true size. That of a text
  * is the work of rendering it, so it is told only when it is asked for (attributes_of), not

@@ -83,7 +83,7 @@ typedef struct rmm_resource_ops {
     /* Two resources whose tables have the same function, which are not the same. NULL: a
      * resource equals itself only. */
     bool (*is_equal)(const rmm_resource_t *a, const rmm_resource_t *b);
-    /* It waits by itself where a request is `sync`: nobody needs to wait for a stream. */
+    /* It waits by itself where a request is `sync`: the caller need not synchronise a stream. */
     bool waits_for_sync;
     /* Add its chunks and blocks to a report, in the calls of block_list.h: an operator looks.
      * NULL: it has none of its own. */

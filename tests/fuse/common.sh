@@ -205,25 +205,25 @@ fetch_report() {
     fail "no report in $tries tries"
 }
 
-# start_crowd PROCESSES POOLS UUID [COMMAND...]: processes with a segment each, until
-# end_crowd.
-start_crowd() {
+# start_programs PROCESSES POOLS UUID [COMMAND...]: processes with a segment each, until
+# end_programs.
+start_programs() {
     local count=$1 pools=$2 uuid=$3
     shift 3
-    : >"$work/crowd.out"
-    "$@" "$RMMFS_PROGRAM" crowd "$count" "$pools" "$uuid" >"$work/crowd.out" &
-    crowd=$!
-    eventually crowd_is_there "$count"
+    : >"$work/programs.out"
+    "$@" "$RMMFS_PROGRAM" many "$count" "$pools" "$uuid" >"$work/programs.out" &
+    programs=$!
+    eventually programs_are_there "$count"
 }
 
-crowd_is_there() {
-    ! grep -q failed "$work/crowd.out" || fail "a process of the crowd has not its pools"
-    [ "$(grep -c ok "$work/crowd.out")" -eq "$1" ]
+programs_are_there() {
+    ! grep -q failed "$work/programs.out" || fail "a program could not make its pools"
+    [ "$(grep -c ok "$work/programs.out")" -eq "$1" ]
 }
 
-end_crowd() {
-    kill -KILL "$crowd"
-    wait "$crowd" 2>/dev/null || true
+end_programs() {
+    kill -KILL "$programs"
+    wait "$programs" 2>/dev/null || true
 }
 
 forget_program() {

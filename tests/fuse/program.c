@@ -377,8 +377,8 @@ static int run_without_openat2(char **command)
     return 1;
 }
 
-/* One of a crowd: a resource on the GPU, pools on top of it, and some bytes in each. */
-static void live_in_crowd(uint32_t pools, const char *uuid)
+/* One program of many: a resource on the GPU, pools on top of it, and some bytes in each. */
+static void live_as_one_of_many(uint32_t pools, const char *uuid)
 {
     const rmm_location_identity_t gpu = {uuid, "0000:00:00.0", "Test GPU", 1u << 30};
     const rmm_accounting_desc_t cuda = {
@@ -403,7 +403,7 @@ static void live_in_crowd(uint32_t pools, const char *uuid)
 }
 
 /* A process that forks before its first segment leaves its children free to make theirs. */
-static int run_crowd(char **arguments)
+static int run_many(char **arguments)
 {
     uint32_t count = (uint32_t)strtoul(arguments[0], NULL, 10);
     uint32_t pools = (uint32_t)strtoul(arguments[1], NULL, 10);
@@ -411,7 +411,7 @@ static int run_crowd(char **arguments)
         pid_t child = fork();
         if (child == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            live_in_crowd(pools, arguments[2]);
+            live_as_one_of_many(pools, arguments[2]);
             _exit(0);
         }
         if (child < 0) {
@@ -426,8 +426,8 @@ static int run_crowd(char **arguments)
 int main(int argc, char **argv)
 {
     char line[256];
-    if (argc == 5 && strcmp(argv[1], "crowd") == 0) {
-        return run_crowd(argv + 2);
+    if (argc == 5 && strcmp(argv[1], "many") == 0) {
+        return run_many(argv + 2);
     }
     if (argc > 2 && strcmp(argv[1], "mounts") == 0) {
         return run_in_own_mounts(argv + 2);

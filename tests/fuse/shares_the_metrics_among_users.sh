@@ -9,7 +9,7 @@ test_users=2
 other=65534
 chmod 1777 "$run"
 start_daemon
-start_crowd 60 250 GPU-hostile setpriv --reuid "$other" --regid "$other" --clear-groups --
+start_programs 60 250 GPU-hostile setpriv --reuid "$other" --regid "$other" --clear-groups --
 start_program mine
 gpu mine 0
 tell mine resource 1 cuda cuda 0 0
@@ -37,5 +37,5 @@ for file in metrics metrics.om; do
 done
 hostile=$(sed -n 's/^rmm_device_current_bytes{.*GPU-hostile"} //p' "$work/text")
 [ "$hostile" = $((60 * 250 * 4096)) ] || fail "the sum of all is $hostile"
-end_crowd
+end_programs
 stop_daemon

@@ -64,7 +64,7 @@ static void giving_back_more_than_is_used_gives_back_what_is_used(void **state)
     assert_int_equal(budget.used_together[BUDGET_HANDLES], 5);
 }
 
-static void root_and_the_daemons_user_have_more_and_are_never_crowded_out(void **state)
+static void root_and_the_daemons_user_have_more_and_are_always_have_room(void **state)
 {
     uint64_t limit = budget_limit(&budget, A, BUDGET_TEXT_BYTES);
     uint64_t larger = budget_limit(&budget, 0, BUDGET_TEXT_BYTES);
@@ -136,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_user_takes_up_to_the_limit),
         TEST(giving_back_more_than_is_used_gives_back_what_is_used),
-        TEST(root_and_the_daemons_user_have_more_and_are_never_crowded_out),
+        TEST(root_and_the_daemons_user_have_more_and_are_always_have_room),
         TEST(further_users_share_an_entry_and_give_back_to_it),
         TEST(a_user_who_uses_nothing_makes_room_and_its_refusals_are_kept),
         TEST(refusals_saturate),

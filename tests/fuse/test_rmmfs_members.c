@@ -15,54 +15,54 @@
 
 #define MANY (3 * MEMBERS_AT_ONCE)
 
-typedef struct crowd {
+typedef struct many_members {
     fixture_t fixture;
     int holders[2 * MANY];
     uint32_t count;
-} crowd_t;
+} many_members_t;
 
-static crowd_t *open_crowd(void)
+static many_members_t *open_members(void)
 {
-    crowd_t *crowd = calloc(1, sizeof(*crowd));
-    assert_non_null(crowd);
-    fixture_open(&crowd->fixture);
-    return crowd;
+    many_members_t *members = calloc(1, sizeof(*members));
+    assert_non_null(members);
+    fixture_open(&members->fixture);
+    return members;
 }
 
-static void let_go(crowd_t *crowd)
+static void let_go(many_members_t *members)
 {
-    for (uint32_t i = 0; i < crowd->count; i++) {
-        (void)close(crowd->holders[i]);
+    for (uint32_t i = 0; i < members->count; i++) {
+        (void)close(members->holders[i]);
     }
-    crowd->count = 0;
+    members->count = 0;
 }
 
-static void close_crowd(crowd_t *crowd)
+static void close_members(many_members_t *members)
 {
-    let_go(crowd);
-    fixture_close(&crowd->fixture);
-    free(crowd);
+    let_go(members);
+    fixture_close(&members->fixture);
+    free(members);
 }
 
 /* A live process, as its lock tells. */
-static member_t *join_crowd(crowd_t *crowd)
+static member_t *join_member(many_members_t *members)
 {
     char link[32];
-    member_t *member = fixture_process(&crowd->fixture, 1000 + (pid_t)crowd->count);
+    member_t *member = fixture_process(&members->fixture, 1000 + (pid_t)members->count);
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", member->segment.fd);
     int holder = open(link, O_RDWR | O_CLOEXEC);
     assert_true(holder >= 0);
     assert_int_equal(flock(holder, LOCK_EX | LOCK_NB), 0);
-    crowd->holders[crowd->count++] = holder;
+    members->holders[members->count++] = holder;
     return member;
 }
 
 /* The same before it uses a GPU. */
-static member_t *begin(crowd_t *crowd)
+static member_t *begin(many_members_t *members)
 {
-    rmm_segment_location_t *location = &crowd->fixture.layout.locations[0];
+    rmm_segment_location_t *location = &members->fixture.layout.locations[0];
     atomic_init(&location->used, 0);
-    member_t *member = join_crowd(crowd);
+    member_t *member = join_member(members);
     atomic_init(&location->used, 1);
     member->location_count = 0;
     member->locations_opened = UINT32_MAX;
@@ -96,13 +96,13 @@ static bool uses_gpu(const member_t *member)
 static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **state)
 {
     (void)state;
-    crowd_t *crowd = open_crowd();
-    model_t *model = &crowd->fixture.model;
+    many_members_t *members = open_members();
+    model_t *model = &members->fixture.model;
     for (uint32_t i = 0; i < MANY; i++) {
-        (void)join_crowd(crowd);
+        (void)join_member(members);
     }
     for (uint32_t i = 0; i < MANY; i++) { /* wherever the turn of the others is */
-        member_t *newcomer = begin(crowd);
+        member_t *newcomer = begin(members);
         members_check_some(model);
         assert_false(uses_gpu(newcomer));
         assert_true(members_have_beginners(model));
@@ -111,25 +111,25 @@ static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **stat
         assert_true(uses_gpu(newcomer));
         assert_false(members_have_beginners(model));
     }
-    close_crowd(crowd);
+    close_members(members);
 }
 
 /* Whoever keeps programs that use no GPU delays others, but not for ever. */
 static void beginners_delay_a_first_gpu_and_keep_it_from_nobody(void **state)
 {
     (void)state;
-    crowd_t *crowd = open_crowd();
-    model_t *model = &crowd->fixture.model;
-    member_t *victim = begin(crowd);
+    many_members_t *members = open_members();
+    model_t *model = &members->fixture.model;
+    member_t *victim = begin(members);
     for (uint32_t i = 1; i < MANY; i++) {
-        (void)begin(crowd);
+        (void)begin(members);
     }
     open_location(victim);
     for (uint32_t i = 0; i < MANY / MEMBERS_AT_ONCE; i++) {
         members_check_some(model);
     }
     assert_true(uses_gpu(victim));
-    close_crowd(crowd);
+    close_members(members);
 }
 
 static void fail_if_called(void *arg, entry_t *entry)
@@ -161,17 +161,17 @@ static void as_many_as_a_look_is_told_of_end_at_once(void **state)
 {
     (void)state;
     int end, status;
-    crowd_t *crowd = open_crowd();
-    model_t *model = &crowd->fixture.model;
+    many_members_t *members = open_members();
+    model_t *model = &members->fixture.model;
     model->exits = exits_open(-1);
     assert_non_null(model->exits);
     pid_t child = start_child(&end);
     for (uint32_t i = 0; i < EXITS_AT_ONCE; i++) {
-        member_t *member = join_crowd(crowd);
+        member_t *member = join_member(members);
         member->pidfd = exits_watch(model->exits, child, member->serial);
         assert_true(member->pidfd >= 0);
     }
-    let_go(crowd);
+    let_go(members);
     (void)close(end);
     assert_int_equal(waitpid(child, &status, 0), child);
     members_take_exits(model, fail_if_called, NULL);
@@ -180,7 +180,7 @@ static void as_many_as_a_look_is_told_of_end_at_once(void **state)
     }
     exits_close(model->exits);
     model->exits = NULL;
-    close_crowd(crowd);
+    close_members(members);
 }
 
 int main(void)
