@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the slot table; see slots.h. Bytes read here only choose candidates: the reader
+ * Walks the slot table; see slots.h. Bytes looked at here only choose candidates: the reader
  * checks them again.
  */
 #include "slots.h"
@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WALK_TRIES 32u     /* a slot that is being written needs one or two */
-#define PIECE_BYTES 16384u /* 32 slots of 512 bytes: 2 us */
+#define WALK_TRIES 32u /* a slot that is being written needs one or two */
 #define GLANCES_OF_SLOT                                                                \
     16u /* slots that are glanced at in the time in which one is read */
 
@@ -60,11 +59,12 @@ static bool is_candidate(const walk_t *walk, const glance_t *glance)
 }
 
 /* False: the walk is over. */
-static bool visit_slot(const walk_t *walk, uint32_t index)
+static bool
+visit_slot(const walk_t *walk, const rmm_slot_batch_t *batch, uint32_t index)
 {
     slot_view_t view = {.member = walk->member, .index = index};
-    if (!rmm_segment_read_slot_within(
-            &walk->member->segment, index, &view.record, &view.torn,
+    if (!rmm_segment_batch_slot(
+            &walk->member->segment, batch, index, &view.record, &view.torn,
             &walk->allowance->retries)) {
         return true;
     }
@@ -98,13 +98,28 @@ static bool may_read(slot_allowance_t *allowance, const glance_t *glance)
     return may;
 }
 
-/* Slots first..first+count of the table. False: the walk is over. */
-static bool
-walk_piece(walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t count)
+static glance_t glance_in(const walk_t *walk, const rmm_slot_batch_t *batch, uint32_t i)
 {
     uint32_t stride = walk->member->segment.header.slots_stride;
-    for (uint32_t i = 0; i < count; i++) {
-        glance_t glance = glance_at(piece + (size_t)i * stride);
+    return glance_at(batch->before + (size_t)i * stride);
+}
+
+/* A single candidate is cheaper to read by itself. */
+static bool has_several_candidates(const walk_t *walk, const rmm_slot_batch_t *batch)
+{
+    uint32_t candidates = 0;
+    for (uint32_t i = 0; i < batch->count && candidates < 2; i++) {
+        glance_t glance = glance_in(walk, batch, i);
+        candidates += is_candidate(walk, &glance);
+    }
+    return candidates == 2;
+}
+
+/* False: the walk is over. */
+static bool walk_batch(walk_t *walk, const rmm_slot_batch_t *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        glance_t glance = glance_in(walk, batch, i);
         if (!is_candidate(walk, &glance)) {
             continue;
         }
@@ -113,7 +128,7 @@ walk_piece(walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t co
             if (is_spent(walk->allowance)) {
                 return false;
             }
-        } else if (!visit_slot(walk, first + i)) {
+        } else if (!visit_slot(walk, batch, batch->first + i)) {
             return false;
         }
     }
@@ -122,18 +137,20 @@ walk_piece(walk_t *walk, const unsigned char *piece, uint32_t first, uint32_t co
 
 static void walk_slots(walk_t *walk)
 {
-    unsigned char piece[PIECE_BYTES];
+    rmm_slot_batch_t batch; /* 80 KiB */
     const rmm_segment_t *segment = &walk->member->segment;
     uint32_t slots = rmm_segment_slot_count(segment);
-    uint32_t stride = segment->header.slots_stride;
-    uint32_t per_piece = PIECE_BYTES / stride;
-    for (uint32_t first = 0; first < slots; first += per_piece) {
-        uint32_t count = slots - first < per_piece ? slots - first : per_piece;
-        size_t bytes = (size_t)count * stride;
-        uint64_t offset = segment->header.slots_offset + (uint64_t)first * stride;
+    uint32_t per_batch = rmm_segment_batch_slots(segment);
+    for (uint32_t first = 0; first < slots; first += per_batch) {
+        uint32_t count = slots - first < per_batch ? slots - first : per_batch;
         charge(walk->allowance, count / GLANCES_OF_SLOT);
-        if (pread(segment->fd, piece, bytes, (off_t)offset) != (ssize_t)bytes ||
-            !walk_piece(walk, piece, first, count)) {
+        if (!rmm_segment_begin_batch(segment, first, count, &batch)) {
+            return;
+        }
+        if (has_several_candidates(walk, &batch)) {
+            rmm_segment_fill_batch(segment, &batch);
+        }
+        if (!walk_batch(walk, &batch)) {
             return;
         }
     }
@@ -199,7 +216,7 @@ find(member_t *member, uint32_t mask, uint32_t instance_id, slot_view_t *view_ou
         .visit = take_first,
         .arg = &search,
         .allowance = &allowance};
-    (void)visit_slot(&walk, atomic_load_explicit(hint, memory_order_relaxed));
+    (void)visit_slot(&walk, NULL, atomic_load_explicit(hint, memory_order_relaxed));
     if (!search.found) {
         walk_slots(&walk);
     }

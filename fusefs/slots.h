@@ -2,7 +2,7 @@
 /*
  * Finding the resources in a segment's slot table.
  *
- * The reader's check of one slot is three system calls, and most slots may be empty. So
+ * The reader's check of one slot is five system calls, and most slots may be empty. So
  * the table is looked through in large pieces first, and only what looks alive is then
  * read through the reader, which decides. Where a resource was found last is tried first
  * when it is asked for again.

@@ -121,6 +121,81 @@ static void a_slot_that_changes_hands_is_one_or_the_other(void **state)
     rmm_segment_close(&segment);
 }
 
+/* --- batches ------------------------------------------------------------------------ */
+
+/* Slots 0 to 2 of a batch, of which the sample has two. */
+static void fill_batch(
+    const rmm_segment_t *segment, void (*hook)(int fd, uint64_t offset),
+    rmm_slot_batch_t *batch)
+{
+    amid = hook;
+    assert_true(rmm_segment_begin_batch(segment, 0, 3, batch));
+    rmm_segment_fill_batch(segment, batch);
+    amid = NULL;
+    assert_true(batch->is_filled);
+}
+
+static uint64_t slot_figure(
+    const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat)
+{
+    uint64_t figure = 0;
+
+    assert_true(rmm_segment_slot_stat(segment, record, stat, &figure));
+    return figure;
+}
+
+static void a_batch_has_what_single_reads_have(void **state)
+{
+    static rmm_slot_batch_t batch;
+    rmm_segment_t segment;
+    uint32_t tries = 4;
+
+    sample.slot_stripes[0][3].padding_added += 100;
+    sample.slot_stripes[2][1].padding_added += 7;
+    attach_sample(&segment);
+    fill_batch(&segment, NULL, &batch);
+    for (uint32_t i = 0; i < 3; i++) {
+        rmm_record_t alone = {.bytes = {0}}, together = {.bytes = {0}};
+        bool is_there = rmm_segment_read_slot(&segment, i, &alone, NULL);
+
+        assert_int_equal(
+            rmm_segment_batch_slot(&segment, &batch, i, &together, NULL, &tries),
+            is_there);
+        assert_memory_equal(together.bytes, alone.bytes, sizeof(alone.bytes));
+    }
+    assert_false(rmm_segment_begin_batch(&segment, 255, 2, &batch));
+    assert_false(rmm_segment_begin_batch(&segment, UINT32_MAX, 1, &batch));
+    assert_false(rmm_segment_begin_batch(
+        &segment, 0, rmm_segment_batch_slots(&segment) + 1, &batch));
+    rmm_segment_close(&segment);
+}
+
+/* In the first of the table's three reads, and in the second. */
+static void a_slot_that_changes_during_a_batch_is_read_again(void **state)
+{
+    static rmm_slot_batch_t batch;
+
+    for (unsigned at = 1; at <= 2; at++) {
+        rmm_segment_t segment;
+        rmm_record_t record;
+        uint32_t tries = 4;
+        bool torn = true;
+
+        (void)make_sample(NULL);
+        attach_sample(&segment);
+        times = at;
+        fill_batch(&segment, change_hands, &batch);
+        assert_int_equal(times, 0);
+        assert_true(
+            rmm_segment_batch_slot(&segment, &batch, 0, &record, &torn, &tries));
+        assert_string_equal(rmm_record_slot(&record)->name, "another");
+        assert_int_equal(
+            slot_figure(&segment, &record, RMM_SLOT_STAT_cross_stream_count), 7);
+        assert_false(torn);
+        rmm_segment_close(&segment);
+    }
+}
+
 /* --- stripes ------------------------------------------------------------------------ */
 
 static void pad_a_block(int fd, uint64_t offset)
@@ -213,6 +288,9 @@ int main(void)
             figures_of_two_moments_are_not_shown_as_one, make_sample),
         cmocka_unit_test_setup(
             a_slot_that_changes_hands_is_one_or_the_other, make_sample),
+        cmocka_unit_test_setup(a_batch_has_what_single_reads_have, make_sample),
+        cmocka_unit_test_setup(
+            a_slot_that_changes_during_a_batch_is_read_again, make_sample),
         cmocka_unit_test_setup(what_is_free_is_never_more_than_it_was, make_sample),
         cmocka_unit_test_setup(
             a_message_that_is_overwritten_meanwhile_is_lost, make_sample),
