@@ -109,6 +109,31 @@ static inline uint64_t exercise_records(const rmm_segment_t *segment)
     return digest;
 }
 
+static inline void exercise_batches(const rmm_segment_t *segment)
+{
+    static rmm_slot_batch_t batch;
+    uint32_t slots = rmm_segment_slot_count(segment);
+    uint32_t room = rmm_segment_batch_slots(segment);
+
+    PROMISE(room >= 1);
+    for (uint32_t first = 0; first < slots; first += room) {
+        uint32_t count = slots - first < room ? slots - first : room, tries = 4;
+        rmm_record_t record;
+        bool torn;
+
+        if (!rmm_segment_begin_batch(segment, first, count, &batch)) {
+            continue;
+        }
+        rmm_segment_fill_batch(segment, &batch);
+        for (uint32_t i = first; i < first + count; i++) {
+            if (rmm_segment_batch_slot(segment, &batch, i, &record, &torn, &tries)) {
+                exercise_text(record.slot.type, sizeof(record.slot.type));
+                exercise_text(record.slot.name, sizeof(record.slot.name));
+            }
+        }
+    }
+}
+
 static inline void exercise_message(const rmm_log_message_t *message, void *arg)
 {
     uint64_t *count = arg;
@@ -151,6 +176,7 @@ static inline rmm_segment_verdict_t exercise_segment(int fd)
         exercise_text(segment.header.cmdline, sizeof(segment.header.cmdline));
         exercise_schema(&segment);
         digest = exercise_records(&segment);
+        exercise_batches(&segment);
         exercise_log(&segment);
         (void)digest;
         (void)rmm_segment_is_live(&segment);
