@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/callback.h"
+#include "base/copies.h"
 #include "base/diag_attach.h"
 #include "base/forked.h"
 #include "base/resource_impl.h"
@@ -214,6 +215,7 @@ rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *d
     }
     mr->upstream = desc->upstream != NULL ? rmm_resource_retain(desc->upstream) : NULL;
     registry_add(mr);
+    rmm__copies_use();
     return RMM_OK;
 
 err_free_name:

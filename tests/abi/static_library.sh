@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: static_library.sh SOURCE RMM_CUDA
-# Builds and installs librmm-c.a, and the C consumer against it both ways.
+# usage: static_library.sh SOURCE RMM_CUDA SHARED_LIBRARY
+# Builds and installs librmm-c.a, and the C consumer against it both ways. A program that is
+# linked with it and loads SHARED_LIBRARY has two copies of the library, which one line says.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
@@ -15,3 +16,22 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 "$here/consumer.sh" c find_package "$work/stage"
 "$here/consumer.sh" c pkg_config "$work/stage"
+
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(library_folder "$work/stage")/pkgconfig
+# shellcheck disable=SC2046 # flags are words
+${CC:-cc} -std=gnu11 -Wall -Wextra -Werror "$here/two_copies.c" -o "$work/two_copies" \
+    $(pkg-config --static --cflags --libs rmm-c) -ldl
+
+warnings() { # USE...: how often two copies are named when they are used in this order
+    "$work/two_copies" "$@" 2>"$work/err" || { cat "$work/err"; die "two_copies $* failed"; }
+    grep -c "two copies of librmm-c in this process" "$work/err" || true
+}
+for order in "linked loaded" "loaded linked" "loaded linked loaded linked"; do
+    # shellcheck disable=SC2086 # a list
+    [ "$(warnings "$3" $order)" = 1 ] || { cat "$work/err"; die "$order: not exactly one warning"; }
+done
+grep -q "in the program itself" "$work/err" || die "the warning does not name the program"
+grep -q "librmm-c.so" "$work/err" || die "the warning does not name the library"
+[ "$(warnings "$3" linked linked)" = 0 ] || die "a copy that is loaded, but not used, was reported"
+[ "$(warnings "$3" loaded loaded)" = 0 ] || die "a copy that is linked, but not used, was reported"
