@@ -185,6 +185,30 @@ CASE(a_pool_that_tries_again_drops_the_exception_of_the_first_attempt)
     THROWS(rmmc::out_of_memory, limited.allocate({}, 1000)); /* not the old one */
 }
 
+CASE(the_last_exception_of_a_call_comes_out_and_no_log_replaces_it)
+{
+    rmmc::callback_resource refusing(
+        [](std::size_t, rmmc::stream_view) -> void * { throw std::bad_alloc(); },
+        ignore);
+    rmmc::failure_callback_adaptor asking(
+        refusing, [](std::size_t) -> bool { throw odd{4}; });
+    int rows = 0;
+    rmmc::logging_options flush;
+    flush.auto_flush = true;
+    rmmc::logging_adaptor logging(
+        asking,
+        [&](std::string_view) {
+            if (++rows > 1) {
+                throw rows;
+            }
+        },
+        flush);
+
+    THROWS(odd, logging.allocate({}, 10));
+    CHECK(rows == 2);
+    THROWS(int, std::rethrow_exception(rmmc::take_unhandled_exception()));
+}
+
 CASE(nested_calls_see_only_their_own_exceptions)
 {
     rmmc::callback_resource refusing(refuse, ignore);
@@ -251,6 +275,7 @@ CASE(an_exception_of_a_free_or_a_sink_is_kept_for_who_asks)
     void *block = logging.allocate({}, 100); /* logging fails no allocation */
     CHECK(rmmc::take_unhandled_exception() != nullptr);
     logging.deallocate({}, block, 100);
+    CHECK(rmmc::take_unhandled_exception() != nullptr);
     THROWS(odd, logging.allocate({}, std::size_t(1) << 60));
     is_on = false;
     (void)rmmc::take_unhandled_exception();

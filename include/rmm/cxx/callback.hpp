@@ -124,7 +124,7 @@ inline void check_not_moved_from(const void *handle, const char *what)
 /* What may become of an exception. */
 enum class callback_kind {
     request, /* the C function fails, and its caller gets the exception */
-    sink,    /* the same if it fails; otherwise the exception is unhandled */
+    sink,    /* the same if no request threw; unhandled if the C function succeeds */
     free     /* unhandled */
 };
 
@@ -148,23 +148,25 @@ class callback
         if (keeper_now == keeper_state::pending) { /* of a call of C in the function */
             drop_pending();
         }
-        if (outer_ != nullptr) {
-            keep_pending(std::move(outer_), outer_is_of_sink_);
-        } else if (mine_ != nullptr) {
+        if (mine_ != nullptr) {
             keep_pending(std::move(mine_), kind_ == callback_kind::sink);
+        } else if (outer_ != nullptr) {
+            keep_pending(std::move(outer_), outer_is_of_sink_);
         }
     }
 
-    /* In a handler: keep the exception that it handles. The first one of a call wins. */
+    /* In a handler: keep the exception that it handles. That of the last request wins: the C
+     * function has dealt with those before. */
     void keep() noexcept
     {
         if (keeper_now == keeper_state::ended) {
             return; /* the thread ends: the status has to do */
         }
-        if (kind_ == callback_kind::free || outer_ != nullptr) {
-            this_keeper().unhandled = std::current_exception();
-        } else {
+        if (kind_ == callback_kind::request ||
+            (kind_ == callback_kind::sink && outer_ == nullptr)) {
             mine_ = std::current_exception();
+        } else {
+            this_keeper().unhandled = std::current_exception();
         }
     }
 
@@ -241,6 +243,9 @@ inline std::exception_ptr take_unhandled_exception() noexcept
 {
     if (detail::keeper_now == detail::keeper_state::ended) {
         return nullptr;
+    }
+    if (detail::keeper_now == detail::keeper_state::pending) { /* of a free */
+        detail::drop_pending();
     }
     return std::exchange(detail::this_keeper().unhandled, nullptr);
 }

@@ -24,6 +24,15 @@
 #ifndef RMM_CXX_CCCL_HPP
 #define RMM_CXX_CCCL_HPP
 
+#include <cuda/std/version> /* CCCL_VERSION */
+
+/* Guards of the header that has the concepts: in CCCL 3.0 and in 2. */
+#if CCCL_VERSION < 3001000 &&                                                          \
+    !defined(LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE) &&                        \
+    (defined(_CUDA__MEMORY_RESOURCE_RESOURCE_H) || defined(_CUDA_MEMORY_RESOURCE))
+#define RMM_CXX_HAS_CCCL 0
+#else
+#define RMM_CXX_HAS_CCCL 1
 #ifndef LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #endif
@@ -55,4 +64,5 @@ get_property(const resource_with<Properties> &, cuda::mr::host_accessible) noexc
 
 } /* namespace rmmc */
 
+#endif /* RMM_CXX_HAS_CCCL */
 #endif /* RMM_CXX_CCCL_HPP */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/cxx/thrust.hpp
+ *
+ * Thrust over resources: an allocator, device_vector with it, and policies for algorithms,
+ * whose temporary memory then comes from a resource, on their stream. Needs Thrust, which
+ * is in the CUDA toolkit, and a compiler for CUDA; rmm/rmm.hpp does not include it.
+ *
+ *     rmmc::device_vector<int> values(1000, 1);
+ *     int sum = thrust::reduce(rmmc::exec_policy(stream, mr), values.begin(), values.end());
+ *
+ * Lifetime: an allocator, and so a vector and a policy, keeps a reference of its resource;
+ * the stream must outlive them. An empty `resource` argument is the current device's.
+ *
+ * Threads, exceptions: as rmm/cxx/resource.hpp.
+ */
+#ifndef RMM_CXX_THRUST_HPP
+#define RMM_CXX_THRUST_HPP
+
+#include <cstddef>
+#include <utility>
+
+#include <thrust/device_ptr.h>
+#include <thrust/device_reference.h>
+#include <thrust/device_vector.h>
+#include <thrust/system/cuda/execution_policy.h>
+
+#include <rmm/cxx/allocators.hpp>
+#include <rmm/cxx/device.hpp>
+#include <rmm/cxx/resource.hpp>
+#include <rmm/cxx/stream.hpp>
+
+namespace rmmc
+{
+
+/** Bound to a stream and a resource. Equal ones may free each other's memory. */
+template <class T> class thrust_allocator
+{
+  public:
+    using value_type = T;
+    using pointer = thrust::device_ptr<T>;
+    using const_pointer = thrust::device_ptr<const T>;
+    using reference = thrust::device_reference<T>;
+    using const_reference = thrust::device_reference<const T>;
+    using size_type = std::size_t;
+    using difference_type = typename pointer::difference_type;
+    template <class U> struct rebind {
+        using other = thrust_allocator<U>;
+    };
+
+    explicit thrust_allocator(
+        stream_view stream = stream_view(), resource mr = resource())
+        : stream_(stream), mr_(mr ? std::move(mr) : get_current_device_resource())
+    {
+    }
+    template <class U>
+    thrust_allocator(const thrust_allocator<U> &other)
+        : stream_(other.stream()), mr_(other.get_resource())
+    {
+    }
+
+    pointer allocate(size_type count)
+    {
+        return pointer(static_cast<T *>(
+            mr_.allocate(stream_, detail::bytes_of<T>(count), detail::align_of<T>)));
+    }
+    void deallocate(pointer ptr, size_type count) noexcept
+    {
+        mr_.deallocate(stream_, ptr.get(), count * sizeof(T), detail::align_of<T>);
+    }
+    stream_view stream() const noexcept
+    {
+        return stream_;
+    }
+    const resource &get_resource() const noexcept
+    {
+        return mr_;
+    }
+
+  private:
+    stream_view stream_;
+    resource mr_;
+};
+
+template <class T, class U>
+bool operator==(const thrust_allocator<T> &a, const thrust_allocator<U> &b) noexcept
+{
+    return a.get_resource() == b.get_resource();
+}
+template <class T, class U>
+bool operator!=(const thrust_allocator<T> &a, const thrust_allocator<U> &b) noexcept
+{
+    return !(a == b);
+}
+
+/** A thrust::device_vector whose memory is a resource's. It initialises its elements. */
+template <class T> using device_vector = thrust::device_vector<T, thrust_allocator<T>>;
+
+namespace detail
+{
+
+using thrust_policy =
+    decltype(thrust::cuda::par(thrust_allocator<char>()).on(rmm_stream_t()));
+using thrust_nosync_policy =
+    decltype(thrust::cuda::par_nosync(thrust_allocator<char>()).on(rmm_stream_t()));
+
+} /* namespace detail */
+
+/** For Thrust's algorithms, which wait for their stream where Thrust says so. */
+class exec_policy : public detail::thrust_policy
+{
+  public:
+    explicit exec_policy(stream_view stream = stream_view(), resource mr = resource())
+        : detail::thrust_policy(
+              thrust::cuda::par(thrust_allocator<char>(stream, std::move(mr)))
+                  .on(stream.value()))
+    {
+    }
+};
+
+/** The same, without waits that are not needed for a result. */
+class exec_policy_nosync : public detail::thrust_nosync_policy
+{
+  public:
+    explicit exec_policy_nosync(
+        stream_view stream = stream_view(), resource mr = resource())
+        : detail::thrust_nosync_policy(
+              thrust::cuda::par_nosync(thrust_allocator<char>(stream, std::move(mr)))
+                  .on(stream.value()))
+    {
+    }
+};
+
+} /* namespace rmmc */
+
+#endif /* RMM_CXX_THRUST_HPP */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The second file of cxx_exit: its default stream is the thread's. */
+#define CUDA_API_PER_THREAD_DEFAULT_STREAM
+#include "cxx/cxx_exit.hpp"
+
+rmmc::device_buffer &other_file_buffer()
+{
+    static rmmc::device_buffer buffer;
+    return buffer;
+}
+
+rmmc::stream_view other_file_default()
+{
+    return {};
+}
+
+rmmc::stream_view other_file_view_of_zero()
+{
+    return rmm_stream_t(nullptr);
+}

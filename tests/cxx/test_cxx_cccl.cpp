@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resources as CCCL's memory resources, and CCCL's as ours, with the CCCL of the CUDA toolkit or
+ * of RMM_CCCL_INCLUDE. Names changed in CCCL 3.1; any_resource and cuda::buffer came with 3.2.
+ */
+#define RMM_CXX_MAIN
+#include "cxx/harness.hpp"
+
+#if !RMM_CXX_HAS_CCCL
+#error "rmm/rmm.hpp did not find CCCL"
+#endif
+
+#if CCCL_VERSION >= 3002000
+#include <cuda/buffer>
+#endif
+
+namespace
+{
+
+using device = cuda::mr::device_accessible;
+using host = cuda::mr::host_accessible;
+
+#if CCCL_VERSION >= 3001000
+template <class T>
+constexpr bool is_resource = cuda::mr::resource<T> &&cuda::mr::synchronous_resource<T>;
+template <class T, class... Properties>
+constexpr bool has = cuda::mr::resource_with<T, Properties...>
+    &&cuda::mr::synchronous_resource_with<T, Properties...>;
+using device_ref = cuda::mr::resource_ref<device>;
+
+void *allocate(device_ref mr, std::size_t bytes, rmm_stream_t stream)
+{
+    return mr.allocate(cuda::stream_ref{stream}, bytes, 256);
+}
+void deallocate(device_ref mr, void *ptr, std::size_t bytes, rmm_stream_t stream)
+{
+    mr.deallocate(cuda::stream_ref{stream}, ptr, bytes, 256);
+}
+#else
+template <class T>
+constexpr bool is_resource = cuda::mr::resource<T> &&cuda::mr::async_resource<T>;
+template <class T, class... Properties>
+constexpr bool has = cuda::mr::resource_with<T, Properties...>
+    &&cuda::mr::async_resource_with<T, Properties...>;
+using device_ref = cuda::mr::async_resource_ref<device>;
+
+void *allocate(device_ref mr, std::size_t bytes, rmm_stream_t stream)
+{
+    return mr.allocate_async(bytes, 256, cuda::stream_ref{stream});
+}
+void deallocate(device_ref mr, void *ptr, std::size_t bytes, rmm_stream_t stream)
+{
+    mr.deallocate_async(ptr, bytes, 256, cuda::stream_ref{stream});
+}
+#endif
+
+template <class T>
+constexpr bool is_of_device = is_resource<T> &&has<T, device> && !has<T, host>;
+template <class T> constexpr bool is_of_both = is_resource<T> &&has<T, device, host>;
+
+static_assert(is_resource<rmmc::resource> && !has<rmmc::resource, device>, "");
+static_assert(is_resource<rmmc::host_resource> && has<rmmc::host_resource, host>, "");
+static_assert(!has<rmmc::host_resource, device>, "");
+static_assert(is_of_device<rmmc::device_resource>, "");
+static_assert(is_of_device<rmmc::cuda_resource>, "");
+static_assert(is_of_device<rmmc::pool_resource>, "");
+static_assert(is_of_device<rmmc::arena_resource>, "");
+static_assert(is_of_device<rmmc::fixed_size_resource>, "");
+static_assert(is_of_device<rmmc::binning_resource>, "");
+static_assert(is_of_device<rmmc::async_resource>, "");
+static_assert(is_of_device<rmmc::async_view_resource>, "");
+static_assert(is_of_device<rmmc::custom_resource<>>, "");
+static_assert(is_of_device<rmmc::callback_resource<>>, "");
+static_assert(is_of_device<rmmc::aligned_adaptor<>>, "");
+static_assert(is_of_device<rmmc::failure_callback_adaptor<>>, "");
+static_assert(is_of_device<rmmc::limiting_adaptor<>>, "");
+static_assert(is_of_device<rmmc::logging_adaptor<>>, "");
+static_assert(is_of_device<rmmc::prefetch_adaptor<>>, "");
+static_assert(is_of_device<rmmc::statistics_adaptor<>>, "");
+static_assert(is_of_device<rmmc::thread_safe_adaptor<>>, "");
+static_assert(is_of_device<rmmc::tracking_adaptor<>>, "");
+static_assert(is_of_both<rmmc::managed_resource>, "");
+static_assert(is_of_both<rmmc::pinned_resource>, "");
+static_assert(is_of_both<rmmc::system_resource>, "");
+static_assert(is_of_both<rmmc::sam_headroom_resource>, "");
+static_assert(is_of_both<rmmc::async_managed_resource>, "");
+
+std::uint64_t live(const rmmc::resource &mr)
+{
+    return mr.get_stats().current_count;
+}
+
+} /* namespace */
+
+CASE(a_reference_of_cccl_allocates_from_a_resource)
+{
+    rmmc::pool_resource pool{rmmc::cuda_resource()};
+    rmmc::stream stream;
+    device_ref ref{pool};
+    void *block = allocate(ref, 1000, stream.value());
+
+    CHECK(live(pool) == 1);
+    deallocate(ref, block, 1000, stream.value());
+    CHECK(live(pool) == 0);
+    THROWS(rmmc::out_of_memory, allocate(ref, std::size_t(1) << 50, stream.value()));
+}
+
+CASE(a_resource_of_cccl_is_memory_of_ours)
+{
+    rmmc::pool_resource pool{rmmc::cuda_resource()};
+    device_ref ref{pool};
+    rmmc::custom_resource custom(ref);
+    rmmc::pool_resource over(custom);
+    void *block = over.allocate({}, 1000);
+
+    CHECK(live(pool) == 1 && live(custom) == 1);
+    over.deallocate({}, block, 1000);
+    CHECK(custom == rmmc::custom_resource(ref));
+    /* an exception crosses both libraries, with a frame of C on each side */
+    THROWS(rmmc::out_of_memory, over.allocate({}, std::size_t(1) << 39));
+}
+
+#if CCCL_VERSION >= 3002000
+CASE(any_resource_keeps_a_resource_alive)
+{
+    rmmc::statistics_adaptor upstream{rmmc::cuda_resource()};
+    rmmc::stream stream;
+    {
+        cuda::mr::any_resource<device> any{rmmc::pool_resource(upstream)};
+        cuda::mr::any_resource<device> copy = any;
+        void *block = copy.allocate(cuda::stream_ref{stream.value()}, 1000, 256);
+
+        CHECK(copy == any && live(upstream) == 1);
+        any.deallocate(cuda::stream_ref{stream.value()}, block, 1000, 256);
+        rmmc::custom_resource back(any);
+        back.deallocate({}, back.allocate({}, 100), 100);
+    }
+    CHECK(live(upstream) == 0);
+}
+
+CASE(a_buffer_of_cccl_is_memory_of_a_resource)
+{
+    rmmc::pool_resource pool{rmmc::cuda_resource()};
+    rmmc::stream stream;
+    {
+        cuda::buffer<int, device> buffer(
+            cuda::stream_ref{stream.value()}, pool, 100, cuda::no_init);
+        CHECK(buffer.size() == 100 && live(pool) == 1);
+    }
+    CHECK(live(pool) == 0);
+}
+#endif
