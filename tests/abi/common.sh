@@ -23,11 +23,11 @@ page_block() { # PAGE TAG: its fenced blocks that begin with ```TAG
     awk -v open="\`\`\`$2" '$0 == "```" { inside = 0 } inside { print } $0 == open { inside = 1 }' "$1"
 }
 
-check_links() { # PAGE: each relative one leads somewhere
+check_links() { # PAGE: each relative one outside of code leads somewhere
     local path
     while read -r path; do
         [ -e "$(dirname "$1")/$path" ] || die "${1##*/} names $path, which is not there"
-    done < <(grep -oE '\]\([^)#:]+' "$1" | cut -c 3-)
+    done < <(awk '/^```/ { code = !code } !code' "$1" | grep -oE '\]\([^)#:]+' | cut -c 3-)
 }
 
 wait_for_end() { # PID of a daemon: it writes into $work to the end

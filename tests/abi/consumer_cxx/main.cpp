@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A user's program in C++17: the headers as they are, a resource behind unique_ptr, typed
+ * A user's program in C++17: rmm/rmm.hpp, and the headers of C as they are, with typed
  * containers of a type of its own.
  */
 #include <cstdio>
-#include <memory>
 #include <stdexcept>
 
 #include <rmm/rmm.h>
+#include <rmm/rmm.hpp>
 #include <rmm/sim.h>
 #include <rmm/sys/diag.h>
 
 namespace
 {
-
-struct release {
-    void operator()(rmm_resource_t *mr) const noexcept
-    {
-        rmm_resource_release(mr);
-    }
-};
-using resource = std::unique_ptr<rmm_resource_t, release>;
 
 void check(rmm_status_t status)
 {
@@ -29,15 +21,11 @@ void check(rmm_status_t status)
     }
 }
 
-resource make_pool()
+rmmc::pool_resource make_pool()
 {
-    rmm_resource_t *cuda = nullptr, *pool = nullptr;
-    check(rmm_cuda_resource_create(&cuda));
-    resource upstream(cuda);
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmmc::pool_options options;
     options.initial_bytes = 4 << 20;
-    check(rmm_pool_resource_create(upstream.get(), &options, &pool));
-    return resource(pool);
+    return rmmc::pool_resource(rmmc::cuda_resource(), options);
 }
 
 struct point {
@@ -52,7 +40,7 @@ void use_containers()
 {
     rmm_resource_t *host = nullptr;
     check(rmm_host_resource_create(&host));
-    resource owner(host);
+    rmmc::resource owner = rmmc::resource::adopt(host);
     rmm_stream_t stream = RMM_STREAM_DEFAULT;
     RMM_DEVICE_ARRAY(point) points, copy = RMM_DEVICE_ARRAY_OF_INIT(point);
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
@@ -107,12 +95,9 @@ int main()
     constexpr std::size_t bytes = 1 << 20;
     try {
         use_containers();
-        resource pool = make_pool();
-        void *block = nullptr;
-        check(rmm_resource_alloc_sync(pool.get(), bytes, 0, &block));
-        rmm_resource_dealloc_sync(pool.get(), block, bytes, 0);
-        rmm_stats_t stats = RMM_STATS_INIT;
-        check(rmm_resource_get_stats(pool.get(), &stats));
+        rmmc::pool_resource pool = make_pool();
+        pool.deallocate_sync(pool.allocate_sync(bytes), bytes);
+        rmmc::stats stats = pool.get_stats();
         std::printf(
             "rmm-c %s: peak %llu bytes, current %llu bytes, driver %s\n",
             rmm_version_string(), static_cast<unsigned long long>(stats.peak_bytes),

@@ -192,6 +192,38 @@ static void refuses_options_that_cannot_be(void **state)
     rmm_resource_release(cuda);
 }
 
+static void count_end(void *arg)
+{
+    program_t *program = arg;
+
+    program->calls++;
+}
+
+static void frees_its_argument_when_it_ends(void **state)
+{
+    rmm_failure_callback_options_t options = RMM_FAILURE_CALLBACK_OPTIONS_INIT;
+    program_t program = {.calls = 0};
+    rmm_resource_t *cuda, *mr = NULL;
+
+    options.callback = on_failure;
+    options.arg = &program;
+    options.destroy = count_end;
+    options.flags = 2;
+    assert_ok(rmm_cuda_resource_create(&cuda));
+    assert_int_equal(
+        rmm_failure_callback_adaptor_create(cuda, &options, &mr),
+        RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(program.calls, 0); /* the caller still owns it */
+    options.flags = 0;
+    assert_ok(rmm_failure_callback_adaptor_create(cuda, &options, &mr));
+    rmm_resource_release(cuda);
+    assert_ptr_equal(rmm_resource_retain(mr), mr);
+    rmm_resource_release(mr);
+    assert_int_equal(program.calls, 0);
+    rmm_resource_release(mr);
+    assert_int_equal(program.calls, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +234,7 @@ int main(void)
         cmocka_unit_test(lets_the_callback_make_room),
         cmocka_unit_test(keeps_the_reason_whatever_the_callback_did),
         cmocka_unit_test(refuses_options_that_cannot_be),
+        cmocka_unit_test(frees_its_argument_when_it_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -504,6 +504,39 @@ static void a_sink_may_use_the_adaptor(void **state)
     assert_true(collected.calls > 2);
 }
 
+/* The rows that the end writes come before it. */
+static void end_collected(void *arg)
+{
+    collected_t *collected = arg;
+
+    collected->calls += 1000;
+}
+
+static void a_sink_is_destroyed_when_its_adaptor_ends(void **state)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+    collected_t collected = {0};
+    rmm_resource_t *cuda, *mr;
+    void *ptr;
+
+    options.sink = collect;
+    options.sink_arg = &collected;
+    options.sink_destroy = end_collected;
+    options.format = 99;
+    assert_ok(rmm_cuda_resource_create(&cuda));
+    assert_int_equal(
+        rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(collected.calls, 0); /* the caller still owns it */
+    options.format = RMM_LOGGING_FORMAT_RMM;
+    assert_ok(rmm_logging_adaptor_create(cuda, &options, &mr));
+    assert_ok(rmm_resource_alloc(mr, 100, 0, NULL, &ptr));
+    rmm_resource_dealloc(mr, ptr, 100, 0, NULL);
+    assert_true(collected.calls < 1000);
+    rmm_resource_release(mr);
+    rmm_resource_release(cuda);
+    assert_int_equal(collected.calls, 1002); /* the header, both rows, the end */
+}
+
 static void a_sink_that_always_allocates_comes_to_an_end(void **state)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
@@ -733,6 +766,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_disk_that_fills_up_costs_rows_and_no_allocation),
         cmocka_unit_test(a_million_rows_of_threads_are_whole_and_there_once),
         cmocka_unit_test(a_sink_may_use_the_adaptor),
+        cmocka_unit_test(a_sink_is_destroyed_when_its_adaptor_ends),
         cmocka_unit_test(a_sink_that_always_allocates_comes_to_an_end),
         cmocka_unit_test(sinks_may_use_each_others_adaptors),
         cmocka_unit_test(exit_writes_and_a_fork_does_not),
