@@ -81,6 +81,20 @@ static void unordered(void)
     rmm_resource_dealloc(mr, batch, 5000, 0, loads);
 }
 
+/* Who used this block after its free? The answer is looked at when its owner is gone. */
+static void close_session(void *session)
+{
+    rmm_resource_dealloc(mr, session, 8000, 0, RMM_STREAM_DEFAULT);
+}
+
+static void late(void)
+{
+    void *session = take(8000, RMM_STREAM_DEFAULT);
+    must(rmm_memset_async(session, 0, 8000, RMM_STREAM_DEFAULT));
+    close_session(session);
+    launch("score", session, RMM_STREAM_DEFAULT);
+}
+
 /* Why does this grow? Of each answer a block stays behind. */
 static void answer_request(void)
 {
@@ -127,8 +141,9 @@ static const struct {
     void (*work)(void);
     int stays; /* in the background */
 } programs[] = {
-    {"train", train, 0}, {"overrun", overrun, 0}, {"unordered", unordered, 0},
-    {"grow", grow, 1},   {"serve", serve, 1},     {"fragment", fragment, 1},
+    {"train", train, 0},       {"overrun", overrun, 0}, {"unordered", unordered, 0},
+    {"late", late, 0},         {"grow", grow, 1},       {"serve", serve, 1},
+    {"fragment", fragment, 1},
 };
 
 static void run(void (*work)(void))
@@ -171,6 +186,7 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "usage: recipes train|overrun|unordered|grow|serve|fragment\n");
+    fprintf(
+        stderr, "usage: recipes train|overrun|late|unordered|grow|serve|fragment\n");
     return 2;
 }

@@ -105,7 +105,7 @@ static void put_stream(text_t *text, uint64_t stream_id)
     }
 }
 
-/* What the call is not ordered behind. */
+/* What the call is not ordered behind, or what it comes behind; and how sure that is. */
 static void put_other(text_t *text, const rmm_diag_finding_info_t *finding)
 {
     put_stream(text, finding->stream_id);
@@ -113,11 +113,13 @@ static void put_other(text_t *text, const rmm_diag_finding_info_t *finding)
     text_puts(text, "\t");
     if (finding->other_call == 0) {
         text_puts(text, "allocation");
+    } else if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
+        text_puts(text, "free");
     } else {
         text_put_foreign(
             text, finding->other_function[0] != '\0' ? finding->other_function : "-");
     }
-    text_puts(text, "\n");
+    text_printf(text, "\t%s\n", rmm_diag_confidence_name(finding->confidence));
 }
 
 void render_finding(
@@ -187,6 +189,7 @@ static const struct {
     STAT(peaks_dropped),
     STAT(verdicts_dropped),
     STAT(findings_dropped),
+    STAT(freed_dropped),
     STAT(unjudged),
     STAT(guard_checks),
     STAT(guards_missing),
@@ -232,7 +235,7 @@ static void render_mode(const render_rest_t *rest, text_t *text)
 #define FINDINGS_HEADER                                                                \
     "#finding\taccess\tcall\tcount\taddr\tsize\toffset\tlength\tbeyond\t"              \
     "stream\tresource\tdevice\tfirst_ns_ago\tlast_ns_ago\tid\ton_stream\t"             \
-    "other_stream\tother\n"
+    "other_stream\tother\tconfidence\n"
 
 void render_findings_header(text_t *text)
 {

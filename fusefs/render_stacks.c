@@ -38,7 +38,22 @@ static void put_frames(stacks_t *stacks, const rmm_diag_stack_info_t *stack)
     }
 }
 
-/* Where the block was allocated is known of findings by guards. */
+typedef bool (*read_fn)(
+    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
+
+/* Those of the block that are known: of findings by guards and of freed blocks. */
+static void put_of_block(stacks_t *stacks, uint32_t finding)
+{
+    static const read_fn reads[] = {rmm_diag_read_origin, rmm_diag_read_free};
+    rmm_diag_stack_info_t stack;
+    for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+        if (reads[i](stacks->file, finding, &stack)) {
+            text_puts(stacks->text, "\t");
+            put_frames(stacks, &stack);
+        }
+    }
+}
+
 static bool put_stack(const rmm_diag_finding_info_t *finding, void *arg)
 {
     stacks_t *stacks = arg;
@@ -49,10 +64,7 @@ static bool put_stack(const rmm_diag_finding_info_t *finding, void *arg)
     text_begin_row(stacks->text);
     text_printf(stacks->text, "%" PRIu32 "\t", finding->index);
     put_frames(stacks, &stack);
-    if (rmm_diag_read_origin(stacks->file, finding->index, &stack)) {
-        text_puts(stacks->text, "\t");
-        put_frames(stacks, &stack);
-    }
+    put_of_block(stacks, finding->index);
     text_puts(stacks->text, "\n");
     return text_end_row(stacks->text);
 }

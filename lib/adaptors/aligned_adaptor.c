@@ -125,7 +125,7 @@ take_larger(aligned_t *self, const rmm_request_t *request, void **ptr_out)
         .bytes = (size_t)bytes,
         .align = RMM_ALIGN_DEFAULT,
         .stream = request->stream,
-        .end_out = request->end_out};
+        .facts_out = request->facts_out};
     rmm_status_t status;
     void *original;
 

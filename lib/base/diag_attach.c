@@ -183,6 +183,15 @@ static bool is_diagnosed(const rmm_annotate_block_t *block)
 
 /* --- reporting --------------------------------------------------------------------- */
 
+void rmm__diag_report_gone(const void *ptr, size_t bytes)
+{
+    /* acquire: as in is_diagnosed() */
+    if (atomic_load_explicit(&has_hooks, memory_order_acquire) &&
+        hooks.on_gone != NULL) {
+        hooks.on_gone(hooks.context, (uint64_t)(uintptr_t)ptr, bytes);
+    }
+}
+
 static rmm_diag_block_v1_t describe(const rmm_annotate_block_t *reported)
 {
     rmm_stream_key_t key = {0, 0};
@@ -199,6 +208,7 @@ static rmm_diag_block_v1_t describe(const rmm_annotate_block_t *reported)
 
     if (driver->stream_key(reported->stream, &key) == RMM_DRIVER_OK) {
         block.stream_id = key.stream_id;
+        block.flags |= key.capture_id != 0 ? RMM_DIAG_BLOCK_CAPTURED : 0;
     }
     return block;
 }
@@ -214,6 +224,8 @@ void rmm__diag_report_alloc(const rmm_annotate_block_t *block)
         rmm_diag_block_v1_t described = describe(block);
 
         hooks.on_alloc(hooks.context, &described);
+    } else {
+        rmm__diag_report_gone(block->ptr, block->bytes);
     }
 }
 

@@ -60,7 +60,7 @@ static inline size_t rmm__diag_guarded_bytes(size_t bytes, bool has_guard)
 {
     size_t room = atomic_load_explicit(&rmm__diag_guard_bytes, memory_order_relaxed);
 
-    return has_guard && bytes < PTRDIFF_MAX / 2
+    return has_guard && room != 0 && bytes < PTRDIFF_MAX / 2
                ? (bytes + RMM_ALIGN_DEFAULT - 1) / RMM_ALIGN_DEFAULT *
                          RMM_ALIGN_DEFAULT +
                      room
@@ -101,6 +101,16 @@ static inline void rmm__diag_on_free(
         };
 
         (void)rmm__diag_report_free(&block);
+    }
+}
+
+void rmm__diag_report_gone(const void *ptr, size_t bytes);
+
+/* Before a resource gives back memory that it has kept when blocks were freed. No lock held. */
+static inline void rmm__diag_on_gone(const void *ptr, size_t bytes)
+{
+    if (rmm__diag_is_attached()) {
+        rmm__diag_report_gone(ptr, bytes);
     }
 }
 

@@ -425,7 +425,8 @@ reported(const rmm_resource_t *mr, const void *ptr, const rmm_request_t *request
 }
 
 RMM_COLD static void note_alloc(
-    rmm_resource_t *mr, const rmm_request_t *request, const void *ptr, uintptr_t end)
+    rmm_resource_t *mr, const rmm_request_t *request, const void *ptr,
+    const rmm_block_facts_t *facts)
 {
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
     if (!request->user && request->bytes != 0) {
@@ -436,7 +437,8 @@ RMM_COLD static void note_alloc(
     } else if (rmm__diag_may_ask()) {
         rmm_annotate_block_t block = reported(mr, ptr, request);
 
-        block.end = end;
+        block.end = facts->end;
+        block.flags |= facts->is_kept ? RMM_DIAG_BLOCK_KEPT : 0;
         rmm__diag_report_alloc(&block);
     }
 }
@@ -446,10 +448,13 @@ RMM_COLD static rmm_status_t
 allocate_attended(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     rmm_request_t asked = *request;
-    uintptr_t end = 0;
+    rmm_block_facts_t facts = {.end = 0};
     rmm_status_t status;
 
-    asked.end_out = request->user && rmm__diag_wants_guards() ? &end : NULL;
+    if (request->user && rmm__diag_may_ask()) {
+        (void)rmm__diag_wants_guards(); /* their room is known from here on */
+        asked.facts_out = &facts;
+    }
     if (request->user) {
         rmm__nvtx_begin_alloc(request->bytes);
     }
@@ -460,7 +465,7 @@ allocate_attended(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_o
     if (status != RMM_OK) {
         return alloc_failed(mr, request, status);
     }
-    note_alloc(mr, request, *ptr_out, end);
+    note_alloc(mr, request, *ptr_out, &facts);
     return RMM_OK;
 }
 
@@ -495,7 +500,7 @@ RMM_HOT_INLINE rmm_status_t allocate(
         return alloc_failed(mr, &request, status);
     }
     if (is_to_be_noted(&request)) {
-        note_alloc(mr, &request, *ptr_out, 0);
+        note_alloc(mr, &request, *ptr_out, &(rmm_block_facts_t){.end = 0});
     }
     return RMM_OK;
 }

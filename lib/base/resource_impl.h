@@ -49,16 +49,30 @@ typedef struct rmm_request {
     bool user;     /* counted at the location: a user holds this memory */
     bool sync;     /* asked by rmm_resource_alloc_sync() or _dealloc_sync() */
     bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
-    uintptr_t
-        *end_out; /* an allocation: guards are wanted behind the block; receives the
-                           address up to which memory is the block's alone, if that is known */
+    struct rmm_block_facts
+        *facts_out; /* an allocation: for a diagnosis; NULL: for none */
 } rmm_request_t;
+
+/* What the resource that a block comes from knows of it. */
+typedef struct rmm_block_facts {
+    uintptr_t end; /* up to here memory is the block's alone; 0: unknown */
+    bool is_kept;  /* RMM_DIAG_BLOCK_KEPT */
+} rmm_block_facts_t;
 
 /* The block of this request has memory of its own up to `end`. */
 static inline void rmm__request_tell_end(const rmm_request_t *request, uintptr_t end)
 {
-    if (__builtin_expect(request->end_out != NULL, false)) {
-        *request->end_out = end;
+    if (__builtin_expect(request->facts_out != NULL, false)) {
+        request->facts_out->end = end;
+    }
+}
+
+/* The same of a resource that keeps the memory when the block is freed, and calls
+ * rmm__diag_on_gone() before it gives that back. */
+static inline void rmm__request_tell_kept(const rmm_request_t *request, uintptr_t end)
+{
+    if (__builtin_expect(request->facts_out != NULL, false)) {
+        *request->facts_out = (rmm_block_facts_t){end, true};
     }
 }
 

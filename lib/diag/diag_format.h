@@ -19,8 +19,8 @@
 #define RMM_DIAG_MAGIC 0x314741494d4d5252ull
 #define RMM_DIAG_MAJOR 1u
 #define RMM_DIAG_MINOR                                                                 \
-    8u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;        \
-          6: stacks; 7: verdicts; 8: guards */
+    9u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;        \
+          6: stacks; 7: verdicts; 8: guards; 9: freed blocks */
 #define RMM_DIAG_SUFFIX "diag"
 #define RMM_DIAG_PEAKS_COUNT 16u       /* locations; a reader looks at no more */
 #define RMM_DIAG_ROWS_MAX 65536u       /* the same of live blocks; a writer has fewer */
@@ -98,6 +98,11 @@ typedef struct rmm_diag_header {
     _Atomic(uint64_t) guards_unchecked; /* launches and frees that were not checked */
     _Atomic(uint64_t)
         guards_error; /* of the driver, for which guards were switched off */
+    /* since minor 9 */
+    uint32_t frees_offset, frees_stride,
+        frees_count; /* stacks of the free of the block of the finding of that index */
+    uint32_t reserved5;
+    _Atomic(uint64_t) freed_dropped; /* freed blocks that were forgotten: no room */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -182,10 +187,19 @@ typedef enum rmm_diag_finding_kind {
                                     begins in none and reaches into this one */
     RMM_DIAG_USE_UNORDERED = 2, /* not ordered behind the allocation, or behind another
                                     use; the other is described as well */
-    RMM_DIAG_FREE_UNORDERED = 3 /* not ordered behind a use */
+    RMM_DIAG_FREE_UNORDERED = 3, /* not ordered behind a use */
+    RMM_DIAG_USE_AFTER_FREE = 4  /* of a block that was freed, in memory that no block
+                                     has taken since; other_stream_id is of the free */
 } rmm_diag_finding_kind_t;
 
 enum { RMM_DIAG_READS = 1, RMM_DIAG_WRITES = 2, RMM_DIAG_USES = 3, RMM_DIAG_FREES = 4 };
+
+/* Append only. */
+typedef enum rmm_diag_confidence_level {
+    RMM_DIAG_CERTAIN = 0,
+    RMM_DIAG_LIKELY =
+        1 /* a kernel may have been given a pointer that it does not follow */
+} rmm_diag_confidence_level_t;
 
 /* Occurrences that differ only in the block's address share an entry. */
 typedef struct rmm_diag_finding {
@@ -209,7 +223,7 @@ typedef struct rmm_diag_finding {
     _Atomic(uint32_t) user;       /* that was called or launched; or RMM_DIAG_NO_USER */
     _Atomic(uint32_t) other_user; /* that was before, the same */
     _Atomic(uint32_t) other_call; /* rmm_diag_event_kind_t; 0: the allocation */
-    uint32_t reserved0;
+    _Atomic(uint32_t) confidence; /* since minor 9: rmm_diag_confidence_level_t */
 } rmm_diag_finding_t;
 
 #define RMM_DIAG_FRAMES_COUNT 16u
@@ -235,7 +249,7 @@ typedef struct rmm_diag_module {
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 472, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 496, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");
@@ -258,7 +272,8 @@ static_assert(
         offsetof(rmm_diag_header_t, modes_on) == 344 &&
         offsetof(rmm_diag_header_t, stacks_offset) == 352 &&
         offsetof(rmm_diag_header_t, verdicts_offset) == 384 &&
-        offsetof(rmm_diag_header_t, origins_offset) == 424,
+        offsetof(rmm_diag_header_t, origins_offset) == 424 &&
+        offsetof(rmm_diag_header_t, frees_offset) == 472,
     "diag header fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_row_t, address) == 8 &&
@@ -275,7 +290,8 @@ static_assert(
         offsetof(rmm_diag_finding_t, address) == 72 &&
         offsetof(rmm_diag_finding_t, function) == 88 &&
         offsetof(rmm_diag_finding_t, stream_id) == 128 &&
-        offsetof(rmm_diag_finding_t, user) == 144,
+        offsetof(rmm_diag_finding_t, user) == 144 &&
+        offsetof(rmm_diag_finding_t, confidence) == 156,
     "diag finding fields are ABI: docs/diag-format.md");
 
 #endif /* RMM_DIAG_DIAG_FORMAT_H */

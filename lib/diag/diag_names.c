@@ -9,7 +9,11 @@
 static const char *const finding_names[] = {
     [RMM_DIAG_OUT_OF_BOUNDS] = "out_of_bounds",
     [RMM_DIAG_USE_UNORDERED] = "use_unordered",
-    [RMM_DIAG_FREE_UNORDERED] = "free_unordered"};
+    [RMM_DIAG_FREE_UNORDERED] = "free_unordered",
+    [RMM_DIAG_USE_AFTER_FREE] = "use_after_free"};
+
+static const char *const confidence_names[] = {
+    [RMM_DIAG_CERTAIN] = "certain", [RMM_DIAG_LIKELY] = "likely"};
 
 static const char *const access_names[] = {
     [RMM_DIAG_READS] = "read",
@@ -39,6 +43,11 @@ const char *rmm_diag_finding_name(uint32_t kind)
 const char *rmm_diag_access_name(uint32_t access)
 {
     return NAME_OF(access_names, access);
+}
+
+const char *rmm_diag_confidence_name(uint32_t confidence)
+{
+    return NAME_OF(confidence_names, confidence);
 }
 
 const char *rmm_diag_verdict_name(uint32_t verdict)

@@ -14,6 +14,9 @@ const char *rmm_diag_finding_name(uint32_t kind);
 /* Of RMM_DIAG_READS and so on. */
 const char *rmm_diag_access_name(uint32_t access);
 
+/* Of an rmm_diag_confidence_level_t. */
+const char *rmm_diag_confidence_name(uint32_t confidence);
+
 /* Of an rmm_diag_verdict_t. */
 const char *rmm_diag_verdict_name(uint32_t verdict);
 

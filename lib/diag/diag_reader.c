@@ -105,6 +105,7 @@ static bool header_holds(const rmm_diag_header_t *header, uint64_t file_bytes)
            is_absent_or_fits(header, functions_of(header)) &&
            is_absent_or_fits(header, rmm_diag_stacks_of(header)) &&
            is_absent_or_fits(header, rmm_diag_origins_of(header)) &&
+           is_absent_or_fits(header, rmm_diag_frees_of(header)) &&
            is_absent_or_fits(header, rmm_diag_modules_of(header)) &&
            is_absent_or_fits(header, peaks_of(header)) &&
            is_absent_or_fits(header, parts_of(header)) &&
@@ -378,6 +379,11 @@ static void fill_older(rmm_diag_finding_t *finding)
     atomic_init(&finding->other_stream_id, UINT64_MAX);
 }
 
+static bool is_of_order(uint32_t kind)
+{
+    return kind != RMM_DIAG_OUT_OF_BOUNDS && kind != RMM_DIAG_USE_AFTER_FREE;
+}
+
 static bool visit_finding(const void *bytes, uint32_t index, void *arg)
 {
     const finding_visitor_t *visitor = arg;
@@ -402,9 +408,9 @@ static bool visit_finding(const void *bytes, uint32_t index, void *arg)
         .bytes = GET(finding, bytes),
         .stream_id = GET(finding, stream_id),
         .other_stream_id = GET(finding, other_stream_id),
-        .other_call = GET(finding, kind) == RMM_DIAG_OUT_OF_BOUNDS
-                          ? RMM_DIAG_NO_CALL
-                          : GET(finding, other_call)};
+        .confidence = GET(finding, confidence),
+        .other_call = is_of_order(GET(finding, kind)) ? GET(finding, other_call)
+                                                      : RMM_DIAG_NO_CALL};
     if (info.kind == 0) {
         return true;
     }

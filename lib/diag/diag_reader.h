@@ -100,8 +100,9 @@ typedef struct rmm_diag_finding_info {
     uint64_t address, bytes; /* the range that was passed */
     uint64_t stream_id;      /* of the call; UINT64_MAX: not noted */
     /* of order: what was before. RMM_DIAG_NO_CALL: nothing, it is not about order */
-    uint32_t other_call; /* rmm_diag_event_kind_t; 0: the allocation */
-    uint64_t other_stream_id;
+    uint32_t other_call;      /* rmm_diag_event_kind_t; 0: the allocation */
+    uint64_t other_stream_id; /* of a freed block: of its free */
+    uint32_t confidence;      /* rmm_diag_confidence_level_t */
     /* kernels, or functions that were called; clean, may be empty */
     char function[RMM_DIAG_NAME_BYTES];
     char other_function[RMM_DIAG_NAME_BYTES];

@@ -59,7 +59,8 @@ forget_overlaps_locked(rmm_diag_engine_t *engine, uint64_t start, uint64_t end)
     }
 }
 
-static void add_block_locked(
+/* Index of the block, or RMM_LIVE_NONE. */
+static uint32_t add_block_locked(
     rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block, rmm_guard_plan_t *plan)
 {
     uint64_t end = block->address + block->bytes;
@@ -67,10 +68,11 @@ static void add_block_locked(
 
     RMM_ASSERT_LOCKED(&engine->lock);
     forget_overlaps_locked(engine, block->address, end);
+    rmm__diag_freed_taken_locked(engine, block);
     index = rmm__live_map_insert(&engine->map, block->address, end);
     if (index == RMM_LIVE_NONE) {
         RMM_ROW_ADD(&engine->header->blocks_dropped, 1);
-        return;
+        return index;
     }
     rmm__uses_open(&engine->uses, index, block);
     rmm__peaks_allocated(&engine->peaks, &engine->rows[index]);
@@ -84,6 +86,7 @@ static void add_block_locked(
     /* release: the rows below are written; pairs with the reader's first look */
     atomic_store_explicit(
         &engine->header->rows_used, engine->map.fresh, memory_order_release);
+    return index;
 }
 
 /* Returns what unlock() wants. */
@@ -103,11 +106,16 @@ static void unlock(rmm_diag_engine_t *engine, uint32_t findings)
     if (now > findings && now <= RMM_DIAG_FINDINGS_COUNT) {
         rmm__stacks_capture(&engine->stacks, findings, now);
     }
+    for (; findings < now; findings++) {
+        rmm__diag_freed_put_stacks(engine, findings);
+    }
 }
 
 void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
+    uint32_t index = 0;
+    rmm_stack_raw_t stack;
     rmm_guard_plan_t plan;
 
     if (block->bytes == 0 || block->address + block->bytes < block->address) {
@@ -116,38 +124,67 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
     (void)rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
+    (void)rmm__diag_freed_begin(engine, &stack);
     rmm__mutex_lock(&engine->lock);
-    add_block_locked(engine, block, &plan);
+    index = add_block_locked(engine, block, &plan);
+    if (index != RMM_LIVE_NONE) {
+        rmm__diag_freed_allocated_locked(engine, index, block, &stack);
+    }
     rmm__mutex_unlock(&engine->lock);
     rmm__diag_guards_queue(engine, &plan);
+}
+
+/* The live block that this is exactly, or RMM_LIVE_NONE. */
+static uint32_t
+find_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
+{
+    uint32_t index = rmm__live_map_find(&engine->map, block->address);
+    const rmm_live_node_t *node = NULL;
+
+    RMM_ASSERT_LOCKED(&engine->lock);
+    if (index == RMM_LIVE_NONE) {
+        return index;
+    }
+    node = &engine->map.nodes[index];
+    return node->start == block->address && node->end - node->start == block->bytes
+               ? index
+               : RMM_LIVE_NONE;
+}
+
+/* It is about to be freed as told. */
+static void judge_free_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block)
+{
+    rmm__verdicts_freed(
+        &engine->verdicts, &engine->rows[index],
+        atomic_load_explicit(&engine->modes.judged_since_ns, memory_order_relaxed));
+    if (judges_order(engine)) {
+        rmm__order_findings_free(&engine->order, index, block);
+    }
 }
 
 void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
     uint32_t index = 0, findings = 0;
+    rmm_stack_raw_t stack;
     rmm_guard_plan_t plan;
+    bool is_kept = false;
 
     (void)rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
+    is_kept = rmm__diag_freed_begin(engine, &stack);
     findings = lock(engine);
     rmm__bounds_freed(&engine->bounds, block->address, block->address + block->bytes);
-    index = rmm__live_map_find(&engine->map, block->address);
+    index = find_block_locked(engine, block);
     if (index != RMM_LIVE_NONE) {
-        const rmm_live_node_t *node = &engine->map.nodes[index];
-
-        if (node->start == block->address && node->end - node->start == block->bytes) {
-            rmm__verdicts_freed(
-                &engine->verdicts, &engine->rows[index],
-                atomic_load_explicit(
-                    &engine->modes.judged_since_ns, memory_order_relaxed));
-            if (judges_order(engine)) {
-                rmm__order_findings_free(&engine->order, index, block);
-            }
-            rmm__diag_guards_freed_locked(engine, &plan, index, block);
-            forget_block_locked(engine, index);
+        judge_free_locked(engine, index, block);
+        rmm__diag_guards_freed_locked(engine, &plan, index, block);
+        if (is_kept) {
+            rmm__diag_freed_add_locked(engine, index, block, &stack);
         }
+        forget_block_locked(engine, index);
     }
     unlock(engine, findings);
     rmm__diag_guards_queue(engine, &plan);
@@ -187,7 +224,9 @@ check_bounds_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
     for (size_t i = 0; i < rmm__event_range_count(event); i++) {
         const rmm_event_range_t range = rmm__event_range(event, i);
 
-        check_range_locked(engine, event, &range);
+        if (!rmm__diag_freed_range_locked(engine, event, &range)) {
+            check_range_locked(engine, event, &range);
+        }
     }
 }
 
@@ -205,12 +244,36 @@ static bool is_launch(const rmm_diag_event_v1_t *event)
 static uint32_t modes_for(const rmm_diag_event_v1_t *event)
 {
     if (is_launch(event)) {
-        return RMM_DIAG_MODES_WITH_USES;
+        return RMM_DIAG_MODES_WITH_USES | RMM_DIAG_MODE_BOUNDS;
     }
     if (has_range(event->kind)) {
         return event->before ? RMM_DIAG_MODE_BOUNDS : RMM_DIAG_MODES_WITH_USES;
     }
     return RMM_DIAG_MODE_ORDER;
+}
+
+/* What is given to a call before it is made, or, if nothing else is looked for, to a launch. */
+static void
+check_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+{
+    if (has_range(event->kind)) {
+        check_bounds_locked(engine, event);
+    } else if (event->kind == RMM_DIAG_LAUNCH) {
+        rmm__uses_look(&engine->uses, event);
+        rmm__diag_freed_launched_locked(engine, event, RMM_DIAG_NO_USER);
+    }
+}
+
+static uint32_t
+launch_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+{
+    uint32_t user = rmm__uses_launch(&engine->uses, event);
+
+    if (engine->uses.stray_count > 0 &&
+        rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
+        rmm__diag_freed_launched_locked(engine, event, user);
+    }
+    return user;
 }
 
 static void on_event_locked(
@@ -219,12 +282,12 @@ static void on_event_locked(
     uint32_t user = RMM_DIAG_NO_USER;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    if (has_range(event->kind) && event->before) {
-        check_bounds_locked(engine, event);
+    if (event->before || !rmm__diag_mode_is_on(engine, RMM_DIAG_MODES_WITH_USES)) {
+        check_event_locked(engine, event);
         return;
     }
     if (event->kind == RMM_DIAG_LAUNCH) {
-        user = rmm__uses_launch(&engine->uses, event);
+        user = launch_locked(engine, event);
     } else if (has_range(event->kind)) {
         user = rmm__uses_range(&engine->uses, event);
     } else if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
@@ -292,8 +355,8 @@ static void lay_out(rmm_diag_engine_t *engine, const rmm_diag_engine_desc_t *des
     rmm__diag_lay_out(header, desc->row_count, desc->kernel_count);
     engine->header = header;
     engine->rows = (void *)(memory + header->rows_offset);
-    engine->findings =
-        (rmm_findings_t){header, (void *)(memory + header->findings_offset)};
+    engine->findings = (rmm_findings_t){
+        .header = header, .entries = (void *)(memory + header->findings_offset)};
     engine->uses = (rmm_uses_t){
         .map = &engine->map,
         .header = header,
@@ -329,9 +392,12 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
             &engine->uses, desc->row_count, desc->kernel_count, desc->demangle)) {
         goto err_fini_map;
     }
+    if (!rmm__diag_freed_init(engine, desc->row_count)) {
+        goto err_fini_uses;
+    }
     if ((desc->modes & RMM_DIAG_MODE_ORDER) != 0 &&
         !rmm__order_init(&engine->order.order, desc->row_count)) {
-        goto err_fini_uses;
+        goto err_fini_freed;
     }
     if ((desc->modes & RMM_DIAG_MODE_GUARDS) != 0 && desc->queue != NULL) {
         if (!rmm__guards_init(&engine->guards, desc->row_count)) {
@@ -343,6 +409,8 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
 
 err_fini_order:
     rmm__order_fini(&engine->order.order);
+err_fini_freed:
+    rmm__diag_freed_fini(engine);
 err_fini_uses:
     rmm__uses_fini(&engine->uses);
 err_fini_map:
@@ -361,6 +429,7 @@ void rmm__diag_engine_destroy(rmm_diag_engine_t *engine)
     }
     rmm__guards_fini(&engine->guards);
     rmm__order_fini(&engine->order.order);
+    rmm__diag_freed_fini(engine);
     rmm__uses_fini(&engine->uses);
     rmm__live_map_fini(&engine->map);
     rmm__stacks_fini(&engine->stacks);
@@ -398,7 +467,7 @@ bool rmm__diag_engine_check(rmm_diag_engine_t *engine)
     bool good = false;
 
     rmm__mutex_lock(&engine->lock);
-    good = rmm__live_map_check(&engine->map);
+    good = rmm__live_map_check(&engine->map) && rmm__freed_check(&engine->freed);
     for (uint32_t i = 0; i < engine->map.fresh; i++) {
         const rmm_diag_row_t *row = &engine->rows[i];
         const rmm_live_node_t *node = &engine->map.nodes[i];

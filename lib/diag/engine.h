@@ -6,7 +6,8 @@
  *
  * Usage: a launch uses a block if any aligned 8-byte word of its parameters points into it:
  * pointers inside structs are found, pointers stored in device memory are not.
- * Bounds: what a copy, fill or prefetch is given is checked before the call is made (bounds.h).
+ * Bounds: what a copy, fill or prefetch is given is checked before the call is made (bounds.h),
+ * and what any of these and a launch is given against blocks that were freed (freed.h).
  *
  * Blocks are followed in every mode, also in none, so that a mode can be switched on later
  * (mode_switch.h): it then knows all blocks, but not what was done to them before.
@@ -57,6 +58,7 @@ void rmm__diag_engine_publish(rmm_diag_engine_t *engine, const char *source);
  * has another size, changes nothing: the library refuses it too. */
 void rmm__diag_engine_on_alloc(void *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_engine_on_free(void *engine, const rmm_diag_block_v1_t *block);
+void rmm__diag_engine_on_gone(void *engine, uint64_t address, uint64_t bytes);
 void rmm__diag_engine_on_event(void *engine, const rmm_diag_event_v1_t *event);
 
 /* As an operator does, through the side file: what is not among these modes is not looked for

@@ -75,8 +75,8 @@ void rmm__diag_guards_settle(rmm_diag_engine_t *engine)
 
     while (engine->queue != NULL && settle_one(engine, &stacks)) {
         if (stacks.finding < RMM_DIAG_FINDINGS_COUNT) {
-            rmm__stacks_put(
-                &engine->stacks, stacks.finding, &stacks.call, &stacks.origin);
+            rmm__stacks_put_call(&engine->stacks, stacks.finding, &stacks.call);
+            rmm__stacks_put_origin(&engine->stacks, stacks.finding, &stacks.origin);
         }
     }
 }

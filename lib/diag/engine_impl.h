@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the engine share: engine.c, and engine_guards.c, which asks a GPU for its work
- * on guards (guards.h) and turns results into findings.
+ * What the files of the engine share: engine.c; engine_freed.c, which knows blocks that were freed
+ * (freed.h); and engine_guards.c, which asks a GPU for its work on guards (guards.h) and turns
+ * results into findings.
  *
  * A call of the engine that concerns guards goes: rmm__diag_guards_settle(), then
  * rmm__diag_guards_begin() without the lock, what the call is under the lock, and
@@ -13,16 +14,25 @@
 #include "core/mutex.h"
 #include "diag/bounds.h"
 #include "diag/engine.h"
+#include "diag/event_range.h"
 #include "diag/findings.h"
+#include "diag/freed.h"
 #include "diag/guards.h"
 #include "diag/live_map.h"
 #include "diag/mode_switch.h"
 #include "diag/order_findings.h"
 #include "diag/peak.h"
+#include "diag/stack_depot.h"
 #include "diag/stacks.h"
 #include "diag/timeline.h"
 #include "diag/uses.h"
 #include "diag/verdicts.h"
+
+/* Of a live block, beside its row. */
+typedef struct rmm_diag_block_note {
+    uint32_t origin; /* stack of the allocation (stack_depot.h) */
+    bool is_kept;    /* RMM_DIAG_BLOCK_KEPT */
+} rmm_diag_block_note_t;
 
 struct rmm_diag_engine {
     rmm_mutex_t lock; /* protects all that follows, and writes to the side file */
@@ -34,11 +44,14 @@ struct rmm_diag_engine {
     rmm_findings_t findings;
     rmm_order_findings_t order; /* in mode order */
     rmm_timeline_t timeline;
-    rmm_guards_t guards;       /* in mode guards at the start */
-    rmm_guard_queue_fn queue;  /* the same; does not change */
-    rmm_stacks_t stacks;       /* has a lock of its own */
-    rmm_mode_switch_t modes;   /* has no lock */
-    rmm_diag_header_t *header; /* in the side file, as rows */
+    rmm_freed_t freed;
+    rmm_stack_depot_t depot;
+    rmm_diag_block_note_t *blocks; /* as rows */
+    rmm_guards_t guards;           /* in mode guards at the start */
+    rmm_guard_queue_fn queue;      /* the same; does not change */
+    rmm_stacks_t stacks;           /* has a lock of its own */
+    rmm_mode_switch_t modes;       /* has no lock */
+    rmm_diag_header_t *header;     /* in the side file, as rows */
     rmm_diag_row_t *rows;
 };
 
@@ -47,6 +60,39 @@ static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_
     return (atomic_load_explicit(&engine->modes.modes, memory_order_relaxed) & mode) !=
            0;
 }
+
+/* --- engine_freed.c -------------------------------------------------------------------- */
+
+bool rmm__diag_freed_init(rmm_diag_engine_t *engine, uint32_t row_count);
+void rmm__diag_freed_fini(rmm_diag_engine_t *engine);
+
+/* The caller's stack where it is wanted, in mode bounds; false: it is not. No lock held. */
+bool rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack);
+
+/* The memory of a block is taken, whether or not the block can be followed; it is block `index`;
+ * that is about to be freed as told. */
+void rmm__diag_freed_taken_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block);
+void rmm__diag_freed_allocated_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
+    const rmm_stack_raw_t *stack);
+void rmm__diag_freed_add_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *freed,
+    const rmm_stack_raw_t *stack);
+
+/* True: the range begins in a freed block, which is a finding. */
+bool rmm__diag_freed_range_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
+    const rmm_event_range_t *range);
+
+/* `uses` has the strays of this launch, by this user or a kernel that is not named yet. */
+void rmm__diag_freed_launched_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event, uint32_t user);
+
+/* The stacks of the block of a new finding. No lock held. */
+void rmm__diag_freed_put_stacks(rmm_diag_engine_t *engine, uint32_t finding);
+
+/* --- engine_guards.c ------------------------------------------------------------------- */
 
 /* What one call of the engine asks a GPU for. */
 #define RMM_GUARD_JOBS (RMM_USES_LISTED * 2 / RMM_GUARDS_AT_ONCE)

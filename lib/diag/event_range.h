@@ -38,4 +38,13 @@ rmm__event_range(const rmm_diag_event_v1_t *event, size_t i)
         .has_gaps = has_sizes || event->has_pitch != 0};
 }
 
+/* Large structs of parameters are often filled in part, and the rest of them has addresses of
+ * earlier calls. Where a pointer is an error by itself they are left out. */
+#define RMM_EVENT_JUDGED_WORDS 128u
+
+static inline bool rmm__event_has_stale_words(const rmm_diag_event_v1_t *event)
+{
+    return event->kind == RMM_DIAG_LAUNCH && event->word_count > RMM_EVENT_JUDGED_WORDS;
+}
+
 #endif /* RMM_DIAG_EVENT_RANGE_H */

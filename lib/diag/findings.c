@@ -9,6 +9,10 @@
 #include "core/clock.h"
 #include "diag/row.h"
 
+enum {
+    FUNCTION_WORDS = sizeof(((rmm_diag_finding_t *)NULL)->function) / sizeof(uint64_t)
+};
+
 static bool
 has_parties_of(const rmm_diag_finding_t *entry, const rmm_finding_t *finding)
 {
@@ -25,6 +29,28 @@ static bool has_range_of(const rmm_diag_finding_t *entry, const rmm_finding_t *f
                finding->address - finding->block.address;
 }
 
+static void name_function(uint64_t words[FUNCTION_WORDS], const char *function)
+{
+    memset(words, 0, FUNCTION_WORDS * sizeof(words[0]));
+    if (function != NULL) {
+        memcpy(
+            words, function, strnlen(function, FUNCTION_WORDS * sizeof(words[0]) - 1));
+    }
+}
+
+static bool
+has_function_of(const rmm_diag_finding_t *entry, const rmm_finding_t *finding)
+{
+    uint64_t words[FUNCTION_WORDS];
+    bool same = true;
+
+    name_function(words, finding->function);
+    for (size_t i = 0; i < FUNCTION_WORDS; i++) {
+        same = same && RMM_ROW_GET(entry, function[i]) == words[i];
+    }
+    return same;
+}
+
 static bool is_like(const rmm_diag_finding_t *entry, const rmm_finding_t *finding)
 {
     return RMM_ROW_GET(entry, kind) == finding->kind &&
@@ -32,18 +58,17 @@ static bool is_like(const rmm_diag_finding_t *entry, const rmm_finding_t *findin
            RMM_ROW_GET(entry, access) == finding->access &&
            RMM_ROW_GET(entry, resource_id) == finding->block.resource_id &&
            has_parties_of(entry, finding) &&
-           (finding->kind != RMM_DIAG_OUT_OF_BOUNDS || has_range_of(entry, finding));
+           (finding->kind != RMM_DIAG_OUT_OF_BOUNDS || has_range_of(entry, finding)) &&
+           (finding->kind != RMM_DIAG_USE_AFTER_FREE ||
+            has_function_of(entry, finding));
 }
 
 static void set_function(rmm_diag_finding_t *entry, const char *function)
 {
-    enum { WORDS = sizeof(entry->function) / sizeof(entry->function[0]) };
-    uint64_t words[WORDS] = {0};
+    uint64_t words[FUNCTION_WORDS];
 
-    if (function != NULL) {
-        memcpy(words, function, strnlen(function, sizeof(words) - 1));
-    }
-    for (int i = 0; i < WORDS; i++) {
+    name_function(words, function);
+    for (size_t i = 0; i < FUNCTION_WORDS; i++) {
         RMM_ROW_SET(entry, function[i], words[i]);
     }
 }
@@ -59,6 +84,7 @@ static void open_entry(rmm_diag_finding_t *entry, const rmm_finding_t *finding)
     RMM_ROW_SET(entry, user, finding->user);
     RMM_ROW_SET(entry, other_user, finding->other_user);
     RMM_ROW_SET(entry, other_call, finding->other_call);
+    RMM_ROW_SET(entry, confidence, (uint32_t)finding->confidence);
     set_function(entry, finding->function);
 }
 
@@ -94,6 +120,8 @@ void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding)
     RMM_ROW_BEGIN(&findings->entries[i]);
     if (i == used) {
         open_entry(&findings->entries[i], finding);
+        findings->origins[i] = finding->origin;
+        findings->frees[i] = finding->freed;
     }
     count_entry(&findings->entries[i], finding);
     RMM_ROW_END(&findings->entries[i]);

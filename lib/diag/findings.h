@@ -2,8 +2,9 @@
 /*
  * The findings in the side file. A loop that makes the same error with a new block each time
  * is one finding that counts: occurrences share an entry if they differ in nothing but the
- * block's address, and of those about order in nothing but the block and the streams. Entries
- * are never freed; when all are taken, occurrences of other findings are counted as dropped.
+ * block's address, and of those about order or freed blocks in nothing but the block and the
+ * streams. Entries are never freed; when all are taken, occurrences of other findings are counted
+ * as dropped.
  *
  * Not locked: the engine's lock protects it.
  */
@@ -30,11 +31,16 @@ typedef struct rmm_finding {
     /* of order: what was before */
     uint32_t other_user, other_call;
     uint64_t other_stream_id;
+    rmm_diag_confidence_level_t confidence;
+    /* of the first occurrence: stacks of the block's allocation and free (stack_depot.h) */
+    uint32_t origin, freed;
 } rmm_finding_t;
 
 typedef struct rmm_findings {
     rmm_diag_header_t *header; /* both in the side file; borrowed */
     rmm_diag_finding_t *entries;
+    uint32_t origins[RMM_DIAG_FINDINGS_COUNT]; /* by entry; 0: none */
+    uint32_t frees[RMM_DIAG_FINDINGS_COUNT];
 } rmm_findings_t;
 
 void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding);

@@ -36,6 +36,7 @@ void rmm__diag_lay_out(
     PUT_TABLE(header, modules, rmm_diag_module_t, RMM_DIAG_MODULES_COUNT);
     PUT_TABLE(header, verdicts, rmm_diag_verdict_entry_t, RMM_DIAG_VERDICTS_COUNT);
     PUT_TABLE(header, origins, rmm_diag_stack_t, RMM_DIAG_FINDINGS_COUNT);
+    PUT_TABLE(header, frees, rmm_diag_stack_t, RMM_DIAG_FINDINGS_COUNT);
 }
 
 size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count)

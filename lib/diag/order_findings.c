@@ -48,15 +48,6 @@ use_block(rmm_order_findings_t *self, uint64_t address, const rmm_order_use_t *u
     }
 }
 
-/* Large structs of parameters are often filled in part, and the rest of them has addresses of
- * earlier calls. */
-enum { JUDGED_WORDS_MAX = 128 };
-
-static bool has_stale_words(const rmm_diag_event_v1_t *event)
-{
-    return event->kind == RMM_DIAG_LAUNCH && event->word_count > JUDGED_WORDS_MAX;
-}
-
 static void use_parameters(
     rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, rmm_order_use_t *use)
 {
@@ -120,10 +111,10 @@ void rmm__order_findings_event(
         return;
     }
     if (rmm__clocks_is_unsure(self->order.clocks, use.place) ||
-        has_stale_words(event)) {
+        rmm__event_has_stale_words(event)) {
         RMM_ROW_ADD(&self->header->unjudged, 1);
     }
-    if (has_stale_words(event)) {
+    if (rmm__event_has_stale_words(event)) {
         return;
     }
     if (is_launch) {

@@ -6,7 +6,6 @@
  */
 #include "diag/stacks.h"
 
-#include <execinfo.h>
 #include <string.h>
 
 #include "core/loaded_module.h"
@@ -88,13 +87,6 @@ static const place_t *find_place(const capture_t *capture, uintptr_t frame)
         }
     }
     return NULL;
-}
-
-void rmm__stack_take(rmm_stack_raw_t *raw)
-{
-    int count = backtrace(raw->frames, (int)RMM_STACK_RAW_FRAMES);
-
-    raw->count = count > 0 ? (uint32_t)count : 0;
 }
 
 static void take_frames(capture_t *capture, const rmm_stack_raw_t *raw)
@@ -194,12 +186,22 @@ put_raw(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const rmm_stack_raw_t *ra
     rmm__mutex_unlock(&stacks->lock);
 }
 
-void rmm__stacks_put(
-    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *call,
-    const rmm_stack_raw_t *origin)
+void rmm__stacks_put_call(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw)
 {
-    put_raw(stacks, &stacks->entries[finding], call);
-    put_raw(stacks, &stacks->origins[finding], origin);
+    put_raw(stacks, &stacks->entries[finding], raw);
+}
+
+void rmm__stacks_put_origin(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw)
+{
+    put_raw(stacks, &stacks->origins[finding], raw);
+}
+
+void rmm__stacks_put_free(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw)
+{
+    put_raw(stacks, &stacks->frees[finding], raw);
 }
 
 /* --- making ------------------------------------------------------------------------ */
@@ -207,14 +209,15 @@ void rmm__stacks_put(
 void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
 {
     unsigned char *memory = (unsigned char *)header;
-    void *frame;
+    rmm_stack_raw_t raw;
 
     stacks->header = header;
     stacks->entries = (void *)(memory + header->stacks_offset);
     stacks->origins = (void *)(memory + header->origins_offset);
+    stacks->frees = (void *)(memory + header->frees_offset);
     stacks->modules = (void *)(memory + header->modules_offset);
     rmm__mutex_init(&stacks->lock);
-    (void)backtrace(&frame, 1); /* loads the unwinder now and not in a callback */
+    rmm__stack_take(&raw); /* loads the unwinder now and not in a callback */
 }
 
 void rmm__stacks_fini(rmm_stacks_t *stacks)

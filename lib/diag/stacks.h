@@ -28,9 +28,10 @@ typedef struct rmm_stack_raw {
 } rmm_stack_raw_t;
 
 typedef struct rmm_stacks {
-    rmm_diag_header_t *header; /* all four in the side file; borrowed */
+    rmm_diag_header_t *header; /* all five in the side file; borrowed */
     rmm_diag_stack_t *entries;
     rmm_diag_stack_t *origins;
+    rmm_diag_stack_t *frees;
     rmm_diag_module_t *modules;
     rmm_mutex_t lock; /* protects writes to them */
 } rmm_stacks_t;
@@ -41,12 +42,16 @@ void rmm__stacks_fini(rmm_stacks_t *stacks);
 /* The caller's stack is that of the findings [first, end). No lock is held. */
 void rmm__stacks_capture(rmm_stacks_t *stacks, uint32_t first, uint32_t end);
 
-/* The caller's stack. */
+/* The caller's stack; see stack_take.c. */
 void rmm__stack_take(rmm_stack_raw_t *raw);
 
-/* These are the stacks of a finding's call and of its block's allocation. No lock is held. */
-void rmm__stacks_put(
-    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *call,
-    const rmm_stack_raw_t *origin);
+/* This is the stack of a finding's call, of its block's allocation, of its block's free. No lock is
+ * held. */
+void rmm__stacks_put_call(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw);
+void rmm__stacks_put_origin(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw);
+void rmm__stacks_put_free(
+    rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw);
 
 #endif /* RMM_DIAG_STACKS_H */

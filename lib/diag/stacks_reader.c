@@ -24,6 +24,15 @@ rmm_side_table_t rmm_diag_origins_of(const rmm_diag_header_t *header)
         .least_stride = sizeof(rmm_diag_stack_t)};
 }
 
+rmm_side_table_t rmm_diag_frees_of(const rmm_diag_header_t *header)
+{
+    return (rmm_side_table_t){
+        .offset = header->frees_offset,
+        .stride = header->frees_stride,
+        .count = header->frees_count,
+        .least_stride = sizeof(rmm_diag_stack_t)};
+}
+
 rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header)
 {
     return (rmm_side_table_t){
@@ -73,6 +82,12 @@ bool rmm_diag_read_origin(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
 {
     return read_entry(file, rmm_diag_origins_of(&file->header), finding, out);
+}
+
+bool rmm_diag_read_free(
+    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
+{
+    return read_entry(file, rmm_diag_frees_of(&file->header), finding, out);
 }
 
 bool rmm_diag_read_module(

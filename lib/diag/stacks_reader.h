@@ -22,8 +22,11 @@ typedef struct rmm_diag_stack_info {
 bool rmm_diag_read_stack(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
 
-/* The same: where its block was allocated. Only findings by guards have it. */
+/* The same: where its block was allocated, and where it was freed. Only findings by guards and of
+ * freed blocks have the first, and only those of freed blocks the second. */
 bool rmm_diag_read_origin(
+    const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
+bool rmm_diag_read_free(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
 
 typedef struct rmm_diag_module_info {
@@ -39,6 +42,7 @@ bool rmm_diag_read_module(
 /* Their tables, for the check of the header. */
 rmm_side_table_t rmm_diag_stacks_of(const rmm_diag_header_t *header);
 rmm_side_table_t rmm_diag_origins_of(const rmm_diag_header_t *header);
+rmm_side_table_t rmm_diag_frees_of(const rmm_diag_header_t *header);
 rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header);
 
 #endif /* RMM_DIAG_STACKS_READER_H */

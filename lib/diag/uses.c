@@ -114,15 +114,25 @@ static void use_row(rmm_diag_row_t *row, const use_t *use)
     RMM_ROW_END(row);
 }
 
+static inline void note_stray(rmm_uses_t *uses, uint64_t word)
+{
+    if (rmm__freed_may_have(uses->freed, word) && uses->stray_count < RMM_USES_STRAYS) {
+        uses->strays[uses->stray_count++] = word;
+    }
+}
+
 static void
 use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *use)
 {
     uses->events++;
     uses->used_count = 0;
+    uses->stray_count = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t index = rmm__live_map_find(uses->map, words[i]);
 
-        if (index != RMM_LIVE_NONE && uses->seen[index] != uses->events) {
+        if (index == RMM_LIVE_NONE) {
+            note_stray(uses, words[i]);
+        } else if (uses->seen[index] != uses->events) {
             uses->seen[index] = uses->events;
             use_row(&uses->rows[index], use);
             if (uses->used_count < RMM_USES_LISTED) {
@@ -134,20 +144,37 @@ use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *u
 
 /* --- launches ---------------------------------------------------------------------- */
 
-static uint32_t name_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
+uint32_t rmm__uses_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
 {
     uint32_t entry =
         rmm__kernel_table_entry(&uses->kernels, event->function, event->name);
 
-    if (entry == RMM_DIAG_NO_USER) {
-        RMM_ROW_ADD(&uses->header->launches_unnamed, 1);
-        return entry;
-    }
-    RMM_ROW_ADD(&uses->kernel_entries[entry].launches, 1);
     /* release: the entry's name is written; pairs with a reader's load */
     atomic_store_explicit(
         &uses->header->kernels_used, uses->kernels.count, memory_order_release);
     return entry;
+}
+
+static uint32_t count_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
+{
+    uint32_t entry = rmm__uses_kernel(uses, event);
+
+    if (entry == RMM_DIAG_NO_USER) {
+        RMM_ROW_ADD(&uses->header->launches_unnamed, 1);
+    } else {
+        RMM_ROW_ADD(&uses->kernel_entries[entry].launches, 1);
+    }
+    return entry;
+}
+
+void rmm__uses_look(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
+{
+    uses->stray_count = 0;
+    for (size_t i = 0; i < event->word_count; i++) {
+        if (rmm__live_map_find(uses->map, event->words[i]) == RMM_LIVE_NONE) {
+            note_stray(uses, event->words[i]);
+        }
+    }
 }
 
 uint32_t rmm__uses_launch(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
@@ -155,7 +182,7 @@ uint32_t rmm__uses_launch(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
     uint64_t launches = RMM_ROW_GET(uses->header, launches);
     const use_t use = {
         .kind = RMM_DIAG_LAUNCH,
-        .user = name_kernel(uses, event),
+        .user = count_kernel(uses, event),
         .when_ns = rmm__clock_ns(CLOCK_MONOTONIC),
         .launches_before = launches,
         .launches = launches + 1};

@@ -19,19 +19,25 @@
 #include <rmm/sys/diag.h>
 
 #include "diag/diag_format.h"
+#include "diag/freed.h"
 #include "diag/kernel_table.h"
 #include "diag/live_map.h"
 
 #define RMM_DIAG_FUNCTIONS_COUNT 128u /* the driver has fewer that do one of these */
 
 #define RMM_USES_LISTED 64u
+#define RMM_USES_STRAYS 16u
 
 typedef struct rmm_uses {
-    rmm_live_map_t *map; /* borrowed */
+    rmm_live_map_t *map; /* borrowed, as the next */
+    const rmm_freed_t *freed;
     rmm_kernel_table_t kernels;
     uint64_t *seen;                 /* per row: the last event that counted it */
     uint32_t used[RMM_USES_LISTED]; /* the blocks that the last event used */
     uint32_t used_count;
+    /* Words of the last event that are in no live block, and may be in a freed one. */
+    uint64_t strays[RMM_USES_STRAYS];
+    uint32_t stray_count;
     uint64_t events;  /* that counted */
     uint64_t last_ns; /* the last rmm__uses_now() */
     /* in the side file; borrowed */
@@ -60,6 +66,10 @@ rmm_diag_block_v1_t rmm__uses_block(const rmm_uses_t *uses, uint32_t index);
 
 /* Returns the user. */
 uint32_t rmm__uses_launch(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
+
+/* Strays alone, and the user: the launch is not counted. */
+void rmm__uses_look(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
+uint32_t rmm__uses_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
 
 /* A copy, fill or prefetch that succeeded; the same. */
 uint32_t rmm__uses_range(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);

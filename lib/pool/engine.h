@@ -153,6 +153,9 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift);
 /* Give free memory back, down to keep_bytes. RMM_OK or why not. */
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes);
 
+/* The addresses of an engine that maps its memory: how many bytes; 0: none. */
+uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);
+
 /* A copy of the figures as they are now. */
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out);
 

@@ -155,6 +155,12 @@ void rmm__engine_close(
     engine->blocks = NULL;
 }
 
+uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out)
+{
+    *address_out = engine->range.address;
+    return engine->range.bytes;
+}
+
 void rmm__engine_destroy(engine_t *engine)
 {
     rmm__turn_fini(&engine->turn);

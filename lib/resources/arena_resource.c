@@ -111,7 +111,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     }
     if (status == RMM_OK) {
         count_taken(self, request, &want);
-        rmm__request_tell_end(
+        rmm__request_tell_kept(
             request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
     }
     return status;

@@ -37,7 +37,7 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
     driver_memory_t *self = from_tracked(tracked);
     size_t bytes = rmm__diag_guarded_bytes(
-        request->bytes, request->end_out != NULL && !self->kind->in_host_memory);
+        request->bytes, request->facts_out != NULL && !self->kind->in_host_memory);
     rmm_driver_scope_t scope;
     rmm_status_t status;
     int error;

@@ -51,7 +51,7 @@ static rmm_status_t
 obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
     const rmm_mempool_t *pool = from_tracked(tracked)->pool;
-    size_t bytes = rmm__diag_guarded_bytes(request->bytes, request->end_out != NULL);
+    size_t bytes = rmm__diag_guarded_bytes(request->bytes, request->facts_out != NULL);
     rmm_driver_scope_t scope;
     int error;
 

@@ -240,7 +240,7 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
         status = alloc_failed(self, request, &want, status, ptr_out);
     }
     if (status == RMM_OK) {
-        rmm__request_tell_end(
+        rmm__request_tell_kept(
             request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
     }
     log_changes(self);
@@ -295,6 +295,12 @@ static void report_left(void *owner, void *ptr, uint64_t bytes)
 /* The engine's lock lasts: until its accounting is closed others may take it. */
 static void pool_fini(pool_resource_t *self)
 {
+    if (self->is_range) {
+        void *range;
+        uint64_t bytes = rmm__engine_addresses(self->engine, &range);
+
+        rmm__diag_on_gone(range, bytes); /* its addresses; chunks go one by one */
+    }
     rmm__engine_close(self->engine, report_left);
     log_changes(self);
     if (self->is_range) {
@@ -368,6 +374,7 @@ void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes)
 {
     rmm_request_t request = upstream_request(bytes);
 
+    rmm__diag_on_gone(ptr, bytes);
     rmm__annotate_chunk_gone(mr->device, ptr, bytes);
     rmm__resource_dealloc(mr->upstream, ptr, &request);
 }

@@ -56,9 +56,15 @@ static uint32_t modes_now(void)
     return atomic_load_explicit(&source.modes, memory_order_relaxed);
 }
 
-static bool needs_launches(uint32_t modes)
+static bool needs_uses(uint32_t modes)
 {
     return (modes & RMM_DIAG_MODES_WITH_USES) != 0;
+}
+
+/* Also for what a launch is given of blocks that were freed. */
+static bool needs_launches(uint32_t modes)
+{
+    return needs_uses(modes) || (modes & RMM_DIAG_MODE_BOUNDS) != 0;
 }
 
 static bool needs_ranges(uint32_t modes)
@@ -297,7 +303,7 @@ static void on_success(CUpti_CallbackId call, const CUpti_CallbackData *data)
         on_graph_launch(data);
     } else if (is_launch(call)) {
         on_launch(call, data);
-    } else {
+    } else if (needs_uses(modes_now())) {
         on_ranges(call, data);
     }
 }

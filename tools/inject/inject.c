@@ -86,6 +86,18 @@ static void on_free(void *context, const rmm_diag_block_v1_t *block)
     }
 }
 
+static void on_gone(void *context, uint64_t address, uint64_t bytes)
+{
+    /* acquire: as above */
+    rmm_diag_engine_t *engine =
+        atomic_load_explicit(&active_engine, memory_order_acquire);
+
+    (void)context;
+    if (engine != NULL) {
+        rmm__diag_engine_on_gone(engine, address, bytes);
+    }
+}
+
 static void on_simulated_event(void *context, const rmm_diag_event_v1_t *event)
 {
     if (!atomic_load_explicit(&forked, memory_order_relaxed)) {
@@ -309,7 +321,10 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
     bool is_asked = setting != NULL && setting[0] != '\0';
     bool is_known = rmm__diag_modes_parse(setting, &modes, unknown);
     rmm_diag_hooks_v1_t hooks = {
-        .struct_size = sizeof(hooks), .on_alloc = on_alloc, .on_free = on_free};
+        .struct_size = sizeof(hooks),
+        .on_alloc = on_alloc,
+        .on_free = on_free,
+        .on_gone = on_gone};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
 
     hooks.guard_bytes = (modes & RMM_DIAG_MODE_GUARDS) != 0 ? RMM_GUARD_BYTES : 0;

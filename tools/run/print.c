@@ -91,9 +91,31 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
     }
 }
 
+static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
+    run_name_print(finding->function, "an unnamed kernel", out);
+    fputs(" on ", out);
+    print_stream(finding->stream_id, out);
+    fprintf(
+        out,
+        " %s freed memory, %" PRIu64 " %s (%s)\n    a block of %" PRIu64
+        " bytes at 0x%" PRIx64 " (resource %u, device %d), at byte %" PRId64
+        ", freed before on ",
+        finding->access == RMM_DIAG_USES ? "is given" : "uses", finding->count,
+        finding->count == 1 ? "time" : "times",
+        rmm_diag_confidence_name(finding->confidence), finding->block_bytes,
+        finding->block_address, finding->resource_id, finding->device,
+        offset_of(finding));
+    print_stream(finding->other_stream_id, out);
+    fputs("\n    free the block behind its last use\n", out);
+}
+
 static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
 {
-    if (finding->other_call != RMM_DIAG_NO_CALL) {
+    if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
+        print_after_free(finding, out);
+    } else if (finding->other_call != RMM_DIAG_NO_CALL) {
         print_unordered(finding, out);
     } else {
         print_out_of_bounds(finding, out);
@@ -117,7 +139,7 @@ bool run_report_print(const run_report_t *report, FILE *out)
         report->source, report->launches);
     for (uint32_t i = 0; i < report->finding_count; i++) {
         print_finding(&report->findings[i], out);
-        run_stack_print(&report->stacks[i], out);
+        run_stacks_print(&report->stacks[i], out);
     }
     if (report->findings_dropped > 0 || report->unreadable > 0) {
         fprintf(
@@ -164,6 +186,19 @@ static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
                    json_put(other, "stream", json_of_stream(finding->other_stream_id)));
 }
 
+/* The free that the call came behind; null where it is not about that. */
+static json_t *
+json_of_free(const rmm_diag_finding_info_t *finding, const run_stacks_t *stacks)
+{
+    if (finding->kind != RMM_DIAG_USE_AFTER_FREE) {
+        return json_null();
+    }
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object, json_put(object, "stream", json_of_stream(finding->other_stream_id)) &&
+                    json_put(object, "stack", run_stack_json(&stacks->freed)));
+}
+
 static json_t *json_of_finding(const void *from, size_t i)
 {
     const run_report_t *report = from;
@@ -183,7 +218,13 @@ static json_t *json_of_finding(const void *from, size_t i)
                 object, "beyond_bytes", json_count(rmm_diag_bytes_beyond(finding))) &&
             json_put(object, "stream", json_of_stream(finding->stream_id)) &&
             json_put(object, "other", json_of_other(finding)) &&
-            json_put(object, "stack", run_stack_json(&report->stacks[i])));
+            json_put(
+                object, "confidence",
+                json_string(rmm_diag_confidence_name(finding->confidence))) &&
+            json_put(object, "freed", json_of_free(finding, &report->stacks[i])) &&
+            json_put(
+                object, "allocated_stack", run_stack_json(&report->stacks[i].origin)) &&
+            json_put(object, "stack", run_stack_json(&report->stacks[i].call)));
 }
 
 static bool fill(const run_report_t *report, json_t *object)

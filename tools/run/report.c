@@ -21,7 +21,7 @@ static bool read_stacks(run_report_t *report, const rmm_diag_file_t *file)
     }
     run_symbols_t *symbols = run_symbols_open();
     for (uint32_t i = 0; good && i < report->finding_count; i++) {
-        good = run_stack_read(
+        good = run_stacks_read(
             &report->stacks[i], file, report->findings[i].index, symbols);
     }
     run_symbols_close(symbols);
@@ -47,7 +47,7 @@ void run_report_free(run_report_t *report)
 {
     run_usage_free(&report->usage);
     for (uint32_t i = 0; i < report->finding_count; i++) {
-        run_stack_free(&report->stacks[i]);
+        run_stacks_free(&report->stacks[i]);
     }
     free(report->stacks);
     free(report->findings);

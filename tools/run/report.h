@@ -34,7 +34,7 @@ typedef struct run_report {
     uint64_t suppressed;       /* occurrences that are in no finding and no total */
     uint32_t unreadable;       /* findings that the program had not finished writing */
     rmm_diag_finding_info_t *findings; /* oldest first */
-    run_stack_t *stacks;               /* of each of them */
+    run_stacks_t *stacks;              /* of each of them */
     uint32_t finding_count;
     run_usage_t usage;
 } run_report_t;

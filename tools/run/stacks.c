@@ -11,34 +11,46 @@
 
 #define LINES_MAX 8u
 
-bool run_stack_read(
-    run_stack_t *stack, const rmm_diag_file_t *file, uint32_t finding,
+/* False: no memory. */
+static bool name_frames(
+    run_stack_t *stack, const rmm_diag_file_t *file, const rmm_diag_stack_info_t *told,
     run_symbols_t *symbols)
 {
-    rmm_diag_stack_info_t told;
-    *stack = (run_stack_t){.frame_count = 0};
-    if (!rmm_diag_read_stack(file, finding, &told)) {
-        return true;
-    }
-    stack->frames = calloc(told.frame_count, sizeof(stack->frames[0]));
+    stack->frames = calloc(told->frame_count, sizeof(stack->frames[0]));
     if (stack->frames == NULL) {
         return false;
     }
-    stack->frame_count = told.frame_count;
-    for (uint32_t i = 0; i < told.frame_count; i++) {
+    stack->frame_count = told->frame_count;
+    for (uint32_t i = 0; i < told->frame_count; i++) {
         run_frame_t *frame = &stack->frames[i];
-        frame->offset = told.offsets[i];
-        if (rmm_diag_read_module(file, told.modules[i], &frame->module)) {
+        frame->offset = told->offsets[i];
+        if (rmm_diag_read_module(file, told->modules[i], &frame->module)) {
             run_symbols_find(symbols, &frame->module, frame->offset, &frame->symbol);
         }
     }
     return true;
 }
 
-void run_stack_free(run_stack_t *stack)
+bool run_stacks_read(
+    run_stacks_t *stacks, const rmm_diag_file_t *file, uint32_t finding,
+    run_symbols_t *symbols)
 {
-    free(stack->frames);
-    *stack = (run_stack_t){.frame_count = 0};
+    rmm_diag_stack_info_t told;
+    *stacks = (run_stacks_t){.call = {.frame_count = 0}};
+    return (!rmm_diag_read_stack(file, finding, &told) ||
+            name_frames(&stacks->call, file, &told, symbols)) &&
+           (!rmm_diag_read_origin(file, finding, &told) ||
+            name_frames(&stacks->origin, file, &told, symbols)) &&
+           (!rmm_diag_read_free(file, finding, &told) ||
+            name_frames(&stacks->freed, file, &told, symbols));
+}
+
+void run_stacks_free(run_stacks_t *stacks)
+{
+    free(stacks->call.frames);
+    free(stacks->origin.frames);
+    free(stacks->freed.frames);
+    *stacks = (run_stacks_t){.call = {.frame_count = 0}};
 }
 
 /* --- for people ----------------------------------------------------------------------- */
@@ -83,7 +95,7 @@ static void print_frame(const run_frame_t *frame, FILE *out)
     }
 }
 
-void run_stack_print(const run_stack_t *stack, FILE *out)
+static void print_stack(const run_stack_t *stack, const char *what, FILE *out)
 {
     uint32_t first = 0;
     while (first < stack->frame_count && is_library_between(&stack->frames[first])) {
@@ -91,11 +103,18 @@ void run_stack_print(const run_stack_t *stack, FILE *out)
     }
     first = first < stack->frame_count ? first : 0;
     if (stack->frame_count > 0) {
-        fputs("    called from\n", out);
+        fprintf(out, "    %s\n", what);
     }
     for (uint32_t i = first; i < stack->frame_count && i < first + LINES_MAX; i++) {
         print_frame(&stack->frames[i], out);
     }
+}
+
+void run_stacks_print(const run_stacks_t *stacks, FILE *out)
+{
+    print_stack(&stacks->call, "called from", out);
+    print_stack(&stacks->origin, "the block was allocated from", out);
+    print_stack(&stacks->freed, "the block was freed from", out);
 }
 
 /* --- JSON ----------------------------------------------------------------------------- */

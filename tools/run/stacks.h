@@ -22,14 +22,20 @@ typedef struct run_stack {
     uint32_t frame_count;
 } run_stack_t;
 
-/* Of the finding of that index; no frames: it was not captured. False: no memory. */
-bool run_stack_read(
-    run_stack_t *stack, const rmm_diag_file_t *file, uint32_t finding,
+/* Of a finding; no frames: it was not captured. */
+typedef struct run_stacks {
+    run_stack_t call;
+    run_stack_t origin, freed; /* of the block's allocation and free */
+} run_stacks_t;
+
+/* Of the finding of that index. False: no memory. */
+bool run_stacks_read(
+    run_stacks_t *stacks, const rmm_diag_file_t *file, uint32_t finding,
     run_symbols_t *symbols);
-void run_stack_free(run_stack_t *stack);
+void run_stacks_free(run_stacks_t *stacks);
 
 /* A line for each frame, without those of the libraries that made the call for the program. */
-void run_stack_print(const run_stack_t *stack, FILE *out);
+void run_stacks_print(const run_stacks_t *stacks, FILE *out);
 /* All of them; NULL: no memory. */
 json_t *run_stack_json(const run_stack_t *stack);
 

@@ -210,7 +210,7 @@ void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *repo
     for (uint32_t i = 0; i < report->finding_count; i++) {
         uint64_t count = report->findings[i].count;
         run_suppression_t *item =
-            find_match(suppressions, &report->findings[i], &report->stacks[i]);
+            find_match(suppressions, &report->findings[i], &report->stacks[i].call);
         if (item == NULL) {
             report->findings[kept] = report->findings[i];
             report->stacks[kept++] = report->stacks[i];
@@ -221,7 +221,7 @@ void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *repo
         report->findings_total -= count;
         item->suppressed += count;
         suppressions->suppressed += count;
-        run_stack_free(&report->stacks[i]);
+        run_stacks_free(&report->stacks[i]);
     }
     report->finding_count = kept;
     report->suppressed = suppressions->suppressed;

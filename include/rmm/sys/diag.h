@@ -52,6 +52,11 @@ typedef struct rmm_diag_block_v1 {
  * counted, but not reported through on_alloc(): what the program uses as one block may lie on
  * several. */
 #define RMM_DIAG_BLOCK_PIECE 4u
+/** The resource keeps the memory when the block is freed, until on_gone() tells otherwise:
+ * nobody but its later blocks can be there. */
+#define RMM_DIAG_BLOCK_KEPT 8u
+/** Of a free: its stream captures a graph, which uses the memory at each launch. */
+#define RMM_DIAG_BLOCK_CAPTURED 16u
 
 /** What the GPU was told to do. Append only. */
 typedef enum rmm_diag_event_kind {
@@ -107,6 +112,10 @@ typedef struct rmm_diag_hooks_v1 {
     /** Wanted: at least so much unused memory behind each block of a GPU, for guards;
      * 0, and of an older library: none. Resources made before keep to what they have. */
     size_t guard_bytes;
+    /** Freed memory that a resource had kept (RMM_DIAG_BLOCK_KEPT) may be somebody else's from
+     * now on: it is about to go back to where it came from, or was given to a function of the
+     * program's that the library has called. NULL, and of an older library: not asked for. */
+    void (*on_gone)(void *context, uint64_t address, uint64_t bytes);
 } rmm_diag_hooks_v1_t;
 
 /** Runs in stream order on a simulated GPU, with a copy of what queue() was given. */
@@ -150,7 +159,7 @@ typedef struct rmm_diag_services_v1 {
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  an argument is NULL, or hooks->struct_size or
  *                                   services_out->struct_size is too small. hooks may end
- *                                   before guard_bytes, and services_out before
+ *                                   before guard_bytes or on_gone, and services_out before
  *                                   block_bytes or queue, as in earlier releases
  *         RMM_ERR_UNSUPPORTED       another one is attached
  *         RMM_ERR_NO_DEVICE         no usable GPU

@@ -19,6 +19,7 @@
 
 static const fault_class_t *const classes[] = {
     &faults_bounds,
+    &faults_freed,
     &faults_order,
     &faults_verdicts,
 };

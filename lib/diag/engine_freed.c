@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's part in blocks that were freed: see engine_impl.h and freed.h. What a call or a
+ * launch is given is looked up here if it is in no live block.
+ *
+ * A copy, fill or prefetch of freed memory is certain to be an error. A kernel may have been given
+ * a pointer that it does not follow, so that is likely to be one. It is taken for the end of
+ * an array, and no error, if a live block ends there.
+ *
+ * The order of streams does not matter: what is called behind the free is behind it for the host,
+ * and the memory may be anybody's then.
+ */
+#include "diag/engine_impl.h"
+
+#include <stdlib.h>
+
+#include "diag/event_range.h"
+#include "diag/row.h"
+
+bool rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
+{
+    if (rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
+        rmm__stack_take(stack);
+        return true;
+    }
+    stack->count = 0;
+    return false;
+}
+
+/* --- blocks ------------------------------------------------------------------------ */
+
+/* What lies behind the block up to the next unit of a pool is padding. */
+static uint64_t end_of(const rmm_diag_block_v1_t *block)
+{
+    enum { UNIT = 256 };
+    uint64_t end = block->address + block->bytes;
+    uint64_t padded = end > UINT64_MAX - UNIT ? end : (end + UNIT - 1) / UNIT * UNIT;
+
+    return block->end > end ? block->end : padded;
+}
+
+static void show_dropped(rmm_diag_engine_t *engine)
+{
+    RMM_ROW_SET(engine->header, freed_dropped, engine->freed.dropped);
+}
+
+void rmm__diag_freed_taken_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
+{
+    RMM_ASSERT_LOCKED(&engine->lock);
+    rmm__freed_take(&engine->freed, block->address, end_of(block));
+    show_dropped(engine);
+}
+
+void rmm__diag_freed_allocated_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
+    const rmm_stack_raw_t *stack)
+{
+    RMM_ASSERT_LOCKED(&engine->lock);
+    engine->blocks[index] = (rmm_diag_block_note_t){
+        .origin = rmm__stack_depot_put(&engine->depot, stack),
+        .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0};
+}
+
+void rmm__diag_freed_add_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *freed,
+    const rmm_stack_raw_t *stack)
+{
+    const rmm_diag_block_note_t *note = &engine->blocks[index];
+    rmm_freed_block_t block = {
+        .block = rmm__uses_block(&engine->uses, index),
+        .freed_stream_id = freed->stream_id,
+        .origin = note->origin};
+
+    RMM_ASSERT_LOCKED(&engine->lock);
+    if (note->is_kept && (freed->flags & RMM_DIAG_BLOCK_CAPTURED) == 0 &&
+        block.block.resource_id == freed->resource_id) {
+        block.block.stream = freed->stream;
+        block.freed = rmm__stack_depot_put(&engine->depot, stack);
+        rmm__freed_add(&engine->freed, &block);
+        show_dropped(engine);
+    }
+}
+
+void rmm__diag_engine_on_gone(void *context, uint64_t address, uint64_t bytes)
+{
+    rmm_diag_engine_t *engine = context;
+    uint64_t end = bytes > UINT64_MAX - address ? UINT64_MAX : address + bytes;
+
+    rmm__mutex_lock(&engine->lock);
+    rmm__freed_take(&engine->freed, address, end);
+    rmm__mutex_unlock(&engine->lock);
+}
+
+/* --- uses -------------------------------------------------------------------------- */
+
+/* The id of the call's stream if the free's is the same, else its handle. */
+static uint64_t
+stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed)
+{
+    return event->stream == freed->block.stream ? freed->freed_stream_id
+                                                : (uint64_t)(uintptr_t)event->stream;
+}
+
+static void add_finding_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
+    const rmm_freed_block_t *freed, rmm_finding_t finding)
+{
+    finding.kind = RMM_DIAG_USE_AFTER_FREE;
+    finding.call = event->kind;
+    finding.block = freed->block;
+    finding.stream_id = stream_of(event, freed);
+    finding.other_user = RMM_DIAG_NO_USER;
+    finding.other_stream_id = freed->freed_stream_id;
+    finding.origin = freed->origin;
+    finding.freed = freed->freed;
+    rmm__findings_add(&engine->findings, &finding);
+}
+
+bool rmm__diag_freed_range_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
+    const rmm_event_range_t *range)
+{
+    const rmm_freed_block_t *freed = NULL;
+
+    RMM_ASSERT_LOCKED(&engine->lock);
+    if (range->bytes == 0 || !rmm__freed_may_have(&engine->freed, range->start)) {
+        return false;
+    }
+    freed = rmm__freed_find(&engine->freed, range->start);
+    if (freed != NULL) {
+        add_finding_locked(
+            engine, event, freed,
+            (rmm_finding_t){
+                .access = range->is_write ? RMM_DIAG_WRITES : RMM_DIAG_READS,
+                .address = range->start,
+                .bytes = range->bytes,
+                .function = event->name,
+                .user = RMM_DIAG_NO_USER,
+                .confidence = RMM_DIAG_CERTAIN});
+    }
+    return freed != NULL;
+}
+
+/* NULL: the stray is no error, or is of the same block as one before it. */
+static const rmm_freed_block_t *stale_block(rmm_diag_engine_t *engine, uint32_t stray)
+{
+    const uint64_t *strays = engine->uses.strays;
+    const rmm_freed_block_t *freed = rmm__freed_find(&engine->freed, strays[stray]);
+    bool is_end = freed != NULL &&
+                  rmm__live_map_find(&engine->map, strays[stray] - 1) != RMM_LIVE_NONE;
+
+    for (uint32_t i = 0; i < stray && freed != NULL; i++) {
+        const rmm_freed_block_t *before = rmm__freed_find(&engine->freed, strays[i]);
+
+        if (before != NULL && before->block.address == freed->block.address) {
+            freed = NULL;
+        }
+    }
+    return is_end ? NULL : freed;
+}
+
+void rmm__diag_freed_launched_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event, uint32_t user)
+{
+    RMM_ASSERT_LOCKED(&engine->lock);
+    if (rmm__event_has_stale_words(event)) {
+        return;
+    }
+    for (uint32_t i = 0; i < engine->uses.stray_count; i++) {
+        const rmm_freed_block_t *freed = stale_block(engine, i);
+
+        if (freed != NULL) {
+            add_finding_locked(
+                engine, event, freed,
+                (rmm_finding_t){
+                    .access = RMM_DIAG_USES,
+                    .address = engine->uses.strays[i],
+                    .user = user != RMM_DIAG_NO_USER
+                                ? user
+                                : rmm__uses_kernel(&engine->uses, event),
+                    .confidence = RMM_DIAG_LIKELY});
+        }
+    }
+}
+
+/* --- stacks of findings ------------------------------------------------------------ */
+
+void rmm__diag_freed_put_stacks(rmm_diag_engine_t *engine, uint32_t finding)
+{
+    rmm_stack_raw_t origin, freed;
+    bool has_origin, has_freed;
+
+    rmm__mutex_lock(&engine->lock);
+    has_origin = rmm__stack_depot_get(
+        &engine->depot, engine->findings.origins[finding], &origin);
+    has_freed =
+        rmm__stack_depot_get(&engine->depot, engine->findings.frees[finding], &freed);
+    rmm__mutex_unlock(&engine->lock);
+    if (has_origin) {
+        rmm__stacks_put_origin(&engine->stacks, finding, &origin);
+    }
+    if (has_freed) {
+        rmm__stacks_put_free(&engine->stacks, finding, &freed);
+    }
+}
+
+/* --- making ------------------------------------------------------------------------ */
+
+bool rmm__diag_freed_init(rmm_diag_engine_t *engine, uint32_t row_count)
+{
+    engine->blocks = calloc(row_count, sizeof(*engine->blocks));
+    if (engine->blocks == NULL) {
+        return false;
+    }
+    if (!rmm__freed_init(&engine->freed, RMM_FREED_COUNT)) {
+        free(engine->blocks);
+        return false;
+    }
+    if (!rmm__stack_depot_init(&engine->depot)) {
+        rmm__freed_fini(&engine->freed);
+        free(engine->blocks);
+        return false;
+    }
+    engine->uses.freed = &engine->freed;
+    return true;
+}
+
+void rmm__diag_freed_fini(rmm_diag_engine_t *engine)
+{
+    rmm__stack_depot_fini(&engine->depot);
+    rmm__freed_fini(&engine->freed);
+    free(engine->blocks);
+}

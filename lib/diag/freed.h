@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that were freed and whose memory no block has taken since. Only blocks of resources
+ * that keep such memory (RMM_DIAG_BLOCK_KEPT) are entered: what went back to the driver may be
+ * anybody's.
+ *
+ * Memory leaves the table when a block takes it, of which the rest stays, and when its resource
+ * gives it back. So an address in the table is one that nobody may use.
+ *
+ * Bounded: if there is no room, the block freed longest ago is forgotten.
+ *
+ * Not locked: the engine's lock protects it. Cost: a search, and a link in a list.
+ */
+#ifndef RMM_DIAG_FREED_H
+#define RMM_DIAG_FREED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rmm/sys/diag.h>
+
+#include "diag/live_map.h"
+
+#define RMM_FREED_COUNT 4096u
+
+typedef struct rmm_freed_block {
+    rmm_diag_block_v1_t block; /* as a whole, whatever of it was taken since */
+    uint64_t freed_stream_id;
+    uint32_t origin; /* stacks of the allocation and the free (stack_depot.h) */
+    uint32_t freed;
+} rmm_freed_block_t;
+
+typedef struct rmm_freed_entry {
+    rmm_freed_block_t freed;
+    uint32_t older, newer; /* RMM_LIVE_NONE: none */
+} rmm_freed_entry_t;
+
+typedef struct rmm_freed {
+    rmm_live_map_t pieces;      /* of memory that was not taken */
+    rmm_freed_entry_t *entries; /* by piece: the block that it was of */
+    uint32_t oldest, newest;
+    uint64_t dropped; /* pieces that were forgotten for want of room */
+} rmm_freed_t;
+
+/* capacity > 1. False: no host memory; nothing is left to undo. */
+bool rmm__freed_init(rmm_freed_t *freed, uint32_t capacity);
+void rmm__freed_fini(rmm_freed_t *freed);
+
+void rmm__freed_add(rmm_freed_t *freed, const rmm_freed_block_t *block);
+
+/* The memory [start, end) is somebody's. */
+void rmm__freed_take(rmm_freed_t *freed, uint64_t start, uint64_t end);
+
+/* The block that had this address; NULL: it is nobody's that is known. */
+const rmm_freed_block_t *rmm__freed_find(rmm_freed_t *freed, uint64_t address);
+
+/* No quick no from here on: two comparisons. */
+static inline bool rmm__freed_may_have(const rmm_freed_t *freed, uint64_t address)
+{
+    return address >= freed->pieces.low && address < freed->pieces.high;
+}
+
+/* Walks everything; for tests. */
+bool rmm__freed_check(const rmm_freed_t *freed);
+
+#endif /* RMM_DIAG_FREED_H */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Uses of freed blocks in whole programs on the simulated GPU, through librmm-inject: what the
+ * library keeps and gives back, who else gets the memory, and the stacks. Single errors are
+ * planted in tests/gpu/faults. One attachment a process, so each case runs in a child.
+ */
+#include "sim/diag/diagnosed.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include <rmm/callback_resource.h>
+#include <rmm/device.h>
+#include <rmm/memory.h>
+#include <rmm/resource_spec.h>
+#include <rmm/sim.h>
+
+static runtime_t runtime;
+
+static int make_runtime(void **state)
+{
+    unsetenv("RMM_PUBLISH");
+    setenv("RMM_DIAG", "usage,bounds", 1);
+    setenv("RMM_SIM_DEVICES", "2", 1);
+    runtime_open(&runtime);
+    return 0;
+}
+
+static int drop_runtime(void **state)
+{
+    unsetenv("RMM_SIM_DEVICES");
+    runtime_close(&runtime);
+    return 0;
+}
+
+static void expect_findings(uint64_t count)
+{
+    diag_file_t file;
+
+    open_own_file(&runtime, &file);
+    if (file.header->findings_total != count) {
+        fprintf(stderr, "findings: %lu\n", (unsigned long)file.header->findings_total);
+    }
+    CHECK(file.header->findings_total == count);
+    diag_file_close(&file);
+}
+
+static void do_nothing(const void *const *params)
+{
+    (void)params;
+}
+
+static void launch(const void *pointer, rmm_stream_t stream)
+{
+    const void *params[] = {&pointer};
+    const size_t bytes[] = {sizeof(pointer)};
+
+    CHECK(rmm_sim_launch("late", do_nothing, stream, params, bytes, 1) == 0);
+}
+
+static void drop(rmm_resource_t *mr, void *block, size_t bytes)
+{
+    rmm_resource_dealloc(mr, block, bytes, 0, RMM_STREAM_DEFAULT);
+}
+
+/* --- stacks -------------------------------------------------------------------------- */
+
+static bool has_same_frames(const rmm_diag_stack_t *a, const rmm_diag_stack_t *b)
+{
+    for (uint32_t i = 0; i < a->frame_count && i < b->frame_count; i++) {
+        if (a->offsets[i] != b->offsets[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void use_late(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    char *block = take(pool, 1000, RMM_STREAM_DEFAULT);
+    const rmm_diag_stack_t *calls, *origins, *frees;
+    diag_file_t file;
+
+    drop(pool, block, 1000);
+    launch(block + 8, RMM_STREAM_DEFAULT);
+    open_own_file(&runtime, &file);
+    CHECK(file.header->findings_total == 1);
+    CHECK(file.findings[0].kind == RMM_DIAG_USE_AFTER_FREE);
+    CHECK(file.findings[0].block_address == (uintptr_t)block);
+    calls = (void *)((char *)file.header + file.header->stacks_offset);
+    origins = (void *)((char *)file.header + file.header->origins_offset);
+    frees = (void *)((char *)file.header + file.header->frees_offset);
+    CHECK(calls->frame_count > 2 && origins->frame_count > 2 && frees->frame_count > 2);
+    CHECK(!has_same_frames(calls, origins) && !has_same_frames(origins, frees));
+    diag_file_close(&file);
+}
+
+static void shows_who_used_who_allocated_and_who_freed(void **state)
+{
+    child_run(use_late, NULL);
+}
+
+/* --- who gets the memory ------------------------------------------------------------- */
+
+/* Without a word of its allocation, as memory that somebody else takes from the driver. */
+static void use_unseen(const void *memory)
+{
+    launch(memory, RMM_STREAM_DEFAULT);
+    CHECK(rmm_sim_device_synchronize() == 0);
+}
+
+static void give_back(child_t *self, void *argument)
+{
+    static const char *const specs[] = {"pool:16MiB",    "pool_virtual:16MiB",
+                                        "arena:16MiB",   "fixed_size",
+                                        "binning:16MiB", "statistics+pool:16MiB"};
+
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        rmm_resource_t *mr = NULL;
+        void *block = NULL;
+
+        CHECK(rmm_resource_create_from_spec(specs[i], &mr) == RMM_OK);
+        block = take(mr, 1000, RMM_STREAM_DEFAULT);
+        drop(mr, block, 1000);
+        rmm_resource_release(mr);
+        use_unseen(block);
+    }
+    expect_findings(0);
+}
+
+static void memory_of_a_pool_that_has_ended_is_not_looked_at(void **state)
+{
+    child_run(give_back, NULL);
+}
+
+static void trim(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *block = take(pool, 1000, RMM_STREAM_DEFAULT);
+
+    drop(pool, block, 1000);
+    CHECK(rmm_sim_device_synchronize() == 0);
+    CHECK(rmm_resource_trim(pool, 0) == RMM_OK);
+    use_unseen(block);
+    expect_findings(0);
+}
+
+static void memory_that_a_pool_gives_back_is_not_looked_at(void **state)
+{
+    child_run(trim, NULL);
+}
+
+/* A program's own function takes what the program freed before, and uses it. */
+static rmm_status_t
+take_inside(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    rmm_status_t status = rmm_resource_alloc(payload, bytes, 0, stream, ptr_out);
+
+    launch(*ptr_out, stream);
+    return status;
+}
+
+static void drop_inside(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    rmm_resource_dealloc(payload, ptr, bytes, 0, stream);
+}
+
+static void take_in_callback(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool(), *own = NULL;
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    void *block = take(pool, 1000, RMM_STREAM_DEFAULT), *again = NULL;
+
+    options.alloc = take_inside;
+    options.dealloc = drop_inside;
+    options.payload = pool;
+    CHECK(rmm_callback_resource_create(&options, &own) == RMM_OK);
+    drop(pool, block, 1000);
+    again = take(own, 1000, RMM_STREAM_DEFAULT);
+    CHECK(again == block);
+    drop(own, again, 1000);
+    expect_findings(0);
+}
+
+static void memory_that_a_programs_own_function_takes_is_its_own(void **state)
+{
+    child_run(take_in_callback, NULL);
+}
+
+/* A pool over a pool: blocks of the upper lie in what the lower one has handed out. */
+static void stack_pools(child_t *self, void *argument)
+{
+    rmm_resource_t *lower = make_pool(), *upper = NULL;
+    void *early = take(lower, 3 << 20, RMM_STREAM_DEFAULT), *block = NULL;
+
+    drop(lower, early, 3 << 20);
+    CHECK(rmm_pool_resource_create(lower, NULL, &upper) == RMM_OK);
+    block = take(upper, 1000, RMM_STREAM_DEFAULT);
+    launch(block, RMM_STREAM_DEFAULT);
+    expect_findings(0);
+    drop(upper, block, 1000);
+    launch(block, RMM_STREAM_DEFAULT);
+    expect_findings(1);
+}
+
+static void pools_over_pools_are_followed(void **state)
+{
+    child_run(stack_pools, NULL);
+}
+
+static void use_on_second(child_t *self, void *argument)
+{
+    rmm_resource_t *pools[2];
+    void *blocks[2];
+
+    for (int device = 0; device < 2; device++) {
+        CHECK(rmm_sim_set_device(device) == 0);
+        pools[device] = make_pool();
+        blocks[device] = take(pools[device], 1000, RMM_STREAM_DEFAULT);
+    }
+    drop(pools[1], blocks[1], 1000);
+    launch(blocks[0], RMM_STREAM_DEFAULT);
+    expect_findings(0);
+    launch(blocks[1], RMM_STREAM_DEFAULT);
+    expect_findings(1);
+}
+
+static void blocks_of_another_gpu_are_told_apart(void **state)
+{
+    child_run(use_on_second, NULL);
+}
+
+/* --- threads, processes -------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 3000 };
+
+static void *launch_and_free(void *argument)
+{
+    rmm_resource_t *pool = argument;
+    rmm_stream_t stream = NULL;
+
+    CHECK(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream) == RMM_OK);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        size_t bytes = 1 + i * 37 % 5000;
+        char *block = take(pool, bytes, stream);
+
+        CHECK(rmm_memset_async(block, 1, bytes, stream) == RMM_OK);
+        launch(block + bytes / 2, stream);
+        rmm_resource_dealloc(pool, block, bytes, 0, stream);
+    }
+    CHECK(rmm_stream_synchronize(stream) == RMM_OK);
+    CHECK(rmm_stream_destroy(stream) == RMM_OK);
+    return NULL;
+}
+
+static void use_from_threads(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    pthread_t threads[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, launch_and_free, pool) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    expect_findings(0);
+}
+
+static void finds_nothing_while_threads_launch_and_free(void **state)
+{
+    child_run(use_from_threads, NULL);
+}
+
+static void use_in_forked(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *block = take(pool, 1000, RMM_STREAM_DEFAULT);
+    int status = 0;
+    pid_t child;
+
+    drop(pool, block, 1000);
+    child = fork();
+    if (child == 0) {
+        drop(pool, block, 1000); /* refused */
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    expect_findings(0);
+    launch(block, RMM_STREAM_DEFAULT);
+    expect_findings(1);
+}
+
+static void a_forked_child_reports_nothing(void **state)
+{
+    child_run(use_in_forked, NULL);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(shows_who_used_who_allocated_and_who_freed),
+        CASE(memory_of_a_pool_that_has_ended_is_not_looked_at),
+        CASE(memory_that_a_pool_gives_back_is_not_looked_at),
+        CASE(memory_that_a_programs_own_function_takes_is_its_own),
+        CASE(pools_over_pools_are_followed),
+        CASE(blocks_of_another_gpu_are_told_apart),
+        CASE(finds_nothing_while_threads_launch_and_free),
+        CASE(a_forked_child_reports_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that were freed: the table, against a list of bytes; and what the engine finds with it.
+ */
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/findings.h"
+#include "diag/freed.h"
+#include "diag/stack_depot.h"
+#include "harness/random.h"
+#include "unit/diag_fixture.h"
+
+#define BASE 0x7f4000000000ull
+#define STREAM_A ((rmm_stream_t)0x1000)
+#define STREAM_B ((rmm_stream_t)0x2000)
+
+/* --- the table ----------------------------------------------------------------------------- */
+
+static void add(rmm_freed_t *freed, uint64_t start, uint64_t bytes)
+{
+    const rmm_freed_block_t block = {.block = diag_block(start, bytes)};
+
+    rmm__freed_add(freed, &block);
+    assert_true(rmm__freed_check(freed));
+}
+
+static void knows_what_is_left_of_a_block_when_parts_are_taken(void **state)
+{
+    rmm_freed_t freed;
+
+    assert_true(rmm__freed_init(&freed, 8));
+    assert_null(rmm__freed_find(&freed, BASE));
+    add(&freed, BASE, 4096);
+    rmm__freed_take(&freed, BASE + 1024, BASE + 2048);
+    assert_true(rmm__freed_check(&freed));
+    assert_int_equal(rmm__freed_find(&freed, BASE)->block.bytes, 4096);
+    assert_int_equal(rmm__freed_find(&freed, BASE + 1023)->block.address, BASE);
+    assert_null(rmm__freed_find(&freed, BASE + 1024));
+    assert_null(rmm__freed_find(&freed, BASE + 2047));
+    assert_int_equal(rmm__freed_find(&freed, BASE + 4095)->block.address, BASE);
+    assert_null(rmm__freed_find(&freed, BASE + 4096));
+    rmm__freed_take(&freed, 0, UINT64_MAX);
+    assert_int_equal(freed.pieces.count, 0);
+    assert_true(rmm__freed_check(&freed));
+    rmm__freed_fini(&freed);
+}
+
+static void forgets_the_block_freed_longest_ago_and_counts_it(void **state)
+{
+    enum { ROOM = 16 };
+    rmm_freed_t freed;
+
+    assert_true(rmm__freed_init(&freed, ROOM));
+    for (uint64_t i = 0; i < ROOM + 5; i++) {
+        add(&freed, BASE + i * 512, 256);
+    }
+    assert_int_equal(freed.dropped, 5);
+    assert_null(rmm__freed_find(&freed, BASE + 4 * 512));
+    assert_non_null(rmm__freed_find(&freed, BASE + 5 * 512));
+    /* a hole in a full table: one of two rests finds room */
+    rmm__freed_take(&freed, BASE + 8 * 512 + 100, BASE + 8 * 512 + 101);
+    assert_int_equal(freed.dropped, 6);
+    assert_non_null(rmm__freed_find(&freed, BASE + 8 * 512));
+    assert_true(rmm__freed_check(&freed));
+    rmm__freed_fini(&freed);
+}
+
+static void a_hundred_thousand_frees_take_no_more_room(void **state)
+{
+    rmm_freed_t freed;
+
+    assert_true(rmm__freed_init(&freed, RMM_FREED_COUNT));
+    for (uint64_t i = 0; i < 100000; i++) {
+        const rmm_freed_block_t block = {.block = diag_block(BASE + i * 512, 256)};
+
+        rmm__freed_add(&freed, &block);
+    }
+    assert_int_equal(freed.pieces.count, RMM_FREED_COUNT);
+    assert_int_equal(freed.dropped, 100000 - RMM_FREED_COUNT);
+    assert_true(rmm__freed_check(&freed));
+    rmm__freed_fini(&freed);
+}
+
+enum { SPACE = 2048, STEPS = 20000 };
+
+static void agrees_with_a_list_of_bytes(void **state)
+{
+    static uint32_t owner[SPACE]; /* the free that the byte is of; 0: none */
+    const char *seed = getenv("RMM_TEST_SEED");
+    uint64_t random = seed != NULL ? strtoull(seed, NULL, 0) : 20261123u;
+    rmm_freed_t freed;
+
+    print_message("RMM_TEST_SEED=%llu\n", (unsigned long long)random);
+    assert_true(rmm__freed_init(&freed, SPACE));
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        uint64_t start = draw(&random, SPACE - 100);
+        uint64_t bytes = 1 + draw(&random, 100), at = draw(&random, SPACE);
+        const rmm_freed_block_t block = {
+            .block = diag_block(BASE + start, bytes), .freed = step};
+        const rmm_freed_block_t *found = NULL;
+        bool is_free = draw(&random, 2) == 0;
+
+        if (is_free) {
+            rmm__freed_add(&freed, &block);
+        } else {
+            rmm__freed_take(&freed, BASE + start, BASE + start + bytes);
+        }
+        for (uint64_t i = start; i < start + bytes; i++) {
+            owner[i] = is_free ? step : 0;
+        }
+        found = rmm__freed_find(&freed, BASE + at);
+        assert_int_equal(found != NULL ? found->freed : 0, owner[at]);
+        assert_true(step % 64 != 0 || rmm__freed_check(&freed));
+    }
+    assert_int_equal(freed.dropped, 0);
+    rmm__freed_fini(&freed);
+}
+
+/* --- stacks -------------------------------------------------------------------------------- */
+
+static void keeps_each_stack_once_and_no_more_than_there_is_room_for(void **state)
+{
+    rmm_stack_depot_t depot;
+    rmm_stack_raw_t stack = {.count = 2, .frames = {&depot}}, out;
+
+    assert_true(rmm__stack_depot_init(&depot));
+    assert_int_equal(rmm__stack_depot_put(&depot, &(rmm_stack_raw_t){.count = 0}), 0);
+    for (uintptr_t i = 1; i <= RMM_STACK_DEPOT_COUNT; i++) {
+        stack.frames[1] = (void *)i;
+        assert_int_equal(rmm__stack_depot_put(&depot, &stack), i);
+        assert_int_equal(rmm__stack_depot_put(&depot, &stack), i);
+    }
+    assert_true(rmm__stack_depot_get(&depot, 7, &out));
+    assert_ptr_equal(out.frames[1], (void *)(uintptr_t)7);
+    stack.frames[1] = NULL;
+    assert_int_equal(rmm__stack_depot_put(&depot, &stack), 0);
+    assert_false(rmm__stack_depot_get(&depot, 0, &out));
+    assert_false(rmm__stack_depot_get(&depot, RMM_STACK_DEPOT_COUNT + 1, &out));
+    rmm__stack_depot_fini(&depot);
+}
+
+__attribute__((noinline)) static void take_deeper(int depth, rmm_stack_raw_t *out)
+{
+    if (depth > 0) {
+        take_deeper(depth - 1, out);
+    } else {
+        rmm__stack_take(out);
+    }
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+__attribute__((noinline)) static void take_here(rmm_stack_raw_t *out)
+{
+    rmm__stack_take(out);
+    __asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void take_there(rmm_stack_raw_t *out)
+{
+    rmm__stack_take(out);
+    __asm__ volatile("nop" ::: "memory");
+}
+
+static bool is_same(const rmm_stack_raw_t *a, const rmm_stack_raw_t *b)
+{
+    return a->count == b->count &&
+           memcmp(a->frames, b->frames, a->count * sizeof(a->frames[0])) == 0;
+}
+
+/* What is remembered of a thread's stacks must never be given for another one. */
+static void a_stack_that_is_taken_again_is_the_same_and_another_is_not(void **state)
+{
+    rmm_stack_raw_t first[12], again, here[2], there[2];
+
+    for (int round = 0; round < 3; round++) {
+        for (int depth = 0; depth < 12; depth++) {
+            take_deeper(depth, round == 0 ? &first[depth] : &again);
+            assert_true(round == 0 || is_same(&first[depth], &again));
+            assert_true(first[depth].count > 0);
+        }
+    }
+    assert_false(is_same(&first[2], &first[3]));
+    for (int i = 0; i < 2; i++) { /* the same depth, another place */
+        take_here(&here[i]);
+        take_there(&there[i]);
+    }
+    assert_false(is_same(&here[0], &there[0]));
+    assert_ptr_equal(here[0].frames[0], here[1].frames[0]);
+    assert_ptr_equal(there[0].frames[0], there[1].frames[0]);
+}
+
+/* --- the engine ---------------------------------------------------------------------------- */
+
+static diag_fixture_t diag;
+
+static int set_up(void **state)
+{
+    diag = diag_open(64, 16, NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    diag_close(&diag);
+    return 0;
+}
+
+static rmm_diag_block_v1_t kept(uint64_t address, uint64_t bytes, uint32_t flags)
+{
+    rmm_diag_block_v1_t block = diag_block(address, bytes);
+
+    block.stream = STREAM_A;
+    block.flags = RMM_DIAG_BLOCK_KEPT | flags;
+    return block;
+}
+
+static void take(uint64_t address, uint64_t bytes)
+{
+    rmm_diag_block_v1_t block = kept(address, bytes, 0);
+
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+}
+
+static void drop(uint64_t address, uint64_t bytes, uint32_t flags)
+{
+    rmm_diag_block_v1_t block = kept(address, bytes, flags);
+
+    rmm__diag_engine_on_free(diag.engine, &block);
+}
+
+static void take_and_drop(uint64_t address, uint64_t bytes)
+{
+    take(address, bytes);
+    drop(address, bytes, 0);
+}
+
+static void fill(uint64_t to, uint64_t bytes)
+{
+    const rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event),
+        .kind = RMM_DIAG_SET,
+        .stream = STREAM_B,
+        .name = "call",
+        .words = &to,
+        .word_count = 1,
+        .bytes = bytes,
+        .before = 1};
+
+    rmm__diag_engine_on_event(diag.engine, &event);
+}
+
+static uint64_t total(void)
+{
+    return diag.header->findings_total;
+}
+
+static void finds_a_fill_of_a_freed_block_and_is_certain(void **state)
+{
+    const rmm_diag_finding_t *finding = &diag.findings[0];
+
+    take_and_drop(BASE, 1000);
+    fill(BASE + 100, 50);
+    assert_int_equal(total(), 1);
+    assert_int_equal(finding->kind, RMM_DIAG_USE_AFTER_FREE);
+    assert_int_equal(finding->call, RMM_DIAG_SET);
+    assert_int_equal(finding->access, RMM_DIAG_WRITES);
+    assert_int_equal(finding->confidence, RMM_DIAG_CERTAIN);
+    assert_int_equal(finding->block_address, BASE);
+    assert_int_equal(finding->block_bytes, 1000);
+    assert_int_equal(finding->address, BASE + 100);
+    assert_int_equal(finding->bytes, 50);
+    assert_int_equal(finding->other_stream_id, 7);
+    assert_int_equal(finding->stream_id, (uintptr_t)STREAM_B);
+    assert_string_equal((const char *)(uintptr_t)finding->function, "call");
+    fill(BASE, 0); /* nothing */
+    fill(BASE + 1000, 8);
+    assert_int_equal(total(), 1);
+}
+
+static void finds_a_launch_that_is_given_a_freed_block_and_says_likely(void **state)
+{
+    const rmm_diag_finding_t *finding = &diag.findings[0];
+
+    take(BASE + 8192, 100);
+    take_and_drop(BASE, 1000);
+    diag_launch(&diag, "good", BASE + 8192, 0, 1, BASE + 1000);
+    assert_int_equal(total(), 0);
+    diag_launch(&diag, "late", BASE + 8192, BASE + 8, BASE + 16); /* once */
+    assert_int_equal(total(), 1);
+    assert_int_equal(finding->kind, RMM_DIAG_USE_AFTER_FREE);
+    assert_int_equal(finding->call, RMM_DIAG_LAUNCH);
+    assert_int_equal(finding->confidence, RMM_DIAG_LIKELY);
+    assert_int_equal(finding->address, BASE + 8);
+    assert_string_equal(diag.kernels[finding->user].name, "late");
+    diag_launch(&diag, "late", BASE);
+    assert_int_equal(diag.header->findings_used, 1);
+    assert_int_equal(finding->count, 2);
+}
+
+static void the_stacks_of_allocation_and_free_are_with_the_finding(void **state)
+{
+    const rmm_diag_stack_t *origins =
+        (void *)((char *)diag.header + diag.header->origins_offset);
+    const rmm_diag_stack_t *frees =
+        (void *)((char *)diag.header + diag.header->frees_offset);
+
+    take_and_drop(BASE, 1000);
+    fill(BASE, 1);
+    assert_true(origins[0].frame_count > 0);
+    assert_true(frees[0].frame_count > 0);
+}
+
+static void memory_that_a_block_takes_is_no_more_freed(void **state)
+{
+    take_and_drop(BASE, 4096);
+    take(BASE, 1000);
+    fill(BASE, 1000);
+    diag_launch(&diag, "good", BASE, BASE + 999, BASE + 1000, BASE + 1023);
+    assert_int_equal(total(), 0); /* the padding is the block's */
+    diag_launch(&diag, "late", BASE + 2048);
+    assert_int_equal(total(), 1);
+}
+
+static void
+the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled(void **state)
+{
+    take(BASE, 1024);
+    take_and_drop(BASE + 1024, 1024);
+    diag_launch(&diag, "good", BASE, BASE + 1024);
+    assert_int_equal(total(), 0);
+    diag_launch(&diag, "late", BASE, BASE + 1025);
+    assert_int_equal(total(), 1);
+    fill(BASE + 1024, 1);
+    assert_int_equal(total(), 2);
+    fill(BASE + 1000, 100); /* begins in the live block: it leaves that one */
+    assert_int_equal(total(), 3);
+    assert_int_equal(diag.findings[2].kind, RMM_DIAG_OUT_OF_BOUNDS);
+}
+
+static void memory_that_is_not_kept_or_is_a_graphs_is_not_remembered(void **state)
+{
+    diag_alloc(&diag, BASE, 100); /* no flag */
+    diag_free(&diag, BASE, 100);
+    take(BASE + 4096, 100);
+    drop(BASE + 4096, 100, RMM_DIAG_BLOCK_CAPTURED);
+    take_and_drop(BASE + 8192, 100);
+    rmm__diag_engine_on_gone(diag.engine, BASE + 8000, 1000);
+    diag_launch(&diag, "good", BASE, BASE + 4096, BASE + 8192);
+    fill(BASE, 1);
+    fill(BASE + 4096, 1);
+    fill(BASE + 8192, 1);
+    assert_int_equal(total(), 0);
+}
+
+static void a_free_that_the_library_refuses_frees_nothing(void **state)
+{
+    rmm_diag_block_v1_t other = kept(BASE, 100, 0);
+
+    take(BASE, 100);
+    other.bytes = 99;
+    rmm__diag_engine_on_free(diag.engine, &other); /* another size */
+    other.bytes = 100;
+    other.resource_id = 4; /* another resource */
+    rmm__diag_engine_on_free(diag.engine, &other);
+    fill(BASE, 1);
+    assert_int_equal(total(), 0);
+}
+
+static void a_block_that_finds_no_row_takes_its_memory_all_the_same(void **state)
+{
+    take_and_drop(BASE, 100);
+    for (uint64_t i = 1; i <= 64; i++) {
+        take(BASE + i * 4096, 100);
+    }
+    take(BASE, 100);
+    assert_int_equal(diag.header->blocks_dropped, 1);
+    fill(BASE, 100);
+    assert_int_equal(total(), 0);
+}
+
+static void parameters_beyond_a_kibibyte_may_be_of_earlier_calls(void **state)
+{
+    uint64_t words[129] = {BASE};
+
+    take_and_drop(BASE, 100);
+    diag_event(&diag, RMM_DIAG_LAUNCH, "large", "large", words, 129);
+    assert_int_equal(total(), 0);
+    diag_event(&diag, RMM_DIAG_LAUNCH, "large", "large", words, 128);
+    assert_int_equal(total(), 1);
+}
+
+static void the_mode_decides_and_can_be_switched(void **state)
+{
+    rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_USAGE);
+    take_and_drop(BASE, 100); /* not remembered */
+    take(BASE + 4096, 100);
+    rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_BOUNDS);
+    drop(BASE + 4096, 100, 0);
+    diag_launch(&diag, "late", BASE, BASE + 4096);
+    assert_int_equal(total(), 1);
+    assert_int_equal(diag.findings[0].block_address, BASE + 4096);
+    assert_int_equal(diag.header->launches, 0); /* usage is off */
+    rmm__diag_engine_set_modes(diag.engine, 0);
+    diag_launch(&diag, "late", BASE + 4096);
+    fill(BASE + 4096, 1);
+    take(BASE + 4096, 100);
+    rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_BOUNDS);
+    diag_launch(&diag, "good", BASE + 4096);
+    assert_int_equal(total(), 1);
+}
+
+#define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_what_is_left_of_a_block_when_parts_are_taken),
+        cmocka_unit_test(forgets_the_block_freed_longest_ago_and_counts_it),
+        cmocka_unit_test(a_hundred_thousand_frees_take_no_more_room),
+        cmocka_unit_test(agrees_with_a_list_of_bytes),
+        cmocka_unit_test(keeps_each_stack_once_and_no_more_than_there_is_room_for),
+        cmocka_unit_test(a_stack_that_is_taken_again_is_the_same_and_another_is_not),
+        WITH_ENGINE(finds_a_fill_of_a_freed_block_and_is_certain),
+        WITH_ENGINE(finds_a_launch_that_is_given_a_freed_block_and_says_likely),
+        WITH_ENGINE(the_stacks_of_allocation_and_free_are_with_the_finding),
+        WITH_ENGINE(memory_that_a_block_takes_is_no_more_freed),
+        WITH_ENGINE(the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled),
+        WITH_ENGINE(memory_that_is_not_kept_or_is_a_graphs_is_not_remembered),
+        WITH_ENGINE(a_free_that_the_library_refuses_frees_nothing),
+        WITH_ENGINE(a_block_that_finds_no_row_takes_its_memory_all_the_same),
+        WITH_ENGINE(parameters_beyond_a_kibibyte_may_be_of_earlier_calls),
+        WITH_ENGINE(the_mode_decides_and_can_be_switched),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
