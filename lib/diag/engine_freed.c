@@ -124,7 +124,8 @@ bool rmm__diag_freed_range_locked(
     const rmm_freed_block_t *freed = NULL;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    if (range->bytes == 0 || !rmm__freed_may_have(&engine->freed, range->start)) {
+    if (range->bytes == 0 || !rmm__freed_may_have(&engine->freed, range->start) ||
+        rmm__live_map_find(&engine->map, range->start) != RMM_LIVE_NONE) {
         return false;
     }
     freed = rmm__freed_find(&engine->freed, range->start);

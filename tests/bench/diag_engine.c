@@ -20,7 +20,7 @@ enum { ROUNDS = 20, CALLS = 100000, KERNELS = 1024 };
 
 typedef struct bench {
     rmm_diag_engine_t *engine;
-    uint32_t blocks; /* live */
+    uint32_t blocks; /* live; between two of them there is room for another */
 } bench_t;
 
 static void tell(const bench_t *bench, rmm_diag_event_v1_t event)
@@ -31,12 +31,13 @@ static void tell(const bench_t *bench, rmm_diag_event_v1_t event)
 
 static uint64_t address(const bench_t *bench, uint32_t i)
 {
-    return BASE + (uint64_t)(i % bench->blocks) * BLOCK_BYTES;
+    return BASE + (uint64_t)(i % bench->blocks) * 2 * BLOCK_BYTES;
 }
 
 static rmm_diag_block_v1_t block_at(uint64_t where)
 {
-    return (rmm_diag_block_v1_t){.address = where, .bytes = BLOCK_BYTES};
+    return (rmm_diag_block_v1_t){
+        .address = where, .bytes = BLOCK_BYTES, .flags = RMM_DIAG_BLOCK_KEPT};
 }
 
 /* Three blocks and five other words, as a kernel of PyTorch has. */
@@ -98,15 +99,26 @@ measure(const bench_t *bench, const char *what, void (*call)(const bench_t *, ui
         (double)best / (double)CALLS);
 }
 
+/* Every block has one behind it that was freed. */
+static void free_between(const bench_t *bench)
+{
+    for (uint32_t i = 0; i < bench->blocks; i++) {
+        rmm_diag_block_v1_t block = block_at(address(bench, i) + BLOCK_BYTES);
+
+        rmm__diag_engine_on_alloc(bench->engine, &block);
+        rmm__diag_engine_on_free(bench->engine, &block);
+    }
+}
+
 /* events: of a timeline that is kept beside; 0: none */
 static void run(uint32_t blocks, uint32_t events)
 {
     bench_t bench = {.blocks = blocks};
-    void *memory = calloc(1, rmm__diag_file_bytes(blocks, KERNELS));
+    void *memory = calloc(1, rmm__diag_file_bytes(blocks + 1, KERNELS));
     void *timeline = events > 0 ? calloc(1, rmm__timeline_file_bytes(events)) : NULL;
     rmm_diag_engine_desc_t desc = {
         .memory = memory,
-        .row_count = blocks,
+        .row_count = blocks + 1,
         .kernel_count = KERNELS,
         .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_BOUNDS,
         .timeline = timeline,
@@ -122,6 +134,7 @@ static void run(uint32_t blocks, uint32_t events)
 
         rmm__diag_engine_on_alloc(bench.engine, &block);
     }
+    free_between(&bench);
     printf("%s timeline\n", timeline != NULL ? "with a" : "without");
     measure(&bench, "launch", launch);
     measure(&bench, "copy", copy);
