@@ -2,11 +2,14 @@
 /**
  * @file rmm/torch.h
  *
- * The two functions that PyTorch's pluggable allocator needs. They use the default resource
+ * The functions that PyTorch's pluggable allocator calls. They use the default resource
  * of the device (rmm/device_resource.h):
  *
  *   alloc = torch.cuda.memory.CUDAPluggableAllocator(
  *       "librmm-c.so", "rmm_torch_malloc", "rmm_torch_free")
+ *   library = ctypes.CDLL("librmm-c.so")
+ *   alloc.allocator().set_record_stream_fn(
+ *       ctypes.cast(library.rmm_torch_record_stream, ctypes.c_void_p).value)
  *   torch.cuda.memory.change_current_allocator(alloc)   # before the first use of CUDA
  *
  * RMM_RESOURCE=pool:80% in the environment then chooses a pool. PyTorch has no memory
@@ -19,8 +22,9 @@
  * resource.
  *
  * Streams: a tensor belongs to the stream that is current at its creation and is freed in
- * that stream's order. PyTorch does not pass Tensor.record_stream() on to a pluggable
- * allocator: if another stream uses a tensor, keep the tensor until that stream is done.
+ * that stream's order. Tensor.record_stream() names a further stream, and the free is then
+ * ordered behind that stream too. PyTorch passes it on only if it was told the function, as
+ * above; otherwise keep the tensor until the other stream is done.
  */
 #ifndef RMM_TORCH_H
 #define RMM_TORCH_H
@@ -61,6 +65,20 @@ rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream);
  * @param stream  a live stream behind every use
  */
 RMM_API void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream);
+
+/**
+ * Another stream uses a block: rmm_torch_free() will order the free behind the work that this
+ * stream has then. The stream must live until then, as PyTorch's own streams do. Without host
+ * memory it fails as rmm_torch_malloc() does.
+ *
+ * While a stream captures: if the free is captured too, and in the same capture, the order
+ * becomes part of the graph. If only the free is captured, the host waits for the stream. If
+ * only the use is captured, nothing is ordered: a block that a graph uses must outlive it.
+ *
+ * @param ptr     of rmm_torch_malloc(); any other pointer is ignored
+ * @param stream  recording it again has no effect
+ */
+RMM_API void rmm_torch_record_stream(void *ptr, rmm_stream_t stream);
 
 #ifdef __cplusplus
 }

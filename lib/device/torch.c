@@ -10,8 +10,8 @@
  * function that throws one with a text; nothing here holds a lock or memory when it is
  * called, and this file is compiled with -fexceptions.
  *
- * Locking: `lock` protects `blocks`; never held while a resource is called. Held over
- * fork(), so that the child finds the map whole.
+ * Locking: `lock` protects `blocks` and `streams`; never held while a resource or the driver
+ * is called. Held over fork(), so that the child finds the maps whole.
  */
 #include <rmm/torch.h>
 
@@ -25,11 +25,14 @@
 #include "core/fork.h"
 #include "core/mutex.h"
 #include "core/pointer_map.h"
+#include "device/torch_streams.h"
 #include "log/log.h"
 
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 static rmm_pointer_map_t
     blocks; /* never freed: tensors may outlive any handler of ours */
+
+static rmm_torch_streams_t streams; /* of blocks in `blocks` only; never freed either */
 
 RMM_AT_LOAD static void join_forks(void)
 {
@@ -61,23 +64,29 @@ static raise_fn find_raise(void)
     return raise;
 }
 
-RMM_COLD static void *fail(rmm_status_t status, size_t bytes, int device)
+/* Of the last error. May not return. */
+RMM_COLD static void raise_last_error(void)
 {
     raise_fn raise;
 
-    (void)rmm__error_cuda(
-        status, rmm_last_cuda_error(),
-        "rmm-c, %zu bytes for PyTorch on device %d: %s: %s", bytes, device,
-        rmm_status_text(status), rmm_last_error_message());
     rmm__log_error("%s", rmm_last_error_message());
     raise = find_raise();
     if (raise != NULL) {
         raise(rmm_last_error_message());
     }
+}
+
+RMM_COLD static void *fail(rmm_status_t status, size_t bytes, int device)
+{
+    (void)rmm__error_cuda(
+        status, rmm_last_cuda_error(),
+        "rmm-c, %zu bytes for PyTorch on device %d: %s: %s", bytes, device,
+        rmm_status_text(status), rmm_last_error_message());
+    raise_last_error();
     return NULL;
 }
 
-/* --- the two functions ---------------------------------------------------------------- */
+/* --- the functions ---------------------------------------------------------------- */
 
 static rmm_status_t reserve(void)
 {
@@ -101,8 +110,8 @@ static void remember(void *ptr, size_t bytes, rmm_resource_t *mr)
     rmm__mutex_unlock(&lock);
 }
 
-/* The reference of the block becomes the caller's; NULL: no such block. */
-static rmm_resource_t *forget(void *ptr)
+/* The reference of the block and its streams become the caller's; NULL: no such block. */
+static rmm_resource_t *forget(void *ptr, rmm_torch_use_t **uses_out)
 {
     rmm_pointer_map_entry_t entry = {NULL, 0, NULL};
 
@@ -110,6 +119,7 @@ static rmm_resource_t *forget(void *ptr)
     if (rmm__pointer_map_find_entry(&blocks, ptr, &entry)) {
         rmm__pointer_map_erase(&blocks, ptr);
     }
+    *uses_out = rmm__torch_streams_take(&streams, ptr);
     rmm__mutex_unlock(&lock);
     return entry.owner;
 }
@@ -141,7 +151,8 @@ void *rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream)
 
 void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream)
 {
-    rmm_resource_t *mr = ptr != NULL ? forget(ptr) : NULL;
+    rmm_torch_use_t *uses = NULL;
+    rmm_resource_t *mr = ptr != NULL ? forget(ptr, &uses) : NULL;
 
     if (ptr == NULL) {
         return;
@@ -153,6 +164,25 @@ void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream)
             ptr, bytes, device);
         return;
     }
+    rmm__torch_streams_order(uses, device, stream);
     rmm_resource_dealloc(mr, ptr, bytes, 0, stream);
     rmm_resource_release(mr);
+}
+
+void rmm_torch_record_stream(void *ptr, rmm_stream_t stream)
+{
+    size_t bytes;
+    bool recorded = true;
+
+    rmm__mutex_lock(&lock);
+    if (ptr != NULL && rmm__pointer_map_find(&blocks, ptr, &bytes)) {
+        recorded = rmm__torch_streams_add(&streams, ptr, stream);
+    }
+    rmm__mutex_unlock(&lock);
+    if (!recorded) {
+        (void)rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY,
+            "rmm-c, a stream that uses the block at %p: out of host memory", ptr);
+        raise_last_error();
+    }
 }

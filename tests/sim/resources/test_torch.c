@@ -189,6 +189,187 @@ static void a_forked_child_may_free_and_is_refused(void **state)
     drop(0, pool);
 }
 
+/* --- recorded streams ----------------------------------------------------------------- */
+
+typedef struct use {
+    rmm_stream_t own, other;
+    bool is_recorded;
+} use_t;
+
+static void open_use(use_t *use, bool is_recorded)
+{
+    *use = (use_t){.is_recorded = is_recorded};
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &use->own));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &use->other));
+}
+
+static void close_use(const use_t *use)
+{
+    assert_ok(rmm_stream_destroy(use->own));
+    assert_ok(rmm_stream_destroy(use->other));
+}
+
+/* A block that another stream writes after its own, as a tensor that is handed over. */
+static void *block_in_use(const use_t *use)
+{
+    rmm_sim_event_t event;
+    void *ptr = rmm_torch_malloc(4096, 0, use->own);
+
+    assert_non_null(ptr);
+    assert_cuda(rmm_sim_event_create(&event));
+    assert_cuda(rmm_sim_memset_async(ptr, 1, 4096, use->own));
+    assert_cuda(rmm_sim_event_record(event, use->own));
+    assert_cuda(rmm_sim_stream_wait_event(use->other, event));
+    assert_cuda(rmm_sim_memset_async(ptr, 2, 4096, use->other));
+    assert_cuda(rmm_sim_event_destroy(event));
+    if (use->is_recorded) {
+        rmm_torch_record_stream(ptr, use->own);
+        rmm_torch_record_stream(ptr, use->other);
+        rmm_torch_record_stream(ptr, use->other); /* no effect */
+    }
+    return ptr;
+}
+
+/* What the next owner of the block reads after it wrote 3. */
+static unsigned char read_by_the_next_owner(const use_t *use, const void *previous)
+{
+    unsigned char bytes[4096] = {0};
+    void *ptr = rmm_torch_malloc(sizeof(bytes), 0, use->own);
+
+    assert_ptr_equal(ptr, previous);
+    assert_cuda(rmm_sim_memset_async(ptr, 3, sizeof(bytes), use->own));
+    assert_ok(rmm_stream_synchronize(use->other));
+    assert_cuda(rmm_sim_memcpy_async(bytes, ptr, sizeof(bytes), use->own));
+    assert_ok(rmm_stream_synchronize(use->own));
+    rmm_torch_free(ptr, sizeof(bytes), 0, use->own);
+    return bytes[100];
+}
+
+static unsigned seeds_with_mixed_data(bool is_recorded)
+{
+    unsigned mixed = 0;
+
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        rmm_resource_t *pool = set_pool(0, 0);
+        use_t use;
+        void *ptr;
+
+        rmm_sim_reseed(seed);
+        open_use(&use, is_recorded);
+        ptr = block_in_use(&use);
+        rmm_torch_free(ptr, 4096, 0, use.own);
+        mixed += read_by_the_next_owner(&use, ptr) != 3;
+        close_use(&use);
+        drop(0, pool);
+    }
+    return mixed;
+}
+
+static void a_free_is_behind_the_work_of_recorded_streams(void **state)
+{
+    assert_int_not_equal(seeds_with_mixed_data(false), 0); /* the test can fail */
+    assert_int_equal(seeds_with_mixed_data(true), 0);
+}
+
+static void a_pointer_of_others_is_not_recorded(void **state)
+{
+    rmm_resource_t *pool = set_pool(0, 0);
+    int strange;
+
+    rmm_torch_record_stream(NULL, NULL);
+    rmm_torch_record_stream(&strange, NULL);
+    drop(0, pool);
+}
+
+/* The list of the first block is not inherited by the next at its address. */
+static void recorded_streams_end_with_their_block(void **state)
+{
+    rmm_resource_t *pool = set_pool(0, 0);
+    rmm_stream_t ended;
+
+    for (int i = 0; i < 1000; i++) {
+        void *ptr = rmm_torch_malloc(4096, 0, NULL);
+
+        assert_ok(rmm_stream_create(0, &ended));
+        rmm_torch_record_stream(ptr, ended);
+        rmm_torch_free(ptr, 4096, 0, NULL);
+        assert_ok(rmm_stream_destroy(ended)); /* its next use would be a violation */
+        rmm_torch_free(rmm_torch_malloc(4096, 0, NULL), 4096, 0, NULL);
+    }
+    drop(0, pool);
+}
+
+/* Capture `captured` while the block is freed; the graph must be whole. */
+static void free_in_a_capture(rmm_stream_t captured, use_t *use, void *ptr)
+{
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_begin_capture(captured, 0));
+    rmm_torch_free(ptr, 4096, 0, use->own);
+    assert_cuda(rmm_sim_end_capture(captured, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+}
+
+static void a_capture_of_either_stream_stays_whole(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        rmm_resource_t *pool = set_pool(0, 0);
+        use_t use;
+        void *ptr;
+
+        open_use(&use, true);
+        ptr = block_in_use(&use);
+        free_in_a_capture(i == 0 ? use.own : use.other, &use, ptr);
+        assert_ok(rmm_stream_synchronize(use.own));
+        assert_ok(rmm_stream_synchronize(use.other));
+        close_use(&use);
+        drop(0, pool);
+    }
+}
+
+static void a_stream_of_another_device_is_waited_for(void **state)
+{
+    rmm_resource_t *pool = set_pool(0, 0);
+    unsigned char bytes[4096] = {0};
+    rmm_stream_t far;
+    void *ptr = rmm_torch_malloc(sizeof(bytes), 0, NULL);
+
+    assert_cuda(rmm_sim_set_device(1));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &far));
+    assert_cuda(rmm_sim_memset_async(ptr, 2, sizeof(bytes), far));
+    assert_cuda(rmm_sim_set_device(0));
+    rmm_torch_record_stream(ptr, far);
+    rmm_torch_free(ptr, sizeof(bytes), 0, NULL);
+    assert_ptr_equal(rmm_torch_malloc(sizeof(bytes), 0, NULL), ptr);
+    assert_cuda(rmm_sim_memset_async(ptr, 3, sizeof(bytes), NULL));
+    assert_ok(rmm_stream_synchronize(far));
+    assert_cuda(rmm_sim_memcpy_async(bytes, ptr, sizeof(bytes), NULL));
+    assert_ok(rmm_stream_synchronize(NULL));
+    assert_int_equal(bytes[7], 3);
+    rmm_torch_free(ptr, sizeof(bytes), 0, NULL);
+    assert_ok(rmm_stream_destroy(far));
+    drop(0, pool);
+}
+
+static void recording_without_host_memory_says_so(void **state)
+{
+    rmm_resource_t *pool = set_pool(0, 0);
+    void *ptr = rmm_torch_malloc(1000, 0, NULL);
+    bool struck = true;
+
+    for (uint64_t nth = 1; struck; nth++) {
+        rmm__host_memory_fail(nth);
+        rmm_torch_record_stream(ptr, RMM_STREAM_PER_THREAD);
+        struck = rmm__host_memory_fail_struck();
+        rmm__host_memory_fail(0);
+        if (struck) {
+            assert_non_null(strstr(rmm_last_error_message(), "out of host memory"));
+        }
+    }
+    rmm_torch_free(ptr, 1000, 0, NULL);
+    drop(0, pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +382,12 @@ int main(void)
         cmocka_unit_test(every_request_for_host_memory_may_fail),
         cmocka_unit_test(threads_may_use_it_at_once),
         cmocka_unit_test(a_forked_child_may_free_and_is_refused),
+        cmocka_unit_test(a_free_is_behind_the_work_of_recorded_streams),
+        cmocka_unit_test(a_pointer_of_others_is_not_recorded),
+        cmocka_unit_test(recorded_streams_end_with_their_block),
+        cmocka_unit_test(a_capture_of_either_stream_stays_whole),
+        cmocka_unit_test(a_stream_of_another_device_is_waited_for),
+        cmocka_unit_test(recording_without_host_memory_says_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
