@@ -9,7 +9,9 @@ source=$1 build=$2 stage=$3 build_type=$4
 
 # Every public header is installed, and no other.
 diff <(cd "$source/include" && find . -type f | sort) \
-    <(cd "$stage/include" && find . -type f | sort) || die "installed headers differ"
+    <(cd "$stage/include" && find . -type f ! -path './rmm-c/*' | sort) || die "installed headers differ"
+diff <(cd "$source/compat" && find . -name '*.hpp' | sort) \
+    <(cd "$stage/include/rmm-c/compat" && find . -type f | sort) || die "installed headers of compat differ"
 
 libraries=$(library_folder "$stage")
 for file in "$libraries/pkgconfig/rmm-c.pc" "$libraries/cmake/rmm-c/rmm-c-config.cmake" \

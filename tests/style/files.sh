@@ -2,7 +2,7 @@
 # Which files the style checks look at. Sourced; works without git, so that a tarball or
 # a clone owned by somebody else can be checked as well.
 
-style_folders="lib include fusefs tools tests examples python"
+style_folders="lib include fusefs tools tests examples python compat"
 
 # c_files [ROOT]: every C, C++ and CUDA file of ours, relative to the root.
 c_files() {

@@ -208,8 +208,10 @@ template <class Held> struct custom_functions {
     }
 };
 
+/* flags: as rmm_custom_resource_ops_t. */
 template <class Held>
-resource create_custom(Held object, std::uint32_t properties, const char *name)
+resource create_custom(
+    Held object, std::uint32_t properties, const char *name, std::uint32_t flags = 0)
 {
     using used = custom_functions<Held>;
     with_defaults<rmm_custom_resource_ops_t> ops;
@@ -225,6 +227,7 @@ resource create_custom(Held object, std::uint32_t properties, const char *name)
     ops.destroy = used::destroy;
     ops.name = name;
     ops.properties = properties;
+    ops.flags = flags;
     resource created = create(
         rmm_custom_resource_create,
         static_cast<const rmm_custom_resource_ops_t *>(&ops),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/aligned.hpp
+ *
+ * Alignments. All functions but is_pow2() expect a power of two.
+ */
+#ifndef RMM_COMPAT_ALIGNED_HPP
+#define RMM_COMPAT_ALIGNED_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rmm/detail/export.hpp>
+#include <rmm/resource.h>
+
+namespace RMM_NAMESPACE
+{
+
+/** What every resource aligns to at least, and what RMM's functions align to by default. */
+inline constexpr std::size_t CUDA_ALLOCATION_ALIGNMENT = RMM_ALIGN_DEFAULT;
+
+[[nodiscard]] constexpr bool is_pow2(std::size_t value) noexcept
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+[[nodiscard]] constexpr bool is_supported_alignment(std::size_t alignment) noexcept
+{
+    return is_pow2(alignment);
+}
+
+/** Resources over functions of the driver align to 256 and no more. */
+[[nodiscard]] constexpr bool
+is_supported_base_resource_alignment(std::size_t alignment) noexcept
+{
+    return is_pow2(alignment) && alignment <= CUDA_ALLOCATION_ALIGNMENT;
+}
+
+[[nodiscard]] constexpr std::size_t
+align_down(std::size_t value, std::size_t alignment) noexcept
+{
+    return value & ~(alignment - 1);
+}
+
+[[nodiscard]] constexpr std::size_t
+align_up(std::size_t value, std::size_t alignment) noexcept
+{
+    return align_down(value + alignment - 1, alignment);
+}
+
+[[nodiscard]] constexpr bool
+is_aligned(std::size_t value, std::size_t alignment) noexcept
+{
+    return align_down(value, alignment) == value;
+}
+
+[[nodiscard]] inline bool is_pointer_aligned(
+    void *ptr, std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT) noexcept
+{
+    return is_aligned(reinterpret_cast<std::uintptr_t>(ptr), alignment);
+}
+
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_ALIGNED_HPP */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/detail/cccl.hpp
+ *
+ * Decides where the type-erased resources of RMM's interface come from.
+ *
+ * RMM 26.08 needs CCCL 3.3 or newer. With that, rmm::detail::any_resource and the references
+ * are CCCL's own: cuda::mr::any_resource and so on. With an older CCCL (CUDA 13.0 has 3.0) or
+ * none, they are the classes of rmm/detail/any_resource.hpp. The rest of these headers does
+ * not know the difference. RMM_COMPAT_HAS_CCCL is 1 or 0; define RMM_COMPAT_NO_CCCL to have 0
+ * with a new CCCL too.
+ */
+#ifndef RMM_COMPAT_DETAIL_CCCL_HPP
+#define RMM_COMPAT_DETAIL_CCCL_HPP
+
+#include <rmm/detail/cuda_api.hpp>
+#include <rmm/detail/export.hpp>
+
+#define RMM_COMPAT_HAS_CCCL 0
+#if RMM_COMPAT_HAS_CUDA && !defined(RMM_COMPAT_NO_CCCL) && __has_include(<cuda/version>)
+#include <cuda/version>
+#if CCCL_VERSION >= 3003000
+#undef RMM_COMPAT_HAS_CCCL
+#define RMM_COMPAT_HAS_CCCL 1
+#endif
+#endif
+
+#if RMM_COMPAT_HAS_CCCL
+
+#include <cuda/memory_resource>
+#include <cuda/stream_ref>
+
+namespace RMM_NAMESPACE
+{
+namespace detail
+{
+
+using stream_ref = cuda::stream_ref;
+using device_accessible = cuda::mr::device_accessible;
+using host_accessible = cuda::mr::host_accessible;
+using cuda::mr::any_resource;
+using cuda::mr::resource_cast;
+using cuda::mr::resource_ref;
+using cuda::mr::synchronous_resource_ref;
+
+} /* namespace detail */
+} /* namespace RMM_NAMESPACE */
+
+#else
+#include <rmm/detail/any_resource.hpp>
+#endif
+
+namespace RMM_NAMESPACE
+{
+namespace detail
+{
+
+/* What every constructor of RMM takes as its upstream. */
+using any_device_resource = any_resource<device_accessible>;
+
+} /* namespace detail */
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_DETAIL_CCCL_HPP */

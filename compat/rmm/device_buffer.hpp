@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/device_buffer.hpp
+ *
+ * A buffer of untyped device memory that frees itself, in stream order.
+ *
+ * Lifetime: the buffer keeps a copy of its resource, which is of any class; so it is no
+ * rmm_device_buffer_t. Memory is freed on stream(), which is the stream of the last
+ * constructor, resize, reserve, shrink_to_fit or set_stream. All calls run with the device
+ * current that was current at the construction. A buffer that was moved from is empty.
+ *
+ * Threads: several threads may read one buffer. A thread that changes it needs it alone.
+ *
+ * Units: bytes. A function that throws has changed nothing.
+ */
+#ifndef RMM_COMPAT_DEVICE_BUFFER_HPP
+#define RMM_COMPAT_DEVICE_BUFFER_HPP
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include <rmm/aligned.hpp>
+#include <rmm/cuda_device.hpp>
+#include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/error.hpp>
+#include <rmm/detail/export.hpp>
+#include <rmm/memory.h>
+#include <rmm/mr/per_device_resource.hpp>
+#include <rmm/resource_ref.hpp>
+
+namespace RMM_NAMESPACE
+{
+namespace detail
+{
+
+/* A copy or fill of this library, in the order of a stream of RMM's. */
+inline void
+copy_in_order(void *dst, const void *src, std::size_t bytes, cuda_stream_view stream)
+{
+    const rmm_stream_t handle = rmmc::stream_view(stream.value()).value();
+
+    check([&] { return rmm_memcpy_async(dst, src, bytes, handle); });
+}
+
+inline void zero_in_order(void *ptr, std::size_t bytes, cuda_stream_view stream)
+{
+    const rmm_stream_t handle = rmmc::stream_view(stream.value()).value();
+
+    check([&] { return rmm_memset_async(ptr, 0, bytes, handle); });
+}
+
+} /* namespace detail */
+
+class device_buffer
+{
+  public:
+    /** Empty, of the current device's resource. */
+    device_buffer() : device_buffer(0, cuda_stream_view())
+    {
+    }
+    explicit device_buffer(
+        std::size_t size, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : device_buffer(size, CUDA_ALLOCATION_ALIGNMENT, stream, std::move(mr))
+    {
+    }
+    /** @throws invalid_argument if the alignment is no power of two */
+    explicit device_buffer(
+        std::size_t size, std::size_t alignment, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : mr_(std::move(mr)), alignment_(alignment), stream_(stream)
+    {
+        RMM_EXPECTS(
+            is_supported_alignment(alignment), "the alignment is no power of two",
+            invalid_argument);
+        const cuda_set_device_raii scope(device_);
+        data_ = new_block(size, stream);
+        size_ = capacity_ = size;
+    }
+    /** A copy of host or device memory, which must stay valid until the stream has copied. */
+    device_buffer(
+        const void *source_data, std::size_t size, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : device_buffer(
+              source_data, size, CUDA_ALLOCATION_ALIGNMENT, stream, std::move(mr))
+    {
+    }
+    explicit device_buffer(
+        const void *source_data, std::size_t size, std::size_t alignment,
+        cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : device_buffer(size, alignment, stream, std::move(mr))
+    { /* constructed already: a throw below frees the memory */
+        const cuda_set_device_raii scope(device_);
+        RMM_EXPECTS(size == 0 || source_data != nullptr, "a copy from a null pointer");
+        copy_to(data_, source_data, size, stream);
+    }
+    /** With the size of the other, and its alignment. */
+    device_buffer(
+        const device_buffer &other, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : device_buffer(
+              other.data(), other.size(), other.alignment(), stream, std::move(mr))
+    {
+    }
+    device_buffer(device_buffer &&other) noexcept
+        : mr_(other.mr_), data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0)),
+          capacity_(std::exchange(other.capacity_, 0)),
+          alignment_(std::exchange(other.alignment_, 1)),
+          stream_(std::exchange(other.stream_, cuda_stream_view())),
+          device_(other.device_)
+    {
+    }
+    device_buffer &operator=(device_buffer &&other) noexcept
+    {
+        if (this != &other) {
+            free_block();
+            mr_ = other.mr_;
+            data_ = std::exchange(other.data_, nullptr);
+            size_ = std::exchange(other.size_, 0);
+            capacity_ = std::exchange(other.capacity_, 0);
+            alignment_ = std::exchange(other.alignment_, 1);
+            stream_ = std::exchange(other.stream_, cuda_stream_view());
+            device_ = other.device_;
+        }
+        return *this;
+    }
+    device_buffer(const device_buffer &) = delete;
+    device_buffer &operator=(const device_buffer &) = delete;
+    ~device_buffer() noexcept
+    {
+        free_block();
+    }
+
+    /** Raise the capacity to at least this. */
+    void reserve(std::size_t new_capacity, cuda_stream_view stream)
+    {
+        set_stream(stream);
+        if (new_capacity > capacity_) {
+            reallocate(new_capacity, stream);
+        }
+    }
+    /** Keeps the contents; added bytes are uninitialised. Memory only grows. */
+    void resize(std::size_t new_size, cuda_stream_view stream)
+    {
+        reserve(new_size, stream);
+        size_ = new_size;
+    }
+    void shrink_to_fit(cuda_stream_view stream)
+    {
+        set_stream(stream);
+        if (size_ != capacity_) {
+            reallocate(size_, stream);
+        }
+    }
+
+    [[nodiscard]] const void *data() const noexcept
+    {
+        return data_;
+    }
+    void *data() noexcept
+    {
+        return data_;
+    }
+    [[nodiscard]] std::size_t size() const noexcept
+    {
+        return size_;
+    }
+    [[nodiscard]] std::int64_t ssize() const noexcept
+    {
+        assert(size_ <= static_cast<std::size_t>(INT64_MAX));
+        return static_cast<std::int64_t>(size_);
+    }
+    [[nodiscard]] bool is_empty() const noexcept
+    {
+        return size_ == 0;
+    }
+    [[nodiscard]] std::size_t capacity() const noexcept
+    {
+        return capacity_;
+    }
+    [[nodiscard]] std::size_t alignment() const noexcept
+    {
+        return alignment_;
+    }
+    [[nodiscard]] cuda_stream_view stream() const noexcept
+    {
+        return stream_;
+    }
+    /** The caller orders the new stream behind every use of the memory. */
+    void set_stream(cuda_stream_view stream) noexcept
+    {
+        stream_ = stream;
+    }
+    [[nodiscard]] device_async_resource_ref memory_resource() noexcept
+    {
+        return device_async_resource_ref(mr_);
+    }
+
+  private:
+    /* The device is current. */
+    void *new_block(std::size_t bytes, cuda_stream_view stream)
+    {
+        return bytes != 0 ? mr_.allocate(stream, bytes, alignment_) : nullptr;
+    }
+    void free_block() noexcept
+    {
+        if (capacity_ != 0) {
+            const cuda_set_device_raii scope(device_);
+            mr_.deallocate(stream_, data_, capacity_, alignment_);
+        }
+    }
+    static void
+    copy_to(void *dst, const void *src, std::size_t bytes, cuda_stream_view stream)
+    {
+        if (bytes != 0) {
+            detail::copy_in_order(dst, src, bytes, stream);
+        }
+    }
+    /* To another block, with the contents. */
+    void reallocate(std::size_t capacity, cuda_stream_view stream)
+    {
+        const cuda_set_device_raii scope(device_);
+        void *block = new_block(capacity, stream);
+
+        try {
+            copy_to(block, data_, size_, stream);
+        } catch (...) {
+            mr_.deallocate(stream, block, capacity, alignment_);
+            throw;
+        }
+        free_block();
+        data_ = block;
+        capacity_ = capacity;
+    }
+
+    detail::any_device_resource mr_;
+    void *data_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
+    std::size_t alignment_;
+    cuda_stream_view stream_;
+    cuda_device_id device_ = get_current_cuda_device();
+};
+
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_DEVICE_BUFFER_HPP */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/device_scalar.hpp
+ *
+ * One value in device memory. Lifetime, threads: as rmm/device_uvector.hpp.
+ */
+#ifndef RMM_COMPAT_DEVICE_SCALAR_HPP
+#define RMM_COMPAT_DEVICE_SCALAR_HPP
+
+#include <type_traits>
+#include <utility>
+
+#include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/exec_check_disable.hpp>
+#include <rmm/detail/export.hpp>
+#include <rmm/device_uvector.hpp>
+#include <rmm/mr/per_device_resource.hpp>
+#include <rmm/resource_ref.hpp>
+
+namespace RMM_NAMESPACE
+{
+
+template <class T> class device_scalar
+{
+    using array = device_uvector<T>;
+
+  public:
+    using value_type = typename array::value_type;
+    using size_type = typename array::size_type;
+    using reference = typename array::reference;
+    using const_reference = typename array::const_reference;
+    using pointer = typename array::pointer;
+    using const_pointer = typename array::const_pointer;
+
+    device_scalar() = delete;
+    /** Uninitialised. */
+    explicit device_scalar(
+        cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : storage_(1, stream, std::move(mr))
+    {
+    }
+    /** @param initial_value must stay valid until the stream has copied it */
+    explicit device_scalar(
+        const T &initial_value, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : storage_(1, stream, std::move(mr))
+    {
+        set_value_async(initial_value, stream);
+    }
+    device_scalar(
+        const device_scalar &other, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : storage_(other.storage_, stream, std::move(mr))
+    {
+    }
+    RMM_EXEC_CHECK_DISABLE
+    device_scalar(device_scalar &&) noexcept = default;
+    device_scalar &operator=(device_scalar &&) noexcept = default;
+    device_scalar(const device_scalar &) = delete;
+    device_scalar &operator=(const device_scalar &) = delete;
+    RMM_EXEC_CHECK_DISABLE
+    ~device_scalar() = default;
+
+    /** Waits for the stream. */
+    [[nodiscard]] value_type value(cuda_stream_view stream) const
+    {
+        return storage_.front_element(stream);
+    }
+    void set_value_async(const T &value, cuda_stream_view stream)
+    {
+        storage_.set_element_async(0, value, stream);
+    }
+    /** A temporary would not live until the stream has copied it. */
+    void set_value_async(T &&, cuda_stream_view) = delete;
+    void set_value_to_zero_async(cuda_stream_view stream)
+    {
+        storage_.set_element_to_zero_async(0, stream);
+    }
+
+    [[nodiscard]] pointer data() noexcept
+    {
+        return storage_.data();
+    }
+    [[nodiscard]] const_pointer data() const noexcept
+    {
+        return storage_.data();
+    }
+    [[nodiscard]] constexpr size_type size() const noexcept
+    {
+        return 1;
+    }
+    [[nodiscard]] device_async_resource_ref memory_resource() noexcept
+    {
+        return storage_.memory_resource();
+    }
+    [[nodiscard]] cuda_stream_view stream() const noexcept
+    {
+        return storage_.stream();
+    }
+    void set_stream(cuda_stream_view stream) noexcept
+    {
+        storage_.set_stream(stream);
+    }
+
+  private:
+    array storage_;
+};
+
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_DEVICE_SCALAR_HPP */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/logger.hpp
+ *
+ * RMM's logger: this library's log (rmm/log.h) with more sinks. The level is the library's.
+ * The first call of default_logger() makes its sinks those of the library's messages too; the
+ * first one writes where the log wrote before: to stderr, or the file of RMM_DEBUG_LOG_FILE.
+ */
+#ifndef RMM_COMPAT_LOGGER_HPP
+#define RMM_COMPAT_LOGGER_HPP
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <rapids_logger/logger.hpp>
+#include <rmm/detail/error.hpp>
+#include <rmm/detail/export.hpp>
+#include <rmm/log.h>
+#include <rmm/logger_macros.hpp>
+
+namespace RMM_NAMESPACE
+{
+namespace detail
+{
+
+/* Where the library's log wrote before. */
+class library_sink : public rapids_logger::sink
+{
+  public:
+    library_sink(rmm_log_fn function, void *argument)
+        : function_(function), argument_(argument)
+    {
+    }
+    void message(rapids_logger::level_enum level, const std::string &text) override
+    {
+        if (function_ != nullptr) {
+            function_(static_cast<rmm_log_level_t>(level), text.c_str(), argument_);
+        }
+    }
+    void write(std::string_view lines) override
+    {
+        message(rapids_logger::level_enum::info, std::string(lines));
+    }
+    void flush() override
+    {
+    }
+
+  private:
+    rmm_log_fn function_;
+    void *argument_;
+};
+
+class library_logger : public rapids_logger::logger
+{
+  public:
+    library_logger() : logger("RMM")
+    {
+        rmm_log_fn function = nullptr;
+        void *argument = nullptr;
+
+        check([&] {
+            return rmm_log_exchange_callback(receive, this, &function, &argument);
+        });
+        sinks().push_back(std::make_shared<library_sink>(function, argument));
+    }
+    void set_level(rapids_logger::level_enum level) override
+    {
+        check([&] { return rmm_log_set_level(static_cast<rmm_log_level_t>(level)); });
+    }
+    rapids_logger::level_enum level() const override
+    {
+        return static_cast<rapids_logger::level_enum>(rmm_log_get_level());
+    }
+
+  private:
+    /* A message of the library, on the thread that logs it. */
+    static void receive(rmm_log_level_t level, const char *text, void *self)
+    {
+        rmmc::detail::run_void(rmmc::detail::callback_kind::sink, [&] {
+            static_cast<library_logger *>(self)->pass_on(
+                static_cast<rapids_logger::level_enum>(level), text);
+        });
+    }
+};
+
+} /* namespace detail */
+
+RMM_EXPORT inline rapids_logger::logger &default_logger()
+{
+    static auto *logger =
+        new detail::library_logger; /* the log may use it until the end */
+    return *logger;
+}
+
+/** Where the log wrote before the first call of default_logger(). */
+inline rapids_logger::sink_ptr default_sink()
+{
+    return default_logger().sinks().snapshot().at(0);
+}
+
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_LOGGER_HPP */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/logger_macros.hpp
+ *
+ * Messages of the program to RMM's logger, which compile to nothing below the level
+ * RMM_LOG_ACTIVE_LEVEL: RMM_LOG_INFO("read %zu bytes", bytes). Include rmm/logger.hpp.
+ */
+#ifndef RMM_COMPAT_LOGGER_MACROS_HPP
+#define RMM_COMPAT_LOGGER_MACROS_HPP
+
+#define RMM_LOG_LEVEL_TRACE 0
+#define RMM_LOG_LEVEL_DEBUG 1
+#define RMM_LOG_LEVEL_INFO 2
+#define RMM_LOG_LEVEL_WARN 3
+#define RMM_LOG_LEVEL_ERROR 4
+#define RMM_LOG_LEVEL_CRITICAL 5
+#define RMM_LOG_LEVEL_OFF 6
+
+#ifndef RMM_LOG_ACTIVE_LEVEL
+#define RMM_LOG_ACTIVE_LEVEL RMM_LOG_LEVEL_INFO
+#endif
+
+#define RMM_COMPAT_LOG(level, ...)                                                     \
+    do {                                                                               \
+        if (RMM_LOG_LEVEL_##level >= RMM_LOG_ACTIVE_LEVEL) {                           \
+            rmm::default_logger().log(                                                 \
+                static_cast<rapids_logger::level_enum>(RMM_LOG_LEVEL_##level),         \
+                __VA_ARGS__);                                                          \
+        }                                                                              \
+    } while (0)
+
+#define RMM_LOG_TRACE(...) RMM_COMPAT_LOG(TRACE, __VA_ARGS__)
+#define RMM_LOG_DEBUG(...) RMM_COMPAT_LOG(DEBUG, __VA_ARGS__)
+#define RMM_LOG_INFO(...) RMM_COMPAT_LOG(INFO, __VA_ARGS__)
+#define RMM_LOG_WARN(...) RMM_COMPAT_LOG(WARN, __VA_ARGS__)
+#define RMM_LOG_ERROR(...) RMM_COMPAT_LOG(ERROR, __VA_ARGS__)
+#define RMM_LOG_CRITICAL(...) RMM_COMPAT_LOG(CRITICAL, __VA_ARGS__)
+
+#endif /* RMM_COMPAT_LOGGER_MACROS_HPP */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/mr/arena_memory_resource.hpp
+ *
+ * An arena for each thread or stream over an upstream (rmm/arena_resource.h).
+ */
+#ifndef RMM_COMPAT_MR_ARENA_MEMORY_RESOURCE_HPP
+#define RMM_COMPAT_MR_ARENA_MEMORY_RESOURCE_HPP
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <rmm/cxx/resources.hpp>
+#include <rmm/detail/export.hpp>
+#include <rmm/mr/detail/library_resource.hpp>
+
+namespace RMM_NAMESPACE
+{
+namespace mr
+{
+
+class arena_memory_resource : public detail::resource_over_upstream
+{
+  public:
+    /** @param arena_size without one, half of the device's free memory */
+    explicit arena_memory_resource(
+        detail::any_device_resource upstream,
+        std::optional<std::size_t> arena_size = std::nullopt,
+        bool dump_log_on_failure = false)
+        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+              rmmc::arena_options options;
+              RMM_EXPECTS(arena_size != std::size_t(0), "the size of the arena is 0");
+              options.arena_bytes = arena_size.value_or(0);
+              options.dump_on_failure = dump_log_on_failure;
+              return rmmc::arena_resource(mr, options);
+          })
+    {
+    }
+};
+
+namespace detail
+{
+inline const bool arena_memory_resource_is_known = knows<arena_memory_resource>();
+} /* namespace detail */
+
+} /* namespace mr */
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_MR_ARENA_MEMORY_RESOURCE_HPP */

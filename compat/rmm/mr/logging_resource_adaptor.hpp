@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/mr/logging_resource_adaptor.hpp
+ *
+ * Logs each allocation and free as a row (rmm/logging_adaptor.h).
+ *
+ * A file is appended to, and %d and %p in its path stand for the device and the process.
+ */
+#ifndef RMM_COMPAT_MR_LOGGING_RESOURCE_ADAPTOR_HPP
+#define RMM_COMPAT_MR_LOGGING_RESOURCE_ADAPTOR_HPP
+
+#include <cstdlib>
+#include <initializer_list>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rmm/cxx/logging.hpp>
+#include <rmm/detail/error.hpp>
+#include <rmm/detail/export.hpp>
+#include <rmm/logger.hpp>
+#include <rmm/mr/detail/library_resource.hpp>
+
+namespace RMM_NAMESPACE
+{
+namespace mr
+{
+
+class logging_resource_adaptor : public detail::resource_over_upstream
+{
+  public:
+    /** @throws logic_error without a name if RMM_LOG_FILE is not set */
+    logging_resource_adaptor(
+        detail::any_device_resource upstream,
+        const std::string &filename = get_default_filename(), bool auto_flush = false)
+        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+              rmmc::logging_options options = with(auto_flush);
+              options.path = filename.c_str();
+              return rmmc::logging_adaptor<>(mr, options);
+          })
+    {
+    }
+    /** @param stream outlives the adaptor */
+    logging_resource_adaptor(
+        detail::any_device_resource upstream, std::ostream &stream,
+        bool auto_flush = false)
+        : logging_resource_adaptor(
+              std::move(upstream),
+              {std::make_shared<rapids_logger::ostream_sink_mt>(stream, true)},
+              auto_flush)
+    {
+    }
+    logging_resource_adaptor(
+        detail::any_device_resource upstream,
+        std::initializer_list<rapids_logger::sink_ptr> sinks, bool auto_flush = false)
+        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+              return rmmc::logging_adaptor<>(
+                  mr, to(std::vector<rapids_logger::sink_ptr>(sinks)),
+                  with(auto_flush));
+          })
+    {
+    }
+
+    /** Write all rows. @throws cuda_error never; rmmc::io_error if rows were lost */
+    void flush()
+    {
+        rmm::detail::check([&] { return rmm_logging_flush(mr_.get()); });
+    }
+    /** The first row. */
+    [[nodiscard]] std::string header() const
+    {
+        return rmm_logging_header(RMM_LOGGING_FORMAT_RMM);
+    }
+    static std::string get_default_filename()
+    {
+        const char *name = std::getenv("RMM_LOG_FILE");
+
+        RMM_EXPECTS(
+            name != nullptr,
+            "RMM logging without a file name, and RMM_LOG_FILE is not set");
+        return name;
+    }
+
+  private:
+    static rmmc::logging_options with(bool auto_flush)
+    {
+        rmmc::logging_options options;
+        options.auto_flush = auto_flush;
+        return options;
+    }
+    static rmmc::logging_adaptor<>::sink_type
+    to(std::vector<rapids_logger::sink_ptr> sinks)
+    {
+        return [sinks = std::move(sinks)](std::string_view rows) {
+            for (const rapids_logger::sink_ptr &sink : sinks) {
+                sink->write(rows);
+                sink->flush();
+            }
+        };
+    }
+};
+
+namespace detail
+{
+inline const bool logging_resource_adaptor_is_known = knows<logging_resource_adaptor>();
+} /* namespace detail */
+
+} /* namespace mr */
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_MR_LOGGING_RESOURCE_ADAPTOR_HPP */

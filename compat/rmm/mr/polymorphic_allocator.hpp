@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rmm/mr/polymorphic_allocator.hpp
+ *
+ * Resources as allocators: of a stream at each call, or of one stream.
+ */
+#ifndef RMM_COMPAT_MR_POLYMORPHIC_ALLOCATOR_HPP
+#define RMM_COMPAT_MR_POLYMORPHIC_ALLOCATOR_HPP
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <rmm/aligned.hpp>
+#include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/export.hpp>
+#include <rmm/mr/per_device_resource.hpp>
+#include <rmm/resource_ref.hpp>
+
+namespace RMM_NAMESPACE
+{
+namespace mr
+{
+
+template <class T> class polymorphic_allocator
+{
+  public:
+    using value_type = T;
+
+    /** Over a copy of the current device's resource. */
+    polymorphic_allocator() : mr_(get_current_device_resource_ref())
+    {
+    }
+    polymorphic_allocator(detail::any_device_resource mr) : mr_(std::move(mr))
+    {
+    }
+    template <class U>
+    polymorphic_allocator(const polymorphic_allocator<U> &other) noexcept
+        : mr_(other.get_upstream_resource())
+    {
+    }
+    [[nodiscard]] value_type *allocate(std::size_t count, cuda_stream_view stream)
+    {
+        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+            throw std::bad_array_new_length();
+        }
+        return static_cast<value_type *>(
+            mr_.allocate(stream, count * sizeof(T), CUDA_ALLOCATION_ALIGNMENT));
+    }
+    void
+    deallocate(value_type *ptr, std::size_t count, cuda_stream_view stream) noexcept
+    {
+        mr_.deallocate(stream, ptr, count * sizeof(T), CUDA_ALLOCATION_ALIGNMENT);
+    }
+    [[nodiscard]] device_async_resource_ref get_upstream_resource() const noexcept
+    {
+        return device_async_resource_ref(mr_);
+    }
+
+  private:
+    mutable detail::any_device_resource mr_;
+};
+
+template <class T, class U>
+bool operator==(const polymorphic_allocator<T> &a, const polymorphic_allocator<U> &b)
+{
+    return a.get_upstream_resource() == b.get_upstream_resource();
+}
+template <class T, class U>
+bool operator!=(const polymorphic_allocator<T> &a, const polymorphic_allocator<U> &b)
+{
+    return !(a == b);
+}
+
+/** An allocator whose functions take a stream, as one whose functions take none. */
+template <class Allocator> class stream_allocator_adaptor
+{
+  public:
+    using value_type = typename std::allocator_traits<Allocator>::value_type;
+    template <class T> struct rebind {
+        using other = stream_allocator_adaptor<
+            typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
+    };
+
+    stream_allocator_adaptor(const Allocator &allocator, cuda_stream_view stream)
+        : allocator_(allocator), stream_(stream)
+    {
+    }
+    template <class Other>
+    stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
+        : allocator_(other.underlying_allocator()), stream_(other.stream())
+    {
+    }
+    [[nodiscard]] value_type *allocate(std::size_t count)
+    {
+        return allocator_.allocate(count, stream_);
+    }
+    void deallocate(value_type *ptr, std::size_t count) noexcept
+    {
+        allocator_.deallocate(ptr, count, stream_);
+    }
+    [[nodiscard]] cuda_stream_view stream() const noexcept
+    {
+        return stream_;
+    }
+    [[nodiscard]] Allocator underlying_allocator() const noexcept
+    {
+        return allocator_;
+    }
+
+  private:
+    Allocator allocator_;
+    cuda_stream_view stream_;
+};
+
+template <class A, class B>
+bool operator==(
+    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b)
+{
+    return a.underlying_allocator() == b.underlying_allocator();
+}
+template <class A, class B>
+bool operator!=(
+    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b)
+{
+    return !(a == b);
+}
+
+} /* namespace mr */
+} /* namespace RMM_NAMESPACE */
+
+#endif /* RMM_COMPAT_MR_POLYMORPHIC_ALLOCATOR_HPP */

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: compat.sh SOURCE PREFIX
+# RMM's header names of the installed tree: nobody gets them who does not ask for them; each
+# compiles without the others; a program written for RMM builds with the include path of docs/compat.md, by
+# pkg-config and by CMake, and runs. Without include folders of CUDA, so as on a
+# machine without a toolkit.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+source=$1 stage=$2
+cp -r "$stage" "$work/moved"
+libraries=$(library_folder "$work/moved")
+include=$work/moved/include compat=$work/moved/include/rmm-c/compat
+export LD_LIBRARY_PATH="$libraries" PKG_CONFIG_PATH="$libraries/pkgconfig"
+warnings="-Wall -Wextra -Wshadow -Wundef -Werror"
+
+# Without asking for them.
+# shellcheck disable=SC2046
+if ${CXX:-c++} -std=c++17 $(pkg-config --cflags rmm-c) -fsyntax-only -x c++ - \
+    <<<'#include <rmm/mr/pool_memory_resource.hpp>' 2>"$work/errors"; then
+    die "RMM's header names are found without their include path"
+fi
+grep -q 'rmm/mr/pool_memory_resource.hpp: No such file' "$work/errors" || die "$(cat "$work/errors")"
+[ "$(pkg-config --variable=compat_includedir rmm-c)" -ef "$compat" ] || die "rmm-c.pc names another folder"
+
+# All in one file, in both orders, so that a header needs none of those before it; those for
+# Thrust need a toolkit.
+(cd "$compat" && find . -name '*.hpp' -printf '#include <%P>\n' | grep -vE 'thrust|exec_policy|device_vector' | sort) >"$work/all.hpp"
+tac "$work/all.hpp" >"$work/reversed.hpp"
+count=$(wc -l <"$work/all.hpp")
+[ "$count" -gt 40 ] || die "only $count headers"
+compile() { # COMPILER STANDARD FILE FLAGS...
+    # shellcheck disable=SC2086
+    $1 -std=c++"$2" $warnings -I"$compat" -I"$include" "${@:4}" -fsyntax-only -x c++ "$3"
+}
+compile "${CXX:-c++}" 17 "$work/all.hpp"
+compile "${CXX:-c++}" 20 "$work/reversed.hpp"
+if command -v clang++ >/dev/null; then
+    compile clang++ 17 "$work/reversed.hpp"
+fi
+echo "$count headers compile, in either order, in C++17 and C++20"
+
+# The program of the page.
+mkdir "$work/program"
+page_block "$source/docs/compat.md" "cpp" >"$work/program/main.cpp"
+page_block "$source/docs/compat.md" "cmake" >"$work/program/CMakeLists.txt"
+[ -s "$work/program/main.cpp" ] && [ -s "$work/program/CMakeLists.txt" ] || die "docs/compat.md has no program"
+check_links "$source/docs/compat.md"
+cd "$work/program"
+expect() { # PROGRAM
+    [ "$("$1")" = "1000 integers, the last is 999; the pool holds 1048576 bytes" ] || die "$1: $("$1")"
+}
+page_block "$source/docs/compat.md" "sh build" | CXX="${CXX:-c++}" bash -e
+expect ./main
+"$cmake" -S . -B build -DCMAKE_PREFIX_PATH="$work/moved" >/dev/null
+"$cmake" --build build >/dev/null
+expect build/main

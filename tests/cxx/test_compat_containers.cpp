@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RMM's header names over this library: streams, devices, containers, allocators, errors. */
+#define RMM_CXX_MAIN
+#include "cxx/harness.hpp"
+
+#include <array>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include <rmm/aligned.hpp>
+#include <rmm/cuda_device.hpp>
+#include <rmm/cuda_stream.hpp>
+#include <rmm/cuda_stream_pool.hpp>
+#include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/aligned.hpp>
+#include <rmm/detail/error.hpp>
+#include <rmm/device_buffer.hpp>
+#include <rmm/device_scalar.hpp>
+#include <rmm/device_uvector.hpp>
+#include <rmm/mr/managed_memory_resource.hpp>
+#include <rmm/mr/pinned_host_memory_resource.hpp>
+#include <rmm/mr/polymorphic_allocator.hpp>
+#include <rmm/mr/tracking_resource_adaptor.hpp>
+#include <rmm/prefetch.hpp>
+#include <rmm/process_is_exiting.hpp>
+
+namespace
+{
+
+/* The bytes of a buffer. */
+std::vector<unsigned char>
+contents(const void *data, std::size_t bytes, rmm::cuda_stream_view stream)
+{
+    std::vector<unsigned char> host(bytes);
+
+    rmm::detail::copy_in_order(host.data(), data, bytes, stream);
+    stream.synchronize();
+    return host;
+}
+
+} /* namespace */
+
+CASE(streams_are_owned_viewed_and_compared)
+{
+    rmm::cuda_stream stream(rmm::cuda_stream::flags::non_blocking);
+    const rmm::cuda_stream_view view = stream;
+    std::ostringstream text, address;
+    text << view;
+    address << static_cast<const void *>(stream.value());
+    CHECK(text.str() == address.str());
+
+    rmm::cuda_stream moved = std::move(stream);
+    CHECK(!stream.is_valid() && moved.is_valid() && moved.view() == view);
+    moved.synchronize();
+    moved.synchronize_no_throw();
+    CHECK(rmm::cuda_stream_default.is_default());
+    CHECK(rmm::cuda_stream_legacy.is_default());
+    CHECK(rmm::cuda_stream_default != rmm::cuda_stream_legacy);
+    CHECK(rmm::cuda_stream_per_thread.is_per_thread_default());
+    CHECK(!view.is_default() && !view.is_per_thread_default());
+}
+
+CASE(a_stream_pool_hands_out_its_streams_in_turn)
+{
+    rmm::cuda_stream_pool pool(3);
+
+    CHECK(pool.get_pool_size() == 3);
+    CHECK(rmm::cuda_stream_pool().get_pool_size() == 16);
+    CHECK(pool.get_stream() != pool.get_stream());
+    CHECK(pool.get_stream(1) == pool.get_stream(4));
+    CHECK(!pool.get_stream().is_default());
+    THROWS(rmm::logic_error, rmm::cuda_stream_pool(0));
+}
+
+CASE(devices_are_counted_and_made_current_in_a_scope)
+{
+    CHECK(rmm::get_num_cuda_devices() == 2);
+    {
+        rmm::cuda_set_device_raii scope(rmm::cuda_device_id(1));
+        CHECK(rmm::get_current_cuda_device() == rmm::cuda_device_id(1));
+        CHECK(rmm::cuda_device_id() == rmm::cuda_device_id(1));
+        rmm::cuda_set_device_raii unchanged(rmm::cuda_device_id(-1));
+        CHECK(rmm::get_current_cuda_device().value() == 1);
+    }
+    CHECK(rmm::get_current_cuda_device() != rmm::cuda_device_id(1));
+    const auto [free_bytes, total_bytes] = rmm::available_device_memory();
+    CHECK(free_bytes <= total_bytes);
+    CHECK(
+        rmm::percent_of_free_device_memory(50) == rmm::align_down(free_bytes / 2, 256));
+    THROWS(rmm::logic_error, rmm::percent_of_free_device_memory(101));
+}
+
+CASE(alignments_are_computed)
+{
+    CHECK(rmm::is_pow2(1) && rmm::is_pow2(256) && !rmm::is_pow2(0) && !rmm::is_pow2(3));
+    CHECK(rmm::align_up(1, 256) == 256 && rmm::align_up(256, 256) == 256);
+    CHECK(rmm::align_down(511, 256) == 256 && rmm::align_down(255, 256) == 0);
+    CHECK(rmm::is_aligned(512, 256) && !rmm::is_aligned(100, 8));
+    CHECK(rmm::is_supported_base_resource_alignment(256));
+    CHECK(!rmm::is_supported_base_resource_alignment(512));
+    for (std::size_t align : {8, 64, 4096}) {
+        void *ptr = rmm::detail::aligned_host_allocate(
+            100, align, [](std::size_t bytes) { return ::operator new(bytes); });
+        CHECK(rmm::is_pointer_aligned(ptr, align));
+        rmm::detail::aligned_host_deallocate(
+            ptr, 100, align, [](void *block) { ::operator delete(block); });
+    }
+}
+
+CASE(a_buffer_copies_grows_and_shrinks_with_its_contents)
+{
+    rmm::cuda_stream stream;
+    const std::vector<unsigned char> source{1, 2, 3, 4, 5};
+    rmm::device_buffer buffer(source.data(), source.size(), stream);
+    rmm::device_buffer copy(buffer, stream);
+
+    CHECK(buffer.size() == 5 && buffer.ssize() == 5 && buffer.capacity() == 5);
+    CHECK(contents(copy.data(), copy.size(), stream) == source);
+    buffer.resize(100, stream);
+    CHECK(buffer.size() == 100 && buffer.capacity() == 100);
+    CHECK(contents(buffer.data(), 5, stream) == source);
+    buffer.resize(2, stream);
+    CHECK(buffer.size() == 2 && buffer.capacity() == 100);
+    buffer.shrink_to_fit(stream);
+    CHECK(buffer.capacity() == 2);
+    buffer.reserve(50, stream);
+    CHECK(buffer.size() == 2 && buffer.capacity() == 50);
+    CHECK(contents(buffer.data(), 2, stream)[1] == 2);
+    buffer.resize(0, stream);
+    buffer.shrink_to_fit(stream);
+    CHECK(buffer.is_empty() && buffer.data() == nullptr);
+}
+
+CASE(a_moved_from_buffer_is_empty_and_usable)
+{
+    rmm::device_buffer from(100, 64, rmm::cuda_stream_per_thread), to;
+    const void *data = from.data();
+
+    to = std::move(from);
+    CHECK(to.data() == data && to.alignment() == 64 && to.size() == 100);
+    CHECK(to.stream() == rmm::cuda_stream_per_thread);
+    CHECK(from.data() == nullptr && from.size() == 0 && from.capacity() == 0);
+    CHECK(from.alignment() == 1);
+    from.resize(10, rmm::cuda_stream_default);
+    CHECK(from.size() == 10);
+    rmm::device_buffer constructed(std::move(to));
+    CHECK(constructed.data() == data && to.is_empty());
+    rmm::device_buffer &self = constructed;
+    constructed = std::move(self);
+    CHECK(constructed.data() == data);
+}
+
+CASE(a_buffer_whose_construction_throws_leaves_no_memory)
+{
+    rmm::mr::tracking_resource_adaptor mr{rmm::mr::cuda_memory_resource()};
+
+    THROWS(
+        rmm::logic_error, rmm::device_buffer(nullptr, 1, rmm::cuda_stream_default, mr));
+    THROWS(
+        rmm::invalid_argument, rmm::device_buffer(1, 3, rmm::cuda_stream_default, mr));
+    THROWS(rmm::bad_alloc, rmm::device_buffer(1, 512, rmm::cuda_stream_default, mr));
+    CHECK(mr.get_outstanding_allocations().empty());
+    rmm::device_buffer none(nullptr, 0, rmm::cuda_stream_default, mr);
+    CHECK(none.memory_resource() == rmm::device_async_resource_ref(mr));
+}
+
+CASE(a_buffer_frees_on_its_own_device_and_stream)
+{
+    rmmc::resource pool;
+    {
+        rmm::cuda_set_device_raii scope(rmm::cuda_device_id(1));
+        pool = rmmc::pool_resource(rmmc::cuda_resource());
+        (void)rmmc::set_current_device_resource(pool);
+        rmm::device_buffer buffer(1000, rmm::cuda_stream_default);
+        rmm::cuda_set_device_raii other(rmm::cuda_device_id(0));
+        buffer.resize(2000, rmm::cuda_stream_default);
+        CHECK(pool.get_stats().current_bytes == 2000);
+    }
+    CHECK(pool.get_stats().current_bytes == 0);
+    CHECK(pool.get_stats().invalid_free_count == 0);
+    rmmc::reset_per_device_resource(1);
+}
+
+CASE(an_array_has_elements_that_are_set_and_read)
+{
+    rmm::cuda_stream stream;
+    rmm::device_uvector<double> array(3, stream);
+    const double one = 1.0;
+
+    array.set_element_async(0, one, stream);
+    array.set_element(1, 2.0, stream);
+    array.set_element_to_zero_async(2, stream);
+    CHECK(array.front_element(stream) == 1.0 && array.element(1, stream) == 2.0);
+    CHECK(array.back_element(stream) == 0.0);
+    CHECK(array.end() - array.begin() == 3 && array.element_ptr(1) == array.data() + 1);
+    CHECK(&*array.rbegin() == array.data() + 2 && array.rend() - array.rbegin() == 3);
+    rmm::device_uvector<double> copy(array, stream);
+    array.resize(10, stream);
+    CHECK(array.size() == 10 && array.ssize() == 10 && array.element(1, stream) == 2.0);
+    CHECK(copy.size() == 3 && copy.element(1, stream) == 2.0);
+    copy.reserve(20, stream);
+    copy.shrink_to_fit(stream);
+    CHECK(copy.capacity() == 3);
+    THROWS(rmm::out_of_range, array.element(10, stream));
+    THROWS(
+        rmm::out_of_range, rmm::device_uvector<int>(0, stream).front_element(stream));
+    THROWS(rmm::invalid_argument, rmm::device_uvector<double>(SIZE_MAX / 4, stream));
+    rmm::device_buffer storage = copy.release();
+    CHECK(storage.size() == 3 * sizeof(double) && copy.is_empty());
+}
+
+CASE(a_scalar_is_one_element)
+{
+    rmm::cuda_stream stream;
+    const int seven = 7;
+    rmm::device_scalar<int> scalar(seven, stream), uninitialised(stream);
+    rmm::device_scalar<int> copy(scalar, stream);
+
+    CHECK(scalar.value(stream) == 7 && copy.value(stream) == 7 && scalar.size() == 1);
+    scalar.set_value_to_zero_async(stream);
+    CHECK(scalar.value(stream) == 0);
+    uninitialised.set_value_async(seven, stream);
+    CHECK(uninitialised.value(stream) == 7);
+}
+
+CASE(an_allocator_over_a_resource_works_in_a_container_of_the_host)
+{
+    rmm::mr::pinned_host_memory_resource pinned;
+    rmm::cuda_stream stream;
+    using allocator = rmm::mr::polymorphic_allocator<int>;
+    const rmm::mr::stream_allocator_adaptor<allocator> bound(allocator(pinned), stream);
+    std::vector<int, rmm::mr::stream_allocator_adaptor<allocator>> numbers(bound);
+
+    for (int i = 0; i < 1000; i++) {
+        numbers.push_back(i);
+    }
+    CHECK(numbers[999] == 999 && numbers.get_allocator() == bound);
+    CHECK(allocator() == allocator() && allocator() != allocator(pinned));
+    THROWS(std::bad_array_new_length, allocator().allocate(SIZE_MAX / 2, stream));
+}
+
+CASE(a_prefetch_moves_managed_memory_and_ignores_other)
+{
+    rmm::cuda_stream stream;
+    rmm::device_buffer managed(1000, stream, rmm::mr::managed_memory_resource());
+    rmm::device_buffer device(1000, stream);
+
+    rmm::prefetch(managed.data(), managed.size(), rmm::cuda_device_id(1), stream);
+    rmm::prefetch(device.data(), device.size(), rmm::cuda_device_id(1), stream);
+    stream.synchronize();
+    CHECK(rmm_sim_prefetched_to(managed.data(), managed.size()) == 1);
+}
+
+CASE(the_macros_throw_rmms_exceptions_with_place_and_reason)
+{
+    RMM_EXPECTS(true, "not this");
+    RMM_EXPECTS(true, std::string("nor this"), std::runtime_error);
+    try {
+        RMM_EXPECTS(1 > 2, "one is not more than two");
+        CHECK(false);
+    } catch (const rmm::logic_error &error) {
+        const std::string what = error.what();
+        CHECK(what.find("RMM failure at: ") == 0);
+        CHECK(what.find("test_compat_containers.cpp:") != std::string::npos);
+        CHECK(what.find(": one is not more than two") != std::string::npos);
+    }
+    const auto fails = []() -> int { RMM_FAIL("why", std::out_of_range); };
+    THROWS(std::out_of_range, fails());
+}
+
+CASE(the_process_is_not_exiting)
+{
+    CHECK(!rmm::process_is_exiting());
+}
