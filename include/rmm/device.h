@@ -32,6 +32,12 @@ extern "C" {
 /** rmm_prefetch(): to the host's memory. */
 #define RMM_DEVICE_HOST (-1)
 
+/**
+ * Where this process's devices come from: "cuda", "hip" (AMD) or "sim" (the simulated GPU), as
+ * RMM_DRIVER says; "none" if there is no usable GPU, then the last error says why. Static.
+ */
+RMM_API const char *rmm_driver_name(void);
+
 /** The number of devices that are visible to this process. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_count(int *count_out);
 

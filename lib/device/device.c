@@ -13,6 +13,14 @@
 #include "core/assert.h"
 #include "driver/driver.h"
 
+const char *rmm_driver_name(void)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+
+    return driver != NULL ? driver->name : "none";
+}
+
 rmm_status_t rmm_device_count(int *count_out)
 {
     const rmm_driver_t *driver;

@@ -77,7 +77,7 @@ extern const rmm_control_location_t *rmm__location_requests;
 
 /*
  * Make this process's segment, once; any failure warns once and leaves private memory.
- * driver: "cuda", "sim" or "none". Thread-safe.
+ * driver: "cuda", "hip", "sim" or "none". Thread-safe.
  */
 void rmm__publish_open(const char *driver);
 

@@ -61,7 +61,7 @@ typedef struct rmm_segment_header {
     uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
     _Atomic(uint32_t) slots_high; /* slots from here on were never used */
-    char driver[16];   /* "cuda" or "sim" or "none" (host memory only so far) */
+    char driver[16];   /* "cuda", "hip", "sim" or "none" (host memory only so far) */
     char comm[32];     /* program name; NUL-terminated, like every string here */
     char cmdline[304]; /* arguments separated by spaces, cut */
     /* minor 1: the debug log's ring */

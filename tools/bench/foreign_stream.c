@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rmm/sim.h>
+#include <rmm/device.h>
 
 #define NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
@@ -29,8 +29,9 @@ bool foreign_stream_open(foreign_stream_t *foreign, char problem[TRIAL_PROBLEM_M
     create_fn create = NULL;
     int error = -1;
     *foreign = (foreign_stream_t){.driver = NULL};
-    if (rmm_sim_active()) {
-        snprintf(problem, TRIAL_PROBLEM_MAX, "needs a real GPU: CUDA makes the stream");
+    if (strcmp(rmm_driver_name(), "cuda") != 0) {
+        snprintf(
+            problem, TRIAL_PROBLEM_MAX, "needs a GPU of CUDA, which makes the stream");
         return false;
     }
     foreign->driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -101,8 +101,9 @@ bool machine_ask(machine_t *machine)
         rmm_available_device_memory(&free_bytes, &machine->gpu_bytes) != RMM_OK) {
         return false;
     }
+    machine->driver = rmm_driver_name();
     machine->is_simulated = rmm_sim_active();
-    if (!machine->is_simulated) {
+    if (strcmp(machine->driver, "cuda") == 0) {
         find_driver(machine->gpu_driver);
     }
     return true;

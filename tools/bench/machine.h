@@ -16,6 +16,7 @@ typedef struct machine {
     char gpu[MACHINE_TEXT_MAX];
     char gpu_driver[MACHINE_TEXT_MAX]; /* version of the kernel module */
     size_t gpu_bytes;
+    const char *driver; /* rmm_driver_name() */
     bool is_simulated;
     double clock_ns; /* what reading the clock adds to each single operation */
 } machine_t;

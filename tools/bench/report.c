@@ -103,8 +103,7 @@ static bool put_machine(const bench_report_t *report, json_t *object)
            json_put(object, "cpu", json_text_or_null(machine->cpu)) &&
            json_put(object, "cores", json_integer(machine->cores)) &&
            json_put(object, "kernel", json_text_or_null(machine->kernel)) &&
-           json_put(
-               object, "driver", json_string(machine->is_simulated ? "sim" : "cuda")) &&
+           json_put(object, "driver", json_string(machine->driver)) &&
            json_put(object, "gpu", json_text_or_null(machine->gpu)) &&
            json_put(object, "gpu_driver", json_text_or_null(machine->gpu_driver)) &&
            json_put(object, "gpu_bytes", json_count(machine->gpu_bytes)) &&

@@ -168,7 +168,7 @@ static rmm_guard_answer_t queue_guards(
 /* NULL: an older library. */
 static rmm_guard_queue_fn find_queue(const rmm_diag_services_v1_t *services)
 {
-    if (strcmp(services->driver_name, "sim") != 0) {
+    if (strcmp(services->driver_name, "cuda") == 0) {
         return inject_cupti_guards();
     }
     queue_simulated = services->queue;
@@ -202,13 +202,13 @@ make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *de
 static rmm_diag_engine_t *
 make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
 {
-    bool is_simulated = strcmp(services->driver_name, "sim") == 0;
+    bool is_real = strcmp(services->driver_name, "cuda") == 0;
     rmm_diag_engine_desc_t desc = {
         .kernel_count = KERNEL_COUNT,
         .demangle = find_demangler(),
         .modes = modes,
         .queue = find_queue(services),
-        .source = is_simulated ? NULL : inject_cupti_set_modes};
+        .source = is_real ? inject_cupti_set_modes : NULL};
 
     for (size_t i = 0; i < sizeof(row_counts) / sizeof(row_counts[0]); i++) {
         size_t bytes = rmm__diag_file_bytes(row_counts[i], KERNEL_COUNT);
@@ -226,11 +226,13 @@ static bool start_source(
     rmm_diag_engine_t *engine, const rmm_diag_services_v1_t *services, uint32_t modes,
     char text[INJECT_TEXT_BYTES])
 {
-    if (strcmp(services->driver_name, "sim") != 0) {
+    if (strcmp(services->driver_name, "cuda") == 0) {
         return inject_cupti_start(engine, modes, text);
     }
     if (services->observe == NULL) {
-        snprintf(text, INJECT_TEXT_BYTES, "error:the simulated GPU gives no events");
+        snprintf(
+            text, INJECT_TEXT_BYTES, "error:the driver \"%s\" gives no events",
+            services->driver_name);
         return false;
     }
     services->observe(on_simulated_event, engine);

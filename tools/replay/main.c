@@ -123,7 +123,7 @@ static void fill_report(session_t *session, const rmm_stats_t *stats)
 
     report->log = session->options.log_path;
     report->resource = session->options.resource;
-    report->driver = rmm_sim_active() ? "sim" : "cuda";
+    report->driver = rmm_driver_name();
     report->operations = plan->op_count;
     report->repeats = replay->run_count;
     report->threads = plan->thread_count;
@@ -169,7 +169,7 @@ static bool begin_timeline(session_t *session)
     snprintf(
         heading, sizeof heading, "log %.100s resource %s driver %s",
         slash != NULL ? slash + 1 : options->log_path, options->resource,
-        rmm_sim_active() ? "sim" : "cuda");
+        rmm_driver_name());
     if (!timeline_open(
             &session->timeline, options->timeline_path, heading,
             session->plan.op_count)) {
@@ -233,8 +233,8 @@ static bool open_and_use(session_t *session, rmm_resource_t *resource)
     const replay_options_t *options = &session->options;
     const verify_backend_t *verify = options->verify ? verify_backend_select() : NULL;
     if (options->verify && verify == NULL) {
-        tool_error("--verify on a real GPU was not built in: build with nvcc, or set "
-                   "RMM_DRIVER=sim");
+        tool_error("--verify on a real GPU was not built in: build with nvcc for CUDA "
+                   "(for AMD GPUs there is none), or set RMM_DRIVER=sim");
         return false;
     }
     if (!replay_open(

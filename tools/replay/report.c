@@ -5,6 +5,7 @@
 #include "replay/report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/json.h"
 
@@ -55,7 +56,9 @@ void report_print_table(const report_t *report, FILE *out)
     fprintf(out, LABEL "%s\n", "resource", report->resource);
     fprintf(
         out, LABEL "%s\n", "gpu",
-        report->driver[0] == 's' ? "simulated (RMM_DRIVER=sim)" : "real");
+        strcmp(report->driver, "sim") == 0   ? "simulated (RMM_DRIVER=sim)"
+        : strcmp(report->driver, "hip") == 0 ? "real (RMM_DRIVER=hip)"
+                                             : "real");
     print_count(out, "operations", report->operations);
     print_count(out, "repeats", report->repeats);
     print_count(out, "threads", report->threads);

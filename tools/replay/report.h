@@ -14,7 +14,7 @@
 typedef struct report {
     const char *log;
     const char *resource;
-    const char *driver;  /* "cuda" or "sim" */
+    const char *driver;  /* "cuda", "hip" or "sim" */
     uint64_t operations; /* of one run */
     uint64_t repeats;
     uint64_t threads;

@@ -6,7 +6,9 @@
 #include "replay/verify.h"
 
 #include <stddef.h>
+#include <string.h>
 
+#include <rmm/device.h>
 #include <rmm/sim.h>
 
 const verify_backend_t *verify_backend_select(void)
@@ -15,8 +17,9 @@ const verify_backend_t *verify_backend_select(void)
         return &verify_sim_backend;
     }
 #ifdef RMM_REPLAY_CUDA
-    return &verify_cuda_backend;
-#else
-    return NULL;
+    if (strcmp(rmm_driver_name(), "cuda") == 0) {
+        return &verify_cuda_backend;
+    }
 #endif
+    return NULL;
 }

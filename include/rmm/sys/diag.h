@@ -124,7 +124,7 @@ typedef void (*rmm_diag_work_fn)(const void *const *parameter);
 /** Services of this library for the attached diagnosis library. */
 typedef struct rmm_diag_services_v1 {
     size_t struct_size;
-    /** "cuda" or "sim": which source of events is the right one; static. */
+    /** "cuda", "hip" or "sim": which source of events is the right one; static. */
     const char *driver_name;
     /** Simulated GPU: send its events to fn from now on; NULL for a real one. */
     void (*observe)(rmm_diag_event_fn fn, void *context);
