@@ -77,8 +77,11 @@ static void format_uuid(char out[48], const hip_uuid_t *uuid, const char *bus_id
 
     if (is_known) {
         snprintf(out, 48, "GPU-%.16s", uuid->bytes);
-    } else {
-        snprintf(out, 48, "PCI-%.40s", bus_id);
+        return;
+    }
+    snprintf(out, 48, "PCI-%.40s", bus_id);
+    for (char *c = out; *c != '\0'; c++) {
+        *c = *c == ':' ? '-' : *c; /* it becomes the name of a file */
     }
 }
 
@@ -251,7 +254,6 @@ static int hip_stream_create(uint32_t flags, rmm_stream_t *stream)
     int error = CALL(rmm__hip.hipStreamCreateWithFlags(&fresh, flags));
 
     if (error == RMM_DRIVER_OK) {
-        rmm__hip_stream_forget(fresh);
         *stream = (rmm_stream_t)(void *)fresh;
     }
     return error;
@@ -259,8 +261,8 @@ static int hip_stream_create(uint32_t flags, rmm_stream_t *stream)
 
 static int hip_stream_destroy(rmm_stream_t stream)
 {
-    rmm__hip_stream_forget(
-        rmm__hip_stream(stream)); /* before another gets the handle */
+    /* before another stream gets the handle */
+    rmm__hip_stream_forget(rmm__hip_stream(stream));
     return CALL(rmm__hip.hipStreamDestroy(rmm__hip_stream(stream)));
 }
 

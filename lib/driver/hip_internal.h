@@ -95,7 +95,7 @@ static inline hip_event_t rmm__hip_event(rmm_driver_event_t event)
 
 /* ---- hip_streams.c ---- */
 
-/* A stream of this handle begins or ends here: what is known of the handle is over. */
+/* The stream of this handle is about to end by a call of the library. */
 void rmm__hip_stream_forget(hip_stream_t handle);
 int rmm__hip_stream_key(rmm_stream_t stream, rmm_stream_key_t *key);
 int rmm__hip_capture_mode_exchange(int *mode);

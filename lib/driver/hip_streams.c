@@ -12,10 +12,10 @@
  * about work that was queued before a free. So both streams may have the same id.
  *
  * Streams of rmm_stream_create() need no witness: they end in rmm_stream_destroy(), which
- * forgets their ids (stream_ids.h). Their frees touch no witness, so the witness of such a
- * handle is forgotten when the stream is made and when it ends: it would vouch for less than
- * the id stands for. The legacy default stream has id 0; per-thread default
- * streams are told apart by their thread and device.
+ * forgets their ids (stream_ids.h). Their frees touch none, so the witness of the handle is
+ * forgotten when such a stream ends: it would vouch for less than the id stands for. The
+ * legacy default stream has id 0; per-thread default streams are told apart by their thread and
+ * device.
  *
  * A handle that has lost its witness gets a new id, which is always right: nothing is known
  * of it. So the table is bounded, and an event that cannot be made or recorded costs reuse of

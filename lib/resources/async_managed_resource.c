@@ -58,7 +58,8 @@ find_pool(const rmm_driver_t *driver, rmm_driver_mempool_t *pool_out)
         return rmm__error_cuda(
             RMM_ERR_UNSUPPORTED, error,
             "no managed memory pool: it needs CUDA 13, both in the driver and in the "
-            "toolkit that built the library; use the managed resource");
+            "toolkit that built the library, and HIP has none; use the managed "
+            "resource");
     }
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "cudaMemGetDefaultMemPool");
