@@ -397,6 +397,7 @@ hip_error_t hipStreamGetCaptureInfo_v2(
     return capture_of(stream, status, id);
 }
 
+#ifndef HIP_STANDIN_LACKING /* a version before 5.0 */
 hip_error_t hipThreadExchangeStreamCaptureMode(hip_capture_mode_t *mode)
 {
     int ours = (int)*mode;
@@ -405,6 +406,7 @@ hip_error_t hipThreadExchangeStreamCaptureMode(hip_capture_mode_t *mode)
     *mode = (hip_capture_mode_t)ours;
     return error;
 }
+#endif
 
 #if HIP_VERSION >= 50300000
 struct hipUserObject {
