@@ -177,24 +177,15 @@ static void render_total(const render_rest_t *rest, text_t *text)
 static const struct {
     const char *key;
     size_t at; /* in the header: an atomic of 8 bytes */
-} stats[] = {
-    STAT(launches),
-    STAT(launches_unnamed),
-    STAT(graph_launches),
-    STAT(copies),
-    STAT(fills),
-    STAT(prefetches),
-    STAT(parameter_failures),
-    STAT(blocks_dropped),
-    STAT(peaks_dropped),
-    STAT(verdicts_dropped),
-    STAT(findings_dropped),
-    STAT(freed_dropped),
-    STAT(unjudged),
-    STAT(guard_checks),
-    STAT(guards_missing),
-    STAT(guards_unchecked),
-    STAT(guards_error)};
+} stats[] = {STAT(launches),         STAT(launches_unnamed),
+             STAT(graph_launches),   STAT(graphs_unseen),
+             STAT(copies),           STAT(fills),
+             STAT(prefetches),       STAT(parameter_failures),
+             STAT(blocks_dropped),   STAT(peaks_dropped),
+             STAT(verdicts_dropped), STAT(findings_dropped),
+             STAT(freed_dropped),    STAT(unjudged),
+             STAT(guard_checks),     STAT(guards_missing),
+             STAT(guards_unchecked), STAT(guards_error)};
 
 static uint64_t header_count(const rmm_diag_file_t *file, size_t at)
 {

@@ -88,7 +88,7 @@ typedef struct rmm_diag_header {
     _Atomic(uint64_t)
         judged_since_ns;              /* blocks allocated earlier are not judged because
                                            uses may be missing; 0: no block is judged */
-    _Atomic(uint64_t) graph_launches; /* whose uses are not seen */
+    _Atomic(uint64_t) graph_launches; /* before minor 9 their uses are not seen */
     /* since minor 8 */
     uint32_t origins_offset, origins_stride,
         origins_count; /* stacks of the allocation of the block of the finding of that index */
@@ -103,6 +103,8 @@ typedef struct rmm_diag_header {
         frees_count; /* stacks of the free of the block of the finding of that index */
     uint32_t reserved5;
     _Atomic(uint64_t) freed_dropped; /* freed blocks that were forgotten: no room */
+    _Atomic(uint64_t)
+        graphs_unseen; /* of graph_launches, those of which no node is known */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -188,17 +190,23 @@ typedef enum rmm_diag_finding_kind {
     RMM_DIAG_USE_UNORDERED = 2, /* not ordered behind the allocation, or behind another
                                     use; the other is described as well */
     RMM_DIAG_FREE_UNORDERED = 3, /* not ordered behind a use */
-    RMM_DIAG_USE_AFTER_FREE = 4  /* of a block that was freed, in memory that no block
-                                     has taken since; other_stream_id is of the free */
+    RMM_DIAG_USE_AFTER_FREE = 4, /* of a block that was freed, in memory that no block
+                                     has taken since, or by a graph; other_stream_id is of
+                                     the free */
+    RMM_DIAG_FREE_UNDER_GRAPH =
+        5 /* of a block that a graph uses, which can be launched */
 } rmm_diag_finding_kind_t;
 
 enum { RMM_DIAG_READS = 1, RMM_DIAG_WRITES = 2, RMM_DIAG_USES = 3, RMM_DIAG_FREES = 4 };
+
+#define RMM_DIAG_CALL_GRAPH 17u /* of a finding: RMM_DIAG_GRAPH_LAUNCH, for readers */
 
 /* Append only. */
 typedef enum rmm_diag_confidence_level {
     RMM_DIAG_CERTAIN = 0,
     RMM_DIAG_LIKELY =
-        1 /* a kernel may have been given a pointer that it does not follow */
+        1, /* a kernel may have been given a pointer that it does not follow */
+    RMM_DIAG_HINT = 2 /* no error, if the program never does what would make it one */
 } rmm_diag_confidence_level_t;
 
 /* Occurrences that differ only in the block's address share an entry. */
@@ -249,7 +257,7 @@ typedef struct rmm_diag_module {
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 496, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 504, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");

@@ -10,10 +10,13 @@ static const char *const finding_names[] = {
     [RMM_DIAG_OUT_OF_BOUNDS] = "out_of_bounds",
     [RMM_DIAG_USE_UNORDERED] = "use_unordered",
     [RMM_DIAG_FREE_UNORDERED] = "free_unordered",
-    [RMM_DIAG_USE_AFTER_FREE] = "use_after_free"};
+    [RMM_DIAG_USE_AFTER_FREE] = "use_after_free",
+    [RMM_DIAG_FREE_UNDER_GRAPH] = "free_under_graph"};
 
 static const char *const confidence_names[] = {
-    [RMM_DIAG_CERTAIN] = "certain", [RMM_DIAG_LIKELY] = "likely"};
+    [RMM_DIAG_CERTAIN] = "certain",
+    [RMM_DIAG_LIKELY] = "likely",
+    [RMM_DIAG_HINT] = "hint"};
 
 static const char *const access_names[] = {
     [RMM_DIAG_READS] = "read",

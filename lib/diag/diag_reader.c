@@ -409,6 +409,7 @@ static bool visit_finding(const void *bytes, uint32_t index, void *arg)
         .stream_id = GET(finding, stream_id),
         .other_stream_id = GET(finding, other_stream_id),
         .confidence = GET(finding, confidence),
+        .is_in_graph = GET(finding, call) == RMM_DIAG_CALL_GRAPH,
         .other_call = is_of_order(GET(finding, kind)) ? GET(finding, other_call)
                                                       : RMM_DIAG_NO_CALL};
     if (info.kind == 0) {

@@ -103,6 +103,7 @@ typedef struct rmm_diag_finding_info {
     uint32_t other_call;      /* rmm_diag_event_kind_t; 0: the allocation */
     uint64_t other_stream_id; /* of a freed block: of its free */
     uint32_t confidence;      /* rmm_diag_confidence_level_t */
+    bool is_in_graph;         /* `function` is a part of a graph that was launched */
     /* kernels, or functions that were called; clean, may be empty */
     char function[RMM_DIAG_NAME_BYTES];
     char other_function[RMM_DIAG_NAME_BYTES];

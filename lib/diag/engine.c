@@ -11,6 +11,7 @@
 #include "diag/engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/engine_impl.h"
 #include "diag/event_range.h"
@@ -124,7 +125,7 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
     (void)rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
-    (void)rmm__diag_freed_begin(engine, &stack);
+    rmm__diag_freed_begin(engine, &stack);
     rmm__mutex_lock(&engine->lock);
     index = add_block_locked(engine, block, &plan);
     if (index != RMM_LIVE_NONE) {
@@ -155,9 +156,12 @@ find_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
 static void judge_free_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block)
 {
-    rmm__verdicts_freed(
-        &engine->verdicts, &engine->rows[index],
-        atomic_load_explicit(&engine->modes.judged_since_ns, memory_order_relaxed));
+    if ((block->flags & RMM_DIAG_BLOCK_CAPTURED) ==
+        0) { /* else a graph uses it later */
+        rmm__verdicts_freed(
+            &engine->verdicts, &engine->rows[index],
+            atomic_load_explicit(&engine->modes.judged_since_ns, memory_order_relaxed));
+    }
     if (judges_order(engine)) {
         rmm__order_findings_free(&engine->order, index, block);
     }
@@ -169,21 +173,18 @@ void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
     uint32_t index = 0, findings = 0;
     rmm_stack_raw_t stack;
     rmm_guard_plan_t plan;
-    bool is_kept = false;
 
     (void)rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
-    is_kept = rmm__diag_freed_begin(engine, &stack);
+    rmm__diag_freed_begin(engine, &stack);
     findings = lock(engine);
     rmm__bounds_freed(&engine->bounds, block->address, block->address + block->bytes);
     index = find_block_locked(engine, block);
     if (index != RMM_LIVE_NONE) {
         judge_free_locked(engine, index, block);
         rmm__diag_guards_freed_locked(engine, &plan, index, block);
-        if (is_kept) {
-            rmm__diag_freed_add_locked(engine, index, block, &stack);
-        }
+        rmm__diag_freed_add_locked(engine, index, block, &stack);
         forget_block_locked(engine, index);
     }
     unlock(engine, findings);
@@ -235,6 +236,12 @@ static bool has_range(uint32_t kind)
     return kind == RMM_DIAG_COPY || kind == RMM_DIAG_SET || kind == RMM_DIAG_PREFETCH;
 }
 
+static bool is_of_graph(uint32_t kind)
+{
+    return kind == RMM_DIAG_GRAPH_MADE || kind == RMM_DIAG_GRAPH_CHANGED ||
+           kind == RMM_DIAG_GRAPH_ENDS;
+}
+
 static bool is_launch(const rmm_diag_event_v1_t *event)
 {
     return event->kind == RMM_DIAG_LAUNCH || event->kind == RMM_DIAG_GRAPH_LAUNCH;
@@ -243,11 +250,15 @@ static bool is_launch(const rmm_diag_event_v1_t *event)
 /* What the event is looked at for: modes. */
 static uint32_t modes_for(const rmm_diag_event_v1_t *event)
 {
-    if (is_launch(event)) {
+    if (is_launch(event) || is_of_graph(event->kind)) {
         return RMM_DIAG_MODES_WITH_USES | RMM_DIAG_MODE_BOUNDS;
     }
     if (has_range(event->kind)) {
-        return event->before ? RMM_DIAG_MODE_BOUNDS : RMM_DIAG_MODES_WITH_USES;
+        if (event->before) {
+            return RMM_DIAG_MODE_BOUNDS;
+        }
+        return RMM_DIAG_MODES_WITH_USES |
+               (event->graph != 0 ? RMM_DIAG_MODE_BOUNDS : 0);
     }
     return RMM_DIAG_MODE_ORDER;
 }
@@ -256,10 +267,14 @@ static uint32_t modes_for(const rmm_diag_event_v1_t *event)
 static void
 check_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 {
-    if (has_range(event->kind)) {
+    if (has_range(event->kind) && event->before) {
         check_bounds_locked(engine, event);
+    } else if (has_range(event->kind)) {
+        (void)rmm__diag_graphs_captured_locked(engine, event);
     } else if (event->kind == RMM_DIAG_LAUNCH) {
-        rmm__uses_look(&engine->uses, event);
+        if (!rmm__diag_graphs_captured_locked(engine, event)) {
+            rmm__uses_look(&engine->uses, event);
+        }
         rmm__diag_freed_launched_locked(engine, event, RMM_DIAG_NO_USER);
     }
 }
@@ -267,8 +282,11 @@ check_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 static uint32_t
 launch_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 {
-    uint32_t user = rmm__uses_launch(&engine->uses, event);
+    uint32_t user = RMM_DIAG_NO_USER;
 
+    if (!rmm__diag_graphs_captured_locked(engine, event)) {
+        user = rmm__uses_launch(&engine->uses, event);
+    }
     if (engine->uses.stray_count > 0 &&
         rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
         rmm__diag_freed_launched_locked(engine, event, user);
@@ -282,16 +300,20 @@ static void on_event_locked(
     uint32_t user = RMM_DIAG_NO_USER;
 
     RMM_ASSERT_LOCKED(&engine->lock);
+    if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
+        rmm__diag_graphs_launched_locked(engine, event);
+    } else if (rmm__diag_graphs_event_locked(engine, event)) {
+        return;
+    }
     if (event->before || !rmm__diag_mode_is_on(engine, RMM_DIAG_MODES_WITH_USES)) {
         check_event_locked(engine, event);
         return;
     }
     if (event->kind == RMM_DIAG_LAUNCH) {
         user = launch_locked(engine, event);
-    } else if (has_range(event->kind)) {
+    } else if (
+        has_range(event->kind) && !rmm__diag_graphs_captured_locked(engine, event)) {
         user = rmm__uses_range(&engine->uses, event);
-    } else if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
-        RMM_ROW_ADD(&engine->header->graph_launches, 1);
     }
     if (rmm__timeline_is_on(&engine->timeline)) {
         rmm__timeline_called(
@@ -303,28 +325,40 @@ static void on_event_locked(
     }
 }
 
-void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *event)
+static void on_event(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+{
+    rmm_guard_plan_t plan;
+    uint32_t findings = 0;
+
+    plan.is_on = false; /* the rest is large, and not read */
+    if (is_launch(event)) {
+        rmm__diag_guards_begin(engine, &plan, event->device, event->stream);
+    }
+    findings = lock(engine);
+    on_event_locked(engine, event, &plan);
+    unlock(engine, findings);
+    rmm__diag_guards_queue(engine, &plan);
+}
+
+void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
 {
     rmm_diag_engine_t *engine = context;
+    const rmm_diag_event_v1_t *event = given;
+    rmm_diag_event_v1_t whole;
     uint32_t modes = 0;
 
-    if (event->struct_size < sizeof(*event)) {
+    if (given->struct_size < offsetof(rmm_diag_event_v1_t, graph)) {
         return;
+    }
+    if (given->struct_size < sizeof(*given)) { /* of an older library */
+        whole = (rmm_diag_event_v1_t){.graph = 0};
+        memcpy(&whole, given, offsetof(rmm_diag_event_v1_t, graph));
+        event = &whole;
     }
     modes = rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     if ((modes & modes_for(event)) != 0) {
-        rmm_guard_plan_t plan;
-        uint32_t findings = 0;
-
-        plan.is_on = false; /* the rest is large, and not read */
-        if (is_launch(event)) {
-            rmm__diag_guards_begin(engine, &plan, event->device, event->stream);
-        }
-        findings = lock(engine);
-        on_event_locked(engine, event, &plan);
-        unlock(engine, findings);
-        rmm__diag_guards_queue(engine, &plan);
+        on_event(engine, event);
     }
 }
 

@@ -17,14 +17,12 @@
 #include "diag/event_range.h"
 #include "diag/row.h"
 
-bool rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
+void rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
 {
+    stack->count = 0;
     if (rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
         rmm__stack_take(stack);
-        return true;
     }
-    stack->count = 0;
-    return false;
 }
 
 /* --- blocks ------------------------------------------------------------------------ */
@@ -73,10 +71,14 @@ void rmm__diag_freed_add_locked(
         .origin = note->origin};
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    if (note->is_kept && (freed->flags & RMM_DIAG_BLOCK_CAPTURED) == 0 &&
-        block.block.resource_id == freed->resource_id) {
-        block.block.stream = freed->stream;
-        block.freed = rmm__stack_depot_put(&engine->depot, stack);
+    if ((freed->flags & RMM_DIAG_BLOCK_CAPTURED) != 0 ||
+        block.block.resource_id != freed->resource_id) {
+        return;
+    }
+    block.block.stream = freed->stream;
+    block.freed = rmm__stack_depot_put(&engine->depot, stack);
+    rmm__diag_graphs_freed_locked(engine, index, &block);
+    if (note->is_kept && rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
         rmm__freed_add(&engine->freed, &block);
         show_dropped(engine);
     }
@@ -94,9 +96,8 @@ void rmm__diag_engine_on_gone(void *context, uint64_t address, uint64_t bytes)
 
 /* --- uses -------------------------------------------------------------------------- */
 
-/* The id of the call's stream if the free's is the same, else its handle. */
-static uint64_t
-stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed)
+uint64_t
+rmm__diag_stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed)
 {
     return event->stream == freed->block.stream ? freed->freed_stream_id
                                                 : (uint64_t)(uintptr_t)event->stream;
@@ -109,7 +110,7 @@ static void add_finding_locked(
     finding.kind = RMM_DIAG_USE_AFTER_FREE;
     finding.call = event->kind;
     finding.block = freed->block;
-    finding.stream_id = stream_of(event, freed);
+    finding.stream_id = rmm__diag_stream_of(event, freed);
     finding.other_user = RMM_DIAG_NO_USER;
     finding.other_stream_id = freed->freed_stream_id;
     finding.origin = freed->origin;
@@ -231,5 +232,6 @@ void rmm__diag_freed_fini(rmm_diag_engine_t *engine)
 {
     rmm__stack_depot_fini(&engine->depot);
     rmm__freed_fini(&engine->freed);
+    rmm__graphs_fini(&engine->graphs);
     free(engine->blocks);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the engine share: engine.c; engine_freed.c, which knows blocks that were freed
- * (freed.h); and engine_guards.c, which asks a GPU for its work on guards (guards.h) and turns
- * results into findings.
+ * (freed.h); engine_graphs.c, which knows captured graphs (graphs.h); and engine_guards.c, which
+ * asks a GPU for its work on guards (guards.h) and turns results into findings.
  *
  * A call of the engine that concerns guards goes: rmm__diag_guards_settle(), then
  * rmm__diag_guards_begin() without the lock, what the call is under the lock, and
@@ -17,6 +17,7 @@
 #include "diag/event_range.h"
 #include "diag/findings.h"
 #include "diag/freed.h"
+#include "diag/graphs.h"
 #include "diag/guards.h"
 #include "diag/live_map.h"
 #include "diag/mode_switch.h"
@@ -30,8 +31,9 @@
 
 /* Of a live block, beside its row. */
 typedef struct rmm_diag_block_note {
-    uint32_t origin; /* stack of the allocation (stack_depot.h) */
-    bool is_kept;    /* RMM_DIAG_BLOCK_KEPT */
+    uint32_t origin;  /* stack of the allocation (stack_depot.h) */
+    bool is_kept;     /* RMM_DIAG_BLOCK_KEPT */
+    bool is_in_graph; /* one was captured with it */
 } rmm_diag_block_note_t;
 
 struct rmm_diag_engine {
@@ -45,6 +47,7 @@ struct rmm_diag_engine {
     rmm_order_findings_t order; /* in mode order */
     rmm_timeline_t timeline;
     rmm_freed_t freed;
+    rmm_graphs_t graphs;
     rmm_stack_depot_t depot;
     rmm_diag_block_note_t *blocks; /* as rows */
     rmm_guards_t guards;           /* in mode guards at the start */
@@ -66,8 +69,8 @@ static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_
 bool rmm__diag_freed_init(rmm_diag_engine_t *engine, uint32_t row_count);
 void rmm__diag_freed_fini(rmm_diag_engine_t *engine);
 
-/* The caller's stack where it is wanted, in mode bounds; false: it is not. No lock held. */
-bool rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack);
+/* The caller's stack where it is wanted, in mode bounds. No lock held. */
+void rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack);
 
 /* The memory of a block is taken, whether or not the block can be followed; it is block `index`;
  * that is about to be freed as told. */
@@ -91,6 +94,25 @@ void rmm__diag_freed_launched_locked(
 
 /* The stacks of the block of a new finding. No lock held. */
 void rmm__diag_freed_put_stacks(rmm_diag_engine_t *engine, uint32_t finding);
+
+/* The id of the call's stream if the free's is the same, else its handle. */
+uint64_t
+rmm__diag_stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed);
+
+/* --- engine_graphs.c ------------------------------------------------------------------- */
+
+/* True: a launch, copy or fill that is captured into a graph that is known, and which counts when
+ * that is launched. `uses` has what it was given. */
+bool rmm__diag_graphs_captured_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event);
+void rmm__diag_graphs_launched_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event);
+/* False: the event is not about a graph's life. */
+bool rmm__diag_graphs_event_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event);
+/* The block at this index is about to be freed, and not into a capture. */
+void rmm__diag_graphs_freed_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_freed_block_t *freed);
 
 /* --- engine_guards.c ------------------------------------------------------------------- */
 

@@ -121,6 +121,7 @@ static inline void note_stray(rmm_uses_t *uses, uint64_t word)
     }
 }
 
+/* use NULL: they are listed, and not counted. */
 static void
 use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *use)
 {
@@ -134,11 +135,28 @@ use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *u
             note_stray(uses, words[i]);
         } else if (uses->seen[index] != uses->events) {
             uses->seen[index] = uses->events;
-            use_row(&uses->rows[index], use);
+            if (use != NULL) {
+                use_row(&uses->rows[index], use);
+            }
             if (uses->used_count < RMM_USES_LISTED) {
+                uses->used_at[uses->used_count] = words[i];
                 uses->used[uses->used_count++] = index;
             }
         }
+    }
+}
+
+/* One more launch or call of this user. */
+static void count_user(rmm_uses_t *uses, uint32_t kind, uint32_t user)
+{
+    if (user == RMM_DIAG_NO_USER) {
+        if (kind == RMM_DIAG_LAUNCH) {
+            RMM_ROW_ADD(&uses->header->launches_unnamed, 1);
+        }
+    } else if ((user & RMM_DIAG_FUNCTION) != 0) {
+        RMM_ROW_ADD(&uses->functions[user & ~RMM_DIAG_FUNCTION].calls, 1);
+    } else {
+        RMM_ROW_ADD(&uses->kernel_entries[user].launches, 1);
     }
 }
 
@@ -152,18 +170,6 @@ uint32_t rmm__uses_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
     /* release: the entry's name is written; pairs with a reader's load */
     atomic_store_explicit(
         &uses->header->kernels_used, uses->kernels.count, memory_order_release);
-    return entry;
-}
-
-static uint32_t count_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
-{
-    uint32_t entry = rmm__uses_kernel(uses, event);
-
-    if (entry == RMM_DIAG_NO_USER) {
-        RMM_ROW_ADD(&uses->header->launches_unnamed, 1);
-    } else {
-        RMM_ROW_ADD(&uses->kernel_entries[entry].launches, 1);
-    }
     return entry;
 }
 
@@ -182,11 +188,12 @@ uint32_t rmm__uses_launch(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
     uint64_t launches = RMM_ROW_GET(uses->header, launches);
     const use_t use = {
         .kind = RMM_DIAG_LAUNCH,
-        .user = count_kernel(uses, event),
+        .user = rmm__uses_kernel(uses, event),
         .when_ns = rmm__clock_ns(CLOCK_MONOTONIC),
         .launches_before = launches,
         .launches = launches + 1};
 
+    count_user(uses, RMM_DIAG_LAUNCH, use.user);
     RMM_ROW_ADD(&uses->header->launches, 1);
     use_blocks(uses, event->words, event->word_count, &use);
     return use.user;
@@ -231,7 +238,6 @@ static uint32_t name_function(rmm_uses_t *uses, const char *name)
     if (i == used) {
         add_function(uses, i, name);
     }
-    RMM_ROW_ADD(&uses->functions[i].calls, 1);
     return RMM_DIAG_FUNCTION | i;
 }
 
@@ -256,11 +262,50 @@ uint32_t rmm__uses_range(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
         .launches_before = launches,
         .launches = launches};
 
+    count_user(uses, event->kind, use.user);
     count_call(uses->header, event->kind);
     if (event->bytes > 0) {
         use_blocks(uses, event->words, rmm__event_range_count(event), &use);
     }
     return use.user;
+}
+
+/* --- graphs ------------------------------------------------------------------------ */
+
+uint32_t rmm__uses_note(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
+{
+    bool is_launch = event->kind == RMM_DIAG_LAUNCH;
+    size_t count = is_launch || event->bytes > 0 ? event->word_count : 0;
+
+    if (!is_launch && count > 0) {
+        count = rmm__event_range_count(event);
+    }
+    use_blocks(uses, event->words, count, NULL);
+    return is_launch ? rmm__uses_kernel(uses, event) : name_function(uses, event->name);
+}
+
+void rmm__uses_replay(
+    rmm_uses_t *uses, uint32_t kind, uint32_t user, const uint32_t *rows,
+    uint32_t count)
+{
+    uint64_t launches = RMM_ROW_GET(uses->header, launches);
+    bool is_launch = kind == RMM_DIAG_LAUNCH;
+    const use_t use = {
+        .kind = kind,
+        .user = user,
+        .when_ns = rmm__clock_ns(CLOCK_MONOTONIC),
+        .launches_before = launches,
+        .launches = launches + (is_launch ? 1 : 0)};
+
+    count_user(uses, kind, user);
+    if (is_launch) {
+        RMM_ROW_ADD(&uses->header->launches, 1);
+    } else {
+        count_call(uses->header, kind);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        use_row(&uses->rows[rows[i]], &use);
+    }
 }
 
 /* --- making ------------------------------------------------------------------------ */

@@ -32,8 +32,9 @@ typedef struct rmm_uses {
     rmm_live_map_t *map; /* borrowed, as the next */
     const rmm_freed_t *freed;
     rmm_kernel_table_t kernels;
-    uint64_t *seen;                 /* per row: the last event that counted it */
-    uint32_t used[RMM_USES_LISTED]; /* the blocks that the last event used */
+    uint64_t *seen;                    /* per row: the last event that counted it */
+    uint32_t used[RMM_USES_LISTED];    /* the blocks that the last event used */
+    uint64_t used_at[RMM_USES_LISTED]; /* and the addresses that it was given */
     uint32_t used_count;
     /* Words of the last event that are in no live block, and may be in a freed one. */
     uint64_t strays[RMM_USES_STRAYS];
@@ -70,6 +71,14 @@ uint32_t rmm__uses_launch(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
 /* Strays alone, and the user: the launch is not counted. */
 void rmm__uses_look(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
 uint32_t rmm__uses_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
+
+/* A launch, copy or fill is captured: `used` and strays, and the user. It is not counted. */
+uint32_t rmm__uses_note(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);
+
+/* It runs, on these blocks. */
+void rmm__uses_replay(
+    rmm_uses_t *uses, uint32_t kind, uint32_t user, const uint32_t *rows,
+    uint32_t count);
 
 /* A copy, fill or prefetch that succeeded; the same. */
 uint32_t rmm__uses_range(rmm_uses_t *uses, const rmm_diag_event_v1_t *event);

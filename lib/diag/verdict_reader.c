@@ -76,8 +76,12 @@ void rmm_diag_read_verdicts(
 const char *rmm_diag_confidence(const rmm_diag_file_t *file, uint32_t verdict)
 {
     const rmm_diag_header_t *header = &file->header;
+    /* a writer before minor 9 saw no graph */
     uint64_t unseen =
-        atomic_load_explicit(&header->graph_launches, memory_order_relaxed) |
+        atomic_load_explicit(
+            header->version_minor < 9 ? &header->graph_launches
+                                      : &header->graphs_unseen,
+            memory_order_relaxed) |
         atomic_load_explicit(&header->parameter_failures, memory_order_relaxed);
     if (verdict == RMM_DIAG_LEAKED) {
         return "certain";

@@ -14,9 +14,8 @@
  *
  * In mode guards there are more (cupti_guards.h).
  *
- * A launch into a graph being captured counts as one, here and now; of its replays no more is
- * told than that there was one. `capturing` stays 0: asking costs one more driver call, and usage
- * does not need it.
+ * While some capture is under way the driver is asked, too, into which graph a call is recorded
+ * (cupti_graphs.h).
  *
  * Locks: none here; params.c and the engine have one each, never both at once.
  */
@@ -29,6 +28,7 @@
 
 #include "inject/cupti_api.h"
 #include "inject/cupti_blocks.h"
+#include "inject/cupti_graphs.h"
 #include "inject/cupti_guards.h"
 #include "inject/cupti_order.h"
 #include "inject/cupti_params.h"
@@ -207,6 +207,8 @@ static void on_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
     }
     event.device = device_of(data);
     event.stream = stream_of(call, launch.stream);
+    event.graph = cupti_graphs_captured(event.stream);
+    event.capturing = event.graph != 0 ? 1 : 0;
     event.function = launch.params.function;
     event.words = words.words;
     event.word_count = words.count;
@@ -219,15 +221,21 @@ static bool is_graph_launch(CUpti_CallbackId call)
     return call == graph_calls[0] || call == graph_calls[1];
 }
 
-static void on_graph_launch(const CUpti_CallbackData *data)
+static void on_graph_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    const cuGraphLaunch_params *call = data->functionParams;
-    const rmm_diag_event_v1_t event = {
+    const cuGraphLaunch_params *launch = data->functionParams;
+    const uint64_t word = (uint64_t)(uintptr_t)launch->hGraph;
+    rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         .kind = RMM_DIAG_GRAPH_LAUNCH,
         .device = device_of(data),
-        .stream = call->hStream};
+        .stream =
+            cupti_stream((uint64_t)(uintptr_t)launch->hStream, call == graph_calls[1]),
+        .words = &word,
+        .word_count = 1};
 
+    event.graph = cupti_graphs_captured(event.stream);
+    event.capturing = event.graph != 0 ? 1 : 0;
     rmm__diag_engine_on_event(source.engine, &event);
 }
 
@@ -241,6 +249,8 @@ static void on_range(void *context, const rmm_diag_event_v1_t *given)
     event.device = device_of(data);
     event.name = data->functionName;
     event.before = data->callbackSite == CUPTI_API_ENTER ? 1 : 0;
+    event.graph = event.before != 0 ? 0 : cupti_graphs_captured(event.stream);
+    event.capturing = event.graph != 0 ? 1 : 0;
     rmm__diag_engine_on_event(source.engine, &event);
 }
 
@@ -300,10 +310,10 @@ static void on_success(CUpti_CallbackId call, const CUpti_CallbackData *data)
         return;
     }
     if (is_graph_launch(call)) {
-        on_graph_launch(data);
+        on_graph_launch(call, data);
     } else if (is_launch(call)) {
         on_launch(call, data);
-    } else if (needs_uses(modes_now())) {
+    } else if (needs_uses(modes_now()) || cupti_graphs_is_capturing()) {
         on_ranges(call, data);
     }
 }
@@ -326,6 +336,9 @@ static bool on_block(CUpti_CallbackId call, const CUpti_CallbackData *data)
 
 static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
+    if (!is_launch(call) && needs_launches(modes_now())) {
+        cupti_graphs_each(call, data, on_order_event, source.engine);
+    }
     on_order(call, data); /* before a copy between devices, which waits for them */
     if (!is_launch(call) && on_block(call, data)) {
         return;
@@ -439,6 +452,9 @@ static CUptiResult enable_groups(uint32_t before, uint32_t modes, bool on)
         if (result == CUPTI_SUCCESS) {
             result = enable_each(graph_calls, GRAPH_CALLS, on);
         }
+        if (result == CUPTI_SUCCESS) {
+            result = enable_listed(cupti_graph_call, on);
+        }
     }
     if (result == CUPTI_SUCCESS && needs_ranges(modes) == on &&
         (on || needs_ranges(before))) {
@@ -534,6 +550,7 @@ bool inject_cupti_start(
         return false;
     }
     source.engine = engine;
+    cupti_graphs_open();
     if (!inject_cupti_follows_driver() && !open_and_subscribe(text)) {
         return false;
     }

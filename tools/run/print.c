@@ -95,7 +95,7 @@ static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
     run_name_print(finding->function, "an unnamed kernel", out);
-    fputs(" on ", out);
+    fputs(finding->is_in_graph ? " in a graph on " : " on ", out);
     print_stream(finding->stream_id, out);
     fprintf(
         out,
@@ -108,13 +108,36 @@ static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
         finding->block_address, finding->resource_id, finding->device,
         offset_of(finding));
     print_stream(finding->other_stream_id, out);
-    fputs("\n    free the block behind its last use\n", out);
+    fputs(
+        finding->is_in_graph
+            ? "\n    free the block when the graph is not launched any more\n"
+            : "\n    free the block behind its last use\n",
+        out);
+}
+
+static void print_under_graph(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    fprintf(out, "  %s: a free on ", rmm_diag_finding_name(finding->kind));
+    print_stream(finding->stream_id, out);
+    fputs(" while a graph can be launched whose ", out);
+    run_name_print(finding->other_function, "unnamed kernel", out);
+    fprintf(
+        out,
+        " uses the block, %" PRIu64 " %s (%s)\n    a block of %" PRIu64
+        " bytes at 0x%" PRIx64
+        " (resource %u, device %d)\n    destroy the graph before the free, or do not "
+        "launch it again\n",
+        finding->count, finding->count == 1 ? "time" : "times",
+        rmm_diag_confidence_name(finding->confidence), finding->block_bytes,
+        finding->block_address, finding->resource_id, finding->device);
 }
 
 static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
         print_after_free(finding, out);
+    } else if (finding->kind == RMM_DIAG_FREE_UNDER_GRAPH) {
+        print_under_graph(finding, out);
     } else if (finding->other_call != RMM_DIAG_NO_CALL) {
         print_unordered(finding, out);
     } else {

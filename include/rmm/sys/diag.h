@@ -80,7 +80,15 @@ typedef enum rmm_diag_event_kind {
     RMM_DIAG_STREAM_UNSURE = 15, /**< the stream waits for something that no event here
                                       describes, so its order is unknown */
     RMM_DIAG_ORDER_LOST = 16,    /**< from now on the order of all streams is unknown */
-    RMM_DIAG_GRAPH_LAUNCH = 17   /**< its kernels and copies are not reported */
+    RMM_DIAG_GRAPH_LAUNCH =
+        17, /**< words[0] graph; its kernels and copies are not reported */
+    RMM_DIAG_GRAPH_MADE =
+        18, /**< words[0] a new graph: [1] 0: it is empty, and about to be
+                                     captured, else the graph whose nodes it has (an
+                                     executable, a clone) */
+    RMM_DIAG_GRAPH_CHANGED =
+        19, /**< words[0] graph, 0: any; its nodes are not known any more */
+    RMM_DIAG_GRAPH_ENDS = 20 /**< words[0] graph: before the call */
 } rmm_diag_event_kind_t;
 
 typedef struct rmm_diag_event_v1 {
@@ -99,6 +107,10 @@ typedef struct rmm_diag_event_v1 {
                              program passed; 0: the call has succeeded */
     uint32_t has_pitch; /**< copy, set: bytes in between do not belong to it */
     uint32_t is_sync;   /**< copy, set: the host waits for it */
+    /* what follows: where struct_size says so */
+    uint64_t
+        graph; /**< launch, copy, set, graph launch: recorded into this graph; 0: executed
+                         now, or into a graph that is not known */
 } rmm_diag_event_v1_t;
 
 typedef void (*rmm_diag_event_fn)(void *context, const rmm_diag_event_v1_t *event);

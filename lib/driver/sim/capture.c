@@ -387,6 +387,7 @@ static int begin_locked(sim_stream_t *stream, int mode)
 int rmm__sim_begin_capture(rmm_stream_t handle, int mode)
 {
     sim_stream_t *stream;
+    uint64_t id = 0;
     int error;
 
     if (mode < RMM_CAPTURE_MODE_GLOBAL || mode > RMM_CAPTURE_MODE_RELAXED) {
@@ -395,6 +396,7 @@ int rmm__sim_begin_capture(rmm_stream_t handle, int mode)
     stream = rmm__sim_enter_stream(handle, "begin_capture", &error);
     if (stream != NULL) {
         error = begin_locked(stream, mode);
+        id = rmm__sim_capture_id_locked(stream);
         rmm__sim_leave();
     }
     if (error == RMM_DRIVER_OK) {
@@ -402,6 +404,7 @@ int rmm__sim_begin_capture(rmm_stream_t handle, int mode)
             .kind = RMM_DIAG_CAPTURE_BEGIN,
             .device = rmm__sim_thread.device,
             .stream = handle});
+        rmm__sim_tell_graph(RMM_DIAG_GRAPH_MADE, rmm__sim_captured_graph(id), 0);
     }
     return error;
 }
@@ -439,12 +442,13 @@ int rmm__sim_end_capture(rmm_stream_t handle, rmm_sim_graph_t *graph_out)
 {
     int error;
     sim_stream_t *stream = rmm__sim_enter_stream(handle, "end_capture", &error);
-
+    uint64_t captured;
     bool has_ended;
 
     if (stream == NULL) {
         return error;
     }
+    captured = rmm__sim_captured_graph(rmm__sim_capture_id_locked(stream));
     error = end_locked(stream, graph_out);
     has_ended = stream->capture == NULL;
     rmm__sim_leave();
@@ -453,6 +457,11 @@ int rmm__sim_end_capture(rmm_stream_t handle, rmm_sim_graph_t *graph_out)
             .kind = RMM_DIAG_CAPTURE_END,
             .device = rmm__sim_thread.device,
             .stream = handle});
+        if (error == RMM_DRIVER_OK) {
+            rmm__sim_tell_graph(
+                RMM_DIAG_GRAPH_MADE, (uint64_t)(uintptr_t)*graph_out, captured);
+        }
+        rmm__sim_tell_graph(RMM_DIAG_GRAPH_ENDS, captured, 0);
     }
     return error;
 }

@@ -351,7 +351,12 @@ static int launch_locked(sim_graph_t *graph, sim_stream_t *stream)
 int rmm__sim_graph_launch(rmm_sim_graph_t graph_handle, rmm_stream_t handle)
 {
     int error;
-    sim_observation_t observation = {.kind = RMM_DIAG_GRAPH_LAUNCH, .stream = handle};
+    const uint64_t word = (uint64_t)(uintptr_t)graph_handle;
+    sim_observation_t observation = {
+        .kind = RMM_DIAG_GRAPH_LAUNCH,
+        .stream = handle,
+        .words = &word,
+        .word_count = 1};
     sim_stream_t *stream = rmm__sim_enter_stream(handle, "graph_launch", &error);
     sim_graph_t *graph;
 
@@ -363,6 +368,8 @@ int rmm__sim_graph_launch(rmm_sim_graph_t graph_handle, rmm_stream_t handle)
         error = launch_locked(graph, stream);
     }
     observation.device = stream->device;
+    observation.graph = rmm__sim_captured_graph(rmm__sim_capture_id_locked(stream));
+    observation.capturing = observation.graph != 0;
     rmm__sim_leave();
     if (error == RMM_DRIVER_OK) {
         rmm__sim_tell(&observation);
@@ -386,6 +393,11 @@ int rmm__sim_graph_copy(rmm_sim_graph_t handle, rmm_sim_graph_t *copy_out)
         rmm__sim_graph_free_locked(copy);
     }
     rmm__sim_leave();
+    if (error == RMM_DRIVER_OK) {
+        rmm__sim_tell_graph(
+            RMM_DIAG_GRAPH_MADE, (uint64_t)(uintptr_t)*copy_out,
+            (uint64_t)(uintptr_t)handle);
+    }
     return error;
 }
 
@@ -393,8 +405,10 @@ int rmm__sim_graph_copy(rmm_sim_graph_t handle, rmm_sim_graph_t *copy_out)
 int rmm__sim_graph_destroy(rmm_sim_graph_t handle)
 {
     int error;
-    sim_graph_t *graph =
-        rmm__sim_enter_object(&graphs, handle, "graph_destroy", &error);
+    sim_graph_t *graph;
+
+    rmm__sim_tell_graph(RMM_DIAG_GRAPH_ENDS, (uint64_t)(uintptr_t)handle, 0);
+    graph = rmm__sim_enter_object(&graphs, handle, "graph_destroy", &error);
 
     if (graph != NULL) {
         rmm__sim_graph_free_locked(graph);

@@ -575,7 +575,8 @@ typedef struct sim_observation {
     size_t word_count;
     uint64_t bytes;
     bool capturing;
-    bool before; /* the call: it is about to be made */
+    bool before;    /* the call: it is about to be made */
+    uint64_t graph; /* that it is recorded into; 0: none */
 } sim_observation_t;
 
 extern _Atomic(rmm_diag_event_fn) rmm__sim_observer;
@@ -585,6 +586,15 @@ void rmm__sim_observe_slow(const sim_observation_t *observation);
 
 /* As CUPTI does when a copy, fill or prefetch begins: what it was given, right or wrong. */
 void rmm__sim_tell_before(const sim_observation_t *observation);
+
+/* Of the life of a graph; `of`: as in rmm/sys/diag.h. */
+void rmm__sim_tell_graph(rmm_diag_event_kind_t kind, uint64_t graph, uint64_t of);
+
+/* The graph that is being captured, for an observer; 0: none is. No handle has that bit. */
+static inline uint64_t rmm__sim_captured_graph(uint64_t capture_id)
+{
+    return capture_id != 0 ? capture_id | (uint64_t)1 << 63 : 0;
+}
 
 static inline bool rmm__sim_is_observed(void)
 {

@@ -20,6 +20,8 @@ static int submit(const char *call, sim_task_t *task, sim_observation_t *observa
     stream = rmm__sim_stream_find_locked(observation->stream, call, &error);
     if (stream != NULL) {
         observation->device = stream->device;
+        observation->graph =
+            rmm__sim_captured_graph(rmm__sim_capture_id_locked(stream));
         /* as CUDA: kernels only where the stream's device is current */
         error = observation->kind == RMM_DIAG_LAUNCH &&
                         stream->device != rmm__sim_thread.device

@@ -47,7 +47,8 @@ void rmm__sim_observe_slow(const sim_observation_t *observation)
         .word_count = observation->word_count,
         .bytes = observation->bytes,
         .capturing = observation->capturing ? 1 : 0,
-        .before = observation->before ? 1 : 0};
+        .before = observation->before ? 1 : 0,
+        .graph = observation->graph};
     /* acquire: pairs with rmm__sim_observe() */
     rmm_diag_event_fn fn =
         atomic_load_explicit(&rmm__sim_observer, memory_order_acquire);
@@ -64,6 +65,17 @@ void rmm__sim_tell_before(const sim_observation_t *observation)
     before.device = rmm__sim_thread.device;
     before.before = true;
     rmm__sim_tell(&before);
+}
+
+void rmm__sim_tell_graph(rmm_diag_event_kind_t kind, uint64_t graph, uint64_t of)
+{
+    const uint64_t words[] = {graph, of};
+
+    rmm__sim_tell(&(sim_observation_t){
+        .kind = kind,
+        .device = rmm__sim_thread.device,
+        .words = words,
+        .word_count = 2});
 }
 
 typedef int (*injection_fn)(void);

@@ -102,6 +102,13 @@ void gpu_synchronize(void);
 void gpu_capture_begin(rmm_stream_t stream);
 void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on);
 
+typedef struct gpu_graph *gpu_graph_t;
+
+/* The same, and the caller launches and destroys it. */
+gpu_graph_t gpu_capture_keep(rmm_stream_t stream);
+void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on);
+void gpu_graph_destroy(gpu_graph_t graph);
+
 #ifdef __cplusplus
 }
 #endif

@@ -336,17 +336,34 @@ extern "C" void gpu_capture_begin(rmm_stream_t stream)
     MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
 }
 
-extern "C" void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on)
+extern "C" gpu_graph_t gpu_capture_keep(rmm_stream_t stream)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
 
     MUST(cudaStreamEndCapture(stream, &graph));
     MUST(cudaGraphInstantiate(&executable, graph, 0));
+    MUST(cudaGraphDestroy(graph));
+    return (gpu_graph_t)executable;
+}
+
+extern "C" void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on)
+{
+    MUST(cudaGraphLaunch((cudaGraphExec_t)graph, on));
+}
+
+extern "C" void gpu_graph_destroy(gpu_graph_t graph)
+{
+    MUST(cudaGraphExecDestroy((cudaGraphExec_t)graph));
+}
+
+extern "C" void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on)
+{
+    gpu_graph_t graph = gpu_capture_keep(stream);
+
     for (int i = 0; i < launches; i++) {
-        MUST(cudaGraphLaunch(executable, on));
+        gpu_graph_launch(graph, on);
     }
     MUST(cudaStreamSynchronize(on));
-    MUST(cudaGraphExecDestroy(executable));
-    MUST(cudaGraphDestroy(graph));
+    gpu_graph_destroy(graph);
 }

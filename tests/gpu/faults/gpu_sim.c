@@ -167,14 +167,33 @@ void gpu_capture_begin(rmm_stream_t stream)
     MUST(rmm_sim_begin_capture(stream, 2));
 }
 
-void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on)
+gpu_graph_t gpu_capture_keep(rmm_stream_t stream)
 {
-    rmm_sim_graph_t graph = NULL;
+    rmm_sim_graph_t graph = NULL, executable = NULL;
 
     MUST(rmm_sim_end_capture(stream, &graph));
+    MUST(rmm_sim_graph_copy(graph, &executable));
+    MUST(rmm_sim_graph_destroy(graph));
+    return (gpu_graph_t)executable;
+}
+
+void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on)
+{
+    MUST(rmm_sim_graph_launch((rmm_sim_graph_t)graph, on));
+}
+
+void gpu_graph_destroy(gpu_graph_t graph)
+{
+    MUST(rmm_sim_graph_destroy((rmm_sim_graph_t)graph));
+}
+
+void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on)
+{
+    gpu_graph_t graph = gpu_capture_keep(stream);
+
     for (int i = 0; i < launches; i++) {
-        MUST(rmm_sim_graph_launch(graph, on));
+        gpu_graph_launch(graph, on);
     }
     MUST(rmm_stream_synchronize(on));
-    MUST(rmm_sim_graph_destroy(graph));
+    gpu_graph_destroy(graph);
 }

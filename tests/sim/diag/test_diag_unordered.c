@@ -230,8 +230,8 @@ static void capture_and_replay(child_t *self, void *argument)
     }
     CHECK(rmm_stream_synchronize(scene.b) == RMM_OK);
     launch("after", block, scene.b);
-    drop(&scene, block, scene.b);
     CHECK(rmm_sim_graph_destroy(graph) == 0);
+    drop(&scene, block, scene.b);
     expect_nothing();
 }
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captured graphs; see graphs.h. Contents are in memory of the heap, which grows while a graph is
+ * captured; a graph for which there is none is unsure.
+ */
+#include "diag/graphs.h"
+
+#include <stdlib.h>
+
+/* --- contents ---------------------------------------------------------------------- */
+
+static void clear(rmm_graphs_t *graphs, rmm_graph_body_t *body)
+{
+    graphs->ref_count -= body->ref_count;
+    free(body->nodes);
+    free(body->refs);
+    body->nodes = NULL;
+    body->refs = NULL;
+    body->node_count = body->node_room = body->ref_count = body->ref_room = 0;
+}
+
+static void make_unsure(rmm_graphs_t *graphs, rmm_graph_body_t *body)
+{
+    clear(graphs, body);
+    body->is_unsure = true;
+}
+
+static void leave(rmm_graphs_t *graphs, rmm_graph_body_t *body)
+{
+    if (body != NULL && --body->owners == 0) {
+        clear(graphs, body);
+        free(body);
+    }
+}
+
+/* Room for one more of this size; false: there is no memory. */
+static bool reserve(void **array, uint32_t count, uint32_t *room, size_t bytes)
+{
+    uint32_t more = *room == 0 ? 8 : 2 * *room;
+    void *grown = NULL;
+
+    if (count < *room) {
+        return true;
+    }
+    grown = realloc(*array, more * bytes);
+    if (grown != NULL) {
+        *array = grown;
+        *room = more;
+    }
+    return grown != NULL;
+}
+
+void rmm__graphs_add_node(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, uint32_t kind, uint32_t user)
+{
+    void *nodes = body->nodes;
+
+    if (body->is_unsure) {
+        return;
+    }
+    if (body->owners > 1 || body->node_count == RMM_GRAPHS_REFS ||
+        !reserve(&nodes, body->node_count, &body->node_room, sizeof(*body->nodes))) {
+        make_unsure(graphs, body);
+        return;
+    }
+    body->nodes = nodes;
+    body->nodes[body->node_count++] =
+        (rmm_graph_node_t){.kind = kind, .user = user, .first = body->ref_count};
+}
+
+void rmm__graphs_add_ref(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_ref_t *ref)
+{
+    void *refs = body->refs;
+
+    if (body->is_unsure) {
+        return;
+    }
+    if (graphs->ref_count == RMM_GRAPHS_REFS ||
+        !reserve(&refs, body->ref_count, &body->ref_room, sizeof(*body->refs))) {
+        make_unsure(graphs, body);
+        return;
+    }
+    body->refs = refs;
+    body->refs[body->ref_count++] = *ref;
+    body->nodes[body->node_count - 1].count++;
+    graphs->ref_count++;
+}
+
+void rmm__graphs_add_all(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_body_t *part)
+{
+    if (part->is_unsure) {
+        make_unsure(graphs, body);
+    }
+    for (uint32_t i = 0; i < part->node_count; i++) {
+        const rmm_graph_node_t *node = &part->nodes[i];
+
+        rmm__graphs_add_node(graphs, body, node->kind, node->user);
+        for (uint32_t r = 0; r < node->count; r++) {
+            rmm__graphs_add_ref(graphs, body, &part->refs[node->first + r]);
+        }
+    }
+}
+
+/* --- graphs ------------------------------------------------------------------------ */
+
+rmm_graph_t *rmm__graphs_find(rmm_graphs_t *graphs, uint64_t key)
+{
+    if (graphs->last < graphs->count && graphs->entries[graphs->last].key == key) {
+        return &graphs->entries[graphs->last];
+    }
+    for (uint32_t i = 0; i < graphs->count; i++) {
+        if (graphs->entries[i].key == key) {
+            graphs->last = i;
+            return &graphs->entries[i];
+        }
+    }
+    return NULL;
+}
+
+void rmm__graphs_end(rmm_graphs_t *graphs, uint64_t key)
+{
+    rmm_graph_t *graph = rmm__graphs_find(graphs, key);
+
+    if (graph != NULL) {
+        leave(graphs, graph->body);
+        *graph = graphs->entries[--graphs->count];
+    }
+}
+
+/* The contents of a new graph; NULL: they are not known. */
+static rmm_graph_body_t *body_of(rmm_graphs_t *graphs, uint64_t of)
+{
+    const rmm_graph_t *other = of != 0 ? rmm__graphs_find(graphs, of) : NULL;
+
+    if (of == 0) {
+        return calloc(1, sizeof(rmm_graph_body_t));
+    }
+    return other != NULL ? other->body : NULL;
+}
+
+void rmm__graphs_made(rmm_graphs_t *graphs, uint64_t key, uint64_t of)
+{
+    rmm_graph_body_t *body = body_of(graphs, of);
+
+    if (body != NULL) {
+        body->owners++;
+    }
+    rmm__graphs_end(graphs, key); /* its end was not seen, or it gets other contents */
+    if (body == NULL || graphs->count == RMM_GRAPHS_COUNT) {
+        leave(graphs, body);
+        return;
+    }
+    graphs->entries[graphs->count++] =
+        (rmm_graph_t){.key = key, .body = body, .is_executable = of != 0};
+}
+
+void rmm__graphs_changed(rmm_graphs_t *graphs, uint64_t key)
+{
+    for (uint32_t i = 0; i < graphs->count; i++) {
+        if (key == 0 || graphs->entries[i].key == key) {
+            make_unsure(graphs, graphs->entries[i].body);
+        }
+    }
+}
+
+void rmm__graphs_fini(rmm_graphs_t *graphs)
+{
+    while (graphs->count > 0) {
+        rmm__graphs_end(graphs, graphs->entries[0].key);
+    }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs that the program has captured: their kernels, copies and fills, and the blocks that each
+ * of these was given. A launch of the graph uses these blocks again; after the free of one of
+ * them it is an error.
+ *
+ * A graph is made empty, when a capture begins, or of another one (an executable, a clone), which
+ * shares its contents. What cannot be followed is unsure: graphs that the program builds or
+ * changes node by node, and those for which there is no room. Nothing is said of their launches.
+ *
+ * Blocks are told apart by when they were allocated, so memory that is used again is another
+ * block. A block that is freed into a capture stays the graph's.
+ *
+ * Not locked: the engine's lock protects it. Bounded: 1,024 graphs, 65,536 uses of blocks.
+ */
+#ifndef RMM_DIAG_GRAPHS_H
+#define RMM_DIAG_GRAPHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diag/freed.h"
+
+#define RMM_GRAPHS_COUNT 1024u
+#define RMM_GRAPHS_REFS 65536u
+
+/* A block that a node was given. */
+typedef struct rmm_graph_ref {
+    uint32_t row;
+    bool is_freed;
+    uint64_t allocated_ns;   /* which block of the row it is */
+    uint64_t address;        /* that the node was given */
+    rmm_freed_block_t freed; /* if is_freed */
+} rmm_graph_ref_t;
+
+typedef struct rmm_graph_node {
+    uint32_t kind; /* rmm_diag_event_kind_t */
+    uint32_t user;
+    uint32_t first, count; /* of the refs */
+} rmm_graph_node_t;
+
+/* What graphs share. */
+typedef struct rmm_graph_body {
+    uint32_t owners;
+    bool is_unsure;
+    rmm_graph_node_t *nodes;
+    rmm_graph_ref_t *refs;
+    uint32_t node_count, node_room, ref_count, ref_room;
+} rmm_graph_body_t;
+
+typedef struct rmm_graph {
+    uint64_t key;
+    rmm_graph_body_t *body;
+    bool is_executable; /* it was made to be launched, or was */
+} rmm_graph_t;
+
+typedef struct rmm_graphs {
+    rmm_graph_t entries[RMM_GRAPHS_COUNT];
+    uint32_t count;
+    uint32_t last;      /* where the last search ended */
+    uint64_t ref_count; /* of all bodies */
+} rmm_graphs_t;
+
+void rmm__graphs_fini(rmm_graphs_t *graphs);
+
+/* NULL: it is not known. */
+rmm_graph_t *rmm__graphs_find(rmm_graphs_t *graphs, uint64_t key);
+
+/* Graph `key` is new, or new again: empty where `of` is 0, else with the contents of that one. */
+void rmm__graphs_made(rmm_graphs_t *graphs, uint64_t key, uint64_t of);
+void rmm__graphs_end(rmm_graphs_t *graphs, uint64_t key);
+
+/* Its nodes are not known any more; key 0: so are those of all graphs. */
+void rmm__graphs_changed(rmm_graphs_t *graphs, uint64_t key);
+
+/* A node, and the blocks that it is given, which follow it. */
+void rmm__graphs_add_node(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, uint32_t kind, uint32_t user);
+void rmm__graphs_add_ref(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_ref_t *ref);
+/* All nodes of another graph, which is a part of it. */
+void rmm__graphs_add_all(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_body_t *part);
+
+#endif /* RMM_DIAG_GRAPHS_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs that outlive a block that they use: a launch behind its free; and the free itself, while
+ * the graph can still be launched. The twin launches, or destroys the graph, before the free.
+ */
+#include "gpu/faults/faults.h"
+
+enum { BYTES = 4096 };
+
+static char *take_used(scene_t *scene)
+{
+    char *block = scene_take(scene, BYTES, scene->a);
+
+    gpu_call(GPU_SET, block, NULL, BYTES, scene->a);
+    gpu_synchronize();
+    scene->culprit = block;
+    return block;
+}
+
+static void drop(const scene_t *scene, void *block)
+{
+    gpu_synchronize();
+    scene_drop(scene, block, BYTES, scene->a);
+}
+
+/* Of one node: the call that the finding names, or a kernel. */
+static gpu_graph_t capture(const scene_t *scene, const fault_t *fault, char *block)
+{
+    gpu_call_t call = fault->call != GPU_NO_CALL ? fault->call : fault->other_call;
+
+    gpu_capture_begin(scene->a);
+    if (call != GPU_NO_CALL) {
+        gpu_call(call, block, scene->host, BYTES, scene->a);
+    } else {
+        gpu_launch(GPU_KERNEL_reduce, block + 64, NULL, scene->a);
+    }
+    return gpu_capture_keep(scene->a);
+}
+
+static void launch_late(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+    gpu_graph_t graph = capture(scene, fault, block);
+
+    gpu_graph_launch(graph, scene->a);
+    if (!is_faulty) {
+        gpu_graph_launch(graph, scene->b);
+    }
+    drop(scene, block);
+    if (is_faulty) {
+        gpu_graph_launch(graph, scene->b);
+    }
+    gpu_synchronize();
+    gpu_graph_destroy(graph);
+}
+
+/* The memory is another block's by then. */
+static void launch_on_others(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene), *other = NULL;
+    gpu_graph_t graph = capture(scene, fault, block);
+
+    gpu_graph_launch(graph, scene->a);
+    drop(scene, block);
+    other = scene_take(scene, BYTES, scene->a);
+    gpu_call(GPU_SET, other, NULL, BYTES, scene->a);
+    if (is_faulty) {
+        gpu_graph_launch(graph, scene->a);
+    }
+    drop(scene, other);
+    gpu_graph_destroy(graph);
+}
+
+static void free_early(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+    gpu_graph_t graph = capture(scene, fault, block);
+
+    gpu_graph_launch(graph, scene->a);
+    gpu_synchronize();
+    if (!is_faulty) {
+        gpu_graph_destroy(graph);
+    }
+    drop(scene, block);
+    if (is_faulty) {
+        gpu_graph_destroy(graph);
+    }
+}
+
+/* Many graphs of the same block, launched in turn. */
+static void many_graphs(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    enum { GRAPHS = 8 };
+    char *block = take_used(scene);
+    gpu_graph_t graphs[GRAPHS];
+
+    (void)is_faulty;
+    for (int i = 0; i < GRAPHS; i++) {
+        graphs[i] = capture(scene, fault, block);
+    }
+    for (int i = 0; i < 3 * GRAPHS; i++) {
+        gpu_graph_launch(graphs[i % GRAPHS], scene->a);
+    }
+    gpu_synchronize();
+    for (int i = 0; i < GRAPHS; i++) {
+        gpu_graph_destroy(graphs[i]);
+    }
+    drop(scene, block);
+}
+
+/* --- the table ----------------------------------------------------------------------- */
+
+#define POOL "pool:64MiB"
+#define BOUNDS .modes = "usage,bounds", .bytes = BYTES
+#define LATE(spec, how)                                                                \
+    BOUNDS, .resource = spec, .plant = how, .kind = "use_after_free", .access = "use"
+#define EARLY(spec)                                                                    \
+    .modes = "usage,bounds,order", .bytes = BYTES, .resource = spec,                   \
+    .plant = free_early, .kind = "free_under_graph", .access = "free"
+
+static const fault_t faults[] = {
+    {.name = "graph_kernel_late", LATE(POOL, launch_late), .kernel = "reduce"},
+    {.name = "graph_fill_late", LATE(POOL, launch_late), .call = GPU_SET},
+    {.name = "graph_copy_late", LATE(POOL, launch_late), .call = GPU_COPY_FROM},
+    {.name = "graph_kernel_reused", LATE(POOL, launch_on_others), .kernel = "reduce"},
+    {.name = "graph_virtual_late",
+     LATE("pool_virtual:64MiB", launch_late),
+     .kernel = "reduce"},
+    {.name = "graph_arena_late", LATE("arena:64MiB", launch_late), .kernel = "reduce"},
+    {.name = "graph_fixed_late",
+     LATE("fixed_size:4KiB", launch_late),
+     .kernel = "reduce"},
+    {.name = "graph_free_early", EARLY(POOL), .other = "reduce"},
+    {.name = "graph_fill_free_early",
+     EARLY(POOL),
+     .other_call = GPU_SET,
+     .needs = GPU_SET},
+    {.name = "graph_arena_free_early", EARLY("arena:64MiB"), .other = "reduce"},
+    {.name = "many_graphs", BOUNDS, .resource = POOL, .plant = many_graphs},
+};
+
+const fault_class_t faults_graphs = {faults, sizeof(faults) / sizeof(faults[0])};

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs in the parameters of the driver's calls; see cupti_graphs.h. */
+#include "inject/cupti_graphs.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <string.h>
+
+typedef CUresult(CUDAAPI *capture_info_fn)(
+    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+    const CUgraphNode **dependencies, size_t *dependency_count);
+
+static capture_info_fn capture_info; /* NULL: this driver cannot say */
+static _Atomic(uint32_t) captures;   /* under way */
+
+typedef enum graph_action {
+    GRAPH_BEGINS, /* a capture */
+    GRAPH_IS_CAPTURED,
+    GRAPH_IS_MADE,    /* at an address, of another one */
+    GRAPH_IS_UPDATED, /* it has the nodes of another one */
+    GRAPH_IS_CHANGED,
+    GRAPH_IS_DESTROYED
+} graph_action_t;
+
+typedef struct graph_call {
+    uint16_t id;
+    uint8_t action;
+    uint8_t graph_at; /* where in the parameters; or the stream */
+    uint8_t of_at;
+    bool is_twin;
+    bool is_recent;
+} graph_call_t;
+
+#define ENTRY(call, what, graph, of, twin, recent)                                     \
+    {                                                                                  \
+        CBID(call), what, graph, of, twin, recent                                      \
+    }
+#define ON_STREAM(call, what)                                                          \
+    ENTRY(call, what, AT(call, hStream), ABSENT, false, false),                        \
+        ENTRY(call##_ptsz, what, AT(call, hStream), ABSENT, true, false)
+#define MAKES(call)                                                                    \
+    ENTRY(call, GRAPH_IS_MADE, AT(call, phGraphExec), AT(call, hGraph), false, false)
+#define CHANGES(call, recent)                                                          \
+    ENTRY(call, GRAPH_IS_CHANGED, AT(call, hGraph), ABSENT, false, recent)
+#define CHANGES_EXEC(call, recent)                                                     \
+    ENTRY(call, GRAPH_IS_CHANGED, AT(call, hGraphExec), ABSENT, false, recent)
+#define CHANGES_SOME(call, recent)                                                     \
+    ENTRY(call, GRAPH_IS_CHANGED, ABSENT, ABSENT, false, recent)
+
+static const graph_call_t calls[] = {
+    ON_STREAM(cuStreamBeginCapture, GRAPH_BEGINS),
+    ON_STREAM(cuStreamBeginCapture_v2, GRAPH_BEGINS),
+    ON_STREAM(cuStreamEndCapture, GRAPH_IS_CAPTURED),
+    MAKES(cuGraphInstantiate),
+    MAKES(cuGraphInstantiate_v2),
+    MAKES(cuGraphInstantiateWithFlags),
+    MAKES(cuGraphInstantiateWithParams),
+    MAKES(cuGraphInstantiateWithParams_ptsz),
+    ENTRY(
+        cuGraphClone, GRAPH_IS_MADE, AT(cuGraphClone, phGraphClone),
+        AT(cuGraphClone, originalGraph), false, false),
+    ENTRY(
+        cuGraphExecUpdate, GRAPH_IS_UPDATED, AT(cuGraphExecUpdate, hGraphExec),
+        AT(cuGraphExecUpdate, hGraph), false, false),
+    ENTRY(
+        cuGraphExecUpdate_v2, GRAPH_IS_UPDATED, AT(cuGraphExecUpdate_v2, hGraphExec),
+        AT(cuGraphExecUpdate_v2, hGraph), false, false),
+    ENTRY(
+        cuGraphDestroy, GRAPH_IS_DESTROYED, AT(cuGraphDestroy, hGraph), ABSENT, false,
+        false),
+    ENTRY(
+        cuGraphExecDestroy, GRAPH_IS_DESTROYED, AT(cuGraphExecDestroy, hGraphExec),
+        ABSENT, false, false),
+    CHANGES(cuGraphAddKernelNode, false),
+    CHANGES(cuGraphAddKernelNode_v2, false),
+    CHANGES(cuGraphAddMemcpyNode, false),
+    CHANGES(cuGraphAddMemsetNode, false),
+    CHANGES(cuGraphAddChildGraphNode, false),
+    CHANGES_EXEC(cuGraphExecKernelNodeSetParams, false),
+    CHANGES_EXEC(cuGraphExecKernelNodeSetParams_v2, false),
+    CHANGES_EXEC(cuGraphExecMemcpyNodeSetParams, false),
+    CHANGES_EXEC(cuGraphExecMemsetNodeSetParams, false),
+    CHANGES_EXEC(cuGraphExecChildGraphNodeSetParams, false),
+    CHANGES_EXEC(cuGraphNodeSetEnabled, false),
+    CHANGES_SOME(cuGraphKernelNodeSetParams, false),
+    CHANGES_SOME(cuGraphKernelNodeSetParams_v2, false),
+    CHANGES_SOME(cuGraphMemcpyNodeSetParams, false),
+    CHANGES_SOME(cuGraphMemsetNodeSetParams, false),
+    CHANGES_SOME(cuGraphDestroyNode, false),
+#if CUDA_VERSION >= 12020
+    CHANGES(cuGraphAddNode, true),
+    CHANGES_EXEC(cuGraphExecNodeSetParams, true),
+    CHANGES_SOME(cuGraphNodeSetParams, true),
+#endif
+#if CUDA_VERSION >= 12030
+    CHANGES(cuGraphAddNode_v2, true),
+    CHANGES(cuStreamBeginCaptureToGraph, true),
+    CHANGES(cuStreamBeginCaptureToGraph_ptsz, true),
+#endif
+};
+
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+bool cupti_graph_call(size_t i, cupti_call_t *call_out)
+{
+    if (i >= CALLS) {
+        return false;
+    }
+    call_out->id = calls[i].id;
+    call_out->is_recent = calls[i].is_recent;
+    return true;
+}
+
+void cupti_graphs_open(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol = cuda != NULL ? dlsym(cuda, "cuStreamGetCaptureInfo_v2") : NULL;
+
+    memcpy(&capture_info, &symbol, sizeof(symbol));
+    (void)dlerror();
+}
+
+static uint64_t ask(rmm_stream_t stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = NULL;
+
+    return capture_info != NULL &&
+                   capture_info(stream, &status, NULL, &graph, NULL, NULL) ==
+                       CUDA_SUCCESS &&
+                   status == CU_STREAM_CAPTURE_STATUS_ACTIVE
+               ? (uint64_t)(uintptr_t)graph
+               : 0;
+}
+
+bool cupti_graphs_is_capturing(void)
+{
+    /* relaxed: whoever captures has begun it before */
+    return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
+}
+
+uint64_t cupti_graphs_captured(rmm_stream_t stream)
+{
+    return cupti_graphs_is_capturing() ? ask(stream) : 0;
+}
+
+static bool has_ended(const CUpti_CallbackData *data)
+{
+    CUresult result = CUDA_ERROR_UNKNOWN;
+
+    if (data->functionReturnValue != NULL) {
+        memcpy(&result, data->functionReturnValue, sizeof(result));
+    }
+    return result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
+           result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+static bool has_succeeded(const CUpti_CallbackData *data)
+{
+    CUresult result = CUDA_ERROR_UNKNOWN;
+
+    if (data->functionReturnValue != NULL) {
+        memcpy(&result, data->functionReturnValue, sizeof(result));
+    }
+    return result == CUDA_SUCCESS;
+}
+
+static void end_capture(const CUpti_CallbackData *data)
+{
+    uint32_t count = atomic_load_explicit(&captures, memory_order_relaxed);
+
+    while (
+        has_ended(data) && count > 0 &&
+        !atomic_compare_exchange_weak_explicit(
+            &captures, &count, count - 1, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+static void
+tell(uint32_t kind, uint64_t graph, uint64_t of, rmm_diag_event_fn visit, void *context)
+{
+    const uint64_t words[] = {graph, of};
+    const rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event), .kind = kind, .words = words, .word_count = 2};
+
+    visit(context, &event);
+}
+
+/* The call has succeeded. */
+static void tell_done(
+    const graph_call_t *call, const void *params, rmm_diag_event_fn visit,
+    void *context)
+{
+    uint64_t graph = word_at(params, call->graph_at);
+    uint64_t of = word_at(params, call->of_at);
+
+    switch (call->action) {
+    case GRAPH_BEGINS:
+        atomic_fetch_add_explicit(&captures, 1, memory_order_relaxed);
+        graph = ask(cupti_stream(graph, call->is_twin));
+        if (graph != 0) {
+            tell(RMM_DIAG_GRAPH_MADE, graph, 0, visit, context);
+        }
+        break;
+    case GRAPH_IS_MADE:
+        if (graph != 0 && of != 0) {
+            memcpy(&graph, (const void *)(uintptr_t)graph, sizeof(graph));
+            tell(RMM_DIAG_GRAPH_MADE, graph, of, visit, context);
+        }
+        break;
+    case GRAPH_IS_UPDATED:
+        tell(RMM_DIAG_GRAPH_MADE, graph, of, visit, context);
+        break;
+    default: /* GRAPH_IS_CHANGED */
+        tell(RMM_DIAG_GRAPH_CHANGED, graph, 0, visit, context);
+        break;
+    }
+}
+
+void cupti_graphs_each(
+    CUpti_CallbackId id, const CUpti_CallbackData *data, rmm_diag_event_fn visit,
+    void *context)
+{
+    bool is_before = data->callbackSite == CUPTI_API_ENTER;
+    size_t i = 0;
+
+    while (i < CALLS && calls[i].id != id) {
+        i++;
+    }
+    if (i == CALLS || is_before != (calls[i].action == GRAPH_IS_DESTROYED)) {
+        return;
+    }
+    if (is_before) {
+        tell(
+            RMM_DIAG_GRAPH_ENDS, word_at(data->functionParams, calls[i].graph_at), 0,
+            visit, context);
+    } else if (calls[i].action == GRAPH_IS_CAPTURED) {
+        end_capture(data);
+    } else if (has_succeeded(data)) {
+        tell_done(&calls[i], data->functionParams, visit, context);
+    }
+}
