@@ -220,7 +220,9 @@ static void *block_in_use(const use_t *use)
     assert_cuda(rmm_sim_memset_async(ptr, 1, 4096, use->own));
     assert_cuda(rmm_sim_event_record(event, use->own));
     assert_cuda(rmm_sim_stream_wait_event(use->other, event));
-    assert_cuda(rmm_sim_memset_async(ptr, 2, 4096, use->other));
+    for (int i = 0; i < 64; i++) { /* calls of the driver run some of them */
+        assert_cuda(rmm_sim_memset_async(ptr, 2, 4096, use->other));
+    }
     assert_cuda(rmm_sim_event_destroy(event));
     if (use->is_recorded) {
         rmm_torch_record_stream(ptr, use->own);
