@@ -212,7 +212,8 @@ CASE(an_array_has_elements_that_are_set_and_read)
 
 CASE(a_scalar_is_one_element)
 {
-    rmm::cuda_stream stream;
+    rmm::cuda_stream owner;
+    const rmm::cuda_stream_view stream = owner;
     const int seven = 7;
     rmm::device_scalar<int> scalar(seven, stream), uninitialised(stream);
     rmm::device_scalar<int> copy(scalar, stream);
@@ -273,3 +274,62 @@ CASE(the_process_is_not_exiting)
 {
     CHECK(!rmm::process_is_exiting());
 }
+
+#if RMM_COMPAT_HAS_CUDA
+CASE(the_macros_for_cuda_name_the_error_and_the_size)
+{
+    const auto message = [](auto fails) {
+        try {
+            fails();
+        } catch (const std::exception &error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+
+    RMM_CUDA_TRY(cudaSuccess);
+    RMM_CUDA_TRY_ALLOC(cudaSuccess, 1000);
+    RMM_ASSERT_CUDA_SUCCESS(cudaSuccess);
+    RMM_ASSERT_CUDA_SUCCESS_SAFE_SHUTDOWN(cudaErrorCudartUnloading);
+    const std::string plain = message([] { RMM_CUDA_TRY(cudaErrorInvalidValue); });
+    CHECK(plain.find("CUDA error at: ") == 0);
+    CHECK(plain.find("cudaErrorInvalidValue invalid argument") != std::string::npos);
+    const std::string sized =
+        message([] { RMM_CUDA_TRY_ALLOC(cudaErrorMemoryAllocation, 1000); });
+    CHECK(
+        sized.find("out_of_memory: CUDA error (failed to allocate 1000 bytes) at: ") !=
+        std::string::npos);
+    const auto other = []() -> int {
+        RMM_CUDA_TRY(cudaErrorInvalidValue, std::runtime_error);
+        return 0;
+    };
+    const auto no_memory = []() -> int {
+        RMM_CUDA_TRY_ALLOC(cudaErrorMemoryAllocation);
+        return 0;
+    };
+    const auto invalid = []() -> int {
+        RMM_CUDA_TRY_ALLOC(cudaErrorInvalidValue);
+        return 0;
+    };
+    THROWS(std::runtime_error, other());
+    THROWS(rmm::out_of_memory, no_memory());
+    THROWS(rmm::bad_alloc, invalid());
+}
+#endif
+
+#if RMM_COMPAT_HAS_STREAM_REF
+CASE(views_and_arrays_convert_to_classes_of_cccl)
+{
+    rmm::cuda_stream stream;
+    const cuda::stream_ref ref = stream;
+    const rmm::cuda_stream_view view = ref;
+    rmm::device_uvector<int> array(10, stream, rmm::mr::managed_memory_resource());
+    const cuda::std::span<int> span = array;
+
+    CHECK(ref.get() == stream.value() && view == stream.view());
+    CHECK(span.data() == array.data() && span.size() == 10);
+    rmm::prefetch<int>(array, rmm::cuda_device_id(1), stream);
+    stream.synchronize();
+    CHECK(rmm_sim_prefetched_to(array.data(), 10 * sizeof(int)) == 1);
+}
+#endif

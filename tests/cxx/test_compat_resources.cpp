@@ -465,3 +465,28 @@ CASE(references_are_narrowed_and_any_resources_copied)
     rmm::mr::cuda_memory_resource *missing = nullptr;
     THROWS(rmm::logic_error, rmm::to_device_async_resource_ref_checked(missing));
 }
+
+#if RMM_COMPAT_HAS_CCCL
+CASE(resources_satisfy_the_concepts_of_cccl)
+{
+    using cuda::mr::device_accessible;
+    using cuda::mr::host_accessible;
+
+    static_assert(
+        cuda::mr::resource_with<rmm::mr::cuda_memory_resource, device_accessible>);
+    static_assert(
+        cuda::mr::resource_with<rmm::mr::pool_memory_resource, device_accessible>);
+    static_assert(
+        cuda::mr::resource_with<
+            rmm::mr::pinned_host_memory_resource, device_accessible, host_accessible>);
+    static_assert(
+        !cuda::mr::resource_with<rmm::mr::pool_memory_resource, host_accessible>);
+    cuda::mr::any_resource<device_accessible> any{
+        rmm::mr::pool_memory_resource(rmm::mr::cuda_memory_resource(), 0)};
+    const rmm::cuda_stream stream;
+    void *ptr = any.allocate(stream.view(), 1000, 256);
+
+    CHECK(ptr != nullptr);
+    any.deallocate(stream.view(), ptr, 1000, 256);
+}
+#endif
