@@ -69,46 +69,50 @@ inline any_device_resource object_of(const rmmc::resource &mr)
     return any_device_resource(unnamed_resource(mr));
 }
 
-/* The device's entry, made anew if somebody has set another default in C. Under the lock. */
-inline default_resource &entry_of(int device, const rmmc::resource &now)
-{
-    default_resource &entry = get_ref_map()[device];
-
-    if (!entry.object.has_value() || entry.library.get() != now.get()) {
-        entry = {now, object_of(now)};
-    }
-    return entry;
-}
-
-/* Makes `next` the default, or the initial resource. Returns the previous default. */
+/*
+ * Makes `next` the default, or the initial resource. Returns the previous default. Nothing of
+ * the program runs under the lock: what an entry held ends after it. Of two calls at once the
+ * entry may be that of the one that the library forgot; then the next get makes it anew.
+ */
 inline any_device_resource
 exchange_default(int device, std::optional<any_device_resource> next)
 {
-    const rmmc::resource library =
-        next.has_value() ? library_resource_of(*next) : rmmc::resource();
-    const std::lock_guard<std::mutex> guard(ref_map_lock());
-    const rmmc::resource before =
-        translated([&] { return rmmc::set_per_device_resource(device, library); });
-    default_resource &entry = entry_of(device, before);
-    any_device_resource previous = std::move(*entry.object);
+    default_resource entry{rmmc::resource(), std::move(next)};
 
-    if (next.has_value()) {
-        entry = {library, std::move(next)};
-    } else {
-        entry = {rmmc::resource(), std::nullopt};
+    if (entry.object.has_value()) {
+        entry.library = library_resource_of(*entry.object);
     }
-    return previous;
+    const rmmc::resource before = translated(
+        [&] { return rmmc::set_per_device_resource(device, entry.library); });
+    {
+        const std::lock_guard<std::mutex> guard(ref_map_lock());
+        std::swap(get_ref_map()[device], entry);
+    }
+    return entry.object.has_value() && entry.library.get() == before.get()
+               ? std::move(*entry.object)
+               : object_of(before);
+}
+
+/* Valid until the default of the device changes, here or in C. */
+inline device_async_resource_ref reference_of_default(int device)
+{
+    const rmmc::resource now =
+        translated([&] { return rmmc::get_per_device_resource(device); });
+    default_resource replaced; /* ends after the lock */
+    const std::lock_guard<std::mutex> guard(ref_map_lock());
+    default_resource &entry = get_ref_map()[device];
+
+    if (!entry.object.has_value() || entry.library.get() != now.get()) {
+        replaced = std::exchange(entry, {now, object_of(now)});
+    }
+    return device_async_resource_ref(*entry.object);
 }
 
 } /* namespace detail */
 
 inline device_async_resource_ref get_per_device_resource_ref(cuda_device_id device_id)
 {
-    const rmmc::resource now = detail::translated(
-        [&] { return rmmc::get_per_device_resource(device_id.value()); });
-    const std::lock_guard<std::mutex> guard(detail::ref_map_lock());
-
-    return device_async_resource_ref(*detail::entry_of(device_id.value(), now).object);
+    return detail::reference_of_default(device_id.value());
 }
 
 /** @return the previous default, as the three that follow */
