@@ -58,8 +58,21 @@ def soname(library):
     return re.search(r"SONAME\s+(\S+)", found.stdout).group(1)
 
 
+def reader_sources():
+    """Those that the daemon's reader consists of, without their list in two places."""
+    folder = HERE.parent / "lib" / "segment"
+    cmake = (folder / "CMakeLists.txt").read_text()
+    names = re.search(r"set\(common(.*?)\)", cmake, re.DOTALL).group(1).split()
+    return [str(folder / name) for name in names]
+
+
 class BuildWithLibrary(build_ext):
-    """Builds the extension, and puts the library beside it."""
+    """Builds the extensions, and puts the library beside them."""
+
+    def build_extension(self, ext):
+        if ext.name == "rmm_c._segments":  # setup() refuses sources outside of its folder
+            ext.sources = ext.sources + reader_sources()
+        super().build_extension(ext)
 
     def run(self):
         super().run()
@@ -70,8 +83,20 @@ class BuildWithLibrary(build_ext):
             target.chmod(0o755)
 
 
+def segment_reader():
+    """The extension that reads the figures of processes; its reader is that of rmmfs."""
+    return Extension(
+        "rmm_c._segments",
+        sources=["segments/segments.c"],
+        include_dirs=[str(HERE.parent / "lib"), str(INCLUDE)],
+        extra_compile_args=CFLAGS + ["-fvisibility=hidden"],
+    )
+
+
 INCLUDE = include_folder()
 LIBRARY = os.environ.get("RMM_C_LIBRARY")
+CFLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow"]
+CFLAGS += os.environ.get("RMM_C_CFLAGS", "").split()
 
 setup(
     version=version(INCLUDE),
@@ -84,11 +109,11 @@ setup(
             ),
             depends=[os.path.relpath(HERE / "src" / "module.h", HERE)],
             include_dirs=[str(INCLUDE)],
-            extra_compile_args=["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow"]
-            + os.environ.get("RMM_C_CFLAGS", "").split(),
+            extra_compile_args=CFLAGS,
             extra_link_args=[os.path.realpath(LIBRARY), "-Wl,-rpath,$ORIGIN"]
             if LIBRARY
             else pkg_config("--libs"),
-        )
+        ),
+        segment_reader(),
     ],
 )

@@ -38,6 +38,7 @@ from rmm_c.rmm import (  # noqa: E402
     reinitialize,
     unregister_reinitialize_hook,
 )
+from rmm_c.tree import open_tree  # noqa: E402
 
 _core.set_hooks(
     error_types=errors.by_status(_core.status_map()),
@@ -62,6 +63,7 @@ __all__ = [
     "is_initialized",
     "level_enum",
     "mr",
+    "open_tree",
     "register_reinitialize_hook",
     "reinitialize",
     "set_flush_level",

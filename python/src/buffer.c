@@ -19,11 +19,32 @@ typedef struct buffer_object {
     PyObject *mr; /* NULL until it is looked at or given */
     stream_object_t *stream;
     PyObject *weak_references;
-    Py_ssize_t views; /* of host-accessible memory */
+    Py_ssize_t pins; /* views and DLPack tensors of the memory */
 } buffer_object_t;
 
 static PyTypeObject *buffer_type;
 static PyObject *name_ptr, *name_size, *name_stream, *name_mr;
+
+rmm_device_buffer_t *buffer_memory(PyObject *object)
+{
+    if (!PyObject_TypeCheck(object, buffer_type)) {
+        PyErr_Format(
+            PyExc_TypeError, "a DeviceBuffer is needed, not '%s'",
+            Py_TYPE(object)->tp_name);
+        return NULL;
+    }
+    return &((buffer_object_t *)object)->buffer;
+}
+
+void buffer_pin(PyObject *object)
+{
+    ((buffer_object_t *)object)->pins++;
+}
+
+void buffer_unpin(PyObject *object)
+{
+    ((buffer_object_t *)object)->pins--;
+}
 
 /* --- creation ------------------------------------------------------------------------- */
 
@@ -188,7 +209,7 @@ static PyObject *change(buffer_object_t *self, size_fn fn, uint64_t bytes, PyObj
     library_call_t call;
     rmm_status_t status;
 
-    if (self->views != 0) {
+    if (self->pins != 0) {
         PyErr_SetString(
             PyExc_BufferError, "a view of the memory exists: it cannot be moved");
         return NULL;
@@ -329,14 +350,14 @@ static int get_view(PyObject *object, Py_buffer *view, int flags)
             "the host cannot access this memory: copy it (tobytes(), copy_to_host())");
         return -1;
     }
-    self->views++;
+    buffer_pin(object);
     library_enter(&call);
     status = rmm_stream_synchronize(self->stream->stream);
     if (!library_leave(&call, status) ||
         PyBuffer_FillInfo(
             view, object, rmm_device_buffer_data(&self->buffer),
             (Py_ssize_t)rmm_device_buffer_size(&self->buffer), 0, flags) < 0) {
-        self->views--;
+        buffer_unpin(object);
         return -1;
     }
     return 0;
@@ -345,7 +366,7 @@ static int get_view(PyObject *object, Py_buffer *view, int flags)
 static void release_view(PyObject *object, Py_buffer *view)
 {
     (void)view;
-    ((buffer_object_t *)object)->views--;
+    buffer_unpin(object);
 }
 
 /* --- questions ------------------------------------------------------------------------ */

@@ -214,7 +214,7 @@ PyMODINIT_FUNC PyInit__core(void)
 {
     PyMethodDef *parts[] = {callback_functions, creator_functions, adaptor_functions,
                             device_functions,   figure_functions,  log_functions,
-                            memory_functions,   stream_functions};
+                            memory_functions,   dlpack_functions,  stream_functions};
     PyObject *module = PyModule_Create(&definition);
 
     if (module == NULL) {

@@ -132,6 +132,14 @@ PyObject *resource_create(
 void callbacks_hand_over(resource_object_t *self);
 bool failure_forget(resource_object_t *self);
 
+/* --- buffers (buffer.c) --------------------------------------------------------------- */
+
+/* The memory of a buffer; NULL with an exception: not a buffer. */
+rmm_device_buffer_t *buffer_memory(PyObject *object);
+/* Between these calls the memory does not move: somebody has its address. With the GIL. */
+void buffer_pin(PyObject *object);
+void buffer_unpin(PyObject *object);
+
 /* --- parts that add themselves to the module ------------------------------------------ */
 
 bool add_stream(PyObject *module);
@@ -141,6 +149,7 @@ extern PyMethodDef callback_functions[];
 extern PyMethodDef creator_functions[];
 extern PyMethodDef adaptor_functions[];
 extern PyMethodDef device_functions[];
+extern PyMethodDef dlpack_functions[];
 extern PyMethodDef figure_functions[];
 extern PyMethodDef log_functions[];
 extern PyMethodDef memory_functions[];

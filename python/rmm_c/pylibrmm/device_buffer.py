@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A buffer of device memory, and copies between raw addresses and the host."""
 import pickle
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from rmm_c import _core
 from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream
+
+
+# DLDeviceType of DLPack, by the kind of the resource at the bottom.
+_DLPACK_CUDA, _DLPACK_CPU = 2, 1
+_DLPACK_TYPES = {"pinned": 3, "managed": 13, "async_managed": 13, "host": _DLPACK_CPU}
 
 
 class DeviceBuffer(_core.Buffer):
@@ -42,6 +47,34 @@ class DeviceBuffer(_core.Buffer):
             "version": 3,
             "stream": self.stream.handle or _core.STREAM_LEGACY,
         }
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        resource = self.mr
+        while resource.upstream_mr is not None:
+            resource = resource.upstream_mr
+        default = _DLPACK_CUDA if resource.properties & _core.DEVICE_ACCESSIBLE else _DLPACK_CPU
+        kind = _DLPACK_TYPES.get(resource.kind, default)
+        return kind, 0 if kind == _DLPACK_CPU else self.device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Optional[Tuple[int, int]] = None,
+        dl_device: Optional[Tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any:
+        """The buffer as an array of bytes, for the from_dlpack() of other packages. While that
+        array lives, the buffer cannot be resized. Waits for the buffer's stream, unless the
+        array is for that stream or ``stream`` is -1."""
+        kind, device = self.__dlpack_device__()
+        if dl_device is not None and tuple(dl_device) != (kind, device):
+            raise BufferError(f"the memory is on device {(kind, device)} of DLPack")
+        source = self.copy() if copy else self
+        if stream != -1 and (stream is None or kind != _DLPACK_CUDA or self.stream != Stream(stream)):
+            source.stream.synchronize()
+        versioned = max_version is not None and max_version[0] >= 1
+        return _core.to_dlpack(source, kind, device, versioned)
 
     def __bytes__(self) -> bytes:
         return self.tobytes()
@@ -133,7 +166,7 @@ class DeviceBuffer(_core.Buffer):
         self._prefetch_to(target, self.stream if stream is None else stream)
 
 
-def _contiguous(cuda_ary: Any) -> "tuple[int, int]":
+def _contiguous(cuda_ary: Any) -> Tuple[int, int]:
     """The address and the bytes of an array of one dimension."""
     if not hasattr(cuda_ary, "__cuda_array_interface__"):
         raise ValueError("the object has no __cuda_array_interface__")

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The figures of all processes that use librmm-c, as Python objects.
+
+They come from the tree of rmmfs where it is mounted, else straight from the processes' segments,
+which needs no daemon. What the daemon alone knows (marks of the whole node, processes that ended
+long ago) is None there.
+"""
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional, Union
+
+from rmm_c import _segments
+
+Figures = Dict[str, Optional[int]]
+Path = Union[str, "os.PathLike[str]"]
+
+SHARED_FOLDER = "/run/rmm"
+_SUMS = (
+    "current_bytes total_bytes total_count freed_count padding_bytes reserved_bytes oom_count "
+    "invalid_free_count limit_count free_bytes current_count cached_bytes"
+).split()
+
+
+class _HasFigures:
+    figures: Figures
+
+    def __getattr__(self, name: str) -> Optional[int]:
+        try:
+            return self.__dict__["figures"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no figure {name!r}") from None
+
+    def __dir__(self) -> List[str]:
+        return sorted({*super().__dir__(), *self.figures})
+
+
+@dataclass
+class Resource(_HasFigures):
+    """A resource of a process on a device. Its figures are attributes: current_bytes, ..."""
+
+    name: str
+    type: str
+    figures: Figures = field(repr=False)
+
+
+@dataclass
+class Device(_HasFigures):
+    """A device ("gpu0", "host"), of a process or of the whole node."""
+
+    name: str
+    figures: Figures = field(repr=False)
+    resources: List[Resource] = field(default_factory=list)
+
+
+@dataclass
+class Process:
+    """A process that has used the library."""
+
+    pid: int
+    state: str
+    uid: int
+    comm: str
+    devices: List[Device]
+
+    @property
+    def is_live(self) -> bool:
+        """False: it has ended, and its figures are the last ones."""
+        return self.state == "live"
+
+
+@dataclass
+class Tree:
+    """One reading of all figures."""
+
+    source: str
+    devices: List[Device]
+    processes: List[Process]
+
+    def device(self, name: Union[str, int]) -> Device:
+        """A device of the node by its name or its number."""
+        wanted = f"gpu{name}" if isinstance(name, int) else name
+        for device in self.devices:
+            if device.name == wanted:
+                return device
+        raise KeyError(wanted)
+
+    def process(self, pid: Optional[int] = None) -> Process:
+        """A process by its number; by default this one."""
+        wanted = os.getpid() if pid is None else pid
+        for process in self.processes:
+            if process.pid == wanted:
+                return process
+        raise KeyError(wanted)
+
+    def rows(self) -> Iterator[Dict[str, Any]]:
+        """A flat row for each resource: pid, comm, state, device, resource, type, figures."""
+        for process in self.processes:
+            for device in process.devices:
+                for resource in device.resources:
+                    row: Dict[str, Any] = {
+                        "pid": process.pid,
+                        "comm": process.comm,
+                        "state": process.state,
+                        "device": device.name,
+                        "resource": resource.name,
+                        "type": resource.type,
+                    }
+                    row.update(resource.figures)
+                    yield row
+
+    def frame(self) -> Any:
+        """rows() as a pandas DataFrame; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows()))
+
+
+def open_tree(path: Optional[Path] = None) -> Tree:
+    """Read the figures of all processes.
+
+    ``path`` is a mount of rmmfs or a folder of segments. By default the mount is /rmm, or ~/rmm of
+    a user; without one, the folder of this process's own segment and /run/rmm are read.
+
+    >>> import rmm_c
+    >>> buffer = rmm_c.DeviceBuffer(size=1000)
+    >>> tree = rmm_c.open_tree()
+    >>> tree.process().devices[0].current_bytes >= 1000
+    True
+    """
+    if path is not None:
+        given = os.fspath(path)
+        return _from_mount(given) if _is_mount(given) else _from_folders([given])
+    if "RMM_RUNTIME_DIR" not in os.environ:
+        for mount in ("/rmm", os.path.expanduser("~/rmm")):
+            if _is_mount(mount):
+                return _from_mount(mount)
+    folders = [_segments.own_folder()]
+    if "RMM_RUNTIME_DIR" not in os.environ and os.path.isdir(SHARED_FOLDER):
+        folders.append(SHARED_FOLDER)
+    return _from_folders(list(dict.fromkeys(folders)))
+
+
+def _is_mount(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, "json")) and os.path.isdir(os.path.join(path, "proc"))
+
+
+def _from_mount(path: str) -> Tree:
+    with open(os.path.join(path, "json"), encoding="utf-8") as file:
+        found = json.load(file)
+    devices = [_device(each) for each in found["devices"]]
+    return Tree(path, devices, [_process(each) for each in found["processes"]])
+
+
+def _from_folders(folders: List[str]) -> Tree:
+    processes = []
+    for folder in folders:
+        processes += [_process(each) for each in _segments.read_folder(folder)]
+    processes.sort(key=lambda process: (not process.is_live, process.pid))
+    return Tree(os.pathsep.join(folders), _sums(processes), processes)
+
+
+def _process(found: Dict[str, Any]) -> Process:
+    number = str(found["pid"]).split(".")[0]
+    devices = [_device(each) for each in found["devices"]]
+    return Process(int(number), found["state"], found["uid"], found["comm"], devices)
+
+
+def _device(found: Dict[str, Any]) -> Device:
+    resources = [
+        Resource(each["resource"], each["type"], _figures(each))
+        for each in found.get("resources", [])
+    ]
+    return Device(found["device"], _figures(found), resources)
+
+
+def _figures(found: Dict[str, Any]) -> Figures:
+    """The numbers, with those that follow from others."""
+    figures = {
+        name: value for name, value in found.items() if value is None or isinstance(value, int)
+    }
+    if "current_count" not in figures and "freed_count" in figures:
+        figures["current_count"] = max(0, figures["total_count"] - figures["freed_count"])
+        used = figures["current_bytes"] + figures["padding_bytes"]
+        figures["cached_bytes"] = max(0, figures["reserved_bytes"] - used)
+    return figures
+
+
+def _sums(processes: List[Process]) -> List[Device]:
+    """The devices of the node: figures of live processes that can be added."""
+    sums: Dict[str, Figures] = {}
+    for process in processes:
+        for device in process.devices if process.is_live else ():
+            known = sums.setdefault(device.name, dict.fromkeys(_SUMS, 0))
+            for name in _SUMS:
+                known[name] = (known[name] or 0) + (device.figures.get(name) or 0)
+    return [Device(name, figures) for name, figures in sorted(sums.items())]

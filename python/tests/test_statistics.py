@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scopes of statistics and the profiler."""
+import threading
+
+import pytest
+
+import rmm_c as rmm
+from rmm_c import mr, statistics
+from rmm_c.statistics import ProfilerRecords, Statistics, profiler
+
+
+def test_without_statistics_nothing_is_counted():
+    assert statistics.get_statistics() is None
+    assert statistics.push_statistics() is None
+    assert statistics.pop_statistics() is None
+
+
+def test_scopes_count_what_happens_in_them():
+    statistics.enable_statistics()
+    adaptor = mr.get_current_device_resource()
+    statistics.enable_statistics()
+    assert mr.get_current_device_resource() is adaptor
+    first = rmm.DeviceBuffer(size=100)
+    assert statistics.push_statistics() == Statistics(100, 1, 100, 1, 100, 1)
+    second = rmm.DeviceBuffer(size=50)
+    del first
+    assert statistics.get_statistics() == Statistics(-50, 0, 50, 1, 50, 1)
+    assert statistics.pop_statistics() == Statistics(-50, 0, 50, 1, 50, 1)
+    assert statistics.get_statistics() == Statistics(50, 1, 150, 2, 150, 2)
+    with pytest.raises(IndexError):
+        statistics.pop_statistics()
+    del second
+
+
+def test_the_context_adds_an_adaptor_or_a_scope():
+    initial = mr.get_current_device_resource()
+    with statistics.statistics():
+        outer = mr.get_current_device_resource()
+        buffer = rmm.DeviceBuffer(size=100)
+        with statistics.statistics():
+            assert mr.get_current_device_resource() is outer
+            assert statistics.get_statistics().current_bytes == 0
+        assert statistics.get_statistics().current_bytes == buffer.size
+    assert mr.get_current_device_resource() is initial
+
+
+def test_the_context_notices_another_default(pool):
+    with pytest.raises(ValueError, match="changed"):
+        with statistics.statistics():
+            mr.set_current_device_resource(pool)
+
+
+def test_the_context_ends_with_an_exception():
+    initial = mr.get_current_device_resource()
+    with pytest.raises(KeyError):
+        with statistics.statistics():
+            raise KeyError
+    assert mr.get_current_device_resource() is initial
+
+
+def test_the_profiler_records_functions_and_blocks():
+    statistics.enable_statistics()
+    records = ProfilerRecords()
+
+    @profiler(records=records)
+    def outer(size):
+        """Its own text."""
+        with profiler(records=records, name="inner"):
+            rmm.DeviceBuffer(size=size)
+        return rmm.DeviceBuffer(size=2 * size)
+
+    outer(1000)
+    outer(500)
+    (name,) = set(records.records) - {"inner"}
+    assert outer.__doc__ == "Its own text."
+    assert "test_statistics.py:" in name and name.endswith("outer)")
+    record = records.records[name]
+    assert (record.num_calls, record.memory_peak, record.memory_total) == (2, 2000, 4500)
+    assert records.records["inner"].memory_peak == 1000
+    rows = records.report(ordered_by="num_calls").splitlines()
+    assert rows[0] == "Memory Profiling"
+    assert ["2", "2,000", "4,500"] in [row.split()[:3] for row in rows[-2:]]
+    assert str(records) == records.report() and "inner" in repr(records)
+
+
+def test_the_profiler_records_a_call_that_raises():
+    statistics.enable_statistics()
+    records = ProfilerRecords()
+
+    @profiler(records=records, name="raises")
+    def raises():
+        rmm.DeviceBuffer(size=10)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        raises()
+    assert records.records["raises"].num_calls == 1
+    assert statistics.get_statistics().total_bytes == 10
+
+
+def test_the_profiler_does_nothing_without_statistics():
+    records = ProfilerRecords()
+    with profiler(records=records, name="block"):
+        rmm.DeviceBuffer(size=10)
+    assert records.records == {}
+    assert "wasn't enabled" in records.report()
+    with pytest.raises(ValueError, match="name"):
+        with profiler(records=records):
+            pass
+    with pytest.raises(ValueError, match="ordered"):
+        records.report("size")
+
+
+def test_the_default_records_are_there():
+    statistics.enable_statistics()
+    with profiler(name="a block of the default records"):
+        rmm.DeviceBuffer(size=10)
+    assert "a block of the default" in statistics.default_profiler_records.report()
+
+
+def test_scopes_of_threads_do_not_mix():
+    adaptor = mr.StatisticsResourceAdaptor(mr.CudaMemoryResource())
+    figures = {}
+    meet = threading.Barrier(4)
+
+    def work(number):
+        adaptor.push_thread_counters()
+        meet.wait()
+        for _ in range(number):
+            rmm.DeviceBuffer(size=number, mr=adaptor)
+        meet.wait()
+        figures[number] = adaptor.pop_thread_counters()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in (1, 2, 3, 4):
+        assert figures[number] == Statistics(0, 0, number, 1, number * number, number)
+    assert adaptor.allocation_counts.total_count == 10
