@@ -16,10 +16,10 @@ static int64_t now_ns(void)
 }
 
 /* The nanoseconds of `count` pairs of an allocation and a free; -1: one failed. */
-int64_t resource_pairs(
-    rmm_resource_t *mr, size_t bytes, rmm_stream_t stream, size_t count);
-int64_t resource_pairs(
-    rmm_resource_t *mr, size_t bytes, rmm_stream_t stream, size_t count)
+int64_t
+resource_pairs(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream, size_t count);
+int64_t
+resource_pairs(rmm_resource_t *mr, size_t bytes, rmm_stream_t stream, size_t count)
 {
     int64_t start = now_ns();
 

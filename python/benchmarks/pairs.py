@@ -105,8 +105,8 @@ def show(title, medians):
         against = names[1] if "Buffer" in name else names[0]
         line = f"  {name:42} {medians[name]:8.0f} ns"
         if name.startswith("Python: ") and "(" in name:
-            over = medians[name] - medians[against]
-            line += f"  {over / 2:6.0f} ns a call over C, ratio {medians[name] / medians[against]:.2f}"
+            over = (medians[name] - medians[against]) / 2
+            line += f"  {over:6.0f} ns a call over C, ratio {medians[name] / medians[against]:.2f}"
         print(line)
 
 

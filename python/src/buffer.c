@@ -335,15 +335,25 @@ static PyObject *prefetch_to(PyObject *object, PyObject *args)
 
 /* --- views ---------------------------------------------------------------------------- */
 
-/* The memory may be fresh in stream order only: wait until its stream has reached this point. */
+/* The memory may be fresh in stream order only: wait until its stream has reached this point.
+ * Memory that no device can access is not ordered by streams. */
+static rmm_status_t make_ready(const buffer_object_t *self)
+{
+    if (rmm_resource_device(rmm_device_buffer_resource(&self->buffer)) < 0) {
+        return RMM_OK;
+    }
+    return rmm_stream_synchronize(self->stream->stream);
+}
+
 static int get_view(PyObject *object, Py_buffer *view, int flags)
 {
     buffer_object_t *self = (buffer_object_t *)object;
+    rmm_device_buffer_t *memory = &self->buffer;
     library_call_t call;
     rmm_status_t status;
 
     view->obj = NULL;
-    if (!(rmm_resource_properties(rmm_device_buffer_resource(&self->buffer)) &
+    if (!(rmm_resource_properties(rmm_device_buffer_resource(memory)) &
           RMM_HOST_ACCESSIBLE)) {
         PyErr_SetString(
             PyExc_BufferError,
@@ -352,11 +362,11 @@ static int get_view(PyObject *object, Py_buffer *view, int flags)
     }
     buffer_pin(object);
     library_enter(&call);
-    status = rmm_stream_synchronize(self->stream->stream);
+    status = make_ready(self);
     if (!library_leave(&call, status) ||
         PyBuffer_FillInfo(
-            view, object, rmm_device_buffer_data(&self->buffer),
-            (Py_ssize_t)rmm_device_buffer_size(&self->buffer), 0, flags) < 0) {
+            view, object, rmm_device_buffer_data(memory),
+            (Py_ssize_t)rmm_device_buffer_size(memory), 0, flags) < 0) {
         buffer_unpin(object);
         return -1;
     }

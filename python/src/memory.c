@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between raw addresses, and the torch functions' addresses.
+ * Copies between raw addresses.
  *
  * A copy to or from a Python object waits for its stream: the object may end or change before
  * the stream runs the copy.
@@ -76,19 +76,9 @@ static PyObject *copy_device(PyObject *module, PyObject *args)
     return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *torch_functions(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return Py_BuildValue(
-        "KK", (unsigned long long)(uintptr_t)&rmm_torch_malloc,
-        (unsigned long long)(uintptr_t)&rmm_torch_free);
-}
-
 PyMethodDef memory_functions[] = {
     {"copy_to_host", copy_to_host, METH_VARARGS, NULL},
     {"copy_from_host", copy_from_host, METH_VARARGS, NULL},
     {"copy_device", copy_device, METH_VARARGS, NULL},
-    {"torch_functions", torch_functions, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

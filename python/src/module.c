@@ -95,6 +95,12 @@ static PyObject *set_hooks(PyObject *module, PyObject *args, PyObject *kwargs)
     module_hooks_t fresh;
 
     (void)module;
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(
+            PyExc_ImportError, "rmm_c works in the main interpreter of a process only: "
+                               "its hooks are global");
+        return NULL;
+    }
     if (!PyArg_ParseTupleAndKeywords(
             args, kwargs, "$O!O!OO", names, &PyDict_Type, &fresh.error_types,
             stream_type, &fresh.default_stream, &fresh.as_stream, &fresh.wrap)) {

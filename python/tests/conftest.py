@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every test runs on the simulated GPU, in a private runtime folder, and begins with the defaults."""
+"""Every test runs on the simulated GPU, in a private folder, and begins with the defaults."""
 import atexit
 import os
 import shutil
@@ -31,3 +31,32 @@ def initial_defaults():
 def pool():
     """A pool of 16 MiB."""
     return rmm_c.mr.PoolMemoryResource(rmm_c.mr.CudaMemoryResource(), "16MiB")
+
+
+class Functions:
+    """Functions over the cuda resource that remember their calls."""
+
+    def __init__(self):
+        self.base = rmm_c.mr.CudaMemoryResource()
+        self.calls = []
+        self.error = None
+
+    def allocate(self, nbytes, stream):
+        if self.error is not None:
+            raise self.error
+        self.calls.append(("allocate", nbytes, stream))
+        return self.base.allocate(nbytes, stream)
+
+    def deallocate(self, ptr, nbytes, stream):
+        self.calls.append(("deallocate", nbytes, stream))
+        self.base.deallocate(ptr, nbytes, stream)
+
+
+@pytest.fixture
+def functions():
+    return Functions()
+
+
+@pytest.fixture
+def callback(functions):
+    return rmm_c.mr.CallbackMemoryResource(functions.allocate, functions.deallocate)

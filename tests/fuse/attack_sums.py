@@ -49,7 +49,8 @@ def slots(kind, directory, count, template):
     for i in range(int(count)):
         struct.pack_into("<QQ", segment, TICKS_AT, ticks, 1 << 60 | i)
         words(segment, PID_AT, os.getpid())
-        path = os.path.join(directory, "%d.%016x" % (os.getuid(), 0x50715 << 40 | len(kind) << 32 | i))
+        number = 0x50715 << 40 | len(kind) << 32 | i
+        path = os.path.join(directory, "%d.%016x" % (os.getuid(), number))
         file = open(new, "w+b", buffering=0)
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(segment)

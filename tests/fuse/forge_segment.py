@@ -3,7 +3,7 @@
 
 usage: forge_segment.py SEGMENT set LOCATION STATISTIC VALUE
        forge_segment.py SEGMENT rename STATISTIC NEW_NAME      in the schema, of locations
-       forge_segment.py SEGMENT add SCOPE NAME KIND STATISTIC   to the schema: at the place of another
+       forge_segment.py SEGMENT add SCOPE NAME KIND STATISTIC   to the schema: in place of another
        forge_segment.py SEGMENT same_ids                       all resources get the first's id
 """
 import mmap
@@ -59,7 +59,8 @@ def same_ids(segment):
 
 def main():
     with open(sys.argv[1], "r+b") as file, mmap.mmap(file.fileno(), 0) as segment:
-        {"set": set_figure, "rename": rename, "add": add, "same_ids": same_ids}[sys.argv[2]](segment, *sys.argv[3:])
+        actions = {"set": set_figure, "rename": rename, "add": add, "same_ids": same_ids}
+        actions[sys.argv[2]](segment, *sys.argv[3:])
 
 
 main()

@@ -22,7 +22,8 @@ def leaks():
         for i in range(MODULES)
     )
     frames = [0x10000 * (i + 1) + 0x8000 for i in range(FRAMES)]
-    row = struct.pack("<IIQQQQIiII16QQ", 2, 1, 4096, 2**63, 1, 2**64 - 1, 7, 0, FRAMES, 0, *frames, 0)
+    row = struct.pack(
+        "<IIQQQQIiII16QQ", 2, 1, 4096, 2**63, 1, 2**64 - 1, 7, 0, FRAMES, 0, *frames, 0)
     header = struct.pack(
         "<QHHIQIIIIIIQIIII56x", 0x314B41454C4D4D52, 1, 0, 128, LEAKS_BYTES, rows_at, 192, rows, 1,
         rows, 0, 0, modules_at, 256, MODULES, MODULES)

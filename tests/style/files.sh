@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which files the style checks look at. Sourced; works without git, so that a tarball or
-# a clone owned by somebody else can be checked as well.
+# a clone owned by somebody else can be checked as well. Each list succeeds, whatever its last file
+# is: with pipefail a check would otherwise not look at what it found.
 
 style_folders="lib include fusefs tools tests examples python compat"
 
@@ -19,7 +20,7 @@ python_files() {
     done | while read -r file; do
         case "$file" in
         *.py) echo "$file" ;;
-        *) head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/env python3$' && echo "$file" ;;
+        *) ! head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/env python3$' || echo "$file" ;;
         esac
     done | sort)
 }
@@ -31,7 +32,7 @@ script_files() {
     done | while read -r file; do
         case "$file" in
         *.sh) echo "$file" ;;
-        *) head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/(env )?(ba)?sh' && echo "$file" ;;
+        *) ! head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/(env )?(ba)?sh' || echo "$file" ;;
         esac
     done | sort)
 }

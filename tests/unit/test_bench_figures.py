@@ -119,7 +119,8 @@ class Targets(Figures):
         off = run_of(result("pair-created", "pool", 50.0), result("pair-legacy", "pool", 50.0),
                      accounting=False)
         self.assertEqual(self.line("| accounting of `pool`, created stream |", off, on),
-                         "| accounting of `pool`, created stream | <= 20 | 70.0 | 50.0 | 20.0 | - | met |")
+                         "| accounting of `pool`, created stream | <= 20 | 70.0 | 50.0 | 20.0 | - "
+                         "| met |")
         self.assertTrue(self.line("| accounting of `pool`, legacy", on, off).endswith(
             "| 21.0 | - | **NOT met** |"))
 
@@ -167,7 +168,8 @@ class Targets(Figures):
                         .endswith("| not judged |"))
 
     def test_puts_the_tables_between_the_marks_and_leaves_the_rest(self):
-        page = self.write("page.md", "before\n<!-- targets -->\nold\n<!-- end of targets -->\nafter\n")
+        page = self.write(
+            "page.md", "before\n<!-- targets -->\nold\n<!-- end of targets -->\nafter\n")
         figures = self.write("figures.json", run_of(result("pair-legacy", "pool", 89.0)))
         for _ in range(2):
             self.call("targets", "--into", page, figures)
@@ -183,9 +185,11 @@ class Targets(Figures):
         other, page = self.write("other", {"a": 1}), self.write("page.md", "no marks\n")
         figures = self.write("figures.json", run_of())
         for arguments, problem in (
-                ([self.path("none")], f"cannot read {self.path('none')}: No such file or directory"),
+                ([self.path("none")],
+                 f"cannot read {self.path('none')}: No such file or directory"),
                 ([empty], f"{empty}: is empty"),
-                ([broken], f"{broken}:2: not JSON: Expecting property name enclosed in double quotes"),
+                ([broken],
+                 f"{broken}:2: not JSON: Expecting property name enclosed in double quotes"),
                 ([other], f"{other}: not of rmm-bench --json or rmm-replay --json"),
                 ([figures, figures], f"{figures}: is a second run of rmm-bench with accounting"),
                 ([self.write("r", replay_of("pool"))],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory resources and adaptors, and the default resource of each device."""
+from rmm_c.mr import experimental
 from rmm_c.pylibrmm.memory_resource import (
     AlignedResourceAdaptor,
     ArenaMemoryResource,
@@ -71,6 +72,7 @@ __all__ = [
     "check_spec",
     "disable_logging",
     "enable_logging",
+    "experimental",
     "from_spec",
     "get_current_device_resource",
     "get_log_filenames",

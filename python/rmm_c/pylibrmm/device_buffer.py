@@ -71,7 +71,8 @@ class DeviceBuffer(_core.Buffer):
         if dl_device is not None and tuple(dl_device) != (kind, device):
             raise BufferError(f"the memory is on device {(kind, device)} of DLPack")
         source = self.copy() if copy else self
-        if stream != -1 and (stream is None or kind != _DLPACK_CUDA or self.stream != Stream(stream)):
+        is_ordered = kind == _DLPACK_CUDA and stream is not None and stream != -1
+        if stream != -1 and not (is_ordered and self.stream == Stream(stream)):
             source.stream.synchronize()
         versioned = max_version is not None and max_version[0] >= 1
         return _core.to_dlpack(source, kind, device, versioned)

@@ -9,6 +9,7 @@ from rmm_c import _core
 level_enum = IntEnum(  # type: ignore[misc]
     "level_enum", {name: number for number, name in enumerate(_core.log_levels())}
 )
+level_enum.__doc__ = "The levels of the debug log, by rising severity."
 
 
 def get_logging_level() -> level_enum:

@@ -178,7 +178,8 @@ class Programs(Case):
             ["60.0 %", "2.9 KiB", 1, "from 2.0 KiB", "resource 2", "scale"],
             ["40.0 %", "2.0 KiB", 1, "from 1.0 KiB", "resource 2", "fill"]])
         self.assertEqual(shown["locations"], ["device 0"])
-        self.assertTrue(any(re.match(r"2.9 KiB \(3000\) at 0x[0-9a-f]+\nresource 2, default stream\n"
+        self.assertTrue(any(re.match(r"2.9 KiB \(3000\) at 0x[0-9a-f]+\n"
+                                     r"resource 2, default stream\n"
                                      r"allocated at .*, not freed\nfirst used by scale\n", tip)
                             for tip in shown["tips"]), shown["tips"])
         self.assertTrue(any(re.match(r"(fill|scale|memset_async)\n", tip)

@@ -37,11 +37,11 @@ class DeviceMemoryResource(_core.Resource):
     """A resource hands out memory in stream order. This is the base of all of them.
 
     >>> from rmm_c import mr
-    >>> cuda = mr.CudaMemoryResource()
-    >>> address = cuda.allocate(1000)
-    >>> cuda.stats().current_bytes
+    >>> pool = mr.PoolMemoryResource(mr.CudaMemoryResource(), "1MiB")
+    >>> address = pool.allocate(1000)
+    >>> pool.stats().current_bytes
     1000
-    >>> cuda.deallocate(address, 1000)
+    >>> pool.deallocate(address, 1000)
     """
 
     _kind = ""

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions that the library calls: threads, garbage, what outlives what."""
+import gc
+import threading
+import weakref
+
+import pytest
+
+import rmm_c as rmm
+from rmm_c import mr
+
+MIB = 1 << 20
+
+
+def test_threads_in_callbacks_do_not_wait_for_each_other_for_ever(functions, callback):
+    """A thread in a callback waits for another one that needs the GIL and the pool."""
+    pool = mr.PoolMemoryResource(mr.CudaMemoryResource(), 0)
+    inside, done = threading.Event(), threading.Event()
+
+    def allocate(nbytes, stream):
+        inside.set()
+        assert done.wait(60)
+        return pool.allocate(nbytes, stream)
+
+    def beside():
+        assert inside.wait(60)
+        for _ in range(100):
+            rmm.DeviceBuffer(size=3 * MIB, mr=pool)
+        done.set()
+
+    resource = mr.CallbackMemoryResource(allocate, pool.deallocate)
+    thread = threading.Thread(target=beside)
+    thread.start()
+    resource.deallocate(resource.allocate(100), 100)
+    thread.join()
+
+
+def test_many_threads_share_a_pool_over_callbacks(functions):
+    resource = mr.CallbackMemoryResource(functions.allocate, functions.deallocate)
+    pool = mr.PoolMemoryResource(resource, 0)
+    errors = []
+
+    def work(seed):
+        try:
+            kept = []
+            for i in range(300):
+                kept.append(rmm.DeviceBuffer(size=(i * seed * 7919) % MIB, mr=pool))
+                if len(kept) > 10:
+                    kept.pop(i % 10)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i + 1,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert pool.stats().current_count == 0
+    assert resource.stats().current_count > 0
+    del pool
+    assert resource.stats().current_count == 0
+
+
+def test_a_cycle_through_a_callback_is_collected():
+    class Owner:
+        def __init__(self):
+            self.base = mr.CudaMemoryResource()
+            self.resource = mr.CallbackMemoryResource(self.allocate, self.deallocate)
+            self.catching = mr.FailureCallbackResourceAdaptor(self.resource, self.failed)
+            self.buffer = rmm.DeviceBuffer(size=10, mr=self.catching)
+
+        def allocate(self, nbytes, stream):
+            return self.base.allocate(nbytes, stream)
+
+        def deallocate(self, ptr, nbytes, stream):
+            mr.CudaMemoryResource().deallocate(ptr, nbytes, stream)
+
+        def failed(self, nbytes):
+            return False
+
+    owner = Owner()
+    ends = [weakref.ref(part) for part in (owner, owner.resource, owner.catching, owner.buffer)]
+    before = mr.CudaMemoryResource().stats().current_count
+    del owner
+    gc.collect()
+    assert [end() for end in ends] == [None] * 4
+    assert mr.CudaMemoryResource().stats().current_count == before - 1
+
+
+def test_the_functions_live_as_long_as_the_c_resource(functions):
+    """C code that holds the resource calls the functions after the Python object is gone."""
+    functions = type(functions)()
+    resource = mr.CallbackMemoryResource(functions.allocate, functions.deallocate)
+    end = weakref.ref(functions)
+    bare = rmm._core.Resource()
+    rmm._core.share(bare, resource)
+    address = resource.allocate(100)
+    del resource, functions
+    gc.collect()
+    bare.deallocate(address, 100)
+    assert end().calls[-1][:2] == ("deallocate", 100)
+    del bare
+    gc.collect()
+    assert end() is None
+
+
+def test_a_failure_callback_without_its_python_object_fails_as_without_callback():
+    limiting = mr.LimitingResourceAdaptor(mr.CudaMemoryResource(), 0)
+    resource = mr.FailureCallbackResourceAdaptor(limiting, lambda nbytes: True)
+    bare = rmm._core.Resource()
+    rmm._core.share(bare, resource)
+    del resource
+    with pytest.raises(rmm.errors.OutOfMemoryError):
+        bare.allocate(10)

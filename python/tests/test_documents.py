@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of docstrings and of docs/python.md run, and the types of the C half are right."""
+import ast
+import doctest
+import importlib
+import inspect
+import pathlib
+import pkgutil
+
+import pytest
+
+import rmm_c
+
+PACKAGE = pathlib.Path(rmm_c.__file__).parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def modules():
+    for module in pkgutil.walk_packages([str(PACKAGE)], "rmm_c."):
+        if not module.name.startswith("rmm_c.allocators.") and "._" not in module.name:
+            yield module.name
+    yield "rmm_c"
+    for private in ("_base", "_resources", "_pools", "_adaptors", "_defaults"):
+        yield f"rmm_c.pylibrmm.memory_resource.{private}"
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_the_examples_of_docstrings_run(name):
+    module = importlib.import_module(name)
+    names = {**vars(rmm_c.mr), **vars(module)}
+    names = {key: value for key, value in names.items() if not key.startswith("__")}
+    failed, _ = doctest.testmod(
+        module, extraglobs=names, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert failed == 0
+
+
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = (ROOT / "docs" / "python.md").read_text().splitlines()
+    text = "\n".join("" if line.startswith("```") else line for line in lines)
+    examples = doctest.DocTestParser().get_doctest(text, {}, "docs/python.md", None, 0)
+    assert len(examples.examples) > 10
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.DocTestRunner(optionflags=flags).run(examples).failed == 0
+
+
+def test_every_public_thing_says_what_it_is():
+    silent = []
+    for name in sorted(modules()):
+        module = importlib.import_module(name)
+        if not module.__doc__:
+            silent.append(name)
+        for key, value in vars(module).items():
+            if key.startswith("_") or getattr(value, "__module__", None) != name:
+                continue
+            if inspect.isclass(value) or inspect.isfunction(value):
+                silent += [] if value.__doc__ else [f"{name}.{key}"]
+            if inspect.isclass(value):
+                silent += [
+                    f"{name}.{key}.{member}"
+                    for member, function in vars(value).items()
+                    if inspect.isfunction(function)
+                    and not member.startswith("_")
+                    and not function.__doc__
+                ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", ["_core", "_segments"])
+def test_the_types_of_the_c_half_name_what_is_there(name):
+    """The stub has every function, class, member and number of the module, and no other."""
+    module = importlib.import_module(f"rmm_c.{name}")
+    stub = ast.parse((PACKAGE / f"{name}.pyi").read_text())
+    classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    numbers = {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+    present = {key for key in vars(module) if not key.startswith("__")}
+    assert set(classes) | functions | numbers == present
+    for key, node in classes.items():
+        listed = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+        members = {member for member in vars(getattr(module, key)) if not member.startswith("__")}
+        assert {part for part in listed if not part.startswith("__")} == members

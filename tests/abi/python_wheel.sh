@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: python_wheel.sh SOURCE LIBRARY PYTHON STAGE
+#
+# Builds the wheel as docs/python.md says, from a copy of the sources, installs it into an empty
+# virtual environment without a network, and runs a program there: with the library that the wheel
+# carries, and with the installed one that RMM_C_LIBRARY names. Then builds over the installed
+# library, without a copy in the wheel.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/common.sh"
+source=$1 library=$(realpath "$2") python=$3 stage=$4
+unset PYTHONPATH
+
+mkdir -p "$work/tree/lib"
+cp -r "$source/python" "$source/include" "$work/tree/"
+cp -r "$source/lib/segment" "$work/tree/lib/"
+command=$(page_block "$source/docs/python.md" "sh wheel" | sed -n '/pip wheel/s/^[^ ]* pip/pip/p')
+[ -n "$command" ] || die "docs/python.md has no command that builds the wheel"
+
+build() { # FOLDER [VARIABLE...]: a wheel in it
+    mkdir "$work/$1"
+    (cd "$work/tree" && env "${@:2}" "$python" -m ${command/.\/python/--quiet -w $work/$1 ./python}) \
+        >"$work/$1.log" 2>&1 || die "$(cat "$work/$1.log")"
+    rm -rf "$work/tree/python/build" "$work/tree/python/"*.egg-info
+}
+
+install() { # WHEEL...: into a new environment, $work/venv
+    rm -rf "$work/venv"
+    "$python" -m venv --system-site-packages "$work/venv"
+    "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$@"
+}
+
+cat >"$work/program.py" <<'END'
+import rmm_c as rmm
+
+pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), "1MiB")
+rmm.mr.set_current_device_resource(pool)
+buffer = rmm.DeviceBuffer.to_device(b"from a wheel")
+assert rmm.open_tree().process().devices[0].current_bytes == 12
+print(buffer.tobytes().decode(), rmm.__version__, rmm._core.library_path(), rmm.__file__)
+END
+
+expect() { # PATTERN [VARIABLE...]: the program runs with a library of such a path
+    local output
+    output=$(cd "$work" && env "${@:2}" "$work/venv/bin/python" "$work/program.py") || die "$output"
+    # shellcheck disable=SC2053
+    [[ $output == "from a wheel "*" "$1" $work/venv/"* ]] || die "expected $1, got: $output"
+    echo "$output"
+}
+
+version=$(sed -nE 's/^#define RMM_C_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' \
+    "$source/include/rmm/version.h" | paste -sd .)
+build carries RMM_C_LIBRARY="$library"
+[ -e "$work/carries/rmm_c-$version"-*.whl ] || die "no wheel of version $version: $(ls "$work/carries")"
+"$python" -m zipfile -l "$work"/carries/*.whl >"$work/list"
+for file in rmm_c/py.typed rmm_c/_core.pyi rmm_c/librmm-c.so rmm_c/mr/__init__.py; do
+    grep -q "^$file" "$work/list" || die "the wheel lacks $file: $(cat "$work/list")"
+done
+! grep -E 'tests/|benchmarks/|\.c ' "$work/list" || die "the wheel has more than the package"
+install "$work"/carries/*.whl
+expect "$work/venv/lib/*/rmm_c/librmm-c.so."*
+installed=$(realpath "$(library_folder "$stage")/librmm-c.so")
+expect "$installed" RMM_C_LIBRARY="$installed"
+
+build bare PKG_CONFIG_PATH="$(library_folder "$stage")/pkgconfig"
+"$python" -m zipfile -l "$work"/bare/*.whl | grep -q 'librmm-c.so' && die "the wheel carries a library"
+install "$work"/bare/*.whl
+expect "$(library_folder "$stage")/librmm-c.so.*" LD_LIBRARY_PATH="$(library_folder "$stage")"
+output=$("$work/venv/bin/python" -c "import rmm_c" 2>&1) && die "it ran without a library: $output"
+[[ $output == *"ImportError: librmm-c was not found"*RMM_C_LIBRARY* ]] || die "unclear: $output"
