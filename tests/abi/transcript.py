@@ -8,7 +8,8 @@ A block ```console has commands, in lines that begin with "$ ", and below each o
 which is stdout and stderr. The commands of a block run in one shell, in the current folder. /rmm
 stands for TREE; without it blocks that name /rmm are left out. Addresses, pids, times, folders and
 the number of blanks may differ; a line "..." stands for any number of lines. Frames of stacks (6
-blanks) have no names without libdw: then they are left out. Exit 1 if a block prints something else.
+blanks) have no names without libdw: then they are left out. Exit 1 if a block prints
+something else.
 """
 import ctypes.util
 import os
