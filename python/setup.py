@@ -107,7 +107,7 @@ setup(
             sources=sorted(
                 os.path.relpath(path, HERE) for path in (HERE / "src").glob("*.c")
             ),
-            depends=[os.path.relpath(HERE / "src" / "module.h", HERE)],
+            depends=["src/buffer.h", "src/module.h"],
             include_dirs=[str(INCLUDE)],
             extra_compile_args=CFLAGS,
             extra_link_args=[os.path.realpath(LIBRARY), "-Wl,-rpath,$ORIGIN"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default resource of each device, reinitialize(), logging, the debug log."""
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -146,7 +147,7 @@ def test_logging_writes_rows_of_each_device(tmp_path, monkeypatch):
     rmm.DeviceBuffer(size=1234)
     rmm.disable_logging()
     assert rmm.get_log_filenames() == {0: None, 1: None}
-    rows = open(names[0]).read().splitlines()
+    rows = pathlib.Path(names[0]).read_text().splitlines()
     assert rows[0] == HEADER and len(rows) == 3
     assert [row.split(",")[2] for row in rows[1:]] == ["allocate", "free"]
     assert {row.split(",")[4] for row in rows[1:]} == {"1234"}
@@ -162,7 +163,7 @@ def test_the_names_of_a_log_may_be_patterns(tmp_path):
     adaptor.allocate(10)
     adaptor.flush()
     assert adaptor.get_file_name() == str(tmp_path / f"{os.getpid()}.0.csv")
-    assert len(open(adaptor.get_file_name()).readlines()) == 2
+    assert len(pathlib.Path(adaptor.get_file_name()).read_text().splitlines()) == 2
 
 
 def test_the_debug_log_has_levels_and_a_file(tmp_path):

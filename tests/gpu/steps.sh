@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -387,6 +387,33 @@ overhead_rows() {
                 print ""
             }
         }' "$logs/overhead.txt")
+}
+
+# --- the Python package: its own program, and each framework that allocates through it ---------
+
+step_python() {
+    local program
+    attempt "Python package built" 120 python_built
+    for program in core torch cupy numba cuda_core; do
+        if ! python_program $program >"$work/python.out" 2>"$work/python.err"; then
+            if [ "$(cat "$work/python.rc")" = 77 ]; then
+                row "rmm_c: $program" skipped "$(tail -n 1 "$work/python.err")"
+            else
+                row "rmm_c: $program" FAILED "$(tail -n 1 "$work/python.err")"
+            fi
+        else
+            row "rmm_c: $program" passed "$(tail -n 1 "$work/python.out")"
+        fi
+    done
+}
+python_built() {
+    (cd python && RMM_C_LIBRARY=$root/$build/lib/librmm-c.so python3 setup.py --quiet build \
+        --build-base "$root/$build/python" --build-lib "$root/$build/python/package")
+}
+python_program() { # NAME
+    PYTHONPATH=$root/$build/python/package timeout 120 python3 tests/gpu/python_frameworks.py "$1"
+    echo $? >"$work/python.rc"
+    [ "$(cat "$work/python.rc")" = 0 ]
 }
 
 # --- PyTorch on our allocator: the same training, its bytes in the tree, a clean end ------------

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+usage: python_frameworks.py core|torch|cupy|numba|cuda_core
+
+A program of each framework on a real GPU that allocates through rmm_c: the results are right, the
+bytes are those of our resource, and all are freed. PYTHONPATH leads to a built package. Prints one
+line. Exit status 77: the framework is not there.
+"""
+import gc
+import sys
+
+import numpy
+
+
+def counted():
+    """A pool with statistics as the default resource."""
+    import rmm_c as rmm
+
+    pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), "256MiB")
+    resource = rmm.mr.StatisticsResourceAdaptor(pool)
+    rmm.mr.set_current_device_resource(resource)
+    return resource
+
+
+def finish(resource, least_bytes):
+    gc.collect()
+    figures = resource.allocation_counts
+    assert figures.total_bytes >= least_bytes, figures
+    assert figures.current_bytes == 0, figures
+    assert resource.stats().invalid_free_count == 0
+    print(f"{figures.total_count} allocations, peak {figures.peak_bytes} bytes")
+
+
+def run_core():
+    import rmm_c as rmm
+    from rmm_c.pylibrmm.stream import Stream
+
+    resource = counted()
+    stream = Stream()
+    data = numpy.random.default_rng(1).bytes(1 << 20)
+    first = rmm.DeviceBuffer.to_device(data, stream)
+    second = rmm.DeviceBuffer(size=len(data), stream=stream)
+    second.copy_from_device(first, stream)
+    second.resize(2 << 20, stream)
+    assert second.tobytes(stream)[: len(data)] == data
+    pinned = rmm.DeviceBuffer.to_device(data, mr=rmm.mr.PinnedHostMemoryResource())
+    assert bytes(memoryview(pinned)) == data
+    managed = rmm.DeviceBuffer.to_device(data, mr=rmm.mr.ManagedMemoryResource())
+    managed.prefetch()
+    assert managed.tobytes() == data
+    del first, second
+    finish(resource, 4 << 20)
+
+
+def run_torch():
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ImportError("PyTorch sees no GPU")
+    from rmm_c.allocators.torch import rmm_torch_allocator
+
+    torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
+    resource = counted()
+    side = torch.cuda.Stream()
+    numbers = torch.arange(1 << 20, dtype=torch.float64, device="cuda")
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        total = (numbers * 2).sum()
+    torch.cuda.current_stream().wait_stream(side)
+    assert total.item() == float((1 << 20) * ((1 << 20) - 1))
+    import rmm_c as rmm
+
+    buffer = rmm.DeviceBuffer.to_device(bytes(range(256)))
+    assert torch.from_dlpack(buffer).sum().item() == sum(range(256))
+    del numbers, total, buffer
+    torch.cuda.synchronize()
+    finish(resource, 8 << 20)
+
+
+def run_cupy():
+    import cupy
+
+    from rmm_c.allocators.cupy import rmm_cupy_allocator
+
+    resource = counted()
+    cupy.cuda.set_allocator(rmm_cupy_allocator)
+    import rmm_c as rmm
+
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        numbers = cupy.arange(1 << 20, dtype=cupy.float64)
+        total = float((numbers * 2).sum())
+        stream.synchronize()
+    assert total == float((1 << 20) * ((1 << 20) - 1))
+    buffer = rmm.DeviceBuffer.to_device(bytes(range(256)))
+    assert int(cupy.asarray(buffer).sum()) == sum(range(256))
+    buffer.copy_from_device(cupy.zeros(256, dtype=cupy.uint8))
+    assert buffer.tobytes() == bytes(256)
+    del numbers, buffer
+    cupy.cuda.set_allocator(None)
+    finish(resource, 8 << 20)
+
+
+def run_numba():
+    if not hasattr(numpy, "row_stack"):  # Numba 0.61 and older look for it
+        numpy.row_stack = numpy.vstack
+    from numba import cuda
+
+    from rmm_c.allocators.numba import RMMNumbaManager
+
+    cuda.set_memory_manager(RMMNumbaManager)
+    resource = counted()
+    array = cuda.to_device(numpy.arange(1 << 18, dtype=numpy.float64))
+    assert array.copy_to_host().sum() == float((1 << 18) * ((1 << 18) - 1) // 2)
+    free, total = cuda.current_context().get_memory_info()
+    assert 0 < free <= total
+    del array
+    cuda.current_context().deallocations.clear()
+    finish(resource, 2 << 20)
+
+
+def run_cuda_core():
+    try:
+        from cuda.core import Device
+    except ImportError:
+        from cuda.core.experimental import Device
+
+    from rmm_c.allocators.cuda_core import RMMMemoryResource
+
+    device = Device()
+    device.set_current()
+    resource = counted()
+    memory = RMMMemoryResource(resource)
+    stream = device.create_stream()
+    buffer = memory.allocate(1 << 20, stream=stream)
+    assert buffer.size == 1 << 20
+    buffer.close(stream)
+    finish(resource, 1 << 20)
+
+
+def main():
+    programs = {name[4:]: run for name, run in globals().items() if name.startswith("run_")}
+    if len(sys.argv) != 2 or sys.argv[1] not in programs:
+        print(f"usage: python_frameworks.py {'|'.join(programs)}", file=sys.stderr)
+        return 2
+    try:
+        programs[sys.argv[1]]()
+    except ImportError as error:
+        print(f"{sys.argv[1]}: {error}", file=sys.stderr)
+        return 77
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
