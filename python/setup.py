@@ -13,10 +13,14 @@ import re
 import shutil
 import subprocess
 
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+if int(setuptools.__version__.split(".")[0]) < 61:  # older ones ignore pyproject.toml
+    raise SystemExit(f"setuptools {setuptools.__version__} is too old: 61 or newer is needed")
 
 
 def pkg_config(option):
