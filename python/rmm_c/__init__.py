@@ -10,9 +10,9 @@ GPU memory pools: the Python package of rmm-c, with the names of RAPIDS RMM.
 """
 from rmm_c._library import load_core
 
-_core = load_core()
+load_core()
 
-from rmm_c import errors, mr, statistics  # noqa: E402
+from rmm_c import _core, errors, mr, statistics  # noqa: E402
 from rmm_c.errors import RMMError  # noqa: E402
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer, to_device  # noqa: E402
 from rmm_c.pylibrmm.logger import (  # noqa: E402

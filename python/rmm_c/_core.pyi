@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of src/*.c; tests/test_documents.py compares both."""
 import os
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, Union
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -74,7 +74,7 @@ class Buffer:
 
 def set_hooks(
     *,
-    error_types: Dict[int, Type[Exception]],
+    error_types: Mapping[int, Type[Exception]],
     default_stream: Stream,
     as_stream: Callable[[Any], Stream],
     wrap: Callable[[int], Resource],
@@ -181,7 +181,7 @@ def create_prefetch(self: Resource, upstream: Resource, name: Optional[str] = ..
 def create_statistics(self: Resource, upstream: Resource, name: Optional[str] = ...) -> None: ...
 def create_thread_safe(self: Resource, upstream: Resource, name: Optional[str] = ...) -> None: ...
 def stats(mr: Resource, /) -> Dict[str, int]: ...
-def property(mr: Resource, name: str, /) -> int: ...
+def query(mr: Resource, name: str, /) -> int: ...
 def async_pool_handle(mr: Resource, /) -> int: ...
 def statistics(mr: Resource, operation: str, /) -> Tuple[int, int, int, int, int, int]: ...
 def tracking_outstanding(mr: Resource, /) -> List[Tuple[int, int]]: ...

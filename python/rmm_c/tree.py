@@ -180,11 +180,19 @@ def _figures(found: Dict[str, Any]) -> Figures:
     figures = {
         name: value for name, value in found.items() if value is None or isinstance(value, int)
     }
-    if "current_count" not in figures and "freed_count" in figures:
-        figures["current_count"] = max(0, figures["total_count"] - figures["freed_count"])
-        used = figures["current_bytes"] + figures["padding_bytes"]
-        figures["cached_bytes"] = max(0, figures["reserved_bytes"] - used)
+    if "current_count" not in figures:
+        figures["current_count"] = _difference(found, "total_count", "freed_count")
+        figures["cached_bytes"] = _difference(
+            found, "reserved_bytes", "current_bytes", "padding_bytes"
+        )
     return figures
+
+
+def _difference(found: Dict[str, Any], whole: str, *parts: str) -> Optional[int]:
+    """What is left of a figure, at least 0; None if one of them is unknown."""
+    if any(not isinstance(found.get(name), int) for name in (whole, *parts)):
+        return None
+    return max(0, found[whole] - sum(found[part] for part in parts))
 
 
 def _sums(processes: List[Process]) -> List[Device]:

@@ -67,7 +67,7 @@ static const struct {
     {"limiting_limit", rmm_limiting_get_limit},
 };
 
-static PyObject *property(PyObject *module, PyObject *args)
+static PyObject *query(PyObject *module, PyObject *args)
 {
     PyObject *object;
     rmm_resource_t *mr;
@@ -241,7 +241,7 @@ static PyObject *tracking_log(PyObject *module, PyObject *object)
 
 PyMethodDef figure_functions[] = {
     {"stats", stats, METH_O, NULL},
-    {"property", property, METH_VARARGS, NULL},
+    {"query", query, METH_VARARGS, NULL},
     {"async_pool_handle", async_pool_handle, METH_O, NULL},
     {"statistics", statistics, METH_VARARGS, NULL},
     {"tracking_outstanding", tracking_outstanding, METH_O, NULL},

@@ -6,6 +6,8 @@ import importlib
 import inspect
 import pathlib
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -43,6 +45,17 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
     assert len(examples.examples) > 10
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.DocTestRunner(optionflags=flags).run(examples).failed == 0
+
+
+def test_the_types_are_consistent(tmp_path):
+    """mypy finds nothing in the package, on the oldest Python."""
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "--python-version", "3.9", "-p", "rmm_c"]
+    options = ["--ignore-missing-imports", "--cache-dir", str(tmp_path)]
+    output = subprocess.run(
+        command + options, cwd=PACKAGE.parent, stdout=subprocess.PIPE, text=True
+    ).stdout
+    assert output.startswith("Success"), output
 
 
 def test_every_public_thing_says_what_it_is():

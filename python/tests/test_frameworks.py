@@ -153,20 +153,27 @@ def test_numba_on_per_thread_streams(install):
 
 
 def test_torch_gets_the_functions_of_the_library(install, pool):
-    made = []
+    class Pluggable:
+        made = []
 
-    def pluggable(path, allocate, free):
-        made.append((path, allocate, free))
-        return made
+        def __init__(self, *names):
+            self.made.append(self)
+            self.names = names
 
-    memory = module("torch.cuda.memory", CUDAPluggableAllocator=pluggable)
+        def allocator(self):
+            return self
+
+        def set_record_stream_fn(self, address):
+            self.record_stream = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+
+    memory = module("torch.cuda.memory", CUDAPluggableAllocator=Pluggable)
     install(torch=module("torch"), torch__cuda=module("torch.cuda"), torch__cuda__memory=memory)
     from rmm_c.allocators.torch import rmm_torch_allocator
 
     import rmm_c.allocators.torch as again
 
-    assert again.rmm_torch_allocator is rmm_torch_allocator is made
-    ((path, allocate, free),) = made
+    assert [again.rmm_torch_allocator] == [rmm_torch_allocator] == Pluggable.made
+    path, allocate, free = rmm_torch_allocator.names
     library = ctypes.CDLL(path)
     allocate, free = getattr(library, allocate), getattr(library, free)
     allocate.restype = ctypes.c_void_p
@@ -176,6 +183,8 @@ def test_torch_gets_the_functions_of_the_library(install, pool):
     address = allocate(1000, 0, None)
     assert pool.stats().current_bytes == 1000
     mr.set_current_device_resource(None)
+    side = Stream()
+    rmm_torch_allocator.record_stream(address, side.handle)
     free(address, 1000, 0, None)
     assert pool.stats().current_bytes == 0
 

@@ -9,9 +9,11 @@ An allocator for PyTorch.
 
     torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
 
-PyTorch then allocates from the default resource of the device, as it is at the time. PyTorch
-loads only at the first use of the name.
+PyTorch then allocates from the default resource of the device, as it is at the time. A free waits
+for the streams that Tensor.record_stream() has named. PyTorch loads only at the first use of the
+name.
 """
+import ctypes
 from typing import Any
 
 from rmm_c import _core
@@ -22,7 +24,11 @@ _made: Any = None
 def _make() -> Any:
     from torch.cuda.memory import CUDAPluggableAllocator
 
-    return CUDAPluggableAllocator(_core.library_path(), "rmm_torch_malloc", "rmm_torch_free")
+    path = _core.library_path()
+    made = CUDAPluggableAllocator(path, "rmm_torch_malloc", "rmm_torch_free")
+    record = ctypes.cast(ctypes.CDLL(path).rmm_torch_record_stream, ctypes.c_void_p)
+    made.allocator().set_record_stream_fn(record.value)
+    return made
 
 
 def __getattr__(name: str) -> Any:

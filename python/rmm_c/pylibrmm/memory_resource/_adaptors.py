@@ -24,11 +24,11 @@ class AlignedResourceAdaptor(UpstreamResourceAdaptor):
 
     def get_alignment(self) -> int:
         """The alignment in force."""
-        return _core.property(self, "aligned_alignment")
+        return _core.query(self, "aligned_alignment")
 
     def get_alignment_threshold(self) -> int:
         """The size from which it applies."""
-        return _core.property(self, "aligned_threshold")
+        return _core.query(self, "aligned_threshold")
 
 
 class FailureCallbackResourceAdaptor(UpstreamResourceAdaptor):
@@ -68,11 +68,11 @@ class LimitingResourceAdaptor(UpstreamResourceAdaptor):
 
     def get_allocated_bytes(self) -> int:
         """The bytes that count against the limit now."""
-        return _core.property(self, "limiting_allocated")
+        return _core.query(self, "limiting_allocated")
 
     def get_allocation_limit(self) -> int:
         """The limit."""
-        return _core.property(self, "limiting_limit")
+        return _core.query(self, "limiting_limit")
 
 
 class LoggingResourceAdaptor(UpstreamResourceAdaptor):

@@ -50,7 +50,7 @@ class PoolMemoryResource(UpstreamResourceAdaptor):
 
     def get_maximum_pool_size(self) -> int:
         """The limit; 0: none."""
-        return _core.property(self, "pool_maximum")
+        return _core.query(self, "pool_maximum")
 
 
 class VirtualPoolMemoryResource(PoolMemoryResource):
@@ -121,11 +121,11 @@ class FixedSizeMemoryResource(UpstreamResourceAdaptor):
 
     def get_block_size(self) -> int:
         """The size of a block, rounded up to 256."""
-        return _core.property(self, "fixed_size_block_bytes")
+        return _core.query(self, "fixed_size_block_bytes")
 
     def get_blocks_per_chunk(self) -> int:
         """The number of blocks that are taken from upstream at a time."""
-        return _core.property(self, "fixed_size_blocks_per_chunk")
+        return _core.query(self, "fixed_size_blocks_per_chunk")
 
 
 class BinningMemoryResource(UpstreamResourceAdaptor):

@@ -77,7 +77,7 @@ class SamHeadroomMemoryResource(DeviceMemoryResource):
 
     def get_headroom(self) -> int:
         """The bytes that stay free."""
-        return _core.property(self, "sam_headroom")
+        return _core.query(self, "sam_headroom")
 
 
 class _AsyncPool(DeviceMemoryResource):
@@ -89,7 +89,7 @@ class _AsyncPool(DeviceMemoryResource):
 
     def get_release_threshold(self) -> int:
         """The bytes that the CUDA pool keeps at a synchronise; 2**64 - 1: all."""
-        return _core.property(self, "async_release_threshold")
+        return _core.query(self, "async_release_threshold")
 
 
 class CudaAsyncMemoryResource(_AsyncPool):
