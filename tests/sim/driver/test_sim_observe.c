@@ -65,17 +65,25 @@ static void check_was_told_before(size_t count)
     assert_memory_equal(before->words, after->words, sizeof(after->words));
 }
 
+/* The number-th event, counted from 1. */
+static const seen_event_t *
+told(size_t number, rmm_diag_event_kind_t kind, rmm_stream_t stream)
+{
+    const seen_event_t *event = &seen[number - 1];
+
+    assert_true(number <= seen_count);
+    assert_int_equal(event->event.kind, kind);
+    assert_int_equal(event->event.device, 0);
+    assert_ptr_equal(event->event.stream, stream);
+    return event;
+}
+
 /* The latest event, which must be the count-th. */
 static const seen_event_t *
 latest(size_t count, rmm_diag_event_kind_t kind, rmm_stream_t stream)
 {
-    const seen_event_t *last = &seen[seen_count - 1];
-
     assert_int_equal(seen_count, count);
-    assert_int_equal(last->event.kind, kind);
-    assert_int_equal(last->event.device, 0);
-    assert_ptr_equal(last->event.stream, stream);
-    return last;
+    return told(count, kind, stream);
 }
 
 static void nothing(const void *const *params)
@@ -195,21 +203,28 @@ static void marks_what_is_captured(void **state)
     journal_t journal = {.count = 0};
     rmm_sim_event_t event;
     rmm_sim_graph_t graph;
+    uint64_t captured;
 
     assert_int_equal(latest(1, RMM_DIAG_STREAM_CREATE, stream)->words[0], 1);
     assert_cuda(rmm_sim_event_create(&event));
     assert_cuda(rmm_sim_begin_capture(stream, 0));
-    (void)latest(2, RMM_DIAG_CAPTURE_BEGIN, stream);
+    (void)told(2, RMM_DIAG_CAPTURE_BEGIN, stream);
+    captured = latest(3, RMM_DIAG_GRAPH_MADE, NULL)->words[0];
+    assert_int_not_equal(captured, 0);
     assert_cuda(launch_mark(&journal, 1, stream));
-    assert_int_equal(latest(3, RMM_DIAG_LAUNCH, stream)->event.capturing, 1);
+    assert_int_equal(latest(4, RMM_DIAG_LAUNCH, stream)->event.capturing, 1);
+    assert_int_equal(seen[3].event.graph, captured);
     assert_cuda(rmm_sim_event_record(event, stream));
-    assert_int_equal(latest(4, RMM_DIAG_EVENT_RECORD, stream)->event.capturing, 1);
+    assert_int_equal(latest(5, RMM_DIAG_EVENT_RECORD, stream)->event.capturing, 1);
     assert_cuda(rmm_sim_stream_wait_event(stream, event));
-    assert_int_equal(latest(5, RMM_DIAG_EVENT_WAIT, stream)->event.capturing, 1);
+    assert_int_equal(latest(6, RMM_DIAG_EVENT_WAIT, stream)->event.capturing, 1);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
-    (void)latest(6, RMM_DIAG_CAPTURE_END, stream);
+    (void)told(7, RMM_DIAG_CAPTURE_END, stream);
+    assert_int_equal(told(8, RMM_DIAG_GRAPH_MADE, NULL)->words[1], captured);
+    assert_int_equal(latest(9, RMM_DIAG_GRAPH_ENDS, NULL)->words[0], captured);
     assert_cuda(launch_mark(&journal, 2, stream));
-    assert_int_equal(latest(7, RMM_DIAG_LAUNCH, stream)->event.capturing, 0);
+    assert_int_equal(latest(10, RMM_DIAG_LAUNCH, stream)->event.capturing, 0);
+    assert_int_equal(seen[9].event.graph, 0);
     assert_cuda(rmm_sim_device_synchronize());
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(rmm_sim_event_destroy(event));
