@@ -256,6 +256,22 @@ void rmm__diag_look(void)
     }
 }
 
+bool rmm__diag_may_quarantine(void)
+{
+    const char *bytes = getenv("RMM_DIAG_QUARANTINE");
+
+    return bytes != NULL && bytes[0] != '\0' && strcmp(bytes, "0") != 0;
+}
+
+uint64_t rmm__diag_quarantine_bytes(void)
+{
+    /* acquire: as in is_diagnosed() */
+    return atomic_load_explicit(&has_hooks, memory_order_acquire) &&
+                   hooks.quarantine_bytes != NULL
+               ? hooks.quarantine_bytes(hooks.context)
+               : 0;
+}
+
 /* What librmm-inject is told to do: without it the library is looked for at the first block. */
 static bool may_want_guards(void)
 {

@@ -67,6 +67,11 @@ static inline size_t rmm__diag_guarded_bytes(size_t bytes, bool has_guard)
                : bytes;
 }
 
+/* Whether a new pool may be asked to keep what was freed last from use (RMM_DIAG_QUARANTINE is
+ * set), and how many bytes of it now. No lock held. */
+bool rmm__diag_may_quarantine(void);
+uint64_t rmm__diag_quarantine_bytes(void);
+
 /* True if somebody is attached, or if that is not known yet. */
 static inline bool rmm__diag_may_ask(void)
 {

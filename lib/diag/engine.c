@@ -379,6 +379,11 @@ void rmm__diag_engine_set_modes(rmm_diag_engine_t *engine, uint32_t modes)
     rmm__mode_switch_set(&engine->modes, modes);
 }
 
+bool rmm__diag_engine_has_mode(const rmm_diag_engine_t *engine, uint32_t mode)
+{
+    return rmm__diag_mode_is_on(engine, mode);
+}
+
 /* --- making ------------------------------------------------------------------------ */
 
 static void lay_out(rmm_diag_engine_t *engine, const rmm_diag_engine_desc_t *desc)

@@ -65,6 +65,9 @@ void rmm__diag_engine_on_event(void *engine, const rmm_diag_event_v1_t *event);
  * from here on. */
 void rmm__diag_engine_set_modes(rmm_diag_engine_t *engine, uint32_t modes);
 
+/* The mode is in force. */
+bool rmm__diag_engine_has_mode(const rmm_diag_engine_t *engine, uint32_t mode);
+
 /* Findings of work on the GPU that has ended since the last call of the engine. */
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine);
 

@@ -331,3 +331,28 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
     }
     return refusal;
 }
+
+/* A free of a ruined capture goes where memory waits for a synchronise, which is what is wanted. */
+const char *
+rmm__engine_free_late(engine_t *engine, const engine_gift_t *gift, uint64_t most_bytes)
+{
+    engine_gift_t late = *gift;
+    after_free_t after = {.is_new_stream = false};
+    const char *refusal;
+    uint64_t kept;
+
+    if (gift_captures(gift) || !engine->streams.is_only_device) {
+        return rmm__engine_free(engine, gift);
+    }
+    late.has_key = true;
+    late.key = (rmm_stream_key_t){.capture_id = RMM_CAPTURE_RUINED};
+    rmm__mutex_lock(&engine->lock);
+    refusal = give_locked(engine, &late, false, &after);
+    kept = rmm__blocks_free_units(engine->blocks, engine->streams.unproven) *
+           RMM_BLOCKS_UNIT;
+    rmm__mutex_unlock(&engine->lock);
+    if (kept > most_bytes) {
+        (void)rmm__engine_synchronise(engine); /* else they wait for the next one */
+    }
+    return refusal;
+}

@@ -150,6 +150,15 @@ rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out);
     "its first byte"
 const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift);
 
+/*
+ * The same, and the block is not used again until more than most_bytes are kept like it, or a
+ * request would fail otherwise, or the engine is trimmed: then all of them are free, behind a
+ * synchronise of the device. A free that a capture records, and any where the process sees several
+ * devices, is a usual one.
+ */
+const char *
+rmm__engine_free_late(engine_t *engine, const engine_gift_t *gift, uint64_t most_bytes);
+
 /* Give free memory back, down to keep_bytes. RMM_OK or why not. */
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes);
 

@@ -272,6 +272,30 @@ void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reque
     }
 }
 
+void rmm__pool_dealloc_late(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    engine_gift_t gift = {
+        .ptr = ptr,
+        .bytes = request->bytes,
+        .stream = request->stream,
+        .owner_flags = request->user};
+    uint64_t most_bytes = ptr != NULL ? rmm__diag_quarantine_bytes() : 0;
+    const char *refusal;
+
+    if (most_bytes == 0) {
+        rmm__pool_dealloc(mr, ptr, request);
+        return;
+    }
+    gift.has_key =
+        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
+    rmm__request_announce(mr, request, 0);
+    refusal = rmm__engine_free_late(self->engine, &gift, most_bytes);
+    if (refusal != NULL) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+    }
+}
+
 /* --- trim and destroy ---------------------------------------------------------------- */
 
 rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes)
@@ -397,7 +421,17 @@ static const engine_upstream_t upstream_memory = {obtain, give_back};
 
 /* --- create -------------------------------------------------------------------------- */
 
-static const rmm_resource_ops_t pool_ops = RMM_POOL_OPS("pool");
+static const rmm_resource_ops_t pool_ops = RMM_POOL_OPS("pool", rmm__pool_dealloc);
+static const rmm_resource_ops_t pool_late_ops =
+    RMM_POOL_OPS("pool", rmm__pool_dealloc_late);
+
+static bool is_pool(const rmm_resource_t *mr)
+{
+    const rmm_resource_ops_t *ops =
+        atomic_load_explicit(&mr->ops, memory_order_relaxed);
+
+    return ops == &pool_ops || ops == &pool_late_ops;
+}
 
 /* Up to whole units; what does not fit becomes the largest that does. */
 static uint64_t whole_units(uint64_t bytes)
@@ -655,7 +689,7 @@ rmm_status_t rmm_pool_resource_create(
     status = rmm__pool_create(
         chunks != NULL ? chunks : upstream,
         &(pool_plan_t){
-            .ops = &pool_ops,
+            .ops = rmm__diag_may_quarantine() ? &pool_late_ops : &pool_ops,
             .name = opts.name,
             .initial_bytes = opts.initial_bytes,
             .maximum_bytes = opts.maximum_bytes,
@@ -671,9 +705,7 @@ rmm_status_t rmm_pool_get_maximum(const rmm_resource_t *mr, uint64_t *bytes_out)
     uint64_t maximum;
 
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(
-        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &pool_ops,
-        "the resource is not a pool");
+    RMM_CHECK_ARG(is_pool(mr), "the resource is not a pool");
     RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
     maximum = ((const pool_resource_t *)mr)->maximum_bytes;
     *bytes_out = maximum != whole_units(UINT64_MAX) ? maximum : 0;

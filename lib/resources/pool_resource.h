@@ -45,11 +45,14 @@ rmm_status_t rmm__pool_create(
 rmm_status_t
 rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+/* The same of a pool whose memory a diagnosis keeps from use for a while. */
+void rmm__pool_dealloc_late(
+    rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
 rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 void rmm__pool_destroy(rmm_resource_t *mr);
-#define RMM_POOL_OPS(name)                                                             \
+#define RMM_POOL_OPS(name, free)                                                       \
     {                                                                                  \
-        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = rmm__pool_dealloc,   \
+        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = (free),              \
         .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
         .ready_on_all_streams = false, .settles = true,                                \
         .list_blocks = rmm__pool_list_blocks,                                          \

@@ -9,6 +9,8 @@
  *
  *   RMM_DIAG   what to look for, joined by commas (diag/modes.h); "off": nothing yet, but blocks
  *              are followed, so that it can be switched on; unset or empty: the library stays idle
+ *   RMM_DIAG_QUARANTINE  while bounds are looked for, how many bytes that were freed last pools
+ *              keep from use; unset: none
  *   RMM_TIMELINE  how many events to keep for a timeline (diag/timeline_format.h); unset: none
  *
  * A program must never fail because of it: whatever goes wrong ends in `source` of the
@@ -96,6 +98,20 @@ static void on_gone(void *context, uint64_t address, uint64_t bytes)
     if (engine != NULL) {
         rmm__diag_engine_on_gone(engine, address, bytes);
     }
+}
+
+static uint64_t quarantine_setting; /* set before active_engine */
+
+static uint64_t quarantine_bytes(void *context)
+{
+    /* acquire: as above */
+    rmm_diag_engine_t *engine =
+        atomic_load_explicit(&active_engine, memory_order_acquire);
+
+    (void)context;
+    return engine != NULL && rmm__diag_engine_has_mode(engine, RMM_DIAG_MODE_BOUNDS)
+               ? quarantine_setting
+               : 0;
 }
 
 static void on_simulated_event(void *context, const rmm_diag_event_v1_t *event)
@@ -196,6 +212,18 @@ make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *de
                 &desc->timeline) != RMM_OK) {
             desc->timeline = NULL;
         }
+    }
+}
+
+/* What is no number asks for nothing; rmm-run refuses it. */
+static void read_quarantine(void)
+{
+    const char *setting = getenv("RMM_DIAG_QUARANTINE");
+
+    if (setting == NULL ||
+        rmm__number_parse_bytes(setting, strlen(setting), &quarantine_setting) !=
+            RMM_NUMBER_OK) {
+        quarantine_setting = 0;
     }
 }
 
@@ -326,7 +354,8 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         .struct_size = sizeof(hooks),
         .on_alloc = on_alloc,
         .on_free = on_free,
-        .on_gone = on_gone};
+        .on_gone = on_gone,
+        .quarantine_bytes = quarantine_bytes};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
 
     hooks.guard_bytes = (modes & RMM_DIAG_MODE_GUARDS) != 0 ? RMM_GUARD_BYTES : 0;
@@ -342,6 +371,7 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         return;
     }
     block_bytes = services.block_bytes;
+    read_quarantine();
     if (pthread_atfork(NULL, NULL, stop_in_child) == 0) {
         start(&services, modes, is_known ? NULL : unknown);
     }

@@ -36,6 +36,7 @@
 
 #define INJECTION_VARIABLE "CUDA_INJECTION64_PATH"
 #define MODE_VARIABLE "RMM_DIAG"
+#define QUARANTINE_VARIABLE "RMM_DIAG_QUARANTINE"
 #define TIMELINE_VARIABLE "RMM_TIMELINE"
 
 const char *const tool_name = "rmm-run";
@@ -46,6 +47,7 @@ typedef struct run_options {
     const char *suppressions; /* the same */
     const char *timeline;     /* the same */
     const char *trace;        /* the same */
+    const char *quarantine;   /* bytes; NULL: as the environment says */
     uint64_t timeline_events;
     bool summary;
     bool fail_on_finding;
@@ -80,6 +82,17 @@ static const char *parse_path(const char *text, void *field)
     return NULL;
 }
 
+static const char *parse_bytes(const char *text, void *field)
+{
+    const char **bytes = field;
+    uint64_t number;
+    if (rmm__number_parse_bytes(text, strlen(text), &number) != RMM_NUMBER_OK) {
+        return "a number of bytes such as 64MiB";
+    }
+    *bytes = text;
+    return NULL;
+}
+
 static const char *parse_events(const char *text, void *field)
 {
     uint64_t *events = field;
@@ -98,6 +111,10 @@ static const tool_option_t table[] = {
      "frees that nothing orders; driver, what the program takes\n"
      "from the driver itself (default: usage,bounds,driver);\n"
      "off: nothing until diag/mode of the process is written"},
+    {"quarantine", "BYTES", parse_bytes, offsetof(run_options_t, quarantine),
+     "with bounds: pools do not use again what was freed last, up\n"
+     "to so many bytes (64MiB, ...) in each, so that late uses of\n"
+     "it are found (default: 0)"},
     {"summary", NULL, NULL, offsetof(run_options_t, summary),
      "print the findings on stderr when the program has ended"},
     {"report", "FILE", parse_path, offsetof(run_options_t, report),
@@ -163,6 +180,8 @@ static bool set_variables(const run_options_t *options, const char *library)
     snprintf(events, sizeof(events), "%" PRIu64, options->timeline_events);
     return setenv(INJECTION_VARIABLE, library, 1) == 0 &&
            setenv(MODE_VARIABLE, options->diag, 1) == 0 &&
+           (options->quarantine == NULL ||
+            setenv(QUARANTINE_VARIABLE, options->quarantine, 1) == 0) &&
            (!draws(options) || setenv(TIMELINE_VARIABLE, events, 1) == 0);
 }
 

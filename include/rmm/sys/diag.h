@@ -128,6 +128,9 @@ typedef struct rmm_diag_hooks_v1 {
      * now on: it is about to go back to where it came from, or was given to a function of the
      * program's that the library has called. NULL, and of an older library: not asked for. */
     void (*on_gone)(void *context, uint64_t address, uint64_t bytes);
+    /** Wanted now: at least so many bytes that were freed last are not used again in each pool that
+     * was made while RMM_DIAG_QUARANTINE was set; 0: none. NULL, and of an older library: 0. */
+    uint64_t (*quarantine_bytes)(void *context);
 } rmm_diag_hooks_v1_t;
 
 /** Runs in stream order on a simulated GPU, with a copy of what queue() was given. */
@@ -170,9 +173,10 @@ typedef struct rmm_diag_services_v1 {
  * @param services_out  struct_size set by the caller; receives the services
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  an argument is NULL, or hooks->struct_size or
- *                                   services_out->struct_size is too small. hooks may end
- *                                   before guard_bytes or on_gone, and services_out before
- *                                   block_bytes or queue, as in earlier releases
+ *                                   services_out->struct_size is too small. As in earlier
+ *                                   releases, hooks may end before guard_bytes, on_gone or
+ *                                   quarantine_bytes, and services_out before block_bytes
+ *                                   or queue
  *         RMM_ERR_UNSUPPORTED       another one is attached
  *         RMM_ERR_NO_DEVICE         no usable GPU
  */

@@ -43,7 +43,7 @@ static void on_free(void *context, const rmm_diag_block_v1_t *block)
 static rmm_diag_hooks_v1_t hooks(void)
 {
     return (rmm_diag_hooks_v1_t){
-        sizeof(rmm_diag_hooks_v1_t), &runtime, on_alloc, on_free, 0, NULL};
+        sizeof(rmm_diag_hooks_v1_t), &runtime, on_alloc, on_free, 0, NULL, NULL};
 }
 
 static void attach_wrongly(child_t *self, void *argument)
