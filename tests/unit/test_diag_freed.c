@@ -173,16 +173,18 @@ static bool is_same(const rmm_stack_raw_t *a, const rmm_stack_raw_t *b)
 /* What is remembered of a thread's stacks must never be given for another one. */
 static void a_stack_that_is_taken_again_is_the_same_and_another_is_not(void **state)
 {
-    rmm_stack_raw_t first[12], again, here[2], there[2];
+    enum { DEPTHS = 12, TAKEN = 3 * DEPTHS };
+    static rmm_stack_raw_t taken[TAKEN];
+    rmm_stack_raw_t here[2], there[2];
 
-    for (int round = 0; round < 3; round++) {
-        for (int depth = 0; depth < 12; depth++) {
-            take_deeper(depth, round == 0 ? &first[depth] : &again);
-            assert_true(round == 0 || is_same(&first[depth], &again));
-            assert_true(first[depth].count > 0);
-        }
+    for (int i = 0; i < TAKEN; i++) { /* all from one call */
+        take_deeper(i % DEPTHS, &taken[i]);
     }
-    assert_false(is_same(&first[2], &first[3]));
+    for (int i = 0; i < TAKEN; i++) {
+        assert_true(taken[i].count > 0);
+        assert_true(is_same(&taken[i], &taken[i % DEPTHS]));
+    }
+    assert_false(is_same(&taken[2], &taken[3]));
     for (int i = 0; i < 2; i++) { /* the same depth, another place */
         take_here(&here[i]);
         take_there(&there[i]);

@@ -59,6 +59,18 @@ static void sets_the_library_and_what_to_find(void **state)
     assert_true(was_set("RMM_DIAG=usage"));
 }
 
+static void sets_the_quarantine_and_refuses_what_is_no_size(void **state)
+{
+    run("--quarantine 64MiB -- /usr/bin/env");
+    program_assert_status(&program, 0);
+    assert_true(was_set("RMM_DIAG_QUARANTINE=64MiB"));
+    run("-- /usr/bin/env");
+    assert_null(strstr(program.out, "RMM_DIAG_QUARANTINE"));
+    assert_refused(
+        "--quarantine much -- /usr/bin/env", 2,
+        "--quarantine: \"much\" is not a number of bytes such as 64MiB");
+}
+
 /* Then the library that was built beside it, if it was. */
 static void an_empty_variable_names_no_library(void **state)
 {
@@ -241,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_the_library_and_what_to_find),
+        cmocka_unit_test(sets_the_quarantine_and_refuses_what_is_no_size),
         cmocka_unit_test(an_empty_variable_names_no_library),
         cmocka_unit_test(diagnoses_all_unless_told_otherwise),
         cmocka_unit_test(hands_arguments_on_as_they_are),
