@@ -85,6 +85,7 @@ step_asan() {
 one_thread='^unit\.(blocks.*|index|segment_.*|capacity_run|bench_figures|mutants|replay_.*|spec|timeline_parts)$'
 one_thread+='|^sim\.(pool_virtual_(order|faults).*|arena_faults|container_faults|replay_program)$'
 one_thread+='|^sim\.(measures_and_draws|timeline|faults(\..*)?)$|^fuse\.the_demo_shows_what_it_must$'
+one_thread+='|^hip\.(open\..*|hip_abi|device\..*|faults\..*|sim\..*)$'
 
 step_tsan() {
     build tsan && run_ctest tsan "abi|fuzz" "$one_thread"

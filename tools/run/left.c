@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,6 +50,13 @@ static void find_file(run_left_t *left, DIR *dir, const wanted_t *wanted)
     }
 }
 
+/* The diagnosis gets its events from CUDA, which also loads it. */
+static bool ran_on_amd(void)
+{
+    const char *driver = getenv("RMM_DRIVER");
+    return driver != NULL && strcmp(driver, "hip") == 0;
+}
+
 static void say_missing(run_left_t *left)
 {
     if (left->segment[0] == '\0') {
@@ -59,7 +67,9 @@ static void say_missing(run_left_t *left)
     } else if (left->diag.fd < 0) {
         snprintf(
             left->missing, sizeof(left->missing),
-            "the diagnosis was not started, or had no room for its file");
+            ran_on_amd()
+                ? "there is no diagnosis of programs on AMD GPUs (RMM_DRIVER=hip)"
+                : "the diagnosis was not started, or had no room for its file");
     }
 }
 
