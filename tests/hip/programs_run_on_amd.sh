@@ -5,13 +5,13 @@
 set -eu
 replay=$1 bench=$2 run=$3
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[ $? = 0 ] || cat "$work/out"; rm -rf "$work"' EXIT
 export RMM_RUNTIME_DIR=$work
 printf 'Thread,Time,Action,Pointer,Size,Stream\n%s\n' \
     '1,00:00:00.000000,allocate,0x10,5000,0' >"$work/log.csv"
 
 says() { # TEXT
-    grep -qF -- "$1" "$work/out" || { echo "FAILED: no \"$1\" in:"; cat "$work/out"; exit 1; }
+    grep -qF -- "$1" "$work/out" || { echo "FAILED: no \"$1\" in:"; exit 1; }
 }
 
 "$replay" --resource pool "$work/log.csv" >"$work/out" 2>&1

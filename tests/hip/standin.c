@@ -372,7 +372,7 @@ capture_of(hip_stream_t stream, hip_capture_status_t *status, unsigned long long
     *status = key.capture_id == 0                    ? HIP_CAPTURE_STATUS_NONE
               : key.capture_id != RMM_CAPTURE_RUINED ? HIP_CAPTURE_STATUS_ACTIVE
                                                      : HIP_CAPTURE_STATUS_ACTIVE + 1;
-    *id = key.capture_id;
+    *id = key.capture_id != RMM_CAPTURE_RUINED ? key.capture_id : 0;
     return error;
 }
 

@@ -329,6 +329,44 @@ static void tells_when_a_graph_is_gone_or_at_once_that_it_cannot(void **state)
     end_foreign(stream);
 }
 
+static void a_watch_that_fails_is_told_of_its_end_once(void **state)
+{
+    rmm_stream_t stream = foreign_stream();
+    rmm_sim_graph_t graph;
+    unsigned gone = 0;
+
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_RELAXED));
+    assert_true(rmm_sim_fail("capture_watch:1"));
+    assert_int_not_equal(
+        hip_driver()->capture_watch(stream, note_gone, &gone), RMM_DRIVER_OK);
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(gone, 1);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_int_equal(gone, 1);
+    end_foreign(stream);
+}
+
+static void a_ruined_capture_is_known(void **state)
+{
+    rmm_stream_t stream = foreign_stream();
+    rmm_sim_graph_t graph;
+    rmm_stream_key_t key;
+    unsigned gone = 0;
+
+    assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_RELAXED));
+    assert_int_not_equal(rmm_sim_device_synchronize(), RMM_DRIVER_OK);
+    assert_cuda(hip_driver()->stream_key(stream, &key));
+    assert_true(key.capture_id == RMM_CAPTURE_RUINED);
+    assert_int_equal(
+        hip_driver()->capture_watch(stream, note_gone, &gone),
+        RMM_DRIVER_CAPTURE_INVALIDATED);
+    assert_int_equal(gone, 1);
+    assert_int_not_equal(rmm_sim_end_capture(stream, &graph), RMM_DRIVER_OK);
+    end_foreign(stream);
+    assert_no_violations();
+}
+
 /* Which HIP without user objects cannot tell of: the memory stays apart. */
 static void
 memory_of_a_graph_returns_only_when_the_graph_is_known_to_be_gone(void **state)
@@ -372,6 +410,8 @@ int main(void)
         cmocka_unit_test(a_witness_that_fails_is_replaced),
         cmocka_unit_test(threads_share_streams_and_use_their_own),
         cmocka_unit_test(a_look_at_other_streams_leaves_a_capture_whole),
+        cmocka_unit_test(a_watch_that_fails_is_told_of_its_end_once),
+        cmocka_unit_test(a_ruined_capture_is_known),
         cmocka_unit_test(tells_when_a_graph_is_gone_or_at_once_that_it_cannot),
         cmocka_unit_test(
             memory_of_a_graph_returns_only_when_the_graph_is_known_to_be_gone),
