@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Failures as exceptions, exceptions of callbacks, and memory of the program's objects. */
 #define RMM_CXX_MAIN
+#include "cxx/cxx_library.hpp"
 #include "cxx/harness.hpp"
 
 #include <functional>
@@ -362,4 +363,18 @@ CASE(the_status_of_an_exception_tells_a_failure_callback)
         rmmc::out_of_memory,
         throwing(rmmc::out_of_memory(RMM_ERR_OUT_OF_MEMORY, 2, "x")).allocate({}, 1));
     CHECK(asked == 2);
+}
+
+CASE(exceptions_pass_between_a_program_and_its_libraries)
+{
+    rmmc::pool_resource pool(library_refusing());
+    rmmc::callback_resource refusing(
+        [](std::size_t bytes, rmmc::stream_view) -> void * {
+            throw library_error(bytes);
+        },
+        ignore);
+
+    THROWS(library_error, pool.allocate({}, 1000));
+    CHECK(library_catches(refusing));
+    CHECK(library_catches(rmmc::custom_resource(pool))); /* there and back */
 }

@@ -10,7 +10,7 @@
 #error "rmm/rmm.hpp did not find CCCL"
 #endif
 
-#if CCCL_VERSION >= 3002000
+#if CCCL_VERSION >= 3004000
 #include <cuda/buffer>
 #endif
 
@@ -85,6 +85,27 @@ static_assert(is_of_both<rmmc::system_resource>, "");
 static_assert(is_of_both<rmmc::sam_headroom_resource>, "");
 static_assert(is_of_both<rmmc::async_managed_resource>, "");
 
+/* Memory of the program in the newer shape and, before CCCL 3.1, in the older. */
+struct moody {
+    rmmc::resource upstream;
+    int *error;
+
+    void *allocate_sync(std::size_t bytes, std::size_t align)
+    {
+        if (*error != 0) {
+            throw cuda::cuda_error(static_cast<cudaError_t>(*error), "moody");
+        }
+        return upstream.allocate_sync(bytes, align);
+    }
+    void deallocate_sync(void *ptr, std::size_t bytes, std::size_t align) noexcept
+    {
+        upstream.deallocate_sync(ptr, bytes, align);
+    }
+    [[maybe_unused]] friend constexpr void get_property(const moody &, device) noexcept
+    {
+    }
+};
+
 std::uint64_t live(const rmmc::resource &mr)
 {
     return mr.get_stats().current_count;
@@ -120,6 +141,32 @@ CASE(a_resource_of_cccl_is_memory_of_ours)
     THROWS(rmmc::out_of_memory, over.allocate({}, std::size_t(1) << 39));
 }
 
+CASE(from_cccl_knows_properties_and_what_is_out_of_memory)
+{
+    rmmc::pinned_resource pinned;
+    int error = 0, asked = 0;
+    rmmc::resource_with<RMM_DEVICE_ACCESSIBLE> of_device =
+        rmmc::from_cccl(moody{rmmc::cuda_resource(), &error}, "moody");
+    rmmc::host_device_resource of_both = rmmc::from_cccl(pinned);
+    rmmc::failure_callback_adaptor asking(of_device, [&](std::size_t) {
+        asked++;
+        return false;
+    });
+
+    CHECK(of_both.properties() == (RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE));
+    CHECK(std::strcmp(of_device.name(), "moody") == 0);
+    asking.deallocate({}, asking.allocate({}, 100), 100);
+    of_both.deallocate({}, of_both.allocate({}, 100), 100);
+    error = 2;
+    THROWS(cuda::cuda_error, asking.allocate({}, 100));
+    CHECK(
+        asked ==
+        (CCCL_VERSION >= 2008000 ? 1 : 0)); /* the exception has no number before */
+    error = 700;
+    THROWS(cuda::cuda_error, asking.allocate({}, 100));
+    CHECK(asked == (CCCL_VERSION >= 2008000 ? 1 : 0));
+}
+
 #if CCCL_VERSION >= 3002000
 CASE(any_resource_keeps_a_resource_alive)
 {
@@ -138,6 +185,9 @@ CASE(any_resource_keeps_a_resource_alive)
     CHECK(live(upstream) == 0);
 }
 
+#endif
+
+#if CCCL_VERSION >= 3004000 /* 3.2 and 3.3 compile it with nvcc only */
 CASE(a_buffer_of_cccl_is_memory_of_a_resource)
 {
     rmmc::pool_resource pool{rmmc::cuda_resource()};

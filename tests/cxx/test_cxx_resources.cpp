@@ -7,6 +7,14 @@
 #include <unistd.h>
 #include <utility>
 
+static_assert(std::is_nothrow_copy_constructible<rmmc::resource>::value, "");
+static_assert(std::is_nothrow_move_constructible<rmmc::pool_resource>::value, "");
+static_assert(std::is_nothrow_move_assignable<rmmc::limiting_adaptor<>>::value, "");
+static_assert(std::is_nothrow_move_constructible<rmmc::device_buffer>::value, "");
+static_assert(std::is_nothrow_move_assignable<rmmc::device_array<int>>::value, "");
+static_assert(!std::is_copy_constructible<rmmc::device_buffer>::value, "");
+static_assert(!std::is_copy_constructible<rmmc::stream>::value, "");
+
 namespace
 {
 

@@ -46,7 +46,7 @@ namespace detail
 enum class keeper_state : unsigned char { empty, pending, ended };
 RMM_API inline thread_local keeper_state keeper_now = keeper_state::empty;
 
-struct keeper {
+struct RMM_API keeper {
     std::exception_ptr pending;   /* of the C call that is running */
     bool is_of_sink = false;      /* pending was thrown by a log function or sink */
     std::exception_ptr unhandled; /* the last that had no caller */
@@ -60,8 +60,9 @@ struct keeper {
     }
 };
 
-/* Not while keeper_now is `ended`. */
-inline keeper &this_keeper() noexcept
+/* Not while keeper_now is `ended`. RMM_API, as keeper_now: a library that hides its inline
+ * functions must not have one without the other. */
+RMM_API inline keeper &this_keeper() noexcept
 {
     static thread_local keeper kept;
     return kept;
@@ -84,7 +85,9 @@ inline void drop_pending() noexcept
         std::exception_ptr pending = std::move(this_keeper().pending);
         this_keeper().pending = nullptr;
         keeper_now = keeper_state::empty;
-        std::rethrow_exception(std::move(pending));
+        if (pending != nullptr) {
+            std::rethrow_exception(std::move(pending));
+        }
     }
     throw_status(status);
 }
@@ -185,23 +188,34 @@ class callback
     bool outer_is_of_sink_ = false;
 };
 
-/* Run @p function, which allocates: RMM_OK, or the status of the exception that it throws. */
-template <class Function> rmm_status_t run_alloc(Function &&function) noexcept
+/* In a handler: the status that stands for the exception it handles. */
+inline rmm_status_t default_exception_status() noexcept
+{
+    try {
+        throw;
+    } catch (const error &failure) {
+        return failure.status() != RMM_OK ? failure.status() : RMM_ERR_BAD_ALLOC;
+    } catch (const std::bad_alloc &) {
+        return RMM_ERR_OUT_OF_MEMORY;
+    } catch (...) {
+        return RMM_ERR_BAD_ALLOC;
+    }
+}
+
+/* Run @p function, which allocates: RMM_OK, or what @p status_of_exception says. */
+template <class Function>
+rmm_status_t run_alloc(
+    Function &&function,
+    rmm_status_t (*status_of_exception)() = default_exception_status) noexcept
 {
     callback scope(callback_kind::request);
 
     try {
         std::forward<Function>(function)();
         return RMM_OK;
-    } catch (const error &failure) {
-        scope.keep();
-        return failure.status() != RMM_OK ? failure.status() : RMM_ERR_BAD_ALLOC;
-    } catch (const std::bad_alloc &) {
-        scope.keep();
-        return RMM_ERR_OUT_OF_MEMORY;
     } catch (...) {
         scope.keep();
-        return RMM_ERR_BAD_ALLOC;
+        return status_of_exception();
     }
 }
 

@@ -13,6 +13,9 @@
  * device_resource(mr) checks them. So the classes of rmm/cxx/resources.hpp go into
  * cuda::mr::resource_ref<...>, and since CCCL 3.2 into any_resource<...> and cuda::buffer.
  *
+ * from_cccl() is the way back: a resource over one of CCCL, or of RMM, which knows its
+ * properties, and that CCCL's exception of cudaErrorMemoryAllocation means out of memory.
+ *
  * A reference of CCCL (resource_ref) keeps no reference of the resource; any_resource does.
  *
  * CCCL before 3.1 has these concepts only with LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE.
@@ -39,8 +42,11 @@
 #include <cuda/memory_resource>
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
+#include <utility>
 
+#include <rmm/cxx/custom.hpp>
 #include <rmm/cxx/resource.hpp>
 
 namespace rmmc
@@ -60,6 +66,69 @@ template <
 constexpr void
 get_property(const resource_with<Properties> &, cuda::mr::host_accessible) noexcept
 {
+}
+
+namespace detail
+{
+
+template <class T> struct cccl_memory {
+    T memory;
+
+    /* CCCL before 3.1 has the number in the message only, early ones have neither */
+    template <class Error>
+    static auto is_out_of_memory(const Error &error, int) noexcept
+        -> decltype(static_cast<int>(error.status()) == 0)
+    {
+        return static_cast<int>(error.status()) == 2; /* cudaErrorMemoryAllocation */
+    }
+    template <class Error>
+    static auto is_out_of_memory(const Error &error, long) noexcept
+        -> decltype(*error.what() == 0)
+    {
+        return std::strncmp(error.what(), "cudaError 2:", 12) == 0;
+    }
+    template <class Error> static bool is_out_of_memory(const Error &, ...) noexcept
+    {
+        return false;
+    }
+    static rmm_status_t exception_status() noexcept
+    {
+        try {
+            throw;
+        } catch (const cuda::cuda_error &error) {
+            return is_out_of_memory(error, 0) ? RMM_ERR_OUT_OF_MEMORY
+                                              : RMM_ERR_BAD_ALLOC;
+        } catch (...) {
+            return default_exception_status();
+        }
+    }
+};
+
+template <class T> T &object_of(cccl_memory<T> &held) noexcept
+{
+    return held.memory;
+}
+
+template <class T>
+constexpr std::uint32_t cccl_properties =
+    (cuda::has_property<T, cuda::mr::device_accessible> ? RMM_DEVICE_ACCESSIBLE : 0) |
+    (cuda::has_property<T, cuda::mr::host_accessible> ? RMM_HOST_ACCESSIBLE : 0);
+
+} /* namespace detail */
+
+/**
+ * A resource over a copy of @p memory, one of CCCL's or of that shape: any_resource, a
+ * resource_ref (what it refers to has to live longer), cuda::device_memory_pool, ...
+ */
+template <class T>
+custom_resource<detail::cccl_properties<T>>
+from_cccl(T memory, const char *name = nullptr)
+{
+    static_assert(
+        detail::cccl_properties<T> != 0,
+        "the class has neither property, device_accessible nor host_accessible");
+    return custom_resource<detail::cccl_properties<T>>(
+        detail::cccl_memory<T>{std::move(memory)}, name);
 }
 
 } /* namespace rmmc */

@@ -15,7 +15,9 @@
  * Exceptions: an exception of the object fails the allocation. It comes out at the C++ caller
  * of that allocation as it was thrown (rmm/cxx/callback.hpp). For resources in between its
  * status counts: that of an rmmc exception, RMM_ERR_OUT_OF_MEMORY for another
- * std::bad_alloc, else RMM_ERR_BAD_ALLOC. A pool tries other ways before it gives up.
+ * std::bad_alloc, else RMM_ERR_BAD_ALLOC. A class that knows better has a function
+ * `static rmm_status_t exception_status() noexcept`, which runs in a handler of the exception
+ * (rmm/cxx/cccl.hpp has one). A pool tries other ways before it gives up.
  */
 #ifndef RMM_CXX_CUSTOM_HPP
 #define RMM_CXX_CUSTOM_HPP
@@ -132,7 +134,6 @@ template <class T> struct memory_functions {
         }
     }
 };
-
 template <class T, class = void> struct has_equality : std::false_type {
 };
 template <class T>
@@ -151,6 +152,21 @@ template <class T> T &object_of(std::reference_wrapper<T> &reference) noexcept
     return reference.get();
 }
 
+/* Held may know better what an exception means. */
+template <class Held, class = void> struct status_of_exception {
+    static rmm_status_t get() noexcept
+    {
+        return default_exception_status();
+    }
+};
+template <class Held>
+struct status_of_exception<Held, std::void_t<decltype(Held::exception_status())>> {
+    static rmm_status_t get() noexcept
+    {
+        return Held::exception_status();
+    }
+};
+
 /* The functions that the C library gets for an object of class Held. */
 template <class Held> struct custom_functions {
     using object_type =
@@ -165,9 +181,11 @@ template <class Held> struct custom_functions {
         std::size_t bytes, std::size_t align, rmm_stream_t stream, void *payload,
         void **ptr_out)
     {
-        return run_alloc([&] {
-            *ptr_out = functions::allocate(object(payload), bytes, align, stream);
-        });
+        return run_alloc(
+            [&] {
+                *ptr_out = functions::allocate(object(payload), bytes, align, stream);
+            },
+            status_of_exception<Held>::get);
     }
     static void dealloc(
         void *ptr, std::size_t bytes, std::size_t align, rmm_stream_t stream,
@@ -180,9 +198,9 @@ template <class Held> struct custom_functions {
     static rmm_status_t
     alloc_sync(std::size_t bytes, std::size_t align, void *payload, void **ptr_out)
     {
-        return run_alloc([&] {
-            *ptr_out = functions::allocate_sync(object(payload), bytes, align);
-        });
+        return run_alloc(
+            [&] { *ptr_out = functions::allocate_sync(object(payload), bytes, align); },
+            status_of_exception<Held>::get);
     }
     static void
     dealloc_sync(void *ptr, std::size_t bytes, std::size_t align, void *payload)
