@@ -3,7 +3,8 @@
  * A harness for test programs in C++: cmocka leaves a failed case by longjmp(), which may not
  * skip destructors. A case is a CASE(name_as_a_sentence) { ... }; CHECK and THROWS leave it by
  * an exception. One source file of each program defines RMM_CXX_MAIN before it includes
- * this file. Arguments of the program are names of cases; --list prints them.
+ * this file. Arguments of the program are names of cases or patterns; --list
+ * prints the names.
  *
  * The variables of RMM_TEST_ENVIRONMENT are set before anything of the library runs, unless
  * they are set already.
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fnmatch.h>
 #include <string>
 #include <vector>
 
@@ -89,7 +91,7 @@ inline int run_all(int argc, char **argv)
             continue;
         }
         for (int i = 1; i < argc; i++) {
-            is_named = is_named || std::strcmp(argv[i], one.name) == 0;
+            is_named = is_named || fnmatch(argv[i], one.name, 0) == 0;
         }
         if (is_named) {
             ran++;

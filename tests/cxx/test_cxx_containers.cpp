@@ -16,6 +16,14 @@
 namespace
 {
 
+struct made { /* trivially copyable, without a default constructor */
+    int value;
+
+    explicit made(int number) : value(number)
+    {
+    }
+};
+
 struct alignas(1024) wide {
     char bytes[1024];
 };
@@ -170,6 +178,15 @@ CASE(an_array_of_a_type_of_large_alignment_needs_a_pool)
 
     CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % alignof(wide) == 0);
     THROWS(rmmc::bad_alloc, rmmc::device_array<wide>(3, {}, rmmc::cuda_resource()));
+}
+
+CASE(elements_need_no_default_constructor)
+{
+    rmmc::device_array<made> values(2, {});
+
+    values.set_element(1, made(7), {});
+    CHECK(values.element(1, {}).value == 7);
+    CHECK(rmmc::device_scalar<made>(made(8), {}).value({}).value == 8);
 }
 
 CASE(a_scalar_has_one_value_until_it_is_moved_from)

@@ -14,15 +14,16 @@
  *           allocate() of the program   throws X
  *
  * - If the C function succeeds after all (a pool tries again, a failure callback has freed
- *   memory), the exception of the failed attempt is dropped.
+ *   memory), the exception of the failed attempt is dropped. If it fails after several
+ *   attempts, that of the last one comes out.
  * - Callbacks nest: a call inside of a callback sees only exceptions of its own callbacks.
  * - Frees do not fail. An exception of a deallocate or destroy function, and one of a log
  *   function or sink in a call that succeeds, has no caller to come out at.
  *   take_unhandled_exception() returns it.
  *
- * Threads: what is kept belongs to the thread. A library that hides this header's symbols,
- * or was loaded with RTLD_LOCAL, keeps its own: an exception from there comes out as that
- * of its status.
+ * Threads: what is kept belongs to the thread. A library that a program loads by dlopen()
+ * keeps its own, unless the program is linked with -rdynamic: an exception from there comes
+ * out as that of its status.
  */
 #ifndef RMM_CXX_CALLBACK_HPP
 #define RMM_CXX_CALLBACK_HPP

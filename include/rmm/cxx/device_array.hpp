@@ -267,13 +267,7 @@ template <class T> class device_array
   private:
     template <class Function> static T get(Function &&function)
     {
-        union uninitialised {
-            uninitialised() : nothing()
-            {
-            }
-            char nothing;
-            T value;
-        } host;
+        detail::host_value<T> host;
 
         detail::call().check(std::forward<Function>(function)(&host.value));
         return host.value;

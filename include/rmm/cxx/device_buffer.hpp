@@ -28,6 +28,19 @@
 
 namespace rmmc
 {
+namespace detail
+{
+
+/* Room for a value that a copy from the device makes: T may have no default constructor. */
+template <class T> union host_value {
+    host_value() noexcept : nothing()
+    {
+    }
+    char nothing;
+    T value;
+};
+
+} /* namespace detail */
 
 class device_buffer
 {

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <rmm/cxx/device_buffer.hpp>
 #include <rmm/cxx/resource.hpp>
 #include <rmm/cxx/stream.hpp>
 #include <rmm/device_scalar.h>
@@ -71,10 +72,11 @@ template <class T> class device_scalar
     /** @throws out_of_range after a move */
     T value(stream_view stream) const
     {
-        T on_host;
+        detail::host_value<T> host;
+
         detail::call().check(
-            rmm_device_scalar_value(&scalar_, &on_host, stream.value()));
-        return on_host;
+            rmm_device_scalar_value(&scalar_, &host.value, stream.value()));
+        return host.value;
     }
     void set_value_async(const T &value, stream_view stream)
     {
