@@ -337,7 +337,6 @@ const char *
 rmm__engine_free_late(engine_t *engine, const engine_gift_t *gift, uint64_t most_bytes)
 {
     engine_gift_t late = *gift;
-    after_free_t after = {.is_new_stream = false};
     const char *refusal;
     uint64_t kept;
 
@@ -346,8 +345,8 @@ rmm__engine_free_late(engine_t *engine, const engine_gift_t *gift, uint64_t most
     }
     late.has_key = true;
     late.key = (rmm_stream_key_t){.capture_id = RMM_CAPTURE_RUINED};
+    refusal = rmm__engine_free(engine, &late); /* give_locked() has one caller */
     rmm__mutex_lock(&engine->lock);
-    refusal = give_locked(engine, &late, false, &after);
     kept = rmm__blocks_free_units(engine->blocks, engine->streams.unproven) *
            RMM_BLOCKS_UNIT;
     rmm__mutex_unlock(&engine->lock);
