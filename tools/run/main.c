@@ -120,7 +120,7 @@ static const tool_option_t table[] = {
     {"report", "FILE", parse_path, offsetof(run_options_t, report),
      "write the findings to FILE as JSON when the program has ended"},
     {"fail-on-finding", NULL, NULL, offsetof(run_options_t, fail_on_finding),
-     "exit with 86 if there are findings"},
+     "exit with 86 if there are findings other than hints"},
     {"timeline", "FILE", parse_path, offsetof(run_options_t, timeline),
      "write a page to FILE when the program has ended: its memory\n"
      "over time, what held the peak, kernels beside it (HTML)"},
@@ -252,6 +252,17 @@ static bool has_looked(const run_report_t *report)
     return looked;
 }
 
+/* Occurrences that are no error if the program never does what would make them one. */
+static uint64_t hints(const run_report_t *report)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < report->finding_count; i++) {
+        bool is_hint = report->findings[i].confidence == RMM_DIAG_HINT;
+        count += is_hint ? report->findings[i].count : 0;
+    }
+    return count;
+}
+
 /* 0: as the program ended. */
 static int tell(const run_options_t *options, const run_report_t *report, FILE *out)
 {
@@ -267,7 +278,7 @@ static int tell(const run_options_t *options, const run_report_t *report, FILE *
     if (!has_looked(report)) {
         return EXIT_OWN_FAILURE;
     }
-    return report->findings_total > 0 ? EXIT_FINDING : 0;
+    return report->findings_total > hints(report) ? EXIT_FINDING : 0;
 }
 
 static bool read_suppressions(

@@ -8,7 +8,8 @@
  * With the argument "overrun" it also fills one byte more than a block has, three times; a second
  * argument is its exit status, or "kill". With "unordered" it uses and frees a block beside its
  * use on another stream, instead; with "ordered" it lets the streams wait. With "unordered_cxx" the
- * kernel has a name of C++.
+ * kernel has a name of C++. With "under_graph" it frees a block that a captured graph uses, before
+ * it destroys the graph.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -50,6 +51,7 @@ static void use_on(const char *name, void *block, rmm_stream_t stream)
     (void)!rmm_sim_launch(name, kernel, stream, params, bytes, 1);
 }
 
+#define CAPTURE_RELAXED 2 /* cudaStreamCaptureModeRelaxed */
 #define CXX_KERNEL "_Z5applyILi4EN6nested7functorIJfdillijthEEEEvT0_PfPKd"
 
 /* Two streams, with or without an event that orders them. Its symbol is one of C++. */
@@ -81,6 +83,25 @@ use_two_streams(rmm_resource_t *pool, const char *kernel_name, bool is_ordered)
     }
     rmm_resource_dealloc(pool, block, 4000, 0, first);
     return 0;
+}
+
+static int free_under_graph(rmm_resource_t *pool)
+{
+    rmm_stream_t stream = NULL;
+    rmm_sim_graph_t graph;
+    void *block = NULL;
+
+    if (rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream) != RMM_OK ||
+        rmm_resource_alloc(pool, 4000, 0, stream, &block) != RMM_OK ||
+        rmm_sim_begin_capture(stream, CAPTURE_RELAXED) != 0) {
+        return 1;
+    }
+    use_on("reduce", block, stream);
+    if (rmm_sim_end_capture(stream, &graph) != 0) {
+        return 1;
+    }
+    rmm_resource_dealloc(pool, block, 4000, 0, stream);
+    return rmm_sim_graph_destroy(graph);
 }
 
 /* Has a frame in optimised builds, too: it is neither inlined, nor is its call its end. */
@@ -145,6 +166,9 @@ int main(int argc, char **argv)
         const char *name = strstr(argv[1], "_cxx") != NULL ? CXX_KERNEL : "reduce";
 
         return use_two_streams(pool, name, strcmp(argv[1], "ordered") == 0);
+    }
+    if (argc > 1 && strcmp(argv[1], "under_graph") == 0) {
+        return free_under_graph(pool);
     }
     if (argc > 1 && strcmp(argv[1], "steps") == 0) {
         take_steps(input);

@@ -460,6 +460,18 @@ static void the_status_tells_of_findings_only_if_asked(void **state)
     program_assert_status(&program, 3);
 }
 
+static void a_hint_is_told_and_fails_nothing(void **state)
+{
+    run_reported("--diag order --fail-on-finding", PROGRAM " under_graph");
+    program_assert_status(&program, 0);
+    json_t *report = read_report();
+    json_t *finding = json_array_get(json_object_get(report, "findings"), 0);
+    assert_int_equal(json_integer_value(json_object_get(report, "findings_total")), 1);
+    assert_string_equal(text_in(finding, "confidence"), "hint");
+    assert_string_equal(text_in(finding, "class"), "free_under_graph");
+    json_decref(report);
+}
+
 static void fails_if_nothing_could_be_found(void **state)
 {
     run("--fail-on-finding -- /bin/true");
@@ -564,6 +576,7 @@ int main(void)
         CASE(what_matches_nothing_is_told_and_suppresses_nothing),
         CASE(a_bad_line_is_said_before_the_program_runs),
         CASE(the_status_tells_of_findings_only_if_asked),
+        CASE(a_hint_is_told_and_fails_nothing),
         CASE(fails_if_nothing_could_be_found),
         CASE(says_what_it_cannot_write_before_the_program_runs),
         CASE(a_program_that_cannot_run_is_said_as_ever),
