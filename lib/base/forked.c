@@ -12,8 +12,8 @@ forked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     (void)ptr_out;
     return rmm__error(
         RMM_ERR_UNSUPPORTED,
-        "resource '%s' was created before fork(), which CUDA does not survive: call "
-        "exec, or create resources in the child only",
+        "resource '%s' was created before fork(), which the GPU's driver does not "
+        "survive: call exec, or create resources in the child only",
         mr->name);
 }
 

@@ -35,9 +35,9 @@ static int refusal_cuda_error;
 static char refusal_message[RMM_ERROR_BYTES];
 
 static const char forked_message[] =
-    "this process was forked after its parent had begun to use the GPU, and CUDA does "
-    "not "
-    "survive fork(): call exec, or fork before the first call that needs a GPU";
+    "this process was forked after its parent had begun to use the GPU, whose driver "
+    "does not survive fork(): call exec, or fork before the first call that needs a "
+    "GPU";
 
 static void refuse_in_child(void)
 {
