@@ -251,7 +251,8 @@ static void check_what_is_no_launch(void)
     if (diag_refused(refused, NULL) == 0) {
         give_up("a launch of 4096 threads a block is refused");
     }
-    did(diag_graph(graphed, 3, 10), 30, "a graph"); /* at each replay, not the capture */
+    /* at each replay, not the capture */
+    did(diag_graph(graphed, 3, 10), 30, "a graph");
     read_file(&file);
     check_block(&file, &(expected_t){"copies and fills", moved, "Memset", "Memcpy", 0});
     check_block(&file, &(expected_t){"refused launch", refused, "Memcpy", "Memcpy", 0});
