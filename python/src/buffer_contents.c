@@ -143,8 +143,7 @@ static PyObject *prefetch_to(PyObject *object, PyObject *args)
     }
     library_enter(&call);
     status = rmm_device_buffer_prefetch(&self->buffer, device, stream->stream);
-    Py_DECREF(stream);
-    return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
+    return stream_leave(&call, status, stream) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* --- views ---------------------------------------------------------------------------- */

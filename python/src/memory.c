@@ -72,8 +72,7 @@ static PyObject *copy_device(PyObject *module, PyObject *args)
     }
     library_enter(&call);
     status = rmm_memcpy_async(dst, src, bytes, stream->stream);
-    Py_DECREF(stream);
-    return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
+    return stream_leave(&call, status, stream) ? Py_NewRef(Py_None) : NULL;
 }
 
 PyMethodDef memory_functions[] = {

@@ -87,6 +87,9 @@ extern PyTypeObject *stream_type;
 /* A new reference to a Stream: of a Stream itself, of NULL and None the default one, else of
  * what as_stream makes of it. */
 stream_object_t *stream_from(PyObject *object);
+/* library_leave() of a call on a stream, of which this drops the caller's reference: not before
+ * the GIL is back, because the end of a Stream is Python's work. */
+bool stream_leave(library_call_t *call, rmm_status_t status, stream_object_t *stream);
 
 /* --- resources (resource.c) ----------------------------------------------------------- */
 

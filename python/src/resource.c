@@ -202,8 +202,7 @@ allocate(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *na
     }
     library_enter(&call);
     status = rmm_resource_alloc(mr, bytes, align, stream->stream, &ptr);
-    Py_DECREF(stream);
-    return library_leave(&call, status) ? PyLong_FromVoidPtr(ptr) : NULL;
+    return stream_leave(&call, status, stream) ? PyLong_FromVoidPtr(ptr) : NULL;
 }
 
 static PyObject *

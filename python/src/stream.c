@@ -158,6 +158,14 @@ stream_object_t *stream_from(PyObject *object)
     return (stream_object_t *)made;
 }
 
+bool stream_leave(library_call_t *call, rmm_status_t status, stream_object_t *stream)
+{
+    bool is_good = library_leave(call, status);
+
+    Py_DECREF(stream);
+    return is_good;
+}
+
 bool add_stream(PyObject *module)
 {
     return add_type(module, "Stream", &spec, &stream_type);

@@ -36,6 +36,33 @@ def resident():
         return int(file.read().split()[1]) * limits.getpagesize()
 
 
+def test_a_call_on_a_foreign_stream_ends_with_the_interpreters_lock():
+    # The Stream that the call makes of it ends with the call. With debug hooks Python ends a
+    # process that frees an object without the lock.
+    status, output = run(
+        """
+from rmm_c.pylibrmm.stream import Stream
+own = Stream()
+class Foreign:
+    def __cuda_stream__(self):
+        return 0, own.handle
+resource, buffer = mr.ManagedMemoryResource(), rmm.DeviceBuffer(size=1000)
+managed = rmm.DeviceBuffer(size=1000, mr=resource)
+for _ in range(100):
+    resource.deallocate(resource.allocate(1000, Foreign()), 1000, Foreign())
+    rmm.DeviceBuffer(size=1000, stream=Foreign())
+    buffer.copy_from_host(b"abc", Foreign())
+    assert buffer.tobytes(Foreign())[:3] == b"abc"
+    buffer.copy_from_device(managed, Foreign())
+    managed.prefetch(0, Foreign())
+    buffer.resize(900, Foreign())
+    buffer.resize(1000, Foreign())
+""",
+        PYTHONMALLOC="debug",
+    )
+    assert (status, output) == (0, "")
+
+
 def test_a_hundred_thousand_buffers_live_at_once_and_end(pool):
     before = pool.stats()
     buffers = [rmm.DeviceBuffer(size=16, mr=pool) for _ in range(100_000)]
