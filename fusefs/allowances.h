@@ -34,7 +34,7 @@ void allowances_init(allowances_t *allowances, budget_t *budget);
 /* What is left for a user. */
 slot_allowance_t *allowances_of(allowances_t *allowances, uid_t uid);
 
-/* At the end: count who wanted more. */
+/* At the end: count the users who wanted more. */
 void allowances_tell(const allowances_t *allowances);
 
 #endif /* RMM_FUSEFS_ALLOWANCES_H */

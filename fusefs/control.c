@@ -320,8 +320,8 @@ static int check_writer(const model_t *model, node_t node, uid_t uid)
     if (!tree_owner(model, node, &owner)) {
         return -ENOENT;
     }
-    /* The kernel has checked when the file was opened; whoever has the descriptor now
-     * may be somebody else. */
+    /* The kernel has checked when the file was opened; the process that has the
+     * descriptor now may be another user's. */
     return tree_may_write(node, &owner, uid) ? 0 : -EACCES;
 }
 

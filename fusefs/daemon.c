@@ -34,8 +34,8 @@
 #include "watch.h"
 
 #define TICK_MS 200
-#define TICK_SOON_MS 20   /* while somebody waits for a log, or a trim */
-#define TICK_LATER_MS 100 /* while somebody waits for events */
+#define TICK_SOON_MS 20   /* while a reader waits for a log, or a trim is pending */
+#define TICK_LATER_MS 100 /* while a reader waits for events */
 #define PAUSE_NS 1000000  /* between two ticks, however much happens */
 #define WAKE_NS 20000000  /* until main has noticed that it should end */
 #define REASON_BYTES 512

@@ -273,7 +273,7 @@ static int open_below(dirs_t *dirs, int parent, const char *name, const char *pa
 
 /* --- the directories ------------------------------------------------------------------ */
 
-/* Takes fd over; -1 is ignored. owner ANY_OWNER: whoever made it answers for it. */
+/* Takes fd over; -1 is ignored. owner ANY_OWNER: its owner answers for it. */
 static void consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
 {
     struct stat status;

@@ -7,7 +7,7 @@
  * more only when that rose. A process without one is asked for it again after 0.1 s, then after
  * twice as long each time, up to 4 s, and when it ends.
  *
- * Whoever writes the file may write anything: what cannot be true is no event, FOUND_ENTRIES of
+ * The program may write anything into the file: what cannot be true is no event, FOUND_ENTRIES of
  * its entries are read, and FOUND_READ files in a piece of a look. At most an eighth of the
  * daemon's descriptors are kept for such files: beyond that there are no events. Findings of which
  * no entry tells are of the class "unknown".

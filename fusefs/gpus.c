@@ -65,7 +65,7 @@ static bool has_uuid(const device_t *gpu, const device_t *wanted)
     return strcmp(gpu->uuid, wanted->uuid) == 0;
 }
 
-/* The driver hides the uuid of a GPU that nobody has used yet; a whole GPU (not a MIG
+/* The driver hides the uuid of a GPU that no process has used yet; a whole GPU (not a MIG
  * slice, which shares its bus id) is the same one. */
 static bool is_unnamed(const device_t *gpu, const device_t *wanted)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a process a member of a group? The kernel tells a file system only the first group of who
- * asks; further ones are in /proc. Our own reader of it, because that of libfuse 3.14 reads past
+ * Is a process a member of a group? The kernel tells a file system only the first group of the
+ * caller; further ones are in /proc. Our own reader of it, because that of libfuse 3.14 reads past
  * the end of its buffer.
  *
  * Threads: any.

@@ -3,7 +3,7 @@
  * Finds out what happened on the node: notes events (node_events.h) about what comes and goes, and
  * about counters of processes that rose since the last look at them.
  *
- * A look reads a few figures of every live location: HAPPENED_WANTED_NS apart while somebody waits
+ * A look reads a few figures of every live location: HAPPENED_WANTED_NS apart while a reader waits
  * for events, HAPPENED_IDLE_NS otherwise, and once more when a process ends. So several refused
  * allocations between two looks are one event with a count, a peak that was reset in between is
  * missed, and so is a program that started and ended before the daemon saw its name in the
@@ -42,7 +42,7 @@ void happened_exit(model_t *model, member_t *member);
 /* The daemon refused a segment; name: of its process, or "". */
 void happened_refusal(model_t *model, uid_t uid, const char *name, const char *reason);
 
-/* Another number after any counter, or the list of processes, changed: somebody waits for that. */
+/* Another number after any counter, or the list of processes, changed: readers wait for that. */
 uint64_t happened_on_node(const model_t *model);
 
 /* Another number after a counter of this file `events` changed. False: it is gone. */

@@ -44,7 +44,7 @@ struct holders {
 
 /* --- processes ------------------------------------------------------------------------ */
 
-/* Field 22 of /proc/<pid>/stat. False: nobody has that pid. */
+/* Field 22 of /proc/<pid>/stat. False: no process has that pid. */
 static bool read_start_time(pid_t pid, uint64_t *ticks_out)
 {
     char path[32], line[1024];

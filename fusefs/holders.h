@@ -3,8 +3,8 @@
  * Which process is behind a segment: the directory under /rmm/proc that shows it.
  *
  * A pid is believed only together with its owner and its start time. The header tells a
- * pid as the process sees it, and anybody can write one there. /proc/locks tells who took
- * the lock, as this daemon sees pids, but that process may have ended since and left the
+ * pid as the process sees it, and any process can write one there. /proc/locks tells which process
+ * took the lock, as this daemon sees pids, but that process may have ended since and left the
  * lock to a child. So /proc/<pid> must belong to the owner of the file, and must have
  * started when the header says.
  *
@@ -12,7 +12,7 @@
  * It has a line for each lock on the machine, and the kernel takes the longer for each of
  * them the more there are: 13 s for 95,000, which any user may take. So a thread of its own
  * reads it, when it is wanted, and takes at most one HOLDERS_SHARE-th of the time for it.
- * Who is not in it after HOLDERS_PATIENCE_NS is not told.
+ * A holder that is not in it after HOLDERS_PATIENCE_NS stays unknown.
  *
  * Threads: any; the model lock may be held. A leaf lock, under which nothing is read.
  */
@@ -29,7 +29,7 @@
 
 typedef enum holder_answer {
     HOLDER_FOUND,
-    HOLDER_UNKNOWN, /* nobody, or a process that this daemon does not see */
+    HOLDER_UNKNOWN, /* none, or a process that this daemon does not see */
     HOLDER_LATER    /* it is to be read again: ask again */
 } holder_answer_t;
 
@@ -41,7 +41,7 @@ holders_t *holders_open(const char *path);
  * HOLDERS_PATIENCE_NS. False: nothing has. */
 bool holders_read(holders_t *holders);
 /* The thread, which a fork would end, and which blocks the signals that the caller blocks.
- * Before, whoever is not told by the header is HOLDER_LATER. False: no thread. */
+ * Before, a holder that the header does not tell is HOLDER_LATER. False: no thread. */
 bool holders_start(holders_t *holders);
 void holders_close(holders_t *holders);
 

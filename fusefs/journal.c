@@ -239,7 +239,7 @@ static void tell_over(journal_t *journal, view_t *user)
     text_fini(&line);
 }
 
-/* `user`: NULL if it is root or the daemon's user, who may add as much as comes. */
+/* `user`: NULL if it is root or the daemon's user, who may add any number of lines. */
 static void write_for_all(journal_t *journal, view_t *user, const text_t *line)
 {
     if (user != NULL) {
@@ -362,7 +362,7 @@ static void collect_member(journal_t *journal, member_t *member)
         return;
     }
     if (member->segment.header.log_count > JOURNAL_RING_MESSAGES) {
-        /* Not one of the library's. Reading it would be work for all who wait. */
+        /* Not one of the library's. Reading it would delay all waiters. */
         write_lost(
             journal, member->process, lost == 0 ? member->segment.header.log_count : 0);
         member->log_cursor.lost = member->segment.header.log_count;

@@ -65,7 +65,7 @@ static bool is_interrupted(void *request)
     return fuse_req_interrupted(request) != 0;
 }
 
-/* The reader got a signal. Whoever takes the request out of the waiters answers it. */
+/* The reader got a signal. The thread that takes the request out of the waiters answers it. */
 static void give_up_read(fuse_req_t req, void *data)
 {
     session_t *session = data;
@@ -166,7 +166,7 @@ static void drop_waiters(waiter_t *waiter)
     }
 }
 
-/* watch_tick() has collected the journal a moment ago: once for all who wait. */
+/* watch_tick() has collected the journal a moment ago: once for all waiters. */
 static bool is_ready(const waiter_t *waiter, void *arg)
 {
     return waiter->stream != NULL

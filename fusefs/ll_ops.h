@@ -43,7 +43,7 @@ void session_exit(session_t *session);
  * may hold what this needs. */
 void session_forget(session_t *session, const char *name);
 
-/* To poll: somebody began to wait for a stream. */
+/* To poll: a reader began to wait for a stream. */
 int session_news_fd(const session_t *session);
 
 /* After watch_tick(): answer the requests that wait for a stream that has something now. Says how

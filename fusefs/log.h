@@ -39,10 +39,10 @@ void log_of_user(uid_t uid, log_level_t level, const char *format, ...)
 /* Why the daemon does not start: the answer to a command, so without the time. */
 void log_reason(const char *reason);
 
-/* Until then stderr gets only what weighs as much: it is somebody's terminal. */
+/* Until then stderr, which may be a terminal in use, gets messages of this level and above only. */
 void log_terminal_from(log_level_t level);
 
-/* From here on write to syslog: the terminal is somebody else's now. */
+/* From here on write to syslog: the daemon has left its terminal. */
 void log_to_syslog(void);
 
 log_level_t log_level_get(void);

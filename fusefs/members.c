@@ -31,7 +31,7 @@
 
 /* --- names ---------------------------------------------------------------------------- */
 
-/* "4711"; nobody can tell the pid: "1000.0123456789abcdef" is "seg-0123456789abcdef". */
+/* "4711"; if the pid cannot be told: "1000.0123456789abcdef" is "seg-0123456789abcdef". */
 static void name_process(char *name, size_t bytes, const char *segment, pid_t pid)
 {
     const char *dot = strchr(segment, '.');
@@ -44,8 +44,8 @@ static void name_process(char *name, size_t bytes, const char *segment, pid_t pi
 
 /*
  * The pid of one that ended before we could look: the pid that it saw itself, if that was
- * ours too: it is a zombie still, of the same user, or nobody has it now, here or in the
- * model.
+ * ours too: it is a zombie still, of the same user, or no process has it now, here or in
+ * the model.
  */
 static pid_t find_ended_pid(const model_t *model, const rmm_segment_t *segment)
 {
@@ -311,7 +311,7 @@ static int open_refused(const segment_dir_t *dir, const char *name, struct stat 
     return fd;
 }
 
-/* Shown as unreadable if somebody holds it. */
+/* Shown as unreadable if a process holds it. */
 static meeting_t take_refused(
     model_t *model, member_t *member, entry_t *entry, int fd, const struct stat *status)
 {

@@ -35,7 +35,7 @@ meeting_t members_meet(model_t *model, entry_t *entry);
 
 /*
  * Look at MEMBERS_AT_ONCE members, each time at the next ones, and at as many that use no GPU
- * yet: fold those that nobody holds, find new locations of the others.
+ * yet: fold those that no process holds, find new locations of the others.
  */
 void members_check_some(model_t *model);
 

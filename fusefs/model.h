@@ -76,7 +76,7 @@ struct segment_dir;
 typedef enum member_state {
     MEMBER_LIVE,
     MEMBER_EXITED,
-    MEMBER_UNREADABLE /* the reader refuses it, but somebody holds it */
+    MEMBER_UNREADABLE /* the reader refuses it, but a process holds it */
 } member_state_t;
 
 /* What happened.c saw of a location last. */

@@ -216,7 +216,7 @@ static bool is_ours(const char *path)
 }
 
 /* True: it is gone, or dead. A daemon that stays is told from one that ends by several looks:
- * between the signal and its end it still answers. pid receives that of who stays. */
+ * between the signal and its end it still answers. pid receives that of a daemon that stays. */
 static bool wait_for_end(const char *path, char pid[PID_BYTES])
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};

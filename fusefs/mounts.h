@@ -20,7 +20,7 @@
 
 typedef enum mount_kind {
     MOUNT_LOCAL,  /* answers without another machine or process */
-    MOUNT_REMOTE, /* may be slow: for who chose it */
+    MOUNT_REMOTE, /* may be slow: only where the user chose it */
     MOUNT_SERVED  /* FUSE, or not in the table: by any process, perhaps a hostile one */
 } mount_kind_t;
 

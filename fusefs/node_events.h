@@ -100,7 +100,7 @@ void node_events_each(
     node_events_t *events, events_cursor_t *cursor, const events_reader_t *reader,
     event_fn visit, void *arg);
 
-/* Somebody waits for events, or did so a moment ago. */
+/* A reader waits for events, or did so a moment ago. */
 void node_events_want(node_events_t *events);
 bool node_events_are_wanted(node_events_t *events);
 

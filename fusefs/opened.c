@@ -65,7 +65,7 @@ struct file {
     pthread_mutex_t lock;   /* orders reads: held from file_read to file_read_end */
     node_t node;
     node_owner_t owner; /* when it was opened */
-    uid_t uid;          /* who opened it */
+    uid_t uid;          /* of the user who opened it */
     bool is_personal;   /* and what it shows is for no other user */
     stream_t *stream;   /* NULL: it is none */
     bool is_new;        /* rendered by the open, not yet read from its beginning */
@@ -102,7 +102,7 @@ static int render_of_node(watch_t *watch, node_t node, text_t *text)
     return error;
 }
 
-/* owner NULL: whoever it is. */
+/* owner NULL: any. */
 static int
 render_now(watch_t *watch, node_t node, const node_owner_t *owner, text_t *text)
 {

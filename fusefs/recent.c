@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remembers texts for a moment; see recent.h. A small table: who is pushed out of it is told
- * a size that is a moment newer, as without it.
+ * Remembers texts for a moment; see recent.h. The table is small: a reader whose entry was replaced
+ * gets a size that is a moment newer, as without it.
  */
 #include "recent.h"
 

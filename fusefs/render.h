@@ -43,7 +43,7 @@ typedef struct render_rest {
 
 /*
  * Replace *text by that of the file: begin with the lock, end without it, and only after a 0.
- * 0, -ENOENT if it is gone, -EISDIR, -ENOMEM, -EDQUOT if who is charged with the text has too
+ * 0, -ENOENT if it is gone, -EISDIR, -ENOMEM, -EDQUOT if the user who is charged with it has too
  * much, -EFBIG if it is longer than a text may be.
  */
 int render_begin(model_t *model, node_t node, text_t *text, render_rest_t *rest);

@@ -9,7 +9,7 @@
 #include "render_parts.h"
 #include "state.h"
 
-/* Only what was refused: an empty table means that nobody is kept from anything. */
+/* Only what was refused: an empty table means that no user was refused anything. */
 static void render_user(const budget_t *budget, const budget_user_t *user, text_t *text)
 {
     for (budget_kind_t kind = 0; kind < BUDGET_KIND_COUNT; kind++) {

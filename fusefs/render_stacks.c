@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/<pid>/diag/stacks: who made the calls of which `findings` tells, a row for each finding,
+ * proc/<pid>/diag/stacks: the call stacks of `findings`, a row for each finding,
  * by its id; frames as FILE+OFFSET, which addr2line takes, innermost first; then where those files
  * are. All of it is in the side file, so a process that has ended shows the same.
  */

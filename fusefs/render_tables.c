@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds the memory of the node: `processes`, `users` and `cgroups`. A row has the sums over
- * all GPUs, and host memory for itself; the largest comes first. Live processes only.
+ * Which programs hold the memory of the node: `processes`, `users` and `cgroups`. A row has the
+ * sums over all GPUs, and host memory for itself; the largest comes first. Live processes only.
  *
  * What is unknown of one process is left out of the sums over several.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports that are asked for; see reports.h. What is under way is noted at the member that was
- * asked (model.h), so that whoever waits for a process looks there.
+ * asked (model.h), so that all waiters for a process look there.
  */
 #include "reports.h"
 
@@ -101,7 +101,7 @@ static bool is_pending(const process_t *process, uint64_t now_ns)
     return pending;
 }
 
-/* True: there is somebody to ask, or somebody was asked. */
+/* True: the process can be asked, or was asked. */
 static bool is_due(const process_t *process, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < process->member_count; i++) {

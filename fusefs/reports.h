@@ -4,13 +4,13 @@
  * makes a report at its next allocation (lib/segment/segment_blocks.h), so one that does not
  * allocate makes none: after REPORT_WAIT_NS the request is withdrawn.
  *
- * One report is of all pools of a process, and whoever opens one of the files that show it
- * waits for the same one. Within REPORT_FRESH_NS no other is asked for, whether the program
+ * One report is of all pools of a process, and all who open one of the files that show it
+ * wait for the same one. Within REPORT_FRESH_NS no other is asked for, whether the program
  * made it or not: so reading all files of an idle program waits once, and no reader makes a
  * program work more often than once a second.
  *
- * A waiting open holds no thread, and each user may have a few (budget.h). Only who may read
- * the file, its owner and root, makes the daemon ask.
+ * A waiting open holds no thread, and each user may have a few (budget.h). Only users who may read
+ * the file, its owner and root, make the daemon ask.
  *
  * Knows no FUSE: a request is an opaque pointer of the owner. Threads: any; where a model is
  * passed the caller holds its lock alone. The lock here is taken inside of that.
@@ -28,7 +28,7 @@
 #define REPORT_WAIT_NS 100000000u
 #define REPORT_FRESH_NS 1000000000u
 
-/* Who opens what. */
+/* An open that may wait: by which user, of which file. */
 typedef struct report_open {
     node_t node;
     uid_t uid;

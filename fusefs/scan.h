@@ -43,9 +43,9 @@ typedef struct scan_owner {
 typedef struct scan {
     model_t *model;
     dirs_t *dirs;
-    long only_uid; /* whose segments are shown; -1: everybody's */
+    long only_uid; /* the user whose segments are shown; -1: every user's */
     entry_list_t arrivals;
-    TAILQ_HEAD(, scan_owner) owners; /* who has names in a queue; the first is next */
+    TAILQ_HEAD(, scan_owner) owners; /* with names in a queue; the first is next */
     entry_list_t waiting[SCAN_WAIT_LEVELS]; /* each in the order of retry_ns */
     entry_list_t refused;
     uint32_t refused_count;

@@ -47,7 +47,7 @@ static uint32_t count_wanting(const shares_t *shares)
     return wanting;
 }
 
-/* Each round makes somebody content, or is the last one. */
+/* Each round satisfies at least one user, or is the last one. */
 void shares_allot(shares_t *shares, uint64_t total)
 {
     uint32_t wanting = count_wanting(shares);

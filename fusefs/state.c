@@ -4,7 +4,7 @@
  * something is gained that no segment holds: an exit, a reset, a new mark over several
  * processes. Nothing is synced: the segments themselves end with the machine.
  *
- * Locking: `lock` orders writers, who hold the model's lock at least shared.
+ * Locking: `lock` orders writers, which hold the model's lock at least shared.
  */
 #include "state.h"
 
@@ -470,7 +470,7 @@ static bool folder_is_gone(const state_t *state)
     return fstat(state->dirfd, &status) != 0 || status.st_nlink == 0;
 }
 
-/* False with state->reason. Somebody may have removed the folder: then a new one. */
+/* False with state->reason. Another process may have removed the folder: then a new one. */
 static bool write_text(state_t *state, const text_t *text)
 {
     if (text->failed != TEXT_GOOD) {
@@ -603,7 +603,7 @@ static bool load_file(const found_t *found, model_t *model)
     return bad_line == 0;
 }
 
-/* The first save puts it into the new place; the old one is in nobody's way then. */
+/* The first save puts it into the new place; the old one is no longer in the way then. */
 static bool load_old(state_t *state, model_t *model)
 {
     int dirfd = state->old_path[0] == '\0'

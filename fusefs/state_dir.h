@@ -2,7 +2,7 @@
 /*
  * The folder of the daemon's state: only the daemon's user may write there.
  *
- *   with RMM_RUNTIME_DIR   that folder, if it is this user's and nobody else may write to
+ *   with RMM_RUNTIME_DIR   that folder, if it is this user's and no other user may write to
  *                          it; else rmmfs.<uid> in it
  *   as root                /run/rmmfs
  *   as a user              rmmfs in $XDG_RUNTIME_DIR or /run/user/<uid>, if that is the

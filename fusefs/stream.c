@@ -32,7 +32,7 @@ struct stream {
     pthread_mutex_t lock;
     node_t node;
     uint64_t process; /* its serial in full; 0: of the node */
-    uid_t uid;        /* who opened it */
+    uid_t uid;        /* of the user who opened it */
     budget_t *budget; /* that its rings are charged to; NULL: none */
     text_t fetched;
     size_t taken; /* bytes of it */
@@ -219,7 +219,7 @@ static void append_event(const rmm_event_t *event, void *arg)
     text_append(&stream->fetched, row, rmm__event_csv(row, event, &stream->clock));
 }
 
-/* Each ring takes a descriptor of the daemon's: a handle of who reads it. */
+/* Each ring takes a descriptor of the daemon's, which counts as a handle of the reader. */
 static bool charge_ring(stream_t *stream)
 {
     bool is_charged = stream->budget == NULL ||

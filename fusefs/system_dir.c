@@ -70,7 +70,7 @@ static void bound(int below)
             RMM_SYSTEM_RUNTIME_DIR, strerror(errno));
         return;
     }
-    /* Who came between the look and the mount must not be hidden. */
+    /* A program that came between the look and the mount must not be hidden. */
     if (!is_empty(below)) {
         (void)umount2(RMM_SYSTEM_RUNTIME_DIR, MNT_DETACH);
         log_warn(

@@ -42,7 +42,7 @@ typedef struct text {
     size_t row; /* where the row that is being printed begins */
     uint64_t rows_left_out;
     budget_t *budget; /* NULL: charged to no user */
-    uid_t uid;        /* who reads it, and is charged */
+    uid_t uid;        /* of the reader, who is charged */
     bool is_member;   /* the reader is of the group of hiding.h */
     size_t charged;
     char small[TEXT_SMALL_BYTES];

@@ -539,7 +539,7 @@ bool tree_info(const model_t *model, node_t node, node_info_t *info_out)
     const process_t *process = process_of(model, node);
     info_out->mode = mode_of(node);
     if (process != NULL && !process_is_live(process)) {
-        info_out->mode &= ~(mode_t)0222; /* nobody is there to obey */
+        info_out->mode &= ~(mode_t)0222; /* no program is left to obey */
     }
     info_out->uid = process != NULL           ? process->uid
                     : node_is_of_reader(node) ? node.serial

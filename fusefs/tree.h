@@ -42,7 +42,7 @@ typedef enum file_kind {
     KIND_VALUE, /* also directories and links */
     KIND_TEXT,
     KIND_REPORT, /* a text made from a report that the program is asked for (reports.h): it
-                    stays as it was opened, and its size is a value's for who has not */
+                    stays as it was opened, and its size is a value's before that */
     KIND_PIPE,
     KIND_LOG
 } file_kind_t;
@@ -73,7 +73,7 @@ typedef enum dir_kind {
 #define IN_EACH_LEVEL (IN_EACH_LOCATION | IN(RESOURCE))
 
 /* X(id, name, mode, where): every file of the tree but those of statistics, one each
- * (stat_fields.h). Who may: r: all read; w: and the owner writes; o: only the owner reads.
+ * (stat_fields.h). Access: r: all read; w: and the owner writes; o: only the owner reads.
  * What it is: nothing: a value, always below TREE_VALUE_BYTES; t: a text of any length; b: one
  * that is made from a report of the program's blocks (reports.h); p: read like a pipe
  * (stream.h); l: the node's log, of which each user has another. The text comes from the

@@ -82,7 +82,7 @@ turn_t *turns_take(turns_t *turns, const void *request)
     return turn;
 }
 
-/* Lock held. The first of the first user, who goes to the end. */
+/* Lock held. The first request of the first user, which moves to the end of the list. */
 static turn_t *take_next(turns_t *turns)
 {
     turn_user_t *user = TAILQ_FIRST(&turns->users);

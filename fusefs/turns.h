@@ -5,8 +5,8 @@
  * are few, are never all busy with the long texts of one user while another waits for a
  * figure.
  *
- * A request that waits can be taken out again, because its reader got a signal. Whoever has
- * taken a request out, under the lock, answers it. How many requests of a user wait is the
+ * A request that waits can be taken out again, because its reader got a signal. The thread
+ * that takes a request out, under the lock, answers it. How many requests of a user wait is the
  * caller's to bound.
  *
  * Knows no FUSE. Threads: any; start and stop are those of one. The lock is not held while a
@@ -39,7 +39,7 @@ typedef struct turns {
     pthread_mutex_t lock;
     pthread_cond_t more;
     pthread_t thread;
-    TAILQ_HEAD(, turn_user) users; /* who waits; the first is next */
+    TAILQ_HEAD(, turn_user) users; /* with requests that wait; the first is next */
     bool is_over;
 } turns_t;
 

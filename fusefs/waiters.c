@@ -59,7 +59,8 @@ static bool is_of_the_same(const waiter_t *left, const waiter_t *right)
     return left->stream == right->stream && left->file == right->file;
 }
 
-/* Under one lock: of two who poll at once none may drop the other's and lose its own. */
+/* Under one lock: of two readers that poll at once neither may drop the other's handle and lose
+ * its own. */
 static bool swap_poll(waiters_t *waiters, const waiter_t *waiter, void **replaced_out)
 {
     pthread_mutex_lock(&waiters->lock);

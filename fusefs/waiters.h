@@ -28,7 +28,7 @@ typedef struct waiter {
 typedef struct waiters {
     pthread_mutex_t lock;
     waiter_t *first;
-    int news_fd; /* eventfd: readable when somebody began to wait; -1: none */
+    int news_fd; /* eventfd: readable when a waiter was added; -1: none */
 } waiters_t;
 
 /* False: no descriptor. */

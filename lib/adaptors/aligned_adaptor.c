@@ -209,7 +209,7 @@ aligned_dealloc_op(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 
 /* --- the end ------------------------------------------------------------------------ */
 
-/* Work on what is out may still be queued, on streams that nobody names here. */
+/* Work on what is out may still be queued, on streams that are not known here. */
 static void wait_for_device(const rmm_resource_t *mr)
 {
     rmm_driver_scope_t scope;

@@ -4,7 +4,7 @@
  * someone prints them.
  *
  * Captured with libunwind where the machine has it, which keeps what it learnt about each
- * function, else with backtrace(3). Loaded when first wanted: who captures nothing loads
+ * function, else with backtrace(3). Loaded when first wanted: a program that captures nothing loads
  * nothing, and the library needs neither to be built nor to be linked.
  */
 #ifndef RMM_ADAPTORS_CALL_STACK_H

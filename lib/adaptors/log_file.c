@@ -6,7 +6,7 @@
  *
  * Locking: while an adaptor looks at the start and the end of the file and puts a header
  * into an empty one, it holds a lock on the open file; only others that do the same wait for
- * it. Rows are written without it: a process that is stopped meanwhile stops nobody else.
+ * it. Rows are written without it: a process that is stopped meanwhile stops no other.
  */
 #include "adaptors/log_file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A row for every allocation and free that passes. What a row costs its thread: the time,
- * the printing, a lock that nobody holds for longer than that. Writing is row_writer.c's.
+ * the printing, a lock that no thread holds for longer than that. Writing is row_writer.c's.
  *
  * The time is asked under the writer's lock, so that times rise from row to row.
  */
@@ -37,7 +37,7 @@ static logging_t *from_base(rmm_resource_t *mr)
 
 /* --- rows --------------------------------------------------------------------------- */
 
-/* Who called the library, in a form that has no comma. */
+/* The caller of the library, in a form that has no comma. */
 static void describe_caller(char text[RMM_FRAME_BYTES])
 {
     rmm_call_stack_t *stack = rmm__call_stack_capture(CALLER_DEPTH);

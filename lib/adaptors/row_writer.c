@@ -114,7 +114,7 @@ static uint64_t count_rows(const char *bytes, size_t length)
     return rows;
 }
 
-/* Without the lock, by the one who writes. Returns the rows that were lost. */
+/* Without the lock, by the thread that writes. Returns the rows that were lost. */
 static uint64_t put_out(rmm_row_writer_t *self, const char *bytes, size_t length)
 {
     size_t written = self->fd >= 0 ? 0 : length;
@@ -142,7 +142,7 @@ static bool is_in_own_sink_locked(const rmm_row_writer_t *self)
     return self->writing && pthread_equal(self->writing_thread, pthread_self());
 }
 
-/* Lock held, and again at the end; nobody else writes. */
+/* Lock held, and again at the end; no other thread writes. */
 static void write_out_locked(rmm_row_writer_t *self)
 {
     self->writing = true;

@@ -6,7 +6,7 @@
  * Two buffers: one is filled, one is written, by the thread that found the first one full.
  * If both are full others wait for it: no row is dropped because a disk is slow.
  *
- * Locking: `lock` protects everything; whoever has set `writing` owns the spare buffer and
+ * Locking: `lock` protects everything; the thread that has set `writing` owns the spare buffer and
  * the sinks without it. A sink that logs (through the adaptor that it is a sink of) never
  * waits for itself: such a row is dropped if there is no room, and waits for the next row
  * of others with auto_flush.

@@ -104,7 +104,7 @@ static bool make_room(thread_safe_t *self)
     return resized != NULL;
 }
 
-/* Nobody hears later whether upstream refused it. */
+/* The caller does not learn later whether upstream refused it. */
 RMM_COLD static void
 keep_free(thread_safe_t *self, void *ptr, const rmm_request_t *request)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is out, as a copy and in print. Everything is copied first, under the lock, and
- * sorted and printed from the copy without it: whoever prints may wait.
+ * sorted and printed from the copy without it: the thread that prints may wait.
  */
 #include "adaptors/tracking_impl.h"
 

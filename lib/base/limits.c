@@ -5,7 +5,8 @@
  *
  * Order: a promise is made before the look at what is held, and given back after what was
  * taken has been counted there. So whoever does not see another thread's promise sees its
- * memory. In between both are seen, for a few instructions: then who finds no room asks again.
+ * memory. In between both are seen, for a few instructions: then a thread that finds no room asks
+ * again.
  */
 #include "base/limits.h"
 
@@ -52,7 +53,7 @@ static bool fits(const bound_t *bound, uint64_t bytes, uint64_t others)
 
 static void take_back(const bound_t *bound, uint64_t bytes)
 {
-    /* release: who does not see the promise any more sees what is held */
+    /* release: a thread that no longer sees the promise sees what is held */
     atomic_fetch_sub_explicit(bound->promised, bytes, memory_order_release);
 }
 

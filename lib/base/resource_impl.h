@@ -164,8 +164,8 @@ rmm_status_t rmm__resource_init_over(
 /* One more reference, unless the last one is gone already (for shared instances). */
 bool rmm__resource_try_retain(rmm_resource_t *mr);
 
-/* In a forked child: made before the fork, it refuses all and makes no driver call. Who
- * would call the driver on its behalf asks first. */
+/* In a forked child: made before the fork, it refuses all and makes no driver call. Code
+ * that would call the driver on its behalf asks first. */
 bool rmm__resource_is_forked(const rmm_resource_t *mr);
 
 /* Undo init: for the error path of a creator, and the end of release. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread's last error. Who first decides that something is an error calls
+ * The thread's last error. The function that first decides that something is an error calls
  * rmm__error(); callers pass the status on unchanged.
  */
 #ifndef RMM_CORE_ERROR_H

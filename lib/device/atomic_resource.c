@@ -105,7 +105,7 @@ rmm__atomic_resource_exchange(rmm_atomic_resource_t *cell, rmm_resource_t *mr)
     if (mr != NULL) {
         add_references(mr, RMM_ATOMIC_RESOURCE_REFERENCES);
     }
-    /* release: takers see the resource whole; acquire: so does who gets the old one */
+    /* release: takers see the resource whole; acquire: so does the thread that gets the old one */
     return take_out(
         atomic_exchange_explicit(&cell->word, word_of(mr), memory_order_acq_rel));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The diagnosis engine: fed with the blocks that users hold and with what a GPU is told
- * to do, it writes who used what, and the errors it found, into a side file
+ * to do, it writes which call used which block, and the errors it found, into a side file
  * (diag_format.h). Pure: no CUDA, no files; the memory is its creator's.
  *
  * Usage: a launch uses a block if any aligned 8-byte word of its parameters points into it:

@@ -130,7 +130,7 @@ static rmm_guard_check_t *check_at(const rmm_guards_t *guards, uint32_t number)
     return &guards->checks[number % RMM_GUARD_CHECKS];
 }
 
-/* Its suspects are filled in by who begins it, its end makes it pending. */
+/* Its suspects are filled in by the caller that begins it, its end makes it pending. */
 bool rmm__guards_begin(
     rmm_guards_t *guards, uint32_t call, uint32_t user, rmm_stream_t stream)
 {

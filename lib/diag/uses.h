@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who used which block: rows of the side file, and the names of those who used them.
+ * Which call used which block: rows of the side file, and the names of the users.
  *
  * A launch uses a block if any word of its parameters points into it; a copy, fill or prefetch
  * that succeeded uses the blocks that its ranges begin in. Each event counts a block once.

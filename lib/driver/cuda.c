@@ -3,7 +3,7 @@
  * The driver table over the CUDA runtime, linked statically: the library loads on a
  * machine without a driver and answers cudaErrorInsufficientDriver there.
  *
- * Calls on the fast path (who is this stream, does it capture) go to the driver's own
+ * Calls on the fast path (which stream is this, does it capture) go to the driver's own
  * entry points: cuStreamGetId 15 ns against 47 through the runtime.
  *
  * Every failure clears the runtime's last error, which belongs to the program: a failed

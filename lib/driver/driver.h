@@ -78,7 +78,7 @@ typedef struct rmm_driver_mempool_figures {
     uint64_t used_bytes;     /* handed out now */
 } rmm_driver_mempool_figures_t;
 
-/* Who a stream really is: handles are reused after a destroy, these are not. */
+/* The identity of a stream: handles are reused after a destroy, ids are not. */
 typedef struct rmm_stream_key {
     uint64_t stream_id;  /* 0: legacy default stream; else unique in the process, while
                             it captures among the streams that do */
@@ -147,7 +147,7 @@ typedef struct rmm_driver {
     int (*mempool_free)(void *ptr, rmm_stream_t stream); /* cudaFreeAsync */
 
     /* Virtual memory of the current device. Sizes are multiples of the granularity.
-     * What address_map() maps nobody can touch until address_access() lets a device read
+     * What address_map() maps cannot be accessed until address_access() lets a device read
      * and write it: whole mappings, one or more beside each other. address_unmap() takes
      * away what one address_map() made, and waits for nothing: the caller knows that no
      * work uses the range. (CUDA also takes several mappings or none at all; the simulated GPU
@@ -334,9 +334,9 @@ rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out);
 
 /*
- * Around a driver call by which the library itself takes memory or gives it back: who watches
- * the driver's calls from outside leaves it out, since a resource counts it. leave() returns
- * its argument.
+ * Around a driver call by which the library itself takes memory or gives it back: a tool that
+ * watches the driver's calls from outside leaves it out, since a resource counts it. leave()
+ * returns its argument.
  */
 void rmm__driver_own_enter(void);
 int rmm__driver_own_leave(int error);

@@ -5,8 +5,8 @@
  *
  * Why it is safe: CUDA uses a handle again after the stream's end, with another id. An
  * entry therefore goes before its stream does, in rmm_stream_destroy(), which is the one
- * way that such a stream may end (rmm/stream.h). Whoever looks up a handle has a stream
- * that lives during the call, so nobody removes or changes the entry that he is to find;
+ * way that such a stream may end (rmm/stream.h). A caller that looks up a handle has a stream
+ * that lives during the call, so no thread removes or changes the entry that it is to find;
  * entries of others may come and go beside it.
  *
  * Bounded: 1024 streams, four to a set, a set to a cache line. One that finds its set full

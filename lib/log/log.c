@@ -150,7 +150,7 @@ void rmm__log_attach(
     pthread_once(&once, read_environment);
     atomic_store_explicit(&level_shown, shown, memory_order_release);
     set_level(atomic_load_explicit(&rmm__log_level, memory_order_relaxed));
-    /* release: who loads them sees what they name filled */
+    /* release: a thread that loads them sees what they name filled */
     atomic_store_explicit(&publish, fn, memory_order_release);
     atomic_store_explicit(&rmm__log_request, request, memory_order_release);
 }

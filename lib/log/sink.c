@@ -2,9 +2,9 @@
 /*
  * The one sink beside the ring: stderr, a file, or a function of the program's.
  *
- * Who writes takes no lock, so a sink that is replaced may still be in use: sinks are
+ * A writer takes no lock, so a sink that is replaced may still be in use: sinks are
  * never freed (they are few and small), and a file keeps its descriptor, which the next
- * file takes over with dup3(). `lock` is for those who replace,
+ * file takes over with dup3(). `lock` is for threads that replace it,
  * and held over fork() (core/fork.h).
  */
 #include "log/log.h"

@@ -92,8 +92,8 @@ typedef struct engine_owner {
     void (*lost)(void *owner, uint64_t bytes);
     void (*figures)(void *owner, const engine_figures_t *figures);
     /* Before so many bytes are mapped, and after figures() has told of them or they were not:
-     * RMM_OK, or the last error says who forbids it. Called without the lock, and may trim
-     * this engine, too. NULL: nobody does. */
+     * RMM_OK, or the last error says what forbids it. Called without the lock, and may trim
+     * this engine, too. NULL: nothing does. */
     rmm_status_t (*begin_growth)(void *owner, uint64_t bytes, uint64_t *promised_out);
     void (*end_growth)(void *owner, uint64_t promised);
 } engine_owner_t;

@@ -11,7 +11,7 @@
 
 /*
  * Protects resets of marks that are not under a resource's lock. An allocation that meets
- * an unseen request comes here before it raises a mark, so whoever comes later than the one
+ * an unseen request comes here before it raises a mark, so a thread that comes later than the one
  * that resets raises the new mark, and no high-water is lost: what was counted before the
  * reset's own look at current_bytes is in that look.
  */
@@ -229,8 +229,8 @@ void rmm__location_forget(
     uint32_t location = accounting->location;
     rmm_segment_stripe_t *stripe = &rmm__location_stripes[location][rmm__stripe_here()];
 
-    /* a stranger has counted nothing, and another may own the figures. Who owns them ends
-     * here: adding does for it as well */
+    /* a stranger has counted nothing, and another may own the figures. The user that
+     * owns them ends here: adding does for it as well */
     if (rmm__location_mode(&accounting->user) != RMM_LOCATION_STRANGER) {
         rmm__figure_sub(&rmm__locations[location].current_bytes, left->bytes);
         rmm__figure_sub(&rmm__locations[location].live_count, left->count);

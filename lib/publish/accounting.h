@@ -113,7 +113,8 @@ rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out);
 void rmm__location_obey_resets(uint32_t location);
 void rmm__accounting_obey_reset(rmm_accounting_t *accounting);
 
-/* acquire: pairs with obey() in accounting.c; who sees a request obeyed sees the mark it left */
+/* acquire: pairs with obey() in accounting.c; a thread that sees a request obeyed sees the mark
+ * that it left */
 static inline bool
 rmm__reset_is_due(const _Atomic(uint32_t) *seen, const _Atomic(uint32_t) *request)
 {

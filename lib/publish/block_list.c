@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks of a report; see block_list.h. The file is written with write(2), not mapped: on a
- * full file system that is an error, where a mapping would be a SIGBUS in somebody's
+ * full file system that is an error, where a mapping would be a SIGBUS in an
  * allocation. It is as long as its rows need.
  *
  * The space that programs need to start is not for it: on /run/rmm the last 32 MiB.

@@ -20,7 +20,7 @@
 #define PAGES                                                                          \
     256u /* a power of two; pages of code that a program's stacks go through */
 
-/* What was told, where nobody else writes. */
+/* What was told, in memory that no other thread writes. */
 typedef struct span {
     uintptr_t begin, end;
     uint64_t path_hash;
@@ -78,7 +78,7 @@ static void tell(const span_t *span, uintptr_t base, const char *path)
     module->base = base;
     copy_path(module->path, path);
     told[told_count++] = *span;
-    /* release: pairs with rmm_leaks_each_module(): who counts it sees it complete */
+    /* release: pairs with rmm_leaks_each_module(): a reader that counts it sees it complete */
     atomic_store_explicit(
         &atomic_load_explicit(&header, memory_order_relaxed)->modules_used, told_count,
         memory_order_release);
@@ -152,7 +152,7 @@ RMM_COLD static void learn_page(uintptr_t address)
 {
     bool is_program = true;
 
-    /* acquire, release: who is at the table sees what the last one there did */
+    /* acquire, release: the thread at the table sees what the last one did */
     if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
         return;
     }

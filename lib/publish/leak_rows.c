@@ -59,7 +59,7 @@ static void fill_header(rmm_leaks_header_t *header)
     header->modules_offset = offsetof(leaks_file_t, modules);
     header->modules_stride = sizeof(rmm_leaks_module_t);
     header->modules_count = RMM_LEAK_MODULES;
-    /* release: who sees `ready` sees all of it */
+    /* release: a thread that sees `ready` sees all of it */
     atomic_store_explicit(&header->ready, 1, memory_order_release);
 }
 
@@ -113,7 +113,7 @@ static uint32_t take_chunk(void)
     while (taken != UINT64_MAX) {
         uint32_t chunk = (uint32_t)__builtin_ctzll(~taken);
 
-        /* acquire: pairs with close: whoever had it is done with its rows */
+        /* acquire: pairs with close: the thread that had it is done with its rows */
         if (atomic_compare_exchange_weak_explicit(
                 &chunks_taken, &taken, taken | UINT64_C(1) << chunk,
                 memory_order_acquire, memory_order_relaxed)) {

@@ -60,7 +60,7 @@ bool rmm__requests_take_trim(rmm_trim_request_t *request_out)
 
 void rmm__requests_trimmed(const rmm_trim_request_t *request)
 {
-    /* release: who sees it obeyed sees the figures that it left */
+    /* release: a reader that sees it obeyed sees the figures that it left */
     atomic_store_explicit(
         &rmm__publisher.segment->header.trim_seen, request->number,
         memory_order_release);
@@ -79,7 +79,7 @@ bool rmm__requests_take_report(rmm_report_request_t *request_out)
 
 void rmm__requests_reported(const rmm_report_request_t *request)
 {
-    /* release: who sees it obeyed sees its file */
+    /* release: a reader that sees it obeyed sees its file */
     atomic_store_explicit(
         &rmm__publisher.segment->header.report_seen, request->number,
         memory_order_release);

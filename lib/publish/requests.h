@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits, trims and reports that an operator asked for through /rmm: the process's side of the
- * control page. What is asked for rarely costs an allocation one load, of a word that nobody writes
- * meanwhile: while it is 0 nothing else here is looked at. It also tells a forked child, whose
- * page is all zeros, from a limit of 0 bytes. The program's own calls look at that word and at
- * the trace's at once.
+ * control page. What is asked for rarely costs an allocation one load, of a word that is not
+ * written meanwhile: while it is 0 nothing else here is looked at. It also tells a forked child,
+ * whose page is all zeros, from a limit of 0 bytes. The program's own calls look at that word and
+ * at the trace's at once.
  *
  * Threads: any, without a lock.
  */
@@ -54,7 +54,7 @@ void rmm__requests_trimmed(const rmm_trim_request_t *request);
 
 typedef struct rmm_report_request {
     uint32_t number;
-    uint32_t rows; /* at most; 0: nobody waits for it */
+    uint32_t rows; /* at most; 0: no reader waits for it */
 } rmm_report_request_t;
 
 /* The same for a report of the blocks. */

@@ -22,7 +22,7 @@ typedef struct private_slot {
     rmm_segment_stripe_t stripes[RMM_SEGMENT_STRIPES];
 } private_slot_t;
 
-/* Nobody can request there. */
+/* No request can be made there. */
 static const rmm_control_slot_t no_requests = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
 
 /* --- locations ------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
  *
  * Fork: the mappings are not inherited (the lock would be, and the child would count in
  * its parent's accounting). The child handler puts anonymous memory into the holes, so that a
- * free or an exit handler there writes to nobody. It only calls mmap. The lock is held
+ * free or an exit handler there writes to no file. It only calls mmap. The lock is held
  * over fork(): a child never sees a file half made, nor inherits its descriptor.
  */
 #include "publish/accounting.h"
@@ -123,7 +123,7 @@ RMM_COLD static bool back_page(size_t page, size_t page_bytes)
     if (!good) {
         atomic_fetch_or_explicit(&pages->refused[page / 64], bit, memory_order_relaxed);
     }
-    /* release: who finds the bit gone finds the page there, or refused */
+    /* release: a thread that finds the bit gone finds the page there, or refused */
     atomic_fetch_and_explicit(&pages->wanting[page / 64], ~bit, memory_order_release);
     return good;
 }
@@ -253,7 +253,7 @@ static void side_name(char name[RMM_RUNTIME_DIR_BYTES], const char *suffix)
         rmm__publisher.name, suffix);
 }
 
-/* The control page gets its name first: who sees the segment may look for it. */
+/* The control page gets its name first: a reader that sees the segment may look for it. */
 static int publish_both_locked(
     rmm_shared_file_t *segment, rmm_shared_file_t *control, const char **step_out)
 {
@@ -507,8 +507,8 @@ void rmm__publish_open(const char *driver)
  * A process that ends as it should leaves a segment of a few KiB; of others a sweep makes
  * one. This runs after what uses the library: the program's destructors and exit handlers,
  * and those of libraries that are linked with it. What still counts then is in the old file,
- * which whoever watches this process has open. The lock is not waited for: a signal handler
- * may have called exit().
+ * which the daemon has open if it watches this process. The lock is not waited for: a signal
+ * handler may have called exit().
  */
 __attribute__((destructor(1001))) static void leave_small(void)
 {
@@ -590,7 +590,7 @@ static rmm_status_t side_memory_locked(
     if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
         memory = make_side_file_locked(suffix, bytes, warning);
         if (memory ==
-            NULL) { /* nobody would see it in private memory: a smaller one may fit */
+            NULL) { /* no reader would see it in private memory: a smaller one may fit */
             return rmm__error(RMM_ERR_IO, "%s", warning);
         }
     } else {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Space is taken before a page is used, because a hole in a mapping would be a SIGBUS in
- * somebody's allocation on a full tmpfs; a page that is only read takes space, too. So a hole
+ * an allocation on a full tmpfs; a page that is only read takes space, too. So a hole
  * is never in the memory that the process uses: that begins as private memory, and a page of
  * the file takes its place when the kernel has given the page space
  * (MADV_POPULATE_WRITE, which says so where an access would be the SIGBUS). This needs no
- * descriptor, so neither who closes all of them nor a change of root or user is in its way.
+ * descriptor, so neither a program that closes all of them nor a change of root or user is in
+ * its way.
  * Before Linux 5.14 the space of the whole file is taken when it is made.
  *
  * Why in this order: the lock is taken before the name is
- * given, so that whoever sees the name sees the lock. The descriptor is closed: the
+ * given, so that a process that sees the name sees the lock. The descriptor is closed: the
  * mapping keeps the open file, and so the lock, until the process ends in whatever way;
  * MADV_DONTFORK keeps a child from prolonging that.
  *
@@ -74,7 +75,7 @@ static int take_size(rmm_shared_file_t *file)
     return ftruncate(file->fd, (off_t)file->pages.bytes) == 0 ? 0 : -errno;
 }
 
-/* A sweeper may be probing at this moment; nobody holds the lock for longer. */
+/* A sweeper may be probing at this moment; no sweeper holds the lock for longer. */
 static int take_lock(const rmm_shared_file_t *file)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

@@ -14,8 +14,8 @@
 #include "segment/temporary_file.h"
 
 /*
- * The memory of a file. What is not backed yet is private memory: writing there harms nobody
- * and reaches no reader.
+ * The memory of a file. What is not backed yet is private memory: writing there harms no
+ * process and reaches no reader.
  */
 typedef struct rmm_shared_pages {
     char *

@@ -31,7 +31,7 @@ static void fill_header(rmm_events_header_t *header)
     header->records_offset = offsetof(rmm_events_layout_t, records);
     header->records_stride = sizeof(rmm_events_record_t);
     header->records_count = RMM_EVENTS_RECORDS;
-    /* release: who sees it ready sees the rest */
+    /* release: a thread that sees it ready sees the rest */
     atomic_store_explicit(&header->ready, 1, memory_order_release);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocation events for who wants to look on: written into a ring beside the segment while
+ * Allocation events for readers of events_pipe: written into a ring beside the segment while
  * the control page asks for it, read by rmmfs (proc/<pid>/events_pipe). Switched off it
  * costs a load; the ring is made when it is first switched on, and never waits for a
  * reader.

@@ -3,7 +3,7 @@
  * Memory of the host's heap, aligned. Asks for no driver: it works on a machine without
  * a GPU, and with a RMM_DRIVER that is wrong.
  *
- * One instance per process, shared by all who create one.
+ * One instance per process, which every create returns.
  *
  * Locking: as tracked.h.
  */

@@ -64,7 +64,7 @@ typedef struct rmm_mempool_plan {
     int device;
     rmm_driver_mempool_t handle;
     rmm_mempool_end_t end;     /* on failure nothing becomes of it */
-    rmm_tracked_t **instances; /* shared by all who create one; NULL: not shared */
+    rmm_tracked_t **instances; /* shared by all creators; NULL: not shared */
     uint64_t instance_key;
 } rmm_mempool_plan_t;
 

@@ -41,7 +41,8 @@ bool rmm__runtime_dir_from(
 /*
  * Remove from dirfd what nobody holds any more: segments found dead at least
  * RMM_SWEEP_AFTER_SECONDS ago, side files without their segment, temporary files of that
- * age. Who first finds a segment dead makes it small and marks it (mode 0400, mtime now): a
+ * age. The first process to find a segment dead makes it small and marks it (mode 0400, mtime
+ * now): a
  * file's times do not tell when its process died. only_uid: the owner of the files, -1 for all.
  * Returns the number of files removed.
  */

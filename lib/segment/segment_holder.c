@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds a segment: its process keeps an exclusive flock through the mapping until it
+ * The process that holds a segment: it keeps an exclusive flock through the mapping until it
  * ends, however it ends. A probe takes the shared lock and gives it back at once: it
  * fails while the process lives, and never gets in another prober's way.
  */

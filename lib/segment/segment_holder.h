@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A line of /proc/locks: who took an exclusive flock on a file. */
+/* A line of /proc/locks: the process that took an exclusive flock on a file. */
 typedef struct rmm_lock_line {
     uint64_t device, inode;
     pid_t pid; /* as this process sees it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of "<segment>.leaks", made when a process has its first tracking adaptor: which
- * blocks are out, and who asked for them. The same rules as segment_format.h: fixed-width
+ * blocks are out, and which calls asked for them. The same rules as segment_format.h: fixed-width
  * integers, offsets, a reader that trusts nothing (segment_leaks_reader.h), minor versions
  * add.
  *
@@ -54,7 +54,7 @@ typedef struct rmm_leaks_row {
     _Atomic(uint64_t) bytes;
     _Atomic(uint64_t) allocated_ns; /* CLOCK_MONOTONIC, to some milliseconds */
     _Atomic(uint64_t) stream;       /* the handle: of the allocation */
-    _Atomic(uint32_t) thread;       /* gettid() of who allocated */
+    _Atomic(uint32_t) thread;       /* gettid() of the allocating thread */
     _Atomic(int32_t) device;        /* CUDA ordinal; -1: host memory */
     _Atomic(uint32_t) frame_count;  /* 0: no stack was captured */
     uint32_t reserved0;

@@ -139,7 +139,7 @@ bool failure_forget(resource_object_t *self);
 
 /* The memory of a buffer; NULL with an exception: not a buffer. */
 rmm_device_buffer_t *buffer_memory(PyObject *object);
-/* Between these calls the memory does not move: somebody has its address. With the GIL. */
+/* Between these calls the memory does not move, because its address is in use. With the GIL. */
 void buffer_pin(PyObject *object);
 void buffer_unpin(PyObject *object);
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Only its owner and root make a program report its blocks. Reading all files of many idle
 # programs asks each at most once a second and waits once for all of its files; opens that wait
-# stop nobody, whatever becomes of the program or the daemon.
+# stop no reader, whatever becomes of the program or the daemon.
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
@@ -32,14 +32,14 @@ pid=${program_pid[one]}
 pool=$(cd "$mnt" && printf '%s\n' "proc/$pid/gpu0/mr"/*.pool | head -n 1)
 files="$pool/map $pool/map.svg $pool/streams $pool/size_histogram proc/$pid/allocations"
 
-# Another user: refused, and nobody is asked. Neither is anybody by a look at attributes.
+# Another user: refused, and no program is asked. Nor does a look at attributes ask one.
 for file in $files; do
     ! "${as_b[@]}" cat "$mnt/$file" 2>"$work/why" || fail "another user reads $file"
     grep -q "Permission denied" "$work/why" || fail "$file for another user: $(cat "$work/why")"
     [ "$(stat -c '%a %u' "$mnt/$file")" = "400 65534" ] || fail "attributes of $file"
 done
 ls -lR "$mnt/proc/$pid" >/dev/null
-[ "$(requests "$pid")" = 0 ] || fail "asked $(requests "$pid") times, by nobody who may"
+[ "$(requests "$pid")" = 0 ] || fail "asked $(requests "$pid") times, by a user who may not"
 
 # Root reads everything of all idle programs.
 began=$SECONDS
@@ -75,7 +75,7 @@ expect "$pool/current_count" 3
 wait "${readers[@]}" || true
 ! cat "$work"/many.* | grep -vE "Connection timed out|Disk quota exceeded" ||
     fail "answers: $(sort -u "$work"/many.*)"
-grep -q "Connection timed out" "$work"/many.* || fail "nobody waited"
+grep -q "Connection timed out" "$work"/many.* || fail "no reader waited"
 kill -CONT "$pid"
 tell one borrow 2 10 1 # what was withdrawn is not made
 [ -z "$(find "$run" -name '*.blocks')" ] || fail "a report that was withdrawn is there"

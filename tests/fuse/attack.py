@@ -5,7 +5,7 @@ With ATTACK_UID it becomes that user first.
 
   attack.py being_made DIR COUNT        segments that are never finished
   attack.py empty DIR COUNT             empty files with the names of segments
-  attack.py dead DIR COUNT TEMPLATE     whole segments that nobody holds
+  attack.py dead DIR COUNT TEMPLATE     whole segments that no process holds
   attack.py rename DIR SECONDS TEMPLATE one segment under a new name, again and again
   attack.py orphan DIR TEMPLATE         a segment whose process ends, after a line of input,
                                         and leaves its lock to a child; prints both pids

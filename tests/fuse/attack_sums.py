@@ -42,7 +42,7 @@ def slots(kind, directory, count, template):
     with open(template, "rb") as file:
         segment = bytearray(file.read())
     fill(segment, 3 if kind == "torn" else 2)
-    # Another start than this process's: each is a process of its own, whose pid nobody can tell.
+    # Another start than this process's: each is a process of its own, whose pid cannot be told.
     ticks = start_ticks() if kind == "together" else 1
     new = os.path.join(directory, "new.%d" % os.getpid())  # no name of a segment: never swept
     files = []

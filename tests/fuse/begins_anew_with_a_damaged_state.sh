@@ -34,7 +34,7 @@ wait "$second" || fail "the second ended with $?"
 expect gpu0/peak_bytes 100
 stop_daemon
 
-# Names that somebody else took first.
+# Names that another user took first.
 mkfifo "$run/rmmfs.state.new"
 rm "$run/rmmfs.state.lock"
 ln -s /etc/passwd "$run/rmmfs.state.lock"

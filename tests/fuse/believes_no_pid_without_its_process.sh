@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A process ends and leaves the lock of its segment to a child. The segment lives, but the
-# pid is nobody's, and may soon be another process's: the segment is shown as seg-<id>.
+# pid is free, and may soon be another process's: the segment is shown as seg-<id>.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 

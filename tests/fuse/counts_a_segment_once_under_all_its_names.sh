@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Whoever renames, links or copies a segment, while its program runs, after it ended and over a
+# A user who renames, links or copies a segment, while its program runs, after it ended and over a
 # restart of the daemon, adds nothing to any sum.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"

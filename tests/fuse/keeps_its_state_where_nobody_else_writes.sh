@@ -62,7 +62,7 @@ start_daemon
 expect gpu0/peak_bytes 77
 stop_daemon
 
-# Another user's file of the old name is nobody's state.
+# Another user's file of the old name is not this daemon's state.
 rm -r "$run/rmmfs.0"
 "${as[@]}" sh -c "printf 'rmmfs-state 1\nmark host peak_bytes 5\nend\n' >$run/rmmfs.state"
 start_daemon

@@ -40,7 +40,7 @@ expect gpu0/total_bytes 5310
 expect gpu0/total_count 3
 
 # Peaks of programs that the daemon saw alive at the same time do add up to the upper bound,
-# also if they use the GPU only afterwards and nobody looks before they end.
+# also if they use the GPU only afterwards and no reader looks before they end.
 start_program c
 start_program d
 expect "proc/${program_pid[c]}/state" live

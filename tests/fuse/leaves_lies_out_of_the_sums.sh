@@ -89,7 +89,7 @@ for value in -1 -2 $((1 << 62)); do
 done
 expect gpu0/peak_bytes 1005
 
-# Totals that could be: they stay until somebody resets them, then for good.
+# Totals that could be: they stay until they are reset, then for good.
 start_liar liar
 lie set 0 total_bytes $((1 << 62))
 kill_program liar

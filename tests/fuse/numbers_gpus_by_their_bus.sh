@@ -33,7 +33,7 @@ tell a location 0 SIM-0 - 1000 Simulated
 tell a location 1 GPU-cccc 0000:AF:00.0 2000 H200
 tell a location 2 GPU-bbbb 00000000:5E:00.0 3000 H200
 tell a location 3 MIG-1 0000:3B:00.0 500 slice
-tell a location 4 MIG-2 00010000:02:00.0 500 slice # of a GPU whose uuid nobody knows
+tell a location 4 MIG-2 00010000:02:00.0 500 slice # of a GPU whose uuid is not known
 tell a alloc 0 1
 tell a alloc 1 2
 tell a alloc 2 3

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs of rootless containers: in user namespaces uid 0 is another user outside, so a
 # segment's name says 0 and its file has another owner. They are shown as that owner's, under
-# the host's pid, and swept; whoever takes another user's name for a file of his own is shown
+# the host's pid, and swept; a file whose name pretends to be another user's is shown
 # as himself, and gets nothing that is the other's.
 test_users=2
 # shellcheck source=tests/fuse/common.sh

@@ -43,7 +43,7 @@ start_daemon
 figures >"$work/after"
 diff "$work/before" "$work/after" || fail "figures changed over a restart"
 
-# Again, with one that ends while nobody looks.
+# Again, with one that ends while no reader looks.
 b=${program_pid[b]}
 kill_daemon
 tell b alloc 0 10
@@ -71,7 +71,7 @@ start_daemon
 expect gpu0/current_bytes 1000
 expect gpu0/peak_bytes 8000
 
-# One that ends while a daemon runs and nobody reads, and whose segment is gone.
+# One that ends while a daemon runs and no reader reads, and whose segment is gone.
 start_program unread
 gpu unread 1
 tell unread alloc 1 100

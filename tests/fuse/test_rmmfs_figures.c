@@ -418,7 +418,7 @@ static void add_full(fixture_t *fixture, pid_t first, uint32_t count, uid_t uid)
     }
 }
 
-/* Before: a sum read all slots of all segments, whoever had how many. */
+/* Before: a sum read all slots of all segments, however many each user had. */
 static void a_sum_reads_a_bounded_number_of_slots_of_a_user(void **state)
 {
     fixture_t *fixture = open_fixture();

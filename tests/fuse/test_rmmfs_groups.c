@@ -47,7 +47,7 @@ static void finds_the_groups_of_this_process(void **state)
         assert_true(groups_have(getpid(), groups[i]));
     }
     assert_false(groups_have(getpid(), (gid_t)-2));
-    assert_false(groups_have(0x7fffffff, 0)); /* nobody's pid */
+    assert_false(groups_have(0x7fffffff, 0)); /* no process's pid */
 }
 
 int main(void)

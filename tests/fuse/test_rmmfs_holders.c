@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds a segment, from a list of locks: the question never waits for the reading of the
- * list, however long that takes, and the list is read the less often the longer it takes.
+ * Which process holds a segment, from a list of locks: the question never waits for the reading
+ * of the list, however long that takes, and the list is read the less often the longer it takes.
  */
 #include "harness/harness.h"
 
@@ -20,7 +20,7 @@ static rmm_segment_t segment_of(uint64_t inode)
 {
     rmm_segment_t segment = {.device = makedev(0, 25), .inode = inode};
     segment.uid = geteuid();
-    segment.header.pid = 0; /* nobody: the locks must tell */
+    segment.header.pid = 0; /* unknown: the locks must tell */
     return segment;
 }
 
@@ -104,7 +104,7 @@ static void a_lock_of_an_earlier_file_is_not_believed(void **state)
     (void)unlink(path);
 }
 
-/* A pipe into which nobody writes yet: the reading begins, and does not end. */
+/* A pipe that is not written to yet: the reading begins, and does not end. */
 static void a_reading_without_end_keeps_nobody(void **state)
 {
     char path[64];

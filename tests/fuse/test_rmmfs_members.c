@@ -114,7 +114,7 @@ static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **stat
     close_members(members);
 }
 
-/* Whoever keeps programs that use no GPU delays others, but not for ever. */
+/* A user with many programs that use no GPU delays others, but not for ever. */
 static void beginners_delay_a_first_gpu_and_keep_it_from_nobody(void **state)
 {
     (void)state;

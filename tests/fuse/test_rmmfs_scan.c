@@ -99,7 +99,7 @@ static void names_over_the_budget_are_counted_and_looked_at_later(void **state)
     close_place(place);
 }
 
-/* A user can make and remove names without end: those that nobody has looked at are bounded, and
+/* A user can make and remove names without end: those that were not looked at yet are bounded, and
  * a name that finds no room is found by the next listing. */
 static void names_that_arrive_are_bounded_and_none_is_lost(void **state)
 {

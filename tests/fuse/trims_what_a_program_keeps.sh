@@ -80,7 +80,7 @@ wait $(jobs -p | grep -v "^$daemon\$" | grep -v "^${program_pid[a]}\$")
 sort -u "$work"/many.* >"$work/answers"
 ! grep -vE "Connection timed out|Device or resource busy|Disk quota exceeded" "$work/answers" ||
     fail "answers: $(cat "$work/answers")"
-grep -q "Connection timed out" "$work/answers" || fail "nobody waited: $(cat "$work/answers")"
+grep -q "Connection timed out" "$work/answers" || fail "no writer waited: $(cat "$work/answers")"
 kill -CONT "${program_pid[a]}"
 tell a borrow 0 10 1
 trims "$process/trim" all
@@ -91,7 +91,7 @@ trim "$process/trim" all >"$work/answer" &
 writer=$!
 kill_daemon
 wait "$writer"
-[ "$(cat "$work/answer")" != ok ] || fail "a trim that nobody obeyed succeeded"
+[ "$(cat "$work/answer")" != ok ] || fail "a trim that no program obeyed succeeded"
 kill -CONT "${program_pid[a]}"
 tell a borrow 0 10 1
 start_daemon
@@ -115,4 +115,4 @@ trim "$process/trim" all >"$work/answer" &
 writer=$!
 stop_daemon
 wait "$writer"
-[ "$(cat "$work/answer")" != ok ] || fail "a trim that nobody obeyed succeeded"
+[ "$(cat "$work/answer")" != ok ] || fail "a trim that no program obeyed succeeded"

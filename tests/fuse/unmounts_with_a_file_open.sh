@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# SIGTERM and SIGINT end the daemon at once though somebody has a file and a directory open.
+# SIGTERM and SIGINT end the daemon at once while another process has a file and a directory open.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 

@@ -132,7 +132,7 @@ static inline void runtime_segment(const runtime_t *runtime, rmm_segment_t *segm
 
 typedef struct child {
     pid_t pid;
-    int in, out; /* of whoever holds this struct */
+    int in, out; /* of the process that holds this struct */
 } child_t;
 
 typedef void (*child_fn)(child_t *self, void *argument);
@@ -198,7 +198,7 @@ static inline void child_start(child_t *child, child_fn body, void *argument)
     if (child->pid == 0) {
         child_t self = {.pid = 0, .in = down[0], .out = up[1]};
 
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no process behind */
         close(down[1]);
         close(up[0]);
         child_close_ends();

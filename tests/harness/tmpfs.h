@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small tmpfs for a child process, in a mount namespace of its own: nobody else sees it,
+ * A small tmpfs for a child process, in a mount namespace of its own: no other process sees it,
  * and it goes with its processes. Root may mount, others in a user namespace, where a
  * kernel allows that: tmpfs_or_skip() says so where it does not.
  */
@@ -61,7 +61,7 @@ static inline int entries_in(const char *path)
     return count - 2;
 }
 
-/* Bytes of the file system that somebody uses. */
+/* Bytes of the file system that are in use. */
 static inline uint64_t used_bytes_of(const char *path)
 {
     struct statvfs status;

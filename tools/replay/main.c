@@ -214,7 +214,7 @@ static bool tries_capacities(const replay_options_t *options)
     return options->find_capacity || options->capacity_curve;
 }
 
-/* The report comes before the hold, so that who waits for it can look at the files. */
+/* The report comes before the hold, so that a reader that waits for it can look at the files. */
 static bool use(session_t *session)
 {
     const replay_options_t *options = &session->options;

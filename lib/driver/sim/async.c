@@ -12,8 +12,8 @@
  * CUDA may do more, along events; a program may not rely on that.
  *
  * In a capture both become nodes of the graph. The graph owns the memory: its address is
- * the same at every launch, and it goes back to the device when nobody can launch the
- * graph any more. Only memory of the same capture can be freed in it.
+ * the same at every launch, and it goes back to the device when the graph can no longer be
+ * launched. Only memory of the same capture can be freed in it.
  *
  * A block lives while the table or a task refers to it.
  *

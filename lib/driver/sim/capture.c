@@ -20,7 +20,7 @@
 struct sim_capture {
     uint64_t id;
     int mode;
-    uint64_t thread_id; /* who began it */
+    uint64_t thread_id; /* of the thread that began it */
     bool ruined;
     sim_stream_t *origin;
     sim_stream_t *members; /* by next_in_capture; origin among them */
@@ -155,7 +155,7 @@ void rmm__sim_capture_forget_locked(sim_stream_t *stream)
         return;
     }
     (void)ruin(capture, 0);
-    if (capture->origin == stream) { /* nobody can end it any more */
+    if (capture->origin == stream) { /* no stream can end it any more */
         rmm__sim_graph_free_locked(capture->graph);
         capture_end(capture);
         return;

@@ -8,7 +8,7 @@
  * launches of one graph do not overlap, whatever their streams. There is no difference
  * between a graph and an executable: a copy has launches of its own, as either has.
  *
- * Who watches a graph is a task whose end is the news: the graph holds it, so do its copies
+ * A watcher of a graph is a task whose end is the news: the graph holds it, so do its copies
  * and a larger graph that it was captured into, and every launch holds it to its end.
  *
  * Locking: rmm__sim_lock.

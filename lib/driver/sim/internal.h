@@ -7,7 +7,7 @@
  *   fault.c    the fault plan
  *   handles.c  handles that may be used after their end without harm
  *   stream.c   streams and events: the calls
- *   work.c     queues, and who runs when
+ *   work.c     queues, and which runs when
  *   capture.c  capturing streams, and what it forbids
  *   graph.c    graphs
  *   error.c    names of errors

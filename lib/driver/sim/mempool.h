@@ -45,7 +45,7 @@ typedef struct sim_piece {
 /* The pool of a handle, NULL with *error set. */
 sim_mempool_t *
 rmm__sim_mempool_find_locked(rmm_driver_mempool_t handle, const char *call, int *error);
-/* Take memory that nobody uses; MEMORY_ALLOCATION if neither pool nor device has any. */
+/* Take memory that is not in use; MEMORY_ALLOCATION if neither pool nor device has any. */
 int rmm__sim_mempool_take_locked(
     sim_mempool_t *pool, uint64_t bytes, sim_piece_t *piece_out);
 /* Memory that no work uses any more. The pool may be gone after. */

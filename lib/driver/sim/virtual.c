@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory of the simulated GPU: reserved addresses, which nobody can touch until
+ * Virtual memory of the simulated GPU: reserved addresses, which cannot be accessed until
  * physical memory is mapped there, and physical memory, which counts against its device
  * and needs no contiguous room in it.
  *
@@ -64,7 +64,7 @@ static int begin_safe(const char *call)
                : rmm__sim_enter(call);
 }
 
-/* Begin another that changes something. CUDA may forbid fewer: nobody has measured that. */
+/* Begin another that changes something. CUDA may forbid fewer: that was not measured. */
 static int begin(const char *call)
 {
     return rmm__sim_attribute(RMM_ATTRIBUTE_VIRTUAL_MEMORY) == 0
