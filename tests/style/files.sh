@@ -13,26 +13,24 @@ c_files() {
     done | sort)
 }
 
+# scripts NAME FIRST: those files on standard input that have such a name, or such a first line.
+scripts() {
+    LC_ALL=C awk -v name="$1" -v first="$2" '
+        $0 ~ name { print; next }
+        { file = $0; line = ""; getline line <file; close(file) }
+        substr(line, 1, 32) ~ first { print file }'
+}
+
 # python_files [ROOT]: every Python script, by name or by its first line.
 python_files() {
     (cd "${1:-.}" && for folder in $style_folders; do
         [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.[ch]' ! -name '*.[ch]pp'
-    done | while read -r file; do
-        case "$file" in
-        *.py) echo "$file" ;;
-        *) ! head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/env python3$' || echo "$file" ;;
-        esac
-    done | sort)
+    done | scripts '[.]py$' '^#!.*/env python3$' | sort)
 }
 
 # script_files [ROOT]: every shell script, by name or by its first line.
 script_files() {
     (cd "${1:-.}" && for folder in .ci $style_folders; do
         [ -d "$folder" ] && find "$folder" -type f ! -name '*.gz' ! -name '*.[ch]' ! -name '*.[ch]pp'
-    done | while read -r file; do
-        case "$file" in
-        *.sh) echo "$file" ;;
-        *) ! head -c 32 "$file" | head -n 1 | grep -aqE '^#!.*/(env )?(ba)?sh' || echo "$file" ;;
-        esac
-    done | sort)
+    done | scripts '[.]sh$' '^#!.*/(env )?(ba)?sh' | sort)
 }
