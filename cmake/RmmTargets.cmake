@@ -30,17 +30,15 @@ endif()
 
 # rmm_test_program(PROGRAM [k=v ...])
 # A cmocka program that knows the environment of its test and runs single cases:
-# tests/harness/run.c.
+# tests/harness/run.c and the program's own environment.c.
 function(rmm_test_program program)
     set(environment "")
     foreach(variable ${ARGN})
         string(APPEND environment "\"${variable}\",")
     endforeach()
-    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests/harness/run.c)
+    target_sources(${program} PRIVATE $<TARGET_OBJECTS:rmm_test_runner>
+        ${PROJECT_SOURCE_DIR}/tests/harness/environment.c)
     target_compile_definitions(${program} PRIVATE "RMM_TEST_ENVIRONMENT=${environment}")
-    if(RMM_SANITIZE)
-        target_compile_definitions(${program} PRIVATE RMM_TEST_SANITIZED=1)
-    endif()
 endfunction()
 
 # rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])

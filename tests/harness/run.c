@@ -2,12 +2,13 @@
 /*
  * What makes a test program usable by hand: it knows the environment of its test, and runs
  * the cases that its arguments name. rmm_test_program() of RmmTargets.cmake adds this file to
- * each program and puts the test's variables into RMM_TEST_ENVIRONMENT.
+ * each program, and environment.c with the test's variables.
  *
  * A variable that is set already stays, so that RMM_DRIVER=cuda or RMM_TEST_SHARED=1 before
  * the program's name is obeyed. The sanitizers read their options before any code of the
  * program runs: with them the program starts itself again when a variable was missing.
  */
+#include "harness/environment.h"
 #include "harness/harness.h"
 
 #include <fnmatch.h>
@@ -18,8 +19,6 @@
 #include <unistd.h>
 
 #define USAGE_ERROR 2
-
-static const char *const environment[] = {RMM_TEST_ENVIRONMENT NULL};
 
 static char **arguments;     /* of main(), and NULL */
 static int before_cases = 1; /* how many of them are not names of cases */
@@ -50,8 +49,8 @@ __attribute__((constructor(101))) static void begin(int argc, char **argv)
 
     (void)argc;
     arguments = argv;
-    for (size_t i = 0; environment[i] != NULL; i++) {
-        missing = add_variable(environment[i]) || missing;
+    for (size_t i = 0; harness_environment[i] != NULL; i++) {
+        missing = add_variable(harness_environment[i]) || missing;
     }
 #ifdef RMM_TEST_SANITIZED
     if (missing) {
@@ -87,9 +86,10 @@ static int print_usage(void)
         "Runs the cases that are named, all of them if none is; CASE may be a pattern "
         "of the shell.\n"
         "--list prints the names.\n");
-    for (size_t i = 0; environment[i] != NULL; i++) {
+    for (size_t i = 0; harness_environment[i] != NULL; i++) {
         printf(
-            "%s  %s\n", i == 0 ? "Sets, unless they are set:\n" : "", environment[i]);
+            "%s  %s\n", i == 0 ? "Sets, unless they are set:\n" : "",
+            harness_environment[i]);
     }
     return EXIT_SUCCESS;
 }
