@@ -485,11 +485,17 @@ static void touch_every_lock(void)
     tell_time();
 }
 
+#ifdef NDEBUG
+enum { FORKS = 200 };
+#else
+enum { FORKS = 50 };
+#endif
+
 static int fork_count(void)
 {
     const char *request = getenv("RMM_TEST_FORKS");
 
-    return request != NULL ? atoi(request) : 200;
+    return request != NULL ? atoi(request) : FORKS;
 }
 
 static void fork_amid(use_fn *first, size_t count)
