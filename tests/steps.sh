@@ -12,7 +12,7 @@ step_title() {
     dev) echo "debug build with heavy checks, every suite" ;;
     asan) echo "address and undefined behaviour sanitizers, with leaks" ;;
     tsan) echo "thread sanitizer" ;;
-    release) echo "optimised build, what is exported and installed, consumers, README" ;;
+    release) echo "optimised build, every suite, what is exported and installed, consumers, README" ;;
     bench) echo "instructions of an operation, against tests/bench/instructions.table" ;;
     nocuda) echo "built without a CUDA toolkit: the simulated GPU only" ;;
     fuzz) echo "each fuzzer for some seconds" ;;
@@ -73,27 +73,33 @@ step_style() {
     rm -f "$out"
 }
 
+# Scripts that run no program of the build: the step dev runs them for all presets.
+scripts='^unit\.(bench_figures|capacity_run|gpu_overruns|mutants)$'
+
+# The step asan runs the scripts of the suite fuse with the same assertions; heavy checks are of
+# pools only, and what is tight in time is so in the step release.
 step_dev() {
-    build dev && run_ctest dev "abi|fuzz"
+    local elsewhere=
+    is_selected asan && elsewhere="|fuse"
+    build dev && run_ctest dev "abi|fuzz$elsewhere"
 }
 
 step_asan() {
-    build asan && run_ctest asan "abi"
+    build asan && run_ctest asan "abi" "$scripts"
 }
 
 # Programs with one thread, in which this sanitizer has nothing to find.
-one_thread='^unit\.(blocks.*|index|segment_.*|capacity_run|bench_figures|mutants|replay_.*|spec|timeline_parts)$'
+one_thread='^unit\.(blocks.*|index|segment_.*|replay_.*|spec|timeline_parts)$'
 one_thread+='|^sim\.(pool_virtual_(order|faults).*|arena_faults|container_faults|replay_program)$'
 one_thread+='|^sim\.(measures_and_draws|timeline|faults(\..*)?)$|^fuse\.the_demo_shows_what_it_must$'
 one_thread+='|^hip\.(open\..*|hip_abi|device\..*|faults\..*|sim\..*)$'
 
 step_tsan() {
-    build tsan && run_ctest tsan "abi|fuzz" "$one_thread"
+    build tsan && run_ctest tsan "abi|fuzz" "$scripts|$one_thread"
 }
 
-# The step nocuda runs the other suites on optimised code.
 step_release() {
-    build release && run_ctest release "fuzz|unit|sim|stress"
+    build release && run_ctest release "fuzz" "$scripts"
 }
 
 counts_nothing() {
