@@ -15,6 +15,7 @@
 
 #include <rmm/aligned.hpp>
 #include <rmm/cuda_stream_view.hpp>
+#include <rmm/cxx/allocators.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
@@ -75,58 +76,28 @@ bool operator!=(const polymorphic_allocator<T> &a, const polymorphic_allocator<U
 }
 
 /** An allocator whose functions take a stream, as one whose functions take none. */
-template <class Allocator> class stream_allocator_adaptor
+template <class Allocator>
+class stream_allocator_adaptor
+    : public rmmc::detail::stream_bound_allocator<Allocator, cuda_stream_view>
 {
+    using base = rmmc::detail::stream_bound_allocator<Allocator, cuda_stream_view>;
+
   public:
-    using value_type = typename std::allocator_traits<Allocator>::value_type;
     template <class T> struct rebind {
         using other = stream_allocator_adaptor<
             typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
     };
 
     stream_allocator_adaptor(const Allocator &allocator, cuda_stream_view stream)
-        : allocator_(allocator), stream_(stream)
+        : base(allocator, stream)
     {
     }
     template <class Other>
     stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
-        : allocator_(other.underlying_allocator()), stream_(other.stream())
+        : base(other.underlying_allocator(), other.stream())
     {
     }
-    [[nodiscard]] value_type *allocate(std::size_t count)
-    {
-        return allocator_.allocate(count, stream_);
-    }
-    void deallocate(value_type *ptr, std::size_t count) noexcept
-    {
-        allocator_.deallocate(ptr, count, stream_);
-    }
-    [[nodiscard]] cuda_stream_view stream() const noexcept
-    {
-        return stream_;
-    }
-    [[nodiscard]] Allocator underlying_allocator() const noexcept
-    {
-        return allocator_;
-    }
-
-  private:
-    Allocator allocator_;
-    cuda_stream_view stream_;
 };
-
-template <class A, class B>
-bool operator==(
-    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b)
-{
-    return a.underlying_allocator() == b.underlying_allocator();
-}
-template <class A, class B>
-bool operator!=(
-    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b)
-{
-    return !(a == b);
-}
 
 } /* namespace mr */
 } /* namespace RMM_NAMESPACE */

@@ -91,25 +91,14 @@ bool operator!=(
     return !(a == b);
 }
 
-/** An allocator whose functions take a stream, as one whose functions take none. */
-template <class Allocator> class stream_allocator_adaptor
+namespace detail
+{
+
+/* Common to the adaptors of this library and of RMM's names, which differ in the stream's class. */
+template <class Allocator, class Stream> class stream_bound_allocator
 {
   public:
     using value_type = typename std::allocator_traits<Allocator>::value_type;
-    template <class U> struct rebind {
-        using other = stream_allocator_adaptor<
-            typename std::allocator_traits<Allocator>::template rebind_alloc<U>>;
-    };
-
-    stream_allocator_adaptor(const Allocator &allocator, stream_view stream)
-        : allocator_(allocator), stream_(stream)
-    {
-    }
-    template <class Other>
-    stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
-        : allocator_(other.underlying_allocator()), stream_(other.stream())
-    {
-    }
 
     [[nodiscard]] value_type *allocate(std::size_t count)
     {
@@ -119,33 +108,67 @@ template <class Allocator> class stream_allocator_adaptor
     {
         allocator_.deallocate(ptr, count, stream_);
     }
-    stream_view stream() const noexcept
+    [[nodiscard]] Stream stream() const noexcept
     {
         return stream_;
     }
-    const Allocator &underlying_allocator() const noexcept
+    [[nodiscard]] const Allocator &underlying_allocator() const noexcept
     {
         return allocator_;
     }
 
+  protected:
+    stream_bound_allocator(const Allocator &allocator, Stream stream)
+        : allocator_(allocator), stream_(stream)
+    {
+    }
+
   private:
     Allocator allocator_;
-    stream_view stream_;
+    Stream stream_;
 };
 
 /** Equal ones may free each other's memory, on whatever stream. */
-template <class A, class B>
+template <class A, class B, class Stream>
 bool operator==(
-    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b) noexcept
+    const stream_bound_allocator<A, Stream> &a,
+    const stream_bound_allocator<B, Stream> &b) noexcept
 {
     return a.underlying_allocator() == b.underlying_allocator();
 }
-template <class A, class B>
+template <class A, class B, class Stream>
 bool operator!=(
-    const stream_allocator_adaptor<A> &a, const stream_allocator_adaptor<B> &b) noexcept
+    const stream_bound_allocator<A, Stream> &a,
+    const stream_bound_allocator<B, Stream> &b) noexcept
 {
     return !(a == b);
 }
+
+} /* namespace detail */
+
+/** An allocator whose functions take a stream, as one whose functions take none. */
+template <class Allocator>
+class stream_allocator_adaptor
+    : public detail::stream_bound_allocator<Allocator, stream_view>
+{
+    using base = detail::stream_bound_allocator<Allocator, stream_view>;
+
+  public:
+    template <class U> struct rebind {
+        using other = stream_allocator_adaptor<
+            typename std::allocator_traits<Allocator>::template rebind_alloc<U>>;
+    };
+
+    stream_allocator_adaptor(const Allocator &allocator, stream_view stream)
+        : base(allocator, stream)
+    {
+    }
+    template <class Other>
+    stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
+        : base(other.underlying_allocator(), other.stream())
+    {
+    }
+};
 
 } /* namespace rmmc */
 
