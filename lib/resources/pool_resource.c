@@ -249,22 +249,31 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
 
 /* --- free ---------------------------------------------------------------------------- */
 
-void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+static inline engine_gift_t
+make_gift(const pool_resource_t *self, void *ptr, const rmm_request_t *request)
 {
-    pool_resource_t *self = pool_from_base(mr);
     engine_gift_t gift = {
         .ptr = ptr,
         .bytes = request->bytes,
         .stream = request->stream,
         .owner_flags = request->user};
+
+    gift.has_key =
+        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
+    return gift;
+}
+
+void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    engine_gift_t gift;
     const char *refusal;
 
     if (ptr == NULL) {
         count_nothing(self, request, true);
         return;
     }
-    gift.has_key =
-        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
+    gift = make_gift(self, ptr, request);
     rmm__request_announce(mr, request, 0); /* padding was when it came */
     refusal = rmm__engine_free(self->engine, &gift);
     if (__builtin_expect(refusal != NULL, false)) {
@@ -275,20 +284,15 @@ void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reque
 void rmm__pool_dealloc_late(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     pool_resource_t *self = pool_from_base(mr);
-    engine_gift_t gift = {
-        .ptr = ptr,
-        .bytes = request->bytes,
-        .stream = request->stream,
-        .owner_flags = request->user};
     uint64_t most_bytes = ptr != NULL ? rmm__diag_quarantine_bytes() : 0;
+    engine_gift_t gift;
     const char *refusal;
 
     if (most_bytes == 0) {
         rmm__pool_dealloc(mr, ptr, request);
         return;
     }
-    gift.has_key =
-        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
+    gift = make_gift(self, ptr, request);
     rmm__request_announce(mr, request, 0);
     refusal = rmm__engine_free_late(self->engine, &gift, most_bytes);
     if (refusal != NULL) {
