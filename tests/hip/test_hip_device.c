@@ -31,19 +31,6 @@ static void tells_the_devices_apart(void **state)
     assert_int_not_equal(hip_driver()->device_info(2, &info[0]), RMM_DRIVER_OK);
 }
 
-static rmm_status_t make_virtual(rmm_resource_t **out)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-
-    options.flags = RMM_POOL_VIRTUAL;
-    return rmm_pool_resource_create(NULL, &options, out);
-}
-
-static rmm_status_t make_async(rmm_resource_t **out)
-{
-    return rmm_async_resource_create(NULL, out);
-}
-
 static void assert_ability(
     rmm_device_ability_t ability, bool expected,
     rmm_status_t (*create)(rmm_resource_t **out), const char *reason)
@@ -67,12 +54,12 @@ static void refuses_what_this_version_lacks_and_makes_the_rest(void **state)
     assert_ability(RMM_ABILITY_MANAGED, true, rmm_managed_resource_create, "");
     assert_ability(RMM_ABILITY_SYSTEM, true, rmm_system_resource_create, "");
     assert_ability(
-        RMM_ABILITY_ASYNC, !lacks("async"), make_async, "has no memory pools");
+        RMM_ABILITY_ASYNC, !lacks("async"), create_async, "has no memory pools");
     assert_ability(
         RMM_ABILITY_ASYNC_MANAGED, false, rmm_async_managed_resource_create,
         lacks("async") ? "has no memory pools" : "HIP has none");
     assert_ability(
-        RMM_ABILITY_POOL_VIRTUAL, !lacks("virtual"), make_virtual,
+        RMM_ABILITY_POOL_VIRTUAL, !lacks("virtual"), create_virtual_pool,
         "cannot map virtual memory");
 }
 

@@ -7,6 +7,8 @@
 
 #include "harness/runtime.h"
 
+#include <pthread.h>
+
 #include <rmm/cuda_resource.h>
 #include <rmm/pool_resource.h>
 
@@ -36,6 +38,50 @@ static inline void open_own_file(const runtime_t *runtime, diag_file_t *file)
 
     CHECK(diag_file_find(runtime->path, path));
     CHECK(diag_file_read(file, path));
+}
+
+static inline void print_findings(const diag_file_t *file)
+{
+    const rmm_diag_header_t *header = file->header;
+
+    fprintf(
+        stderr, "findings: %lu; guards: %lu checks, %lu missing, %lu unchecked\n",
+        (unsigned long)header->findings_total, (unsigned long)header->guard_checks,
+        (unsigned long)header->guards_missing, (unsigned long)header->guards_unchecked);
+    for (uint32_t i = 0; i < header->findings_used; i++) {
+        const rmm_diag_finding_t *finding = &file->findings[i];
+
+        fprintf(
+            stderr, "kind %u, call %u by %s, behind call %u by %s, %lu times\n",
+            finding->kind, finding->call, diag_file_user(file, finding->user),
+            finding->other_call, diag_file_user(file, finding->other_user),
+            (unsigned long)finding->count);
+    }
+}
+
+static inline void expect_findings(const runtime_t *runtime, uint64_t count)
+{
+    diag_file_t file;
+
+    open_own_file(runtime, &file);
+    if (file.header->findings_total != count) {
+        print_findings(&file);
+    }
+    CHECK(file.header->findings_total == count);
+    diag_file_close(&file);
+}
+
+static inline void run_in_threads(void *(*work)(void *), void *argument)
+{
+    pthread_t threads[4];
+    const size_t count = sizeof(threads) / sizeof(threads[0]);
+
+    for (size_t i = 0; i < count; i++) {
+        CHECK(pthread_create(&threads[i], NULL, work, argument) == 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
 }
 
 #endif /* RMM_TESTS_SIM_DIAG_DIAGNOSED_H */

@@ -7,8 +7,6 @@
  */
 #include "sim/diag/diagnosed.h"
 
-#include <pthread.h>
-
 #include <rmm/device_buffer.h>
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
@@ -84,7 +82,7 @@ static void let_wait(rmm_stream_t later, rmm_stream_t earlier)
 /* --- what was found ------------------------------------------------------------------ */
 
 /* The diagnosis looks at results when it is called next. */
-static void look(diag_file_t *file)
+static void let_it_look(void)
 {
     rmm_resource_t *cuda = NULL;
     void *block = NULL;
@@ -94,24 +92,18 @@ static void look(diag_file_t *file)
     block = take(cuda, 256, RMM_STREAM_DEFAULT);
     rmm_resource_dealloc(cuda, block, 256, 0, RMM_STREAM_DEFAULT);
     rmm_resource_release(cuda);
+}
+
+static void look(diag_file_t *file)
+{
+    let_it_look();
     open_own_file(&runtime, file);
 }
 
-static void expect_findings(uint64_t count)
+static void expect_nothing(void)
 {
-    diag_file_t file;
-
-    look(&file);
-    if (file.header->findings_total != count) {
-        fprintf(
-            stderr, "findings: %lu, checks: %lu, missing: %lu, unchecked: %lu\n",
-            (unsigned long)file.header->findings_total,
-            (unsigned long)file.header->guard_checks,
-            (unsigned long)file.header->guards_missing,
-            (unsigned long)file.header->guards_unchecked);
-    }
-    CHECK(file.header->findings_total == count);
-    diag_file_close(&file);
+    let_it_look();
+    expect_findings(&runtime, 0);
 }
 
 typedef struct expected {
@@ -143,7 +135,7 @@ static void expect_one(const expected_t *expected)
 
     look(&file);
     if (file.header->findings_total != 1) {
-        fprintf(stderr, "findings: %lu\n", (unsigned long)file.header->findings_total);
+        print_findings(&file);
     }
     CHECK(file.header->findings_total == 1);
     expect(&file, 0, expected);
@@ -270,7 +262,7 @@ static void use_correctly(child_t *self, void *argument)
         rmm_resource_dealloc(mr, block, bytes, 0, stream);
         rmm_resource_dealloc(mr, second, bytes, 0, stream);
     }
-    expect_findings(0);
+    expect_nothing();
     wait_for_all();
     rmm_resource_release(mr);
 }
@@ -312,7 +304,7 @@ static void pass_pointers(child_t *self, void *argument)
             rmm_resource_dealloc(pool, block, bytes * 3, 0, owner);
         }
     }
-    expect_findings(0);
+    expect_nothing();
 }
 
 static void an_unordered_check_finds_nothing(void **state)
@@ -407,7 +399,7 @@ static void hide_the_pointer(child_t *self, void *argument)
         rmm_sim_launch(
             "hidden", write_by_a_stored_pointer, RMM_STREAM_DEFAULT, params, sizes,
             1) == 0);
-    expect_findings(0);
+    expect_nothing();
     rmm_resource_dealloc(pool, block, 1000, 0, RMM_STREAM_DEFAULT);
     expect_one(&(expected_t){NULL, block, 1000});
 }
@@ -470,7 +462,7 @@ static void allocate_in_a_capture(child_t *self, void *argument)
     for (int i = 0; i < 3; i++) {
         CHECK(rmm_sim_graph_launch(graph, stream) == 0);
     }
-    expect_findings(0);
+    expect_nothing();
     CHECK(rmm_sim_violations() == 0);
     CHECK(rmm_sim_graph_destroy(graph) == 0);
 }
@@ -493,7 +485,7 @@ static void fill_a_pool(child_t *self, void *argument)
     CHECK(rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK);
     block = take(pool, 1 << 20, RMM_STREAM_DEFAULT); /* no room for a gap */
     launch("correct", RMM_STREAM_DEFAULT, block, 0, 1 << 20);
-    expect_findings(0);
+    expect_nothing();
     rmm_resource_dealloc(pool, block, 1 << 20, 0, RMM_STREAM_DEFAULT);
     rmm_resource_release(pool);
     rmm_resource_release(cuda);
@@ -504,7 +496,7 @@ static void a_block_that_fills_its_pool_has_no_guard(void **state)
     child_run(fill_a_pool, NULL);
 }
 
-enum { THREADS = 4, ROUNDS = 300 };
+enum { ROUNDS = 300 };
 
 static void *allocate_and_launch(void *argument)
 {
@@ -524,15 +516,9 @@ static void *allocate_and_launch(void *argument)
 static void use_from_threads(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
-    pthread_t threads[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, allocate_and_launch, pool) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
-    expect_findings(0);
+    run_in_threads(allocate_and_launch, pool);
+    expect_nothing();
 }
 
 static void finds_nothing_while_blocks_change_hands(void **state)

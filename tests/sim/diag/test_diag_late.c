@@ -6,7 +6,6 @@
  */
 #include "sim/diag/diagnosed.h"
 
-#include <pthread.h>
 #include <sys/wait.h>
 
 #include <rmm/callback_resource.h>
@@ -31,18 +30,6 @@ static int drop_runtime(void **state)
     unsetenv("RMM_SIM_DEVICES");
     runtime_close(&runtime);
     return 0;
-}
-
-static void expect_findings(uint64_t count)
-{
-    diag_file_t file;
-
-    open_own_file(&runtime, &file);
-    if (file.header->findings_total != count) {
-        fprintf(stderr, "findings: %lu\n", (unsigned long)file.header->findings_total);
-    }
-    CHECK(file.header->findings_total == count);
-    diag_file_close(&file);
 }
 
 static void do_nothing(const void *const *params)
@@ -126,7 +113,7 @@ static void give_back(child_t *self, void *argument)
         rmm_resource_release(mr);
         use_unseen(block);
     }
-    expect_findings(0);
+    expect_findings(&runtime, 0);
 }
 
 static void memory_of_a_pool_that_has_ended_is_not_looked_at(void **state)
@@ -143,7 +130,7 @@ static void trim(child_t *self, void *argument)
     CHECK(rmm_sim_device_synchronize() == 0);
     CHECK(rmm_resource_trim(pool, 0) == RMM_OK);
     use_unseen(block);
-    expect_findings(0);
+    expect_findings(&runtime, 0);
 }
 
 static void memory_that_a_pool_gives_back_is_not_looked_at(void **state)
@@ -180,7 +167,7 @@ static void take_in_callback(child_t *self, void *argument)
     again = take(own, 1000, RMM_STREAM_DEFAULT);
     CHECK(again == block);
     drop(own, again, 1000);
-    expect_findings(0);
+    expect_findings(&runtime, 0);
 }
 
 static void memory_that_a_programs_own_function_takes_is_its_own(void **state)
@@ -198,10 +185,10 @@ static void stack_pools(child_t *self, void *argument)
     CHECK(rmm_pool_resource_create(lower, NULL, &upper) == RMM_OK);
     block = take(upper, 1000, RMM_STREAM_DEFAULT);
     launch(block, RMM_STREAM_DEFAULT);
-    expect_findings(0);
+    expect_findings(&runtime, 0);
     drop(upper, block, 1000);
     launch(block, RMM_STREAM_DEFAULT);
-    expect_findings(1);
+    expect_findings(&runtime, 1);
 }
 
 static void pools_over_pools_are_followed(void **state)
@@ -221,9 +208,9 @@ static void use_on_second(child_t *self, void *argument)
     }
     drop(pools[1], blocks[1], 1000);
     launch(blocks[0], RMM_STREAM_DEFAULT);
-    expect_findings(0);
+    expect_findings(&runtime, 0);
     launch(blocks[1], RMM_STREAM_DEFAULT);
-    expect_findings(1);
+    expect_findings(&runtime, 1);
 }
 
 static void blocks_of_another_gpu_are_told_apart(void **state)
@@ -233,7 +220,7 @@ static void blocks_of_another_gpu_are_told_apart(void **state)
 
 /* --- threads, processes -------------------------------------------------------------- */
 
-enum { THREADS = 4, ROUNDS = 3000 };
+enum { ROUNDS = 3000 };
 
 static void *launch_and_free(void *argument)
 {
@@ -257,15 +244,9 @@ static void *launch_and_free(void *argument)
 static void use_from_threads(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
-    pthread_t threads[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, launch_and_free, pool) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
-    expect_findings(0);
+    run_in_threads(launch_and_free, pool);
+    expect_findings(&runtime, 0);
 }
 
 static void finds_nothing_while_threads_launch_and_free(void **state)
@@ -287,9 +268,9 @@ static void use_in_forked(child_t *self, void *argument)
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    expect_findings(0);
+    expect_findings(&runtime, 0);
     launch(block, RMM_STREAM_DEFAULT);
-    expect_findings(1);
+    expect_findings(&runtime, 1);
 }
 
 static void a_forked_child_reports_nothing(void **state)

@@ -5,8 +5,6 @@
  */
 #include "sim/diag/diagnosed.h"
 
-#include <pthread.h>
-
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
 #include <rmm/sim.h>
@@ -70,17 +68,6 @@ static rmm_stats_t stats_of(const rmm_resource_t *mr)
     return stats;
 }
 
-static uint64_t findings(void)
-{
-    diag_file_t file;
-    uint64_t total = 0;
-
-    open_own_file(&runtime, &file);
-    total = file.header->findings_total;
-    diag_file_close(&file);
-    return total;
-}
-
 static void fill(void *block, size_t bytes, rmm_stream_t stream)
 {
     CHECK(rmm_memset_async(block, 1, bytes, stream) == RMM_OK);
@@ -103,7 +90,7 @@ static void use_late(child_t *self, void *argument)
         next = take(mr, 4096, RMM_STREAM_DEFAULT);
         CHECK(next != early);
         fill(early, 4096, RMM_STREAM_DEFAULT);
-        CHECK(findings() == i + 1);
+        expect_findings(&runtime, i + 1);
         drop(mr, next, 4096, RMM_STREAM_DEFAULT);
         rmm_resource_release(mr);
     }
@@ -145,7 +132,7 @@ static void allocate_all(child_t *self, void *argument)
         }
         rmm_resource_release(mr);
     }
-    CHECK(findings() == 0);
+    expect_findings(&runtime, 0);
     CHECK(rmm_sim_violations() == 0);
 }
 
@@ -165,7 +152,7 @@ static void free_many(child_t *self, void *argument)
     }
     CHECK(stats_of(pool).reserved_bytes <= 1 << 20);
     CHECK(stats_of(pool).current_bytes == 0);
-    CHECK(findings() == 0);
+    expect_findings(&runtime, 0);
 }
 
 static void more_than_is_to_be_kept_is_free_again(void **state)
@@ -205,7 +192,7 @@ static void end_stream(child_t *self, void *argument)
     rmm_resource_release(pool);
     CHECK(rmm_sim_device_synchronize() == 0);
     CHECK(rmm_sim_violations() == 0);
-    CHECK(findings() == 0);
+    expect_findings(&runtime, 0);
 }
 
 static void streams_and_pools_may_end_while_blocks_are_kept(void **state)
@@ -231,7 +218,7 @@ static void capture(child_t *self, void *argument)
     CHECK(rmm_sim_stream_synchronize(stream) == 0);
     CHECK(rmm_sim_graph_destroy(graph) == 0);
     CHECK(rmm_sim_violations() == 0);
-    CHECK(findings() == 0);
+    expect_findings(&runtime, 0);
 }
 
 static void a_capture_keeps_its_own_blocks(void **state)
@@ -239,7 +226,7 @@ static void a_capture_keeps_its_own_blocks(void **state)
     child_run(capture, NULL);
 }
 
-enum { THREADS = 4, ROUNDS = 1000 };
+enum { ROUNDS = 1000 };
 
 static void *churn(void *argument)
 {
@@ -262,15 +249,9 @@ static void *churn(void *argument)
 static void churn_in_threads(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make("pool:1MiB:2MiB");
-    pthread_t threads[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, churn, pool) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
-    CHECK(findings() == 0);
+    run_in_threads(churn, pool);
+    expect_findings(&runtime, 0);
     CHECK(rmm_sim_violations() == 0);
 }
 

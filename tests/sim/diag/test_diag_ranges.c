@@ -6,8 +6,6 @@
  */
 #include "sim/diag/diagnosed.h"
 
-#include <pthread.h>
-
 #include <rmm/device_buffer.h>
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
@@ -29,18 +27,6 @@ static int drop_runtime(void **state)
     return 0;
 }
 
-static void expect_findings(uint64_t count)
-{
-    diag_file_t file;
-
-    open_own_file(&runtime, &file);
-    if (file.header->findings_total != count) {
-        fprintf(stderr, "findings: %lu\n", (unsigned long)file.header->findings_total);
-    }
-    CHECK(file.header->findings_total == count);
-    diag_file_close(&file);
-}
-
 /* --- an error ------------------------------------------------------------------------ */
 
 /* The simulated GPU refuses the call, and the finding is there all the same. */
@@ -52,7 +38,7 @@ static void overrun_the_gpu(child_t *self, void *argument)
     CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
     block = take(cuda, 4096, RMM_STREAM_DEFAULT);
     (void)!rmm_memset_async(block, 1, (size_t)1 << 40, RMM_STREAM_DEFAULT);
-    expect_findings(1);
+    expect_findings(&runtime, 1);
 }
 
 static void finds_an_error_before_the_call_is_made(void **state)
@@ -112,7 +98,7 @@ static void use_every_resource(child_t *self, void *argument)
         use_buffers(mr);
         rmm_resource_release(mr);
     }
-    expect_findings(0);
+    expect_findings(&runtime, 0);
 }
 
 static void finds_nothing_in_what_the_library_does_itself(void **state)
@@ -120,7 +106,7 @@ static void finds_nothing_in_what_the_library_does_itself(void **state)
     child_run(use_every_resource, NULL);
 }
 
-enum { THREADS = 4, ROUNDS = 2000 };
+enum { ROUNDS = 2000 };
 
 static void *allocate_and_fill(void *argument)
 {
@@ -139,15 +125,9 @@ static void *allocate_and_fill(void *argument)
 static void use_from_threads(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
-    pthread_t threads[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, allocate_and_fill, pool) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
-    expect_findings(0);
+    run_in_threads(allocate_and_fill, pool);
+    expect_findings(&runtime, 0);
 }
 
 static void finds_nothing_while_blocks_change_hands(void **state)

@@ -6,8 +6,6 @@
  */
 #include "sim/diag/diagnosed.h"
 
-#include <pthread.h>
-
 #include <rmm/device_buffer.h>
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
@@ -106,21 +104,13 @@ static void names_the_kernel_that_used_and_the_stream_that_freed(void **state)
 
 /* --- correct programs -------------------------------------------------------------------- */
 
+/* No finding, in a process whose calls the diagnosis has seen. */
 static void expect_nothing(void)
 {
     diag_file_t file;
 
+    expect_findings(&runtime, 0);
     open_own_file(&runtime, &file);
-    for (uint32_t i = 0; i < file.header->findings_used; i++) {
-        const rmm_diag_finding_t *finding = &file.findings[i];
-
-        fprintf(
-            stderr, "kind %u, call %u by %s, behind call %u by %s, %lu times\n",
-            finding->kind, finding->call, diag_file_user(&file, finding->user),
-            finding->other_call, diag_file_user(&file, finding->other_user),
-            (unsigned long)finding->count);
-    }
-    CHECK(file.header->findings_total == 0);
     CHECK(file.header->launches + file.header->copies > 0);
     diag_file_close(&file);
 }
@@ -347,7 +337,7 @@ static void finds_nothing_in_what_large_structs_have_left_over(void **state)
 }
 
 /* Streams hand blocks of one pool to each other, in threads, with streams that come and go. */
-enum { THREADS = 4, ROUNDS = 1000 };
+enum { ROUNDS = 1000 };
 
 static void *work(void *argument)
 {
@@ -383,14 +373,8 @@ static void *work(void *argument)
 static void work_in_threads(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
-    pthread_t threads[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, work, pool) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    run_in_threads(work, pool);
     expect_nothing();
 }
 

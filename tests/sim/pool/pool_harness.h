@@ -87,6 +87,20 @@ make_fixed(uint64_t block_bytes, uint64_t blocks_per_chunk)
     return mr;
 }
 
+/* Creators without arguments, for tests that want their status. */
+static inline rmm_status_t create_virtual_pool(rmm_resource_t **out)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    options.flags = RMM_POOL_VIRTUAL;
+    return rmm_pool_resource_create(NULL, &options, out);
+}
+
+static inline rmm_status_t create_async(rmm_resource_t **out)
+{
+    return rmm_async_resource_create(NULL, out);
+}
+
 /* A pool of virtual memory, without an upstream. */
 static inline rmm_resource_t *
 make_virtual_pool(uint64_t initial_bytes, uint64_t maximum_bytes)

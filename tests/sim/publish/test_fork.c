@@ -238,19 +238,6 @@ static rmm_status_t try_synchronize(rmm_resource_t **out)
     return rmm_stream_synchronize(NULL);
 }
 
-static rmm_status_t make_virtual(rmm_resource_t **out)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-
-    options.flags = RMM_POOL_VIRTUAL;
-    return rmm_pool_resource_create(NULL, &options, out);
-}
-
-static rmm_status_t make_async(rmm_resource_t **out)
-{
-    return rmm_async_resource_create(NULL, out);
-}
-
 static rmm_status_t make_spec(rmm_resource_t **out)
 {
     return rmm_resource_create_from_spec("pool", out);
@@ -269,8 +256,8 @@ static const make_fn need_cuda[] = {
     rmm_pinned_resource_create,
     rmm_system_resource_create,
     rmm_async_managed_resource_create,
-    make_async,
-    make_virtual,
+    create_async,
+    create_virtual_pool,
     make_spec,
     rmm_get_current_device_resource,
     set_default,

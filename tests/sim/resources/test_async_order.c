@@ -102,11 +102,6 @@ static void run(traffic_t *traffic)
 
 typedef rmm_status_t (*create_fn)(rmm_resource_t **out);
 
-static rmm_status_t create_async(rmm_resource_t **out)
-{
-    return rmm_async_resource_create(NULL, out);
-}
-
 static uint64_t seed_count(void)
 {
     return getenv("RMM_TEST_QUICK") != NULL ? SEEDS / 5 : SEEDS;

@@ -42,11 +42,6 @@ static void refuses(const char *attributes, create_fn create, const char *named)
     child_run(be_refused, &refusal);
 }
 
-static rmm_status_t create_async(rmm_resource_t **out)
-{
-    return rmm_async_resource_create(NULL, out);
-}
-
 static rmm_status_t create_shareable(rmm_resource_t **out)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
@@ -60,14 +55,6 @@ static rmm_status_t create_view(rmm_resource_t **out)
     static int pool;
 
     return rmm_async_view_resource_create(&pool, out);
-}
-
-static rmm_status_t create_virtual_pool(rmm_resource_t **out)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-
-    options.flags = RMM_POOL_VIRTUAL;
-    return rmm_pool_resource_create(NULL, &options, out);
 }
 
 static rmm_status_t create_headroom(rmm_resource_t **out)
