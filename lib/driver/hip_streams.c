@@ -19,8 +19,8 @@
  *
  * A handle that has lost its witness gets a new id, which is always right: nothing is known
  * of it. So the table is bounded, and an event that cannot be made or recorded costs reuse of
- * memory only. A thread that uses a witness pins it, because events are destroyed by whoever
- * takes their place in the table.
+ * memory only. A thread that uses a witness pins it, because a thread that replaces a witness in
+ * the table destroys its event.
  *
  * Locking: `witnesses` is protected by `lock`, under which HIP is not called.
  * Cost: one call of HIP for a stream of the library, two for another one, three before 7.1.
@@ -75,7 +75,7 @@ static witness_t *find_locked(hip_stream_t stream)
     return NULL;
 }
 
-/* A place for another stream: a free one, or one whose witness nobody uses, or NULL. */
+/* A place for another stream: a free one, or one whose witness no thread has pinned, or NULL. */
 static witness_t *place_locked(hip_stream_t stream)
 {
     witness_t *set = set_of(stream);

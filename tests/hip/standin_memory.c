@@ -139,10 +139,10 @@ hip_error_t hipMemGetAllocationGranularity(
 }
 
 hip_error_t hipMemAddressReserve(
-    void **ptr, size_t bytes, size_t align, void *wish, unsigned long long flags)
+    void **ptr, size_t bytes, size_t align, void *requested, unsigned long long flags)
 {
     *ptr = NULL;
-    return align != 0 || wish != NULL || flags != 0
+    return align != 0 || requested != NULL || flags != 0
                ? done(RMM_DRIVER_INVALID_VALUE)
                : SIM(sim->address_reserve(ptr, bytes));
 }
