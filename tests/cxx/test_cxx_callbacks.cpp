@@ -49,6 +49,28 @@ struct plain_memory {
     }
 };
 
+/* Memory without stream order, which looks at its free whether a kernel has run. */
+struct watching_memory {
+    rmmc::cuda_resource cuda;
+    const bool *has_run;
+    bool *had_run;
+
+    void *allocate_sync(std::size_t bytes, std::size_t align)
+    {
+        return cuda.allocate_sync(bytes, align);
+    }
+    void deallocate_sync(void *ptr, std::size_t bytes, std::size_t align) noexcept
+    {
+        *had_run = *has_run;
+        cuda.deallocate_sync(ptr, bytes, align);
+    }
+};
+
+void set_true(const void *const *params)
+{
+    **static_cast<bool *const *>(params[0]) = true;
+}
+
 [[noreturn]] void *refuse(std::size_t bytes, rmmc::stream_view)
 {
     throw odd{static_cast<int>(bytes)};
@@ -333,6 +355,22 @@ CASE(an_object_without_stream_order_works_and_a_reference_to_one)
     copy.deallocate({}, block, 100, 512);
     static_assert(!rmmc::is_custom_memory_v<int>, "");
     static_assert(rmmc::is_custom_memory_v<rmmc::pool_resource>, "");
+}
+
+CASE(a_free_of_memory_without_stream_order_waits_for_its_stream)
+{
+    bool has_run = false, had_run = false;
+    bool *flag = &has_run;
+    const void *params[] = {&flag};
+    const std::size_t bytes[] = {sizeof(flag)};
+    rmmc::custom_resource custom(watching_memory{{}, &has_run, &had_run});
+    rmmc::stream stream(RMM_STREAM_NON_BLOCKING);
+    void *block = custom.allocate(stream, 100);
+
+    CHECK(rmm_sim_launch("set_true", set_true, stream.value(), params, bytes, 1) == 0);
+    CHECK(!has_run);
+    custom.deallocate(stream, block, 100);
+    CHECK(had_run);
 }
 
 CASE(the_status_of_an_exception_tells_a_failure_callback)

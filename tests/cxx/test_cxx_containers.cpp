@@ -210,6 +210,18 @@ CASE(a_scalar_has_one_value_until_it_is_moved_from)
     CHECK(other.get_resource() == rmmc::get_current_device_resource());
 }
 
+CASE(a_scalar_has_copied_its_value_when_it_is_made)
+{
+    rmmc::device_buffer pinned(sizeof(int), {}, rmmc::pinned_resource());
+    rmmc::stream stream(RMM_STREAM_NON_BLOCKING);
+    int *source = static_cast<int *>(pinned.data());
+
+    *source = 1;
+    rmmc::device_scalar<int> scalar(*source, stream);
+    *source = 2;
+    CHECK(scalar.value(stream) == 1);
+}
+
 CASE(a_buffer_keeps_its_resource_alive)
 {
     rmmc::device_array<int> values;
@@ -353,4 +365,11 @@ CASE(allocators_serve_containers_of_the_standard)
     THROWS(
         std::bad_array_new_length,
         doubles.allocate(std::numeric_limits<std::size_t>::max() / 4, stream));
+    rmmc::polymorphic_allocator<wide> wides = of_pool;
+    int *first = of_pool.allocate(1, stream);
+    wide *aligned = wides.allocate(1, stream);
+    CHECK(reinterpret_cast<std::uintptr_t>(aligned) % alignof(wide) == 0);
+    wides.deallocate(aligned, 1, stream);
+    of_pool.deallocate(first, 1, stream);
+    CHECK(pool.get_stats().invalid_free_count == 0);
 }
