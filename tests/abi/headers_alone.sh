@@ -20,7 +20,7 @@ done < <(find . -name '*.h' | sort)
 echo "$count headers compile alone"
 
 # Those of C++; all of them together in both standards and by both compilers. Those for CCCL and
-# Thrust need a CUDA toolkit: abi.cxx_cccl and tests/gpu compile them.
+# Thrust need a CUDA toolkit: sim.cxx_cccl_17 and tests/gpu compile them.
 cxx_count=0
 alone() { # COMPILER STANDARD HEADER
     # shellcheck disable=SC2086

@@ -7,7 +7,8 @@
  * prints the names.
  *
  * The variables of RMM_TEST_ENVIRONMENT are set before anything of the library runs, unless
- * they are set already.
+ * they are set already. With RMM_DRIVER=cuda a program proves that it runs on a real GPU, and
+ * exits with status 77 on a machine that has none.
  */
 #ifndef RMM_TESTS_CXX_HARNESS_HPP
 #define RMM_TESTS_CXX_HARNESS_HPP
@@ -80,10 +81,32 @@ inline bool passes(const one_case &one)
     return reason.empty();
 }
 
+constexpr int exit_skip = 77;
+
+/* 0, or the exit status of a program that is to run on a real GPU and cannot. */
+inline int look_for_gpu()
+{
+    const char *driver = std::getenv("RMM_DRIVER");
+
+    if (driver == nullptr || std::strcmp(driver, "cuda") != 0) {
+        return 0;
+    }
+    try {
+        (void)rmmc::device_count();
+    } catch (const rmmc::cuda_error &error) {
+        std::printf("no GPU: %s\n", error.what());
+        return error.status() == RMM_ERR_NO_DEVICE ? exit_skip : 1;
+    }
+    return rmm_sim_active() ? 1 : 0;
+}
+
 inline int run_all(int argc, char **argv)
 {
-    int ran = 0, failed = 0;
+    int ran = 0, failed = 0, status = look_for_gpu();
 
+    if (status != 0) {
+        return status;
+    }
     for (const one_case &one : cases()) {
         bool is_named = argc < 2;
         if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
