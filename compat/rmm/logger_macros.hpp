@@ -8,23 +8,24 @@
 #ifndef RMM_COMPAT_LOGGER_MACROS_HPP
 #define RMM_COMPAT_LOGGER_MACROS_HPP
 
-#define RMM_LOG_LEVEL_TRACE 0
-#define RMM_LOG_LEVEL_DEBUG 1
-#define RMM_LOG_LEVEL_INFO 2
-#define RMM_LOG_LEVEL_WARN 3
-#define RMM_LOG_LEVEL_ERROR 4
-#define RMM_LOG_LEVEL_CRITICAL 5
-#define RMM_LOG_LEVEL_OFF 6
+#define RAPIDS_LOGGER_LOG_LEVEL_TRACE 0
+#define RAPIDS_LOGGER_LOG_LEVEL_DEBUG 1
+#define RAPIDS_LOGGER_LOG_LEVEL_INFO 2
+#define RAPIDS_LOGGER_LOG_LEVEL_WARN 3
+#define RAPIDS_LOGGER_LOG_LEVEL_ERROR 4
+#define RAPIDS_LOGGER_LOG_LEVEL_CRITICAL 5
+#define RAPIDS_LOGGER_LOG_LEVEL_OFF 6
 
 #ifndef RMM_LOG_ACTIVE_LEVEL
-#define RMM_LOG_ACTIVE_LEVEL RMM_LOG_LEVEL_INFO
+#define RMM_LOG_ACTIVE_LEVEL RAPIDS_LOGGER_LOG_LEVEL_INFO
 #endif
 
 #define RMM_COMPAT_LOG(level, ...)                                                     \
     do {                                                                               \
-        if (RMM_LOG_LEVEL_##level >= RMM_LOG_ACTIVE_LEVEL) {                           \
+        if (RAPIDS_LOGGER_LOG_LEVEL_##level >= RMM_LOG_ACTIVE_LEVEL) {                 \
             rmm::default_logger().log(                                                 \
-                static_cast<rapids_logger::level_enum>(RMM_LOG_LEVEL_##level),         \
+                static_cast<rapids_logger::level_enum>(                                \
+                    RAPIDS_LOGGER_LOG_LEVEL_##level),                                  \
                 __VA_ARGS__);                                                          \
         }                                                                              \
     } while (0)

@@ -432,6 +432,9 @@ CASE(the_logger_has_the_librarys_level_and_messages)
 
     RMM_LOG_WARN("%d of %s", 3, "these");
     RMM_LOG_INFO("not this");
+    rmm::default_logger().set_level(rapids_logger::level_enum::debug);
+    RMM_LOG_DEBUG("compiled in");
+    rmm::default_logger().set_level(rapids_logger::level_enum::warn);
     THROWS(
         rmm::out_of_memory,
         rmm::mr::cuda_memory_resource().allocate_sync(std::size_t(1) << 50));
@@ -439,6 +442,9 @@ CASE(the_logger_has_the_librarys_level_and_messages)
     rmm::default_logger().sinks().pop_back();
     CHECK(text.str().find("[warn] 3 of these\n") != std::string::npos);
     CHECK(text.str().find("not this") == std::string::npos);
+    CHECK(
+        (text.str().find("compiled in") != std::string::npos) ==
+        (RMM_LOG_ACTIVE_LEVEL <= RAPIDS_LOGGER_LOG_LEVEL_DEBUG));
     CHECK(text.str().find("RMM_ERR_OUT_OF_MEMORY") != std::string::npos);
 }
 
