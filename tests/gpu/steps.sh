@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python models sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -414,6 +414,28 @@ python_program() { # NAME
     PYTHONPATH=$root/$build/python/package timeout 120 python3 tests/gpu/python_frameworks.py "$1"
     echo $? >"$work/python.rc"
     [ "$(cat "$work/python.rc")" = 0 ]
+}
+
+# --- three models in PyTorch: time and bytes beside PyTorch's own allocators -------------------
+
+step_models() {
+    local name figures
+    if ! python3 -c 'import torch' 2>/dev/null; then
+        row models skipped "no PyTorch on this machine"
+        return
+    fi
+    rm -rf "$logs/models"
+    attempt "Python package built" 120 python_built
+    attempt models 235 models
+    while IFS=$'\t' read -r name figures; do
+        row "$name" passed "$figures"
+    done <"$work/models"
+}
+models() { # the logs keep the samples; tools/bench/plot draws them
+    PYTHONPATH=$root/$build/python/package python3 tests/gpu/torch_pairs.py 190 "$logs/models" | tee "$work/models"
+    local status=${PIPESTATUS[0]}
+    echo "$(wc -l <"$logs/models/models.jsonl") runs, $(basename "$logs")/models" >"$work/figure"
+    return "$status"
 }
 
 # --- PyTorch on our allocator: the same training, its bytes in the tree, a clean end ------------

@@ -251,6 +251,14 @@ class Plot(Figures):
         self.call("plot", self.timeline("a.csv", "pool"), self.path("other"))
         self.assertEqual(os.listdir(self.path("other")), ["held-mine.svg"])
 
+    def test_draws_the_steps_of_a_model(self):
+        path = self.write("m.csv", "# log transformer resource expandable driver cuda\n"
+                          "step,live_bytes,reserved_bytes,driver_bytes\n0.0,1,2,3\n0.5,2,3,4\n")
+        self.call("plot", path, self.path("out"))
+        words = self.text_of("out/held-transformer.svg")
+        for title in ("PyTorch, expandable segments", "steps of inference, then of training"):
+            self.assertIn(title, words)
+
     def test_says_in_one_line_what_is_wrong(self):
         broken = self.write("broken.csv", "operation,live\n1,2\n")
         done = self.call("plot", broken, self.path("out"), status=1)
@@ -258,7 +266,7 @@ class Plot(Figures):
         done = self.call("plot", self.timeline("a.csv", "pool"), "/dev/null/x", status=1)
         self.assertEqual(done.stderr, "plot: cannot make /dev/null/x: Not a directory\n")
         self.assertEqual(self.call("plot", status=2).stderr,
-                         "usage: plot FIGURES.json [TIMELINE.csv...] FOLDER\n")
+                         "usage: plot [FIGURES.json] [TIMELINE.csv...] FOLDER\n")
 
 
 if shutil.which("gnuplot") is None:
