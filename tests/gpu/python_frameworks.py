@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-usage: python_frameworks.py core|torch|cupy|numba|cuda_core
+usage: python_frameworks.py core|torch|torch_mempool|jax|cupy|numba|cuda_core
 
 A program of each framework on a real GPU that allocates through rmm_c: the results are right, the
 bytes are those of our resource, and all are freed. PYTHONPATH leads to a built package. Prints one
 line. Exit status 77: the framework is not there.
 """
 import gc
+import os
 import sys
 
 import numpy
@@ -53,11 +54,16 @@ def run_core():
     finish(resource, 4 << 20)
 
 
-def run_torch():
+def torch_with_a_gpu():
     import torch
 
     if not torch.cuda.is_available():
         raise ImportError("PyTorch sees no GPU")
+    return torch
+
+
+def run_torch():
+    torch = torch_with_a_gpu()
     from rmm_c.allocators.torch import rmm_torch_allocator
 
     torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
@@ -76,6 +82,45 @@ def run_torch():
     del numbers, total, buffer
     torch.cuda.synchronize()
     finish(resource, 8 << 20)
+
+
+def run_torch_mempool():
+    """PyTorch's own allocator, with one MemPool whose segments come from our resource."""
+    torch = torch_with_a_gpu()
+    from rmm_c.allocators.torch import rmm_torch_allocator
+
+    resource = counted()
+    pool = torch.cuda.MemPool(rmm_torch_allocator.allocator())
+    outside = torch.ones(1 << 20, device="cuda")
+    assert resource.stats().current_bytes == 0
+    with torch.cuda.use_mem_pool(pool):
+        inside = torch.ones(1 << 22, device="cuda")
+    assert resource.stats().current_bytes >= inside.nbytes
+    assert (inside.sum() + outside.sum()).item() == (1 << 22) + (1 << 20)
+    del inside, pool
+    finish(resource, 16 << 20)
+
+
+def run_jax():
+    """JAX allocates for itself; buffers go to and fro without its allocator."""
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    import jax
+
+    if jax.default_backend() != "gpu":
+        raise ImportError("JAX has no GPU")
+    import rmm_c as rmm
+
+    resource = counted()
+    buffer = rmm.DeviceBuffer.to_device(bytes(range(256)))
+    array = jax.dlpack.from_dlpack(buffer)
+    assert array.unsafe_buffer_pointer() == buffer.ptr, "copied"
+    assert int(array.astype("int32").sum()) == sum(range(256))
+    following = (array + 1).block_until_ready()
+    back = rmm.DeviceBuffer(size=256)
+    back.copy_from_device(following)
+    assert back.tobytes() == bytes(range(1, 256)) + bytes(1)
+    del array, buffer, back
+    finish(resource, 512)
 
 
 def run_cupy():
