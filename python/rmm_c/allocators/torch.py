@@ -12,11 +12,16 @@ An allocator for PyTorch.
 PyTorch then allocates from the default resource of the device, as it is at the time. A free waits
 for the streams that Tensor.record_stream() has named. PyTorch loads only at the first use of the
 name.
+
+snapshot() makes a file for PyTorch's memory viewer, pytorch.org/memory_viz, of a log of allocations.
 """
 import ctypes
 from typing import Any
 
 from rmm_c import _core
+from rmm_c.allocators._snapshot import snapshot
+
+__all__ = ["rmm_torch_allocator", "snapshot"]
 
 _made: Any = None
 
