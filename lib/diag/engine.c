@@ -116,7 +116,7 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
     uint32_t index = 0;
-    rmm_stack_raw_t stack;
+    rmm_stack_raw_t *stack = NULL;
     rmm_guard_plan_t plan;
 
     if (block->bytes == 0 || block->address + block->bytes < block->address) {
@@ -125,11 +125,11 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
     (void)rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
-    rmm__diag_freed_begin(engine, &stack);
+    stack = rmm__diag_freed_begin(engine);
     rmm__mutex_lock(&engine->lock);
     index = add_block_locked(engine, block, &plan);
     if (index != RMM_LIVE_NONE) {
-        rmm__diag_freed_allocated_locked(engine, index, block, &stack);
+        rmm__diag_freed_allocated_locked(engine, index, block, stack);
     }
     rmm__mutex_unlock(&engine->lock);
     rmm__diag_guards_queue(engine, &plan);
@@ -171,20 +171,20 @@ void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
     uint32_t index = 0, findings = 0;
-    rmm_stack_raw_t stack;
+    rmm_stack_raw_t *stack = NULL;
     rmm_guard_plan_t plan;
 
     (void)rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
-    rmm__diag_freed_begin(engine, &stack);
+    stack = rmm__diag_freed_begin(engine);
     findings = lock(engine);
     rmm__bounds_freed(&engine->bounds, block->address, block->address + block->bytes);
     index = find_block_locked(engine, block);
     if (index != RMM_LIVE_NONE) {
         judge_free_locked(engine, index, block);
         rmm__diag_guards_freed_locked(engine, &plan, index, block);
-        rmm__diag_freed_add_locked(engine, index, block, &stack);
+        rmm__diag_freed_add_locked(engine, index, block, stack);
         forget_block_locked(engine, index);
     }
     unlock(engine, findings);

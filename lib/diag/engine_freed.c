@@ -17,12 +17,16 @@
 #include "diag/event_range.h"
 #include "diag/row.h"
 
-void rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
+rmm_stack_raw_t *rmm__diag_freed_begin(const rmm_diag_engine_t *engine)
 {
-    stack->count = 0;
-    if (rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
-        rmm__stack_take(stack);
-    }
+    return rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS) ? rmm__stack_take()
+                                                              : NULL;
+}
+
+/* 0: it was not taken, or has no place. */
+static uint32_t number_of(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
+{
+    return stack != NULL ? rmm__stack_depot_put(&engine->depot, stack) : 0;
 }
 
 /* --- blocks ------------------------------------------------------------------------ */
@@ -52,17 +56,17 @@ void rmm__diag_freed_taken_locked(
 
 void rmm__diag_freed_allocated_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
-    const rmm_stack_raw_t *stack)
+    rmm_stack_raw_t *stack)
 {
     RMM_ASSERT_LOCKED(&engine->lock);
     engine->blocks[index] = (rmm_diag_block_note_t){
-        .origin = rmm__stack_depot_put(&engine->depot, stack),
+        .origin = number_of(engine, stack),
         .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0};
 }
 
 void rmm__diag_freed_add_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *freed,
-    const rmm_stack_raw_t *stack)
+    rmm_stack_raw_t *stack)
 {
     const rmm_diag_block_note_t *note = &engine->blocks[index];
     rmm_freed_block_t block = {
@@ -76,7 +80,7 @@ void rmm__diag_freed_add_locked(
         return;
     }
     block.block.stream = freed->stream;
-    block.freed = rmm__stack_depot_put(&engine->depot, stack);
+    block.freed = number_of(engine, stack);
     rmm__diag_graphs_freed_locked(engine, index, &block);
     if (note->is_kept && rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
         rmm__freed_add(&engine->freed, &block);

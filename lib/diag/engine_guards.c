@@ -93,7 +93,7 @@ void rmm__diag_guards_begin(
         plan->device = device;
         plan->stream = stream;
         plan->job_count = 0;
-        rmm__stack_take(&plan->stack);
+        plan->stack = *rmm__stack_take();
     }
 }
 

@@ -69,8 +69,8 @@ static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_
 bool rmm__diag_freed_init(rmm_diag_engine_t *engine, uint32_t row_count);
 void rmm__diag_freed_fini(rmm_diag_engine_t *engine);
 
-/* The caller's stack where it is wanted, in mode bounds. No lock held. */
-void rmm__diag_freed_begin(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack);
+/* The caller's stack where it is wanted, in mode bounds; else NULL. No lock held. */
+rmm_stack_raw_t *rmm__diag_freed_begin(const rmm_diag_engine_t *engine);
 
 /* The memory of a block is taken, whether or not the block can be followed; it is block `index`;
  * that is about to be freed as told. */
@@ -78,10 +78,10 @@ void rmm__diag_freed_taken_locked(
     rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_freed_allocated_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
-    const rmm_stack_raw_t *stack);
+    rmm_stack_raw_t *stack);
 void rmm__diag_freed_add_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *freed,
-    const rmm_stack_raw_t *stack);
+    rmm_stack_raw_t *stack);
 
 /* True: the range begins in a freed block, which is a finding. */
 bool rmm__diag_freed_range_locked(

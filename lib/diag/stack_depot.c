@@ -2,6 +2,7 @@
 /* A hash table with open addressing; see stack_depot.h. Nothing leaves it. */
 #include "diag/stack_depot.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,10 @@
 
 bool rmm__stack_depot_init(rmm_stack_depot_t *depot)
 {
+    static _Atomic(uint64_t) serials;
+
     *depot = (rmm_stack_depot_t){
+        .serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1,
         .stacks = calloc(RMM_STACK_DEPOT_COUNT, sizeof(*depot->stacks)),
         .slots = calloc(SLOTS, sizeof(*depot->slots))};
     if (depot->stacks == NULL || depot->slots == NULL) {
@@ -42,13 +46,11 @@ static bool is_same(const rmm_stack_raw_t *a, const rmm_stack_raw_t *b)
            memcmp(a->frames, b->frames, a->count * sizeof(a->frames[0])) == 0;
 }
 
-uint32_t rmm__stack_depot_put(rmm_stack_depot_t *depot, const rmm_stack_raw_t *stack)
+/* 0: there is no room. */
+static uint32_t find_or_add(rmm_stack_depot_t *depot, const rmm_stack_raw_t *stack)
 {
     uint32_t at = hash_of(stack) % SLOTS;
 
-    if (stack->count == 0) {
-        return 0;
-    }
     while (depot->slots[at] != 0) {
         if (is_same(&depot->stacks[depot->slots[at] - 1], stack)) {
             return depot->slots[at];
@@ -61,6 +63,18 @@ uint32_t rmm__stack_depot_put(rmm_stack_depot_t *depot, const rmm_stack_raw_t *s
     depot->stacks[depot->count++] = *stack;
     depot->slots[at] = depot->count;
     return depot->count;
+}
+
+uint32_t rmm__stack_depot_put(rmm_stack_depot_t *depot, rmm_stack_raw_t *stack)
+{
+    if (stack->count == 0) {
+        return 0;
+    }
+    if (stack->number == 0 || stack->depot != depot->serial) {
+        stack->number = find_or_add(depot, stack);
+        stack->depot = depot->serial;
+    }
+    return stack->number;
 }
 
 bool rmm__stack_depot_get(

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stack of the calling thread. The unwinder takes 0.3 us for each frame; but a thread makes
- * most of its calls from few places. So each thread remembers its last stacks, each with where on
- * the stack the return addresses are. If the call is made at the same depth, and all of these
- * places still have the same addresses, it is the same stack: one load for each frame.
+ * The stack of the calling thread. The unwinder takes 0.1 to 0.3 us for each frame; but a program
+ * makes most of its calls from the same places again and again, a training from some hundred. So
+ * each thread remembers its stacks, each with where on the stack the return addresses are. If all
+ * of these places still have the same addresses it is the same stack: one load for each frame.
  *
  * The places are looked at from the innermost on, and only as long as they agree: so no more
  * memory is read than the unwinder would read.
  *
- * Threads: any; what is remembered is the thread's own. 17 KB for each that was here.
+ * A loop takes its stacks in the same order each time, so the stack that followed the last one
+ * before is tried first, then those of the same depth.
+ *
+ * Limit: a frame whose size changes from call to call (alloca) may still have a return address of
+ * an earlier call where its own was. Then frames outside of it can be those of the earlier call.
+ *
+ * Threads: any; what is remembered is the thread's own, until it ends. Memory: up to 670 KB for
+ * each thread that was here, of which it touches 320 bytes for each stack. If there is no room for
+ * another stack all are forgotten.
  */
 #include "diag/stacks.h"
 
@@ -18,24 +26,136 @@
 #if defined(                                                                           \
     __x86_64__) /* where the return address is directly below the caller's frame */
 
-#define KEPT 32u
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    KEPT_MAX = 2048,
+    BUCKETS = 2048, /* a power of two */
+    NONE = 0
+};
 
 typedef struct kept {
+    uintptr_t depth;   /* place of the innermost address */
+    uint32_t next;     /* in its bucket */
+    uint32_t follower; /* which was taken after it the last time */
+    uint32_t
+        offsets[RMM_STACK_RAW_FRAMES]; /* from `depth` to the place of each address */
     rmm_stack_raw_t stack;
-    uintptr_t places[RMM_STACK_RAW_FRAMES]; /* of the frames' addresses */
 } kept_t;
 
 typedef struct memory {
-    uintptr_t depths[KEPT]; /* place of the innermost address; 0: nothing is kept */
-    kept_t kept[KEPT];
-    uint32_t next; /* to be replaced */
+    uint32_t count;            /* of kept[1..]; kept[NONE] is none */
+    uint32_t last;             /* taken */
+    uint32_t buckets[BUCKETS]; /* by depth: the one that was added last */
+    kept_t kept[KEPT_MAX + 1];
 } memory_t;
 
-static _Thread_local memory_t memory;
+static _Thread_local memory_t *memory;
+
+/* --- memory ------------------------------------------------------------------------ */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* of each thread's memory, for its end */
+static bool has_key;
+
+static void thread_ends(void *ended)
+{
+    memory = NULL;
+    (void)munmap(ended, sizeof(memory_t));
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&key, thread_ends) == 0;
+}
+
+/* NULL: there is none to be had. Pages that are not written take no memory. */
+static memory_t *make_memory(void)
+{
+    void *made = MAP_FAILED;
+
+    if (pthread_once(&once, make_key) != 0 || !has_key) {
+        return NULL;
+    }
+    made = mmap(
+        NULL, sizeof(memory_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+        0);
+    if (made == MAP_FAILED) {
+        return NULL;
+    }
+    if (pthread_setspecific(key, made) != 0) {
+        (void)munmap(made, sizeof(memory_t));
+        return NULL;
+    }
+    return made;
+}
+
+/* --- what is remembered ------------------------------------------------------------- */
+
+/* A place agrees only behind those that are further in: so each is one of a frame. */
+__attribute__((no_sanitize_address)) static bool
+is_here(const kept_t *kept, uintptr_t depth)
+{
+    if (kept->depth != depth) {
+        return false;
+    }
+    for (uint32_t i = 0; i < kept->stack.count; i++) {
+        if (*(const uintptr_t *)(depth + kept->offsets[i]) !=
+            (uintptr_t)kept->stack.frames[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t *bucket_of(uintptr_t depth)
+{
+    /* Fibonacci hashing */
+    return &memory->buckets[((depth >> 3) * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+}
+
+static uint32_t find(uintptr_t depth)
+{
+    uint32_t number = memory->kept[memory->last].follower;
+
+    if (number != NONE && is_here(&memory->kept[number], depth)) {
+        return number;
+    }
+    number = *bucket_of(depth);
+    while (number != NONE && !is_here(&memory->kept[number], depth)) {
+        number = memory->kept[number].next;
+    }
+    return number;
+}
+
+/* The entry for another stack. */
+static kept_t *make_room(void)
+{
+    if (memory->count == KEPT_MAX) {
+        memset(memory->buckets, 0, sizeof(memory->buckets));
+        memory->count = 0;
+        memory->last = NONE;
+        memory->kept[NONE].follower = NONE;
+    }
+    return &memory->kept[memory->count + 1];
+}
+
+static uint32_t keep(kept_t *kept)
+{
+    uint32_t *bucket = bucket_of(kept->depth);
+
+    kept->next = *bucket;
+    kept->follower = NONE;
+    *bucket = ++memory->count;
+    return memory->count;
+}
+
+/* --- the unwinder ------------------------------------------------------------------- */
 
 typedef struct walk {
     kept_t *kept;
-    bool is_first; /* the frame of this file */
     bool is_plain; /* every address is where it should be */
 } walk_t;
 
@@ -44,63 +164,74 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 {
     walk_t *walk = arg;
     rmm_stack_raw_t *stack = &walk->kept->stack;
+    uintptr_t depth = walk->kept->depth;
     uintptr_t address = _Unwind_GetIP(context);
     uintptr_t place = _Unwind_GetCFA(context) - sizeof(address);
 
-    if (walk->is_first) {
-        walk->is_first = false;
-        return _URC_NO_REASON;
+    if (stack->count == 0 && place < depth) {
+        return _URC_NO_REASON; /* frames of this file */
     }
     if (address == 0 || stack->count == RMM_STACK_RAW_FRAMES) {
         return _URC_END_OF_STACK;
     }
-    walk->is_plain = walk->is_plain && *(const uintptr_t *)place == address;
-    walk->kept->places[stack->count] = place;
+    walk->is_plain = walk->is_plain && place >= depth && place - depth <= UINT32_MAX &&
+                     *(const uintptr_t *)place == address;
+    walk->kept->offsets[stack->count] = (uint32_t)(place - depth);
     stack->frames[stack->count++] = (void *)address;
     return _URC_NO_REASON;
 }
 
-__attribute__((no_sanitize_address)) static bool is_same(const kept_t *kept)
+/* True: it can be remembered. */
+static bool unwind(kept_t *kept, uintptr_t depth)
 {
-    for (uint32_t i = 0; i < kept->stack.count; i++) {
-        if (*(const uintptr_t *)kept->places[i] != (uintptr_t)kept->stack.frames[i]) {
-            return false;
-        }
-    }
-    return true;
+    walk_t walk = {kept, true};
+
+    kept->depth = depth;
+    kept->stack.count = 0;
+    kept->stack.number = 0;
+    (void)_Unwind_Backtrace(step, &walk);
+    return walk.is_plain && kept->stack.count > 0 && kept->offsets[0] == 0;
 }
 
-__attribute__((noinline)) void rmm__stack_take(rmm_stack_raw_t *raw)
-{
-    uintptr_t depth = (uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t);
-    kept_t *kept = NULL;
-    walk_t walk;
+/* ----------------------------------------------------------------------------------- */
 
-    for (uint32_t i = 0; i < KEPT; i++) {
-        if (memory.depths[i] == depth && is_same(&memory.kept[i])) {
-            *raw = memory.kept[i].stack;
-            return;
+__attribute__((noinline)) rmm_stack_raw_t *rmm__stack_take(void)
+{
+    static _Thread_local kept_t only; /* without memory */
+    uintptr_t depth = (uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t);
+    uint32_t number = NONE;
+
+    if (memory == NULL) {
+        memory = make_memory();
+    }
+    if (memory == NULL) {
+        (void)unwind(&only, depth);
+        return &only.stack;
+    }
+    number = find(depth);
+    if (number == NONE) {
+        kept_t *kept = make_room();
+
+        if (!unwind(kept, depth)) {
+            return &kept->stack;
         }
+        number = keep(kept);
     }
-    kept = &memory.kept[memory.next];
-    kept->stack.count = 0;
-    walk = (walk_t){kept, true, true};
-    (void)_Unwind_Backtrace(step, &walk);
-    *raw = kept->stack;
-    memory.depths[memory.next] = 0;
-    if (walk.is_plain && kept->stack.count > 0 && kept->places[0] == depth) {
-        memory.depths[memory.next] = depth;
-        memory.next = (memory.next + 1) % KEPT;
-    }
+    memory->kept[memory->last].follower = number;
+    memory->last = number;
+    return &memory->kept[number].stack;
 }
 
 #else
 
-void rmm__stack_take(rmm_stack_raw_t *raw)
+rmm_stack_raw_t *rmm__stack_take(void)
 {
-    int count = backtrace(raw->frames, (int)RMM_STACK_RAW_FRAMES);
+    static _Thread_local rmm_stack_raw_t stack;
+    int count = backtrace(stack.frames, (int)RMM_STACK_RAW_FRAMES);
 
-    raw->count = count > 0 ? (uint32_t)count : 0;
+    stack.count = count > 0 ? (uint32_t)count : 0;
+    stack.number = 0;
+    return &stack;
 }
 
 #endif

@@ -163,11 +163,9 @@ put_locked(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const capture_t *captu
 
 void rmm__stacks_capture(rmm_stacks_t *stacks, uint32_t first, uint32_t end)
 {
-    rmm_stack_raw_t raw;
     capture_t capture;
 
-    rmm__stack_take(&raw);
-    take_frames(&capture, &raw);
+    take_frames(&capture, rmm__stack_take());
     rmm__mutex_lock(&stacks->lock);
     for (uint32_t i = first; i < end; i++) {
         put_locked(stacks, &stacks->entries[i], &capture);
@@ -209,7 +207,6 @@ void rmm__stacks_put_free(
 void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
 {
     unsigned char *memory = (unsigned char *)header;
-    rmm_stack_raw_t raw;
 
     stacks->header = header;
     stacks->entries = (void *)(memory + header->stacks_offset);
@@ -217,7 +214,7 @@ void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
     stacks->frees = (void *)(memory + header->frees_offset);
     stacks->modules = (void *)(memory + header->modules_offset);
     rmm__mutex_init(&stacks->lock);
-    rmm__stack_take(&raw); /* loads the unwinder now and not in a callback */
+    (void)rmm__stack_take(); /* loads the unwinder now and not in a callback */
 }
 
 void rmm__stacks_fini(rmm_stacks_t *stacks)

@@ -19,11 +19,14 @@
 #include "diag/diag_format.h"
 
 #define RMM_DIAG_MODULES_COUNT 128u
-#define RMM_STACK_RAW_FRAMES 32u /* some are the diagnosis library's own */
+/* What is shown, and up to 8 of the diagnosis library's own */
+#define RMM_STACK_RAW_FRAMES (RMM_DIAG_FRAMES_COUNT + 8u)
 
 /* A stack as the unwinder gives it: addresses behind the calls, innermost first. */
 typedef struct rmm_stack_raw {
     uint32_t count;
+    uint32_t number; /* in the depot with this serial; 0: not known (stack_depot.h) */
+    uint64_t depot;
     void *frames[RMM_STACK_RAW_FRAMES];
 } rmm_stack_raw_t;
 
@@ -42,8 +45,8 @@ void rmm__stacks_fini(rmm_stacks_t *stacks);
 /* The caller's stack is that of the findings [first, end). No lock is held. */
 void rmm__stacks_capture(rmm_stacks_t *stacks, uint32_t first, uint32_t end);
 
-/* The caller's stack; see stack_take.c. */
-void rmm__stack_take(rmm_stack_raw_t *raw);
+/* The caller's stack; see stack_take.c. It is there until the thread's next call of this. */
+rmm_stack_raw_t *rmm__stack_take(void);
 
 /* This is the stack of a finding's call, of its block's allocation, of its block's free. No lock is
  * held. */

@@ -9,7 +9,6 @@
 
 #include "diag/findings.h"
 #include "diag/freed.h"
-#include "diag/stack_depot.h"
 #include "harness/random.h"
 #include "unit/diag_fixture.h"
 
@@ -117,81 +116,6 @@ static void agrees_with_a_list_of_bytes(void **state)
     }
     assert_int_equal(freed.dropped, 0);
     rmm__freed_fini(&freed);
-}
-
-/* --- stacks -------------------------------------------------------------------------------- */
-
-static void keeps_each_stack_once_and_no_more_than_there_is_room_for(void **state)
-{
-    rmm_stack_depot_t depot;
-    rmm_stack_raw_t stack = {.count = 2, .frames = {&depot}}, out;
-
-    assert_true(rmm__stack_depot_init(&depot));
-    assert_int_equal(rmm__stack_depot_put(&depot, &(rmm_stack_raw_t){.count = 0}), 0);
-    for (uintptr_t i = 1; i <= RMM_STACK_DEPOT_COUNT; i++) {
-        stack.frames[1] = (void *)i;
-        assert_int_equal(rmm__stack_depot_put(&depot, &stack), i);
-        assert_int_equal(rmm__stack_depot_put(&depot, &stack), i);
-    }
-    assert_true(rmm__stack_depot_get(&depot, 7, &out));
-    assert_ptr_equal(out.frames[1], (void *)(uintptr_t)7);
-    stack.frames[1] = NULL;
-    assert_int_equal(rmm__stack_depot_put(&depot, &stack), 0);
-    assert_false(rmm__stack_depot_get(&depot, 0, &out));
-    assert_false(rmm__stack_depot_get(&depot, RMM_STACK_DEPOT_COUNT + 1, &out));
-    rmm__stack_depot_fini(&depot);
-}
-
-__attribute__((noinline)) static void take_deeper(int depth, rmm_stack_raw_t *out)
-{
-    if (depth > 0) {
-        take_deeper(depth - 1, out);
-    } else {
-        rmm__stack_take(out);
-    }
-    __asm__ volatile("" ::: "memory"); /* no tail call */
-}
-
-__attribute__((noinline)) static void take_here(rmm_stack_raw_t *out)
-{
-    rmm__stack_take(out);
-    __asm__ volatile("" ::: "memory");
-}
-
-__attribute__((noinline)) static void take_there(rmm_stack_raw_t *out)
-{
-    rmm__stack_take(out);
-    __asm__ volatile("nop" ::: "memory");
-}
-
-static bool is_same(const rmm_stack_raw_t *a, const rmm_stack_raw_t *b)
-{
-    return a->count == b->count &&
-           memcmp(a->frames, b->frames, a->count * sizeof(a->frames[0])) == 0;
-}
-
-/* What is remembered of a thread's stacks must never be given for another one. */
-static void a_stack_that_is_taken_again_is_the_same_and_another_is_not(void **state)
-{
-    enum { DEPTHS = 12, TAKEN = 3 * DEPTHS };
-    static rmm_stack_raw_t taken[TAKEN];
-    rmm_stack_raw_t here[2], there[2];
-
-    for (int i = 0; i < TAKEN; i++) { /* all from one call */
-        take_deeper(i % DEPTHS, &taken[i]);
-    }
-    for (int i = 0; i < TAKEN; i++) {
-        assert_true(taken[i].count > 0);
-        assert_true(is_same(&taken[i], &taken[i % DEPTHS]));
-    }
-    assert_false(is_same(&taken[2], &taken[3]));
-    for (int i = 0; i < 2; i++) { /* the same depth, another place */
-        take_here(&here[i]);
-        take_there(&there[i]);
-    }
-    assert_false(is_same(&here[0], &there[0]));
-    assert_ptr_equal(here[0].frames[0], here[1].frames[0]);
-    assert_ptr_equal(there[0].frames[0], there[1].frames[0]);
 }
 
 /* --- the engine ---------------------------------------------------------------------------- */
@@ -423,8 +347,6 @@ int main(void)
         cmocka_unit_test(forgets_the_block_freed_longest_ago_and_counts_it),
         cmocka_unit_test(a_hundred_thousand_frees_take_no_more_room),
         cmocka_unit_test(agrees_with_a_list_of_bytes),
-        cmocka_unit_test(keeps_each_stack_once_and_no_more_than_there_is_room_for),
-        cmocka_unit_test(a_stack_that_is_taken_again_is_the_same_and_another_is_not),
         WITH_ENGINE(finds_a_fill_of_a_freed_block_and_is_certain),
         WITH_ENGINE(finds_a_launch_that_is_given_a_freed_block_and_says_likely),
         WITH_ENGINE(the_stacks_of_allocation_and_free_are_with_the_finding),
