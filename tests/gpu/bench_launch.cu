@@ -3,22 +3,20 @@
  * What a kernel launch costs the program, in ns: an empty kernel with three pointers and
  * a number, launched back to back, with few and many live blocks in a pool.
  *
- *   bench_launch                 as the environment says
+ *   bench_launch                 plain
  *   rmm-run -- bench_launch      diagnosed
- *   bench_launch RMM_RUN         both, in turn, three times each
+ *
+ * tests/gpu/run diagnosis runs it in each mode, and with a CUPTI subscriber that does nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cuda_runtime.h>
 
 #include <rmm/rmm.h>
 
-#define LAUNCHES 200000
+#define LAUNCHES 100000
 #define ROUND 1000 /* less than the queue of the driver, which makes launches wait */
 #define BYTES 512
 #define EXIT_SKIP 77
@@ -65,7 +63,7 @@ static void fail(void)
     exit(EXIT_FAILURE);
 }
 
-static void measure_with(rmm_resource_t *pool, int count, const char *label)
+static void measure_with(rmm_resource_t *pool, int count)
 {
     void **blocks = (void **)calloc((size_t)count, sizeof(*blocks));
 
@@ -78,8 +76,7 @@ static void measure_with(rmm_resource_t *pool, int count, const char *label)
         }
     }
     (void)measure(blocks, count); /* warm */
-    printf(
-        "%s live_blocks %d ns_per_launch %.0f\n", label, count, measure(blocks, count));
+    printf("live_blocks %d ns_per_launch %.0f\n", count, measure(blocks, count));
     for (int i = 0; i < count; i++) {
         rmm_resource_dealloc(pool, blocks[i], BYTES, 0, NULL);
     }
@@ -88,62 +85,24 @@ static void measure_with(rmm_resource_t *pool, int count, const char *label)
 
 static int measure_all(void)
 {
-    const char *label = getenv("RMM_DIAG") != NULL ? "diagnosed" : "plain";
     rmm_resource_t *cuda = NULL, *pool = NULL;
 
     if (rmm_cuda_resource_create(&cuda) != RMM_OK ||
         rmm_pool_resource_create(cuda, NULL, &pool) != RMM_OK) {
         fail();
     }
-    measure_with(pool, 10, label);
-    measure_with(pool, 1000, label);
-    measure_with(pool, 20000, label);
+    measure_with(pool, 10);
+    measure_with(pool, 1000);
+    measure_with(pool, 20000);
     rmm_resource_release(pool);
     rmm_resource_release(cuda);
     return EXIT_SUCCESS;
 }
 
-static void run(char *const *command)
-{
-    pid_t child = fork();
-    int status = 0;
-
-    if (child == 0) {
-        execv(command[0], command);
-        perror(command[0]);
-        _exit(127);
-    }
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
-        fprintf(stderr, "bench_launch: %s failed\n", command[0]);
-        exit(EXIT_FAILURE);
-    }
-}
-
-/* Before any CUDA call of this process: it forks. */
-static int compare(char *rmm_run, char *self)
-{
-    char separator[] = "--";
-    char *plain[] = {self, NULL};
-    char *diagnosed[] = {rmm_run, separator, self, NULL};
-
-    for (int i = 0; i < 3; i++) {
-        run(plain);
-        run(diagnosed);
-    }
-    return EXIT_SUCCESS;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
     int count = 0;
 
-    if (argc == 2) {
-        char self[] = "/proc/self/exe";
-        char path[4096] = "";
-
-        return readlink(self, path, sizeof(path) - 1) > 0 ? compare(argv[1], path)
-                                                          : EXIT_FAILURE;
-    }
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         puts("SKIP no GPU here");
         return EXIT_SKIP;

@@ -310,9 +310,31 @@ wait_until_still() { # FILE: until its figure stays the same for half a second
         sleep 0.5
     done
 }
+# In turns; the least of three rounds, with 1000 live blocks.
 launch_cost() {
-    $build/tests/gpu/bench_launch $build/tools/run/rmm-run | tee "$work/bench"
-    tail -n 1 "$work/bench" >"$work/figure"
+    local mode
+    for _ in 1 2 3; do
+        for mode in plain subscribed usage order bounds usage,bounds,order; do
+            in_mode $mode $build/tests/gpu/bench_launch >"$work/launches" || return 1
+            sed "s/^/$mode /" "$work/launches" | tee -a "$work/bench"
+        done
+    done
+    awk '
+        $3 == 1000 && !($1 in least) { modes[++n] = $1; least[$1] = $5 }
+        $3 == 1000 && $5 < least[$1] { least[$1] = $5 }
+        END { for (i = 1; i <= n; i++) { printf "%s %d%s", modes[i], least[modes[i]], i < n ? ", " : " ns\n" } }
+    ' "$work/bench" | tee "$work/figure"
+}
+# in_mode MODE COMMAND...: diagnosed; or plain; or with a subscriber to the launches that does
+# nothing, which is what CUPTI costs.
+in_mode() {
+    local mode=$1
+    shift
+    case $mode in
+    plain) "$@" ;;
+    subscribed) CUDA_INJECTION64_PATH=$root/$build/tests/gpu/libempty_subscriber.so "$@" ;;
+    *) $build/tools/run/rmm-run --diag "$mode" -- "$@" ;;
+    esac
 }
 
 # --- programs of frameworks, unchanged, in each mode: the same result and no finding -----------
@@ -347,6 +369,8 @@ framework_unchanged() { # FRAMEWORK
 
 # --- what the diagnosis costs a training, in turns with the plain run -------------------------
 
+# Other modes: RMM_OVERHEAD_MODES="subscribed order" tests/gpu/run overhead
+
 step_overhead() {
     if ! python3 -c 'import torch' 2>/dev/null; then
         row overhead skipped "no PyTorch on this machine"
@@ -357,13 +381,12 @@ step_overhead() {
     overhead_rows
 }
 overhead() { # [LIBRMM_C]
-    local round mode run
+    local mode
     export RMM_RESOURCE=pool:8GiB
-    for round in 1 2 3; do
-        for mode in plain usage order,driver usage,bounds,driver; do
-            run=("$build/tools/run/rmm-run" --diag "$mode" --)
-            [ $mode != plain ] || run=()
-            "${run[@]}" python3 tests/gpu/torch_steps.py "$@" >"$work/steps" || return 1
+    for _ in 1 2 3; do
+        # shellcheck disable=SC2086 # words
+        for mode in plain ${RMM_OVERHEAD_MODES:-usage order,driver usage,bounds,driver}; do
+            in_mode "$mode" python3 tests/gpu/torch_steps.py "$@" >"$work/steps" || return 1
             sed "s/^/$mode /" "$work/steps" | tee -a "$logs/overhead.txt"
         done
     done
