@@ -7,6 +7,7 @@ PROGRAM is timeline_program, DATA the folder tests/data.
 """
 import collections
 import gzip
+import html
 import html.parser
 import json
 import os
@@ -24,26 +25,60 @@ DATA = sys.argv.pop()
 PROGRAM = sys.argv.pop()
 TIMELINE = sys.argv.pop()
 RUN = sys.argv.pop()
+BROWSERS = ("chromium-headless-shell", "chromium")
+
+
+def refuse(text):
+    raise ValueError(text + " is no JSON")
+
+
+def check_event(test, event):
+    """What the Trace Event Format asks of an event by itself."""
+    test.assertIs(type(event["name"]), str)
+    for key in ("pid", "tid"):
+        test.assertIs(type(event[key]), int)
+    test.assertIn(type(event["ts"]), (int, float))
+    test.assertGreaterEqual(event["ts"], 0)
+    test.assertIs(type(event.get("args", {})), dict)
+    phase = event["ph"]
+    if phase == "M":
+        test.assertIn(event["name"], ("process_name", "thread_name", "thread_sort_index"))
+    elif phase == "C":
+        test.assertTrue(event["args"])
+        test.assertTrue(all(type(figure) is int and figure >= 0
+                            for figure in event["args"].values()), event)
+    elif phase == "i":
+        test.assertIn(event["s"], ("g", "p", "t"))
+    else:
+        test.assertIn(phase, ("b", "e"))
+        test.assertRegex(event["id"], "^0x[0-9a-f]+$")
+        test.assertTrue(event["cat"])
 
 
 def check_trace(test, path):
     """Loads a trace and checks what every trace keeps; the events by phase."""
     with open(path, encoding="utf-8") as file:
-        trace = json.load(file)
+        trace = json.load(file, parse_constant=refuse)
+    test.assertIn(trace["displayTimeUnit"], ("ms", "ns"))
     phases = collections.defaultdict(list)
-    slices = {}
+    slices, counters = {}, {}
     for event in trace["traceEvents"]:
-        for key in ("ph", "ts", "pid", "tid", "name"):
-            test.assertIn(key, event)
-        test.assertGreaterEqual(event["ts"], 0)
+        check_event(test, event)
         phases[event["ph"]].append(event)
         if event["ph"] in "be":
             slices.setdefault((event["cat"], event["id"]), []).append(event)
+        if event["ph"] == "C":  # a figure stays until the next of its name
+            test.assertLessEqual(counters.get(event["name"], 0), event["ts"])
+            counters[event["name"]] = event["ts"]
     for pair in slices.values():
         test.assertEqual([event["ph"] for event in pair], ["b", "e"])
         test.assertLessEqual(pair[0]["ts"], pair[1]["ts"])
-        test.assertEqual(pair[0]["name"], pair[1]["name"])
-    test.assertEqual(set(phases) - set("MCbei"), set())
+        for key in ("name", "pid", "tid"):
+            test.assertEqual(pair[0][key], pair[1][key])
+    named = {event["tid"]: event["args"]["name"] for event in phases["M"]
+             if event["name"] == "thread_name"}
+    test.assertEqual(len({event["pid"] for event in trace["traceEvents"]}), 1)
+    test.assertEqual({event["tid"] for event in trace["traceEvents"]} - set(named), {0})
     return phases
 
 
@@ -97,6 +132,13 @@ def check_page(test, path):
     return data
 
 
+def probe(part):
+    """A script of the test's that runs in a page."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(folder, f"probe_{part}.js"), encoding="utf-8") as file:
+        return file.read()
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="rmm-timeline.")
@@ -118,6 +160,31 @@ class Case(unittest.TestCase):
     def draw(self, *program, options=()):
         return self.call(RUN, *options, "--timeline", self.page, "--trace", self.trace, "--",
                          *program)
+
+    def look(self):
+        """What a browser shows of the page, without an error of a script."""
+        browser = next(filter(shutil.which, BROWSERS), None)
+        if browser is None:
+            if os.environ.get("CI"):
+                self.fail("no browser; the step setup of tests/run installs one")
+            self.skipTest("needs a browser: " + " or ".join(BROWSERS))
+        probed = self.path("probed.html")
+        with open(self.page, encoding="utf-8") as page, \
+                open(probed, "w", encoding="utf-8") as file:
+            file.write(page.read()
+                       .replace("<head>", f"<head><script>{probe('begin')}</script>", 1)
+                       .replace("</body>", "<pre id=\"probe\"></pre>"
+                                f"<script>{probe('end')}</script></body>"))
+        result = self.call(
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--window-size=1200,1000", "--user-data-dir=" + self.path("browser"), "--dump-dom",
+            "file://" + probed)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = re.search(r'<pre id="probe">(.*?)</pre>', result.stdout, re.DOTALL).group(1)
+        self.assertNotEqual(text, "", result.stderr)
+        shown = json.loads(html.unescape(text))
+        self.assertEqual(shown["errors"], [])
+        return shown
 
     def assert_refused(self, result, status, line):
         self.assertEqual(result.returncode, status, result.stderr)
@@ -160,30 +227,34 @@ class Programs(Case):
                 for size, count, _, name, size_class in location["holders"]]
         self.assertEqual(held, [(3000, 1, "scale", 11), (2000, 1, "fill", 10)])
 
-    def shown(self):
-        """What the page shows where its script runs."""
-        if shutil.which("node") is None:
-            self.skipTest("needs node to run the page's script")
-        stub = os.path.join(os.path.dirname(os.path.abspath(__file__)), "draw_page.js")
-        result = self.call("node", stub, self.page)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        return json.loads(result.stdout)
-
-    def test_the_script_draws_the_page(self):
+    def test_a_browser_draws_what_the_page_has(self):
         self.assertEqual(self.draw(PROGRAM, "plain").returncode, 0)
-        shown = self.shown()
+        shown = self.look()
         self.assertRegex(shown["title"], r"^/.*rmm_timeline_program \(pid \d+\)$")
+        self.assertRegex(shown["summary"], "^5 blocks, 4 launches and copies in [0-9.]+ [mu]?s$")
         self.assertRegex(shown["peak"], "^What held the peak of device 0: 4.9 KiB in 2 blocks at ")
         self.assertEqual(shown["holders"], [
-            ["60.0 %", "2.9 KiB", 1, "from 2.0 KiB", "resource 2", "scale"],
-            ["40.0 %", "2.0 KiB", 1, "from 1.0 KiB", "resource 2", "fill"]])
+            ["60.0 %", "2.9 KiB", "1", "from 2.0 KiB", "resource 2", "scale"],
+            ["40.0 %", "2.0 KiB", "1", "from 1.0 KiB", "resource 2", "fill"]])
         self.assertEqual(shown["locations"], ["device 0"])
+        self.assertEqual(set(shown["colours"]["first"]), {"fill", "scale", "none"})
+        self.assertEqual(shown["ticks"], 4)
+        self.assertEqual(shown["drawn"]["map"], 5 + len(check_page(self, self.page)["regions"]))
         self.assertTrue(any(re.match(r"2.9 KiB \(3000\) at 0x[0-9a-f]+\n"
                                      r"resource 2, default stream\n"
                                      r"allocated at .*, not freed\nfirst used by scale\n", tip)
                             for tip in shown["tips"]), shown["tips"])
         self.assertTrue(any(re.match(r"(fill|scale|memset_async)\n", tip)
                             for tip in shown["tips"]), shown["tips"])
+        self.assertTrue(any(tip.endswith("\nat most 4.9 KiB") for tip in shown["tips"]))
+
+    def test_a_browser_zooms_into_many_blocks(self):
+        self.assertEqual(self.draw(PROGRAM, "many").returncode, 0)
+        shown = self.look()
+        whole = 2001 + len(check_page(self, self.page)["regions"])
+        self.assertEqual((shown["drawn"]["map"], shown["whole"]), (whole, whole))
+        self.assertLess(shown["zoomed"], whole)
+        self.assertEqual(shown["ticks"], 2000)
 
     def test_names_cannot_leave_their_string(self):
         self.assertEqual(self.draw(PROGRAM, "names").returncode, 0)
@@ -326,6 +397,25 @@ class Logs(Case):
         self.assertEqual(data["streams"], ["default stream", "stream 0xabc"])
         self.assertEqual(data["regions"], [["0x1000", 0x2000 + 500 - 0x1000]])
 
+    def test_a_browser_paints_each_block_at_its_time_and_address(self):
+        self.assertEqual(self.show(self.write([
+            "1,10:00:00.000000,allocate,0x10000,1000,0\n",
+            "1,10:00:00.000004,allocate,0x10400,3000,0\n",
+            "1,10:00:00.000006,free,0x10000,1000,0\n",
+            "1,10:00:00.000008,free,0x10400,3000,0\n",
+            "1,10:00:00.000009,allocate,0x10000,100,0\n",
+            "1,10:00:00.000012,free,0x10000,100,0\n"])).returncode, 0)
+        shown = self.look()
+        self.assertEqual(set(shown["colours"]["size"]),
+                         {"from 512 bytes", "from 2.0 KiB", "from 64 bytes"})
+        self.assertEqual(len(set(shown["colours"]["size"].values())), 3)
+        for centre, size in zip(shown["centres"],
+                                ["from 512 bytes", "from 2.0 KiB", "from 64 bytes"], strict=True):
+            self.assertEqual(f"rgb({centre[0]}, {centre[1]}, {centre[2]})",
+                             shown["colours"]["size"][size])
+            self.assertEqual(centre[3], 255)
+        self.assertEqual(shown["free"][3], 0)
+
     def test_a_real_log_has_its_peak(self):
         result = self.show(os.path.join(DATA, "resnet_train.csv.gz"))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -354,6 +444,7 @@ class Logs(Case):
         self.assertLessEqual(len(data["regions"]), 1000)
         self.assertEqual(len(data["grid"]), 2 * data["columns"] * data["rows"])
         self.assertRegex(data["grid"], "[1-9a-f]")
+        self.assertGreater(self.look()["drawn"]["map"], 20000)
         self.assertLess(os.path.getsize(self.page), 6000000)
         self.assertGreaterEqual(data["locations"][0]["peak_bytes"], most)
         check_trace(self, self.trace)
