@@ -10,6 +10,7 @@
 
 #define FILLING 1u /* in a state: not yet ready */
 #define STATE_STEP 2u
+#define TAG_BIT 0x80000000u
 #define PAGE 4096u /* what a driver pins */
 
 /* --- slots ------------------------------------------------------------------------------ */
@@ -62,7 +63,7 @@ static void begin_job(
     const rmm_guards_t *guards, rmm_guard_job_t *job, rmm_guard_action_t action,
     uint32_t tag)
 {
-    uint32_t check = (tag - 1) % RMM_GUARD_CHECKS;
+    uint32_t check = tag % RMM_GUARD_CHECKS;
 
     job->states = (uint64_t)(uintptr_t)guards->states;
     job->results =
@@ -175,10 +176,10 @@ void rmm__guards_add(
     check->count++;
 }
 
-/* Numbers become tags, none of which is 0 or 1, the tag of fills. */
+/* Not 0, which results have at first, nor 1, the tag of fills; of the same place in the ring. */
 static uint32_t tag_of(uint32_t number)
 {
-    return number + 1;
+    return number | TAG_BIT;
 }
 
 bool rmm__guards_end(
@@ -202,7 +203,7 @@ bool rmm__guards_end(
 
 void rmm__guards_cancel(rmm_guards_t *guards, uint32_t tag)
 {
-    rmm_guard_check_t *check = check_at(guards, tag - 1);
+    rmm_guard_check_t *check = check_at(guards, tag);
 
     if (check->tag == tag) {
         check->waiting = 0;
