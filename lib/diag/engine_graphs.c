@@ -146,7 +146,9 @@ bool rmm__diag_graphs_event_locked(
     RMM_ASSERT_LOCKED(&engine->lock);
     switch (event->kind) {
     case RMM_DIAG_GRAPH_MADE:
-        rmm__graphs_made(&engine->graphs, key, of);
+        rmm__graphs_made(
+            &engine->graphs, key, of,
+            of != 0 && (event->word_count < 3 || event->words[2] == 0));
         return true;
     case RMM_DIAG_GRAPH_CHANGED:
         rmm__graphs_changed(&engine->graphs, key);

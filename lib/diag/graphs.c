@@ -11,6 +11,7 @@
 
 static void clear(rmm_graphs_t *graphs, rmm_graph_body_t *body)
 {
+    graphs->node_count -= body->node_count;
     graphs->ref_count -= body->ref_count;
     free(body->nodes);
     free(body->refs);
@@ -58,7 +59,7 @@ void rmm__graphs_add_node(
     if (body->is_unsure) {
         return;
     }
-    if (body->owners > 1 || body->node_count == RMM_GRAPHS_REFS ||
+    if (body->owners > 1 || graphs->node_count == RMM_GRAPHS_NODES ||
         !reserve(&nodes, body->node_count, &body->node_room, sizeof(*body->nodes))) {
         make_unsure(graphs, body);
         return;
@@ -66,6 +67,7 @@ void rmm__graphs_add_node(
     body->nodes = nodes;
     body->nodes[body->node_count++] =
         (rmm_graph_node_t){.kind = kind, .user = user, .first = body->ref_count};
+    graphs->node_count++;
 }
 
 void rmm__graphs_add_ref(
@@ -90,8 +92,9 @@ void rmm__graphs_add_ref(
 void rmm__graphs_add_all(
     rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_body_t *part)
 {
-    if (part->is_unsure) {
+    if (part->is_unsure || part == body) {
         make_unsure(graphs, body);
+        return;
     }
     for (uint32_t i = 0; i < part->node_count; i++) {
         const rmm_graph_node_t *node = &part->nodes[i];
@@ -140,7 +143,8 @@ static rmm_graph_body_t *body_of(rmm_graphs_t *graphs, uint64_t of)
     return other != NULL ? other->body : NULL;
 }
 
-void rmm__graphs_made(rmm_graphs_t *graphs, uint64_t key, uint64_t of)
+void rmm__graphs_made(
+    rmm_graphs_t *graphs, uint64_t key, uint64_t of, bool is_executable)
 {
     rmm_graph_body_t *body = body_of(graphs, of);
 
@@ -153,7 +157,7 @@ void rmm__graphs_made(rmm_graphs_t *graphs, uint64_t key, uint64_t of)
         return;
     }
     graphs->entries[graphs->count++] =
-        (rmm_graph_t){.key = key, .body = body, .is_executable = of != 0};
+        (rmm_graph_t){.key = key, .body = body, .is_executable = is_executable};
 }
 
 void rmm__graphs_changed(rmm_graphs_t *graphs, uint64_t key)

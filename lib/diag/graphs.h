@@ -11,7 +11,8 @@
  * Blocks are told apart by when they were allocated, so memory that is used again is another
  * block. A block that is freed into a capture stays the graph's.
  *
- * Not locked: the engine's lock protects it. Bounded: 1,024 graphs, 65,536 uses of blocks.
+ * Not locked: the engine's lock protects it. Bounded: 1,024 graphs, and in all of them together
+ * 262,144 nodes and 65,536 uses of blocks.
  */
 #ifndef RMM_DIAG_GRAPHS_H
 #define RMM_DIAG_GRAPHS_H
@@ -22,6 +23,7 @@
 #include "diag/freed.h"
 
 #define RMM_GRAPHS_COUNT 1024u
+#define RMM_GRAPHS_NODES 262144u
 #define RMM_GRAPHS_REFS 65536u
 
 /* A block that a node was given. */
@@ -58,7 +60,7 @@ typedef struct rmm_graphs {
     rmm_graph_t entries[RMM_GRAPHS_COUNT];
     uint32_t count;
     uint32_t last;      /* where the last search ended */
-    uint64_t ref_count; /* of all bodies */
+    uint64_t node_count, ref_count; /* of all bodies */
 } rmm_graphs_t;
 
 void rmm__graphs_fini(rmm_graphs_t *graphs);
@@ -67,7 +69,8 @@ void rmm__graphs_fini(rmm_graphs_t *graphs);
 rmm_graph_t *rmm__graphs_find(rmm_graphs_t *graphs, uint64_t key);
 
 /* Graph `key` is new, or new again: empty where `of` is 0, else with the contents of that one. */
-void rmm__graphs_made(rmm_graphs_t *graphs, uint64_t key, uint64_t of);
+void rmm__graphs_made(
+    rmm_graphs_t *graphs, uint64_t key, uint64_t of, bool is_executable);
 void rmm__graphs_end(rmm_graphs_t *graphs, uint64_t key);
 
 /* Its nodes are not known any more; key 0: so are those of all graphs. */

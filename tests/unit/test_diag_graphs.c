@@ -227,6 +227,41 @@ static void more_graphs_and_nodes_than_there_is_room_for_are_unseen(void **state
     assert_int_equal(diag.header->graphs_unseen, 2);
 }
 
+static void the_nodes_of_all_graphs_together_are_bounded(void **state)
+{
+    enum { GRAPHS = 600, NODES = 1000 };
+    static rmm_graphs_t graphs;
+
+    for (uint64_t key = 1; key <= GRAPHS; key++) {
+        rmm__graphs_made(&graphs, key, 0, false);
+        for (int i = 0; i < NODES; i++) {
+            rmm__graphs_add_node(
+                &graphs, rmm__graphs_find(&graphs, key)->body, RMM_DIAG_LAUNCH, 0);
+        }
+    }
+    assert_true(graphs.node_count <= RMM_GRAPHS_NODES);
+    assert_false(rmm__graphs_find(&graphs, 1)->body->is_unsure);
+    assert_true(rmm__graphs_find(&graphs, GRAPHS)->body->is_unsure);
+    rmm__graphs_fini(&graphs);
+    assert_int_equal(graphs.node_count, 0);
+}
+
+static void a_graph_that_is_a_part_of_itself_is_not_known(void **state)
+{
+    const uint64_t inner = EXECUTABLE;
+
+    diag_alloc(&diag, BASE, 100);
+    tell(RMM_DIAG_GRAPH_MADE, CAPTURE, 0);
+    capture_kernel("kernel", BASE);
+    tell(RMM_DIAG_GRAPH_MADE, EXECUTABLE, CAPTURE); /* amid its capture */
+    give(
+        (rmm_diag_event_v1_t){
+            .kind = RMM_DIAG_GRAPH_LAUNCH, .words = &inner, .word_count = 1},
+        CAPTURE);
+    launch_graph(EXECUTABLE);
+    assert_int_equal(diag.header->graphs_unseen, 1);
+}
+
 static void an_event_of_an_older_library_has_no_graph(void **state)
 {
     const uint64_t word = BASE;
@@ -257,6 +292,8 @@ int main(void)
         WITH_ENGINE(a_handle_that_is_used_again_is_another_graph),
         WITH_ENGINE(a_graph_in_a_graph_is_a_part_of_it),
         WITH_ENGINE(more_graphs_and_nodes_than_there_is_room_for_are_unseen),
+        cmocka_unit_test(the_nodes_of_all_graphs_together_are_bounded),
+        WITH_ENGINE(a_graph_that_is_a_part_of_itself_is_not_known),
         WITH_ENGINE(an_event_of_an_older_library_has_no_graph),
     };
 

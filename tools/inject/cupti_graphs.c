@@ -14,9 +14,11 @@ static capture_info_fn capture_info; /* NULL: this driver cannot say */
 static _Atomic(uint32_t) captures;   /* under way */
 
 typedef enum graph_action {
-    GRAPH_BEGINS, /* a capture */
+    GRAPH_BEGINS,      /* a capture */
+    GRAPH_BEGINS_INTO, /* a capture that adds to a graph */
     GRAPH_IS_CAPTURED,
-    GRAPH_IS_MADE,    /* at an address, of another one */
+    GRAPH_IS_MADE,    /* at an address, of another one, to be launched */
+    GRAPH_IS_CLONED,  /* the same, not to be launched itself */
     GRAPH_IS_UPDATED, /* it has the nodes of another one */
     GRAPH_IS_CHANGED,
     GRAPH_IS_DESTROYED
@@ -40,6 +42,8 @@ typedef struct graph_call {
         ENTRY(call##_ptsz, what, AT(call, hStream), ABSENT, true, false)
 #define MAKES(call)                                                                    \
     ENTRY(call, GRAPH_IS_MADE, AT(call, phGraphExec), AT(call, hGraph), false, false)
+#define BEGINS_INTO(call)                                                              \
+    ENTRY(call, GRAPH_BEGINS_INTO, AT(call, hGraph), ABSENT, false, true)
 #define CHANGES(call, recent)                                                          \
     ENTRY(call, GRAPH_IS_CHANGED, AT(call, hGraph), ABSENT, false, recent)
 #define CHANGES_EXEC(call, recent)                                                     \
@@ -57,7 +61,7 @@ static const graph_call_t calls[] = {
     MAKES(cuGraphInstantiateWithParams),
     MAKES(cuGraphInstantiateWithParams_ptsz),
     ENTRY(
-        cuGraphClone, GRAPH_IS_MADE, AT(cuGraphClone, phGraphClone),
+        cuGraphClone, GRAPH_IS_CLONED, AT(cuGraphClone, phGraphClone),
         AT(cuGraphClone, originalGraph), false, false),
     ENTRY(
         cuGraphExecUpdate, GRAPH_IS_UPDATED, AT(cuGraphExecUpdate, hGraphExec),
@@ -94,8 +98,8 @@ static const graph_call_t calls[] = {
 #endif
 #if CUDA_VERSION >= 12030
     CHANGES(cuGraphAddNode_v2, true),
-    CHANGES(cuStreamBeginCaptureToGraph, true),
-    CHANGES(cuStreamBeginCaptureToGraph_ptsz, true),
+    BEGINS_INTO(cuStreamBeginCaptureToGraph),
+    BEGINS_INTO(cuStreamBeginCaptureToGraph_ptsz),
 #endif
 };
 
@@ -135,7 +139,8 @@ static uint64_t ask(rmm_stream_t stream)
 
 bool cupti_graphs_is_capturing(void)
 {
-    /* relaxed: whoever captures has begun it before */
+    /* relaxed: a thread that captures sees at least its own begin; a stale count of another
+     * thread's captures is that of a moment ago */
     return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
 }
 
@@ -144,25 +149,24 @@ uint64_t cupti_graphs_captured(rmm_stream_t stream)
     return cupti_graphs_is_capturing() ? ask(stream) : 0;
 }
 
-static bool has_ended(const CUpti_CallbackData *data)
+static CUresult result_of(const CUpti_CallbackData *data)
 {
     CUresult result = CUDA_ERROR_UNKNOWN;
 
     if (data->functionReturnValue != NULL) {
         memcpy(&result, data->functionReturnValue, sizeof(result));
     }
-    return result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
-           result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    return result;
 }
 
-static bool has_succeeded(const CUpti_CallbackData *data)
+/* Other errors are of a stream that did not capture. A count that is too high costs a question to
+ * the driver for each call, one that is too low loses what is captured. */
+static bool has_ended(const CUpti_CallbackData *data)
 {
-    CUresult result = CUDA_ERROR_UNKNOWN;
+    CUresult result = result_of(data);
 
-    if (data->functionReturnValue != NULL) {
-        memcpy(&result, data->functionReturnValue, sizeof(result));
-    }
-    return result == CUDA_SUCCESS;
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+           result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
 static void end_capture(const CUpti_CallbackData *data)
@@ -176,14 +180,34 @@ static void end_capture(const CUpti_CallbackData *data)
     }
 }
 
+static void tell_words(
+    uint32_t kind, const uint64_t *words, size_t count, rmm_diag_event_fn visit,
+    void *context)
+{
+    const rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event),
+        .kind = kind,
+        .words = words,
+        .word_count = count};
+
+    visit(context, &event);
+}
+
 static void
 tell(uint32_t kind, uint64_t graph, uint64_t of, rmm_diag_event_fn visit, void *context)
 {
-    const uint64_t words[] = {graph, of};
-    const rmm_diag_event_v1_t event = {
-        .struct_size = sizeof(event), .kind = kind, .words = words, .word_count = 2};
+    tell_words(kind, (const uint64_t[]){graph, of}, 2, visit, context);
+}
 
-    visit(context, &event);
+static void tell_copy(
+    uint64_t place, uint64_t of, bool is_clone, rmm_diag_event_fn visit, void *context)
+{
+    uint64_t words[] = {0, of, is_clone ? 1 : 0};
+
+    if (place != 0 && of != 0) {
+        memcpy(&words[0], (const void *)(uintptr_t)place, sizeof(words[0]));
+        tell_words(RMM_DIAG_GRAPH_MADE, words, 3, visit, context);
+    }
 }
 
 /* The call has succeeded. */
@@ -202,11 +226,13 @@ static void tell_done(
             tell(RMM_DIAG_GRAPH_MADE, graph, 0, visit, context);
         }
         break;
+    case GRAPH_BEGINS_INTO:
+        atomic_fetch_add_explicit(&captures, 1, memory_order_relaxed);
+        tell(RMM_DIAG_GRAPH_CHANGED, graph, 0, visit, context);
+        break;
     case GRAPH_IS_MADE:
-        if (graph != 0 && of != 0) {
-            memcpy(&graph, (const void *)(uintptr_t)graph, sizeof(graph));
-            tell(RMM_DIAG_GRAPH_MADE, graph, of, visit, context);
-        }
+    case GRAPH_IS_CLONED:
+        tell_copy(graph, of, call->action == GRAPH_IS_CLONED, visit, context);
         break;
     case GRAPH_IS_UPDATED:
         tell(RMM_DIAG_GRAPH_MADE, graph, of, visit, context);
@@ -236,7 +262,7 @@ void cupti_graphs_each(
             visit, context);
     } else if (calls[i].action == GRAPH_IS_CAPTURED) {
         end_capture(data);
-    } else if (has_succeeded(data)) {
+    } else if (result_of(data) == CUDA_SUCCESS) {
         tell_done(&calls[i], data->functionParams, visit, context);
     }
 }

@@ -85,7 +85,8 @@ typedef enum rmm_diag_event_kind {
     RMM_DIAG_GRAPH_MADE =
         18, /**< words[0] a new graph: [1] 0: it is empty, and about to be
                                      captured, else the graph whose nodes it has (an
-                                     executable, a clone) */
+                                     executable, a clone); [2] if it is there, 1: it
+                                     cannot be launched itself (a clone) */
     RMM_DIAG_GRAPH_CHANGED =
         19, /**< words[0] graph, 0: any; its nodes are not known any more */
     RMM_DIAG_GRAPH_ENDS = 20 /**< words[0] graph: before the call */

@@ -134,6 +134,24 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     return control.capture_result;
 }
 
+/* As CUDA 12 declares it; the headers of 13 do not. */
+CUresult cuStreamGetCaptureInfo_v2(
+    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+    const CUgraphNode **dependencies, size_t *dependency_count);
+
+CUresult cuStreamGetCaptureInfo_v2(
+    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+    const CUgraphNode **dependencies, size_t *dependency_count)
+{
+    bool is_captured = control.graph != NULL && stream == control.captured;
+
+    control.capture_queries++;
+    *status =
+        is_captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    *graph = is_captured ? control.graph : NULL;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernel(
     CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
     unsigned int block_x, unsigned int block_y, unsigned int block_z,

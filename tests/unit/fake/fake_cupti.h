@@ -46,7 +46,9 @@ typedef struct fake_cuda_control {
     CUresult load_result, launch_result, capture_result;
     CUstreamCaptureStatus capture_status;
     CUcontext current; /* the primary context is 3 */
-    uint32_t loads, launches;
+    CUstream captured; /* is recorded into `graph`; graph NULL: no stream is */
+    CUgraph graph;
+    uint32_t loads, launches, capture_queries;
     void (*at_launch)(void); /* called by each, as a callback of CUPTI's might be */
 } fake_cuda_control_t;
 

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captured graphs of librmm-inject on the calls that CUPTI tells it of, with a driver that the test
+ * plays: it says which stream is captured into which graph.
+ */
+#include "unit/inject_fixture.h"
+
+#include <malloc.h>
+
+#define STREAM ((CUstream)(uintptr_t)0x5000)
+#define OTHER ((CUstream)(uintptr_t)0x6000)
+#define GRAPH ((CUgraph)(uintptr_t)0x11000)
+#define OTHER_GRAPH ((CUgraph)(uintptr_t)0x12000)
+#define EXEC ((CUgraphExec)(uintptr_t)0x21000)
+#define OTHER_EXEC ((CUgraphExec)(uintptr_t)0x22000)
+
+static fake_cuda_control_t *cuda;
+
+/* The driver answers `result`. */
+static void
+answer(CUpti_CallbackId id, const void *params, const char *name, CUresult result)
+{
+    CUpti_CallbackData data = call_data(params, name, &result);
+
+    enter(id, params, name);
+    data.functionName = name;
+    lib.call(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+#define MAKE(call, ...)                                                                \
+    answer(                                                                            \
+        CUPTI_DRIVER_TRACE_CBID_##call, &(call##_params){__VA_ARGS__}, #call,          \
+        CUDA_SUCCESS)
+
+static void start_usage(void)
+{
+    fake_cuda_control_t *(*control)(void) = NULL;
+
+    get(load("RMM_TEST_FAKE_CUDA"), "fake_cuda_control", &control);
+    cuda = control();
+    start("usage,bounds,order");
+    assert_string_equal(header()->source, "active");
+    add_block(BASE, 4096);
+}
+
+static void launch_on(CUstream stream)
+{
+    uint64_t pointer = BASE;
+    int number = 5;
+    void *addresses[] = {&number, &pointer};
+    cuLaunchKernel_params params = {
+        .f = (CUfunction)(uintptr_t)&function_of_two,
+        .hStream = stream,
+        .kernelParams = addresses};
+
+    call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params, "reduce");
+}
+
+static void begin(CUstream stream, CUgraph graph)
+{
+    cuda->captured = stream;
+    cuda->graph = graph;
+    MAKE(cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+static void end_as(CUstream stream, CUresult result)
+{
+    CUgraph graph = cuda->graph;
+    cuStreamEndCapture_params params = {stream, &graph};
+
+    cuda->graph = NULL;
+    answer(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, &params, NULL, result);
+}
+
+/* A kernel, a copy from the host, and a fill. */
+static void capture_all(void)
+{
+    begin(STREAM, GRAPH);
+    launch_on(STREAM);
+    MAKE(cuMemcpyHtoDAsync_v2, BASE, (void *)(uintptr_t)0x1000, 64, STREAM);
+    MAKE(cuMemsetD8Async, BASE, 0, 64, STREAM);
+    end_as(STREAM, CUDA_SUCCESS);
+}
+
+static void instantiate(CUgraph graph, CUgraphExec exec)
+{
+    MAKE(cuGraphInstantiateWithFlags, &exec, graph, 0);
+}
+
+static void run(CUgraphExec exec)
+{
+    MAKE(cuGraphLaunch, exec, STREAM);
+}
+
+static void expect_counts(uint64_t uses, uint64_t launched, uint64_t unseen)
+{
+    assert_int_equal(row_of(BASE)->launches, uses);
+    assert_int_equal(header()->graph_launches, launched);
+    assert_int_equal(header()->graphs_unseen, unseen);
+}
+
+CASE(a_replay_uses_what_was_captured)
+{
+    start_usage();
+    capture_all();
+    expect_counts(0, 0, 0);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    run(EXEC);
+    expect_counts(2, 2, 0);
+    assert_int_equal(row_of(BASE)->copies, 2);
+    assert_int_equal(row_of(BASE)->fills, 2);
+    assert_int_equal(header()->findings_total, 0);
+}
+
+CASE(all_ways_to_instantiate_are_known)
+{
+    CUgraphExec exec = EXEC;
+    CUDA_GRAPH_INSTANTIATE_PARAMS more = {0};
+
+    start_usage();
+    capture_all();
+    MAKE(cuGraphInstantiate, .phGraphExec = &exec, .hGraph = GRAPH);
+    run(EXEC);
+    MAKE(cuGraphExecDestroy, EXEC);
+    MAKE(cuGraphInstantiate_v2, .phGraphExec = &exec, .hGraph = GRAPH);
+    run(EXEC);
+    MAKE(cuGraphExecDestroy, EXEC);
+    MAKE(cuGraphInstantiateWithParams, &exec, GRAPH, &more);
+    run(EXEC);
+    MAKE(cuGraphExecDestroy, EXEC);
+    MAKE(cuGraphInstantiateWithParams_ptsz, &exec, GRAPH, &more);
+    run(EXEC);
+    expect_counts(4, 4, 0);
+}
+
+CASE(an_instantiation_that_fails_makes_nothing)
+{
+    CUgraphExec exec = EXEC;
+    cuGraphInstantiateWithFlags_params params = {&exec, GRAPH, 0};
+
+    start_usage();
+    capture_all();
+    answer(
+        CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &params, NULL,
+        CUDA_ERROR_OUT_OF_MEMORY);
+    run(EXEC);
+    expect_counts(0, 1, 1);
+}
+
+CASE(executables_outlive_their_graph_and_each_other)
+{
+    start_usage();
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    instantiate(GRAPH, OTHER_EXEC);
+    MAKE(cuGraphDestroy, GRAPH);
+    run(EXEC);
+    run(OTHER_EXEC);
+    expect_counts(2, 2, 0);
+    MAKE(cuGraphExecDestroy, EXEC);
+    run(OTHER_EXEC);
+    expect_counts(3, 3, 0);
+    run(EXEC);
+    expect_counts(3, 4, 1);
+}
+
+CASE(a_free_under_an_executable_is_a_finding_and_so_is_its_launch)
+{
+    start_usage();
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    MAKE(cuGraphDestroy, GRAPH);
+    remove_block(BASE, 4096);
+    assert_int_equal(header()->findings_total, 1);
+    assert_int_equal(finding(0)->kind, RMM_DIAG_FREE_UNDER_GRAPH);
+    run(EXEC);
+    assert_int_equal(header()->findings_total, 4); /* the kernel, the copy, the fill */
+    assert_int_equal(finding(1)->kind, RMM_DIAG_USE_AFTER_FREE);
+    assert_int_equal(finding(1)->call, RMM_DIAG_GRAPH_LAUNCH);
+    assert_string_equal(kernel_name(finding(1)->user), "reduce");
+}
+
+/* A clone is a template, as the graph that was captured is. */
+CASE(a_clone_has_the_nodes_but_cannot_be_launched_itself)
+{
+    CUgraph clone = OTHER_GRAPH;
+
+    start_usage();
+    capture_all();
+    MAKE(cuGraphClone, &clone, GRAPH);
+    MAKE(cuGraphDestroy, GRAPH);
+    instantiate(OTHER_GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(1, 1, 0);
+    MAKE(cuGraphExecDestroy, EXEC);
+    remove_block(BASE, 4096);
+    assert_int_equal(header()->findings_total, 0);
+}
+
+CASE(a_graph_that_is_launched_into_a_capture_is_a_part_of_it)
+{
+    start_usage();
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    begin(STREAM, OTHER_GRAPH);
+    run(EXEC);
+    launch_on(STREAM);
+    end_as(STREAM, CUDA_SUCCESS);
+    expect_counts(0, 1, 0);
+    instantiate(OTHER_GRAPH, OTHER_EXEC);
+    MAKE(cuGraphExecDestroy, EXEC);
+    run(OTHER_EXEC);
+    expect_counts(2, 2, 0);
+    assert_int_equal(row_of(BASE)->copies, 1);
+}
+
+/* Of an executable only it; of a node or a graph, whose executables share what is known. */
+CASE(a_graph_whose_nodes_the_program_changes_is_not_known)
+{
+    start_usage();
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    MAKE(cuGraphExecKernelNodeSetParams_v2, .hGraphExec = EXEC);
+    run(EXEC);
+    expect_counts(0, 1, 1);
+    capture_all();
+    MAKE(cuGraphAddChildGraphNode, .hGraph = GRAPH);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(0, 2, 2);
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    MAKE(cuGraphDestroyNode, .hNode = NULL);
+    run(EXEC);
+    expect_counts(0, 3, 3);
+}
+
+CASE(an_update_gives_an_executable_the_nodes_of_the_other_graph)
+{
+    cuGraphExecUpdate_v2_params refused = {.hGraphExec = EXEC, .hGraph = OTHER_GRAPH};
+
+    start_usage();
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    begin(STREAM, OTHER_GRAPH);
+    launch_on(STREAM);
+    launch_on(STREAM);
+    end_as(STREAM, CUDA_SUCCESS);
+    answer(
+        CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2, &refused, NULL,
+        CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    run(EXEC);
+    expect_counts(1, 1, 0);
+    MAKE(cuGraphExecUpdate_v2, .hGraphExec = EXEC, .hGraph = OTHER_GRAPH);
+    run(EXEC);
+    expect_counts(3, 2, 0);
+}
+
+/* While STREAM captures, OTHER is asked to end in vain. */
+static void end_other_as(CUresult result)
+{
+    cuStreamEndCapture_params params = {.hStream = OTHER};
+
+    answer(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, &params, NULL, result);
+}
+
+CASE(a_stream_that_did_not_capture_ends_no_capture)
+{
+    static const CUresult refusals[] = {
+        CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+        CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_INVALID_HANDLE};
+
+    start_usage();
+    begin(STREAM, GRAPH);
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        end_other_as(refusals[i]);
+        launch_on(STREAM);
+    }
+    end_as(STREAM, CUDA_SUCCESS);
+    expect_counts(0, 0, 0);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(4, 1, 0);
+}
+
+CASE(the_driver_is_asked_only_while_a_capture_is_under_way)
+{
+    static const CUresult ends[] = {
+        CUDA_SUCCESS, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+        CUDA_ERROR_STREAM_CAPTURE_UNJOINED};
+    uint32_t asked = 0;
+
+    start_usage();
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        begin(STREAM, GRAPH);
+        launch_on(OTHER);
+        end_as(STREAM, ends[i]);
+        asked = cuda->capture_queries;
+        launch_on(OTHER);
+        assert_int_equal(cuda->capture_queries, asked);
+    }
+    assert_int_equal(asked, 6);
+    expect_counts(6, 0, 0);
+}
+
+#if CUDA_VERSION >= 12030
+CASE(a_capture_into_a_graph_ends_no_other_one)
+{
+    start_usage();
+    begin(STREAM, GRAPH);
+    MAKE(cuStreamBeginCaptureToGraph, .hStream = OTHER, .hGraph = OTHER_GRAPH);
+    end_other_as(CUDA_SUCCESS);
+    launch_on(STREAM);
+    end_as(STREAM, CUDA_SUCCESS);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(1, 1, 0);
+    instantiate(OTHER_GRAPH, OTHER_EXEC); /* what was in it before is not known */
+    run(OTHER_EXEC);
+    expect_counts(1, 2, 1);
+}
+#endif
+
+CASE(the_memory_for_huge_graphs_is_bounded)
+{
+    enum { NODES = 100000, MOST = 16 << 20 };
+    size_t before;
+
+    start_usage();
+    before = mallinfo2().uordblks;
+    begin(STREAM, GRAPH);
+    for (int i = 0; i < NODES; i++) {
+        launch_on(STREAM);
+    }
+    end_as(STREAM, CUDA_SUCCESS);
+    assert_true(mallinfo2().uordblks - before < MOST);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    assert_int_equal(header()->graphs_unseen, 1);
+    assert_true(mallinfo2().uordblks - before < MOST);
+    MAKE(cuGraphExecDestroy, EXEC);
+    MAKE(cuGraphDestroy, GRAPH);
+    capture_all();
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    assert_int_equal(header()->graphs_unseen, 1);
+    assert_int_equal(row_of(BASE)->copies, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_replay_uses_what_was_captured),
+        cmocka_unit_test(all_ways_to_instantiate_are_known),
+        cmocka_unit_test(an_instantiation_that_fails_makes_nothing),
+        cmocka_unit_test(executables_outlive_their_graph_and_each_other),
+        cmocka_unit_test(a_free_under_an_executable_is_a_finding_and_so_is_its_launch),
+        cmocka_unit_test(a_clone_has_the_nodes_but_cannot_be_launched_itself),
+        cmocka_unit_test(a_graph_that_is_launched_into_a_capture_is_a_part_of_it),
+        cmocka_unit_test(a_graph_whose_nodes_the_program_changes_is_not_known),
+        cmocka_unit_test(an_update_gives_an_executable_the_nodes_of_the_other_graph),
+        cmocka_unit_test(a_stream_that_did_not_capture_ends_no_capture),
+        cmocka_unit_test(the_driver_is_asked_only_while_a_capture_is_under_way),
+#if CUDA_VERSION >= 12030
+        cmocka_unit_test(a_capture_into_a_graph_ends_no_other_one),
+#endif
+        cmocka_unit_test(the_memory_for_huge_graphs_is_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
