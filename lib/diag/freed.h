@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks that were freed and whose memory no block has taken since. Only blocks of resources
- * that keep such memory (RMM_DIAG_BLOCK_KEPT) are entered: what went back to the driver may be
- * anybody's.
+ * that keep such memory (RMM_DIAG_BLOCK_KEPT) are entered: what went back to the driver may be in
+ * use for something else.
  *
  * Memory leaves the table when a block takes it, of which the rest stays, and when its resource
- * gives it back. So an address in the table is one that nobody may use.
+ * gives it back. So no use of an address in the table is correct.
  *
  * Bounded: if there is no room, the block freed longest ago is forgotten.
  *
@@ -48,10 +48,10 @@ void rmm__freed_fini(rmm_freed_t *freed);
 
 void rmm__freed_add(rmm_freed_t *freed, const rmm_freed_block_t *block);
 
-/* The memory [start, end) is somebody's. */
+/* The memory [start, end) belongs to a new block, or was given back: it leaves the table. */
 void rmm__freed_take(rmm_freed_t *freed, uint64_t start, uint64_t end);
 
-/* The block that had this address; NULL: it is nobody's that is known. */
+/* The freed block that this address was in; NULL: the table has none. */
 const rmm_freed_block_t *rmm__freed_find(rmm_freed_t *freed, uint64_t address);
 
 /* No quick no from here on: two comparisons. */

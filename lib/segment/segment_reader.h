@@ -152,9 +152,9 @@ bool rmm_segment_read_slot_within(
     uint32_t *tries_left);
 
 /*
- * Slots beside each other, for a caller that reads most of them: five preads for all instead
- * of five for each. The copies of one slot are farther apart in time, so a slot that changed
- * meanwhile is read once more by itself.
+ * Adjacent slots, for a caller that reads most of them. A batch takes five calls of pread(), where
+ * single slots take five each. The copies of one slot are farther apart in time, so a slot that
+ * changed meanwhile is read once more by itself.
  */
 #define RMM_SLOT_BATCH_BYTES 16384u
 typedef struct rmm_slot_batch {

@@ -37,7 +37,7 @@ typedef struct rmm_diag_block_v1 {
     /* what follows: where rmm_diag_services_v1_t says that blocks have it */
     rmm_stream_t stream; /**< as passed by the program */
     uint32_t flags;      /**< RMM_DIAG_BLOCK_... */
-    uint64_t end; /**< of an allocation: up to here nobody but this block may use the
+    uint64_t end;        /**< of an allocation: up to here only this block may use the
                        memory behind it; 0: unknown */
 } rmm_diag_block_v1_t;
 
@@ -52,8 +52,8 @@ typedef struct rmm_diag_block_v1 {
  * counted, but not reported through on_alloc(): what the program uses as one block may lie on
  * several. */
 #define RMM_DIAG_BLOCK_PIECE 4u
-/** The resource keeps the memory when the block is freed, until on_gone() tells otherwise:
- * nobody but its later blocks can be there. */
+/** The resource keeps the memory when the block is freed, until on_gone() says that it has given
+ * the memory back: until then only later blocks of this resource can lie there. */
 #define RMM_DIAG_BLOCK_KEPT 8u
 /** Of a free: its stream captures a graph, which uses the memory at each launch. */
 #define RMM_DIAG_BLOCK_CAPTURED 16u
