@@ -183,9 +183,10 @@ static const struct {
              STAT(prefetches),       STAT(parameter_failures),
              STAT(blocks_dropped),   STAT(peaks_dropped),
              STAT(verdicts_dropped), STAT(findings_dropped),
-             STAT(freed_dropped),    STAT(unjudged),
-             STAT(guard_checks),     STAT(guards_missing),
-             STAT(guards_unchecked), STAT(guards_error)};
+             STAT(freed_dropped),    STAT(sites_dropped),
+             STAT(unjudged),         STAT(guard_checks),
+             STAT(guards_missing),   STAT(guards_unchecked),
+             STAT(guards_error)};
 
 static uint64_t header_count(const rmm_diag_file_t *file, size_t at)
 {
@@ -247,15 +248,15 @@ static const struct {
     [FILE_STACKS] = {"#id\tstack\n", render_stacks, NULL, false},
     [FILE_KERNELS] = {"#kernel\tlaunches\tname\n", render_kernels, NULL, false},
     [FILE_PEAK] =
-        {"#device\tbytes\tcount\tshare\tresource\tfirst_use\n", render_peaks, NULL,
-         false},
+        {"#device\tbytes\tcount\tshare\tresource\tfirst_use\tstack\n", render_peaks,
+         NULL, false},
     [FILE_USAGE] =
         {"#addr\tsize\tstream\tresource\tdevice\tage_ns\tidle_ns\tlaunches\t"
          "copies\tfills\tprefetches\tfirst_use\tlast_use\n",
          render_usage, NULL, false},
     [FILE_VERDICTS] = {
         "#verdict\tconfidence\tdevice\tresource\tcount\tbytes\tlargest\t"
-        "byte_ms\tfirst_use\n",
+        "byte_ms\tfirst_use\tstack\n",
         render_verdicts, NULL, false}};
 
 /* A process has one diagnosis library. */

@@ -6,6 +6,7 @@
 #ifndef RMM_FUSEFS_RENDER_PARTS_H
 #define RMM_FUSEFS_RENDER_PARTS_H
 
+#include "diag/stacks_reader.h"
 #include "figures.h"
 #include "render.h"
 #include "text.h"
@@ -43,6 +44,16 @@ void render_leaks(render_rest_t *rest, text_t *text);
 /* The same for what a diagnosis library tells. */
 void render_diag_begin(const process_t *process, render_rest_t *rest);
 void render_diag(render_rest_t *rest, text_t *text);
+/* Stacks in a table, and behind it a line for each file that a frame is in. */
+#define FRAMES_FILES_MAX 1024u /* of which a side file may tell */
+typedef struct frames {
+    const rmm_diag_file_t *file;
+    text_t *text;
+    bool shown[FRAMES_FILES_MAX]; /* by a frame */
+} frames_t;
+/* Where a block was allocated: FILE+OFFSET;..., innermost first; "-": not known. */
+void render_site(frames_t *frames, uint32_t site);
+void render_frame_files(const frames_t *frames);
 /* The rows of diag/stacks. */
 void render_stacks(const render_rest_t *rest, text_t *text);
 /* Of the file that a frame is in: without its folder; what would end a frame is replaced. */

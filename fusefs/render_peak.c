@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diag/peak: what the most bytes that were live in a location were made of, by resource and first
- * user. Behind the rows of a location a line says how much that was, and when.
+ * diag/peak: what the most bytes that were live in a location were made of, by resource, first
+ * user and the stack of the allocation. Behind the rows of a location a line says how much that
+ * was, and when.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,10 +21,9 @@ static uint64_t share_of(uint64_t bytes, uint64_t whole)
     return (uint64_t)((double)bytes * 1000.0 / (double)whole + 0.5);
 }
 
-static bool put_group(
-    const rmm_diag_file_t *file, const rmm_diag_group_t *group, uint64_t whole,
-    text_t *text)
+static bool put_group(frames_t *frames, const rmm_diag_group_t *group, uint64_t whole)
 {
+    text_t *text = frames->text;
     uint64_t share = share_of(group->bytes, whole);
     text_begin_row(text);
     text_printf(
@@ -31,21 +31,24 @@ static bool put_group(
         "%" PRId32 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 ".%" PRIu64 "\t%" PRIu32 "\t",
         group->device, group->bytes, group->count, share / 10, share % 10,
         group->resource_id);
-    render_block_user(file, group->first_user, text);
+    render_block_user(frames->file, group->first_user, text);
+    text_puts(text, "\t");
+    render_site(frames, group->site);
     text_puts(text, "\n");
     return text_end_row(text);
 }
 
 static void render_peak(
-    const rmm_diag_file_t *file, const rmm_diag_groups_t *groups,
-    const rmm_diag_composition_t *composition, text_t *text)
+    frames_t *frames, const rmm_diag_groups_t *groups,
+    const rmm_diag_composition_t *composition)
 {
+    text_t *text = frames->text;
     const rmm_diag_peak_info_t *peak = &composition->peak;
     uint64_t now_ns = rmm__clock_ns(CLOCK_MONOTONIC);
     bool fits = true;
     uint32_t i = 0;
     for (; i < groups->count && fits; i++) {
-        fits = put_group(file, &groups->entries[i], peak->bytes, text);
+        fits = put_group(frames, &groups->entries[i], peak->bytes);
     }
     text_leave_out(text, groups->count - i);
     text_end_rows(text);
@@ -63,16 +66,18 @@ void render_peaks(const render_rest_t *rest, text_t *text)
     const rmm_diag_file_t *file = &rest->diag;
     rmm_diag_groups_t *groups = rmm_diag_groups_create();
     rmm_diag_composition_t composition;
+    frames_t frames = {.file = file, .text = text};
     if (groups == NULL) {
         text_puts(text, "# no memory to put it together\n");
         return;
     }
     for (uint32_t i = 0; i < rmm_diag_peak_count(file); i++) {
         if (rmm_diag_read_composition(file, i, groups, &composition)) {
-            render_peak(file, groups, &composition, text);
+            render_peak(&frames, groups, &composition);
         } else {
             text_puts(text, "# a location's peak kept rising\n");
         }
     }
+    render_frame_files(&frames);
     free(groups);
 }

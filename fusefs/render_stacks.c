@@ -6,95 +6,106 @@
  */
 #include <inttypes.h>
 
-#include "diag/stacks_reader.h"
 #include "found.h"
 #include "render_parts.h"
 
-#define MODULES_MAX 1024u /* of which a file may tell */
+/* --- frames, also for diag/peak and diag/verdicts ------------------------------------- */
 
-typedef struct stacks {
-    const rmm_diag_file_t *file;
-    text_t *text;
-    bool shown[MODULES_MAX]; /* by a frame */
-} stacks_t;
-
-static void put_frame(stacks_t *stacks, uint32_t index, uint64_t offset)
+static void put_frame(frames_t *frames, uint32_t index, uint64_t offset)
 {
     rmm_diag_module_info_t module;
-    if (index >= MODULES_MAX || !rmm_diag_read_module(stacks->file, index, &module)) {
-        text_printf(stacks->text, "0x%" PRIx64, offset);
+    if (index >= FRAMES_FILES_MAX ||
+        !rmm_diag_read_module(frames->file, index, &module)) {
+        text_printf(frames->text, "0x%" PRIx64, offset);
         return;
     }
-    stacks->shown[index] = true;
-    render_module_name(module.path, stacks->text);
-    text_printf(stacks->text, "+0x%" PRIx64, offset);
+    frames->shown[index] = true;
+    render_module_name(module.path, frames->text);
+    text_printf(frames->text, "+0x%" PRIx64, offset);
 }
 
-static void put_frames(stacks_t *stacks, const rmm_diag_stack_info_t *stack)
+static void put_frames(frames_t *frames, const rmm_diag_stack_info_t *stack)
 {
     for (uint32_t i = 0; i < stack->frame_count; i++) {
-        text_puts(stacks->text, i > 0 ? ";" : "");
-        put_frame(stacks, stack->modules[i], stack->offsets[i]);
+        text_puts(frames->text, i > 0 ? ";" : "");
+        put_frame(frames, stack->modules[i], stack->offsets[i]);
     }
 }
+
+void render_site(frames_t *frames, uint32_t site)
+{
+    rmm_diag_stack_info_t stack;
+    if (rmm_diag_read_site(frames->file, site, &stack)) {
+        put_frames(frames, &stack);
+    } else {
+        text_puts(frames->text, "-");
+    }
+}
+
+static void put_file(const frames_t *frames, uint32_t index)
+{
+    rmm_diag_module_info_t module;
+    if (!frames->shown[index] || !rmm_diag_read_module(frames->file, index, &module)) {
+        return;
+    }
+    text_begin_row(frames->text);
+    text_puts(frames->text, "# file\t");
+    render_module_name(module.path, frames->text);
+    text_puts(frames->text, "\t");
+    text_put_foreign(frames->text, module.path);
+    text_puts(frames->text, "\t");
+    for (uint32_t i = 0; i < module.build_id_bytes; i++) {
+        text_printf(frames->text, "%02x", module.build_id[i]);
+    }
+    text_puts(frames->text, module.build_id_bytes > 0 ? "\n" : "-\n");
+    (void)text_end_row(frames->text);
+}
+
+void render_frame_files(const frames_t *frames)
+{
+    for (uint32_t i = 0; i < FRAMES_FILES_MAX; i++) {
+        put_file(frames, i);
+    }
+    text_end_rows(frames->text);
+}
+
+/* --- diag/stacks ---------------------------------------------------------------------- */
 
 typedef bool (*read_fn)(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
 
 /* Those of the block that are known: of findings by guards and of freed blocks. */
-static void put_of_block(stacks_t *stacks, uint32_t finding)
+static void put_of_block(frames_t *frames, uint32_t finding)
 {
     static const read_fn reads[] = {rmm_diag_read_origin, rmm_diag_read_free};
     rmm_diag_stack_info_t stack;
     for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
-        if (reads[i](stacks->file, finding, &stack)) {
-            text_puts(stacks->text, "\t");
-            put_frames(stacks, &stack);
+        if (reads[i](frames->file, finding, &stack)) {
+            text_puts(frames->text, "\t");
+            put_frames(frames, &stack);
         }
     }
 }
 
 static bool put_stack(const rmm_diag_finding_info_t *finding, void *arg)
 {
-    stacks_t *stacks = arg;
+    frames_t *frames = arg;
     rmm_diag_stack_info_t stack;
-    if (!rmm_diag_read_stack(stacks->file, finding->index, &stack)) {
+    if (!rmm_diag_read_stack(frames->file, finding->index, &stack)) {
         return true;
     }
-    text_begin_row(stacks->text);
-    text_printf(stacks->text, "%" PRIu32 "\t", finding->index);
-    put_frames(stacks, &stack);
-    put_of_block(stacks, finding->index);
-    text_puts(stacks->text, "\n");
-    return text_end_row(stacks->text);
-}
-
-static void put_module(const stacks_t *stacks, uint32_t index)
-{
-    rmm_diag_module_info_t module;
-    if (!stacks->shown[index] || !rmm_diag_read_module(stacks->file, index, &module)) {
-        return;
-    }
-    text_begin_row(stacks->text);
-    text_puts(stacks->text, "# file\t");
-    render_module_name(module.path, stacks->text);
-    text_puts(stacks->text, "\t");
-    text_put_foreign(stacks->text, module.path);
-    text_puts(stacks->text, "\t");
-    for (uint32_t i = 0; i < module.build_id_bytes; i++) {
-        text_printf(stacks->text, "%02x", module.build_id[i]);
-    }
-    text_puts(stacks->text, module.build_id_bytes > 0 ? "\n" : "-\n");
-    (void)text_end_row(stacks->text);
+    text_begin_row(frames->text);
+    text_printf(frames->text, "%" PRIu32 "\t", finding->index);
+    put_frames(frames, &stack);
+    put_of_block(frames, finding->index);
+    text_puts(frames->text, "\n");
+    return text_end_row(frames->text);
 }
 
 void render_stacks(const render_rest_t *rest, text_t *text)
 {
     const rmm_diag_file_t *file = &rest->diag;
-    stacks_t stacks = {.file = file, .text = text};
-    found_each(file, put_stack, &stacks);
-    for (uint32_t i = 0; i < MODULES_MAX; i++) {
-        put_module(&stacks, i);
-    }
-    text_end_rows(text);
+    frames_t frames = {.file = file, .text = text};
+    found_each(file, put_stack, &frames);
+    render_frame_files(&frames);
 }

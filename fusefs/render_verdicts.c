@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diag/verdicts: blocks that wasted memory, by verdict, location, resource, first user and
- * size; the most bytes x time first.
+ * diag/verdicts: blocks that wasted memory, by verdict, location, resource, first user, size and
+ * the stack of the allocation; the most bytes x time first.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 #include "diag/verdict_reader.h"
 #include "render_parts.h"
 
-static bool
-put_group(const rmm_diag_file_t *file, const rmm_diag_group_t *group, text_t *text)
+static bool put_group(frames_t *frames, const rmm_diag_group_t *group)
 {
+    const rmm_diag_file_t *file = frames->file;
+    text_t *text = frames->text;
     text_begin_row(text);
     text_printf(
         text,
@@ -24,6 +25,8 @@ put_group(const rmm_diag_file_t *file, const rmm_diag_group_t *group, text_t *te
         rmm_diag_confidence(file, group->verdict), group->device, group->resource_id,
         group->count, group->bytes, group->largest, group->byte_ms);
     render_block_user(file, group->first_user, text);
+    text_puts(text, "\t");
+    render_site(frames, group->site);
     text_puts(text, "\n");
     return text_end_row(text);
 }
@@ -33,6 +36,7 @@ void render_verdicts(const render_rest_t *rest, text_t *text)
     const rmm_diag_file_t *file = &rest->diag;
     uint64_t end_ns = rmm__clock_ns(CLOCK_MONOTONIC) - rest->ended_ns_ago;
     rmm_diag_groups_t *groups = rmm_diag_groups_create();
+    frames_t frames = {.file = file, .text = text};
     bool fits = true;
     uint32_t i = 0;
     if (groups == NULL) {
@@ -41,7 +45,7 @@ void render_verdicts(const render_rest_t *rest, text_t *text)
     }
     rmm_diag_read_verdicts(file, end_ns, rest->has_ended, groups);
     for (; i < groups->count && fits; i++) {
-        fits = put_group(file, &groups->entries[i], text);
+        fits = put_group(&frames, &groups->entries[i]);
     }
     text_leave_out(text, groups->count - i);
     text_end_rows(text);
@@ -50,5 +54,6 @@ void render_verdicts(const render_rest_t *rest, text_t *text)
             text, "# %" PRIu64 " verdicts on blocks of further kinds\n",
             groups->rest_count);
     }
+    render_frame_files(&frames);
     free(groups);
 }

@@ -19,13 +19,15 @@
 #define RMM_DIAG_MAGIC 0x314741494d4d5252ull
 #define RMM_DIAG_MAJOR 1u
 #define RMM_DIAG_MINOR                                                                 \
-    9u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;        \
-          6: stacks; 7: verdicts; 8: guards; 9: freed blocks */
+    10u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;       \
+           6: stacks; 7: verdicts; 8: guards; 9: freed blocks; 10: allocation sites */
 #define RMM_DIAG_SUFFIX "diag"
 #define RMM_DIAG_PEAKS_COUNT 16u       /* locations; a reader looks at no more */
 #define RMM_DIAG_ROWS_MAX 65536u       /* the same of live blocks; a writer has fewer */
 #define RMM_DIAG_HEADER_BYTES_MIN 256u /* of minor 0 */
 #define RMM_DIAG_ROW_BYTES_MIN 96u     /* the same */
+#define RMM_DIAG_ROW_BYTES_2 128u      /* of minor 2 to 9 */
+#define RMM_DIAG_VERDICT_BYTES_MIN 56u /* of minor 7 */
 #define RMM_DIAG_FINDING_BYTES_MIN 128u /* of minor 1 */
 
 /* A user of a block: a kernel's entry, a function's entry with this bit, or none. */
@@ -105,6 +107,10 @@ typedef struct rmm_diag_header {
     _Atomic(uint64_t) freed_dropped; /* freed blocks that were forgotten: no room */
     _Atomic(uint64_t)
         graphs_unseen; /* of graph_launches, those of which no node is known */
+    /* since minor 10: stacks that blocks were allocated from */
+    uint32_t sites_offset, sites_stride, sites_count;
+    uint32_t reserved6;
+    _Atomic(uint64_t) sites_dropped; /* allocations whose stack found no free entry */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -136,6 +142,9 @@ typedef struct rmm_diag_row {
     /* How many launches there were before: the allocation, the first use, and up to the
      * last use, it included. */
     _Atomic(uint64_t) allocated_at, first_use_at, last_use_at;
+    /* since minor 10 */
+    _Atomic(uint32_t) site; /* entry of the allocation's stack + 1; 0: not known */
+    uint32_t reserved0;
 } rmm_diag_row_t;
 
 /* The most bytes that were live in a location, and when. It is made of the live rows with
@@ -155,7 +164,7 @@ typedef struct rmm_diag_part {
     _Atomic(uint32_t) sequence; /* odd: in flux */
     _Atomic(uint32_t) resource_id;
     _Atomic(uint32_t) first_user;
-    uint32_t reserved0;
+    _Atomic(uint32_t) site;    /* as of a row; 0 before minor 10 */
     _Atomic(uint64_t) when_ns; /* of the peak that it is of; of another: stale */
     _Atomic(uint64_t) bytes, count;
 } rmm_diag_part_t;
@@ -181,6 +190,8 @@ typedef struct rmm_diag_verdict_entry {
     _Atomic(uint64_t) bytes;
     _Atomic(uint64_t) largest;
     _Atomic(uint64_t) byte_ms; /* wasted memory: bytes x milliseconds */
+    _Atomic(uint32_t) site;    /* since minor 10: as of a row */
+    uint32_t reserved0;
 } rmm_diag_verdict_entry_t;
 
 /* Append only. */
@@ -257,13 +268,13 @@ typedef struct rmm_diag_module {
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 504, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 528, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");
 static_assert(sizeof(rmm_diag_part_t) == 40, "diag part layout is ABI");
-static_assert(sizeof(rmm_diag_verdict_entry_t) == 56, "diag verdict layout is ABI");
-static_assert(sizeof(rmm_diag_row_t) == 128, "diag row layout is ABI");
+static_assert(sizeof(rmm_diag_verdict_entry_t) == 64, "diag verdict layout is ABI");
+static_assert(sizeof(rmm_diag_row_t) == 136, "diag row layout is ABI");
 static_assert(
     offsetof(rmm_diag_header_t, ready) == 48 &&
         offsetof(rmm_diag_header_t, launches) == 64 &&
@@ -281,7 +292,8 @@ static_assert(
         offsetof(rmm_diag_header_t, stacks_offset) == 352 &&
         offsetof(rmm_diag_header_t, verdicts_offset) == 384 &&
         offsetof(rmm_diag_header_t, origins_offset) == 424 &&
-        offsetof(rmm_diag_header_t, frees_offset) == 472,
+        offsetof(rmm_diag_header_t, frees_offset) == 472 &&
+        offsetof(rmm_diag_header_t, sites_offset) == 504,
     "diag header fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_row_t, address) == 8 &&
@@ -289,7 +301,8 @@ static_assert(
         offsetof(rmm_diag_row_t, first_user) == 40 &&
         offsetof(rmm_diag_row_t, last_use_ns) == 72 &&
         offsetof(rmm_diag_row_t, copies) == 80 &&
-        offsetof(rmm_diag_row_t, allocated_at) == 104,
+        offsetof(rmm_diag_row_t, allocated_at) == 104 &&
+        offsetof(rmm_diag_row_t, site) == 128,
     "diag row fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_finding_t, count) == 16 &&

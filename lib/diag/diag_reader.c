@@ -19,14 +19,21 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 /* --- opening -------------------------------------------------------------------------- */
 
+static uint32_t row_bytes(uint16_t version_minor)
+{
+    if (version_minor < 2) {
+        return RMM_DIAG_ROW_BYTES_MIN;
+    }
+    return version_minor < 10 ? RMM_DIAG_ROW_BYTES_2 : sizeof(rmm_diag_row_t);
+}
+
 static rmm_side_table_t rows_of(const rmm_diag_header_t *header)
 {
     return (rmm_side_table_t){
         .offset = header->rows_offset,
         .stride = header->rows_stride,
         .count = least(header->rows_count, RMM_DIAG_ROWS_MAX),
-        .least_stride = header->version_minor < 2 ? RMM_DIAG_ROW_BYTES_MIN
-                                                  : sizeof(rmm_diag_row_t)};
+        .least_stride = row_bytes(header->version_minor)};
 }
 
 static rmm_side_table_t kernels_of(const rmm_diag_header_t *header)
@@ -81,7 +88,8 @@ static rmm_side_table_t verdicts_of(const rmm_diag_header_t *header)
         .offset = header->verdicts_offset,
         .stride = header->verdicts_stride,
         .count = header->verdicts_count,
-        .least_stride = sizeof(rmm_diag_verdict_entry_t)};
+        .least_stride = header->version_minor < 10 ? RMM_DIAG_VERDICT_BYTES_MIN
+                                                   : sizeof(rmm_diag_verdict_entry_t)};
 }
 
 static bool fits(const rmm_diag_header_t *header, rmm_side_table_t table)
@@ -106,6 +114,7 @@ static bool header_holds(const rmm_diag_header_t *header, uint64_t file_bytes)
            is_absent_or_fits(header, rmm_diag_stacks_of(header)) &&
            is_absent_or_fits(header, rmm_diag_origins_of(header)) &&
            is_absent_or_fits(header, rmm_diag_frees_of(header)) &&
+           is_absent_or_fits(header, rmm_diag_sites_of(header)) &&
            is_absent_or_fits(header, rmm_diag_modules_of(header)) &&
            is_absent_or_fits(header, peaks_of(header)) &&
            is_absent_or_fits(header, parts_of(header)) &&
@@ -320,7 +329,8 @@ static bool visit_row(const void *bytes, uint32_t index, void *arg)
         .resource_id = GET(row, resource_id),
         .device = GET(row, device),
         .first_user = GET(row, first_user),
-        .last_user = GET(row, last_user)};
+        .last_user = GET(row, last_user),
+        .site = GET(row, site)};
     return GET(row, live) == 0 || visitor->visit(&info, visitor->arg);
 }
 
@@ -494,6 +504,7 @@ static bool visit_part(const void *bytes, uint32_t index, void *arg)
     const rmm_diag_part_info_t info = {
         .resource_id = GET(part, resource_id),
         .first_user = GET(part, first_user),
+        .site = GET(part, site),
         .bytes = GET(part, bytes),
         .count = GET(part, count)};
     return GET(part, when_ns) != visitor->when_ns ||
@@ -519,19 +530,22 @@ uint32_t rmm_diag_each_part(
 typedef struct verdict_visitor {
     rmm_diag_verdict_fn visit;
     void *arg;
+    size_t bytes; /* of an entry, as far as it is known here */
 } verdict_visitor_t;
 
 static bool visit_verdict(const void *bytes, uint32_t index, void *arg)
 {
     (void)index;
     const verdict_visitor_t *visitor = arg;
-    const rmm_diag_verdict_entry_t *entry = bytes;
+    rmm_diag_verdict_entry_t copy = {0}; /* a shorter one has zeros */
+    const rmm_diag_verdict_entry_t *entry = memcpy(&copy, bytes, visitor->bytes);
     const rmm_diag_group_t group = {
         .verdict = GET(entry, verdict),
         .resource_id = GET(entry, resource_id),
         .first_user = GET(entry, first_user),
         .device = GET(entry, device),
         .size_class = GET(entry, size_class),
+        .site = GET(entry, site),
         .bytes = GET(entry, bytes),
         .count = GET(entry, count),
         .largest = GET(entry, largest),
@@ -542,7 +556,7 @@ static bool visit_verdict(const void *bytes, uint32_t index, void *arg)
 uint32_t
 rmm_diag_each_verdict(const rmm_diag_file_t *file, rmm_diag_verdict_fn visit, void *arg)
 {
-    verdict_visitor_t visitor = {visit, arg};
     rmm_side_table_t verdicts = verdicts_of(&file->header);
+    verdict_visitor_t visitor = {visit, arg, verdicts.least_stride};
     return rmm_side_rows_each(file->fd, &verdicts, visit_verdict, &visitor);
 }

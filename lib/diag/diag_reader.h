@@ -82,6 +82,7 @@ typedef struct rmm_diag_row_info {
     uint32_t resource_id;
     int32_t device;
     uint32_t first_user, last_user; /* RMM_DIAG_NO_USER: none */
+    uint32_t site;                  /* see rmm_diag_read_site(); 0: not known */
 } rmm_diag_row_info_t;
 
 /* Findings so far, repetitions included; one pread. False: it cannot be read any more. */
@@ -148,6 +149,7 @@ bool rmm_diag_read_peak(
 typedef struct rmm_diag_part_info {
     uint32_t resource_id;
     uint32_t first_user;
+    uint32_t site;
     uint64_t bytes, count;
 } rmm_diag_part_info_t;
 

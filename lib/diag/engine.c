@@ -115,7 +115,7 @@ static void unlock(rmm_diag_engine_t *engine, uint32_t findings)
 void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_engine_t *engine = context;
-    uint32_t index = 0;
+    uint32_t index = 0, site = 0;
     rmm_stack_raw_t *stack = NULL;
     rmm_guard_plan_t plan;
 
@@ -129,9 +129,12 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
     rmm__mutex_lock(&engine->lock);
     index = add_block_locked(engine, block, &plan);
     if (index != RMM_LIVE_NONE) {
-        rmm__diag_freed_allocated_locked(engine, index, block, stack);
+        site = rmm__diag_freed_allocated_locked(engine, index, block, stack);
     }
     rmm__mutex_unlock(&engine->lock);
+    if (site != 0) {
+        rmm__stacks_put_site(&engine->stacks, site - 1, stack);
+    }
     rmm__diag_guards_queue(engine, &plan);
 }
 

@@ -8,7 +8,7 @@
  * an array, and no error, if a live block ends there.
  *
  * The order of streams does not matter: what is called behind the free is behind it for the host,
- * and the memory may be anybody's then.
+ * and the memory may belong to another block then.
  */
 #include "diag/engine_impl.h"
 
@@ -54,14 +54,28 @@ void rmm__diag_freed_taken_locked(
     show_dropped(engine);
 }
 
-void rmm__diag_freed_allocated_locked(
+uint32_t rmm__diag_freed_allocated_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
     rmm_stack_raw_t *stack)
 {
+    rmm_diag_row_t *row = &engine->rows[index];
+    uint32_t origin = number_of(engine, stack);
+
     RMM_ASSERT_LOCKED(&engine->lock);
     engine->blocks[index] = (rmm_diag_block_note_t){
-        .origin = number_of(engine, stack),
-        .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0};
+        .origin = origin, .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0};
+    if (origin == 0) {
+        RMM_ROW_ADD(&engine->header->sites_dropped, stack != NULL && stack->count > 0);
+        return 0;
+    }
+    RMM_ROW_BEGIN(row);
+    RMM_ROW_SET(row, site, origin);
+    RMM_ROW_END(row);
+    if (engine->has_site[origin - 1]) {
+        return 0;
+    }
+    engine->has_site[origin - 1] = true;
+    return origin;
 }
 
 void rmm__diag_freed_add_locked(

@@ -49,12 +49,13 @@ struct rmm_diag_engine {
     rmm_freed_t freed;
     rmm_graphs_t graphs;
     rmm_stack_depot_t depot;
-    rmm_diag_block_note_t *blocks; /* as rows */
-    rmm_guards_t guards;           /* in mode guards at the start */
-    rmm_guard_queue_fn queue;      /* the same; does not change */
-    rmm_stacks_t stacks;           /* has a lock of its own */
-    rmm_mode_switch_t modes;       /* has no lock */
-    rmm_diag_header_t *header;     /* in the side file, as rows */
+    bool has_site[RMM_STACK_DEPOT_COUNT]; /* by stack: it is in the side file */
+    rmm_diag_block_note_t *blocks;        /* as rows */
+    rmm_guards_t guards;                  /* in mode guards at the start */
+    rmm_guard_queue_fn queue;             /* the same; does not change */
+    rmm_stacks_t stacks;                  /* has a lock of its own */
+    rmm_mode_switch_t modes;              /* has no lock */
+    rmm_diag_header_t *header;            /* in the side file, as rows */
     rmm_diag_row_t *rows;
 };
 
@@ -76,7 +77,8 @@ rmm_stack_raw_t *rmm__diag_freed_begin(const rmm_diag_engine_t *engine);
  * that is about to be freed as told. */
 void rmm__diag_freed_taken_locked(
     rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block);
-void rmm__diag_freed_allocated_locked(
+/* The site that the caller writes with rmm__stacks_put_site(): its index + 1, or 0. */
+uint32_t rmm__diag_freed_allocated_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
     rmm_stack_raw_t *stack);
 void rmm__diag_freed_add_locked(

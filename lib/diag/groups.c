@@ -17,11 +17,12 @@ void rmm_diag_groups_clear(rmm_diag_groups_t *groups)
     memset(groups, 0, sizeof(*groups));
 }
 
-/* NULL: all are taken. */
+/* NULL: all that this one may have are taken. */
 static rmm_diag_group_t *
 find_group(rmm_diag_groups_t *groups, const rmm_diag_group_t *group)
 {
     uint32_t at = rmm_diag_group_hash(group) % SLOTS;
+    uint32_t most = group->site != 0 ? RMM_DIAG_GROUPS_WITH_SITE : RMM_DIAG_GROUPS_MAX;
     rmm_diag_group_t *entry = NULL;
 
     while (groups->slots[at] != 0) {
@@ -31,7 +32,7 @@ find_group(rmm_diag_groups_t *groups, const rmm_diag_group_t *group)
         }
         at = (at + 1) % SLOTS;
     }
-    if (groups->count == RMM_DIAG_GROUPS_MAX) {
+    if (groups->count >= most) {
         return NULL;
     }
     entry = &groups->entries[groups->count++];
@@ -48,6 +49,12 @@ void rmm_diag_groups_add(rmm_diag_groups_t *groups, const rmm_diag_group_t *grou
 {
     rmm_diag_group_t *entry = find_group(groups, group);
 
+    if (entry == NULL && group->site != 0) {
+        rmm_diag_group_t without = *group;
+
+        without.site = 0;
+        entry = find_group(groups, &without);
+    }
     if (entry == NULL) {
         groups->rest_bytes += group->bytes;
         groups->rest_count += group->count;
@@ -72,9 +79,9 @@ static int worst_first(const void *left, const void *right)
 {
     const rmm_diag_group_t *a = left, *b = right;
     const int orders[] = {
-        compare(b->byte_ms, a->byte_ms), compare(b->bytes, a->bytes),
-        compare(a->verdict, b->verdict), compare(a->resource_id, b->resource_id),
-        compare(a->first_user, b->first_user)};
+        compare(b->byte_ms, a->byte_ms),       compare(b->bytes, a->bytes),
+        compare(a->verdict, b->verdict),       compare(a->resource_id, b->resource_id),
+        compare(a->first_user, b->first_user), compare(a->site, b->site)};
 
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
         if (orders[i] != 0) {

@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RMM_DIAG_GROUPS_MAX 2048u
+#define RMM_DIAG_GROUPS_MAX 4096u
+#define RMM_DIAG_GROUPS_WITH_SITE                                                      \
+    3072u /* of them; other blocks are in groups without */
 
 typedef struct rmm_diag_group {
     /* what its blocks have in common */
@@ -21,6 +23,7 @@ typedef struct rmm_diag_group {
     uint32_t first_user;
     int32_t device;
     uint32_t size_class; /* 0 in a peak */
+    uint32_t site;       /* entry of the allocation's stack + 1; 0: not known */
     /* sums over its blocks */
     uint64_t bytes, count;
     uint64_t largest; /* not a sum */
@@ -33,7 +36,7 @@ rmm_diag_group_is_like(const rmm_diag_group_t *a, const rmm_diag_group_t *b)
 {
     return a->verdict == b->verdict && a->resource_id == b->resource_id &&
            a->first_user == b->first_user && a->device == b->device &&
-           a->size_class == b->size_class;
+           a->size_class == b->size_class && a->site == b->site;
 }
 
 /* Of what its blocks have in common. */
@@ -43,6 +46,7 @@ static inline uint32_t rmm_diag_group_hash(const rmm_diag_group_t *group)
 
     hash = (hash ^ group->verdict ^ group->size_class << 8) * 0x9e3779b97f4a7c15ull;
     hash = (hash ^ (uint32_t)group->device) * 0x9e3779b97f4a7c15ull;
+    hash = (hash ^ group->site) * 0x9e3779b97f4a7c15ull;
     return (uint32_t)(hash >> 32);
 }
 

@@ -4,6 +4,7 @@
 
 #include "diag/findings.h"
 #include "diag/peak.h"
+#include "diag/stack_depot.h"
 #include "diag/stacks.h"
 #include "diag/uses.h"
 #include "diag/verdicts.h"
@@ -37,6 +38,7 @@ void rmm__diag_lay_out(
     PUT_TABLE(header, verdicts, rmm_diag_verdict_entry_t, RMM_DIAG_VERDICTS_COUNT);
     PUT_TABLE(header, origins, rmm_diag_stack_t, RMM_DIAG_FINDINGS_COUNT);
     PUT_TABLE(header, frees, rmm_diag_stack_t, RMM_DIAG_FINDINGS_COUNT);
+    PUT_TABLE(header, sites, rmm_diag_stack_t, RMM_STACK_DEPOT_COUNT);
 }
 
 size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count)

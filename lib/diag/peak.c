@@ -10,6 +10,8 @@
 
 #include "diag/row.h"
 
+enum { PROBES = 64 }; /* of a table: what one free may cost when it is full */
+
 /* NULL: none is left for this device. */
 static rmm_peak_t *location_of(rmm_peaks_t *peaks, int32_t device)
 {
@@ -65,28 +67,37 @@ void rmm__peaks_allocated(rmm_peaks_t *peaks, const rmm_diag_row_t *row)
 
 /* --- parts ------------------------------------------------------------------------- */
 
-static uint32_t hash_of(uint32_t resource_id, uint32_t user)
-{
-    uint64_t both = (uint64_t)resource_id << 32 | user;
+/* What blocks of a part have in common. */
+typedef struct kind {
+    uint32_t resource_id, user, site;
+} kind_t;
 
-    return (uint32_t)((both * 0x9e3779b97f4a7c15ull) >> 32);
+static uint32_t hash_of(const kind_t *kind)
+{
+    uint64_t hash = (uint64_t)kind->resource_id << 32 | kind->user;
+
+    hash = (hash * 0x9e3779b97f4a7c15ull) ^ kind->site;
+    return (uint32_t)((hash * 0x9e3779b97f4a7c15ull) >> 32);
 }
 
-/* The part that the block adds to, a stale one if none of its kind is there; NULL: all are
- * taken. */
-static rmm_diag_part_t *
-find_part(rmm_diag_part_t *parts, const rmm_peak_t *location, const rmm_diag_row_t *row)
+static bool is_of(const rmm_diag_part_t *part, const kind_t *kind)
 {
-    uint32_t resource_id = RMM_ROW_GET(row, resource_id);
-    uint32_t user = RMM_ROW_GET(row, first_user);
-    uint32_t at = hash_of(resource_id, user);
+    return RMM_ROW_GET(part, resource_id) == kind->resource_id &&
+           RMM_ROW_GET(part, first_user) == kind->user &&
+           RMM_ROW_GET(part, site) == kind->site;
+}
 
-    for (uint32_t i = 0; i < RMM_DIAG_PARTS_COUNT; i++) {
+/* The part that the block adds to, a stale one if none of its kind is there; NULL: all that are
+ * looked at are taken. */
+static rmm_diag_part_t *
+find_part(rmm_diag_part_t *parts, const rmm_peak_t *location, const kind_t *kind)
+{
+    uint32_t at = hash_of(kind);
+
+    for (uint32_t i = 0; i < PROBES; i++) {
         rmm_diag_part_t *part = &parts[(at + i) % RMM_DIAG_PARTS_COUNT];
 
-        if (RMM_ROW_GET(part, when_ns) != location->when_ns ||
-            (RMM_ROW_GET(part, resource_id) == resource_id &&
-             RMM_ROW_GET(part, first_user) == user)) {
+        if (RMM_ROW_GET(part, when_ns) != location->when_ns || is_of(part, kind)) {
             return part;
         }
     }
@@ -94,15 +105,17 @@ find_part(rmm_diag_part_t *parts, const rmm_peak_t *location, const rmm_diag_row
 }
 
 static void add_to_part(
-    rmm_diag_part_t *part, const rmm_peak_t *location, const rmm_diag_row_t *row)
+    rmm_diag_part_t *part, const rmm_peak_t *location, const kind_t *kind,
+    const rmm_diag_row_t *row)
 {
     bool is_stale = RMM_ROW_GET(part, when_ns) != location->when_ns;
     uint64_t bytes = is_stale ? 0 : RMM_ROW_GET(part, bytes);
     uint64_t count = is_stale ? 0 : RMM_ROW_GET(part, count);
 
     RMM_ROW_BEGIN(part);
-    RMM_ROW_SET(part, resource_id, RMM_ROW_GET(row, resource_id));
-    RMM_ROW_SET(part, first_user, RMM_ROW_GET(row, first_user));
+    RMM_ROW_SET(part, resource_id, kind->resource_id);
+    RMM_ROW_SET(part, first_user, kind->user);
+    RMM_ROW_SET(part, site, kind->site);
     RMM_ROW_SET(part, when_ns, location->when_ns);
     RMM_ROW_SET(part, bytes, bytes + RMM_ROW_GET(row, bytes));
     RMM_ROW_SET(part, count, count + 1);
@@ -118,10 +131,29 @@ static void add_to_rest(rmm_diag_peak_t *entry, const rmm_diag_row_t *row)
     RMM_ROW_END(entry);
 }
 
+/* False: no part is left for it. */
+static bool put_into_part(
+    rmm_diag_part_t *parts, const rmm_peak_t *location, const rmm_diag_row_t *row)
+{
+    kind_t kind = {
+        RMM_ROW_GET(row, resource_id), RMM_ROW_GET(row, first_user),
+        RMM_ROW_GET(row, site)};
+    rmm_diag_part_t *part = find_part(parts, location, &kind);
+
+    if (part == NULL && kind.site != 0) {
+        kind.site = 0;
+        part = find_part(parts, location, &kind);
+    }
+    if (part == NULL) {
+        return false;
+    }
+    add_to_part(part, location, &kind, row);
+    return true;
+}
+
 void rmm__peaks_freed(rmm_peaks_t *peaks, const rmm_diag_row_t *row)
 {
     rmm_peak_t *location = location_of(peaks, RMM_ROW_GET(row, device));
-    rmm_diag_part_t *part = NULL;
     size_t index = 0;
 
     if (location == NULL) {
@@ -133,10 +165,7 @@ void rmm__peaks_freed(rmm_peaks_t *peaks, const rmm_diag_row_t *row)
         return;
     }
     index = (size_t)(location - peaks->locations);
-    part = find_part(&peaks->parts[index * RMM_DIAG_PARTS_COUNT], location, row);
-    if (part != NULL) {
-        add_to_part(part, location, row);
-    } else {
+    if (!put_into_part(&peaks->parts[index * RMM_DIAG_PARTS_COUNT], location, row)) {
         add_to_rest(&peaks->entries[index], row);
     }
 }

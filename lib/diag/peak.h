@@ -8,7 +8,8 @@
  * grow from block to block) and is live, or was freed since: then it was added to a part when it
  * was freed. A new peak makes all parts stale, and a stale part is as good as free.
  *
- * Parts of a location are a hash table of fixed size; blocks that find none are the rest.
+ * Parts of a location are a hash table of fixed size. A block that finds none for its allocation
+ * site adds to one without a site; what finds none at all is the rest.
  *
  * Not locked: the engine's lock protects it.
  */
@@ -19,7 +20,7 @@
 
 #include "diag/diag_format.h"
 
-#define RMM_DIAG_PARTS_COUNT 256u /* of each location; a power of two */
+#define RMM_DIAG_PARTS_COUNT 512u /* of each location; a power of two */
 
 typedef struct rmm_peak {
     int32_t device;

@@ -18,6 +18,7 @@ static bool add_part(const rmm_diag_part_info_t *part, void *arg)
     const rmm_diag_group_t group = {
         .resource_id = part->resource_id,
         .first_user = part->first_user,
+        .site = part->site,
         .device = look->peak->device,
         .bytes = part->bytes,
         .count = part->count};
@@ -31,6 +32,7 @@ static bool add_row(const rmm_diag_row_info_t *row, void *arg)
     const rmm_diag_group_t group = {
         .resource_id = row->resource_id,
         .first_user = row->first_user,
+        .site = row->site,
         .device = row->device,
         .bytes = row->bytes,
         .count = 1};

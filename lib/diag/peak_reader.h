@@ -16,8 +16,8 @@ typedef struct rmm_diag_composition {
 } rmm_diag_composition_t;
 
 /*
- * Groups are by resource and first user, most bytes first; what was in `groups` is cleared. False:
- * there is no peak of that index, or a new one came at each of several looks.
+ * Groups are by resource, first user and site, most bytes first; what was in `groups` is cleared.
+ * False: there is no peak of that index, or a new one came at each of several looks.
  */
 bool rmm_diag_read_composition(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_groups_t *groups,

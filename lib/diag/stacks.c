@@ -202,6 +202,12 @@ void rmm__stacks_put_free(
     put_raw(stacks, &stacks->frees[finding], raw);
 }
 
+void rmm__stacks_put_site(
+    rmm_stacks_t *stacks, uint32_t index, const rmm_stack_raw_t *raw)
+{
+    put_raw(stacks, &stacks->sites[index], raw);
+}
+
 /* --- making ------------------------------------------------------------------------ */
 
 void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
@@ -212,6 +218,7 @@ void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
     stacks->entries = (void *)(memory + header->stacks_offset);
     stacks->origins = (void *)(memory + header->origins_offset);
     stacks->frees = (void *)(memory + header->frees_offset);
+    stacks->sites = (void *)(memory + header->sites_offset);
     stacks->modules = (void *)(memory + header->modules_offset);
     rmm__mutex_init(&stacks->lock);
     (void)rmm__stack_take(); /* loads the unwinder now and not in a callback */

@@ -7,6 +7,9 @@
  * engine's lock: the unwinder and the loader have locks of their own. What they load themselves is
  * loaded by rmm__stacks_init().
  *
+ * The stacks that blocks were allocated from are here as well, each once: the first thread that
+ * allocates from a new one writes it, also without the engine's lock.
+ *
  * What is found later than the call that made it (guards.h) keeps the stack of that call as it is
  * until then: rmm__stack_take() costs no more than the unwinder does.
  *
@@ -18,7 +21,7 @@
 #include "core/mutex.h"
 #include "diag/diag_format.h"
 
-#define RMM_DIAG_MODULES_COUNT 128u
+#define RMM_DIAG_MODULES_COUNT 512u
 /* What is shown, and up to 8 of the diagnosis library's own */
 #define RMM_STACK_RAW_FRAMES (RMM_DIAG_FRAMES_COUNT + 8u)
 
@@ -31,10 +34,11 @@ typedef struct rmm_stack_raw {
 } rmm_stack_raw_t;
 
 typedef struct rmm_stacks {
-    rmm_diag_header_t *header; /* all five in the side file; borrowed */
+    rmm_diag_header_t *header; /* all six in the side file; borrowed */
     rmm_diag_stack_t *entries;
     rmm_diag_stack_t *origins;
     rmm_diag_stack_t *frees;
+    rmm_diag_stack_t *sites;
     rmm_diag_module_t *modules;
     rmm_mutex_t lock; /* protects writes to them */
 } rmm_stacks_t;
@@ -56,5 +60,9 @@ void rmm__stacks_put_origin(
     rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw);
 void rmm__stacks_put_free(
     rmm_stacks_t *stacks, uint32_t finding, const rmm_stack_raw_t *raw);
+
+/* This is the stack of the site of that index. No lock is held. */
+void rmm__stacks_put_site(
+    rmm_stacks_t *stacks, uint32_t index, const rmm_stack_raw_t *raw);
 
 #endif /* RMM_DIAG_STACKS_H */

@@ -33,6 +33,15 @@ rmm_side_table_t rmm_diag_frees_of(const rmm_diag_header_t *header)
         .least_stride = sizeof(rmm_diag_stack_t)};
 }
 
+rmm_side_table_t rmm_diag_sites_of(const rmm_diag_header_t *header)
+{
+    return (rmm_side_table_t){
+        .offset = header->sites_offset,
+        .stride = header->sites_stride,
+        .count = header->sites_count,
+        .least_stride = sizeof(rmm_diag_stack_t)};
+}
+
 rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header)
 {
     return (rmm_side_table_t){
@@ -88,6 +97,13 @@ bool rmm_diag_read_free(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
 {
     return read_entry(file, rmm_diag_frees_of(&file->header), finding, out);
+}
+
+bool rmm_diag_read_site(
+    const rmm_diag_file_t *file, uint32_t site, rmm_diag_stack_info_t *out)
+{
+    /* site 0 is an index beyond any table */
+    return read_entry(file, rmm_diag_sites_of(&file->header), site - 1, out);
 }
 
 bool rmm_diag_read_module(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads where findings were made (stacks.h) out of a side file, and trusts nothing in it.
+ * Reads where findings were made and blocks allocated (stacks.h) out of a side file, and trusts
+ * nothing in it.
  */
 #ifndef RMM_DIAG_STACKS_READER_H
 #define RMM_DIAG_STACKS_READER_H
@@ -29,6 +30,11 @@ bool rmm_diag_read_origin(
 bool rmm_diag_read_free(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
 
+/* The stack that a block with this `site` was allocated from. False: it is not known, or is being
+ * written. */
+bool rmm_diag_read_site(
+    const rmm_diag_file_t *file, uint32_t site, rmm_diag_stack_info_t *out);
+
 typedef struct rmm_diag_module_info {
     char path[RMM_DIAG_PATH_BYTES]; /* clean */
     uint32_t build_id_bytes;        /* at most there is room for */
@@ -43,6 +49,7 @@ bool rmm_diag_read_module(
 rmm_side_table_t rmm_diag_stacks_of(const rmm_diag_header_t *header);
 rmm_side_table_t rmm_diag_origins_of(const rmm_diag_header_t *header);
 rmm_side_table_t rmm_diag_frees_of(const rmm_diag_header_t *header);
+rmm_side_table_t rmm_diag_sites_of(const rmm_diag_header_t *header);
 rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header);
 
 #endif /* RMM_DIAG_STACKS_READER_H */

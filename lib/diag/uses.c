@@ -45,6 +45,7 @@ void rmm__uses_open(rmm_uses_t *uses, uint32_t index, const rmm_diag_block_v1_t 
     RMM_ROW_SET(row, allocated_at, RMM_ROW_GET(uses->header, launches));
     RMM_ROW_SET(row, first_use_at, 0);
     RMM_ROW_SET(row, last_use_at, 0);
+    RMM_ROW_SET(row, site, 0);
     RMM_ROW_SET(row, live, 1);
     RMM_ROW_END(row);
 }

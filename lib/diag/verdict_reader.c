@@ -52,6 +52,7 @@ static bool judge_live(const rmm_diag_row_info_t *row, void *arg)
                 .first_user = row->first_user,
                 .device = row->device,
                 .size_class = rmm_diag_size_class(row->bytes),
+                .site = row->site,
                 .bytes = row->bytes,
                 .count = 1,
                 .largest = row->bytes,

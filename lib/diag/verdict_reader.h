@@ -10,8 +10,8 @@
 #include "diag/groups.h"
 
 /*
- * Groups by verdict, location, resource, first user and size class, most bytes x time first; what
- * was in `groups` is cleared. now_ns: CLOCK_MONOTONIC. has_ended: live blocks are leaked.
+ * Groups by verdict, location, resource, first user, size class and site, most bytes x time first;
+ * what was in `groups` is cleared. now_ns: CLOCK_MONOTONIC. has_ended: live blocks are leaked.
  */
 void rmm_diag_read_verdicts(
     const rmm_diag_file_t *file, uint64_t now_ns, bool has_ended,

@@ -13,6 +13,8 @@
 #include "diag/row.h"
 #include "diag/verdict_rules.h"
 
+enum { PROBES = 64 }; /* of a table: what one free may cost when it is full */
+
 static bool is_of(const rmm_diag_verdict_entry_t *entry, const rmm_diag_group_t *group)
 {
     const rmm_diag_group_t its = {
@@ -20,18 +22,19 @@ static bool is_of(const rmm_diag_verdict_entry_t *entry, const rmm_diag_group_t 
         .resource_id = RMM_ROW_GET(entry, resource_id),
         .first_user = RMM_ROW_GET(entry, first_user),
         .device = RMM_ROW_GET(entry, device),
-        .size_class = RMM_ROW_GET(entry, size_class)};
+        .size_class = RMM_ROW_GET(entry, size_class),
+        .site = RMM_ROW_GET(entry, site)};
 
     return rmm_diag_group_is_like(&its, group);
 }
 
-/* Free, or of this kind; NULL: all are taken. */
+/* Free, or of this kind; NULL: all that are looked at are taken. */
 static rmm_diag_verdict_entry_t *
 find_entry(const rmm_verdicts_t *verdicts, const rmm_diag_group_t *group)
 {
     uint32_t at = rmm_diag_group_hash(group);
 
-    for (uint32_t i = 0; i < RMM_DIAG_VERDICTS_COUNT; i++) {
+    for (uint32_t i = 0; i < PROBES; i++) {
         rmm_diag_verdict_entry_t *entry =
             &verdicts->entries[(at + i) % RMM_DIAG_VERDICTS_COUNT];
 
@@ -55,6 +58,7 @@ static void add(rmm_diag_verdict_entry_t *entry, const rmm_diag_group_t *group)
     RMM_ROW_SET(entry, first_user, group->first_user);
     RMM_ROW_SET(entry, device, group->device);
     RMM_ROW_SET(entry, size_class, group->size_class);
+    RMM_ROW_SET(entry, site, group->site);
     RMM_ROW_SET(entry, count, RMM_ROW_GET(entry, count) + group->count);
     RMM_ROW_SET(entry, bytes, RMM_ROW_GET(entry, bytes) + group->bytes);
     if (group->largest > RMM_ROW_GET(entry, largest)) {
@@ -70,18 +74,23 @@ static void give(
     uint64_t wasted_ns)
 {
     uint64_t bytes = RMM_ROW_GET(row, bytes);
-    const rmm_diag_group_t group = {
+    rmm_diag_group_t group = {
         .verdict = verdict,
         .resource_id = RMM_ROW_GET(row, resource_id),
         .first_user = RMM_ROW_GET(row, first_user),
         .device = RMM_ROW_GET(row, device),
         .size_class = rmm_diag_size_class(bytes),
+        .site = RMM_ROW_GET(row, site),
         .bytes = bytes,
         .count = 1,
         .largest = bytes,
         .byte_ms = rmm_diag_byte_ms(bytes, wasted_ns)};
     rmm_diag_verdict_entry_t *entry = find_entry(verdicts, &group);
 
+    if (entry == NULL && group.site != 0) {
+        group.site = 0;
+        entry = find_entry(verdicts, &group);
+    }
     if (entry == NULL) {
         RMM_ROW_ADD(&verdicts->header->verdicts_dropped, 1);
         return;

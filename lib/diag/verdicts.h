@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Verdicts on blocks that were freed, in the side file: sums over blocks that have verdict,
- * resource, location, first user and size class in common. A table of fixed size; what finds no
- * entry is counted. (Of a block that is live a reader judges itself.)
+ * resource, location, first user, size class and allocation site in common. A table of fixed size:
+ * a block that finds no entry for its site adds to one without a site, and what finds no entry at
+ * all is counted. (Of a block that is live a reader judges itself.)
  *
  * Not locked: the engine's lock protects it.
  */
@@ -13,7 +14,7 @@
 
 #include "diag/diag_format.h"
 
-#define RMM_DIAG_VERDICTS_COUNT 1024u /* a power of two */
+#define RMM_DIAG_VERDICTS_COUNT 2048u /* a power of two */
 
 typedef struct rmm_verdicts {
     /* in the side file; borrowed */

@@ -52,4 +52,12 @@ seen=$(awk -F '\t' '$1 != "never_used" && !/^#/ { print $1, $2, $3, $5, $6, $7, 
     fail "verdicts: $(cat "$mnt/$process/diag/verdicts")"
 [ "$(grep -c '^never_used	likely	0	2	1	1	1	' "$mnt/$process/diag/verdicts")" = 1 ] ||
     fail "verdicts: $(cat "$mnt/$process/diag/verdicts")"
+for table in peak verdicts; do # where the blocks were allocated
+    frames='.*librmm-c\.so[^;]*;rmm_diag_program\+0x[0-9a-f]+;[^	]*'
+    [ "$(grep -cE "	$frames$" "$mnt/$process/diag/$table")" = "$(grep -vc '^#' "$mnt/$process/diag/$table")" ] ||
+        fail "stacks in $table: $(cat "$mnt/$process/diag/$table")"
+    grep -qE "^# file	rmm_diag_program	.*/rmm_diag_program	([0-9a-f]+|-)$" "$mnt/$process/diag/$table" ||
+        fail "files of $table: $(cat "$mnt/$process/diag/$table")"
+done
+expect_key "$process/diag/stat" sites_dropped 0
 stop_daemon

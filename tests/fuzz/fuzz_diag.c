@@ -16,6 +16,7 @@
 #define PEAKS 3
 #define PARTS 12
 #define VERDICTS 5
+#define SITES 3
 
 typedef struct sample {
     rmm_diag_header_t header;
@@ -27,7 +28,26 @@ typedef struct sample {
     rmm_diag_stack_t stacks[STACKS];
     rmm_diag_module_t modules[MODULES];
     rmm_diag_verdict_entry_t verdicts[VERDICTS];
+    rmm_diag_stack_t sites[SITES];
 } sample_t;
+
+static void make_verdicts(sample_t *sample)
+{
+    rmm_diag_header_t *header = &sample->header;
+    header->verdicts_offset = offsetof(sample_t, verdicts);
+    header->verdicts_stride = sizeof(rmm_diag_verdict_entry_t);
+    header->verdicts_count = VERDICTS;
+    header->judged_since_ns = 1;
+    for (uint32_t i = 0; i < VERDICTS; i++) {
+        sample->verdicts[i].verdict = i;
+        sample->verdicts[i].byte_ms = UINT64_MAX / 2;
+        sample->verdicts[i].site = i;
+    }
+    header->sites_offset = offsetof(sample_t, sites);
+    header->sites_stride = sizeof(rmm_diag_stack_t);
+    header->sites_count = SITES;
+    sample->sites[1].frame_count = 2;
+}
 
 static void make(sample_t *sample)
 {
@@ -63,6 +83,7 @@ static void make(sample_t *sample)
     for (uint32_t i = 0; i < PARTS; i++) {
         sample->parts[i].when_ns = 1;
         sample->parts[i].first_user = i;
+        sample->parts[i].site = i;
     }
     header->stacks_offset = offsetof(sample_t, stacks);
     header->stacks_stride = sizeof(rmm_diag_stack_t);
@@ -73,20 +94,14 @@ static void make(sample_t *sample)
     header->modules_used = MODULES;
     memset(sample->modules[1].path, 'm', sizeof(sample->modules[1].path));
     sample->stacks[1].frame_count = RMM_DIAG_FRAMES_COUNT;
-    header->verdicts_offset = offsetof(sample_t, verdicts);
-    header->verdicts_stride = sizeof(rmm_diag_verdict_entry_t);
-    header->verdicts_count = VERDICTS;
-    header->judged_since_ns = 1;
-    for (uint32_t i = 0; i < VERDICTS; i++) {
-        sample->verdicts[i].verdict = i;
-        sample->verdicts[i].byte_ms = UINT64_MAX / 2;
-    }
+    make_verdicts(sample);
     header->ready = 1;
     header->kernels_used = KERNELS;
     header->rows_used = ROWS;
     memset(sample->kernels[0].name, 'k', sizeof(sample->kernels[0].name));
     for (uint32_t i = 0; i < ROWS; i++) {
         sample->rows[i].live = 1;
+        sample->rows[i].site = i;
     }
 }
 
@@ -95,6 +110,18 @@ static bool see(const rmm_diag_row_info_t *row, void *arg)
     uint64_t *sum = arg;
     *sum += row->bytes + row->first_user;
     return true;
+}
+
+/* The site that a row names may be any number. */
+static void exercise_sites(const rmm_diag_file_t *file, const rmm_diag_groups_t *groups)
+{
+    rmm_diag_stack_info_t stack;
+    for (uint32_t i = 0; i < groups->count; i++) {
+        if (rmm_diag_read_site(file, groups->entries[i].site, &stack) &&
+            stack.frame_count > RMM_DIAG_FRAMES_COUNT) {
+            abort();
+        }
+    }
 }
 
 static void exercise_groups(const rmm_diag_file_t *file)
@@ -106,8 +133,10 @@ static void exercise_groups(const rmm_diag_file_t *file)
             groups.count > RMM_DIAG_GROUPS_MAX) {
             abort();
         }
+        exercise_sites(file, &groups);
     }
     rmm_diag_read_verdicts(file, 1000, true, &groups);
+    exercise_sites(file, &groups);
     for (uint32_t i = 0; i < groups.count; i++) {
         if (rmm_diag_verdict_name(groups.entries[i].verdict)[0] == '\0' ||
             rmm_diag_confidence(file, groups.entries[i].verdict)[0] == '\0') {

@@ -18,6 +18,7 @@
 #include "diag/diag_names.h"
 #include "diag/diag_reader.h"
 #include "diag/peak_reader.h"
+#include "diag/stacks_reader.h"
 #include "harness/runtime.h"
 #include "unit/amid_pread.h"
 
@@ -26,6 +27,7 @@
 #define PEAKS 2
 #define PARTS 6
 #define VERDICTS 2
+#define SITES 2
 #define ROWS 200
 
 typedef struct sample {
@@ -36,6 +38,7 @@ typedef struct sample {
     rmm_diag_peak_t peaks[PEAKS];
     rmm_diag_part_t parts[PARTS];
     rmm_diag_verdict_entry_t verdicts[VERDICTS];
+    rmm_diag_stack_t sites[SITES];
 } sample_t;
 
 static sample_t sample;
@@ -77,6 +80,9 @@ static void make(void)
     header->verdicts_offset = offsetof(sample_t, verdicts);
     header->verdicts_stride = sizeof(rmm_diag_verdict_entry_t);
     header->verdicts_count = VERDICTS;
+    header->sites_offset = offsetof(sample_t, sites);
+    header->sites_stride = sizeof(rmm_diag_stack_t);
+    header->sites_count = SITES;
     header->ready = 1;
     header->kernels_used = 2;
     header->rows_used = ROWS - 10;
@@ -224,6 +230,62 @@ static void an_older_file_is_read(void **state)
     assert_false(rmm_diag_read_user(&file, RMM_DIAG_FUNCTION, name));
 }
 
+static bool see_site(const rmm_diag_row_info_t *row, void *arg)
+{
+    uint32_t *sites = arg;
+    *sites += row->site != 0;
+    return true;
+}
+
+static bool see_verdict(const rmm_diag_group_t *group, void *arg)
+{
+    uint32_t *sites = arg;
+    *sites += group->site != 0;
+    return group->bytes == 77;
+}
+
+/* A file of minor version 9: rows and verdicts end before the site, which is not made of what
+ * follows them. */
+static void a_file_without_sites_is_read(void **state)
+{
+    uint32_t sites = 0;
+    sample.header.version_minor = 9;
+    sample.header.rows_stride = RMM_DIAG_ROW_BYTES_2;
+    sample.header.verdicts_stride = RMM_DIAG_VERDICT_BYTES_MIN;
+    sample.header.sites_count = 0;
+    memset(sample.rows, 0, sizeof(sample.rows));
+    for (size_t i = 0; i < ROWS; i++) {
+        const rmm_diag_row_t row = {.live = 1, .bytes = 1, .address = UINT64_MAX};
+        memcpy((char *)sample.rows + i * RMM_DIAG_ROW_BYTES_2, &row, sizeof(row) - 8);
+    }
+    for (size_t i = 0; i < VERDICTS; i++) {
+        const rmm_diag_verdict_entry_t entry = {
+            .verdict = RMM_DIAG_LEAKED, .resource_id = 5, .bytes = 77};
+        memcpy(
+            (char *)sample.verdicts + i * RMM_DIAG_VERDICT_BYTES_MIN, &entry,
+            RMM_DIAG_VERDICT_BYTES_MIN);
+    }
+    assert_int_equal(attach(), 0);
+    assert_int_equal(rmm_diag_each_row(&file, see_site, &sites), 0);
+    assert_int_equal(rmm_diag_each_verdict(&file, see_verdict, &sites), 0);
+    assert_int_equal(sites, 0);
+}
+
+static void a_site_is_looked_up_in_its_table_only(void **state)
+{
+    rmm_diag_stack_info_t stack;
+    sample.sites[1].frame_count = UINT32_MAX;
+    sample.sites[1].offsets[0] = 42;
+    assert_int_equal(attach(), 0);
+    assert_true(rmm_diag_read_site(&file, 2, &stack));
+    assert_int_equal(stack.frame_count, RMM_DIAG_FRAMES_COUNT);
+    assert_int_equal(stack.offsets[0], 42);
+    assert_false(rmm_diag_read_site(&file, 0, &stack)); /* not known */
+    assert_false(rmm_diag_read_site(&file, 1, &stack)); /* not written yet */
+    assert_false(rmm_diag_read_site(&file, SITES + 1, &stack));
+    assert_false(rmm_diag_read_site(&file, UINT32_MAX, &stack));
+}
+
 /* --- findings ------------------------------------------------------------------------ */
 
 typedef struct findings_sample {
@@ -252,6 +314,7 @@ static findings_sample_t sample_of_findings(void)
     made.header.peaks_count = 0;
     made.header.parts_count = 0;
     made.header.verdicts_count = 0;
+    made.header.sites_count = 0;
     made.header.findings_offset = offsetof(findings_sample_t, findings);
     made.header.findings_stride = sizeof(rmm_diag_finding_t);
     made.header.findings_count = 2;
@@ -380,8 +443,12 @@ static void what_does_not_hold_together_is_refused(void **state)
     REFUSES(sample.header.peaks_count = 100, -EPROTO);
     REFUSES(sample.header.parts_count = 100, -EPROTO);
     REFUSES(sample.header.parts_offset = 8, -EPROTO);
-    REFUSES(sample.header.verdicts_count++, -EPROTO);
+    REFUSES(sample.header.verdicts_count = 100, -EPROTO);
     REFUSES(sample.header.verdicts_stride = 48, -EPROTO);
+    REFUSES(sample.header.verdicts_stride = RMM_DIAG_VERDICT_BYTES_MIN, -EPROTO);
+    REFUSES(sample.header.rows_stride = RMM_DIAG_ROW_BYTES_2, -EPROTO);
+    REFUSES(sample.header.sites_count++, -EPROTO);
+    REFUSES(sample.header.sites_stride = 192, -EPROTO);
     make();
     sample.header.kernels_used = UINT32_MAX; /* more than there is room for */
     sample.header.rows_used = UINT32_MAX;
@@ -451,6 +518,8 @@ int main(void)
         CASE(users_are_kernels_and_functions),
         CASE(a_peak_has_its_own_parts_only),
         CASE(an_older_file_is_read),
+        CASE(a_file_without_sites_is_read),
+        CASE(a_site_is_looked_up_in_its_table_only),
         CASE(a_finding_of_order_names_who_was_before),
         CASE(a_finding_of_an_older_writer_is_about_bounds),
         CASE(a_row_that_moves_all_the_while_is_counted_not_shown),

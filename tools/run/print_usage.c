@@ -82,6 +82,7 @@ static void print_peak(const run_peak_t *peak, FILE *out)
             share->count, blocks(share->count), share->resource_id);
         print_user(share->first_user, out);
         fputc('\n', out);
+        run_stack_print_short(share->stack, out);
     }
     if (other > 0) {
         fprintf(
@@ -126,6 +127,7 @@ static void print_verdict(const run_usage_t *usage, uint32_t index, FILE *out)
     if (is_first_of_its_kind(usage, index)) {
         fprintf(out, "        %s\n", advice_on(verdict->verdict));
     }
+    run_stack_print_short(verdict->stack, out);
 }
 
 static void print_verdicts(const run_usage_t *usage, FILE *out)
@@ -150,12 +152,25 @@ static void print_verdicts(const run_usage_t *usage, FILE *out)
     }
 }
 
+/* What makes the rest incomplete. */
+static void print_missing(const run_usage_t *usage, FILE *out)
+{
+    if (usage->sites_dropped > 0) {
+        fprintf(
+            out,
+            "  the stacks of %" PRIu64
+            " allocations were not kept: they came from too many different ones\n",
+            usage->sites_dropped);
+    }
+}
+
 void run_usage_print(const run_usage_t *usage, FILE *out)
 {
     for (uint32_t i = 0; i < usage->peak_count; i++) {
         print_peak(&usage->peaks[i], out);
     }
     print_verdicts(usage, out);
+    print_missing(usage, out);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
@@ -168,7 +183,8 @@ static json_t *json_of_share(const void *peak, size_t i)
         object, json_put(object, "size_bytes", json_count(share->bytes)) &&
                     json_put(object, "count", json_count(share->count)) &&
                     json_put(object, "resource", json_count(share->resource_id)) &&
-                    run_name_put_json(object, "first_use", share->first_user));
+                    run_name_put_json(object, "first_use", share->first_user) &&
+                    json_put(object, "stack", run_stack_json(share->stack)));
 }
 
 static json_t *json_of_peak(const void *usage, size_t i)
@@ -202,6 +218,7 @@ static json_t *json_of_verdict(const void *usage, size_t i)
             json_put(
                 object, "byte_seconds", json_real((double)verdict->byte_ms / 1000.0)) &&
             run_name_put_json(object, "first_use", verdict->first_user) &&
+            json_put(object, "stack", run_stack_json(verdict->stack)) &&
             json_put(object, "advice", json_string(advice_on(verdict->verdict))));
 }
 
@@ -213,5 +230,6 @@ bool run_usage_put_json(const run_usage_t *usage, json_t *object)
            json_put(
                object, "verdicts",
                json_array_of(usage->verdict_count, json_of_verdict, usage)) &&
-           json_put(object, "verdicts_dropped", json_count(usage->verdicts_dropped));
+           json_put(object, "verdicts_dropped", json_count(usage->verdicts_dropped)) &&
+           json_put(object, "sites_dropped", json_count(usage->sites_dropped));
 }

@@ -13,17 +13,15 @@ static bool take_finding(const rmm_diag_finding_info_t *finding, void *arg)
 }
 
 /* False: no memory. */
-static bool read_stacks(run_report_t *report, const rmm_diag_file_t *file)
+static bool read_named(run_report_t *report, const rmm_diag_file_t *file)
 {
     bool good = true;
-    if (report->finding_count == 0) {
-        return true;
-    }
     run_symbols_t *symbols = run_symbols_open();
     for (uint32_t i = 0; good && i < report->finding_count; i++) {
         good = run_stacks_read(
             &report->stacks[i], file, report->findings[i].index, symbols);
     }
+    good = good && run_usage_read(&report->usage, file, symbols);
     run_symbols_close(symbols);
     return good;
 }
@@ -40,7 +38,7 @@ static bool read_file(run_report_t *report, const rmm_diag_file_t *file)
     report->findings_dropped =
         atomic_load_explicit(&header->findings_dropped, memory_order_relaxed);
     report->unreadable = rmm_diag_each_finding(file, take_finding, report);
-    return read_stacks(report, file) && run_usage_read(&report->usage, file);
+    return read_named(report, file);
 }
 
 void run_report_free(run_report_t *report)

@@ -10,8 +10,25 @@
 #include "run/names.h"
 
 #define LINES_MAX 8u
+#define SHORT_LINES_MAX 3u
 
 /* False: no memory. */
+static bool keep(const char *text, char **out)
+{
+    *out = text[0] != '\0' ? strdup(text) : NULL;
+    return text[0] == '\0' || *out != NULL;
+}
+
+/* The same. A symbol has room for the longest names, which most are far from. */
+static bool name_frame(run_frame_t *frame, run_symbols_t *symbols)
+{
+    run_symbol_t symbol;
+    run_symbols_find(symbols, &frame->module, frame->offset, &symbol);
+    frame->line = symbol.line;
+    return keep(symbol.function, &frame->function) && keep(symbol.file, &frame->file);
+}
+
+/* The same. */
 static bool name_frames(
     run_stack_t *stack, const rmm_diag_file_t *file, const rmm_diag_stack_info_t *told,
     run_symbols_t *symbols)
@@ -24,8 +41,9 @@ static bool name_frames(
     for (uint32_t i = 0; i < told->frame_count; i++) {
         run_frame_t *frame = &stack->frames[i];
         frame->offset = told->offsets[i];
-        if (rmm_diag_read_module(file, told->modules[i], &frame->module)) {
-            run_symbols_find(symbols, &frame->module, frame->offset, &frame->symbol);
+        if (rmm_diag_read_module(file, told->modules[i], &frame->module) &&
+            !name_frame(frame, symbols)) {
+            return false;
         }
     }
     return true;
@@ -45,12 +63,31 @@ bool run_stacks_read(
             name_frames(&stacks->freed, file, &told, symbols));
 }
 
+bool run_stack_read_site(
+    run_stack_t *stack, const rmm_diag_file_t *file, uint32_t site,
+    run_symbols_t *symbols)
+{
+    rmm_diag_stack_info_t told;
+    *stack = (run_stack_t){.frame_count = 0};
+    return !rmm_diag_read_site(file, site, &told) ||
+           name_frames(stack, file, &told, symbols);
+}
+
+void run_stack_free(run_stack_t *stack)
+{
+    for (uint32_t i = 0; i < stack->frame_count; i++) {
+        free(stack->frames[i].function);
+        free(stack->frames[i].file);
+    }
+    free(stack->frames);
+    *stack = (run_stack_t){.frame_count = 0};
+}
+
 void run_stacks_free(run_stacks_t *stacks)
 {
-    free(stacks->call.frames);
-    free(stacks->origin.frames);
-    free(stacks->freed.frames);
-    *stacks = (run_stacks_t){.call = {.frame_count = 0}};
+    run_stack_free(&stacks->call);
+    run_stack_free(&stacks->origin);
+    run_stack_free(&stacks->freed);
 }
 
 /* --- for people ----------------------------------------------------------------------- */
@@ -76,18 +113,16 @@ static bool is_library_between(const run_frame_t *frame)
 
 static void print_frame(const run_frame_t *frame, FILE *out)
 {
-    const run_symbol_t *symbol = &frame->symbol;
-    fputs("      ", out);
-    if (symbol->function[0] != '\0') {
-        run_name_print(symbol->function, "", out);
+    if (frame->function != NULL) {
+        run_name_print(frame->function, "", out);
     } else if (frame->module.path[0] != '\0') {
         fprintf(out, "%s+0x%" PRIx64, base_name(frame->module.path), frame->offset);
     } else {
         fprintf(out, "0x%" PRIx64, frame->offset);
     }
-    if (symbol->file[0] != '\0') {
-        fprintf(out, " (%s:%d)\n", symbol->file, symbol->line);
-    } else if (symbol->function[0] != '\0') {
+    if (frame->file != NULL) {
+        fprintf(out, " (%s:%d)\n", frame->file, frame->line);
+    } else if (frame->function != NULL) {
         fprintf(
             out, " (%s+0x%" PRIx64 ")\n", base_name(frame->module.path), frame->offset);
     } else {
@@ -95,18 +130,38 @@ static void print_frame(const run_frame_t *frame, FILE *out)
     }
 }
 
-static void print_stack(const run_stack_t *stack, const char *what, FILE *out)
+/* The first that is the program's own. */
+static uint32_t first_shown(const run_stack_t *stack)
 {
     uint32_t first = 0;
     while (first < stack->frame_count && is_library_between(&stack->frames[first])) {
         first++;
     }
-    first = first < stack->frame_count ? first : 0;
+    return first < stack->frame_count ? first : 0;
+}
+
+static void print_stack(const run_stack_t *stack, const char *what, FILE *out)
+{
+    uint32_t first = first_shown(stack);
     if (stack->frame_count > 0) {
         fprintf(out, "    %s\n", what);
     }
     for (uint32_t i = first; i < stack->frame_count && i < first + LINES_MAX; i++) {
+        fputs("      ", out);
         print_frame(&stack->frames[i], out);
+    }
+}
+
+void run_stack_print_short(const run_stack_t *stack, FILE *out)
+{
+    uint32_t first = first_shown(stack);
+    bool is_main = false; /* what is behind it is the same for all */
+    for (uint32_t i = first;
+         i < stack->frame_count && i < first + SHORT_LINES_MAX && !is_main; i++) {
+        const char *function = stack->frames[i].function;
+        fputs(i == first ? "        from " : "             ", out);
+        print_frame(&stack->frames[i], out);
+        is_main = function != NULL && strcmp(function, "main") == 0;
     }
 }
 
@@ -119,21 +174,26 @@ void run_stacks_print(const run_stacks_t *stacks, FILE *out)
 
 /* --- JSON ----------------------------------------------------------------------------- */
 
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
 static json_t *json_of_frame(const void *stack, size_t i)
 {
     const run_frame_t *frame = &((const run_stack_t *)stack)->frames[i];
-    const run_symbol_t *symbol = &frame->symbol;
     char offset[32];
     json_t *object = json_object();
     snprintf(offset, sizeof(offset), "0x%" PRIx64, frame->offset);
     return json_whole_or_null(
-        object, json_put(object, "module", json_text_or_null(frame->module.path)) &&
-                    json_put(object, "offset", json_string(offset)) &&
-                    run_name_put_json(object, "function", symbol->function) &&
-                    json_put(object, "file", json_text_or_null(symbol->file)) &&
-                    json_put(
-                        object, "line",
-                        json_count_or_null(symbol->line > 0, (uint64_t)symbol->line)));
+        object,
+        json_put(object, "module", json_text_or_null(frame->module.path)) &&
+            json_put(object, "offset", json_string(offset)) &&
+            run_name_put_json(object, "function", or_empty(frame->function)) &&
+            json_put(object, "file", json_text_or_null(or_empty(frame->file))) &&
+            json_put(
+                object, "line",
+                json_count_or_null(frame->line > 0, (uint64_t)frame->line)));
 }
 
 json_t *run_stack_json(const run_stack_t *stack)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who made the calls that were found: stacks out of the side file, with names where they are to be
- * had (symbols.h).
+ * Who made the calls that were found, and who allocated blocks: stacks out of the side file, with
+ * names where they are to be had (symbols.h).
  */
 #ifndef RMM_TOOLS_RUN_STACKS_H
 #define RMM_TOOLS_RUN_STACKS_H
@@ -14,7 +14,8 @@
 typedef struct run_frame {
     rmm_diag_module_info_t module; /* path "": not known, offset is the address */
     uint64_t offset;
-    run_symbol_t symbol;
+    char *function, *file; /* NULL: not known */
+    int line;
 } run_frame_t;
 
 typedef struct run_stack {
@@ -34,8 +35,17 @@ bool run_stacks_read(
     run_symbols_t *symbols);
 void run_stacks_free(run_stacks_t *stacks);
 
+/* The stack that blocks with this `site` were allocated from. False: no memory. run_stack_free() it
+ * in any case. */
+bool run_stack_read_site(
+    run_stack_t *stack, const rmm_diag_file_t *file, uint32_t site,
+    run_symbols_t *symbols);
+void run_stack_free(run_stack_t *stack);
+
 /* A line for each frame, without those of the libraries that made the call for the program. */
 void run_stacks_print(const run_stacks_t *stacks, FILE *out);
+/* The innermost few, behind a line of a table. */
+void run_stack_print_short(const run_stack_t *stack, FILE *out);
 /* All of them; NULL: no memory. */
 json_t *run_stack_json(const run_stack_t *stack);
 

@@ -180,7 +180,7 @@ static bool matches_stack(const run_suppression_t *item, const run_stack_t *stac
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         const run_frame_t *frame = &stack->frames[i];
         const char *slash = strrchr(frame->module.path, '/');
-        if (matches_name(item, frame->symbol.function) ||
+        if ((frame->function != NULL && matches_name(item, frame->function)) ||
             matches(item->glob, frame->module.path) ||
             (slash != NULL && matches(item->glob, slash + 1))) {
             return true;

@@ -10,9 +10,23 @@
 #include "diag/peak_reader.h"
 #include "diag/verdict_reader.h"
 
-static bool take_shares(
-    run_peak_t *peak, const rmm_diag_file_t *file, const rmm_diag_groups_t *groups)
+typedef struct reading {
+    run_usage_t *usage;
+    const rmm_diag_file_t *file;
+    run_symbols_t *symbols;
+    rmm_diag_groups_t *groups; /* of the peak, or verdicts, that is read now */
+} reading_t;
+
+static bool find_stack(const reading_t *reading, uint32_t site, const run_stack_t **out)
 {
+    *out =
+        run_sites_find(&reading->usage->sites, site, reading->file, reading->symbols);
+    return *out != NULL;
+}
+
+static bool take_shares(const reading_t *reading, run_peak_t *peak)
+{
+    const rmm_diag_groups_t *groups = reading->groups;
     uint32_t count = groups->count < RUN_SHARES_MAX ? groups->count : RUN_SHARES_MAX;
     peak->shares = calloc(RUN_SHARES_MAX, sizeof(peak->shares[0]));
     if (peak->shares == NULL) {
@@ -25,7 +39,10 @@ static bool take_shares(
         share->bytes = group->bytes;
         share->count = group->count;
         share->resource_id = group->resource_id;
-        (void)rmm_diag_read_user(file, group->first_user, share->first_user);
+        (void)rmm_diag_read_user(reading->file, group->first_user, share->first_user);
+        if (!find_stack(reading, group->site, &share->stack)) {
+            return false;
+        }
         peak->other_bytes -=
             group->bytes < peak->other_bytes ? group->bytes : peak->other_bytes;
     }
@@ -33,29 +50,32 @@ static bool take_shares(
     return true;
 }
 
-static bool
-read_peaks(run_usage_t *usage, const rmm_diag_file_t *file, rmm_diag_groups_t *groups)
+static bool read_peaks(const reading_t *reading)
 {
+    run_usage_t *usage = reading->usage;
+    const rmm_diag_file_t *file = reading->file;
     rmm_diag_composition_t composition;
     bool good = true;
     for (uint32_t i = 0;
          good && i < rmm_diag_peak_count(file) && usage->peak_count < RUN_PEAKS_MAX;
          i++) {
-        if (rmm_diag_read_composition(file, i, groups, &composition)) {
+        if (rmm_diag_read_composition(file, i, reading->groups, &composition)) {
             run_peak_t *peak = &usage->peaks[usage->peak_count++];
             *peak = (run_peak_t){
                 .device = composition.peak.device,
                 .bytes = composition.peak.bytes,
                 .count = composition.peak.count};
-            good = take_shares(peak, file, groups);
+            good = take_shares(reading, peak);
         }
     }
     return good;
 }
 
-static bool read_verdicts(
-    run_usage_t *usage, const rmm_diag_file_t *file, rmm_diag_groups_t *groups)
+static bool read_verdicts(const reading_t *reading)
 {
+    run_usage_t *usage = reading->usage;
+    const rmm_diag_file_t *file = reading->file;
+    rmm_diag_groups_t *groups = reading->groups;
     usage->verdicts = calloc(RUN_VERDICTS_MAX, sizeof(usage->verdicts[0]));
     if (usage->verdicts == NULL) {
         return false;
@@ -81,17 +101,25 @@ static bool read_verdicts(
             .largest = group->largest,
             .byte_ms = group->byte_ms};
         (void)rmm_diag_read_user(file, group->first_user, verdict->first_user);
+        if (!find_stack(reading, group->site, &verdict->stack)) {
+            return false;
+        }
     }
     return true;
 }
 
-bool run_usage_read(run_usage_t *usage, const rmm_diag_file_t *file)
+bool run_usage_read(
+    run_usage_t *usage, const rmm_diag_file_t *file, run_symbols_t *symbols)
 {
-    rmm_diag_groups_t *groups = rmm_diag_groups_create();
+    reading_t reading = {usage, file, symbols, rmm_diag_groups_create()};
     *usage = (run_usage_t){.peak_count = 0};
-    bool good = groups != NULL && read_peaks(usage, file, groups) &&
-                read_verdicts(usage, file, groups);
-    free(groups);
+    usage->sites_dropped =
+        atomic_load_explicit(&file->header.sites_dropped, memory_order_relaxed);
+    bool good = run_sites_init(
+                    &usage->sites, RUN_PEAKS_MAX * RUN_SHARES_MAX + RUN_VERDICTS_MAX) &&
+                reading.groups != NULL && read_peaks(&reading) &&
+                read_verdicts(&reading);
+    free(reading.groups);
     return good;
 }
 
@@ -104,4 +132,5 @@ void run_usage_free(run_usage_t *usage)
     free(usage->verdicts);
     usage->verdicts = NULL;
     usage->verdict_count = 0;
+    run_sites_free(&usage->sites);
 }

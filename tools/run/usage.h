@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "diag/diag_reader.h"
+#include "run/sites.h"
 
 #define RUN_PEAKS_MAX 16u
 #define RUN_SHARES_MAX 64u    /* of a peak; the largest */
@@ -22,6 +23,7 @@ typedef struct run_share {
     uint64_t bytes, count;
     uint32_t resource_id;
     char first_user[RMM_DIAG_NAME_BYTES]; /* empty: never used, or not known */
+    const run_stack_t *stack;             /* of the allocation; in run_usage_t.sites */
 } run_share_t;
 
 typedef struct run_peak {
@@ -39,6 +41,7 @@ typedef struct run_verdict {
     uint32_t resource_id;
     uint64_t bytes, count, largest, byte_ms;
     char first_user[RMM_DIAG_NAME_BYTES]; /* empty: never used, or not known */
+    const run_stack_t *stack;             /* as of a share */
 } run_verdict_t;
 
 typedef struct run_usage {
@@ -46,16 +49,19 @@ typedef struct run_usage {
     uint32_t peak_count;
     run_verdict_t *verdicts; /* the most bytes x time first */
     uint32_t verdict_count;
+    uint64_t sites_dropped; /* allocations whose stack was not kept */
+    run_sites_t sites;
     uint64_t verdicts_dropped; /* verdicts on blocks, that are in none of these */
 } run_usage_t;
 
 /* False: no memory. run_usage_free() it in any case. */
-bool run_usage_read(run_usage_t *usage, const rmm_diag_file_t *file);
+bool run_usage_read(
+    run_usage_t *usage, const rmm_diag_file_t *file, run_symbols_t *symbols);
 void run_usage_free(run_usage_t *usage);
 
 void run_usage_print(const run_usage_t *usage, FILE *out);
 
-/* "peaks", "verdicts"; false: no memory. */
+/* "peaks", "verdicts" and what was dropped; false: no memory. */
 bool run_usage_put_json(const run_usage_t *usage, json_t *object);
 
 #endif /* RMM_TOOLS_RUN_USAGE_H */

@@ -76,9 +76,9 @@ static const char *text_in(const json_t *object, const char *key)
 /* --- findings ------------------------------------------------------------------------- */
 
 /* Names and lines are there if the machine has libdw; the module always. */
-static void check_stack(const json_t *finding)
+static void check_stack(const json_t *object, const char *caller)
 {
-    const json_t *stack = json_object_get(finding, "stack"), *frame;
+    const json_t *stack = json_object_get(object, "stack"), *frame;
     bool found = false;
     size_t i;
 
@@ -88,8 +88,7 @@ static void check_stack(const json_t *finding)
 
         if (strcmp(text_in(frame, "module"), PROGRAM) == 0 && !found) {
             found = true;
-            assert_true(
-                strcmp(function, "overrun") == 0 || strcmp(function, "null") == 0);
+            assert_true(strcmp(function, caller) == 0 || strcmp(function, "null") == 0);
         }
     }
     assert_true(found);
@@ -110,7 +109,7 @@ static void check_finding(const json_t *report)
     assert_int_equal(number_in(finding, "length_bytes"), 1001);
     assert_int_equal(number_in(finding, "beyond_bytes"), 1);
     assert_int_equal(number_in(json_object_get(finding, "block"), "size_bytes"), 1000);
-    check_stack(finding);
+    check_stack(finding, "overrun");
 }
 
 static void check_peak(const json_t *report)
@@ -130,6 +129,10 @@ static void check_peak(const json_t *report)
     assert_string_equal(text_in(json_array_get(parts, 0), "first_use"), "scale");
     assert_string_equal(text_in(json_array_get(parts, 1), "first_use"), "fill");
     assert_string_equal(text_in(json_array_get(parts, 2), "first_use"), "null");
+    assert_int_equal(number_in(report, "sites_dropped"), 0);
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        check_stack(json_array_get(parts, i), "main");
+    }
 }
 
 static void check_verdicts(const json_t *report)
@@ -142,11 +145,30 @@ static void check_verdicts(const json_t *report)
     assert_string_equal(text_in(verdict, "verdict"), "leaked");
     assert_string_equal(text_in(verdict, "confidence"), "certain");
     assert_string_equal(text_in(verdict, "first_use"), "scale");
+    check_stack(verdict, "main");
     assert_int_equal(number_in(verdict, "size_bytes"), 70000);
     assert_int_equal(number_in(verdict, "largest_bytes"), 70000);
     assert_int_equal(number_in(verdict, "count"), 1);
     assert_int_equal(number_in(verdict, "device"), 0);
     assert_true(json_is_real(json_object_get(verdict, "byte_seconds")));
+}
+
+/* A line of the summary, and behind it where the block was allocated: the name and the line are
+ * there if the machine has libdw, else the offset. */
+static void check_line(const char *line)
+{
+    const char *at = strstr(program.err, line);
+
+    if (at == NULL) {
+        fail_msg("no \"%s\" in\n%s", line, program.err);
+        return;
+    }
+    at = strstr(at, "        from ");
+    assert_non_null(at);
+    assert_true(
+        strncmp(at, "        from main (diag_program.c:", 34) == 0 ||
+        strncmp(at, "        from main (/", 20) == 0 ||
+        strncmp(at, "        from rmm_diag_program+0x", 32) == 0);
 }
 
 static void tells_what_a_program_did_wrong(void **state)
@@ -165,19 +187,21 @@ static void tells_what_a_program_did_wrong(void **state)
     check_peak(report);
     check_verdicts(report);
     json_decref(report);
-    assert_non_null(strstr(
-        program.err,
+    check_line(
         "  peak of device 0: 69.3 KiB in 3 blocks\n"
         "     98.6 %     68.4 KiB in 1 block of resource 2, first used by scale\n"
-        "      1.4 %   1000 bytes in 1 block of resource 2, first used by fill\n"
-        "      0.0 %       1 byte in 1 block of resource 2, never used\n"
-        "  wasted memory, bytes x time (uses through pointers in device memory are "
-        "not seen):\n"
-        "    leaked"));
+        "        from ");
+    check_line(
+        "\n      1.4 %   1000 bytes in 1 block of resource 2, first used by fill\n"
+        "        from ");
+    check_line("\n      0.0 %       1 byte in 1 block of resource 2, never used\n"
+               "        from ");
     assert_non_null(strstr(
-        program.err,
-        "68.4 KiB in 1 block of resource 2, first used by scale (certain)\n"
-        "        free it, unless it is meant to live as long as"));
+        program.err, "\n  wasted memory, bytes x time (uses through pointers in device "
+                     "memory are not seen):\n    leaked"));
+    check_line("68.4 KiB in 1 block of resource 2, first used by scale (certain)\n"
+               "        free it, unless it is meant to live as long as the program\n"
+               "        from ");
     assert_non_null(strstr(
         program.err, "3 findings (looked for usage,bounds: active; 11 launches)\n"
                      "  out_of_bounds: memset_async writes 1001 bytes, 3 times\n"
