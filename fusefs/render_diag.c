@@ -186,7 +186,8 @@ static const struct {
              STAT(freed_dropped),    STAT(sites_dropped),
              STAT(unjudged),         STAT(guard_checks),
              STAT(guards_missing),   STAT(guards_unchecked),
-             STAT(guards_error)};
+             STAT(guards_error),     STAT(device_resets),
+             STAT(blocks_reset)};
 
 static uint64_t header_count(const rmm_diag_file_t *file, size_t at)
 {

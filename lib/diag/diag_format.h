@@ -111,6 +111,8 @@ typedef struct rmm_diag_header {
     uint32_t sites_offset, sites_stride, sites_count;
     uint32_t reserved6;
     _Atomic(uint64_t) sites_dropped; /* allocations whose stack found no free entry */
+    _Atomic(uint64_t) device_resets; /* of GPUs, by the program */
+    _Atomic(uint64_t) blocks_reset;  /* that were live then, and are forgotten */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -268,7 +270,7 @@ typedef struct rmm_diag_module {
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 528, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 544, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");

@@ -26,7 +26,7 @@ static bool judges_order(const rmm_diag_engine_t *engine)
 
 /* --- blocks ------------------------------------------------------------------------ */
 
-static void forget_block_locked(rmm_diag_engine_t *engine, uint32_t index)
+void rmm__diag_forget_block_locked(rmm_diag_engine_t *engine, uint32_t index)
 {
     RMM_ASSERT_LOCKED(&engine->lock);
     rmm__peaks_freed(&engine->peaks, &engine->rows[index]);
@@ -55,7 +55,7 @@ forget_overlaps_locked(rmm_diag_engine_t *engine, uint64_t start, uint64_t end)
             node->end - node->start > end - start) {
             rmm__bounds_divided(&engine->bounds, node->start, node->end);
         }
-        forget_block_locked(engine, index);
+        rmm__diag_forget_block_locked(engine, index);
         index = rmm__live_map_overlap(&engine->map, start, end);
     }
 }
@@ -188,7 +188,7 @@ void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
         judge_free_locked(engine, index, block);
         rmm__diag_guards_freed_locked(engine, &plan, index, block);
         rmm__diag_freed_add_locked(engine, index, block, stack);
-        forget_block_locked(engine, index);
+        rmm__diag_forget_block_locked(engine, index);
     }
     unlock(engine, findings);
     rmm__diag_guards_queue(engine, &plan);

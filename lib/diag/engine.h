@@ -68,6 +68,9 @@ void rmm__diag_engine_set_modes(rmm_diag_engine_t *engine, uint32_t modes);
 /* The mode is in force. */
 bool rmm__diag_engine_has_mode(const rmm_diag_engine_t *engine, uint32_t mode);
 
+/* The program has reset this GPU: its memory is gone, and with it its blocks. */
+void rmm__diag_engine_reset(rmm_diag_engine_t *engine, int32_t device);
+
 /* Findings of work on the GPU that has ended since the last call of the engine. */
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine);
 

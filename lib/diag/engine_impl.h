@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the engine share: engine.c; engine_freed.c, which knows blocks that were freed
- * (freed.h); engine_graphs.c, which knows captured graphs (graphs.h); and engine_guards.c, which
- * asks a GPU for its work on guards (guards.h) and turns results into findings.
+ * (freed.h); engine_reset.c, which forgets the blocks of a GPU that was reset; engine_graphs.c,
+ * which knows captured graphs (graphs.h); and engine_guards.c, which asks a GPU for its work on
+ * guards (guards.h) and turns results into findings.
  *
  * A call of the engine that concerns guards goes: rmm__diag_guards_settle(), then
  * rmm__diag_guards_begin() without the lock, what the call is under the lock, and
@@ -64,6 +65,11 @@ static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_
     return (atomic_load_explicit(&engine->modes.modes, memory_order_relaxed) & mode) !=
            0;
 }
+
+/* --- engine.c --------------------------------------------------------------------------- */
+
+/* The block is not live any more, for whatever reason. */
+void rmm__diag_forget_block_locked(rmm_diag_engine_t *engine, uint32_t index);
 
 /* --- engine_freed.c -------------------------------------------------------------------- */
 

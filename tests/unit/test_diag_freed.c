@@ -239,6 +239,30 @@ static void the_stacks_of_allocation_and_free_are_with_the_finding(void **state)
     assert_true(frees[0].frame_count > 0);
 }
 
+/* The driver hands the same addresses out again, and not all calls that take them are seen. */
+static void a_reset_gpu_has_no_blocks_and_no_freed_ones(void **state)
+{
+    rmm_diag_block_v1_t other = diag_block(BASE + 65536, 1000);
+
+    other.device = 1;
+    rmm__diag_engine_on_alloc(diag.engine, &other);
+    take(BASE, 1000);
+    take_and_drop(BASE + 8192, 1000);
+    rmm__diag_engine_reset(diag.engine, 0);
+    fill(BASE, 4096); /* a new block of a resource that is not followed */
+    fill(BASE + 8192, 4096);
+    diag_launch(&diag, "good", BASE + 8, BASE + 8192);
+    assert_int_equal(total(), 0);
+    assert_null(diag_row(&diag, BASE));
+    assert_int_equal(diag.header->device_resets, 1);
+    assert_int_equal(diag.header->blocks_reset, 1);
+    drop(BASE, 1000, 0); /* the resource frees it later */
+    take(BASE, 500);
+    fill(BASE, 501);
+    fill(BASE + 65536, 1001);
+    assert_int_equal(total(), 2);
+}
+
 static void memory_that_a_block_takes_is_no_more_freed(void **state)
 {
     take_and_drop(BASE, 4096);
@@ -350,6 +374,7 @@ int main(void)
         WITH_ENGINE(finds_a_fill_of_a_freed_block_and_is_certain),
         WITH_ENGINE(finds_a_launch_that_is_given_a_freed_block_and_says_likely),
         WITH_ENGINE(the_stacks_of_allocation_and_free_are_with_the_finding),
+        WITH_ENGINE(a_reset_gpu_has_no_blocks_and_no_freed_ones),
         WITH_ENGINE(memory_that_a_block_takes_is_no_more_freed),
         WITH_ENGINE(the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled),
         WITH_ENGINE(memory_that_is_not_kept_or_is_a_graphs_is_not_remembered),

@@ -311,6 +311,63 @@ CASE(looks_for_nothing_but_what_was_asked)
     assert_int_equal(header()->copies, 0);
 }
 
+/* Addresses are handed out again, by calls that are not followed without mode driver. */
+CASE(after_a_reset_of_the_gpu_its_blocks_are_forgotten)
+{
+    static const CUpti_CallbackId resets[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2};
+    const cuDevicePrimaryCtxReset_v2_params reset = {0}, other = {1};
+    cuMemcpy_params copy = {BASE, BASE, BLOCK_BYTES + 1};
+
+    start("usage,bounds");
+    for (uint32_t i = 0; i < 2; i++) {
+        add_block(BASE, BLOCK_BYTES);
+        assert_true(lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, resets[i]));
+        enter(resets[i], &reset, "reset"); /* may be refused yet */
+        call(resets[i], &other, NULL);
+        assert_non_null(row_of(BASE));
+        call(resets[i], &reset, NULL);
+        assert_null(row_of(BASE));
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &copy, "copy");
+        launch_through(
+            CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, BASE, "k");
+        remove_block(BASE, BLOCK_BYTES);
+        assert_int_equal(header()->device_resets, 2 * (i + 1));
+        assert_int_equal(header()->blocks_reset, i + 1);
+    }
+    assert_int_equal(header()->findings_total, 0);
+    assert_string_equal(header()->source, "active");
+}
+
+/* Memory of another process has no block here, and lies where a block may have been. */
+CASE(imported_memory_has_no_findings)
+{
+    CUdeviceptr imported = BASE + BLOCK_BYTES;
+    cuIpcOpenMemHandle_v2_params open = {.pdptr = &imported};
+    cuIpcCloseMemHandle_params close_handle = {imported};
+    cuMemcpy_params in = {imported, BASE, BLOCK_BYTES},
+                    out = {BASE, imported, BLOCK_BYTES},
+                    within = {imported, imported + 8, 64 * BLOCK_BYTES};
+
+    start("usage,bounds,order");
+    add_block(imported, BLOCK_BYTES);
+    remove_block(imported, BLOCK_BYTES); /* back to the driver */
+    add_block(BASE, BLOCK_BYTES);
+    call(CUPTI_DRIVER_TRACE_CBID_cuIpcOpenMemHandle_v2, &open, NULL);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &in, "copy");
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &in, NULL);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &out, "copy");
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &out, NULL);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuMemcpy, &within, "copy");
+    launch_through(
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, imported + 8, "k");
+    call(CUPTI_DRIVER_TRACE_CBID_cuIpcCloseMemHandle, &close_handle, NULL);
+    assert_int_equal(header()->findings_total, 0);
+    assert_int_equal(row_of(BASE)->copies, 2);
+    assert_int_equal(row_of(BASE)->launches, 0);
+}
+
 static bool follows(CUpti_CallbackId id)
 {
     return lib.enabled(CUPTI_CB_DOMAIN_DRIVER_API, id);
@@ -571,6 +628,8 @@ int main(void)
         cmocka_unit_test(checks_both_sides_of_copies_with_pitches),
         cmocka_unit_test(checks_each_copy_of_a_batch),
         cmocka_unit_test(looks_for_nothing_but_what_was_asked),
+        cmocka_unit_test(after_a_reset_of_the_gpu_its_blocks_are_forgotten),
+        cmocka_unit_test(imported_memory_has_no_findings),
         cmocka_unit_test(is_switched_while_the_program_runs),
         cmocka_unit_test(does_without_calls_that_an_older_cupti_does_not_know),
         cmocka_unit_test(says_that_cupti_does_not_know_a_call_of_old),

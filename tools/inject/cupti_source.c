@@ -334,13 +334,33 @@ static bool on_block(CUpti_CallbackId call, const CUpti_CallbackData *data)
                 &source.blocks, call, data->functionParams, device_of(data)));
 }
 
+static const CUpti_CallbackId reset_calls[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2};
+
+enum { RESET_CALLS = sizeof(reset_calls) / sizeof(reset_calls[0]) };
+
+/* False: it is another call. Both twins have the device first. */
+static bool on_reset(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    const cuDevicePrimaryCtxReset_v2_params *reset = data->functionParams;
+
+    if (call != reset_calls[0] && call != reset_calls[1]) {
+        return false;
+    }
+    if (call_succeeded(data)) {
+        rmm__diag_engine_reset(source.engine, (int32_t)reset->dev);
+    }
+    return true;
+}
+
 static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     if (!is_launch(call) && needs_launches(modes_now())) {
         cupti_graphs_each(call, data, on_order_event, source.engine);
     }
     on_order(call, data); /* before a copy between devices, which waits for them */
-    if (!is_launch(call) && on_block(call, data)) {
+    if (!is_launch(call) && (on_block(call, data) || on_reset(call, data))) {
         return;
     }
     if (data->callbackSite == CUPTI_API_ENTER) {
@@ -502,6 +522,9 @@ static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
         result = source.api.enable_callback(
             1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
             CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+    }
+    if (result == CUPTI_SUCCESS) {
+        result = enable_each(reset_calls, RESET_CALLS, true);
     }
     if (result == CUPTI_SUCCESS) {
         result = follow(modes);

@@ -162,6 +162,14 @@ static void print_missing(const run_usage_t *usage, FILE *out)
             " allocations were not kept: they came from too many different ones\n",
             usage->sites_dropped);
     }
+    if (usage->device_resets > 0) {
+        fprintf(
+            out,
+            "  the program reset a GPU %" PRIu64 " %s: %" PRIu64
+            " %s that were live then have no verdict\n",
+            usage->device_resets, usage->device_resets == 1 ? "time" : "times",
+            usage->blocks_reset, blocks(usage->blocks_reset));
+    }
 }
 
 void run_usage_print(const run_usage_t *usage, FILE *out)
@@ -231,5 +239,7 @@ bool run_usage_put_json(const run_usage_t *usage, json_t *object)
                object, "verdicts",
                json_array_of(usage->verdict_count, json_of_verdict, usage)) &&
            json_put(object, "verdicts_dropped", json_count(usage->verdicts_dropped)) &&
-           json_put(object, "sites_dropped", json_count(usage->sites_dropped));
+           json_put(object, "sites_dropped", json_count(usage->sites_dropped)) &&
+           json_put(object, "device_resets", json_count(usage->device_resets)) &&
+           json_put(object, "blocks_reset", json_count(usage->blocks_reset));
 }

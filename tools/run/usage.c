@@ -113,6 +113,10 @@ bool run_usage_read(
 {
     reading_t reading = {usage, file, symbols, rmm_diag_groups_create()};
     *usage = (run_usage_t){.peak_count = 0};
+    usage->device_resets =
+        atomic_load_explicit(&file->header.device_resets, memory_order_relaxed);
+    usage->blocks_reset =
+        atomic_load_explicit(&file->header.blocks_reset, memory_order_relaxed);
     usage->sites_dropped =
         atomic_load_explicit(&file->header.sites_dropped, memory_order_relaxed);
     bool good = run_sites_init(

@@ -50,6 +50,8 @@ typedef struct run_usage {
     run_verdict_t *verdicts; /* the most bytes x time first */
     uint32_t verdict_count;
     uint64_t sites_dropped; /* allocations whose stack was not kept */
+    uint64_t device_resets; /* by the program, of GPUs */
+    uint64_t blocks_reset;  /* that were live then */
     run_sites_t sites;
     uint64_t verdicts_dropped; /* verdicts on blocks, that are in none of these */
 } run_usage_t;
