@@ -4,15 +4,14 @@
  */
 #include "holders.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
+#include "segment/process_check.h"
 #include "segment/segment_holder.h"
 
 #define LOCKS_MAX 262144u
@@ -41,48 +40,6 @@ struct holders {
     uint64_t reading_ns; /* since when the next table is being read; 0: it is not */
     atomic_bool is_over;
 };
-
-/* --- processes ------------------------------------------------------------------------ */
-
-/* Field 22 of /proc/<pid>/stat. False: no process has that pid. */
-static bool read_start_time(pid_t pid, uint64_t *ticks_out)
-{
-    char path[32], line[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t got = file == NULL ? 0 : fread(line, 1, sizeof(line) - 1, file);
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    line[got] = '\0';
-    const char *rest = strrchr(line, ')'); /* the name before it may hold anything */
-    for (int field = 2; rest != NULL && field < 22; field++) {
-        rest = strchr(rest + 1, ' ');
-    }
-    return rest != NULL && sscanf(rest, " %" SCNu64, ticks_out) == 1;
-}
-
-/* The owner of a process's folder is its effective user, whatever else it hides. */
-static bool belongs_to(pid_t pid, uid_t uid)
-{
-    char path[32];
-    struct stat status;
-    (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &status) == 0 && status.st_uid == uid;
-}
-
-bool holder_exists(pid_t pid)
-{
-    uint64_t ticks;
-    return read_start_time(pid, &ticks);
-}
-
-bool holder_is(pid_t pid, uid_t uid, uint64_t start_time_ticks)
-{
-    uint64_t ticks;
-    return pid > 0 && belongs_to(pid, uid) && read_start_time(pid, &ticks) &&
-           ticks == start_time_ticks;
-}
 
 /* --- the table of locks ----------------------------------------------------------------- */
 
@@ -316,11 +273,11 @@ holder_answer_t holders_find(
     const rmm_segment_header_t *header = &segment->header;
     pid_t pid = (pid_t)header->pid;
     holder_answer_t answer = HOLDER_FOUND;
-    if (!holder_is(pid, segment->uid, header->start_time_ticks)) {
+    if (!rmm__process_is(pid, segment->uid, header->start_time_ticks)) {
         answer = find_locker(holders, segment, since_ns, &pid);
     }
     if (answer == HOLDER_FOUND &&
-        !holder_is(pid, segment->uid, header->start_time_ticks)) {
+        !rmm__process_is(pid, segment->uid, header->start_time_ticks)) {
         answer = HOLDER_UNKNOWN;
     }
     *pid_out = answer == HOLDER_FOUND ? pid : 0;
@@ -332,7 +289,7 @@ holder_answer_t holders_find_owner(
 {
     pid_t pid = 0;
     holder_answer_t answer = find_locker(holders, segment, since_ns, &pid);
-    if (answer == HOLDER_FOUND && !belongs_to(pid, segment->uid)) {
+    if (answer == HOLDER_FOUND && !rmm__process_belongs_to(pid, segment->uid)) {
         answer = HOLDER_UNKNOWN;
     }
     *pid_out = answer == HOLDER_FOUND ? pid : 0;

@@ -56,8 +56,4 @@ holder_answer_t holders_find_owner(
     holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns,
     pid_t *pid_out);
 
-/* True if that process exists, belongs to `uid` and started then. */
-bool holder_is(pid_t pid, uid_t uid, uint64_t start_time_ticks);
-bool holder_exists(pid_t pid);
-
 #endif /* RMM_FUSEFS_HOLDERS_H */

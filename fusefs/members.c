@@ -20,6 +20,7 @@
 #include "log.h"
 #include "marks.h"
 #include "segment/open_in.h"
+#include "segment/process_check.h"
 #include "segment/segment_shrink.h"
 
 #define MAKING_NS                                                                      \
@@ -54,8 +55,10 @@ static pid_t find_ended_pid(const model_t *model, const rmm_segment_t *segment)
     if (own <= 0) {
         return 0;
     }
-    if (holder_exists(own)) {
-        return holder_is(own, segment->uid, segment->header.start_time_ticks) ? own : 0;
+    if (rmm__process_exists(own)) {
+        return rmm__process_is(own, segment->uid, segment->header.start_time_ticks)
+                   ? own
+                   : 0;
     }
     name_process(name, sizeof(name), segment->name, own);
     return model_process_named(model, name) == NULL ? own : 0;

@@ -34,6 +34,8 @@ rmm_package_provides() {
         groff-base) command -v groff ;;
         zlib1g-dev) rmm_header_is_there zlib.h ;;
         libjansson-dev) rmm_header_is_there jansson.h ;;
+        libncurses-dev) rmm_header_is_there curses.h ;;
+        tmux) command -v tmux ;;
         libunwind8) ldconfig -p | grep -q 'libunwind\.so\.8 ' ;;
         *) return 1 ;;
     esac >/dev/null 2>&1

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a pid is the process that a segment tells of. A pid alone proves nothing: any process can
+ * write one into a header, and pids are given again.
+ *
+ * Cost: two system calls and one small read. Threads: any.
+ */
+#ifndef RMM_SEGMENT_PROCESS_CHECK_H
+#define RMM_SEGMENT_PROCESS_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* True if that process exists, belongs to `uid` and started then. */
+bool rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks);
+bool rmm__process_exists(pid_t pid);
+/* True if `uid` is its effective user: the owner of its folder in /proc. */
+bool rmm__process_belongs_to(pid_t pid, uid_t uid);
+
+#endif /* RMM_SEGMENT_PROCESS_CHECK_H */

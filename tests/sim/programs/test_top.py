@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""rmm-top over programs that run on the simulated GPU: printed, as JSON, and live in tmux.
+
+usage: test_top.py RMM_TOP RMM_REPLAY DATA
+DATA is the folder tests/data.
+"""
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+DATA = sys.argv.pop()
+REPLAY = sys.argv.pop()
+TOP = sys.argv.pop()
+LOG = os.path.join(DATA, "resnet_train.csv.gz")
+# What the log leaves allocated, and its peak.
+CURRENT, PEAK = 214499816, 5648896016
+UTF8 = "C.UTF-8"
+
+
+class Programs(unittest.TestCase):
+    """Programs that hold memory, in a runtime directory of their own."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="rmm-top-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.runtime = os.path.join(self.folder, "run")
+        os.mkdir(self.runtime, 0o700)
+        self.environment = dict(os.environ, RMM_DRIVER="sim", RMM_RUNTIME_DIR=self.runtime,
+                                LC_ALL=UTF8, TERM="screen")
+        for name in ("NO_COLOR", "COLUMNS", "RMM_PUBLISH"):
+            self.environment.pop(name, None)
+
+    def start(self, *options):
+        """A program that has done its work, and keeps what it has."""
+        program = subprocess.Popen(
+            [REPLAY, "--json", *options, "--hold", "600", LOG], env=self.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.wait_for(lambda: self.figures(program.pid) == (CURRENT, PEAK))
+        return program
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 120
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "it did not happen")
+            time.sleep(0.05)
+
+    def call(self, *arguments, **changes):
+        return subprocess.run([TOP, *arguments], env=dict(self.environment, **changes),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              encoding="utf-8", check=False)
+
+    def json(self):
+        result = self.call("--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def figures(self, pid):
+        """What a program has now, and its peak; None: it is not listed."""
+        for process in self.json()["processes"]:
+            if process["pid"] == pid and process["devices"]:
+                return (process["devices"][0]["current_bytes"],
+                        process["devices"][0]["peak_bytes"])
+        return None
+
+
+class Printed(Programs):
+    def test_json_has_devices_programs_and_resources(self):
+        programs = [self.start(), self.start()]
+        found = self.json()
+        self.assertEqual(found["schema_version"], 1)
+        self.assertEqual([device["device"] for device in found["devices"]], ["gpu0", "host"])
+        self.assertEqual(found["devices"][0]["current_bytes"], 2 * CURRENT)
+        self.assertIsNone(found["devices"][0]["peak_bytes"])
+        self.assertEqual({process["pid"] for process in found["processes"]},
+                         {program.pid for program in programs})
+        for process in found["processes"]:
+            self.assertEqual(process["uid"], os.getuid())
+            self.assertIn("--hold 600", process["command"])
+            resources = {each["type"]: each for each in process["resources"]}
+            self.assertEqual(resources["pool"]["upstream_id"], resources["cuda"]["instance_id"])
+            self.assertEqual(resources["pool"]["current_bytes"], CURRENT)
+        for key in ("unreadable_programs", "implausible_programs", "left_out_programs"):
+            self.assertEqual(found[key], 0)
+
+    def test_once_prints_the_page(self):
+        program = self.start()
+        result = self.call("--once", COLUMNS="120")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        lines = result.stdout.splitlines()
+        self.assertEqual(lines[0], "rmm-top  1 program")
+        self.assertRegex(lines[2], r"^gpu0     204\.6M     6\.0G .* 80\.0G  \[█▒+ +\]$")
+        self.assertRegex(lines[-1], rf"^ *{program.pid} .* 204\.6M     6\.2G     5\.3G")
+        self.assertEqual(self.call("--once", "--filter", "none", COLUMNS="120").stdout
+                         .splitlines()[-1], "no program matches the filter")
+        narrow = self.call("--once", COLUMNS="40").stdout.splitlines()
+        self.assertLessEqual(max(map(len, narrow)), 40)
+        ascii_lines = self.call("--once", COLUMNS="120", LC_ALL="C").stdout
+        self.assertTrue(ascii_lines.isascii())
+        self.assertIn("[#=", ascii_lines)
+
+    def test_without_programs_it_says_so(self):
+        result = self.call("--once")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("no program uses the library now", result.stdout)
+        self.assertEqual(self.json()["processes"], [])
+
+    def test_what_ended_is_not_listed(self):
+        program = self.start()
+        program.kill()
+        program.wait()
+        self.assertEqual(self.json()["processes"], [])
+
+    def test_files_that_are_no_segment_are_counted(self):
+        name = os.path.join(self.runtime, f"{os.getuid()}.0123456789abcdef")
+        with open(name, "wb") as file:
+            file.write(b"x" * 4096)
+        with open(os.path.join(self.runtime, "other"), "wb") as file:
+            file.write(b"x" * 4096)
+        found = self.json()
+        self.assertEqual((found["implausible_programs"], found["unreadable_programs"]), (1, 0))
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_programs_of_others_are_counted(self):
+        os.chmod(self.folder, 0o755)
+        self.start()
+        os.chmod(self.runtime, 0o755)
+        for name in os.listdir(self.runtime):
+            os.chmod(os.path.join(self.runtime, name), 0o600)
+        result = subprocess.run(
+            [TOP, "--once"], env=dict(self.environment, COLUMNS="120"), user=65534,
+            capture_output=True, text=True, encoding="utf-8", check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.splitlines()[0],
+                         "rmm-top  0 programs  1 program of another user cannot be read")
+
+    def test_wrong_usage_is_one_line(self):
+        for arguments in (["--other"], ["a"], ["--once", "--json"], ["--interval", "0"],
+                          ["--interval", "nan"], ["--sort", "none"], ["--filter", "x" * 64], []):
+            result = self.call(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
+        self.assertIn("use --once", self.call().stderr)
+        self.assertIn("--sort COLUMN", self.call("--help").stdout)
+        self.assertRegex(self.call("--version").stdout, r"^rmm-top \d")
+
+    def test_what_cannot_be_is_one_line(self):
+        result = self.call("--json", RMM_RUNTIME_DIR="/proc/none/none")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([TOP, "--once"], env=self.environment, stdout=full,
+                                    stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"\Armm-top: cannot write: [^\n]+\n\Z")
+
+
+class Hangup(Programs):
+    def test_it_ends_with_its_terminal(self):
+        ours, theirs = pty.openpty()
+        top = subprocess.Popen([TOP, "--interval", "0.1"], env=self.environment, stdin=theirs,
+                               stdout=theirs, stderr=subprocess.DEVNULL)
+        self.addCleanup(top.wait)
+        self.addCleanup(top.kill)
+        os.close(theirs)
+        self.assertTrue(os.read(ours, 1))  # the first screen
+        os.close(ours)
+        self.assertEqual(top.wait(timeout=60), 0)
+
+
+@unittest.skipIf(shutil.which("tmux") is None, "no tmux")
+class Live(Programs):
+    """The screen, driven through tmux."""
+
+    def setUp(self):
+        super().setUp()
+        self.socket = None
+
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", "-u", *arguments],
+                              env=self.environment, capture_output=True, text=True,
+                              encoding="utf-8", check=True).stdout
+
+    def open(self, *options, width=100, height=24, **changes):
+        """rmm-top in a shell, which says how it ended."""
+        self.environment.update(changes)
+        self.socket = tempfile.mktemp(dir=self.folder)  # one that closes refuses others
+        self.errors = os.path.join(self.folder, "errors")
+        self.tmux("new-session", "-d", "-x", str(width), "-y", str(height),
+                  f"'{TOP}' --interval 0.1 {' '.join(options)} 2>'{self.errors}'; "
+                  "echo ended with $?; exec sleep 600")
+        self.addCleanup(subprocess.run, ["tmux", "-S", self.socket, "kill-server"], check=False,
+                        stderr=subprocess.DEVNULL)
+
+    def quit(self):
+        self.keys("q")
+        self.wait_text("ended with 0")
+
+    def screen(self, *options):
+        return self.tmux("capture-pane", "-p", *options).rstrip("\n").split("\n")
+
+    def wait_text(self, text, height=None):
+        """The screen that has this regular expression, and so many lines."""
+        deadline = time.monotonic() + 60
+        while True:
+            lines = self.screen()
+            if re.search(text, "\n".join(lines)) and height in (None, len(lines)):
+                return lines
+            self.assertLess(time.monotonic(), deadline, f"{text}\n" + "\n".join(lines))
+            time.sleep(0.05)
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def resize(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def pid_of_top(self):
+        shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
+        return int(subprocess.run(["pgrep", "-P", shell, "-x", "rmm-top"], capture_output=True,
+                                  text=True, check=True).stdout)
+
+    def test_keys_and_sizes(self):
+        program = self.start()
+        self.open()
+        lines = self.wait_text(rf"{program.pid} .* 204\.6M .* 0  ")
+        self.assertEqual(lines[0], "rmm-top  1 program")
+        self.assertIn("q quit", lines[23])
+        self.keys("s")
+        self.wait_text(r"\*RESERVED")
+        self.keys("Enter")
+        lines = self.wait_text("└ 2.pool")
+        self.assertRegex("\n".join(lines), "gpu0 .*▁*█+\n")
+        self.keys("h")
+        self.wait_text("sort by the next column")
+        self.keys("x")
+        self.wait_text("└ 2.pool")
+        self.keys("Escape")
+        self.wait_text("COMMAND")
+        self.keys("/", "nothing")
+        self.wait_text("filter: nothing")
+        self.wait_text("no program matches")
+        self.keys("Escape")
+        self.wait_text(str(program.pid))
+        self.keys("Space")
+        self.wait_text("FROZEN")
+        for width, height in ((80, 24), (200, 50), (20, 5)):
+            self.resize(width, height)
+            lines = self.wait_text(r"(?s)\Armm-top.*\nq quit [^\n]*\Z", height)
+            self.assertLessEqual(max(map(len, lines)), width)
+            self.assertIn(str(program.pid), "\n".join(lines))
+        self.quit()
+
+    def test_programs_come_and_are_killed(self):
+        first = self.start()
+        self.open()
+        self.wait_text(f"{first.pid} ")
+        second = self.start()
+        self.wait_text("2 programs")
+        self.keys("Enter")
+        lines = self.wait_text("pid ")
+        shown = int(re.search(r"pid (\d+)", "\n".join(lines)).group(1))
+        (first if shown == first.pid else second).kill()
+        self.wait_text("this program has ended")
+        self.keys("Escape")
+        lines = self.wait_text("1 program$|1 program\n")
+        self.assertNotIn(f"{shown} ", "\n".join(lines))
+        self.quit()
+
+    def test_frozen_figures_stay(self):
+        program = self.start()
+        self.open()
+        self.wait_text(f"{program.pid} ")
+        self.keys("Space")
+        self.wait_text("FROZEN")
+        program.kill()
+        program.wait()
+        self.keys("Enter")
+        self.wait_text("└ 2.pool")
+        self.keys("Escape", "Space")
+        self.wait_text("no program uses the library now")
+
+    def test_the_mouse_selects(self):
+        programs = [self.start(), self.start(), self.start()]
+        self.open()
+        self.wait_text("3 programs")
+        lines = self.wait_text(f"{programs[2].pid} ")
+        rows = [y for y, line in enumerate(lines) if re.match(r" *\d+ ", line)]
+        self.assertEqual(len(rows), 3)
+        wanted = re.match(r" *(\d+)", lines[rows[1]]).group(1)
+        # A press and a release of the first button, as xterm sends them (SGR is off here).
+        self.keys("-l", "\033[M" + chr(32) + chr(32 + 5) + chr(32 + rows[1] + 1))
+        self.keys("-l", "\033[M" + chr(32 + 3) + chr(32 + 5) + chr(32 + rows[1] + 1))
+        self.keys("Enter")
+        self.wait_text(f"pid {wanted} ")
+
+    def colors(self):
+        return "\n".join(self.screen("-e"))
+
+    def test_no_color(self):
+        self.start()
+        colored = re.compile(r"\033\[[0-9;]*3[1-7]m")
+        for options, changes, expected in (
+                ([], {}, True), (["--no-color"], {}, False), ([], {"NO_COLOR": "1"}, False)):
+            self.environment.pop("NO_COLOR", None)
+            self.environment["TERM"] = "screen-256color"
+            self.environment.update(changes)
+            self.open(*options)
+            self.wait_text(r"204\.6M")
+            self.assertEqual(colored.search(self.colors()) is not None, expected, options)
+            self.quit()
+
+    def test_signals_leave_a_clean_terminal(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self.open()
+            self.wait_text("no program uses the library now")
+            self.assertEqual(self.tmux("display-message", "-p", "#{alternate_on}").strip(), "1")
+            os.kill(self.pid_of_top(), number)
+            self.wait_text("ended with 0")
+            self.assertEqual(self.tmux("display-message", "-p",
+                                       "#{alternate_on} #{cursor_flag} #{mouse_any_flag}")
+                             .strip(), "0 1 0")
+
+    def test_ascii_and_odd_terminals(self):
+        self.start()
+        self.open(LC_ALL="C")
+        lines = self.wait_text(r"\[#=+\.+\]")
+        self.assertTrue("\n".join(lines).isascii())
+        self.quit()
+        self.open("--help >/dev/null;", "TERM=none-such", f"'{TOP}'")
+        self.wait_text("ended with 1")
+        with open(self.errors, encoding="utf-8") as file:
+            self.assertRegex(
+                file.read(), r"\Armm-top: cannot use the terminal \"none-such\"[^\n]+\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rates and rings of rmm-top, from snapshots that are made here. */
+#include "harness/harness.h"
+
+#include <string.h>
+
+#include "top/history.h"
+#include "top_node.h"
+
+static history_t history;
+static node_t node;
+
+static int begin(void **state)
+{
+    history_init(&history);
+    node_init(&node);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    history_fini(&history);
+    node_fini(&node);
+    return 0;
+}
+
+static void add_sample(uint64_t seconds, uint64_t bytes, uint64_t count)
+{
+    top_node_begin(&node, 1);
+    node.time_ns = seconds * 1000000000u;
+    node_use_t *use = top_node_program(&node, 7, "a", 1, bytes);
+    use->figures.total_count = count;
+    assert_true(history_add(&history, &node));
+}
+
+static void a_rate_needs_two_samples(void **state)
+{
+    double rate = -1;
+    add_sample(10, 100, 1000);
+    assert_false(history_rate(&history, 7, 1, &rate));
+    add_sample(12, 100, 1500);
+    assert_true(history_rate(&history, 7, 1, &rate));
+    assert_float_equal(rate, 250.0, 1e-9);
+    assert_false(history_rate(&history, 8, 1, &rate));
+    assert_false(history_rate(&history, 7, 0, &rate));
+}
+
+static void a_rate_that_cannot_be_is_not_known(void **state)
+{
+    double rate = -1;
+    add_sample(10, 100, 1000);
+    add_sample(11, 100, 999);
+    assert_false(history_rate(&history, 7, 1, &rate));
+    add_sample(11, 100, 1001);
+    assert_false(history_rate(&history, 7, 1, &rate));
+    add_sample(12, 100, NODE_UNKNOWN);
+    assert_false(history_rate(&history, 7, 1, &rate));
+    add_sample(13, 100, 2000);
+    assert_false(history_rate(&history, 7, 1, &rate));
+    assert_float_equal(rate, -1.0, 1e-9);
+}
+
+static void the_newest_values_stay(void **state)
+{
+    uint64_t values[HISTORY_SAMPLES + 5];
+    for (uint64_t i = 0; i < 3 * HISTORY_SAMPLES + 1; i++) {
+        add_sample(i, i, i);
+    }
+    assert_int_equal(
+        history_used(&history, 7, 1, values, HISTORY_SAMPLES + 5), HISTORY_SAMPLES);
+    assert_int_equal(values[0], 2 * HISTORY_SAMPLES + 1);
+    assert_int_equal(values[HISTORY_SAMPLES - 1], 3 * HISTORY_SAMPLES);
+    assert_int_equal(history_used(&history, 7, 1, values, 2), 2);
+    assert_int_equal(values[1], 3 * HISTORY_SAMPLES);
+    assert_int_equal(history_used(&history, HISTORY_DEVICES, 1, values, 2), 2);
+}
+
+static void what_is_gone_is_forgotten(void **state)
+{
+    uint64_t value;
+    add_sample(1, 100, 1);
+    top_node_begin(&node, 1);
+    (void)top_node_program(&node, 9, "b", 1, 5);
+    assert_true(history_add(&history, &node));
+    assert_int_equal(history_used(&history, 7, 1, &value, 1), 0);
+    assert_int_equal(history_used(&history, 9, 1, &value, 1), 1);
+    assert_int_equal(history.count, 3); /* two devices, a program */
+}
+
+static void many_programs_are_kept_apart(void **state)
+{
+    uint64_t value;
+    top_node_begin(&node, 1);
+    for (uint64_t id = 500; id > 0; id--) {
+        (void)top_node_program(&node, id, "a", 1, 1000 + id);
+    }
+    assert_true(history_add(&history, &node));
+    for (uint64_t id = 1; id <= 500; id++) {
+        assert_int_equal(history_used(&history, id, 1, &value, 1), 1);
+        assert_int_equal(value, 1000 + id);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_rate_needs_two_samples, begin, finish),
+        cmocka_unit_test_setup_teardown(
+            a_rate_that_cannot_be_is_not_known, begin, finish),
+        cmocka_unit_test_setup_teardown(the_newest_values_stay, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_gone_is_forgotten, begin, finish),
+        cmocka_unit_test_setup_teardown(many_programs_are_kept_apart, begin, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pages of rmm-top and its keys, without a terminal. */
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "top/figures.h"
+#include "top/tree.h"
+#include "top/view.h"
+#include "top_node.h"
+
+static history_t history;
+static node_t node;
+static view_t view;
+static ui_t ui;
+
+static int begin(void **state)
+{
+    history_init(&history);
+    node_init(&node);
+    top_node_begin(&node, 1);
+    ui = (ui_t){.width = 100, .height = 24};
+    return 0;
+}
+
+static int finish(void **state)
+{
+    history_fini(&history);
+    node_fini(&node);
+    view_fini(&view);
+    return 0;
+}
+
+/* --- helpers ------------------------------------------------------------------------------ */
+
+static void draw(void)
+{
+    assert_true(view_make(&view, &node, &history, &ui));
+}
+
+static const char *line(int y)
+{
+    static char text[VIEW_WIDTH_MAX * CANVAS_CHARACTER_BYTES + 1];
+    canvas_line(&view.canvas, y, text, sizeof(text));
+    return text;
+}
+
+/* The first line that has this text; -1: none. */
+static int find(const char *text)
+{
+    for (int y = 0; y < view.canvas.height; y++) {
+        if (strstr(line(y), text) != NULL) {
+            return y;
+        }
+    }
+    return -1;
+}
+
+static void assert_shown(const char *text)
+{
+    if (find(text) < 0) {
+        for (int y = 0; y < view.canvas.height; y++) {
+            print_message("%s\n", line(y));
+        }
+        fail_msg("\"%s\" is not shown", text);
+    }
+}
+
+static void press(uint32_t key)
+{
+    ui_press(&ui, key, &node, &history);
+}
+
+static void type(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        press((unsigned char)*text);
+    }
+}
+
+static int selected_line(void)
+{
+    for (int y = 1; y + 1 < view.canvas.height; y++) {
+        if (view.canvas.cells[(size_t)y * (size_t)view.canvas.width].attribute ==
+            ATTRIBUTE_SELECTED) {
+            return y;
+        }
+    }
+    return -1;
+}
+
+static void add_three(void)
+{
+    (void)top_node_program(&node, 1, "small", 1, 10);
+    (void)top_node_program(&node, 2, "large", 1, 300);
+    (void)top_node_program(&node, 3, "middle", NODE_HOST, 50);
+}
+
+/* --- the list ----------------------------------------------------------------------------- */
+
+static void shows_devices_and_programs(void **state)
+{
+    add_three();
+    node.devices[1].device_free_bytes = 180;
+    draw();
+    assert_string_equal(line(0), "rmm-top  3 programs");
+    assert_shown("gpu0       310B     310B     200B     180B    1000B  [");
+    assert_shown(
+        "     102 someone   gpu0       300B     600B     1.2K        -  large");
+    assert_true(find("large") < find("middle") && find("middle") < find("small"));
+    assert_int_equal(find("gpu0 ") + 1, find("host "));
+}
+
+static void a_bar_has_all_parts(void **state)
+{
+    static const char *const expected[] = {
+        "[███▒▒▒▒▒▒░░       ]", "[###======xx.......]"};
+    const bar_t bar = {166, 334, 111, 1000};
+    canvas_t canvas = {.width = 0};
+    char text[100];
+    for (int ascii = 0; ascii < 2; ascii++) {
+        assert_true(canvas_clear(&canvas, 20, 1, ascii == 1));
+        assert_int_equal(canvas_bar(&canvas, 0, 0, 20, &bar), 20);
+        canvas_line(&canvas, 0, text, sizeof(text));
+        assert_string_equal(text, expected[ascii]);
+    }
+    canvas_fini(&canvas);
+}
+
+static void a_bar_stays_in_its_place(void **state)
+{
+    const bar_t lies[] = {
+        {5000, 5000, 5000, 1000}, {1, 1, 1, 1u << 30}, {0, 0, UINT64_MAX, 1}};
+    static const char *const expected[] = {
+        "[##########]x", "[#=x.......]x", "[xxxxxxxxxx]x"};
+    canvas_t canvas = {.width = 0};
+    char text[100];
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(canvas_clear(&canvas, 13, 1, true));
+        canvas_text(&canvas, 0, 12, ATTRIBUTE_NORMAL, "x");
+        canvas_bar(&canvas, 0, 0, 12, &lies[i]);
+        canvas_line(&canvas, 0, text, sizeof(text));
+        assert_string_equal(text, expected[i]);
+    }
+    canvas_fini(&canvas);
+}
+
+static void says_what_is_missing(void **state)
+{
+    node.forbidden = 2;
+    node.refused = 1;
+    node.left_out = 7;
+    ui.width = 200;
+    draw();
+    assert_string_equal(
+        line(0),
+        "rmm-top  0 programs  2 programs of other users cannot be read  1 program "
+        "has figures that cannot be true  7 programs left out");
+    assert_shown("no program uses the library now");
+}
+
+static void what_is_not_known_is_no_zero(void **state)
+{
+    node_use_t *use = top_node_program(&node, 1, "a", 1, 0);
+    use->figures.current_bytes = NODE_UNKNOWN;
+    use->figures.peak_bytes = NODE_UNKNOWN;
+    draw();
+    assert_shown("     101 someone   gpu0          -       0B        -        -  a");
+}
+
+static void every_size_is_drawn(void **state)
+{
+    static const int sizes[][2] = {{1, 1},  {20, 5},    {3, 80},
+                                   {80, 3}, {500, 200}, {0, -4}};
+    add_three();
+    (void)top_node_resource(&node, 1, 0, "a");
+    ui.shown_id = 3;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        ui.width = sizes[i][0];
+        ui.height = sizes[i][1];
+        for (int page = UI_LIST; page <= UI_HELP; page++) {
+            ui.page = (ui_page_t)page;
+            draw();
+            assert_int_equal(view.canvas.width, sizes[i][0] < 1 ? 1 : sizes[i][0]);
+            assert_int_equal(view.canvas.height, sizes[i][1] < 1 ? 1 : sizes[i][1]);
+        }
+    }
+}
+
+static void few_lines_are_for_programs(void **state)
+{
+    add_three();
+    ui.width = 100;
+    ui.height = 5;
+    draw();
+    assert_int_equal(find("DEVICE     USED"), -1);
+    assert_shown("large");
+    assert_shown("middle");
+}
+
+static void many_gpus_leave_room(void **state)
+{
+    top_node_begin(&node, 16);
+    add_three();
+    draw();
+    assert_shown("10 more");
+    assert_shown("large");
+    ui.height = view_full_height(&node);
+    draw();
+    assert_shown("gpu15");
+    assert_shown("host");
+    assert_shown("small");
+}
+
+static void foreign_text_is_one_column_a_character(void **state)
+{
+    (void)top_node_program(
+        &node, 1, "caf\xc3\xa9 \xe6\xbc\xa2\xe5\xad\x97 \xcc\x81 \xf0\x9f\x98\x80|", 1,
+        10);
+    draw();
+    assert_shown("caf\xc3\xa9 ?? ? ?|");
+    ui.is_ascii = true;
+    draw();
+    assert_shown("caf? ?? ? ?|");
+    (void)top_node_program(&node, 2, "cut \xe6\xbc", 1, 10); /* no clean text */
+    draw();
+    assert_shown("cut ?");
+}
+
+static void ascii_is_only_ascii(void **state)
+{
+    add_three();
+    (void)top_node_resource(&node, 1, 0, "a");
+    (void)top_node_resource(&node, 2, 1, "b");
+    ui.is_ascii = true;
+    ui.width = 200;
+    ui.shown_id = 3;
+    for (int page = UI_LIST; page <= UI_HELP; page++) {
+        ui.page = (ui_page_t)page;
+        draw();
+        for (int i = 0; i < view.canvas.width * view.canvas.height; i++) {
+            assert_in_range(view.canvas.cells[i].character, ' ', '~');
+        }
+    }
+}
+
+/* --- keys --------------------------------------------------------------------------------- */
+
+static void the_selected_row_stays_selected(void **state)
+{
+    add_three();
+    press(UI_KEY_DOWN);
+    draw();
+    assert_int_equal(selected_line(), find("middle"));
+    node.uses[2].figures.current_bytes = 1; /* now the last one */
+    draw();
+    assert_int_equal(selected_line(), find("middle"));
+    assert_true(find("middle") > find("small"));
+    press(UI_KEY_DOWN);
+    press(UI_KEY_DOWN);
+    draw();
+    assert_int_equal(selected_line(), find("middle"));
+    press(UI_KEY_HOME);
+    draw();
+    assert_int_equal(selected_line(), find("large"));
+    press(UI_KEY_END);
+    press(UI_KEY_UP);
+    draw();
+    assert_int_equal(selected_line(), find("small"));
+}
+
+static void goes_through_more_rows_than_lines(void **state)
+{
+    for (uint64_t i = 1; i <= 100; i++) {
+        (void)top_node_program(&node, i, "program", 1, 1000 - i);
+    }
+    for (int i = 0; i < 99; i++) {
+        press(UI_KEY_DOWN);
+        draw();
+        assert_true(selected_line() > 0);
+    }
+    assert_shown("     200 someone");
+    press(UI_KEY_PAGE_UP);
+    draw();
+    assert_non_null(strstr(line(selected_line()), "     190 someone"));
+}
+
+static void sorts_by_each_column(void **state)
+{
+    static const char *const first[UI_SORT_COUNT] = {
+        [UI_SORT_CURRENT] = "large", [UI_SORT_RESERVED] = "small",
+        [UI_SORT_PEAK] = "middle",   [UI_SORT_RATE] = "small",
+        [UI_SORT_PID] = "small",     [UI_SORT_USER] = "middle",
+        [UI_SORT_COMMAND] = "large"};
+    add_three();
+    node.uses[0].figures.reserved_bytes = 9000;
+    node.uses[1].figures.peak_bytes = NODE_UNKNOWN; /* last */
+    node.uses[2].figures.peak_bytes = 9000;
+    strcpy(node.processes[2].user, "anyone");
+    for (uint64_t i = 0; i < 2; i++) {
+        node.time_ns = i * 1000000000u;
+        node.uses[0].figures.total_count = i * 1000;
+        assert_true(history_add(&history, &node));
+    }
+    for (int i = 0; i < UI_SORT_COUNT; i++) {
+        assert_int_equal(ui.sort, i);
+        draw();
+        assert_non_null(strstr(line(view.rows_y), first[i]));
+        press('s');
+    }
+    assert_int_equal(ui.sort, UI_SORT_CURRENT);
+}
+
+static void the_filter_is_typed_and_cleared(void **state)
+{
+    add_three();
+    press('/');
+    type("LARq");
+    press(UI_KEY_BACKSPACE);
+    draw();
+    assert_shown("filter: LAR");
+    assert_shown("large");
+    assert_int_equal(find("middle"), -1);
+    press(UI_KEY_ENTER);
+    assert_false(ui.is_typing || ui.is_over);
+    draw();
+    assert_shown("/ filter: LAR");
+    press(UI_KEY_ESCAPE);
+    draw();
+    assert_shown("middle");
+    press('/');
+    type("103");
+    draw();
+    assert_shown("middle");
+    assert_int_equal(find("large"), -1);
+    press(UI_KEY_ESCAPE);
+    press('/');
+    for (int i = 0; i < 200; i++) {
+        press('z');
+    }
+    assert_int_equal(strlen(ui.filter), UI_FILTER_BYTES - 1);
+    draw();
+    assert_shown("no program matches the filter");
+    press(UI_KEY_ENTER);
+    press(UI_KEY_ENTER); /* no row: nothing to enter */
+    assert_int_equal(ui.page, UI_LIST);
+}
+
+static void help_goes_back_to_the_page_before(void **state)
+{
+    add_three();
+    press(UI_KEY_ENTER);
+    press('h');
+    draw();
+    assert_shown("sort by the next column");
+    press('x');
+    assert_int_equal(ui.page, UI_PROGRAM);
+    press(UI_KEY_ESCAPE);
+    press('?');
+    press('h');
+    assert_int_equal(ui.page, UI_LIST);
+    press(' ');
+    draw();
+    assert_shown("FROZEN");
+    press('q');
+    assert_true(ui.is_over);
+}
+
+static void a_click_selects_the_row(void **state)
+{
+    add_three();
+    ui_click(&ui, 2, &node, &history);
+    draw();
+    assert_int_equal(selected_line(), find("small"));
+    ui_click(&ui, 3, &node, &history); /* below the last one */
+    draw();
+    assert_int_equal(selected_line(), find("small"));
+}
+
+/* --- a program ---------------------------------------------------------------------------- */
+
+static void shows_resources_below_their_upstream(void **state)
+{
+    (void)top_node_program(&node, 1, "a", 1, 10);
+    (void)top_node_resource(&node, 3, 2, "limit");
+    (void)top_node_resource(&node, 2, 1, "pool");
+    (void)top_node_resource(&node, 4, 1, "other");
+    (void)top_node_resource(&node, 1, 0, "cuda");
+    (void)top_node_program(&node, 2, "b", 1, 5);
+    (void)top_node_resource(&node, 1, 0, "theirs");
+    press(UI_KEY_ENTER);
+    draw();
+    assert_shown("pid 101  someone  a");
+    int y = find("1.cuda");
+    assert_int_equal(find("└ 2.pool"), y + 1);
+    assert_int_equal(find("  └ 3.limit"), y + 2);
+    assert_int_equal(find("└ 4.other"), y + 3);
+    assert_int_equal(find("theirs"), -1);
+    press(UI_KEY_DOWN);
+    draw();
+    assert_int_equal(selected_line(), y + 1);
+    press(UI_KEY_END);
+    draw();
+    assert_int_equal(selected_line(), y + 3);
+}
+
+/* A program may write any upstream. */
+static void circles_of_upstreams_end(void **state)
+{
+    static const uint32_t upstreams[][3] = {{1, 2, 3}, {2, 3, 1}, {0, 9, 9}, {3, 3, 2}};
+    for (size_t i = 0; i < 4; i++) {
+        uint32_t count = 0;
+        top_node_begin(&node, 1);
+        (void)top_node_program(&node, 1, "a", 1, 10);
+        for (uint32_t j = 0; j < 3; j++) {
+            (void)top_node_resource(&node, j + 1, upstreams[i][j], "r");
+        }
+        (void)top_node_resource(&node, 1, 1, "again");
+        tree_line_t *lines = tree_make(&node, 0, &count);
+        assert_non_null(lines);
+        assert_int_equal(count, 4);
+        free(lines);
+    }
+}
+
+static void says_that_a_program_has_ended(void **state)
+{
+    add_three();
+    press(UI_KEY_ENTER);
+    top_node_begin(&node, 1);
+    (void)top_node_program(&node, 1, "small", 1, 10);
+    draw();
+    assert_shown("this program has ended; Esc goes back");
+    press(UI_KEY_DOWN);
+    press(UI_KEY_ESCAPE);
+    draw();
+    assert_int_equal(selected_line(), find("small"));
+}
+
+static void draws_memory_over_time(void **state)
+{
+    for (uint64_t i = 0; i < 4; i++) {
+        top_node_begin(&node, 1);
+        node.time_ns = i;
+        (void)top_node_program(&node, 1, "a", 1, i * 100);
+        assert_true(history_add(&history, &node));
+    }
+    press(UI_KEY_ENTER);
+    draw();
+    assert_shown("▁▃▆█");
+    ui.is_ascii = true;
+    draw();
+    assert_shown("_,=#");
+}
+
+/* --- figures ------------------------------------------------------------------------------ */
+
+static void figures_are_short(void **state)
+{
+    static const struct {
+        uint64_t value;
+        const char *bytes, *count;
+    } cases[] = {
+        {0, "0B", "0"},
+        {999, "999B", "999"},
+        {1000, "1000B", "1.0k"},
+        {1024, "1.0K", "1.0k"},
+        {1048575, "1.0M", "1.0M"},
+        {85899345920u, "80.0G", "85.9G"},
+        {UINT64_MAX - 1, "16.0E", "18.4E"},
+        {NODE_UNKNOWN, "-", "-"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_string_equal(figure_bytes(cases[i].value).text, cases[i].bytes);
+        assert_string_equal(figure_count(cases[i].value).text, cases[i].count);
+        assert_true(strlen(figure_bytes(cases[i].value).text) <= 7);
+    }
+    assert_string_equal(figure_rate(true, 1234567.0).text, "1.2M");
+    assert_string_equal(figure_rate(false, 5.0).text, "-");
+    assert_string_equal(figure_fragmentation(1000, 250).text, "75%");
+    assert_string_equal(figure_fragmentation(0, 0).text, "0%");
+    assert_string_equal(figure_fragmentation(5, 10).text, "0%");
+    assert_string_equal(figure_fragmentation(NODE_UNKNOWN, 10).text, "-");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(shows_devices_and_programs),
+        TEST(a_bar_has_all_parts),
+        TEST(a_bar_stays_in_its_place),
+        TEST(says_what_is_missing),
+        TEST(what_is_not_known_is_no_zero),
+        TEST(every_size_is_drawn),
+        TEST(few_lines_are_for_programs),
+        TEST(many_gpus_leave_room),
+        TEST(foreign_text_is_one_column_a_character),
+        TEST(ascii_is_only_ascii),
+        TEST(the_selected_row_stays_selected),
+        TEST(goes_through_more_rows_than_lines),
+        TEST(sorts_by_each_column),
+        TEST(the_filter_is_typed_and_cleared),
+        TEST(help_goes_back_to_the_page_before),
+        TEST(a_click_selects_the_row),
+        TEST(shows_resources_below_their_upstream),
+        TEST(circles_of_upstreams_end),
+        TEST(says_that_a_program_has_ended),
+        TEST(draws_memory_over_time),
+        TEST(figures_are_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-top: GPUs and the programs that use rmm-c, live, as JSON, or printed once. Reads what
+ * programs publish; needs neither a GPU nor a daemon.
+ */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/error.h"
+#include "top/once.h"
+#include "top/options.h"
+#include "top/screen.h"
+
+const char *const tool_name = "rmm-top";
+
+/* A descriptor a program; the usual limit of 1024 may be too few. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int show(const options_t *options)
+{
+    static sampler_t sampler;
+    char message[TOOL_MESSAGE_MAX];
+    bool is_good;
+    bool is_live = !options->once && !options->json;
+    if (is_live && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
+        tool_error("not a terminal: use --once or --json");
+        return TOOL_EXIT_USAGE;
+    }
+    raise_descriptor_limit();
+    if (!sampler_init(&sampler, message, sizeof(message))) {
+        tool_error("%s", message);
+        return EXIT_FAILURE;
+    }
+    if (options->json) {
+        is_good = once_print_json(&sampler);
+    } else if (options->once) {
+        is_good = once_print_page(options, &sampler);
+    } else {
+        is_good = screen_run(options, &sampler);
+    }
+    sampler_fini(&sampler);
+    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    options_t options;
+    char message[TOOL_MESSAGE_MAX];
+    (void)argc;
+    (void)setlocale(LC_CTYPE, "");
+    options_init(&options);
+    int operands = tool_options_parse(&top_command, argv, &options, message);
+    if (operands < 0) {
+        tool_error("%s", message);
+        return TOOL_EXIT_USAGE;
+    }
+    if (operands > 0) {
+        tool_error("unexpected \"%.100s\"; see --help", argv[1]);
+        return TOOL_EXIT_USAGE;
+    }
+    if (options.help) {
+        tool_options_help(&top_command, stdout);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (options.version) {
+        puts("rmm-top " RMM_TOP_VERSION);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (options.once && options.json) {
+        tool_error("--once and --json cannot be together");
+        return TOOL_EXIT_USAGE;
+    }
+    return show(&options);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the lists of a snapshot, and what follows from its figures; see node.h. */
+#include "top/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void node_init(node_t *node)
+{
+    memset(node, 0, sizeof(*node));
+}
+
+void node_fini(node_t *node)
+{
+    free(node->devices);
+    free(node->processes);
+    free(node->uses);
+    free(node->resources);
+    node_init(node);
+}
+
+void node_clear(node_t *node)
+{
+    node->device_count = node->process_count = 0;
+    node->use_count = node->resource_count = 0;
+    node->forbidden = node->refused = node->left_out = 0;
+}
+
+/* --- lists -------------------------------------------------------------------------------- */
+
+/* A list with room for one more; NULL: no memory, and the list is as it was. */
+static void *make_room(void *list, uint32_t count, uint32_t *room, size_t bytes)
+{
+    if (count < *room) {
+        return list;
+    }
+    uint32_t wanted = *room == 0 ? 16 : *room * 2;
+    void *larger = reallocarray(list, wanted, bytes);
+    if (larger != NULL) {
+        *room = wanted;
+    }
+    return larger;
+}
+
+#define ADD(node, list, count, room)                                                   \
+    do {                                                                               \
+        void *larger = make_room(                                                      \
+            (node)->list, (node)->count, &(node)->room, sizeof(*(node)->list));        \
+        if (larger == NULL) {                                                          \
+            return NULL;                                                               \
+        }                                                                              \
+        (node)->list = larger;                                                         \
+        memset(&(node)->list[(node)->count], 0, sizeof(*(node)->list));                \
+        return &(node)->list[(node)->count++];                                         \
+    } while (0)
+
+node_device_t *node_add_device(node_t *node)
+{
+    ADD(node, devices, device_count, device_room);
+}
+
+node_process_t *node_add_process(node_t *node)
+{
+    ADD(node, processes, process_count, process_room);
+}
+
+node_use_t *node_add_use(node_t *node)
+{
+    ADD(node, uses, use_count, use_room);
+}
+
+node_resource_t *node_add_resource(node_t *node)
+{
+    ADD(node, resources, resource_count, resource_room);
+}
+
+/* --- figures ------------------------------------------------------------------------------ */
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > NODE_UNKNOWN - 1 - b ? NODE_UNKNOWN - 1 : a + b;
+}
+
+static uint64_t add_known(uint64_t a, uint64_t b)
+{
+    if (a == NODE_UNKNOWN || b == NODE_UNKNOWN) {
+        return a == NODE_UNKNOWN ? b : a;
+    }
+    return add(a, b);
+}
+
+static uint64_t subtract(uint64_t a, uint64_t b)
+{
+    if (a == NODE_UNKNOWN || b == NODE_UNKNOWN) {
+        return NODE_UNKNOWN;
+    }
+    return a > b ? a - b : 0;
+}
+
+void node_figures_add(node_figures_t *sum, const node_figures_t *part)
+{
+#define X(name) sum->name = add_known(sum->name, part->name);
+    NODE_FIGURES(X)
+#undef X
+}
+
+uint64_t node_cached_bytes(const node_figures_t *figures)
+{
+    uint64_t padding = figures->padding_bytes;
+    return subtract(
+        subtract(figures->reserved_bytes, figures->current_bytes),
+        padding == NODE_UNKNOWN ? 0 : padding);
+}
+
+uint64_t node_live_count(const node_figures_t *figures)
+{
+    return subtract(figures->total_count, figures->freed_count);
+}
+
+uint64_t node_others_bytes(const node_device_t *device)
+{
+    uint64_t used = subtract(device->capacity_bytes, device->device_free_bytes);
+    return subtract(used, device->figures.reserved_bytes);
+}
+
+uint64_t node_free_bytes(const node_device_t *device)
+{
+    uint64_t of_ours = subtract(device->capacity_bytes, device->figures.reserved_bytes);
+    return subtract(of_ours, node_others_bytes(device)) != NODE_UNKNOWN
+               ? subtract(of_ours, node_others_bytes(device))
+               : of_ours;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a snapshot as JSON; see node_json.h. */
+#include "top/node_json.h"
+
+#include "common/json.h"
+
+static bool put_figure(json_t *object, const char *key, uint64_t value)
+{
+    return json_put(object, key, json_count_or_null(value != NODE_UNKNOWN, value));
+}
+
+static bool put_figures(json_t *object, const node_figures_t *figures)
+{
+    bool is_whole = true;
+#define X(name) is_whole = is_whole && put_figure(object, #name, figures->name);
+    NODE_FIGURES(X)
+#undef X
+    return is_whole && put_figure(object, "cached_bytes", node_cached_bytes(figures)) &&
+           put_figure(object, "current_count", node_live_count(figures));
+}
+
+/* GPUs by number, then host memory. */
+static json_t *device_json(const void *from, size_t i)
+{
+    const node_t *node = from;
+    const node_device_t *device =
+        &node->devices[i + 1 < node->device_count ? i + 1 : NODE_HOST];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        object != NULL && json_put(object, "device", json_string(device->name)) &&
+            json_put(object, "uuid", json_text_or_null(device->uuid)) &&
+            json_put(object, "pci_bus_id", json_text_or_null(device->pci_bus_id)) &&
+            json_put(object, "model", json_text_or_null(device->model)) &&
+            put_figure(object, "capacity_bytes", device->capacity_bytes) &&
+            put_figure(object, "device_free_bytes", device->device_free_bytes) &&
+            put_figure(object, "others_bytes", node_others_bytes(device)) &&
+            put_figures(object, &device->figures));
+}
+
+static json_t *use_json(const node_t *node, const node_use_t *use)
+{
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        object != NULL &&
+            json_put(object, "device", json_string(node->devices[use->device].name)) &&
+            put_figures(object, &use->figures));
+}
+
+static json_t *resource_json(const node_t *node, const node_resource_t *resource)
+{
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        object != NULL &&
+            json_put(object, "instance_id", json_count(resource->instance_id)) &&
+            json_put(
+                object, "upstream_id",
+                json_count_or_null(
+                    resource->upstream_id != 0, resource->upstream_id)) &&
+            json_put(object, "name", json_text_or_null(resource->name)) &&
+            json_put(object, "type", json_text_or_null(resource->type)) &&
+            json_put(
+                object, "device", json_string(node->devices[resource->device].name)) &&
+            put_figures(object, &resource->figures) &&
+            put_figure(object, "free_bytes", resource->free_bytes) &&
+            put_figure(object, "largest_free_bytes", resource->largest_free_bytes));
+}
+
+static json_t *uses_json(const node_t *node, uint32_t process)
+{
+    json_t *array = json_array();
+    bool is_whole = array != NULL;
+    for (uint32_t i = 0; is_whole && i < node->use_count; i++) {
+        if (node->uses[i].process == process) {
+            is_whole =
+                json_array_append_new(array, use_json(node, &node->uses[i])) == 0;
+        }
+    }
+    return json_whole_or_null(array, is_whole);
+}
+
+static json_t *resources_json(const node_t *node, uint32_t process)
+{
+    json_t *array = json_array();
+    bool is_whole = array != NULL;
+    for (uint32_t i = 0; is_whole && i < node->resource_count; i++) {
+        if (node->resources[i].process == process) {
+            is_whole = json_array_append_new(
+                           array, resource_json(node, &node->resources[i])) == 0;
+        }
+    }
+    return json_whole_or_null(array, is_whole);
+}
+
+static json_t *process_json(const void *from, size_t i)
+{
+    const node_t *node = from;
+    const node_process_t *process = &node->processes[i];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object, object != NULL &&
+                    json_put(
+                        object, "pid",
+                        json_count_or_null(process->pid > 0, (uint64_t)process->pid)) &&
+                    json_put(object, "uid", json_count(process->uid)) &&
+                    json_put(object, "user", json_text_or_null(process->user)) &&
+                    json_put(object, "comm", json_text_or_null(process->comm)) &&
+                    json_put(object, "command", json_text_or_null(process->command)) &&
+                    json_put(object, "devices", uses_json(node, (uint32_t)i)) &&
+                    json_put(object, "resources", resources_json(node, (uint32_t)i)));
+}
+
+json_t *node_json(const node_t *node)
+{
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object,
+        object != NULL &&
+            json_put(object, "schema_version", json_integer(NODE_JSON_SCHEMA)) &&
+            json_put(
+                object, "devices",
+                json_array_of(node->device_count, device_json, node)) &&
+            json_put(
+                object, "processes",
+                json_array_of(node->process_count, process_json, node)) &&
+            json_put(object, "unreadable_programs", json_count(node->forbidden)) &&
+            json_put(object, "implausible_programs", json_count(node->refused)) &&
+            json_put(object, "left_out_programs", json_count(node->left_out)));
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints one reading; see once.h. */
+#include "top/once.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/error.h"
+#include "core/numbers.h"
+#include "top/node_json.h"
+#include "top/terminal.h"
+#include "top/view.h"
+
+#define WIDTH_USUAL 100
+
+static int width_of_output(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    uint64_t width;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        return size.ws_col;
+    }
+    return columns != NULL &&
+                   rmm__number_parse(columns, strlen(columns), &width) ==
+                       RMM_NUMBER_OK &&
+                   width > 0 && width <= VIEW_WIDTH_MAX
+               ? (int)width
+               : WIDTH_USUAL;
+}
+
+/* The last line has the keys of the live page. */
+static void print_lines(const canvas_t *canvas)
+{
+    char text[VIEW_WIDTH_MAX * CANVAS_CHARACTER_BYTES + 1];
+    int last = canvas->height - 2;
+    for (canvas_line(canvas, last, text, sizeof(text)); last > 0 && text[0] == '\0';) {
+        canvas_line(canvas, --last, text, sizeof(text));
+    }
+    for (int y = 0; y <= last; y++) {
+        canvas_line(canvas, y, text, sizeof(text));
+        puts(text);
+    }
+}
+
+static bool end_output(bool is_written)
+{
+    if (is_written && fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return true;
+    }
+    tool_error("cannot write: %s", strerror(errno));
+    return false;
+}
+
+static bool print_page(const options_t *options, const node_t *node)
+{
+    history_t history;
+    view_t view = {.rows_y = 0};
+    ui_t ui = {
+        .sort = options->sort,
+        .width = width_of_output(),
+        .height = view_full_height(node),
+        .is_ascii = !terminal_is_utf8()};
+    history_init(&history);
+    snprintf(ui.filter, sizeof(ui.filter), "%s", options->filter);
+    bool is_whole = view_make(&view, node, &history, &ui);
+    if (is_whole) {
+        print_lines(&view.canvas);
+    }
+    view_fini(&view);
+    return is_whole;
+}
+
+static bool say_no_memory(void)
+{
+    tool_error("no host memory");
+    return false;
+}
+
+bool once_print_page(const options_t *options, sampler_t *sampler)
+{
+    node_t node;
+    node_init(&node);
+    bool is_whole = sampler_take(sampler, &node) && print_page(options, &node);
+    node_fini(&node);
+    return is_whole ? end_output(true) : say_no_memory();
+}
+
+bool once_print_json(sampler_t *sampler)
+{
+    node_t node;
+    node_init(&node);
+    json_t *json = sampler_take(sampler, &node) ? node_json(&node) : NULL;
+    node_fini(&node);
+    if (json == NULL) {
+        return say_no_memory();
+    }
+    bool is_written = json_dumpf(json, stdout, JSON_INDENT(2)) == 0 && puts("") >= 0;
+    json_decref(json);
+    return end_output(is_written);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "top/options.h"
+
+#include <string.h>
+
+#include "common/numbers.h"
+
+static const char *parse_interval(const char *text, void *field)
+{
+    double seconds;
+    if (!number_parse_fraction(text, &seconds) || seconds < 0.1 || seconds > 3600.0) {
+        return "a number of seconds from 0.1 to 3600";
+    }
+    *(double *)field = seconds;
+    return NULL;
+}
+
+static const char *parse_sort(const char *text, void *field)
+{
+    for (int i = 0; i < UI_SORT_COUNT; i++) {
+        if (strcmp(text, ui_sort_names[i]) == 0) {
+            *(ui_sort_t *)field = (ui_sort_t)i;
+            return NULL;
+        }
+    }
+    return "one of current, reserved, peak, rate, pid, user, command";
+}
+
+static const char *parse_filter(const char *text, void *field)
+{
+    *(const char **)field = text;
+    return strlen(text) < UI_FILTER_BYTES ? NULL : "a text of at most 63 bytes";
+}
+
+#define FIELD(name) offsetof(options_t, name)
+static const tool_option_t table[] = {
+    {"once", NULL, NULL, FIELD(once), "print the first page as text and exit"},
+    {"json", NULL, NULL, FIELD(json), "print all figures as JSON and exit"},
+    {"interval", "SECONDS", parse_interval, FIELD(interval_seconds),
+     "time between two readings; default 1"},
+    {"sort", "COLUMN", parse_sort, FIELD(sort),
+     "current (default), reserved, peak, rate, pid, user or\ncommand"},
+    {"filter", "TEXT", parse_filter, FIELD(filter),
+     "show programs whose command, user, device or pid matches"},
+    {"no-color", NULL, NULL, FIELD(no_color),
+     "no colours; also if NO_COLOR is set and not empty"},
+    {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
+    {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
+};
+
+const tool_command_t top_command = {
+    .usage = "rmm-top [OPTION]...",
+    .about =
+        "Show GPUs and the programs that use rmm-c, live; the key h shows all keys.",
+    .options = table,
+    .option_count = sizeof(table) / sizeof(table[0]),
+    .notes =
+        "Programs are found in $RMM_RUNTIME_DIR, else in this user's runtime directory "
+        "and in\n/run/rmm. Exit status: 0; 1 if they cannot be read, or the terminal "
+        "cannot be used; 2\nafter wrong usage.",
+};
+
+void options_init(options_t *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->interval_seconds = 1.0;
+    options->filter = "";
+}

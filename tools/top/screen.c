@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ncurses; see screen.h. Signals are blocked but while the program waits for keys, so that none
+ * is missed between a look at a flag and the wait.
+ */
+#include "top/screen.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/error.h"
+#include "top/terminal.h"
+#include "top/view.h"
+
+typedef struct screen {
+    sampler_t *sampler;
+    node_t node;
+    history_t history;
+    ui_t ui;
+    view_t view;
+    int attributes[ATTRIBUTE_COUNT];
+    sigset_t unblocked; /* while it waits */
+    bool has_memory;
+} screen_t;
+
+static volatile sig_atomic_t is_ended;
+
+static void end(int number)
+{
+    (void)number;
+    is_ended = 1;
+}
+
+/* --- terminal ----------------------------------------------------------------------------- */
+
+static void choose_attributes(screen_t *screen, bool has_colors)
+{
+    static const short colors[ATTRIBUTE_COUNT] = {
+        [ATTRIBUTE_USED] = COLOR_GREEN,
+        [ATTRIBUTE_CACHED] = COLOR_CYAN,
+        [ATTRIBUTE_OTHERS] = COLOR_MAGENTA,
+        [ATTRIBUTE_WARNING] = COLOR_YELLOW};
+    static const int plain[ATTRIBUTE_COUNT] = {
+        [ATTRIBUTE_TITLE] = (int)A_BOLD,
+        [ATTRIBUTE_HEADER] = (int)A_REVERSE,
+        [ATTRIBUTE_SELECTED] = (int)A_REVERSE,
+        [ATTRIBUTE_WARNING] = (int)A_BOLD};
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++) {
+        screen->attributes[i] = plain[i];
+        if (has_colors && colors[i] != 0) {
+            init_pair((short)i, colors[i], -1);
+            screen->attributes[i] |= (int)COLOR_PAIR(i);
+        }
+    }
+}
+
+static bool open_terminal(screen_t *screen, bool wants_colors)
+{
+    const char *name = getenv("TERM");
+    if (newterm(NULL, stdout, stdin) == NULL) {
+        tool_error(
+            "cannot use the terminal \"%s\": set TERM, or use --once",
+            name != NULL ? name : "");
+        return false;
+    }
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(25);
+    curs_set(0);
+    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    mouseinterval(0);
+    bool has_colors = wants_colors && start_color() == OK && use_default_colors() == OK;
+    choose_attributes(screen, has_colors);
+    return true;
+}
+
+static void catch_signals(screen_t *screen)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = end};
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        sigaction(ends[i], &action, NULL);
+        sigaddset(&blocked, ends[i]);
+    }
+    sigaddset(&blocked, SIGWINCH);
+    sigprocmask(SIG_BLOCK, &blocked, &screen->unblocked);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        sigdelset(&screen->unblocked, ends[i]);
+    }
+    sigdelset(&screen->unblocked, SIGWINCH);
+}
+
+/* --- drawing ------------------------------------------------------------------------------ */
+
+/* Cells of one attribute go out together. */
+static void draw_line(const screen_t *screen, int y)
+{
+    const canvas_t *canvas = &screen->view.canvas;
+    const cell_t *cells = &canvas->cells[(size_t)y * (size_t)canvas->width];
+    char text[VIEW_WIDTH_MAX * CANVAS_CHARACTER_BYTES + 1];
+    move(y, 0);
+    for (int x = 0; x < canvas->width;) {
+        uint8_t attribute = cells[x].attribute;
+        size_t used = 0;
+        for (; x < canvas->width && cells[x].attribute == attribute; x++) {
+            used += canvas_utf8(cells[x].character, text + used);
+        }
+        attrset(screen->attributes[attribute]);
+        addnstr(text, (int)used);
+    }
+}
+
+static void draw(screen_t *screen)
+{
+    getmaxyx(stdscr, screen->ui.height, screen->ui.width);
+    if (!view_make(&screen->view, &screen->node, &screen->history, &screen->ui)) {
+        screen->has_memory = false;
+        return;
+    }
+    for (int y = 0; y < screen->view.canvas.height; y++) {
+        draw_line(screen, y);
+    }
+    refresh();
+}
+
+/* --- input -------------------------------------------------------------------------------- */
+
+static uint32_t key_of(int key)
+{
+    switch (key) {
+    case KEY_UP:
+        return UI_KEY_UP;
+    case KEY_DOWN:
+        return UI_KEY_DOWN;
+    case KEY_PPAGE:
+        return UI_KEY_PAGE_UP;
+    case KEY_NPAGE:
+        return UI_KEY_PAGE_DOWN;
+    case KEY_HOME:
+        return UI_KEY_HOME;
+    case KEY_END:
+        return UI_KEY_END;
+    case KEY_ENTER:
+    case '\r':
+    case '\n':
+        return UI_KEY_ENTER;
+    case KEY_BACKSPACE:
+    case '\b':
+    case 0x7f:
+        return UI_KEY_BACKSPACE;
+    case 0x1b:
+        return UI_KEY_ESCAPE;
+    default:
+        return key > 0 && key < 0x7f ? (uint32_t)key : 0;
+    }
+}
+
+static void take_mouse(screen_t *screen)
+{
+    MEVENT event;
+    const view_t *view = &screen->view;
+    if (getmouse(&event) != OK) {
+        return;
+    }
+    if ((event.bstate & BUTTON4_PRESSED) != 0) {
+        ui_press(&screen->ui, UI_KEY_UP, &screen->node, &screen->history);
+    } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
+        ui_press(&screen->ui, UI_KEY_DOWN, &screen->node, &screen->history);
+    } else if (
+        event.y >= view->rows_y && event.y < view->rows_y + (int)view->row_count) {
+        ui_click(
+            &screen->ui, view->first_row + (uint32_t)(event.y - view->rows_y),
+            &screen->node, &screen->history);
+    }
+}
+
+/* All keys that were pressed; a new size of the terminal comes as a key too. */
+static void take_keys(screen_t *screen)
+{
+    int key;
+    while ((key = getch()) != ERR) {
+        if (key == KEY_MOUSE) {
+            take_mouse(screen);
+        } else if (key_of(key) != 0) {
+            ui_press(&screen->ui, key_of(key), &screen->node, &screen->history);
+        }
+    }
+}
+
+/* Until a key, a signal, or that time. False: the terminal is gone. It has to be told here: input at
+ * its end is always ready, so signals, which only this lets in, would not come through either. */
+static bool wait_for_keys(const screen_t *screen, uint64_t until_ns)
+{
+    uint64_t now = clock_ns(), left = until_ns > now ? until_ns - now : 0;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    const struct timespec wait = {
+        .tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
+    int ready = ppoll(&input, 1, &wait, &screen->unblocked);
+    return ready <= 0 || (input.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
+}
+
+/* --- the loop ----------------------------------------------------------------------------- */
+
+static void read_node(screen_t *screen)
+{
+    screen->has_memory = sampler_take(screen->sampler, &screen->node) &&
+                         history_add(&screen->history, &screen->node);
+}
+
+static void loop(screen_t *screen, uint64_t interval_ns)
+{
+    uint64_t next_ns = 0;
+    bool is_there = true;
+    while (is_there && screen->has_memory && !screen->ui.is_over && !is_ended) {
+        uint64_t now = clock_ns();
+        if (now >= next_ns) {
+            next_ns = now + interval_ns;
+            if (!screen->ui.is_frozen) {
+                read_node(screen);
+            }
+        }
+        draw(screen);
+        is_there = wait_for_keys(screen, next_ns);
+        take_keys(screen);
+    }
+}
+
+static void init_ui(ui_t *ui, const options_t *options)
+{
+    memset(ui, 0, sizeof(*ui));
+    ui->sort = options->sort;
+    ui->is_ascii = !terminal_is_utf8();
+    snprintf(ui->filter, sizeof(ui->filter), "%s", options->filter);
+}
+
+bool screen_run(const options_t *options, sampler_t *sampler)
+{
+    screen_t screen = {.sampler = sampler, .has_memory = true};
+    node_init(&screen.node);
+    history_init(&screen.history);
+    init_ui(&screen.ui, options);
+    if (!open_terminal(&screen, !options->no_color && terminal_wants_color())) {
+        return false;
+    }
+    catch_signals(&screen);
+    loop(&screen, (uint64_t)(options->interval_seconds * 1e9));
+    endwin();
+    if (!screen.has_memory) {
+        tool_error("no host memory");
+    }
+    view_fini(&screen.view);
+    history_fini(&screen.history);
+    node_fini(&screen.node);
+    return screen.has_memory;
+}

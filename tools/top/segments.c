@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds and keeps the segments of programs that run; see segments.h. */
+#include "top/segments.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "segment/process_check.h"
+#include "segment/runtime_dir.h"
+#include "segment/text.h"
+
+/* --- directories -------------------------------------------------------------------------- */
+
+/* A directory that was named is read as it is: it need not be writable. */
+static bool
+take_given(segments_t *segments, const char *path, char *message, size_t bytes)
+{
+    segments->is_given = true;
+    if (strlen(path) >= sizeof(segments->paths[0])) {
+        snprintf(message, bytes, "RMM_RUNTIME_DIR is too long");
+        return false;
+    }
+    strcpy(segments->paths[segments->path_count++], path);
+    if (access(path, R_OK | X_OK) != 0) {
+        snprintf(
+            message, bytes, "cannot read RMM_RUNTIME_DIR %.100s: %s", path,
+            strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+bool segments_init(segments_t *segments, char *message, size_t message_bytes)
+{
+    const char *given = getenv("RMM_RUNTIME_DIR");
+    memset(segments, 0, sizeof(*segments));
+    if (given != NULL && given[0] != '\0') {
+        return take_given(segments, given, message, message_bytes);
+    }
+    strcpy(segments->paths[segments->path_count++], RMM_SYSTEM_RUNTIME_DIR);
+    if (!rmm__runtime_dir(
+            segments->paths[segments->path_count], message, message_bytes)) {
+        return false;
+    }
+    segments->path_count += strcmp(segments->paths[1], RMM_SYSTEM_RUNTIME_DIR) != 0;
+    return true;
+}
+
+static bool is_trusted(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 &&
+           (status.st_uid == 0 || status.st_uid == geteuid());
+}
+
+/* NULL: not there, or another user's. */
+static DIR *open_dir(const segments_t *segments, const char *path)
+{
+    int links = segments->is_given ? 0 : O_NOFOLLOW;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links);
+    DIR *dir = fd >= 0 && (segments->is_given || is_trusted(fd)) ? fdopendir(fd) : NULL;
+    if (fd >= 0 && dir == NULL) {
+        close(fd);
+    }
+    return dir;
+}
+
+/* --- the list ----------------------------------------------------------------------------- */
+
+static void close_one(open_segment_t *one)
+{
+    rmm_segment_close(&one->segment);
+    free(one);
+}
+
+void segments_fini(segments_t *segments)
+{
+    for (uint32_t i = 0; i < segments->count; i++) {
+        close_one(segments->list[i]);
+    }
+    free(segments->list);
+    memset(segments, 0, sizeof(*segments));
+}
+
+/* Where `name` is, or would be inserted. */
+static bool find(const segments_t *segments, const char *name, uint32_t *index_out)
+{
+    uint32_t low = 0, high = segments->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = strcmp(segments->list[middle]->segment.name, name);
+        if (order == 0) {
+            *index_out = middle;
+            return true;
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *index_out = low;
+    return false;
+}
+
+static bool insert(segments_t *segments, uint32_t index, open_segment_t *one)
+{
+    if (segments->count == segments->room) {
+        uint32_t room = segments->room == 0 ? 64 : segments->room * 2;
+        open_segment_t **list = reallocarray(segments->list, room, sizeof(*list));
+        if (list == NULL) {
+            return false;
+        }
+        segments->list = list;
+        segments->room = room;
+    }
+    memmove(
+        &segments->list[index + 1], &segments->list[index],
+        (segments->count - index) * sizeof(segments->list[0]));
+    segments->list[index] = one;
+    segments->count++;
+    return true;
+}
+
+/* --- one program -------------------------------------------------------------------------- */
+
+/* A pid in another pid namespace is looked for in /proc/locks. */
+static pid_t find_pid(const rmm_segment_t *segment)
+{
+    pid_t pid = (pid_t)segment->header.pid;
+    return rmm__process_is(pid, segment->uid, segment->header.start_time_ticks)
+               ? pid
+               : rmm_segment_pid(segment);
+}
+
+static void name_user(open_segment_t *one)
+{
+    const struct passwd *user = getpwuid(one->segment.uid);
+    char number[16];
+    snprintf(number, sizeof(number), "%u", (unsigned)one->segment.uid);
+    rmm__text_copy(one->user, sizeof(one->user), user != NULL ? user->pw_name : number);
+}
+
+static bool add(segments_t *segments, uint32_t index, const rmm_segment_t *segment)
+{
+    open_segment_t *one = calloc(1, sizeof(*one));
+    if (one == NULL || !insert(segments, index, one)) {
+        free(one);
+        return false;
+    }
+    one->segment = *segment;
+    one->id = ++segments->last_id;
+    one->is_seen = true;
+    one->pid = find_pid(segment);
+    name_user(one);
+    return true;
+}
+
+/* A file that is not open yet. */
+static bool meet(segments_t *segments, uint32_t index, int dirfd, const char *name)
+{
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    rmm_segment_t segment;
+    if (segments->count >= SEGMENTS_MAX) {
+        segments->left_out++;
+        return true;
+    }
+    errno = 0;
+    switch (rmm_segment_open(&segment, dirfd, name, reason)) {
+    case RMM_SEGMENT_GOOD:
+        break;
+    case RMM_SEGMENT_REFUSED:
+        segments->forbidden += errno == EACCES;
+        segments->refused += errno != EACCES;
+        return true;
+    case RMM_SEGMENT_NOT_READY:
+    case RMM_SEGMENT_GONE:
+        return true;
+    }
+    if (!rmm_segment_is_live(&segment)) {
+        rmm_segment_close(&segment);
+        return true;
+    }
+    if (!add(segments, index, &segment)) {
+        rmm_segment_close(&segment);
+        return false;
+    }
+    return true;
+}
+
+/* --- a listing ---------------------------------------------------------------------------- */
+
+static bool list_dir(segments_t *segments, DIR *dir)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        uint32_t index;
+        if (!rmm_segment_name_parse(entry->d_name, NULL)) {
+            continue;
+        }
+        if (find(segments, entry->d_name, &index)) {
+            segments->list[index]->is_seen = true;
+        } else if (!meet(segments, index, dirfd(dir), entry->d_name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Those whose name is gone, or whose program has ended. */
+static void drop_ended(segments_t *segments)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < segments->count; i++) {
+        open_segment_t *one = segments->list[i];
+        if (one->is_seen && rmm_segment_is_live(&one->segment)) {
+            segments->list[kept++] = one;
+        } else {
+            close_one(one);
+        }
+    }
+    segments->count = kept;
+}
+
+bool segments_list(segments_t *segments)
+{
+    bool is_whole = true;
+    segments->forbidden = segments->refused = segments->left_out = 0;
+    for (uint32_t i = 0; i < segments->count; i++) {
+        segments->list[i]->is_seen = false;
+    }
+    for (uint32_t i = 0; is_whole && i < segments->path_count; i++) {
+        DIR *dir = open_dir(segments, segments->paths[i]);
+        if (dir != NULL) {
+            is_whole = list_dir(segments, dir);
+            closedir(dir);
+        }
+    }
+    if (is_whole) {
+        drop_ended(segments);
+    }
+    return is_whole;
+}

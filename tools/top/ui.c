@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each key does; see ui.h. */
+#include "top/ui.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "top/rows.h"
+
+const char *const ui_sort_names[UI_SORT_COUNT] = {
+    [UI_SORT_CURRENT] = "current", [UI_SORT_RESERVED] = "reserved",
+    [UI_SORT_PEAK] = "peak",       [UI_SORT_RATE] = "rate",
+    [UI_SORT_PID] = "pid",         [UI_SORT_USER] = "user",
+    [UI_SORT_COMMAND] = "command"};
+
+/* --- moving ------------------------------------------------------------------------------- */
+
+static uint32_t move(uint32_t at, uint32_t count, int64_t steps)
+{
+    int64_t to = (int64_t)at + steps, last = (int64_t)count - 1;
+    if (to > last) {
+        to = last;
+    }
+    return to < 0 ? 0 : (uint32_t)to;
+}
+
+/* 0: no key that moves. */
+static int64_t steps_of(uint32_t key)
+{
+    switch (key) {
+    case UI_KEY_UP:
+    case 'k':
+        return -1;
+    case UI_KEY_DOWN:
+    case 'j':
+        return 1;
+    case UI_KEY_PAGE_UP:
+        return -UI_PAGE_ROWS;
+    case UI_KEY_PAGE_DOWN:
+        return UI_PAGE_ROWS;
+    case UI_KEY_HOME:
+    case 'g':
+        return -(int64_t)UINT32_MAX;
+    case UI_KEY_END:
+    case 'G':
+        return UINT32_MAX;
+    default:
+        return 0;
+    }
+}
+
+static void select_row(ui_t *ui, const rows_t *rows, uint32_t index)
+{
+    if (index < rows->count) {
+        ui->selected_id = rows->rows[index].process->id;
+        ui->selected_device = rows->rows[index].use->device;
+    }
+}
+
+static uint32_t resource_count(const ui_t *ui, const node_t *node)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->resource_count; i++) {
+        count += node->processes[node->resources[i].process].id == ui->shown_id;
+    }
+    return count;
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+static void enter_program(ui_t *ui, const rows_t *rows)
+{
+    if (rows->count > 0) {
+        select_row(ui, rows, rows->selected);
+        ui->shown_id = ui->selected_id;
+        ui->shown_line = 0;
+        ui->page = UI_PROGRAM;
+    }
+}
+
+static void press_in_list(ui_t *ui, uint32_t key, const rows_t *rows)
+{
+    int64_t steps = steps_of(key);
+    if (steps != 0) {
+        select_row(ui, rows, move(rows->selected, rows->count, steps));
+    } else if (key == UI_KEY_ENTER) {
+        enter_program(ui, rows);
+    } else if (key == 's') {
+        ui->sort = (ui_sort_t)((ui->sort + 1) % UI_SORT_COUNT);
+    } else if (key == '/') {
+        ui->is_typing = true;
+    } else if (key == UI_KEY_ESCAPE) {
+        ui->filter[0] = '\0';
+    }
+}
+
+static void press_in_program(ui_t *ui, uint32_t key, const node_t *node)
+{
+    int64_t steps = steps_of(key);
+    if (steps != 0) {
+        ui->shown_line = move(ui->shown_line, resource_count(ui, node), steps);
+    } else if (key == UI_KEY_ESCAPE || key == UI_KEY_BACKSPACE || key == UI_KEY_ENTER) {
+        ui->page = UI_LIST;
+    }
+}
+
+/* ASCII only: what programs are called by is compared byte for byte. */
+static void type(ui_t *ui, uint32_t key)
+{
+    size_t length = strlen(ui->filter);
+    if (key == UI_KEY_ENTER) {
+        ui->is_typing = false;
+    } else if (key == UI_KEY_ESCAPE) {
+        ui->is_typing = false;
+        ui->filter[0] = '\0';
+    } else if (key == UI_KEY_BACKSPACE && length > 0) {
+        ui->filter[length - 1] = '\0';
+    } else if (key >= ' ' && key < 0x7f && length + 1 < sizeof(ui->filter)) {
+        ui->filter[length] = (char)key;
+        ui->filter[length + 1] = '\0';
+    }
+}
+
+/* True: one of the keys that do the same on all pages. */
+static bool press_anywhere(ui_t *ui, uint32_t key)
+{
+    switch (key) {
+    case 'q':
+        ui->is_over = true;
+        return true;
+    case ' ':
+        ui->is_frozen = !ui->is_frozen;
+        return true;
+    case '?':
+    case 'h':
+        if (ui->page != UI_HELP) {
+            ui->page_before_help = ui->page;
+            ui->page = UI_HELP;
+            return true;
+        }
+        return false;
+    default:
+        return false;
+    }
+}
+
+void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *history)
+{
+    rows_t rows;
+    if (ui->is_typing) {
+        type(ui, key);
+    } else if (press_anywhere(ui, key)) {
+        return;
+    } else if (ui->page == UI_HELP) {
+        ui->page = ui->page_before_help;
+    } else if (ui->page == UI_PROGRAM) {
+        press_in_program(ui, key, node);
+    } else if (rows_make(node, history, ui, &rows)) {
+        press_in_list(ui, key, &rows);
+        free(rows.rows);
+    }
+}
+
+void ui_click(ui_t *ui, uint32_t row, const node_t *node, const history_t *history)
+{
+    rows_t rows;
+    if (ui->page == UI_PROGRAM && row < resource_count(ui, node)) {
+        ui->shown_line = row;
+    } else if (ui->page == UI_LIST && rows_make(node, history, ui, &rows)) {
+        select_row(ui, &rows, row);
+        free(rows.rows);
+    }
+}

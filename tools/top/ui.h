@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user has chosen to see, and how keys change it. Knows no terminal.
+ *
+ * The selected row is known by its program and device, so that it stays selected while rows
+ * change places.
+ */
+#ifndef RMM_TOP_UI_H
+#define RMM_TOP_UI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "top/history.h"
+#include "top/node.h"
+
+typedef enum ui_sort {
+    UI_SORT_CURRENT,
+    UI_SORT_RESERVED,
+    UI_SORT_PEAK,
+    UI_SORT_RATE,
+    UI_SORT_PID,
+    UI_SORT_USER,
+    UI_SORT_COMMAND,
+    UI_SORT_COUNT
+} ui_sort_t;
+
+/* "current", ...: for --sort and for the screen. */
+extern const char *const ui_sort_names[UI_SORT_COUNT];
+
+typedef enum ui_page { UI_LIST, UI_PROGRAM, UI_HELP } ui_page_t;
+
+/* Keys that are no character. */
+typedef enum ui_key {
+    UI_KEY_UP = 0x110000, /* behind Unicode */
+    UI_KEY_DOWN,
+    UI_KEY_PAGE_UP,
+    UI_KEY_PAGE_DOWN,
+    UI_KEY_HOME,
+    UI_KEY_END,
+    UI_KEY_ENTER,
+    UI_KEY_ESCAPE,
+    UI_KEY_BACKSPACE
+} ui_key_t;
+
+#define UI_PAGE_ROWS 10
+#define UI_FILTER_BYTES 64
+
+typedef struct ui {
+    ui_page_t page, page_before_help;
+    ui_sort_t sort;
+    char filter[UI_FILTER_BYTES]; /* "": none */
+    bool is_typing;               /* the filter */
+    bool is_frozen;
+    bool is_over;
+    uint64_t selected_id; /* 0: the first row */
+    uint32_t selected_device;
+    uint64_t shown_id;   /* the program of UI_PROGRAM */
+    uint32_t shown_line; /* of its resources, the selected one */
+    int width, height;
+    bool is_ascii;
+} ui_t;
+
+/* key: a character or one of ui_key_t. */
+void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *history);
+
+/* A click on the i-th row of the list, or of the resources. */
+void ui_click(ui_t *ui, uint32_t row, const node_t *node, const history_t *history);
+
+#endif /* RMM_TOP_UI_H */

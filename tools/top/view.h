@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Draws a page: a function of a snapshot, what was before, and what the user has chosen. Knows no
+ * terminal and no clock.
+ */
+#ifndef RMM_TOP_VIEW_H
+#define RMM_TOP_VIEW_H
+
+#include "top/canvas.h"
+#include "top/history.h"
+#include "top/node.h"
+#include "top/ui.h"
+
+typedef struct view {
+    canvas_t canvas;
+    int rows_y;                    /* the line of the first row that can be selected */
+    uint32_t first_row, row_count; /* that are shown */
+} view_t;
+
+#define VIEW_WIDTH_MAX 1000
+#define VIEW_HEIGHT_MAX 10000
+
+/* Of the size ui->width x ui->height, cut to the two above. False: no memory. Zero-initialise
+ * before the first. */
+bool view_make(
+    view_t *view, const node_t *node, const history_t *history, const ui_t *ui);
+void view_fini(view_t *view);
+
+/* How many lines the list needs to show all. */
+int view_full_height(const node_t *node);
+
+/* --- the pages, each in a file of its own ---------------------------------------------------- */
+
+typedef struct page {
+    view_t *view;
+    const node_t *node;
+    const history_t *history;
+    const ui_t *ui;
+} page_t;
+
+/* Draw from line y on. */
+bool view_draw_list(const page_t *page, int y);
+void view_draw_program(const page_t *page, int y);
+void view_draw_help(const page_t *page, int y);
+
+/* Rows from line y on, but for the last line: which ones, so that `selected` is among them.
+ * Remembered in the view. */
+void view_choose_rows(const page_t *page, int y, uint32_t count, uint32_t selected);
+
+#endif /* RMM_TOP_VIEW_H */
