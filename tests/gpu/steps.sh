@@ -254,8 +254,10 @@ step_diagnosis() {
     attempt "diag/usage of a replay" 90 diagnosed_replay
     if python3 -c 'import torch' 2>/dev/null; then
         attempt "no finding in PyTorch" 150 diagnosed_training
+        attempt "timeline of PyTorch" 150 timeline_of_training
     else
         row "no finding in PyTorch" skipped "no PyTorch on this machine"
+        row "timeline of PyTorch" skipped "no PyTorch on this machine"
     fi
     attempt "launch cost" 120 launch_cost
 }
@@ -280,6 +282,26 @@ diagnosed_training() { # a correct program, its library included, has none
     [ "$(cat "$diag/cupti")" = active ] || { echo "CUPTI is not active"; return 1; }
     echo "$(cat "$diag/findings_total") findings, $(awk '$1 == "launches" { print $2 }' "$diag/stat") launches" | tee "$work/figure"
     [ "$(cat "$diag/findings_total")" = 0 ]
+}
+timeline_of_training() { # the page and the trace stay in the logs, to be opened in a browser
+    CUBLAS_WORKSPACE_CONFIG=:4096:8 RMM_RESOURCE=pool:1GiB $build/tools/run/rmm-run \
+        --timeline "$logs/timeline.html" --trace "$logs/timeline.json" -- \
+        python3 tests/gpu/torch_train.py "$work/timeline.pt" "$root/$build/lib/librmm-c.so" || return 1
+    python3 - "$logs/timeline.json" "$logs/timeline.html" >"$work/figure" <<'END'
+import json
+import re
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    events = json.load(file)["traceEvents"]
+blocks = {event["id"] for event in events if event["ph"] == "b"}
+calls = [event for event in events if event.get("cat") == "call"]
+with open(sys.argv[2], encoding="utf-8") as file:
+    page = file.read()
+assert blocks and calls, "the trace has no block or no call"
+assert not re.search(r"(src|href)=[\"']https?:", page), "the page loads something from elsewhere"
+print(f"{len(blocks)} blocks, {len(calls)} launches and copies, a page of {len(page)} bytes")
+END
 }
 diagnosed_replay() {
     local mount=$work/rmm-diag program diag
