@@ -188,7 +188,8 @@ logged() { # PRESET WHAT LOG COMMAND...
 
 # run_ctest PRESET LABELS [NAMES]: runs the tests of a preset but for these labels and names and,
 # without a GPU, the gpu suite. Under a fixed address layout, which old sanitizers need, and in a
-# temporary folder that must be empty again afterwards.
+# temporary folder that must be empty again afterwards. More tests at once than there are cores:
+# those of the suite fuse wait for more than half of their time.
 run_ctest() {
     local preset=$1 excluded=$2 names=${3:-^$} results=$PWD/build/$1/junit.xml fixed=() private
     if ! gpu_there; then
@@ -202,7 +203,7 @@ run_ctest() {
     mkdir -m 1777 "$private/tmp"
     mkdir -m 700 "$private/run"
     RMM_TEST_RUN=$private TMPDIR=$private/tmp RMM_RUNTIME_DIR=$private/run \
-        "${fixed[@]}" ctest --preset "$preset" -j $(($(nproc) + 1)) -LE "^($excluded)\$" -E "$names" \
+        "${fixed[@]}" ctest --preset "$preset" -j $(($(nproc) + 2)) -LE "^($excluded)\$" -E "$names" \
         --output-junit "$results" --test-output-size-passed 262144 </dev/null
     local status=$? before=$failed
     if [ -s "$results" ]; then
