@@ -12,7 +12,7 @@
  *       ctypes.cast(library.rmm_torch_record_stream, ctypes.c_void_p).value)
  *   torch.cuda.memory.change_current_allocator(alloc)   # before the first use of CUDA
  *
- * RMM_RESOURCE=pool:80% in the environment then chooses a pool. PyTorch has no memory
+ * RMM_RESOURCE=pool_virtual in the environment then chooses a pool. PyTorch has no memory
  * statistics of a pluggable allocator; use those in /rmm.
  *
  * Lifetime: a block is freed to the resource that it came from, even if the default has

@@ -14,12 +14,11 @@ import sys
 import numpy
 
 
-def counted():
-    """A pool with statistics as the default resource."""
+def counted(spec="pool:256MiB"):
+    """A resource with statistics as the default resource."""
     import rmm_c as rmm
 
-    pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), "256MiB")
-    resource = rmm.mr.StatisticsResourceAdaptor(pool)
+    resource = rmm.mr.from_spec("statistics+" + spec)
     rmm.mr.set_current_device_resource(resource)
     return resource
 
@@ -89,7 +88,7 @@ def run_torch_mempool():
     torch = torch_with_a_gpu()
     from rmm_c.allocators.torch import rmm_torch_allocator
 
-    resource = counted()
+    resource = counted("managed")
     pool = torch.cuda.MemPool(rmm_torch_allocator.allocator())
     outside = torch.ones(1 << 20, device="cuda")
     assert resource.stats().current_bytes == 0

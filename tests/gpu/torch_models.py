@@ -17,7 +17,8 @@ A phase has the same steps three times. The first time, from nothing, samples th
   context was made; with code of kernels, which PyTorch loads at their first use.
 
 The samples of the first round are left in FOLDER as timelines, for tools/bench/plot. The other two
-times measure how long each step takes, between two synchronisations.
+times measure how long each step takes, between two synchronisations. Of each time the result has how
+often the allocator took memory from the driver ("growths") and synchronised the device ("syncs").
 """
 import json
 import math
@@ -27,7 +28,7 @@ import statistics
 import sys
 import time
 
-STEPS = 30
+STEPS, REPEATS = 24, 2
 SETTINGS = {
     "default": "expandable_segments:False",
     "expandable": "expandable_segments:True",
@@ -40,6 +41,11 @@ class Theirs:
 
     def __init__(self, torch):
         self.stats = torch.cuda.memory_stats
+
+    def events(self):
+        """Growths and synchronisations until now; PyTorch over cudaMallocAsync counts none."""
+        stats = self.stats()
+        return [stats.get(f"num_{name}", 0) for name in ("device_alloc", "sync_all_streams")]
 
     def read(self):
         """Live and reserved bytes now, and the peaks of both."""
@@ -63,7 +69,12 @@ class Ours:
         self.resource = rmm_c.mr.from_spec(spec)
         rmm_c.mr.set_current_device_resource(self.resource)
         torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
+        self.process = lambda: rmm_c.open_tree().process()
         self.most = 0
+
+    def events(self):
+        resources = [r for d in self.process().devices for r in d.resources]
+        return [sum(r.figures.get(f"{n}_count") or 0 for r in resources) for n in ("growth", "sync")]
 
     def read(self):
         stats = self.resource.stats()
@@ -99,6 +110,7 @@ class Run:
 
     def phase(self, step, sizes):
         """Microseconds of the median step, and of all steps of the first time."""
+        events = [self.figures.events()]
         begin = time.perf_counter()
         for size in sizes:
             step(size, self.sample)
@@ -106,15 +118,20 @@ class Run:
             self.sample()
         first = time.perf_counter() - begin
         times = []
-        for size in sizes + sizes:
-            begin = time.perf_counter()
-            step(size, lambda: None)
-            self.torch.cuda.synchronize()
-            times.append(time.perf_counter() - begin)
+        for _ in range(REPEATS):
+            events.append(self.figures.events())
+            for size in sizes:
+                begin = time.perf_counter()
+                step(size, lambda: None)
+                self.torch.cuda.synchronize()
+                times.append(time.perf_counter() - begin)
+        events.append(self.figures.events())
         _, _, reserved, live = self.figures.read()
         return {
             "us": statistics.median(times) * 1e6,
             "first_us": first * 1e6,
+            "growths": differences(growths for growths, _ in events),
+            "syncs": differences(syncs for _, syncs in events),
             "live_peak": live,
             "reserved_peak": reserved,
             "driver_peak": max(driver for _, _, driver in self.samples),
@@ -124,6 +141,11 @@ class Run:
         losses = [loss.item() for loss in self.losses]
         assert all(map(math.isfinite, losses)), losses
         return losses[-1]
+
+
+def differences(counts):
+    counts = list(counts)
+    return [after - before for before, after in zip(counts, counts[1:])]
 
 
 def write_timeline(path, model, allocator, samples):
@@ -142,6 +164,7 @@ def main(model, allocator, round_number, folder):
     sys.stdin.readline()
     figures = Theirs(torch) if allocator in SETTINGS else Ours(torch, allocator)
     torch.manual_seed(1)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for a second at each new length
     torch.cuda.init()
     torch.cuda.synchronize()
     chosen = random.Random(model)

@@ -73,14 +73,14 @@ class LanguageModel(nn.Module):
 
 
 class Transformer:
-    """Training on texts of changing length; inference writes 16 words after a text."""
+    """Training on texts of changing length; inference writes 8 words after a text."""
 
-    sizes = range(128, 1025, 16)
+    sizes = range(128, 1025, 64)
 
     def __init__(self, device):
         self.device, self.batch = device, 16
         self.words, self.used_words = 8192, 64
-        self.network = LanguageModel(self.words, 1024 + 16, 512, 8).to(device)
+        self.network = LanguageModel(self.words, 1024 + 8, 512, 8).to(device)
         self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=3e-4)
 
     def text(self, length):
@@ -98,7 +98,7 @@ class Transformer:
         text = self.text(size)
         with torch.autocast(self.device, dtype=torch.bfloat16):
             logits, past = self.network(text, None)
-            for _ in range(15):
+            for _ in range(7):
                 word = logits[:, -1:].argmax(-1)
                 logits, past = self.network(word, past)
             middle()
