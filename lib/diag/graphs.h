@@ -59,7 +59,7 @@ typedef struct rmm_graph {
 typedef struct rmm_graphs {
     rmm_graph_t entries[RMM_GRAPHS_COUNT];
     uint32_t count;
-    uint32_t last;      /* where the last search ended */
+    uint32_t last;                  /* where the last search ended */
     uint64_t node_count, ref_count; /* of all bodies */
 } rmm_graphs_t;
 

@@ -43,6 +43,6 @@ bool rmm__process_exists(pid_t pid)
 bool rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks)
 {
     uint64_t ticks;
-    return pid > 0 && rmm__process_belongs_to(pid, uid) && read_start_time(pid, &ticks) &&
-           ticks == start_time_ticks;
+    return pid > 0 && rmm__process_belongs_to(pid, uid) &&
+           read_start_time(pid, &ticks) && ticks == start_time_ticks;
 }

@@ -17,8 +17,9 @@ A phase has the same steps three times. The first time, from nothing, samples th
   context was made; with code of kernels, which PyTorch loads at their first use.
 
 The samples of the first round are left in FOLDER as timelines, for tools/bench/plot. The other two
-times measure how long each step takes, between two synchronisations. Of each time the result has how
-often the allocator took memory from the driver ("growths") and synchronised the device ("syncs").
+times measure how long each step takes, between two synchronisations. Of each time the result has
+how often the allocator took memory from the driver ("growths") and synchronised the device
+("syncs").
 """
 import json
 import math
@@ -74,7 +75,8 @@ class Ours:
 
     def events(self):
         resources = [r for d in self.process().devices for r in d.resources]
-        return [sum(r.figures.get(f"{n}_count") or 0 for r in resources) for n in ("growth", "sync")]
+        return [sum(r.figures.get(f"{name}_count") or 0 for r in resources)
+                for name in ("growth", "sync")]
 
     def read(self):
         stats = self.resource.stats()

@@ -199,8 +199,9 @@ static void take_keys(screen_t *screen)
     }
 }
 
-/* Until a key, a signal, or that time. False: the terminal is gone. It has to be told here: input at
- * its end is always ready, so signals, which only this lets in, would not come through either. */
+/* Until a key, a signal, or that time. False: the terminal is gone. It has to be told here:
+ * input at its end is always ready, so signals, which are unblocked only while ppoll() waits, would
+ * not come through either. */
 static bool wait_for_keys(const screen_t *screen, uint64_t until_ns)
 {
     uint64_t now = clock_ns(), left = until_ns > now ? until_ns - now : 0;
