@@ -342,6 +342,18 @@ CASE(an_object_of_the_program_is_memory_below_a_pool)
     CHECK(live == 0); /* the pool gave its chunk back */
 }
 
+CASE(the_objects_of_a_callback_resource_end_with_it)
+{
+    auto alive = std::make_shared<int>(0);
+    {
+        rmmc::callback_resource callback(
+            [alive](std::size_t, rmmc::stream_view) -> void * { return nullptr; },
+            [alive](void *, std::size_t, rmmc::stream_view) {});
+        CHECK(alive.use_count() == 3);
+    }
+    CHECK(alive.use_count() == 1);
+}
+
 CASE(an_object_without_stream_order_works_and_a_reference_to_one)
 {
     plain_memory plain;

@@ -365,11 +365,25 @@ CASE(allocators_serve_containers_of_the_standard)
     THROWS(
         std::bad_array_new_length,
         doubles.allocate(std::numeric_limits<std::size_t>::max() / 4, stream));
-    rmmc::polymorphic_allocator<wide> wides = of_pool;
-    int *first = of_pool.allocate(1, stream);
-    wide *aligned = wides.allocate(1, stream);
-    CHECK(reinterpret_cast<std::uintptr_t>(aligned) % alignof(wide) == 0);
-    wides.deallocate(aligned, 1, stream);
-    of_pool.deallocate(first, 1, stream);
+}
+
+CASE(an_allocator_asks_for_the_alignment_of_its_type)
+{
+    rmmc::pool_resource pool{rmmc::cuda_resource()};
+    rmmc::polymorphic_allocator<int> ints(pool);
+    rmmc::polymorphic_allocator<wide> wides(pool);
+    std::vector<std::pair<int *, wide *>> blocks;
+
+    for (int i = 0; i < 8; i++) { /* ints put what follows at 256 bytes */
+        blocks.emplace_back(ints.allocate(1, {}), wides.allocate(1, {}));
+        CHECK(
+            reinterpret_cast<std::uintptr_t>(blocks.back().second) % alignof(wide) ==
+            0);
+    }
+    for (auto [number, aligned] : blocks) {
+        ints.deallocate(number, 1, {});
+        wides.deallocate(aligned, 1, {});
+    }
+    CHECK(pool.get_stats().current_count == 0);
     CHECK(pool.get_stats().invalid_free_count == 0);
 }
