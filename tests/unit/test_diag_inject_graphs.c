@@ -312,6 +312,7 @@ CASE(a_capture_into_a_graph_ends_no_other_one)
     MAKE(cuStreamBeginCaptureToGraph, .hStream = OTHER, .hGraph = OTHER_GRAPH);
     end_other_as(CUDA_SUCCESS);
     launch_on(STREAM);
+    expect_counts(0, 0, 0);
     end_as(STREAM, CUDA_SUCCESS);
     instantiate(GRAPH, EXEC);
     run(EXEC);
