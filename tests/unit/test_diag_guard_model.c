@@ -564,6 +564,32 @@ static void a_guard_ends_with_the_memory_that_is_the_blocks_alone(void **state)
     rmm__guards_fini(&table);
 }
 
+static void a_guard_whose_close_is_not_queued_is_found_no_more(void **state)
+{
+    static unsigned char bytes[32];
+    const rmm_stack_raw_t stack = {.count = 0};
+    rmm_diag_block_v1_t block = {
+        .address = (uint64_t)(uintptr_t)bytes,
+        .bytes = 16,
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER,
+        .end = (uint64_t)(uintptr_t)bytes + 32};
+    rmm_guard_job_t fill, check, last;
+    rmm_guard_broken_t broken;
+
+    assert_true(rmm__guards_init(&table, 1));
+    assert_true(rmm__guards_open(&table, 0, &block, &stack, &fill));
+    rmm__guards_run(&fill);
+    assert_true(rmm__guards_begin(&table, RMM_DIAG_LAUNCH, 0, NULL));
+    rmm__guards_add(&table, 0, &block, 0);
+    assert_true(rmm__guards_end(&table, &stack, &check));
+    assert_true(rmm__guards_close(&table, 0, &block, &block, &stack, &last));
+    rmm__guards_shut(&table, &last);
+    bytes[20] = 0; /* by the next owner */
+    rmm__guards_run(&check);
+    assert_false(rmm__guards_take(&table, &broken));
+    rmm__guards_fini(&table);
+}
+
 static int take_memory(void **state)
 {
     guards = calloc(STEPS, sizeof(*guards));
@@ -588,6 +614,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_a_model_finds),
         cmocka_unit_test(a_guard_ends_with_the_memory_that_is_the_blocks_alone),
+        cmocka_unit_test(a_guard_whose_close_is_not_queued_is_found_no_more),
     };
 
     return cmocka_run_group_tests(tests, take_memory, give_memory);
