@@ -77,12 +77,18 @@ static void balance(rmm_live_map_t *map, uint32_t *link)
     }
 }
 
-/* links[0..depth): from the root down to what changed */
+/* links[0..depth): from the root down to what changed. Above a tree whose height stays nothing
+ * changes: mostly that is so after one or two. */
 static void balance_up(rmm_live_map_t *map, uint32_t **links, uint32_t depth)
 {
-    while (depth > 0) {
-        depth--;
-        balance(map, links[depth]);
+    bool is_same = false;
+
+    while (depth > 0 && !is_same) {
+        uint32_t *link = links[--depth];
+        uint32_t before = map->nodes[*link].height;
+
+        balance(map, link);
+        is_same = map->nodes[*link].height == before;
     }
 }
 
@@ -205,6 +211,7 @@ replace_by_successor(rmm_live_map_t *map, uint32_t **links, uint32_t depth)
     *link = map->nodes[successor].right;
     map->nodes[successor].left = map->nodes[erased].left;
     map->nodes[successor].right = map->nodes[erased].right;
+    map->nodes[successor].height = map->nodes[erased].height;
     *top_link = successor;
     if (depth > top_depth) { /* the way down began at the erased node */
         links[top_depth] = &map->nodes[successor].right;
