@@ -49,45 +49,64 @@ static PyObject *stats(PyObject *module, PyObject *object)
     return map;
 }
 
+/* --- figures by name ------------------------------------------------------------------ */
+
+/* One function of the library that fills a figure: a number, or statistics. */
+typedef struct figure {
+    const char *name;
+    rmm_status_t (*number)(const rmm_resource_t *mr, uint64_t *out);
+    rmm_status_t (*scope)(rmm_resource_t *mr, rmm_stats_t *out);
+} figure_t;
+
+/* Of the arguments (resource, name); a table ends with an empty name. NULL: an exception. */
+static const figure_t *
+figure_of(PyObject *args, const figure_t *table, rmm_resource_t **mr_out)
+{
+    PyObject *object;
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "Os", &object, &name) ||
+        (*mr_out = resource_of(object)) == NULL) {
+        return NULL;
+    }
+    for (; table->name != NULL; table++) {
+        if (strcmp(table->name, name) == 0) {
+            return table;
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "no figure '%s'", name);
+    return NULL;
+}
+
 /* --- properties of some --------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    rmm_status_t (*get)(const rmm_resource_t *mr, uint64_t *out);
-} properties[] = {
-    {"pool_maximum", rmm_pool_get_maximum},
-    {"async_release_threshold", rmm_async_get_release_threshold},
-    {"sam_headroom", rmm_sam_headroom_get_headroom},
-    {"fixed_size_block_bytes", rmm_fixed_size_get_block_bytes},
-    {"fixed_size_blocks_per_chunk", rmm_fixed_size_get_blocks_per_chunk},
-    {"aligned_alignment", rmm_aligned_get_alignment},
-    {"aligned_threshold", rmm_aligned_get_threshold},
-    {"limiting_allocated", rmm_limiting_get_allocated},
-    {"limiting_alignment", rmm_limiting_get_alignment},
-    {"limiting_limit", rmm_limiting_get_limit},
+static const figure_t properties[] = {
+    {"pool_maximum", .number = rmm_pool_get_maximum},
+    {"async_release_threshold", .number = rmm_async_get_release_threshold},
+    {"sam_headroom", .number = rmm_sam_headroom_get_headroom},
+    {"fixed_size_block_bytes", .number = rmm_fixed_size_get_block_bytes},
+    {"fixed_size_blocks_per_chunk", .number = rmm_fixed_size_get_blocks_per_chunk},
+    {"aligned_alignment", .number = rmm_aligned_get_alignment},
+    {"aligned_threshold", .number = rmm_aligned_get_threshold},
+    {"limiting_allocated", .number = rmm_limiting_get_allocated},
+    {"limiting_alignment", .number = rmm_limiting_get_alignment},
+    {"limiting_limit", .number = rmm_limiting_get_limit},
+    {NULL},
 };
 
 static PyObject *query(PyObject *module, PyObject *args)
 {
-    PyObject *object;
     rmm_resource_t *mr;
-    const char *name;
+    const figure_t *figure = figure_of(args, properties, &mr);
+    rmm_status_t status;
+    uint64_t value;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "Os", &object, &name) ||
-        (mr = resource_of(object)) == NULL) {
+    if (figure == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i++) {
-        if (strcmp(properties[i].name, name) == 0) {
-            uint64_t value;
-            rmm_status_t status = properties[i].get(mr, &value);
-
-            return status == RMM_OK ? PyLong_FromUnsignedLongLong(value)
-                                    : raise_status(status);
-        }
-    }
-    return PyErr_Format(PyExc_ValueError, "no property '%s'", name);
+    status = figure->number(mr, &value);
+    return status == RMM_OK ? PyLong_FromUnsignedLongLong(value) : raise_status(status);
 }
 
 static PyObject *async_pool_handle(PyObject *module, PyObject *object)
@@ -100,16 +119,14 @@ static PyObject *async_pool_handle(PyObject *module, PyObject *object)
 
 /* --- scopes --------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    rmm_status_t (*run)(rmm_resource_t *mr, rmm_stats_t *out);
-} scope_calls[] = {
-    {"get", rmm_statistics_get},
-    {"push", rmm_statistics_push},
-    {"pop", rmm_statistics_pop},
-    {"thread_get", rmm_statistics_thread_get},
-    {"thread_push", rmm_statistics_thread_push},
-    {"thread_pop", rmm_statistics_thread_pop},
+static const figure_t scope_calls[] = {
+    {"get", .scope = rmm_statistics_get},
+    {"push", .scope = rmm_statistics_push},
+    {"pop", .scope = rmm_statistics_pop},
+    {"thread_get", .scope = rmm_statistics_thread_get},
+    {"thread_push", .scope = rmm_statistics_thread_push},
+    {"thread_pop", .scope = rmm_statistics_thread_pop},
+    {NULL},
 };
 
 static PyObject *scope_figures(const rmm_stats_t *figures)
@@ -125,24 +142,17 @@ static PyObject *scope_figures(const rmm_stats_t *figures)
 
 static PyObject *statistics(PyObject *module, PyObject *args)
 {
-    rmm_stats_t figures = RMM_STATS_INIT;
-    PyObject *object;
     rmm_resource_t *mr;
-    const char *name;
+    const figure_t *figure = figure_of(args, scope_calls, &mr);
+    rmm_stats_t figures = RMM_STATS_INIT;
+    rmm_status_t status;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "Os", &object, &name) ||
-        (mr = resource_of(object)) == NULL) {
+    if (figure == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < sizeof(scope_calls) / sizeof(scope_calls[0]); i++) {
-        if (strcmp(scope_calls[i].name, name) == 0) {
-            rmm_status_t status = scope_calls[i].run(mr, &figures);
-
-            return status == RMM_OK ? scope_figures(&figures) : raise_status(status);
-        }
-    }
-    return PyErr_Format(PyExc_ValueError, "no operation '%s' on statistics", name);
+    status = figure->scope(mr, &figures);
+    return status == RMM_OK ? scope_figures(&figures) : raise_status(status);
 }
 
 /* --- live blocks ---------------------------------------------------------------------- */
@@ -224,19 +234,15 @@ static PyObject *tracking_report(PyObject *module, PyObject *object)
     return result;
 }
 
+static rmm_status_t report_to_log(rmm_resource_t *mr)
+{
+    return rmm_tracking_report(mr, RMM_TRACKING_TO_LOG);
+}
+
 static PyObject *tracking_log(PyObject *module, PyObject *object)
 {
-    rmm_resource_t *mr = resource_of(object);
-    library_call_t call;
-    rmm_status_t status;
-
     (void)module;
-    if (mr == NULL) {
-        return NULL;
-    }
-    library_enter(&call);
-    status = rmm_tracking_report(mr, RMM_TRACKING_TO_LOG);
-    return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
+    return resource_call(object, report_to_log);
 }
 
 PyMethodDef figure_functions[] = {

@@ -77,17 +77,8 @@ static PyObject *log_to_stderr(PyObject *module, PyObject *unused)
 
 static PyObject *logging_flush(PyObject *module, PyObject *object)
 {
-    rmm_resource_t *mr = resource_of(object);
-    library_call_t call;
-    rmm_status_t status;
-
     (void)module;
-    if (mr == NULL) {
-        return NULL;
-    }
-    library_enter(&call);
-    status = rmm_logging_flush(mr);
-    return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
+    return resource_call(object, rmm_logging_flush);
 }
 
 static PyObject *logging_path(PyObject *module, PyObject *object)

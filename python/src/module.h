@@ -113,6 +113,9 @@ PyObject *resource_wrapper(rmm_resource_t *mr);
 /* Give a fresh Python resource its C resource, which it then owns. */
 bool resource_adopt(resource_object_t *self, rmm_resource_t *mr, PyObject *upstream);
 
+/* Run a function of the library on the C resource of a Python one. None, or NULL. */
+PyObject *resource_call(PyObject *object, rmm_status_t (*run)(rmm_resource_t *mr));
+
 /* A creator of the library; without upstream it ignores that, without options these. */
 typedef rmm_status_t (*create_fn)(
     rmm_resource_t *upstream, const void *options, rmm_resource_t **out);

@@ -74,6 +74,20 @@ bool resource_adopt(resource_object_t *self, rmm_resource_t *mr, PyObject *upstr
     return true;
 }
 
+PyObject *resource_call(PyObject *object, rmm_status_t (*run)(rmm_resource_t *mr))
+{
+    rmm_resource_t *mr = resource_of(object);
+    library_call_t call;
+    rmm_status_t status;
+
+    if (mr == NULL) {
+        return NULL;
+    }
+    library_enter(&call);
+    status = run(mr);
+    return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
+}
+
 PyObject *resource_create(
     PyObject *self, PyObject *upstream, create_fn create, const void *options)
 {

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test runs on the simulated GPU, in a private folder, and begins with the defaults."""
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
+import threading
 
 _folder = tempfile.mkdtemp(prefix="rmm_c_")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
@@ -31,6 +33,33 @@ def initial_defaults():
 def pool():
     """A pool of 16 MiB."""
     return rmm_c.mr.PoolMemoryResource(rmm_c.mr.CudaMemoryResource(), "16MiB")
+
+
+@contextlib.contextmanager
+def _threads(work, arguments):
+    errors = []
+
+    def guarded(argument):
+        try:
+            work(argument)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.join()
+    assert errors == []
+
+
+@pytest.fixture
+def threads():
+    """threads(work, arguments): a thread for each argument runs beside the block."""
+    return _threads
 
 
 class Functions:

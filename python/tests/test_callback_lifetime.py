@@ -35,27 +35,19 @@ def test_threads_in_callbacks_do_not_wait_for_each_other_for_ever(functions, cal
     thread.join()
 
 
-def test_many_threads_share_a_pool_over_callbacks(functions):
+def test_many_threads_share_a_pool_over_callbacks(functions, threads):
     resource = mr.CallbackMemoryResource(functions.allocate, functions.deallocate)
     pool = mr.PoolMemoryResource(resource, 0)
-    errors = []
 
     def work(seed):
-        try:
-            kept = []
-            for i in range(300):
-                kept.append(rmm.DeviceBuffer(size=(i * seed * 7919) % MIB, mr=pool))
-                if len(kept) > 10:
-                    kept.pop(i % 10)
-        except BaseException as error:
-            errors.append(error)
+        kept = []
+        for i in range(300):
+            kept.append(rmm.DeviceBuffer(size=(i * seed * 7919) % MIB, mr=pool))
+            if len(kept) > 10:
+                kept.pop(i % 10)
 
-    threads = [threading.Thread(target=work, args=(i + 1,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with threads(work, range(1, 9)):
+        pass
     assert pool.stats().current_count == 0
     assert resource.stats().current_count > 0
     del pool

@@ -115,30 +115,22 @@ def test_resources_come_and_go_without_growth():
     assert sys.getallocatedblocks() - before < 300
 
 
-def test_threads_allocate_at_the_same_time(pool):
-    errors = []
+def test_threads_allocate_at_the_same_time(pool, threads):
     start = threading.Barrier(8)
 
     def work(seed):
-        try:
-            stream = Stream()
-            start.wait()
-            kept = []
-            for i in range(2000):
-                kept.append(rmm.DeviceBuffer(size=1 + (i * seed) % 3000, mr=pool, stream=stream))
-                if len(kept) > 20:
-                    del kept[i % 20]
-            data = os.urandom(1000)
-            assert rmm.DeviceBuffer.to_device(data, stream, pool).tobytes(stream) == data
-        except BaseException as error:
-            errors.append(error)
+        stream = Stream()
+        start.wait()
+        kept = []
+        for i in range(2000):
+            kept.append(rmm.DeviceBuffer(size=1 + (i * seed) % 3000, mr=pool, stream=stream))
+            if len(kept) > 20:
+                del kept[i % 20]
+        data = os.urandom(1000)
+        assert rmm.DeviceBuffer.to_device(data, stream, pool).tobytes(stream) == data
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with threads(work, range(1, 9)):
+        pass
     assert pool.stats().current_count == 0
 
 
@@ -156,30 +148,21 @@ def test_other_threads_run_while_a_call_blocks():
     assert ran.is_set()
 
 
-def test_a_default_can_be_replaced_while_threads_use_it(pool):
+def test_a_default_can_be_replaced_while_threads_use_it(pool, threads):
     stop = threading.Event()
-    errors = []
 
-    def work():
-        try:
-            while not stop.is_set():
-                assert rmm.DeviceBuffer(size=100).mr.stats().current_bytes >= 0
-                mr.get_current_device_resource()
-        except BaseException as error:
-            errors.append(error)
+    def work(_):
+        while not stop.is_set():
+            assert rmm.DeviceBuffer(size=100).mr.stats().current_bytes >= 0
+            mr.get_current_device_resource()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for _ in range(300):
-        mr.set_current_device_resource(mr.StatisticsResourceAdaptor(pool))
-        rmm.DeviceBuffer(size=10)
-        mr.set_current_device_resource(None)
-        time.sleep(0)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with threads(work, range(4)):
+        for _ in range(300):
+            mr.set_current_device_resource(mr.StatisticsResourceAdaptor(pool))
+            rmm.DeviceBuffer(size=10)
+            mr.set_current_device_resource(None)
+            time.sleep(0)
+        stop.set()
 
 
 def test_the_interpreter_ends_with_live_buffers_callbacks_and_threads():

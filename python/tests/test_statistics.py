@@ -118,7 +118,7 @@ def test_the_default_records_are_there():
     assert "a block of the default" in statistics.default_profiler_records.report()
 
 
-def test_scopes_of_threads_do_not_mix():
+def test_scopes_of_threads_do_not_mix(threads):
     adaptor = mr.StatisticsResourceAdaptor(mr.CudaMemoryResource())
     figures = {}
     meet = threading.Barrier(4)
@@ -131,11 +131,8 @@ def test_scopes_of_threads_do_not_mix():
         meet.wait()
         figures[number] = adaptor.pop_thread_counters()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3, 4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with threads(work, (1, 2, 3, 4)):
+        pass
     for number in (1, 2, 3, 4):
         assert figures[number] == Statistics(0, 0, number, 1, number * number, number)
     assert adaptor.allocation_counts.total_count == 10
