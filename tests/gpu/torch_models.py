@@ -74,9 +74,8 @@ class Ours:
         self.most = 0
 
     def events(self):
-        resources = [r for d in self.process().devices for r in d.resources]
-        return [sum(r.figures.get(f"{name}_count") or 0 for r in resources)
-                for name in ("growth", "sync")]
+        figures = [r.figures for d in self.process().devices for r in d.resources]
+        return [sum(f.get(f"{name}_count") or 0 for f in figures) for name in ("growth", "sync")]
 
     def read(self):
         stats = self.resource.stats()

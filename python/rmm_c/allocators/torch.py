@@ -13,7 +13,7 @@ PyTorch then allocates from the default resource of the device, as it is at the 
 for the streams that Tensor.record_stream() has named. PyTorch loads only at the first use of the
 name.
 
-snapshot() makes a file for PyTorch's memory viewer, pytorch.org/memory_viz, of a log of
+snapshot() makes a file for PyTorch's memory viewer (pytorch.org/memory_viz) of a log of
 allocations.
 """
 import ctypes
