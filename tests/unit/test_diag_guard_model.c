@@ -521,7 +521,7 @@ static void run_round(uint32_t before)
 {
     set_up_model(0u - before, 0u - 2 * before);
     for (int i = 0; i < STEPS; i++) {
-        step(i % 8000 < 4000 ? 6 : 0); /* for some time the GPU does nothing */
+        step(i % 20000 < 10000 ? 6 : 0); /* for some time the GPU does nothing */
     }
     run_all();
     while (take()) {

@@ -6,6 +6,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* cuda.h maps these to newer versions; here each version is meant by its own name. */
+#undef cuGraphAddKernelNode
+#undef cuGraphAddNode
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphExecUpdate
+#undef cuGraphInstantiate
+#undef cuGraphKernelNodeSetParams
+#undef cuStreamBeginCapture
+
 typedef CUresult(CUDAAPI *capture_info_fn)(
     CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
     const CUgraphNode **dependencies, size_t *dependency_count);

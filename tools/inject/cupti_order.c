@@ -14,6 +14,18 @@
 
 #include "inject/cupti_params.h"
 
+/* cuda.h maps these to newer versions; here each version is meant by its own name. */
+#undef cuEventDestroy
+#undef cuEventElapsedTime
+#undef cuGraphAddNode
+#undef cuStreamBatchMemOp
+#undef cuStreamBeginCapture
+#undef cuStreamDestroy
+#undef cuStreamWaitValue32
+#undef cuStreamWaitValue64
+#undef cuStreamWriteValue32
+#undef cuStreamWriteValue64
+
 typedef struct order_call {
     uint16_t id, twin; /* the twin: for the per-thread default stream; 0: none */
     uint8_t kind;      /* rmm_diag_event_kind_t */
