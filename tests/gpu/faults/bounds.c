@@ -70,6 +70,23 @@ static void between_blocks(scene_t *scene, const fault_t *fault, bool is_faulty)
     scene_drop(scene, other, room, scene->a);
 }
 
+/* A block of more than 4 GiB, of which only what the call touches is ever written. */
+static void at_end_of_giant(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    enum { TAIL = 4096 };
+    char *block = scene_take(scene, fault->bytes, scene->a);
+    void *neighbour = scene_take(scene, TAIL, scene->a);
+
+    gpu_call(GPU_SET, block + fault->bytes - TAIL, NULL, TAIL, scene->a);
+    gpu_call(GPU_SET, neighbour, NULL, TAIL, scene->a);
+    gpu_synchronize();
+    scene->culprit = block;
+    make_call(scene, fault, is_faulty, scene->host);
+    gpu_synchronize();
+    scene_drop(scene, block, fault->bytes, scene->a);
+    scene_drop(scene, neighbour, TAIL, scene->a);
+}
+
 /* The memory was a larger block before, in which the range would be right. */
 static void in_reused_memory(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
@@ -153,6 +170,7 @@ static void in_one_of_threads(scene_t *scene, const fault_t *fault, bool is_faul
 #define READ(name, resource, plant, call, bytes, offset, length)                       \
     ROW(name, resource, plant, "read", call, bytes, offset, length)
 #define POOL "pool:64MiB"
+#define GIANT 5000000000
 
 static const fault_t faults[] = {
     WRITE("pool_fill_1_into_padding", POOL, one_call, GPU_SET, 1000, 0, 1001),
@@ -175,6 +193,18 @@ static const fault_t faults[] = {
     READ(
         "pool_huge_copy_from_past", "pool:192MiB", one_call, GPU_COPY_FROM, 50000000,
         49999000, 2000),
+    WRITE(
+        "pool_giant_fill_1_past", "pool:6GiB", at_end_of_giant, GPU_SET, GIANT,
+        GIANT - 1000, 1001),
+    READ(
+        "pool_giant_copy_from_past", "pool:6GiB", at_end_of_giant, GPU_COPY_FROM, GIANT,
+        GIANT - 8, 16),
+    READ(
+        "virtual_giant_copy_from_past", "pool_virtual:6GiB", at_end_of_giant,
+        GPU_COPY_FROM, GIANT, GIANT - 64, 65),
+    WRITE(
+        "cuda_giant_copy_to_past", "cuda", at_end_of_giant, GPU_COPY_TO, GIANT,
+        GIANT - 1000, 1001),
     WRITE("pool_reused_fill", POOL, in_reused_memory, GPU_SET, 1000, 0, 4000),
     READ("pool_reused_copy", POOL, in_reused_memory, GPU_COPY_FROM, 1000, 0, 1008),
     WRITE("pool_captured_fill", POOL, in_capture, GPU_SET, 1000, 0, 1001),
@@ -195,6 +225,9 @@ static const fault_t faults[] = {
     READ("arena_copy_from_before", "arena:64MiB", one_call, GPU_COPY_FROM, 1000, -1, 2),
     WRITE(
         "arena_threads_fill", "arena:64MiB", in_one_of_threads, GPU_SET, 1000, 0, 1001),
+    WRITE("arena_byte_fill_2", "arena:64MiB", one_call, GPU_SET, 1, 0, 2),
+    WRITE("fixed_byte_fill_before", "fixed_size:1KiB", one_call, GPU_SET, 1, -1, 2),
+    READ("cuda_byte_copy_from_2", "cuda", one_call, GPU_COPY_FROM, 1, 0, 2),
     WRITE("fixed_fill_1_past", "fixed_size:1KiB", one_call, GPU_SET, 1000, 0, 1001),
     READ(
         "fixed_copy_from_neighbour", "fixed_size:1KiB", one_call, GPU_COPY_FROM, 1024,
@@ -206,10 +239,12 @@ static const fault_t faults[] = {
     WRITE("async_fill_1_past", "async:64MiB", one_call, GPU_SET, 1000, 0, 1001),
     READ(
         "async_copy_from_past", "async:64MiB", one_call, GPU_COPY_FROM, 1000, 500, 501),
+    WRITE("async_copy_to_before", "async:64MiB", one_call, GPU_COPY_TO, 1000, -4, 8),
     WRITE("cuda_fill_1_past", "cuda", one_call, GPU_SET, 1000, 0, 1001),
     WRITE("cuda_copy_to_past", "cuda", one_call, GPU_COPY_TO, 1000, 0, 1016),
     READ("cuda_copy_between", "cuda", between_blocks, GPU_COPY_FROM, 1000, 0, 1001),
     WRITE("managed_fill_1_past", "managed", one_call, GPU_SET, 1000, 0, 1001),
+    READ("managed_copy_from_past", "managed", one_call, GPU_COPY_FROM, 1000, 8, 993),
     READ("managed_prefetch_past", "managed", one_call, GPU_PREFETCH, 4096, 0, 4097),
     READ(
         "managed_pool_prefetch_neighbour", "pool_managed:64MiB", one_call, GPU_PREFETCH,

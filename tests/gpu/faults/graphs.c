@@ -3,6 +3,8 @@
  * Graphs that outlive a block that they use: a launch behind its free; and the free itself, while
  * the graph can still be launched. The twin launches, or destroys the graph, before the free.
  */
+#include <string.h>
+
 #include "gpu/faults/faults.h"
 
 enum { BYTES = 4096 };
@@ -31,6 +33,10 @@ static gpu_graph_t capture(const scene_t *scene, const fault_t *fault, char *blo
     gpu_capture_begin(scene->a);
     if (call != GPU_NO_CALL) {
         gpu_call(call, block, scene->host, BYTES, scene->a);
+    } else if (fault->kernel != NULL && strcmp(fault->kernel, "mix") == 0) {
+        gpu_launch_pair(
+            &(gpu_pair_t){.count = 32, .first = scene->host, .second = block + 64},
+            scene->a);
     } else {
         gpu_launch(GPU_KERNEL_reduce, block + 64, NULL, scene->a);
     }
@@ -122,6 +128,10 @@ static const fault_t faults[] = {
     {.name = "graph_kernel_late", LATE(POOL, launch_late), .kernel = "reduce"},
     {.name = "graph_fill_late", LATE(POOL, launch_late), .call = GPU_SET},
     {.name = "graph_copy_late", LATE(POOL, launch_late), .call = GPU_COPY_FROM},
+    {.name = "graph_copy_to_late", LATE(POOL, launch_late), .call = GPU_COPY_TO},
+    {.name = "graph_copy_reused", LATE(POOL, launch_on_others), .call = GPU_COPY_FROM},
+    {.name = "graph_struct_late", LATE(POOL, launch_late), .kernel = "mix"},
+    {.name = "graph_struct_reused", LATE(POOL, launch_on_others), .kernel = "mix"},
     {.name = "graph_kernel_reused", LATE(POOL, launch_on_others), .kernel = "reduce"},
     {.name = "graph_virtual_late",
      LATE("pool_virtual:64MiB", launch_late),
@@ -130,12 +140,27 @@ static const fault_t faults[] = {
     {.name = "graph_fixed_late",
      LATE("fixed_size:4KiB", launch_late),
      .kernel = "reduce"},
+    {.name = "graph_fixed_copy_late",
+     LATE("fixed_size:4KiB", launch_late),
+     .call = GPU_COPY_FROM},
+    {.name = "graph_binning_late",
+     LATE("binning:64MiB", launch_late),
+     .kernel = "reduce"},
+    {.name = "graph_managed_late",
+     LATE("pool_managed:64MiB", launch_late),
+     .kernel = "reduce"},
     {.name = "graph_free_early", EARLY(POOL), .other = "reduce"},
+    {.name = "graph_copy_free_early",
+     EARLY(POOL),
+     .other_call = GPU_COPY_TO,
+     .needs = GPU_COPY_TO},
     {.name = "graph_fill_free_early",
      EARLY(POOL),
      .other_call = GPU_SET,
      .needs = GPU_SET},
     {.name = "graph_arena_free_early", EARLY("arena:64MiB"), .other = "reduce"},
+    {.name = "graph_async_free_early", EARLY("async:64MiB"), .other = "reduce"},
+    {.name = "graph_managed_free_early", EARLY("managed"), .other = "reduce"},
     {.name = "many_graphs", BOUNDS, .resource = POOL, .plant = many_graphs},
 };
 
