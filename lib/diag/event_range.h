@@ -39,8 +39,9 @@ rmm__event_range(const rmm_diag_event_v1_t *event, size_t i)
 }
 
 /* Large structs of parameters are often filled in part, and the rest of them has addresses of
- * earlier calls. Where a pointer is an error by itself they are left out. */
-#define RMM_EVENT_JUDGED_WORDS 128u
+ * earlier calls. Where a pointer is an error by itself they are left out. PyTorch's elementwise
+ * kernels have some 600 bytes, of which the arrays of strides are filled up to the dimensions. */
+#define RMM_EVENT_JUDGED_WORDS 32u
 
 static inline bool rmm__event_has_stale_words(const rmm_diag_event_v1_t *event)
 {
