@@ -239,7 +239,7 @@ static const fault_t faults[] = {
     WRITE("async_fill_1_past", "async:64MiB", one_call, GPU_SET, 1000, 0, 1001),
     READ(
         "async_copy_from_past", "async:64MiB", one_call, GPU_COPY_FROM, 1000, 500, 501),
-    WRITE("async_copy_to_before", "async:64MiB", one_call, GPU_COPY_TO, 1000, -4, 8),
+    WRITE("async_copy_to_past", "async:64MiB", one_call, GPU_COPY_TO, 1000, 500, 501),
     WRITE("cuda_fill_1_past", "cuda", one_call, GPU_SET, 1000, 0, 1001),
     WRITE("cuda_copy_to_past", "cuda", one_call, GPU_COPY_TO, 1000, 0, 1016),
     READ("cuda_copy_between", "cuda", between_blocks, GPU_COPY_FROM, 1000, 0, 1001),
