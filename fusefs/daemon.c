@@ -25,11 +25,11 @@
 #include <unistd.h>
 
 #include "dirs.h"
-#include "gpus.h"
 #include "ll_ops.h"
 #include "log.h"
 #include "mountpoint.h"
 #include "notify.h"
+#include "segment/driver_gpus.h"
 #include "segment/runtime_dir.h"
 #include "watch.h"
 
@@ -261,10 +261,9 @@ static bool mount_tree(rmmfs_t *rmmfs)
 
 static bool open_watch(rmmfs_t *rmmfs)
 {
-    const char *root = getenv("RMM_NVIDIA_PROC");
     const watch_config_t config = {
         .use_inotify = !rmmfs->options->no_inotify,
-        .driver_root = root != NULL && root[0] != '\0' ? root : GPUS_DRIVER_ROOT,
+        .driver_root = rmm__driver_gpus_root(),
         .hiding = rmmfs->options->hiding};
     rmmfs->watch = watch_open(&config, rmmfs->reason, sizeof(rmmfs->reason));
     if (rmmfs->watch != NULL) {

@@ -1,60 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Numbering of GPUs; see gpus.h. Strings that programs publish about a GPU become names
- * of files and columns of tables, so they are cleaned before they are stored.
- */
+/* Numbering of GPUs; see gpus.h. */
 #include "gpus.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
+#include "segment/driver_gpus.h"
 
 /* More than 57 bits of address space hold is a lie. */
 #define CAPACITY_BYTES_MAX (UINT64_C(1) << 57)
-
-/* --- text from outside --------------------------------------------------------------- */
-
-/* Letters, digits, '-', '_', '.': a uuid is the name of a link under by-uuid/. Nor may it be
- * that of host memory, which has the same records in the state file. */
-static void copy_uuid(char *to, size_t bytes, const char *from)
-{
-    size_t length = 0;
-    for (; from[length] != '\0' && length + 1 < bytes; length++) {
-        char c = from[length];
-        bool good = isalnum((unsigned char)c) || c == '-' || c == '_' ||
-                    (c == '.' && length > 0);
-        to[length] = good ? c : '_';
-    }
-    to[length] = '\0';
-    if (strcmp(to, "host") == 0) {
-        to[0] = '\0';
-    }
-}
-
-/* "0000:3B:00.0" and "00000000:3b:00.0" are the same bus. */
-static void copy_pci_bus_id(char *to, size_t bytes, const char *from)
-{
-    unsigned domain, bus, slot, function;
-    if (sscanf(from, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4) {
-        (void)snprintf(to, bytes, "%04x:%02x:%02x.%x", domain, bus, slot, function);
-    } else {
-        to[0] = '\0';
-    }
-}
-
-static void copy_name(char *to, size_t bytes, const char *from)
-{
-    size_t length = 0;
-    for (; from[length] != '\0' && length + 1 < bytes; length++) {
-        to[length] = iscntrl((unsigned char)from[length]) ? '?' : from[length];
-    }
-    to[length] = '\0';
-}
 
 /* --- numbers -------------------------------------------------------------------------- */
 
@@ -71,7 +25,7 @@ static bool is_unnamed(const device_t *gpu, const device_t *wanted)
 {
     return gpu->uuid[0] == '\0' && gpu->pci_bus_id[0] != '\0' &&
            strcmp(gpu->pci_bus_id, wanted->pci_bus_id) == 0 &&
-           strncmp(wanted->uuid, "GPU-", 4) == 0;
+           rmm__gpu_uuid_is_whole(wanted->uuid);
 }
 
 static bool find_gpu(
@@ -139,9 +93,10 @@ static uint32_t append_reported(model_t *model, const device_t *told)
 static void read_identity(device_t *told, const gpu_identity_t *identity)
 {
     memset(told, 0, sizeof(*told));
-    copy_uuid(told->uuid, sizeof(told->uuid), identity->uuid);
-    copy_pci_bus_id(told->pci_bus_id, sizeof(told->pci_bus_id), identity->pci_bus_id);
-    copy_name(told->name, sizeof(told->name), identity->name);
+    rmm__gpu_uuid_copy(told->uuid, sizeof(told->uuid), identity->uuid);
+    rmm__gpu_pci_bus_id_copy(
+        told->pci_bus_id, sizeof(told->pci_bus_id), identity->pci_bus_id);
+    rmm__gpu_name_copy(told->name, sizeof(told->name), identity->name);
     told->capacity_bytes =
         identity->capacity_bytes < CAPACITY_BYTES_MAX ? identity->capacity_bytes : 0;
     told->uid = identity->uid;
@@ -149,57 +104,7 @@ static void read_identity(device_t *told, const gpu_identity_t *identity)
 
 /* --- what the driver lists ------------------------------------------------------------ */
 
-typedef struct listed {
-    unsigned domain, bus, slot, function;
-    char uuid[48], name[64], pci_bus_id[24];
-} listed_t;
-
-/* "Model: \t\t NVIDIA H200" into the field of that key. */
-static void take_line(listed_t *gpu, char *line)
-{
-    char *colon = strchr(line, ':');
-    if (colon == NULL) {
-        return;
-    }
-    *colon = '\0';
-    char *value = colon + 1;
-    value += strspn(value, " \t");
-    value[strcspn(value, "\n")] = '\0';
-    if (strcmp(line, "Model") == 0) {
-        copy_name(gpu->name, sizeof(gpu->name), value);
-    } else if (strcmp(line, "GPU UUID") == 0 && strchr(value, '?') == NULL) {
-        copy_uuid(gpu->uuid, sizeof(gpu->uuid), value);
-    }
-}
-
-static bool read_listed(const char *root, const char *name, listed_t *gpu)
-{
-    char path[512];
-    memset(gpu, 0, sizeof(*gpu));
-    if (sscanf(
-            name, "%x:%x:%x.%x", &gpu->domain, &gpu->bus, &gpu->slot, &gpu->function) !=
-        4) {
-        return false;
-    }
-    copy_pci_bus_id(gpu->pci_bus_id, sizeof(gpu->pci_bus_id), name);
-    (void)snprintf(path, sizeof(path), "%s/%s/information", root, name);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        log_warn(
-            "cannot read %s: %s; the first program that uses the GPU tells its name "
-            "and UUID",
-            path, strerror(errno));
-        return true;
-    }
-    char line[256];
-    while (fgets(line, sizeof(line), file) != NULL) {
-        take_line(gpu, line);
-    }
-    (void)fclose(file);
-    return true;
-}
-
-static void take_listed(device_t *told, const listed_t *listed)
+static void take_listed(device_t *told, const rmm_driver_gpu_t *listed)
 {
     memset(told, 0, sizeof(*told));
     strcpy(told->uuid, listed->uuid);
@@ -208,41 +113,19 @@ static void take_listed(device_t *told, const listed_t *listed)
     told->is_listed = true;
 }
 
-static int by_bus(const void *left, const void *right)
-{
-    const listed_t *a = left, *b = right;
-    const unsigned keys[][2] = {
-        {a->domain, b->domain},
-        {a->bus, b->bus},
-        {a->slot, b->slot},
-        {a->function, b->function}};
-    for (size_t i = 0; i < 4; i++) {
-        if (keys[i][0] != keys[i][1]) {
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
 void gpus_scan_driver(model_t *model, const char *root)
 {
-    DIR *dir = opendir(root);
-    if (dir == NULL) {
-        return;
-    }
+    static rmm_driver_gpu_t listed[DEVICE_GPUS_MAX];
+    size_t count = rmm__driver_gpus_list(root, listed, DEVICE_GPUS_MAX);
     model->driver_root = root;
-    static listed_t listed[DEVICE_GPUS_MAX];
-    size_t count = 0;
-    struct dirent *entry;
-    while (count < DEVICE_GPUS_MAX && (entry = readdir(dir)) != NULL) {
-        if (read_listed(root, entry->d_name, &listed[count])) {
-            count++;
-        }
-    }
-    (void)closedir(dir);
-    qsort(listed, count, sizeof(listed[0]), by_bus);
     for (size_t i = 0; i < count; i++) {
         device_t told;
+        if (listed[i].error != 0) {
+            log_warn(
+                "cannot read the driver's file about the GPU %s in %s: %s; the first "
+                "program that uses the GPU tells its name and UUID",
+                listed[i].pci_bus_id, root, strerror(listed[i].error));
+        }
         take_listed(&told, &listed[i]);
         (void)append(model, &told);
     }
@@ -251,24 +134,15 @@ void gpus_scan_driver(model_t *model, const char *root)
 /* --- what programs report ------------------------------------------------------------- */
 
 /* The driver knows the uuid of a GPU that is in use, so it is asked before a program is
- * believed. The folder is named after the bus id, in the driver's own spelling. */
-static void ask_driver_again(model_t *model, device_t *gpu)
+ * believed. */
+static void ask_driver_again(const model_t *model, device_t *gpu)
 {
-    DIR *dir = model->driver_root != NULL ? opendir(model->driver_root) : NULL;
-    struct dirent *entry;
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        char bus[sizeof(gpu->pci_bus_id)];
-        listed_t listed;
-        device_t told;
-        copy_pci_bus_id(bus, sizeof(bus), entry->d_name);
-        if (strcmp(bus, gpu->pci_bus_id) == 0 &&
-            read_listed(model->driver_root, entry->d_name, &listed)) {
-            take_listed(&told, &listed);
-            fill_in(gpu, &told);
-        }
-    }
-    if (dir != NULL) {
-        (void)closedir(dir);
+    rmm_driver_gpu_t listed;
+    device_t told;
+    if (model->driver_root != NULL &&
+        rmm__driver_gpus_find(model->driver_root, gpu->pci_bus_id, &listed)) {
+        take_listed(&told, &listed);
+        fill_in(gpu, &told);
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * The number of each GPU: which one is gpuN. The daemon fixes the numbers when it
  * starts:
- *   1. GPUs that the driver lists in /proc/driver/nvidia/gpus (no CUDA, no NVML), in PCI order
+ *   1. GPUs that the driver lists, in PCI order (segment/driver_gpus.h)
  *   2. further GPUs of the state file, in its order
  *   3. further GPUs that programs report, in the order of the reports: MIG slices, simulated
  *      GPUs ("SIM-<n>"), GPUs of a machine without that folder
@@ -18,8 +18,6 @@
 #define RMM_FUSEFS_GPUS_H
 
 #include "model.h"
-
-#define GPUS_DRIVER_ROOT "/proc/driver/nvidia/gpus"
 
 /* Step 1. A root that is not there is a machine without such GPUs. It is borrowed: the
  * driver is asked again for the uuid of a GPU that it did not tell. */

@@ -32,7 +32,7 @@ typedef struct watch watch_t;
 
 typedef struct watch_config {
     bool use_inotify;
-    const char *driver_root; /* GPUS_DRIVER_ROOT, but for tests */
+    const char *driver_root; /* rmm__driver_gpus_root() */
     hiding_t hiding;         /* but for own_uid */
 } watch_config_t;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "segment/driver_gpus.h"
 
 /* More than 57 bits of address space hold, and more than a program can count, is a lie. */
 #define GAUGE_MAX (UINT64_C(1) << 57)
@@ -65,36 +66,95 @@ static void take_slot_figures(
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-static uint32_t find_gpu(const sampler_t *sampler, const char *uuid)
+static node_device_t *add_gpu(sampler_t *sampler)
+{
+    uint32_t index = sampler->gpu_count++;
+    node_device_t *gpu = &sampler->gpus[index];
+    memset(gpu, 0, sizeof(*gpu));
+    snprintf(gpu->name, sizeof(gpu->name), "gpu%u", index);
+    gpu->capacity_bytes = NODE_UNKNOWN;
+    return gpu;
+}
+
+/* Of the driver's list, in PCI order: their numbers are those that rmmfs gives them. */
+static void list_gpus(sampler_t *sampler)
+{
+    static rmm_driver_gpu_t listed[SAMPLE_GPUS_MAX];
+    size_t count =
+        rmm__driver_gpus_list(rmm__driver_gpus_root(), listed, SAMPLE_GPUS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        node_device_t *gpu = add_gpu(sampler);
+        memcpy(gpu->uuid, listed[i].uuid, sizeof(gpu->uuid));
+        memcpy(gpu->pci_bus_id, listed[i].pci_bus_id, sizeof(gpu->pci_bus_id));
+        memcpy(gpu->model, listed[i].name, sizeof(gpu->model));
+    }
+}
+
+/* The driver hides the uuid of a GPU until a process uses it. */
+static bool is_same(const node_device_t *gpu, const node_device_t *told)
+{
+    return gpu->uuid[0] != '\0' ? strcmp(gpu->uuid, told->uuid) == 0
+                                : rmm__gpu_uuid_is_whole(told->uuid) &&
+                                      strcmp(gpu->pci_bus_id, told->pci_bus_id) == 0;
+}
+
+static node_device_t *find_gpu(sampler_t *sampler, const node_device_t *told)
 {
     for (uint32_t i = 0; i < sampler->gpu_count; i++) {
-        if (strcmp(sampler->gpus[i].uuid, uuid) == 0) {
-            return i;
+        if (is_same(&sampler->gpus[i], told)) {
+            return &sampler->gpus[i];
         }
     }
-    return NODE_NO_INDEX;
+    return NULL;
+}
+
+static void read_told(const rmm_segment_location_t *location, node_device_t *told)
+{
+    memset(told, 0, sizeof(*told));
+    rmm__gpu_uuid_copy(told->uuid, sizeof(told->uuid), location->uuid);
+    rmm__gpu_pci_bus_id_copy(
+        told->pci_bus_id, sizeof(told->pci_bus_id), location->pci_bus_id);
+    memcpy(told->model, location->name, sizeof(told->model));
+    told->capacity_bytes =
+        location->capacity_bytes != 0 && location->capacity_bytes < GAUGE_MAX
+            ? location->capacity_bytes
+            : NODE_UNKNOWN;
+}
+
+/* What was not known yet. */
+static void fill_in(node_device_t *gpu, const node_device_t *told)
+{
+    if (gpu->uuid[0] == '\0') {
+        memcpy(gpu->uuid, told->uuid, sizeof(gpu->uuid));
+    }
+    if (gpu->pci_bus_id[0] == '\0') {
+        memcpy(gpu->pci_bus_id, told->pci_bus_id, sizeof(gpu->pci_bus_id));
+    }
+    if (gpu->model[0] == '\0') {
+        memcpy(gpu->model, told->model, sizeof(gpu->model));
+    }
+    if (gpu->capacity_bytes == NODE_UNKNOWN) {
+        gpu->capacity_bytes = told->capacity_bytes;
+    }
 }
 
 /* Its number, which it keeps; NODE_NO_INDEX: it says not which GPU it is, or there are too many. */
 static uint32_t number_gpu(sampler_t *sampler, const rmm_segment_location_t *location)
 {
-    uint32_t index = find_gpu(sampler, location->uuid);
-    if (index != NODE_NO_INDEX || location->uuid[0] == '\0' ||
-        sampler->gpu_count == SAMPLE_GPUS_MAX) {
-        return index;
+    node_device_t told;
+    read_told(location, &told);
+    if (told.uuid[0] == '\0') {
+        return NODE_NO_INDEX;
     }
-    index = sampler->gpu_count++;
-    node_device_t *gpu = &sampler->gpus[index];
-    memset(gpu, 0, sizeof(*gpu));
-    snprintf(gpu->name, sizeof(gpu->name), "gpu%u", index);
-    memcpy(gpu->uuid, location->uuid, sizeof(gpu->uuid));
-    memcpy(gpu->pci_bus_id, location->pci_bus_id, sizeof(gpu->pci_bus_id));
-    memcpy(gpu->model, location->name, sizeof(gpu->model));
-    gpu->capacity_bytes =
-        location->capacity_bytes != 0 && location->capacity_bytes < GAUGE_MAX
-            ? location->capacity_bytes
-            : NODE_UNKNOWN;
-    return index;
+    node_device_t *gpu = find_gpu(sampler, &told);
+    if (gpu == NULL && sampler->gpu_count < SAMPLE_GPUS_MAX) {
+        gpu = add_gpu(sampler);
+    }
+    if (gpu == NULL) {
+        return NODE_NO_INDEX;
+    }
+    fill_in(gpu, &told);
+    return (uint32_t)(gpu - sampler->gpus);
 }
 
 /* Each program asked the driver at some time; which one asked last is not known, so the least. */
@@ -106,7 +166,7 @@ static void take_device_free(node_device_t *device, uint64_t told)
     }
 }
 
-/* Host memory, then the GPUs that have been met by now. */
+/* Host memory, then the GPUs that are known by now. */
 static bool add_devices(const sampler_t *sampler, node_t *node)
 {
     static const node_device_t host = {
@@ -272,6 +332,7 @@ static bool take_process(taking_t *taking)
 bool sampler_init(sampler_t *sampler, char *message, size_t message_bytes)
 {
     memset(sampler, 0, sizeof(*sampler));
+    list_gpus(sampler);
     return segments_init(&sampler->segments, message, message_bytes);
 }
 

@@ -64,7 +64,7 @@ static void choose_attributes(screen_t *screen, bool has_colors)
 static bool open_terminal(screen_t *screen, bool wants_colors)
 {
     const char *name = getenv("TERM");
-    if (newterm(NULL, stdout, stdin) == NULL) {
+    if (!terminal_is_known() || newterm(NULL, stdout, stdin) == NULL) {
         tool_error(
             "cannot use the terminal \"%s\": set TERM, or use --once",
             name != NULL ? name : "");

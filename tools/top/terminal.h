@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says of the terminal. */
+/* What the environment says of the terminal, and whether ncurses knows it. */
 #ifndef RMM_TOP_TERMINAL_H
 #define RMM_TOP_TERMINAL_H
 
@@ -20,5 +20,8 @@ static inline bool terminal_wants_color(void)
     const char *no_color = getenv("NO_COLOR");
     return no_color == NULL || no_color[0] == '\0';
 }
+
+/* Whether there is a description of $TERM. Asked before newterm(), which leaks where it fails. */
+bool terminal_is_known(void);
 
 #endif /* RMM_TOP_TERMINAL_H */

@@ -93,6 +93,21 @@ class Printed(Programs):
         for key in ("unreadable_programs", "implausible_programs", "left_out_programs"):
             self.assertEqual(found[key], 0)
 
+    def test_gpus_have_the_numbers_of_the_drivers_list(self):
+        listed = os.path.join(self.folder, "gpus")
+        for bus, text in (("0000:5E:00.0", "Model: \t Two\nGPU UUID: \t GPU-two\n"),
+                          ("0000:3B:00.0", "Model: \t One\nGPU UUID: \t GPU-????\n")):
+            os.makedirs(os.path.join(listed, bus))
+            with open(os.path.join(listed, bus, "information"), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.environment["RMM_NVIDIA_PROC"] = listed
+        self.start()
+        self.assertEqual(
+            [(device["device"], device["model"], device["uuid"], device["current_bytes"])
+             for device in self.json()["devices"]],
+            [("gpu0", "One", None, 0), ("gpu1", "Two", "GPU-two", 0),
+             ("gpu2", "Simulated GPU", "SIM-0", CURRENT), ("host", None, None, 0)])
+
     def test_once_prints_the_page(self):
         program = self.start()
         result = self.call("--once", COLUMNS="120")
