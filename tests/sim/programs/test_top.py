@@ -214,8 +214,17 @@ class Live(Programs):
         self.tmux("new-session", "-d", "-x", str(width), "-y", str(height),
                   f"'{TOP}' --interval 0.1 {' '.join(options)} 2>'{self.errors}'; "
                   "echo ended with $?; exec sleep 600")
-        self.addCleanup(subprocess.run, ["tmux", "-S", self.socket, "kill-server"], check=False,
-                        stderr=subprocess.DEVNULL)
+        self.addCleanup(self.close, self.socket)
+
+    def close(self, socket):
+        """Kills rmm-top before its terminal goes: that sends SIGCONT, which makes the leak
+        checker of a sanitizer, at the end of a program that SIGHUP ended, wait for ever."""
+        listed = subprocess.run(["tmux", "-S", socket, "list-panes", "-F", "#{pane_pid}"],
+                                check=False, capture_output=True, text=True)
+        for pid in listed.stdout.split():
+            subprocess.run(["pkill", "-KILL", "-P", pid, "-x", "rmm-top"], check=False)
+        subprocess.run(["tmux", "-S", socket, "kill-server"], check=False,
+                       stderr=subprocess.DEVNULL)
 
     def quit(self):
         self.keys("q")
