@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a pid is the process that a segment tells of; see process_check.h. */
+/* Checks a pid against the owner and the start time of a process; see process_check.h. */
 #include "segment/process_check.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a pid is the process that a segment tells of. A pid alone proves nothing: any process can
- * write one into a header, and pids are given again.
+ * Checks a pid against the owner and the start time of a process. A pid alone proves nothing: any
+ * process can write one into a header, and pids are given again.
  *
  * Cost: two system calls and one small read. Threads: any.
  */

@@ -235,8 +235,23 @@ static inline void launch_through(
 /* (int, void *) */
 static const fake_function_t function_of_two = {
     .count = 2, .offsets = {0, 8}, .sizes = {4, 8}};
+
 static const fake_function_t kernel_of_two = {
     .is_kernel = true, .count = 2, .offsets = {0, 8}, .sizes = {4, 8}};
+
+/* The kernel reduce, which is given the block at BASE. */
+static inline void launch_reduce_on(CUpti_CallbackId id, CUstream stream)
+{
+    uint64_t pointer = BASE;
+    int number = 5;
+    void *addresses[] = {&number, &pointer};
+    cuLaunchKernel_params params = {
+        .f = (CUfunction)(uintptr_t)&function_of_two,
+        .hStream = stream,
+        .kernelParams = addresses};
+
+    call(id, &params, "reduce");
+}
 
 static inline const rmm_diag_finding_t *finding(uint32_t i)
 {

@@ -43,17 +43,9 @@ static void start_usage(void)
     add_block(BASE, 4096);
 }
 
-static void launch_on(CUstream stream)
+static void launch(CUstream stream)
 {
-    uint64_t pointer = BASE;
-    int number = 5;
-    void *addresses[] = {&number, &pointer};
-    cuLaunchKernel_params params = {
-        .f = (CUfunction)(uintptr_t)&function_of_two,
-        .hStream = stream,
-        .kernelParams = addresses};
-
-    call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params, "reduce");
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, stream);
 }
 
 static void begin(CUstream stream, CUgraph graph)
@@ -76,7 +68,7 @@ static void end_as(CUstream stream, CUresult result)
 static void capture_all(void)
 {
     begin(STREAM, GRAPH);
-    launch_on(STREAM);
+    launch(STREAM);
     MAKE(cuMemcpyHtoDAsync_v2, BASE, (void *)(uintptr_t)0x1000, 64, STREAM);
     MAKE(cuMemsetD8Async, BASE, 0, 64, STREAM);
     end_as(STREAM, CUDA_SUCCESS);
@@ -232,7 +224,7 @@ CASE(a_graph_that_is_launched_into_a_capture_is_a_part_of_it)
     instantiate(GRAPH, EXEC);
     begin(STREAM, OTHER_GRAPH);
     run(EXEC);
-    launch_on(STREAM);
+    launch(STREAM);
     end_as(STREAM, CUDA_SUCCESS);
     expect_counts(0, 1, 0);
     instantiate(OTHER_GRAPH, OTHER_EXEC);
@@ -271,8 +263,8 @@ CASE(an_update_gives_an_executable_the_nodes_of_the_other_graph)
     capture_all();
     instantiate(GRAPH, EXEC);
     begin(STREAM, OTHER_GRAPH);
-    launch_on(STREAM);
-    launch_on(STREAM);
+    launch(STREAM);
+    launch(STREAM);
     end_as(STREAM, CUDA_SUCCESS);
     answer(
         CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2, &refused, NULL,
@@ -302,7 +294,7 @@ CASE(a_stream_that_did_not_capture_ends_no_capture)
     begin(STREAM, GRAPH);
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         end_other_as(refusals[i]);
-        launch_on(STREAM);
+        launch(STREAM);
     }
     end_as(STREAM, CUDA_SUCCESS);
     expect_counts(0, 0, 0);
@@ -321,10 +313,10 @@ CASE(the_driver_is_asked_only_while_a_capture_is_under_way)
     start_usage();
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         begin(STREAM, GRAPH);
-        launch_on(OTHER);
+        launch(OTHER);
         end_as(STREAM, ends[i]);
         asked = cuda->capture_queries;
-        launch_on(OTHER);
+        launch(OTHER);
         assert_int_equal(cuda->capture_queries, asked);
     }
     assert_int_equal(asked, 6);
@@ -338,7 +330,7 @@ CASE(a_capture_into_a_graph_ends_no_other_one)
     begin(STREAM, GRAPH);
     MAKE(cuStreamBeginCaptureToGraph, .hStream = OTHER, .hGraph = OTHER_GRAPH);
     end_other_as(CUDA_SUCCESS);
-    launch_on(STREAM);
+    launch(STREAM);
     expect_counts(0, 0, 0);
     end_as(STREAM, CUDA_SUCCESS);
     instantiate(GRAPH, EXEC);
@@ -367,7 +359,7 @@ CASE(the_memory_for_huge_graphs_is_bounded)
     before = heap_bytes();
     begin(STREAM, GRAPH);
     for (int i = 0; i < NODES; i++) {
-        launch_on(STREAM);
+        launch(STREAM);
         assert_true(i % 1000 != 0 || heap_bytes() < before + MOST);
     }
     end_as(STREAM, CUDA_SUCCESS);

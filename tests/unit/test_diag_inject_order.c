@@ -39,25 +39,12 @@ static void start_order(void)
     allocate_on_a();
 }
 
-static void launch_on(CUpti_CallbackId id, CUstream stream)
-{
-    uint64_t pointer = BASE;
-    int number = 5;
-    void *addresses[] = {&number, &pointer};
-    cuLaunchKernel_params params = {
-        .f = (CUfunction)(uintptr_t)&function_of_two,
-        .hStream = stream,
-        .kernelParams = addresses};
-
-    call(id, &params, "reduce");
-}
-
 /* B uses the block now, and that is an error or not. */
 static void expect_ordered(bool is_ordered)
 {
     uint64_t before = header()->findings_total;
 
-    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
     assert_int_equal(header()->findings_total - before, is_ordered ? 0 : 1);
 }
 
@@ -277,14 +264,15 @@ CASE(a_threads_default_stream_is_a_stream_of_its_own)
     cuStreamWaitEvent_params wait = {NULL, FIRST_EVENT, 0};
 
     start_order();
-    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, NULL);
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, NULL);
     assert_int_equal(header()->findings_total, 1);
-    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, NULL);
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, NULL);
     assert_int_equal(header()->findings_total, 2);
     call(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, &record, NULL);
     call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent_ptsz, &wait, NULL);
-    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, NULL);
-    launch_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, (CUstream)RMM_STREAM_PER_THREAD);
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, NULL);
+    launch_reduce_on(
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, (CUstream)RMM_STREAM_PER_THREAD);
     assert_int_equal(header()->findings_total, 2);
 }
 

@@ -126,7 +126,6 @@ uint64_t node_others_bytes(const node_device_t *device)
 uint64_t node_free_bytes(const node_device_t *device)
 {
     uint64_t of_ours = subtract(device->capacity_bytes, device->figures.reserved_bytes);
-    return subtract(of_ours, node_others_bytes(device)) != NODE_UNKNOWN
-               ? subtract(of_ours, node_others_bytes(device))
-               : of_ours;
+    uint64_t of_all = subtract(of_ours, node_others_bytes(device));
+    return of_all != NODE_UNKNOWN ? of_all : of_ours;
 }
