@@ -391,47 +391,28 @@ framework_unchanged() { # FRAMEWORK
 
 # --- what the diagnosis costs a training, in turns with the plain run -------------------------
 
-# Other modes: RMM_OVERHEAD_MODES="subscribed order" tests/gpu/run overhead
+# Other modes: RMM_OVERHEAD_MODES="order usage,bounds,driver,guards" tests/gpu/run overhead
 
 step_overhead() {
     if ! python3 -c 'import torch' 2>/dev/null; then
         row overhead skipped "no PyTorch on this machine"
         return
     fi
-    rm -f "$logs/overhead.txt"
-    attempt "overhead on a pool" 240 overhead "$root/$build/lib/librmm-c.so"
-    overhead_rows
-}
-overhead() { # [LIBRMM_C]
-    local mode
-    export RMM_RESOURCE=pool:8GiB
-    for _ in 1 2 3; do
-        # shellcheck disable=SC2086 # words
-        for mode in plain ${RMM_OVERHEAD_MODES:-usage order,driver usage,bounds,driver}; do
-            in_mode "$mode" python3 tests/gpu/torch_steps.py "$@" >"$work/steps" || return 1
-            sed "s/^/$mode /" "$work/steps" | tee -a "$logs/overhead.txt"
-        done
-    done
-}
-# A row for each network: the least of the rounds, and what each mode adds to the plain run's.
-overhead_rows() {
+    : >"$logs/overhead.txt"
+    attempt "overhead on a pool" 300 overhead "$root/$build/lib/librmm-c.so"
     local network figures
     while read -r network figures; do
         row "overhead, $network" passed "$figures"
-    done < <(awk '
-        { key = $1 " " $2; if (!(key in least) || $3 + 0 < least[key]) { least[key] = $3 + 0 } }
-        !($1 in seen) { seen[$1] = 1; modes[++n] = $1 }
-        { networks[$2] = 1 }
-        END {
-            for (network in networks) {
-                plain = least["plain " network]
-                printf "%s plain %d us", network, plain
-                for (i = 2; i <= n; i++) {
-                    printf "; %s %+.1f %%", modes[i], (least[modes[i] " " network] / plain - 1) * 100
-                }
-                print ""
-            }
-        }' "$logs/overhead.txt")
+    done <"$logs/overhead.txt"
+}
+overhead() { # LIBRMM_C
+    local mode modes=()
+    for mode in ${RMM_OVERHEAD_MODES:-usage order,driver usage,bounds,driver}; do
+        modes+=("$mode=$build/tools/run/rmm-run --diag $mode --")
+    done
+    RMM_RESOURCE=pool:8GiB python3 tests/gpu/overhead.py --library "$1" plain= \
+        "subscribed=env CUDA_INJECTION64_PATH=$root/$build/tests/gpu/libempty_subscriber.so" \
+        "${modes[@]}" | tee "$logs/overhead.txt"
 }
 
 # --- the Python package: its own program, and each framework that allocates through it ---------

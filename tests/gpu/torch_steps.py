@@ -3,11 +3,11 @@
 """
 usage: torch_steps.py [LIBRMM_C]
 
-Trains two transformers with PyTorch, from a fixed seed, with its own allocator or with ours, and
-prints how many microseconds a step of each takes: the median of 9 rounds, each between two
-synchronisations, after a round that warms up. "small" is bound by launches, "large" by the GPU.
+Trains two transformers with PyTorch, from a fixed seed, with its own allocator or with ours: a
+round of the network that a line of standard input names, "small" (bound by launches) or "large"
+(bound by the GPU). Prints how many microseconds a step of the round took, measured between two
+synchronisations. Ends with its input; overhead.py asks so.
 """
-import statistics
 import sys
 import time
 
@@ -31,7 +31,8 @@ def make(layers, width):
     ).cuda()
 
 
-def measure(layers, width, batch, steps):
+def round_of(layers, width, batch, steps):
+    """A function that trains STEPS steps and returns how many microseconds one took."""
     torch.manual_seed(1)
     network = make(layers, width)
     optimiser = torch.optim.AdamW(network.parameters())
@@ -52,8 +53,17 @@ def measure(layers, width, batch, steps):
         torch.cuda.synchronize()
         return (time.perf_counter() - begin) / steps * 1e6
 
-    train_round()
-    return statistics.median(train_round() for _ in range(9))
+    return train_round
+
+
+def train_in_turns():
+    rounds = {}
+    for line in sys.stdin:
+        name = line.strip()
+        if name not in rounds:
+            rounds.clear()  # the memory of the network before
+            rounds[name] = round_of(*SIZES[name])
+        print(f"{rounds[name]():.1f}", flush=True)
 
 
 def main():
@@ -63,8 +73,7 @@ def main():
                 sys.argv[1], "rmm_torch_malloc", "rmm_torch_free"
             )
         )
-    for name, size in SIZES.items():
-        print(f"{name} {measure(*size):.0f}")
+    train_in_turns()
 
 
 if __name__ == "__main__":
