@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures stacks; see stacks.h. The frames of the diagnosis library itself, which are the
- * innermost ones, are left out. A frame whose module is not known, or found no entry in the table,
- * is its address.
+ * Captures stacks; see stacks.h. The frames of the diagnosis library itself, and of what it called,
+ * are left out. A frame whose module is not known, or found no entry in the table, is its address.
  */
 #include "diag/stacks.h"
 
@@ -69,7 +68,9 @@ static int see_module(struct dl_phdr_info *info, size_t bytes, void *arg)
     capture->is_program = false; /* the first is */
     rmm__module_span(info, &place.begin, &place.end);
     if (has_frame_in(capture, place.begin, place.end)) {
-        place.is_own = is_in((uintptr_t)&own_place, place.begin, place.end);
+        /* of a program that was linked with the engine statically all frames are shown */
+        place.is_own =
+            !is_program && is_in((uintptr_t)&own_place, place.begin, place.end);
         copy_path(place.module.path, info->dlpi_name, is_program);
         place.module.build_id_bytes = (uint32_t)rmm__module_build_id(
             info, place.module.build_id, sizeof(place.module.build_id));
@@ -100,19 +101,18 @@ static void take_frames(capture_t *capture, const rmm_stack_raw_t *raw)
     (void)dl_iterate_phdr(see_module, capture);
 }
 
-/* In a program that was linked with the engine statically all frames are its own. */
+/* The frames to leave out: through the last one of the diagnosis library, which also stands
+ * between the library that it reports to and CUPTI. */
 static uint32_t own_frames(const capture_t *capture)
 {
     uint32_t own = 0;
 
-    for (; own < capture->frame_count; own++) {
-        const place_t *place = find_place(capture, capture->frames[own]);
+    for (uint32_t i = 0; i < capture->frame_count; i++) {
+        const place_t *place = find_place(capture, capture->frames[i]);
 
-        if (place == NULL || !place->is_own) {
-            return own;
-        }
+        own = place != NULL && place->is_own ? i + 1 : own;
     }
-    return 0;
+    return own;
 }
 
 /* --- the tables -------------------------------------------------------------------- */

@@ -7,9 +7,12 @@
 #include "harness/runtime.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <string.h>
 
 #include <rmm/sys/diag.h>
 
+#include "diag/stacks_reader.h"
 #include "harness/diag_file.h"
 #include "unit/fake/fake_cupti.h"
 
@@ -314,6 +317,35 @@ static void the_diagnosis_follows_these_blocks_too(void **state)
     child_end(&child);
 }
 
+static void take_with_bounds(child_t *self, void *argument)
+{
+    start("bounds,driver", true);
+    take(BASE, 3 * MiB);
+    child_pause(self, 'r');
+}
+
+/* The diagnosis is called by CUPTI, and again by librmm-c, which it told of the block. */
+static void the_place_of_a_block_has_no_frame_of_the_diagnosis(void **state)
+{
+    rmm_diag_file_t file;
+    rmm_diag_stack_info_t stack;
+    rmm_diag_module_info_t module;
+    child_t child;
+    char path[512];
+
+    child_start_until(&child, take_with_bounds, NULL, 'r');
+    assert_true(diag_file_find(runtime.path, path));
+    assert_int_equal(rmm_diag_attach(&file, open(path, O_RDONLY | O_CLOEXEC)), 0);
+    assert_true(rmm_diag_read_site(&file, 1, &stack));
+    assert_true(stack.frame_count > 1);
+    for (uint32_t i = 0; i < stack.frame_count; i++) {
+        assert_true(rmm_diag_read_module(&file, stack.modules[i], &module));
+        assert_null(strstr(module.path, "/librmm-"));
+    }
+    rmm_diag_close(&file);
+    child_end(&child);
+}
+
 static void start_otherwise(child_t *self, void *argument)
 {
     const char *modes = argument;
@@ -448,6 +480,7 @@ int main(void)
         CASE(a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis),
         CASE(arrays_are_counted_and_no_blocks_for_the_diagnosis),
         CASE(the_diagnosis_follows_these_blocks_too),
+        CASE(the_place_of_a_block_has_no_frame_of_the_diagnosis),
         CASE(nothing_is_followed_unless_asked_for),
         CASE(the_programs_own_copy_counts_by_itself),
         CASE(beside_another_tool_the_program_runs_on),
