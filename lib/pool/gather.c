@@ -9,10 +9,10 @@
 
 #include "pool/figures.h"
 
-#define COMPACT_PART 12 /* with less than this part of what is held free, it grows */
+#define COMPACT_PART 24 /* with less than this part of what is held free, it grows */
 #define COMPACT_TIMES 4 /* what is held may be mapped again so often before it grows */
 #define COMPACT_WORTH                                                                  \
-    2048 /* one compaction costs as much as this part of what is held */
+    4096 /* one compaction costs as much as this part of what is held */
 
 /* --- pieces that are wholly clean ---------------------------------------------------- */
 
