@@ -23,7 +23,7 @@ static rmm_stream_t stream_at(const rmm_stream_id_t *entry)
     return atomic_load_explicit(&entry->stream, memory_order_relaxed);
 }
 
-/* The entry of this stream; else a free one; else NULL. */
+/* The entry of this stream; else the first free one, which a search finds soonest; else NULL. */
 static rmm_stream_id_t *place_for_locked(rmm_stream_t stream)
 {
     rmm_stream_id_t *set = rmm__stream_id_set(stream);
@@ -34,7 +34,7 @@ static rmm_stream_id_t *place_for_locked(rmm_stream_t stream)
         if (stream_at(&set[i]) == stream) {
             return &set[i];
         }
-        if (stream_at(&set[i]) == NULL) {
+        if (vacant == NULL && stream_at(&set[i]) == NULL) {
             vacant = &set[i];
         }
     }

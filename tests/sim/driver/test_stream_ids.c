@@ -192,6 +192,31 @@ static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
     assert_int_equal(entry_count(), 0);
 }
 
+/* Where a search begins: a hot pair makes two. */
+static void a_stream_has_the_first_free_place(void **state)
+{
+    rmm_stream_t stream = (rmm_stream_t)(uintptr_t)0x1000;
+    rmm_stream_t beside = stream;
+    rmm_stream_id_t *set = rmm__stream_id_set(stream);
+
+    do {
+        beside = (rmm_stream_t)((uintptr_t)beside + 16);
+    } while (rmm__stream_id_set(beside) != set);
+    assert_true(rmm__stream_id_keep(stream, 1));
+    assert_true(rmm__stream_id_keep(beside, 2));
+    assert_ptr_equal(set[0].stream, stream);
+    assert_ptr_equal(set[1].stream, beside);
+    rmm__stream_id_forget(stream);
+    assert_true(rmm__stream_id_keep(beside, 3)); /* it has a place */
+    assert_ptr_equal(set[0].stream, NULL);
+    assert_known_as(beside, 3);
+    assert_true(rmm__stream_id_keep(stream, 4));
+    assert_ptr_equal(set[0].stream, stream);
+    rmm__stream_id_forget(stream);
+    rmm__stream_id_forget(beside);
+    assert_int_equal(entry_count(), 0);
+}
+
 static void *tell_id(void *id_out)
 {
     *(uint64_t *)id_out = rmm__stream_id_of_thread(0);
@@ -293,6 +318,7 @@ int main(void)
         cmocka_unit_test(tells_that_a_stream_captures_against_its_flag),
         cmocka_unit_test(has_room_for_so_many_and_asks_for_the_others),
         cmocka_unit_test(a_full_set_takes_no_more_and_forgets_what_it_has),
+        cmocka_unit_test(a_stream_has_the_first_free_place),
         cmocka_unit_test(notices_a_stream_that_was_destroyed_by_others),
     };
 
