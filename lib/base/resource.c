@@ -392,10 +392,10 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
     return status;
 }
 
-/* Of a usual block, when nobody looks on, nothing is. */
-static inline bool is_to_be_noted(const rmm_request_t *request)
+/* Of such a block, when nobody looks on, nothing is noted. */
+static inline bool is_usual(const rmm_request_t *request)
 {
-    return !request->user || request->bytes == 0;
+    return request->user && request->bytes != 0;
 }
 
 static uint32_t order_of(const rmm_resource_t *mr, const rmm_request_t *request)
@@ -441,6 +441,18 @@ RMM_COLD static void note_alloc(
         block.flags |= facts->is_kept ? RMM_DIAG_BLOCK_KEPT : 0;
         rmm__diag_report_alloc(&block);
     }
+}
+
+/* What follows an allocation that failed or is to be noted. */
+RMM_COLD static rmm_status_t end_unusual(
+    rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status,
+    void **ptr_out)
+{
+    if (status != RMM_OK) {
+        return alloc_failed(mr, request, status);
+    }
+    note_alloc(mr, request, *ptr_out, &(rmm_block_facts_t){.end = 0});
+    return RMM_OK;
 }
 
 /* Under a limit, to be trimmed first, traced, or perhaps diagnosed. */
@@ -496,13 +508,10 @@ RMM_HOT_INLINE rmm_status_t allocate(
     if (request.user) {
         rmm__nvtx_end();
     }
-    if (status != RMM_OK) {
-        return alloc_failed(mr, &request, status);
+    if (__builtin_expect(status == RMM_OK, true) && is_usual(&request)) {
+        return RMM_OK;
     }
-    if (is_to_be_noted(&request)) {
-        note_alloc(mr, &request, *ptr_out, &(rmm_block_facts_t){.end = 0});
-    }
-    return RMM_OK;
+    return end_unusual(mr, &request, status, ptr_out);
 }
 
 rmm_status_t rmm_resource_alloc(

@@ -88,7 +88,7 @@ static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
 }
 
 /* Later frees carry the next stamp; an event will cover those before. */
-static void
+RMM_COLD static void
 close_locked(engine_t *engine, engine_stream_t *stream, engine_closing_t *closing_out)
 {
     *closing_out = (engine_closing_t){

@@ -335,7 +335,7 @@ static inline void rmm__accounting_end_exclusive(rmm_accounting_t *accounting)
     } while (0)
 
 /* Between begin and end: */
-static inline void rmm__accounting_alloc_exclusive(
+RMM_HOT_INLINE void rmm__accounting_alloc_exclusive(
     rmm_accounting_t *accounting, uint64_t bytes, uint64_t padding)
 {
     rmm_segment_slot_t *slot = accounting->slot;
@@ -445,7 +445,7 @@ void rmm__location_device_free(uint32_t location, uint64_t device_free_bytes);
 
 /* --- a location that a resource owns, whose lock is held ------------------------------- */
 
-static inline void
+RMM_HOT_INLINE void
 rmm__location_alloc_owned(const rmm_accounting_t *accounting, uint64_t bytes)
 {
     rmm_segment_location_t *record = accounting->record;
