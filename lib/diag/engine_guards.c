@@ -244,7 +244,7 @@ static void undo_fill_locked(rmm_diag_engine_t *engine, const rmm_guard_t *guard
         rmm__live_map_overlap(&engine->map, guard->address - 1, guard->address);
 
     if (index != RMM_LIVE_NONE &&
-        engine->guards.entries[index].guard.ready == guard->ready) {
+        engine->guards.entries[index].guard.number == guard->number) {
         rmm__guards_drop(&engine->guards, index);
     }
     RMM_ROW_ADD(&engine->header->guards_missing, 1);

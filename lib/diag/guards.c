@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define FILLING 1u /* in a state: not yet ready */
-#define STATE_STEP 2u
 #define TAG_BIT 0x80000000u
 #define PAGE 4096u /* what a driver pins */
 
@@ -31,12 +29,6 @@ static uint32_t take_slot(rmm_guards_t *guards)
     return slot;
 }
 
-static void set_state(rmm_guards_t *guards, uint32_t slot, uint32_t state)
-{
-    /* release: pairs with state_is() */
-    atomic_store_explicit(&guards->states[slot], state, memory_order_release);
-}
-
 /* --- guards ----------------------------------------------------------------------------- */
 
 static rmm_guard_t guard_behind(const rmm_diag_block_v1_t *block)
@@ -49,14 +41,14 @@ static rmm_guard_t guard_behind(const rmm_diag_block_v1_t *block)
         .bytes = bytes < RMM_GUARD_BYTES_MAX ? (uint32_t)bytes : RMM_GUARD_BYTES_MAX};
 }
 
-/* 0 is closed, and never comes again while a slot is in use. */
-static uint32_t next_ready(rmm_guards_t *guards)
+/* A slot has another guard long before its numbers come again. */
+static uint32_t next_number(rmm_guards_t *guards)
 {
-    guards->last_ready += STATE_STEP;
-    if (guards->last_ready == 0) {
-        guards->last_ready = STATE_STEP;
+    guards->last_number++;
+    if (guards->last_number == 0) {
+        guards->last_number = 1;
     }
-    return guards->last_ready;
+    return guards->last_number;
 }
 
 static void begin_job(
@@ -86,31 +78,30 @@ bool rmm__guards_open(
         return false;
     }
     guard.slot = take_slot(guards);
-    guard.ready = next_ready(guards);
+    guard.number = next_number(guards);
     entry->guard = guard;
     entry->device = block->device;
     entry->in_stream_order = (block->flags & RMM_DIAG_BLOCK_IN_STREAM_ORDER) != 0;
     entry->stream = entry->used_on = block->stream;
     entry->graphs = guards->graphs;
     entry->stack = *stack;
-    set_state(guards, guard.slot, guard.ready | FILLING);
+    /* release: pairs with is_open() in guards_run.c */
+    atomic_store_explicit(
+        &guards->states[guard.slot].open, guard.number, memory_order_release);
     begin_job(guards, job, RMM_GUARD_FILL, 1);
     job->guards[job->count++] = guard;
     return true;
 }
 
-/* The slot's next owner may already have it, if only the state is to be closed late. */
+/* The slot's next owner may already have it, where the guard is closed late. */
 static void close_state(rmm_guards_t *guards, const rmm_guard_t *guard)
 {
-    uint32_t filling = guard->ready | FILLING, ready = guard->ready;
+    _Atomic(uint32_t) *open = &guards->states[guard->slot].open;
 
-    /* release: as set_state() */
-    (void)(atomic_compare_exchange_strong_explicit(
-               &guards->states[guard->slot], &ready, 0, memory_order_release,
-               memory_order_relaxed) ||
-           atomic_compare_exchange_strong_explicit(
-               &guards->states[guard->slot], &filling, 0, memory_order_release,
-               memory_order_relaxed));
+    /* relaxed: only the host writes it, under the lock. release: as in rmm__guards_open() */
+    if (atomic_load_explicit(open, memory_order_relaxed) == guard->number) {
+        atomic_store_explicit(open, 0, memory_order_release);
+    }
 }
 
 void rmm__guards_drop(rmm_guards_t *guards, uint32_t index)

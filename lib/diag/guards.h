@@ -13,10 +13,14 @@
  *
  * No false finding. Nothing orders a check on one stream behind the fill on another, or before the
  * free and the next use of the memory, where a kernel is given a pointer that it does not follow.
- * So each guard has a word of state in the shared memory. The work goes by it, as a reader does by
- * a sequence lock: a guard counts as broken if its state says `ready` before and after the bytes
- * were read. The state becomes `ready` behind the fill and 0 before the free, in the order of the
- * block's streams. The host may write 0 at any time: then what is queued finds nothing.
+ * So each guard has a state in the shared memory, of three words, each with the guard's number once
+ * that is so: it is open (written by the host), it is filled (by the fill), it is over (by a close,
+ * and by a check that found it broken). A guard counts as broken if it was filled before the bytes
+ * were read, and is open and not over behind them. The host may close it at any time: then what is
+ * queued or running finds nothing.
+ *
+ * No word has two kinds of writers, so none undoes another's. A compare-and-swap would not do: that
+ * of a GPU on the host's memory is not atomic for the host (CUDA's guide on mapped memory).
  *
  * Slots of states are used again in turn, the one freed longest ago first.
  *
@@ -44,23 +48,30 @@
 /* --- what is queued on a GPU ---------------------------------------------------------- */
 
 typedef enum rmm_guard_action {
-    RMM_GUARD_FILL = 1, /* state filling: fill, then state ready */
+    RMM_GUARD_FILL = 1, /* unless it is over */
     RMM_GUARD_CHECK = 2,
-    RMM_GUARD_CLOSE = 3 /* check, then state 0 */
+    RMM_GUARD_CLOSE = 3 /* check, then it is over */
 } rmm_guard_action_t;
 
 typedef struct rmm_guard {
     uint64_t address;
     uint32_t bytes;
     uint32_t slot;
-    uint32_t
-        ready; /* its state when it may be checked; ready | 1 while it is to be filled */
+    uint32_t number; /* not 0; no two of the same slot have the same */
     uint32_t reserved;
 } rmm_guard_t;
 
-/* The parameter of the kernel: its layout is known to cupti_guards.ptx. */
+/* Of a slot. Each word is the number of a guard, or 0. */
+typedef struct rmm_guard_state {
+    _Atomic(uint32_t) open;
+    _Atomic(uint32_t) filled;
+    _Atomic(uint32_t) over;
+    uint32_t reserved;
+} rmm_guard_state_t;
+
+/* The parameter of the kernel: its layout is known to guards.ptx. */
 typedef struct rmm_guard_job {
-    uint64_t states;  /* address of uint32_t[] */
+    uint64_t states;  /* address of rmm_guard_state_t[] */
     uint64_t results; /* of uint64_t[], one for each guard */
     uint32_t action;
     uint32_t count; /* of guards */
@@ -124,14 +135,14 @@ typedef struct rmm_guards {
     rmm_guard_entry_t *entries; /* by block, as rows; NULL: there are no guards */
     uint32_t *free_slots;       /* a ring of all slots */
     uint32_t slot_count, first_free, free_count;
-    uint32_t last_ready;
+    uint32_t last_number;      /* of a guard */
     rmm_guard_check_t *checks; /* a ring */
     uint32_t oldest, next;     /* of the checks, counted on for ever */
     uint64_t graphs;           /* launched */
     /* shared with the GPU */
     void *shared;
     size_t shared_bytes;
-    _Atomic(uint32_t) *states;
+    rmm_guard_state_t *states;
     _Atomic(uint64_t) *results; /* RMM_GUARDS_AT_ONCE for each check */
 } rmm_guards_t;
 

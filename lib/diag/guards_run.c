@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is queued on a GPU, in C: for the simulated GPU, and as the model of cupti_guards.ptx, which
+ * What is queued on a GPU, in C: for the simulated GPU, and as the model of guards.ptx, which
  * does the same with the threads of a block for each guard.
  */
 #include "diag/guards.h"
 
 typedef struct run {
-    _Atomic(uint32_t) *states;
+    rmm_guard_state_t *state;
     const rmm_guard_t *guard;
 } run_t;
 
-static uint32_t state_of(const run_t *run)
+/* acquire: what is read next is read behind it; pairs with put() and rmm__guards_open() */
+static bool says(const run_t *run, const _Atomic(uint32_t) *word)
 {
-    /* acquire: the bytes are read behind it; pairs with set_state() in guards.c */
-    return atomic_load_explicit(&run->states[run->guard->slot], memory_order_acquire);
+    return atomic_load_explicit(word, memory_order_acquire) == run->guard->number;
 }
 
-static void set_state(const run_t *run, uint32_t state)
+/* release: the bytes are written, or read; pairs with says() */
+static void put(const run_t *run, _Atomic(uint32_t) *word)
 {
-    /* release: the bytes are written; pairs with state_of() */
-    atomic_store_explicit(&run->states[run->guard->slot], state, memory_order_release);
+    atomic_store_explicit(word, run->guard->number, memory_order_release);
+}
+
+static bool is_open(const run_t *run)
+{
+    return says(run, &run->state->open) && !says(run, &run->state->over);
 }
 
 /* Volatile: other work may write there meanwhile. */
@@ -30,13 +35,13 @@ static volatile unsigned char *bytes_of(const run_t *run)
 
 static void fill(const run_t *run)
 {
-    if (state_of(run) != (run->guard->ready | 1u)) {
+    if (!is_open(run)) {
         return; /* freed meanwhile: the memory may be another block's */
     }
     for (uint32_t i = 0; i < run->guard->bytes; i++) {
         bytes_of(run)[i] = RMM_GUARD_PATTERN;
     }
-    set_state(run, run->guard->ready);
+    put(run, &run->state->filled);
 }
 
 /* The first byte that differs; `bytes` if none does. */
@@ -53,26 +58,25 @@ static uint32_t first_bad(const run_t *run)
 /* The lower half of the result. A broken guard is not checked again. */
 static uint32_t check(const run_t *run)
 {
-    uint32_t bad;
+    uint32_t bad = run->guard->bytes;
 
-    if (state_of(run) != run->guard->ready) {
+    if (says(run, &run->state->filled)) {
+        bad = first_bad(run);
+    }
+    if (bad == run->guard->bytes || !is_open(run)) {
         return 0;
     }
-    bad = first_bad(run);
-    if (bad == run->guard->bytes || state_of(run) != run->guard->ready) {
-        return 0;
-    }
-    set_state(run, 0);
+    put(run, &run->state->over);
     return RMM_GUARD_BROKEN | bad;
 }
 
 void rmm__guards_run(const rmm_guard_job_t *job)
 {
+    rmm_guard_state_t *states = (rmm_guard_state_t *)(uintptr_t)job->states;
     _Atomic(uint64_t) *results = (_Atomic(uint64_t) *)(uintptr_t)job->results;
 
     for (uint32_t i = 0; i < job->count; i++) {
-        const run_t run = {
-            (_Atomic(uint32_t) *)(uintptr_t)job->states, &job->guards[i]};
+        const run_t run = {&states[job->guards[i].slot], &job->guards[i]};
         uint32_t result = 0;
 
         if (job->action == RMM_GUARD_FILL) {
@@ -80,8 +84,8 @@ void rmm__guards_run(const rmm_guard_job_t *job)
             continue;
         }
         result = check(&run);
-        if (job->action == RMM_GUARD_CLOSE && state_of(&run) == run.guard->ready) {
-            set_state(&run, 0);
+        if (job->action == RMM_GUARD_CLOSE && is_open(&run)) {
+            put(&run, &run.state->over);
         }
         /* relaxed: the word is all there is to read */
         atomic_store_explicit(

@@ -2,7 +2,7 @@
 /*
  * The table of guards against a model: random blocks, launches, writes and frees on streams whose
  * work runs late, and in any order between streams. The model keeps each guard that there ever was
- * with what became of it, and decides of each check what it must find. Numbers of checks and states
+ * with what became of it, and decides of each check what it must find. Numbers of checks and guards
  * wrap on the way.
  */
 #include "harness/harness.h"
@@ -54,7 +54,7 @@ static unsigned char memory[BLOCKS * ROOM], shadow[BLOCKS * ROOM];
 static model_guard_t *guards;
 static int guard_count, owner[SLOTS]; /* of each slot: its last guard */
 static uint32_t free_slots[SLOTS], first_free, free_count;
-static uint32_t last_ready;
+static uint32_t last_number;
 static model_block_t blocks[BLOCKS];
 static model_check_t checks[2 * RMM_GUARD_CHECKS]; /* by their number, counted from 0 */
 static int64_t oldest, next;
@@ -111,7 +111,7 @@ static void expect_results(model_check_t *check, bool closes)
             check->found[i] = guard->guard.address + bad;
             guard->is_over = true;
         }
-        guard->is_over = guard->is_over || (closes && guard->is_filled);
+        guard->is_over = guard->is_over || closes;
     }
 }
 
@@ -184,13 +184,13 @@ expect_guard(model_block_t *block, uint32_t index, const rmm_guard_job_t *job)
     uint64_t begin = block->block.address + block->block.bytes;
     uint32_t slot = free_slots[first_free];
 
-    last_ready = last_ready + 2 == 0 ? 2 : last_ready + 2;
+    last_number = last_number + 1 == 0 ? 1 : last_number + 1;
     assert_int_equal(job->action, RMM_GUARD_FILL);
     assert_int_equal(job->count, 1);
     assert_int_equal(guard->address, begin);
     assert_int_equal(guard->bytes, block->block.end - begin);
     assert_int_equal(guard->slot, slot);
-    assert_int_equal(guard->ready, last_ready);
+    assert_int_equal(guard->number, last_number);
     assert_true(rmm__guards_has(&table, index));
     first_free = (first_free + 1) % SLOTS;
     free_count--;
@@ -492,11 +492,11 @@ static void step(uint64_t speed)
     compare();
 }
 
-static void set_up_model(uint32_t first_check, uint32_t first_ready)
+static void set_up_model(uint32_t first_check, uint32_t first_number)
 {
     assert_true(rmm__guards_init(&table, BLOCKS));
     table.oldest = table.next = first_check;
-    table.last_ready = last_ready = first_ready;
+    table.last_number = last_number = first_number;
     oldest = next = 0;
     guard_count = 0;
     graphs_launched = 0;
@@ -516,10 +516,10 @@ static void set_up_model(uint32_t first_check, uint32_t first_ready)
     }
 }
 
-/* The round's checks and states begin `before` their numbers wrap. */
+/* The round's checks and guards begin `before` their numbers wrap. */
 static void run_round(uint32_t before)
 {
-    set_up_model(0u - before, 0u - 2 * before);
+    set_up_model(0u - before, 0u - before);
     for (int i = 0; i < STEPS; i++) {
         step(i % 20000 < 10000 ? 6 : 0); /* for some time the GPU does nothing */
     }

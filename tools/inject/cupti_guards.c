@@ -17,11 +17,16 @@
 
 static_assert(sizeof(rmm_guard_t) == 24, "guards.ptx");
 static_assert(
+    sizeof(rmm_guard_state_t) == 16 && offsetof(rmm_guard_state_t, open) == 0 &&
+        offsetof(rmm_guard_state_t, filled) == 4 &&
+        offsetof(rmm_guard_state_t, over) == 8,
+    "guards.ptx");
+static_assert(
     offsetof(rmm_guard_job_t, results) == 8 &&
         offsetof(rmm_guard_job_t, action) == 16 &&
         offsetof(rmm_guard_job_t, tag) == 24 &&
         offsetof(rmm_guard_job_t, guards) == 32 && offsetof(rmm_guard_t, bytes) == 8 &&
-        offsetof(rmm_guard_t, slot) == 12 && offsetof(rmm_guard_t, ready) == 16 &&
+        offsetof(rmm_guard_t, slot) == 12 && offsetof(rmm_guard_t, number) == 16 &&
         sizeof(rmm_guard_job_t) == 416,
     "guards.ptx");
 

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work on guards, and what ends a guard in the midst of it: the host that drops the block, or a
+ * close on another stream. The bytes of the guard are in a page that may not be touched: the first
+ * access of the work stops in a handler, which does what is to come between and gives the page.
+ */
+#include "harness/harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "diag/guards.h"
+
+enum { PAGE_BYTES = 4096, BYTES = 16, ROOM = 64 };
+
+typedef void (*between_fn)(void);
+
+static rmm_guards_t table;
+static rmm_diag_block_v1_t block;
+static rmm_guard_job_t filling, checking, closing;
+static unsigned char *page;
+static between_fn between;
+static const rmm_stack_raw_t no_stack = {.count = 0};
+
+static void give_page(int number)
+{
+    between_fn now = between;
+
+    if (now == NULL) {
+        abort(); /* another access than the one that is waited for */
+    }
+    between = NULL;
+    if (mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE) != 0) {
+        abort();
+    }
+    now();
+}
+
+/* The first access to the guard stops, and this comes first. */
+static void run_with(const rmm_guard_job_t *job, between_fn what)
+{
+    struct sigaction action = {.sa_handler = give_page}, before;
+
+    between = what;
+    assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+    assert_int_equal(mprotect(page, PAGE_BYTES, PROT_NONE), 0);
+    rmm__guards_run(job);
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+    assert_null(between); /* it was run */
+}
+
+static void begin_check(rmm_guard_job_t *job)
+{
+    assert_true(rmm__guards_begin(&table, RMM_DIAG_LAUNCH, 0, NULL));
+    rmm__guards_add(&table, 0, &block, 0);
+    assert_true(rmm__guards_end(&table, &no_stack, job));
+}
+
+static void open_block(void)
+{
+    memset(page, 0, PAGE_BYTES);
+    assert_true(rmm__guards_init(&table, 1));
+    block = (rmm_diag_block_v1_t){
+        .address = (uint64_t)(uintptr_t)page,
+        .bytes = BYTES,
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER,
+        .end = (uint64_t)(uintptr_t)page + ROOM};
+    assert_true(rmm__guards_open(&table, 0, &block, &no_stack, &filling));
+    begin_check(&checking);
+}
+
+/* The next owner of the memory writes; then a check comes late. */
+static void expect_nothing_found(void)
+{
+    rmm_guard_broken_t broken;
+
+    page[BYTES] = 1;
+    rmm__guards_run(&checking);
+    assert_false(rmm__guards_take(&table, &broken));
+    rmm__guards_fini(&table);
+}
+
+static void drop(void)
+{
+    rmm__guards_drop(&table, 0);
+}
+
+static void close_elsewhere(void)
+{
+    rmm__guards_run(&closing);
+}
+
+static void prepare_close(void)
+{
+    assert_true(rmm__guards_close(&table, 0, &block, &block, &no_stack, &closing));
+}
+
+static void a_guard_dropped_while_it_is_filled_stays_closed(void **state)
+{
+    open_block();
+    run_with(&filling, drop);
+    expect_nothing_found();
+}
+
+static void
+a_guard_closed_on_another_stream_while_it_is_filled_stays_closed(void **state)
+{
+    open_block();
+    prepare_close();
+    run_with(&filling, close_elsewhere);
+    expect_nothing_found();
+}
+
+static void a_guard_closed_before_its_fill_is_not_filled(void **state)
+{
+    open_block();
+    prepare_close();
+    rmm__guards_run(&closing);
+    rmm__guards_run(&filling);
+    assert_int_equal(page[BYTES], 0); /* the next owner's */
+    expect_nothing_found();
+}
+
+static void a_guard_dropped_while_it_is_read_is_not_broken(void **state)
+{
+    open_block();
+    rmm__guards_run(&filling);
+    page[BYTES + 5] = 1;
+    run_with(&checking, drop);
+    expect_nothing_found();
+}
+
+static void
+a_guard_closed_on_another_stream_while_it_is_read_is_not_broken(void **state)
+{
+    rmm_guard_broken_t broken;
+
+    open_block();
+    rmm__guards_run(&filling);
+    page[BYTES + 5] = 1;
+    prepare_close();
+    run_with(&checking, close_elsewhere);
+    /* the close saw it, and the check that was read in the midst of it did not again */
+    assert_true(rmm__guards_take(&table, &broken));
+    assert_int_equal(broken.check->call, 0);
+    assert_false(rmm__guards_take(&table, &broken));
+    expect_nothing_found();
+}
+
+static rmm_guard_job_t filling_next, checking_next;
+
+/* Two slots for one block: two more blocks, and the slot is the new one's. */
+static void pass_the_slot_on(void)
+{
+    rmm__guards_drop(&table, 0);
+    for (int i = 0; i < 2; i++) {
+        if (i > 0) {
+            rmm__guards_drop(&table, 0);
+        }
+        if (!rmm__guards_open(&table, 0, &block, &no_stack, &filling_next)) {
+            abort();
+        }
+    }
+}
+
+static void a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot(void **state)
+{
+    rmm_guard_broken_t broken;
+
+    open_block();
+    run_with(&filling, pass_the_slot_on);
+    assert_int_equal(filling_next.guards[0].slot, filling.guards[0].slot);
+    page[BYTES + 5] = 1;
+    begin_check(&checking_next);
+    rmm__guards_run(&checking_next);
+    assert_false(rmm__guards_take(&table, &broken)); /* not filled yet */
+    rmm__guards_run(&filling_next);
+    page[BYTES + 5] = 1;
+    begin_check(&checking_next);
+    rmm__guards_run(&checking_next);
+    assert_true(rmm__guards_take(&table, &broken));
+    rmm__guards_fini(&table);
+}
+
+static void a_late_check_does_not_end_the_guard_that_has_its_slot(void **state)
+{
+    rmm_guard_broken_t broken;
+
+    open_block();
+    rmm__guards_run(&filling);
+    page[BYTES + 5] = 1;
+    run_with(&checking, pass_the_slot_on);
+    assert_false(rmm__guards_take(&table, &broken));
+    rmm__guards_run(&filling_next);
+    page[BYTES + 5] = 1;
+    begin_check(&checking_next);
+    rmm__guards_run(&checking_next);
+    assert_true(rmm__guards_take(&table, &broken));
+    rmm__guards_fini(&table);
+}
+
+/* Closed for good by the GPU: a close of the guard before it in the slot comes behind that. */
+static void a_late_close_does_not_open_the_guard_that_has_its_slot(void **state)
+{
+    rmm_guard_job_t closing_first;
+
+    open_block();
+    rmm__guards_run(&filling);
+    prepare_close();
+    closing_first = closing;
+    for (int i = 0; i < 2; i++) {
+        assert_true(rmm__guards_open(&table, 0, &block, &no_stack, &filling));
+        rmm__guards_run(&filling);
+        begin_check(&checking);
+        prepare_close();
+        rmm__guards_run(&closing);
+    }
+    assert_int_equal(filling.guards[0].slot, closing_first.guards[0].slot);
+    rmm__guards_run(&closing_first);
+    expect_nothing_found();
+}
+
+static int take_page(void **state)
+{
+    page = mmap(
+        NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? -1 : 0;
+}
+
+static int give_page_back(void **state)
+{
+    return munmap(page, PAGE_BYTES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_guard_dropped_while_it_is_filled_stays_closed),
+        cmocka_unit_test(
+            a_guard_closed_on_another_stream_while_it_is_filled_stays_closed),
+        cmocka_unit_test(a_guard_closed_before_its_fill_is_not_filled),
+        cmocka_unit_test(a_guard_dropped_while_it_is_read_is_not_broken),
+        cmocka_unit_test(
+            a_guard_closed_on_another_stream_while_it_is_read_is_not_broken),
+        cmocka_unit_test(
+            a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot),
+        cmocka_unit_test(a_late_check_does_not_end_the_guard_that_has_its_slot),
+        cmocka_unit_test(a_late_close_does_not_open_the_guard_that_has_its_slot),
+    };
+
+    return cmocka_run_group_tests(tests, take_page, give_page_back);
+}
