@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -285,6 +286,24 @@ static void blocks_that_are_not_drawn_alone_shade_the_grid(void **state)
     json_decref(page);
 }
 
+static void blocks_without_bytes_have_no_place_in_the_grid(void **state)
+{
+    json_t *page = NULL;
+
+    for (uint64_t i = 0; i < PAGE_BLOCKS_MAX + 10; i++) {
+        add(4096, 0, i, i + 1);
+    }
+    assert_true(history_finish(&history));
+    assert_int_equal(feclearexcept(FE_ALL_EXCEPT), 0);
+    page = load_page();
+    assert_int_equal(fetestexcept(FE_INVALID | FE_DIVBYZERO), 0);
+    assert_int_equal(number(page, "together"), 10);
+    assert_int_equal(
+        strspn(json_string_value(json_object_get(page, "grid")), "0"),
+        2 * PAGE_GRID_COLUMNS * PAGE_GRID_ROWS);
+    json_decref(page);
+}
+
 static void regions_are_joined_until_they_are_few(void **state)
 {
     json_t *page = NULL;
@@ -428,6 +447,7 @@ int main(void)
         CASE(holders_beyond_those_shown_are_summed_up),
         CASE(a_counter_with_many_changes_keeps_its_peak),
         CASE(blocks_that_are_not_drawn_alone_shade_the_grid),
+        CASE(blocks_without_bytes_have_no_place_in_the_grid),
         CASE(regions_are_joined_until_they_are_few),
         CASE(blocks_at_the_end_of_all_addresses_have_a_place),
         CASE(times_that_nobody_has_are_in_some_bin),

@@ -188,6 +188,9 @@ static void cover(cell_t *row, double from, double to, double share)
 
 static void shade(const page_map_t *map, cell_t *cells, const history_block_t *block)
 {
+    if (map->bytes == 0) {
+        return; /* no block has any: the rows have no height */
+    }
     uint64_t begin_ns = map->history->begin_ns;
     double columns = PAGE_GRID_COLUMNS / map->span_ns;
     double from = (double)(block->begin_ns - begin_ns) * columns;
