@@ -5,7 +5,8 @@
  *   hip_types.h         HIP's types and values, declared here
  *   hip_functions.def   the functions that are called
  *   hip_library.c       libamdhip64: finding it, and the functions in it
- *   hip.c               devices, memory, streams, events, the table, opening
+ *   hip.c               memory, streams, events, the table, opening
+ *   hip_device.c        devices: which there are, and what they can do
  *   hip_streams.c       which stream a handle names; captures
  *   hip_memory.c        copies, where managed memory lies, memory pools, virtual memory
  */
@@ -92,6 +93,16 @@ static inline hip_event_t rmm__hip_event(rmm_driver_event_t event)
 {
     return (hip_event_t)(void *)event;
 }
+
+/* ---- hip_device.c ---- */
+
+int rmm__hip_device_count(int *count);
+int rmm__hip_device_get(int *device);
+int rmm__hip_device_set(int device);
+int rmm__hip_device_info(int device, rmm_device_info_t *info);
+int rmm__hip_device_attribute(rmm_driver_attribute_t attribute, int device, int *value);
+int rmm__hip_device_synchronize(void);
+int rmm__hip_peer_can_access(int device, int peer, int *can);
 
 /* ---- hip_streams.c ---- */
 
