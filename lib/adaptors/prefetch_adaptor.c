@@ -6,6 +6,7 @@
 #include <rmm/prefetch_adaptor.h>
 
 #include "adaptors/adaptor.h"
+#include "base/diag_attach.h"
 #include "core/assert.h"
 #include "driver/driver.h"
 
@@ -70,6 +71,7 @@ prefetch_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return rmm__adaptor_failed(&self->adaptor, status);
     }
     if (self->driver != NULL && request->bytes != 0) {
+        rmm__diag_on_gone(ptr, request->bytes); /* freed memory until it is reported */
         status = prefetch(self, ptr, request);
         if (status != RMM_OK) {
             rmm__resource_dealloc(mr->upstream, ptr, request);

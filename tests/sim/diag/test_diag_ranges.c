@@ -84,6 +84,7 @@ static void use_every_resource(child_t *self, void *argument)
         "binning",
         "managed",
         "prefetch+managed",
+        "prefetch+pool_managed",
         "aligned:4096+pool",
         "tracking+statistics+pool",
         "pinned"};
