@@ -438,7 +438,7 @@ RMM_COLD static void note_alloc(
         rmm_annotate_block_t block = reported(mr, ptr, request);
 
         block.end = facts->end;
-        block.flags |= facts->is_kept ? RMM_DIAG_BLOCK_KEPT : 0;
+        block.flags |= facts->flags;
         rmm__diag_report_alloc(&block);
     }
 }

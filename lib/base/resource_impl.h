@@ -35,6 +35,7 @@
 #include <stdint.h>
 
 #include <rmm/resource.h>
+#include <rmm/sys/diag.h>
 
 #include "core/error.h"
 #include "core/options.h"
@@ -55,15 +56,16 @@ typedef struct rmm_request {
 
 /* What the resource that a block comes from knows of it. */
 typedef struct rmm_block_facts {
-    uintptr_t end; /* up to here memory is the block's alone; 0: unknown */
-    bool is_kept;  /* RMM_DIAG_BLOCK_KEPT */
+    uintptr_t end;  /* up to here memory is the block's alone; 0: unknown */
+    uint32_t flags; /* RMM_DIAG_BLOCK_KEPT or RMM_DIAG_BLOCK_RETURNED */
 } rmm_block_facts_t;
 
-/* The block of this request has memory of its own up to `end`. */
-static inline void rmm__request_tell_end(const rmm_request_t *request, uintptr_t end)
+/* The block of this request is one of the driver's, up to `end`, and goes back to it. */
+static inline void
+rmm__request_tell_returned(const rmm_request_t *request, uintptr_t end)
 {
     if (__builtin_expect(request->facts_out != NULL, false)) {
-        request->facts_out->end = end;
+        *request->facts_out = (rmm_block_facts_t){end, RMM_DIAG_BLOCK_RETURNED};
     }
 }
 
@@ -72,7 +74,7 @@ static inline void rmm__request_tell_end(const rmm_request_t *request, uintptr_t
 static inline void rmm__request_tell_kept(const rmm_request_t *request, uintptr_t end)
 {
     if (__builtin_expect(request->facts_out != NULL, false)) {
-        *request->facts_out = (rmm_block_facts_t){end, true};
+        *request->facts_out = (rmm_block_facts_t){end, RMM_DIAG_BLOCK_KEPT};
     }
 }
 

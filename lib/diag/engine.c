@@ -423,6 +423,7 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
         return NULL;
     }
     rmm__mutex_init(&engine->lock);
+    engine->driver_memory = desc->driver_memory;
     lay_out(engine, desc);
     rmm__stacks_init(&engine->stacks, engine->header);
     rmm__timeline_init(&engine->timeline, desc->timeline, desc->timeline_events);

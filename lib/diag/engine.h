@@ -34,6 +34,14 @@
 
 typedef struct rmm_diag_engine rmm_diag_engine_t;
 
+/* What is told of the memory that the driver hands out: by on_alloc(), or by on_gone(). */
+typedef enum rmm_driver_memory {
+    RMM_DRIVER_MEMORY_UNSEEN = 0, /* not all of it */
+    RMM_DRIVER_MEMORY_SEEN = 1, /* all; the host may get the same addresses by itself */
+    RMM_DRIVER_MEMORY_APART =
+        2 /* all; the host gets none of a GPU: the simulated GPU */
+} rmm_driver_memory_t;
+
 typedef struct rmm_diag_engine_desc {
     void *memory; /* zeroed, 8-byte aligned, rmm__diag_file_bytes() of it; borrowed */
     uint32_t row_count;        /* live blocks that can be followed, > 0 */
@@ -43,6 +51,7 @@ typedef struct rmm_diag_engine_desc {
     rmm_mode_source_fn source; /* of the events; may be NULL (mode_switch.h) */
     void *timeline; /* as memory, rmm__timeline_file_bytes(); NULL: none is kept */
     uint32_t timeline_events; /* that it has room for */
+    rmm_driver_memory_t driver_memory;
     rmm_guard_queue_fn queue; /* for guards (guards.h); NULL: that mode does nothing */
 } rmm_diag_engine_desc_t;
 
@@ -70,6 +79,10 @@ bool rmm__diag_engine_has_mode(const rmm_diag_engine_t *engine, uint32_t mode);
 
 /* The program has reset this GPU: its memory is gone, and with it its blocks. */
 void rmm__diag_engine_reset(rmm_diag_engine_t *engine, int32_t device);
+
+/* Memory of the driver has come into use at an address that is not told: this once, or from now
+ * on at any time. So no freed block that went back to the driver is known any more. */
+void rmm__diag_engine_driver_unseen(rmm_diag_engine_t *engine, bool from_now_on);
 
 /* Findings of work on the GPU that has ended since the last call of the engine. */
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine);

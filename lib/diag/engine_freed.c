@@ -7,12 +7,18 @@
  * a pointer that it does not follow, so that is likely to be one. It is taken for the end of
  * an array, and no error, if a live block ends there.
  *
+ * What went back to the driver is known until somebody takes it, but the host may get its addresses
+ * for memory of its own: so an address that the host can read is not freed memory any more.
+ *
  * The order of streams does not matter: what is called behind the free is behind it for the host,
  * and the memory may belong to another block then.
  */
 #include "diag/engine_impl.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "diag/event_range.h"
 #include "diag/row.h"
@@ -63,7 +69,9 @@ uint32_t rmm__diag_freed_allocated_locked(
 
     RMM_ASSERT_LOCKED(&engine->lock);
     engine->blocks[index] = (rmm_diag_block_note_t){
-        .origin = origin, .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0};
+        .origin = origin,
+        .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0,
+        .is_returned = (block->flags & RMM_DIAG_BLOCK_RETURNED) != 0};
     if (origin == 0) {
         RMM_ROW_ADD(&engine->header->sites_dropped, stack != NULL && stack->count > 0);
         return 0;
@@ -78,6 +86,13 @@ uint32_t rmm__diag_freed_allocated_locked(
     return origin;
 }
 
+static bool
+is_remembered(const rmm_diag_engine_t *engine, const rmm_diag_block_note_t *note)
+{
+    return note->is_kept ||
+           (note->is_returned && engine->driver_memory != RMM_DRIVER_MEMORY_UNSEEN);
+}
+
 void rmm__diag_freed_add_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *freed,
     rmm_stack_raw_t *stack)
@@ -86,7 +101,8 @@ void rmm__diag_freed_add_locked(
     rmm_freed_block_t block = {
         .block = rmm__uses_block(&engine->uses, index),
         .freed_stream_id = freed->stream_id,
-        .origin = note->origin};
+        .origin = note->origin,
+        .is_returned = note->is_returned};
 
     RMM_ASSERT_LOCKED(&engine->lock);
     if ((freed->flags & RMM_DIAG_BLOCK_CAPTURED) != 0 ||
@@ -96,7 +112,8 @@ void rmm__diag_freed_add_locked(
     block.block.stream = freed->stream;
     block.freed = number_of(engine, stack);
     rmm__diag_graphs_freed_locked(engine, index, &block);
-    if (note->is_kept && rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
+    if (is_remembered(engine, note) &&
+        rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
         rmm__freed_add(&engine->freed, &block);
         show_dropped(engine);
     }
@@ -110,6 +127,53 @@ void rmm__diag_engine_on_gone(void *context, uint64_t address, uint64_t bytes)
     rmm__mutex_lock(&engine->lock);
     rmm__freed_take(&engine->freed, address, end);
     rmm__mutex_unlock(&engine->lock);
+}
+
+void rmm__diag_engine_driver_unseen(rmm_diag_engine_t *engine, bool from_now_on)
+{
+    rmm__mutex_lock(&engine->lock);
+    rmm__freed_drop_returned(&engine->freed);
+    if (from_now_on) {
+        engine->driver_memory = RMM_DRIVER_MEMORY_UNSEEN;
+    }
+    rmm__mutex_unlock(&engine->lock);
+}
+
+/* By a call that the kernel refuses, but only behind its look at the memory. */
+static bool host_can_read(uint64_t address)
+{
+    const int refused = ~0;
+    int before = errno;
+    uint64_t aligned = address & ~UINT64_C(7); /* all 8 bytes are in one page */
+    bool can =
+        syscall(SYS_rt_sigprocmask, refused, aligned, NULL, 8) == 0 || errno != EFAULT;
+
+    errno = before;
+    return can;
+}
+
+static bool
+is_of_host(const rmm_diag_engine_t *engine, const rmm_freed_block_t *freed, uint64_t at)
+{
+    bool is_apart =
+        engine->driver_memory == RMM_DRIVER_MEMORY_APART && freed->block.device >= 0;
+
+    return freed->is_returned && !is_apart && host_can_read(at);
+}
+
+/* The freed block that this address is in; NULL: none is known. */
+static const rmm_freed_block_t *
+find_freed_locked(rmm_diag_engine_t *engine, uint64_t address)
+{
+    const rmm_freed_block_t *freed = rmm__freed_find(&engine->freed, address);
+
+    if (freed != NULL && is_of_host(engine, freed, address)) {
+        rmm__freed_take(
+            &engine->freed, freed->block.address,
+            freed->block.address + freed->block.bytes);
+        return NULL;
+    }
+    return freed;
 }
 
 /* --- uses -------------------------------------------------------------------------- */
@@ -147,7 +211,7 @@ bool rmm__diag_freed_range_locked(
         rmm__live_map_find(&engine->map, range->start) != RMM_LIVE_NONE) {
         return false;
     }
-    freed = rmm__freed_find(&engine->freed, range->start);
+    freed = find_freed_locked(engine, range->start);
     if (freed != NULL) {
         add_finding_locked(
             engine, event, freed,
@@ -157,7 +221,7 @@ bool rmm__diag_freed_range_locked(
                 .bytes = range->bytes,
                 .function = event->name,
                 .user = RMM_DIAG_NO_USER,
-                .confidence = RMM_DIAG_CERTAIN});
+                .confidence = freed->is_returned ? RMM_DIAG_LIKELY : RMM_DIAG_CERTAIN});
     }
     return freed != NULL;
 }
@@ -166,7 +230,7 @@ bool rmm__diag_freed_range_locked(
 static const rmm_freed_block_t *stale_block(rmm_diag_engine_t *engine, uint32_t stray)
 {
     const uint64_t *strays = engine->uses.strays;
-    const rmm_freed_block_t *freed = rmm__freed_find(&engine->freed, strays[stray]);
+    const rmm_freed_block_t *freed = find_freed_locked(engine, strays[stray]);
     bool is_end = freed != NULL &&
                   rmm__live_map_find(&engine->map, strays[stray] - 1) != RMM_LIVE_NONE;
 

@@ -34,6 +34,7 @@
 typedef struct rmm_diag_block_note {
     uint32_t origin;  /* stack of the allocation (stack_depot.h) */
     bool is_kept;     /* RMM_DIAG_BLOCK_KEPT */
+    bool is_returned; /* RMM_DIAG_BLOCK_RETURNED */
     bool is_in_graph; /* one was captured with it */
 } rmm_diag_block_note_t;
 
@@ -48,6 +49,7 @@ struct rmm_diag_engine {
     rmm_order_findings_t order; /* in mode order */
     rmm_timeline_t timeline;
     rmm_freed_t freed;
+    rmm_driver_memory_t driver_memory;
     rmm_graphs_t graphs;
     rmm_stack_depot_t depot;
     bool has_site[RMM_STACK_DEPOT_COUNT]; /* by stack: it is in the side file */

@@ -118,6 +118,18 @@ void rmm__freed_take(rmm_freed_t *freed, uint64_t start, uint64_t end)
     }
 }
 
+void rmm__freed_drop_returned(rmm_freed_t *freed)
+{
+    uint32_t newer = NONE;
+
+    for (uint32_t index = freed->oldest; index != NONE; index = newer) {
+        newer = freed->entries[index].newer;
+        if (freed->entries[index].freed.is_returned) {
+            forget(freed, index);
+        }
+    }
+}
+
 const rmm_freed_block_t *rmm__freed_find(rmm_freed_t *freed, uint64_t address)
 {
     uint32_t index = rmm__live_map_find(&freed->pieces, address);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that were freed and whose memory no block has taken since. Only blocks of resources
- * that keep such memory (RMM_DIAG_BLOCK_KEPT) are entered: what went back to the driver may be in
- * use for something else.
+ * Blocks that were freed and whose memory no block has taken since: of resources that keep such
+ * memory (RMM_DIAG_BLOCK_KEPT), and, where all that the driver hands out is known, those that went
+ * back to it (RMM_DIAG_BLOCK_RETURNED).
  *
  * Memory leaves the table when a block takes it, of which the rest stays, and when its resource
- * gives it back. So no use of an address in the table is correct.
+ * gives it back. So no use of an address in the table is correct, unless the host has got it for
+ * other memory: that can be of what went back to the driver only.
  *
  * Bounded: if there is no room, the block freed longest ago is forgotten.
  *
@@ -28,6 +29,7 @@ typedef struct rmm_freed_block {
     uint64_t freed_stream_id;
     uint32_t origin; /* stacks of the allocation and the free (stack_depot.h) */
     uint32_t freed;
+    bool is_returned; /* to the driver */
 } rmm_freed_block_t;
 
 typedef struct rmm_freed_entry {
@@ -50,6 +52,9 @@ void rmm__freed_add(rmm_freed_t *freed, const rmm_freed_block_t *block);
 
 /* The memory [start, end) belongs to a new block, or was given back: it leaves the table. */
 void rmm__freed_take(rmm_freed_t *freed, uint64_t start, uint64_t end);
+
+/* What went back to the driver leaves the table. */
+void rmm__freed_drop_returned(rmm_freed_t *freed);
 
 /* The freed block that this address was in; NULL: the table has none. */
 const rmm_freed_block_t *rmm__freed_find(rmm_freed_t *freed, uint64_t address);

@@ -61,7 +61,7 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     if (error != RMM_DRIVER_OK) {
         return alloc_error(self, error, request->bytes);
     }
-    rmm__request_tell_end(request, (uintptr_t)*ptr_out + bytes);
+    rmm__request_tell_returned(request, (uintptr_t)*ptr_out + bytes);
     return RMM_OK;
 }
 

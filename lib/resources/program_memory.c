@@ -236,7 +236,8 @@ count_up(rmm_resource_t *mr, void *ptr, const rmm_request_t *request, uint32_t f
     rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
     if ((flags & RMM_DIAG_BLOCK_PIECE) == 0 && rmm__diag_may_ask()) {
-        const rmm_annotate_block_t block = reported(mr, ptr, request, flags);
+        const rmm_annotate_block_t block =
+            reported(mr, ptr, request, flags | RMM_DIAG_BLOCK_RETURNED);
 
         rmm__diag_report_alloc(&block);
     }

@@ -4,8 +4,10 @@
  */
 #include "harness/harness.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "diag/findings.h"
 #include "diag/freed.h"
@@ -239,6 +241,113 @@ static void the_stacks_of_allocation_and_free_are_with_the_finding(void **state)
     assert_true(frees[0].frame_count > 0);
 }
 
+/* --- blocks that went back to the driver ---------------------------------------------- */
+
+static void reopen_with(rmm_driver_memory_t driver_memory)
+{
+    diag_close(&diag);
+    diag = diag_open_described((rmm_diag_engine_desc_t){
+        .row_count = 64,
+        .kernel_count = 16,
+        .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_BOUNDS,
+        .driver_memory = driver_memory});
+}
+
+static void return_block(uint64_t address, uint64_t bytes, int32_t device)
+{
+    rmm_diag_block_v1_t block = diag_block(address, bytes);
+
+    block.device = device;
+    block.flags = RMM_DIAG_BLOCK_RETURNED;
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+    rmm__diag_engine_on_free(diag.engine, &block);
+}
+
+static void what_went_back_is_unknown_where_the_driver_is_not_followed(void **state)
+{
+    return_block(BASE, 1000, 0);
+    fill(BASE, 8);
+    diag_launch(&diag, "late", BASE);
+    assert_int_equal(total(), 0);
+}
+
+static void what_went_back_is_likely_to_be_nobodys(void **state)
+{
+    reopen_with(RMM_DRIVER_MEMORY_SEEN);
+    return_block(BASE, 1000, 0);
+    fill(BASE + 1000, 8);
+    assert_int_equal(total(), 0);
+    fill(BASE + 8, 8);
+    assert_int_equal(total(), 1);
+    assert_int_equal(diag.findings[0].kind, RMM_DIAG_USE_AFTER_FREE);
+    assert_int_equal(diag.findings[0].confidence, RMM_DIAG_LIKELY);
+    diag_launch(&diag, "late", BASE + 999);
+    assert_int_equal(total(), 2);
+}
+
+static void what_the_driver_hands_out_again_is_not_freed(void **state)
+{
+    reopen_with(RMM_DRIVER_MEMORY_SEEN);
+    return_block(BASE, 1000, 0);
+    rmm__diag_engine_on_gone(diag.engine, BASE, 500);
+    fill(BASE, 8);
+    assert_int_equal(total(), 0);
+    fill(BASE + 500, 8);
+    assert_int_equal(total(), 1);
+}
+
+static void what_is_handed_out_untold_ends_what_went_back_alone(void **state)
+{
+    reopen_with(RMM_DRIVER_MEMORY_SEEN);
+    take_and_drop(BASE + 65536, 1000);
+    return_block(BASE, 1000, 0);
+    return_block(BASE + 4096, 1000, 0);
+    rmm__diag_engine_driver_unseen(diag.engine, false);
+    fill(BASE, 8);
+    fill(BASE + 4096, 8);
+    assert_int_equal(total(), 0);
+    fill(BASE + 65536, 8);
+    assert_int_equal(total(), 1);
+    return_block(BASE, 1000, 0);
+    fill(BASE, 8);
+    assert_int_equal(total(), 2);
+    rmm__diag_engine_driver_unseen(diag.engine, true);
+    return_block(BASE, 1000, 0);
+    fill(BASE, 8);
+    assert_int_equal(total(), 2);
+}
+
+/* The driver unmaps what it takes back, and the program maps something else there. */
+static void what_the_host_can_read_is_not_freed(void **state)
+{
+    const size_t bytes = 4096;
+    void *page =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t address = (uint64_t)(uintptr_t)page;
+
+    assert_ptr_not_equal(page, MAP_FAILED);
+    reopen_with(RMM_DRIVER_MEMORY_SEEN);
+    return_block(address, bytes, 0);
+    errno = EBUSY;
+    fill(address + 1, 8);
+    assert_int_equal(errno, EBUSY);
+    diag_launch(&diag, "good", address + 8);
+    assert_int_equal(total(), 0);
+    return_block(address, bytes, 0);
+    assert_int_equal(mprotect(page, bytes, PROT_NONE), 0);
+    fill(address + bytes - 1, 1);
+    assert_int_equal(total(), 1);
+    assert_int_equal(mprotect(page, bytes, PROT_READ), 0);
+    reopen_with(RMM_DRIVER_MEMORY_APART);
+    return_block(address, bytes, -1);
+    fill(address, 8);
+    assert_int_equal(total(), 0);
+    return_block(address, bytes, 0);
+    fill(address, 8);
+    assert_int_equal(total(), 1);
+    assert_int_equal(munmap(page, bytes), 0);
+}
+
 /* The driver hands the same addresses out again, and not all calls that take them are seen. */
 static void a_reset_gpu_has_no_blocks_and_no_freed_ones(void **state)
 {
@@ -374,6 +483,11 @@ int main(void)
         WITH_ENGINE(finds_a_fill_of_a_freed_block_and_is_certain),
         WITH_ENGINE(finds_a_launch_that_is_given_a_freed_block_and_says_likely),
         WITH_ENGINE(the_stacks_of_allocation_and_free_are_with_the_finding),
+        WITH_ENGINE(what_went_back_is_unknown_where_the_driver_is_not_followed),
+        WITH_ENGINE(what_went_back_is_likely_to_be_nobodys),
+        WITH_ENGINE(what_the_driver_hands_out_again_is_not_freed),
+        WITH_ENGINE(what_is_handed_out_untold_ends_what_went_back_alone),
+        WITH_ENGINE(what_the_host_can_read_is_not_freed),
         WITH_ENGINE(a_reset_gpu_has_no_blocks_and_no_freed_ones),
         WITH_ENGINE(memory_that_a_block_takes_is_no_more_freed),
         WITH_ENGINE(the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled),

@@ -103,18 +103,6 @@ bool cupti_blocks_is_call(CUpti_CallbackId call)
     return find_call(call) != NULL;
 }
 
-/* What the driver wrote to where this parameter points. */
-static uint64_t result_at(const void *params, uint8_t at)
-{
-    const void *where = (const void *)(uintptr_t)word_at(params, at);
-    uint64_t word = 0;
-
-    if (where != NULL) {
-        memcpy(&word, where, sizeof(word));
-    }
-    return word;
-}
-
 static rmm_stream_t
 stream_of(const block_call_t *call, CUpti_CallbackId id, const void *params)
 {
@@ -289,6 +277,21 @@ read_block(const block_call_t *call, const void *params, rmm_diag_block_v1_t *bl
         break;
     }
     return false;
+}
+
+bool cupti_blocks_range(
+    CUpti_CallbackId id, const void *params, uint64_t *address, uint64_t *bytes)
+{
+    const block_call_t *call = find_call(id);
+    rmm_diag_block_v1_t block = {.address = 0};
+
+    if (call == NULL || call->kind == TAKES_ARRAY || call->kind == TAKES_ARRAY_3D ||
+        !read_block(call, params, &block)) {
+        return false;
+    }
+    *address = block.address;
+    *bytes = block.bytes;
+    return true;
 }
 
 static void take(

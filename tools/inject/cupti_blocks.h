@@ -42,4 +42,9 @@ bool cupti_blocks_after(
     const cupti_blocks_t *blocks, CUpti_CallbackId call, const void *params,
     int32_t device);
 
+/* After the call has succeeded: the addresses that are in use from now on, by whatever. False: it
+ * takes none. */
+bool cupti_blocks_range(
+    CUpti_CallbackId call, const void *params, uint64_t *address, uint64_t *bytes);
+
 #endif /* RMM_TOOLS_INJECT_CUPTI_BLOCKS_H */

@@ -49,6 +49,18 @@ static_assert(
     sizeof(CUdeviceptr) == 8 && sizeof(size_t) == 8 && sizeof(void *) == 8,
     "word_at() reads 8 bytes");
 
+/* What the driver wrote to where this parameter points; 0: nowhere. */
+static inline uint64_t result_at(const void *params, uint8_t at)
+{
+    const void *where = (const void *)(uintptr_t)word_at(params, at);
+    uint64_t word = 0;
+
+    if (where != NULL) {
+        memcpy(&word, where, sizeof(word));
+    }
+    return word;
+}
+
 /* The stream that a call was given. The twin's default stream is the thread's own. */
 static inline rmm_stream_t cupti_stream(uint64_t given, bool is_twin)
 {

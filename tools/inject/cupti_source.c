@@ -28,6 +28,7 @@
 
 #include "inject/cupti_api.h"
 #include "inject/cupti_blocks.h"
+#include "inject/cupti_foreign.h"
 #include "inject/cupti_graphs.h"
 #include "inject/cupti_guards.h"
 #include "inject/cupti_order.h"
@@ -44,6 +45,8 @@ static struct {
     _Atomic(uint32_t) modes; /* RMM_DIAG_MODE_... that the callbacks are enabled for */
     inject_layouts_t layouts;
     cupti_blocks_t blocks;
+    /* knows what was freed, while blocks are followed; NULL: not yet */
+    _Atomic(rmm_diag_engine_t *) remembering;
     atomic_bool
         has_blocks; /* they are followed: subscribed before there is an engine */
     atomic_bool stopped;
@@ -318,6 +321,29 @@ static void on_success(CUpti_CallbackId call, const CUpti_CallbackData *data)
     }
 }
 
+/* Addresses are in use again; what was freed there is no more to be known. */
+static void on_taken(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    /* acquire: pairs with inject_cupti_start(); there is an engine */
+    rmm_diag_engine_t *engine =
+        atomic_load_explicit(&source.remembering, memory_order_acquire);
+    cupti_foreign_t given;
+    uint64_t address = 0, bytes = 0;
+
+    if (engine == NULL || !call_succeeded(data)) {
+        return;
+    }
+    if (cupti_blocks_range(call, data->functionParams, &address, &bytes)) {
+        rmm__diag_engine_on_gone(engine, address, bytes);
+    } else if (cupti_foreign_after(call, data->functionParams, &given)) {
+        if (given.is_whole) {
+            rmm__diag_engine_on_gone(engine, given.address, given.bytes);
+        } else {
+            rmm__diag_engine_driver_unseen(engine, false);
+        }
+    }
+}
+
 /* True if the program takes memory or gives it back: nothing else is to be done. Before the
  * engine is there no other call comes, so its members are not read. */
 static bool on_block(CUpti_CallbackId call, const CUpti_CallbackData *data)
@@ -328,6 +354,7 @@ static bool on_block(CUpti_CallbackId call, const CUpti_CallbackData *data)
     if (data->callbackSite == CUPTI_API_ENTER) {
         return cupti_blocks_before(&source.blocks, call, data->functionParams);
     }
+    on_taken(call, data);
     return cupti_blocks_is_call(call) &&
            (!call_succeeded(data) ||
             cupti_blocks_after(
@@ -431,7 +458,8 @@ static CUptiResult subscribe(char *rival, size_t rival_bytes)
 
 static CUptiResult enable(CUpti_CallbackId call, bool on)
 {
-    if (!on && inject_cupti_follows_driver() && cupti_blocks_is_call(call)) {
+    if (!on && inject_cupti_follows_driver() &&
+        (cupti_blocks_is_call(call) || cupti_foreign_is_call(call))) {
         return CUPTI_SUCCESS; /* they are followed until the end */
     }
     return source.api.enable_callback(
@@ -573,6 +601,10 @@ bool inject_cupti_start(
         return false;
     }
     source.engine = engine;
+    if (inject_cupti_follows_driver()) {
+        /* release: pairs with on_taken() */
+        atomic_store_explicit(&source.remembering, engine, memory_order_release);
+    }
     cupti_graphs_open();
     if (!inject_cupti_follows_driver() && !open_and_subscribe(text)) {
         return false;
@@ -597,7 +629,8 @@ void inject_cupti_follow_driver(const inject_library_t *library)
     source.blocks = (cupti_blocks_t){*library, cupti_api_is_capturing()};
     /* relaxed: no call is seen before it is enabled */
     atomic_store_explicit(&source.has_blocks, true, memory_order_relaxed);
-    if (enable_listed(cupti_block_call, true) != CUPTI_SUCCESS) {
+    if (enable_listed(cupti_block_call, true) != CUPTI_SUCCESS ||
+        enable_listed(cupti_foreign_call, true) != CUPTI_SUCCESS) {
         (void)source.api.unsubscribe(source.subscriber);
         atomic_store_explicit(&source.has_blocks, false, memory_order_relaxed);
     }
@@ -605,7 +638,14 @@ void inject_cupti_follow_driver(const inject_library_t *library)
 
 void inject_cupti_leave_driver(void)
 {
+    /* acquire: as in on_taken() */
+    rmm_diag_engine_t *engine =
+        atomic_load_explicit(&source.remembering, memory_order_acquire);
+
     if (atomic_exchange_explicit(&source.has_blocks, false, memory_order_relaxed)) {
+        if (engine != NULL) {
+            rmm__diag_engine_driver_unseen(engine, true);
+        }
         source.blocks.library.driver_forget();
     }
 }

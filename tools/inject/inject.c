@@ -227,6 +227,16 @@ static void read_quarantine(void)
     }
 }
 
+/* On the simulated GPU only the library takes memory. */
+static rmm_driver_memory_t driver_memory(bool is_real)
+{
+    if (!is_real) {
+        return RMM_DRIVER_MEMORY_APART;
+    }
+    return inject_cupti_follows_driver() ? RMM_DRIVER_MEMORY_SEEN
+                                         : RMM_DRIVER_MEMORY_UNSEEN;
+}
+
 static rmm_diag_engine_t *
 make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
 {
@@ -235,6 +245,7 @@ make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
         .kernel_count = KERNEL_COUNT,
         .demangle = find_demangler(),
         .modes = modes,
+        .driver_memory = driver_memory(is_real),
         .queue = find_queue(services),
         .source = is_real ? inject_cupti_set_modes : NULL};
 

@@ -57,6 +57,8 @@ typedef struct rmm_diag_block_v1 {
 #define RMM_DIAG_BLOCK_KEPT 8u
 /** Of a free: its stream captures a graph, which uses the memory at each launch. */
 #define RMM_DIAG_BLOCK_CAPTURED 16u
+/** When the block is freed the driver has its memory, and hands it out again. */
+#define RMM_DIAG_BLOCK_RETURNED 32u
 
 /** What the GPU was told to do. Append only. */
 typedef enum rmm_diag_event_kind {

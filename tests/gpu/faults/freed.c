@@ -54,6 +54,18 @@ static void use_here(scene_t *scene, const fault_t *fault, bool is_faulty)
     use_on_stream(scene, fault, is_faulty, scene->a);
 }
 
+/* A block beside it lives on: so the driver keeps the page, and the kernel runs. */
+static void use_beside(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    enum { MINE = BYTES - 600 }; /* padding behind it: its end is not the freed block */
+    char *mine = scene_take(scene, MINE, scene->a);
+
+    gpu_call(GPU_SET, mine, NULL, MINE, scene->a);
+    use_here(scene, fault, is_faulty);
+    gpu_launch(GPU_KERNEL_sum, mine, NULL, scene->a);
+    scene_drop(scene, mine, MINE, scene->a);
+}
+
 static void use_elsewhere(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
     use_on_stream(scene, fault, is_faulty, scene->b);
@@ -190,9 +202,13 @@ static void block_of_graph(scene_t *scene, const fault_t *fault, bool is_faulty)
 
 #define POOL "pool:64MiB"
 #define SEARCH .modes = "usage,bounds"
+#define SEARCH_DRIVER .modes = "usage,bounds,driver"
 #define LATE(spec, how) .resource = spec, .plant = how, .kind = "use_after_free"
 #define LATE_KERNEL(spec, how, by)                                                     \
     LATE(spec, how), .bytes = BYTES, .access = "use", .kernel = by
+#define LATE_CALL_DRIVER(spec, verb, by, from, count)                                  \
+    SEARCH_DRIVER, LATE(spec, use_here), .access = verb, .call = by, .offset = from,   \
+                                         .length = count
 #define LATE_CALL(spec, verb, by, from, count)                                         \
     SEARCH, LATE(spec, use_here), .access = verb, .call = by, .offset = from,          \
                                   .length = count
@@ -259,6 +275,27 @@ static const fault_t faults[] = {
     {.name = "freed_adaptors",
      SEARCH,
      LATE_KERNEL("statistics+tracking+aligned:4KiB+pool:64MiB", use_here, "reduce")},
+    {.name = "freed_cuda", SEARCH_DRIVER, LATE_KERNEL("cuda", use_beside, "reduce")},
+    {.name = "freed_cuda_inside",
+     SEARCH_DRIVER,
+     LATE_KERNEL("cuda", use_beside, "reduce"),
+     .offset = MIDDLE},
+    {.name = "freed_cuda_struct",
+     SEARCH_DRIVER,
+     LATE_KERNEL("cuda", use_in_struct, "mix")},
+    {.name = "freed_cuda_fill",
+     LATE_CALL_DRIVER("cuda", "write", GPU_SET, 0, BYTES),
+     .bytes = BYTES},
+    {.name = "freed_cuda_copy",
+     LATE_CALL_DRIVER("cuda", "read", GPU_COPY_FROM, 64, 128),
+     .bytes = BYTES},
+    {.name = "freed_async", SEARCH_DRIVER, LATE_KERNEL("async", use_beside, "reduce")},
+    {.name = "freed_async_fill",
+     LATE_CALL_DRIVER("async", "write", GPU_SET, 64, 64),
+     .bytes = BYTES},
+    {.name = "freed_managed_fill",
+     LATE_CALL_DRIVER("managed", "write", GPU_SET, 0, 8),
+     .bytes = BYTES},
     {.name = "freed_fill", LATE_CALL(POOL, "write", GPU_SET, 0, BYTES), .bytes = BYTES},
     {.name = "freed_fill_last_byte",
      LATE_CALL(POOL, "write", GPU_SET, BYTES - 1, 1),
@@ -296,6 +333,14 @@ static const fault_t faults[] = {
     {.name = "free_behind_launch",
      SEARCH,
      .resource = POOL,
+     .plant = free_behind_launch},
+    {.name = "free_behind_launch_cuda",
+     SEARCH_DRIVER,
+     .resource = "cuda",
+     .plant = free_behind_launch},
+    {.name = "free_behind_launch_async",
+     SEARCH_DRIVER,
+     .resource = "async",
      .plant = free_behind_launch},
     {.name = "block_of_graph",
      SEARCH,
