@@ -16,8 +16,12 @@ import subprocess
 import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
+# What is needed of the library's sources: around this folder, or in a source distribution with it.
+TREE = HERE / "tree" if (HERE / "tree").exists() else HERE.parent
+NEEDED = ("include", "lib/segment")
 
 if int(setuptools.__version__.split(".")[0]) < 61:  # older ones ignore pyproject.toml
     raise SystemExit(f"setuptools {setuptools.__version__} is too old: 61 or newer is needed")
@@ -38,8 +42,9 @@ def pkg_config(option):
 
 def include_folder():
     named = os.environ.get("RMM_C_INCLUDE")
-    candidates = [pathlib.Path(named)] if named else [HERE.parent / "include"]
-    if not named and not os.environ.get("RMM_C_LIBRARY"):
+    candidates = [pathlib.Path(named)] if named else [TREE / "include"]
+    is_there = (candidates[0] / "rmm" / "rmm.h").exists()
+    if not is_there and not named and not os.environ.get("RMM_C_LIBRARY"):
         candidates += [pathlib.Path(word[2:]) for word in pkg_config("--cflags-only-I")]
         candidates += [pathlib.Path(word) for word in pkg_config("--variable=includedir")]
     for folder in candidates:
@@ -64,10 +69,16 @@ def soname(library):
 
 def reader_sources():
     """Those that the daemon's reader consists of, without their list in two places."""
-    folder = HERE.parent / "lib" / "segment"
+    folder = TREE / "lib" / "segment"
     cmake = (folder / "CMakeLists.txt").read_text()
     names = re.search(r"set\(common(.*?)\)", cmake, re.DOTALL).group(1).split()
     return [str(folder / name) for name in names]
+
+
+def link_arguments(library):
+    if library:
+        return [os.path.realpath(library), "-Wl,-rpath,$ORIGIN"]
+    return pkg_config("--libs")
 
 
 class BuildWithLibrary(build_ext):
@@ -76,6 +87,8 @@ class BuildWithLibrary(build_ext):
     def build_extension(self, ext):
         if ext.name == "rmm_c._segments":  # setup() refuses sources outside of its folder
             ext.sources = ext.sources + reader_sources()
+        else:  # not before: a source distribution needs no library
+            ext.extra_link_args = link_arguments(os.environ.get("RMM_C_LIBRARY"))
         super().build_extension(ext)
 
     def run(self):
@@ -87,24 +100,34 @@ class BuildWithLibrary(build_ext):
             target.chmod(0o755)
 
 
+class SourcesWithTree(sdist):
+    """Packs what is outside of this folder, too."""
+
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        for folder in NEEDED:
+            shutil.copytree(TREE / folder, pathlib.Path(base_dir) / "tree" / folder)
+        licence = HERE / "LICENSE" if (HERE / "LICENSE").exists() else TREE / "LICENSE"
+        shutil.copyfile(licence, pathlib.Path(base_dir) / "LICENSE")
+
+
 def segment_reader():
     """The extension that reads the figures of processes; its reader is that of rmmfs."""
     return Extension(
         "rmm_c._segments",
         sources=["segments/segments.c"],
-        include_dirs=[str(HERE.parent / "lib"), str(INCLUDE)],
+        include_dirs=[str(TREE / "lib"), str(INCLUDE)],
         extra_compile_args=CFLAGS + ["-fvisibility=hidden"],
     )
 
 
 INCLUDE = include_folder()
-LIBRARY = os.environ.get("RMM_C_LIBRARY")
 CFLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow"]
 CFLAGS += os.environ.get("RMM_C_CFLAGS", "").split()
 
 setup(
     version=version(INCLUDE),
-    cmdclass={"build_ext": BuildWithLibrary},
+    cmdclass={"build_ext": BuildWithLibrary, "sdist": SourcesWithTree},
     ext_modules=[
         Extension(
             "rmm_c._core",
@@ -114,9 +137,6 @@ setup(
             depends=["src/buffer.h", "src/module.h"],
             include_dirs=[str(INCLUDE)],
             extra_compile_args=CFLAGS,
-            extra_link_args=[os.path.realpath(LIBRARY), "-Wl,-rpath,$ORIGIN"]
-            if LIBRARY
-            else pkg_config("--libs"),
         ),
         segment_reader(),
     ],

@@ -5,7 +5,7 @@
 # Builds the wheel as docs/python.md says, from a copy of the sources, installs it into an empty
 # virtual environment without a network, and runs a program there: with the library that the wheel
 # carries, and with the installed one that RMM_C_LIBRARY names. Then builds over the installed
-# library, without a copy in the wheel.
+# library, without a copy in the wheel; and once more from a source distribution.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
@@ -13,7 +13,7 @@ source=$1 library=$(realpath "$2") python=$3 stage=$4
 unset PYTHONPATH
 
 mkdir -p "$work/tree/lib"
-cp -r "$source/python" "$source/include" "$work/tree/"
+cp -r "$source/python" "$source/include" "$source/LICENSE" "$work/tree/"
 cp -r "$source/lib/segment" "$work/tree/lib/"
 command=$(page_block "$source/docs/python.md" "sh wheel" | sed -n '/pip wheel/s/^[^ ]* pip/pip/p')
 [ -n "$command" ] || die "docs/python.md has no command that builds the wheel"
@@ -69,3 +69,21 @@ install "$work"/bare/*.whl
 expect "$(library_folder "$stage")/librmm-c.so.*" LD_LIBRARY_PATH="$(library_folder "$stage")"
 output=$("$work/venv/bin/python" -c "import rmm_c" 2>&1) && die "it ran without a library: $output"
 [[ $output == *"ImportError: librmm-c was not found"*RMM_C_LIBRARY* ]] || die "unclear: $output"
+
+# From the source distribution alone: the clone is gone.
+(cd "$work/tree/python" && "$python" -W ignore setup.py --quiet sdist --dist-dir "$work/sdist") \
+    >"$work/sdist.log" 2>&1 || die "$(cat "$work/sdist.log")"
+rm -rf "$work/tree"
+tar -tzf "$work"/sdist/*.tar.gz >"$work/list"
+for file in LICENSE tree/include/rmm/rmm.h tree/lib/segment/segment_reader.c src/module.h; do
+    grep -q "^[^/]*/$file$" "$work/list" || die "the source distribution lacks $file: $(cat "$work/list")"
+done
+env RMM_C_LIBRARY="$library" "$python" -m pip wheel --quiet --no-deps --no-build-isolation \
+    -w "$work/again" "$work"/sdist/*.tar.gz >"$work/again.log" 2>&1 || die "$(cat "$work/again.log")"
+install "$work"/again/*.whl
+expect "$work/venv/lib/*/rmm_c/librmm-c.so."*
+tar -xzf "$work"/sdist/*.tar.gz -C "$work"
+(cd "$work"/rmm*-"$version" && "$python" -W ignore setup.py --quiet sdist --dist-dir "$work/second") \
+    >"$work/second.log" 2>&1 || die "$(cat "$work/second.log")"
+diff <(tar -tzf "$work"/sdist/*.tar.gz | sort) <(tar -tzf "$work"/second/*.tar.gz | sort) ||
+    die "a source distribution of the source distribution is another one"
