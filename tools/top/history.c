@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "top/list.h"
+
 void history_init(history_t *history)
 {
     memset(history, 0, sizeof(*history));
@@ -46,21 +48,6 @@ find(const history_t *history, uint64_t id, uint32_t device, uint32_t *index_out
     return low < history->count && compare(history->rings[low], id, device) == 0;
 }
 
-static bool make_room(history_t *history)
-{
-    if (history->count < history->room) {
-        return true;
-    }
-    uint32_t room = history->room == 0 ? 64 : history->room * 2;
-    history_ring_t **rings = reallocarray(history->rings, room, sizeof(*rings));
-    if (rings == NULL) {
-        return false;
-    }
-    history->rings = rings;
-    history->room = room;
-    return true;
-}
-
 /* NULL: no memory. */
 static history_ring_t *ring_of(history_t *history, uint64_t id, uint32_t device)
 {
@@ -68,7 +55,13 @@ static history_ring_t *ring_of(history_t *history, uint64_t id, uint32_t device)
     if (find(history, id, device, &index)) {
         return history->rings[index];
     }
-    history_ring_t *ring = make_room(history) ? calloc(1, sizeof(*ring)) : NULL;
+    history_ring_t **rings =
+        list_make_room(history->rings, history->count, &history->room, sizeof(*rings));
+    if (rings == NULL) {
+        return NULL;
+    }
+    history->rings = rings;
+    history_ring_t *ring = calloc(1, sizeof(*ring));
     if (ring == NULL) {
         return NULL;
     }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "top/list.h"
+
 void node_init(node_t *node)
 {
     memset(node, 0, sizeof(*node));
@@ -28,23 +30,9 @@ void node_clear(node_t *node)
 
 /* --- lists -------------------------------------------------------------------------------- */
 
-/* A list with room for one more; NULL: no memory, and the list is as it was. */
-static void *make_room(void *list, uint32_t count, uint32_t *room, size_t bytes)
-{
-    if (count < *room) {
-        return list;
-    }
-    uint32_t wanted = *room == 0 ? 16 : *room * 2;
-    void *larger = reallocarray(list, wanted, bytes);
-    if (larger != NULL) {
-        *room = wanted;
-    }
-    return larger;
-}
-
 #define ADD(node, list, count, room)                                                   \
     do {                                                                               \
-        void *larger = make_room(                                                      \
+        void *larger = list_make_room(                                                 \
             (node)->list, (node)->count, &(node)->room, sizeof(*(node)->list));        \
         if (larger == NULL) {                                                          \
             return NULL;                                                               \

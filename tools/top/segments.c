@@ -15,6 +15,7 @@
 #include "segment/process_check.h"
 #include "segment/runtime_dir.h"
 #include "segment/text.h"
+#include "top/list.h"
 
 /* --- directories -------------------------------------------------------------------------- */
 
@@ -112,15 +113,12 @@ static bool find(const segments_t *segments, const char *name, uint32_t *index_o
 
 static bool insert(segments_t *segments, uint32_t index, open_segment_t *one)
 {
-    if (segments->count == segments->room) {
-        uint32_t room = segments->room == 0 ? 64 : segments->room * 2;
-        open_segment_t **list = reallocarray(segments->list, room, sizeof(*list));
-        if (list == NULL) {
-            return false;
-        }
-        segments->list = list;
-        segments->room = room;
+    open_segment_t **list = list_make_room(
+        segments->list, segments->count, &segments->room, sizeof(*list));
+    if (list == NULL) {
+        return false;
     }
+    segments->list = list;
     memmove(
         &segments->list[index + 1], &segments->list[index],
         (segments->count - index) * sizeof(segments->list[0]));
