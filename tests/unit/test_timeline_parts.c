@@ -15,8 +15,8 @@
 
 #include <jansson.h>
 
+#include "common/output.h"
 #include "timeline/json_text.h"
-#include "timeline/output.h"
 #include "timeline/page.h"
 #include "timeline/page_calls.h"
 #include "timeline/page_map.h"

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
+#include "common/output.h"
 #include "timeline/history.h"
-#include "timeline/output.h"
 
 typedef struct pictures {
     output_t page, trace;

@@ -4,8 +4,8 @@
  * folder, and renamed when it is whole. What is no plain file, such as /dev/stdout, is written
  * to directly.
  */
-#ifndef RMM_TOOLS_TIMELINE_OUTPUT_H
-#define RMM_TOOLS_TIMELINE_OUTPUT_H
+#ifndef RMM_TOOLS_COMMON_OUTPUT_H
+#define RMM_TOOLS_COMMON_OUTPUT_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -26,4 +26,4 @@ bool output_commit(output_t *output);
 /* Leave nothing behind; nothing happens if it is not open. */
 void output_discard(output_t *output);
 
-#endif /* RMM_TOOLS_TIMELINE_OUTPUT_H */
+#endif /* RMM_TOOLS_COMMON_OUTPUT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are whole; see output.h. */
-#include "timeline/output.h"
+#include "common/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
