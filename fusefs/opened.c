@@ -90,6 +90,17 @@ static int read_spool(watch_t *watch, file_t *file, size_t size, off_t offset)
     return text_error(&file->text);
 }
 
+/* A lock for each: what is opened between two pages of others. */
+static bool open_blocks(
+    const render_means_t *means, uint32_t member_serial, rmm_blocks_file_t *file)
+{
+    watch_t *watch = *(watch_t *const *)means->from;
+    const render_means_t of_model = {.from = watch_begin(watch)};
+    bool is_open = render_open_blocks(&of_model, member_serial, file);
+    watch_end(watch);
+    return is_open;
+}
+
 static int render_of_node(watch_t *watch, node_t node, text_t *text)
 {
     snapshots_t *snapshots = watch_snapshots(watch);
@@ -97,7 +108,8 @@ static int render_of_node(watch_t *watch, node_t node, text_t *text)
     if (snapshot == NULL) {
         return -ENOMEM;
     }
-    int error = render_snapshot(snapshot, &watch_model(watch)->budget, node, text);
+    const render_means_t means = {&watch_model(watch)->budget, open_blocks, &watch};
+    int error = render_snapshot(snapshot, &means, node, text);
     snapshots_give(snapshots, snapshot);
     return error;
 }
@@ -128,8 +140,7 @@ static int admit(const model_t *model, file_t *file, int mode, bool is_member)
         (mode != O_RDONLY && !tree_info(model, file->node, &info))) {
         return -ENOENT;
     }
-    file->is_personal =
-        model->hiding.level != HIDING_OFF && tree_is_personal(file->node);
+    file->is_personal = tree_is_personal(model, file->node);
     if (file->node.serial != 0 &&
         !hiding_shows(&model->hiding, file->owner.uid, file->uid, is_member)) {
         return -EACCES;

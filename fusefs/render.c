@@ -34,6 +34,7 @@ static const char readme[] =
     "\n"
     "metrics  json    all figures: for Prometheus, as one object\n"
     "top              the largest processes, for people: watch -n1 cat /rmm/top\n"
+    "index.html       the same as a page: open it in a browser\n"
     "processes  users  cgroups   the same as tables over the whole node\n"
     "devices          table of GPUs; by-uuid/ has links by stable name\n"
     "gpuN/  host/     sums over all processes, for a GPU and for host memory\n"
@@ -476,9 +477,10 @@ static int render_file_of_node(model_t *model, node_t node, text_t *text)
     snapshot_t *snapshot = snapshot_begin(model);
     while (snapshot != NULL && snapshot_continue(snapshot, model)) {
     }
+    const render_means_t means = {&model->budget, render_open_blocks, model};
     int error = snapshot == NULL || snapshot->failed
                     ? -ENOMEM
-                    : render_snapshot(snapshot, &model->budget, node, text);
+                    : render_snapshot(snapshot, &means, node, text);
     snapshot_free(snapshot);
     return error;
 }

@@ -52,8 +52,22 @@ int render_end(render_rest_t *rest, text_t *text);
 /* Whether the file is about the whole node: then its text is made from a snapshot, without
  * the lock, and not by the two above. */
 bool render_is_of_node(node_t node);
+
+/* What such a text needs beyond the snapshot. */
+typedef struct render_means {
+    budget_t *budget;
+    /* The last report of blocks of a segment (segment_blocks.h); false: there is none. */
+    bool (*open_blocks)(
+        const struct render_means *means, uint32_t member_serial,
+        rmm_blocks_file_t *file);
+    const void *from; /* of open_blocks */
+} render_means_t;
+
 int render_snapshot(
-    const snapshot_t *snapshot, budget_t *budget, node_t node, text_t *text);
+    const snapshot_t *snapshot, const render_means_t *means, node_t node, text_t *text);
+/* open_blocks for a caller that has the model's lock; from: the model. */
+bool render_open_blocks(
+    const render_means_t *means, uint32_t member_serial, rmm_blocks_file_t *file);
 
 /* Whatever file it is, with the lock held. */
 int render_file(model_t *model, node_t node, text_t *text);

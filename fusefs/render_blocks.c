@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a pool's blocks are, from the report that the program made (reports.h): `map`,
- * `streams`, `size_histogram`. Nothing
+ * `map.svg`, `streams`, `size_histogram`. Nothing
  * in a report is believed: rows are sorted here, may overlap, and are as many as the reader
  * takes.
  *
@@ -14,6 +14,9 @@
 #include <stdlib.h>
 
 #include "dirs.h"
+#include "page/map_svg.h"
+
+#define SVG_LINES_MAX 64u
 
 /* --- reading -------------------------------------------------------------------------- */
 
@@ -26,6 +29,13 @@ bool block_report_open(const member_t *member, rmm_blocks_file_t *file)
         error = rmm_blocks_open(file, member->dir->fd, segment->name, segment->uid);
     }
     return error == 0;
+}
+
+bool render_open_blocks(
+    const render_means_t *means, uint32_t member_serial, rmm_blocks_file_t *file)
+{
+    const member_t *member = model_member(means->from, member_serial);
+    return member != NULL && block_report_open(member, file);
 }
 
 int render_blocks_begin(model_t *model, node_t node, render_rest_t *rest)
@@ -49,16 +59,6 @@ int render_blocks_begin(model_t *model, node_t node, render_rest_t *rest)
     return member->report.result != 0 ? member->report.result : -EIO;
 }
 
-/* A chunk stands before the block at its address. */
-static int by_address(const void *left, const void *right)
-{
-    const rmm_blocks_row_t *a = left, *b = right;
-    if (a->address != b->address) {
-        return a->address < b->address ? -1 : 1;
-    }
-    return (a->state > b->state) - (a->state < b->state);
-}
-
 bool block_rows_read(
     const rmm_blocks_file_t *file, const rmm_blocks_resource_t *resource,
     block_rows_t *out, text_t *text)
@@ -79,7 +79,7 @@ bool block_rows_read(
         return false;
     }
     out->count = rmm_blocks_read(file, &out->resource, out->rows);
-    qsort(out->rows, out->count, sizeof(out->rows[0]), by_address);
+    rmm_blocks_sort(out->rows, out->count);
     return true;
 }
 
@@ -89,15 +89,6 @@ void block_rows_free(block_rows_t *rows, text_t *text)
         text_give_scratch(text, rows->scratch);
         free(rows->rows);
     }
-}
-
-const char *block_state_name(uint32_t state)
-{
-    static const char *const names[RMM_BLOCK_STATES] = {
-        [RMM_BLOCK_CHUNK] = "chunk", [RMM_BLOCK_USED] = "used",
-        [RMM_BLOCK_FREE] = "free",   [RMM_BLOCK_CACHED] = "cached",
-        [RMM_BLOCK_GRAPH] = "graph", [RMM_BLOCK_LOST] = "lost"};
-    return state < RMM_BLOCK_STATES && names[state] != NULL ? names[state] : "-1";
 }
 
 /* --- printing ------------------------------------------------------------------------- */
@@ -138,7 +129,7 @@ static void put_row(const rmm_blocks_row_t *row, text_t *text)
     }
     text_printf(
         text, "0x%" PRIx64 " %" PRIu64 " %s ", row->address, row->bytes,
-        block_state_name(row->state));
+        rmm_block_state_name(row->state));
     render_value(text, row->stream); /* none is unknown to figures, too */
 }
 
@@ -156,6 +147,17 @@ static void render_map(const block_rows_t *rows, text_t *text)
     text_leave_out(text, rows->count - at);
     text_end_rows(text);
     render_block_remarks(rows, text);
+}
+
+static void render_map_svg(const block_rows_t *rows, text_t *text)
+{
+    rmm_sink_t sink = render_sink(text);
+    const rmm_map_t map = {rows->rows, rows->count, SVG_LINES_MAX};
+    text_puts(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    rmm_map_svg_begin(&sink, &map);
+    render_taken(rows->taken_ns, text);
+    render_block_remarks(rows, text);
+    rmm_map_svg_end(&sink);
 }
 
 /* --- sums ----------------------------------------------------------------------------- */

@@ -26,10 +26,6 @@ bool block_rows_read(
     block_rows_t *out, text_t *text);
 void block_rows_free(block_rows_t *rows, text_t *text);
 
-const char *block_state_name(uint32_t state);
-
-void render_map_svg(const block_rows_t *rows, text_t *text); /* render_svg.c */
-
 /* "# taken_ns_ago 12", and lines about what is not in the table. */
 void render_taken(uint64_t taken_ns, text_t *text);
 void render_block_remarks(const block_rows_t *rows, text_t *text);

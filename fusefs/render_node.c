@@ -60,6 +60,7 @@ bool render_is_of_node(node_t node)
     case FILE_PROCESSES:
     case FILE_USERS:
     case FILE_CGROUPS:
+    case FILE_INDEX_HTML:
         return true;
     default:
         return false;
@@ -71,22 +72,25 @@ static bool is_shown_to(const snapshot_t *snapshot, uid_t owner, const text_t *t
     return hiding_shows(&snapshot->hiding, owner, text->uid, text->is_member);
 }
 
-static int
-render_shown(const snapshot_t *snapshot, budget_t *budget, node_t node, text_t *text)
+static int render_shown(
+    const snapshot_t *snapshot, const render_means_t *means, node_t node, text_t *text)
 {
     switch (node.file) {
     case FILE_METRICS:
     case FILE_RMM_PROM:
-        render_metrics(snapshot, budget, METRICS_PROMETHEUS, text);
+        render_metrics(snapshot, means->budget, METRICS_PROMETHEUS, text);
         break;
     case FILE_METRICS_OM:
-        render_metrics(snapshot, budget, METRICS_OPENMETRICS, text);
+        render_metrics(snapshot, means->budget, METRICS_OPENMETRICS, text);
         break;
     case FILE_JSON:
         render_json(snapshot, text);
         break;
     case FILE_TOP:
         render_top(snapshot, text);
+        break;
+    case FILE_INDEX_HTML:
+        render_page(snapshot, means, text);
         break;
     case FILE_PROCESSES:
         render_table(snapshot, NODE_PROCESSES, text);
@@ -127,8 +131,8 @@ hide_processes(const snapshot_t *snapshot, const text_t *text, snapshot_t *shown
 }
 
 /* A copy of the snapshot without what is hidden. */
-static int
-render_some(const snapshot_t *snapshot, budget_t *budget, node_t node, text_t *text)
+static int render_some(
+    const snapshot_t *snapshot, const render_means_t *means, node_t node, text_t *text)
 {
     size_t bytes =
         sizeof(*snapshot) + snapshot->process_count * sizeof(snapshot->processes[0]);
@@ -141,7 +145,7 @@ render_some(const snapshot_t *snapshot, budget_t *budget, node_t node, text_t *t
         *shown = *snapshot;
         shown->processes = (snapshot_process_t *)(void *)(shown + 1);
         hide_processes(snapshot, text, shown);
-        error = render_shown(shown, budget, node, text);
+        error = render_shown(shown, means, node, text);
     }
     free(shown);
     text_give_scratch(text, bytes);
@@ -149,13 +153,13 @@ render_some(const snapshot_t *snapshot, budget_t *budget, node_t node, text_t *t
 }
 
 int render_snapshot(
-    const snapshot_t *snapshot, budget_t *budget, node_t node, text_t *text)
+    const snapshot_t *snapshot, const render_means_t *means, node_t node, text_t *text)
 {
     text_clear(text);
     text->limit = TEXT_NODE_BYTES_MAX;
     int error = snapshot->hiding.level == HIDING_OFF
-                    ? render_shown(snapshot, budget, node, text)
-                    : render_some(snapshot, budget, node, text);
+                    ? render_shown(snapshot, means, node, text)
+                    : render_some(snapshot, means, node, text);
     text_trim(text);
     return error != 0 ? error : text_error(text);
 }

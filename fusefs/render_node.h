@@ -9,6 +9,7 @@
 #define RMM_FUSEFS_RENDER_NODE_H
 
 #include "node_events.h"
+#include "render.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -47,6 +48,7 @@ typedef enum node_table { NODE_PROCESSES, NODE_USERS, NODE_CGROUPS } node_table_
 void render_table(const snapshot_t *snapshot, node_table_t which, text_t *text);
 void render_top(const snapshot_t *snapshot, text_t *text);
 void render_json(const snapshot_t *snapshot, text_t *text);
+void render_page(const snapshot_t *snapshot, const render_means_t *means, text_t *text);
 
 /* An object on one line. */
 void render_node_event(const node_event_t *event, text_t *text);

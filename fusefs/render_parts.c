@@ -9,6 +9,16 @@
 
 /* --- numbers -------------------------------------------------------------------------- */
 
+static void put_in_text(void *to, const char *bytes, size_t length)
+{
+    text_append(to, bytes, length);
+}
+
+rmm_sink_t render_sink(text_t *text)
+{
+    return (rmm_sink_t){.put = put_in_text, .to = text};
+}
+
 /* snprintf is most of what a value file costs: a quarter of it is enough. */
 void render_number(text_t *text, uint64_t value)
 {

@@ -8,9 +8,13 @@
 
 #include "diag/stacks_reader.h"
 #include "figures.h"
+#include "page/sink.h"
 #include "render.h"
 #include "text.h"
 #include "tree.h"
+
+/* Where a page goes. */
+rmm_sink_t render_sink(text_t *text);
 
 /* "42"; unknown is "-1". */
 void render_number(text_t *text, uint64_t value);

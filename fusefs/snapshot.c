@@ -202,6 +202,9 @@ static bool read_resource(const slot_view_t *view, void *arg)
     tree_resource_name(view, name);
     snapshot_resource_t *shown = next_resource(reading, device, name);
     if (shown != NULL) {
+        shown->member_serial = (uint32_t)view->member->serial;
+        shown->instance_id = slot->instance_id;
+        shown->upstream_id = slot->upstream_id;
         memcpy(shown->type, slot->type, sizeof(shown->type));
         figures_of_resource(view, FIGURES_ALL, &shown->figures);
         figures_add_free(&reading->free[at], &shown->figures);

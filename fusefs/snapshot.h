@@ -59,6 +59,8 @@ typedef struct snapshot_location {
 
 typedef struct snapshot_resource {
     uint32_t device;
+    uint32_t member_serial; /* whose resource it is, as node_t has it */
+    uint32_t instance_id, upstream_id;
     uint64_t hash; /* of device and name: no two of a process are equal */
     char name[TREE_NAME_BYTES];
     char type[24];

@@ -496,9 +496,14 @@ bool tree_shows(const model_t *model, node_t node, uid_t uid, bool is_member)
            hiding_shows(&model->hiding, process->uid, uid, is_member);
 }
 
-bool tree_is_personal(node_t node)
+/* Most do when processes are hidden; blocks are always only their owner's. */
+bool tree_is_personal(const model_t *model, node_t node)
 {
+    if (model->hiding.level == HIDING_OFF) {
+        return node.file == FILE_INDEX_HTML;
+    }
     switch (node.file) {
+    case FILE_INDEX_HTML:
     case FILE_METRICS:
     case FILE_METRICS_OM:
     case FILE_RMM_PROM:
@@ -594,6 +599,7 @@ bool tree_is_long(node_t node)
     case FILE_METRICS_OM:
     case FILE_RMM_PROM:
     case FILE_TOP:
+    case FILE_INDEX_HTML:
     case FILE_USERS:
     case FILE_CGROUPS:
     case FILE_PROCESSES:

@@ -87,6 +87,7 @@ typedef enum dir_kind {
     X(RMM_PROM, "rmm.prom", rt, IN(ROOT))                                              \
     X(JSON, "json", rt, IN(ROOT))                                                      \
     X(TOP, "top", rt, IN(ROOT))                                                        \
+    X(INDEX_HTML, "index.html", rt, IN(ROOT))                                          \
     X(USERS, "users", rt, IN(ROOT))                                                    \
     X(CGROUPS, "cgroups", rt, IN(ROOT))                                                \
     X(PID, "pid", r, IN(DAEMON))                                                       \
@@ -192,8 +193,8 @@ bool tree_lookup(
 /* False: the directory of a process that its reader does not see (hiding.h). */
 bool tree_shows(const model_t *model, node_t node, uid_t uid, bool is_member);
 
-/* Whether what the file shows depends on its reader, when processes are hidden. */
-bool tree_is_personal(node_t node);
+/* Whether what the file shows depends on its reader. */
+bool tree_is_personal(const model_t *model, node_t node);
 
 /* False: gone. */
 bool tree_info(const model_t *model, node_t node, node_info_t *info_out);

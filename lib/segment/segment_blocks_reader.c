@@ -3,6 +3,7 @@
 #include "segment/segment_blocks_reader.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "segment/segment_side.h"
@@ -119,4 +120,31 @@ uint32_t rmm_blocks_read(
         }
     }
     return count;
+}
+
+static int by_address(const void *left, const void *right)
+{
+    const rmm_blocks_row_t *a = left, *b = right;
+
+    if (a->address != b->address) {
+        return a->address < b->address ? -1 : 1;
+    }
+    return (a->state > b->state) - (a->state < b->state);
+}
+
+void rmm_blocks_sort(rmm_blocks_row_t *rows, uint32_t count)
+{
+    if (count > 1) {
+        qsort(rows, count, sizeof(rows[0]), by_address);
+    }
+}
+
+const char *rmm_block_state_name(uint32_t state)
+{
+    static const char *const names[RMM_BLOCK_STATES] = {
+        [RMM_BLOCK_CHUNK] = "chunk", [RMM_BLOCK_USED] = "used",
+        [RMM_BLOCK_FREE] = "free",   [RMM_BLOCK_CACHED] = "cached",
+        [RMM_BLOCK_GRAPH] = "graph", [RMM_BLOCK_LOST] = "lost"};
+
+    return state < RMM_BLOCK_STATES && names[state] != NULL ? names[state] : "-1";
 }

@@ -52,4 +52,10 @@ uint32_t rmm_blocks_read(
     const rmm_blocks_file_t *file, const rmm_blocks_resource_t *resource,
     rmm_blocks_row_t *rows_out);
 
+/* By address, a chunk before the block at its address. */
+void rmm_blocks_sort(rmm_blocks_row_t *rows, uint32_t count);
+
+/* "used", ...; "-1" for no state. */
+const char *rmm_block_state_name(uint32_t state);
+
 #endif /* RMM_SEGMENT_BLOCKS_READER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmm-top: GPUs and the programs that use rmm-c, live, as JSON, or printed once. Reads what
- * programs publish; needs neither a GPU nor a daemon.
+ * rmm-top: GPUs and the programs that use rmm-c, live, printed once, as JSON, or as a page. Reads
+ * what programs publish; needs neither a GPU nor a daemon.
  */
 #include <locale.h>
 #include <stdio.h>
@@ -31,9 +31,9 @@ static int show(const options_t *options)
     static sampler_t sampler;
     char message[TOOL_MESSAGE_MAX];
     bool is_good;
-    bool is_live = !options->once && !options->json;
+    bool is_live = !options->once && !options->json && options->html == NULL;
     if (is_live && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
-        tool_error("not a terminal: use --once or --json");
+        tool_error("not a terminal: use --once, --json or --html");
         return TOOL_EXIT_USAGE;
     }
     raise_descriptor_limit();
@@ -43,6 +43,8 @@ static int show(const options_t *options)
     }
     if (options->json) {
         is_good = once_print_json(&sampler);
+    } else if (options->html != NULL) {
+        is_good = once_write_html(options, &sampler);
     } else if (options->once) {
         is_good = once_print_page(options, &sampler);
     } else {
@@ -76,8 +78,8 @@ int main(int argc, char **argv)
         puts("rmm-top " RMM_TOP_VERSION);
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    if (options.once && options.json) {
-        tool_error("--once and --json cannot be together");
+    if (options.once + options.json + (options.html != NULL) > 1) {
+        tool_error("--once, --json and --html cannot be together");
         return TOOL_EXIT_USAGE;
     }
     return show(&options);

@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/output.h"
 #include "core/numbers.h"
 #include "top/node_json.h"
+#include "top/page.h"
 #include "top/terminal.h"
 #include "top/view.h"
 
@@ -78,6 +81,40 @@ static bool say_no_memory(void)
 {
     tool_error("no host memory");
     return false;
+}
+
+/* Figures are read after the wait for the blocks, so that both are of one time. */
+static bool take_with_blocks(sampler_t *sampler, node_t *node)
+{
+    if (!sampler_take(sampler, node)) {
+        return false;
+    }
+    page_ask_for_blocks(sampler, node);
+    return sampler_take(sampler, node);
+}
+
+static bool say_not_written(const char *path)
+{
+    tool_error("cannot write %.200s: %s", path, strerror(errno));
+    return false;
+}
+
+bool once_write_html(const options_t *options, sampler_t *sampler)
+{
+    node_t node;
+    output_t output;
+    if (!output_open(&output, options->html)) {
+        return say_not_written(options->html);
+    }
+    node_init(&node);
+    bool is_whole = take_with_blocks(sampler, &node) &&
+                    page_write(output.file, sampler, &node, time(NULL));
+    node_fini(&node);
+    if (!is_whole) {
+        output_discard(&output);
+        return say_no_memory();
+    }
+    return output_commit(&output) || say_not_written(options->html);
 }
 
 bool once_print_page(const options_t *options, sampler_t *sampler)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One reading, printed: the first page as plain text, or all figures as JSON. */
+/* One reading: the first page as plain text, all figures as JSON, or a page for a browser. */
 #ifndef RMM_TOP_ONCE_H
 #define RMM_TOP_ONCE_H
 
@@ -9,5 +9,7 @@
 /* False: said why. */
 bool once_print_page(const options_t *options, sampler_t *sampler);
 bool once_print_json(sampler_t *sampler);
+/* To options->html, which is there with all of the page, or as it was. */
+bool once_write_html(const options_t *options, sampler_t *sampler);
 
 #endif /* RMM_TOP_ONCE_H */

@@ -32,10 +32,18 @@ static const char *parse_filter(const char *text, void *field)
     return strlen(text) < UI_FILTER_BYTES ? NULL : "a text of at most 63 bytes";
 }
 
+static const char *parse_path(const char *text, void *field)
+{
+    *(const char **)field = text;
+    return text[0] != '\0' ? NULL : "the name of a file";
+}
+
 #define FIELD(name) offsetof(options_t, name)
 static const tool_option_t table[] = {
     {"once", NULL, NULL, FIELD(once), "print the first page as text and exit"},
     {"json", NULL, NULL, FIELD(json), "print all figures as JSON and exit"},
+    {"html", "FILE", parse_path, FIELD(html),
+     "write a page for a browser and exit: all in one file,\nwithout scripts"},
     {"interval", "SECONDS", parse_interval, FIELD(interval_seconds),
      "time between two readings; default 1"},
     {"sort", "COLUMN", parse_sort, FIELD(sort),

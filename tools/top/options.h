@@ -13,6 +13,7 @@ typedef struct options {
     double interval_seconds;
     ui_sort_t sort;
     const char *filter;
+    const char *html; /* NULL: none */
 } options_t;
 
 extern const tool_command_t top_command;

@@ -61,16 +61,31 @@ static bool is_trusted(int fd)
            (status.st_uid == 0 || status.st_uid == geteuid());
 }
 
-/* NULL: not there, or another user's. */
-static DIR *open_dir(const segments_t *segments, const char *path)
+/* -1: not there, or another user's. */
+static int open_path(const segments_t *segments, const char *path)
 {
     int links = segments->is_given ? 0 : O_NOFOLLOW;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links);
-    DIR *dir = fd >= 0 && (segments->is_given || is_trusted(fd)) ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !segments->is_given && !is_trusted(fd)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static DIR *open_dir(const segments_t *segments, const char *path)
+{
+    int fd = open_path(segments, path);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (fd >= 0 && dir == NULL) {
         close(fd);
     }
     return dir;
+}
+
+int segments_open_dir(const segments_t *segments, const open_segment_t *one)
+{
+    return open_path(segments, segments->paths[one->path]);
 }
 
 /* --- the list ----------------------------------------------------------------------------- */
@@ -113,8 +128,8 @@ static bool find(const segments_t *segments, const char *name, uint32_t *index_o
 
 static bool insert(segments_t *segments, uint32_t index, open_segment_t *one)
 {
-    open_segment_t **list = list_make_room(
-        segments->list, segments->count, &segments->room, sizeof(*list));
+    open_segment_t **list =
+        list_make_room(segments->list, segments->count, &segments->room, sizeof(*list));
     if (list == NULL) {
         return false;
     }
@@ -146,23 +161,32 @@ static void name_user(open_segment_t *one)
     rmm__text_copy(one->user, sizeof(one->user), user != NULL ? user->pw_name : number);
 }
 
-static bool add(segments_t *segments, uint32_t index, const rmm_segment_t *segment)
+/* NULL: no memory. */
+static open_segment_t *
+add(segments_t *segments, uint32_t index, const rmm_segment_t *segment)
 {
     open_segment_t *one = calloc(1, sizeof(*one));
     if (one == NULL || !insert(segments, index, one)) {
         free(one);
-        return false;
+        return NULL;
     }
     one->segment = *segment;
     one->id = ++segments->last_id;
     one->is_seen = true;
     one->pid = find_pid(segment);
     name_user(one);
-    return true;
+    return one;
 }
 
+/* A directory that is being listed. */
+typedef struct listing {
+    DIR *dir;
+    uint32_t path;
+} listing_t;
+
 /* A file that is not open yet. */
-static bool meet(segments_t *segments, uint32_t index, int dirfd, const char *name)
+static bool
+meet(segments_t *segments, uint32_t index, const listing_t *listing, const char *name)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
@@ -171,7 +195,7 @@ static bool meet(segments_t *segments, uint32_t index, int dirfd, const char *na
         return true;
     }
     errno = 0;
-    switch (rmm_segment_open(&segment, dirfd, name, reason)) {
+    switch (rmm_segment_open(&segment, dirfd(listing->dir), name, reason)) {
     case RMM_SEGMENT_GOOD:
         break;
     case RMM_SEGMENT_REFUSED:
@@ -186,26 +210,28 @@ static bool meet(segments_t *segments, uint32_t index, int dirfd, const char *na
         rmm_segment_close(&segment);
         return true;
     }
-    if (!add(segments, index, &segment)) {
+    open_segment_t *one = add(segments, index, &segment);
+    if (one == NULL) {
         rmm_segment_close(&segment);
         return false;
     }
+    one->path = listing->path;
     return true;
 }
 
 /* --- a listing ---------------------------------------------------------------------------- */
 
-static bool list_dir(segments_t *segments, DIR *dir)
+static bool list_dir(segments_t *segments, const listing_t *listing)
 {
     const struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
+    while ((entry = readdir(listing->dir)) != NULL) {
         uint32_t index;
         if (!rmm_segment_name_parse(entry->d_name, NULL)) {
             continue;
         }
         if (find(segments, entry->d_name, &index)) {
             segments->list[index]->is_seen = true;
-        } else if (!meet(segments, index, dirfd(dir), entry->d_name)) {
+        } else if (!meet(segments, index, listing, entry->d_name)) {
             return false;
         }
     }
@@ -235,10 +261,10 @@ bool segments_list(segments_t *segments)
         segments->list[i]->is_seen = false;
     }
     for (uint32_t i = 0; is_whole && i < segments->path_count; i++) {
-        DIR *dir = open_dir(segments, segments->paths[i]);
-        if (dir != NULL) {
-            is_whole = list_dir(segments, dir);
-            closedir(dir);
+        const listing_t listing = {open_dir(segments, segments->paths[i]), i};
+        if (listing.dir != NULL) {
+            is_whole = list_dir(segments, &listing);
+            closedir(listing.dir);
         }
     }
     if (is_whole) {

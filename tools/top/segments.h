@@ -28,6 +28,7 @@ typedef struct open_segment {
     rmm_segment_t segment;
     uint64_t id;
     pid_t pid;
+    uint32_t path; /* the directory that it is in */
     char user[32];
     bool is_seen; /* in the listing under way */
     bool is_odd;  /* holds what cannot be true */
@@ -55,5 +56,8 @@ void segments_fini(segments_t *segments);
 /* Brings the list up to date: programs that began are added, those that ended leave. False: no
  * memory. */
 bool segments_list(segments_t *segments);
+
+/* The directory of a segment, for the files beside it; -1: it is gone. The caller closes it. */
+int segments_open_dir(const segments_t *segments, const open_segment_t *one);
 
 #endif /* RMM_TOP_SEGMENTS_H */

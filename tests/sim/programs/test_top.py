@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rmm-top over programs that run on the simulated GPU: printed, as JSON, and live in tmux.
+"""rmm-top over programs that run on the simulated GPU: printed, as JSON, as a page, and live in
+tmux.
 
 usage: test_top.py RMM_TOP RMM_REPLAY DATA
 DATA is the folder tests/data.
 """
+import html.parser
 import json
 import os
 import pty
@@ -16,6 +18,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+import browser
 
 DATA = sys.argv.pop()
 REPLAY = sys.argv.pop()
@@ -39,14 +43,24 @@ class Programs(unittest.TestCase):
         for name in ("NO_COLOR", "COLUMNS", "RMM_PUBLISH"):
             self.environment.pop(name, None)
 
-    def start(self, *options):
+    def start(self, *options, name=REPLAY):
         """A program that has done its work, and keeps what it has."""
+        program = self.run_program(name, *options, "--hold", "600")
+        self.wait_for(lambda: self.figures(program.pid) == (CURRENT, PEAK))
+        return program
+
+    def start_busy(self):
+        """A program that allocates and frees all the time."""
+        program = self.run_program(REPLAY, "--repeat", "1000000")
+        self.wait_for(lambda: (self.figures(program.pid) or (0, 0))[1] > 0)
+        return program
+
+    def run_program(self, name, *options):
         program = subprocess.Popen(
-            [REPLAY, "--json", *options, "--hold", "600", LOG], env=self.environment,
+            [name, "--json", *options, LOG], executable=REPLAY, env=self.environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
-        self.wait_for(lambda: self.figures(program.pid) == (CURRENT, PEAK))
         return program
 
     def wait_for(self, condition):
@@ -161,7 +175,8 @@ class Printed(Programs):
 
     def test_wrong_usage_is_one_line(self):
         for arguments in (["--other"], ["a"], ["--once", "--json"], ["--interval", "0"],
-                          ["--interval", "nan"], ["--sort", "none"], ["--filter", "x" * 64], []):
+                          ["--interval", "nan"], ["--sort", "none"], ["--filter", "x" * 64], [],
+                          ["--html"], ["--html", ""], ["--html", "a", "--json"]):
             result = self.call(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
@@ -178,6 +193,152 @@ class Printed(Programs):
                                     stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"\Armm-top: cannot write: [^\n]+\n\Z")
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page: name and attributes, the depth of those that are open, and texts."""
+
+    VOID = {"meta"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.stack, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def of_class(self, name):
+        return [attributes for _, attributes in self.found if attributes.get("class") == name]
+
+
+class Page(Programs):
+    """rmm-top --html."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.folder, "node.html")
+
+    def write(self, **changes):
+        result = self.call("--html", self.path, **changes)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read()
+        elements = Elements(text)
+        self.assertEqual(elements.stack, [])  # all closed, in their order
+        return text, elements
+
+    def test_it_has_all_that_is_known_and_needs_nothing_else(self):
+        program = self.start()
+        text, elements = self.write()
+        self.assertTrue(text.startswith("<!DOCTYPE html>\n"))
+        self.assertLess(len(text), 10000)
+        self.assertFalse({"script", "link", "img", "iframe", "object", "base", "form"} &
+                         {tag for tag, _ in elements.found})
+        for _, attributes in elements.found:
+            self.assertFalse({"src", "href", "onload", "onclick"} & set(attributes))
+        words = " ".join(" ".join(elements.texts).split())
+        self.assertIn(f"{program.pid} ", words)
+        self.assertIn("2.pool pool gpu0 1 204.6M 6.2G 5.3G", words)
+        self.assertIn(str(CURRENT), [attributes.get("title") for _, attributes in elements.found])
+        # The GPU and the pool have a bar; what is used is a share of the whole.
+        used = [int(bar["width"]) for bar in elements.of_class("used")]
+        self.assertEqual(used, [round(CURRENT / whole * 1000) for whole in (80 << 30, 6612320256)])
+
+    def test_blocks_of_a_program_that_allocates_are_drawn(self):
+        self.start_busy()
+        text, elements = self.write()
+        self.assertIn("Blocks of 2.pool", text)
+        self.assertEqual(len(elements.of_class("map")), 1)
+        marks = [attributes for tag, attributes in elements.found
+                 if tag == "rect" and attributes.get("fill") == "#d1495b"]
+        self.assertGreater(len(marks), 10)
+        self.assertLess(len(text), 600000)
+
+    def test_texts_of_programs_stay_texts(self):
+        evil = "<script>document.title='x'</script>\"'&amp;<img src=x onerror=alert(1)>\u202e"
+        self.start(name=evil)
+        text, elements = self.write()
+        self.assertEqual([], [tag for tag, _ in elements.found if tag in ("script", "img")])
+        self.assertIn(evil.replace("\u202e", "???"), "".join(elements.texts))
+        self.assertTrue(text.isascii())
+
+    def test_a_browser_shows_it(self):
+        self.start(name="<script>document.title='x'</script>")
+        self.start_busy()
+        self.write()
+        profile = os.path.join(self.folder, "browser")
+        document = browser.dump(self, self.path, profile)
+        self.assertIn(f"<title>GPU memory of {os.uname().nodename}</title>", document)
+        # It lets no script run: so this one measures a copy that may.
+        with open(self.path, encoding="utf-8") as file:
+            page = file.read()
+        script = ("<script>document.body.dataset.bars = JSON.stringify(Array.from("
+                  "document.querySelectorAll('svg.bar rect, figure svg'), e => "
+                  "e.getBoundingClientRect().width))</script></body>")
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(page.replace("</body>", script))
+        self.assertNotIn("data-bars", browser.dump(self, self.path, profile))
+        copy = re.sub(r"<meta http-equiv[^>]*>", "", page)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(copy.replace("</body>", script))
+        document = browser.dump(self, self.path, profile)
+        widths = json.loads(re.search(r'data-bars="\[([^"]*)\]"', document)
+                            .group(0)[len('data-bars="'):-1])
+        self.assertGreater(len(widths), 4)
+        self.assertTrue(all(width > 0 for width in widths), widths)
+        self.assertIn(1182, widths)  # the picture of the blocks
+
+    def test_many_programs_are_on_it(self):
+        for _ in range(6):
+            self.start()
+        text, elements = self.write()
+        programs = [attributes for tag, attributes in elements.found if tag == "details"]
+        self.assertEqual(["open" in attributes for attributes in programs],
+                         [True] * 4 + [False] * 2)
+        self.assertEqual(text.count("2.pool"), 6)
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_another_user_sees_no_blocks(self):
+        os.chmod(self.folder, 0o777)
+        os.chmod(self.runtime, 0o755)
+        self.start_busy()
+        for name in os.listdir(self.runtime):
+            os.chmod(os.path.join(self.runtime, name), 0o644)
+        for uid, maps in ((0, 1), (65534, 0)):
+            path = os.path.join(self.folder, f"of-{uid}.html")
+            result = subprocess.run([TOP, "--html", path], env=self.environment, user=uid,
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            self.assertEqual(text.count("Blocks of"), maps)
+            self.assertIn("2.pool", text)
+
+    def test_what_cannot_be_written_leaves_what_was_there(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("before")
+        for path in (os.path.join(self.folder, "none", "a.html"), self.folder, "/dev/full"):
+            result = self.call("--html", path)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr, r"\Armm-top: cannot write [^\n]+\n\Z")
+        result = self.call("--html", self.path, RMM_RUNTIME_DIR="/proc/none")
+        self.assertEqual(result.returncode, 1)
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "before")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["node.html", "run"])
 
 
 class Hangup(Programs):

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * map.svg: a picture of a pool's chunks. Each chunk begins a line, all lines stand for equally
- * many bytes, and blocks too small to be seen are drawn together. So its size is bounded,
- * whatever the report says: LINES_MAX lines of at most one mark for each 2 pixels.
- *
- * No string of a program is in it, and no script.
- */
-#include "render_blocks.h"
+/* Draws blocks as rectangles; see map_svg.h. */
+#include "page/map_svg.h"
 
 #include <inttypes.h>
 
-#define LINES_MAX 64u
 #define WIDTH 1024u /* of a line; divides the bytes of a line */
 #define LEFT 150u   /* of it: the address */
 #define TOP 48u
@@ -35,8 +28,8 @@ typedef struct mark {
 } mark_t;
 
 typedef struct picture {
-    const block_rows_t *rows;
-    text_t *text;
+    const rmm_map_t *map;
+    rmm_sink_t *sink;
     uint64_t line_bytes; /* a power of two */
     uint32_t line;       /* that is drawn */
     uint32_t next_row;   /* first that may lie in it */
@@ -49,22 +42,34 @@ static uint64_t lines_of(const rmm_blocks_row_t *chunk, uint64_t line_bytes)
     return (chunk->bytes - 1) / line_bytes + 1;
 }
 
-static bool fits(const block_rows_t *rows, uint64_t line_bytes)
+static bool fits(const rmm_map_t *map, uint64_t line_bytes)
 {
     uint64_t lines = 0;
-    for (uint32_t i = 0; i < rows->count && lines <= LINES_MAX; i++) {
-        if (rows->rows[i].state == RMM_BLOCK_CHUNK) {
-            lines += lines_of(&rows->rows[i], line_bytes);
+    for (uint32_t i = 0; i < map->count && lines <= map->lines_max; i++) {
+        if (map->rows[i].state == RMM_BLOCK_CHUNK) {
+            lines += lines_of(&map->rows[i], line_bytes);
         }
     }
-    return lines <= LINES_MAX;
+    return lines <= map->lines_max;
 }
 
-/* With more chunks than lines each has one line, and the last ones none. */
-static uint64_t choose_line_bytes(const block_rows_t *rows)
+static uint64_t largest_chunk(const rmm_map_t *map)
 {
-    uint64_t line_bytes = LINE_BYTES_LEAST;
-    while (line_bytes < UINT64_C(1) << 62 && !fits(rows, line_bytes)) {
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < map->count; i++) {
+        if (map->rows[i].state == RMM_BLOCK_CHUNK && map->rows[i].bytes > largest) {
+            largest = map->rows[i].bytes;
+        }
+    }
+    return largest;
+}
+
+/* With more chunks than lines each has one line, as long as the largest, and the last ones none. */
+static uint64_t choose_line_bytes(const rmm_map_t *map)
+{
+    uint64_t line_bytes = LINE_BYTES_LEAST, largest = largest_chunk(map);
+    while (line_bytes < UINT64_C(1) << 62 && line_bytes < largest &&
+           !fits(map, line_bytes)) {
         line_bytes *= 2;
     }
     return line_bytes;
@@ -81,33 +86,33 @@ static uint32_t largest_state(const mark_t *mark)
     return largest;
 }
 
-static void put_title(const mark_t *mark, text_t *text)
+static void put_title(const mark_t *mark, rmm_sink_t *sink)
 {
     const rmm_blocks_row_t *row = mark->row;
     if (mark->count > 1) {
-        text_printf(
-            text, "%u blocks from 0x%" PRIx64 ": %" PRIu64 " bytes used", mark->count,
+        rmm_sink_printf(
+            sink, "%u blocks from 0x%" PRIx64 ": %" PRIu64 " bytes used", mark->count,
             row->address, mark->bytes[RMM_BLOCK_USED]);
         return;
     }
-    text_printf(
-        text, "0x%" PRIx64 ": %" PRIu64 " bytes %s", row->address, row->bytes,
-        block_state_name(row->state));
+    rmm_sink_printf(
+        sink, "0x%" PRIx64 ": %" PRIu64 " bytes %s", row->address, row->bytes,
+        rmm_block_state_name(row->state));
     if (row->stream != RMM_BLOCKS_NO_STREAM) {
-        text_printf(text, ", stream %" PRIu64, row->stream);
+        rmm_sink_printf(sink, ", stream %" PRIu64, row->stream);
     }
 }
 
 static void put_mark(const picture_t *picture, mark_t *mark)
 {
     if (mark->to > mark->from) {
-        text_printf(
-            picture->text,
+        rmm_sink_printf(
+            picture->sink,
             "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" fill=\"%s\"><title>",
             LEFT + mark->from, TOP + picture->line * LINE_HEIGHT, mark->to - mark->from,
             MARK_HEIGHT, colours[largest_state(mark)]);
-        put_title(mark, picture->text);
-        text_puts(picture->text, "</title></rect>\n");
+        put_title(mark, picture->sink);
+        rmm_sink_puts(picture->sink, "</title></rect>\n");
     }
     *mark = (mark_t){.from = mark->to, .to = mark->to};
 }
@@ -139,10 +144,10 @@ static uint32_t pixel_of(const picture_t *picture, uint64_t offset)
 
 static void put_blocks(picture_t *picture, uint64_t begin, uint64_t end)
 {
-    const block_rows_t *rows = picture->rows;
+    const rmm_map_t *map = picture->map;
     mark_t mark = {0};
-    for (uint32_t i = picture->next_row; i < rows->count; i++) {
-        const rmm_blocks_row_t *row = &rows->rows[i];
+    for (uint32_t i = picture->next_row; i < map->count; i++) {
+        const rmm_blocks_row_t *row = &map->rows[i];
         uint64_t behind = row->address + row->bytes;
         if (row->address >= end) {
             break;
@@ -169,8 +174,8 @@ static void put_line(picture_t *picture, uint64_t begin, uint64_t end)
 {
     uint32_t width = pixel_of(picture, end - begin);
     uint32_t y = TOP + picture->line * LINE_HEIGHT;
-    text_printf(
-        picture->text,
+    rmm_sink_printf(
+        picture->sink,
         "<text x=\"4\" y=\"%u\">0x%" PRIx64 "</text>\n"
         "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" fill=\"#eeeeee\"/>\n",
         y + MARK_HEIGHT - 3, begin, LEFT, y, width > 0 ? width : 1, MARK_HEIGHT);
@@ -182,7 +187,7 @@ static void put_chunk(picture_t *picture, const rmm_blocks_row_t *chunk)
 {
     uint64_t end = chunk->address + chunk->bytes;
     uint64_t at = chunk->address;
-    while (at < end && picture->line < LINES_MAX) {
+    while (at < end && picture->line < picture->map->lines_max) {
         uint64_t next = end - at > picture->line_bytes ? at + picture->line_bytes : end;
         put_line(picture, at, next);
         at = next;
@@ -193,12 +198,12 @@ static void put_chunk(picture_t *picture, const rmm_blocks_row_t *chunk)
 static uint32_t put_chunks(picture_t *picture)
 {
     uint32_t left_out = 0;
-    for (uint32_t i = 0; i < picture->rows->count; i++) {
-        const rmm_blocks_row_t *row = &picture->rows->rows[i];
+    for (uint32_t i = 0; i < picture->map->count; i++) {
+        const rmm_blocks_row_t *row = &picture->map->rows[i];
         if (row->state != RMM_BLOCK_CHUNK) {
             continue;
         }
-        if (picture->line < LINES_MAX) {
+        if (picture->line < picture->map->lines_max) {
             picture->next_row = i;
             put_chunk(picture, row);
         } else {
@@ -213,15 +218,15 @@ static uint32_t put_chunks(picture_t *picture)
 static void put_legend(const picture_t *picture)
 {
     uint32_t x = LEFT;
-    text_printf(
-        picture->text, "<text x=\"4\" y=\"20\">A line: %" PRIu64 " bytes</text>\n",
+    rmm_sink_printf(
+        picture->sink, "<text x=\"4\" y=\"20\">A line: %" PRIu64 " bytes</text>\n",
         picture->line_bytes);
     for (uint32_t state = RMM_BLOCK_USED; state < RMM_BLOCK_STATES; state++) {
-        text_printf(
-            picture->text,
+        rmm_sink_printf(
+            picture->sink,
             "<rect x=\"%u\" y=\"28\" width=\"12\" height=\"12\" fill=\"%s\"/>"
             "<text x=\"%u\" y=\"38\">%s</text>\n",
-            x, colours[state], x + 16, block_state_name(state));
+            x, colours[state], x + 16, rmm_block_state_name(state));
         x += 90;
     }
 }
@@ -229,36 +234,38 @@ static void put_legend(const picture_t *picture)
 static uint32_t line_count(const picture_t *picture)
 {
     uint64_t lines = 0;
-    for (uint32_t i = 0; i < picture->rows->count && lines < LINES_MAX; i++) {
-        if (picture->rows->rows[i].state == RMM_BLOCK_CHUNK) {
-            lines += lines_of(&picture->rows->rows[i], picture->line_bytes);
+    for (uint32_t i = 0; i < picture->map->count && lines < picture->map->lines_max;
+         i++) {
+        if (picture->map->rows[i].state == RMM_BLOCK_CHUNK) {
+            lines += lines_of(&picture->map->rows[i], picture->line_bytes);
         }
     }
-    return lines < LINES_MAX ? (uint32_t)lines : LINES_MAX;
+    return lines < picture->map->lines_max ? (uint32_t)lines : picture->map->lines_max;
 }
 
-void render_map_svg(const block_rows_t *rows, text_t *text)
+void rmm_map_svg_begin(rmm_sink_t *sink, const rmm_map_t *map)
 {
     picture_t picture = {
-        .rows = rows, .text = text, .line_bytes = choose_line_bytes(rows)};
+        .map = map, .sink = sink, .line_bytes = choose_line_bytes(map)};
     uint32_t width = LEFT + WIDTH + 8;
     uint32_t height = TOP + (line_count(&picture) + 4) * LINE_HEIGHT;
-    text_printf(
-        text,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+    rmm_sink_printf(
+        sink,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
         "viewBox=\"0 0 %u %u\" font-family=\"monospace\" font-size=\"11\">\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
         width, height, width, height);
     put_legend(&picture);
     uint32_t left_out = put_chunks(&picture);
-    text_printf(
-        text, "<text x=\"4\" y=\"%u\">",
+    rmm_sink_printf(
+        sink, "<text x=\"4\" y=\"%u\">",
         TOP + (line_count(&picture) + 1) * LINE_HEIGHT);
     if (left_out > 0) {
-        text_printf(text, "# %u more chunks found no line\n", left_out);
+        rmm_sink_printf(sink, "# %u more chunks found no line\n", left_out);
     }
-    render_taken(rows->taken_ns, text);
-    render_block_remarks(rows, text);
-    text_puts(text, "</text>\n</svg>\n");
+}
+
+void rmm_map_svg_end(rmm_sink_t *sink)
+{
+    rmm_sink_puts(sink, "</text>\n</svg>\n");
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In which order a page shows programs: those that hold the most come first, so that they are
+ * shown where not all are. */
+#ifndef RMM_PAGE_ORDER_H
+#define RMM_PAGE_ORDER_H
+
+#include <stdint.h>
+
+typedef struct rmm_page_order {
+    uint32_t index; /* of a program, in the owner's list */
+    uint64_t bytes; /* that it holds; RMM_PAGE_UNKNOWN comes last */
+} rmm_page_order_t;
+
+void rmm_page_sort(rmm_page_order_t *order, uint32_t count);
+
+#endif /* RMM_PAGE_ORDER_H */

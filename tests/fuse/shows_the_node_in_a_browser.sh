@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# index.html: all of the node that its reader may see, blocks of pools only of the reader's own
+# programs, texts of programs as texts, nothing that runs or is loaded.
+test_users=2
+# shellcheck source=tests/fuse/common.sh
+. "$(dirname "$0")/common.sh"
+
+chmod 1777 "$run"
+a=(setpriv --reuid 1001 --regid 1001 --clear-groups --)
+b=(setpriv --reuid 1002 --regid 1002 --clear-groups --)
+cp "$RMMFS_PROGRAM" "$work/<b>\"&'<script>"
+start_daemon
+RMMFS_PROGRAM="$work/<b>\"&'<script>" start_program theirs "${a[@]}"
+gpu theirs 0
+tell theirs resource 1 pool '<u>&"' 0 0
+tell theirs take 1 1000
+tell theirs alloc 0 1000
+start_program ours "${b[@]}" env RMM_DRIVER=sim
+tell ours pool 0
+tell ours borrow 0 1000 3
+pool=$(cd "$mnt" && echo "proc/${program_pid[ours]}"/gpu*/mr/*.pool)
+
+page_of() { # USER...: as that user, into $work/page
+    "$@" cat "$mnt/index.html" >"$work/page" || fail "$* cannot read index.html"
+    [ "$(tail -n 1 "$work/page")" = "</html>" ] || fail "$*: the page has no end"
+    ! grep -qE "<(script|u|b>\"|link|img|iframe)|(src|href)=" "$work/page" || fail "$*: $(cat "$work/page")"
+}
+# Before a report there are figures only; the page asks for none.
+page_of env
+grep -q "<b>${program_pid[theirs]}</b> uid 1001 &lt;b&gt;&quot;&amp;&#39;&lt;script&gt;" "$work/page" ||
+    fail "the program's name: $(cat "$work/page")"
+grep -q "1.&lt;u&gt;&amp;&quot;" "$work/page" || fail "the resource's name: $(cat "$work/page")"
+! grep -q "Blocks of" "$work/page" || fail "blocks that nobody reported"
+
+fetch_report ours 0 "$pool/map"
+[ "$(stat -c '%a %s' "$mnt/index.html")" = "444 $(wc -c <"$mnt/index.html")" ] || fail "$(stat "$mnt/index.html")"
+for reader in env "${b[*]}" "${a[*]}"; do
+    # shellcheck disable=SC2086  (words on purpose)
+    page_of $reader
+    maps=1
+    [ "$reader" != "${a[*]}" ] || maps=0
+    [ "$(grep -c "Blocks of" "$work/page")" = "$maps" ] || fail "$reader: not $maps maps: $(cat "$work/page")"
+    grep -q "<b>${program_pid[ours]}</b>" "$work/page" || fail "$reader does not see B's program"
+done
+
+# A descriptor that goes from root, or from B, to A gives A nothing.
+cat >"$work/hand_on.py" <<'END'
+import os, sys
+path, uid = sys.argv[1], int(sys.argv[2])
+os.setgroups([])
+os.setresgid(uid, uid, uid)
+os.setresuid(uid, uid, 0)
+fd = os.open(path, os.O_RDONLY)
+assert b"Blocks of" in os.pread(fd, 1 << 20, 0)
+os.setresuid(0, 0, 0)
+os.setresuid(1001, 1001, 1001)
+try:
+    sys.exit("A reads %r" % os.pread(fd, 100, 0))
+except PermissionError:
+    pass
+assert b"Blocks of" not in open(path, "rb").read()
+END
+for uid in 0 1002; do
+    python3 "$work/hand_on.py" "$mnt/index.html" "$uid" || fail "a descriptor of $uid's"
+done
+
+# A browser makes of it what is in it: two programs, and no element of a hostile name.
+for browser in chromium-headless-shell chromium ""; do
+    ! command -v "$browser" >/dev/null || break
+done
+if [ -n "$browser" ]; then
+    "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/browser" \
+        --dump-dom "file://$mnt/index.html" >"$work/shown" 2>"$work/errors" || fail "$(cat "$work/errors")"
+    [ "$(grep -c '<details open="">' "$work/shown")" = 2 ] || fail "in the browser: $(cat "$work/shown")"
+    ! grep -q "<script" "$work/shown" || fail "in the browser: $(cat "$work/shown")"
+    [ "$(grep -c '<svg xmlns=' "$work/shown")" = 1 ] || fail "no picture in the browser: $(cat "$work/shown")"
+fi
+
+# What ended is shown until it leaves, without its blocks.
+end_program ours
+eventually grep -q "(exited)" "$mnt/index.html"
+page_of env
+! grep -q "Blocks of" "$work/page" || fail "blocks of a program that ended"
+finish

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of the node: what texts become, how bars are cut, and that it ends. */
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page/node_page.h"
+#include "page/order.h"
+
+typedef struct buffer {
+    char *bytes;
+    size_t length, room;
+} buffer_t;
+
+static buffer_t buffer;
+static rmm_sink_t sink;
+static rmm_page_t page;
+
+static void put(void *to, const char *bytes, size_t length)
+{
+    buffer_t *target = to;
+    while (target->length + length + 1 > target->room) {
+        target->room = target->room == 0 ? 4096 : target->room * 2;
+        target->bytes = realloc(target->bytes, target->room);
+        assert_non_null(target->bytes);
+    }
+    memcpy(target->bytes + target->length, bytes, length);
+    target->length += length;
+    target->bytes[target->length] = '\0';
+}
+
+static int begin(void **state)
+{
+    buffer.length = 0;
+    sink = (rmm_sink_t){.put = put, .to = &buffer};
+    rmm_page_begin(&page, &sink, "host", 0);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    free(buffer.bytes);
+    buffer = (buffer_t){.bytes = NULL};
+    return 0;
+}
+
+static void assert_has(const char *text)
+{
+    if (strstr(buffer.bytes, text) == NULL) {
+        fail_msg("\"%s\" is not in: %s", text, buffer.bytes);
+    }
+}
+
+static uint32_t count_of(const char *text)
+{
+    uint32_t count = 0;
+    for (const char *at = buffer.bytes; (at = strstr(at, text)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+static const rmm_page_program_t program = {
+    .pid = "42", .user = "someone", .command = "a", .state = ""};
+
+static void put_resource(const char *name)
+{
+    const rmm_page_resource_t resource = {
+        .name = name,
+        .type = "pool",
+        .device = "gpu0",
+        .figures = {.current_bytes = 100, .reserved_bytes = 1000, .padding_bytes = 50},
+        .free_bytes = 850,
+        .largest_free_bytes = 600};
+    rmm_page_resource(&page, &resource);
+}
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+static void texts_are_escaped(void **state)
+{
+    const rmm_page_program_t evil = {
+        .pid = "<i>",
+        .user = "\"'&",
+        .command = "</summary><script>\n\x7f\xe2\x80\xae",
+        .state = "<b>"};
+    assert_true(rmm_page_begin_program(&page, &evil));
+    assert_has("<b>&lt;i&gt;</b> &quot;&#39;&amp; "
+               "&lt;/summary&gt;&lt;script&gt;????? (&lt;b&gt;)</summary>");
+    put_resource("<u>");
+    assert_has("<td class=\"t\">&lt;u&gt;</td>");
+    assert_null(strstr(buffer.bytes, "<script"));
+}
+
+/* A printed line is cut, so a text of a program must not be in one. */
+static void long_texts_are_whole(void **state)
+{
+    char command[2000];
+    memset(command, 'x', sizeof(command) - 1);
+    command[sizeof(command) - 1] = '\0';
+    rmm_page_program_t named = program;
+    named.command = command;
+    assert_true(rmm_page_begin_program(&page, &named));
+    assert_has(command);
+}
+
+/* --- bars --------------------------------------------------------------------------------- */
+
+static void a_bar_is_cut_at_the_whole(void **state)
+{
+    const rmm_page_device_t lies = {
+        .name = "gpu0",
+        .model = "",
+        .current_bytes = 700,
+        .reserved_bytes = 5000,
+        .cached_bytes = 4300,
+        .others_bytes = 900,
+        .free_bytes = 0,
+        .capacity_bytes = 1000};
+    rmm_page_device(&page, &lies);
+    assert_has("<rect class=\"used\" x=\"0\" width=\"700\"");
+    assert_has("<rect class=\"cached\" x=\"700\" width=\"300\"");
+    assert_int_equal(count_of("<rect"), 2);
+}
+
+static void a_pool_shows_what_is_free_in_one_piece(void **state)
+{
+    put_resource("2.pool");
+    assert_has("<rect class=\"used\" x=\"0\" width=\"100\"");
+    assert_has("<rect class=\"padding\" x=\"100\" width=\"50\"");
+    assert_has("<rect class=\"largest\" x=\"150\" width=\"600\"");
+    assert_has("<rect class=\"free\" x=\"750\" width=\"250\"");
+}
+
+static void what_is_not_known_is_no_zero(void **state)
+{
+    const rmm_page_device_t unknown = {
+        .name = "host",
+        .model = "",
+        .current_bytes = RMM_PAGE_UNKNOWN,
+        .reserved_bytes = RMM_PAGE_UNKNOWN,
+        .cached_bytes = RMM_PAGE_UNKNOWN,
+        .others_bytes = RMM_PAGE_UNKNOWN,
+        .free_bytes = RMM_PAGE_UNKNOWN,
+        .capacity_bytes = RMM_PAGE_UNKNOWN};
+    rmm_page_device(&page, &unknown);
+    assert_int_equal(count_of("<td>-</td>"), 5);
+    assert_null(strstr(buffer.bytes, "<svg"));
+}
+
+/* --- size --------------------------------------------------------------------------------- */
+
+/* As many blocks as there are pixels, in more chunks than lines. */
+static rmm_blocks_row_t *make_rows(uint32_t *count_out)
+{
+    const uint32_t chunks = 64, blocks = 1000;
+    rmm_blocks_row_t *rows = calloc(chunks * (blocks + 1), sizeof(*rows));
+    assert_non_null(rows);
+    *count_out = 0;
+    for (uint32_t i = 0; i < chunks; i++) {
+        uint64_t address = (uint64_t)(i + 1) << 32;
+        rows[(*count_out)++] = (rmm_blocks_row_t){
+            .address = address, .bytes = 65536 * 1000, .state = RMM_BLOCK_CHUNK};
+        for (uint32_t j = 0; j < blocks; j++) {
+            rows[(*count_out)++] = (rmm_blocks_row_t){
+                .address = address + 65536 * j,
+                .bytes = 65536,
+                .stream = RMM_BLOCKS_NO_STREAM,
+                .state = j % 2 ? RMM_BLOCK_USED : RMM_BLOCK_FREE};
+        }
+    }
+    return rows;
+}
+
+static void pictures_end_in_time(void **state)
+{
+    rmm_map_t map = {.lines_max = RMM_PAGE_MAP_LINES};
+    rmm_blocks_row_t *rows = make_rows(&map.count);
+    map.rows = rows;
+    size_t before = buffer.length;
+    rmm_page_map(&page, "2.pool", &map, 1500000000);
+    assert_has("Blocks of 2.pool, 1.5 s ago");
+    assert_has("# 32 more chunks found no line");
+    /* Half of a line for each, in marks of four pixels. */
+    assert_in_range(buffer.length - before, 32 * 120 * 80, 1100000);
+    for (uint32_t i = 0; i < 100; i++) {
+        rmm_page_map(&page, "2.pool", &map, 0);
+    }
+    free(rows);
+    assert_in_range(
+        buffer.length, RMM_PAGE_MAPS_BYTES_MAX, RMM_PAGE_MAPS_BYTES_MAX + 1100000);
+    rmm_page_end(&page);
+    assert_has("more maps are not on this page</p>\n</body>\n</html>\n");
+}
+
+static void programs_end_in_time(void **state)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < 100000; i++) {
+        if (rmm_page_begin_program(&page, &program)) {
+            rmm_page_end_program(&page);
+            shown++;
+        }
+    }
+    rmm_page_end(&page);
+    assert_in_range(shown, 1000, 99999);
+    assert_in_range(buffer.length, RMM_PAGE_BYTES_MAX, RMM_PAGE_BYTES_MAX + 10000);
+    char text[100];
+    snprintf(
+        text, sizeof(text), "%u more programs are not on this page", 100000 - shown);
+    assert_has(text);
+}
+
+static void without_programs_it_says_so(void **state)
+{
+    rmm_page_begin_devices(&page);
+    rmm_page_begin_programs(&page);
+    rmm_page_end(&page);
+    assert_has("No program uses the library now.");
+    assert_has("<p>1970-01-01 00:00:00 UTC</p>");
+}
+
+static void the_largest_come_first(void **state)
+{
+    rmm_page_order_t order[] = {{0, 5}, {1, RMM_PAGE_UNKNOWN}, {2, 7}, {3, 5}, {4, 0}};
+    static const uint32_t expected[] = {2, 0, 3, 4, 1};
+    rmm_page_sort(order, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(order[i].index, expected[i]);
+    }
+    rmm_page_sort(NULL, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(texts_are_escaped),
+        TEST(long_texts_are_whole),
+        TEST(a_bar_is_cut_at_the_whole),
+        TEST(a_pool_shows_what_is_free_in_one_piece),
+        TEST(what_is_not_known_is_no_zero),
+        TEST(pictures_end_in_time),
+        TEST(programs_end_in_time),
+        TEST(without_programs_it_says_so),
+        TEST(the_largest_come_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
