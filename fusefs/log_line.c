@@ -10,15 +10,7 @@
 
 #include "segment/log_text.h"
 
-static const char *const level_names[] = {
-    "trace", "debug", "info", "warn", "error", "critical", "off",
-};
-#define LEVEL_COUNT (sizeof(level_names) / sizeof(level_names[0]))
-
-const char *log_line_level_name(uint32_t level)
-{
-    return level < LEVEL_COUNT ? level_names[level] : "unknown";
-}
+#define LEVEL_OFF 6u
 
 uint32_t log_line_error_level(void)
 {
@@ -29,8 +21,8 @@ uint32_t log_line_error_level(void)
 
 bool log_line_level_parse(const char *name, uint32_t *level_out)
 {
-    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
-        if (strcmp(name, level_names[i]) == 0) {
+    for (uint32_t i = 0; i <= LEVEL_OFF; i++) {
+        if (strcmp(name, rmm_segment_log_level_name(i)) == 0) {
             *level_out = i;
             return true;
         }
@@ -51,7 +43,7 @@ void log_line_append(
     }
     text_printf(
         text, "[%u][%s][%s] ", message->thread, time_text,
-        log_line_level_name(message->level));
+        rmm_segment_log_level_name(message->level));
     text_put_foreign(text, message->text);
     text_puts(text, "\n");
 }

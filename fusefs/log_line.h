@@ -18,8 +18,6 @@ void log_line_append(
 /* "# lost 3 messages of 4711"; nothing if count is 0. */
 void log_line_append_lost(text_t *text, const char *process, uint64_t count);
 
-/* "warn"; a number that is no level: "unknown". */
-const char *log_line_level_name(uint32_t level);
 /* From this level on a message reports an error. */
 uint32_t log_line_error_level(void);
 /* False: not the name of a level. */

@@ -277,7 +277,7 @@ static void render_process_log_level(const process_t *process, text_t *text)
         if ((member->has_control && rmm_control_log_level(&member->control, &level)) ||
             (member->state != MEMBER_UNREADABLE &&
              rmm_segment_log_level(&member->segment, &level, &least))) {
-            text_printf(text, "%s\n", log_line_level_name(level));
+            text_printf(text, "%s\n", rmm_segment_log_level_name(level));
             return;
         }
     }

@@ -79,3 +79,12 @@ bool rmm_segment_log_level(
     *floor_out = log.floor - 1;
     return true;
 }
+
+const char *rmm_segment_log_level_name(uint32_t level)
+{
+    static const char *const names[] = {
+        "trace", "debug", "info", "warn", "error", "critical", "off",
+    };
+
+    return level < sizeof(names) / sizeof(names[0]) ? names[level] : "unknown";
+}

@@ -36,4 +36,7 @@ int rmm_segment_read_log(
 bool rmm_segment_log_level(
     const rmm_segment_t *segment, uint32_t *level_out, uint32_t *floor_out);
 
+/* "trace" to "critical", "off"; a number that is no level: "unknown". */
+const char *rmm_segment_log_level_name(uint32_t level);
+
 #endif /* RMM_SEGMENT_LOG_H */

@@ -60,6 +60,24 @@ static void a_rate_that_cannot_be_is_not_known(void **state)
     assert_float_equal(rate, -1.0, 1e-9);
 }
 
+static void rates_are_known_between_two_samples(void **state)
+{
+    static const uint64_t counts[] = {100, 350, 350, 10, 30};
+    uint64_t rates[8];
+    for (uint64_t i = 0; i < 5; i++) {
+        add_sample(i + 1, 1, counts[i]);
+    }
+    assert_int_equal(history_rates(&history, 7, 1, rates, 8), 5);
+    assert_int_equal(rates[0], NODE_UNKNOWN); /* nothing is before it */
+    assert_int_equal(rates[1], 250);
+    assert_int_equal(rates[2], 0);
+    assert_int_equal(rates[3], NODE_UNKNOWN); /* it fell */
+    assert_int_equal(rates[4], 20);
+    assert_int_equal(history_rates(&history, 7, 1, rates, 2), 2);
+    assert_int_equal(rates[1], 20);
+    assert_int_equal(history_rates(&history, 8, 1, rates, 8), 0);
+}
+
 static void the_newest_values_stay(void **state)
 {
     uint64_t values[HISTORY_SAMPLES + 5];
@@ -107,6 +125,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_rate_needs_two_samples, begin, finish),
         cmocka_unit_test_setup_teardown(
             a_rate_that_cannot_be_is_not_known, begin, finish),
+        cmocka_unit_test_setup_teardown(
+            rates_are_known_between_two_samples, begin, finish),
         cmocka_unit_test_setup_teardown(the_newest_values_stay, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_gone_is_forgotten, begin, finish),
         cmocka_unit_test_setup_teardown(many_programs_are_kept_apart, begin, finish),

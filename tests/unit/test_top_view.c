@@ -20,6 +20,7 @@ static int begin(void **state)
     history_init(&history);
     node_init(&node);
     top_node_begin(&node, 1);
+    node.detail = NULL;
     ui = (ui_t){.width = 100, .height = 24};
     return 0;
 }
@@ -454,6 +455,94 @@ static void draws_memory_over_time(void **state)
     assert_shown("_,=#");
 }
 
+/* --- more of a program -------------------------------------------------------------------- */
+
+static detail_t detail;
+
+/* 1.pool of the program 1 is looked at: two chunks, of which the second has no free cell. */
+static void look_at_a_pool(void)
+{
+    static rmm_blocks_row_t rows[] = {
+        {.address = 0x1000, .bytes = 4000, .state = RMM_BLOCK_CHUNK},
+        {.address = 0x1000, .bytes = 1000, .state = RMM_BLOCK_USED},
+        {.address = 0x1000 + 1000, .bytes = 3000, .state = RMM_BLOCK_FREE},
+        {.address = 0x9000, .bytes = 4000, .state = RMM_BLOCK_CHUNK},
+        {.address = 0x9000, .bytes = 4000, .state = RMM_BLOCK_USED},
+        {.address = 0x9000 + 3999, .bytes = 4000, .state = RMM_BLOCK_USED}}; /* a lie */
+    (void)top_node_program(&node, 1, "a", 1, 10);
+    (void)top_node_resource(&node, 1, 0, "pool");
+    detail = (detail_t){.id = 1, .resource_id = 1, .blocks = rows, .block_count = 6};
+    node.detail = &detail;
+    ui.page = UI_PROGRAM;
+    ui.shown_id = 1;
+    ui.width = 80;
+}
+
+static void shows_the_blocks_of_the_selected_pool(void **state)
+{
+    look_at_a_pool();
+    draw();
+    int y = find("BLOCKS of 1, 0 s ago");
+    assert_true(y > 0);
+    /* 320 cells of 25 bytes: 40 used, 120 free, 160 used */
+    for (int x = 0; x < 80; x++) {
+        const cell_t *cells = &view.canvas.cells[(size_t)(y + 1) * 80];
+        assert_int_equal(cells[x].character, x < 40 ? 0x2588 : 0x2591);
+        assert_int_equal(cells[80 + x].character, 0x2591);
+        assert_int_equal(cells[160 + x].character, 0x2588);
+        assert_int_equal(cells[240 + x].character, 0x2588);
+    }
+    detail.blocks = NULL;
+    draw();
+    assert_int_equal(find("BLOCKS"), -1);
+}
+
+static void shows_findings_and_the_end_of_the_log(void **state)
+{
+    look_at_a_pool();
+    detail.is_diagnosed = true;
+    detail.findings_total = 12;
+    detail.finding_count = 1;
+    strcpy(detail.findings[0].text, "out of bounds");
+    detail.log_count = DETAIL_LOG_LINES;
+    for (uint32_t i = 0; i < detail.log_count; i++) {
+        snprintf(detail.log[i].text, DETAIL_LINE_BYTES, "message %u.", i);
+    }
+    ui.height = 30;
+    draw();
+    assert_shown("FINDINGS of the diagnosis: 12");
+    assert_shown("out of bounds");
+    assert_shown("message 31.");
+    assert_int_equal(find("message 0."), -1);
+    for (ui.height = 1; ui.height < 40; ui.height++) {
+        draw(); /* nothing is drawn outside, and the keys are there */
+        assert_true(ui.height < 2 || find("Esc back") == ui.height - 1);
+        assert_true(ui.height < 9 || find("1.pool") > 0);
+    }
+    detail.is_hidden = true;
+    draw();
+    assert_shown("are shown to the program's user and root");
+    assert_int_equal(find("out of bounds"), -1);
+    ui.shown_id = 2; /* of another program than the one that is looked at */
+    draw();
+    assert_int_equal(find("are shown to"), -1);
+}
+
+static void many_resources_leave_room_for_the_rest(void **state)
+{
+    look_at_a_pool();
+    for (uint32_t i = 2; i < 100; i++) {
+        (void)top_node_resource(&node, i, 0, "pool");
+    }
+    press(UI_KEY_END);
+    draw();
+    assert_non_null(strstr(line(selected_line()), "99.pool"));
+    assert_true(find("BLOCKS") > selected_line());
+    assert_int_equal(ui_resource(&ui, &node)->instance_id, 99);
+    ui.shown_id = 7;
+    assert_null(ui_resource(&ui, &node));
+}
+
 /* --- figures ------------------------------------------------------------------------------ */
 
 static void figures_are_short(void **state)
@@ -508,6 +597,9 @@ int main(void)
         TEST(circles_of_upstreams_end),
         TEST(says_that_a_program_has_ended),
         TEST(draws_memory_over_time),
+        TEST(shows_the_blocks_of_the_selected_pool),
+        TEST(shows_findings_and_the_end_of_the_log),
+        TEST(many_resources_leave_room_for_the_rest),
         TEST(figures_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

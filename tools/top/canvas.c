@@ -222,3 +222,65 @@ int canvas_curve(
     }
     return x + width;
 }
+
+/* --- maps --------------------------------------------------------------------------------- */
+
+static uint64_t chunk_bytes(const map_t *map)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < map->count; i++) {
+        if (map->rows[i].state == RMM_BLOCK_CHUNK &&
+            map->rows[i].bytes <= UINT64_MAX - bytes) {
+            bytes += map->rows[i].bytes;
+        }
+    }
+    return bytes;
+}
+
+/* What of a block is in each of the cells that it reaches into. */
+static void add_used(double *used, uint32_t cells, double from, double to)
+{
+    for (uint32_t cell = (uint32_t)from; cell < cells && (double)cell < to; cell++) {
+        double begin = from > (double)cell ? from : (double)cell;
+        double end = to < (double)cell + 1.0 ? to : (double)cell + 1.0;
+        used[cell] += end > begin ? end - begin : 0.0;
+    }
+}
+
+/* Blocks lie in the chunk before them; those that do not are left out. Returns the cells that the
+ * chunks take. */
+static uint32_t sum_used(const map_t *map, double *used, uint32_t cells)
+{
+    double in_cell = (double)chunk_bytes(map) / (double)cells, at = 0.0;
+    const rmm_blocks_row_t *chunk = NULL;
+    for (uint32_t i = 0; i < map->count && in_cell > 0.0; i++) {
+        const rmm_blocks_row_t *row = &map->rows[i];
+        if (row->state == RMM_BLOCK_CHUNK) {
+            at += chunk != NULL ? (double)chunk->bytes / in_cell : 0.0;
+            chunk = row;
+        } else if (
+            chunk != NULL && row->state == RMM_BLOCK_USED &&
+            row->address - chunk->address < chunk->bytes &&
+            row->bytes <= chunk->bytes - (row->address - chunk->address)) {
+            double from = at + (double)(row->address - chunk->address) / in_cell;
+            add_used(used, cells, from, from + (double)row->bytes / in_cell);
+        }
+    }
+    return in_cell > 0.0 ? cells : 0;
+}
+
+void canvas_map(canvas_t *canvas, int y, int width, int lines, const map_t *map)
+{
+    static const uint32_t drawn[2][3] = {{0x2588, 0x2592, 0x2591}, {'#', '=', '.'}};
+    static const attribute_t attributes[] = {
+        ATTRIBUTE_USED, ATTRIBUTE_CACHED, ATTRIBUTE_FREE};
+    uint32_t cells = width > 0 && lines > 0 ? (uint32_t)(width * lines) : 0;
+    double *used = calloc(cells + 1, sizeof(*used));
+    cells = used != NULL && cells > 0 ? sum_used(map, used, cells) : 0;
+    for (uint32_t i = 0; i < cells; i++) {
+        int part = used[i] > 0.999 ? 0 : used[i] > 0.001 ? 1 : 2;
+        put(canvas, y + (int)i / width, (int)i % width, attributes[part],
+            drawn[canvas->is_ascii ? 1 : 0][part]);
+    }
+    free(used);
+}

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "segment/segment_blocks.h"
+
 typedef enum attribute {
     ATTRIBUTE_NORMAL,
     ATTRIBUTE_TITLE,
@@ -63,6 +65,14 @@ int canvas_bar(canvas_t *canvas, int y, int x, int width, const bar_t *bar);
 /* Values over time, the newest at the right, drawn from 0 to the largest. */
 int canvas_curve(
     canvas_t *canvas, int y, int x, int width, const uint64_t *values, size_t count);
+
+/* The blocks of a pool in lines from y on, its chunks one behind the other: how much of each cell's
+ * memory is used. */
+typedef struct map {
+    const rmm_blocks_row_t *rows; /* sorted: rmm_blocks_sort() */
+    uint32_t count;
+} map_t;
+void canvas_map(canvas_t *canvas, int y, int width, int lines, const map_t *map);
 
 /* A line as UTF-8 without trailing spaces. Writes at most bytes, terminated. */
 #define CANVAS_CHARACTER_BYTES 4

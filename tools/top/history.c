@@ -133,15 +133,13 @@ static const history_sample_t *newest(const history_ring_t *ring, uint32_t i)
     return &ring->samples[(ring->next + HISTORY_SAMPLES - 1 - i) % HISTORY_SAMPLES];
 }
 
-bool history_rate(
-    const history_t *history, uint64_t id, uint32_t device, double *per_second)
+/* Between the i-th newest and the one before it. */
+static bool rate_at(const history_ring_t *ring, uint32_t i, double *per_second)
 {
-    uint32_t index;
-    if (!find(history, id, device, &index) || history->rings[index]->count < 2) {
+    if (i + 1 >= ring->count) {
         return false;
     }
-    const history_sample_t *now = newest(history->rings[index], 0);
-    const history_sample_t *before = newest(history->rings[index], 1);
+    const history_sample_t *now = newest(ring, i), *before = newest(ring, i + 1);
     if (now->total_count == NODE_UNKNOWN || before->total_count > now->total_count ||
         before->time_ns >= now->time_ns) {
         return false;
@@ -149,6 +147,33 @@ bool history_rate(
     *per_second = (double)(now->total_count - before->total_count) /
                   ((double)(now->time_ns - before->time_ns) / 1e9);
     return true;
+}
+
+bool history_rate(
+    const history_t *history, uint64_t id, uint32_t device, double *per_second)
+{
+    uint32_t index;
+    return find(history, id, device, &index) &&
+           rate_at(history->rings[index], 0, per_second);
+}
+
+size_t history_rates(
+    const history_t *history, uint64_t id, uint32_t device, uint64_t *values,
+    size_t room)
+{
+    uint32_t index;
+    if (!find(history, id, device, &index)) {
+        return 0;
+    }
+    const history_ring_t *ring = history->rings[index];
+    size_t count = ring->count < room ? ring->count : room;
+    for (size_t i = 0; i < count; i++) {
+        double rate;
+        values[i] = rate_at(ring, (uint32_t)(count - 1 - i), &rate)
+                        ? (uint64_t)(rate + 0.5)
+                        : NODE_UNKNOWN;
+    }
+    return count;
 }
 
 size_t history_used(

@@ -46,6 +46,12 @@ bool history_add(history_t *history, const node_t *node);
 bool history_rate(
     const history_t *history, uint64_t id, uint32_t device, double *per_second);
 
+/* The last of these rates, in whole allocations, the newest last; NODE_UNKNOWN where there is none.
+ * Returns how many, at most `room`. */
+size_t history_rates(
+    const history_t *history, uint64_t id, uint32_t device, uint64_t *values,
+    size_t room);
+
 /* The last current_bytes, the newest last; returns how many, at most `room`. */
 size_t history_used(
     const history_t *history, uint64_t id, uint32_t device, uint64_t *values,

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "top/detail.h"
+
 #define NODE_UNKNOWN UINT64_MAX
 #define NODE_NO_INDEX UINT32_MAX
 #define NODE_HOST 0u /* index of host memory among the devices */
@@ -76,7 +78,8 @@ typedef struct node {
     uint64_t time_ns;   /* CLOCK_MONOTONIC */
     uint32_t forbidden; /* programs of other users that cannot be read */
     uint32_t refused; /* files that are no whole segment, or hold what cannot be true */
-    uint32_t left_out; /* programs beyond the bound */
+    uint32_t left_out;      /* programs beyond the bound */
+    const detail_t *detail; /* of the program that is looked at; NULL: none. Borrowed */
 } node_t;
 
 void node_init(node_t *node);

@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "top/looker.h"
 #include "top/terminal.h"
 #include "top/view.h"
 
@@ -23,6 +24,7 @@ typedef struct screen {
     sampler_t *sampler;
     node_t node;
     history_t history;
+    looker_t looker;
     ui_t ui;
     view_t view;
     int attributes[ATTRIBUTE_COUNT];
@@ -214,10 +216,23 @@ static bool wait_for_keys(const screen_t *screen, uint64_t until_ns)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
+static void look(screen_t *screen)
+{
+    const node_resource_t *resource = ui_resource(&screen->ui, &screen->node);
+    const look_t at = {
+        screen->ui.page != UI_LIST ? screen->ui.shown_id : 0,
+        resource != NULL ? resource->instance_id : 0};
+    looker_look(&screen->looker, &screen->sampler->segments, &at);
+    screen->node.detail = &screen->looker.detail;
+}
+
 static void read_node(screen_t *screen)
 {
     screen->has_memory = sampler_take(screen->sampler, &screen->node) &&
                          history_add(&screen->history, &screen->node);
+    if (screen->has_memory) {
+        look(screen);
+    }
 }
 
 static void loop(screen_t *screen, uint64_t interval_ns)
@@ -251,6 +266,7 @@ bool screen_run(const options_t *options, sampler_t *sampler)
     screen_t screen = {.sampler = sampler, .has_memory = true};
     node_init(&screen.node);
     history_init(&screen.history);
+    looker_init(&screen.looker);
     init_ui(&screen.ui, options);
     if (!open_terminal(&screen, !options->no_color && terminal_wants_color())) {
         return false;
@@ -263,6 +279,7 @@ bool screen_run(const options_t *options, sampler_t *sampler)
     }
     view_fini(&screen.view);
     history_fini(&screen.history);
+    looker_fini(&screen.looker);
     node_fini(&screen.node);
     return screen.has_memory;
 }

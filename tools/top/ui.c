@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "top/rows.h"
+#include "top/tree.h"
 
 const char *const ui_sort_names[UI_SORT_COUNT] = {
     [UI_SORT_CURRENT] = "current", [UI_SORT_RESERVED] = "reserved",
@@ -159,6 +160,24 @@ void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *histo
         press_in_list(ui, key, &rows);
         free(rows.rows);
     }
+}
+
+const node_resource_t *ui_resource(const ui_t *ui, const node_t *node)
+{
+    const node_resource_t *found = NULL;
+    uint32_t process = 0, count = 0;
+    while (process < node->process_count &&
+           node->processes[process].id != ui->shown_id) {
+        process++;
+    }
+    tree_line_t *lines = ui->page == UI_PROGRAM && process < node->process_count
+                             ? tree_make(node, process, &count)
+                             : NULL;
+    if (count > 0) {
+        found = lines[ui->shown_line < count ? ui->shown_line : 0].resource;
+    }
+    free(lines);
+    return found;
 }
 
 void ui_click(ui_t *ui, uint32_t row, const node_t *node, const history_t *history)

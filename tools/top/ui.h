@@ -64,6 +64,9 @@ typedef struct ui {
 /* key: a character or one of ui_key_t. */
 void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *history);
 
+/* The selected resource of the program that is shown; NULL: none. */
+const node_resource_t *ui_resource(const ui_t *ui, const node_t *node);
+
 /* A click on the i-th row of the list, or of the resources. */
 void ui_click(ui_t *ui, uint32_t row, const node_t *node, const history_t *history);
 

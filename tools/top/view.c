@@ -113,12 +113,17 @@ void view_draw_help(const page_t *page, int y)
 
 /* --- page --------------------------------------------------------------------------------- */
 
-void view_choose_rows(const page_t *page, int y, uint32_t count, uint32_t selected)
+area_t view_area(const page_t *page, int y)
+{
+    return (area_t){y, page->view->canvas.height - 1 - y};
+}
+
+void view_choose_rows(
+    const page_t *page, area_t area, uint32_t count, uint32_t selected)
 {
     view_t *view = page->view;
-    int lines = view->canvas.height - 1 - y;
-    uint32_t room = lines > 0 ? (uint32_t)lines : 0;
-    view->rows_y = y;
+    uint32_t room = area.lines > 0 ? (uint32_t)area.lines : 0;
+    view->rows_y = area.y;
     view->first_row = room != 0 ? selected / room * room : 0;
     view->row_count = count > view->first_row ? count - view->first_row : 0;
     if (view->row_count > room) {

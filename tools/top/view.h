@@ -38,13 +38,23 @@ typedef struct page {
     const ui_t *ui;
 } page_t;
 
+typedef struct area {
+    int y, lines;
+} area_t;
+
 /* Draw from line y on. */
 bool view_draw_list(const page_t *page, int y);
 void view_draw_program(const page_t *page, int y);
 void view_draw_help(const page_t *page, int y);
 
-/* Rows from line y on, but for the last line: which ones, so that `selected` is among them.
- * Remembered in the view. */
-void view_choose_rows(const page_t *page, int y, uint32_t count, uint32_t selected);
+/* All lines from y on but the last one. */
+area_t view_area(const page_t *page, int y);
+/* Which rows are in the area, so that `selected` is among them. Remembered in the view. */
+void view_choose_rows(
+    const page_t *page, area_t area, uint32_t count, uint32_t selected);
+
+/* What is known of the program beyond its figures; lines: how many would show all. */
+int view_detail_lines(const page_t *page);
+void view_draw_detail(const page_t *page, area_t area);
 
 #endif /* RMM_TOP_VIEW_H */

@@ -175,7 +175,7 @@ bool view_draw_list(const page_t *page, int y)
     }
     y = draw_devices(page, y);
     draw_program_header(page, y++);
-    view_choose_rows(page, y, rows.count, rows.selected);
+    view_choose_rows(page, view_area(page, y), rows.count, rows.selected);
     for (uint32_t i = 0; i < page->view->row_count; i++) {
         uint32_t index = page->view->first_row + i;
         draw_row(canvas, y + (int)i, &rows.rows[index], index == rows.selected);

@@ -11,6 +11,7 @@
 #define TYPE_WIDTH 9
 #define DEVICE_WIDTH 7
 #define FIGURE_WIDTH 9
+#define CURVE_LEAST 17 /* as long as its title */
 #define CURVE_MOST 60
 
 static uint32_t find_process(const page_t *page)
@@ -36,6 +37,14 @@ static int draw_figures(
 
 /* --- devices ------------------------------------------------------------------------------ */
 
+/* Of each of two curves beside each other behind column x; where they would be short, of one. */
+static int curve_width(const canvas_t *canvas, int x)
+{
+    int room = canvas->width - x - 2, half = (room - 2) / 2;
+    int width = half >= CURVE_LEAST ? half : room;
+    return width < CURVE_MOST ? width : CURVE_MOST;
+}
+
 static void draw_use(const page_t *page, int y, const node_use_t *use)
 {
     canvas_t *canvas = &page->view->canvas;
@@ -51,12 +60,17 @@ static void draw_use(const page_t *page, int y, const node_use_t *use)
         page->node->devices[use->device].name);
     x = draw_figures(
         canvas, y, x, ATTRIBUTE_NORMAL, texts, sizeof(texts) / sizeof(texts[0]));
-    int width = canvas->width - x - 2 < CURVE_MOST ? canvas->width - x - 2 : CURVE_MOST;
     uint64_t values[HISTORY_SAMPLES];
-    size_t count = history_used(
-        page->history, page->ui->shown_id, use->device, values, HISTORY_SAMPLES);
+    int width = curve_width(canvas, x), rates_at = x + 2 + width + 2;
     if (width > 0) {
+        size_t count = history_used(
+            page->history, page->ui->shown_id, use->device, values, HISTORY_SAMPLES);
         canvas_curve(canvas, y, x + 2, width, values, count);
+    }
+    if (rates_at + width <= canvas->width) {
+        size_t count = history_rates(
+            page->history, page->ui->shown_id, use->device, values, HISTORY_SAMPLES);
+        canvas_curve(canvas, y, rates_at, width, values, count);
     }
 }
 
@@ -68,7 +82,11 @@ static int draw_uses(const page_t *page, int y, uint32_t process)
     int x = canvas_left(canvas, y, 0, DEVICE_WIDTH, ATTRIBUTE_HEADER, "DEVICE");
     x = draw_figures(
         canvas, y, x, ATTRIBUTE_HEADER, titles, sizeof(titles) / sizeof(titles[0]));
+    int rates_at = x + 2 + curve_width(canvas, x) + 2;
     canvas_text(canvas, y, x + 2, ATTRIBUTE_HEADER, "CURRENT OVER TIME");
+    if (rates_at + CURVE_LEAST <= canvas->width) {
+        canvas_text(canvas, y, rates_at, ATTRIBUTE_HEADER, "ALLOC/S OVER TIME");
+    }
     canvas_paint(canvas, y++, ATTRIBUTE_HEADER);
     for (uint32_t i = 0; i < page->node->use_count; i++) {
         if (page->node->uses[i].process == process) {
@@ -123,6 +141,23 @@ static void draw_resource_header(canvas_t *canvas, int y)
     canvas_paint(canvas, y, ATTRIBUTE_HEADER);
 }
 
+/* The resources have half of the lines, and more where the rest needs less. Takes from *area what
+ * remains for that. */
+static area_t divide(const page_t *page, uint32_t count, area_t *area)
+{
+    int wanted = view_detail_lines(page);
+    int rows = count < 1 ? 1 : count < (uint32_t)area->lines ? (int)count : area->lines;
+    int most =
+        area->lines - wanted > area->lines / 2 ? area->lines - wanted : area->lines / 2;
+    if (wanted == 0 || area->lines < 4) {
+        return (area_t){0, 0};
+    }
+    rows = rows < most ? rows : most;
+    const area_t detail = {area->y + rows, area->lines - rows};
+    area->lines = rows;
+    return detail;
+}
+
 static void draw_resources(const page_t *page, int y, uint32_t process)
 {
     uint32_t count = 0;
@@ -132,7 +167,8 @@ static void draw_resources(const page_t *page, int y, uint32_t process)
     }
     draw_resource_header(&page->view->canvas, y++);
     uint32_t selected = page->ui->shown_line < count ? page->ui->shown_line : 0;
-    view_choose_rows(page, y, count, selected);
+    area_t area = view_area(page, y), detail = divide(page, count, &area);
+    view_choose_rows(page, area, count, selected);
     for (uint32_t i = 0; i < page->view->row_count; i++) {
         uint32_t index = page->view->first_row + i;
         draw_resource(
@@ -143,6 +179,9 @@ static void draw_resources(const page_t *page, int y, uint32_t process)
         canvas_text(
             &page->view->canvas, y, 0, ATTRIBUTE_NORMAL,
             "this program publishes no resource");
+    }
+    if (detail.lines > 0) {
+        view_draw_detail(page, detail);
     }
     free(lines);
 }

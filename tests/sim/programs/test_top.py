@@ -24,6 +24,7 @@ import browser
 DATA = sys.argv.pop()
 REPLAY = sys.argv.pop()
 TOP = sys.argv.pop()
+FORGE = os.path.join(DATA, "..", "fuse", "forge_findings.py")
 LOG = os.path.join(DATA, "resnet_train.csv.gz")
 # What the log leaves allocated, and its peak.
 CURRENT, PEAK = 214499816, 5648896016
@@ -425,7 +426,7 @@ class Live(Programs):
         self.wait_text(r"\*RESERVED")
         self.keys("Enter")
         lines = self.wait_text("└ 2.pool")
-        self.assertRegex("\n".join(lines), "gpu0 .*▁*█+\n")
+        self.assertRegex("\n".join(lines), "gpu0 .* █+ +▁+\n")
         self.keys("h")
         self.wait_text("sort by the next column")
         self.keys("x")
@@ -460,6 +461,33 @@ class Live(Programs):
         self.keys("Escape")
         lines = self.wait_text("1 program$|1 program\n")
         self.assertNotIn(f"{shown} ", "\n".join(lines))
+        self.quit()
+
+    def segment(self):
+        """That of the only program."""
+        found = [name for name in os.listdir(self.runtime)
+                 if re.fullmatch(r"\d+\.[0-9a-f]{16}", name)]
+        self.assertEqual(len(found), 1)
+        return os.path.join(self.runtime, found[0])
+
+    def test_a_program_in_detail(self):
+        self.environment["RMM_LOG_LEVEL"] = "debug"
+        program = self.start_busy()
+        subprocess.run([sys.executable, FORGE, self.segment() + ".diag", "12", "5:1"], check=True)
+        self.open(width=120, height=40)
+        self.wait_text(f"{program.pid} ")
+        self.keys("Enter")
+        self.wait_text("└ 2.pool")
+        self.keys("Down")
+        text = "\n".join(self.wait_text("BLOCKS of 2, 0 s ago .*\n[█▒░]{120}\n"))
+        self.assertRegex(text, r"FINDINGS of the diagnosis: 12\n.* by cuMemsetD8Async.* 5 times\n")
+        self.assertRegex(text, r"LOG *\n\d\d:\d\d:\d\d (debug|info) ")
+        self.wait_text("CURRENT OVER TIME.* ALLOC/S OVER TIME *\ngpu0 .*[▁-█]+ +[▁-█]+\n")
+        for width, height in ((80, 24), (200, 50), (30, 8)):
+            self.resize(width, height)
+            self.wait_text(r"(?s)\Armm-top.*2.pool.*\nq quit [^\n]*\Z", height)
+        program.kill()
+        self.wait_text("this program has ended")
         self.quit()
 
     def test_frozen_figures_stay(self):

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what is beside a segment; see looker.h. */
+#include "top/looker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "diag/diag_names.h"
+#include "diag/diag_reader.h"
+#include "segment/text.h"
+#include "top/blocks.h"
+
+#define LEVEL_WARNING 3u
+
+void looker_init(looker_t *looker)
+{
+    memset(looker, 0, sizeof(*looker));
+}
+
+static void withdraw(looker_t *looker, bool is_withdrawn)
+{
+    if (looker->is_asked) {
+        (void)rmm_control_end_report(&looker->control, is_withdrawn);
+        looker->is_asked = false;
+    }
+}
+
+static void look_away(looker_t *looker)
+{
+    withdraw(looker, true);
+    if (looker->has_control) {
+        rmm_control_close(&looker->control);
+    }
+    free(looker->detail.blocks);
+    looker_init(looker);
+}
+
+void looker_fini(looker_t *looker)
+{
+    look_away(looker);
+}
+
+/* The new last line; the oldest goes where there is no room. */
+static detail_line_t *push_line(detail_line_t *lines, uint32_t *count, uint32_t room)
+{
+    if (*count == room) {
+        memmove(&lines[0], &lines[1], (room - 1) * sizeof(lines[0]));
+        (*count)--;
+    }
+    return &lines[(*count)++];
+}
+
+/* --- log ---------------------------------------------------------------------------------- */
+
+static void take_message(const rmm_log_message_t *message, void *arg)
+{
+    detail_t *detail = arg;
+    detail_line_t *line = push_line(detail->log, &detail->log_count, DETAIL_LOG_LINES);
+    time_t seconds = (time_t)(message->time_ns / 1000000000u);
+    struct tm local = {0};
+    char when[16] = "", text[DETAIL_LINE_BYTES];
+    if (localtime_r(&seconds, &local) != NULL) {
+        (void)strftime(when, sizeof(when), "%H:%M:%S", &local);
+    }
+    (void)snprintf(
+        text, sizeof(text), "%s %-5s %.200s", when,
+        rmm_segment_log_level_name(message->level), message->text);
+    rmm__text_copy(line->text, sizeof(line->text), text);
+    line->is_warning = message->level >= LEVEL_WARNING;
+}
+
+static void read_log(looker_t *looker, const open_segment_t *one)
+{
+    if (rmm_segment_has_log(&one->segment)) {
+        (void)rmm_segment_read_log(
+            &one->segment, &looker->log_cursor, false, take_message, &looker->detail);
+    }
+}
+
+/* --- findings ----------------------------------------------------------------------------- */
+
+static bool take_finding(const rmm_diag_finding_info_t *finding, void *arg)
+{
+    detail_t *detail = arg;
+    detail_line_t *line =
+        push_line(detail->findings, &detail->finding_count, DETAIL_FINDINGS);
+    char text[DETAIL_LINE_BYTES];
+    (void)snprintf(
+        text, sizeof(text), "%s %s by %.60s, block 0x%llx of %llu bytes, %llu times",
+        rmm_diag_finding_name(finding->kind), rmm_diag_access_name(finding->access),
+        finding->function[0] != '\0' ? finding->function : "-",
+        (unsigned long long)finding->block_address,
+        (unsigned long long)finding->block_bytes, (unsigned long long)finding->count);
+    rmm__text_copy(line->text, sizeof(line->text), text);
+    line->is_warning = true;
+    return true;
+}
+
+static void read_findings(looker_t *looker, const open_segment_t *one, int dirfd)
+{
+    detail_t *detail = &looker->detail;
+    rmm_diag_file_t file;
+    detail->finding_count = 0;
+    detail->is_diagnosed =
+        rmm_diag_open(&file, dirfd, one->segment.name, one->segment.uid) == 0;
+    if (!detail->is_diagnosed) {
+        return;
+    }
+    if (!rmm_diag_read_findings_total(&file, &detail->findings_total)) {
+        detail->findings_total = 0;
+    }
+    (void)rmm_diag_each_finding(&file, take_finding, detail);
+    rmm_diag_close(&file);
+}
+
+/* --- blocks ------------------------------------------------------------------------------- */
+
+static void read_blocks(looker_t *looker, const open_segment_t *one, int dirfd)
+{
+    detail_t *detail = &looker->detail;
+    rmm_blocks_file_t file;
+    free(detail->blocks);
+    detail->blocks = NULL;
+    detail->block_count = 0;
+    if (rmm_blocks_open(&file, dirfd, one->segment.name, one->segment.uid) != 0) {
+        return;
+    }
+    detail->blocks = blocks_read(&file, detail->resource_id, &detail->block_count);
+    uint64_t now_ns = clock_ns(), taken_ns = file.header.taken_ns;
+    detail->blocks_age_ns = now_ns > taken_ns ? now_ns - taken_ns : 0;
+    rmm_blocks_close(&file);
+}
+
+/* The last request has had an interval; the next one begins. */
+static void ask_for_blocks(looker_t *looker, const open_segment_t *one, int dirfd)
+{
+    uint32_t seen;
+    if (!looker->has_control) {
+        looker->has_control =
+            rmm_control_open(&looker->control, dirfd, &one->segment) == 0;
+    }
+    if (looker->has_control) {
+        bool is_obeyed = looker->is_asked &&
+                         rmm_segment_report_seen(&one->segment, &seen) &&
+                         seen == looker->number;
+        withdraw(looker, !is_obeyed);
+        looker->is_asked =
+            rmm_control_begin_report(
+                &looker->control, RMM_BLOCKS_ROWS_MAX, &looker->number) == 0;
+    }
+}
+
+/* --- a look ------------------------------------------------------------------------------- */
+
+static const open_segment_t *find(const segments_t *segments, uint64_t id)
+{
+    for (uint32_t i = 0; i < segments->count; i++) {
+        if (segments->list[i]->id == id) {
+            return segments->list[i];
+        }
+    }
+    return NULL;
+}
+
+void looker_look(looker_t *looker, const segments_t *segments, const look_t *look)
+{
+    detail_t *detail = &looker->detail;
+    const open_segment_t *one = look->id != 0 ? find(segments, look->id) : NULL;
+    if (one == NULL || look->id != detail->id) {
+        look_away(looker);
+    }
+    if (one == NULL) {
+        return;
+    }
+    detail->id = look->id;
+    detail->resource_id = look->resource_id;
+    detail->is_hidden = !blocks_are_shown_of(one);
+    int dirfd = detail->is_hidden ? -1 : segments_open_dir(segments, one);
+    if (dirfd >= 0) {
+        read_log(looker, one);
+        read_findings(looker, one, dirfd);
+        read_blocks(looker, one, dirfd);
+        ask_for_blocks(looker, one, dirfd);
+        close(dirfd);
+    }
+}
