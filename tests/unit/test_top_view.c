@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/segment_format.h"
 #include "top/figures.h"
 #include "top/tree.h"
 #include "top/view.h"
@@ -543,6 +544,113 @@ static void many_resources_leave_room_for_the_rest(void **state)
     assert_null(ui_resource(&ui, &node));
 }
 
+/* --- requests ----------------------------------------------------------------------------- */
+
+static ui_request_t request;
+
+static void asks_before_a_trim(void **state)
+{
+    look_at_a_pool();
+    press('t');
+    draw();
+    assert_shown("shall 1.pool give back what it does not use? y, or no");
+    assert_false(ui_take_request(&ui, &request));
+    press('q'); /* an answer, and no key */
+    assert_false(ui.is_over);
+    assert_false(ui_take_request(&ui, &request));
+    draw();
+    assert_int_equal(find("shall"), -1);
+    press('T');
+    press('y');
+    assert_true(ui_take_request(&ui, &request));
+    assert_int_equal(request.kind, UI_REQUEST_TRIM);
+    assert_false(request.is_resource);
+    assert_int_equal(request.device, 1);
+    assert_int_equal(request.id, 1);
+    assert_string_equal(request.name, "the program on gpu0");
+    assert_false(ui_take_request(&ui, &request)); /* once */
+}
+
+static void type_limit(const char *text)
+{
+    press('l');
+    type(text);
+    press(UI_KEY_ENTER);
+}
+
+static void a_limit_is_typed(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {
+        {"max", RMM_SEGMENT_NO_LIMIT},
+        {"0", 0},
+        {"512MiB", 512u << 20},
+        {"9223372036854775807", INT64_MAX}};
+    static const char *const bad[] = {"-1",      "1.5GiB", "9223372036854775808",
+                                      "maximum", "1 GiB",  "99999999TiB"};
+    look_at_a_pool();
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        type_limit(good[i].text);
+        assert_true(ui_take_request(&ui, &request));
+        assert_int_equal(request.kind, UI_REQUEST_LIMIT);
+        assert_true(request.is_resource && request.resource_id == 1);
+        assert_int_equal(request.limit_bytes, good[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        type_limit(bad[i]);
+        assert_false(ui_take_request(&ui, &request));
+        draw();
+        assert_shown("is no limit: max, or bytes");
+        press(UI_KEY_UP);
+        draw();
+        assert_int_equal(find("is no limit"), -1);
+    }
+    type_limit(""); /* nothing was asked for */
+    assert_false(ui_take_request(&ui, &request));
+    press('l');
+    for (int i = 0; i < 100; i++) {
+        press('9');
+    }
+    assert_int_equal(strlen(ui.typed), UI_TYPED_BYTES - 1);
+    draw();
+    assert_shown("limit of 1.pool: 999");
+    ui_click(&ui, 0, &node, &history);
+    press(UI_KEY_ESCAPE);
+    assert_int_equal(ui.page, UI_PROGRAM);
+    assert_false(ui_take_request(&ui, &request));
+}
+
+static void a_peak_is_reset_at_once(void **state)
+{
+    look_at_a_pool();
+    press('p');
+    assert_true(ui_take_request(&ui, &request));
+    assert_int_equal(request.kind, UI_REQUEST_RESET);
+    ui.page = UI_LIST; /* there no program is shown */
+    press('p');
+    assert_false(ui_take_request(&ui, &request));
+    ui.page = UI_PROGRAM;
+    ui.shown_id = 9;
+    press('p');
+    assert_false(ui_take_request(&ui, &request));
+    draw();
+    assert_shown("no resource is selected");
+}
+
+static void shows_limits_that_there_are(void **state)
+{
+    look_at_a_pool();
+    detail.has_limits = true;
+    detail.limit_bytes = detail.program_limit_bytes = RMM_SEGMENT_NO_LIMIT;
+    draw();
+    assert_int_equal(find("limit of 1"), -1);
+    detail.limit_bytes = 1u << 30;
+    draw();
+    assert_shown("limit of 1: 1.0G, of the program on its device: max");
+}
+
 /* --- figures ------------------------------------------------------------------------------ */
 
 static void figures_are_short(void **state)
@@ -599,6 +707,10 @@ int main(void)
         TEST(draws_memory_over_time),
         TEST(shows_the_blocks_of_the_selected_pool),
         TEST(shows_findings_and_the_end_of_the_log),
+        TEST(asks_before_a_trim),
+        TEST(a_limit_is_typed),
+        TEST(a_peak_is_reset_at_once),
+        TEST(shows_limits_that_there_are),
         TEST(many_resources_leave_room_for_the_rest),
         TEST(figures_are_short),
     };

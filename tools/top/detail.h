@@ -26,8 +26,10 @@ typedef struct detail_line {
 typedef struct detail {
     uint64_t id;    /* of the program; 0: none is looked at */
     bool is_hidden; /* another user's: all else is empty */
-    bool is_diagnosed;
-    uint64_t findings_total; /* repetitions included */
+    bool is_diagnosed, has_limits;
+    uint64_t limit_bytes;         /* of the resource; RMM_SEGMENT_NO_LIMIT: none */
+    uint64_t program_limit_bytes; /* on the resource's device */
+    uint64_t findings_total;      /* repetitions included */
     uint32_t finding_count, log_count;
     detail_line_t findings[DETAIL_FINDINGS]; /* the last ones, oldest first */
     detail_line_t log[DETAIL_LOG_LINES];     /* the same */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "segment/segment_format.h"
 #include "top/node.h"
 
 /* units: one character each; the first one, a space, stands for none. */
@@ -29,6 +30,12 @@ static figure_text_t unknown(void)
 figure_text_t figure_bytes(uint64_t bytes)
 {
     return bytes == NODE_UNKNOWN ? unknown() : scaled((double)bytes, 1024, "BKMGTPE");
+}
+
+figure_text_t figure_limit(uint64_t limit_bytes)
+{
+    return limit_bytes == RMM_SEGMENT_NO_LIMIT ? (figure_text_t){"max"}
+                                               : figure_bytes(limit_bytes);
 }
 
 figure_text_t figure_count(uint64_t count)

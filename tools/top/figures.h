@@ -12,6 +12,8 @@ typedef struct figure_text {
 
 /* In units of 1024: "1023B", "1.5K", "79.6G". */
 figure_text_t figure_bytes(uint64_t bytes);
+/* The same; "max": none. */
+figure_text_t figure_limit(uint64_t limit_bytes);
 /* In units of 1000: "999", "1.5k", "79.6M". */
 figure_text_t figure_count(uint64_t count);
 /* The same each second. */

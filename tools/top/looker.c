@@ -154,22 +154,27 @@ static void ask_for_blocks(looker_t *looker, const open_segment_t *one, int dirf
     }
 }
 
-/* --- a look ------------------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------------------------- */
 
-static const open_segment_t *find(const segments_t *segments, uint64_t id)
+static void read_limits(looker_t *looker, const look_t *look)
 {
-    for (uint32_t i = 0; i < segments->count; i++) {
-        if (segments->list[i]->id == id) {
-            return segments->list[i];
-        }
+    detail_t *detail = &looker->detail;
+    detail->has_limits = looker->has_control && look->resource_id != 0;
+    if (detail->has_limits) {
+        detail->limit_bytes =
+            rmm_control_slot_limit(&looker->control, look->slot, look->resource_id);
+        detail->program_limit_bytes =
+            rmm_control_location_limit(&looker->control, look->location);
     }
-    return NULL;
 }
+
+/* --- a look ------------------------------------------------------------------------------- */
 
 void looker_look(looker_t *looker, const segments_t *segments, const look_t *look)
 {
     detail_t *detail = &looker->detail;
-    const open_segment_t *one = look->id != 0 ? find(segments, look->id) : NULL;
+    const open_segment_t *one =
+        look->id != 0 ? segments_find(segments, look->id) : NULL;
     if (one == NULL || look->id != detail->id) {
         look_away(looker);
     }
@@ -185,6 +190,7 @@ void looker_look(looker_t *looker, const segments_t *segments, const look_t *loo
         read_findings(looker, one, dirfd);
         read_blocks(looker, one, dirfd);
         ask_for_blocks(looker, one, dirfd);
+        read_limits(looker, look);
         close(dirfd);
     }
 }

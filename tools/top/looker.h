@@ -29,7 +29,8 @@ void looker_fini(looker_t *looker);
 /* What is to be looked at; id 0: nothing. */
 typedef struct look {
     uint64_t id;
-    uint32_t resource_id;
+    uint32_t resource_id, slot; /* 0: no resource */
+    uint32_t location;          /* of the program's limit */
 } look_t;
 
 /* After a listing of the segments. */

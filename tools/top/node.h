@@ -57,12 +57,14 @@ typedef struct node_process {
 /* A program on a device: a row of the list. */
 typedef struct node_use {
     uint32_t process, device; /* indexes */
+    uint32_t location;        /* in the program's segment */
     node_figures_t figures;
 } node_use_t;
 
 typedef struct node_resource {
     uint32_t process, device;          /* indexes */
     uint32_t instance_id, upstream_id; /* 0: no upstream */
+    uint32_t slot;                     /* in the program's segment */
     char name[64], type[24];
     node_figures_t figures;
     uint64_t free_bytes, largest_free_bytes;

@@ -249,6 +249,7 @@ static bool take_location(taking_t *taking, uint32_t location)
     }
     use->process = taking->process;
     use->device = device;
+    use->location = location;
     take_location_figures(taking->one, &record, &use->figures);
     node_device_t *sum = &taking->node->devices[device];
     if (sum->use_count++ == 0) {
@@ -279,6 +280,7 @@ static bool take_slot(taking_t *taking, uint32_t index, uint32_t *tries_left)
     }
     resource->process = taking->process;
     resource->device = device;
+    resource->slot = index;
     resource->instance_id = slot->instance_id;
     resource->upstream_id = slot->upstream_id;
     memcpy(resource->name, slot->name, sizeof(resource->name));

@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "top/control.h"
 #include "top/looker.h"
 #include "top/terminal.h"
 #include "top/view.h"
@@ -188,6 +189,15 @@ static void take_mouse(screen_t *screen)
     }
 }
 
+static void do_request(screen_t *screen)
+{
+    ui_request_t request;
+    if (ui_take_request(&screen->ui, &request)) {
+        control_do(
+            &screen->sampler->segments, &screen->node, &request, screen->ui.message);
+    }
+}
+
 /* All keys that were pressed; a new size of the terminal comes as a key too. */
 static void take_keys(screen_t *screen)
 {
@@ -198,6 +208,7 @@ static void take_keys(screen_t *screen)
         } else if (key_of(key) != 0) {
             ui_press(&screen->ui, key_of(key), &screen->node, &screen->history);
         }
+        do_request(screen);
     }
 }
 
@@ -216,12 +227,26 @@ static bool wait_for_keys(const screen_t *screen, uint64_t until_ns)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
+/* Where the limit of the program on that resource's device is. */
+static uint32_t location_of(const node_t *node, const node_resource_t *resource)
+{
+    uint32_t i = 0;
+    while (i < node->use_count && (node->uses[i].process != resource->process ||
+                                   node->uses[i].device != resource->device)) {
+        i++;
+    }
+    return i < node->use_count ? node->uses[i].location : UINT32_MAX;
+}
+
 static void look(screen_t *screen)
 {
     const node_resource_t *resource = ui_resource(&screen->ui, &screen->node);
-    const look_t at = {
-        screen->ui.page != UI_LIST ? screen->ui.shown_id : 0,
-        resource != NULL ? resource->instance_id : 0};
+    look_t at = {.id = screen->ui.page != UI_LIST ? screen->ui.shown_id : 0};
+    if (resource != NULL) {
+        at.resource_id = resource->instance_id;
+        at.slot = resource->slot;
+        at.location = location_of(&screen->node, resource);
+    }
     looker_look(&screen->looker, &screen->sampler->segments, &at);
     screen->node.detail = &screen->looker.detail;
 }

@@ -83,6 +83,16 @@ static DIR *open_dir(const segments_t *segments, const char *path)
     return dir;
 }
 
+open_segment_t *segments_find(const segments_t *segments, uint64_t id)
+{
+    for (uint32_t i = 0; i < segments->count; i++) {
+        if (segments->list[i]->id == id) {
+            return segments->list[i];
+        }
+    }
+    return NULL;
+}
+
 int segments_open_dir(const segments_t *segments, const open_segment_t *one)
 {
     return open_path(segments, segments->paths[one->path]);

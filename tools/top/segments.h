@@ -57,6 +57,9 @@ void segments_fini(segments_t *segments);
  * memory. */
 bool segments_list(segments_t *segments);
 
+/* By open_segment_t.id; NULL: it has ended. */
+open_segment_t *segments_find(const segments_t *segments, uint64_t id);
+
 /* The directory of a segment, for the files beside it; -1: it is gone. The caller closes it. */
 int segments_open_dir(const segments_t *segments, const open_segment_t *one);
 

@@ -2,8 +2,12 @@
 /* What each key does; see ui.h. */
 #include "top/ui.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/numbers.h"
+#include "segment/segment_format.h"
 
 #include "top/rows.h"
 #include "top/tree.h"
@@ -95,30 +99,141 @@ static void press_in_list(ui_t *ui, uint32_t key, const rows_t *rows)
     }
 }
 
+/* --- requests ----------------------------------------------------------------------------- */
+
+static ui_request_kind_t request_of(uint32_t key)
+{
+    switch (key) {
+    case 'p':
+    case 'P':
+        return UI_REQUEST_RESET;
+    case 'l':
+    case 'L':
+        return UI_REQUEST_LIMIT;
+    case 't':
+    case 'T':
+        return UI_REQUEST_TRIM;
+    default:
+        return UI_REQUEST_NONE;
+    }
+}
+
+/* Small letters are for the selected resource, capitals for the program on its device. */
+static void begin_request(ui_t *ui, uint32_t key, const node_t *node)
+{
+    const node_resource_t *resource = ui_resource(ui, node);
+    if (resource == NULL) {
+        snprintf(ui->message, sizeof(ui->message), "no resource is selected");
+        return;
+    }
+    ui_request_t *request = &ui->request;
+    *request = (ui_request_t){
+        .kind = request_of(key),
+        .id = ui->shown_id,
+        .is_resource = key >= 'a',
+        .resource_id = resource->instance_id,
+        .device = resource->device};
+    if (request->is_resource) {
+        snprintf(
+            request->name, sizeof(request->name), "%u.%.48s", resource->instance_id,
+            resource->name);
+    } else {
+        snprintf(
+            request->name, sizeof(request->name), "the program on %s",
+            node->devices[resource->device].name);
+    }
+    ui->typed[0] = '\0';
+    ui->is_complete = request->kind == UI_REQUEST_RESET;
+}
+
+static bool parse_limit(const char *text, uint64_t *limit_out)
+{
+    if (strcmp(text, "max") == 0) {
+        *limit_out = RMM_SEGMENT_NO_LIMIT;
+        return true;
+    }
+    return rmm__number_parse_bytes(text, strlen(text), limit_out) == RMM_NUMBER_OK &&
+           *limit_out <= INT64_MAX;
+}
+
+static void cancel_request(ui_t *ui)
+{
+    ui->request.kind = UI_REQUEST_NONE;
+}
+
+/* A character into a text, or the last one out of it. ASCII only: what programs are called by is
+ * compared byte for byte. */
+static void edit(char *text, size_t bytes, uint32_t key)
+{
+    size_t length = strlen(text);
+    if (key == UI_KEY_BACKSPACE && length > 0) {
+        text[length - 1] = '\0';
+    } else if (key >= ' ' && key < 0x7f && length + 1 < bytes) {
+        text[length] = (char)key;
+        text[length + 1] = '\0';
+    }
+}
+
+static void type_limit(ui_t *ui, uint32_t key)
+{
+    if (key == UI_KEY_ESCAPE || (key == UI_KEY_ENTER && ui->typed[0] == '\0')) {
+        cancel_request(ui);
+    } else if (key != UI_KEY_ENTER) {
+        edit(ui->typed, sizeof(ui->typed), key);
+    } else if (parse_limit(ui->typed, &ui->request.limit_bytes)) {
+        ui->is_complete = true;
+    } else {
+        snprintf(
+            ui->message, sizeof(ui->message),
+            "\"%s\" is no limit: max, or bytes, also with KiB, MiB, GiB or TiB",
+            ui->typed);
+        cancel_request(ui);
+    }
+}
+
+static void answer(ui_t *ui, uint32_t key)
+{
+    if (ui->request.kind == UI_REQUEST_LIMIT) {
+        type_limit(ui, key);
+    } else if (key == 'y') {
+        ui->is_complete = true;
+    } else {
+        cancel_request(ui);
+    }
+}
+
+bool ui_take_request(ui_t *ui, ui_request_t *request_out)
+{
+    bool is_made = ui->request.kind != UI_REQUEST_NONE && ui->is_complete;
+    if (is_made) {
+        *request_out = ui->request;
+        ui->is_complete = false;
+        cancel_request(ui);
+    }
+    return is_made;
+}
+
 static void press_in_program(ui_t *ui, uint32_t key, const node_t *node)
 {
     int64_t steps = steps_of(key);
-    if (steps != 0) {
+    if (request_of(key) != UI_REQUEST_NONE) {
+        begin_request(ui, key, node);
+    } else if (steps != 0) {
         ui->shown_line = move(ui->shown_line, resource_count(ui, node), steps);
     } else if (key == UI_KEY_ESCAPE || key == UI_KEY_BACKSPACE || key == UI_KEY_ENTER) {
         ui->page = UI_LIST;
     }
 }
 
-/* ASCII only: what programs are called by is compared byte for byte. */
 static void type(ui_t *ui, uint32_t key)
 {
-    size_t length = strlen(ui->filter);
     if (key == UI_KEY_ENTER) {
         ui->is_typing = false;
     } else if (key == UI_KEY_ESCAPE) {
         ui->is_typing = false;
         ui->filter[0] = '\0';
-    } else if (key == UI_KEY_BACKSPACE && length > 0) {
-        ui->filter[length - 1] = '\0';
-    } else if (key >= ' ' && key < 0x7f && length + 1 < sizeof(ui->filter)) {
-        ui->filter[length] = (char)key;
-        ui->filter[length + 1] = '\0';
+    } else {
+        edit(ui->filter, sizeof(ui->filter), key);
     }
 }
 
@@ -148,7 +263,10 @@ static bool press_anywhere(ui_t *ui, uint32_t key)
 void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *history)
 {
     rows_t rows;
-    if (ui->is_typing) {
+    ui->message[0] = '\0';
+    if (ui->request.kind != UI_REQUEST_NONE) {
+        answer(ui, key);
+    } else if (ui->is_typing) {
         type(ui, key);
     } else if (press_anywhere(ui, key)) {
         return;
@@ -183,6 +301,9 @@ const node_resource_t *ui_resource(const ui_t *ui, const node_t *node)
 void ui_click(ui_t *ui, uint32_t row, const node_t *node, const history_t *history)
 {
     rows_t rows;
+    if (ui->request.kind != UI_REQUEST_NONE) {
+        return; /* it is about the selected row */
+    }
     if (ui->page == UI_PROGRAM && row < resource_count(ui, node)) {
         ui->shown_line = row;
     } else if (ui->page == UI_LIST && rows_make(node, history, ui, &rows)) {

@@ -45,6 +45,27 @@ typedef enum ui_key {
 
 #define UI_PAGE_ROWS 10
 #define UI_FILTER_BYTES 64
+#define UI_TYPED_BYTES 24
+#define UI_NAME_BYTES 64
+#define UI_MESSAGE_BYTES 200
+
+/* What is to be asked of the program that is shown: see control.h. */
+typedef enum ui_request_kind {
+    UI_REQUEST_NONE,
+    UI_REQUEST_RESET,
+    UI_REQUEST_LIMIT,
+    UI_REQUEST_TRIM
+} ui_request_kind_t;
+
+typedef struct ui_request {
+    ui_request_kind_t kind;
+    uint64_t id;          /* of the program */
+    bool is_resource;     /* else the program on a device */
+    uint32_t resource_id; /* instance_id */
+    uint32_t device;      /* index */
+    uint64_t limit_bytes;
+    char name[UI_NAME_BYTES]; /* of it, for people */
+} ui_request_t;
 
 typedef struct ui {
     ui_page_t page, page_before_help;
@@ -59,10 +80,17 @@ typedef struct ui {
     uint32_t shown_line; /* of its resources, the selected one */
     int width, height;
     bool is_ascii;
+    ui_request_t request; /* kind: none is made */
+    bool is_complete;     /* nothing is left to be typed: the screen takes it */
+    char typed[UI_TYPED_BYTES];
+    char message[UI_MESSAGE_BYTES]; /* until the next key; "": none */
 } ui_t;
 
 /* key: a character or one of ui_key_t. */
 void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *history);
+
+/* What was asked for by keys; false: nothing, or not all is typed yet. */
+bool ui_take_request(ui_t *ui, ui_request_t *request_out);
 
 /* The selected resource of the program that is shown; NULL: none. */
 const node_resource_t *ui_resource(const ui_t *ui, const node_t *node);

@@ -62,6 +62,33 @@ static void draw_filter(canvas_t *canvas, int y, const ui_t *ui)
     canvas_text(canvas, y, x + 2, ATTRIBUTE_NORMAL, "Enter keeps it, Esc clears it");
 }
 
+/* What is asked, or was answered. False: nothing. */
+static bool draw_question(canvas_t *canvas, int y, const ui_t *ui)
+{
+    char text[UI_NAME_BYTES + 80];
+    int x;
+    switch (ui->request.kind) {
+    case UI_REQUEST_LIMIT:
+        snprintf(text, sizeof(text), "limit of %s: ", ui->request.name);
+        x = canvas_text(canvas, y, 0, ATTRIBUTE_TITLE, text);
+        x = canvas_text(canvas, y, x, ATTRIBUTE_NORMAL, ui->typed);
+        x = canvas_text(canvas, y, x, ATTRIBUTE_SELECTED, " ");
+        canvas_text(canvas, y, x + 2, ATTRIBUTE_NORMAL, "max, 512MiB, ...; Esc: no");
+        return true;
+    case UI_REQUEST_TRIM:
+        snprintf(
+            text, sizeof(text), "shall %s give back what it does not use? y, or no",
+            ui->request.name);
+        canvas_text(canvas, y, 0, ATTRIBUTE_TITLE, text);
+        return true;
+    case UI_REQUEST_RESET:
+    case UI_REQUEST_NONE:
+        break;
+    }
+    canvas_text(canvas, y, 0, ATTRIBUTE_WARNING, ui->message);
+    return ui->message[0] != '\0';
+}
+
 static void draw_keys(const page_t *page)
 {
     canvas_t *canvas = &page->view->canvas;
@@ -72,10 +99,15 @@ static void draw_keys(const page_t *page)
         draw_filter(canvas, y, ui);
         return;
     }
+    if (draw_question(canvas, y, ui)) {
+        return;
+    }
     if (ui->page == UI_HELP) {
         snprintf(text, sizeof(text), "q quit  any other key: back");
     } else if (ui->page == UI_PROGRAM) {
-        snprintf(text, sizeof(text), "q quit  h help  Esc back  space freeze");
+        snprintf(
+            text, sizeof(text),
+            "q quit  h help  Esc back  space freeze  p reset peak  l limit  t trim");
     } else {
         snprintf(
             text, sizeof(text),
@@ -93,6 +125,8 @@ void view_draw_help(const page_t *page, int y)
     static const char *const lines[] = {
         "up down j k      select a row; page up, page down: ten rows; home, end",
         "Enter            the resources of the selected program; Esc: back",
+        "p l t            of the selected resource: reset its peak, limit it, trim it",
+        "P L T            the same of the program on that resource's device",
         "s                sort by the next column",
         "/                filter by command, user, device or pid; Esc: all",
         "space            freeze, and go on",

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "segment/segment_format.h"
+#include "top/figures.h"
 #include "top/view.h"
 
 #define MAP_LINES 4
@@ -68,6 +70,23 @@ static int draw_findings(const page_t *page, area_t area)
                    &page->view->canvas, below, detail->findings, detail->finding_count);
 }
 
+static int draw_limits(const page_t *page, area_t area)
+{
+    const detail_t *detail = page->node->detail;
+    char text[120];
+    bool is_limited = detail->limit_bytes != RMM_SEGMENT_NO_LIMIT ||
+                      detail->program_limit_bytes != RMM_SEGMENT_NO_LIMIT;
+    if (!detail->has_limits || !is_limited || area.lines < 1) {
+        return 0;
+    }
+    snprintf(
+        text, sizeof(text), "limit of %u: %s, of the program on its device: %s",
+        detail->resource_id, figure_limit(detail->limit_bytes).text,
+        figure_limit(detail->program_limit_bytes).text);
+    canvas_text(&page->view->canvas, area.y, 0, ATTRIBUTE_NORMAL, text);
+    return 1;
+}
+
 static area_t rest_of(area_t area, int drawn)
 {
     return (area_t){area.y + drawn, area.lines - drawn};
@@ -94,6 +113,7 @@ void view_draw_detail(const page_t *page, area_t area)
             "log, findings and blocks are shown to the program's user and root");
         return;
     }
+    area = rest_of(area, draw_limits(page, area));
     area = rest_of(area, draw_map(page, area));
     area = rest_of(area, draw_findings(page, area));
     if (detail->log_count > 0 && area.lines >= 2) {

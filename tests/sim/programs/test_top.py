@@ -56,9 +56,9 @@ class Programs(unittest.TestCase):
         self.wait_for(lambda: (self.figures(program.pid) or (0, 0))[1] > 0)
         return program
 
-    def run_program(self, name, *options):
+    def run_program(self, name, *options, log=LOG):
         program = subprocess.Popen(
-            [name, "--json", *options, LOG], executable=REPLAY, env=self.environment,
+            [name, "--json", *options, log], executable=REPLAY, env=self.environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
@@ -368,13 +368,14 @@ class Live(Programs):
                               env=self.environment, capture_output=True, text=True,
                               encoding="utf-8", check=True).stdout
 
-    def open(self, *options, width=100, height=24, **changes):
+    def open(self, *options, width=100, height=24, user=None, **changes):
         """rmm-top in a shell, which says how it ended."""
+        become = f"setpriv --reuid {user} --clear-groups -- " if user is not None else ""
         self.environment.update(changes)
         self.socket = tempfile.mktemp(dir=self.folder)  # one that closes refuses others
         self.errors = os.path.join(self.folder, "errors")
         self.tmux("new-session", "-d", "-x", str(width), "-y", str(height),
-                  f"'{TOP}' --interval 0.1 {' '.join(options)} 2>'{self.errors}'; "
+                  f"{become}'{TOP}' --interval 0.1 {' '.join(options)} 2>'{self.errors}'; "
                   "echo ended with $?; exec sleep 600")
         self.addCleanup(self.close, self.socket)
 
@@ -489,6 +490,99 @@ class Live(Programs):
         program.kill()
         self.wait_text("this program has ended")
         self.quit()
+
+    def start_small(self):
+        """A program whose pool once had 1 GiB, and that then allocates little, often."""
+        log = os.path.join(self.folder, "small.csv")
+        with open(log, "w", encoding="utf-8") as file:
+            file.write("Thread,Time,Action,Pointer,Size,Stream\n")
+            rows = [("allocate", 1, 1 << 30), ("free", 1, 1 << 30)]
+            for _ in range(20000):
+                rows += [("allocate", 2, 4096), ("free", 2, 4096)]
+            for i, (action, address, size) in enumerate(rows):
+                second, micro = divmod(i * 5000, 1000000)
+                file.write(f"1,00:{second // 60:02}:{second % 60:02}.{micro:06},{action},"
+                           f"{address:#x},{size},0x0\n")
+        program = self.run_program(REPLAY, "--speed", "1", log=log)
+        self.wait_for(lambda: (self.figures(program.pid) or (0, 0))[1] == 1 << 30)
+        return program
+
+    def pool(self):
+        """The figures of the only program's pool."""
+        return [resource for resource in self.json()["processes"][0]["resources"]
+                if resource["type"] == "pool"][0]
+
+    def test_a_peak_is_reset_a_limit_set_a_pool_trimmed(self):
+        self.start_small()
+        self.open()
+        self.wait_text("1 program")
+        self.keys("Enter")
+        self.wait_text("└ 2.pool")
+        self.keys("Down", "p")
+        self.wait_text("peak of 2.pool: reset at its next allocation")
+        self.wait_for(lambda: self.pool()["peak_bytes"] <= 4096)
+        self.assertEqual(self.json()["processes"][0]["devices"][0]["peak_bytes"], 1 << 30)
+        self.keys("P")
+        self.wait_text("peak of the program on gpu0: reset")
+        self.wait_for(lambda: self.json()["processes"][0]["devices"][0]["peak_bytes"] <= 4096)
+
+        self.assertGreaterEqual(self.pool()["reserved_bytes"], 1 << 30)
+        self.keys("t")
+        self.wait_text("shall 2.pool give back what it does not use")
+        self.keys("n")
+        self.wait_text("l limit  t trim")
+        self.assertGreaterEqual(self.pool()["reserved_bytes"], 1 << 30)
+        self.keys("t", "y")
+        self.wait_text("2.pool gave back what it did not use")
+        self.wait_for(lambda: self.pool()["reserved_bytes"] < 1 << 30)
+
+        self.keys("l", "1000x", "Enter")
+        self.wait_text('"1000x" is no limit')
+        self.keys("l", "1000", "Enter")  # less than the program takes at once
+        self.wait_text("limit of 2.pool: 1000B")
+        self.wait_text("limit of 2: 1000B, of the program on its device: max")
+        self.wait_for(lambda: self.pool()["oom_count"] > 0)
+        self.keys("L", "1GiB", "Enter")
+        self.wait_text("limit of 2: 1000B, of the program on its device: 1.0G")
+        self.keys("l", "max", "Enter")
+        self.wait_text("2.pool has no limit now")
+        refused = self.pool()["oom_count"]
+        self.wait_for(lambda: self.pool()["current_bytes"] > 0)
+        self.assertLessEqual(self.pool()["oom_count"], refused + 5)
+        self.quit()
+
+    def test_an_idle_program_is_not_trimmed(self):
+        program = self.start()
+        self.open()
+        self.wait_text("1 program")
+        self.keys("Enter", "t", "y")
+        self.wait_text("is not trimmed: the program did not allocate within 0.1 s; withdrawn")
+        os.kill(program.pid, signal.SIGSTOP)
+        self.keys("T", "y")
+        self.wait_text("the program on gpu0 is not trimmed")
+        self.keys("Space")
+        self.wait_text("FROZEN")
+        program.kill()
+        program.wait()
+        self.keys("p")
+        self.wait_text("is not reset: the program has ended")
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_the_programs_of_others_cannot_be_controlled(self):
+        os.chmod(self.folder, 0o777)
+        os.chmod(self.runtime, 0o755)
+        self.start()
+        for name in os.listdir(self.runtime):  # whatever the modes are
+            os.chmod(os.path.join(self.runtime, name), 0o666)
+        self.open(user=65534)
+        self.wait_text("1 program")
+        self.keys("Enter")
+        self.wait_text("log, findings and blocks are shown to the program's user and root")
+        for keys, word in (("p", "reset"), ("ty", "trimmed"), ("P", "reset")):
+            self.keys(*keys)
+            self.wait_text(f"is not {word}: only the program's user and root may")
+        self.keys("L", "1", "Enter")
+        self.wait_text("is not limited: only the program's user and root may")
 
     def test_frozen_figures_stay(self):
         program = self.start()

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks a program to reset a peak, to keep a limit, or to trim, through its control page, as rmmfs
+ * does: for its user and for root. Everybody else is told so, whatever the modes of its files are.
+ *
+ * The program obeys at its next allocation. Only a trim is waited for, at most CONTROL_WAIT_NS;
+ * then it is withdrawn. A trim that rmmfs asks for at the same moment may come to nothing.
+ */
+#ifndef RMM_TOP_CONTROL_H
+#define RMM_TOP_CONTROL_H
+
+#include "top/node.h"
+#include "top/segments.h"
+#include "top/ui.h"
+
+#define CONTROL_WAIT_NS 100000000u
+
+/* What was done, or why not, is one line in message. */
+void control_do(
+    const segments_t *segments, const node_t *node, const ui_request_t *request,
+    char message[UI_MESSAGE_BYTES]);
+
+#endif /* RMM_TOP_CONTROL_H */
