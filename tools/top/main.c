@@ -28,7 +28,7 @@ static void raise_descriptor_limit(void)
 
 static int show(const options_t *options)
 {
-    static sampler_t sampler;
+    static source_t source;
     char message[TOOL_MESSAGE_MAX];
     bool is_good;
     bool is_live = !options->once && !options->json && options->html == NULL;
@@ -37,20 +37,20 @@ static int show(const options_t *options)
         return TOOL_EXIT_USAGE;
     }
     raise_descriptor_limit();
-    if (!sampler_init(&sampler, message, sizeof(message))) {
+    if (!source_open(&source, options, message, sizeof(message))) {
         tool_error("%s", message);
         return EXIT_FAILURE;
     }
     if (options->json) {
-        is_good = once_print_json(&sampler);
+        is_good = once_print_json(&source);
     } else if (options->html != NULL) {
-        is_good = once_write_html(options, &sampler);
+        is_good = once_write_html(options, &source);
     } else if (options->once) {
-        is_good = once_print_page(options, &sampler);
+        is_good = once_print_page(options, &source);
     } else {
-        is_good = screen_run(options, &sampler);
+        is_good = screen_run(options, &source);
     }
-    sampler_fini(&sampler);
+    source_close(&source);
     return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -80,6 +80,11 @@ int main(int argc, char **argv)
     }
     if (options.once + options.json + (options.html != NULL) > 1) {
         tool_error("--once, --json and --html cannot be together");
+        return TOOL_EXIT_USAGE;
+    }
+    if (options.record != NULL && (options.once || options.json ||
+                                   options.html != NULL || options.replay != NULL)) {
+        tool_error("--record is for the live page only");
         return TOOL_EXIT_USAGE;
     }
     return show(&options);

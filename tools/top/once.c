@@ -77,20 +77,24 @@ static bool print_page(const options_t *options, const node_t *node)
     return is_whole;
 }
 
-static bool say_no_memory(void)
+static bool say_failure(const source_t *source)
 {
-    tool_error("no host memory");
+    tool_error("%s", source_failure(source));
     return false;
 }
 
 /* Figures are read after the wait for the blocks, so that both are of one time. */
-static bool take_with_blocks(sampler_t *sampler, node_t *node)
+static bool take_with_blocks(source_t *source, node_t *node)
 {
-    if (!sampler_take(sampler, node)) {
+    const sampler_t *sampler = source_sampler(source);
+    if (!source_take_one(source, node)) {
         return false;
     }
+    if (sampler == NULL) {
+        return true;
+    }
     page_ask_for_blocks(sampler, node);
-    return sampler_take(sampler, node);
+    return source_take_one(source, node);
 }
 
 static bool say_not_written(const char *path)
@@ -99,7 +103,7 @@ static bool say_not_written(const char *path)
     return false;
 }
 
-bool once_write_html(const options_t *options, sampler_t *sampler)
+bool once_write_html(const options_t *options, source_t *source)
 {
     node_t node;
     output_t output;
@@ -107,33 +111,33 @@ bool once_write_html(const options_t *options, sampler_t *sampler)
         return say_not_written(options->html);
     }
     node_init(&node);
-    bool is_whole = take_with_blocks(sampler, &node) &&
-                    page_write(output.file, sampler, &node, time(NULL));
+    bool is_whole = take_with_blocks(source, &node) &&
+                    page_write(output.file, source_sampler(source), &node, time(NULL));
     node_fini(&node);
     if (!is_whole) {
         output_discard(&output);
-        return say_no_memory();
+        return say_failure(source);
     }
     return output_commit(&output) || say_not_written(options->html);
 }
 
-bool once_print_page(const options_t *options, sampler_t *sampler)
+bool once_print_page(const options_t *options, source_t *source)
 {
     node_t node;
     node_init(&node);
-    bool is_whole = sampler_take(sampler, &node) && print_page(options, &node);
+    bool is_whole = source_take_one(source, &node) && print_page(options, &node);
     node_fini(&node);
-    return is_whole ? end_output(true) : say_no_memory();
+    return is_whole ? end_output(true) : say_failure(source);
 }
 
-bool once_print_json(sampler_t *sampler)
+bool once_print_json(source_t *source)
 {
     node_t node;
     node_init(&node);
-    json_t *json = sampler_take(sampler, &node) ? node_json(&node) : NULL;
+    json_t *json = source_take_one(source, &node) ? node_json(&node) : NULL;
     node_fini(&node);
     if (json == NULL) {
-        return say_no_memory();
+        return say_failure(source);
     }
     bool is_written = json_dumpf(json, stdout, JSON_INDENT(2)) == 0 && puts("") >= 0;
     json_decref(json);

@@ -4,12 +4,12 @@
 #define RMM_TOP_ONCE_H
 
 #include "top/options.h"
-#include "top/sample.h"
+#include "top/source.h"
 
 /* False: said why. */
-bool once_print_page(const options_t *options, sampler_t *sampler);
-bool once_print_json(sampler_t *sampler);
+bool once_print_page(const options_t *options, source_t *source);
+bool once_print_json(source_t *source);
 /* To options->html, which is there with all of the page, or as it was. */
-bool once_write_html(const options_t *options, sampler_t *sampler);
+bool once_write_html(const options_t *options, source_t *source);
 
 #endif /* RMM_TOP_ONCE_H */

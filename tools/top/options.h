@@ -13,7 +13,7 @@ typedef struct options {
     double interval_seconds;
     ui_sort_t sort;
     const char *filter;
-    const char *html; /* NULL: none */
+    const char *html, *record, *replay; /* names of files; NULL: none */
 } options_t;
 
 extern const tool_command_t top_command;

@@ -165,7 +165,8 @@ static void put_maps(writing_t *writing, uint32_t process)
 {
     const span_t *span = &writing->spans[process];
     rmm_blocks_file_t file;
-    if (!blocks_open(
+    if (writing->sampler == NULL ||
+        !blocks_open(
             &writing->sampler->segments, segment_of(writing, process), &file)) {
         return;
     }

@@ -8,8 +8,8 @@
 
 #include "top/sample.h"
 
-/* The snapshot that the sampler took last, with the blocks that its programs have reported. False:
- * no memory. Errors of the file stay there. */
+/* The snapshot that the sampler took last, with the blocks that its programs have reported; NULL:
+ * one of a recording, without blocks. False: no memory. Errors of the file stay there. */
 bool page_write(FILE *file, const sampler_t *sampler, const node_t *node, time_t now);
 
 /* Of the programs that hold the most. */

@@ -22,7 +22,7 @@
 #include "top/view.h"
 
 typedef struct screen {
-    sampler_t *sampler;
+    source_t *source;
     node_t node;
     history_t history;
     looker_t looker;
@@ -192,10 +192,17 @@ static void take_mouse(screen_t *screen)
 static void do_request(screen_t *screen)
 {
     ui_request_t request;
-    if (ui_take_request(&screen->ui, &request)) {
-        control_do(
-            &screen->sampler->segments, &screen->node, &request, screen->ui.message);
+    const sampler_t *sampler = source_sampler(screen->source);
+    if (!ui_take_request(&screen->ui, &request)) {
+        return;
     }
+    if (sampler == NULL) {
+        snprintf(
+            screen->ui.message, sizeof(screen->ui.message),
+            "a recording cannot be asked for anything");
+        return;
+    }
+    control_do(&sampler->segments, &screen->node, &request, screen->ui.message);
 }
 
 /* All keys that were pressed; a new size of the terminal comes as a key too. */
@@ -238,7 +245,7 @@ static uint32_t location_of(const node_t *node, const node_resource_t *resource)
     return i < node->use_count ? node->uses[i].location : UINT32_MAX;
 }
 
-static void look(screen_t *screen)
+static void look(screen_t *screen, const sampler_t *sampler)
 {
     const node_resource_t *resource = ui_resource(&screen->ui, &screen->node);
     look_t at = {.id = screen->ui.page != UI_LIST ? screen->ui.shown_id : 0};
@@ -247,17 +254,41 @@ static void look(screen_t *screen)
         at.slot = resource->slot;
         at.location = location_of(&screen->node, resource);
     }
-    looker_look(&screen->looker, &screen->sampler->segments, &at);
+    looker_look(&screen->looker, &sampler->segments, &at);
     screen->node.detail = &screen->looker.detail;
+}
+
+/* What is shown is not what is now, or is recorded. */
+static void say_source(screen_t *screen)
+{
+    const source_t *source = screen->source;
+    const recorder_t *recorder = &source->recorder;
+    char *said = screen->ui.source;
+    size_t bytes = sizeof(screen->ui.source);
+    if (source->is_recorded) {
+        snprintf(
+            said, bytes, "RECORDING %llu of %llu",
+            (unsigned long long)source->player.next,
+            (unsigned long long)source->player.count);
+    } else if (recorder->reason[0] != '\0') {
+        snprintf(said, bytes, "RECORDED NO MORE: %s", recorder->reason);
+    } else if (recorder->file != NULL) {
+        snprintf(said, bytes, "RECORDS");
+    }
 }
 
 static void read_node(screen_t *screen)
 {
-    screen->has_memory = sampler_take(screen->sampler, &screen->node) &&
-                         history_add(&screen->history, &screen->node);
-    if (screen->has_memory) {
-        look(screen);
+    const sampler_t *sampler = source_sampler(screen->source);
+    if (source_is_over(screen->source)) {
+        return;
     }
+    screen->has_memory = source_take(screen->source, &screen->node) &&
+                         history_add(&screen->history, &screen->node);
+    if (screen->has_memory && sampler != NULL) {
+        look(screen, sampler);
+    }
+    say_source(screen);
 }
 
 static void loop(screen_t *screen, uint64_t interval_ns)
@@ -286,9 +317,9 @@ static void init_ui(ui_t *ui, const options_t *options)
     snprintf(ui->filter, sizeof(ui->filter), "%s", options->filter);
 }
 
-bool screen_run(const options_t *options, sampler_t *sampler)
+bool screen_run(const options_t *options, source_t *source)
 {
-    screen_t screen = {.sampler = sampler, .has_memory = true};
+    screen_t screen = {.source = source, .has_memory = true};
     node_init(&screen.node);
     history_init(&screen.history);
     looker_init(&screen.looker);
@@ -300,11 +331,15 @@ bool screen_run(const options_t *options, sampler_t *sampler)
     loop(&screen, (uint64_t)(options->interval_seconds * 1e9));
     endwin();
     if (!screen.has_memory) {
-        tool_error("no host memory");
+        tool_error("%s", source_failure(source));
     }
     view_fini(&screen.view);
     history_fini(&screen.history);
     looker_fini(&screen.looker);
     node_fini(&screen.node);
+    if (source->recorder.reason[0] != '\0') {
+        tool_error("the recording has ended early: %s", source->recorder.reason);
+        return false;
+    }
     return screen.has_memory;
 }

@@ -7,9 +7,9 @@
 #define RMM_TOP_SCREEN_H
 
 #include "top/options.h"
-#include "top/sample.h"
+#include "top/source.h"
 
 /* False: said why. */
-bool screen_run(const options_t *options, sampler_t *sampler);
+bool screen_run(const options_t *options, source_t *source);
 
 #endif /* RMM_TOP_SCREEN_H */

@@ -48,6 +48,7 @@ typedef enum ui_key {
 #define UI_TYPED_BYTES 24
 #define UI_NAME_BYTES 64
 #define UI_MESSAGE_BYTES 200
+#define UI_SOURCE_BYTES 160
 
 /* What is to be asked of the program that is shown: see control.h. */
 typedef enum ui_request_kind {
@@ -83,6 +84,8 @@ typedef struct ui {
     ui_request_t request; /* kind: none is made */
     bool is_complete;     /* nothing is left to be typed: the screen takes it */
     char typed[UI_TYPED_BYTES];
+    char
+        source[UI_SOURCE_BYTES]; /* where it is from, in the first line; "": from now */
     char message[UI_MESSAGE_BYTES]; /* until the next key; "": none */
 } ui_t;
 

@@ -49,6 +49,9 @@ static void draw_title(const page_t *page)
     if (page->ui->is_frozen) {
         x = canvas_text(canvas, 0, x + 2, ATTRIBUTE_WARNING, "FROZEN");
     }
+    if (page->ui->source[0] != '\0') {
+        x = canvas_text(canvas, 0, x + 2, ATTRIBUTE_WARNING, page->ui->source);
+    }
     (void)draw_missing(canvas, x, node);
 }
 

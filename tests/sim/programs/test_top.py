@@ -177,7 +177,8 @@ class Printed(Programs):
     def test_wrong_usage_is_one_line(self):
         for arguments in (["--other"], ["a"], ["--once", "--json"], ["--interval", "0"],
                           ["--interval", "nan"], ["--sort", "none"], ["--filter", "x" * 64], [],
-                          ["--html"], ["--html", ""], ["--html", "a", "--json"]):
+                          ["--html"], ["--html", ""], ["--html", "a", "--json"],
+                          ["--record", "a", "--once"], ["--record", "a", "--replay", "b"]):
             result = self.call(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
@@ -241,6 +242,16 @@ class Page(Programs):
         self.assertEqual(elements.stack, [])  # all closed, in their order
         return text, elements
 
+    def write_with_blocks(self):
+        """Once more where the program's report came too late, as on a busy machine."""
+        def write():
+            result = subprocess.run([TOP, "--html", self.path], env=self.environment,
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            with open(self.path, encoding="utf-8") as file:
+                return "Blocks of" in file.read()
+        self.wait_for(write)
+
     def test_it_has_all_that_is_known_and_needs_nothing_else(self):
         program = self.start()
         text, elements = self.write()
@@ -260,7 +271,8 @@ class Page(Programs):
 
     def test_blocks_of_a_program_that_allocates_are_drawn(self):
         self.start_busy()
-        text, elements = self.write()
+        self.write_with_blocks()
+        text, elements = self.write()  # the last report, if not another one
         self.assertIn("Blocks of 2.pool", text)
         self.assertEqual(len(elements.of_class("map")), 1)
         marks = [attributes for tag, attributes in elements.found
@@ -279,7 +291,7 @@ class Page(Programs):
     def test_a_browser_shows_it(self):
         self.start(name="<script>document.title='x'</script>")
         self.start_busy()
-        self.write()
+        self.write_with_blocks()
         profile = os.path.join(self.folder, "browser")
         document = browser.dump(self, self.path, profile)
         self.assertIn(f"<title>GPU memory of {os.uname().nodename}</title>", document)
@@ -318,15 +330,15 @@ class Page(Programs):
         self.start_busy()
         for name in os.listdir(self.runtime):
             os.chmod(os.path.join(self.runtime, name), 0o644)
-        for uid, maps in ((0, 1), (65534, 0)):
-            path = os.path.join(self.folder, f"of-{uid}.html")
-            result = subprocess.run([TOP, "--html", path], env=self.environment, user=uid,
-                                    capture_output=True, text=True, check=False)
-            self.assertEqual((result.returncode, result.stderr), (0, ""))
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            self.assertEqual(text.count("Blocks of"), maps)
-            self.assertIn("2.pool", text)
+        self.write_with_blocks()
+        other = os.path.join(self.folder, "other.html")
+        result = subprocess.run([TOP, "--html", other], env=self.environment, user=65534,
+                                capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        with open(other, encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotIn("Blocks of", text)
+        self.assertIn("2.pool", text)
 
     def test_what_cannot_be_written_leaves_what_was_there(self):
         with open(self.path, "w", encoding="utf-8") as file:
@@ -583,6 +595,59 @@ class Live(Programs):
             self.wait_text(f"is not {word}: only the program's user and root may")
         self.keys("L", "1", "Enter")
         self.wait_text("is not limited: only the program's user and root may")
+
+    def test_what_was_recorded_is_shown_again(self):
+        path = os.path.join(self.folder, "recording")
+        first = self.start()
+        self.open("--record", path)
+        self.wait_text(f"RECORDS(?s:.*){first.pid} ")
+        second = self.start()
+        self.wait_text(f"2 programs(?s:.*){second.pid} ")
+        time.sleep(0.5)
+        os.kill(self.pid_of_top(), signal.SIGKILL)  # in the middle, or not
+        self.wait_text("ended with 137")
+        for program in (first, second):
+            program.kill()
+            program.wait()
+        self.assertEqual(self.json()["processes"], [])
+
+        found = self.call("--once", "--replay", path, RMM_RUNTIME_DIR="/proc/none")
+        self.assertEqual((found.returncode, found.stderr), (0, ""))
+        self.assertRegex(found.stdout, f"2 programs(?s:.*){second.pid} .*204.6M")
+        found = json.loads(self.call("--json", "--replay", path).stdout)
+        self.assertEqual([process["pid"] for process in found["processes"]],
+                         [first.pid, second.pid] if found["processes"][0]["pid"] == first.pid
+                         else [second.pid, first.pid])
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.call("--html", page, "--replay", path).returncode, 0)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn(f"<b>{second.pid}</b>", file.read())
+
+        self.open("--replay", path)
+        self.wait_text(f"RECORDING \\d+ of \\d+(?s:.*){first.pid} ")
+        lines = self.wait_text(r"2 programs  RECORDING (\d+) of \1")  # and stays at the end
+        self.assertIn(f"{second.pid} ", "\n".join(lines))
+        self.keys("Enter", "p")
+        self.wait_text("a recording cannot be asked for anything")
+        self.quit()
+
+        with open(path, "ab") as file:
+            file.write(b"{}\n")
+        self.open("--replay", path)
+        self.wait_text("ended with 1")
+        with open(self.errors, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"\Armm-top: .*: line \d+ is no snapshot of rmm-top\n\Z")
+
+    def test_a_recording_that_ends_early_says_so(self):
+        self.start()
+        self.open("--record", "/dev/full")
+        self.wait_text("RECORDED NO MORE: No space left on device")
+        self.wait_text("204.6M")
+        self.keys("q")
+        self.wait_text("ended with 1")
+        with open(self.errors, encoding="utf-8") as file:
+            self.assertEqual(
+                file.read(), "rmm-top: the recording has ended early: No space left on device\n")
 
     def test_frozen_figures_stay(self):
         program = self.start()
