@@ -1,36 +1,37 @@
 # What installs, and how others find it: find_package(rmm-c) and pkg-config rmm-c. The
 # installed tree can be moved: no path of the build or of the prefix is written into it, but for
-# the prefix in the systemd unit.
+# the prefix in the systemd unit. Components: library, development, rmmfs, tools, and documentation,
+# which takes what names none; a package is made of each (RmmPackages.cmake).
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rmm-c)
-install(EXPORT rmm-c-targets NAMESPACE rmm-c:: DESTINATION ${package_dir})
+install(EXPORT rmm-c-targets NAMESPACE rmm-c:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(cmake/rmm-c-config.cmake.in rmm-c-config.cmake
     INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(rmm-c-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rmm-c-config.cmake
               ${PROJECT_BINARY_DIR}/rmm-c-config-version.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT development)
 
 # From the folder of the .pc file to the prefix: as many steps up as it is deep.
 file(RELATIVE_PATH RMM_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RMM_PC_UP "${RMM_PC_UP}")
 # A static library's users link what it is built on; a shared one brings that along.
-set(RMM_PC_LIBS_PRIVATE "-lpthread -ldl -lrt -lm")
-if(RMM_HAVE_CUDA)
-    string(PREPEND RMM_PC_LIBS_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static ")
-endif()
 set(RMM_PC_LIBS "-L\${libdir} -lrmm-c")
 if(NOT BUILD_SHARED_LIBS)
-    string(APPEND RMM_PC_LIBS " ${RMM_PC_LIBS_PRIVATE}")
-    set(RMM_PC_LIBS_PRIVATE "")
+    if(RMM_HAVE_CUDA)
+        string(APPEND RMM_PC_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static")
+    endif()
+    string(APPEND RMM_PC_LIBS " -lpthread -ldl -lrt -lm")
 endif()
 configure_file(cmake/rmm-c.pc.in rmm-c.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top) # a man page comes with its program; fusefs has its own
     if(TARGET ${program})
-        install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+        install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
     endif()
 endforeach()
+
+include(cmake/RmmPackages.cmake)

@@ -28,7 +28,8 @@ static void own_folder(char folder[PATH_MAX])
 
 static void *load_beside(void)
 {
-    static const char *const places[] = {"", "/../../lib"}; /* installed; built */
+    static const char *const places[] = {
+        "", "/..", "/../../lib"}; /* copied; installed; built */
     char folder[PATH_MAX], path[PATH_MAX + 64];
     void *library = NULL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See inject_path.h. RMM_RUN_LIBDIR is the way from the folder of programs to that of
- * libraries in the installed tree, "../lib"; CMake knows it.
+ * this library in the installed tree, "../lib/rmm-c"; CMake knows it.
  */
 #include "run/inject_path.h"
 
