@@ -34,4 +34,34 @@ foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top) # a man page 
     endif()
 endforeach()
 
+# Completion for shells, made of what the built programs say of their options.
+set(completions "")
+if(EXISTS /etc/debian_version AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(zsh_folder share/zsh/vendor-completions)
+else()
+    set(zsh_folder share/zsh/site-functions)
+endif()
+foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top rmmfs)
+    if(NOT TARGET ${program} OR CMAKE_CROSSCOMPILING OR RMM_SANITIZE)
+        continue()
+    endif()
+    foreach(shell bash zsh fish)
+        set(output ${PROJECT_BINARY_DIR}/completion/${shell}/${program})
+        add_custom_command(OUTPUT ${output}
+            COMMAND ${PROJECT_SOURCE_DIR}/tools/common/completion.sh $<TARGET_FILE:${program}> ${shell} ${output}
+            DEPENDS ${program} ${PROJECT_SOURCE_DIR}/tools/common/completion.sh VERBATIM)
+        list(APPEND completions ${output})
+    endforeach()
+    set(component tools)
+    if(program STREQUAL rmmfs)
+        set(component rmmfs)
+    endif()
+    set(folder ${PROJECT_BINARY_DIR}/completion)
+    install(FILES ${folder}/bash/${program} DESTINATION share/bash-completion/completions COMPONENT ${component})
+    install(FILES ${folder}/zsh/${program} DESTINATION ${zsh_folder} RENAME _${program} COMPONENT ${component})
+    install(FILES ${folder}/fish/${program} DESTINATION share/fish/vendor_completions.d
+        RENAME ${program}.fish COMPONENT ${component})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${completions})
+
 include(cmake/RmmPackages.cmake)
