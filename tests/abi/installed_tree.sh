@@ -21,8 +21,8 @@ for file in "$libraries/pkgconfig/rmm-c.pc" "$libraries/cmake/rmm-c/rmm-c-config
 done
 
 # Kinds of files that have no place there.
-if find "$stage" -name '*.o' -o -name '*_test*' -o -name 'test_*' -o -name '*.c' -o -name '*.in' \
-    -o -name '*cmocka*' | grep .; then
+if find "$stage" ! -path '*/examples/*' \( -name '*.o' -o -name '*_test*' -o -name 'test_*' -o -name '*.c' \
+    -o -name '*.in' -o -name '*cmocka*' \) | grep .; then
     die "installed, but of no use to anybody"
 fi
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-usage: python_frameworks.py core|torch|torch_mempool|jax|cupy|numba|cuda_core
+usage: python_frameworks.py core|torch|torch_mempool|jax|cupy|numba|cuda_core|
+                            example_torch|example_cupy
 
 A program of each framework on a real GPU that allocates through rmm_c: the results are right, the
 bytes are those of our resource, and all are freed. PYTHONPATH leads to a built package. Prints one
@@ -9,6 +10,8 @@ line. Exit status 77: the framework is not there.
 """
 import gc
 import os
+import pathlib
+import runpy
 import sys
 
 import numpy
@@ -182,8 +185,30 @@ def run_cuda_core():
     finish(resource, 1 << 20)
 
 
+def run_example(name):
+    """A file of examples/ as it stands; the names that it leaves."""
+    path = pathlib.Path(__file__).resolve().parents[2] / "examples" / name
+    return runpy.run_path(str(path), run_name="__main__")
+
+
+def run_example_torch():
+    torch_with_a_gpu()
+    left = run_example("pytorch.py")
+    assert left["pool"].stats().peak_bytes > 4 << 20
+
+
+def run_example_cupy():
+    import cupy
+
+    cupy.cuda.runtime.getDeviceCount()
+    left = run_example("cupy_arrays.py")
+    assert float(left["more"].sum()) == 1_000_000
+    assert left["pool"].stats().current_bytes >= 16_000_000
+
+
 def main():
     programs = {name[4:]: run for name, run in globals().items() if name.startswith("run_")}
+    del programs["example"]
     if len(sys.argv) != 2 or sys.argv[1] not in programs:
         print(f"usage: python_frameworks.py {'|'.join(programs)}", file=sys.stderr)
         return 2

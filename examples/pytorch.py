@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch over a pool of rmm-c. Needs a GPU, PyTorch, and the package rmm_c (docs/python.md)."""
+import torch
+import rmm_c as rmm
+from rmm_c.allocators.torch import rmm_torch_allocator
+
+# A virtual pool grows only by the bytes that are missing. Before the first use of CUDA.
+pool = rmm.mr.VirtualPoolMemoryResource()
+rmm.mr.set_current_device_resource(pool)
+torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
+
+model = torch.nn.Linear(1000, 1000, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(10):
+    rows = torch.randn(64 * (1 + step % 4), 1000, device="cuda") # sizes that change
+    loss = model(rows).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+torch.cuda.synchronize()
+
+stats = pool.stats()
+print(f"peak {stats.peak_bytes} bytes, {stats.reserved_bytes} held from the driver")
+print("watch it while it runs: cat /rmm/gpu0/processes")
