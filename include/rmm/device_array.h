@@ -60,20 +60,24 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_init(
     rmm_device_array_t *array, size_t element_bytes, size_t count, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** The same for elements that need an alignment, as rmm_device_buffer_init_aligned(). */
+/**
+ * As rmm_device_array_init(), for elements that need an alignment.
+ *
+ * @param align  as rmm_device_buffer_init_aligned()
+ */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_init_aligned(
     rmm_device_array_t *array, size_t element_bytes, size_t align, size_t count,
     rmm_stream_t stream, rmm_resource_t *mr);
 
-/** As rmm_device_buffer_fini(); the array keeps its element size. */
+/** End an array, as rmm_device_buffer_fini(); the array keeps its element size. */
 RMM_API void rmm_device_array_fini(rmm_device_array_t *array);
 
-/** As rmm_device_buffer_copy(); copies the element size too. */
+/** Make @p dst a copy of @p src and its element size, as rmm_device_buffer_copy(). */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_copy(
     rmm_device_array_t *dst, const rmm_device_array_t *src, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** As rmm_device_buffer_move(). dst gets the element size of src, and src keeps it. */
+/** Move an array, as rmm_device_buffer_move(), and its element size, which src keeps. */
 RMM_API void rmm_device_array_move(rmm_device_array_t *dst, rmm_device_array_t *src);
 
 /**
@@ -83,20 +87,23 @@ RMM_API void rmm_device_array_move(rmm_device_array_t *dst, rmm_device_array_t *
 RMM_API void
 rmm_device_array_release(rmm_device_array_t *array, rmm_device_buffer_t *buffer_out);
 
-/** As rmm_device_buffer_resize(), _reserve(), _shrink_to_fit(), _set_stream(). */
+/** Set the number of elements, as rmm_device_buffer_resize(). */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_array_resize(rmm_device_array_t *array, size_t count, rmm_stream_t stream);
+/** Make room for at least @p capacity elements, as rmm_device_buffer_reserve(). */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_reserve(
     rmm_device_array_t *array, size_t capacity, rmm_stream_t stream);
+/** Give back unused capacity, as rmm_device_buffer_shrink_to_fit(). */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_array_shrink_to_fit(rmm_device_array_t *array, rmm_stream_t stream);
+/** Change the stream on which the array frees, as rmm_device_buffer_set_stream(). */
 RMM_API void
 rmm_device_array_set_stream(rmm_device_array_t *array, rmm_stream_t stream);
 
 /** Copy one element to the device, and wait. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element(
     rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream);
-/** The same without waiting. Copies the bytes of any value, -0.0 too. */
+/** As rmm_device_array_set_element(), without waiting. Copies the bytes of any value, -0.0 too. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element_async(
     rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream);
 /** Fill one element with bytes of zero, without waiting. */
@@ -107,18 +114,19 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element_to_zero_async(
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_get_element(
     const rmm_device_array_t *array, size_t index, void *value_out,
     rmm_stream_t stream);
-/** The same without waiting. */
+/** As rmm_device_array_get_element(), without waiting. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_get_element_async(
     const rmm_device_array_t *array, size_t index, void *value_out,
     rmm_stream_t stream);
-/** The first and the last element, as rmm_device_array_get_element(). */
+/** Copy the first element to the host, as rmm_device_array_get_element(). */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_front(
     const rmm_device_array_t *array, void *value_out, rmm_stream_t stream);
+/** Copy the last element to the host, as rmm_device_array_get_element(). */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_back(
     const rmm_device_array_t *array, void *value_out, rmm_stream_t stream);
 
 /**
- * rmm_prefetch() of @p count elements from @p first, on the array's device.
+ * Prefetch @p count elements from @p first on, as rmm_prefetch(), called on the array's device.
  *
  * @return also RMM_ERR_OUT_OF_RANGE if not all of them are in the array
  */
@@ -128,14 +136,19 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_prefetch(
 
 /** The address of an element. The index is not checked; the size gives the end's address. */
 RMM_API void *rmm_device_array_element(const rmm_device_array_t *array, size_t index);
-/** The first element; NULL while the capacity is 0. */
+/** The address of the first element; NULL while the capacity is 0. */
 RMM_API void *rmm_device_array_data(const rmm_device_array_t *array);
+/** The number of elements. */
 RMM_API size_t rmm_device_array_size(const rmm_device_array_t *array);
+/** The number of elements that the memory has room for. */
 RMM_API size_t rmm_device_array_capacity(const rmm_device_array_t *array);
+/** The size of an element in bytes. */
 RMM_API size_t rmm_device_array_element_bytes(const rmm_device_array_t *array);
+/** True if there is no element. */
 RMM_API bool rmm_device_array_is_empty(const rmm_device_array_t *array);
+/** The stream on which the array frees. */
 RMM_API rmm_stream_t rmm_device_array_stream(const rmm_device_array_t *array);
-/** Borrowed; NULL if the array has no resource yet. */
+/** The resource of the array, borrowed; NULL if it has none yet. */
 RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *array);
 
 #ifdef __cplusplus

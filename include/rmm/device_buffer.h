@@ -93,7 +93,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_init(
     rmm_device_buffer_t *buffer, size_t bytes, rmm_stream_t stream, rmm_resource_t *mr);
 
 /**
- * The same with an alignment, which every reallocation and copy keeps.
+ * As rmm_device_buffer_init(), with an alignment, which every reallocation and copy keeps.
  *
  * @param align  power of two, else RMM_ERR_INVALID_ARGUMENT (also for 0). If the resource
  *               does not support it, an allocation of 1 byte or more is RMM_ERR_BAD_ALLOC
@@ -111,7 +111,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_init_copy_from(
     rmm_device_buffer_t *buffer, const void *src, size_t bytes, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** rmm_device_buffer_init_copy_from() with an alignment. */
+/** As rmm_device_buffer_init_copy_from(), with an alignment. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_init_copy_from_aligned(
     rmm_device_buffer_t *buffer, const void *src, size_t bytes, size_t align,
     rmm_stream_t stream, rmm_resource_t *mr);
@@ -183,21 +183,25 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_copy_from_host(
 RMM_API void
 rmm_device_buffer_set_stream(rmm_device_buffer_t *buffer, rmm_stream_t stream);
 
-/** rmm_prefetch() of the whole size, called on the buffer's device. */
+/** Prefetch the whole size, as rmm_prefetch(), called on the buffer's device. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_prefetch(
     const rmm_device_buffer_t *buffer, int device, rmm_stream_t stream);
 
-/** NULL while the capacity is 0. */
+/** The address of the memory; NULL while the capacity is 0. */
 RMM_API void *rmm_device_buffer_data(const rmm_device_buffer_t *buffer);
+/** The size in bytes. */
 RMM_API size_t rmm_device_buffer_size(const rmm_device_buffer_t *buffer);
+/** The bytes that the memory has room for. */
 RMM_API size_t rmm_device_buffer_capacity(const rmm_device_buffer_t *buffer);
 /** True if the size is 0. */
 RMM_API bool rmm_device_buffer_is_empty(const rmm_device_buffer_t *buffer);
+/** The alignment, which every reallocation keeps. */
 RMM_API size_t rmm_device_buffer_alignment(const rmm_device_buffer_t *buffer);
+/** The stream on which the buffer frees. */
 RMM_API rmm_stream_t rmm_device_buffer_stream(const rmm_device_buffer_t *buffer);
-/** Borrowed; NULL if the buffer has no resource yet. */
+/** The resource of the buffer, borrowed; NULL if it has none yet. */
 RMM_API rmm_resource_t *rmm_device_buffer_resource(const rmm_device_buffer_t *buffer);
-/** -1 if the buffer has no resource, or is of host memory without a GPU. */
+/** The device of the buffer; -1 if it has no resource, or is of host memory without a GPU. */
 RMM_API int rmm_device_buffer_device(const rmm_device_buffer_t *buffer);
 
 #ifdef __cplusplus

@@ -67,18 +67,21 @@ rmm_get_per_device_resource(int device, rmm_resource_t **out);
 RMM_API RMM_NODISCARD rmm_status_t rmm_set_per_device_resource(
     int device, rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out_or_NULL);
 
-/** As rmm_set_per_device_resource(device, NULL, NULL). */
+/** Make the initial resource the default again, as rmm_set_per_device_resource() of NULL. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_reset_per_device_resource(int device);
 
 /**
- * As the three above, for the calling thread's current device.
+ * The default resource of the calling thread's current device.
  *
- * @return as above, and RMM_ERR_CUDA if the driver cannot name the current device
+ * @return as rmm_get_per_device_resource(), and RMM_ERR_CUDA if the driver cannot name the
+ *         current device
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_get_current_device_resource(rmm_resource_t **out);
+/** As rmm_set_per_device_resource(), of the calling thread's current device. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_set_current_device_resource(
     rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out_or_NULL);
+/** As rmm_reset_per_device_resource(), of the calling thread's current device. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_reset_current_device_resource(void);
 
 #ifdef __cplusplus

@@ -52,7 +52,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_init(
     rmm_device_scalar_t *scalar, size_t value_bytes, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** The same for a value that needs an alignment. */
+/** As rmm_device_scalar_init(), for a value that needs an alignment. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_init_aligned(
     rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, rmm_stream_t stream,
     rmm_resource_t *mr);
@@ -63,16 +63,18 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_init_value(
     rmm_device_scalar_t *scalar, size_t value_bytes, const void *value,
     rmm_stream_t stream, rmm_resource_t *mr);
 
-/** The same for a value that needs an alignment. */
+/** As rmm_device_scalar_init_value(), for a value that needs an alignment. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_init_value_aligned(
     rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, const void *value,
     rmm_stream_t stream, rmm_resource_t *mr);
 
-/** As rmm_device_buffer_fini(), _copy() and _move(). */
+/** End a scalar, as rmm_device_buffer_fini(). */
 RMM_API void rmm_device_scalar_fini(rmm_device_scalar_t *scalar);
+/** Make @p dst a copy of @p src, as rmm_device_buffer_copy(). */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_copy(
     rmm_device_scalar_t *dst, const rmm_device_scalar_t *src, rmm_stream_t stream,
     rmm_resource_t *mr);
+/** Move the value, as rmm_device_buffer_move(). */
 RMM_API void rmm_device_scalar_move(rmm_device_scalar_t *dst, rmm_device_scalar_t *src);
 
 /** Copy the value to the host in the order of the stream, and wait for that stream. */
@@ -88,19 +90,21 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_async(
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_to_zero_async(
     rmm_device_scalar_t *scalar, rmm_stream_t stream);
 
+/** Change the stream on which the scalar frees. The caller orders it behind every use. */
 RMM_API void
 rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stream);
 
-/** rmm_prefetch() of the value, on the scalar's device. */
+/** Prefetch the value, as rmm_prefetch(), called on the scalar's device. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_prefetch(
     const rmm_device_scalar_t *scalar, int device, rmm_stream_t stream);
 
 /** The address of the value; NULL after a move or the end. */
 RMM_API void *rmm_device_scalar_data(const rmm_device_scalar_t *scalar);
-/** 1, or 0 after a move or the end. */
+/** The number of values: 1, or 0 after a move or the end. */
 RMM_API size_t rmm_device_scalar_size(const rmm_device_scalar_t *scalar);
+/** The stream on which the scalar frees. */
 RMM_API rmm_stream_t rmm_device_scalar_stream(const rmm_device_scalar_t *scalar);
-/** Borrowed; NULL if the scalar has no resource yet. */
+/** The resource of the scalar, borrowed; NULL if it has none yet. */
 RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *scalar);
 
 #ifdef __cplusplus

@@ -126,7 +126,11 @@ rmm_resource_alloc_sync(rmm_resource_t *mr, size_t bytes, size_t align, void **p
 RMM_API void
 rmm_resource_dealloc_sync(rmm_resource_t *mr, void *ptr, size_t bytes, size_t align);
 
-/** Add a reference; returns @p mr. */
+/**
+ * Add a reference.
+ *
+ * @return @p mr
+ */
 RMM_API rmm_resource_t *rmm_resource_retain(rmm_resource_t *mr);
 
 /** Drop a reference; the last one destroys the resource. NULL is ignored. */
@@ -159,7 +163,7 @@ RMM_API void rmm_resource_set_user_data(rmm_resource_t *mr, void *data);
 /** The pointer that was set last; NULL if none was set. */
 RMM_API void *rmm_resource_get_user_data(const rmm_resource_t *mr);
 
-/** RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE */
+/** The side that can access the memory: RMM_DEVICE_ACCESSIBLE, RMM_HOST_ACCESSIBLE or both. */
 RMM_API uint32_t rmm_resource_properties(const rmm_resource_t *mr);
 
 /**

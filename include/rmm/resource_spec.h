@@ -26,7 +26,7 @@ extern "C" {
 /**
  * Create the resources that @p spec names, on the current device.
  *
- * @param spec  as above
+ * @param spec  one line, as RMM_RESOURCE has it
  * @param out   receives the outermost resource, one reference; untouched on failure
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  out or spec is NULL, or the spec is malformed: the

@@ -63,46 +63,65 @@ RMM_API bool rmm_sim_active(void);
  * Queue a kernel.
  *
  * @param name    shown by the diagnosis; copied
+ * @param fn      the kernel
  * @param params  param_count addresses of values; the call copies param_bytes[i] bytes each
+ * @return 0 or a cudaError_t value, as of all functions that return an int
  */
 RMM_API int rmm_sim_launch(
     const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
     const void *const *params, const size_t *param_bytes, size_t param_count);
 
-/** Queue a copy or a fill; device and host addresses alike. */
+/** Queue a copy; device and host addresses alike. */
 RMM_API int
 rmm_sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+/** Queue a fill; device and host addresses alike. */
 RMM_API int
 rmm_sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
 
-/** Events and order, as the CUDA functions of the same names. */
+/** Create an event, as cudaEventCreate(). */
 RMM_API int rmm_sim_event_create(rmm_sim_event_t *out);
+/** Destroy an event, as cudaEventDestroy(). */
 RMM_API int rmm_sim_event_destroy(rmm_sim_event_t event);
+/** Record an event on a stream, as cudaEventRecord(). */
 RMM_API int rmm_sim_event_record(rmm_sim_event_t event, rmm_stream_t stream);
+/** Make a stream wait for an event, as cudaStreamWaitEvent(). */
 RMM_API int rmm_sim_stream_wait_event(rmm_stream_t stream, rmm_sim_event_t event);
+/** Run all work of a stream, as cudaStreamSynchronize(). */
 RMM_API int rmm_sim_stream_synchronize(rmm_stream_t stream);
+/** Run all work of the current device, as cudaDeviceSynchronize(). */
 RMM_API int rmm_sim_device_synchronize(void);
 
-/** The device that this thread's calls go to. */
+/** Choose the device that this thread's calls go to. */
 RMM_API int rmm_sim_set_device(int device);
+/** Tell the device that this thread's calls go to. */
 RMM_API int rmm_sim_get_device(int *device_out);
 
-/** Capture: 0 global, 1 thread-local, 2 relaxed, as cudaStreamCaptureMode. */
+/**
+ * Begin a capture, as cudaStreamBeginCapture().
+ *
+ * @param mode  0 global, 1 thread-local, 2 relaxed, as cudaStreamCaptureMode
+ */
 RMM_API int rmm_sim_begin_capture(rmm_stream_t stream, int mode);
+/** End a capture and make its graph, as cudaStreamEndCapture(). */
 RMM_API int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
-/** Copies or instantiates a graph, which is the same here. The copy has its own launches. */
+/** Copy or instantiate a graph, which is the same here. The copy has its own launches. */
 RMM_API int rmm_sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out);
+/** Launch a graph on a stream, as cudaGraphLaunch(). */
 RMM_API int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
+/** Destroy a graph, as cudaGraphExecDestroy(). */
 RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
 
-/**
- * For tests. Reseed draws a new order from here on; fail sets the fault plan (same
- * syntax as RMM_SIM_FAIL, NULL or "" clears it; returns false if it does not parse).
- */
+/** Draw a new order of work from here on. For tests. */
 RMM_API void rmm_sim_reseed(uint64_t seed);
-/** Until the next reseed every call first runs all queued work, like a GPU that is never
- * busy. */
+/** Run all queued work at each call, until the next reseed, like a GPU that is never
+ * busy. For tests. */
 RMM_API void rmm_sim_run_promptly(void);
+/**
+ * Set the fault plan. For tests.
+ *
+ * @param plan  syntax of RMM_SIM_FAIL; NULL or "" clears it
+ * @return false if it does not parse
+ */
 RMM_API bool rmm_sim_fail(const char *plan);
 /** True if a fault of the current plan has occurred. */
 RMM_API bool rmm_sim_fail_struck(void);
@@ -120,20 +139,20 @@ RMM_API uint64_t rmm_sim_violations(void);
 /** The text of the last violation, "" before the first; valid until the next. */
 RMM_API const char *rmm_sim_last_violation(void);
 
-/**
- * The target of the last prefetch of this range, and its preferred location: a device, -1
- * for the host, RMM_SIM_NOWHERE if it is not the same for the whole range.
- */
+/** rmm_sim_prefetched_to(), rmm_sim_preferred_at(): not the same for the whole range. */
 #define RMM_SIM_NOWHERE (-2)
+
+/** The target of the last prefetch of a range: a device, -1 for the host, RMM_SIM_NOWHERE. */
 RMM_API int rmm_sim_prefetched_to(const void *ptr, size_t bytes);
+/** The preferred location of a range: a device, -1 for the host, RMM_SIM_NOWHERE. */
 RMM_API int rmm_sim_preferred_at(const void *ptr, size_t bytes);
 
 /**
- * Memory of one device that is allocated now from the simulated driver. Includes the
+ * The bytes of one device that are allocated now from the simulated driver. Includes the
  * reserved memory of memory pools, memory of graphs, and physical memory, mapped or not.
  */
 RMM_API uint64_t rmm_sim_allocated_bytes(int device);
-/** Bytes of address ranges that are reserved now for mapped memory, mapped or not. */
+/** The bytes of address ranges that are reserved now for mapped memory, mapped or not. */
 RMM_API uint64_t rmm_sim_address_bytes(void);
 
 #ifdef __cplusplus

@@ -44,7 +44,7 @@ typedef struct rmm_statistics_options {
         sizeof(rmm_statistics_options_t), NULL                                         \
     }
 
-/** current_bytes or current_count of a scope as a signed number: allocated less freed. */
+/** The signed number of current_bytes or current_count of a scope: allocated less freed. */
 static inline int64_t rmm_stats_difference(uint64_t figure)
 {
     return (int64_t)figure;

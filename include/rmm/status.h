@@ -43,7 +43,7 @@ typedef enum rmm_status {
 /** The name as written in C, "RMM_ERR_OUT_OF_MEMORY"; "RMM_ERR_UNKNOWN" for others. */
 RMM_API const char *rmm_status_name(rmm_status_t status);
 
-/** One English phrase, lower case, without a full stop. */
+/** The meaning of a status as one English phrase, lower case, without a full stop. */
 RMM_API const char *rmm_status_text(rmm_status_t status);
 
 /** True for RMM_ERR_OUT_OF_MEMORY and RMM_ERR_BAD_ALLOC. */

@@ -19,10 +19,10 @@ extern "C" {
 #define RMM_C_VERSION_MINOR 1
 #define RMM_C_VERSION_PATCH 0
 
-/** major * 10000 + minor * 100 + patch of the running library. */
+/** The version as a number: major * 10000 + minor * 100 + patch of the running library. */
 RMM_API uint32_t rmm_version(void);
 
-/** The same as text, "0.1.0"; static. */
+/** The version of the running library as text, "0.1.0"; static. */
 RMM_API const char *rmm_version_string(void);
 
 #ifdef __cplusplus
