@@ -135,6 +135,17 @@ static void refuses_options_that_exclude_each_other(void **state)
     assert_refused(
         "rmm-replay --capacity-curve --hold 1 log",
         "--capacity-curve and --hold exclude each other");
+    static const char *const others[] = {
+        "--resource pool", "--pool-bytes 1GiB", "--repeat 2",
+        "--speed 1",       "--verify",          "--hold 0",
+        "--find-capacity", "--capacity-curve",  "--timeline f"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "rmm-replay --advise %s log", others[i]);
+        assert_refused(
+            line, "--advise chooses what it runs: only --json and --strict go with it");
+    }
+    assert_true(parse("rmm-replay --advise --json --strict log"));
     assert_refused(
         "rmm-replay --timeline held.csv --repeat 2 log",
         "--timeline follows one run: leave --repeat out");

@@ -16,6 +16,7 @@
 
 #include "common/error.h"
 #include "common/library_log.h"
+#include "replay/advise.h"
 #include "replay/held.h"
 #include "replay/hold.h"
 #include "replay/load.h"
@@ -282,6 +283,14 @@ static bool run_session(session_t *session)
     return worked;
 }
 
+/* With the log loaded. */
+static bool serve(session_t *session)
+{
+    const replay_options_t *options = &session->options;
+    return options->advise ? advise(&session->plan, options->log_path, options->json)
+                           : run_session(session);
+}
+
 int main(int argc, char **argv)
 {
     static session_t session;
@@ -306,11 +315,11 @@ int main(int argc, char **argv)
     if (session.options.hold) {
         hold_prepare();
     }
-    bool worked = library_log_open() &&
+    bool worked = (!session.options.advise || advise_prepare()) && library_log_open() &&
                   load_log(
                       session.options.log_path, session.options.strict, &session.plan,
                       &session.counts) &&
-                  run_session(&session);
+                  serve(&session);
     plan_fini(&session.plan);
     return worked ? EXIT_SUCCESS : EXIT_FAILURE;
 }

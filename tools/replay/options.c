@@ -115,6 +115,10 @@ static const tool_option_t table[] = {
      "of 0.01, a fresh pool (or arena) for each; tell which run the log,\n"
      "the safe capacity (it and all above run) and the holes (those that\n"
      "fail although a smaller one runs)"},
+    {"advise", NULL, NULL, FIELD(advise),
+     "tell which resource and which size suit the program, and why: runs\n"
+     "pool, pool_virtual, arena and binning over the log on the simulated\n"
+     "GPU, whatever GPU is there"},
     {"timeline", "FILE", parse_path, FIELD(timeline_path),
      "write the live and the reserved bytes after the operations, as\nCSV; the run is "
      "not timed"},
@@ -136,8 +140,21 @@ const tool_command_t replay_command = {
              "status: 0; 1 after an error, a failed allocation or a mismatch; 2 usage.",
 };
 
+static const char default_resource[] = "pool";
+
+static bool runs_otherwise(const replay_options_t *options)
+{
+    return options->resource != default_resource || options->pool_bytes > 0 ||
+           options->speed > 0 || options->repeat > 1 || options->hold ||
+           options->verify || options->find_capacity || options->capacity_curve ||
+           options->timeline_path != NULL;
+}
+
 static const char *find_conflict(const replay_options_t *options)
 {
+    if (options->advise && runs_otherwise(options)) {
+        return "--advise chooses what it runs: only --json and --strict go with it";
+    }
     bool is_sized = replay_resource_sizes(options->resource) > 0;
     if (!is_sized && options->pool_bytes > 0) {
         return "--pool-bytes needs a pool or an arena without a size as --resource";
@@ -169,7 +186,8 @@ static const char *find_conflict(const replay_options_t *options)
 bool replay_options_parse(
     char **argv, replay_options_t *options, char message[TOOL_MESSAGE_MAX])
 {
-    *options = (replay_options_t){.resource = "pool", .repeat = 1, .hold_seconds = -1};
+    *options = (replay_options_t){
+        .resource = default_resource, .repeat = 1, .hold_seconds = -1};
     int operands = tool_options_parse(&replay_command, argv, options, message);
     if (operands < 0) {
         return false;

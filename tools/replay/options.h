@@ -21,6 +21,7 @@ typedef struct replay_options {
     bool strict;
     bool find_capacity;
     bool capacity_curve;
+    bool advise;
     const char *timeline_path; /* NULL: none; borrowed from argv */
     bool json;
     bool help;

@@ -457,6 +457,62 @@ static void tells_that_no_tried_capacity_is_safe(void **state)
     json_decref(object);
 }
 
+/* The advice is true: the log runs in the size that it names, and in no less of that resource
+ * than the curve has tried. */
+static void advises_a_resource_and_a_size_that_run_the_log(void **state)
+{
+    char arguments[600];
+    unsetenv("RMM_DRIVER"); /* --advise needs no GPU */
+    run("--advise --json " TRACE);
+    setenv("RMM_DRIVER", "sim", 1);
+    program_assert_status(&program, 0);
+    assert_string_equal(program.err, "");
+    json_t *object = parsed_output();
+    const char *spec = json_string_value(json_object_get(object, "resource"));
+    const char *colon = spec != NULL ? strchr(spec, ':') : NULL;
+    assert_non_null(colon);
+    assert_int_equal(integer(object, "log_peak_bytes"), TRACE_PEAK);
+    assert_int_equal(json_array_size(json_object_get(object, "candidates")), 4);
+    snprintf(arguments, sizeof arguments, "--resource %s%s " TRACE, spec, colon);
+    json_decref(object);
+    run(arguments);
+    program_assert_status(&program, 0);
+}
+
+static void advises_by_a_table_that_names_what_is_not_measured(void **state)
+{
+    run("--advise " DATA "/replay/streams.csv");
+    ASSERT_PRINTED(
+        "\ngpu                     simulated\n",
+        "\npool                              1.00",
+        "\nadvice                  RMM_RESOURCE=pool:167KiB\n",
+        "\nbecause                 pool runs the log in 1.00 of its peak, at ",
+        "\nnote                    2 threads ran one at a time: their contention is "
+        "not ");
+    run("--advise " DATA "/replay/failures.csv");
+    ASSERT_PRINTED("\nnote                    1 requests of the log failed: the "
+                   "program wanted more\n");
+    assert_null(
+        strstr(program.out, "arena")); /* its least size is above this log's peak */
+}
+
+static void advises_nothing_on_another_gpu_or_for_an_empty_log(void **state)
+{
+    const char text[] = "1,10:00:00.1,allocate,0x100,0,0\n";
+    char arguments[600], line[700];
+    setenv("RMM_DRIVER", "cuda", 1);
+    assert_error_line(
+        "--advise " DATA "/replay/small.csv", 1,
+        "--advise runs on the simulated GPU: leave RMM_DRIVER=cuda out");
+    setenv("RMM_DRIVER", "sim", 1);
+    write_file("empty.csv", text, sizeof text - 1);
+    snprintf(arguments, sizeof arguments, "--advise %s", path("empty.csv"));
+    snprintf(
+        line, sizeof line, "%s allocates nothing: there is nothing to advise",
+        path("empty.csv"));
+    assert_error_line(arguments, 1, line);
+}
+
 static void writes_what_was_held_while_the_log_ran(void **state)
 {
     char command[1024], line[256];
@@ -701,6 +757,9 @@ int main(void)
         cmocka_unit_test(finds_the_capacity_of_each_resource_that_has_a_size),
         cmocka_unit_test(tells_which_capacities_run_the_log),
         cmocka_unit_test(tells_that_no_tried_capacity_is_safe),
+        cmocka_unit_test(advises_a_resource_and_a_size_that_run_the_log),
+        cmocka_unit_test(advises_by_a_table_that_names_what_is_not_measured),
+        cmocka_unit_test(advises_nothing_on_another_gpu_or_for_an_empty_log),
         cmocka_unit_test(writes_what_was_held_while_the_log_ran),
         cmocka_unit_test(says_that_a_timeline_cannot_be_written),
         cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),

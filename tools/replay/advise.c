@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each candidate runs the log in three ways: in every capacity of the curve, growing from nothing,
+ * and under the clock at its safe capacity. All on one thread after the other, with fresh
+ * resources, so that no run finds what another has left.
+ */
+#include "replay/advise.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rmm/rmm.h>
+#include <rmm/sim.h>
+
+#include "common/error.h"
+#include "replay/advice_report.h"
+#include "replay/held.h"
+#include "replay/pool.h"
+#include "replay/replay.h"
+
+#define TIMED_RUNS 5
+#define GIB ((uint64_t)1 << 30)
+#define DEVICE_BYTES (80 * GIB) /* as the simulated GPU has without RMM_SIM_MEMORY */
+#define DEVICE_OVER_PEAK                                                               \
+    4 /* room for every capacity, and for the chunks of a growing pool */
+
+/* The resources that a program can choose by RMM_RESOURCE and that divide memory themselves: those
+ * of the driver would be judged by the simulated GPU's ways, which are not its. */
+static const char *const resources[] = {"pool", "pool_virtual", "arena", "binning"};
+#define RESOURCE_COUNT (sizeof resources / sizeof *resources)
+
+typedef struct run {
+    double ns;               /* of an operation */
+    uint64_t reserved_bytes; /* held at the end */
+} run_t;
+
+bool advise_prepare(void)
+{
+    const char *driver = getenv("RMM_DRIVER");
+    if (driver != NULL && strcmp(driver, "sim") != 0) {
+        tool_error(
+            "--advise runs on the simulated GPU: leave RMM_DRIVER=%.20s out", driver);
+        return false;
+    }
+    return setenv("RMM_DRIVER", "sim", 1) == 0;
+}
+
+/* A log of a larger GPU needs a larger simulated one. */
+static bool make_room(uint64_t peak_bytes)
+{
+    char text[32];
+    if (peak_bytes <= DEVICE_BYTES / DEVICE_OVER_PEAK) {
+        return true;
+    }
+    snprintf(
+        text, sizeof text, "%" PRIu64, peak_bytes / GIB * GIB * DEVICE_OVER_PEAK + GIB);
+    return setenv("RMM_SIM_MEMORY", text, 0) == 0;
+}
+
+/* One run on a fresh resource. */
+static bool play_on(
+    const plan_t *plan, rmm_resource_t *mr, double *ns_out,
+    uint64_t *reserved_bytes_out)
+{
+    replay_t replay;
+    rmm_stats_t stats;
+    if (!replay_open(&replay, plan, mr, 0, NULL)) {
+        tool_error("%s", replay.error);
+        return false;
+    }
+    bool worked =
+        replay_run(&replay) && replay.failure_count == 0 && held_stats(mr, &stats);
+    if (worked) {
+        *ns_out = (double)replay.best_elapsed_ns / (double)plan->op_count;
+        *reserved_bytes_out = stats.reserved_bytes;
+    } else {
+        tool_error(
+            "%s does not run the log: %s", rmm_resource_type(mr),
+            rmm_last_error_message());
+    }
+    replay_close(&replay);
+    return worked;
+}
+
+/* The time of the best run, and what is held at the end. */
+static bool play(
+    const plan_t *plan, const char *resource, uint64_t bytes, unsigned runs, run_t *out)
+{
+    bool worked = true;
+    for (unsigned i = 0; i < runs && worked; i++) {
+        rmm_resource_t *mr;
+        double ns = 0;
+        if (!pool_open(resource, bytes, &mr)) {
+            tool_error("%s: %s", resource, rmm_last_error_message());
+            return false;
+        }
+        worked = play_on(plan, mr, &ns, &out->reserved_bytes);
+        rmm_resource_release(mr);
+        out->ns = i == 0 || ns < out->ns ? ns : out->ns;
+    }
+    return worked;
+}
+
+/* The safe capacity as an advice would name it, rounded, and tried in that form too: it may be
+ * a hole between two capacities of the curve. */
+static bool find_safe(const plan_t *plan, advice_candidate_t *candidate)
+{
+    capacity_curve_t curve;
+    if (!pool_measure_curve(candidate->resource, plan, &curve)) {
+        return false;
+    }
+    unsigned first = capacity_curve_safe(&curve);
+    for (unsigned i = first; i > 0 && i < 100 + CAPACITY_CURVE_COUNT; i++) {
+        uint64_t bytes = advice_round(curve.bytes[i - 100]);
+        capacity_trial_t answer = pool_try(candidate->resource, plan, bytes);
+        if (answer == CAPACITY_TRIAL_FAILED) {
+            return false;
+        }
+        if (answer == CAPACITY_FITS) {
+            candidate->safe = i;
+            candidate->safe_bytes = bytes;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* An arena has a least size: it is no candidate for a log that needs less. */
+static bool is_too_small(const plan_t *plan, const char *resource)
+{
+    rmm_resource_t *mr;
+    if (pool_open(resource, advice_round(plan->peak_bytes), &mr)) {
+        rmm_resource_release(mr);
+        return false;
+    }
+    return strcmp(resource, "arena") == 0;
+}
+
+/* What it holds is more than was asked for where memory is mapped in larger pieces. */
+static void count_held(const plan_t *plan, uint64_t held_bytes, advice_candidate_t *out)
+{
+    if (out->safe > 0 && held_bytes > out->safe_bytes) {
+        double parts = 100.0 * (double)held_bytes / (double)plan->peak_bytes;
+        out->safe = parts < UINT32_MAX / 2 ? (unsigned)parts + 1 : UINT32_MAX / 2;
+        out->safe_bytes = held_bytes;
+    }
+}
+
+static bool measure(const plan_t *plan, const char *resource, advice_candidate_t *out)
+{
+    run_t grown = {0}, timed = {0};
+    *out = (advice_candidate_t){
+        .resource = resource, .grows = replay_resource_sizes(resource) == 2};
+    if (!find_safe(plan, out) || (out->grows && !play(plan, resource, 0, 1, &grown)) ||
+        !play(plan, resource, out->safe_bytes, TIMED_RUNS, &timed)) {
+        return false;
+    }
+    out->grown_bytes = grown.reserved_bytes;
+    out->ns_per_operation = timed.ns;
+    count_held(plan, timed.reserved_bytes, out);
+    return true;
+}
+
+bool advise(const plan_t *plan, const char *log, bool json)
+{
+    advice_candidate_t candidates[RESOURCE_COUNT];
+    advice_t advice;
+    if (plan->peak_bytes == 0) {
+        tool_error("%s allocates nothing: there is nothing to advise", log);
+        return false;
+    }
+    if (!make_room(plan->peak_bytes)) {
+        tool_error("no host memory");
+        return false;
+    }
+    rmm_sim_run_promptly(); /* no work runs on the GPU, so nothing is late */
+    size_t count = 0;
+    for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+        if (is_too_small(plan, resources[i])) {
+            continue;
+        }
+        if (!measure(plan, resources[i], &candidates[count++])) {
+            return false;
+        }
+    }
+    advice_report_t report = {log, plan, candidates, count, &advice};
+    bool printed = advice_decide(candidates, count, plan->peak_bytes, &advice);
+    if (printed && json) {
+        printed = advice_print_json(&report, stdout);
+    } else if (printed) {
+        advice_print_table(&report, stdout);
+    }
+    if (!printed || fflush(stdout) != 0) {
+        tool_error("cannot print the advice");
+        return false;
+    }
+    return true;
+}
