@@ -41,7 +41,7 @@ step_setup() {
         libamdhip64-dev busybox-static rsync groff-base prometheus prometheus-node-exporter python3-prometheus-client \
         systemd python3-dev python3-setuptools python3-wheel python3-pip python3-venv \
         python3-numpy python3-pytest python3-mypy chromium-headless-shell libncurses-dev tmux \
-        abigail-tools
+        abigail-tools python3-sphinx python3-myst-parser codespell
     check "cmake is 3.24 or newer" cmake_is_new_enough
     gcc --version | head -n 1
     cmake --version | head -n 1
