@@ -3,7 +3,9 @@
 # usage: readme.sh SOURCE PREFIX
 # What README.md shows is true: its program is examples/hello.c, its build line builds it
 # against the installed tree, it runs on the simulated GPU as shown, the mounted tree says
-# what is shown, and the programs, scripts and folders that it names are there.
+# what is shown, its figures are those of docs/performance.md, its other commands have the options
+# that it names, and the programs, scripts and folders that it and docs/architecture.md name are
+# there.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 source=$1 stage=$2
@@ -42,18 +44,55 @@ mounted_tree() {
         die "unexpected peaks: $(cat tree_output)"
     grep -qx peak_bytes tree_output || die "ls does not show the files: $(cat tree_output)"
 }
+# The transcript at the top, rmm-top, and some rounds of the dashboard, over one mount.
+mounted_programs() {
+    local status=0
+    cp "$source/tests/data/resnet_train.csv.gz" trace.csv.gz
+    mkdir rmm
+    RMM_NVIDIA_PROC=$work/no_gpus rmmfs "$work/rmm"
+    "$source/tests/abi/transcript.py" "$readme" "$work/rmm" || status=1
+    block "sh dashboard" | sed "s|/rmm/|$work/rmm/|g; s|sleep 1|sleep 0.1|" >dashboard
+    timeout 2 bash ./dashboard >dashboard_output 2>&1 || true
+    [ "$(grep -c 'gpu0/current_bytes:0$' dashboard_output)" -ge 2 ] &&
+        grep -q '^#pid  *uid' dashboard_output || { cat dashboard_output && status=1; }
+    unmount_tree "$work/rmm"
+    [ "$status" = 0 ] || die "README.md shows what the tree does not say"
+}
+shown_by_top() { # rmm-top has the columns of the picture
+    RMM_DRIVER=sim "$stage/bin/rmm-top" --once >top_output || die "rmm-top --once failed"
+    local word
+    for word in DEVICE USED CACHED OTHERS FREE TOTAL; do
+        grep -qw "$word" top_output && block text | grep -qw "$word" || die "rmm-top shows no $word"
+    done
+}
 if [ -w /dev/fuse ] && [ -x "$stage/bin/rmmfs" ]; then
     mounted_tree
+    PATH=$stage/bin:$PATH mounted_programs
 else
     echo "the tree of README.md is not tried: it needs /dev/fuse and an installed rmmfs"
 fi
+
+[ ! -x "$stage/bin/rmm-top" ] || shown_by_top
+
+# The table of figures.
+sed -n '/^<!-- compare -->$/,/^<!-- end of compare -->$/p' "$readme" | grep '^|' | sed '1,2d' >table
+[ "$(wc -l <table)" -ge 5 ] || die "README.md compares nothing"
+while read -r figure; do
+    grep -qE "(^|[^0-9.,])$figure([^0-9.,]|\$)" "$source/docs/performance.md" ||
+        die "README.md has the figure $figure, which docs/performance.md has not"
+done < <(cut -d '|' -f 3- table | grep -oE '[0-9][0-9.,]*')
+
+# Commands that are not run here exist, with the options that they show.
+while read -r program option; do
+    "$stage/bin/$program" --help | grep -q -- "^  $option" || die "README.md: $program has no $option"
+done < <(block sh | grep -oE '^rmm-[a-z]+ --[a-z-]+')
 
 # Every relative link and every path of the table of folders exists.
 while read -r path; do
     [ -e "$source/$path" ] || die "README.md names $path, which is not there"
 done < <(
     grep -oE '\]\([^)#:]+\)' "$readme" | tr -d ']()'
-    sed -nE 's/^\| `([^`]+)` \|.*/\1/p' "$readme" | grep / || true
+    sed -nE 's/^\| `([^`]+)` \|.*/\1/p' "$source/docs/architecture.md" | grep / | grep -v '\*'
     block sh | sed -nE 's/^(tools|tests)(\/[a-z_-]+).*/\1\2/p'
 )
 echo "README.md: program, commands and paths are right"
