@@ -86,7 +86,8 @@ def line_of(network, steps):
 
 def main():
     parser = argparse.ArgumentParser(
-        description="what each mode of the diagnosis adds to a step of a training", allow_abbrev=False
+        description="what each mode of the diagnosis adds to a step of a training",
+        allow_abbrev=False,
     )
     parser.add_argument("--turns", type=int, default=25)
     parser.add_argument("--library", default="")
