@@ -60,30 +60,43 @@ double attributes_seconds(node_t node)
                : CACHE_SECONDS;
 }
 
+static void fill_from(node_t node, const node_info_t *info, struct stat *attributes)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    memset(attributes, 0, sizeof(*attributes));
+    attributes->st_ino = node_to_inode(node);
+    attributes->st_mode = info->mode;
+    attributes->st_nlink = S_ISDIR(info->mode) ? 2 : 1;
+    attributes->st_uid = info->uid;
+    attributes->st_gid = info->gid;
+    attributes->st_blksize = 4096;
+    fill_times(
+        attributes, S_ISDIR(info->mode) ? timespec_of(info->since_ns) : now,
+        info->since_ns);
+    if (S_ISREG(info->mode)) {
+        fill_bytes(attributes, TREE_VALUE_BYTES);
+    }
+}
+
 bool attributes_fill(const model_t *model, node_t node, struct stat *attributes)
 {
     node_info_t info;
-    memset(attributes, 0, sizeof(*attributes));
     if (!tree_info(model, node, &info)) {
         return false;
     }
-    attributes->st_ino = node_to_inode(node);
-    attributes->st_mode = info.mode;
-    attributes->st_nlink = S_ISDIR(info.mode) ? 2 : 1;
-    attributes->st_uid = info.uid;
-    attributes->st_gid = info.gid;
-    attributes->st_blksize = 4096;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    fill_times(
-        attributes, S_ISDIR(info.mode) ? timespec_of(info.since_ns) : now,
-        info.since_ns);
+    fill_from(node, &info, attributes);
     if (tree_kind(node) == KIND_LOG) {
         fill_spool(model, node, attributes);
-    } else if (S_ISREG(info.mode)) {
-        fill_bytes(attributes, TREE_VALUE_BYTES);
     }
     return true;
+}
+
+void attributes_fill_listed(const model_t *model, node_t node, struct stat *attributes)
+{
+    node_info_t info;
+    tree_info_listed(model, node, &info);
+    fill_from(node, &info, attributes);
 }
 
 int attributes_of(

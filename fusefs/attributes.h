@@ -21,6 +21,9 @@
 /* A text's size is TREE_VALUE_BYTES here. False: gone. */
 bool attributes_fill(const model_t *model, node_t node, struct stat *attributes);
 
+/* The same of a node of which tree_info_listed() may be asked. */
+void attributes_fill_listed(const model_t *model, node_t node, struct stat *attributes);
+
 /* 0 or an errno; the reader is charged with the work. Of a text that is open, `file`, else NULL,
  * the size is that of what was rendered for it. */
 int attributes_of(

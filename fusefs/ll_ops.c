@@ -51,13 +51,20 @@ reader_t reader_of(fuse_req_t req)
     return (reader_t){context->uid, context->pid, is_member(req)};
 }
 
-static bool
-fill_entry(const model_t *model, node_t node, struct fuse_entry_param *entry)
+/* All but the attributes. */
+static void
+begin_entry(const model_t *model, node_t node, struct fuse_entry_param *entry)
 {
     memset(entry, 0, sizeof(*entry));
     entry->ino = node_to_inode(node);
     entry->attr_timeout = attributes_seconds(node);
     entry->entry_timeout = attributes_entry_seconds(model, node);
+}
+
+static bool
+fill_entry(const model_t *model, node_t node, struct fuse_entry_param *entry)
+{
+    begin_entry(model, node, entry);
     return attributes_fill(model, node, &entry->attr);
 }
 
@@ -178,8 +185,21 @@ static listing_t *listing_of(const struct fuse_file_info *fi)
 typedef struct reply {
     char *bytes;
     size_t used, size;
-    bool plus; /* with attributes, which saves the lookups of `ls -l` */
+    bool plus;  /* with attributes, which saves the lookups of `ls -l` */
+    node_t dir; /* is there: asked once for all its files */
 } reply_t;
+
+/* A name of the directory `dir`, which is there. False: gone meanwhile. */
+static bool fill_listed(
+    const model_t *model, node_t dir, node_t node, struct fuse_entry_param *entry)
+{
+    if (!tree_is_in(node, dir)) {
+        return fill_entry(model, node, entry);
+    }
+    begin_entry(model, node, entry);
+    attributes_fill_listed(model, node, &entry->attr);
+    return true;
+}
 
 /* False: it does not fit. One that is gone meanwhile is left out. */
 static bool add_entry(
@@ -187,11 +207,14 @@ static bool add_entry(
     off_t next)
 {
     struct fuse_entry_param entry;
-    if (!fill_entry(model, node, &entry)) {
+    if (!fill_listed(model, reply->dir, node, &entry)) {
         return true;
     }
     if (attributes_seconds(node) == 0.0) {
-        entry.ino = 0; /* a lookup will tell, if it is wanted */
+        /* A lookup will tell, if it is wanted. With the inode the size, which is not a text's
+         * true one here, would be that of the file for a moment, for whoever has it open
+         * and seeks its end (tail). */
+        entry.ino = 0;
     }
     char *to = reply->bytes + reply->used;
     size_t room = reply->size - reply->used;
@@ -205,22 +228,34 @@ static bool add_entry(
     return true;
 }
 
+/* Of a directory that is gone: nothing more. */
+static void add_entries(
+    fuse_req_t req, const model_t *model, const listing_t *listing, reply_t *reply,
+    size_t position)
+{
+    const char *name;
+    node_t node;
+    node_info_t info;
+    (void)listing_at(listing, 0, &reply->dir);
+    if (!tree_info(model, reply->dir, &info)) {
+        return;
+    }
+    while ((name = listing_at(listing, position, &node)) != NULL &&
+           add_entry(req, model, reply, name, node, (off_t)position + 1)) {
+        position++;
+    }
+}
+
 static void read_entries(
     fuse_req_t req, size_t size, off_t offset, const listing_t *listing, bool plus)
 {
     reply_t reply = {.bytes = malloc(size), .size = size, .plus = plus};
-    size_t position = (size_t)offset;
-    const char *name;
-    node_t node;
     if (reply.bytes == NULL) {
         fuse_reply_err(req, ENOMEM);
         return;
     }
     const model_t *model = watch_begin(watch_of(req));
-    while ((name = listing_at(listing, position, &node)) != NULL &&
-           add_entry(req, model, &reply, name, node, (off_t)position + 1)) {
-        position++;
-    }
+    add_entries(req, model, listing, &reply, (size_t)offset);
     watch_end(watch_of(req));
     fuse_reply_buf(req, reply.bytes, reply.used);
     free(reply.bytes);

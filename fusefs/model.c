@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Upkeep of the model; see model.h. Lists are short (processes of one node that use a
- * GPU), so they are arrays and searches are linear.
+ * GPU), so they are arrays. Searches are linear but for those that every request makes, by
+ * serial.
  */
 #include "model.h"
 
@@ -69,14 +70,42 @@ const device_t *model_device_const(const model_t *model, uint32_t index)
     return DEVICE_AT(model, index);
 }
 
-process_t *model_process(const model_t *model, uint32_t serial)
+static int by_serial(uint64_t wanted, uint64_t serial)
 {
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        if ((uint32_t)model->processes[i]->serial == serial) {
-            return model->processes[i];
+    return (wanted > serial) - (wanted < serial);
+}
+
+static int compare_process(const void *wanted, const void *item)
+{
+    return by_serial(*(const uint64_t *)wanted, (*(process_t *const *)item)->serial);
+}
+
+static int compare_member(const void *wanted, const void *item)
+{
+    return by_serial(*(const uint64_t *)wanted, (*(member_t *const *)item)->serial);
+}
+
+/* The place in a list, which is in the order of serials, by the low half of a serial; NULL: none.
+ * The high half is 0 until 2^32 were given. */
+static const void *find_low(
+    const model_t *model, const void *list, uint32_t count, uint32_t low,
+    int (*compare)(const void *, const void *))
+{
+    for (uint64_t high = 0; count > 0 && high <= model->last_serial >> 32; high++) {
+        const uint64_t serial = high << 32 | low;
+        const void *found = bsearch(&serial, list, count, sizeof(void *), compare);
+        if (found != NULL) {
+            return found;
         }
     }
     return NULL;
+}
+
+process_t *model_process(const model_t *model, uint32_t serial)
+{
+    process_t *const *found = find_low(
+        model, model->processes, model->process_count, serial, compare_process);
+    return found != NULL ? *found : NULL;
 }
 
 process_t *model_process_named(const model_t *model, const char *name)
@@ -91,12 +120,9 @@ process_t *model_process_named(const model_t *model, const char *name)
 
 member_t *model_member(const model_t *model, uint32_t serial)
 {
-    for (uint32_t i = 0; i < model->member_count; i++) {
-        if ((uint32_t)model->members[i]->serial == serial) {
-            return model->members[i];
-        }
-    }
-    return NULL;
+    member_t *const *found =
+        find_low(model, model->members, model->member_count, serial, compare_member);
+    return found != NULL ? *found : NULL;
 }
 
 uint32_t model_live_count(const model_t *model)

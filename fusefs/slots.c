@@ -235,3 +235,30 @@ bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out)
 {
     return find(member, SLOT_LOW_BITS, low_bits, view_out);
 }
+
+/* Where it was seen last; otherwise as if it were to be read. */
+static bool
+identify(member_t *member, uint32_t mask, uint32_t instance_id, slot_view_t *view_out)
+{
+    if (member->state == MEMBER_UNREADABLE) {
+        return false;
+    }
+    const uint16_t index =
+        atomic_load_explicit(hint_of(member, instance_id), memory_order_relaxed);
+    *view_out = (slot_view_t){.member = member, .index = index};
+    if (rmm_segment_read_slot_identity(&member->segment, index, &view_out->record) &&
+        (rmm_record_slot(&view_out->record)->instance_id & mask) == instance_id) {
+        return true;
+    }
+    return find(member, mask, instance_id, view_out);
+}
+
+bool slots_identify(member_t *member, uint32_t instance_id, slot_view_t *view_out)
+{
+    return instance_id != 0 && identify(member, UINT32_MAX, instance_id, view_out);
+}
+
+bool slots_identify_low(member_t *member, uint32_t low_bits, slot_view_t *view_out)
+{
+    return identify(member, SLOT_LOW_BITS, low_bits, view_out);
+}

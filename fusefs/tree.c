@@ -164,7 +164,7 @@ static const process_t *process_of(const model_t *model, node_t node)
 static bool find_resource(const model_t *model, node_t node, slot_view_t *view)
 {
     member_t *member = model_member(model, node.serial);
-    return member != NULL && slots_find_low(member, node.id, view);
+    return member != NULL && slots_identify_low(member, node.id, view);
 }
 
 static bool dir_exists(const model_t *model, node_t node)
@@ -381,9 +381,9 @@ file_kind_t tree_kind(node_t node)
 
 static void list_fixed(const model_t *model, node_t dir, tree_list_fn visit, void *arg)
 {
-    uint32_t where = where_is(model, dir);
+    uint32_t where = where_is(model, dir) | (has_blocks(model, dir) ? IN_BLOCKS : 0);
     for (uint8_t file = 0; file < FILE_ID_COUNT; file++) {
-        if (files[file].kind != KIND_PIPE && dir_has(model, dir, where, file)) {
+        if (files[file].kind != KIND_PIPE && (files[file].where & where) != 0) {
             visit(files[file].name, file_node(dir, file), arg);
         }
     }
@@ -541,6 +541,18 @@ bool tree_info(const model_t *model, node_t node, node_info_t *info_out)
     if (!node_exists(model, node)) {
         return false;
     }
+    tree_info_listed(model, node, info_out);
+    return true;
+}
+
+bool tree_is_in(node_t node, node_t dir)
+{
+    return node.dir == dir.dir && node.serial == dir.serial && node.id == dir.id &&
+           !node_is_of_reader(node);
+}
+
+void tree_info_listed(const model_t *model, node_t node, node_info_t *info_out)
+{
     const process_t *process = process_of(model, node);
     info_out->mode = mode_of(node);
     if (process != NULL && !process_is_live(process)) {
@@ -557,7 +569,6 @@ bool tree_info(const model_t *model, node_t node, node_info_t *info_out)
     const member_t *speaker = process != NULL ? process_speaker(process) : NULL;
     info_out->since_ns = speaker != NULL ? speaker->segment.header.start_time_ns
                                          : model->started_real_ns;
-    return true;
 }
 
 bool tree_owner(const model_t *model, node_t node, node_owner_t *owner_out)
@@ -673,7 +684,7 @@ link_to_upstream(const model_t *model, node_t node, char *target, size_t bytes)
         return false;
     }
     uint32_t id = rmm_record_slot(&view.record)->upstream_id;
-    if (!slots_find(view.member, id, &upstream) ||
+    if (!slots_identify(view.member, id, &upstream) ||
         device_of_slot(&upstream) == DEVICE_NONE) {
         return false;
     }

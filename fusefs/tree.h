@@ -199,6 +199,12 @@ bool tree_is_personal(const model_t *model, node_t node);
 /* False: gone. */
 bool tree_info(const model_t *model, node_t node, node_info_t *info_out);
 
+/* For who lists a directory and has asked about it already, since the lock was taken: whether a
+ * node is that directory or a file in it, and the same of such a node, which is not looked for
+ * once more. */
+bool tree_is_in(node_t node, node_t dir);
+void tree_info_listed(const model_t *model, node_t node, node_info_t *info_out);
+
 /* False: gone. */
 bool tree_owner(const model_t *model, node_t node, node_owner_t *owner_out);
 /* False: gone, or the inode number is that of another by now. */

@@ -7,7 +7,8 @@
  * read. Stripes are read on either side of the record. What is added is taken from the first
  * reading, what is subtracted from the second: a sum is not above what was true in between.
  *
- * Cost: a location is three preads, a slot five, and a batch of up to 16 slots five as well.
+ * Cost: a location is three preads, a slot five, and a batch of up to 16 slots five as well. Which
+ * resource a slot has, without its figures, is two.
  */
 #include "segment/segment_reader.h"
 
@@ -219,6 +220,36 @@ bool rmm_segment_read_slot_within(
         *torn_out = look == SLOT_TORN;
     }
     return true;
+}
+
+/* The part of the record before its figures, and the words that guard it once more. */
+bool rmm_segment_read_slot_identity(
+    const rmm_segment_t *segment, uint32_t index, rmm_record_t *record)
+{
+    const rmm_segment_header_t *header = &segment->header;
+    const size_t identity = offsetof(rmm_segment_slot_t, figures);
+    const size_t bytes =
+        header->slots_stride < identity ? header->slots_stride : identity;
+    slot_head_t before, after;
+    slot_look_t look = SLOT_MOVING;
+
+    if (index >= header->slots_count) {
+        return false;
+    }
+    for (int i = 0; look == SLOT_MOVING && i < SLOT_TRIES; i++) {
+        const uint64_t at = slot_at(header, index).record;
+
+        memset(record->bytes, 0, sizeof(record->bytes));
+        if (!rmm__read_at(segment->fd, record->bytes, bytes, at) ||
+            !rmm__read_at(segment->fd, &after, sizeof(after), at)) {
+            return false;
+        }
+        memcpy(&before, record->bytes, sizeof(before));
+        look = compare_heads(&before, &after);
+    }
+    rmm__text_clean(record->slot.type, sizeof(record->slot.type));
+    rmm__text_clean(record->slot.name, sizeof(record->slot.name));
+    return look == SLOT_STILL || look == SLOT_TORN;
 }
 
 /* --- many slots --------------------------------------------------------------------- */

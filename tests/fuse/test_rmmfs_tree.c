@@ -42,17 +42,26 @@ typedef struct walk {
     node_t dir;
     uint64_t inodes[NODES_MAX];
     const char *names[64];
-    size_t count, names_in_dir;
+    size_t count, names_in_dir, listed;
 } walk_t;
 
 static void visit(const char *name, node_t node, void *arg)
 {
     walk_t *walk = arg;
     node_t found;
-    node_info_t info;
+    node_info_t info, listed;
     assert_true(tree_lookup(walk->model, walk->dir, 0, name, &found));
     assert_int_equal(node_to_inode(found), node_to_inode(node));
     assert_true(tree_info(walk->model, node, &info));
+    if (tree_is_in(node, walk->dir)) { /* is told the same of it */
+        memset(&listed, 0xff, sizeof(listed));
+        tree_info_listed(walk->model, node, &listed);
+        assert_int_equal(listed.mode, info.mode);
+        assert_int_equal(listed.uid, info.uid);
+        assert_int_equal(listed.gid, info.gid);
+        assert_int_equal(listed.since_ns, info.since_ns);
+        walk->listed++;
+    }
     node_t parent = tree_parent(walk->model, node);
     if (S_ISDIR(info.mode)) {
         assert_int_equal(node_to_inode(parent), node_to_inode(walk->dir));
@@ -89,6 +98,7 @@ static void every_name_listed_is_found_and_no_inode_is_given_twice(void **state)
         }
     }
     assert_true(walk.count > 200);
+    assert_true(walk.listed > 150); /* most are files of their directory */
     fixture_close(fixture);
     free(fixture);
 }

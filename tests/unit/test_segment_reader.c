@@ -223,6 +223,28 @@ static void a_writer_killed_in_the_middle_is_torn_not_endless(void **state)
     assert_true(torn);
     assert_string_equal(rmm_record_slot(&record)->name, "a pool");
     assert_false(rmm_segment_read_slot(&segment, 2, &record, &torn));
+    assert_true(rmm_segment_read_slot_identity(&segment, 0, &record));
+    assert_false(rmm_segment_read_slot_identity(&segment, 2, &record));
+}
+
+static void an_identity_is_that_of_the_record_without_figures(void **state)
+{
+    static const unsigned char nothing[sizeof(rmm_record_t)];
+    const size_t identity = offsetof(rmm_segment_slot_t, figures);
+    rmm_record_t alone;
+
+    strcpy(sample.slots[0].name, "e\x1b[2J");
+    attach_sample();
+    memset(&alone, 0xff, sizeof(alone));
+    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_true(rmm_segment_read_slot_identity(&segment, 0, &alone));
+    assert_memory_equal(alone.bytes, record.bytes, identity);
+    assert_memory_equal(
+        alone.bytes + identity, nothing, sizeof(alone.bytes) - identity);
+    assert_false(rmm_segment_read_slot_identity(&segment, 1, &alone)); /* empty */
+    assert_false(rmm_segment_read_slot_identity(&segment, 256, &alone));
+    assert_int_equal(ftruncate(segment.fd, 1000), 0);
+    assert_false(rmm_segment_read_slot_identity(&segment, 0, &alone));
 }
 
 static void a_file_cut_while_open_reads_as_nothing(void **state)
@@ -498,6 +520,7 @@ int main(void)
         CASE(reads_every_figure_where_it_is),
         CASE(strings_come_out_terminated_and_printable),
         CASE(a_writer_killed_in_the_middle_is_torn_not_endless),
+        CASE(an_identity_is_that_of_the_record_without_figures),
         CASE(a_file_cut_while_open_reads_as_nothing),
         CASE(a_slot_behind_the_table_is_not_read),
         CASE(a_lie_about_used_slots_is_bounded),
