@@ -174,9 +174,9 @@ void extra_values_add_ended(
 
 void extra_stats_want(extra_stats_t *stats, const member_t *member)
 {
-    uint64_t levels =
-        member->location_count * UINT64_C(2) + rmm_segment_slot_count(&member->segment);
     if (extras_has(&member->segment)) {
+        uint64_t levels = member->location_count * UINT64_C(2) +
+                          rmm_segment_slot_count(&member->segment);
         shares_want(&stats->shares, member->process->uid, levels * EXTRA_STATS_OF_USER);
     }
 }

@@ -163,9 +163,8 @@ void figures_of_resource(const slot_view_t *view, unsigned want, figures_t *out)
     derive_cached(out);
     if ((want & FIGURES_MARKS) != 0 && view->member->has_control &&
         !view->member->is_settled) {
-        rmm_control_t control = view->member->control;
         rmm_control_slot_t request;
-        bool told = rmm_control_read_slot(&control, view->index, &request) == 0;
+        bool told = slot_request(view, &request);
         uint32_t seen = rmm_record_slot(&view->record)->peak_reset_seen;
         reset_pending(out, told && request.peak_reset != seen);
     }

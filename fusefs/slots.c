@@ -45,6 +45,7 @@ typedef struct walk {
     void *arg;
     slot_allowance_t *allowance; /* a hostile segment is torn in each slot */
     bool is_cut;                 /* it did not suffice */
+    slot_requests_t requests;    /* of the batch that is being walked */
 } walk_t;
 
 static bool is_wanted(const walk_t *walk, uint32_t instance_id)
@@ -59,10 +60,10 @@ static bool is_candidate(const walk_t *walk, const glance_t *glance)
 }
 
 /* False: the walk is over. */
-static bool
-visit_slot(const walk_t *walk, const rmm_slot_batch_t *batch, uint32_t index)
+static bool visit_slot(walk_t *walk, const rmm_slot_batch_t *batch, uint32_t index)
 {
-    slot_view_t view = {.member = walk->member, .index = index};
+    slot_view_t view = {
+        .member = walk->member, .index = index, .requests = &walk->requests};
     if (!rmm_segment_batch_slot(
             &walk->member->segment, batch, index, &view.record, &view.torn,
             &walk->allowance->retries)) {
@@ -72,6 +73,39 @@ visit_slot(const walk_t *walk, const rmm_slot_batch_t *batch, uint32_t index)
         return true; /* another took its place just now */
     }
     return walk->visit(&view, walk->arg);
+}
+
+/* Only slots that are read together, because of several. */
+static void begin_requests(walk_t *walk, const rmm_slot_batch_t *batch)
+{
+    bool is_small = batch->is_filled && batch->count <= SLOT_REQUESTS_MAX;
+    walk->requests.is_read = false;
+    walk->requests.first = batch->first;
+    walk->requests.count = is_small ? batch->count : 0;
+}
+
+static void read_requests(rmm_control_t *control, slot_requests_t *requests)
+{
+    requests->is_read = true;
+    if (requests->count > 0 &&
+        rmm_control_read_slots(
+            control, requests->first, requests->count, requests->items) != 0) {
+        requests->count = 0;
+    }
+}
+
+bool slot_request(const slot_view_t *view, rmm_control_slot_t *request_out)
+{
+    rmm_control_t control = view->member->control;
+    slot_requests_t *requests = view->requests;
+    if (requests != NULL && !requests->is_read) {
+        read_requests(&control, requests);
+    }
+    if (requests != NULL && view->index - requests->first < requests->count) {
+        *request_out = requests->items[view->index - requests->first];
+        return true;
+    }
+    return rmm_control_read_slot(&control, view->index, request_out) == 0;
 }
 
 static bool is_spent(const slot_allowance_t *allowance)
@@ -150,6 +184,7 @@ static void walk_slots(walk_t *walk)
         if (has_several_candidates(walk, &batch)) {
             rmm_segment_fill_batch(segment, &batch);
         }
+        begin_requests(walk, &batch);
         if (!walk_batch(walk, &batch)) {
             return;
         }
@@ -190,6 +225,7 @@ static bool take_first(const slot_view_t *view, void *arg)
 {
     search_t *search = arg;
     *search->view = *view;
+    search->view->requests = NULL; /* they are the walk's */
     search->found = true;
     return false;
 }

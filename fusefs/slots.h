@@ -15,13 +15,25 @@
 
 #include "model.h"
 
+/* What is requested of adjacent slots, read for all of them when one is asked about. */
+#define SLOT_REQUESTS_MAX 32u
+typedef struct slot_requests {
+    bool is_read;
+    uint32_t first, count; /* 0: none could be read together */
+    rmm_control_slot_t items[SLOT_REQUESTS_MAX];
+} slot_requests_t;
+
 /* A resource, as read at one moment. */
 typedef struct slot_view {
     member_t *member;
     uint32_t index;
     bool torn; /* its writer died, or did not come to an end, in the middle */
+    slot_requests_t *requests; /* of its neighbours as well; NULL: read by itself */
     rmm_record_t record;
 } slot_view_t;
+
+/* Of its control page; false: none is known. */
+bool slot_request(const slot_view_t *view, rmm_control_slot_t *request_out);
 
 /* False ends the walk. */
 typedef bool (*slot_fn)(const slot_view_t *view, void *arg);

@@ -114,8 +114,10 @@ int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *seg
     error = rmm_control_attach(control, fd, segment->uid);
     if (error != 0) {
         close(fd);
+        return error;
     }
-    return error;
+    rmm__file_read_often(fd);
+    return 0;
 }
 
 void rmm_control_close(rmm_control_t *control)
@@ -195,6 +197,25 @@ int rmm_control_read_slot(
     int64_t at = slot_at(control, slot);
 
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
+}
+
+int rmm_control_read_slots(
+    rmm_control_t *control, uint32_t first, uint32_t count, rmm_control_slot_t *out)
+{
+    unsigned char records[RMM_CONTROL_SLOTS_BYTES];
+    const size_t stride = control->slots_stride;
+    int64_t at = slot_at(control, first);
+    int error;
+
+    if (at < 0 || count > control->slots_count - first ||
+        count > sizeof(records) / stride) {
+        return -EINVAL;
+    }
+    error = read_at(control->fd, records, stride * count, (uint64_t)at);
+    for (uint32_t i = 0; error == 0 && i < count; i++) {
+        memcpy(&out[i], records + stride * i, sizeof(out[i]));
+    }
+    return error;
 }
 
 /* A word of the head, which every control page has. */

@@ -336,6 +336,9 @@ static void find_known_stats(rmm_segment_t *segment)
 {
     segment->location_freed = find_entry(segment, RMM_SCHEMA_LOCATION, "freed_count");
     segment->slot_freed = find_entry(segment, RMM_SCHEMA_SLOT, "freed_count");
+    segment->slot_free = find_entry(segment, RMM_SCHEMA_SLOT, "free_bytes");
+    segment->slot_current = find_entry(segment, RMM_SCHEMA_SLOT, "current_bytes");
+    segment->slot_padding = find_entry(segment, RMM_SCHEMA_SLOT, "padding_bytes");
     for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         segment->location_offset[i] =
             find_offset(segment, RMM_SCHEMA_LOCATION, rmm__location_stats[i].name);
@@ -424,6 +427,7 @@ rmm_segment_verdict_t rmm_segment_open(
         segment->fd = -1;
         return verdict;
     }
+    rmm__file_read_often(fd);
     snprintf(segment->name, sizeof(segment->name), "%s", name);
     return RMM_SEGMENT_GOOD;
 }

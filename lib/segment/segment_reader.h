@@ -84,6 +84,7 @@ typedef struct rmm_segment {
     uint32_t slot_offset[RMM_SLOT_STAT_COUNT];
     /* Where freed_count is in the schema, of a location and of a slot; UINT32_MAX: absent. */
     uint32_t location_freed, slot_freed;
+    uint32_t slot_free, slot_current, slot_padding; /* likewise */
 } rmm_segment_t;
 
 /* A record as read, of a location or a slot. Figures go by schema, not by these structs. */
@@ -235,6 +236,10 @@ int rmm_control_read_location(
     rmm_control_t *control, uint32_t location, rmm_control_location_t *out);
 int rmm_control_read_slot(
     rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
+/* Adjacent ones, with one pread: so many records as have RMM_CONTROL_SLOTS_BYTES. */
+#define RMM_CONTROL_SLOTS_BYTES 1024u
+int rmm_control_read_slots(
+    rmm_control_t *control, uint32_t first, uint32_t count, rmm_control_slot_t *out);
 
 /*
  * Limits and trims, which a process of minor 4 knows: of an older one -EOPNOTSUPP. A limit is

@@ -29,6 +29,15 @@ bool rmm__read_at(int fd, void *to, size_t bytes, uint64_t offset)
     return got == (ssize_t)bytes;
 }
 
+void rmm__file_read_often(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags >= 0) {
+        (void)fcntl(fd, F_SETFL, flags | O_NOATIME);
+    }
+}
+
 void rmm__file_close(int *fd)
 {
     if (*fd >= 0) {

@@ -21,6 +21,10 @@
 /* All of it, or false: the file ends before, or cannot be read. */
 bool rmm__read_at(int fd, void *to, size_t bytes, uint64_t offset);
 
+/* A daemon reads it many times a second: none of that is a time of access worth writing. For
+ * its owner and who may act as such; else it stays as it is. */
+void rmm__file_read_often(int fd);
+
 /* Closes *fd if it is open; it is -1 afterwards. */
 void rmm__file_close(int *fd);
 

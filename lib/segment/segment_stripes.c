@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define ABSENT UINT32_MAX
+
 const rmm_segment_schema_t *
 rmm__schema_find(const rmm_segment_t *segment, uint16_t scope, const char *name)
 {
@@ -94,18 +96,17 @@ void rmm__stripes_add(
 void rmm__stripes_subtract_live(
     const rmm_segment_t *segment, const rmm_stripe_pair_t *pair, rmm_record_t *record)
 {
-    const rmm_segment_schema_t *rest =
-        rmm__schema_find(segment, RMM_SCHEMA_SLOT, "free_bytes");
-    const rmm_segment_schema_t *current =
-        rmm__schema_find(segment, RMM_SCHEMA_SLOT, "current_bytes");
-    const rmm_segment_schema_t *padding =
-        rmm__schema_find(segment, RMM_SCHEMA_SLOT, "padding_bytes");
+    const rmm_segment_schema_t *rest, *current, *padding;
     uint64_t value;
 
-    if ((record->slot.flags & RMM_SLOT_FREE_IS_REST) == 0 || rest == NULL ||
-        current == NULL || padding == NULL) {
+    if ((record->slot.flags & RMM_SLOT_FREE_IS_REST) == 0 ||
+        segment->slot_free == ABSENT || segment->slot_current == ABSENT ||
+        segment->slot_padding == ABSENT) {
         return;
     }
+    rest = &segment->schema[segment->slot_free];
+    current = &segment->schema[segment->slot_current];
+    padding = &segment->schema[segment->slot_padding];
     value = not_negative(
         word_of(record, rest) - word_of(record, current) -
         figure_of(segment, padding, record, &pair->after, &pair->before));

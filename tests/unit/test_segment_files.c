@@ -219,6 +219,36 @@ static void requests_are_numbers_that_rise(void **state)
     rmm_control_close(&control);
 }
 
+static void requests_of_adjacent_slots_are_read_together(void **state)
+{
+    rmm_control_t control;
+    rmm_control_slot_t several[4], one;
+
+    make_page();
+    for (uint32_t i = 0; i < RMM_SEGMENT_SLOTS; i++) {
+        page.slots[i].peak_reset = i;
+        page.slots[i].limit_bytes = 1000 + i;
+    }
+    assert_int_equal(
+        rmm_control_attach(&control, put_file("page", &page, sizeof(page)), geteuid()),
+        0);
+    assert_int_equal(rmm_control_read_slots(&control, 5, 4, several), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(rmm_control_read_slot(&control, 5 + i, &one), 0);
+        assert_memory_equal(&several[i], &one, sizeof(one));
+        assert_int_equal(one.limit_bytes, 1005 + i);
+    }
+    assert_int_equal(rmm_control_read_slots(&control, 255, 1, several), 0);
+    assert_int_equal(several[0].peak_reset, 255);
+    assert_int_equal(rmm_control_read_slots(&control, 255, 2, several), -EINVAL);
+    assert_int_equal(rmm_control_read_slots(&control, 256, 1, several), -EINVAL);
+    assert_int_equal(
+        rmm_control_read_slots(
+            &control, 0, RMM_CONTROL_SLOTS_BYTES / sizeof(one) + 1, several),
+        -EINVAL); /* more than it reads at once */
+    rmm_control_close(&control);
+}
+
 /* --- sweep -------------------------------------------------------------------------- */
 
 static int sweep(void)
@@ -523,6 +553,7 @@ int main(void)
         CASE(a_segment_belongs_to_the_owner_of_its_file),
         CASE(a_control_page_is_checked_like_a_segment),
         CASE(requests_are_numbers_that_rise),
+        CASE(requests_of_adjacent_slots_are_read_together),
         CASE(a_dead_segment_is_marked_then_removed_with_its_side_files),
         CASE(a_dead_segment_waits_for_a_daemon_that_keeps_totals),
         CASE(a_mark_from_the_future_starts_again),
