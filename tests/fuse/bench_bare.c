@@ -41,7 +41,9 @@ static void fill(fuse_ino_t ino, struct stat *attributes)
     attributes->st_ino = ino;
     attributes->st_mode = is_directory(ino) ? S_IFDIR | 0555 : S_IFREG | 0444;
     attributes->st_nlink = is_directory(ino) ? 2 : 1;
-    attributes->st_size = is_directory(ino) ? 0 : ino == TEXT ? (off_t)text_bytes : 4096;
+    attributes->st_size = is_directory(ino) ? 0
+                          : ino == TEXT     ? (off_t)text_bytes
+                                            : 4096;
 }
 
 static void fill_entry(fuse_ino_t ino, struct fuse_entry_param *entry)

@@ -42,6 +42,7 @@ fi
 uid=$(id -u)
 daemon=
 memory_group= # a cgroup that a test made for the daemon
+bare=         # tests/fuse/bench_bare, to compare with
 declare -A program_pid program_in program_out
 
 reproduce_line="reproduce: RMMFS=$RMMFS RMMFS_PROGRAM=$RMMFS_PROGRAM $test_path"
@@ -80,6 +81,7 @@ finish() {
     while is_mounted; do
         umount -l "$mnt" 2>/dev/null || fusermount3 -u -z "$mnt" || break
     done
+    [ -z "$bare" ] || umount -l "$work/bare"
     rm -rf --one-file-system "$work" # never into a mount that could not be cleared
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || reproduce
     exit "$status"
@@ -130,6 +132,22 @@ start_daemon() {
     "$RMMFS" -f "$@" "$mnt" 2>>"$log" &
     daemon=$!
     eventually daemon_is_up
+}
+
+# start_bare PROGRAM [DIRECTORIES FILES BYTES]: on $work/bare
+start_bare() {
+    local program=$1
+    shift
+    mkdir "$work/bare"
+    "$program" "$work/bare" "$@" &
+    bare=$!
+    eventually test -e "$work/bare/value"
+}
+
+stop_bare() {
+    umount "$work/bare"
+    wait "$bare"
+    bare=
 }
 
 daemon_is_up() {
