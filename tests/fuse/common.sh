@@ -64,8 +64,8 @@ skip() {
     exit 77
 }
 
-finish() {
-    local status=$? name
+finish() { # [STATUS]
+    local status=${1:-$?} name
     trap - EXIT
     exec 2>/dev/null # the shell would tell of each that is killed
     for name in "${!program_pid[@]}"; do
