@@ -3,6 +3,9 @@
  * capacity_model: what a log needs in models of pools, to compare resources with. Prints one
  * JSON object: the capacities that run it in RMM's pool, and the pages of the page model.
  *
+ * With --disturbed the log has one block of 256 bytes more, from a tenth of its operations to
+ * its end: how much of an answer is chance shows in how far it is from the answer without.
+ *
  * The operations come in the log's order whatever their streams: a real pool with several
  * streams may have to wait, or to keep a block back, where the model does not.
  */
@@ -24,7 +27,8 @@ const char *const tool_name = "capacity_model";
 
 typedef struct trial {
     const plan_t *plan;
-    uint64_t *offsets; /* of each handle */
+    uint64_t *offsets;   /* of each handle */
+    size_t disturbed_at; /* before this operation; as many as there are: never */
 } trial_t;
 
 static capacity_trial_t replay_in(fit_model_t *model, const trial_t *trial)
@@ -32,6 +36,10 @@ static capacity_trial_t replay_in(fit_model_t *model, const trial_t *trial)
     for (size_t i = 0; i < trial->plan->op_count; i++) {
         const plan_op_t *op = &trial->plan->ops[i];
         uint64_t *offset = &trial->offsets[op->handle];
+        uint64_t beside;
+        if (i == trial->disturbed_at && !fit_alloc(model, FIT_UNIT, &beside)) {
+            return CAPACITY_TOO_SMALL;
+        }
         if (!op->is_free) {
             if (!fit_alloc(model, op->bytes, offset)) {
                 return CAPACITY_TOO_SMALL;
@@ -78,7 +86,7 @@ static bool print_answer(const trial_t *trial, uint64_t page_bytes)
     capacity_curve_t curve;
     uint64_t paged_bytes;
     const plan_t *plan = trial->plan;
-    void *context = &(trial_t){plan, trial->offsets};
+    void *context = &(trial_t){plan, trial->offsets, trial->disturbed_at};
     if (plan->peak_bytes == 0) {
         tool_error("the log has no allocation of any size");
         return false;
@@ -104,21 +112,31 @@ static bool print_answer(const trial_t *trial, uint64_t page_bytes)
     return fflush(stdout) == 0;
 }
 
+typedef struct arguments {
+    uint64_t page_bytes;
+    bool is_disturbed;
+    const char *log;
+} arguments_t;
+
 /* The arguments without the program's name; false: not those of the usage text. */
-static bool parse_arguments(char **arguments, uint64_t *page_bytes, const char **log)
+static bool parse_arguments(char **arguments, arguments_t *out)
 {
     const char *last = arguments[0];
-    *page_bytes = PAGE_BYTES;
+    out->page_bytes = PAGE_BYTES;
+    out->is_disturbed = last != NULL && strcmp(last, "--disturbed") == 0;
+    arguments += out->is_disturbed;
+    last = arguments[0];
     if (last != NULL && strcmp(last, "--page") == 0 && arguments[1] != NULL) {
-        if (rmm__number_parse_bytes(arguments[1], strlen(arguments[1]), page_bytes) !=
+        if (rmm__number_parse_bytes(
+                arguments[1], strlen(arguments[1]), &out->page_bytes) !=
                 RMM_NUMBER_OK ||
-            *page_bytes == 0 || *page_bytes % FIT_UNIT != 0) {
+            out->page_bytes == 0 || out->page_bytes % FIT_UNIT != 0) {
             return false;
         }
         arguments += 2;
         last = arguments[0];
     }
-    *log = last;
+    out->log = last;
     return last != NULL && last[0] != '-' && arguments[1] == NULL;
 }
 
@@ -126,17 +144,18 @@ int main(int argc, char **argv)
 {
     plan_t plan;
     load_counts_t counts;
-    uint64_t page_bytes;
-    const char *log;
-    if (argc < 1 || !parse_arguments(argv + 1, &page_bytes, &log)) {
-        tool_error("usage: capacity_model [--page BYTES] LOG.csv[.gz], with pages of a "
+    arguments_t arguments;
+    if (argc < 1 || !parse_arguments(argv + 1, &arguments)) {
+        tool_error("usage: capacity_model [--disturbed] [--page BYTES] LOG.csv[.gz], "
+                   "with pages of a "
                    "multiple of 256 bytes, by default 2MiB");
         return TOOL_EXIT_USAGE;
     }
-    bool worked = load_log(log, true, &plan, &counts);
+    bool worked = load_log(arguments.log, true, &plan, &counts);
     if (worked) {
-        trial_t trial = {&plan, calloc(plan.handle_count, sizeof(uint64_t))};
-        worked = trial.offsets != NULL && print_answer(&trial, page_bytes);
+        size_t at = arguments.is_disturbed ? plan.op_count / 10 : plan.op_count;
+        trial_t trial = {&plan, calloc(plan.handle_count, sizeof(uint64_t)), at};
+        worked = trial.offsets != NULL && print_answer(&trial, arguments.page_bytes);
         free(trial.offsets);
     }
     plan_fini(&plan);

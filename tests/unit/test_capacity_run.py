@@ -18,6 +18,7 @@ CAPACITY = os.path.join(SOURCE, "tests", "capacity")
 PROGRAM = """#!/bin/sh
 resource=model
 [ "$1" = --capacity-curve ] && resource=$4
+[ "$1" = --disturbed ] && resource=disturbed
 for log; do :; done
 log=${log##*/}
 cd '@FOLDER@' || exit
@@ -109,6 +110,14 @@ class Runner(unittest.TestCase):
         done = self.run_with({"pool": [1.40, 7], "arena": [1.20, 2]},
                              "--resources", "arena,pool_virtual")
         self.assertEqual(done.stdout.count("\nmet "), 3)
+
+    def test_says_how_far_the_model_is_from_itself(self):
+        done = self.run_with({"disturbed": [1.11, 2], "disturbed etl-2": [1.13, 0],
+                              "disturbed etl-9": [1.14, 0], "disturbed etl-10": [1.00, 0]},
+                             "--disturbed")
+        self.assertIn("or less on 90.0 % of the logs, at + 0.03 or less on 95.0 %", done.stdout)
+        self.assertEqual(done.stdout.split("\n")[0].split()[4:6], ["pages", "model"])
+        self.assertEqual(done.stdout.split("\n")[0].split()[7], "disturbed")
 
     def test_takes_the_seeds_and_families_that_are_named(self):
         done = self.run_with({}, "--families", "serve,etl", "--first-seed", "8", "--logs", "3")
