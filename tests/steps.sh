@@ -74,7 +74,7 @@ step_style() {
     rm -f "$out"
 }
 
-# Scripts that run no program of the build: the step dev runs them for all presets.
+# Scripts that run no code of the library: the step dev runs them for all presets.
 scripts='^unit\.(bench_figures|capacity_run|gpu_overruns|mutants)$'
 
 # The step asan runs the scripts of the suite fuse with the same assertions; heavy checks are of

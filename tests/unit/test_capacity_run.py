@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests/capacity/run says of answers that are given here, and of its generator's logs.
 
-usage: test_capacity_run.py SOURCE
+usage: test_capacity_run.py SOURCE CAPACITY_MODEL
 """
 import json
 import os
@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 SOURCE = sys.argv.pop(1)
+MODEL = sys.argv.pop(1)
 CAPACITY = os.path.join(SOURCE, "tests", "capacity")
 
 # Stands for both programs. Its answers are files "RESOURCE" or, for one log, "RESOURCE LOG".
@@ -138,6 +139,27 @@ class Runner(unittest.TestCase):
         done = self.run_with({}, "--families", "etl,nothing", status=2)
         self.assertIn("no family nothing; there are: etl, serve", done.stderr)
         self.run_with({}, "--logs", "0", status=2)
+
+
+class Model(unittest.TestCase):
+    """Twenty blocks of 256 bytes at once: the pool is full with them."""
+
+    def safe(self, *options):
+        rows = ["Thread,Time,Action,Pointer,Size,Stream"]
+        rows += [f"1,00:00:00.000000,{action},{0x1000 + 256 * i:#x},256,0"
+                 for action in ("allocate", "free") for i in range(20)]
+        with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="ascii") as log:
+            log.write("\n".join(rows) + "\n")
+            log.flush()
+            done = subprocess.run([MODEL, *options, log.name], capture_output=True, check=True)
+        return json.loads(done.stdout)["safe_over_peak"]
+
+    def test_needs_no_more_than_the_peak(self):
+        self.assertEqual(self.safe(), 1.00)
+
+    def test_needs_one_block_more_where_the_log_is_disturbed(self):
+        self.assertEqual(self.safe("--disturbed"), 1.01)  # 5171.2 bytes: rounded up to 21 blocks
+        self.assertEqual(self.safe("--disturbed", "--page", "256"), 1.01)
 
 
 class Generator(unittest.TestCase):
