@@ -180,6 +180,61 @@ CASE(a_second_copy_of_the_library_takes_memory_unseen)
     assert_int_equal(total(), 0);
 }
 
+/* --- another copy, without mode driver ------------------------------------------------ */
+
+static rmm_diag_hooks_v1_t other_hooks;
+static const char *other_driver;
+
+static rmm_status_t
+attach_other(const rmm_diag_hooks_v1_t *given, rmm_diag_services_v1_t *services)
+{
+    other_hooks = *given;
+    services->driver_name = other_driver;
+    services->block_bytes = sizeof(rmm_diag_block_v1_t);
+    return RMM_OK;
+}
+
+static void use_other(const char *driver)
+{
+    const rmm_diag_block_v1_t block = {
+        .address = BASE + BYTES, .bytes = BYTES, .resource_id = 1};
+
+    other_driver = driver;
+    start_with("usage,bounds");
+    add_block(BASE, BYTES);
+    lib.injected(attach_other);
+    assert_non_null(other_hooks.on_alloc);
+    other_hooks.on_alloc(other_hooks.context, &block);
+    launch(BASE);
+    launch(BASE + BYTES);
+}
+
+CASE(the_blocks_of_a_second_copy_are_followed)
+{
+    use_other("cuda");
+    assert_int_equal(row_of(BASE)->launches, 1);
+    assert_int_equal(row_of(BASE + BYTES)->launches, 1);
+}
+
+/* Its events are not: all its blocks would look unused. */
+CASE(the_blocks_of_a_second_simulated_gpu_are_not)
+{
+    use_other("sim");
+    assert_int_equal(row_of(BASE)->launches, 1);
+    assert_null(row_of(BASE + BYTES));
+}
+
+CASE(copies_beyond_those_that_have_a_place_are_not_followed)
+{
+    use_other("cuda");
+    for (int i = 0; i < 100; i++) {
+        other_hooks = (rmm_diag_hooks_v1_t){.struct_size = 0};
+        lib.injected(attach_other);
+    }
+    assert_null(other_hooks.on_alloc);
+    assert_int_equal(row_of(BASE)->launches, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +247,9 @@ int main(void)
         cmocka_unit_test(memory_from_elsewhere_may_lie_anywhere),
         cmocka_unit_test(these_calls_are_seen_whatever_the_modes_are),
         cmocka_unit_test(a_second_copy_of_the_library_takes_memory_unseen),
+        cmocka_unit_test(the_blocks_of_a_second_copy_are_followed),
+        cmocka_unit_test(the_blocks_of_a_second_simulated_gpu_are_not),
+        cmocka_unit_test(copies_beyond_those_that_have_a_place_are_not_followed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

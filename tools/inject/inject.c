@@ -36,7 +36,17 @@
 /* Live blocks that are followed: most first, fewer where the place has no room. */
 static const uint32_t row_counts[] = {32768, 8192, 2048};
 
-static atomic_bool taken; /* a librmm-c was attached to */
+/* The copies of librmm-c in this process, in the order in which they had their first block. */
+enum { COPIES_MAX = 8 };
+
+typedef struct copy {
+    /* of the blocks that it gives; 0: not known yet, or an older one */
+    _Atomic(size_t) block_bytes;
+    atomic_bool is_followed;
+} copy_t;
+
+static copy_t copies[COPIES_MAX];
+static _Atomic(uint32_t) copy_count; /* that were attached to, or found no place */
 static atomic_bool forked;
 
 RMM_API int InitializeInjection(void);
@@ -47,28 +57,33 @@ RMM_API void rmm_diag_injected_v1(rmm_diag_attach_fn attach);
 /* NULL until launches come: blocks without launches would all look unused. */
 static _Atomic(rmm_diag_engine_t *) active_engine;
 
-static size_t block_bytes; /* of what the library gives; set before active_engine */
-
 /* An older library does not tell in which order a block may be used, nor where it ends. */
-static rmm_diag_block_v1_t known_part(const rmm_diag_block_v1_t *block)
+static rmm_diag_block_v1_t
+known_part(const copy_t *copy, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_block_v1_t part = {0};
-    size_t bytes =
-        block_bytes != 0 ? block_bytes : offsetof(rmm_diag_block_v1_t, stream);
+    size_t bytes = atomic_load_explicit(&copy->block_bytes, memory_order_relaxed);
 
+    bytes = bytes != 0 ? bytes : offsetof(rmm_diag_block_v1_t, stream);
     memcpy(&part, block, bytes < sizeof(part) ? bytes : sizeof(part));
     return part;
 }
 
+/* NULL: the copy that calls a hook is not followed, or not yet. */
+static rmm_diag_engine_t *engine_for(const copy_t *copy)
+{
+    /* acquire: pairs with start(); the engine is complete */
+    return atomic_load_explicit(&copy->is_followed, memory_order_relaxed)
+               ? atomic_load_explicit(&active_engine, memory_order_acquire)
+               : NULL;
+}
+
 static void on_alloc(void *context, const rmm_diag_block_v1_t *block)
 {
-    /* acquire: pairs with rmm_diag_injected_v1(); the engine is complete */
-    rmm_diag_engine_t *engine =
-        atomic_load_explicit(&active_engine, memory_order_acquire);
+    rmm_diag_engine_t *engine = engine_for(context);
 
-    (void)context;
     if (engine != NULL) {
-        rmm_diag_block_v1_t known = known_part(block);
+        rmm_diag_block_v1_t known = known_part(context, block);
 
         rmm__diag_engine_on_alloc(engine, &known);
     }
@@ -76,13 +91,10 @@ static void on_alloc(void *context, const rmm_diag_block_v1_t *block)
 
 static void on_free(void *context, const rmm_diag_block_v1_t *block)
 {
-    /* acquire: as above */
-    rmm_diag_engine_t *engine =
-        atomic_load_explicit(&active_engine, memory_order_acquire);
+    rmm_diag_engine_t *engine = engine_for(context);
 
-    (void)context;
     if (engine != NULL) {
-        rmm_diag_block_v1_t known = known_part(block);
+        rmm_diag_block_v1_t known = known_part(context, block);
 
         rmm__diag_engine_on_free(engine, &known);
     }
@@ -90,11 +102,8 @@ static void on_free(void *context, const rmm_diag_block_v1_t *block)
 
 static void on_gone(void *context, uint64_t address, uint64_t bytes)
 {
-    /* acquire: as above */
-    rmm_diag_engine_t *engine =
-        atomic_load_explicit(&active_engine, memory_order_acquire);
+    rmm_diag_engine_t *engine = engine_for(context);
 
-    (void)context;
     if (engine != NULL) {
         rmm__diag_engine_on_gone(engine, address, bytes);
     }
@@ -339,18 +348,28 @@ int InitializeInjection(void)
 }
 
 /*
- * A process may have two librmm-c, one of them linked statically: the first wins. But if the
- * first is the one that this library has loaded, to count what the program takes from the driver,
- * then the program's own copy was not found, and its pools were taken for the program's memory:
- * that ends, and the blocks of the second are followed as well.
+ * A process may have several librmm-c, for example one of them linked statically. The first has the
+ * side file; the blocks of all are followed on a real GPU, whose events are the process's. (Each
+ * copy has a simulated GPU of its own, of which the first one's is observed.) If the first is the
+ * one that this library has loaded, to count what the program takes from the driver, then the
+ * program's own copy was not found, and its pools were taken for the program's memory: that ends.
  */
-static void join_second(rmm_diag_attach_fn attach, const rmm_diag_hooks_v1_t *hooks)
+static void
+join_other(rmm_diag_attach_fn attach, const rmm_diag_hooks_v1_t *hooks, copy_t *copy)
 {
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    bool left_driver = inject_cupti_follows_driver();
 
-    if (inject_cupti_follows_driver()) {
+    if (left_driver) {
         inject_cupti_leave_driver();
-        (void)attach(hooks, &services); /* refused: its blocks are not followed */
+    }
+    if (attach(hooks, &services) == RMM_OK) { /* refused: its blocks are not followed */
+        atomic_store_explicit(
+            &copy->block_bytes, services.block_bytes, memory_order_relaxed);
+        atomic_store_explicit(
+            &copy->is_followed,
+            left_driver || strcmp(services.driver_name, "cuda") == 0,
+            memory_order_relaxed);
     }
 }
 
@@ -368,20 +387,28 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         .on_gone = on_gone,
         .quarantine_bytes = quarantine_bytes};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    uint32_t index = 0;
 
     hooks.guard_bytes = (modes & RMM_DIAG_MODE_GUARDS) != 0 ? RMM_GUARD_BYTES : 0;
     if (!is_asked) {
         return;
     }
     /* relaxed: nothing is handed over by it */
-    if (atomic_exchange_explicit(&taken, true, memory_order_relaxed)) {
-        join_second(attach, &hooks);
+    index = atomic_fetch_add_explicit(&copy_count, 1, memory_order_relaxed);
+    if (index >= COPIES_MAX) {
         return;
     }
+    hooks.context = &copies[index];
+    if (index > 0) {
+        join_other(attach, &hooks, &copies[index]);
+        return;
+    }
+    atomic_store_explicit(&copies[0].is_followed, true, memory_order_relaxed);
     if (attach(&hooks, &services) != RMM_OK) {
         return;
     }
-    block_bytes = services.block_bytes;
+    atomic_store_explicit(
+        &copies[0].block_bytes, services.block_bytes, memory_order_relaxed);
     read_quarantine();
     if (pthread_atfork(NULL, NULL, stop_in_child) == 0) {
         start(&services, modes, is_known ? NULL : unknown);
