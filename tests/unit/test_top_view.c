@@ -467,9 +467,9 @@ static void look_at_a_pool(void)
         {.address = 0x1000, .bytes = 4000, .state = RMM_BLOCK_CHUNK},
         {.address = 0x1000, .bytes = 1000, .state = RMM_BLOCK_USED},
         {.address = 0x1000 + 1000, .bytes = 3000, .state = RMM_BLOCK_FREE},
+        {.address = 0x1000 + 3980, .bytes = 4000, .state = RMM_BLOCK_USED}, /* a lie */
         {.address = 0x9000, .bytes = 4000, .state = RMM_BLOCK_CHUNK},
-        {.address = 0x9000, .bytes = 4000, .state = RMM_BLOCK_USED},
-        {.address = 0x9000 + 3999, .bytes = 4000, .state = RMM_BLOCK_USED}}; /* a lie */
+        {.address = 0x9000, .bytes = 4000, .state = RMM_BLOCK_USED}};
     (void)top_node_program(&node, 1, "a", 1, 10);
     (void)top_node_resource(&node, 1, 0, "pool");
     detail = (detail_t){.id = 1, .resource_id = 1, .blocks = rows, .block_count = 6};
