@@ -27,7 +27,7 @@ endif()
 configure_file(cmake/rmm-c.pc.in rmm-c.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+install(FILES CHANGELOG.md LICENSE README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top) # a man page comes with its program; fusefs has its own
     if(TARGET ${program})
         install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)

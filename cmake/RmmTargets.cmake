@@ -7,11 +7,12 @@ target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough -Wformat=2>
     $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${RMM_WERROR}>>:-Werror>)
-# What is installed names no path of the machine that built it. To debug it:
-# gdb -ex 'set substitute-path /usr/src/rmm-c <clone>'.
+# What is installed names no path of the machine that built it, and two builds in different places
+# are the same bytes. To debug it: gdb -ex 'set substitute-path /usr/src/rmm-c <clone>'.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 target_compile_options(rmm_defaults INTERFACE
-    $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/rmm-c>
-    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/rmm-c>)
+    $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/rmm-c;-ffile-prefix-map=${CMAKE_BINARY_DIR}=/usr/src/rmm-c/build>
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/rmm-c;-Xcompiler=-ffile-prefix-map=${CMAKE_BINARY_DIR}=/usr/src/rmm-c/build>)
 if(RMM_SANITIZE)
     target_compile_options(rmm_defaults INTERFACE
         $<$<COMPILE_LANGUAGE:C>:-fsanitize=${RMM_SANITIZE} -fno-omit-frame-pointer>)

@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: inside.sh add_subdirectory|fetch_content SOURCE RMM_CUDA
+# usage: inside.sh add_subdirectory|fetch_content SOURCE RMM_CUDA BUILD_TYPE RMM_HEAVY_CHECKS LIBRARY
 # The C consumer with rmm-c inside its own project, shared and then, by the project's own
 # wish, static: nothing but the library is built, nothing of it is installed, and the
-# project's settings stay its own. A target "rmm" of the project (RAPIDS has one) is no trouble.
+# project's settings stay its own. The shared one, from a copy of the sources,
+# consists of the objects of LIBRARY, byte for byte.
+# A target "rmm" of the project (RAPIDS has one) is no trouble.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
-way=$1 source=$2 cuda=$3
+way=$1 source=$2 cuda=$3 build_type=$4 heavy=$5 library=$6
+if [ "$way" = add_subdirectory ]; then
+    mkdir -p "$work/a/place of/another/name"
+    cp -r "$source"/{CMakeLists.txt,cmake,compat,include,lib} "$work/a/place of/another/name"
+    source="$work/a/place of/another/name"
+fi
 
 add_subdirectory() {
     echo "add_subdirectory(\"$source\" rmm-c)"
@@ -61,7 +68,7 @@ if(NOT type STREQUAL "STATIC_LIBRARY")
     message(FATAL_ERROR "a library of the outer project has become a \${type}")
 endif()
 END
-"$cmake" -S "$work/source" -B "$work/build" -G Ninja >"$work/log" 2>&1 ||
+"$cmake" -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE="$build_type" -DRMM_HEAVY_CHECKS="$heavy" >"$work/log" 2>&1 ||
     { cat "$work/log"; die "configure failed"; }
 "$cmake" --build "$work/build" -j 2 >"$work/log" 2>&1 ||
     { tail -n 40 "$work/log"; die "build failed"; }
@@ -69,7 +76,18 @@ expect_consumer_output "$work/build/consumer"
 
 kind=so
 [ "$way" = add_subdirectory ] || kind=a
-find "$work/build" -name "librmm-c.$kind" | grep -q . || die "no librmm-c.$kind was built"
+built=$(find "$work/build" -name "librmm-c.$kind")
+[ -n "$built" ] || die "no librmm-c.$kind was built"
+# a debug build keeps the paths of its machine
+if [ "$kind" = so ] && [ "$build_type" != Debug ]; then
+    count=0
+    while read -r object; do
+        cmp "$work/build/rmm-c/lib/$object" "$(dirname "$library")/$object" || die "a build in another folder gives another library"
+        count=$((count + 1))
+    done < <(cd "$work/build/rmm-c/lib" && find . -path '*/rmm_objects.dir/*.o')
+    [ "$count" -gt 100 ] || die "only $count objects compared"
+    echo "$count objects are the same bytes in another folder"
+fi
 "$cmake" --install "$work/build" --prefix "$work/stage" >/dev/null
 [ "$(cd "$work/stage" && find . ! -type d)" = ./bin/consumer ] ||
     die "installed with the outer project: $(cd "$work/stage" && find . ! -type d)"

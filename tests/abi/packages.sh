@@ -11,7 +11,7 @@ source=$1 build=$2
 command -v dpkg-deb >/dev/null || { echo "skipped: no dpkg-deb here"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can install packages"; exit 77; }
 
-(cd "$build" && "${cmake%cmake}cpack" -G DEB -B "$work/deb") >"$work/log" 2>&1 || { cat "$work/log"; die "cpack failed"; }
+(cd "$build" && "${cmake%cmake}cpack" -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B "$work/deb") >"$work/log" 2>&1 || { cat "$work/log"; die "cpack failed"; }
 ! grep -iE 'warning|error' "$work/log" || die "cpack complains"
 debs=("$work"/deb/*.deb)
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$source/packaging/debian/changelog")
@@ -63,7 +63,7 @@ cp /var/lib/dpkg/status "$root/var/lib/dpkg/status"
 printf '#!/bin/sh\nexec /sbin/ldconfig -r "$DPKG_ROOT" "$@"\n' >"$work/path/ldconfig"
 chmod 755 "$work/path/ldconfig"
 in_root() {
-    PATH=$work/path:$PATH dpkg --root="$root" --force-script-chrootless --log=/dev/null "$@" >"$work/log" 2>&1 ||
+    PATH=$work/path:$PATH dpkg --root="$root" --force-script-chrootless --force-unsafe-io --log=/dev/null "$@" >"$work/log" 2>&1 ||
         { grep -v 'files list file' "$work/log"; die "dpkg $1 failed"; }
 }
 state() { # PACKAGE
@@ -101,7 +101,7 @@ for deb in "${debs[@]}"; do
     rm -rf "$work/again"
     dpkg-deb -R "$deb" "$work/again"
     sed -i "s/$version/$next_version/" "$work/again/DEBIAN/control"
-    dpkg-deb -b "$work/again" "$work/${deb##*/}" >/dev/null
+    dpkg-deb -Znone -b "$work/again" "$work/${deb##*/}" >/dev/null
     next+=("$work/${deb##*/}")
 done
 rm "$root/etc/systemd/system/multi-user.target.wants/rmmfs.service"
