@@ -64,4 +64,5 @@ foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top rmmfs)
 endforeach()
 add_custom_target(completions ALL DEPENDS ${completions})
 
+include(cmake/RmmSbom.cmake)
 include(cmake/RmmPackages.cmake)

@@ -56,6 +56,22 @@ while read -r file; do
 done < <(find "$work/all" -type f -path '*/bin/*' -o -type f -name '*.so*')
 grep -qx 'ExecStart=/usr/bin/rmmfs -f /rmm' "$work/all/usr/lib/systemd/system/rmmfs.service" || die "the unit starts another"
 
+# The list of what it is made of names every library that a program of the packages loads.
+sbom=$(find "$work/all" -name rmm-c.spdx.json)
+python3 - "$sbom" >"$work/made_of" <<'END' || die "no SPDX list: $sbom"
+import json, sys
+with open(sys.argv[1], encoding='utf-8') as file:
+    sbom = json.load(file)
+known = {package['SPDXID']: package['name'] for package in sbom['packages']}
+for relation in sbom['relationships']:
+    print(known[relation['relatedSpdxElement']])
+END
+for pair in libjansson:jansson libz:zlib libncursesw:ncurses libfuse3:libfuse; do
+    if find "$work/all" -type f -path '*/bin/*' -exec readelf -d {} + | grep "NEEDED.*\[${pair%:*}\." >/dev/null; then
+        grep -qx "${pair#*:}" "$work/made_of" || die "rmm-c.spdx.json does not name ${pair#*:}"
+    fi
+done
+
 # A root that knows of the packages of this machine. Scripts run outside of it, with DPKG_ROOT.
 root=$work/root
 mkdir -p "$root"/{etc,run,tmp,var/lib/dpkg/{info,updates}} "$work/path"
