@@ -60,52 +60,58 @@ static bool make_room(uint64_t peak_bytes)
 }
 
 /* One run on a fresh resource. */
-static bool play_on(
-    const plan_t *plan, rmm_resource_t *mr, double *ns_out,
-    uint64_t *reserved_bytes_out)
+static capacity_trial_t play_on(const plan_t *plan, rmm_resource_t *mr, run_t *out)
 {
     replay_t replay;
     rmm_stats_t stats;
+    capacity_trial_t answer = CAPACITY_TRIAL_FAILED;
     if (!replay_open(&replay, plan, mr, 0, NULL)) {
         tool_error("%s", replay.error);
-        return false;
+        return answer;
     }
-    bool worked =
-        replay_run(&replay) && replay.failure_count == 0 && held_stats(mr, &stats);
-    if (worked) {
-        *ns_out = (double)replay.best_elapsed_ns / (double)plan->op_count;
-        *reserved_bytes_out = stats.reserved_bytes;
+    if (!replay_run(&replay)) {
+        tool_error("%s", replay.error);
+    } else if (replay.failure_count > 0) {
+        answer = CAPACITY_TOO_SMALL;
+    } else if (!held_stats(mr, &stats)) {
+        tool_error("%s", rmm_last_error_message());
     } else {
-        tool_error(
-            "%s does not run the log: %s", rmm_resource_type(mr),
-            rmm_last_error_message());
+        *out = (run_t){
+            .ns = (double)replay.best_elapsed_ns / (double)plan->op_count,
+            .reserved_bytes = stats.reserved_bytes};
+        answer = CAPACITY_FITS;
     }
     replay_close(&replay);
-    return worked;
+    return answer;
 }
 
-/* The time of the best run, and what is held at the end. */
-static bool play(
+/* The best of some runs, each on a resource of so many bytes (0: its default). */
+static capacity_trial_t play(
     const plan_t *plan, const char *resource, uint64_t bytes, unsigned runs, run_t *out)
 {
-    bool worked = true;
-    for (unsigned i = 0; i < runs && worked; i++) {
+    capacity_trial_t answer = CAPACITY_FITS;
+    for (unsigned i = 0; i < runs && answer == CAPACITY_FITS; i++) {
         rmm_resource_t *mr;
-        double ns = 0;
+        run_t run = {0};
         if (!pool_open(resource, bytes, &mr)) {
             tool_error("%s: %s", resource, rmm_last_error_message());
-            return false;
+            return CAPACITY_TRIAL_FAILED;
         }
-        worked = play_on(plan, mr, &ns, &out->reserved_bytes);
+        answer = play_on(plan, mr, &run);
         rmm_resource_release(mr);
-        out->ns = i == 0 || ns < out->ns ? ns : out->ns;
+        if (i == 0 || run.ns < out->ns) {
+            *out = run;
+        }
     }
-    return worked;
+    return answer;
 }
 
-/* The safe capacity as an advice would name it, rounded, and tried in that form too: it may be
- * a hole between two capacities of the curve. */
-static bool find_safe(const plan_t *plan, advice_candidate_t *candidate)
+/*
+ * The safe capacity as an advice would name it, rounded, and played in that form with the log's
+ * threads: it may be a hole between two capacities of the curve, which is tried on one thread, and
+ * an arena divides its memory among threads.
+ */
+static bool find_safe(const plan_t *plan, advice_candidate_t *candidate, run_t *out)
 {
     capacity_curve_t curve;
     if (!pool_measure_curve(candidate->resource, plan, &curve)) {
@@ -114,7 +120,8 @@ static bool find_safe(const plan_t *plan, advice_candidate_t *candidate)
     unsigned first = capacity_curve_safe(&curve);
     for (unsigned i = first; i > 0 && i < 100 + CAPACITY_CURVE_COUNT; i++) {
         uint64_t bytes = advice_round(curve.bytes[i - 100]);
-        capacity_trial_t answer = pool_try(candidate->resource, plan, bytes);
+        capacity_trial_t answer =
+            play(plan, candidate->resource, bytes, TIMED_RUNS, out);
         if (answer == CAPACITY_TRIAL_FAILED) {
             return false;
         }
@@ -123,6 +130,12 @@ static bool find_safe(const plan_t *plan, advice_candidate_t *candidate)
             candidate->safe_bytes = bytes;
             return true;
         }
+    }
+    if (play(plan, candidate->resource, 0, TIMED_RUNS, out) != CAPACITY_FITS) {
+        tool_error(
+            "%s does not run the log: %s", candidate->resource,
+            rmm_last_error_message());
+        return false;
     }
     return true;
 }
@@ -153,8 +166,8 @@ static bool measure(const plan_t *plan, const char *resource, advice_candidate_t
     run_t grown = {0}, timed = {0};
     *out = (advice_candidate_t){
         .resource = resource, .grows = replay_resource_sizes(resource) == 2};
-    if (!find_safe(plan, out) || (out->grows && !play(plan, resource, 0, 1, &grown)) ||
-        !play(plan, resource, out->safe_bytes, TIMED_RUNS, &timed)) {
+    if (!find_safe(plan, out, &timed) ||
+        (out->grows && play(plan, resource, 0, 1, &grown) != CAPACITY_FITS)) {
         return false;
     }
     out->grown_bytes = grown.reserved_bytes;

@@ -46,21 +46,6 @@ static capacity_trial_t run_trial(const plan_t *plan, rmm_resource_t *pool)
     return answer;
 }
 
-capacity_trial_t
-pool_try(const char *resource, const plan_t *plan, uint64_t capacity_bytes)
-{
-    rmm_resource_t *pool;
-    if (!pool_open(resource, capacity_bytes, &pool)) {
-        tool_error(
-            "cannot try %" PRIu64 " bytes: %s", capacity_bytes,
-            rmm_last_error_message());
-        return CAPACITY_TRIAL_FAILED;
-    }
-    capacity_trial_t answer = run_trial(plan, pool);
-    rmm_resource_release(pool);
-    return answer;
-}
-
 typedef struct search {
     const char *resource;
     const plan_t *plan;
@@ -69,7 +54,16 @@ typedef struct search {
 static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
 {
     const search_t *search = context;
-    return pool_try(search->resource, search->plan, capacity_bytes);
+    rmm_resource_t *pool;
+    if (!pool_open(search->resource, capacity_bytes, &pool)) {
+        tool_error(
+            "cannot try %" PRIu64 " bytes: %s", capacity_bytes,
+            rmm_last_error_message());
+        return CAPACITY_TRIAL_FAILED;
+    }
+    capacity_trial_t answer = run_trial(search->plan, pool);
+    rmm_resource_release(pool);
+    return answer;
 }
 
 bool pool_find_capacity(

@@ -17,10 +17,6 @@
  */
 bool pool_open(const char *resource, uint64_t pool_bytes, rmm_resource_t **out);
 
-/* Does one of this size run the plan? CAPACITY_TRIAL_FAILED: said why on stderr. */
-capacity_trial_t
-pool_try(const char *resource, const plan_t *plan, uint64_t capacity_bytes);
-
 /* The smallest of its kind that runs the plan; false: said why on stderr. */
 bool pool_find_capacity(
     const char *resource, const plan_t *plan, uint64_t *capacity_bytes);
