@@ -22,7 +22,7 @@ done < <(cat "$source"/include/rmm/*.h | tr '\n' ' ' | grep -oE 'RMM_API [^;(]*\
 
 cp -r "$source/docs" "$work/docs"
 mkdir "$work/broken"
-cp -r "$source"/{README.md,CONTRIBUTING.md,LICENSE,examples,include,tools} "$work/broken"
+cp -r "$source"/{README.md,CONTRIBUTING.md,CHANGELOG.md,SECURITY.md,LICENSE,examples,include,tools} "$work/broken"
 mv "$work/docs" "$work/broken/docs"
 echo '[nowhere](no-such-page.md)' >>"$work/broken/docs/faq.md"
 ! "$work/broken/tools/doc/site" "$work/broken" "$work/sources" "$work/site" 1.0 2>"$work/said" ||

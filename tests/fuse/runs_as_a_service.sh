@@ -25,6 +25,8 @@ make_root() { # ROOT
     cp /usr/lib/systemd/system/systemd-journald{.service,.socket,-dev-log.socket} "$1/units"
     mount --bind "$1/units" "$units"
     mount -t proc none "$1/proc"
+    mount --bind "$1/proc/sys" "$1/proc/sys" # the machine's: systemd would change it
+    mount -o remount,bind,ro "$1/proc/sys"
     mount -t sysfs none "$1/sys"
     mount -t cgroup2 none "$1/sys/fs/cgroup"
     mount --rbind /dev "$1/dev"

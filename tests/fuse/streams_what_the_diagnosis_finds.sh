@@ -65,7 +65,7 @@ for i in $(seq 30); do
 done
 forge "$theirs" 1000 $(seq -f "%g:1" 500)
 eventually reads events "$(found theirs '[0-9]+' out_of_bounds)"
-truncate -s 300 "$theirs.diag"
+truncate -c -s 300 "$theirs.diag" # -c: with fs.protected_regular nobody may create over it
 sleep 0.2
 expect version 1
 

@@ -286,8 +286,8 @@ static const fault_t faults[] = {
     {.name = "freed_cuda_fill",
      LATE_CALL_DRIVER("cuda", "write", GPU_SET, 0, BYTES),
      .bytes = BYTES},
-    {.name = "freed_cuda_copy",
-     LATE_CALL_DRIVER("cuda", "read", GPU_COPY_FROM, 64, 128),
+    {.name = "freed_cuda_fill_inside", /* a copy ends the program, on a real GPU */
+     LATE_CALL_DRIVER("cuda", "write", GPU_SET, 64, 128),
      .bytes = BYTES},
     {.name = "freed_async", SEARCH_DRIVER, LATE_KERNEL("async", use_beside, "reduce")},
     {.name = "freed_async_fill",
