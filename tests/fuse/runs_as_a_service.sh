@@ -36,7 +36,7 @@ make_root() { # ROOT
     echo root:x:0:0::/:/bin/sh >"$1/etc/passwd"
     echo root:x:0: >"$1/etc/group"
     touch "$1/etc/fstab"
-    uuidgen | tr -d - >"$1/etc/machine-id"
+    tr -d - </proc/sys/kernel/random/uuid >"$1/etc/machine-id"
 }
 
 if [ "${1:-}" = inside ]; then
