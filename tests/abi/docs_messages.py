@@ -3,8 +3,8 @@
 """
 usage: docs_messages.py SOURCE
 
-Every message that docs/troubleshooting.md quotes is in the sources: "…" stands for what the program
-fills in.
+Every message that docs/troubleshooting.md quotes is in the sources: "…" stands for what the
+program fills in.
 """
 import pathlib
 import re
