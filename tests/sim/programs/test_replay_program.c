@@ -469,7 +469,8 @@ static void advises_a_resource_and_a_size_that_run_the_log(void **state)
     assert_string_equal(program.err, "");
     json_t *object = parsed_output();
     const char *spec = json_string_value(json_object_get(object, "resource"));
-    const char *colon = spec != NULL ? strchr(spec, ':') : NULL;
+    assert_non_null(spec);
+    const char *colon = strchr(spec, ':');
     assert_non_null(colon);
     assert_int_equal(integer(object, "log_peak_bytes"), TRACE_PEAK);
     assert_int_equal(json_array_size(json_object_get(object, "candidates")), 4);
