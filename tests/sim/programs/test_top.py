@@ -524,6 +524,17 @@ class Live(Programs):
         return [resource for resource in self.json()["processes"][0]["resources"]
                 if resource["type"] == "pool"][0]
 
+    def trim_until_it_answers(self):
+        """A loaded machine may not run the program within the 0.1 s after which it is withdrawn."""
+        for _ in range(20):
+            self.keys("t")
+            self.wait_text("shall 2.pool give back what it does not use")
+            self.keys("y")
+            shown = self.wait_text("2.pool (gave back what it did not use|is not trimmed)")
+            if "gave back" in "\n".join(shown):
+                return
+        self.fail("20 times the program did not allocate within 0.1 s")
+
     def test_a_peak_is_reset_a_limit_set_a_pool_trimmed(self):
         self.start_small()
         self.open()
@@ -544,8 +555,7 @@ class Live(Programs):
         self.keys("n")
         self.wait_text("l limit  t trim")
         self.assertGreaterEqual(self.pool()["reserved_bytes"], 1 << 30)
-        self.keys("t", "y")
-        self.wait_text("2.pool gave back what it did not use")
+        self.trim_until_it_answers()
         self.wait_for(lambda: self.pool()["reserved_bytes"] < 1 << 30)
 
         self.keys("l", "1000x", "Enter")
