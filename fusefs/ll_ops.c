@@ -212,7 +212,7 @@ static bool add_entry(
     }
     if (attributes_seconds(node) == 0.0) {
         /* A lookup will tell, if it is wanted. With the inode the size, which is not a text's
-         * true one here, would be that of the file for a moment, for whoever has it open
+         * true one here, would be that of the file for a moment, for every reader that has it open
          * and seeks its end (tail). */
         entry.ino = 0;
     }

@@ -66,7 +66,7 @@ bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out);
 #define SLOT_LOW_BITS 0x1fffffu
 bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out);
 
-/* As the two above, for who asks only which resource it is: the figures may be 0. */
+/* As the two above, for a caller that asks only which resource it is: the figures may be 0. */
 bool slots_identify(member_t *member, uint32_t instance_id, slot_view_t *view_out);
 bool slots_identify_low(member_t *member, uint32_t low_bits, slot_view_t *view_out);
 

@@ -392,7 +392,7 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
     return status;
 }
 
-/* Of such a block, when nobody looks on, nothing is noted. */
+/* Without a listener nothing is noted of the block of such a request. */
 static inline bool is_usual(const rmm_request_t *request)
 {
     return request->user && request->bytes != 0;

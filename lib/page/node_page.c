@@ -95,7 +95,7 @@ static uint32_t width_of(uint64_t bytes, uint64_t whole)
     return (uint32_t)((share < 1.0 ? share : 1.0) * BAR_WIDTH + 0.5);
 }
 
-/* Parts beside each other; they may be more than the whole, and are cut. */
+/* Parts side by side; they may be more than the whole, and are cut. */
 static void
 put_bar(rmm_sink_t *sink, const part_t *parts, uint32_t count, uint64_t whole)
 {
