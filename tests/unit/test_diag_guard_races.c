@@ -165,6 +165,16 @@ static void pass_the_slot_on(void)
     }
 }
 
+/* The guard that has the slot now is filled, and a write that breaks it is found. */
+static void fill_and_break_the_next(rmm_guard_broken_t *broken_out)
+{
+    rmm__guards_run(&filling_next);
+    page[BYTES + 5] = 1;
+    begin_check(&checking_next);
+    rmm__guards_run(&checking_next);
+    assert_true(rmm__guards_take(&table, broken_out));
+}
+
 static void a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot(void **state)
 {
     rmm_guard_broken_t broken;
@@ -176,11 +186,7 @@ static void a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot(void 
     begin_check(&checking_next);
     rmm__guards_run(&checking_next);
     assert_false(rmm__guards_take(&table, &broken)); /* not filled yet */
-    rmm__guards_run(&filling_next);
-    page[BYTES + 5] = 1;
-    begin_check(&checking_next);
-    rmm__guards_run(&checking_next);
-    assert_true(rmm__guards_take(&table, &broken));
+    fill_and_break_the_next(&broken);
     rmm__guards_fini(&table);
 }
 
@@ -193,11 +199,7 @@ static void a_late_check_does_not_end_the_guard_that_has_its_slot(void **state)
     page[BYTES + 5] = 1;
     run_with(&checking, pass_the_slot_on);
     assert_false(rmm__guards_take(&table, &broken));
-    rmm__guards_run(&filling_next);
-    page[BYTES + 5] = 1;
-    begin_check(&checking_next);
-    rmm__guards_run(&checking_next);
-    assert_true(rmm__guards_take(&table, &broken));
+    fill_and_break_the_next(&broken);
     rmm__guards_fini(&table);
 }
 

@@ -157,16 +157,25 @@ bool history_rate(
            rate_at(history->rings[index], 0, per_second);
 }
 
-size_t history_rates(
-    const history_t *history, uint64_t id, uint32_t device, uint64_t *values,
-    size_t room)
+/* How many moments of it fit into ROOM; 0 without a ring. */
+static size_t find_moments(
+    const history_t *history, uint64_t id, uint32_t device, size_t room,
+    const history_ring_t **ring_out)
 {
     uint32_t index;
     if (!find(history, id, device, &index)) {
         return 0;
     }
-    const history_ring_t *ring = history->rings[index];
-    size_t count = ring->count < room ? ring->count : room;
+    *ring_out = history->rings[index];
+    return (*ring_out)->count < room ? (*ring_out)->count : room;
+}
+
+size_t history_rates(
+    const history_t *history, uint64_t id, uint32_t device, uint64_t *values,
+    size_t room)
+{
+    const history_ring_t *ring = NULL;
+    size_t count = find_moments(history, id, device, room, &ring);
     for (size_t i = 0; i < count; i++) {
         double rate;
         values[i] = rate_at(ring, (uint32_t)(count - 1 - i), &rate)
@@ -180,12 +189,8 @@ size_t history_used(
     const history_t *history, uint64_t id, uint32_t device, uint64_t *values,
     size_t room)
 {
-    uint32_t index;
-    if (!find(history, id, device, &index)) {
-        return 0;
-    }
-    const history_ring_t *ring = history->rings[index];
-    size_t count = ring->count < room ? ring->count : room;
+    const history_ring_t *ring = NULL;
+    size_t count = find_moments(history, id, device, room, &ring);
     for (size_t i = 0; i < count; i++) {
         values[i] = newest(ring, (uint32_t)(count - 1 - i))->current_bytes;
     }

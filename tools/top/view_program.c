@@ -37,7 +37,7 @@ static int draw_figures(
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-/* Of each of two curves beside each other behind column x; where they would be short, of one. */
+/* The width of each of two curves side by side after column x, of one where they would be short. */
 static int curve_width(const canvas_t *canvas, int x)
 {
     int room = canvas->width - x - 2, half = (room - 2) / 2;
