@@ -52,12 +52,16 @@ double attributes_entry_seconds(const model_t *model, node_t node)
     return node_is_of_reader(node) || is_hidden ? 0.0 : CACHE_SECONDS;
 }
 
-double attributes_seconds(node_t node)
+bool attributes_differ_by_reader(node_t node)
 {
     file_kind_t kind = tree_kind(node);
-    return node_is_of_reader(node) || kind == KIND_TEXT || kind == KIND_REPORT
-               ? 0.0
-               : CACHE_SECONDS;
+    return kind == KIND_TEXT || kind == KIND_REPORT;
+}
+
+double attributes_seconds(node_t node)
+{
+    return node_is_of_reader(node) || attributes_differ_by_reader(node) ? 0.0
+                                                                        : CACHE_SECONDS;
 }
 
 static void fill_from(node_t node, const node_info_t *info, struct stat *attributes)
@@ -99,8 +103,7 @@ void attributes_fill_listed(const model_t *model, node_t node, struct stat *attr
     fill_from(node, &info, attributes);
 }
 
-int attributes_of(
-    watch_t *watch, node_t node, reader_t reader, file_t *file, struct stat *attributes)
+int attributes_of(watch_t *watch, node_t node, reader_t reader, struct stat *attributes)
 {
     const model_t *model = watch_begin(watch);
     bool found = attributes_fill(model, node, attributes);
@@ -108,9 +111,9 @@ int attributes_of(
     if (!found) {
         return ENOENT;
     }
-    if (tree_kind(node) == KIND_TEXT || tree_kind(node) == KIND_REPORT) {
-        size_t bytes = file != NULL ? file_text_bytes(file) : 0;
-        int error = file != NULL ? 0 : node_text_bytes(watch, node, reader, &bytes);
+    if (attributes_differ_by_reader(node)) {
+        size_t bytes = 0;
+        int error = node_text_bytes(watch, node, reader, &bytes);
         fill_bytes(attributes, bytes);
         return -error;
     }

@@ -24,11 +24,12 @@ bool attributes_fill(const model_t *model, node_t node, struct stat *attributes)
 /* The same of a node of which tree_info_listed() may be asked. */
 void attributes_fill_listed(const model_t *model, node_t node, struct stat *attributes);
 
-/* 0 or an errno; the reader is charged with the work. Of a text that is open, `file`, else NULL,
- * the size is that of what was rendered for it. */
+/* 0 or an errno; the reader is charged with the work. */
 int attributes_of(
-    watch_t *watch, node_t node, reader_t reader, file_t *file,
-    struct stat *attributes);
+    watch_t *watch, node_t node, reader_t reader, struct stat *attributes);
+
+/* A text: each open has its own, of its own size. */
+bool attributes_differ_by_reader(node_t node);
 
 /* 0: a true size is asked for each time. */
 double attributes_seconds(node_t node);

@@ -92,15 +92,19 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     }
 }
 
+/* lseek with SEEK_END is told EINVAL, as for most of /proc. Only it asks by a descriptor, and
+ * it reads the size from the inode, which all readers share: another's answer, that of a shorter
+ * text, may stand there. tail would begin in the middle of the text and end before its end. */
 void answer_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct stat attributes;
     node_t node;
-    int error = node_from_inode(ino, &node)
-                    ? attributes_of(
-                          watch_of(req), node, reader_of(req),
-                          fi != NULL ? file_of(fi) : NULL, &attributes)
-                    : ENOENT;
+    int error = ENOENT;
+    if (node_from_inode(ino, &node)) {
+        error = fi != NULL && attributes_differ_by_reader(node)
+                    ? EINVAL
+                    : attributes_of(watch_of(req), node, reader_of(req), &attributes);
+    }
     if (error != 0) {
         fuse_reply_err(req, error);
     } else {
@@ -114,10 +118,9 @@ void answer_setattr(fuse_req_t req, fuse_ino_t ino, int to_set)
 {
     struct stat attributes;
     node_t node;
-    int error =
-        node_from_inode(ino, &node)
-            ? attributes_of(watch_of(req), node, reader_of(req), NULL, &attributes)
-            : ENOENT;
+    int error = node_from_inode(ino, &node)
+                    ? attributes_of(watch_of(req), node, reader_of(req), &attributes)
+                    : ENOENT;
     if (error != 0) {
         fuse_reply_err(req, error);
     } else if (
@@ -211,9 +214,7 @@ static bool add_entry(
         return true;
     }
     if (attributes_seconds(node) == 0.0) {
-        /* A lookup will tell, if it is wanted. With the inode the size, which is not a text's
-         * true one here, would be that of the file for a moment, for every reader that has it open
-         * and seeks its end (tail). */
+        /* A lookup will tell, if it is wanted: a text's true size is not known here. */
         entry.ino = 0;
     }
     char *to = reply->bytes + reply->used;

@@ -259,14 +259,6 @@ void file_close(opened_list_t *list, file_t *file)
     }
 }
 
-size_t file_text_bytes(file_t *file)
-{
-    pthread_mutex_lock(&file->lock);
-    size_t bytes = file->text.length;
-    pthread_mutex_unlock(&file->lock);
-    return bytes;
-}
-
 int node_text_bytes(watch_t *watch, node_t node, reader_t reader, size_t *bytes_out)
 {
     recent_t *recent = watch_model(watch)->recent;

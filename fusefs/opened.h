@@ -69,9 +69,7 @@ bool file_is_trim(const file_t *file);
 int file_trim(
     const file_t *file, watch_t *watch, uid_t uid, const char *bytes, size_t size,
     trim_t *trim);
-/* How long the text is that reads return parts of. */
-size_t file_text_bytes(file_t *file);
-/* How long it would be for an open of uid now: 0 or a negative errno. */
+/* How long the text of an open of this reader is, or would be now: 0 or a negative errno. */
 int node_text_bytes(watch_t *watch, node_t node, reader_t reader, size_t *bytes_out);
 /* NULL: it is none; then file_read is not for it. */
 stream_t *file_stream_of(const file_t *file);
