@@ -33,6 +33,20 @@ static inline void fixture_close(fixture_t *fixture)
     model_fini(&fixture->model);
 }
 
+static inline fixture_t *open_fixture(void)
+{
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    fixture_open(fixture);
+    return fixture;
+}
+
+static inline void end_fixture(fixture_t *fixture)
+{
+    fixture_close(fixture);
+    free(fixture);
+}
+
 static inline uint32_t fixture_gpu(fixture_t *fixture, const char *uuid)
 {
     const gpu_identity_t identity = {uuid, "0000:01:00.0", "Sample", 1 << 20, 0};

@@ -11,20 +11,6 @@
 #include "marks.h"
 #include "members.h"
 
-static fixture_t *open_fixture(void)
-{
-    fixture_t *fixture = calloc(1, sizeof(*fixture));
-    assert_non_null(fixture);
-    fixture_open(fixture);
-    return fixture;
-}
-
-static void end_fixture(fixture_t *fixture)
-{
-    fixture_close(fixture);
-    free(fixture);
-}
-
 static figures_t show(fixture_t *fixture)
 {
     figures_t figures;
