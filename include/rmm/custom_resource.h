@@ -17,7 +17,8 @@
  * Alignment: the alloc functions must align to the requested alignment, which is
  * RMM_ALIGN_DEFAULT at least. If a block is aligned to less, the resource frees it and the
  * allocation fails with RMM_ERR_BAD_ALLOC. RMM_OK with NULL fails likewise.
- * RMM_CUSTOM_UNCHECKED changes both.
+ * RMM_CUSTOM_UNCHECKED changes both. The address of a block that is not freed yet fails
+ * likewise, and that block stays as it is.
  *
  * Lifetime: as rmm/resource.h. The last release passes all live blocks to the dealloc
  * function, with RMM_STREAM_LEGACY, then calls destroy(). In a forked child it calls no

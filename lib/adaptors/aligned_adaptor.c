@@ -103,16 +103,32 @@ static bool reserve_block(aligned_t *self)
     return reserved;
 }
 
+/* A block that is in the map was freed at upstream, which gave it out again. */
+RMM_COLD static void forget_stale(aligned_t *self, const rmm_pointer_map_entry_t *stale)
+{
+    const rmm_request_t request = {.bytes = stale->bytes, .user = true};
+
+    rmm__request_settle(&self->adaptor.base, &request, 0);
+    rmm__adaptor_count_free(&self->adaptor, stale->bytes, 1);
+    rmm__resource_warn_stale(&self->adaptor.base, stale->ptr, stale->bytes);
+}
+
 /* NULL: the allocation failed, give the reserved room back. */
 static void settle_block(aligned_t *self, const rmm_pointer_map_entry_t *block)
 {
+    rmm_pointer_map_entry_t stale;
+    bool is_stale = false;
+
     rmm__mutex_lock(&self->lock);
     if (block != NULL) {
-        rmm__pointer_map_insert_entry(&self->blocks, block);
+        is_stale = rmm__pointer_map_replace_entry(&self->blocks, block, &stale);
     } else {
         rmm__pointer_map_unreserve(&self->blocks);
     }
     rmm__mutex_unlock(&self->lock);
+    if (is_stale) {
+        forget_stale(self, &stale);
+    }
 }
 
 static rmm_status_t

@@ -136,9 +136,7 @@ static void count_nothing(tracking_t *self, bool allocated)
 RMM_COLD static void
 say_stale(const tracking_t *self, const rmm_pointer_map_entry_t *stale)
 {
-    rmm__log_warn(
-        "tracking '%s': %p bytes %zu was freed elsewhere, not through this adaptor",
-        self->adaptor.base.name, stale->ptr, stale->bytes);
+    rmm__resource_warn_stale(&self->adaptor.base, stale->ptr, stale->bytes);
     rmm__free(rmm__tracking_stack(stale));
 }
 

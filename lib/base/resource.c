@@ -289,6 +289,14 @@ RMM_COLD void rmm__resource_refuse_free(
         rmm_resource_type(mr), mr->name, mr->instance_id, ptr, request->bytes, why);
 }
 
+RMM_COLD void
+rmm__resource_warn_stale(const rmm_resource_t *mr, const void *ptr, size_t bytes)
+{
+    rmm__log_warn(
+        "%s '%s': %p bytes %zu was freed elsewhere, not through this resource",
+        rmm_resource_type(mr), mr->name, ptr, bytes);
+}
+
 void rmm__request_enter(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
 {

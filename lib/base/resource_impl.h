@@ -308,4 +308,7 @@ void rmm__resource_trace(
 void rmm__resource_refuse_free(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why);
 
+/* Log that this block, which the resource remembers as live, was freed at its upstream. */
+void rmm__resource_warn_stale(const rmm_resource_t *mr, const void *ptr, size_t bytes);
+
 #endif /* RMM_BASE_RESOURCE_IMPL_H */

@@ -88,6 +88,19 @@ void rmm__pointer_map_insert_entry(
     map->count++;
 }
 
+bool rmm__pointer_map_replace_entry(
+    rmm_pointer_map_t *map, const rmm_pointer_map_entry_t *entry,
+    rmm_pointer_map_entry_t *stale_out)
+{
+    bool is_there = rmm__pointer_map_find_entry(map, entry->ptr, stale_out);
+
+    if (is_there) {
+        rmm__pointer_map_erase(map, entry->ptr);
+    }
+    rmm__pointer_map_insert_entry(map, entry);
+    return is_there;
+}
+
 bool rmm__pointer_map_find(const rmm_pointer_map_t *map, const void *ptr, size_t *bytes)
 {
     rmm_pointer_map_entry_t entry;

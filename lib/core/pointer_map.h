@@ -37,6 +37,10 @@ void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes);
 /* The same, with whom the block came from. */
 void rmm__pointer_map_insert_entry(
     rmm_pointer_map_t *map, const rmm_pointer_map_entry_t *entry);
+/* The same, but if ptr is in the map, its entry is replaced: true, and *stale_out is it. */
+bool rmm__pointer_map_replace_entry(
+    rmm_pointer_map_t *map, const rmm_pointer_map_entry_t *entry,
+    rmm_pointer_map_entry_t *stale_out);
 
 /* False if absent. */
 bool rmm__pointer_map_find(

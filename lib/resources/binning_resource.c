@@ -103,17 +103,29 @@ static rmm_resource_t *choose(const binning_t *self, const rmm_request_t *reques
 
 /* --- allocate and free -------------------------------------------------------------- */
 
+/* A block that is in the map was freed at its bin, which gave it out again. */
+RMM_COLD static void forget_stale(binning_t *self, const rmm_pointer_map_entry_t *stale)
+{
+    rmm__accounting_free_shared(&self->base.accounting, stale->bytes);
+    rmm__resource_warn_stale(&self->base, stale->ptr, stale->bytes);
+}
+
 static bool remember(binning_t *self, const rmm_pointer_map_entry_t *entry)
 {
     shard_t *shard = shard_of(self, entry->ptr);
+    rmm_pointer_map_entry_t stale;
+    bool is_stale = false;
     bool reserved;
 
     rmm__mutex_lock(&shard->lock);
     reserved = rmm__pointer_map_reserve(&shard->blocks);
     if (reserved) {
-        rmm__pointer_map_insert_entry(&shard->blocks, entry);
+        is_stale = rmm__pointer_map_replace_entry(&shard->blocks, entry, &stale);
     }
     rmm__mutex_unlock(&shard->lock);
+    if (is_stale) {
+        forget_stale(self, &stale);
+    }
     return reserved;
 }
 

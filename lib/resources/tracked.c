@@ -32,16 +32,31 @@ static bool blocks_reserve(rmm_tracked_t *self)
     return reserved;
 }
 
-/* NULL ptr: the allocation failed, give the reserved room back. */
-static void blocks_settle(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
+/* NULL ptr: the allocation failed, give the reserved room back. False: a block that is out has
+ * this address. */
+static bool blocks_settle(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 {
+    size_t bytes;
+    bool is_out;
+
     rmm__mutex_lock(&self->lock);
-    if (block->ptr != NULL) {
+    is_out = rmm__pointer_map_find(&self->blocks, block->ptr, &bytes);
+    if (block->ptr != NULL && !is_out) {
         rmm__pointer_map_insert_entry(&self->blocks, block);
     } else {
         rmm__pointer_map_unreserve(&self->blocks);
     }
     rmm__mutex_unlock(&self->lock);
+    return !is_out;
+}
+
+/* It is not freed: that would free the block that is out. */
+RMM_COLD static rmm_status_t given_twice(const rmm_tracked_t *self, const void *ptr)
+{
+    return rmm__error(
+        RMM_ERR_BAD_ALLOC,
+        "%s '%s': the new block got the address %p of one that is not freed yet",
+        rmm_resource_type(&self->base), self->base.name, ptr);
 }
 
 /* NULL if the block was taken out of the map, else why it cannot be freed. */
@@ -124,7 +139,9 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
     }
     /* else the location has counted it already */
     block.owner = pack(request->align, rmm__callback_taken() == taken);
-    blocks_settle(self, &block);
+    if (!blocks_settle(self, &block)) {
+        status = given_twice(self, block.ptr);
+    }
     if (status == RMM_OK && block.ptr != NULL && !self->source->keeps_reserve) {
         hold(self, &block);
     }

@@ -308,6 +308,24 @@ static void what_upstream_refused_takes_no_room(void **state)
 
 /* --- a block that is handed out again while it is being freed ------------------------ */
 
+static void forgets_a_block_that_was_freed_elsewhere(void **state)
+{
+    mock_t *mock = make_mock();
+    rmm_resource_t *mr = make_aligned(&mock->base, 4096, 0);
+    void *ptr;
+
+    mock->address = 256;
+    ptr = take(mr, 1000, NULL);
+    rmm__resource_dealloc(&mock->base, (void *)256, &mock->asked); /* behind its back */
+    assert_ptr_equal(take(mr, 3000, NULL), ptr);
+    assert_int_equal(stats_of(mr).current_count, 1);
+    assert_int_equal(stats_of(mr).current_bytes, 3000);
+    give(mr, ptr, 3000, NULL);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    end_adaptor(mr);
+}
+
 static void lets_a_block_be_reused_while_it_is_freed(void **state)
 {
     static const size_t alignments[] = {256, 4096};
@@ -379,6 +397,7 @@ int main(void)
         cmocka_unit_test(refuses_sizes_that_no_address_space_holds),
         cmocka_unit_test(what_upstream_refused_takes_no_room),
         cmocka_unit_test(gives_aligned_blocks_back_at_its_end),
+        cmocka_unit_test(forgets_a_block_that_was_freed_elsewhere),
         cmocka_unit_test(lets_a_block_be_reused_while_it_is_freed),
         cmocka_unit_test(survives_failing_requests_for_host_memory),
     };

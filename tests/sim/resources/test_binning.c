@@ -231,6 +231,25 @@ static void refuses_frees_that_cannot_be_right(void **state)
     end(mr);
 }
 
+static void forgets_a_block_that_was_freed_at_its_bin(void **state)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    rmm_resource_t *bin = make_pool(0, 0);
+    void *ptr;
+
+    assert_ok(rmm_binning_resource_add_bin(mr, 4096, bin));
+    ptr = take(mr, 1000, NULL);
+    give(bin, ptr, 1000, NULL); /* behind its back */
+    assert_ptr_equal(take(mr, 1001, NULL), ptr);
+    assert_int_equal(stats_of(mr).current_count, 1);
+    assert_int_equal(stats_of(mr).current_bytes, 1001);
+    give(mr, ptr, 1001, NULL);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    rmm_resource_release(bin);
+    end(mr);
+}
+
 static void frees_what_is_out_at_its_end(void **state)
 {
     uint64_t before = location_bytes();
@@ -486,6 +505,7 @@ int main(void)
         cmocka_unit_test(takes_a_pool_for_a_bin_of_any_size),
         cmocka_unit_test(leaves_an_existing_bin_as_it_is),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
+        cmocka_unit_test(forgets_a_block_that_was_freed_at_its_bin),
         cmocka_unit_test(frees_what_is_out_at_its_end),
         cmocka_unit_test(forgets_allocations_of_no_bytes_made_through_an_adaptor),
         cmocka_unit_test(survives_every_failing_request),

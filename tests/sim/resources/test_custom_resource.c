@@ -403,6 +403,32 @@ static void lets_nothing_unfit_into_a_pool_though_unchecked(void **state)
     end(&program, mr);
 }
 
+/* Freed a second time, the block would be lost to its first user. */
+static void refuses_the_address_of_a_block_that_is_out(void **state)
+{
+    program_t program = {0};
+    rmm_resource_t *mr = make_custom(&program, &plain);
+    rmm_resource_t *pool;
+    void *chunk, *first, *second;
+
+    assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
+    first = take(mr, 1000, NULL);
+    chunk = take(pool, 1000, NULL);
+    program.answer = first;
+    assert_int_equal(rmm_resource_alloc(mr, 1000, 0, NULL, &second), RMM_ERR_BAD_ALLOC);
+    assert_non_null(strstr(rmm_last_error_message(), "one that is not freed yet"));
+    assert_int_equal(
+        rmm_resource_alloc(pool, 64u << 20, 0, NULL, &second), RMM_ERR_BAD_ALLOC);
+    assert_int_equal(program.deallocs, 0);
+    program.answer = NULL;
+    assert_int_equal(stats_of(mr).current_count, 2); /* and the pool's chunk */
+    give(mr, first, 1000, NULL);
+    give(pool, chunk, 1000, NULL);
+    rmm_resource_release(pool);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    end(&program, mr);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +445,7 @@ int main(void)
         cmocka_unit_test(hands_null_on_if_unchecked),
         cmocka_unit_test(passes_requests_of_no_bytes_if_unchecked),
         cmocka_unit_test(lets_nothing_unfit_into_a_pool_though_unchecked),
+        cmocka_unit_test(refuses_the_address_of_a_block_that_is_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
