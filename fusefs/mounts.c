@@ -4,10 +4,12 @@
  */
 #include "mounts.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the kernel serves from memory or a disk. */
 static const char *const local_types[] = {
@@ -109,17 +111,33 @@ static bool mount_of(int fd, uint64_t *id_out)
     return found;
 }
 
+/* In a chroot whose root is no mount point, the table lacks the mount that the root is on.
+ * Whoever started the daemon chose it: its program is read from there. */
+static bool is_of_the_root(uint64_t id)
+{
+    uint64_t root_id = 0;
+    int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool is_same = root >= 0 && mount_of(root, &root_id) && root_id == id;
+    if (root >= 0) {
+        (void)close(root);
+    }
+    return is_same;
+}
+
 mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES])
 {
     mount_entry_t wanted;
     (void)snprintf(type, MOUNT_TYPE_BYTES, "unknown");
-    if (!mount_of(fd, &wanted.id) || !refresh(mounts) || mounts->count == 0) {
+    if (!mount_of(fd, &wanted.id) || !refresh(mounts)) {
         return MOUNT_SERVED;
     }
     const mount_entry_t *entry =
-        bsearch(&wanted, mounts->items, mounts->count, sizeof(mount_entry_t), by_id);
+        mounts->count == 0
+            ? NULL
+            : bsearch(
+                  &wanted, mounts->items, mounts->count, sizeof(mount_entry_t), by_id);
     if (entry == NULL) {
-        return MOUNT_SERVED;
+        return is_of_the_root(wanted.id) ? MOUNT_LOCAL : MOUNT_SERVED;
     }
     memcpy(type, entry->type, MOUNT_TYPE_BYTES);
     return entry->kind;

@@ -2,7 +2,8 @@
 /*
  * Which file systems the daemon may touch. A user may mount a FUSE file system over any
  * folder of his own; if its server does not answer, a process that touches it waits for ever, root
- * too. The mount table tells the type without touching it, fstatfs does not.
+ * too. The mount table tells the type without touching it, fstatfs does not. A mount that is not in
+ * the table may be anything, but for the one of the daemon's own root.
  *
  * Cost: reading the table, again only after a mount or an unmount; the kernel tells.
  *

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file systems the daemon may touch: in a chroot too, whose mount table lacks the root.
+ */
+#include "harness/in_child.h"
+#include "harness/tmpfs.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "mounts.h"
+
+static mount_kind_t kind_of(int fd, char type[MOUNT_TYPE_BYTES])
+{
+    mounts_t mounts = {0};
+    mount_kind_t kind = mounts_kind(&mounts, fd, type);
+    mounts_fini(&mounts);
+    return kind;
+}
+
+static mount_kind_t kind_of_path(const char *path, char type[MOUNT_TYPE_BYTES])
+{
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    CHECK(fd >= 0);
+    mount_kind_t kind = kind_of(fd, type);
+    close(fd);
+    return kind;
+}
+
+/* The folder's file system on a mount whose root lies above the folder: as after debootstrap. */
+static void enter_tree(const char *path)
+{
+    mount_tmpfs(path, 0, NULL);
+    CHECK(chdir(path) == 0);
+    CHECK(mkdir("tree", 0755) == 0 && chdir("tree") == 0);
+    CHECK(mkdir("proc", 0755) == 0 && mkdir("run", 0755) == 0);
+    CHECK(mkdir("mounted", 0755) == 0);
+    CHECK(mount("/proc", "proc", NULL, MS_BIND | MS_REC, NULL) == 0);
+    CHECK(mount("none", "mounted", "tmpfs", 0, NULL) == 0);
+    CHECK(chroot(".") == 0 && chdir("/") == 0);
+}
+
+static void look_inside(const char *path)
+{
+    char type[MOUNT_TYPE_BYTES];
+    int outside = open("/proc", O_PATH | O_CLOEXEC);
+    CHECK(outside >= 0);
+    enter_tree(path);
+    CHECK(kind_of_path("/run", type) == MOUNT_LOCAL);
+    CHECK(kind_of_path("/mounted", type) == MOUNT_LOCAL && strcmp(type, "tmpfs") == 0);
+    CHECK(kind_of_path("/proc", type) == MOUNT_REMOTE && strcmp(type, "proc") == 0);
+    CHECK(kind_of(outside, type) == MOUNT_SERVED && strcmp(type, "unknown") == 0);
+    _exit(0);
+}
+
+static void the_root_of_a_chroot_is_known_and_no_other_mount_outside(void **state)
+{
+    runtime_t runtime;
+    tmpfs_or_skip();
+    runtime_open(&runtime);
+    pid_t child = fork_child();
+    if (child == 0) {
+        look_inside(runtime.path);
+    }
+    assert_int_equal(exit_status_of(child), 0);
+    runtime_close(&runtime);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_root_of_a_chroot_is_known_and_no_other_mount_outside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
