@@ -15,5 +15,19 @@ grep -qx 'RMM_BUILD_TESTS:BOOL=OFF' "$cache" || die "it builds the tests"
 grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=RelWithDebInfo$' "$cache" || die "it is not optimised"
 ! grep -q -- '-Werror' "$work/build/build.ninja" || die "a warning of another compiler would end the build"
 
+# Where libfuse has its version in another header, as on Debian 13, the list of parts has it too.
+fuse=$(sed -n 's/^RMM_FUSE_INCLUDE_DIR:PATH=//p' "$cache")
+if [ -n "$fuse" ]; then
+    cp -r "$fuse" "$work/fuse3"
+    for header in fuse_common.h libfuse_config.h; do
+        [ ! -e "$work/fuse3/$header" ] || sed -i '/define *FUSE_M[AI][A-Z]*_VERSION/d' "$work/fuse3/$header"
+    done
+    printf '#define FUSE_%s_VERSION %s\n' MAJOR 3 MINOR 17 >>"$work/fuse3/libfuse_config.h"
+    (cd "$1" && "$cmake" --preset install -B "$work/build" -DRMM_FUSE_INCLUDE_DIR="$work/fuse3") >"$work/log" 2>&1 ||
+        { cat "$work/log"; die "configure failed with the headers of another libfuse"; }
+    [ ! -d "$work/build/fusefs" ] || grep -q '"versionInfo": "3.17"' "$work/build/rmm-c.spdx.json" ||
+        die "rmm-c.spdx.json has another version of libfuse"
+fi
+
 presets=$(grep -o -- '--preset [a-z]*' "$1/tools/demo" | sort -u)
 [ "$presets" = "--preset install" ] || die "tools/demo builds $presets"
