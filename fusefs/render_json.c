@@ -18,6 +18,17 @@ static void put_member(text_t *text, const char *key, const char *value)
     put_quoted(text, value);
 }
 
+/* Unknown is null. */
+static void put_number(text_t *text, const char *key, bool is_known, uint64_t value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (is_known) {
+        render_number(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
 static void put_figures(text_t *text, dir_kind_t dir, const figures_t *figures)
 {
     for (uint32_t i = 0; i < shown_stat_count; i++) {
@@ -25,14 +36,7 @@ static void put_figures(text_t *text, dir_kind_t dir, const figures_t *figures)
             continue;
         }
         uint64_t value = shown_value(figures, &shown_stats[i]);
-        text_puts(text, ", \"");
-        text_puts(text, shown_stats[i].name);
-        text_puts(text, "\": ");
-        if (value == FIGURE_UNKNOWN) {
-            text_puts(text, "null");
-        } else {
-            render_number(text, value);
-        }
+        put_number(text, shown_stats[i].name, value != FIGURE_UNKNOWN, value);
     }
 }
 
@@ -57,12 +61,29 @@ put_level(text_t *text, const char *device, dir_kind_t dir, const figures_t *fig
     put_figures(text, dir, figures);
 }
 
+/* What only a GPU has. */
+static void put_gpu(text_t *text, const snapshot_device_t *device)
+{
+    uint64_t free_bytes = device->figures.device_free_bytes;
+    put_member(text, "uuid", device->uuid);
+    put_member(text, "pci_bus_id", device->pci_bus_id);
+    put_member(text, "name", device->model);
+    put_number(
+        text, "capacity_bytes", device->capacity_bytes != 0, device->capacity_bytes);
+    put_number(
+        text, "device_free_bytes", free_bytes != 0 && free_bytes != FIGURE_UNKNOWN,
+        free_bytes);
+}
+
 static void put_devices(text_t *text, const snapshot_t *snapshot)
 {
     for (uint32_t i = 0; i < snapshot->device_count; i++) {
         const snapshot_device_t *device = &snapshot->devices[i];
         text_puts(text, i > 0 ? ",\n" : "");
         put_level(text, device->name, DIR_DEVICE, &device->figures);
+        if (i + 1 < snapshot->device_count) { /* host memory comes last */
+            put_gpu(text, device);
+        }
         put_extras(text, snapshot, device->extra);
         text_puts(text, "}");
     }
@@ -81,6 +102,9 @@ static void put_resources(
             text_puts(text, "{\"resource\": ");
             put_quoted(text, resource->name);
             put_member(text, "type", resource->type);
+            put_number(text, "instance_id", true, resource->instance_id);
+            put_number(
+                text, "upstream_id", resource->upstream_id != 0, resource->upstream_id);
             put_figures(text, DIR_RESOURCE, &resource->figures);
             put_extras(text, snapshot, resource->extra);
             text_puts(text, "}");
@@ -97,6 +121,8 @@ put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *
     put_member(text, "state", process->state);
     text_puts(text, ", \"uid\": ");
     render_number(text, process->uid);
+    put_number(
+        text, "start_time_ns", process->start_time_ns != 0, process->start_time_ns);
     put_member(text, "comm", process->comm);
     text_puts(text, ", \"devices\": [\n");
     for (uint32_t i = 0; i < process->location_count; i++) {

@@ -13,6 +13,7 @@
 #include "page/order.h"
 #include "render_blocks.h"
 #include "render_node.h"
+#include "user_names.h"
 
 _Static_assert(RMM_PAGE_UNKNOWN == FIGURE_UNKNOWN, "figures pass as they are");
 
@@ -20,6 +21,8 @@ typedef struct drawing {
     const snapshot_t *snapshot;
     const render_means_t *means;
     text_t *text;
+    rmm_page_order_t *order; /* of the processes */
+    user_names_t users;
     rmm_page_t page;
 } drawing_t;
 
@@ -157,11 +160,12 @@ static void put_parts(drawing_t *drawing, const snapshot_process_t *process)
 
 static void put_process(drawing_t *drawing, const snapshot_process_t *process)
 {
-    char user[32];
-    (void)snprintf(user, sizeof(user), "uid %u", (unsigned)process->uid);
+    char number[32];
+    const char *user = user_names_find(&drawing->users, process->uid);
+    (void)snprintf(number, sizeof(number), "uid %u", (unsigned)process->uid);
     const rmm_page_program_t shown = {
         .pid = process->name,
-        .user = user,
+        .user = user != NULL ? user : number,
         .command = process->comm,
         .state = process->is_live && process->is_readable ? "" : process->state};
     if (rmm_page_begin_program(&drawing->page, &shown)) {
@@ -180,8 +184,9 @@ static uint64_t bytes_of(const snapshot_t *snapshot, const snapshot_process_t *p
     return sum;
 }
 
-static void put_processes(drawing_t *drawing, rmm_page_order_t *order)
+static void put_processes(drawing_t *drawing)
 {
+    rmm_page_order_t *order = drawing->order;
     const snapshot_t *snapshot = drawing->snapshot;
     for (uint32_t i = 0; i < snapshot->process_count; i++) {
         order[i] = (rmm_page_order_t){i, bytes_of(snapshot, &snapshot->processes[i])};
@@ -194,7 +199,7 @@ static void put_processes(drawing_t *drawing, rmm_page_order_t *order)
 
 /* --- the page ------------------------------------------------------------------------- */
 
-static void put_all(drawing_t *drawing, rmm_page_order_t *order)
+static void put_all(drawing_t *drawing)
 {
     const snapshot_t *snapshot = drawing->snapshot;
     rmm_sink_t sink = render_sink(drawing->text);
@@ -211,23 +216,25 @@ static void put_all(drawing_t *drawing, rmm_page_order_t *order)
         put_device(drawing, &snapshot->devices[i]);
     }
     rmm_page_begin_programs(&drawing->page);
-    put_processes(drawing, order);
+    put_processes(drawing);
     rmm_page_end(&drawing->page);
 }
 
 void render_page(const snapshot_t *snapshot, const render_means_t *means, text_t *text)
 {
     drawing_t drawing = {.snapshot = snapshot, .means = means, .text = text};
-    size_t bytes = (snapshot->process_count + 1) * sizeof(rmm_page_order_t);
+    size_t bytes = (snapshot->process_count + 1) * sizeof(rmm_page_order_t) +
+                   user_names_bytes(snapshot);
     if (!text_take_scratch(text, bytes)) {
         return;
     }
-    rmm_page_order_t *order = malloc(bytes);
-    if (order == NULL) {
+    drawing.order = calloc(snapshot->process_count + 1, sizeof(drawing.order[0]));
+    if (drawing.order == NULL || !user_names_read(&drawing.users, snapshot)) {
         text->failed = TEXT_NO_MEMORY;
     } else {
-        put_all(&drawing, order);
+        put_all(&drawing);
     }
-    free(order);
+    user_names_free(&drawing.users);
+    free(drawing.order);
     text_give_scratch(text, bytes);
 }

@@ -306,6 +306,7 @@ static void read_process(snapshot_t *snapshot, const process_t *process)
     memcpy(shown->name, process->name, sizeof(shown->name));
     if (speaker != NULL) {
         memcpy(shown->comm, speaker->segment.header.comm, sizeof(shown->comm));
+        shown->start_time_ns = speaker->segment.header.start_time_ns;
     }
     shown->state = process_state(process);
     shown->is_live = process_is_live(process);

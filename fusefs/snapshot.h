@@ -43,6 +43,7 @@ typedef struct snapshot_device {
 typedef struct snapshot_process {
     pid_t pid;
     uid_t uid;
+    uint64_t start_time_ns;
     char name[32], comm[32];
     const char *state;
     bool is_live, is_readable;

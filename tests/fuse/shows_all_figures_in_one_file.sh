@@ -34,7 +34,7 @@ for line in (tree / 'metrics').read_text().splitlines():
 
 WORDS = {'total_bytes': 'allocated_bytes', 'total_count': 'allocations', 'freed_count': 'frees',
          'current_count': 'current_allocations', 'peak_count': 'peak_allocations',
-         'node_peak_count': 'node_peak_allocations'}
+         'node_peak_count': 'node_peak_allocations', 'device_free_bytes': 'driver_free_bytes'}
 
 
 def metric(prefix, name):
@@ -46,7 +46,7 @@ def metric(prefix, name):
 def compare(level, folder, prefix, live=True, **labels):
     """Each key of a level has a file of its name; unknown is null there, no sample here."""
     names = {file.name for file in folder.iterdir() if re.search('_(bytes|count)$', file.name)}
-    names -= {'capacity_bytes', 'device_free_bytes', 'limit_bytes'}
+    names -= {'limit_bytes'}
     assert names == {key for key in level if re.search('_(bytes|count)$', key)}, (folder, names)
     for name in names:
         value = (folder / name).read_text().strip()
@@ -58,9 +58,15 @@ def compare(level, folder, prefix, live=True, **labels):
 node = json.loads((tree / 'json').read_text())
 assert node['schema_version'] == 1
 for device in node['devices']:
-    compare(device, tree / device['device'], 'rmm_device_', gpu=device['device'].removeprefix('gpu'))
+    folder = tree / device['device']
+    compare(device, folder, 'rmm_device_', gpu=device['device'].removeprefix('gpu'))
+    for name in ('uuid', 'pci_bus_id', 'name'):
+        assert (name in device) == (folder / name).exists(), (folder, name)
+        assert name not in device or device[name] + '\n' == (folder / name).read_text()
 for process in node['processes']:
     pid, live = process['pid'], process['state'] == 'live'
+    started = (tree / 'proc' / pid / 'start_time_ns').read_text().strip()
+    assert str(process['start_time_ns']) == started, (pid, process['start_time_ns'])
     up = metrics.get(('rmm_process_up', ('pid', pid), ('uid', str(process['uid']))))
     assert up == ('1' if live else None), (pid, up)
     for device in process['devices']:
@@ -72,6 +78,11 @@ for process in node['processes']:
         for resource in device['resources']:
             name = resource['resource']
             assert (folder / 'mr' / name / 'type').read_text() == resource['type'] + '\n'
+            upstream = folder / 'mr' / name / 'upstream'
+            assert resource['instance_id'] == int(name.split('.')[0])
+            assert (resource['upstream_id'] is None) == (not upstream.exists())
+            if upstream.exists():
+                assert resource['upstream_id'] == int(upstream.resolve().name.split('.')[0])
             compare(resource, folder / 'mr' / name, 'rmm_resource_', live, resource=name, **where)
 print([len(node['devices']), len(node['processes']),
        sum(len(p['devices']) for p in node['processes']),

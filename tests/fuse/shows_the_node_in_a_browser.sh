@@ -8,7 +8,7 @@ test_users=2
 
 chmod 1777 "$run"
 a=(setpriv --reuid 1001 --regid 1001 --clear-groups --)
-b=(setpriv --reuid 1002 --regid 1002 --clear-groups --)
+b=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
 cp "$RMMFS_PROGRAM" "$work/<b>\"&'<script>"
 start_daemon
 RMMFS_PROGRAM="$work/<b>\"&'<script>" start_program theirs "${a[@]}"
@@ -28,8 +28,12 @@ page_of() { # USER...: as that user, into $work/page
 }
 # Before a report there are figures only; the page asks for none.
 page_of env
-grep -q "<b>${program_pid[theirs]}</b> uid 1001 &lt;b&gt;&quot;&amp;&#39;&lt;script&gt;" "$work/page" ||
+user_of() { # UID: as the page names it
+    awk -F: -v uid="$1" '$3 == uid && !name { name = $1 } END { print name ? name : "uid " uid }' /etc/passwd
+}
+grep -q "<b>${program_pid[theirs]}</b> $(user_of 1001) &lt;b&gt;&quot;&amp;&#39;&lt;script&gt;" "$work/page" ||
     fail "the program's name: $(cat "$work/page")"
+grep -q "<b>${program_pid[ours]}</b> nobody " "$work/page" || fail "the user's name: $(cat "$work/page")"
 grep -q "1.&lt;u&gt;&amp;&quot;" "$work/page" || fail "the resource's name: $(cat "$work/page")"
 ! grep -q "Blocks of" "$work/page" || fail "blocks that nobody reported"
 
@@ -61,7 +65,7 @@ except PermissionError:
     pass
 assert b"Blocks of" not in open(path, "rb").read()
 END
-for uid in 0 1002; do
+for uid in 0 65534; do
     python3 "$work/hand_on.py" "$mnt/index.html" "$uid" || fail "a descriptor of $uid's"
 done
 
