@@ -87,5 +87,9 @@ int main(int argc, char **argv)
         tool_error("--record is for the live page only");
         return TOOL_EXIT_USAGE;
     }
+    if (options.mount != NULL && options.replay != NULL) {
+        tool_error("--mount and --replay cannot be together");
+        return TOOL_EXIT_USAGE;
+    }
     return show(&options);
 }

@@ -62,6 +62,16 @@ node_resource_t *node_add_resource(node_t *node)
     ADD(node, resources, resource_count, resource_room);
 }
 
+uint32_t node_find_device(const node_t *node, const char *name)
+{
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        if (strcmp(node->devices[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return NODE_NO_INDEX;
+}
+
 /* --- figures ------------------------------------------------------------------------------ */
 
 static uint64_t add(uint64_t a, uint64_t b)

@@ -95,6 +95,9 @@ node_process_t *node_add_process(node_t *node);
 node_use_t *node_add_use(node_t *node);
 node_resource_t *node_add_resource(node_t *node);
 
+/* NODE_NO_INDEX: there is none of that name. */
+uint32_t node_find_device(const node_t *node, const char *name);
+
 /* Each sum without what is unknown. */
 void node_figures_add(node_figures_t *sum, const node_figures_t *part);
 /* Held from the driver and free for the program's next allocations. */

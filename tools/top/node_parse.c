@@ -2,56 +2,16 @@
 /* Reads a snapshot from JSON; see node_json.h. Each value is checked before it is used. */
 #include <string.h>
 
-#include "segment/text.h"
+#include "top/json_values.h"
 #include "top/node_json.h"
 #include "top/sample.h"
 #include "top/segments.h"
-
-/* --- values ------------------------------------------------------------------------------- */
-
-static bool get_figure(const json_t *object, const char *key, uint64_t *value_out)
-{
-    const json_t *value = json_object_get(object, key);
-    *value_out =
-        json_is_integer(value) ? (uint64_t)json_integer_value(value) : NODE_UNKNOWN;
-    return json_is_integer(value) || json_is_null(value);
-}
-
-/* One that is there, and fits. */
-static bool get_number(const json_t *object, const char *key, uint32_t *value_out)
-{
-    uint64_t value;
-    bool is_number = get_figure(object, key, &value) && value <= UINT32_MAX;
-    *value_out = is_number ? (uint32_t)value : 0;
-    return is_number;
-}
-
-static bool get_text(const json_t *object, const char *key, char *text, size_t bytes)
-{
-    const json_t *value = json_object_get(object, key);
-    rmm__text_copy(text, bytes, json_string_value(value));
-    return json_is_string(value) || json_is_null(value);
-}
-
-static bool get_figures(const json_t *object, node_figures_t *figures)
-{
-    bool is_whole = true;
-#define X(name) is_whole = is_whole && get_figure(object, #name, &figures->name);
-    NODE_FIGURES(X)
-#undef X
-    return is_whole;
-}
 
 /* Its index; NODE_NO_INDEX: there is none of that name. */
 static uint32_t get_device(const node_t *node, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "device"));
-    for (uint32_t i = 0; name != NULL && i < node->device_count; i++) {
-        if (strcmp(node->devices[i].name, name) == 0) {
-            return i;
-        }
-    }
-    return NODE_NO_INDEX;
+    return name != NULL ? node_find_device(node, name) : NODE_NO_INDEX;
 }
 
 /* --- parts -------------------------------------------------------------------------------- */
@@ -60,14 +20,14 @@ static bool take_device(node_t *node, const json_t *object)
 {
     node_device_t *device = node_add_device(node);
     return device != NULL &&
-           get_text(object, "device", device->name, sizeof(device->name)) &&
-           get_text(object, "uuid", device->uuid, sizeof(device->uuid)) &&
-           get_text(
+           json_get_text(object, "device", device->name, sizeof(device->name)) &&
+           json_get_text(object, "uuid", device->uuid, sizeof(device->uuid)) &&
+           json_get_text(
                object, "pci_bus_id", device->pci_bus_id, sizeof(device->pci_bus_id)) &&
-           get_text(object, "model", device->model, sizeof(device->model)) &&
-           get_figure(object, "capacity_bytes", &device->capacity_bytes) &&
-           get_figure(object, "device_free_bytes", &device->device_free_bytes) &&
-           get_figures(object, &device->figures);
+           json_get_text(object, "model", device->model, sizeof(device->model)) &&
+           json_get_figure(object, "capacity_bytes", &device->capacity_bytes) &&
+           json_get_figure(object, "device_free_bytes", &device->device_free_bytes) &&
+           json_get_figures(object, &device->figures);
 }
 
 /* Host memory is the last one there, and the first one here. */
@@ -89,7 +49,7 @@ static bool take_use(node_t *node, const json_t *object)
 {
     uint32_t device = get_device(node, object);
     node_use_t *use = device != NODE_NO_INDEX ? node_add_use(node) : NULL;
-    if (use == NULL || !get_figures(object, &use->figures)) {
+    if (use == NULL || !json_get_figures(object, &use->figures)) {
         return false;
     }
     use->process = node->process_count - 1;
@@ -109,14 +69,14 @@ static bool take_resource(node_t *node, const json_t *object)
     resource->process = node->process_count - 1;
     resource->device = device;
     bool has_upstream = !json_is_null(json_object_get(object, "upstream_id"));
-    return get_number(object, "instance_id", &resource->instance_id) &&
+    return json_get_number(object, "instance_id", &resource->instance_id) &&
            (!has_upstream ||
-            get_number(object, "upstream_id", &resource->upstream_id)) &&
-           get_text(object, "name", resource->name, sizeof(resource->name)) &&
-           get_text(object, "type", resource->type, sizeof(resource->type)) &&
-           get_figures(object, &resource->figures) &&
-           get_figure(object, "free_bytes", &resource->free_bytes) &&
-           get_figure(object, "largest_free_bytes", &resource->largest_free_bytes);
+            json_get_number(object, "upstream_id", &resource->upstream_id)) &&
+           json_get_text(object, "name", resource->name, sizeof(resource->name)) &&
+           json_get_text(object, "type", resource->type, sizeof(resource->type)) &&
+           json_get_figures(object, &resource->figures) &&
+           json_get_figure(object, "free_bytes", &resource->free_bytes) &&
+           json_get_figure(object, "largest_free_bytes", &resource->largest_free_bytes);
 }
 
 typedef bool (*take_fn)(node_t *node, const json_t *object);
@@ -136,15 +96,16 @@ static bool take_process(node_t *node, const json_t *object)
         node->process_count < SEGMENTS_MAX ? node_add_process(node) : NULL;
     uint64_t pid;
     uint32_t uid;
-    if (process == NULL || !get_figure(object, "pid", &pid) ||
-        !get_number(object, "uid", &uid)) {
+    if (process == NULL || !json_get_figure(object, "pid", &pid) ||
+        !json_get_number(object, "uid", &uid)) {
         return false;
     }
     process->pid = pid <= INT32_MAX ? (pid_t)pid : 0;
     process->uid = uid;
-    return get_text(object, "user", process->user, sizeof(process->user)) &&
-           get_text(object, "comm", process->comm, sizeof(process->comm)) &&
-           get_text(object, "command", process->command, sizeof(process->command)) &&
+    return json_get_text(object, "user", process->user, sizeof(process->user)) &&
+           json_get_text(object, "comm", process->comm, sizeof(process->comm)) &&
+           json_get_text(
+               object, "command", process->command, sizeof(process->command)) &&
            take_each(node, json_object_get(object, "devices"), take_use) &&
            take_each(node, json_object_get(object, "resources"), take_resource);
 }
@@ -155,10 +116,11 @@ bool node_from_json(const json_t *json, node_t *node)
 {
     uint32_t schema;
     node_clear(node);
-    return get_number(json, "schema_version", &schema) && schema == NODE_JSON_SCHEMA &&
+    return json_get_number(json, "schema_version", &schema) &&
+           schema == NODE_JSON_SCHEMA &&
            take_devices(node, json_object_get(json, "devices")) &&
            take_each(node, json_object_get(json, "processes"), take_process) &&
-           get_number(json, "unreadable_programs", &node->forbidden) &&
-           get_number(json, "implausible_programs", &node->refused) &&
-           get_number(json, "left_out_programs", &node->left_out);
+           json_get_number(json, "unreadable_programs", &node->forbidden) &&
+           json_get_number(json, "implausible_programs", &node->refused) &&
+           json_get_number(json, "left_out_programs", &node->left_out);
 }

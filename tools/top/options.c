@@ -48,6 +48,9 @@ static const tool_option_t table[] = {
      "keep what is shown live in a file, at most 256 MiB"},
     {"replay", "FILE", parse_path, FIELD(replay),
      "show such a file; with --once, --json and --html its end"},
+    {"mount", "DIR", parse_path, FIELD(mount),
+     "read the tree of rmmfs that is mounted there, such as\n/rmm, and not the "
+     "programs"},
     {"interval", "SECONDS", parse_interval, FIELD(interval_seconds),
      "time between two readings; default 1"},
     {"sort", "COLUMN", parse_sort, FIELD(sort),

@@ -14,6 +14,7 @@ typedef struct options {
     ui_sort_t sort;
     const char *filter;
     const char *html, *record, *replay; /* names of files; NULL: none */
+    const char *mount;                  /* a directory; NULL: the segments */
 } options_t;
 
 extern const tool_command_t top_command;

@@ -199,7 +199,9 @@ static void do_request(screen_t *screen)
     if (sampler == NULL) {
         snprintf(
             screen->ui.message, sizeof(screen->ui.message),
-            "a recording cannot be asked for anything");
+            "%s cannot be asked for anything",
+            screen->source->kind == SOURCE_MOUNT ? "with --mount programs"
+                                                 : "a recording");
         return;
     }
     control_do(&sampler->segments, &screen->node, &request, screen->ui.message);
@@ -265,15 +267,22 @@ static void say_source(screen_t *screen)
     const recorder_t *recorder = &source->recorder;
     char *said = screen->ui.source;
     size_t bytes = sizeof(screen->ui.source);
-    if (source->is_recorded) {
+    if (source->kind == SOURCE_RECORDING) {
         snprintf(
             said, bytes, "RECORDING %llu of %llu",
             (unsigned long long)source->player.next,
             (unsigned long long)source->player.count);
+    } else if (source_silence(source)[0] != '\0') {
+        snprintf(
+            said, bytes, "NO ANSWER FOR %llu s: %s",
+            (unsigned long long)((clock_ns() - source->mount.answered_ns) / 1000000000u),
+            source_silence(source));
     } else if (recorder->reason[0] != '\0') {
         snprintf(said, bytes, "RECORDED NO MORE: %s", recorder->reason);
     } else if (recorder->file != NULL) {
         snprintf(said, bytes, "RECORDS");
+    } else if (source->kind == SOURCE_MOUNT) {
+        snprintf(said, bytes, "from %.120s", source->mount.reading.path);
     }
 }
 
@@ -284,7 +293,8 @@ static void read_node(screen_t *screen)
         return;
     }
     screen->has_memory = source_take(screen->source, &screen->node) &&
-                         history_add(&screen->history, &screen->node);
+                         (source_silence(screen->source)[0] != '\0' ||
+                          history_add(&screen->history, &screen->node));
     if (screen->has_memory && sampler != NULL) {
         look(screen, sampler);
     }

@@ -1,23 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses between programs and a recording; see source.h. */
+/* Chooses between programs, a tree and a recording; see source.h. */
 #include "top/source.h"
 
 #include <string.h>
+
+/* How long a tree may take: live the keys wait meanwhile. */
+#define LIVE_WAIT_NS UINT64_C(500000000)
+#define ONCE_WAIT_NS UINT64_C(10000000000)
+
+static bool open_kind(
+    source_t *source, const options_t *options, char *message, size_t message_bytes)
+{
+    if (options->replay != NULL) {
+        source->kind = SOURCE_RECORDING;
+        return player_open(&source->player, options->replay, message, message_bytes);
+    }
+    if (options->mount != NULL) {
+        source->kind = SOURCE_MOUNT;
+        return mount_open(&source->mount, options->mount, message, message_bytes);
+    }
+    source->kind = SOURCE_PROGRAMS;
+    return sampler_init(&source->sampler, message, message_bytes);
+}
+
+static void close_kind(source_t *source)
+{
+    switch (source->kind) {
+    case SOURCE_PROGRAMS:
+        sampler_fini(&source->sampler);
+        break;
+    case SOURCE_MOUNT:
+        mount_close(&source->mount);
+        break;
+    case SOURCE_RECORDING:
+        player_close(&source->player);
+        break;
+    }
+}
 
 bool source_open(
     source_t *source, const options_t *options, char *message, size_t message_bytes)
 {
     memset(source, 0, sizeof(*source));
-    source->is_recorded = options->replay != NULL;
-    if (source->is_recorded) {
-        return player_open(&source->player, options->replay, message, message_bytes);
-    }
-    if (!sampler_init(&source->sampler, message, message_bytes)) {
+    if (!open_kind(source, options, message, message_bytes)) {
         return false;
     }
     if (options->record != NULL &&
         !recorder_open(&source->recorder, options->record, message, message_bytes)) {
-        sampler_fini(&source->sampler);
+        close_kind(source);
         return false;
     }
     return true;
@@ -26,25 +56,30 @@ bool source_open(
 void source_close(source_t *source)
 {
     recorder_close(&source->recorder);
-    if (source->is_recorded) {
-        player_close(&source->player);
-    } else {
-        sampler_fini(&source->sampler);
-    }
+    close_kind(source);
 }
 
 bool source_is_over(const source_t *source)
 {
-    return source->is_recorded && player_is_over(&source->player);
+    return source->kind == SOURCE_RECORDING && player_is_over(&source->player);
+}
+
+/* Once it was silent nobody waits for it. */
+static bool take_from_mount(source_t *source, node_t *node)
+{
+    bool was_silent = source->mount.reason[0] != '\0';
+    return mount_take(
+        &source->mount, node, was_silent ? LIVE_WAIT_NS / 10 : LIVE_WAIT_NS);
 }
 
 bool source_take(source_t *source, node_t *node)
 {
-    if (source->is_recorded) {
+    if (source->kind == SOURCE_RECORDING) {
         return player_take(&source->player, node);
     }
-    bool is_whole = sampler_take(&source->sampler, node);
-    if (is_whole) {
+    bool is_whole = source->kind == SOURCE_MOUNT ? take_from_mount(source, node)
+                                                 : sampler_take(&source->sampler, node);
+    if (is_whole && source_silence(source)[0] == '\0') {
         recorder_add(&source->recorder, node);
     }
     return is_whole;
@@ -52,17 +87,33 @@ bool source_take(source_t *source, node_t *node)
 
 bool source_take_one(source_t *source, node_t *node)
 {
-    return source->is_recorded ? player_take_last(&source->player, node)
-                               : source_take(source, node);
+    switch (source->kind) {
+    case SOURCE_RECORDING:
+        return player_take_last(&source->player, node);
+    case SOURCE_MOUNT:
+        return mount_take(&source->mount, node, ONCE_WAIT_NS) &&
+               source_silence(source)[0] == '\0';
+    case SOURCE_PROGRAMS:
+        break;
+    }
+    return source_take(source, node);
+}
+
+const char *source_silence(const source_t *source)
+{
+    return source->kind == SOURCE_MOUNT ? source->mount.reason : "";
 }
 
 const char *source_failure(const source_t *source)
 {
-    return source->is_recorded ? "the recording has changed, or there is no host memory"
-                               : "no host memory";
+    if (source->kind == SOURCE_RECORDING) {
+        return "the recording has changed, or there is no host memory";
+    }
+    const char *silence = source_silence(source);
+    return silence[0] != '\0' ? silence : "no host memory";
 }
 
 const sampler_t *source_sampler(const source_t *source)
 {
-    return source->is_recorded ? NULL : &source->sampler;
+    return source->kind == SOURCE_PROGRAMS ? &source->sampler : NULL;
 }
