@@ -2,21 +2,24 @@
 /**
  * @file rapids_logger/logger.hpp
  *
- * The part of RAPIDS' logger that is in RMM's interface: levels, sinks, and a logger with
- * printf-like functions. There are no patterns: a line of a logger is as one of this
- * library's log (rmm/log.h), "[time][level] message".
+ * The part of RAPIDS' logger that is in RMM's interface: levels, sinks, patterns, and a
+ * logger with printf-like functions, whose arguments may be std::string too.
  *
- * Threads: any function, any thread; a sink gets one call at a time from one logger.
+ * A sink writes lines. Their form is its pattern (pattern.hpp), which set_pattern() of a
+ * logger gives to the sinks that it has; a sink without one writes "[time][level] message".
+ *
+ * Threads: any function, any thread, but for moves and the iterators of sink_vector; a sink
+ * gets one call at a time.
  */
 #ifndef RMM_COMPAT_RAPIDS_LOGGER_LOGGER_HPP
 #define RMM_COMPAT_RAPIDS_LOGGER_LOGGER_HPP
 
+#include <atomic>
 #include <chrono>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -28,35 +31,10 @@
 #include <utility>
 #include <vector>
 
-#ifdef __GNUC__
-#define RMM_COMPAT_RAPIDS_LOGGER rapids_logger __attribute__((visibility("default")))
-#else
-#define RMM_COMPAT_RAPIDS_LOGGER rapids_logger
-#endif
+#include <rapids_logger/pattern.hpp>
 
 namespace RMM_COMPAT_RAPIDS_LOGGER
 {
-
-enum class level_enum : std::int32_t {
-    trace,
-    debug,
-    info,
-    warn,
-    error,
-    critical,
-    off,
-    n_levels
-};
-
-inline const char *name_of(level_enum level)
-{
-    static const char *const names[] = {"trace", "debug",    "info", "warn",
-                                        "error", "critical", "off"};
-
-    return level >= level_enum::trace && level <= level_enum::off
-               ? names[static_cast<std::size_t>(level)]
-               : "unknown";
-}
 
 /** Where a logger writes to. */
 class sink
@@ -67,23 +45,28 @@ class sink
     virtual void write(std::string_view lines) = 0;
     virtual void flush() = 0;
     /** A message of a logger: a line of it, unless the sink takes messages. */
-    virtual void message(level_enum level, const std::string &text)
+    virtual void message(const log_record &record)
     {
-        write(line_of(level, text));
+        write(line_of(record));
+    }
+    virtual void set_pattern(const std::string &pattern)
+    {
+        const std::lock_guard<std::mutex> guard(pattern_lock_);
+
+        pattern_ = pattern;
+    }
+
+  protected:
+    std::string line_of(const log_record &record) const
+    {
+        const std::lock_guard<std::mutex> guard(pattern_lock_);
+
+        return formatted_line(pattern_, record);
     }
 
   private:
-    static std::string line_of(level_enum level, const std::string &text)
-    {
-        const auto now = std::chrono::system_clock::now();
-        const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-        std::tm local{};
-        char time[32];
-
-        localtime_r(&seconds, &local);
-        (void)std::strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S%z", &local);
-        return std::string("[") + time + "][" + name_of(level) + "] " + text + "\n";
-    }
+    mutable std::mutex pattern_lock_; /* protects pattern_ */
+    std::string pattern_ = "[%Y-%m-%dT%T%z][%l] %v";
 };
 
 using sink_ptr = std::shared_ptr<sink>;
@@ -170,7 +153,7 @@ class null_sink_mt : public sink
 using log_callback_t = std::function<void(int, const char *)>;
 using flush_callback_t = std::function<void()>;
 
-/** Passes messages to a function. */
+/** Passes lines to a function, with the level of each. */
 class callback_sink_mt : public sink
 {
   public:
@@ -180,20 +163,30 @@ class callback_sink_mt : public sink
     }
     void write(std::string_view lines) override
     {
-        log_(static_cast<int>(level_enum::info), std::string(lines).c_str());
+        call(level_enum::info, std::string(lines));
     }
-    void message(level_enum level, const std::string &text) override
+    void message(const log_record &record) override
     {
-        log_(static_cast<int>(level), text.c_str());
+        call(record.level, line_of(record));
     }
     void flush() override
     {
+        const std::lock_guard<std::recursive_mutex> guard(lock_);
+
         if (flush_) {
             flush_();
         }
     }
 
   private:
+    void call(level_enum level, const std::string &lines)
+    {
+        const std::lock_guard<std::recursive_mutex> guard(lock_);
+
+        log_(static_cast<int>(level), lines.c_str());
+    }
+
+    std::recursive_mutex lock_; /* one call at a time; a function may log again */
     log_callback_t log_;
     flush_callback_t flush_;
 };
@@ -202,6 +195,34 @@ class callback_sink_mt : public sink
 class sink_vector
 {
   public:
+    using Iterator = std::vector<sink_ptr>::iterator;
+    using ConstIterator = std::vector<sink_ptr>::const_iterator;
+
+    /** No other thread may change the list meanwhile. */
+    Iterator begin()
+    {
+        return sinks_.begin();
+    }
+    Iterator end()
+    {
+        return sinks_.end();
+    }
+    ConstIterator begin() const
+    {
+        return sinks_.begin();
+    }
+    ConstIterator end() const
+    {
+        return sinks_.end();
+    }
+    ConstIterator cbegin() const
+    {
+        return sinks_.cbegin();
+    }
+    ConstIterator cend() const
+    {
+        return sinks_.cend();
+    }
     void push_back(sink_ptr sink)
     {
         const std::lock_guard<std::mutex> guard(lock_);
@@ -237,21 +258,39 @@ class sink_vector
 class logger
 {
   public:
+    using sink_vector = rapids_logger::sink_vector;
+
     explicit logger(std::string name, std::vector<sink_ptr> sinks = {})
         : name_(std::move(name))
     {
-        for (sink_ptr &sink : sinks) {
-            sinks_.push_back(std::move(sink));
-        }
+        replace_sinks(std::move(sinks));
     }
+    /** The file is truncated. */
     logger(std::string name, const std::string &filename)
-        : logger(std::move(name), {std::make_shared<basic_file_sink_mt>(filename)})
+        : logger(
+              std::move(name), {std::make_shared<basic_file_sink_mt>(filename, true)})
     {
     }
     logger(std::string name, std::ostream &stream)
         : logger(std::move(name), {std::make_shared<ostream_sink_mt>(stream)})
     {
     }
+    /** No other thread may use either of the two. */
+    logger(logger &&other) : logger(std::move(other.name_), other.sinks_.snapshot())
+    {
+        take_levels(other);
+    }
+    logger &operator=(logger &&other)
+    {
+        if (this != &other) {
+            name_ = std::move(other.name_);
+            replace_sinks(other.sinks_.snapshot());
+            take_levels(other);
+        }
+        return *this;
+    }
+    logger(const logger &) = delete;
+    logger &operator=(const logger &) = delete;
     virtual ~logger() = default;
 
     virtual void set_level(level_enum level)
@@ -261,6 +300,22 @@ class logger
     virtual level_enum level() const
     {
         return level_;
+    }
+    /** Flush after each message of this level and worse; off, as at first: after none. */
+    void flush_on(level_enum level)
+    {
+        flush_level_ = level;
+    }
+    level_enum flush_level() const
+    {
+        return flush_level_;
+    }
+    /** Of all sinks that the logger has now. */
+    void set_pattern(const std::string &pattern)
+    {
+        for (const sink_ptr &sink : sinks_.snapshot()) {
+            sink->set_pattern(pattern);
+        }
     }
     bool should_log(level_enum level) const
     {
@@ -289,34 +344,42 @@ class logger
         }
     }
     template <class First, class... Arguments>
-    void log(level_enum level, const char *format, First first, Arguments... arguments)
+    void
+    log(level_enum level, const std::string &format, const First &first,
+        const Arguments &...arguments)
     {
         if (should_log(level)) {
-            pass_on(level, formatted(format, first, arguments...));
+            pass_on(
+                level, formatted(format.c_str(), passed(first), passed(arguments)...));
         }
     }
-    template <class... Arguments> void trace(const char *format, Arguments... arguments)
+    template <class... Arguments>
+    void trace(const std::string &format, const Arguments &...arguments)
     {
         log(level_enum::trace, format, arguments...);
     }
-    template <class... Arguments> void debug(const char *format, Arguments... arguments)
+    template <class... Arguments>
+    void debug(const std::string &format, const Arguments &...arguments)
     {
         log(level_enum::debug, format, arguments...);
     }
-    template <class... Arguments> void info(const char *format, Arguments... arguments)
+    template <class... Arguments>
+    void info(const std::string &format, const Arguments &...arguments)
     {
         log(level_enum::info, format, arguments...);
     }
-    template <class... Arguments> void warn(const char *format, Arguments... arguments)
+    template <class... Arguments>
+    void warn(const std::string &format, const Arguments &...arguments)
     {
         log(level_enum::warn, format, arguments...);
     }
-    template <class... Arguments> void error(const char *format, Arguments... arguments)
+    template <class... Arguments>
+    void error(const std::string &format, const Arguments &...arguments)
     {
         log(level_enum::error, format, arguments...);
     }
     template <class... Arguments>
-    void critical(const char *format, Arguments... arguments)
+    void critical(const std::string &format, const Arguments &...arguments)
     {
         log(level_enum::critical, format, arguments...);
     }
@@ -325,12 +388,44 @@ class logger
     /* Whatever the level is: a message that has passed another's filter. */
     void pass_on(level_enum level, const std::string &text)
     {
+        const log_record record = {
+            level, text, name_, std::chrono::system_clock::now()};
+        const level_enum flush_level = flush_level_;
+
         for (const sink_ptr &sink : sinks_.snapshot()) {
-            sink->message(level, text);
+            sink->message(record);
+            if (level >= flush_level && flush_level < level_enum::off) {
+                sink->flush();
+            }
         }
     }
 
   private:
+    void replace_sinks(std::vector<sink_ptr> sinks)
+    {
+        sinks_.clear();
+        for (sink_ptr &sink : sinks) {
+            sinks_.push_back(std::move(sink));
+        }
+    }
+    void take_levels(const logger &other)
+    {
+        level_ = other.level_.load();
+        flush_level_ = other.flush_level_.load();
+    }
+    /* As an argument of printf(). */
+    static const char *passed(const std::string &text)
+    {
+        return text.c_str();
+    }
+    template <class T> static T passed(const T &value)
+    {
+        return value;
+    }
+    template <std::size_t N> static const char *passed(const char (&text)[N])
+    {
+        return text;
+    }
     static std::string formatted(const char *format, ...)
     {
         std::va_list arguments, again;
@@ -347,7 +442,29 @@ class logger
 
     std::string name_;
     sink_vector sinks_;
-    level_enum level_ = level_enum::info;
+    std::atomic<level_enum> level_{level_enum::info};
+    std::atomic<level_enum> flush_level_{level_enum::off};
+};
+
+/** Another level until the end of the block. */
+class log_level_setter
+{
+  public:
+    log_level_setter(logger &logger, level_enum level)
+        : logger_(logger), previous_(logger.level())
+    {
+        logger_.set_level(level);
+    }
+    log_level_setter(const log_level_setter &) = delete;
+    log_level_setter &operator=(const log_level_setter &) = delete;
+    ~log_level_setter()
+    {
+        logger_.set_level(previous_);
+    }
+
+  private:
+    logger &logger_;
+    level_enum previous_;
 };
 
 } /* namespace RMM_COMPAT_RAPIDS_LOGGER */

@@ -5,6 +5,8 @@
  * RMM's logger: this library's log (rmm/log.h) with more sinks. The level is the library's.
  * The first call of default_logger() makes its sinks those of the library's messages too; the
  * first one writes where the log wrote before: to stderr, or the file of RMM_DEBUG_LOG_FILE.
+ * That one keeps the form of the log's lines, which other processes may write to the same
+ * file; a pattern is for the sinks that the program adds.
  */
 #ifndef RMM_COMPAT_LOGGER_HPP
 #define RMM_COMPAT_LOGGER_HPP
@@ -32,21 +34,29 @@ class library_sink : public rapids_logger::sink
         : function_(function), argument_(argument)
     {
     }
-    void message(rapids_logger::level_enum level, const std::string &text) override
+    void message(const rapids_logger::log_record &record) override
     {
-        if (function_ != nullptr) {
-            function_(static_cast<rmm_log_level_t>(level), text.c_str(), argument_);
-        }
+        pass(static_cast<rmm_log_level_t>(record.level), record.text);
     }
     void write(std::string_view lines) override
     {
-        message(rapids_logger::level_enum::info, std::string(lines));
+        pass(RMM_LEVEL_INFO, std::string(lines));
+    }
+    void set_pattern(const std::string &) override
+    {
     }
     void flush() override
     {
     }
 
   private:
+    void pass(rmm_log_level_t level, const std::string &text)
+    {
+        if (function_ != nullptr) {
+            function_(level, text.c_str(), argument_);
+        }
+    }
+
     rmm_log_fn function_;
     void *argument_;
 };
@@ -62,7 +72,12 @@ class library_logger : public rapids_logger::logger
         check([&] {
             return rmm_log_exchange_callback(receive, this, &function, &argument);
         });
-        sinks().push_back(std::make_shared<library_sink>(function, argument));
+        first_ = std::make_shared<library_sink>(function, argument);
+        sinks().push_back(first_);
+    }
+    const rapids_logger::sink_ptr &first() const
+    {
+        return first_;
     }
     void set_level(rapids_logger::level_enum level) override
     {
@@ -82,21 +97,33 @@ class library_logger : public rapids_logger::logger
                 static_cast<rapids_logger::level_enum>(level), text);
         });
     }
+
+    rapids_logger::sink_ptr first_;
 };
+
+RMM_EXPORT inline library_logger &the_logger()
+{
+    static auto *logger = new library_logger; /* the log may use it until the end */
+    return *logger;
+}
 
 } /* namespace detail */
 
-RMM_EXPORT inline rapids_logger::logger &default_logger()
+inline rapids_logger::logger &default_logger()
 {
-    static auto *logger =
-        new detail::library_logger; /* the log may use it until the end */
-    return *logger;
+    return detail::the_logger();
 }
 
 /** Where the log wrote before the first call of default_logger(). */
 inline rapids_logger::sink_ptr default_sink()
 {
-    return default_logger().sinks().snapshot().at(0);
+    return detail::the_logger().first();
+}
+
+/** The pattern of RMM's lines, for sinks that the program adds. */
+inline std::string default_pattern()
+{
+    return "[%6t][%H:%M:%S:%f][%-6l] %v";
 }
 
 } /* namespace RMM_NAMESPACE */

@@ -440,7 +440,7 @@ CASE(the_logger_has_the_librarys_level_and_messages)
         rmm::mr::cuda_memory_resource().allocate_sync(std::size_t(1) << 50));
     rmm::default_logger().set_level(rapids_logger::level_enum::off);
     rmm::default_logger().sinks().pop_back();
-    CHECK(text.str().find("[warn] 3 of these\n") != std::string::npos);
+    CHECK(text.str().find("[warning] 3 of these\n") != std::string::npos);
     CHECK(text.str().find("not this") == std::string::npos);
     CHECK(
         (text.str().find("compiled in") != std::string::npos) ==
