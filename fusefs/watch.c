@@ -35,8 +35,10 @@
 #define SWEEP_EVERY_NS (10000 * MS)
 #define COLLECT_EVERY_NS (10 * MS) /* marks and messages, however much happens */
 #define SAVE_EVERY_NS (50 * MS)
-#define LOOK_NS (300000ull)  /* of CPU time that a look spends on what changed */
-#define LOOK_STEPS 16u       /* that it takes in any case, on a slow machine too */
+#define LOOK_NS (300000ull) /* of CPU time that a look spends on what changed */
+#define LOOK_STEPS 16u      /* more on a slow machine, up to so many */
+#define LOOK_MOST_NS (1 * MS)
+#define LOOK_STEPS_LEAST 4u  /* in any case: a new program with its side files */
 #define START_NS (5000 * MS) /* that the start does */
 #define LATER_NS 5000000l    /* until what waits for the list of locks is met again */
 #define SWEEP_DIRS 1024
@@ -77,13 +79,20 @@ static void take_news(watch_t *watch)
     }
 }
 
+/* To meet what a user left dead or torn may take a hundred times as long as other steps. */
+static bool goes_on(uint32_t steps, uint64_t spent_ns)
+{
+    return spent_ns < LOOK_NS || steps < LOOK_STEPS_LEAST ||
+           (steps < LOOK_STEPS && spent_ns < LOOK_MOST_NS);
+}
+
 /* Model lock held alone. It ends in time, whatever there is to do. */
 static void refresh(watch_t *watch)
 {
     uint64_t begin = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID), now = begin;
     bool has_more = true;
     take_news(watch);
-    for (uint32_t i = 0; has_more && (i < LOOK_STEPS || now - begin < LOOK_NS); i++) {
+    for (uint32_t i = 0; has_more && goes_on(i, now - begin); i++) {
         has_more = scan_step(&watch->scan);
         now = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }

@@ -13,8 +13,9 @@
  * seconds.
  *
  * Bounds. Anybody may write to a directory, so a look spends at most LOOK_NS on what
- * changed, and the background thread does the rest in pieces of the same size, between
- * which readers get in. While there is a rest, a look does not wait for it.
+ * changed and a step more, or LOOK_MOST_NS where steps take long, and the background thread
+ * does the rest in pieces of the same size, between which readers get in. While there is a
+ * rest, a look does not wait for it.
  *
  * Cost: one system call for each access. Two more for each of MEMBERS_AT_ONCE segments (its
  * lock, its table of locations) once a millisecond: 2 to 4 % of the time. Twice that while
