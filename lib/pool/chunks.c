@@ -229,20 +229,24 @@ static uint64_t bytes_of(const engine_chunk_t *chunk)
     return chunk->units * RMM_BLOCKS_UNIT;
 }
 
-/* Remove the chunks without units from this index on. */
-static void compact_locked(engine_chunks_t *chunks, uint32_t from)
+/* Remove the entries of chunks that were taken out. */
+static void compact(engine_t *engine)
 {
-    uint32_t kept = from;
+    engine_chunks_t *chunks = &engine->chunks;
+    uint32_t kept = 0;
 
-    for (uint32_t i = from; i < chunks->count; i++) {
+    rmm__mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < chunks->count; i++) {
         if (chunks->chunks[i].units != 0) {
             chunks->chunks[kept++] = chunks->chunks[i];
         }
     }
     chunks->count = kept;
+    rmm__mutex_unlock(&engine->lock);
 }
 
-/* Remove free chunks, the newest first, from *index down; returns how many. */
+/* Take free chunks out, the newest first, from *index down; returns how many. Their entries
+ * stay, without units, for compact(). */
 static uint32_t take_free_chunks_locked(
     engine_t *engine, uint64_t keep_bytes, uint32_t *index, engine_chunk_t *taken)
 {
@@ -263,7 +267,6 @@ static uint32_t take_free_chunks_locked(
         }
     }
     if (count != 0) {
-        compact_locked(chunks, *index);
         rmm__engine_show_locked(engine);
     }
     return count;
@@ -286,6 +289,7 @@ static rmm_status_t chunks_trim(engine_t *engine, uint64_t keep_bytes)
                 bytes_of(&taken[i]));
         }
     } while (count != 0);
+    compact(engine);
     return RMM_OK;
 }
 

@@ -89,7 +89,7 @@ typedef struct engine_captures {
 
 typedef struct engine_chunk {
     uint64_t unit;
-    uint32_t units;
+    uint32_t units; /* 0: it was taken out by a trim that still runs */
 } engine_chunk_t;
 
 typedef struct engine_chunks {

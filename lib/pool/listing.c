@@ -114,7 +114,9 @@ static void show_chunks_locked(const listing_t *listing)
     const engine_chunks_t *chunks = &listing->engine->chunks;
 
     for (uint32_t i = 0; i < chunks->count; i++) {
-        show_chunk(listing, chunks->chunks[i].unit, chunks->chunks[i].units);
+        if (chunks->chunks[i].units != 0) {
+            show_chunk(listing, chunks->chunks[i].unit, chunks->chunks[i].units);
+        }
     }
     show_pieces_locked(listing);
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The number of steps that the engine takes: it depends neither on how many streams have free
+ * memory nor on how many chunks or blocks there are. A step is a basic block. This program has
+ * the sources of lib/pool compiled with -fsanitize-coverage=trace-pc, which calls the function
+ * below at each of them; so the counts are the same in every run, whatever the machine does.
+ *
+ * A search is in a tree, hence the RATIO: a few levels more are allowed, a list is not.
+ */
+#include "sim/pool/pool_harness.h"
+
+#include <inttypes.h>
+
+#define RATIO_PERCENT 150
+#define REPEATS 200
+#define LARGE_REPEATS 50 /* of 16 queries each: fewer than the 1024 streams */
+
+static _Thread_local uint64_t steps;
+
+void __sanitizer_cov_trace_pc(void);
+
+void __sanitizer_cov_trace_pc(void)
+{
+    steps++;
+}
+
+static void assert_flat(const char *what, uint64_t few, uint64_t many)
+{
+    print_message(
+        "%s: %" PRIu64 " steps, %" PRIu64 " where there are many\n", what, few, many);
+    assert_true(few != 0);
+    assert_true(many * 100 <= few * RATIO_PERCENT);
+}
+
+/* --- streams -------------------------------------------------------------------------- */
+
+typedef struct costs {
+    uint64_t alloc, dealloc, pair, large_pair; /* steps of all repetitions */
+} costs_t;
+
+static uint64_t steps_of_pairs(rmm_resource_t *pool, size_t bytes, rmm_stream_t stream)
+{
+    uint64_t before = steps;
+
+    for (int i = 0; i < REPEATS; i++) {
+        give(pool, take(pool, bytes, stream), bytes, stream);
+    }
+    return steps - before;
+}
+
+/* No size was freed last, so each request queries events before it cuts a block. */
+static uint64_t steps_of_large(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    uint64_t before = steps;
+
+    for (size_t i = 0; i < LARGE_REPEATS; i++) {
+        size_t bytes = 512 * KIB + i * 256;
+
+        give(pool, take(pool, bytes, stream), bytes, stream);
+    }
+    return steps - before;
+}
+
+static costs_t measure(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    void *blocks[REPEATS];
+    costs_t costs;
+
+    steps = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        blocks[i] = take(pool, 4 * KIB, stream);
+    }
+    costs.alloc = steps;
+    steps = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        give(pool, blocks[i], 4 * KIB, stream);
+    }
+    costs.dealloc = steps;
+    costs.pair = steps_of_pairs(pool, 100000, stream);
+    costs.large_pair = steps_of_large(pool, stream);
+    return costs;
+}
+
+/* A stream has two free blocks apart, and an event that covers them. */
+static void leave_blocks(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    void *first = take(pool, KIB, stream);
+    void *second = take(pool, KIB, stream);
+
+    give(pool, first, KIB, stream);
+    for (int i = 0; i < BATCH_FREES; i++) {
+        give(pool, second, KIB, stream);
+        second = take(pool, KIB, stream);
+    }
+    give(pool, second, KIB, stream);
+}
+
+static costs_t costs_beside(uint32_t stream_count)
+{
+    rmm_resource_t *pool = make_pool(1024 * MIB, 0);
+    rmm_stream_t *streams = calloc(stream_count + 1, sizeof(*streams));
+    costs_t costs;
+
+    assert_non_null(streams);
+    for (uint32_t i = 0; i <= stream_count; i++) {
+        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &streams[i]));
+    }
+    for (uint32_t i = 0; i < stream_count; i++) {
+        leave_blocks(pool, streams[i]);
+    }
+    costs = measure(pool, streams[stream_count]);
+    for (uint32_t i = 0; i <= stream_count; i++) {
+        assert_ok(rmm_stream_destroy(streams[i]));
+    }
+    rmm_resource_release(pool);
+    free(streams);
+    return costs;
+}
+
+static void an_allocation_takes_as_many_steps_beside_4096_streams(void **state)
+{
+    costs_t few = costs_beside(64);
+    costs_t some = costs_beside(1024);
+    costs_t many = costs_beside(4096);
+
+    assert_flat("allocations of 4 KiB", few.alloc, many.alloc);
+    assert_flat("frees of 4 KiB", few.dealloc, many.dealloc);
+    assert_flat("pairs of 100 kB", few.pair, many.pair);
+    assert_flat("pairs of 512 KiB", some.large_pair, many.large_pair);
+}
+
+/* --- blocks --------------------------------------------------------------------------- */
+
+/* Every second block is free, so no two are neighbours; none fits. */
+static uint64_t pair_beside_free_blocks(uint32_t count)
+{
+    rmm_resource_t *pool = make_pool(1024 * MIB, 0);
+    void **blocks = calloc(2 * (size_t)count, sizeof(*blocks));
+    uint64_t pairs;
+
+    assert_non_null(blocks);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        blocks[i] = take(pool, KIB, NULL);
+    }
+    for (uint32_t i = 0; i < 2 * count; i += 2) {
+        give(pool, blocks[i], KIB, NULL);
+    }
+    pairs = 0;
+    for (size_t bytes = 2 * KIB; bytes < 2 * KIB + 32 * 256; bytes += 256) {
+        steps = 0; /* of a size that was not freed last */
+        give(pool, take(pool, bytes, NULL), bytes, NULL);
+        pairs += steps;
+    }
+    rmm_resource_release(pool);
+    free(blocks);
+    return pairs;
+}
+
+static void an_allocation_takes_as_many_steps_among_100000_free_blocks(void **state)
+{
+    assert_flat(
+        "pairs", pair_beside_free_blocks(1000), pair_beside_free_blocks(100000));
+}
+
+/* --- trim ----------------------------------------------------------------------------- */
+
+/* Steps for each chunk of a trim of which one half goes. */
+static uint64_t trim_steps(uint32_t chunk_count)
+{
+    rmm_resource_t *mr = make_fixed(256, 1);
+    void **blocks = calloc(chunk_count, sizeof(*blocks));
+
+    assert_non_null(blocks);
+    for (uint32_t i = 0; i < chunk_count; i++) {
+        blocks[i] = take(mr, 256, NULL);
+    }
+    for (uint32_t i = 0; i < chunk_count; i += 2) {
+        give(mr, blocks[i], 256, NULL);
+    }
+    steps = 0;
+    assert_ok(rmm_resource_trim(mr, 0));
+    assert_int_equal(stats_of(mr).reserved_bytes, chunk_count / 2 * 256);
+    rmm_resource_release(mr);
+    free(blocks);
+    return steps / chunk_count;
+}
+
+static void a_trim_takes_as_many_steps_for_each_of_65536_chunks(void **state)
+{
+    assert_flat("trim of a chunk", trim_steps(4096), trim_steps(65536));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_allocation_takes_as_many_steps_beside_4096_streams),
+        cmocka_unit_test(an_allocation_takes_as_many_steps_among_100000_free_blocks),
+        cmocka_unit_test(a_trim_takes_as_many_steps_for_each_of_65536_chunks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
