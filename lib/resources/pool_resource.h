@@ -37,26 +37,13 @@ static inline pool_resource_t *pool_from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, pool_resource_t, base);
 }
 
+/* --- pool_life.c --------------------------------------------------------------------- */
+
 /* As rmm_pool_resource_create(), the arguments checked. */
 rmm_status_t rmm__pool_create(
     rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out);
 
-/* The operations of both, and the table of them. */
-rmm_status_t
-rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
-void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
-/* The same of a pool whose memory a diagnosis keeps from use for a while. */
-void rmm__pool_dealloc_late(
-    rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
-rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 void rmm__pool_destroy(rmm_resource_t *mr);
-#define RMM_POOL_OPS(name, free)                                                       \
-    {                                                                                  \
-        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = (free),              \
-        .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
-        .ready_on_all_streams = false, .settles = true,                                \
-        .list_blocks = rmm__pool_list_blocks,                                          \
-    }
 
 /*
  * The units behind every block, before the resource takes its first memory. Where a tool
@@ -69,6 +56,35 @@ uint32_t rmm__pool_gap_units(int device, bool is_range);
  * every stream, and annotated. */
 rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out);
 void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes);
+
+/* --- pool_requests.c ----------------------------------------------------------------- */
+
+/* What the engine has to say besides, when no lock is held. */
+RMM_COLD void rmm__pool_log_news(pool_resource_t *self);
+
+static inline void rmm__pool_log_changes(pool_resource_t *self)
+{
+    if (__builtin_expect(rmm__engine_has_news(self->engine), false)) {
+        rmm__pool_log_news(self);
+    }
+}
+
+rmm_status_t
+rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+/* The same of a pool whose memory a diagnosis keeps from use for a while. */
+void rmm__pool_dealloc_late(
+    rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
+rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
+
+/* The table of both. */
+#define RMM_POOL_OPS(name, free)                                                       \
+    {                                                                                  \
+        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = (free),              \
+        .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
+        .ready_on_all_streams = false, .settles = true,                                \
+        .list_blocks = rmm__pool_list_blocks,                                          \
+    }
 
 /* --- pool_report.c ------------------------------------------------------------------- */
 

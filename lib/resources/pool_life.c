@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pool from its creation to its end: what its engine calls (accounting, memory from
+ * upstream), and the making and ending of both.
+ *
+ * Locking: the accounting is written under the engine's lock, by plain stores. Memory from
+ * upstream is asked for and given back without it.
+ */
+#include "resources/pool_resource.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/diag_attach.h"
+#include "base/limits.h"
+#include "core/host_memory.h"
+
+/* --- accounting, under the engine's lock --------------------------------------------- */
+
+static void count_taken(
+    void *owner, const engine_want_t *want, uint64_t padding,
+    const engine_figures_t *figures)
+{
+    pool_resource_t *self = owner;
+    rmm_accounting_t *accounting = &self->base.accounting;
+
+    rmm__request_enter_locked(
+        &self->base, want->owner_flags != 0, want->bytes, padding);
+    rmm__accounting_begin_exclusive(accounting);
+    rmm__accounting_alloc_exclusive(accounting, want->bytes, padding);
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    rmm__accounting_end_exclusive(accounting);
+}
+
+static void count_given(
+    void *owner, const engine_gift_t *gift, uint64_t padding,
+    const engine_figures_t *figures)
+{
+    pool_resource_t *self = owner;
+    rmm_accounting_t *accounting = &self->base.accounting;
+
+    rmm__request_settle_locked(
+        &self->base, gift->owner_flags != 0, gift->bytes, padding);
+    rmm__accounting_begin_exclusive(accounting);
+    rmm__accounting_free_exclusive(accounting, gift->bytes, padding);
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    rmm__accounting_end_exclusive(accounting);
+}
+
+/* A block that is never handed out again is neither live nor free. */
+static void count_lost(void *owner, uint64_t bytes)
+{
+    pool_resource_t *self = owner;
+
+    rmm__figure_sub(&self->base.accounting.slot->free_bytes, bytes);
+}
+
+/* Readers subtract what is live from free_bytes: rmm__accounting_free_is_rest(). */
+static void count_figures(void *owner, const engine_figures_t *figures)
+{
+    pool_resource_t *self = owner;
+    rmm_accounting_t *accounting = &self->base.accounting;
+    uint64_t reserved_before = RMM_ACCOUNTING_GET(accounting, reserved_bytes);
+
+    rmm__accounting_begin_exclusive(accounting);
+    RMM_ACCOUNTING_SET(
+        accounting, free_bytes,
+        figures->free_bytes + RMM_ACCOUNTING_GET(accounting, current_bytes) +
+            RMM_ACCOUNTING_GET(accounting, padding_bytes));
+    RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    RMM_ACCOUNTING_SET(accounting, reserved_bytes, figures->reserved_bytes);
+    RMM_ACCOUNTING_SET(accounting, growth_count, figures->growth_count);
+    RMM_ACCOUNTING_SET(accounting, sync_count, figures->sync_count);
+    RMM_ACCOUNTING_SET(accounting, cross_stream_count, figures->cross_stream_count);
+    rmm__accounting_end_exclusive(accounting);
+    if (self->is_range) { /* else upstream counts it */
+        rmm__location_reserve(
+            accounting->location, figures->reserved_bytes - reserved_before);
+    }
+}
+
+/* Of a range. What comes from an upstream is asked for there. */
+static rmm_status_t begin_growth(void *owner, uint64_t bytes, uint64_t *promised_out)
+{
+    pool_resource_t *self = owner;
+
+    return rmm__growth_begin(&self->base, bytes, promised_out);
+}
+
+static void end_growth(void *owner, uint64_t promised)
+{
+    const pool_resource_t *self = owner;
+
+    rmm__growth_end(&self->base, promised);
+}
+
+static const engine_owner_t count_ops = {
+    .taken = count_taken,
+    .given = count_given,
+    .lost = count_lost,
+    .figures = count_figures,
+    .begin_growth = begin_growth,
+    .end_growth = end_growth,
+};
+
+/* --- memory from upstream ------------------------------------------------------------ */
+
+static rmm_request_t upstream_request(uint64_t bytes)
+{
+    return (rmm_request_t){
+        .bytes = bytes,
+        .align = RMM_ALIGN_DEFAULT,
+        .stream = RMM_STREAM_LEGACY,
+        .user = false, /* the pool holds it; its users are counted by the pool */
+    };
+}
+
+/* Memory of a stream-ordered upstream is ours on one stream only, until that is done. */
+static rmm_status_t wait_until_ready(const rmm_resource_t *mr)
+{
+    const rmm_resource_ops_t *ops =
+        atomic_load_explicit(&mr->upstream->ops, memory_order_relaxed);
+
+    return ops->ready_on_all_streams ? RMM_OK
+                                     : rmm__driver_wait_default_stream(mr->device);
+}
+
+/* Is its memory, through whatever hands it on, what cudaMalloc() or cudaMallocManaged() gave? */
+static bool is_of_cuda(const rmm_resource_t *mr)
+{
+    while (mr->upstream != NULL) {
+        mr = mr->upstream;
+    }
+    return strcmp(rmm_resource_type(mr), "cuda") == 0 ||
+           strcmp(rmm_resource_type(mr), "managed") == 0;
+}
+
+rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out)
+{
+    rmm_request_t request = upstream_request(bytes);
+    rmm_status_t status = rmm__resource_alloc(mr->upstream, &request, ptr_out);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = wait_until_ready(mr);
+    if (status != RMM_OK) {
+        rmm__resource_dealloc(mr->upstream, *ptr_out, &request);
+        return status;
+    }
+    if (rmm__annotate_is_on()) {
+        rmm__annotate_chunk(mr->device, *ptr_out, bytes, is_of_cuda(mr->upstream));
+    }
+    return RMM_OK;
+}
+
+void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes)
+{
+    rmm_request_t request = upstream_request(bytes);
+
+    rmm__diag_on_gone(ptr, bytes);
+    rmm__annotate_chunk_gone(mr->device, ptr, bytes);
+    rmm__resource_dealloc(mr->upstream, ptr, &request);
+}
+
+static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
+{
+    pool_resource_t *self = owner;
+
+    return rmm__pool_obtain(&self->base, bytes, ptr_out);
+}
+
+static void give_back(void *owner, void *ptr, uint64_t bytes)
+{
+    pool_resource_t *self = owner;
+
+    rmm__pool_give_back(&self->base, ptr, bytes);
+}
+
+static const engine_upstream_t upstream_memory = {obtain, give_back};
+
+/* --- the end ------------------------------------------------------------------------- */
+
+/* A diagnosis learns that a block still out ends with its pool. */
+static void report_left(void *owner, void *ptr, uint64_t bytes)
+{
+    const pool_resource_t *self = owner;
+
+    rmm__diag_on_free(
+        self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
+}
+
+/* The engine's lock lasts: until its accounting is closed others may take it. */
+static void pool_fini(pool_resource_t *self)
+{
+    if (self->is_range) {
+        void *range;
+        uint64_t bytes = rmm__engine_addresses(self->engine, &range);
+
+        rmm__diag_on_gone(range, bytes); /* its addresses; chunks go one by one */
+    }
+    rmm__engine_close(self->engine, report_left);
+    rmm__pool_log_changes(self);
+    if (self->is_range) {
+        rmm_accounting_t *accounting = &self->base.accounting;
+
+        rmm__location_unreserve(
+            accounting->location, RMM_ACCOUNTING_GET(accounting, reserved_bytes));
+    }
+    rmm__resource_fini(&self->base);
+    rmm__engine_destroy(self->engine);
+}
+
+void rmm__pool_destroy(rmm_resource_t *mr)
+{
+    pool_fini(pool_from_base(mr));
+    rmm__free(pool_from_base(mr));
+}
+
+/* --- create -------------------------------------------------------------------------- */
+
+static rmm_status_t
+init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
+{
+    rmm_status_t status = rmm__resource_init(
+        &self->base,
+        &(rmm_resource_desc_t){
+            .ops = plan->ops,
+            .name = plan->name,
+            .upstream = upstream,
+            .properties = upstream != NULL ? rmm_resource_properties(upstream)
+                                           : RMM_DEVICE_ACCESSIBLE,
+            .device = self->base.device,
+            .accounting_lock = rmm__engine_mutex(self->engine),
+        });
+
+    if (status == RMM_OK) {
+        rmm__accounting_free_is_rest(&self->base.accounting);
+    }
+    return status;
+}
+
+uint32_t rmm__pool_gap_units(int device, bool is_range)
+{
+    bool is_annotated = !is_range && rmm__annotate_open(device);
+
+    return is_annotated || rmm__diag_wants_guards() ? 1 : 0;
+}
+
+/* Sizes with the gaps; as they are where a block or a chunk would become too large. */
+static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
+{
+    const uint32_t gap_units = rmm__pool_gap_units(self->base.device, plan->is_range);
+    const uint64_t block_bytes = plan->block_bytes + gap_units * RMM_BLOCKS_UNIT;
+
+    self->round_bytes = RMM_BLOCKS_UNIT - 1;
+    if (plan->block_bytes != 0) {
+        const uint64_t count = plan->chunk_bytes / plan->block_bytes;
+
+        if (block_bytes > ENGINE_BLOCK_BYTES ||
+            count > ENGINE_RUN_BYTES / block_bytes) {
+            return;
+        }
+        plan->block_bytes = block_bytes;
+        plan->chunk_bytes = count * block_bytes;
+    }
+    self->gap_units = gap_units;
+    self->round_bytes += gap_units * RMM_BLOCKS_UNIT;
+}
+
+static rmm_status_t
+init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
+{
+    const engine_plan_t engine_plan = {
+        .driver = self->driver,
+        .device = self->base.device,
+        .owner = self,
+        .owner_ops = &count_ops,
+        .upstream = plan->is_range ? NULL : &upstream_memory,
+        .is_range = plan->is_range,
+        .shares_with_peers = plan->shares_with_peers,
+        .initial_bytes = plan->initial_bytes,
+        .maximum_bytes = plan->maximum_bytes,
+        .block_units = (uint32_t)(plan->block_bytes / RMM_BLOCKS_UNIT),
+        .growth_bytes = plan->chunk_bytes};
+    rmm_status_t status = rmm__engine_create(&engine_plan, &self->engine);
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    self->maximum_bytes = plan->maximum_bytes;
+    self->chunk_bytes = plan->chunk_bytes;
+    self->block_units = engine_plan.block_units;
+    self->is_range = plan->is_range;
+    status = init_resource(self, upstream, plan);
+    if (status != RMM_OK) {
+        rmm__engine_destroy(self->engine);
+        return status;
+    }
+    status = rmm__engine_open(self->engine, &engine_plan);
+    if (status != RMM_OK) {
+        pool_fini(self);
+        return status;
+    }
+    rmm__pool_log_changes(self);
+    return RMM_OK;
+}
+
+/* The upstream's device, or the current one. */
+static rmm_status_t choose_device(
+    const rmm_driver_t *driver, const rmm_resource_t *upstream, int *device_out)
+{
+    int error = RMM_DRIVER_OK;
+
+    if (upstream != NULL) {
+        *device_out = upstream->device;
+    } else {
+        error = driver->device_get(device_out);
+    }
+    return rmm__driver_status(driver, error, "querying the current device");
+}
+
+rmm_status_t rmm__pool_create(
+    rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
+{
+    pool_plan_t with_gaps = *plan;
+    const rmm_driver_t *driver;
+    pool_resource_t *self;
+    rmm_status_t status;
+    int device;
+
+    if (upstream != NULL && upstream->device < 0) {
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED,
+            "a %s resource needs an upstream that belongs to a device, and '%s' (%s) "
+            "belongs to none: use pinned or managed memory",
+            plan->ops->type_name, upstream->name, rmm_resource_type(upstream));
+    }
+    driver = rmm__driver(&status);
+    if (driver == NULL) {
+        return status;
+    }
+    status = choose_device(driver, upstream, &device);
+    if (status != RMM_OK) {
+        return status;
+    }
+    self = rmm__calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    self->driver = driver;
+    self->base.device = device;
+    add_gaps(self, &with_gaps);
+    status = init_pool(self, upstream, &with_gaps);
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = &self->base;
+    return RMM_OK;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What users of a pool call: allocate, free and trim, as requests of its engine. Its
+ * accounting follows in the engine's callbacks (pool_life.c).
+ */
+#include "resources/pool_resource.h"
+
+#include <inttypes.h>
+
+#include "base/diag_attach.h"
+#include "log/log.h"
+
+/* --- allocate ------------------------------------------------------------------------ */
+
+/* An allocation of no bytes, or its free: counted, and nothing else. */
+RMM_COLD static void
+count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
+{
+    rmm_accounting_t *accounting = &self->base.accounting;
+
+    rmm__request_announce(&self->base, request, 0);
+    rmm__engine_lock(self->engine);
+    rmm__accounting_begin_exclusive(accounting);
+    if (is_free) {
+        rmm__request_settle_locked(&self->base, request->user, 0, 0);
+        rmm__accounting_free_exclusive(accounting, 0, 0);
+    } else {
+        rmm__request_enter_locked(&self->base, request->user, 0, 0);
+        rmm__accounting_alloc_exclusive(accounting, 0, 0);
+    }
+    rmm__accounting_end_exclusive(accounting);
+    rmm__engine_unlock(self->engine);
+}
+
+RMM_COLD static rmm_status_t
+too_large(pool_resource_t *self, const rmm_request_t *request)
+{
+    rmm__accounting_oom(&self->base.accounting);
+    if (self->block_units != 0) {
+        return rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "%s '%s': %zu bytes are larger than its blocks of %" PRIu64 " bytes",
+            rmm_resource_type(&self->base), self->base.name, request->bytes,
+            (uint64_t)(self->block_units - self->gap_units) * RMM_BLOCKS_UNIT);
+    }
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY, "pool '%s': %zu bytes exceed what a pool can manage",
+        self->base.name, request->bytes);
+}
+
+/* The request in units; those of a whole block where all blocks have one size. */
+static inline rmm_status_t
+measure(pool_resource_t *self, const rmm_request_t *request, engine_want_t *want)
+{
+    uint64_t units = (request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT;
+    uint32_t fixed = self->block_units;
+
+    if (units > (fixed != 0 ? fixed : ENGINE_RUN_BYTES / RMM_BLOCKS_UNIT)) {
+        return too_large(self, request);
+    }
+    want->bytes = request->bytes;
+    want->units = fixed != 0 ? fixed : (uint32_t)units;
+    want->align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
+    want->stream = request->stream;
+    want->owner_flags = request->user;
+    return RMM_OK;
+}
+
+RMM_COLD static rmm_status_t
+unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int error)
+{
+    return rmm__error_cuda(
+        RMM_ERR_BAD_ALLOC, error,
+        "%s '%s': querying the id of stream %p failed: %s (%d)",
+        rmm_resource_type(&self->base), self->base.name, (void *)stream,
+        self->driver->error_name(error), error);
+}
+
+RMM_COLD void rmm__pool_log_news(pool_resource_t *self)
+{
+    uint64_t grown = rmm__engine_grown_bytes(self->engine);
+    uint64_t stuck = rmm__engine_stuck_bytes(self->engine);
+
+    if (grown != 0) {
+        rmm__log_info(
+            "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            grown, RMM_ACCOUNTING_GET(&self->base.accounting, reserved_bytes));
+    }
+    if (stuck != 0) {
+        rmm__log_error(
+            "%s '%s' (%" PRIu32 "): %" PRIu64
+            " bytes could not be unmapped; they stay reserved and unused",
+            rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
+            stuck);
+    }
+}
+
+/* Rather a block without its gap than none. */
+RMM_COLD static rmm_status_t alloc_failed(
+    pool_resource_t *self, const rmm_request_t *request, engine_want_t *want,
+    rmm_status_t status, void **ptr_out)
+{
+    if (status == RMM_ERR_OUT_OF_MEMORY && self->gap_units != 0 &&
+        self->block_units == 0) {
+        want->units -= self->gap_units;
+        status = rmm__engine_alloc(self->engine, want, ptr_out);
+    }
+    return status == RMM_OK ? RMM_OK : rmm__pool_give_up(self, request, status);
+}
+
+rmm_status_t
+rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    engine_want_t want;
+    rmm_status_t status;
+    int error;
+
+    if (request->bytes == 0) {
+        count_nothing(self, request, false);
+        *ptr_out = NULL;
+        return RMM_OK;
+    }
+    status = measure(self, request, &want);
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = self->driver->stream_key(request->stream, &want.key);
+    if (error != RMM_DRIVER_OK) {
+        return unknown_stream(self, request->stream, error);
+    }
+    rmm__request_announce(mr, request, want.units * RMM_BLOCKS_UNIT - want.bytes);
+    status = rmm__engine_alloc(self->engine, &want, ptr_out);
+    if (status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC ||
+        status == RMM_ERR_CUDA) {
+        status = alloc_failed(self, request, &want, status, ptr_out);
+    }
+    if (status == RMM_OK) {
+        rmm__request_tell_kept(
+            request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
+    }
+    rmm__pool_log_changes(self);
+    return status;
+}
+
+/* --- free ---------------------------------------------------------------------------- */
+
+static inline engine_gift_t
+make_gift(const pool_resource_t *self, void *ptr, const rmm_request_t *request)
+{
+    engine_gift_t gift = {
+        .ptr = ptr,
+        .bytes = request->bytes,
+        .stream = request->stream,
+        .owner_flags = request->user};
+
+    gift.has_key =
+        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
+    return gift;
+}
+
+void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    engine_gift_t gift;
+    const char *refusal;
+
+    if (ptr == NULL) {
+        count_nothing(self, request, true);
+        return;
+    }
+    gift = make_gift(self, ptr, request);
+    rmm__request_announce(mr, request, 0); /* padding was when it came */
+    refusal = rmm__engine_free(self->engine, &gift);
+    if (__builtin_expect(refusal != NULL, false)) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+    }
+}
+
+void rmm__pool_dealloc_late(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    uint64_t most_bytes = ptr != NULL ? rmm__diag_quarantine_bytes() : 0;
+    engine_gift_t gift;
+    const char *refusal;
+
+    if (most_bytes == 0) {
+        rmm__pool_dealloc(mr, ptr, request);
+        return;
+    }
+    gift = make_gift(self, ptr, request);
+    rmm__request_announce(mr, request, 0);
+    refusal = rmm__engine_free_late(self->engine, &gift, most_bytes);
+    if (refusal != NULL) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+    }
+}
+
+/* --- trim ---------------------------------------------------------------------------- */
+
+rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes)
+{
+    pool_resource_t *self = pool_from_base(mr);
+    rmm_status_t status = rmm__engine_trim(self->engine, keep_bytes);
+
+    rmm__pool_log_changes(self);
+    return status;
+}
