@@ -1,60 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests by size. The table of bins is never changed: add_bin() makes a longer one and
- * publishes it; old tables stay until the end, because a request may still read them.
+ * Requests by size. Which bin serves one is in binning_bins.c.
  *
  * Where a block came from is remembered, for two reasons: a bin added later must not get
  * a block of another one, and a wrong free is refused before a bin sees it. Requests of no
  * bytes cannot be told apart, so all of them go to one resource, which the first chooses.
  *
- * Locking: `add_lock` lets one thread at a time make a table. A shard's lock protects its
- * map. No bin is called under a lock.
+ * Locking: a shard's lock protects its map. No bin is called under a lock.
  */
 #include <rmm/binning_resource.h>
 
 #include <inttypes.h>
-#include <stdio.h>
-
-#include <rmm/fixed_size_resource.h>
 
 #include "base/diag_attach.h"
-#include "base/resource_impl.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
-#include "core/mutex.h"
-#include "core/pointer_map.h"
 #include "driver/driver.h"
+#include "resources/binning_impl.h"
 
-#define SHARDS 16u
 #define EXPONENT_MIN 8u /* 256 bytes, to which sizes are rounded up */
 #define EXPONENT_MAX 31u
-#define CHUNK_BYTES ((uint64_t)128 * 1024 * 1024)
-#define CHUNK_BLOCKS 128u
-
-typedef struct bin {
-    uint64_t bytes;
-    rmm_resource_t *mr; /* retained by the binning resource */
-} bin_t;
-
-typedef struct bin_table {
-    struct bin_table *older;
-    uint32_t count;
-    bin_t bins[]; /* by size, rising */
-} bin_table_t;
-
-typedef struct shard {
-    rmm_mutex_t lock;
-    rmm_pointer_map_t blocks; /* owner: the resource that gave it */
-} shard_t;
-
-typedef struct binning {
-    rmm_resource_t base; /* first member */
-    rmm_mutex_t add_lock;
-    _Atomic(bin_table_t *) table; /* NULL: no bins */
-    _Atomic(rmm_resource_t *)
-        empty_owner; /* gets requests of no bytes; NULL: none yet */
-    shard_t shards[SHARDS];
-} binning_t;
 
 static binning_t *from_base(rmm_resource_t *mr)
 {
@@ -65,40 +30,6 @@ static binning_t *from_base(rmm_resource_t *mr)
 static shard_t *shard_of(binning_t *self, const void *ptr)
 {
     return &self->shards[((uintptr_t)ptr >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
-}
-
-static bin_table_t *table_now(const binning_t *self)
-{
-    /* acquire: pairs with publish_table() */
-    return atomic_load_explicit(&self->table, memory_order_acquire);
-}
-
-/* Index of the first bin of at least `bytes`. */
-static uint32_t place_in(const bin_table_t *table, uint64_t bytes)
-{
-    uint32_t low = 0;
-    uint32_t high = table != NULL ? table->count : 0;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (table->bins[middle].bytes < bytes) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-static rmm_resource_t *choose(const binning_t *self, const rmm_request_t *request)
-{
-    const bin_table_t *table = table_now(self);
-    uint32_t index = place_in(table, request->bytes);
-
-    return table != NULL && index < table->count && request->align <= RMM_ALIGN_DEFAULT
-               ? table->bins[index].mr
-               : self->base.upstream;
 }
 
 /* --- allocate and free -------------------------------------------------------------- */
@@ -132,7 +63,7 @@ static bool remember(binning_t *self, const rmm_pointer_map_entry_t *entry)
 static rmm_status_t
 take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_resource_t *owner = choose(self, request);
+    rmm_resource_t *owner = rmm__binning_choose(self, request);
     rmm_pointer_map_entry_t entry = {NULL, request->bytes, owner};
     rmm_status_t status = rmm__resource_alloc(owner, request, &entry.ptr);
 
@@ -157,7 +88,7 @@ take_from(binning_t *self, const rmm_request_t *request, void **ptr_out)
 static rmm_resource_t *owner_of_empty(binning_t *self, const rmm_request_t *request)
 {
     rmm_resource_t *owner = NULL;
-    rmm_resource_t *chosen = choose(self, request);
+    rmm_resource_t *chosen = rmm__binning_choose(self, request);
 
     /* release: another thread uses what was added to the table; acquire: pairs with it */
     return atomic_compare_exchange_strong_explicit(
@@ -246,7 +177,7 @@ held_by_others(const bin_table_t *table, const rmm_resource_t *upstream, uint32_
 /* Each bin may keep what the others leave of the whole. */
 static rmm_status_t binning_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
-    const bin_table_t *table = table_now(from_base(mr));
+    const bin_table_t *table = rmm__binning_table(from_base(mr));
     uint32_t count = table != NULL ? table->count : 0;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -308,7 +239,7 @@ static void free_outstanding_empty(binning_t *self)
     rmm_stats_t stats = RMM_STATS_INIT;
 
     rmm__accounting_stats(&self->base.accounting, &stats);
-    for (uint32_t i = 0; i < SHARDS; i++) {
+    for (uint32_t i = 0; i < BINNING_SHARDS; i++) {
         stats.current_count -= self->shards[i].blocks.count;
     }
     for (uint64_t i = 0; i < stats.current_count; i++) {
@@ -319,10 +250,10 @@ static void free_outstanding_empty(binning_t *self)
 static void binning_destroy(rmm_resource_t *mr)
 {
     binning_t *self = from_base(mr);
-    bin_table_t *table = table_now(self);
+    bin_table_t *table = rmm__binning_table(self);
 
     free_outstanding_empty(self);
-    for (uint32_t i = 0; i < SHARDS; i++) {
+    for (uint32_t i = 0; i < BINNING_SHARDS; i++) {
         free_outstanding(self, &self->shards[i]);
         rmm__pointer_map_fini(&self->shards[i].blocks);
         rmm__mutex_fini(&self->shards[i].lock);
@@ -351,73 +282,7 @@ static const rmm_resource_ops_t binning_ops = {
     .settles = false,
 };
 
-/* --- bins --------------------------------------------------------------------------- */
-
-static rmm_status_t make_bin(binning_t *self, uint64_t bytes, rmm_resource_t **out)
-{
-    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
-    uint64_t count = CHUNK_BYTES / bytes;
-    char name[64];
-
-    snprintf(name, sizeof(name), "%.40s-%" PRIu64, self->base.name, bytes);
-    options.block_bytes = bytes;
-    options.blocks_per_chunk = count > CHUNK_BLOCKS ? CHUNK_BLOCKS : count + !count;
-    options.name = name;
-    return rmm_fixed_size_resource_create(self->base.upstream, &options, out);
-}
-
-/* As RMM, a bin that is there stays. On RMM_OK *used_out tells whether `bin` was taken. */
-static rmm_status_t publish_table(binning_t *self, const bin_t *bin, bool *used_out)
-{
-    bin_table_t *old = table_now(self);
-    uint32_t count = old != NULL ? old->count : 0;
-    uint32_t index = place_in(old, bin->bytes);
-    bin_table_t *fresh;
-
-    RMM_ASSERT_LOCKED(&self->add_lock);
-    if (index < count && old->bins[index].bytes == bin->bytes) {
-        *used_out = false;
-        return RMM_OK;
-    }
-    fresh = rmm__calloc(1, sizeof(*fresh) + (count + 1) * sizeof(bin_t));
-    if (fresh == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    fresh->older = old;
-    fresh->count = count + 1;
-    for (uint32_t i = 0; i < count; i++) {
-        fresh->bins[i + (i >= index)] = old->bins[i];
-    }
-    fresh->bins[index] = *bin;
-    /* release: pairs with table_now() */
-    atomic_store_explicit(&self->table, fresh, memory_order_release);
-    *used_out = true;
-    return RMM_OK;
-}
-
-/* `bin` NULL: one is made. */
-static rmm_status_t add_bin(binning_t *self, uint64_t bytes, rmm_resource_t *bin)
-{
-    bin_t fresh = {
-        (bytes + RMM_ALIGN_DEFAULT - 1) / RMM_ALIGN_DEFAULT * RMM_ALIGN_DEFAULT,
-        rmm_resource_retain(bin)};
-    rmm_status_t status = RMM_OK;
-    bool used = false;
-
-    if (bin == NULL) {
-        status = make_bin(self, fresh.bytes, &fresh.mr);
-    }
-    if (status != RMM_OK) {
-        return status;
-    }
-    rmm__mutex_lock(&self->add_lock);
-    status = publish_table(self, &fresh, &used);
-    rmm__mutex_unlock(&self->add_lock);
-    if (!used) {
-        rmm_resource_release(fresh.mr);
-    }
-    return status;
-}
+/* --- public ------------------------------------------------------------------------- */
 
 rmm_status_t
 rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *bin)
@@ -432,7 +297,7 @@ rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *b
         bin == NULL || (bin->device == mr->device &&
                         bin->accounting.location == mr->accounting.location),
         "the bin's memory belongs to another device than upstream's, or to the host");
-    return add_bin(from_base(mr), bytes, bin);
+    return rmm__binning_add(from_base(mr), bytes, bin);
 }
 
 /* --- create ------------------------------------------------------------------------- */
@@ -473,12 +338,12 @@ static rmm_status_t create(
         return status;
     }
     rmm__mutex_init(&self->add_lock);
-    for (uint32_t i = 0; i < SHARDS; i++) {
+    for (uint32_t i = 0; i < BINNING_SHARDS; i++) {
         rmm__mutex_init(&self->shards[i].lock);
     }
     for (uint32_t e = options->min_exponent; e != 0 && e <= options->max_exponent;
          e++) {
-        status = add_bin(self, UINT64_C(1) << e, NULL);
+        status = rmm__binning_add(self, UINT64_C(1) << e, NULL);
         if (status != RMM_OK) {
             binning_destroy(&self->base);
             return status;
