@@ -33,7 +33,7 @@ void rmm__bounds_freed(rmm_bounds_t *bounds, uint64_t start, uint64_t end)
 }
 
 /* The first block that begins behind `address` and before `end`. */
-static uint32_t first_behind(const rmm_live_map_t *map, uint64_t address, uint64_t end)
+static uint32_t first_behind(rmm_live_map_t *map, uint64_t address, uint64_t end)
 {
     uint32_t first = RMM_LIVE_NONE;
     uint32_t index = rmm__live_map_overlap(map, address, end);

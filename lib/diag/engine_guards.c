@@ -169,7 +169,7 @@ static void add_guard_locked(
 }
 
 /* The block whose guard ends where this one begins, or RMM_LIVE_NONE. */
-static uint32_t find_before(const rmm_diag_engine_t *engine, uint64_t begin)
+static uint32_t find_before(rmm_diag_engine_t *engine, uint64_t begin)
 {
     uint32_t index =
         begin > RMM_GUARD_BYTES_MAX

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which live block contains an address? Asked for every 8-byte word of every kernel
- * parameter, so it is made for a quick no (bounds of all blocks) and a quick yes (a small
- * cache of answers); else a balanced search tree, O(log n).
+ * parameter, so it is made for a quick no (bounds of all blocks) and quick answers (a small
+ * cache of them); else a balanced search tree, O(log n).
  *
  * Blocks never overlap. Storage is taken once; an index names a block until it is erased
  * and is the index of its row in the side file as well.
@@ -22,7 +22,7 @@ typedef struct rmm_live_node {
     uint64_t start, end;  /* [start, end); both 0: free */
     uint32_t left, right; /* children; left of a free node: next free one */
     uint32_t height;
-    uint32_t reserved;
+    uint32_t parent;
 } rmm_live_node_t;
 
 typedef struct rmm_live_map {
@@ -33,8 +33,8 @@ typedef struct rmm_live_map {
     uint32_t free;  /* head of the free nodes below fresh */
     uint32_t root;
     uint64_t low, high; /* no block outside [low, high) */
-    /* An index that once answered for this slot. May be stale: the node itself says
-     * whether it contains the address, so nothing has to be invalidated. */
+    /* An index that once answered for this slot. May be stale: the tree says whether the
+     * answer still holds, so nothing has to be invalidated. */
     uint32_t cache[RMM_LIVE_CACHE_ENTRIES];
 } rmm_live_map_t;
 
@@ -50,7 +50,7 @@ void rmm__live_map_erase(rmm_live_map_t *map, uint32_t index);
 uint32_t rmm__live_map_find(rmm_live_map_t *map, uint64_t address);
 
 /* The last block that begins before `end` and reaches beyond `start`. */
-uint32_t rmm__live_map_overlap(const rmm_live_map_t *map, uint64_t start, uint64_t end);
+uint32_t rmm__live_map_overlap(rmm_live_map_t *map, uint64_t start, uint64_t end);
 
 /* Walks everything: order, overlaps, balance, bounds, free nodes. */
 bool rmm__live_map_check(const rmm_live_map_t *map);

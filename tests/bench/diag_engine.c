@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the diagnosis costs on the host, without a GPU: nanoseconds of a launch, a copy, and an
- * allocation with its free, with few live blocks and with many. Best of several rounds, because
- * the machine has other work.
+ * allocation with its free, block by block and scattered, with few live blocks and with many.
+ * Best of several rounds, because the machine has other work.
  *
  *   build/dev/tests/bench_diag_engine
  */
@@ -80,6 +80,12 @@ static void allocate_and_free(const bench_t *bench, uint32_t i)
     rmm__diag_engine_on_alloc(bench->engine, &block);
 }
 
+/* In no order that the processor could learn, as in a program. */
+static void allocate_and_free_scattered(const bench_t *bench, uint32_t i)
+{
+    allocate_and_free(bench, (i * 2654435761u) >> 7);
+}
+
 static void
 measure(const bench_t *bench, const char *what, void (*call)(const bench_t *, uint32_t))
 {
@@ -139,6 +145,7 @@ static void run(uint32_t blocks, uint32_t events)
     measure(&bench, "launch", launch);
     measure(&bench, "copy", copy);
     measure(&bench, "free, allocate", allocate_and_free);
+    measure(&bench, "scattered", allocate_and_free_scattered);
     rmm__diag_engine_destroy(bench.engine);
     free(memory);
     free(timeline);
@@ -147,6 +154,7 @@ static void run(uint32_t blocks, uint32_t events)
 int main(void)
 {
     run(16, 0);
+    run(2000, 0);
     run(10000, 0);
     run(16, 262144);
     run(10000, 262144);
