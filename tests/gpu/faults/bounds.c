@@ -98,6 +98,21 @@ static void in_reused_memory(scene_t *scene, const fault_t *fault, bool is_fault
     one_call(scene, fault, is_faulty);
 }
 
+/* Of no bytes, at the end and beyond: nothing is accessed. */
+static void of_nothing(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *blocks[BLOCKS];
+
+    (void)is_faulty;
+    take_and_fill(scene, blocks, fault->bytes);
+    for (size_t offset = 0; offset <= fault->bytes + 16; offset += 8) {
+        gpu_call(GPU_SET, (char *)blocks[1] + offset, NULL, 0, scene->a);
+        gpu_call(GPU_COPY_FROM, (char *)blocks[1] + offset, scene->host, 0, scene->a);
+    }
+    gpu_synchronize();
+    drop_all(scene, blocks, fault->bytes);
+}
+
 static void in_capture(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
     void *blocks[BLOCKS];
@@ -240,6 +255,16 @@ static const fault_t faults[] = {
     READ(
         "async_copy_from_past", "async:64MiB", one_call, GPU_COPY_FROM, 1000, 500, 501),
     WRITE("async_copy_to_past", "async:64MiB", one_call, GPU_COPY_TO, 1000, 500, 501),
+    WRITE("pinned_copy_to_past", "pinned", one_call, GPU_COPY_TO, 1000, 0, 1001),
+    READ("pinned_copy_from_past", "pinned", one_call, GPU_COPY_FROM, 1000, 8, 993),
+    WRITE(
+        "pinned_pool_copy_to_past", "pool_pinned:1MiB", one_call, GPU_COPY_TO, 1000,
+        500, 501),
+    {.name = "pool_of_nothing",
+     .modes = ALL,
+     .resource = POOL,
+     .plant = of_nothing,
+     .bytes = 1000},
     WRITE("cuda_fill_1_past", "cuda", one_call, GPU_SET, 1000, 0, 1001),
     WRITE("cuda_copy_to_past", "cuda", one_call, GPU_COPY_TO, 1000, 0, 1016),
     READ("cuda_copy_between", "cuda", between_blocks, GPU_COPY_FROM, 1000, 0, 1001),

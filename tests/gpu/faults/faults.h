@@ -58,7 +58,7 @@ typedef struct fault_class {
 } fault_class_t;
 
 extern const fault_class_t faults_bounds, faults_freed, faults_graphs, faults_order,
-    faults_verdicts;
+    faults_streams, faults_verdicts;
 
 /* These end the process if they fail. */
 void *scene_take(const scene_t *scene, size_t bytes, rmm_stream_t stream);

@@ -18,7 +18,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const fault_class_t *const classes[] = {
-    &faults_bounds, &faults_freed, &faults_graphs, &faults_order, &faults_verdicts,
+    &faults_bounds, &faults_freed,   &faults_graphs,
+    &faults_order,  &faults_streams, &faults_verdicts,
 };
 
 static void must(rmm_status_t status, const char *what)
