@@ -8,10 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include "replay/snapshot.h"
 
 #define CHUNK_BYTES 65536
 
@@ -52,38 +55,123 @@ static void describe_failure(gzFile file, char error[LOG_FILE_ERROR_MAX])
     }
 }
 
-/* The last bytes of a damaged file may still come out: gzclose tells. */
-static log_file_result_t
-read_all(gzFile file, log_reader_t *reader, char error[LOG_FILE_ERROR_MAX])
+/* A file that is being read. */
+typedef struct reading {
+    gzFile file;
+    char *chunk;
+    size_t length; /* of what the chunk has */
+    char *error;
+} reading_t;
+
+/* Fills the chunk; 0 bytes at the end. The last bytes of a damaged file may still come out. */
+static bool read_chunk(reading_t *reading)
 {
-    static char chunk[CHUNK_BYTES];
-    for (;;) {
-        int got = gzread(file, chunk, sizeof chunk);
-        int code;
-        gzerror(file, &code);
-        if (got < 0 || (got == 0 && code != Z_OK)) {
-            describe_failure(file, error);
-            return LOG_FILE_FAILED;
-        }
-        if (got == 0) {
-            return log_reader_end(reader) ? LOG_FILE_OK : LOG_FILE_STOPPED;
-        }
-        if (!log_reader_feed(reader, chunk, (size_t)got)) {
+    int got = gzread(reading->file, reading->chunk, CHUNK_BYTES);
+    int code;
+    gzerror(reading->file, &code);
+    if (got < 0 || (got == 0 && code != Z_OK)) {
+        describe_failure(reading->file, reading->error);
+        return false;
+    }
+    reading->length = (size_t)got;
+    return true;
+}
+
+/* CSV, from the chunk on that was read. */
+static log_file_result_t read_rows(reading_t *reading, const log_sink_t *sink)
+{
+    log_reader_t reader;
+    log_reader_init(&reader, sink);
+    while (reading->length > 0) {
+        if (!log_reader_feed(&reader, reading->chunk, reading->length)) {
             return LOG_FILE_STOPPED;
         }
+        if (!read_chunk(reading)) {
+            return LOG_FILE_FAILED;
+        }
     }
+    return log_reader_end(&reader) ? LOG_FILE_OK : LOG_FILE_STOPPED;
+}
+
+/* All of the file; NULL with the error. */
+static char *collect(reading_t *reading, size_t *length_out)
+{
+    char *text = NULL;
+    size_t used = 0, room = 0;
+    while (reading->length > 0) {
+        if (used + reading->length > room) {
+            room = room == 0 ? 4 * (size_t)CHUNK_BYTES : 2 * room;
+            char *larger = room <= SNAPSHOT_BYTES_MAX ? realloc(text, room) : NULL;
+            if (larger == NULL) {
+                snprintf(
+                    reading->error, LOG_FILE_ERROR_MAX,
+                    "the snapshot is larger than 1 GiB, or there is no host memory: "
+                    "record it without stacks");
+                free(text);
+                return NULL;
+            }
+            text = larger;
+        }
+        memcpy(text + used, reading->chunk, reading->length);
+        used += reading->length;
+        if (!read_chunk(reading)) {
+            free(text);
+            return NULL;
+        }
+    }
+    *length_out = used;
+    return text;
+}
+
+static log_file_result_t read_snapshot(reading_t *reading, const log_sink_t *sink)
+{
+    char problem[LOG_PROBLEM_MAX];
+    size_t length;
+    char *text = collect(reading, &length);
+    if (text == NULL) {
+        return LOG_FILE_FAILED;
+    }
+    snapshot_result_t result = snapshot_read(text, length, sink, problem);
+    free(text);
+    switch (result) {
+    case SNAPSHOT_OK:
+        return LOG_FILE_OK;
+    case SNAPSHOT_STOPPED:
+        return LOG_FILE_STOPPED;
+    case SNAPSHOT_FAILED:
+        break;
+    }
+    snprintf(reading->error, LOG_FILE_ERROR_MAX, "%s", problem);
+    return LOG_FILE_FAILED;
+}
+
+/* By its first bytes. */
+static log_file_result_t read_all(reading_t *reading, const log_sink_t *sink)
+{
+    if (!read_chunk(reading)) {
+        return LOG_FILE_FAILED;
+    }
+    if (reading->length > 1 && reading->chunk[0] == '\x80' && reading->chunk[1] < 6) {
+        snprintf(
+            reading->error, LOG_FILE_ERROR_MAX,
+            "a pickle is not read, as it may hold programs: write the snapshot as JSON "
+            "(see rmm-replay(1))");
+        return LOG_FILE_FAILED;
+    }
+    return snapshot_begins(reading->chunk, reading->length)
+               ? read_snapshot(reading, sink)
+               : read_rows(reading, sink);
 }
 
 log_file_result_t
 log_file_read(const char *path, const log_sink_t *sink, char error[LOG_FILE_ERROR_MAX])
 {
-    log_reader_t reader;
-    log_reader_init(&reader, sink);
-    gzFile file = open_log(path, error);
-    if (file == NULL) {
+    static char chunk[CHUNK_BYTES];
+    reading_t reading = {open_log(path, error), chunk, 0, error};
+    if (reading.file == NULL) {
         return LOG_FILE_FAILED;
     }
-    log_file_result_t result = read_all(file, &reader, error);
-    gzclose(file);
+    log_file_result_t result = read_all(&reading, sink);
+    gzclose(reading.file);
     return result;
 }

@@ -128,9 +128,10 @@ static const tool_option_t table[] = {
 };
 
 const tool_command_t replay_command = {
-    .usage = "rmm-replay [OPTION]... LOG.csv[.gz]",
+    .usage = "rmm-replay [OPTION]... LOG[.gz]",
     .about =
-        "Replay an allocation log (RMM's CSV: Thread,Time,Action,Pointer,Size,Stream)",
+        "Replay an allocation log (RMM's CSV: Thread,Time,Action,Pointer,Size,Stream), "
+        "or\nPyTorch's memory snapshot as JSON (see the man page)",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .notes = "Rows that are malformed or impossible (a free of an address that is "

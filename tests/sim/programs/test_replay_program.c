@@ -686,6 +686,20 @@ static void gives_up_on_a_file_that_is_no_log(void **state)
     assert_error_line(path("other.txt"), 1, line);
 }
 
+static void replays_a_snapshot_of_pytorch(void **state)
+{
+    run("--json --strict " DATA "/torch/snapshot.json");
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    assert_int_equal(integer(object, "operations"), 4);
+    assert_int_equal(integer(object, "peak_bytes"), 5120);
+    json_decref(object);
+    write_file("node.json", "{}", 2);
+    run(path("node.json"));
+    program_assert_status(&program, 1);
+    assert_non_null(strstr(program.err, "no memory snapshot of PyTorch"));
+}
+
 static void ends_with_2_when_used_wrongly(void **state)
 {
     assert_error_line("", 2, "which log? Name one file; see --help");
@@ -775,6 +789,7 @@ int main(void)
         cmocka_unit_test(refuses_a_truncated_compressed_log),
         cmocka_unit_test(says_in_one_line_why_a_log_cannot_be_read),
         cmocka_unit_test(gives_up_on_a_file_that_is_no_log),
+        cmocka_unit_test(replays_a_snapshot_of_pytorch),
         cmocka_unit_test(ends_with_2_when_used_wrongly),
         cmocka_unit_test(without_a_gpu_says_what_to_set),
         cmocka_unit_test(help_and_man_page_name_every_option),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's memory snapshot, torch.cuda.memory._snapshot(), as JSON: its `device_traces` become the
+ * rows of a log. A row's line is the number of the entry in its trace.
+ *
+ * A block is free from `free_requested` on: later it waits for streams of PyTorch's own allocator.
+ * What that allocator takes from the driver, and its frees that come true later, are no rows.
+ */
+#ifndef RMM_TOOLS_REPLAY_SNAPSHOT_H
+#define RMM_TOOLS_REPLAY_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "replay/log.h"
+
+/* Snapshots with stacks are large, and as JSON values larger. */
+#define SNAPSHOT_BYTES_MAX ((size_t)1 << 30)
+
+typedef enum snapshot_result {
+    SNAPSHOT_OK,
+    SNAPSHOT_STOPPED, /* by the sink */
+    SNAPSHOT_FAILED   /* one line in problem */
+} snapshot_result_t;
+
+/* True: a file that begins so is JSON, and no log. */
+bool snapshot_begins(const char *text, size_t length);
+
+snapshot_result_t snapshot_read(
+    const char *text, size_t length, const log_sink_t *sink,
+    char problem[LOG_PROBLEM_MAX]);
+
+#endif /* RMM_TOOLS_REPLAY_SNAPSHOT_H */
