@@ -166,9 +166,13 @@ default_profiler_records = ProfilerRecords()
 
 
 def _place_of(function: Any) -> str:
+    """Needs no source: a function may be of a prompt or of exec(), or no function at all."""
     function = inspect.unwrap(function)
-    line = inspect.getsourcelines(function)[1]
-    return f"{inspect.getfile(function)}:{line}({function.__qualname__})"
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", repr(function))
+    if code is None:
+        return f"{getattr(function, '__module__', '?')}({name})"
+    return f"{code.co_filename}:{code.co_firstlineno}({name})"
 
 
 class ProfilerContext:

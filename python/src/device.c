@@ -15,6 +15,13 @@ static PyObject *device_count(PyObject *module, PyObject *unused)
     return status == RMM_OK ? PyLong_FromLong(count) : raise_status(status);
 }
 
+static PyObject *driver_name(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(rmm_driver_name());
+}
+
 static PyObject *device_current(PyObject *module, PyObject *unused)
 {
     rmm_status_t status;
@@ -160,6 +167,7 @@ static PyObject *kind_at(PyObject *module, PyObject *args)
 }
 
 PyMethodDef device_functions[] = {
+    {"driver_name", driver_name, METH_NOARGS, NULL},
     {"device_count", device_count, METH_NOARGS, NULL},
     {"device_current", device_current, METH_NOARGS, NULL},
     {"device_set", device_set, METH_VARARGS, NULL},

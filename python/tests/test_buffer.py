@@ -13,7 +13,12 @@ import pytest
 import rmm_c as rmm
 from rmm_c import mr
 from rmm_c.pylibrmm import device_buffer
-from rmm_c.pylibrmm.stream import DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
+from rmm_c.pylibrmm.stream import (
+    DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    CudaStreamFlags,
+    Stream,
+)
 
 SIZES = [0, 1, 255, 256, 257, 4096, 1 << 20]
 
@@ -122,10 +127,21 @@ def test_copies_from_the_device_take_contiguous_arrays_only():
         buffer.copy_from_device(Array(source, shape=(2, 2)))
     with pytest.raises(ValueError, match="contiguous"):
         buffer.copy_from_device(Array(source, shape=(2,), strides=(2,)))
+    buffer.copy_from_device(Array(source, shape=(1,), strides=(16,)))  # of one element: contiguous
     with pytest.raises(ValueError, match="too large"):
         buffer.copy_from_device(Array(source, shape=(9,)))
     with pytest.raises(ValueError, match="__cuda_array_interface__"):
         buffer.copy_from_device(b"abc")
+
+
+def test_a_copy_from_the_device_waits_for_the_stream_of_the_array():
+    stream = Stream(flags=CudaStreamFlags.NON_BLOCKING)
+    source = rmm.DeviceBuffer.to_device(b"x" * (64 << 20))
+    between = rmm.DeviceBuffer(size=source.size, stream=stream)
+    buffer = rmm.DeviceBuffer.to_device(bytes(source.size))
+    device_buffer.copy_device_to_ptr(source.ptr, between.ptr, source.size, stream)
+    buffer.copy_from_device(between)
+    assert buffer.tobytes().count(b"x") == source.size
 
 
 def test_raw_copies():

@@ -27,6 +27,15 @@ def test_a_buffer_says_on_which_device_of_dlpack_it_is(make, device):
     assert rmm.DeviceBuffer(size=10, mr=make()).__dlpack_device__() == device
 
 
+@pytest.mark.parametrize("make, device", KINDS)
+def test_dlpack_has_other_numbers_for_amd(monkeypatch, make, device):
+    numbers = {2: 10, 13: 10, 3: 11, 1: 1}
+    monkeypatch.setattr(rmm._core, "driver_name", lambda: "hip")
+    buffer = rmm.DeviceBuffer(size=10, mr=make())
+    assert buffer.__dlpack_device__() == (numbers[device[0]], device[1])
+    buffer.__dlpack__(stream=buffer.stream.handle, dl_device=(numbers[device[0]], device[1]))
+
+
 @pytest.mark.parametrize("make", [kind[0] for kind in KINDS[1:4]])
 def test_numpy_reads_memory_of_the_host_by_dlpack(make):
     buffer = rmm.DeviceBuffer.to_device(b"abcdef", mr=make())

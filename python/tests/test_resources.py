@@ -190,6 +190,11 @@ def test_options_reach_their_resource():
         cuda().trim()
 
 
+def test_a_size_is_a_number_or_a_text():
+    with pytest.raises(TypeError, match="not float"):
+        mr.PoolMemoryResource(cuda(), initial_pool_size=1.5)
+
+
 def test_bins_serve_their_sizes():
     binning = mr.BinningMemoryResource(cuda())
     bin_pool = mr.PoolMemoryResource(cuda(), MIB)

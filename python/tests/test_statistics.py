@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scopes of statistics and the profiler."""
+import functools
 import threading
 
 import pytest
@@ -81,6 +82,19 @@ def test_the_profiler_records_functions_and_blocks():
     assert rows[0] == "Memory Profiling"
     assert ["2", "2,000", "4,500"] in [row.split()[:3] for row in rows[-2:]]
     assert str(records) == records.report() and "inner" in repr(records)
+
+
+def test_the_profiler_needs_no_source():
+    records = ProfilerRecords()
+    names = {"profiler": profiler(records=records), "rmm": rmm}
+    exec("@profiler\ndef typed_in():\n    return rmm.DeviceBuffer(size=10)\n", names)
+    decorated = profiler(records=records)(functools.partial(rmm.DeviceBuffer, size=20))
+    with rmm.statistics.statistics():
+        names["typed_in"]()
+        decorated()
+    peaks = {name: record.memory_peak for name, record in records.records.items()}
+    assert peaks.pop("<string>:1(typed_in)") == 10
+    assert list(peaks.values()) == [20] and "partial" in list(peaks)[0]
 
 
 def test_the_profiler_records_a_call_that_raises():

@@ -4,12 +4,18 @@ import pickle
 from typing import Any, Dict, Optional, Tuple
 
 from rmm_c import _core
-from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream
+from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream, as_stream
 
 
-# DLDeviceType of DLPack, by the kind of the resource at the bottom.
-_DLPACK_CUDA, _DLPACK_CPU = 2, 1
-_DLPACK_TYPES = {"pinned": 3, "managed": 13, "async_managed": 13, "host": _DLPACK_CPU}
+# DLDeviceType of DLPack: of memory of a device, and of others by the kind of the resource at the
+# bottom. AMD has numbers of its own, and none for managed memory.
+_DLPACK_CPU = 1
+_DLPACK_CUDA = (2, {"pinned": 3, "managed": 13, "async_managed": 13, "host": _DLPACK_CPU})
+_DLPACK_HIP = (10, {"pinned": 11, "host": _DLPACK_CPU})
+
+
+def _dlpack_types() -> Tuple[int, Dict[str, int]]:
+    return _DLPACK_HIP if _core.driver_name() == "hip" else _DLPACK_CUDA
 
 
 class DeviceBuffer(_core.Buffer):
@@ -52,8 +58,9 @@ class DeviceBuffer(_core.Buffer):
         resource = self.mr
         while resource.upstream_mr is not None:
             resource = resource.upstream_mr
-        default = _DLPACK_CUDA if resource.properties & _core.DEVICE_ACCESSIBLE else _DLPACK_CPU
-        kind = _DLPACK_TYPES.get(resource.kind, default)
+        of_device, others = _dlpack_types()
+        default = of_device if resource.properties & _core.DEVICE_ACCESSIBLE else _DLPACK_CPU
+        kind = others.get(resource.kind, default)
         return kind, 0 if kind == _DLPACK_CPU else self.device
 
     def __dlpack__(
@@ -71,7 +78,7 @@ class DeviceBuffer(_core.Buffer):
         if dl_device is not None and tuple(dl_device) != (kind, device):
             raise BufferError(f"the memory is on device {(kind, device)} of DLPack")
         source = self.copy() if copy else self
-        is_ordered = kind == _DLPACK_CUDA and stream is not None and stream != -1
+        is_ordered = kind == _dlpack_types()[0] and stream is not None and stream != -1
         if stream != -1 and not (is_ordered and self.stream == Stream(stream)):
             source.stream.synchronize()
         versioned = max_version is not None and max_version[0] >= 1
@@ -140,7 +147,8 @@ class DeviceBuffer(_core.Buffer):
         self._write_from(ary, 0, stream)
 
     def copy_from_device(self, cuda_ary: Any, stream: Any = DEFAULT_STREAM) -> None:
-        """Copy a contiguous array of one dimension that has ``__cuda_array_interface__``.
+        """Copy a contiguous array of one dimension that has ``__cuda_array_interface__``. Waits
+        for the stream that the array names, unless the copy is on that stream.
 
         >>> buffer = DeviceBuffer.to_device(b"abcdef")
         >>> buffer.copy_from_device(DeviceBuffer.to_device(b"12"))
@@ -150,6 +158,9 @@ class DeviceBuffer(_core.Buffer):
         address, size = _contiguous(cuda_ary)
         if size > self.size:
             raise ValueError(f"the array is too large: {size} bytes, the buffer has {self.size}")
+        producer = cuda_ary.__cuda_array_interface__.get("stream")
+        if producer is not None and Stream(producer) != as_stream(stream):
+            Stream(producer).synchronize()
         copy_device_to_ptr(address, self.ptr, size, stream)
 
     def tobytes(self, stream: Any = DEFAULT_STREAM) -> bytes:
@@ -176,9 +187,9 @@ def _contiguous(cuda_ary: Any) -> Tuple[int, int]:
     item = int(interface["typestr"][2:])
     if len(shape) > 1:
         raise ValueError(f"only arrays of one dimension can be copied, not of {len(shape)}")
-    if strides is not None and strides[0] != item:
-        raise ValueError("only contiguous arrays can be copied")
     count = shape[0] if shape else 1
+    if strides and count > 1 and strides[0] != item:
+        raise ValueError("only contiguous arrays can be copied")
     return interface["data"][0], count * item
 
 

@@ -17,6 +17,8 @@ def parse_bytes(s: Size) -> int:
     """
     if isinstance(s, int):
         return s
+    if not isinstance(s, str):
+        raise TypeError(f"a number of bytes is an int or a str, not {type(s).__name__}")
     match = _PATTERN.fullmatch(s.strip())
     if match is None:
         raise ValueError(f"could not parse {s!r} as a number of bytes")
