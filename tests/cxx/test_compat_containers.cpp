@@ -231,6 +231,14 @@ CASE(an_allocator_over_a_resource_works_in_a_container_of_the_host)
     rmm::cuda_stream stream;
     using allocator = rmm::mr::polymorphic_allocator<int>;
     const rmm::mr::stream_allocator_adaptor<allocator> bound(allocator(pinned), stream);
+    const auto deduced = rmm::mr::stream_allocator_adaptor(allocator(pinned), stream);
+    static_assert(std::is_same<decltype(deduced), decltype(bound)>::value, "as named");
+    static_assert(
+        std::is_same<
+            decltype(rmm::mr::stream_allocator_adaptor(bound)),
+            rmm::mr::stream_allocator_adaptor<allocator>>::value,
+        "a copy, not an adaptor of an adaptor");
+    CHECK(deduced == bound && deduced.stream().value() == stream.value());
     std::vector<int, rmm::mr::stream_allocator_adaptor<allocator>> numbers(bound);
 
     for (int i = 0; i < 1000; i++) {

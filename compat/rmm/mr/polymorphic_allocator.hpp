@@ -78,26 +78,18 @@ bool operator!=(const polymorphic_allocator<T> &a, const polymorphic_allocator<U
 /** An allocator whose functions take a stream, as one whose functions take none. */
 template <class Allocator>
 class stream_allocator_adaptor
-    : public rmmc::detail::stream_bound_allocator<Allocator, cuda_stream_view>
+    : public rmmc::detail::stream_bound_allocator<
+          stream_allocator_adaptor, Allocator, cuda_stream_view>
 {
-    using base = rmmc::detail::stream_bound_allocator<Allocator, cuda_stream_view>;
-
   public:
-    template <class T> struct rebind {
-        using other = stream_allocator_adaptor<
-            typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
-    };
-
-    stream_allocator_adaptor(const Allocator &allocator, cuda_stream_view stream)
-        : base(allocator, stream)
-    {
-    }
-    template <class Other>
-    stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
-        : base(other.underlying_allocator(), other.stream())
-    {
-    }
+    using rmmc::detail::stream_bound_allocator<
+        rmm::mr::stream_allocator_adaptor, Allocator,
+        cuda_stream_view>::stream_bound_allocator;
 };
+
+template <class Allocator>
+stream_allocator_adaptor(const Allocator &, cuda_stream_view)
+    -> stream_allocator_adaptor<Allocator>;
 
 } /* namespace mr */
 } /* namespace RMM_NAMESPACE */

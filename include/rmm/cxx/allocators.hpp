@@ -94,11 +94,26 @@ bool operator!=(
 namespace detail
 {
 
-/* Common to the adaptors of this library and of RMM's names, which differ in the stream's class. */
-template <class Allocator, class Stream> class stream_bound_allocator
+/* What the adaptors of this library and of RMM's names, each an Adaptor, have in common. */
+template <template <class> class Adaptor, class Allocator, class Stream>
+class stream_bound_allocator
 {
   public:
     using value_type = typename std::allocator_traits<Allocator>::value_type;
+    template <class T> struct rebind {
+        using other = Adaptor<
+            typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
+    };
+
+    stream_bound_allocator(const Allocator &allocator, Stream stream)
+        : allocator_(allocator), stream_(stream)
+    {
+    }
+    template <class Other>
+    stream_bound_allocator(const Adaptor<Other> &other)
+        : allocator_(other.underlying_allocator()), stream_(other.stream())
+    {
+    }
 
     [[nodiscard]] value_type *allocate(std::size_t count)
     {
@@ -117,29 +132,23 @@ template <class Allocator, class Stream> class stream_bound_allocator
         return allocator_;
     }
 
-  protected:
-    stream_bound_allocator(const Allocator &allocator, Stream stream)
-        : allocator_(allocator), stream_(stream)
-    {
-    }
-
   private:
     Allocator allocator_;
     Stream stream_;
 };
 
 /** Equal ones may free each other's memory, on whatever stream. */
-template <class A, class B, class Stream>
+template <template <class> class Adaptor, class A, class B, class Stream>
 bool operator==(
-    const stream_bound_allocator<A, Stream> &a,
-    const stream_bound_allocator<B, Stream> &b) noexcept
+    const stream_bound_allocator<Adaptor, A, Stream> &a,
+    const stream_bound_allocator<Adaptor, B, Stream> &b) noexcept
 {
     return a.underlying_allocator() == b.underlying_allocator();
 }
-template <class A, class B, class Stream>
+template <template <class> class Adaptor, class A, class B, class Stream>
 bool operator!=(
-    const stream_bound_allocator<A, Stream> &a,
-    const stream_bound_allocator<B, Stream> &b) noexcept
+    const stream_bound_allocator<Adaptor, A, Stream> &a,
+    const stream_bound_allocator<Adaptor, B, Stream> &b) noexcept
 {
     return !(a == b);
 }
@@ -148,27 +157,17 @@ bool operator!=(
 
 /** An allocator whose functions take a stream, as one whose functions take none. */
 template <class Allocator>
-class stream_allocator_adaptor
-    : public detail::stream_bound_allocator<Allocator, stream_view>
+class stream_allocator_adaptor : public detail::stream_bound_allocator<
+                                     stream_allocator_adaptor, Allocator, stream_view>
 {
-    using base = detail::stream_bound_allocator<Allocator, stream_view>;
-
   public:
-    template <class U> struct rebind {
-        using other = stream_allocator_adaptor<
-            typename std::allocator_traits<Allocator>::template rebind_alloc<U>>;
-    };
-
-    stream_allocator_adaptor(const Allocator &allocator, stream_view stream)
-        : base(allocator, stream)
-    {
-    }
-    template <class Other>
-    stream_allocator_adaptor(const stream_allocator_adaptor<Other> &other)
-        : base(other.underlying_allocator(), other.stream())
-    {
-    }
+    using detail::stream_bound_allocator<
+        rmmc::stream_allocator_adaptor, Allocator, stream_view>::stream_bound_allocator;
 };
+
+template <class Allocator>
+stream_allocator_adaptor(const Allocator &, stream_view)
+    -> stream_allocator_adaptor<Allocator>;
 
 } /* namespace rmmc */
 
