@@ -358,9 +358,11 @@ static void collect_member(journal_t *journal, member_t *member)
 {
     uint64_t lost = member->log_cursor.lost;
     bool ended = member->state == MEMBER_EXITED;
-    if (member->state == MEMBER_UNREADABLE || !rmm_segment_has_log(&member->segment)) {
+    if (member->state == MEMBER_UNREADABLE || member->is_log_over ||
+        !rmm_segment_has_log(&member->segment)) {
         return;
     }
+    member->is_log_over = ended;
     if (member->segment.header.log_count > JOURNAL_RING_MESSAGES) {
         /* Not one of the library's. Reading it would delay all waiters. */
         write_lost(

@@ -16,6 +16,9 @@
  * messages were over that. All users' texts together are bounded, too (budget.h): the one
  * that has been the same for longest gives way.
  *
+ * Once a program has ended its rings are read for the last time: a user can leave hundreds of dead
+ * segments, and all readers wait while they are looked at.
+ *
  * Threads: any. `lock` protects the texts; the caller holds the model lock, shared is
  * enough, and takes it before.
  */

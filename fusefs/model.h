@@ -138,6 +138,7 @@ typedef struct member {
     uint64_t exited_ns;        /* CLOCK_BOOTTIME */
     member_report_t report;
     rmm_ring_cursor_t log_cursor;  /* of the journal, under its lock */
+    bool is_log_over;              /* likewise: read after its program's end */
     _Atomic(uint64_t) events_lost; /* to readers of events_pipe */
     _Atomic(bool) is_implausible;  /* figures of it cannot be true: figures.h */
     _Atomic(bool) has_odd_stats;   /* statistics that are not shown: extra_stats.h */

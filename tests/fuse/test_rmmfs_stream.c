@@ -40,8 +40,7 @@ static size_t lines_of(const text_t *text)
 static void a_long_log_comes_in_whole_lines(void **unused)
 {
     (void)unused;
-    fixture_t *fixture = calloc(1, sizeof(*fixture));
-    fixture_open(fixture);
+    fixture_t *fixture = open_fixture();
     model_t *model = &fixture->model;
     model->journal = journal_open(0, &model->budget);
     const member_t *member = fixture_process(fixture, 4711);
@@ -65,14 +64,44 @@ static void a_long_log_comes_in_whole_lines(void **unused)
     text_fini(&text);
     stream_close(pipe);
     journal_close(model->journal);
-    fixture_close(fixture);
-    free(fixture);
+    end_fixture(fixture);
+}
+
+static size_t node_log_lines(const model_t *model)
+{
+    text_t text;
+    journal_collect(model->journal, model);
+    text_init(&text);
+    journal_read(model->journal, 1, 0, 0, SIZE_MAX, &text);
+    size_t lines = lines_of(&text);
+    text_fini(&text);
+    return lines;
+}
+
+/* Its last words count; what anybody writes there later are not its own. */
+static void a_program_that_ended_logs_no_more(void **unused)
+{
+    (void)unused;
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    model->journal = journal_open(0, &model->budget);
+    member_t *member = fixture_process(fixture, 4711);
+    write_ring(member, 0);
+    assert_int_equal(node_log_lines(model), RMM_LOG_RECORDS);
+    write_ring(member, RMM_LOG_RECORDS);
+    member->state = MEMBER_EXITED;
+    assert_int_equal(node_log_lines(model), 2 * RMM_LOG_RECORDS);
+    write_ring(member, 2 * RMM_LOG_RECORDS);
+    assert_int_equal(node_log_lines(model), 2 * RMM_LOG_RECORDS);
+    journal_close(model->journal);
+    end_fixture(fixture);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_log_comes_in_whole_lines),
+        cmocka_unit_test(a_program_that_ended_logs_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
