@@ -10,7 +10,7 @@ source=$1 build=$2 stage=$3 build_type=$4
 # Every public header is installed, and no other.
 diff <(cd "$source/include" && find . -type f | sort) \
     <(cd "$stage/include" && find . -type f ! -path './rmm-c/*' | sort) || die "installed headers differ"
-diff <(cd "$source/compat" && find . -name '*.hpp' | sort) \
+diff <(cd "$source/compat" && find . -name '*.h' -o -name '*.hpp' | sort) \
     <(cd "$stage/include/rmm-c/compat" && find . -type f | sort) || die "installed headers of compat differ"
 
 libraries=$(library_folder "$stage")
