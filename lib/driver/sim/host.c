@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pinned memory of the simulated GPU: the host's heap, poisoned like device memory, with
- * every block remembered so that a wrong free is a violation and not a crash.
+ * Pinned memory of the simulated GPU: whole pages of the host's heap, poisoned like device
+ * memory, with every block remembered so that a wrong free is a violation and not a crash.
+ * As on a GPU, a copy may overrun a block up to the end of its last page; a block that
+ * ended with its bytes would let AddressSanitizer end a program that the diagnosis is to
+ * judge.
  *
  * Locking: all under rmm__sim_lock.
  */
@@ -9,6 +12,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/round.h"
 
 #define PAGE 4096u /* as cudaHostAlloc gives whole pages */
 #define BUCKETS 256u
@@ -34,10 +39,11 @@ static void poison(const sim_host_block_t *block, int value)
 
 static int alloc_locked(void **ptr_out, size_t bytes)
 {
-    sim_host_block_t *block = malloc(sizeof(*block));
+    sim_host_block_t *block = bytes <= PTRDIFF_MAX ? malloc(sizeof(*block)) : NULL;
     sim_host_block_t **bucket;
 
-    if (block == NULL || posix_memalign(&block->ptr, PAGE, bytes) != 0) {
+    if (block == NULL ||
+        posix_memalign(&block->ptr, PAGE, rmm__align_up(bytes, PAGE)) != 0) {
         free(block);
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
