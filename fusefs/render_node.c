@@ -142,7 +142,8 @@ static int render_some(
     int error = -ENOMEM;
     snapshot_t *shown = malloc(bytes);
     if (shown != NULL) {
-        *shown = *snapshot;
+        /* Other threads change the references meanwhile. */
+        memcpy(shown, snapshot, offsetof(snapshot_t, references));
         shown->processes = (snapshot_process_t *)(void *)(shown + 1);
         hide_processes(snapshot, text, shown);
         error = render_shown(shown, means, node, text);

@@ -83,9 +83,9 @@ typedef struct snapshot {
     extra_stats_t extra_stats;
     uint64_t done_serial, last_serial; /* processes behind the one, up to the other */
     bool failed;                       /* there was no memory for all of it */
-    uint32_t references;               /* of snapshots.c, under its lock: */
     uint64_t begun_ns;                 /* CLOCK_MONOTONIC */
     uint64_t useful_ns;                /* how long others may use it */
+    uint32_t references;               /* of snapshots.c, under its lock; last here */
 } snapshot_t;
 
 /* NULL: no memory. Model lock held, shared is enough, here and in snapshot_continue(). */
