@@ -2,10 +2,11 @@
 /* Finds the names of users in /etc/passwd; see user_names.h. */
 #include "user_names.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/numbers.h"
 #include "segment/text.h"
 
 static int compare(const void *a, const void *b)
@@ -39,16 +40,38 @@ static user_name_t *find(const user_names_t *names, uid_t uid)
                : NULL;
 }
 
+/* A line of passwd(5), "name:password:uid:...", which it cuts. fgetpwent() has one buffer for all
+ * threads, and readers of two pages are answered at once. */
+static bool parse_line(char *line, const char **name_out, uid_t *uid_out)
+{
+    uint64_t uid;
+    char *rest = line;
+    *name_out = strsep(&rest, ":");
+    (void)strsep(&rest, ":");
+    const char *number = strsep(&rest, ":");
+    if (rest == NULL ||
+        rmm__number_parse(number, strlen(number), &uid) != RMM_NUMBER_OK ||
+        uid > UINT32_MAX) {
+        return false;
+    }
+    *uid_out = (uid_t)uid;
+    return true;
+}
+
 /* The first name of a uid counts, as in getpwuid(). */
 static void take_names(user_names_t *names, FILE *file)
 {
-    const struct passwd *line;
-    while ((line = fgetpwent(file)) != NULL) {
-        user_name_t *user = find(names, line->pw_uid);
+    char *line = NULL;
+    size_t room = 0;
+    while (getline(&line, &room, file) >= 0) {
+        const char *name;
+        uid_t uid;
+        user_name_t *user = parse_line(line, &name, &uid) ? find(names, uid) : NULL;
         if (user != NULL && user->name[0] == '\0') {
-            rmm__text_copy(user->name, sizeof(user->name), line->pw_name);
+            rmm__text_copy(user->name, sizeof(user->name), name);
         }
     }
+    free(line);
 }
 
 size_t user_names_bytes(const snapshot_t *snapshot)
