@@ -42,8 +42,9 @@ static people_t *meet_people(void)
     assert_non_null(people);
     snapshot_t *snapshot = &people->snapshot;
     snapshot->processes = people->processes;
-    setpwent();
-    while (snapshot->process_count < USERS_MAX && (user = getpwent()) != NULL) {
+    FILE *file = fopen("/etc/passwd", "re");
+    assert_non_null(file);
+    while (snapshot->process_count < USERS_MAX && (user = fgetpwent(file)) != NULL) {
         if (!is_met(people, user->pw_uid)) {
             (void)snprintf(
                 people->names[snapshot->process_count], sizeof(people->names[0]), "%s",
@@ -51,7 +52,7 @@ static people_t *meet_people(void)
             people->processes[snapshot->process_count++].uid = user->pw_uid;
         }
     }
-    endpwent();
+    (void)fclose(file);
     assert_true(snapshot->process_count > 1);
     return people;
 }
