@@ -199,6 +199,35 @@ static void pools_of_many_threads_stay_below_the_limit(void **state)
     }
 }
 
+static void *take_and_give(void *arg)
+{
+    void *ptr;
+
+    for (int i = 0; i < 20 * ROUNDS; i++) {
+        if (try_take(arg, 3 * MIB, &ptr) == RMM_OK) {
+            give(arg, ptr, 3 * MIB, NULL);
+        }
+    }
+    return NULL;
+}
+
+/* Two that find room at the same moment both promise growth, and one of them withdraws it. */
+static void threads_that_meet_at_the_limit_leave_no_promise(void **state)
+{
+    pthread_t threads[THREADS];
+    rmm_resource_t *cuda = make_cuda();
+
+    limit_location(cuda, 5 * MIB);
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, cuda), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    give(cuda, take(cuda, 5 * MIB, NULL), 5 * MIB, NULL);
+    rmm_resource_release(cuda);
+}
+
 /* --- trims --------------------------------------------------------------------------- */
 
 static void trims_an_idle_pool_when_another_allocates(void **state)
@@ -360,6 +389,7 @@ int main(void)
         CASE(no_pool_begins_with_more_than_the_limit),
         CASE(counts_memory_of_another_resource_once),
         CASE(pools_of_many_threads_stay_below_the_limit),
+        CASE(threads_that_meet_at_the_limit_leave_no_promise),
         CASE(trims_an_idle_pool_when_another_allocates),
         CASE(keeps_what_a_trim_leaves),
         CASE(does_nothing_for_a_trim_that_was_withdrawn),
