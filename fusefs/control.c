@@ -42,7 +42,7 @@ static int request_node_reset(member_t *member, uint32_t location)
 /* Marks and totals must not come back with the next daemon. */
 static int keep(model_t *model)
 {
-    state_save(model);
+    state_want(model);
     return 0;
 }
 

@@ -93,7 +93,7 @@ void marks_show_device(model_t *model, uint32_t index, unsigned want, figures_t 
         raise_to_marks(device, &sum);
     }
     if (raise_to_current(device, &sum)) {
-        state_save(model);
+        state_want(model);
     }
     show_sum(device, &sum, out);
 }
@@ -134,7 +134,7 @@ void marks_take(model_t *model)
         rose = take_device(model, i) || rose;
     }
     if (rose) {
-        state_save(model);
+        state_want(model);
     }
 }
 

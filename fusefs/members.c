@@ -27,6 +27,7 @@
     (5ull * 1000000000u) /* a segment "being made" for longer is refused */
 #define CHECKED_AT_ONCE                                                                \
     (EXITS_AT_ONCE > MEMBERS_AT_ONCE ? EXITS_AT_ONCE : MEMBERS_AT_ONCE)
+#define EXPIRED_AT_ONCE 8u /* each closes files, the last of a removed one: 15 us */
 #define DESCRIPTOR_RESERVE 64u
 #define MEMBER_DESCRIPTORS 3u /* the segment, its control page, a pidfd */
 
@@ -669,7 +670,9 @@ static void check(model_t *model, member_t **members, uint32_t count)
     member_t *over[CHECKED_AT_ONCE];
     uint32_t gpus_before = model->gpu_count;
     leave(model, over, look_at_all(model, members, count, over));
-    model->is_unsaved = model->is_unsaved || model->gpu_count != gpus_before;
+    if (model->gpu_count != gpus_before) { /* their order is in no segment */
+        model->is_unsaved = model->is_urgent = true;
+    }
 }
 
 /* The newest first: what has just begun opens its first GPU soon. */
@@ -697,10 +700,26 @@ void members_check_some(model_t *model)
     check(model, some, count);
 }
 
-bool members_have_beginners(const model_t *model)
+bool members_note_beginners(model_t *model)
 {
-    for (uint32_t i = 0; i < model->member_count; i++) {
-        if (is_beginner(model->members[i])) {
+    uint32_t count = 0;
+    for (uint32_t i = model->member_count; i > 0 && count < MEMBERS_AT_ONCE; i--) {
+        if (is_beginner(model->members[i - 1])) {
+            model->beginners[count++] = model->members[i - 1]->serial;
+        }
+    }
+    model->beginner_count = count;
+    return count > 0;
+}
+
+bool members_beginner_has_begun(const model_t *model)
+{
+    for (uint32_t i = 0; i < model->beginner_count; i++) {
+        const member_t *member = model_member(model, (uint32_t)model->beginners[i]);
+        uint32_t opened;
+        if (member != NULL && member->state == MEMBER_LIVE &&
+            (!rmm_segment_locations_opened(&member->segment, &opened) ||
+             opened != member->locations_opened)) {
             return true;
         }
     }
@@ -744,14 +763,20 @@ void members_take_exits(model_t *model, members_again_fn again, void *arg)
 
 /* --- leaving -------------------------------------------------------------------------- */
 
-void members_expire(model_t *model)
+bool members_expire(model_t *model)
 {
     uint64_t now = model_clock_ns();
+    uint32_t removed = 0;
     for (uint32_t i = model->member_count; i > 0; i--) {
         member_t *member = model->members[i - 1];
-        if (member->state == MEMBER_EXITED && !process_is_live(member->process) &&
-            now - member->exited_ns >= EXITED_SHOWN_NS) {
-            model_remove_member(model, member);
+        if (member->state != MEMBER_EXITED || process_is_live(member->process) ||
+            now - member->exited_ns < EXITED_SHOWN_NS) {
+            continue;
         }
+        if (removed++ == EXPIRED_AT_ONCE) {
+            return true;
+        }
+        model_remove_member(model, member);
     }
+    return false;
 }

@@ -8,7 +8,7 @@
  *              restart of the daemon), its last figures stay visible for 30 s
  *   unreadable the reader refuses it, but a process holds it: shown, but part of no sum
  *
- * Threads: the caller holds the model lock alone.
+ * Threads: the caller holds the model lock alone, but for members_beginner_has_begun().
  */
 #ifndef RMM_FUSEFS_MEMBERS_H
 #define RMM_FUSEFS_MEMBERS_H
@@ -17,7 +17,8 @@
 #include "model.h"
 
 #define EXITED_SHOWN_NS (30ull * 1000000000u)
-#define MEMBERS_AT_ONCE 16u        /* that one check looks at: 2 system calls each */
+#define MEMBERS_AT_ONCE                                                                \
+    BEGINNERS_NOTED                /* that one check looks at: 2 system calls each */
 #define MEMBERS_OF_PROCESS_MAX 16u /* segments in a directory proc/<pid> */
 
 typedef enum meeting {
@@ -44,10 +45,14 @@ void members_check_some(model_t *model);
 typedef void (*members_again_fn)(void *arg, entry_t *entry);
 void members_take_exits(model_t *model, members_again_fn again, void *arg);
 
-/* True if a live one uses no GPU yet. */
-bool members_have_beginners(const model_t *model);
+/* True if a live one uses no GPU yet; the newest MEMBERS_AT_ONCE of these are noted. */
+bool members_note_beginners(model_t *model);
 
-/* Remove those that have been shown long enough. */
-void members_expire(model_t *model);
+/* True if one of those noted has opened a location since it was looked at. Lock held, shared
+ * is enough: most reads need no more than this. */
+bool members_beginner_has_begun(const model_t *model);
+
+/* Remove some of those that have been shown long enough. True: there may be more. */
+bool members_expire(model_t *model);
 
 #endif /* RMM_FUSEFS_MEMBERS_H */

@@ -38,6 +38,7 @@
 #define DEVICE_NONE 0xfffeu
 #define DEVICE_EXTRAS_MAX 32u
 #define SLOT_HINTS 64u
+#define BEGINNERS_NOTED 16u
 
 /* A statistic that this version does not know, by the name in the segment's schema. */
 typedef struct extra {
@@ -181,7 +182,9 @@ typedef struct model {
     uint32_t process_count, process_capacity;
     member_t **members; /* of all processes, in the order of their serials */
     uint32_t member_count, member_capacity;
-    uint32_t next_checked; /* index of the member that was checked last */
+    uint32_t next_checked;               /* index of the member that was checked last */
+    uint64_t beginners[BEGINNERS_NOTED]; /* serials; both of members.c */
+    uint32_t beginner_count;
     uint64_t changes; /* rises when a segment or a location comes or goes, and with each
                          command */
     bool counts_ended; /* what ended unseen adds to the totals: not at a first start */

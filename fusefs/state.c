@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps rmmfs.state; see state.h. Writing costs some 30 us on tmpfs and happens when
- * something is gained that no segment holds: an exit, a reset, a new mark over several
- * processes. Nothing is synced: the segments themselves end with the machine.
+ * Keeps rmmfs.state; see state.h. A write happens when something is gained that no segment
+ * holds: an exit, a reset, a new mark over several processes. On a busy machine it takes
+ * milliseconds, so it is made from a copy, without the model's lock. Nothing is synced: the
+ * segments themselves end with the machine.
  *
- * Locking: `lock` orders writers, which hold the model's lock at least shared.
+ * Locking: `write_lock` orders writers and protects the folder and what they know; it is
+ * taken before the model's lock. `lock` protects what state_tell() shows, and is never held
+ * during a system call: readers that hold the model's lock take it.
  */
 #include "state.h"
 
@@ -24,6 +27,7 @@
 #include "log.h"
 #include "segment/open_in.h"
 #include "segment/runtime_dir.h"
+#include "state_copy.h"
 #include "state_dir.h"
 #include "text.h"
 
@@ -40,33 +44,22 @@ struct state {
         [STATE_DIR_BYTES]; /* an older rmmfs wrote here; "": none to take over */
     char old_name[32];
     int dirfd, lock_fd;
+    pthread_mutex_t write_lock;
+    uint64_t written; /* the last of `wanted` that is in the file, or failed */
+    char trouble[REASON_BYTES]; /* why the folder or the file is no good */
+    _Atomic(uint64_t) wanted;   /* rises with each state_want() */
     pthread_mutex_t lock;
-    bool off;                  /* for good */
+    bool off;                  /* for good; set by state_open() only */
     bool failing;              /* the last write: logged */
     char reason[REASON_BYTES]; /* of either */
 };
 
-/* Marks by name, for both directions. */
-static const struct mark {
-    const char *name;
-    size_t offset;
-} marks[] = {
-    {"peak_bytes", offsetof(device_t, peak_bytes)},
-    {"peak_count", offsetof(device_t, peak_count)},
-    {"peak_upper_bytes", offsetof(device_t, peak_upper_bytes)},
-    {"lifetime_peak_bytes", offsetof(device_t, lifetime_peak_bytes)},
-};
-#define MARK_COUNT (sizeof(marks) / sizeof(marks[0]))
+/* What the look that is under way in this thread, or was, wants written; 0: nothing. */
+static _Thread_local uint64_t wanted_here;
 
 static _Atomic(uint64_t) *mark_at(device_t *device, size_t offset)
 {
     return (_Atomic(uint64_t) *)(void *)((char *)device + offset);
-}
-
-static uint64_t mark_value(const device_t *device, size_t offset)
-{
-    const void *mark = (const char *)device + offset;
-    return atomic_load_explicit((const _Atomic(uint64_t) *)mark, memory_order_relaxed);
 }
 
 /* --- the files ------------------------------------------------------------------------ */
@@ -117,10 +110,10 @@ static bool take_lock(int lock_fd, int tries)
     return true;
 }
 
-/* Replaces the descriptors, if all is well. Errors are in state->reason. */
+/* Replaces the descriptors, if all is well. Errors are in state->trouble. */
 static bool open_folder(state_t *state, int tries)
 {
-    int dirfd = state_dir_open(&state->dir, state->reason, sizeof(state->reason));
+    int dirfd = state_dir_open(&state->dir, state->trouble, sizeof(state->trouble));
     if (dirfd < 0) {
         return false;
     }
@@ -133,12 +126,12 @@ static bool open_folder(state_t *state, int tries)
     }
     if (lock_fd >= 0) {
         (void)snprintf(
-            state->reason, sizeof(state->reason), "another rmmfs uses %s/%s",
+            state->trouble, sizeof(state->trouble), "another rmmfs uses %s/%s",
             state->dir.path, NAME);
         (void)close(lock_fd);
     } else {
         (void)snprintf(
-            state->reason, sizeof(state->reason), "cannot open %s/%s: %s",
+            state->trouble, sizeof(state->trouble), "cannot open %s/%s: %s",
             state->dir.path, LOCK_NAME, strerror(errno));
     }
     (void)close(dirfd);
@@ -170,11 +163,13 @@ state_t *state_open(const char *runtime_dir, bool is_wanted)
         return NULL;
     }
     state->dirfd = state->lock_fd = -1;
+    pthread_mutex_init(&state->write_lock, NULL);
     pthread_mutex_init(&state->lock, NULL);
     state_dir_choose(is_wanted ? runtime_dir : NULL, &state->dir);
     find_old(state, runtime_dir);
     if (!open_folder(state, LOCK_TRIES)) {
         state->off = true;
+        memcpy(state->reason, state->trouble, sizeof(state->reason));
         log_warn("peaks are lost at a restart: %s", state->reason);
     }
     return state;
@@ -186,6 +181,7 @@ void state_close(state_t *state)
         return;
     }
     close_folder(state);
+    pthread_mutex_destroy(&state->write_lock);
     pthread_mutex_destroy(&state->lock);
     free(state);
 }
@@ -274,10 +270,10 @@ static bool load_mark(model_t *model, const char *fields)
     if (!read_figure(model, fields, &line)) {
         return false;
     }
-    for (size_t i = 0; line.device != NULL && i < MARK_COUNT; i++) {
-        if (strcmp(marks[i].name, line.name) == 0) {
+    for (size_t i = 0; line.device != NULL && i < STATE_MARK_COUNT; i++) {
+        if (strcmp(state_marks[i].name, line.name) == 0) {
             atomic_store_explicit(
-                mark_at(line.device, marks[i].offset), line.value,
+                mark_at(line.device, state_marks[i].offset), line.value,
                 memory_order_relaxed);
         }
     }
@@ -373,71 +369,6 @@ static unsigned load_text(model_t *model, char *text)
 
 /* --- writing -------------------------------------------------------------------------- */
 
-static void save_device(text_t *text, const device_t *device)
-{
-    if (device->uuid[0] == '\0') {
-        return;
-    }
-    for (size_t i = 0; i < MARK_COUNT; i++) {
-        text_printf(
-            text, "mark %s %s %" PRIu64 "\n", device->uuid, marks[i].name,
-            mark_value(device, marks[i].offset));
-    }
-    for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
-        if (rmm__location_stats[i].kind == RMM_KIND_COUNTER) {
-            text_printf(
-                text, "exited %s %s %" PRIu64 "\n", device->uuid,
-                rmm__location_stats[i].name, device->exited[i]);
-        }
-    }
-    for (uint32_t i = 0; i < device->extras.count; i++) {
-        text_printf(
-            text, "exited %s %s %" PRIu64 "\n", device->uuid,
-            device->extras.items[i].name, device->extras.items[i].value);
-    }
-}
-
-static void save_gpu(text_t *text, const device_t *gpu)
-{
-    if (gpu->uuid[0] == '\0') {
-        return;
-    }
-    if (gpu->is_listed) {
-        text_puts(text, "gpu ");
-    } else {
-        text_printf(text, "reported_gpu %u ", (unsigned)gpu->uid);
-    }
-    text_printf(
-        text, "%s %s %" PRIu64 " %s\n", gpu->uuid,
-        gpu->pci_bus_id[0] != '\0' ? gpu->pci_bus_id : "-", gpu->capacity_bytes,
-        gpu->name);
-}
-
-static void save_model(text_t *text, const model_t *model)
-{
-    text_puts(text, "rmmfs-state 1\n");
-    for (uint32_t i = 0; i < model->gpu_count; i++) {
-        save_gpu(text, &model->gpus[i]);
-    }
-    save_device(text, &model->host);
-    for (uint32_t i = 0; i < model->gpu_count; i++) {
-        save_device(text, &model->gpus[i]);
-    }
-    for (uint32_t i = 0; i < model->folded_count; i++) {
-        text_printf(
-            text, "folded %s %" PRIu64 " %s %u\n", model->folded[i].name,
-            model->folded[i].exited_ns, model->folded[i].process,
-            (unsigned)model->folded[i].uid);
-    }
-    for (uint32_t i = 0; i < model->ended.count; i++) {
-        const identity_t *ended = &model->ended.items[i];
-        text_printf(
-            text, "ended %u %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
-            (unsigned)ended->uid, ended->pid, ended->start_time_ticks, ended->made_ns);
-    }
-    text_puts(text, "end\n");
-}
-
 static bool replace_file(const state_t *state, const text_t *text)
 {
     (void)unlinkat(state->dirfd, NEW_NAME, 0); /* of a daemon that was killed */
@@ -470,11 +401,11 @@ static bool folder_is_gone(const state_t *state)
     return fstat(state->dirfd, &status) != 0 || status.st_nlink == 0;
 }
 
-/* False with state->reason. Another process may have removed the folder: then a new one. */
+/* False with state->trouble. Another process may have removed the folder: then a new one. */
 static bool write_text(state_t *state, const text_t *text)
 {
     if (text->failed != TEXT_GOOD) {
-        (void)snprintf(state->reason, sizeof(state->reason), "out of memory");
+        (void)snprintf(state->trouble, sizeof(state->trouble), "out of memory");
         return false;
     }
     if (folder_is_gone(state) && !open_folder(state, 1)) {
@@ -482,52 +413,111 @@ static bool write_text(state_t *state, const text_t *text)
     }
     if (!replace_file(state, text)) {
         (void)snprintf(
-            state->reason, sizeof(state->reason), "cannot write %s/%s: %s",
+            state->trouble, sizeof(state->trouble), "cannot write %s/%s: %s",
             state->dir.path, NAME, strerror(errno));
         return false;
     }
     return true;
 }
 
-static void save(state_t *state, const model_t *model)
+/* True if it is something else than before. */
+static bool tell_result(state_t *state, bool is_good)
+{
+    pthread_mutex_lock(&state->lock);
+    bool is_news = state->failing == is_good;
+    state->failing = !is_good;
+    memcpy(state->reason, state->trouble, sizeof(state->reason));
+    pthread_mutex_unlock(&state->lock);
+    return is_news;
+}
+
+static bool write_copy(state_t *state, const state_copy_t *copy)
 {
     text_t text;
     text_init(&text);
     text.limit = STATE_BYTES_MAX;
-    pthread_mutex_lock(&state->lock);
-    save_model(&text, model);
-    bool good = write_text(state, &text);
-    if (!good && !state->failing) {
+    state_copy_write(copy, &text);
+    bool is_good = write_text(state, &text);
+    text_fini(&text);
+    return is_good;
+}
+
+/* write_lock held. */
+static void save(state_t *state, model_t *model)
+{
+    state_copy_t copy;
+    pthread_rwlock_rdlock(&model->lock);
+    /* acquire: pairs with state_want(); the copy has what it was called for */
+    state->written = atomic_load_explicit(&state->wanted, memory_order_acquire);
+    bool is_good = state_copy_take(&copy, model);
+    pthread_rwlock_unlock(&model->lock);
+    if (is_good) {
+        is_good = write_copy(state, &copy);
+        state_copy_free(&copy);
+    } else {
+        (void)snprintf(state->trouble, sizeof(state->trouble), "out of memory");
+    }
+    if (!tell_result(state, is_good)) {
+        return;
+    }
+    if (is_good) {
+        log_info("%s/%s is written again", state->dir.path, NAME);
+    } else {
         log_warn(
             "%s; a restart may lose peaks and totals; rmmfs tries again",
-            state->reason);
-    } else if (good && state->failing) {
-        log_info("%s/%s is written again", state->dir.path, NAME);
+            state->trouble);
     }
-    state->failing = !good;
-    pthread_mutex_unlock(&state->lock);
-    text_fini(&text);
+}
+
+static bool is_on(const model_t *model)
+{
+    return model->state != NULL && !model->state->off;
 }
 
 void state_save(model_t *model)
 {
-    if (model->state != NULL && !model->state->off) {
+    if (is_on(model)) {
+        pthread_mutex_lock(&model->state->write_lock);
+        save(model->state, model);
+        pthread_mutex_unlock(&model->state->write_lock);
+    }
+}
+
+void state_want(const model_t *model)
+{
+    if (is_on(model)) {
+        /* release: pairs with save() */
+        wanted_here =
+            atomic_fetch_add_explicit(&model->state->wanted, 1, memory_order_release) +
+            1;
+    }
+}
+
+void state_settle(model_t *model)
+{
+    uint64_t wanted = wanted_here;
+    wanted_here = 0;
+    if (wanted == 0 || !is_on(model)) {
+        return;
+    }
+    pthread_mutex_lock(&model->state->write_lock);
+    if (model->state->written < wanted) { /* else another's write had it */
         save(model->state, model);
     }
+    pthread_mutex_unlock(&model->state->write_lock);
 }
 
 void state_keep(model_t *model)
 {
     state_t *state = model->state;
-    if (state == NULL || state->off) {
+    if (!is_on(model)) {
         return;
     }
-    pthread_mutex_lock(&state->lock);
-    bool lacks = state->failing || faccessat(state->dirfd, NAME, F_OK, 0) != 0;
-    pthread_mutex_unlock(&state->lock);
-    if (lacks) {
+    pthread_mutex_lock(&state->write_lock);
+    if (state->failing || faccessat(state->dirfd, NAME, F_OK, 0) != 0) {
         save(state, model);
     }
+    pthread_mutex_unlock(&state->write_lock);
 }
 
 /* --- loading -------------------------------------------------------------------------- */
@@ -614,7 +604,9 @@ static bool load_old(state_t *state, model_t *model)
     if (loaded) {
         char lock_name[sizeof(state->old_name) + sizeof(".lock")];
         (void)snprintf(lock_name, sizeof(lock_name), "%s.lock", old.name);
+        pthread_mutex_lock(&state->write_lock);
         save(state, model);
+        pthread_mutex_unlock(&state->write_lock);
         if (!state->failing) {
             (void)unlinkat(dirfd, old.name, 0);
             (void)unlinkat(dirfd, lock_name, 0);

@@ -42,10 +42,20 @@ void state_close(state_t *state);
  * moved aside). */
 bool state_load(state_t *state, model_t *model);
 
-/* Write model->state, if it has one. Lock held, shared is enough. */
+/*
+ * Writing takes milliseconds on a busy machine, and never holds the model's lock: a look that
+ * changed what must not be lost says so by state_want(), and its thread calls state_settle()
+ * after the look, before anybody is answered. It returns when the file has the change, whoever
+ * wrote it. The caller of state_want() holds the model's lock, shared is enough; that of the
+ * other three does not.
+ */
+void state_want(const model_t *model);
+void state_settle(model_t *model);
+
+/* Write model->state, if it has one. */
 void state_save(model_t *model);
 
-/* Write again if the last write failed or the file is gone. Lock held as in state_save. */
+/* Write again if the last write failed or the file is gone. */
 void state_keep(model_t *model);
 
 /* "ok", "failing: REASON" (it is tried again) or "off: REASON", and a newline. */

@@ -99,7 +99,7 @@ static void refresh(watch_t *watch)
     members_check_some(&watch->model);
     atomic_store_explicit(&watch->has_rest, has_more, memory_order_relaxed);
     atomic_store_explicit(
-        &watch->has_beginners, members_have_beginners(&watch->model),
+        &watch->has_beginners, members_note_beginners(&watch->model),
         memory_order_relaxed);
     atomic_store_explicit(
         &watch->refreshed_ns, rmm__clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
@@ -114,16 +114,26 @@ static bool is_due(uint64_t *when_ns, uint64_t every_ns, uint64_t now)
     return true;
 }
 
-/* Model lock held alone. The first of many changes is saved at once. A daemon that is killed
- * before it saved an exit finds the segment again. */
-static void save_when_due(watch_t *watch)
+/* Model lock held alone, by the background thread. state_settle() is to follow. The first of many
+ * changes is saved at once. A daemon that is killed before it saved an exit finds the segment
+ * again. */
+static void want_save_when_due(watch_t *watch)
 {
     model_t *model = &watch->model;
     if (model->is_unsaved &&
         (model->is_urgent ||
          is_due(&watch->save_ns, SAVE_EVERY_NS, rmm__clock_ns(CLOCK_MONOTONIC)))) {
         model->is_unsaved = model->is_urgent = false;
-        state_save(model);
+        state_want(model);
+    }
+}
+
+/* The same after a reader's look, for which the file is written only if nothing else has what
+ * the look found. */
+static void want_save_when_urgent(watch_t *watch)
+{
+    if (watch->model.is_urgent) {
+        want_save_when_due(watch);
     }
 }
 
@@ -141,8 +151,16 @@ static bool is_fresh(const watch_t *watch)
         return false;
     }
     return atomic_load_explicit(&watch->has_rest, memory_order_relaxed) ||
-           (!atomic_load_explicit(&watch->has_beginners, memory_order_relaxed) &&
-            !have_news(watch));
+           !have_news(watch);
+}
+
+/* With the model's lock, shared. A program that has just begun does not tell when it opens its
+ * first GPU. */
+static bool shows_beginners(const watch_t *watch)
+{
+    return atomic_load_explicit(&watch->has_rest, memory_order_relaxed) ||
+           !atomic_load_explicit(&watch->has_beginners, memory_order_relaxed) ||
+           !members_beginner_has_begun(&watch->model);
 }
 
 /* --- opening -------------------------------------------------------------------------- */
@@ -234,17 +252,29 @@ void watch_close(watch_t *watch)
 
 /* --- looking -------------------------------------------------------------------------- */
 
+/* has_begun: what was fresh is not, as a program has begun. */
+static void make_fresh(watch_t *watch, bool has_begun)
+{
+    pthread_rwlock_wrlock(&watch->model.lock);
+    if (has_begun || !is_fresh(watch)) {
+        refresh(watch);
+        want_save_when_urgent(watch);
+    }
+    pthread_rwlock_unlock(&watch->model.lock);
+    state_settle(&watch->model);
+}
+
 const model_t *watch_begin(watch_t *watch)
 {
     if (!is_fresh(watch)) {
-        pthread_rwlock_wrlock(&watch->model.lock);
-        if (!is_fresh(watch)) {
-            refresh(watch);
-            save_when_due(watch);
-        }
-        pthread_rwlock_unlock(&watch->model.lock);
+        make_fresh(watch, false);
     }
     pthread_rwlock_rdlock(&watch->model.lock);
+    if (!shows_beginners(watch)) {
+        pthread_rwlock_unlock(&watch->model.lock);
+        make_fresh(watch, true);
+        pthread_rwlock_rdlock(&watch->model.lock);
+    }
     return &watch->model;
 }
 
@@ -259,6 +289,7 @@ model_t *watch_begin_change(watch_t *watch)
 void watch_end(watch_t *watch)
 {
     pthread_rwlock_unlock(&watch->model.lock);
+    state_settle(&watch->model);
 }
 
 void watch_pause(watch_t *watch)
@@ -300,24 +331,38 @@ static void sweep(watch_t *watch)
     }
 }
 
-/* Model lock held alone. */
-static void tick_locked(watch_t *watch, uint64_t now)
+/* In pieces, between which readers get in. */
+static void expire(model_t *model)
 {
-    bool survey = is_due(&watch->survey_ns, SURVEY_EVERY_NS, now);
-    watch->dirs.stale = watch->dirs.stale || survey;
+    bool has_more = true;
+    while (has_more) {
+        pthread_rwlock_wrlock(&model->lock);
+        has_more = members_expire(model);
+        pthread_rwlock_unlock(&model->lock);
+    }
+}
+
+/* Marks and messages. What a piece wants written is written between the pieces. */
+static void collect(model_t *model)
+{
+    pthread_rwlock_rdlock(&model->lock);
+    marks_take(model);
+    pthread_rwlock_unlock(&model->lock);
+    state_settle(model);
+    if (model->journal != NULL) {
+        pthread_rwlock_rdlock(&model->lock);
+        journal_collect(model->journal, model);
+        pthread_rwlock_unlock(&model->lock);
+    }
+    expire(model);
+}
+
+/* Model lock held alone. */
+static void tick_locked(watch_t *watch, bool is_survey)
+{
+    watch->dirs.stale = watch->dirs.stale || is_survey;
     refresh(watch);
-    save_when_due(watch);
-    if (survey) {
-        state_keep(&watch->model);
-    }
-    if (!is_due(&watch->collect_ns, COLLECT_EVERY_NS, now)) {
-        return;
-    }
-    marks_take(&watch->model);
-    if (watch->model.journal != NULL) {
-        journal_collect(watch->model.journal, &watch->model);
-    }
-    members_expire(&watch->model);
+    want_save_when_due(watch);
 }
 
 static void sweep_when_due(watch_t *watch, uint64_t now)
@@ -347,8 +392,18 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
 {
     model_t *model = &watch->model;
     uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
+    bool is_survey = is_due(&watch->survey_ns, SURVEY_EVERY_NS, now);
     pthread_rwlock_wrlock(&model->lock);
-    tick_locked(watch, now);
+    tick_locked(watch, is_survey);
+    pthread_rwlock_unlock(&model->lock);
+    state_settle(model);
+    if (is_survey) {
+        state_keep(model);
+    }
+    if (is_due(&watch->collect_ns, COLLECT_EVERY_NS, now)) {
+        collect(model);
+    }
+    pthread_rwlock_wrlock(&model->lock);
     vanished_t *names = model->vanished;
     uint32_t count = model->vanished_count;
     model->vanished = NULL;

@@ -15,11 +15,12 @@
  * Bounds. Anybody may write to a directory, so a look spends at most LOOK_NS on what
  * changed and a step more, or LOOK_MOST_NS where steps take long, and the background thread
  * does the rest in pieces of the same size, between which readers get in. While there is a
- * rest, a look does not wait for it.
+ * rest, a look does not wait for it. No write to the state file is made under the lock, and
+ * an access waits for one only if it found what nothing else has (state.h).
  *
- * Cost: one system call for each access. Two more for each of MEMBERS_AT_ONCE segments (its
- * lock, its table of locations) once a millisecond: 2 to 4 % of the time. Twice that while
- * as many programs use no GPU yet.
+ * Cost: one system call for each access, and one more for each of MEMBERS_AT_ONCE programs
+ * that use no GPU yet, all under the shared lock. Two more for each of MEMBERS_AT_ONCE
+ * segments (its lock, its table of locations) once a millisecond: 2 to 4 % of the time.
  */
 #ifndef RMM_FUSEFS_WATCH_H
 #define RMM_FUSEFS_WATCH_H

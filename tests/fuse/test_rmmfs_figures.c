@@ -489,10 +489,29 @@ static void an_exited_process_leaves_after_thirty_seconds(void **state)
     member_t *member = process(fixture, 1, 1, 1);
     member->state = MEMBER_EXITED;
     member->exited_ns = model_clock_ns() - 29 * UINT64_C(1000000000);
-    members_expire(&fixture->model);
+    assert_false(members_expire(&fixture->model));
     assert_int_equal(fixture->model.process_count, 1);
     member->exited_ns = model_clock_ns() - 31 * UINT64_C(1000000000);
-    members_expire(&fixture->model);
+    assert_false(members_expire(&fixture->model));
+    assert_int_equal(fixture->model.process_count, 0);
+    end_fixture(fixture);
+}
+
+/* However many ended at once, readers get in between. */
+static void many_exited_processes_leave_in_pieces(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    uint32_t left = 20;
+    for (uint32_t i = 0; i < left; i++) {
+        member_t *member = process(fixture, (pid_t)i + 1, 1, 1);
+        member->state = MEMBER_EXITED;
+        member->exited_ns = model_clock_ns() - 31 * UINT64_C(1000000000);
+    }
+    while (members_expire(&fixture->model)) {
+        assert_in_range(left - fixture->model.process_count, 1, 8);
+        left = fixture->model.process_count;
+    }
+    assert_in_range(left, 1, 8);
     assert_int_equal(fixture->model.process_count, 0);
     end_fixture(fixture);
 }
@@ -523,6 +542,7 @@ int main(void)
         cmocka_unit_test(differences_never_wrap),
         cmocka_unit_test(fragmentation_is_over_all_pools),
         cmocka_unit_test(an_exited_process_leaves_after_thirty_seconds),
+        cmocka_unit_test(many_exited_processes_leave_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

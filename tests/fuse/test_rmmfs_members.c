@@ -105,11 +105,14 @@ static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **stat
         member_t *newcomer = begin(members);
         members_check_some(model);
         assert_false(uses_gpu(newcomer));
-        assert_true(members_have_beginners(model));
+        assert_true(members_note_beginners(model));
+        assert_false(members_beginner_has_begun(model)); /* no need for another look */
         open_location(newcomer);
+        assert_true(members_beginner_has_begun(model));
         members_check_some(model);
         assert_true(uses_gpu(newcomer));
-        assert_false(members_have_beginners(model));
+        assert_false(members_beginner_has_begun(model));
+        assert_false(members_note_beginners(model));
     }
     close_members(members);
 }

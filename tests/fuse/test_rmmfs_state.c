@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "extras.h"
@@ -74,6 +75,107 @@ static void what_is_saved_is_loaded(void **unused)
     fixture_close(after);
     free(before);
     free(after);
+    runtime_close(&runtime);
+}
+
+/* What a thread that saves shares with one that wants the model's lock. */
+typedef struct saving {
+    model_t *model;
+    atomic_uint saves; /* odd: one is under way */
+    atomic_bool done;
+} saving_t;
+
+static void *save_again_and_again(void *arg)
+{
+    saving_t *saving = arg;
+    while (!atomic_load(&saving->done)) {
+        atomic_fetch_add(&saving->saves, 1);
+        state_save(saving->model);
+        atomic_fetch_add(&saving->saves, 1);
+    }
+    return NULL;
+}
+
+/* The model's lock is to be had before a save has ended, and after it began. */
+static bool get_lock_while_saving(saving_t *saving)
+{
+    unsigned before = atomic_load(&saving->saves);
+    if (before % 2 == 0 || pthread_rwlock_trywrlock(&saving->model->lock) != 0) {
+        return false;
+    }
+    bool is_same = atomic_load(&saving->saves) == before;
+    pthread_rwlock_unlock(&saving->model->lock);
+    return is_same;
+}
+
+static void a_write_keeps_nobody_from_the_model(void **unused)
+{
+    (void)unused;
+    enum { FOLDED = 20000, ENOUGH = 1000 };
+    runtime_t runtime;
+    pthread_t thread;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    runtime_open(&runtime);
+    fixture_open(fixture);
+    for (unsigned i = 0; i < FOLDED; i++) {
+        folded_t folded = {.exited_ns = i, .process = "4711", .uid = 99};
+        (void)snprintf(folded.name, sizeof(folded.name), "0.%016x", i);
+        assert_true(model_add_folded(&fixture->model, &folded));
+    }
+    fixture->model.state = state_open(runtime.path, true);
+    saving_t saving = {.model = &fixture->model};
+    assert_int_equal(pthread_create(&thread, NULL, save_again_and_again, &saving), 0);
+    unsigned got = 0; /* of a save that holds the lock: only just before and after it */
+    while (got < ENOUGH && atomic_load(&saving.saves) < 100 * 2) {
+        got += get_lock_while_saving(&saving);
+    }
+    atomic_store(&saving.done, true);
+    (void)pthread_join(thread, NULL);
+    assert_int_equal(got, ENOUGH);
+    state_close(fixture->model.state);
+    fixture_close(fixture);
+    free(fixture);
+    runtime_close(&runtime);
+}
+
+static bool is_saved(const runtime_t *runtime, const char *line)
+{
+    static char text[1 << 16];
+    int fd = openat(runtime->fd, "rmmfs.state", O_RDONLY);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[got > 0 ? got : 0] = '\0';
+    if (fd >= 0) {
+        close(fd);
+    }
+    return strstr(text, line) != NULL;
+}
+
+static void what_a_look_wants_saved_is_saved_after_it(void **unused)
+{
+    (void)unused;
+    runtime_t runtime;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    runtime_open(&runtime);
+    fixture_open(fixture);
+    fixture->model.state = state_open(runtime.path, true);
+    state_settle(&fixture->model); /* nothing is wanted */
+    assert_false(is_saved(&runtime, "end"));
+    for (unsigned i = 1; i < 4; i++) {
+        char line[64];
+        pthread_rwlock_rdlock(&fixture->model.lock);
+        atomic_store(&fixture->model.host.peak_bytes, 100 + i);
+        state_want(&fixture->model);
+        pthread_rwlock_unlock(&fixture->model.lock);
+        state_settle(&fixture->model);
+        (void)snprintf(line, sizeof(line), "mark host peak_bytes %u\n", 100 + i);
+        assert_true(is_saved(&runtime, line));
+    }
+    atomic_store(&fixture->model.host.peak_bytes, 7);
+    state_settle(&fixture->model); /* wanted once, written once */
+    assert_true(is_saved(&runtime, "mark host peak_bytes 103\n"));
+    state_close(fixture->model.state);
+    fixture_close(fixture);
+    free(fixture);
     runtime_close(&runtime);
 }
 
@@ -280,6 +382,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(a_write_keeps_nobody_from_the_model),
+        cmocka_unit_test(what_a_look_wants_saved_is_saved_after_it),
         cmocka_unit_test(a_damaged_file_changes_nothing_and_is_put_aside),
         cmocka_unit_test(a_state_that_is_a_link_is_not_followed),
         cmocka_unit_test(gpus_keep_their_numbers_and_clean_names),
