@@ -289,27 +289,47 @@ add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
     return RMM_SEGMENT_GOOD;
 }
 
-/* Keeps what is of a location or a slot, at most RMM_SCHEMA_MAX; header.schema_count becomes
- * the number kept. */
-static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
+/* Keeps what is of a location or a slot, at most RMM_SCHEMA_MAX. */
+static rmm_segment_verdict_t
+take_entries(rmm_segment_t *segment, const char *bytes, uint32_t count, char *reason)
 {
     rmm_segment_header_t *header = &segment->header;
-    uint32_t count = header->schema_count;
 
-    header->schema_count = 0;
     for (uint32_t i = 0; i < count && header->schema_count < RMM_SCHEMA_MAX; i++) {
         rmm_segment_schema_t entry;
 
-        if (!rmm__read_at(
-                segment->fd, &entry, sizeof(entry),
-                header->schema_offset + (uint64_t)header->schema_stride * i)) {
-            return refuse(reason, "schema: cut while it was read");
-        }
+        memcpy(&entry, bytes + (size_t)header->schema_stride * i, sizeof(entry));
         if (entry.scope < RMM_SCHEMA_LOCATION ||
             entry.scope > RMM_SCHEMA_SLOT_STRIPED) {
             continue; /* a newer writer's: records that this reader does not read */
         }
         if (add_entry(segment, &entry, reason) != RMM_SEGMENT_GOOD) {
+            return RMM_SEGMENT_REFUSED;
+        }
+    }
+    return RMM_SEGMENT_GOOD;
+}
+
+/* header.schema_count becomes the number kept. A daemon attaches to each program, and a program
+ * that starts to those that ended: many entries to a pread. */
+static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
+{
+    rmm_segment_header_t *header = &segment->header;
+    char bytes[2 * RMM_SEGMENT_RECORD_BYTES];
+    uint32_t stride = header->schema_stride, count = header->schema_count;
+    uint32_t at_once = sizeof(bytes) / stride;
+
+    header->schema_count = 0;
+    for (uint32_t i = 0; i < count && header->schema_count < RMM_SCHEMA_MAX;
+         i += at_once) {
+        uint32_t some = count - i < at_once ? count - i : at_once;
+
+        if (!rmm__read_at(
+                segment->fd, bytes, (size_t)stride * some,
+                header->schema_offset + (uint64_t)stride * i)) {
+            return refuse(reason, "schema: cut while it was read");
+        }
+        if (take_entries(segment, bytes, some, reason) != RMM_SEGMENT_GOOD) {
             return RMM_SEGMENT_REFUSED;
         }
     }
