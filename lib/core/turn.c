@@ -11,8 +11,8 @@
  * busy machine, only one of them times out. */
 #define WAITS 20
 
-/* How many turns this thread has. */
-static _Thread_local unsigned held;
+/* How many turns this thread has, or proceeds without. */
+static _Thread_local unsigned entered;
 
 void rmm__turn_init(rmm_turn_t *turn)
 {
@@ -79,17 +79,17 @@ static bool take_if_free_locked(rmm_turn_t *turn)
     return is_mine;
 }
 
-bool rmm__turn_take(rmm_turn_t *turn)
+bool rmm__turn_enter(rmm_turn_t *turn)
 {
     bool is_mine;
 
     pthread_mutex_lock(&turn->mutex);
     is_mine = take_if_free_locked(turn);
-    if (!is_mine && held == 0) {
+    if (!is_mine && entered == 0) {
         is_mine = wait_locked(turn);
     }
     pthread_mutex_unlock(&turn->mutex);
-    held += is_mine;
+    entered++;
     return is_mine;
 }
 
@@ -100,13 +100,16 @@ bool rmm__turn_try(rmm_turn_t *turn)
     pthread_mutex_lock(&turn->mutex);
     is_mine = take_if_free_locked(turn);
     pthread_mutex_unlock(&turn->mutex);
-    held += is_mine;
+    entered += is_mine;
     return is_mine;
 }
 
-void rmm__turn_give_back(rmm_turn_t *turn)
+void rmm__turn_leave(rmm_turn_t *turn, bool has_turn)
 {
-    held--;
+    entered--;
+    if (!has_turn) {
+        return;
+    }
     pthread_mutex_lock(&turn->mutex);
     turn->given++;
     turn->is_taken = turn->is_handed_on = turn->waiting != 0;

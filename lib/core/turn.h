@@ -9,7 +9,9 @@
  *  - a thread that has any turn, and so may be inside a call out, waits for no other one;
  *  - another thread waits for each owner at most RMM_TURN_WAIT_NS, since the owner may, in a
  *    callback, wait for something that this thread is to do.
- * A thread that times out proceeds without the turn: its work may then be done twice.
+ * A thread that times out proceeds without the turn: its work may then be done twice. It waits
+ * for no other turn until it leaves, as if it had this one: else a request would wait again in
+ * each callback that it leads to, and those in theirs.
  *
  * A turn goes to a waiting thread before a new one. Otherwise a thread that asks again at
  * once could take it many times before the waiting thread has woken up.
@@ -35,10 +37,12 @@ typedef struct rmm_turn {
 void rmm__turn_init(rmm_turn_t *turn);
 void rmm__turn_fini(rmm_turn_t *turn);
 
-/* True: the caller has the turn, and gives it back. False: it proceeds without the turn. */
-bool rmm__turn_take(rmm_turn_t *turn);
-/* The same without a wait: false if another thread has it or waits for it. */
+/* True: the caller has the turn. False: it proceeds without. In either case it leaves. */
+bool rmm__turn_enter(rmm_turn_t *turn);
+/* The same without a wait. False: another thread has it or waits for it, and the caller does
+ * not proceed: it does not leave. */
 bool rmm__turn_try(rmm_turn_t *turn);
-void rmm__turn_give_back(rmm_turn_t *turn);
+/* has_turn: what enter() or try() returned. */
+void rmm__turn_leave(rmm_turn_t *turn, bool has_turn);
 
 #endif /* RMM_CORE_TURN_H */

@@ -42,7 +42,7 @@ void rmm__engine_keep_barrier(engine_t *engine, bool keep)
 
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
 {
-    bool has_turn = rmm__turn_take(&engine->turn);
+    bool has_turn = rmm__turn_enter(&engine->turn);
     rmm_status_t status;
 
     rmm__engine_part(engine);
@@ -54,9 +54,7 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
     if (rmm__engine_reserved(engine) == 0) {
         rmm__engine_keep_barrier(engine, false);
     }
-    if (has_turn) {
-        rmm__turn_give_back(&engine->turn);
-    }
+    rmm__turn_leave(&engine->turn, has_turn);
     return status;
 }
 

@@ -271,7 +271,7 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
     rmm__mutex_unlock(&engine->lock);
     count = ASKED_FOR_NEW + count / ASKED_SHARE;
     (void)rmm__engine_reclaim(engine, count < ASKED_MOST ? count : ASKED_MOST);
-    rmm__turn_give_back(&engine->turn);
+    rmm__turn_leave(&engine->turn, true);
 }
 
 /*
@@ -297,6 +297,6 @@ void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
 {
     if (rmm__turn_try(&engine->turn)) {
         reclaim_patiently(engine, want);
-        rmm__turn_give_back(&engine->turn);
+        rmm__turn_leave(&engine->turn, true);
     }
 }

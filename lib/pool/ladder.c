@@ -281,16 +281,14 @@ rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_o
     bool is_worth_it = !is_futile(engine, want);
 
     for (int i = 0; i < ATTEMPTS && is_worth_it; i++) {
-        bool has_turn = rmm__turn_take(&engine->turn);
+        bool has_turn = rmm__turn_enter(&engine->turn);
         bool is_with_others;
         uint64_t number;
 
         is_with_others = begin_climb(engine, &number);
         status = attempt(engine, want, ptr_out);
         is_with_others |= end_climb(engine, want, number);
-        if (has_turn) {
-            rmm__turn_give_back(&engine->turn);
-        }
+        rmm__turn_leave(&engine->turn, has_turn);
         is_worth_it = status == RMM_ERR_OUT_OF_MEMORY && is_with_others;
     }
     return status;

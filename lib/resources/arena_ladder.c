@@ -228,7 +228,7 @@ static rmm_status_t
 rescue(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 {
     static const rung_fn ladder[] = {take_home, reclaim, wait_for_others, defragment};
-    bool has_turn = rmm__turn_take(&self->turn);
+    bool has_turn = rmm__turn_enter(&self->turn);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     for (size_t i = 0;
@@ -245,9 +245,7 @@ rescue(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
             note_futile(self, want, changes);
         }
     }
-    if (has_turn) {
-        rmm__turn_give_back(&self->turn);
-    }
+    rmm__turn_leave(&self->turn, has_turn);
     return status;
 }
 

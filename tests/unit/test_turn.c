@@ -46,21 +46,22 @@ static uint64_t now_ns(void)
 
 static void a_nested_turn_that_is_free_is_had(void **state)
 {
-    assert_true(rmm__turn_take(&turns[0]));
-    assert_true(rmm__turn_take(&turns[1]));
-    rmm__turn_give_back(&turns[1]);
-    rmm__turn_give_back(&turns[0]);
+    assert_true(rmm__turn_enter(&turns[0]));
+    assert_true(rmm__turn_enter(&turns[1]));
+    rmm__turn_leave(&turns[1], true);
+    rmm__turn_leave(&turns[0], true);
 }
 
 static void a_thread_never_waits_for_its_own_turn(void **state)
 {
     uint64_t began = now_ns();
 
-    assert_true(rmm__turn_take(&turns[0]));
+    assert_true(rmm__turn_enter(&turns[0]));
     for (int i = 0; i < 1000; i++) { /* minutes, if each waited */
-        assert_false(rmm__turn_take(&turns[0]));
+        assert_false(rmm__turn_enter(&turns[0]));
+        rmm__turn_leave(&turns[0], false);
     }
-    rmm__turn_give_back(&turns[0]);
+    rmm__turn_leave(&turns[0], true);
     assert_true(now_ns() - began < 1000 * (uint64_t)RMM_TURN_WAIT_NS / 2);
 }
 
@@ -70,10 +71,8 @@ static void *take_first(void *argument)
 {
     bool *has_turn = argument;
 
-    *has_turn = rmm__turn_take(&turns[0]);
-    if (*has_turn) {
-        rmm__turn_give_back(&turns[0]);
-    }
+    *has_turn = rmm__turn_enter(&turns[0]);
+    rmm__turn_leave(&turns[0], *has_turn);
     return NULL;
 }
 
@@ -83,16 +82,56 @@ static void a_thread_goes_on_without_a_turn_that_does_not_come(void **state)
     bool has_turn = true;
     pthread_t thread;
 
-    assert_true(rmm__turn_take(&turns[0]));
+    assert_true(rmm__turn_enter(&turns[0]));
     assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
     assert_int_equal(
         pthread_join(thread, NULL), 0); /* this thread waits for that one */
     assert_false(has_turn);
     assert_true(now_ns() - began >= (uint64_t)RMM_TURN_WAIT_NS);
-    rmm__turn_give_back(&turns[0]);
+    rmm__turn_leave(&turns[0], true);
     assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(has_turn);
+}
+
+/* Proceeds without the first turn, as one whose request leads to a callback, which asks for
+ * turns again and again. Returns how long that took. */
+static uint64_t ask_again_inside(void)
+{
+    bool has_first = rmm__turn_enter(&turns[0]);
+    uint64_t began = now_ns();
+
+    for (int i = 0; i < 1000; i++) { /* minutes, if each waited */
+        rmm__turn_leave(&turns[1], rmm__turn_enter(&turns[1]));
+    }
+    rmm__turn_leave(&turns[0], has_first);
+    return has_first ? UINT64_MAX : now_ns() - began;
+}
+
+static void *go_on_inside(void *argument)
+{
+    uint64_t *spent_ns = argument;
+
+    spent_ns[0] = ask_again_inside();
+    spent_ns[1] = now_ns();
+    rmm__turn_leave(&turns[1], rmm__turn_enter(&turns[1]));
+    spent_ns[1] = now_ns() - spent_ns[1]; /* outside again, it waits */
+    return NULL;
+}
+
+static void a_thread_that_goes_on_without_a_turn_waits_for_no_other(void **state)
+{
+    uint64_t spent_ns[2];
+    pthread_t thread;
+
+    assert_true(rmm__turn_enter(&turns[0]));
+    assert_true(rmm__turn_enter(&turns[1]));
+    assert_int_equal(pthread_create(&thread, NULL, go_on_inside, spent_ns), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(spent_ns[0] < 1000 * (uint64_t)RMM_TURN_WAIT_NS / 2);
+    assert_true(spent_ns[1] >= (uint64_t)RMM_TURN_WAIT_NS);
+    rmm__turn_leave(&turns[1], true);
+    rmm__turn_leave(&turns[0], true);
 }
 
 /* Each has one turn and wants the other's. */
@@ -101,16 +140,12 @@ static void *take_crosswise(void *argument)
     uintptr_t first = (uintptr_t)argument;
 
     for (int i = 0; i < TURNS; i++) {
-        bool has_first = rmm__turn_take(&turns[first]);
-        bool has_second = rmm__turn_take(&turns[1 - first]);
+        bool has_first = rmm__turn_enter(&turns[first]);
+        bool has_second = rmm__turn_enter(&turns[1 - first]);
 
         (void)sched_yield();
-        if (has_second) {
-            rmm__turn_give_back(&turns[1 - first]);
-        }
-        if (has_first) {
-            rmm__turn_give_back(&turns[first]);
-        }
+        rmm__turn_leave(&turns[1 - first], has_second);
+        rmm__turn_leave(&turns[first], has_first);
     }
     return NULL;
 }
@@ -135,12 +170,14 @@ static atomic_int had;
 static void *take_in_turn(void *argument)
 {
     for (int i = 0; i < TURNS; i++) {
-        if (rmm__turn_take(&turns[0])) {
+        bool has_turn = rmm__turn_enter(&turns[0]);
+
+        if (has_turn) {
             atomic_fetch_add(&overlaps, atomic_fetch_add(&inside, 1) != 0);
             atomic_fetch_add(&had, 1);
             atomic_fetch_sub(&inside, 1);
-            rmm__turn_give_back(&turns[0]);
         }
+        rmm__turn_leave(&turns[0], has_turn);
     }
     return NULL;
 }
@@ -182,11 +219,11 @@ static void *take_and_hold(void *argument)
 {
     holder_t *holder = argument;
 
-    holder->has_turn = rmm__turn_take(&turns[0]);
+    holder->has_turn = rmm__turn_enter(&turns[0]);
     if (holder->has_turn) {
         holder->held_ns = hold_for_a_while();
-        rmm__turn_give_back(&turns[0]);
     }
+    rmm__turn_leave(&turns[0], holder->has_turn);
     return NULL;
 }
 
@@ -206,7 +243,7 @@ static bool wait_behind_two(holder_t holders[PATIENT])
     uint64_t began = now_ns();
     uint64_t most;
 
-    assert_true(rmm__turn_take(&turns[0]));
+    assert_true(rmm__turn_enter(&turns[0]));
     for (int i = 0; i < PATIENT; i++) {
         holders[i] = (holder_t){.has_turn = false};
         assert_int_equal(
@@ -216,7 +253,7 @@ static bool wait_behind_two(holder_t holders[PATIENT])
         (void)sched_yield();
     }
     (void)hold_for_a_while();
-    rmm__turn_give_back(&turns[0]);
+    rmm__turn_leave(&turns[0], true);
     most = now_ns() - began;
     for (int i = 0; i < PATIENT; i++) {
         assert_int_equal(pthread_join(holders[i].thread, NULL), 0);
@@ -245,11 +282,12 @@ static atomic_bool has_come;
 
 static void *come_once(void *argument)
 {
+    bool has_turn;
+
     atomic_store(&comes, true);
-    if (rmm__turn_take(&turns[0])) {
-        atomic_store(&has_come, true);
-        rmm__turn_give_back(&turns[0]);
-    }
+    has_turn = rmm__turn_enter(&turns[0]);
+    atomic_store(&has_come, has_turn);
+    rmm__turn_leave(&turns[0], has_turn);
     return NULL;
 }
 
@@ -259,17 +297,17 @@ static void a_thread_that_comes_back_at_once_lets_others_have_a_turn(void **stat
     uint64_t turns_had = 0;
     pthread_t thread;
 
-    assert_true(rmm__turn_take(&turns[0]));
+    assert_true(rmm__turn_enter(&turns[0]));
     assert_int_equal(pthread_create(&thread, NULL, come_once, NULL), 0);
     while (!atomic_load(&comes)) {
         (void)sched_yield();
     }
     while (!atomic_load(&has_come) && turns_had < 100000000) {
-        rmm__turn_give_back(&turns[0]);
+        rmm__turn_leave(&turns[0], true);
         turns_had++;
-        assert_true(rmm__turn_take(&turns[0]));
+        assert_true(rmm__turn_enter(&turns[0]));
     }
-    rmm__turn_give_back(&turns[0]);
+    rmm__turn_leave(&turns[0], true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(atomic_load(&has_come));
 }
@@ -290,7 +328,7 @@ static int stop_while_another_waits(void)
     bool has_turn = false;
     pthread_t thread;
 
-    if (!rmm__turn_take(&turns[0]) ||
+    if (!rmm__turn_enter(&turns[0]) ||
         pthread_create(&thread, NULL, take_first, &has_turn) != 0) {
         return 2;
     }
@@ -298,7 +336,7 @@ static int stop_while_another_waits(void)
         (void)sched_yield();
     }
     (void)raise(SIGSTOP);
-    rmm__turn_give_back(&turns[0]);
+    rmm__turn_leave(&turns[0], true);
     (void)pthread_join(thread, NULL);
     return has_turn ? 0 : 1;
 }
@@ -331,6 +369,9 @@ int main(void)
             a_thread_never_waits_for_its_own_turn, open_turns, close_turns),
         cmocka_unit_test_setup_teardown(
             a_thread_goes_on_without_a_turn_that_does_not_come, open_turns,
+            close_turns),
+        cmocka_unit_test_setup_teardown(
+            a_thread_that_goes_on_without_a_turn_waits_for_no_other, open_turns,
             close_turns),
         cmocka_unit_test_setup_teardown(
             turns_that_cross_do_not_deadlock, open_turns, close_turns),
