@@ -18,7 +18,8 @@
  * RMM_ALIGN_DEFAULT at least. If a block is aligned to less, the resource frees it and the
  * allocation fails with RMM_ERR_BAD_ALLOC. RMM_OK with NULL fails likewise.
  * RMM_CUSTOM_UNCHECKED changes both. The address of a block that is not freed yet fails
- * likewise, and that block stays as it is.
+ * likewise, and that block stays as it is. What overlaps it otherwise is noticed by a pool
+ * only: it passes such a chunk back, and the request fails with RMM_ERR_BAD_ALLOC.
  *
  * Lifetime: as rmm/resource.h. The last release passes all live blocks to the dealloc
  * function, with RMM_STREAM_LEGACY, then calls destroy(). In a forked child it calls no

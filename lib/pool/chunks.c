@@ -39,17 +39,36 @@ static bool chunks_can_grow_locked(const engine_t *engine, uint64_t need)
 
 /* --- growth -------------------------------------------------------------------------- */
 
-static bool chunk_insert_locked(engine_t *engine, uint64_t unit, uint32_t units)
+/* Upstream may be functions of the program, which may be wrong: memory that is here already
+ * would be used twice. Growth asks upstream, which costs more than to look at each chunk. */
+static bool is_new_locked(const engine_t *engine, uint64_t unit, uint32_t units)
+{
+    const engine_chunks_t *chunks = &engine->chunks;
+    bool is_new = unit + units <= UINT64_MAX / RMM_BLOCKS_UNIT;
+
+    for (uint32_t i = 0; i < chunks->count && is_new; i++) {
+        const engine_chunk_t *chunk = &chunks->chunks[i];
+
+        is_new = unit + units <= chunk->unit || chunk->unit + chunk->units <= unit ||
+                 chunk->units == 0;
+    }
+    return is_new;
+}
+
+static rmm_status_t chunk_insert_locked(engine_t *engine, uint64_t unit, uint32_t units)
 {
     engine_chunks_t *chunks = &engine->chunks;
 
+    if (!is_new_locked(engine, unit, units)) {
+        return RMM_ERR_BAD_ALLOC;
+    }
     if (chunks->count == chunks->capacity) {
         uint32_t wanted = chunks->capacity != 0 ? 2 * chunks->capacity : 16;
         engine_chunk_t *grown = rmm__resize(
             chunks->chunks, chunks->capacity * sizeof(*grown), wanted * sizeof(*grown));
 
         if (grown == NULL) {
-            return false;
+            return RMM_ERR_OUT_OF_HOST_MEMORY;
         }
         chunks->chunks = grown;
         chunks->capacity = wanted;
@@ -57,36 +76,50 @@ static bool chunk_insert_locked(engine_t *engine, uint64_t unit, uint32_t units)
     if (rmm__blocks_add(
             engine->blocks, engine->clean, unit, units,
             rmm__engine_clean_stamp_locked(engine)) != RMM_BLOCKS_OK) {
-        return false;
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     chunks->chunks[chunks->count++] = (engine_chunk_t){unit, units};
-    return true;
+    return RMM_OK;
+}
+
+static rmm_status_t not_added(rmm_status_t status, const void *ptr, uint64_t bytes)
+{
+    return status == RMM_ERR_BAD_ALLOC
+               ? rmm__error(
+                     status,
+                     "upstream returned %p for a chunk of %" PRIu64
+                     " bytes, which overlaps memory of this pool or ends beyond the "
+                     "last "
+                     "address",
+                     ptr, bytes)
+               : rmm__error(
+                     status,
+                     "no host memory for the blocks of a chunk of %" PRIu64 " bytes",
+                     bytes);
 }
 
 /* `promised` is what promise() reserved for it. */
 static rmm_status_t
 chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
 {
-    bool added;
+    rmm_status_t status;
 
     rmm__mutex_lock(&engine->lock);
     engine->promised_bytes -= promised;
-    added = chunk_insert_locked(
+    status = chunk_insert_locked(
         engine, (uintptr_t)ptr / RMM_BLOCKS_UNIT, rmm__engine_to_units(bytes));
-    if (added) {
+    if (status == RMM_OK) {
         engine->figures.reserved_bytes += bytes;
         engine->figures.growth_count++;
         rmm__engine_show_locked(engine);
     }
     rmm__mutex_unlock(&engine->lock);
-    if (added) {
-        atomic_fetch_add_explicit(&engine->grown_bytes, bytes, memory_order_relaxed);
-        return RMM_OK;
+    if (status != RMM_OK) {
+        engine->upstream->give_back(engine->owner, ptr, bytes);
+        return not_added(status, ptr, bytes);
     }
-    engine->upstream->give_back(engine->owner, ptr, bytes);
-    return rmm__error(
-        RMM_ERR_OUT_OF_HOST_MEMORY,
-        "no host memory for the blocks of a chunk of %" PRIu64 " bytes", bytes);
+    atomic_fetch_add_explicit(&engine->grown_bytes, bytes, memory_order_relaxed);
+    return RMM_OK;
 }
 
 /* The size to request first: a share of what is held, but at least the request. */

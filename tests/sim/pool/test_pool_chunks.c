@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which address is which unit: an upstream that gives made-up addresses, near each other
- * and terabytes apart. The pool never touches its memory.
+ * and terabytes apart, or such as cannot be right. The pool never touches its memory.
  */
 #include "sim/pool/pool_harness.h"
 
@@ -112,12 +112,63 @@ static void finds_blocks_of_chunks_at_low_addresses(void **state)
     use_all(&maker);
 }
 
+/* The pool has one chunk, in use; upstream gives this address for the next. */
+static void refuse_chunk_at(uintptr_t chunk, uintptr_t next)
+{
+    maker_t maker = {.addresses = {chunk, next, chunk + CHUNK}};
+    rmm_resource_t *pool = make_subject(&maker);
+    void *first = take(pool, CHUNK, NULL);
+    void *ptr;
+
+    assert_int_equal(rmm_resource_alloc(pool, 256, 0, NULL, &ptr), RMM_ERR_BAD_ALLOC);
+    assert_non_null(strstr(rmm_last_error_message(), "overlaps memory of this pool"));
+    assert_int_equal(maker.out, 1); /* it has that back */
+    assert_int_equal(stats_of(pool).reserved_bytes, CHUNK);
+    give(pool, take(pool, CHUNK, NULL), CHUNK, NULL); /* beside the first */
+    assert_int_equal(maker.out, 2);
+    give(pool, first, CHUNK, NULL);
+    rmm_resource_release(pool);
+    assert_int_equal(maker.out, 0);
+}
+
+static void refuses_memory_that_it_has_already(void **state)
+{
+    refuse_chunk_at(64 * CHUNK, 64 * CHUNK + 256);
+    refuse_chunk_at(64 * CHUNK, 65 * CHUNK - 256);
+    refuse_chunk_at(64 * CHUNK, 63 * CHUNK + 256);
+}
+
+static void refuses_memory_beyond_the_last_address(void **state)
+{
+    refuse_chunk_at(64 * CHUNK, UINTPTR_MAX - CHUNK + 1 + 256);
+}
+
+/* The address of a chunk that a trim has just given back is free for the next one. */
+static void takes_memory_again_that_it_gave_back(void **state)
+{
+    maker_t maker = {.addresses = {64 * CHUNK, 64 * CHUNK + 256, 64 * CHUNK}};
+    rmm_resource_t *pool = make_subject(&maker);
+
+    for (size_t i = 0; i < 3; i++) {
+        void *ptr = take(pool, CHUNK, NULL);
+
+        assert_int_equal((uintptr_t)ptr, maker.addresses[i]);
+        give(pool, ptr, CHUNK, NULL);
+        assert_ok(rmm_resource_trim(pool, 0));
+        assert_int_equal(maker.out, 0);
+    }
+    rmm_resource_release(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_blocks_of_chunks_that_are_near_each_other),
         cmocka_unit_test(finds_blocks_of_chunks_that_are_far_apart),
         cmocka_unit_test(finds_blocks_of_chunks_at_low_addresses),
+        cmocka_unit_test(refuses_memory_that_it_has_already),
+        cmocka_unit_test(refuses_memory_beyond_the_last_address),
+        cmocka_unit_test(takes_memory_again_that_it_gave_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
