@@ -45,11 +45,12 @@ copy_in_order(void *dst, const void *src, std::size_t bytes, cuda_stream_view st
     check([&] { return rmm_memcpy_async(dst, src, bytes, handle); });
 }
 
-inline void zero_in_order(void *ptr, std::size_t bytes, cuda_stream_view stream)
+inline void fill_in_order(
+    void *ptr, unsigned char value, std::size_t bytes, cuda_stream_view stream)
 {
     const rmm_stream_t handle = rmmc::stream_view(stream.value()).value();
 
-    check([&] { return rmm_memset_async(ptr, 0, bytes, handle); });
+    check([&] { return rmm_memset_async(ptr, value, bytes, handle); });
 }
 
 } /* namespace detail */
@@ -139,10 +140,10 @@ class device_buffer
     /** Raise the capacity to at least this. */
     void reserve(std::size_t new_capacity, cuda_stream_view stream)
     {
-        set_stream(stream);
         if (new_capacity > capacity_) {
             reallocate(new_capacity, stream);
         }
+        set_stream(stream);
     }
     /** Keeps the contents; added bytes are uninitialised. Memory only grows. */
     void resize(std::size_t new_size, cuda_stream_view stream)
@@ -152,10 +153,10 @@ class device_buffer
     }
     void shrink_to_fit(cuda_stream_view stream)
     {
-        set_stream(stream);
         if (size_ != capacity_) {
             reallocate(size_, stream);
         }
+        set_stream(stream);
     }
 
     [[nodiscard]] const void *data() const noexcept
@@ -221,7 +222,7 @@ class device_buffer
             detail::copy_in_order(dst, src, bytes, stream);
         }
     }
-    /* To another block, with the contents. */
+    /* To another block, with the contents. The old one is freed behind the copy. */
     void reallocate(std::size_t capacity, cuda_stream_view stream)
     {
         const cuda_set_device_raii scope(device_);
@@ -233,6 +234,7 @@ class device_buffer
             mr_.deallocate(stream, block, capacity, alignment_);
             throw;
         }
+        set_stream(stream);
         free_block();
         data_ = block;
         capacity_ = capacity;

@@ -7,7 +7,7 @@
 #ifndef RMM_COMPAT_DEVICE_SCALAR_HPP
 #define RMM_COMPAT_DEVICE_SCALAR_HPP
 
-#include <type_traits>
+#include <cstring>
 #include <utility>
 
 #include <rmm/cuda_stream_view.hpp>
@@ -47,6 +47,15 @@ template <class T> class device_scalar
         : storage_(1, stream, std::move(mr))
     {
         set_value_async(initial_value, stream);
+    }
+    /** With a temporary, device_scalar<int>(7, stream): waits for the stream, but not for a value
+     * whose bytes are all the same, as those of 0, -1 and true are. */
+    explicit device_scalar(
+        T &&initial_value, cuda_stream_view stream,
+        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        : storage_(1, stream, std::move(mr))
+    {
+        set_to_temporary(initial_value, stream);
     }
     device_scalar(
         const device_scalar &other, cuda_stream_view stream,
@@ -104,6 +113,19 @@ template <class T> class device_scalar
     }
 
   private:
+    /* A copy would read the temporary when the stream comes to it; a fill keeps its byte. */
+    void set_to_temporary(const T &value, cuda_stream_view stream)
+    {
+        unsigned char bytes[sizeof(T)];
+
+        std::memcpy(bytes, &value, sizeof(T));
+        if (std::memcmp(bytes, bytes + 1, sizeof(T) - 1) == 0) {
+            detail::fill_in_order(data(), bytes[0], sizeof(T), stream);
+        } else {
+            storage_.set_element(0, value, stream);
+        }
+    }
+
     array storage_;
 };
 

@@ -106,7 +106,7 @@ template <class T> class device_uvector
     void set_element_to_zero_async(size_type index, cuda_stream_view stream)
     {
         check_index(index);
-        detail::zero_in_order(data() + index, sizeof(T), stream);
+        detail::fill_in_order(data() + index, 0, sizeof(T), stream);
     }
     /** Waits for the stream, as all that follow. */
     void set_element(size_type index, const T &value, cuda_stream_view stream)

@@ -18,6 +18,8 @@
 #include <rmm/device_buffer.hpp>
 #include <rmm/device_scalar.hpp>
 #include <rmm/device_uvector.hpp>
+#include <rmm/mr/cuda_memory_resource.hpp>
+#include <rmm/mr/limiting_resource_adaptor.hpp>
 #include <rmm/mr/managed_memory_resource.hpp>
 #include <rmm/mr/pinned_host_memory_resource.hpp>
 #include <rmm/mr/polymorphic_allocator.hpp>
@@ -132,6 +134,26 @@ CASE(a_buffer_copies_grows_and_shrinks_with_its_contents)
     CHECK(buffer.is_empty() && buffer.data() == nullptr);
 }
 
+CASE(a_buffer_that_cannot_grow_or_shrink_stays_as_it_was)
+{
+    rmm::cuda_stream first, second;
+    rmm::mr::limiting_resource_adaptor mr(rmm::mr::cuda_memory_resource(), 1280);
+    const std::vector<unsigned char> source{1, 2, 3, 4, 5};
+    rmm::device_buffer buffer(source.data(), source.size(), first, mr);
+
+    THROWS(rmm::out_of_memory, buffer.resize(2000, second));
+    CHECK(buffer.size() == 5 && buffer.capacity() == 5);
+    CHECK(buffer.stream() == first.view());
+    first.synchronize();
+    buffer.reserve(900, second);
+    CHECK(buffer.stream() == second.view());
+    const rmm::device_buffer rest(100, second, mr);
+    THROWS(rmm::out_of_memory, buffer.shrink_to_fit(first));
+    CHECK(buffer.size() == 5 && buffer.capacity() == 900);
+    CHECK(buffer.stream() == second.view());
+    CHECK(contents(buffer.data(), 5, second) == source);
+}
+
 CASE(a_moved_from_buffer_is_empty_and_usable)
 {
     rmm::device_buffer from(100, 64, rmm::cuda_stream_per_thread), to;
@@ -223,6 +245,23 @@ CASE(a_scalar_is_one_element)
     CHECK(scalar.value(stream) == 0);
     uninitialised.set_value_async(seven, stream);
     CHECK(uninitialised.value(stream) == 7);
+}
+
+CASE(a_scalar_of_a_temporary_keeps_its_value)
+{
+    rmm::cuda_stream owner;
+    const rmm::cuda_stream_view stream = owner;
+    std::vector<rmm::device_scalar<int>> scalars;
+    const rmm::device_scalar<bool> is_true(true, stream);
+    const rmm::device_scalar<double> a_half(0.5, stream);
+
+    for (int i = -1; i < 100; i++) { /* the temporaries share a place on the stack */
+        scalars.emplace_back(i + 0, stream);
+    }
+    for (int i = -1; i < 100; i++) {
+        CHECK(scalars[static_cast<std::size_t>(i + 1)].value(stream) == i);
+    }
+    CHECK(is_true.value(stream) && a_half.value(stream) == 0.5);
 }
 
 CASE(an_allocator_over_a_resource_works_in_a_container_of_the_host)

@@ -207,6 +207,9 @@ CASE(wrong_arguments_throw_rmms_exceptions)
     THROWS(rmm::logic_error, rmm::mr::pool_memory_resource(cuda, 1000));
     THROWS(rmm::logic_error, rmm::mr::pool_memory_resource(cuda, 1024, 1000));
     THROWS(rmm::logic_error, rmm::mr::pool_memory_resource(cuda, 1024, 512));
+    THROWS(rmm::logic_error, rmm::mr::pool_memory_resource(cuda, 0, 0));
+    THROWS(rmm::logic_error, rmm::mr::fixed_size_memory_resource(cuda, 0));
+    THROWS(rmm::logic_error, rmm::mr::fixed_size_memory_resource(cuda, 1024, 0));
     THROWS(rmm::logic_error, rmm::mr::arena_memory_resource(cuda, 1000));
     THROWS(rmm::logic_error, rmm::mr::arena_memory_resource(cuda, 0));
     THROWS(rmm::logic_error, rmm::mr::aligned_resource_adaptor(cuda, 255));

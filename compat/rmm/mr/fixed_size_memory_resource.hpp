@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 
@@ -25,12 +26,17 @@ class fixed_size_memory_resource : public detail::resource_over_upstream
     static constexpr std::size_t default_block_size = std::size_t(1) << 20;
     static constexpr std::size_t default_blocks_to_preallocate = 128;
 
+    /** @throws logic_error if a size is 0 */
     explicit fixed_size_memory_resource(
         detail::any_device_resource upstream,
         std::size_t block_size = default_block_size,
         std::size_t blocks_to_preallocate = default_blocks_to_preallocate)
         : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               rmmc::fixed_size_options options;
+              RMM_EXPECTS(/* 0 is a default in the library */
+                          block_size != 0 && blocks_to_preallocate != 0,
+                          "the size of the blocks, or how many are allocated at once, "
+                          "is 0");
               options.block_bytes = block_size;
               options.blocks_per_chunk = blocks_to_preallocate;
               return rmmc::fixed_size_resource(mr, options);

@@ -24,8 +24,8 @@ namespace mr
 class pool_memory_resource : public detail::resource_over_upstream
 {
   public:
-    /** @throws logic_error if a size is no multiple of 256, or the maximum is less than the
-     * initial size */
+    /** @throws logic_error if a size is no multiple of 256, or the maximum is 0 or less than
+     * the initial size */
     explicit pool_memory_resource(
         detail::any_device_resource upstream, std::size_t initial_pool_size,
         std::optional<std::size_t> maximum_pool_size = std::nullopt)
@@ -36,6 +36,9 @@ class pool_memory_resource : public detail::resource_over_upstream
                       is_aligned(
                           maximum_pool_size.value_or(0), CUDA_ALLOCATION_ALIGNMENT),
                   "the sizes of a pool are multiples of 256 bytes");
+              RMM_EXPECTS(/* 0 is no maximum in the library */
+                          maximum_pool_size != std::size_t(0),
+                          "the maximum of the pool is 0");
               RMM_EXPECTS(
                   maximum_pool_size.value_or(initial_pool_size) >= initial_pool_size,
                   "the maximum of the pool is less than its initial size");
