@@ -7,6 +7,9 @@
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
+ * A block that the program gives to cudaFree() itself stays counted until the driver gives its
+ * address out again; then it is forgotten with a warning.
+ *
  * Lifetime, threads: as rmm/resource.h. All cuda resources of a device are equal.
  */
 #ifndef RMM_CUDA_RESOURCE_H

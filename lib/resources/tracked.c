@@ -32,22 +32,32 @@ static bool blocks_reserve(rmm_tracked_t *self)
     return reserved;
 }
 
-/* NULL ptr: the allocation failed, give the reserved room back. False: a block that is out has
- * this address. */
-static bool blocks_settle(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
+/* What became of a block that was obtained. */
+typedef enum settled {
+    SETTLED_NEW,
+    SETTLED_AGAIN, /* in the place of one that was freed elsewhere */
+    SETTLED_TWICE  /* not at all: a block that is out has this address */
+} settled_t;
+
+/* NULL ptr: the allocation failed, give the reserved room back. A driver gives no address twice,
+ * so it got the block back from elsewhere, by cudaFree() in the program; a function of the
+ * program may err. */
+static settled_t blocks_settle(
+    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
+    rmm_pointer_map_entry_t *stale_out)
 {
-    size_t bytes;
-    bool is_out;
+    bool is_there, is_refused;
 
     rmm__mutex_lock(&self->lock);
-    is_out = rmm__pointer_map_find(&self->blocks, block->ptr, &bytes);
-    if (block->ptr != NULL && !is_out) {
-        rmm__pointer_map_insert_entry(&self->blocks, block);
-    } else {
+    is_there = rmm__pointer_map_find_entry(&self->blocks, block->ptr, stale_out);
+    is_refused = is_there && self->source->may_nest;
+    if (block->ptr == NULL || is_refused) {
         rmm__pointer_map_unreserve(&self->blocks);
+    } else {
+        (void)rmm__pointer_map_replace_entry(&self->blocks, block, stale_out);
     }
     rmm__mutex_unlock(&self->lock);
-    return !is_out;
+    return is_refused ? SETTLED_TWICE : is_there ? SETTLED_AGAIN : SETTLED_NEW;
 }
 
 /* It is not freed: that would free the block that is out. */
@@ -77,18 +87,24 @@ static const char *blocks_take(
     return refusal;
 }
 
-/* What is remembered of a block besides its size: its alignment, which is even, and a bit:
- * the location counts it as held by this resource, not by one that it came from. */
+/* What is remembered of a block besides its size: its alignment, a multiple of
+ * RMM_ALIGN_DEFAULT, and two bits: the location counts it as held by this resource, not by one
+ * that it came from; and a user requested it, not another resource. */
 #define HELD_HERE ((uintptr_t)1)
+#define OF_USER ((uintptr_t)2)
 
-static void *pack(size_t align, bool is_held_here)
+static void *pack(const rmm_request_t *request, bool is_held_here)
 {
-    return (void *)(align | (is_held_here ? HELD_HERE : 0));
+    uintptr_t packed = request->align;
+
+    packed |= is_held_here ? HELD_HERE : 0;
+    packed |= request->user ? OF_USER : 0;
+    return (void *)packed;
 }
 
 static size_t align_of(const rmm_pointer_map_entry_t *block)
 {
-    return (uintptr_t)block->owner & ~HELD_HERE;
+    return (uintptr_t)block->owner & ~(HELD_HERE | OF_USER);
 }
 
 static bool is_held_here(const rmm_pointer_map_entry_t *block)
@@ -104,6 +120,31 @@ static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
     if (is_held_here(block)) {
         rmm__location_reserve(accounting->location, block->bytes);
     }
+}
+
+static void unhold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
+{
+    rmm_accounting_t *accounting = &self->base.accounting;
+
+    if (self->source->keeps_reserve) {
+        return;
+    }
+    rmm__accounting_unreserve_shared(accounting, block->bytes);
+    if (is_held_here(block)) {
+        rmm__location_unreserve(accounting->location, block->bytes);
+    }
+}
+
+RMM_COLD static void
+forget_stale(rmm_tracked_t *self, const rmm_pointer_map_entry_t *stale)
+{
+    const rmm_request_t request = {
+        .bytes = stale->bytes, .user = ((uintptr_t)stale->owner & OF_USER) != 0};
+
+    rmm__request_settle(&self->base, &request, 0);
+    rmm__accounting_free_shared(&self->base.accounting, stale->bytes);
+    unhold(self, stale);
+    rmm__resource_warn_stale(&self->base, stale->ptr, stale->bytes);
 }
 
 /* Within the limit of the location. What may come from another resource of the process is
@@ -123,7 +164,8 @@ begin_growth(rmm_tracked_t *self, uint64_t bytes, uint64_t *promised_out)
 static rmm_status_t
 obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_pointer_map_entry_t block = {.bytes = request->bytes};
+    rmm_pointer_map_entry_t block = {.bytes = request->bytes}, stale;
+    settled_t settled;
     uint64_t taken = rmm__callback_taken();
     uint64_t promised = 0;
     rmm_status_t status = RMM_OK;
@@ -138,8 +180,11 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
         status = self->source->obtain(self, request, &block.ptr);
     }
     /* else the location has counted it already */
-    block.owner = pack(request->align, rmm__callback_taken() == taken);
-    if (!blocks_settle(self, &block)) {
+    block.owner = pack(request, rmm__callback_taken() == taken);
+    settled = blocks_settle(self, &block, &stale);
+    if (settled == SETTLED_AGAIN) {
+        forget_stale(self, &stale);
+    } else if (settled == SETTLED_TWICE) {
         status = given_twice(self, block.ptr);
     }
     if (status == RMM_OK && block.ptr != NULL && !self->source->keeps_reserve) {
@@ -178,18 +223,11 @@ static void give_back(
     rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
     const rmm_request_t *request)
 {
-    rmm_accounting_t *accounting = &self->base.accounting;
     rmm_request_t allocated = *request;
 
     allocated.align = align_of(block); /* the caller may have named another */
     self->source->give_back(self, block->ptr, &allocated);
-    if (self->source->keeps_reserve) {
-        return;
-    }
-    rmm__accounting_unreserve_shared(accounting, request->bytes);
-    if (is_held_here(block)) {
-        rmm__location_unreserve(accounting->location, request->bytes);
-    }
+    unhold(self, block);
 }
 
 void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)

@@ -19,6 +19,31 @@ static void frees_through_any_instance_of_the_device(void **state)
     rmm_resource_release(second);
 }
 
+/* The driver gives the address again; the program has not lost it to anybody. */
+static void forgets_a_block_that_the_program_freed_itself(void **state)
+{
+    rmm_resource_t *mr = make_cuda();
+    rmm_resource_t *pool;
+    rmm_stats_t stats;
+    void *ptr = take(mr, 64 * MIB, NULL);
+
+    assert_cuda(sim_driver()->mem_free(ptr));
+    assert_ptr_equal(take(mr, 64 * MIB, NULL), ptr);
+    stats = stats_of(mr);
+    assert_int_equal(stats.current_count, 1);
+    assert_int_equal(stats.current_bytes, 64 * MIB);
+    assert_int_equal(stats.reserved_bytes, 64 * MIB);
+    assert_cuda(sim_driver()->mem_free(ptr));
+    pool = make_pool(64 * MIB, 64 * MIB);
+    assert_int_equal(stats_of(mr).current_bytes, 64 * MIB);
+    rmm_resource_release(pool);
+    assert_int_equal(stats_of(mr).current_count, 0);
+    assert_int_equal(stats_of(mr).reserved_bytes, 0);
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 static void belongs_to_the_device_of_its_creation(void **state)
 {
     rmm_resource_t *zero = make_cuda();
@@ -192,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frees_through_any_instance_of_the_device),
+        cmocka_unit_test(forgets_a_block_that_the_program_freed_itself),
         cmocka_unit_test(belongs_to_the_device_of_its_creation),
         cmocka_unit_test(leaves_device_and_capture_mode_as_they_were),
         cmocka_unit_test(refuses_alignment_that_cudamalloc_cannot_give),
