@@ -14,6 +14,15 @@ With ATTACK_UID it becomes that user first.
   attack.py torn DIR SECONDS TEMPLATE   a live segment whose slots and log are being written
                                         for ever
   attack.py flood DIR SECONDS TEMPLATE  a live segment that logs without a pause
+  attack.py odd DIR TEMPLATE            what is no file, or is endless, under the names of segments
+                                        and side files; hard links; names with newlines
+  attack.py lease DIR SECONDS TEMPLATE  live segments and side files under leases, which an open
+                                        waits for up to 45 s
+  attack.py cut DIR SECONDS TEMPLATE    a live segment that is cut and grown again without a pause
+  attack.py hold SECONDS MOUNT          keeps as many handles as it may; long texts, never read
+  attack.py poll SECONDS MOUNT          polls all that can be polled, again and again
+  attack.py splice SECONDS MOUNT        splices and sends all that it may read into full pipes
+  attack.py storm SECONDS MOUNT         writes commands to its own program, without a pause
   attack.py keep SECONDS MOUNT          opens what it may, reads at odd places, keeps it open
   attack.py command SECONDS MOUNT       writes any words to all that it may write to
   attack.py read SECONDS FILE           how long open, read and close take; prints median and
@@ -22,6 +31,10 @@ With ATTACK_UID it becomes that user first.
 import fcntl
 import os
 import random
+import resource
+import select
+import signal
+import socket
 import struct
 import sys
 import time
@@ -151,6 +164,132 @@ def garbage(directory, seconds, template):
         for other in [file] + sides:
             other.close()
             os.unlink(other.name if other is not file else path)
+
+
+SIDES = ("control", "leaks", "diag", "events", "blocks")
+
+
+def odd(directory, template):
+    def new(number):
+        return os.path.join(directory, name_of(5 << 24 | number))
+    _, path = live(directory, 5 << 24 | 0xffff, template)
+    for i in range(8):
+        os.mkfifo(new(i))
+        socket.socket(socket.AF_UNIX).bind(new(0x10 + i))
+        os.mkdir(new(0x20 + i))
+        os.symlink("/dev/zero", new(0x30 + i))
+        os.symlink(path, new(0x40 + i))
+        os.link(path, new(0x50 + i))
+        with open(new(0x60 + i), "wb") as file:
+            file.write(forged(template, os.getpid(), i) if i % 2 else b"")
+            file.truncate(1 << 40)
+    for n, suffix in enumerate(SIDES):
+        for i, make in enumerate((os.mkfifo, os.mkdir, lambda name: os.symlink("/dev/zero", name),
+                                  lambda name: socket.socket(socket.AF_UNIX).bind(name),
+                                  lambda name: os.truncate(os.open(name, os.O_CREAT | os.O_RDWR),
+                                                           1 << 40))):
+            _, path = live(directory, 6 << 24 | n << 8 | i, template)
+            make("%s.%s" % (path, suffix))
+    for name in (b"\n", b"65534.\n0a77ac0000000001", b"65534.0a77ac0000000001\n",
+                 "65534.\u202e0a77ac".encode(), b"\xff" * 255, b"-rf", b"%s%n", b". ."):
+        with open(os.path.join(directory.encode(), name), "wb") as file:
+            file.write(b"x")
+    print("made", flush=True)
+    sys.stdin.readline()
+
+
+def leased(path):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    return fd
+
+
+def lease(directory, seconds, template):
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    held = []
+    for number, _ in enumerate(until(seconds)):
+        if number < 200:
+            path = put(directory, 7 << 24 | number, forged(template, os.getpid(), number))
+            held += [leased("%s.%s" % (path, suffix)) for suffix in SIDES]
+            if number % 2 == 0:  # else its side files are met
+                held.append(leased(path + ".new"))
+            os.rename(path + ".new", path)
+        time.sleep(0.01)
+    print(len(held))
+
+
+def cut(directory, seconds, template):
+    for number, _ in enumerate(until(seconds)):
+        file, path = live(directory, 8 << 24 | number & 0xff, template)
+        whole = os.pread(file.fileno(), 1 << 22, 0)
+        for _ in range(50):
+            file.truncate(random.randrange(len(whole)))
+            os.pwrite(file.fileno(), whole, 0)
+        os.unlink(path)
+        file.close()
+
+
+def hold(seconds, mount):
+    resource.setrlimit(resource.RLIMIT_NOFILE, [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
+    held, refused = [], 0
+    long = ("metrics", "json", "leaks")
+    paths = sorted(files_below(mount), key=lambda path: not path.endswith(long))
+    for _ in until(seconds):
+        for path in paths:
+            try:
+                held.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            except OSError:
+                refused += 1
+        if refused > 1000:
+            time.sleep(0.05)
+    print(len(held), refused)
+
+
+def poll(seconds, mount):
+    fds = []
+    for path in files_below(mount):
+        try:
+            fds.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        except OSError:
+            pass
+    for _ in until(seconds):
+        poller = select.poll()
+        for fd in fds:
+            poller.register(fd, select.POLLPRI | select.POLLIN)
+        poller.poll(0)
+
+
+def splice(seconds, mount):
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+    for _ in until(seconds):
+        for path in files_below(mount, 500):
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            except OSError:
+                continue
+            for move in (lambda fd=fd: os.splice(fd, into, 1 << 16),
+                         lambda fd=fd: os.sendfile(into, fd, 0, 1 << 16),
+                         lambda fd=fd: os.write(into, os.read(fd, 1 << 16))):
+                try:
+                    move()
+                except OSError:
+                    pass
+            os.close(fd)
+    os.close(out)
+
+
+def storm(seconds, mount):
+    own = [path for path in files_below(mount) if os.access(path, os.W_OK)]
+    fds = [os.open(path, os.O_WRONLY | os.O_NONBLOCK) for path in own]
+    for _ in until(seconds if fds else 0):
+        for fd in fds:
+            try:
+                os.pwrite(fd, random.choice(WORDS), 0)
+            except OSError:
+                pass
+    print(len(fds))
 
 
 def words_of(segment, at):
