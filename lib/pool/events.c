@@ -18,7 +18,6 @@
 #define ASKED_SHARE 8
 #define ASKED_MOST 64
 #define ASKED_AT_ONCE 16 /* whose batches are out of their streams together */
-#define DONORS_MOST 64   /* streams searched for a block to wait for */
 /* A request is huge from this share of what is held on; see below. */
 #define HUGE_SHARE 64
 #define PATIENCE 64u /* event queries, some 150 ns each */
@@ -277,7 +276,8 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
 /*
  * A huge block in a bad place makes a later one fail. So for a huge request up to
  * PATIENCE events are queried in all, some 10 us. Not until all are done: that would hang if
- * the streams' work waits for this thread.
+ * the streams' work waits for this thread. Without it 12 logs of several busy streams
+ * (tests/capacity, replayed with --verify) need 1.24 of their peak instead of 1.20.
  */
 static void reclaim_patiently(engine_t *engine, const engine_want_t *want)
 {
