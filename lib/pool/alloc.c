@@ -34,7 +34,9 @@ static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *
            rmm__engine_has_batches_locked(engine);
 }
 
-/* Memory beyond the frontier comes last, behind clean memory beside the stream's own. */
+/* Memory beyond the frontier comes last, behind clean memory beside the stream's own. Left to
+ * the ladder, which joins as well, an arena's random mix costs 1.6 % more, and of 77 logs of
+ * several streams (tests/capacity) 5 need more memory and 2 less. */
 static rmm_blocks_result_t take_from_both_locked(
     engine_t *engine, rmm_heap_t own, const engine_want_t *want, rmm_block_t *block_out)
 {
