@@ -25,7 +25,6 @@
 #include <rmm/cxx/device_array.hpp>
 #include <rmm/cxx/device_buffer.hpp>
 #include <rmm/cxx/device_scalar.hpp>
-#include <rmm/cxx/error.hpp>
 #include <rmm/cxx/logging.hpp>
 #include <rmm/cxx/resource.hpp>
 #include <rmm/cxx/resources.hpp>
