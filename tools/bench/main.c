@@ -17,6 +17,7 @@
 #include "bench/subject.h"
 #include "common/error.h"
 #include "common/library_log.h"
+#include "common/standard_output.h"
 
 const char *const tool_name = "rmm-bench";
 
@@ -88,11 +89,7 @@ static bool print_report(
     } else {
         bench_print_table(&report, stdout);
     }
-    if (!printed || fflush(stdout) != 0) {
-        tool_error("cannot print the figures");
-        return false;
-    }
-    return true;
+    return standard_output_end(printed);
 }
 
 static void print_problems(const bench_t *bench)
@@ -179,7 +176,7 @@ int main(int argc, char **argv)
         } else {
             print_list();
         }
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     bench_t bench = {
         .scale = options.quick ? quick_scale : full_scale,

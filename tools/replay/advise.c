@@ -15,6 +15,7 @@
 #include <rmm/sim.h>
 
 #include "common/error.h"
+#include "common/standard_output.h"
 #include "replay/advice_report.h"
 #include "replay/held.h"
 #include "replay/pool.h"
@@ -199,15 +200,15 @@ bool advise(const plan_t *plan, const char *log, bool json)
         }
     }
     advice_report_t report = {log, plan, candidates, count, &advice};
-    bool printed = advice_decide(candidates, count, plan->peak_bytes, &advice);
-    if (printed && json) {
-        printed = advice_print_json(&report, stdout);
-    } else if (printed) {
-        advice_print_table(&report, stdout);
-    }
-    if (!printed || fflush(stdout) != 0) {
-        tool_error("cannot print the advice");
+    bool printed = true;
+    if (!advice_decide(candidates, count, plan->peak_bytes, &advice)) {
+        tool_error("no resource runs %s: there is nothing to advise", log);
         return false;
     }
-    return true;
+    if (json) {
+        printed = advice_print_json(&report, stdout);
+    } else {
+        advice_print_table(&report, stdout);
+    }
+    return standard_output_end(printed);
 }

@@ -16,6 +16,7 @@
 
 #include "common/error.h"
 #include "common/library_log.h"
+#include "common/standard_output.h"
 #include "replay/advise.h"
 #include "replay/held.h"
 #include "replay/hold.h"
@@ -152,11 +153,7 @@ static bool print_report(const session_t *session)
     } else {
         report_print_table(&session->report, stdout);
     }
-    if (!printed || fflush(stdout) != 0) {
-        tool_error("cannot print the report");
-        return false;
-    }
-    return true;
+    return standard_output_end(printed);
 }
 
 static bool begin_timeline(session_t *session)
@@ -306,11 +303,11 @@ int main(int argc, char **argv)
     }
     if (session.options.help) {
         tool_options_help(&replay_command, stdout);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (session.options.version) {
         printf("rmm-replay %s\n", rmm_version_string());
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (session.options.hold) {
         hold_prepare();

@@ -19,6 +19,7 @@
 #include "common/error.h"
 #include "common/numbers.h"
 #include "common/options.h"
+#include "common/standard_output.h"
 #include "core/clock.h"
 #include "diag/modes.h"
 #include "run/child.h"
@@ -404,11 +405,11 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         tool_options_help(&command, stdout);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_OWN_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_OWN_FAILURE;
     }
     if (options.version) {
         puts("rmm-run " RMM_RUN_VERSION);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_OWN_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_OWN_FAILURE;
     }
     if (operands == 0) {
         tool_error("which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");

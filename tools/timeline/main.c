@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "common/options.h"
+#include "common/standard_output.h"
 #include "timeline/log_history.h"
 #include "timeline/pictures.h"
 
@@ -80,11 +81,11 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         tool_options_help(&command, stdout);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (options.version) {
         puts("rmm-timeline " RMM_TIMELINE_VERSION);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (operands != 1) {
         tool_error("one log is needed: rmm-timeline [OPTION]... LOG; see --help");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/standard_output.h"
 #include "top/once.h"
 #include "top/options.h"
 #include "top/screen.h"
@@ -72,11 +73,11 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         tool_options_help(&top_command, stdout);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (options.version) {
         puts("rmm-top " RMM_TOP_VERSION);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (options.once + options.json + (options.html != NULL) > 1) {
         tool_error("--once, --json and --html cannot be together");

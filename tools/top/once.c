@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/output.h"
+#include "common/standard_output.h"
 #include "core/numbers.h"
 #include "top/node_json.h"
 #include "top/page.h"
@@ -47,15 +48,6 @@ static void print_lines(const canvas_t *canvas)
         canvas_line(canvas, y, text, sizeof(text));
         puts(text);
     }
-}
-
-static bool end_output(bool is_written)
-{
-    if (is_written && fflush(stdout) == 0 && ferror(stdout) == 0) {
-        return true;
-    }
-    tool_error("cannot write: %s", strerror(errno));
-    return false;
 }
 
 static bool print_page(const options_t *options, const node_t *node)
@@ -127,7 +119,7 @@ bool once_print_page(const options_t *options, source_t *source)
     node_init(&node);
     bool is_whole = source_take_one(source, &node) && print_page(options, &node);
     node_fini(&node);
-    return is_whole ? end_output(true) : say_failure(source);
+    return is_whole ? standard_output_end(true) : say_failure(source);
 }
 
 bool once_print_json(source_t *source)
@@ -141,5 +133,5 @@ bool once_print_json(source_t *source)
     }
     bool is_written = json_dumpf(json, stdout, JSON_INDENT(2)) == 0 && puts("") >= 0;
     json_decref(json);
-    return end_output(is_written);
+    return standard_output_end(is_written);
 }

@@ -194,7 +194,7 @@ class Printed(Programs):
             result = subprocess.run([TOP, "--once"], env=self.environment, stdout=full,
                                     stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stderr, r"\Armm-top: cannot write: [^\n]+\n\Z")
+        self.assertRegex(result.stderr, r"\Armm-top: cannot write to standard output: [^\n]+\n\Z")
 
 
 class Elements(html.parser.HTMLParser):

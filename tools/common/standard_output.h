@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of what a program prints, where a full disk or a closed descriptor is found out. */
+#ifndef RMM_TOOLS_COMMON_STANDARD_OUTPUT_H
+#define RMM_TOOLS_COMMON_STANDARD_OUTPUT_H
+
+#include <stdbool.h>
+
+/* Whether standard output has all of the text; else one line on stderr says why not. is_whole:
+ * false if there was no memory for all of the text. */
+bool standard_output_end(bool is_whole);
+
+#endif /* RMM_TOOLS_COMMON_STANDARD_OUTPUT_H */
