@@ -5,6 +5,8 @@
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export RMM_RUNTIME_DIR=$work/run
+mkdir -m 700 "$RMM_RUNTIME_DIR"
 log="$(dirname "$0")/../../data/replay/small.csv"
 
 fails() { # NAME ARGUMENT...: to a full disk
