@@ -125,11 +125,15 @@ def orphan(directory, template):
 
 def live(directory, number, template):
     """A segment of this process that holds its lock; returns its file and path."""
-    path = put(directory, number, forged(template, os.getpid(), number))
-    file = open(path + ".new", "r+b", buffering=0)
-    fcntl.flock(file, fcntl.LOCK_EX)
-    os.rename(path + ".new", path)
-    return file, path
+    while True:
+        path = put(directory, number, forged(template, os.getpid(), number))
+        try:
+            file = open(path + ".new", "r+b", buffering=0)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.rename(path + ".new", path)
+            return file, path
+        except FileNotFoundError:
+            pass  # the daemon removed it before it had a lock: again
 
 
 def until(seconds):
