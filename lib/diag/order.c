@@ -61,6 +61,8 @@ static void on_stream_call(rmm_clocks_t *clocks, const rmm_diag_event_v1_t *even
         event->kind == RMM_DIAG_CAPTURE_BEGIN || event->kind == RMM_DIAG_CAPTURE_END;
 
     if (!is_of_capture && rmm__clocks_captures(clocks, place)) {
+        /* a wait for what no call tells is part of the graph: each launch makes it */
+        clocks->is_lost = clocks->is_lost || event->kind == RMM_DIAG_STREAM_UNSURE;
         return;
     }
     switch (event->kind) {

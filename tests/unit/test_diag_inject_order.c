@@ -207,6 +207,59 @@ CASE(events_that_graphs_record_end_all_judging)
     expect_ordered(true);
 }
 
+/* What these nodes wait for may be any stream's work. */
+CASE(waits_that_are_nodes_of_graphs_end_all_judging)
+{
+    static const CUpti_CallbackId ids[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuGraphAddBatchMemOpNode,
+        CUPTI_DRIVER_TRACE_CBID_cuGraphAddExternalSemaphoresWaitNode,
+        CUPTI_DRIVER_TRACE_CBID_cuGraphAddEventWaitNode,
+    };
+    const char nothing[256] = {0};
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        pid_t child = fork();
+        int status = 0;
+
+        if (child == 0) {
+            start_order();
+            expect_ordered(false);
+            call(ids[i], nothing, NULL);
+            expect_ordered(true);
+            _exit(42);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WEXITSTATUS(status), 42);
+    }
+}
+
+CASE(a_captured_wait_for_a_value_ends_all_judging)
+{
+    cuStreamBeginCapture_v2_params begin = {STREAM(B), CU_STREAM_CAPTURE_MODE_RELAXED};
+    cuStreamWaitValue32_v2_params wait = {.stream = STREAM(B)};
+    cuStreamEndCapture_params end = {STREAM(B), NULL};
+
+    start_order();
+    expect_ordered(false);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, &begin, NULL);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue32_v2, &wait, NULL);
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, &end, NULL);
+    expect_ordered(true);
+}
+
+#if CUDA_VERSION >= 12040
+/* For all streams of it, which are not told. */
+CASE(events_of_a_green_context_end_all_judging)
+{
+    const char nothing[64] = {0};
+
+    start_order();
+    expect_ordered(false);
+    call(CUPTI_DRIVER_TRACE_CBID_cuGreenCtxWaitEvent, nothing, NULL);
+    expect_ordered(true);
+}
+#endif
+
 CASE(an_event_that_a_launch_records_is_not_known)
 {
     cuEventRecord_params record = {FIRST_EVENT, STREAM(C)};
@@ -322,6 +375,11 @@ int main(void)
         cmocka_unit_test(what_waits_for_the_unseen_is_not_judged),
         cmocka_unit_test(events_of_other_processes_end_all_judging),
         cmocka_unit_test(events_that_graphs_record_end_all_judging),
+        cmocka_unit_test(waits_that_are_nodes_of_graphs_end_all_judging),
+        cmocka_unit_test(a_captured_wait_for_a_value_ends_all_judging),
+#if CUDA_VERSION >= 12040
+        cmocka_unit_test(events_of_a_green_context_end_all_judging),
+#endif
         cmocka_unit_test(an_event_that_a_launch_records_is_not_known),
         cmocka_unit_test(captured_calls_are_left_out),
         cmocka_unit_test(a_capture_that_another_thread_may_not_end_goes_on),

@@ -119,6 +119,8 @@ static const order_call_t calls[] = {
     OF_ALL(cuIpcGetEventHandle, RMM_DIAG_ORDER_LOST),
     OF_ALL(cuGraphAddEventRecordNode, RMM_DIAG_ORDER_LOST),
     OF_ALL(cuGraphAddEventWaitNode, RMM_DIAG_ORDER_LOST),
+    OF_ALL(cuGraphAddBatchMemOpNode, RMM_DIAG_ORDER_LOST),
+    OF_ALL(cuGraphAddExternalSemaphoresWaitNode, RMM_DIAG_ORDER_LOST),
 #if CUDA_VERSION >= 12020
     RECENT_OF_ALL(cuGraphAddNode, RMM_DIAG_ORDER_LOST),
 #endif
@@ -128,6 +130,10 @@ static const order_call_t calls[] = {
         cuStreamBeginCaptureToGraph, CBID(cuStreamBeginCaptureToGraph_ptsz),
         RMM_DIAG_CAPTURE_BEGIN, AT(cuStreamBeginCaptureToGraph, hStream), ABSENT,
         ABSENT, true),
+#endif
+#if CUDA_VERSION >= 12040
+    RECENT_OF_ALL(cuGreenCtxRecordEvent, RMM_DIAG_ORDER_LOST),
+    RECENT_OF_ALL(cuGreenCtxWaitEvent, RMM_DIAG_ORDER_LOST),
 #endif
 #if CUDA_VERSION >= 12050
     RECENT_OF_ALL(cuCtxRecordEvent, RMM_DIAG_ORDER_LOST),

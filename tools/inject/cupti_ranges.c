@@ -13,6 +13,7 @@
 
 /* cuda.h maps these to their second versions; here both are meant. */
 #undef cuMemPrefetchAsync
+#undef cuMemcpy3DBatchAsync
 #undef cuMemcpyBatchAsync
 
 typedef struct range_call range_call_t;
@@ -108,18 +109,12 @@ static uint64_t side_span(const side_t *side, const CUDA_MEMCPY3D *box)
         box->WidthInBytes, (box->Depth - 1) * side->height + box->Height, side->pitch);
 }
 
-static void give_sides(
-    const range_call_t *call, const CUDA_MEMCPY3D *box, const void *params,
-    const listener_t *listener)
+static void give_pair(
+    const range_call_t *call, const side_t *to, const side_t *from,
+    const CUDA_MEMCPY3D *box, const void *params, const listener_t *listener)
 {
-    const side_t to = {box->dstMemoryType, box->dstHost,  box->dstDevice,
-                       box->dstXInBytes,   box->dstY,     box->dstZ,
-                       box->dstPitch,      box->dstHeight};
-    const side_t from = {box->srcMemoryType, box->srcHost,  box->srcDevice,
-                         box->srcXInBytes,   box->srcY,     box->srcZ,
-                         box->srcPitch,      box->srcHeight};
     const uint64_t words[] = {
-        side_begin(&to), side_begin(&from), side_span(&to, box), side_span(&from, box)};
+        side_begin(to), side_begin(from), side_span(to, box), side_span(from, box)};
     const rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         .kind = RMM_DIAG_COPY,
@@ -130,6 +125,20 @@ static void give_sides(
         .bytes = box->WidthInBytes * box->Height * box->Depth};
 
     listener->visit(listener->context, &event);
+}
+
+static void give_sides(
+    const range_call_t *call, const CUDA_MEMCPY3D *box, const void *params,
+    const listener_t *listener)
+{
+    const side_t to = {box->dstMemoryType, box->dstHost,  box->dstDevice,
+                       box->dstXInBytes,   box->dstY,     box->dstZ,
+                       box->dstPitch,      box->dstHeight};
+    const side_t from = {box->srcMemoryType, box->srcHost,  box->srcDevice,
+                         box->srcXInBytes,   box->srcY,     box->srcZ,
+                         box->srcPitch,      box->srcHeight};
+
+    give_pair(call, &to, &from, box, params, listener);
 }
 
 /* NULL: the program passed none, and the call will be refused. */
@@ -234,6 +243,110 @@ SAME_IN_V2(sizes);
 SAME_IN_V2(count);
 #endif
 
+/* The sizes of a copy between memory and an array are in elements of the array, and how large
+ * these are only the driver knows: so such a copy is not told. */
+#if CUDA_VERSION >= 12080
+static side_t side_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent)
+{
+    if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        return (side_t){.type = CU_MEMORYTYPE_ARRAY};
+    }
+    return (side_t){
+        .type = CU_MEMORYTYPE_DEVICE,
+        .device = operand->op.ptr.ptr,
+        .pitch =
+            operand->op.ptr.rowLength > 0 ? operand->op.ptr.rowLength : extent->width,
+        .height = operand->op.ptr.layerHeight > 0 ? operand->op.ptr.layerHeight
+                                                  : extent->height};
+}
+
+static void
+give_boxes(const range_call_t *call, const void *params, const listener_t *listener)
+{
+    const cuMemcpy3DBatchAsync_params *batch = params;
+
+    for (size_t i = 0; batch->opList != NULL && i < batch->numOps; i++) {
+        const CUDA_MEMCPY3D_BATCH_OP *copy = &batch->opList[i];
+        const CUDA_MEMCPY3D box = {
+            .WidthInBytes = copy->extent.width,
+            .Height = copy->extent.height,
+            .Depth = copy->extent.depth};
+        side_t to = side_of(&copy->dst, &copy->extent);
+        side_t from = side_of(&copy->src, &copy->extent);
+
+        if (to.type == from.type) {
+            give_pair(call, &to, &from, &box, params, listener);
+        }
+    }
+}
+
+/* How much is written is not known before; what is known is that it begins at `dst`. */
+static void
+give_streams(const range_call_t *call, const void *params, const listener_t *listener)
+{
+    const cuMemBatchDecompressAsync_params *batch = params;
+
+    for (size_t i = 0; batch->paramsArray != NULL && i < batch->count; i++) {
+        const CUmemDecompressParams *one = &batch->paramsArray[i];
+        const uint64_t words[] = {
+            (uint64_t)(uintptr_t)one->dst, (uint64_t)(uintptr_t)one->src, 1,
+            one->srcNumBytes};
+        const rmm_diag_event_v1_t event = {
+            .struct_size = sizeof(event),
+            .kind = RMM_DIAG_COPY,
+            .stream = stream_of(call, params, listener),
+            .words = words,
+            .word_count = 4,
+            .bytes = one->srcNumBytes};
+
+        listener->visit(listener->context, &event);
+    }
+}
+#endif
+
+#if CUDA_VERSION >= 13000
+/* Prefetches and discards: they begin with the same parameters. */
+static void
+give_blocks(const range_call_t *call, const void *params, const listener_t *listener)
+{
+    const cuMemDiscardBatchAsync_params *batch = params;
+
+    if (batch->dptrs == NULL || batch->sizes == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        const uint64_t address = batch->dptrs[i];
+        const rmm_diag_event_v1_t event = {
+            .struct_size = sizeof(event),
+            .kind = call->kind,
+            .stream = stream_of(call, params, listener),
+            .words = &address,
+            .word_count = 1,
+            .bytes = batch->sizes[i]};
+
+        listener->visit(listener->context, &event);
+    }
+}
+
+#define SAME_IN_BATCH(name)                                                            \
+    static_assert(                                                                     \
+        offsetof(name##_params, dptrs) ==                                              \
+                offsetof(cuMemDiscardBatchAsync_params, dptrs) &&                      \
+            offsetof(name##_params, sizes) ==                                          \
+                offsetof(cuMemDiscardBatchAsync_params, sizes) &&                      \
+            offsetof(name##_params, count) ==                                          \
+                offsetof(cuMemDiscardBatchAsync_params, count),                        \
+        #name " and cuMemDiscardBatchAsync begin differently")
+SAME_IN_BATCH(cuMemPrefetchBatchAsync);
+SAME_IN_BATCH(cuMemDiscardAndPrefetchBatchAsync);
+static_assert(
+    offsetof(cuMemcpy3DBatchAsync_params, opList) ==
+            offsetof(cuMemcpy3DBatchAsync_v2_params, opList) &&
+        offsetof(cuMemcpy3DBatchAsync_params, numOps) ==
+            offsetof(cuMemcpy3DBatchAsync_v2_params, numOps),
+    "cuMemcpy3DBatchAsync and its second version differ");
+#endif
+
 /* --- all of them -------------------------------------------------------------------------- */
 
 #define CALL(name, twin_suffix, function, stream)                                      \
@@ -250,6 +363,19 @@ SAME_IN_V2(count);
     {                                                                                  \
         CALL(name, _ptsz, give_span, AT(name, hStream)),                               \
             .kind = RMM_DIAG_COPY, .to_at = AT(name, to), .from_at = AT(name, from),   \
+            .count_at = AT(name, ByteCount), .rows_at = ABSENT, .unit = 1              \
+    }
+/* The array has an offset and no address: only the other side is told. */
+#define COPY_TO_ARRAY(name, suffix, from, stream)                                      \
+    {                                                                                  \
+        CALL(name, suffix, give_span, stream),                                         \
+            .kind = RMM_DIAG_COPY, .to_at = ABSENT, .from_at = AT(name, from),         \
+            .count_at = AT(name, ByteCount), .rows_at = ABSENT, .unit = 1              \
+    }
+#define COPY_FROM_ARRAY(name, suffix, to, stream)                                      \
+    {                                                                                  \
+        CALL(name, suffix, give_span, stream),                                         \
+            .kind = RMM_DIAG_COPY, .to_at = AT(name, to), .from_at = ABSENT,           \
             .count_at = AT(name, ByteCount), .rows_at = ABSENT, .unit = 1              \
     }
 #define FILL_OF(size) .kind = RMM_DIAG_SET, .from_at = ABSENT, .unit = size
@@ -288,9 +414,9 @@ SAME_IN_V2(count);
     {                                                                                  \
         PREFETCH_OF(name), .is_recent = true                                           \
     }
-#define RECENT_BATCH(name)                                                             \
+#define RECENT_BATCH(name, function, field, what)                                      \
     {                                                                                  \
-        CALL(name, _ptsz, give_batch, AT(name, hStream)), .is_recent = true            \
+        CALL(name, _ptsz, function, AT(name, field)), .kind = what, .is_recent = true  \
     }
 
 static const range_call_t calls[] = {
@@ -304,6 +430,14 @@ static const range_call_t calls[] = {
     COPY_ASYNC(cuMemcpyDtoDAsync_v2, dstDevice, srcDevice),
     COPY(cuMemcpyPeer, dstDevice, srcDevice),
     COPY_ASYNC(cuMemcpyPeerAsync, dstDevice, srcDevice),
+    COPY_TO_ARRAY(cuMemcpyDtoA_v2, _ptds, srcDevice, ABSENT),
+    COPY_TO_ARRAY(cuMemcpyHtoA_v2, _ptds, srcHost, ABSENT),
+    COPY_TO_ARRAY(
+        cuMemcpyHtoAAsync_v2, _ptsz, srcHost, AT(cuMemcpyHtoAAsync_v2, hStream)),
+    COPY_FROM_ARRAY(cuMemcpyAtoD_v2, _ptds, dstDevice, ABSENT),
+    COPY_FROM_ARRAY(cuMemcpyAtoH_v2, _ptds, dstHost, ABSENT),
+    COPY_FROM_ARRAY(
+        cuMemcpyAtoHAsync_v2, _ptsz, dstHost, AT(cuMemcpyAtoHAsync_v2, hStream)),
     FILL(cuMemsetD8_v2, 1),
     FILL(cuMemsetD16_v2, 2),
     FILL(cuMemsetD32_v2, 4),
@@ -328,10 +462,17 @@ static const range_call_t calls[] = {
     {CALL(cuMemcpy3DPeer, _ptds, give_box, ABSENT)},
     {CALL(cuMemcpy3DPeerAsync, _ptsz, give_box, AT(cuMemcpy3DPeerAsync, hStream))},
 #if CUDA_VERSION >= 12080
-    RECENT_BATCH(cuMemcpyBatchAsync),
+    RECENT_BATCH(cuMemcpyBatchAsync, give_batch, hStream, RMM_DIAG_COPY),
+    RECENT_BATCH(cuMemcpy3DBatchAsync, give_boxes, hStream, RMM_DIAG_COPY),
+    RECENT_BATCH(cuMemBatchDecompressAsync, give_streams, stream, RMM_DIAG_COPY),
 #endif
 #if CUDA_VERSION >= 13000
-    RECENT_BATCH(cuMemcpyBatchAsync_v2),
+    RECENT_BATCH(cuMemcpyBatchAsync_v2, give_batch, hStream, RMM_DIAG_COPY),
+    RECENT_BATCH(cuMemcpy3DBatchAsync_v2, give_boxes, hStream, RMM_DIAG_COPY),
+    RECENT_BATCH(cuMemPrefetchBatchAsync, give_blocks, hStream, RMM_DIAG_PREFETCH),
+    /* what was there is lost, as behind a fill */
+    RECENT_BATCH(cuMemDiscardBatchAsync, give_blocks, hStream, RMM_DIAG_SET),
+    RECENT_BATCH(cuMemDiscardAndPrefetchBatchAsync, give_blocks, hStream, RMM_DIAG_SET),
 #endif
 };
 

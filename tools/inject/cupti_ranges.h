@@ -3,7 +3,8 @@
  * The calls of the driver API that are given ranges of memory: copies, fills, prefetches. What
  * a call was given is read from CUPTI's copy of its parameters, nothing is asked of the driver.
  *
- * Not read: copies between CUDA arrays, 3D batches, and the calls of CUDA 3.
+ * Not read: copies between CUDA arrays, those of a 3D batch of which one side is an array, and the
+ * calls of CUDA 3.
  */
 #ifndef RMM_TOOLS_INJECT_CUPTI_RANGES_H
 #define RMM_TOOLS_INJECT_CUPTI_RANGES_H

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define ENABLED_MAX 256u
+#define ENABLED_MAX 1024u
 
 static fake_cupti_control_t control;
 static CUpti_CallbackFunc callback;
@@ -100,6 +100,9 @@ CUptiResult cuptiEnableCallback(
     }
     if (enable == 0) {
         disable(domain, call);
+        return CUPTI_SUCCESS;
+    }
+    if (fake_cupti_enabled(domain, call)) {
         return CUPTI_SUCCESS;
     }
     assert(enabled_count < ENABLED_MAX);
