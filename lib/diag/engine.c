@@ -242,7 +242,7 @@ static bool has_range(uint32_t kind)
 static bool is_of_graph(uint32_t kind)
 {
     return kind == RMM_DIAG_GRAPH_MADE || kind == RMM_DIAG_GRAPH_CHANGED ||
-           kind == RMM_DIAG_GRAPH_ENDS;
+           kind == RMM_DIAG_GRAPH_ENDS || kind == RMM_DIAG_GRAPH_PART;
 }
 
 static bool is_launch(const rmm_diag_event_v1_t *event)

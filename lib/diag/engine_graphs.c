@@ -137,6 +137,18 @@ void rmm__diag_graphs_launched_locked(
     }
 }
 
+static void add_part_locked(rmm_diag_engine_t *engine, uint64_t key, uint64_t of)
+{
+    rmm_graph_t *part = rmm__graphs_find(&engine->graphs, of);
+    rmm_graph_t *graph = rmm__graphs_find(&engine->graphs, key);
+
+    if (graph != NULL && part != NULL) {
+        rmm__graphs_add_all(&engine->graphs, graph->body, part->body);
+    } else {
+        rmm__graphs_changed(&engine->graphs, key);
+    }
+}
+
 bool rmm__diag_graphs_event_locked(
     rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 {
@@ -152,6 +164,11 @@ bool rmm__diag_graphs_event_locked(
         return true;
     case RMM_DIAG_GRAPH_CHANGED:
         rmm__graphs_changed(&engine->graphs, key);
+        return true;
+    case RMM_DIAG_GRAPH_PART:
+        if (key != 0) { /* 0 would be all graphs */
+            add_part_locked(engine, key, of);
+        }
         return true;
     case RMM_DIAG_GRAPH_ENDS:
         rmm__graphs_end(&engine->graphs, key);

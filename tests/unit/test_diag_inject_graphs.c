@@ -234,6 +234,24 @@ CASE(a_graph_that_is_launched_into_a_capture_is_a_part_of_it)
     assert_int_equal(row_of(BASE)->copies, 1);
 }
 
+CASE(a_graph_has_the_nodes_of_its_parts)
+{
+    CUgraph made = OTHER_GRAPH;
+
+    start_usage();
+    MAKE(cuGraphCreate, &made, 0);
+    capture_all();
+    MAKE(cuGraphAddChildGraphNode, .hGraph = OTHER_GRAPH, .childGraph = GRAPH);
+    MAKE(cuGraphAddChildGraphNode, .hGraph = OTHER_GRAPH, .childGraph = GRAPH);
+    MAKE(cuGraphDestroy, GRAPH);
+    instantiate(OTHER_GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(2, 1, 0);
+    MAKE(cuGraphChildGraphNodeGetGraph, .hNode = NULL); /* the part may be changed */
+    run(EXEC);
+    expect_counts(2, 2, 1);
+}
+
 /* Of an executable only it; of a node or a graph, whose executables share what is known. */
 CASE(a_graph_whose_nodes_the_program_changes_is_not_known)
 {
@@ -386,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_free_under_an_executable_is_a_finding_and_so_is_its_launch),
         cmocka_unit_test(a_clone_has_the_nodes_but_cannot_be_launched_itself),
         cmocka_unit_test(a_graph_that_is_launched_into_a_capture_is_a_part_of_it),
+        cmocka_unit_test(a_graph_has_the_nodes_of_its_parts),
         cmocka_unit_test(a_graph_whose_nodes_the_program_changes_is_not_known),
         cmocka_unit_test(an_update_gives_an_executable_the_nodes_of_the_other_graph),
         cmocka_unit_test(a_stream_that_did_not_capture_ends_no_capture),

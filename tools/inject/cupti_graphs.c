@@ -26,6 +26,8 @@ typedef enum graph_action {
     GRAPH_BEGINS,      /* a capture */
     GRAPH_BEGINS_INTO, /* a capture that adds to a graph */
     GRAPH_IS_CAPTURED,
+    GRAPH_IS_CREATED, /* empty, at an address */
+    GRAPH_GETS_PART,
     GRAPH_IS_MADE,    /* at an address, of another one, to be launched */
     GRAPH_IS_CLONED,  /* the same, not to be launched itself */
     GRAPH_IS_UPDATED, /* it has the nodes of another one */
@@ -88,7 +90,14 @@ static const graph_call_t calls[] = {
     CHANGES(cuGraphAddKernelNode_v2, false),
     CHANGES(cuGraphAddMemcpyNode, false),
     CHANGES(cuGraphAddMemsetNode, false),
-    CHANGES(cuGraphAddChildGraphNode, false),
+    ENTRY(
+        cuGraphCreate, GRAPH_IS_CREATED, AT(cuGraphCreate, phGraph), ABSENT, false,
+        false),
+    ENTRY(
+        cuGraphAddChildGraphNode, GRAPH_GETS_PART, AT(cuGraphAddChildGraphNode, hGraph),
+        AT(cuGraphAddChildGraphNode, childGraph), false, false),
+    CHANGES_SOME(
+        cuGraphChildGraphNodeGetGraph, false), /* of a part, which may change */
     CHANGES_EXEC(cuGraphExecKernelNodeSetParams, false),
     CHANGES_EXEC(cuGraphExecKernelNodeSetParams_v2, false),
     CHANGES_EXEC(cuGraphExecMemcpyNodeSetParams, false),
@@ -242,6 +251,12 @@ static void tell_done(
     case GRAPH_IS_MADE:
     case GRAPH_IS_CLONED:
         tell_copy(graph, of, call->action == GRAPH_IS_CLONED, visit, context);
+        break;
+    case GRAPH_IS_CREATED:
+        tell(RMM_DIAG_GRAPH_MADE, result_at(params, call->graph_at), 0, visit, context);
+        break;
+    case GRAPH_GETS_PART:
+        tell(RMM_DIAG_GRAPH_PART, graph, of, visit, context);
         break;
     case GRAPH_IS_UPDATED:
         tell(RMM_DIAG_GRAPH_MADE, graph, of, visit, context);

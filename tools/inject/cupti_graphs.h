@@ -4,7 +4,8 @@
  * a call is recorded. That is one question to the driver for each call while a capture is under
  * way, which only reads the stream's state and is allowed during a capture.
  *
- * Nodes that the program adds or changes itself are not read: the graph is told to be changed.
+ * Nodes that the program adds or changes itself are not read, but for graphs that become a part of
+ * another one: the graph is told to be changed.
  */
 #ifndef RMM_TOOLS_INJECT_CUPTI_GRAPHS_H
 #define RMM_TOOLS_INJECT_CUPTI_GRAPHS_H

@@ -91,7 +91,9 @@ typedef enum rmm_diag_event_kind {
                                      cannot be launched itself (a clone) */
     RMM_DIAG_GRAPH_CHANGED =
         19, /**< words[0] graph, 0: any; its nodes are not known any more */
-    RMM_DIAG_GRAPH_ENDS = 20 /**< words[0] graph: before the call */
+    RMM_DIAG_GRAPH_ENDS = 20, /**< words[0] graph: before the call */
+    RMM_DIAG_GRAPH_PART =
+        21 /**< words[0] graph: it has the nodes of graph [1] in addition */
 } rmm_diag_event_kind_t;
 
 typedef struct rmm_diag_event_v1 {

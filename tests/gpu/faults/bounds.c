@@ -175,10 +175,11 @@ static void in_one_of_threads(scene_t *scene, const fault_t *fault, bool is_faul
 /* --- the table -------------------------------------------------------------------------- */
 
 #define ALL "usage,bounds,order"
-#define ROW(name, resource, plant, access, call, bytes, offset, length)                \
+#define ROW(row_name, spec, how, accesses, by, size, at, many)                         \
     {                                                                                  \
-        name, ALL, resource, plant, "out_of_bounds", false, access, call, NULL, NULL,  \
-            GPU_NO_CALL, bytes, offset, length, GPU_NO_WAIT, GPU_NO_CALL               \
+        .name = row_name, .modes = ALL, .resource = spec, .plant = how,                \
+        .kind = "out_of_bounds", .access = accesses, .call = by, .bytes = size,        \
+        .offset = at, .length = many                                                   \
     }
 #define WRITE(name, resource, plant, call, bytes, offset, length)                      \
     ROW(name, resource, plant, "write", call, bytes, offset, length)
@@ -295,6 +296,23 @@ static const fault_t faults[] = {
     READ("pool_copy_rows_from", POOL, one_call, GPU_COPY_ROWS_FROM, 1000, 0, 1001),
     READ("pool_copy_box_from", POOL, one_call, GPU_COPY_BOX_FROM, 1000, 0, 1001),
     READ("pool_copy_batch_from", POOL, one_call, GPU_COPY_BATCH_FROM, 1000, 0, 1001),
+    WRITE("pool_copy_batch_to", POOL, one_call, GPU_COPY_BATCH_TO, 1000, 0, 1001),
+    READ("pool_copy_boxes_from", POOL, one_call, GPU_COPY_BOXES_FROM, 1000, 0, 1001),
+    WRITE("pool_copy_box_to", POOL, one_call, GPU_COPY_BOX_TO, 1000, 1, 1000),
+    READ("pool_copy_array_from", POOL, one_call, GPU_COPY_ARRAY_FROM, 1000, 0, 1001),
+    READ(
+        "pool_copy_peer_sync", POOL, between_blocks, GPU_COPY_PEER_SYNC, 1000, 1, 1000),
+    WRITE("pool_fill_rows_async", POOL, one_call, GPU_SET_ROWS_ASYNC, 1000, 0, 1001),
+    WRITE(
+        "arena_fill_rows_into_neighbour", "arena:64MiB", one_call, GPU_SET_ROWS_ASYNC,
+        1024, 128, 1000),
+    READ(
+        "managed_prefetch_batch", "managed", one_call, GPU_PREFETCH_BATCH, 4096, 0,
+        4097),
+    WRITE("managed_discard_past", "managed", one_call, GPU_DISCARD, 4096, 0, 8192),
+    WRITE(
+        "managed_pool_discard_neighbour", "pool_managed:64MiB", one_call, GPU_DISCARD,
+        4096, 4000, 200),
 };
 
 const fault_class_t faults_bounds = {faults, sizeof(faults) / sizeof(faults[0])};

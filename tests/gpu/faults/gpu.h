@@ -28,6 +28,9 @@ extern "C" {
     X(SET_BY_LIBRARY)                                                                  \
     X(SET_SYNC)                                                                        \
     X(SET_ROWS)                                                                        \
+    X(SET_ROWS_ASYNC)                                                                  \
+    X(DISCARD)                                                                         \
+    X(PREFETCH_BATCH)                                                                  \
     X(COPY_SYNC_TO)                                                                    \
     X(COPY_SYNC_FROM)                                                                  \
     X(COPY_SYNC_ANY) /* from `block`, of no direction */                               \
@@ -35,10 +38,15 @@ extern "C" {
     X(COPY_HOST_FROM)                                                                  \
     X(COPY_BETWEEN)                                                                    \
     X(COPY_PEER)                                                                       \
+    X(COPY_PEER_SYNC)                                                                  \
     X(COPY_ROWS_TO)                                                                    \
     X(COPY_ROWS_FROM)                                                                  \
     X(COPY_BOX_FROM)                                                                   \
-    X(COPY_BATCH_FROM)
+    X(COPY_BOX_TO)                                                                     \
+    X(COPY_BOXES_FROM) /* a batch of two */                                            \
+    X(COPY_ARRAY_FROM) /* to an array, not to `other` */                               \
+    X(COPY_BATCH_FROM)                                                                 \
+    X(COPY_BATCH_TO)
 
 /* X(name): what makes work behind it follow what is on a stream. */
 #define GPU_WAITS(X)                                                                   \
@@ -51,6 +59,12 @@ extern "C" {
     X(HOST_FUNCTION)                                                                   \
     X(FREE) /* of memory of the driver */
 
+/* X(name): a way to launch the kernel "reduce". */
+#define GPU_WAYS(X)                                                                    \
+    X(COOPERATIVE)                                                                     \
+    X(EXTENDED) /* with attributes */                                                  \
+    X(BUFFER)   /* all parameters packed into one */
+
 #define GPU_ENUM(name) GPU_##name,
 typedef enum gpu_call { GPU_NO_CALL, GPU_CALLS(GPU_ENUM) } gpu_call_t;
 #undef GPU_ENUM
@@ -59,6 +73,9 @@ typedef enum gpu_kernel { GPU_NO_KERNEL, GPU_KERNELS(GPU_ENUM) } gpu_kernel_t;
 #undef GPU_ENUM
 #define GPU_ENUM(name) GPU_WAIT_##name,
 typedef enum gpu_wait { GPU_NO_WAIT, GPU_WAITS(GPU_ENUM) } gpu_wait_t;
+#undef GPU_ENUM
+#define GPU_ENUM(name) GPU_BY_##name,
+typedef enum gpu_way { GPU_NO_WAY, GPU_WAYS(GPU_ENUM) } gpu_way_t;
 #undef GPU_ENUM
 
 enum { GPU_PITCH = 256, GPU_ROWS = 4 };
@@ -73,6 +90,19 @@ typedef struct gpu_pair {
     const void *second;
 } gpu_pair_t;
 
+enum { GPU_PARTS = 8 };
+
+/* Many of them, nested. */
+typedef struct gpu_parts {
+    int count;
+    struct {
+        char kind;
+        struct {
+            const void *memory;
+        } column;
+    } parts[GPU_PARTS];
+} gpu_parts_t;
+
 bool gpu_is_there(void);
 
 /* The name that a finding has for a call, a pattern of fnmatch(3); NULL: this GPU cannot make the
@@ -85,6 +115,10 @@ const char *gpu_kernel_name(gpu_kernel_t kernel);
 void gpu_launch(
     gpu_kernel_t kernel, const void *first, const void *second, rmm_stream_t stream);
 void gpu_launch_pair(const gpu_pair_t *pair, rmm_stream_t stream); /* kernel "mix" */
+void gpu_launch_parts(
+    const gpu_parts_t *parts, rmm_stream_t stream); /* kernel "gather" */
+bool gpu_has_way(gpu_way_t way);
+void gpu_launch_by(gpu_way_t way, const void *block, rmm_stream_t stream);
 /* `bytes` bytes from `block` on are written by the kernel "poke". */
 void gpu_poke(void *block, size_t bytes, rmm_stream_t stream);
 
@@ -108,6 +142,14 @@ typedef struct gpu_graph *gpu_graph_t;
 gpu_graph_t gpu_capture_keep(rmm_stream_t stream);
 void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on);
 void gpu_graph_destroy(gpu_graph_t graph);
+
+/* Only where gpu_has_nodes(). Instead of gpu_capture_keep(): the graph has what was captured as a
+ * part, or runs it on a condition, which holds. */
+bool gpu_has_nodes(void);
+gpu_graph_t gpu_capture_child(rmm_stream_t stream);
+gpu_graph_t gpu_capture_condition(rmm_stream_t stream);
+/* What was captured is one launch of "reduce"; from now on it is given `block`. */
+gpu_graph_t gpu_capture_moved(rmm_stream_t stream, const void *block);
 
 #ifdef __cplusplus
 }

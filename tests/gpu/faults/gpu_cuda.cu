@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <sched.h>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <rmm/rmm.h>
@@ -58,13 +60,27 @@ extern "C" const char *gpu_call_name(gpu_call_t call)
         return "cuMemcpyDtoDAsync*";
     case GPU_COPY_PEER:
         return "cuMemcpy*Async*"; /* it may choose, between addresses of one GPU */
+    case GPU_COPY_PEER_SYNC:
+        return "cuMemcpy*";
+    case GPU_SET_ROWS_ASYNC:
+        return "cuMemsetD2D8Async*";
     case GPU_COPY_ROWS_TO:
     case GPU_COPY_ROWS_FROM:
         return "cuMemcpy2D*";
     case GPU_COPY_BOX_FROM:
+    case GPU_COPY_BOX_TO:
         return "cuMemcpy3D*";
+    case GPU_COPY_ARRAY_FROM:
+        return "cuMemcpy*";
     case GPU_COPY_BATCH_FROM:
+    case GPU_COPY_BATCH_TO:
         return CUDART_VERSION >= 13000 ? "cuMemcpyBatchAsync*" : NULL;
+    case GPU_COPY_BOXES_FROM:
+        return CUDART_VERSION >= 13000 ? "cuMemcpy3DBatchAsync*" : NULL;
+    case GPU_PREFETCH_BATCH:
+        return CUDART_VERSION >= 13000 ? "cuMemPrefetchBatchAsync*" : NULL;
+    case GPU_DISCARD:
+        return CUDART_VERSION >= 13000 ? "cuMemDiscardBatchAsync*" : NULL;
     default:
         return NULL;
     }
@@ -75,33 +91,107 @@ static size_t width_of(size_t bytes)
     return bytes - (GPU_ROWS - 1) * GPU_PITCH;
 }
 
-static cudaError_t copy_box(void *block, void *other, size_t bytes)
+static cudaError_t copy_box(void *to, void *from, size_t bytes, cudaStream_t stream)
 {
     cudaMemcpy3DParms box = {};
 
-    box.srcPtr = make_cudaPitchedPtr(block, GPU_PITCH, GPU_PITCH, GPU_ROWS / 2);
-    box.dstPtr = make_cudaPitchedPtr(other, GPU_PITCH, GPU_PITCH, GPU_ROWS / 2);
+    box.srcPtr = make_cudaPitchedPtr(from, GPU_PITCH, GPU_PITCH, GPU_ROWS / 2);
+    box.dstPtr = make_cudaPitchedPtr(to, GPU_PITCH, GPU_PITCH, GPU_ROWS / 2);
     box.extent = make_cudaExtent(width_of(bytes), GPU_ROWS / 2, 2);
     box.kind = cudaMemcpyDefault;
-    return cudaMemcpy3D(&box);
+    return stream != NULL ? cudaMemcpy3DAsync(&box, stream) : cudaMemcpy3D(&box);
 }
 
-static cudaError_t
-copy_batch(void *block, void *other, size_t bytes, cudaStream_t stream)
+static cudaError_t copy_to_array(void *block, size_t bytes)
 {
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<unsigned char>();
+    cudaArray_t array = NULL;
+    cudaError_t error = cudaMallocArray(&array, &format, bytes, 1);
+
+    if (error == cudaSuccess) {
+        error = cudaMemcpy2DToArray(
+            array, 0, 0, block, bytes, bytes, 1, cudaMemcpyDeviceToDevice);
+        MUST(cudaFreeArray(array));
+    }
+    return error;
+}
+
 #if CUDART_VERSION >= 13000
-    const void *from[] = {block, block};
-    void *to[] = {other, (char *)other + bytes};
+/* The first of the two is right. */
+static cudaError_t copy_batch(void *to, void *from, size_t bytes, cudaStream_t stream)
+{
+    const void *sources[] = {from, from};
+    void *targets[] = {to, to};
     size_t sizes[] = {1, bytes};
     size_t first = 0;
     cudaMemcpyAttributes attributes = {};
 
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    return cudaMemcpyBatchAsync(to, from, sizes, 2, &attributes, &first, 1, stream);
-#else
-    (void)block, (void)other, (void)bytes, (void)stream;
-    return cudaErrorNotSupported;
+    return cudaMemcpyBatchAsync(
+        targets, sources, sizes, 2, &attributes, &first, 1, stream);
+}
+
+static cudaMemcpy3DOperand operand_of(void *address)
+{
+    cudaMemcpy3DOperand operand = {};
+
+    operand.type = cudaMemcpyOperandTypePointer;
+    operand.op.ptr.ptr = address;
+    operand.op.ptr.rowLength = GPU_PITCH;
+    operand.op.ptr.layerHeight = GPU_ROWS;
+    return operand;
+}
+
+static cudaError_t copy_boxes(void *to, void *from, size_t bytes, cudaStream_t stream)
+{
+    cudaMemcpy3DBatchOp boxes[2] = {};
+
+    for (cudaMemcpy3DBatchOp &box : boxes) {
+        box.src = operand_of(from);
+        box.dst = operand_of(to);
+        box.extent = make_cudaExtent(1, 1, 1);
+        box.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    }
+    boxes[1].extent = make_cudaExtent(width_of(bytes), GPU_ROWS, 1);
+    return cudaMemcpy3DBatchAsync(2, boxes, 0, stream);
+}
+
+static cudaError_t prefetch_batch(void *block, size_t bytes, cudaStream_t stream)
+{
+    size_t first = 0;
+    cudaMemLocation location = {};
+
+    location.type = cudaMemLocationTypeDevice;
+    return cudaMemPrefetchBatchAsync(
+        &block, &bytes, 1, &location, &first, 1, 0, stream);
+}
+
+static cudaError_t discard(void *block, size_t bytes, cudaStream_t stream)
+{
+    return cudaMemDiscardBatchAsync(&block, &bytes, 1, 0, stream);
+}
 #endif
+
+static cudaError_t
+make_call_of_13(gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t stream)
+{
+    switch (call) {
+#if CUDART_VERSION >= 13000
+    case GPU_COPY_BATCH_FROM:
+        return copy_batch(other, block, bytes, stream);
+    case GPU_COPY_BATCH_TO:
+        return copy_batch(block, other, bytes, stream);
+    case GPU_COPY_BOXES_FROM:
+        return copy_boxes(other, block, bytes, stream);
+    case GPU_PREFETCH_BATCH:
+        return prefetch_batch(block, bytes, stream);
+    case GPU_DISCARD:
+        return discard(block, bytes, stream);
+#endif
+    default:
+        (void)block, (void)other, (void)bytes, (void)stream;
+        return cudaErrorNotSupported;
+    }
 }
 
 static cudaError_t
@@ -147,11 +237,18 @@ make_call(gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t 
             other, GPU_PITCH, block, GPU_PITCH, width_of(bytes), GPU_ROWS,
             cudaMemcpyDefault, stream);
     case GPU_COPY_BOX_FROM:
-        return copy_box(block, other, bytes);
-    case GPU_COPY_BATCH_FROM:
-        return copy_batch(block, other, bytes, stream);
+        return copy_box(other, block, bytes, NULL);
+    case GPU_COPY_BOX_TO:
+        return copy_box(block, other, bytes, stream);
+    case GPU_COPY_ARRAY_FROM:
+        return copy_to_array(block, bytes);
+    case GPU_COPY_PEER_SYNC:
+        return cudaMemcpyPeer(other, 0, block, 0, bytes);
+    case GPU_SET_ROWS_ASYNC:
+        return cudaMemset2DAsync(
+            block, GPU_PITCH, 1, width_of(bytes), GPU_ROWS, stream);
     default:
-        return cudaErrorInvalidValue;
+        return make_call_of_13(call, block, other, bytes, stream);
     }
 }
 
@@ -179,6 +276,15 @@ extern "C" __global__ void mix(gpu_pair_t pair)
 {
     if ((int)threadIdx.x < pair.count) {
         ((float *)pair.second)[threadIdx.x] = ((const float *)pair.first)[threadIdx.x];
+    }
+}
+
+extern "C" __global__ void gather(gpu_parts_t parts)
+{
+    float *to = (float *)parts.parts[0].column.memory;
+
+    if ((int)threadIdx.x < parts.count) {
+        to[threadIdx.x] = *(const float *)parts.parts[threadIdx.x].column.memory;
     }
 }
 
@@ -222,6 +328,63 @@ extern "C" void gpu_launch_pair(const gpu_pair_t *pair, rmm_stream_t stream)
 {
     mix<<<1, 32, 0, stream>>>(*pair);
     MUST(cudaGetLastError());
+}
+
+extern "C" void gpu_launch_parts(const gpu_parts_t *parts, rmm_stream_t stream)
+{
+    gather<<<1, GPU_PARTS, 0, stream>>>(*parts);
+    MUST(cudaGetLastError());
+}
+
+extern "C" bool gpu_has_way(gpu_way_t way)
+{
+    (void)way;
+    return true;
+}
+
+typedef decltype(&cuLaunchKernel) launch_fn;
+
+/* As the runtime does not: all parameters in one piece of memory. */
+static void launch_packed(const void *block, cudaStream_t stream)
+{
+    struct {
+        const void *first, *second;
+    } parameters = {block, NULL};
+    size_t bytes = sizeof(parameters);
+    void *extra[] = {
+        CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters, CU_LAUNCH_PARAM_BUFFER_SIZE,
+        &bytes, CU_LAUNCH_PARAM_END};
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    launch_fn launch = (launch_fn)dlsym(driver, "cuLaunchKernel");
+    cudaFunction_t function = NULL;
+
+    MUST(cudaGetFuncBySymbol(&function, (const void *)reduce));
+    MUST((cudaError_t)launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra));
+}
+
+extern "C" void gpu_launch_by(gpu_way_t way, const void *block, rmm_stream_t stream)
+{
+    const void *second = NULL;
+    void *parameters[] = {&block, &second};
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attribute = {};
+
+    if (way == GPU_BY_BUFFER) {
+        launch_packed(block, stream);
+        return;
+    }
+    if (way == GPU_BY_COOPERATIVE) {
+        MUST(cudaLaunchCooperativeKernel(
+            (const void *)reduce, dim3(1), dim3(32), parameters, 0, stream));
+        return;
+    }
+    attribute.id = cudaLaunchAttributePriority;
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(32);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    MUST(cudaLaunchKernelExC(&config, (const void *)reduce, parameters));
 }
 
 extern "C" void gpu_poke(void *block, size_t bytes, rmm_stream_t stream)
@@ -336,13 +499,85 @@ extern "C" void gpu_capture_begin(rmm_stream_t stream)
     MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
 }
 
+static gpu_graph_t make_executable(cudaGraph_t graph)
+{
+    cudaGraphExec_t executable = NULL;
+
+    MUST(cudaGraphInstantiate(&executable, graph, 0));
+    MUST(cudaGraphDestroy(graph));
+    return (gpu_graph_t)executable;
+}
+
 extern "C" gpu_graph_t gpu_capture_keep(rmm_stream_t stream)
 {
     cudaGraph_t graph = NULL;
+
+    MUST(cudaStreamEndCapture(stream, &graph));
+    return make_executable(graph);
+}
+
+/* --- nodes of graphs ----------------------------------------------------------------- */
+
+extern "C" bool gpu_has_nodes(void)
+{
+    return CUDART_VERSION >= 13000;
+}
+
+extern "C" gpu_graph_t gpu_capture_child(rmm_stream_t stream)
+{
+    cudaGraph_t part = NULL, graph = NULL;
+    cudaGraphNode_t node = NULL;
+
+    MUST(cudaStreamEndCapture(stream, &part));
+    MUST(cudaGraphCreate(&graph, 0));
+    MUST(cudaGraphAddChildGraphNode(&node, graph, NULL, 0, part));
+    MUST(cudaGraphDestroy(part));
+    return make_executable(graph);
+}
+
+extern "C" gpu_graph_t gpu_capture_condition(rmm_stream_t stream)
+{
+    cudaGraph_t graph = NULL;
+#if CUDART_VERSION >= 13000
+    cudaGraph_t part = NULL;
+    cudaGraphNode_t node = NULL;
+    cudaGraphConditionalHandle handle = 0;
+    cudaGraphNodeParams parameters = {};
+
+    MUST(cudaStreamEndCapture(stream, &part));
+    MUST(cudaGraphCreate(&graph, 0));
+    MUST(cudaGraphConditionalHandleCreate(
+        &handle, graph, 1, cudaGraphCondAssignDefault));
+    parameters.type = cudaGraphNodeTypeConditional;
+    parameters.conditional.handle = handle;
+    parameters.conditional.type = cudaGraphCondTypeIf;
+    parameters.conditional.size = 1;
+    MUST(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &parameters));
+    MUST(cudaGraphAddChildGraphNode(
+        &node, parameters.conditional.phGraph_out[0], NULL, 0, part));
+    MUST(cudaGraphDestroy(part));
+#else
+    (void)stream;
+#endif
+    return make_executable(graph);
+}
+
+extern "C" gpu_graph_t gpu_capture_moved(rmm_stream_t stream, const void *block)
+{
+    const void *second = NULL;
+    void *values[] = {&block, &second};
+    cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
+    cudaGraphNode_t node = NULL;
+    size_t count = 1;
+    cudaKernelNodeParams parameters = {};
 
     MUST(cudaStreamEndCapture(stream, &graph));
     MUST(cudaGraphInstantiate(&executable, graph, 0));
+    MUST(cudaGraphGetNodes(graph, &node, &count));
+    MUST(cudaGraphKernelNodeGetParams(node, &parameters));
+    parameters.kernelParams = values;
+    MUST(cudaGraphExecKernelNodeSetParams(executable, node, &parameters));
     MUST(cudaGraphDestroy(graph));
     return (gpu_graph_t)executable;
 }

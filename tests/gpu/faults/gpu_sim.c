@@ -92,6 +92,26 @@ void gpu_launch_pair(const gpu_pair_t *pair, rmm_stream_t stream)
     MUST(rmm_sim_launch("mix", do_nothing, stream, params, bytes, 1));
 }
 
+void gpu_launch_parts(const gpu_parts_t *parts, rmm_stream_t stream)
+{
+    const void *params[] = {parts};
+    const size_t bytes[] = {sizeof(*parts)};
+
+    MUST(rmm_sim_launch("gather", do_nothing, stream, params, bytes, 1));
+}
+
+/* There is one way only. */
+bool gpu_has_way(gpu_way_t way)
+{
+    return way == GPU_NO_WAY;
+}
+
+void gpu_launch_by(gpu_way_t way, const void *block, rmm_stream_t stream)
+{
+    (void)way, (void)block, (void)stream;
+    abort(); /* gpu_has_way() */
+}
+
 static void write_bytes(const void *const *params)
 {
     memset(*(void *const *)params[0], 1, *(const size_t *)params[1]);
@@ -185,6 +205,30 @@ void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on)
 void gpu_graph_destroy(gpu_graph_t graph)
 {
     MUST(rmm_sim_graph_destroy((rmm_sim_graph_t)graph));
+}
+
+/* Its graphs are captured and run as they are. */
+bool gpu_has_nodes(void)
+{
+    return false;
+}
+
+gpu_graph_t gpu_capture_child(rmm_stream_t stream)
+{
+    (void)stream;
+    abort(); /* gpu_has_nodes(), as below */
+}
+
+gpu_graph_t gpu_capture_condition(rmm_stream_t stream)
+{
+    (void)stream;
+    abort();
+}
+
+gpu_graph_t gpu_capture_moved(rmm_stream_t stream, const void *block)
+{
+    (void)stream, (void)block;
+    abort();
 }
 
 void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on)

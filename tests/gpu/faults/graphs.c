@@ -114,10 +114,68 @@ static void many_graphs(scene_t *scene, const fault_t *fault, bool is_faulty)
     drop(scene, block);
 }
 
+/* --- graphs whose nodes the program adds or changes ------------------------------------ */
+
+static void launch_and_end(const scene_t *scene, gpu_graph_t graph)
+{
+    gpu_graph_launch(graph, scene->a);
+    gpu_synchronize();
+    gpu_graph_destroy(graph);
+}
+
+static void begin_with_reduce(const scene_t *scene, char *block)
+{
+    gpu_capture_begin(scene->a);
+    gpu_launch(GPU_KERNEL_reduce, block + 64, NULL, scene->a);
+}
+
+/* Its only node is given another block; then the first is freed. */
+static void move_node(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene), *other = take_used(scene);
+    gpu_graph_t graph = NULL;
+
+    (void)fault, (void)is_faulty;
+    begin_with_reduce(scene, block);
+    graph = gpu_capture_moved(scene->a, other);
+    drop(scene, block);
+    launch_and_end(scene, graph);
+    drop(scene, other);
+}
+
+static void part_of_graph(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+    gpu_graph_t graph = NULL;
+
+    (void)fault;
+    begin_with_reduce(scene, block);
+    graph = gpu_capture_child(scene->a);
+    gpu_graph_launch(graph, scene->a);
+    if (is_faulty) {
+        drop(scene, block);
+    }
+    launch_and_end(scene, graph);
+    if (!is_faulty) {
+        drop(scene, block);
+    }
+}
+
+static void on_condition(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+
+    (void)fault, (void)is_faulty;
+    begin_with_reduce(scene, block);
+    launch_and_end(scene, gpu_capture_condition(scene->a));
+    drop(scene, block);
+}
+
 /* --- the table ----------------------------------------------------------------------- */
 
 #define POOL "pool:64MiB"
 #define BOUNDS .modes = "usage,bounds", .bytes = BYTES
+#define ALL .modes = "usage,bounds,order", .bytes = BYTES
 #define LATE(spec, how)                                                                \
     BOUNDS, .resource = spec, .plant = how, .kind = "use_after_free", .access = "use"
 #define EARLY(spec)                                                                    \
@@ -161,6 +219,20 @@ static const fault_t faults[] = {
     {.name = "graph_arena_free_early", EARLY("arena:64MiB"), .other = "reduce"},
     {.name = "graph_async_free_early", EARLY("async:64MiB"), .other = "reduce"},
     {.name = "graph_managed_free_early", EARLY("managed"), .other = "reduce"},
+    {.name = "graph_moved", /* no error, in all modes, as below */
+     ALL,
+     .resource = POOL,
+     .plant = move_node,
+     .needs_nodes = true},
+    {.name = "graph_condition",
+     ALL,
+     .resource = POOL,
+     .plant = on_condition,
+     .needs_nodes = true},
+    {.name = "graph_child_late",
+     LATE(POOL, part_of_graph),
+     .kernel = "reduce",
+     .needs_nodes = true},
     {.name = "many_graphs", BOUNDS, .resource = POOL, .plant = many_graphs},
 };
 

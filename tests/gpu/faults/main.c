@@ -18,7 +18,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const fault_class_t *const classes[] = {
-    &faults_bounds, &faults_freed,   &faults_graphs,
+    &faults_bounds, &faults_freed,   &faults_graphs,   &faults_launches,
     &faults_order,  &faults_streams, &faults_verdicts,
 };
 
@@ -111,7 +111,9 @@ static bool can_run(const fault_t *fault)
 {
     return (fault->call == GPU_NO_CALL || gpu_call_name(fault->call) != NULL) &&
            (fault->needs == GPU_NO_CALL || gpu_call_name(fault->needs) != NULL) &&
-           (fault->wait == GPU_NO_WAIT || gpu_has_wait(fault->wait));
+           (fault->wait == GPU_NO_WAIT || gpu_has_wait(fault->wait)) &&
+           (fault->way == GPU_NO_WAY || gpu_has_way(fault->way)) &&
+           (!fault->needs_nodes || gpu_has_nodes());
 }
 
 /* NULL, or the fault of that name; without a name all are listed. */
