@@ -172,8 +172,8 @@ static cudaError_t discard(void *block, size_t bytes, cudaStream_t stream)
 }
 #endif
 
-static cudaError_t
-make_call_of_13(gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t stream)
+static cudaError_t make_call_of_13(
+    gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t stream)
 {
     switch (call) {
 #if CUDART_VERSION >= 13000
