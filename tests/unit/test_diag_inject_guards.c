@@ -221,12 +221,31 @@ CASE(a_launch_that_fails_ends_the_mode_and_another_context_does_not)
     assert_int_equal(header()->modes_on, 0);
 }
 
-CASE(nothing_is_queued_once_a_context_is_destroyed)
+static void end_context(uintptr_t context)
+{
+    const CUpti_ResourceData resource = {.context = (CUcontext)context};
+
+    lib.call(
+        CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+        &resource);
+}
+
+CASE(a_context_of_the_program_that_is_destroyed_ends_no_guards)
 {
     start_guards();
     take(memory);
-    lib.call(
-        CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, NULL);
+    end_context(5);
+    launch_on(memory, "k");
+    drop(memory);
+    assert_int_equal(cuda->launches, 3);
+    assert_int_equal(header()->modes_on, RMM_DIAG_MODE_GUARDS);
+}
+
+CASE(nothing_is_queued_once_the_primary_context_is_destroyed)
+{
+    start_guards();
+    take(memory);
+    end_context(3);
     launch_on(memory, "k");
     take(memory + ROOM);
     drop(memory);
@@ -277,7 +296,8 @@ int main(void)
         cmocka_unit_test(a_module_that_is_refused_ends_the_mode),
         cmocka_unit_test(
             a_launch_that_fails_ends_the_mode_and_another_context_does_not),
-        cmocka_unit_test(nothing_is_queued_once_a_context_is_destroyed),
+        cmocka_unit_test(a_context_of_the_program_that_is_destroyed_ends_no_guards),
+        cmocka_unit_test(nothing_is_queued_once_the_primary_context_is_destroyed),
         cmocka_unit_test(its_own_launches_are_not_looked_at),
         cmocka_unit_test(blocks_of_an_older_library_have_no_guards),
     };

@@ -88,9 +88,20 @@ bool cupti_guards_open(void)
     return found;
 }
 
-void cupti_guards_close(void)
+static void close_all(void)
 {
     atomic_store_explicit(&is_closed, true, memory_order_relaxed);
+}
+
+void cupti_guards_context_ends(CUcontext context)
+{
+    for (int32_t i = 0; i < DEVICES_MAX; i++) {
+        /* acquire: pairs with open_place() */
+        if (atomic_load_explicit(&places[i].is_ready, memory_order_acquire) &&
+            places[i].context == context) {
+            close_all();
+        }
+    }
 }
 
 /* --- the first use of a device ----------------------------------------------------------- */
@@ -236,7 +247,7 @@ static rmm_guard_answer_t answer_of(CUresult result, int *error_out)
     if (is_passing(result)) {
         return RMM_GUARD_REFUSED;
     }
-    cupti_guards_close();
+    close_all();
     *error_out = (int)result;
     return RMM_GUARD_FAILED;
 }

@@ -9,7 +9,7 @@
  * the module is loaded, and the memory of states and results is pinned. Nothing is queued on a
  * stream that captures.
  *
- * All of it is in the primary context of the device, which the CUDA runtime uses. When a context is
+ * All of it is in the primary context of the device, which the CUDA runtime uses. When that is
  * destroyed (cudaDeviceReset) guards end for the whole process. The pinned memory is the engine's,
  * so it stays readable; a forked child does not have it.
  *
@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <cuda.h>
+
 #include "diag/guards.h"
 
 /* Look up the driver's functions. False: it is too old, or not loaded. Not in a callback. */
@@ -30,7 +32,7 @@ bool cupti_guards_open(void);
 rmm_guard_answer_t cupti_guards_queue(
     int32_t device, rmm_stream_t stream, const rmm_guard_job_t *job, int *error_out);
 
-/* A context is about to be destroyed: nothing more is queued. */
-void cupti_guards_close(void);
+/* The context is about to be destroyed: if work is queued in it, nothing more is, anywhere. */
+void cupti_guards_context_ends(CUcontext context);
 
 #endif /* RMM_TOOLS_INJECT_CUPTI_GUARDS_H */

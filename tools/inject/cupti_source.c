@@ -80,7 +80,8 @@ static bool needs_order(uint32_t modes)
     return (modes & RMM_DIAG_MODE_ORDER) != 0;
 }
 
-static _Thread_local bool inside; /* a callback of ours, on this thread */
+static _Thread_local bool inside;        /* a callback of ours, on this thread */
+static _Thread_local bool context_ended; /* since a release of one began */
 
 static const CUpti_CallbackId launch_calls[] = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
@@ -361,21 +362,32 @@ static bool on_block(CUpti_CallbackId call, const CUpti_CallbackData *data)
                 &source.blocks, call, data->functionParams, device_of(data)));
 }
 
+/* All have the device first. */
 static const CUpti_CallbackId reset_calls[] = {
     CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
-    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2};
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease,
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2};
 
 enum { RESET_CALLS = sizeof(reset_calls) / sizeof(reset_calls[0]) };
 
-/* False: it is another call. Both twins have the device first. */
+static bool is_release(CUpti_CallbackId call)
+{
+    return call == reset_calls[2] || call == reset_calls[3];
+}
+
+/* False: it is another call. Of the releases only the last one ends the context, and CUPTI tells
+ * that meanwhile, on this thread. */
 static bool on_reset(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     const cuDevicePrimaryCtxReset_v2_params *reset = data->functionParams;
 
-    if (call != reset_calls[0] && call != reset_calls[1]) {
+    if (call != reset_calls[0] && call != reset_calls[1] && !is_release(call)) {
         return false;
     }
-    if (call_succeeded(data)) {
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        context_ended = false;
+    } else if (call_succeeded(data) && (!is_release(call) || context_ended)) {
         rmm__diag_engine_reset(source.engine, (int32_t)reset->dev);
     }
     return true;
@@ -398,13 +410,13 @@ static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data
 }
 
 /* A module goes, or a context with all its modules. */
-static void on_resource(CUpti_CallbackId call)
+static void on_resource(CUpti_CallbackId call, const CUpti_ResourceData *resource)
 {
     if (call == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
-        cupti_guards_close();
-    } else {
-        inject_layouts_clear(&source.layouts);
+        context_ended = true;
+        cupti_guards_context_ends(resource->context);
     }
+    inject_layouts_clear(&source.layouts);
 }
 
 static void CUPTIAPI on_callback(
@@ -415,7 +427,7 @@ static void CUPTIAPI on_callback(
         return;
     }
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-        on_resource(call);
+        on_resource(call, data);
     } else if (!inside) {
         inside = true;
         on_driver_call(call, data);
@@ -546,7 +558,7 @@ static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
         1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 
-    if (result == CUPTI_SUCCESS && (modes & RMM_DIAG_MODE_GUARDS) != 0) {
+    if (result == CUPTI_SUCCESS) {
         result = source.api.enable_callback(
             1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
             CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
