@@ -73,26 +73,50 @@ add_line(run_suppressions_t *suppressions, const char *line, uint32_t number)
     return wrong;
 }
 
-/* NULL: the next line is in `line`, without its end and blanks there. */
-static const char *trim_line(char line[LINE_BYTES])
+/* False: the file has ended. The bytes of a line that do not fit are left in the file. */
+static bool next_line(FILE *file, char line[LINE_BYTES], size_t *length_out)
 {
-    size_t length = strlen(line);
-    bool is_whole = length > 0 && line[length - 1] == '\n';
-    if (!is_whole && length + 1 == LINE_BYTES) {
-        line[40] = '\0';
-        return "the line is longer than 1022 characters";
+    size_t length = 0;
+    int byte = getc(file);
+    bool is_there = byte != EOF;
+    while (byte != EOF && byte != '\n' && length + 1 < LINE_BYTES) {
+        line[length++] = (char)byte;
+        byte = getc(file);
     }
-    while (length > 0 && strchr("\n\r\t ", line[length - 1]) != NULL) {
+    line[length] = '\0';
+    *length_out = length;
+    return is_there;
+}
+
+/* NULL: it is one; without blanks at its end. What is not is made fit to be shown. Behind a NUL
+ * byte a line would be cut, and so match more than it says. */
+static const char *trim_line(char line[LINE_BYTES], size_t length)
+{
+    const char *wrong = NULL;
+    bool is_long = length + 1 == LINE_BYTES;
+    while (length > 0 && strchr("\r\t ", line[length - 1]) != NULL &&
+           line[length - 1] != '\0') {
         line[--length] = '\0';
     }
-    return NULL;
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)line[i] < ' ' || line[i] == 127) {
+            line[i] = '?';
+            wrong = "there is a control character in the line";
+        }
+    }
+    if (is_long) {
+        line[40] = '\0';
+        wrong = "the line is longer than 1022 characters";
+    }
+    return wrong;
 }
 
 static int read_lines(run_suppressions_t *suppressions, FILE *file, char *message)
 {
     char line[LINE_BYTES];
-    for (uint32_t number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
-        const char *wrong = trim_line(line);
+    size_t length;
+    for (uint32_t number = 1; next_line(file, line, &length); number++) {
+        const char *wrong = trim_line(line, length);
         wrong = wrong == NULL ? add_line(suppressions, line, number) : wrong;
         if (wrong != NULL) {
             (void)snprintf(

@@ -458,6 +458,11 @@ static void a_bad_line_is_said_before_the_program_runs(void **state)
     assert_bad(
         "unknown:x\n", "1: \"unknown:x\": the class is not one of those that rmm-run "
                        "shows, or *");
+    assert_bad(
+        "*:f\033[31m\n", "1: \"*:f?[31m\": there is a control character in the line");
+    run("--summary --suppressions /dev/zero -- " PROGRAM); /* NUL bytes without an end */
+    program_assert_status(&program, 2);
+    assert_string_equal(program.out, "");
     memset(line, 'x', sizeof(line) - 1);
     assert_bad(
         line,
