@@ -55,6 +55,64 @@ CASE(the_memory_of_a_copy_with_an_array_is_looked_at)
     expect_finding(3, RMM_DIAG_WRITES, OTHER, BLOCK_BYTES + 3);
 }
 
+/* When it is made: a graph's launch would come too late, and is not looked at. */
+CASE(a_node_of_a_graph_is_checked_and_is_no_use)
+{
+    CUDA_MEMCPY3D copy = {
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = OTHER,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = BASE,
+        .WidthInBytes = BLOCK_BYTES,
+        .Height = 1,
+        .Depth = 1};
+    CUDA_MEMSET_NODE_PARAMS fill = {
+        .dst = BASE, .pitch = 1024, .elementSize = 4, .width = 256, .height = 4};
+
+    start_with_blocks();
+    MAKE(cuGraphAddMemcpyNode, .copyParams = &copy);
+    MAKE(cuGraphAddMemsetNode, .memsetParams = &fill);
+    MAKE(cuGraphAddMemcpyNode, .copyParams = NULL);
+    MAKE(cuGraphExecMemsetNodeSetParams, .memsetParams = NULL);
+    assert_int_equal(header()->findings_total, 0);
+    assert_int_equal(row_of(BASE)->copies + row_of(BASE)->fills, 0);
+    copy.srcXInBytes = 1;
+    MAKE(cuGraphExecMemcpyNodeSetParams, .copyParams = &copy);
+    expect_finding(0, RMM_DIAG_READS, OTHER + 1, BLOCK_BYTES);
+    fill.pitch++;
+    MAKE(cuGraphMemsetNodeSetParams, .nodeParams = &fill);
+    expect_finding(1, RMM_DIAG_WRITES, BASE, 3 * 1025 + 1024);
+}
+
+#if CUDA_VERSION >= 12030
+CASE(so_is_one_of_any_kind)
+{
+    CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+
+    start_with_blocks();
+    node.memset.dst = BASE;
+    node.memset.elementSize = 1;
+    node.memset.width = BLOCK_BYTES + 1;
+    node.memset.height = 1;
+    MAKE(cuGraphAddNode_v2, .nodeParams = &node);
+    expect_finding(0, RMM_DIAG_WRITES, BASE, BLOCK_BYTES + 1);
+    node.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    node.memcpy.copyParams = (CUDA_MEMCPY3D){
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = OTHER,
+        .dstMemoryType = CU_MEMORYTYPE_HOST,
+        .WidthInBytes = BLOCK_BYTES + 2,
+        .Height = 1,
+        .Depth = 1};
+    MAKE(cuGraphExecNodeSetParams, .nodeParams = &node);
+    expect_finding(1, RMM_DIAG_READS, OTHER, BLOCK_BYTES + 2);
+    node.type = CU_GRAPH_NODE_TYPE_EMPTY;
+    MAKE(cuGraphNodeSetParams, .nodeParams = &node);
+    MAKE(cuGraphNodeSetParams, .nodeParams = NULL);
+    assert_int_equal(header()->findings_total, 2);
+}
+#endif
+
 #if CUDA_VERSION >= 12080
 static CUDA_MEMCPY3D_BATCH_OP box(uint64_t to, uint64_t from, CUextent3D extent)
 {
@@ -153,6 +211,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_memory_of_a_copy_with_an_array_is_looked_at),
+        cmocka_unit_test(a_node_of_a_graph_is_checked_and_is_no_use),
+#if CUDA_VERSION >= 12030
+        cmocka_unit_test(so_is_one_of_any_kind),
+#endif
 #if CUDA_VERSION >= 12080
         cmocka_unit_test(each_box_of_a_batch_is_checked_with_its_pitches),
         cmocka_unit_test(what_is_decompressed_is_read_to_its_end),

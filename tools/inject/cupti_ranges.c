@@ -12,6 +12,7 @@
 #include "inject/cupti_params.h"
 
 /* cuda.h maps these to their second versions; here both are meant. */
+#undef cuGraphAddNode
 #undef cuMemPrefetchAsync
 #undef cuMemcpy3DBatchAsync
 #undef cuMemcpyBatchAsync
@@ -28,14 +29,15 @@ typedef void (*give_fn)(
     const range_call_t *call, const void *params, const listener_t *listener);
 
 struct range_call {
-    uint16_t id, twin; /* the twin: for the per-thread default stream */
+    uint16_t id, twin; /* the twin: for the per-thread default stream; 0: none */
     give_fn give;
     uint8_t
         stream_at; /* where in the parameters; so in what follows, for give_span() */
     uint8_t to_at, from_at, count_at, rows_at, pitch_at;
-    uint8_t kind;   /* rmm_diag_event_kind_t */
-    uint8_t unit;   /* bytes of one element that is counted */
-    bool is_recent; /* since CUDA 12.0 */
+    uint8_t kind;         /* rmm_diag_event_kind_t */
+    uint8_t unit;         /* bytes of one element that is counted */
+    bool is_recent;       /* since CUDA 12.0 */
+    bool is_only_checked; /* it is no use: of a graph that may run later, or of order */
 };
 
 /* From the first byte to the last of so many rows. */
@@ -347,6 +349,77 @@ static_assert(
     "cuMemcpy3DBatchAsync and its second version differ");
 #endif
 
+/* --- what is only checked ---------------------------------------------------------------- */
+
+/* A node of a graph, by its parameters: what from_at is for other calls is where these are. */
+static const void *node_at(const range_call_t *call, const void *params)
+{
+    return (const void *)(uintptr_t)word_at(params, call->from_at);
+}
+
+static void
+give_copy_node(const range_call_t *call, const void *params, const listener_t *listener)
+{
+    const CUDA_MEMCPY3D *box = node_at(call, params);
+
+    if (box != NULL) {
+        give_sides(call, box, params, listener);
+    }
+}
+
+static void give_fill(
+    const range_call_t *call, const CUDA_MEMSET_NODE_PARAMS *fill, const void *params,
+    const listener_t *listener)
+{
+    const uint64_t address = fill->dst;
+    const rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event),
+        .kind = RMM_DIAG_SET,
+        .stream = stream_of(call, params, listener),
+        .words = &address,
+        .word_count = 1,
+        .bytes = rows_span(fill->width * fill->elementSize, fill->height, fill->pitch),
+        .has_pitch = fill->height > 1 ? 1 : 0};
+
+    listener->visit(listener->context, &event);
+}
+
+static void
+give_fill_node(const range_call_t *call, const void *params, const listener_t *listener)
+{
+    const CUDA_MEMSET_NODE_PARAMS *fill = node_at(call, params);
+
+    if (fill != NULL) {
+        give_fill(call, fill, params, listener);
+    }
+}
+
+#if CUDA_VERSION >= 12020
+#define SAME_FILL(field)                                                               \
+    static_assert(                                                                     \
+        offsetof(CUDA_MEMSET_NODE_PARAMS, field) ==                                    \
+            offsetof(CUDA_MEMSET_NODE_PARAMS_v2, field),                               \
+        "CUDA_MEMSET_NODE_PARAMS and its second version differ")
+SAME_FILL(dst);
+SAME_FILL(pitch);
+SAME_FILL(elementSize);
+SAME_FILL(width);
+SAME_FILL(height);
+
+/* A node of any kind. */
+static void
+give_node(const range_call_t *call, const void *params, const listener_t *listener)
+{
+    const CUgraphNodeParams *node = node_at(call, params);
+
+    if (node != NULL && node->type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+        give_sides(call, &node->memcpy.copyParams, params, listener);
+    } else if (node != NULL && node->type == CU_GRAPH_NODE_TYPE_MEMSET) {
+        give_fill(call, (const void *)&node->memset, params, listener);
+    }
+}
+#endif
+
 /* --- all of them -------------------------------------------------------------------------- */
 
 #define CALL(name, twin_suffix, function, stream)                                      \
@@ -419,7 +492,32 @@ static_assert(
         CALL(name, _ptsz, function, AT(name, field)), .kind = what, .is_recent = true  \
     }
 
+#define NODE(name, function, field)                                                    \
+    {                                                                                  \
+        .id = CBID(name), .give = function, .stream_at = ABSENT,                       \
+        .from_at = AT(name, field), .is_only_checked = true                            \
+    }
+#define RECENT_NODE(name, field)                                                       \
+    {                                                                                  \
+        .id = CBID(name), .give = give_node, .stream_at = ABSENT,                      \
+        .from_at = AT(name, field), .is_recent = true, .is_only_checked = true         \
+    }
+
 static const range_call_t calls[] = {
+    NODE(cuGraphAddMemcpyNode, give_copy_node, copyParams),
+    NODE(cuGraphMemcpyNodeSetParams, give_copy_node, nodeParams),
+    NODE(cuGraphExecMemcpyNodeSetParams, give_copy_node, copyParams),
+    NODE(cuGraphAddMemsetNode, give_fill_node, memsetParams),
+    NODE(cuGraphMemsetNodeSetParams, give_fill_node, nodeParams),
+    NODE(cuGraphExecMemsetNodeSetParams, give_fill_node, memsetParams),
+#if CUDA_VERSION >= 12020
+    RECENT_NODE(cuGraphAddNode, nodeParams),
+    RECENT_NODE(cuGraphNodeSetParams, nodeParams),
+    RECENT_NODE(cuGraphExecNodeSetParams, nodeParams),
+#endif
+#if CUDA_VERSION >= 12030
+    RECENT_NODE(cuGraphAddNode_v2, nodeParams),
+#endif
     COPY(cuMemcpy, dst, src),
     COPY_ASYNC(cuMemcpyAsync, dst, src),
     COPY(cuMemcpyHtoD_v2, dstDevice, srcHost),
@@ -483,18 +581,23 @@ bool cupti_range_call(size_t i, cupti_call_t *call_out)
     if (i >= CALLS * 2) {
         return false;
     }
-    call_out->id = i < CALLS ? calls[i].id : calls[i - CALLS].twin;
+    call_out->id = i < CALLS || calls[i - CALLS].twin == 0 ? calls[i % CALLS].id
+                                                           : calls[i - CALLS].twin;
     call_out->is_recent = calls[i % CALLS].is_recent;
     return true;
 }
 
 void cupti_ranges_each(
-    CUpti_CallbackId call, const void *params, rmm_diag_event_fn visit, void *context)
+    CUpti_CallbackId call, const void *params, bool is_before, rmm_diag_event_fn visit,
+    void *context)
 {
     listener_t listener = {visit, context, NULL};
 
     for (size_t i = 0; i < CALLS; i++) {
         if (calls[i].id == call || calls[i].twin == call) {
+            if (calls[i].is_only_checked && !is_before) {
+                return;
+            }
             if (calls[i].twin == call) {
                 listener.default_stream = RMM_STREAM_PER_THREAD;
             }

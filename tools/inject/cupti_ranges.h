@@ -24,9 +24,11 @@ bool cupti_range_call(size_t i, cupti_call_t *call_out);
 
 /*
  * Gives `visit` an event for each copy, fill or prefetch of the call: one, or many of a batch.
- * Kind, stream, words and bytes are set. None for a call that is not in the list.
+ * Kind, stream, words and bytes are set. None for a call that is not in the list. A node of a graph
+ * is given only before the call: it is no use yet.
  */
 void cupti_ranges_each(
-    CUpti_CallbackId call, const void *params, rmm_diag_event_fn visit, void *context);
+    CUpti_CallbackId call, const void *params, bool is_before, rmm_diag_event_fn visit,
+    void *context);
 
 #endif /* RMM_TOOLS_INJECT_CUPTI_RANGES_H */

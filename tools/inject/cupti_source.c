@@ -274,7 +274,9 @@ static bool call_succeeded(const CUpti_CallbackData *data)
 static void on_ranges(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     /* `context` is not written: on_range() reads it as const again */
-    cupti_ranges_each(call, data->functionParams, on_range, (void *)(uintptr_t)data);
+    cupti_ranges_each(
+        call, data->functionParams, data->callbackSite == CUPTI_API_ENTER, on_range,
+        (void *)(uintptr_t)data);
 }
 
 /* --- order ----------------------------------------------------------------------------- */
