@@ -162,7 +162,7 @@ CASE(twins_are_followed_alike)
         char *end = NULL;
         const named_call_t *base = NULL;
 
-        snprintf(name, sizeof(name), "%s", calls[i].name);
+        memcpy(name, calls[i].name, sizeof(name));
         end = name + strlen(name) - strlen("_ptsz");
         if (end < name || (strcmp(end, "_ptsz") != 0 && strcmp(end, "_ptds") != 0)) {
             continue;
