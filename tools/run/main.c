@@ -8,6 +8,7 @@
  * own end with the statuses that env(1) and timeout(1) use.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,9 +227,11 @@ static bool open_report(const run_options_t *options, FILE **out)
     return *out != NULL;
 }
 
+/* No half of a report is left: readers of JSON would take it for a fault of theirs. */
 static bool
 write_report(const run_options_t *options, const run_report_t *report, FILE *out)
 {
+    int fd = fcntl(fileno(out), F_DUPFD_CLOEXEC, 0);
     bool written = run_report_print_json(report, out);
     int error = errno;
     bool closed = fclose(out) == 0;
@@ -237,6 +240,10 @@ write_report(const run_options_t *options, const run_report_t *report, FILE *out
     }
     if (!written || !closed) {
         tool_error("--report: cannot write %s: %s", options->report, strerror(error));
+        (void)!ftruncate(fd, 0); /* what is no file has no length */
+    }
+    if (fd >= 0) {
+        (void)close(fd);
     }
     return written && closed;
 }
@@ -267,11 +274,12 @@ static uint64_t hints(const run_report_t *report)
 /* 0: as the program ended. */
 static int tell(const run_options_t *options, const run_report_t *report, FILE *out)
 {
-    if (out != NULL && !write_report(options, report, out)) {
-        return EXIT_OWN_FAILURE;
-    }
+    bool is_written = out == NULL || write_report(options, report, out);
     if (options->summary) {
         (void)run_report_print(report, stderr);
+    }
+    if (!is_written) {
+        return EXIT_OWN_FAILURE;
     }
     if (!options->fail_on_finding) {
         return 0;

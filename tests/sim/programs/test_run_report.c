@@ -3,8 +3,10 @@
  * rmm-run where a report is wanted: what it says of a program with an error and of one without,
  * and that the program runs and ends as it would by itself.
  */
+#include "harness/in_child.h"
 #include "harness/program.h"
 #include "harness/runtime.h"
+#include "harness/tmpfs.h"
 
 #include <jansson.h>
 
@@ -538,6 +540,40 @@ static void says_what_it_cannot_write_before_the_program_runs(void **state)
     assert_non_null(strstr(program.err, "--report: cannot write /dev/full: "));
 }
 
+/* On a disk with room for a part of it. */
+static void run_on_full_disk(const char *folder)
+{
+    char options[512], path[256];
+    struct stat report;
+
+    mount_tmpfs(folder, 0, "size=4k");
+    snprintf(path, sizeof(path), "%s/report", folder);
+    snprintf(
+        options, sizeof(options), "--summary --report %s -- " PROGRAM " overrun", path);
+    run(options);
+    CHECK(program.status == 125);
+    CHECK(strstr(program.err, "No space left on device") != NULL);
+    CHECK(strstr(program.err, "out_of_bounds") != NULL); /* the summary */
+    CHECK(stat(path, &report) == 0 && report.st_size == 0);
+}
+
+static void a_report_that_does_not_fit_is_left_empty_and_the_summary_told(void **state)
+{
+    char folder[sizeof(runtime.path) + 8];
+    pid_t child;
+
+    tmpfs_or_skip();
+    snprintf(folder, sizeof(folder), "%s/disk", runtime.path);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    child = fork_child();
+    if (child == 0) {
+        run_on_full_disk(folder);
+        _exit(0);
+    }
+    assert_int_equal(exit_status_of(child), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_program_that_cannot_run_is_said_as_ever(void **state)
 {
     run("--summary -- /nonexistent");
@@ -608,6 +644,7 @@ int main(void)
         CASE(a_hint_is_told_and_fails_nothing),
         CASE(fails_if_nothing_could_be_found),
         CASE(says_what_it_cannot_write_before_the_program_runs),
+        CASE(a_report_that_does_not_fit_is_left_empty_and_the_summary_told),
         CASE(a_program_that_cannot_run_is_said_as_ever),
         CASE(passes_a_signal_on_and_ends_by_it),
         CASE(leaves_the_terminals_signals_to_the_program),
