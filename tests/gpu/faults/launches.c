@@ -3,18 +3,22 @@
  * The ways to launch a kernel and to pass its parameters: by each the same errors are found, a use
  * behind the free of the block, and one on a stream that is not ordered behind its allocation.
  */
+#include <string.h>
+
 #include "gpu/faults/faults.h"
 
 enum { BYTES = 4096 };
 
 static void launch(const scene_t *scene, const fault_t *fault, rmm_stream_t stream)
 {
-    gpu_parts_t parts = {.count = GPU_PARTS};
+    gpu_parts_t parts;
 
     if (fault->way != GPU_NO_WAY) {
         gpu_launch_by(fault->way, scene->culprit, stream);
         return;
     }
+    memset(&parts, 0, sizeof(parts)); /* between the members, too: no stale pointers */
+    parts.count = GPU_PARTS;
     for (int i = 0; i < GPU_PARTS; i++) {
         parts.parts[i].column.memory = scene->host;
     }
