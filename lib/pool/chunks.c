@@ -13,7 +13,6 @@
 #include "pool/source.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "core/host_memory.h"
 #include "pool/figures.h"
@@ -40,45 +39,25 @@ static bool chunks_can_grow_locked(const engine_t *engine, uint64_t need)
 /* --- growth -------------------------------------------------------------------------- */
 
 /* Upstream may be functions of the program, which may be wrong: memory that is here already
- * would be used twice. Growth asks upstream, which costs more than to look at each chunk. */
+ * would be used twice. */
 static bool is_new_locked(const engine_t *engine, uint64_t unit, uint32_t units)
 {
-    const engine_chunks_t *chunks = &engine->chunks;
-    bool is_new = unit + units <= UINT64_MAX / RMM_BLOCKS_UNIT;
-
-    for (uint32_t i = 0; i < chunks->count && is_new; i++) {
-        const engine_chunk_t *chunk = &chunks->chunks[i];
-
-        is_new = unit + units <= chunk->unit || chunk->unit + chunk->units <= unit ||
-                 chunk->units == 0;
-    }
-    return is_new;
+    return unit + units <= UINT64_MAX / RMM_BLOCKS_UNIT &&
+           !rmm__chunk_list_overlaps(&engine->chunks, unit, units);
 }
 
 static rmm_status_t chunk_insert_locked(engine_t *engine, uint64_t unit, uint32_t units)
 {
-    engine_chunks_t *chunks = &engine->chunks;
-
     if (!is_new_locked(engine, unit, units)) {
         return RMM_ERR_BAD_ALLOC;
     }
-    if (chunks->count == chunks->capacity) {
-        uint32_t wanted = chunks->capacity != 0 ? 2 * chunks->capacity : 16;
-        engine_chunk_t *grown = rmm__resize(
-            chunks->chunks, chunks->capacity * sizeof(*grown), wanted * sizeof(*grown));
-
-        if (grown == NULL) {
-            return RMM_ERR_OUT_OF_HOST_MEMORY;
-        }
-        chunks->chunks = grown;
-        chunks->capacity = wanted;
-    }
-    if (rmm__blocks_add(
+    if (!rmm__chunk_list_reserve(&engine->chunks) ||
+        rmm__blocks_add(
             engine->blocks, engine->clean, unit, units,
             rmm__engine_clean_stamp_locked(engine)) != RMM_BLOCKS_OK) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    chunks->chunks[chunks->count++] = (engine_chunk_t){unit, units};
+    rmm__chunk_list_insert(&engine->chunks, unit, units);
     return RMM_OK;
 }
 
@@ -262,34 +241,20 @@ static uint64_t bytes_of(const engine_chunk_t *chunk)
     return chunk->units * RMM_BLOCKS_UNIT;
 }
 
-/* Remove the entries of chunks that were taken out. */
-static void compact(engine_t *engine)
-{
-    engine_chunks_t *chunks = &engine->chunks;
-    uint32_t kept = 0;
-
-    rmm__mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < chunks->count; i++) {
-        if (chunks->chunks[i].units != 0) {
-            chunks->chunks[kept++] = chunks->chunks[i];
-        }
-    }
-    chunks->count = kept;
-    rmm__mutex_unlock(&engine->lock);
-}
-
-/* Take free chunks out, the newest first, from *index down; returns how many. Their entries
- * stay, without units, for compact(). */
+/* Take free chunks out, from the highest address below *unit down; returns how many. Their
+ * entries stay, without units, until the end of the trim. */
 static uint32_t take_free_chunks_locked(
-    engine_t *engine, uint64_t keep_bytes, uint32_t *index, engine_chunk_t *taken)
+    engine_t *engine, uint64_t keep_bytes, uint64_t *unit, engine_chunk_t *taken)
 {
     engine_chunks_t *chunks = &engine->chunks;
+    uint32_t index = rmm__chunk_list_place(chunks, *unit);
     uint32_t count = 0;
 
-    while (*index > 0 && count < RETURNS_AT_ONCE) {
-        engine_chunk_t *chunk = &chunks->chunks[--*index];
+    while (index > 0 && count < RETURNS_AT_ONCE) {
+        engine_chunk_t *chunk = &chunks->chunks[--index];
         uint64_t bytes = bytes_of(chunk);
 
+        *unit = chunk->unit;
         if (engine->figures.reserved_bytes >= bytes &&
             engine->figures.reserved_bytes - bytes >= keep_bytes &&
             is_all_clean_locked(engine, chunk) &&
@@ -308,13 +273,12 @@ static uint32_t take_free_chunks_locked(
 static rmm_status_t chunks_trim(engine_t *engine, uint64_t keep_bytes)
 {
     engine_chunk_t taken[RETURNS_AT_ONCE];
-    uint32_t index = UINT32_MAX;
+    uint64_t unit = UINT64_MAX;
     uint32_t count;
 
     do {
         rmm__mutex_lock(&engine->lock);
-        index = index < engine->chunks.count ? index : engine->chunks.count;
-        count = take_free_chunks_locked(engine, keep_bytes, &index, taken);
+        count = take_free_chunks_locked(engine, keep_bytes, &unit, taken);
         rmm__mutex_unlock(&engine->lock);
         for (uint32_t i = 0; i < count; i++) {
             engine->upstream->give_back(
@@ -322,7 +286,9 @@ static rmm_status_t chunks_trim(engine_t *engine, uint64_t keep_bytes)
                 bytes_of(&taken[i]));
         }
     } while (count != 0);
-    compact(engine);
+    rmm__mutex_lock(&engine->lock);
+    rmm__chunk_list_compact(&engine->chunks);
+    rmm__mutex_unlock(&engine->lock);
     return RMM_OK;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Internals of the engine: its structures, and what each of its files offers to those above
  * it. Calls go downwards only: engine_life.c and alloc.c, ladder.c, source (chunks.c, range.c),
- * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c.
+ * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c and chunk_list.c.
  *
  * Locking: `lock` protects everything but constants. A function whose name ends in _locked
  * is called with it, the others without. No call to the driver or the source is made under
@@ -19,6 +19,7 @@
 #include "core/round.h"
 #include "core/turn.h"
 #include "pool/blocks_impl.h"
+#include "pool/chunk_list.h"
 #include "pool/engine.h"
 
 enum {
@@ -86,16 +87,6 @@ typedef struct engine_captures {
     uint32_t watched;        /* captures that will be told when their graph is gone */
     uint64_t graphs_gone;    /* rmm__engine_graphs_gone() when last compared */
 } engine_captures_t;
-
-typedef struct engine_chunk {
-    uint64_t unit;
-    uint32_t units; /* 0: it was taken out by a trim that still runs */
-} engine_chunk_t;
-
-typedef struct engine_chunks {
-    engine_chunk_t *chunks; /* in the order in which they were obtained */
-    uint32_t count, capacity;
-} engine_chunks_t;
 
 /* Physical memory, and where in the range it is mapped. */
 typedef struct engine_piece {

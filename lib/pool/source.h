@@ -24,7 +24,7 @@ struct engine_source_ops {
     /* Move free memory, all of it clean, together. True: try again. False, with *status
      * set: it could not be tried. */
     bool (*gather)(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);
-    /* Return free memory, the newest first, down to keep_bytes. */
+    /* Return free memory, the highest addresses first, down to keep_bytes. */
     rmm_status_t (*trim)(engine_t *engine, uint64_t keep_bytes);
     /* Give everything back. is_idle: no work of the device can use it any more. */
     void (*fini)(engine_t *engine, bool is_idle);

@@ -77,7 +77,7 @@ static void use_all(maker_t *maker)
     }
     assert_int_equal(stats_of(pool).current_bytes, 0);
     assert_ok(rmm_resource_trim(pool, 2 * CHUNK));
-    assert_int_equal(maker->out, 2); /* the oldest stay */
+    assert_int_equal(maker->out, 2); /* those at the lowest addresses stay */
     give(pool, take(pool, CHUNK, NULL), CHUNK, NULL);
     assert_ok(rmm_resource_trim(pool, 0));
     assert_int_equal(maker->out, 0);

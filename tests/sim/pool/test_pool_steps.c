@@ -162,32 +162,45 @@ static void an_allocation_takes_as_many_steps_among_100000_free_blocks(void **st
         "pairs", pair_beside_free_blocks(1000), pair_beside_free_blocks(100000));
 }
 
-/* --- trim ----------------------------------------------------------------------------- */
+/* --- chunks --------------------------------------------------------------------------- */
 
-/* Steps for each chunk of a trim of which one half goes. */
-static uint64_t trim_steps(uint32_t chunk_count)
+typedef struct chunk_costs {
+    uint64_t growth; /* steps of the last growths */
+    uint64_t trim;   /* steps for each chunk of a trim of which one half goes */
+} chunk_costs_t;
+
+/* Each block is a chunk. */
+static chunk_costs_t chunk_steps(uint32_t chunk_count)
 {
     rmm_resource_t *mr = make_fixed(256, 1);
     void **blocks = calloc(chunk_count, sizeof(*blocks));
+    chunk_costs_t costs;
 
     assert_non_null(blocks);
     for (uint32_t i = 0; i < chunk_count; i++) {
+        steps = i == chunk_count - REPEATS ? 0 : steps;
         blocks[i] = take(mr, 256, NULL);
     }
+    costs.growth = steps;
     for (uint32_t i = 0; i < chunk_count; i += 2) {
         give(mr, blocks[i], 256, NULL);
     }
     steps = 0;
     assert_ok(rmm_resource_trim(mr, 0));
     assert_int_equal(stats_of(mr).reserved_bytes, chunk_count / 2 * 256);
+    costs.trim = steps / chunk_count;
     rmm_resource_release(mr);
     free(blocks);
-    return steps / chunk_count;
+    return costs;
 }
 
-static void a_trim_takes_as_many_steps_for_each_of_65536_chunks(void **state)
+static void growth_and_trim_take_as_many_steps_for_each_of_60000_chunks(void **state)
 {
-    assert_flat("trim of a chunk", trim_steps(4096), trim_steps(65536));
+    chunk_costs_t few = chunk_steps(5000);
+    chunk_costs_t many = chunk_steps(60000);
+
+    assert_flat("growth by a chunk", few.growth, many.growth);
+    assert_flat("trim of a chunk", few.trim, many.trim);
 }
 
 int main(void)
@@ -195,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allocation_takes_as_many_steps_beside_4096_streams),
         cmocka_unit_test(an_allocation_takes_as_many_steps_among_100000_free_blocks),
-        cmocka_unit_test(a_trim_takes_as_many_steps_for_each_of_65536_chunks),
+        cmocka_unit_test(growth_and_trim_take_as_many_steps_for_each_of_60000_chunks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
