@@ -6,13 +6,13 @@
  * without requesting memory from the driver. docs/pool.md explains how.
  *
  * Stream order: a block that was freed on a stream can be allocated on that stream at
- * once. On another stream it is used only when an event has finished that was recorded
- * behind the free, or behind a wait of that stream for such an event on the device, or
- * after a synchronise of the device. A stream may be destroyed at any time after a
- * free. Graph captures: docs/threading.md.
+ * once. Another stream gets it only after one of these: an event that was recorded behind the
+ * free has finished; the other stream waits for such an event on the device; the device was
+ * synchronised. A stream may be destroyed at any time after a free. Graph captures:
+ * docs/threading.md.
  *
  * Placement: of the first four free blocks, by address, that are large enough, a request
- * gets the smallest. The pool uses memory that was never allocated last. Free neighbours
+ * gets the smallest. The pool uses memory that was never allocated last. Adjacent free blocks
  * merge.
  *
  * A pool over an upstream grows by chunks: a quarter of the bytes that it holds, 2 MiB to
@@ -21,15 +21,16 @@
  *
  * A virtual pool (RMM_POOL_VIRTUAL) has no upstream: it reserves one range of addresses
  * at creation and maps pieces of physical memory (2 to 256 MiB) into it as it grows.
- * All its free memory can merge, it grows only by the missing bytes, and
- * rmm_resource_trim() also returns free pieces between blocks in use. If no free block
- * fits, but a twelfth of the pool is free, it synchronises the device and maps free pieces
- * again, side by side, before it grows or fails: a request that the wholly free pieces
- * could hold does not fail. Each time since its last growth raises the size that a request
- * needs for this; a smaller request makes the pool grow. So it stops for this only until a
- * program has reached a steady state. Set initial_bytes to avoid these stops.
- * Mapped memory can be used on its own device, see RMM_POOL_PEER_ACCESS, and cannot be
- * passed to cudaIpcGetMemHandle().
+ * All its free memory can merge. It grows by the missing bytes, but at least by a 32nd of what
+ * it holds (a 16th, up to 32 MiB, while it is small). rmm_resource_trim() also returns free
+ * pieces between blocks in use. If no free block fits, but a 24th of the pool is free, the pool
+ * compacts before it grows or fails: it synchronises the device and maps the free pieces again,
+ * side by side. A request that the wholly free pieces can hold never fails. Each compaction
+ * since the last growth raises the size that a request must have to cause another one; for a
+ * smaller request the pool grows. So compactions end when a program has reached a steady
+ * state. Set initial_bytes to avoid them.
+ * Only the pool's own device can use mapped memory, unless RMM_POOL_PEER_ACCESS is set. It
+ * cannot be passed to cudaIpcGetMemHandle().
  *
  * Lifetime: as rmm/resource.h. The last release waits for the device, then returns all
  * memory, also that of live blocks.
