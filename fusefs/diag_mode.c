@@ -37,14 +37,15 @@ static int refuse(const member_t *member, const char *why, const char *what)
 static int ask(const member_t *member, const rmm_diag_file_t *file, uint32_t modes)
 {
     if (strcmp(file->header.source, "active") != 0) {
-        return refuse(member, "the program is not observed: ", file->header.source);
+        return refuse(member, "the diagnosis is not active: ", file->header.source);
     }
     if (!rmm_diag_has_switch(file)) {
-        return refuse(member, "its diagnosis library is too old to be switched", "");
+        return refuse(
+            member, "the program's diagnosis library is too old to be switched", "");
     }
     return rmm_diag_want_modes(file, modes)
                ? 0
-               : refuse(member, "cannot write its side file", "");
+               : refuse(member, "cannot write the program's side file", "");
 }
 
 int diag_mode_ask(model_t *model, node_t node, uint32_t modes, uint64_t *serial_out)
@@ -72,7 +73,8 @@ int diag_mode_ask(model_t *model, node_t node, uint32_t modes, uint64_t *serial_
     }
     return live == NULL
                ? -ESRCH
-               : refuse(live, "it is not diagnosed: start it with rmm-run", "");
+               : refuse(
+                     live, "the program is not diagnosed: start it with rmm-run", "");
 }
 
 static int refuse_modes(const member_t *member, uint32_t wanted, uint32_t on)
@@ -87,7 +89,8 @@ static int refuse_modes(const member_t *member, uint32_t wanted, uint32_t on)
     rmm__diag_modes_print(missing, words);
     (void)snprintf(
         what, sizeof(what),
-        "%s (order and guards must be on from the start; driver is fixed at the start)",
+        "%s (order and guards can only be on from the start; driver is fixed at the "
+        "start)",
         words);
     return refuse(member, "not available: ", what);
 }
@@ -96,7 +99,7 @@ int diag_mode_answer(const member_t *member)
 {
     rmm_diag_file_t file;
     if (!member_open_diag(member, &file)) {
-        return refuse(member, "its side file is no longer readable", "");
+        return refuse(member, "cannot read the program's side file any more", "");
     }
     uint32_t wanted = rmm_diag_modes_wanted(&file);
     uint32_t on = rmm_diag_modes_on(&file);

@@ -77,8 +77,8 @@ static void mark_implausible(member_t *member, const char *name, uint64_t value)
     if (!atomic_exchange_explicit(
             &member->is_implausible, true, memory_order_relaxed)) {
         log_warn(
-            "segment %s of process %s says that %s is %" PRIu64
-            ", which cannot be: it is left out of sums",
+            "segment %s of process %s reports an impossible %s of %" PRIu64
+            ": left out of sums",
             member->segment.name,
             member->process != NULL ? member->process->name : "-1", name, value);
     }

@@ -122,8 +122,8 @@ void gpus_scan_driver(model_t *model, const char *root)
         device_t told;
         if (listed[i].error != 0) {
             log_warn(
-                "cannot read the driver's file about the GPU %s in %s: %s; the first "
-                "program that uses the GPU tells its name and UUID",
+                "cannot read the driver's file about GPU %s in %s: %s; its name and "
+                "UUID are unknown until a program uses it",
                 listed[i].pci_bus_id, root, strerror(listed[i].error));
         }
         take_listed(&told, &listed[i]);

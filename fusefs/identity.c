@@ -75,7 +75,8 @@ bool identity_is_counted(
     if (has_ended(&model->ended, &identity)) {
         (void)snprintf(
             reason, RMM_SEGMENT_REASON_BYTES,
-            "it is another name or a copy of one that ended and is in the totals");
+            "it is another name or a copy of a segment that ended and is in the "
+            "totals");
         return true;
     }
     return false;

@@ -116,7 +116,7 @@ void log_of_user(uid_t uid, log_level_t level, const char *format, ...)
     uint64_t left_out = count_line(uid, &number);
     if (left_out > 0) {
         log_message(
-            level, "%llu lines about uid %u were left out",
+            level, "%llu messages about uid %u were suppressed",
             (unsigned long long)left_out, (unsigned)uid);
     }
     va_start(args, format);

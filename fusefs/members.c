@@ -424,7 +424,7 @@ static void end(model_t *model, member_t *member)
     (void)snprintf(folded.process, sizeof(folded.process), "%s", member->process->name);
     if (!model_add_folded(model, &folded)) {
         log_warn(
-            "out of memory: after a restart rmmfs would count segment %s twice",
+            "out of memory: rmmfs may count segment %s twice after a restart",
             member->segment.name);
     }
     log_debug(

@@ -30,7 +30,7 @@ void notify_manager(const char *message)
     socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     const struct sockaddr *to = (const void *)&address;
     if (fd < 0 || sendto(fd, message, strlen(message), MSG_NOSIGNAL, to, bytes) < 0) {
-        log_warn("cannot tell the service manager: %s", strerror(errno));
+        log_warn("cannot notify the service manager: %s", strerror(errno));
     }
     if (fd >= 0) {
         (void)close(fd);

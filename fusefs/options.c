@@ -24,7 +24,7 @@ static const struct option_desc {
     {"foreground", 'f', NULL, offsetof(options_t, foreground),
      "stay in the foreground, log to stderr"},
     {"clear", 'c', NULL, offsetof(options_t, clear),
-     "only unmount what a killed rmmfs left on MOUNTPOINT, if anything"},
+     "unmount what a killed rmmfs left on MOUNTPOINT, if anything, and exit"},
     {"options", 'o', "OPTS", 0, "mount options, separated by commas; see below"},
     {"help", 'h', NULL, offsetof(options_t, help), "this text"},
     {"version", 'V', NULL, offsetof(options_t, version), "version of rmmfs"},
@@ -41,7 +41,7 @@ static const struct mount_desc {
     {"nonempty", offsetof(options_t, nonempty),
      "mount over a directory that is not empty"},
     {"no_inotify", offsetof(options_t, no_inotify),
-     "read the segments' directories at each access"},
+     "do not use inotify: read the directories of segments at each access"},
     {"debug", offsetof(options_t, debug), "print every request (with -f)"},
 };
 
@@ -55,9 +55,10 @@ static const struct value_desc {
     const char *help;
 } value_descs[] = {
     {"hidepid=", "LEVEL", take_hidepid,
-     "what users see of others' processes: off (0), noaccess (1),\n"
-     "                          invisible (2), as in proc(5)"},
-    {"gid=", "GROUP", take_group, "whose members see all processes with hidepid"},
+     "what users see of other users' processes: off (0),\n"
+     "                          noaccess (1), invisible (2), as in proc(5)"},
+    {"gid=", "GROUP", take_group,
+     "members of GROUP see all processes in spite of hidepid"},
 };
 
 /* Not understood by us but by the kernel or fusermount3. */
@@ -229,9 +230,9 @@ void options_print_help(void)
         "Usage: rmmfs [-f] [-o OPTS] [MOUNTPOINT]\n"
         "\n"
         "Show the GPU memory of all programs that use librmm-c as a file tree.\n"
-        "MOUNTPOINT is an empty directory; without one /rmm for root, ~/rmm for a "
-        "user\n"
-        "(made if missing). As root: programs of all users; else the user's own.\n"
+        "MOUNTPOINT is an empty directory; default: /rmm for root, ~/rmm for other "
+        "users\n"
+        "(created if missing). Root sees the programs of all users, others their own.\n"
         "Unmount with `umount MOUNTPOINT` or SIGTERM.\n"
         "\n");
     for (size_t i = 0; i < DESC_COUNT; i++) {
@@ -253,13 +254,14 @@ void options_print_help(void)
         (void)printf("  %-24s%s\n", name, value_descs[i].help);
     }
     (void)printf("  %-24sas for mount(8)\n", "ro noatime ...");
-    (void)printf("\n"
-                 "Environment:\n"
-                 "  RMM_RUNTIME_DIR         the one directory of segments, for "
-                 "programs and rmmfs\n"
-                 "  RMM_NVIDIA_PROC         instead of /proc/driver/nvidia/gpus\n"
-                 "\n"
-                 "Exit status: 0 after the mount (or, with -f, after the unmount); 1 "
-                 "with one line\n"
-                 "on stderr if that failed; 2 after wrong usage.\n");
+    (void)printf(
+        "\n"
+        "Environment:\n"
+        "  RMM_RUNTIME_DIR         the directory of segments, the same for programs "
+        "and rmmfs\n"
+        "  RMM_NVIDIA_PROC         a directory to use instead of "
+        "/proc/driver/nvidia/gpus\n"
+        "\n"
+        "Exit status: 0 after the mount (with -f, after the unmount); 1 with one line\n"
+        "on stderr if that failed; 2 after wrong usage.\n");
 }

@@ -68,14 +68,14 @@ void render_peaks(const render_rest_t *rest, text_t *text)
     rmm_diag_composition_t composition;
     frames_t frames = {.file = file, .text = text};
     if (groups == NULL) {
-        text_puts(text, "# no memory to put it together\n");
+        text_puts(text, "# rmmfs ran out of memory while it made this table\n");
         return;
     }
     for (uint32_t i = 0; i < rmm_diag_peak_count(file); i++) {
         if (rmm_diag_read_composition(file, i, groups, &composition)) {
             render_peak(&frames, groups, &composition);
         } else {
-            text_puts(text, "# a location's peak kept rising\n");
+            text_puts(text, "# incomplete: a peak kept rising during the read\n");
         }
     }
     render_frame_files(&frames);

@@ -40,7 +40,7 @@ void render_verdicts(const render_rest_t *rest, text_t *text)
     bool fits = true;
     uint32_t i = 0;
     if (groups == NULL) {
-        text_puts(text, "# no memory to put it together\n");
+        text_puts(text, "# rmmfs ran out of memory while it made this table\n");
         return;
     }
     rmm_diag_read_verdicts(file, end_ns, rest->has_ended, groups);

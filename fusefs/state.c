@@ -159,7 +159,7 @@ state_t *state_open(const char *runtime_dir, bool is_wanted)
 {
     state_t *state = calloc(1, sizeof(*state));
     if (state == NULL) {
-        log_warn("peaks are lost at a restart: out of memory");
+        log_warn("a restart will lose peaks and totals: out of memory");
         return NULL;
     }
     state->dirfd = state->lock_fd = -1;
@@ -170,7 +170,7 @@ state_t *state_open(const char *runtime_dir, bool is_wanted)
     if (!open_folder(state, LOCK_TRIES)) {
         state->off = true;
         memcpy(state->reason, state->trouble, sizeof(state->reason));
-        log_warn("peaks are lost at a restart: %s", state->reason);
+        log_warn("a restart will lose peaks and totals: %s", state->reason);
     }
     return state;
 }
@@ -461,7 +461,7 @@ static void save(state_t *state, model_t *model)
         return;
     }
     if (is_good) {
-        log_info("%s/%s is written again", state->dir.path, NAME);
+        log_info("writing %s/%s succeeded again", state->dir.path, NAME);
     } else {
         log_warn(
             "%s; a restart may lose peaks and totals; rmmfs tries again",
@@ -562,8 +562,8 @@ static void set_aside(const found_t *found, unsigned line)
     char bad[64];
     (void)snprintf(bad, sizeof(bad), "%s.bad", found->name);
     log_warn(
-        "%s/%s is damaged at line %u: peaks and totals begin again; the damaged file "
-        "is now %s",
+        "%s/%s is damaged at line %u: peaks and totals start from zero; renamed the "
+        "damaged file to %s",
         found->path, found->name, line, bad);
     (void)renameat(found->dirfd, found->name, found->dirfd, bad);
 }
@@ -612,7 +612,7 @@ static bool load_old(state_t *state, model_t *model)
             (void)unlinkat(dirfd, lock_name, 0);
         }
         log_info(
-            "took over %s/%s; it is in %s now", old.path, old.name, state->dir.path);
+            "moved the state from %s/%s to %s", old.path, old.name, state->dir.path);
     }
     if (dirfd >= 0) {
         (void)close(dirfd);

@@ -112,7 +112,7 @@ static bool move_aside(const place_t *place)
         renameat(place->parent, place->name, place->parent, aside) != 0) {
         return false;
     }
-    log_warn("%s was not root's folder: it is %s now", place->path, aside);
+    log_warn("%s did not belong to root: renamed it to %s", place->path, aside);
     return true;
 }
 

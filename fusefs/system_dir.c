@@ -47,7 +47,8 @@ static bool mount_bounded(void)
     }
     if (mount("rmm", RMM_SYSTEM_RUNTIME_DIR, "tmpfs", flags, BOUNDS) == 0) {
         log_info(
-            "this kernel has no quotas for tmpfs (Linux 6.6): one user can fill %s",
+            "this kernel has no quotas for tmpfs (Linux 6.6 or newer has): one user "
+            "can fill %s",
             RMM_SYSTEM_RUNTIME_DIR);
         return true;
     }
@@ -59,8 +60,8 @@ static void bound(int below)
 {
     if (!is_empty(below)) {
         log_warn(
-            "%s holds segments, and has no limit of its own: users can fill its file "
-            "system; start rmmfs before the programs",
+            "%s already holds segments, so rmmfs mounts no tmpfs with a size limit "
+            "there: users can fill its file system; start rmmfs before the programs",
             RMM_SYSTEM_RUNTIME_DIR);
         return;
     }
@@ -74,7 +75,8 @@ static void bound(int below)
     if (!is_empty(below)) {
         (void)umount2(RMM_SYSTEM_RUNTIME_DIR, MNT_DETACH);
         log_warn(
-            "%s has no limit of its own: a program was quicker",
+            "%s has no size limit: a program wrote a segment there before rmmfs could "
+            "mount a tmpfs; users can fill its file system",
             RMM_SYSTEM_RUNTIME_DIR);
     }
 }

@@ -62,9 +62,8 @@ rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out
             rmm__free(path);
             return rmm__error(
                 RMM_ERR_INVALID_ARGUMENT,
-                "allocation log %.300s: behind a %% only d (the device), p (the "
-                "process) "
-                "or %% is known",
+                "allocation log %.300s: after a %% only d (device), p (process id) or "
+                "%% is valid",
                 pattern);
         }
     }
@@ -115,14 +114,15 @@ check_content(const char *path, off_t bytes, const char *header, char *last_out)
     if (at_end != 1) {
         return rmm__error(
             RMM_ERR_IO, "cannot read the start of the allocation log %.300s: %s", path,
-            at_end < 0 ? strerror(error) : "it becomes shorter");
+            at_end < 0 ? strerror(error) : "the file is being truncated");
     }
     return (size_t)at_start == length && memcmp(start, header, length) == 0
                ? RMM_OK
                : rmm__error(
                      RMM_ERR_IO,
-                     "will not append to %.300s: its first line is not that of an "
-                     "allocation log of this format; remove it or name another file",
+                     "cannot append to %.300s: its first line is not the header of an "
+                     "allocation log in this format; remove the file or name another "
+                     "one",
                      path);
 }
 

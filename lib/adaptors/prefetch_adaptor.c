@@ -122,7 +122,7 @@ rmm_status_t rmm_prefetch_adaptor_create(
     if (upstream->device < 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "prefetch over '%s': its host memory belongs to no device that could "
+            "prefetch over '%s': its memory belongs to the host only, so no device can "
             "prefetch it",
             rmm_resource_name(upstream));
     }

@@ -130,7 +130,7 @@ static uint64_t put_out(rmm_row_writer_t *self, const char *bytes, size_t length
     if (error != 0) {
         self->failed = true;
         rmm__log_error(
-            "allocation log %s: cannot write: %s (%d); the rows from now on are lost",
+            "allocation log %s: write failed: %s (%d); later rows are dropped",
             self->path, strerror(error), error);
     }
     return count_rows(bytes + written, length - written);
@@ -206,12 +206,11 @@ rmm_status_t rmm__row_writer_flush(rmm_row_writer_t *self)
     }
     lost = self->lost_rows;
     pthread_mutex_unlock(&self->lock);
-    return lost == 0 ? RMM_OK
-                     : rmm__error(
-                           RMM_ERR_IO,
-                           "allocation log %s: %" PRIu64
-                           " rows are lost; see the debug log for why",
-                           self->path != NULL ? self->path : "", lost);
+    return lost == 0
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_IO, "allocation log %s: %" PRIu64 " rows were dropped",
+                     self->path != NULL ? self->path : "(sink)", lost);
 }
 
 /* --- life --------------------------------------------------------------------------- */
@@ -277,7 +276,9 @@ rmm_status_t rmm__row_writer_init(
     pthread_cond_init(&self->idle, NULL);
     if (!enlist(self)) {
         rmm__row_writer_fini(self);
-        return rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
+        return rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY,
+            "cannot register an exit handler: no host memory");
     }
     return RMM_OK;
 }

@@ -81,8 +81,8 @@ refuse(const thread_safe_t *self, rmm_status_t status, const char *what)
 {
     return rmm__error(
         status,
-        "thread_safe '%s': %s inside of a callback of its upstream is refused: "
-        "upstream serves one call at a time",
+        "thread_safe '%s': %s was called from inside a call to its upstream, which "
+        "serves one call at a time",
         self->adaptor.base.name, what);
 }
 

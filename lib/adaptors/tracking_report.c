@@ -242,7 +242,7 @@ rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd)
     rmm_status_t status;
 
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(fd >= RMM_TRACKING_TO_LOG, "fd is no descriptor");
+    RMM_CHECK_ARG(fd >= RMM_TRACKING_TO_LOG, "fd is not a file descriptor");
     self = rmm__tracking_from(mr);
     RMM_CHECK_ARG(self != NULL, "the resource is not a tracking adaptor");
     status = copy_blocks(self, &copy);

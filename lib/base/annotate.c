@@ -177,9 +177,8 @@ void rmm__annotate_chunk(int device, const void *ptr, size_t bytes, bool is_cuda
     rmm__driver_scope_leave(&scope);
     if (!good && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed)) {
         rmm__log_info(
-            "a chunk at %p of %zu bytes, and perhaps others, is not annotated: the "
-            "tool "
-            "refuses it, or no host memory is left",
+            "chunk %p bytes %zu is not annotated: the tool refused it, or no host "
+            "memory; further such chunks are not logged",
             ptr, bytes);
     }
 }

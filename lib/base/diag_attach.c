@@ -108,7 +108,7 @@ rmm_status_t rmm_diag_attach_v1(
     RMM_CHECK_ARG(
         new_hooks->struct_size >= offsetof(rmm_diag_hooks_v1_t, guard_bytes) &&
             services_out->struct_size >= offsetof(rmm_diag_services_v1_t, block_bytes),
-        "struct_size is smaller than version 1");
+        "struct_size is smaller than that of version 1");
     RMM_CHECK_ARG(
         new_hooks->on_alloc != NULL && new_hooks->on_free != NULL, "a hook is NULL");
     table = rmm__driver(&status);

@@ -127,15 +127,15 @@ refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes, bool of_locatio
     if (is_news(bound)) {
         rmm__log_warn(
             "%s '%s' (%" PRIu32 "): %s %" PRIu64 " is reached: %" PRIu64
-            " bytes are %s, %" PRIu64 " more are refused",
+            " bytes are %s, refused %" PRIu64 " more",
             rmm_resource_type(mr), mr->name, mr->instance_id, file, bound->limit_bytes,
             held, of_location ? "reserved" : "in use", bytes);
     }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
-        "%s '%s': %s %" PRIu64 " allows no %" PRIu64 " bytes more than the %" PRIu64
-        " that are %s",
-        rmm_resource_type(mr), mr->name, file, bound->limit_bytes, bytes, held,
+        "%s '%s': %" PRIu64 " bytes would exceed %s %" PRIu64 " (%" PRIu64
+        " bytes are %s)",
+        rmm_resource_type(mr), mr->name, bytes, file, bound->limit_bytes, held,
         of_location ? "reserved" : "in use");
 }
 

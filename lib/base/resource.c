@@ -272,7 +272,7 @@ RMM_COLD rmm_status_t rmm__resource_refuse_null(
 {
     rmm__resource_dealloc(upstream, NULL, request);
     return rmm__error(
-        RMM_ERR_BAD_ALLOC, "%s '%s': %s '%s' gave NULL for %zu bytes",
+        RMM_ERR_BAD_ALLOC, "%s '%s': %s '%s' returned RMM_OK with NULL for %zu bytes",
         rmm_resource_type(mr), mr->name, rmm_resource_type(upstream), upstream->name,
         request->bytes);
 }
@@ -293,7 +293,8 @@ RMM_COLD void
 rmm__resource_warn_stale(const rmm_resource_t *mr, const void *ptr, size_t bytes)
 {
     rmm__log_warn(
-        "%s '%s': %p bytes %zu was freed elsewhere, not through this resource",
+        "%s '%s': %p bytes %zu was freed elsewhere, not through this resource: no "
+        "longer counted",
         rmm_resource_type(mr), mr->name, ptr, bytes);
 }
 

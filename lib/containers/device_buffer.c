@@ -342,7 +342,8 @@ static rmm_status_t check_copy(
                ? RMM_OK
                : rmm__error(
                      RMM_ERR_OUT_OF_RANGE,
-                     "device buffer: %zu bytes from %zu are not all in a buffer of %zu",
+                     "device buffer: %zu bytes at offset %zu exceed the buffer of %zu "
+                     "bytes",
                      bytes, offset, size);
 }
 

@@ -159,8 +159,8 @@ void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream)
     }
     if (mr == NULL) {
         rmm__log_error(
-            "PyTorch frees %p bytes %zu on device %d, which rmm_torch_malloc did not "
-            "allocate",
+            "PyTorch freed %p bytes %zu on device %d, which rmm_torch_malloc did not "
+            "allocate: ignored",
             ptr, bytes, device);
         return;
     }
@@ -182,7 +182,8 @@ void rmm_torch_record_stream(void *ptr, rmm_stream_t stream)
     if (!recorded) {
         (void)rmm__error(
             RMM_ERR_OUT_OF_HOST_MEMORY,
-            "rmm-c, a stream that uses the block at %p: out of host memory", ptr);
+            "rmm-c: out of host memory while recording a stream that uses block %p",
+            ptr);
         raise_last_error();
     }
 }

@@ -114,8 +114,8 @@ order_behind(const rmm_driver_t *driver, rmm_stream_t stream, rmm_stream_t used)
     if (error != RMM_DRIVER_OK) {
         (void)rmm__driver_error(driver, error, "waiting for a recorded stream");
         rmm__log_error(
-            "PyTorch frees a block that was recorded on stream %p, which cannot be "
-            "waited for: %s",
+            "PyTorch freed a block recorded on stream %p, but waiting for that stream "
+            "failed: %s",
             (void *)used, rmm_last_error_message());
     }
 }

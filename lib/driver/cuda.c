@@ -552,8 +552,9 @@ const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out)
         error = find_entries();
     }
     if (error == RMM_DRIVER_OK && atexit(note_exit) != 0) {
-        *status_out =
-            rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
+        *status_out = rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY,
+            "cannot register an exit handler: no host memory");
         return NULL;
     }
     if (error != RMM_DRIVER_OK) {

@@ -257,9 +257,8 @@ static rmm_status_t find_device(void)
     rmm__hip_format_version(version);
     return rmm__error_cuda(
         RMM_ERR_NO_DEVICE, error,
-        "no usable AMD GPU: %s (HIP %s) answers hipGetDeviceCount with %s (%s, %d); "
-        "check "
-        "that /dev/kfd is there and may be opened, and HIP_VISIBLE_DEVICES",
+        "no usable AMD GPU: hipGetDeviceCount of %s (HIP %s) failed: %s (%s, %d); "
+        "check HIP_VISIBLE_DEVICES, and that /dev/kfd exists and can be opened",
         rmm__hip.file, version, hip_error_text(error), hip_error_name(error), error);
 }
 
@@ -272,7 +271,9 @@ const rmm_driver_t *rmm__driver_hip_open(rmm_status_t *status_out)
     }
     /* behind HIP's own handlers, which came when it was loaded: called before them */
     if (status == RMM_OK && atexit(note_exit) != 0) {
-        status = rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no room for an exit handler");
+        status = rmm__error(
+            RMM_ERR_OUT_OF_HOST_MEMORY,
+            "cannot register an exit handler: no host memory");
     }
     if (status != RMM_OK) {
         *status_out = status;

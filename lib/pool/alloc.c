@@ -125,7 +125,7 @@ static rmm_status_t status_of(rmm_blocks_result_t result)
         return RMM_OK;
     case RMM_BLOCKS_NO_STORAGE:
         return rmm__error(
-            RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for another block");
+            RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for a block record");
     case RMM_BLOCKS_NO_FIT:
     case RMM_BLOCKS_EXTENDS:
         break;

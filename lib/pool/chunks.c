@@ -67,13 +67,13 @@ static rmm_status_t not_added(rmm_status_t status, const void *ptr, uint64_t byt
                ? rmm__error(
                      status,
                      "upstream returned %p for a chunk of %" PRIu64
-                     " bytes, which overlaps memory of this pool or ends beyond the "
-                     "last "
-                     "address",
+                     " bytes, which overlaps memory of this pool or exceeds the "
+                     "address space",
                      ptr, bytes)
                : rmm__error(
                      status,
-                     "no host memory for the blocks of a chunk of %" PRIu64 " bytes",
+                     "no host memory for the block records of a chunk of %" PRIu64
+                     " bytes",
                      bytes);
 }
 

@@ -97,7 +97,7 @@ void rmm__location_open(uint32_t location, const rmm_location_identity_t *identi
     if (is_hidden) {
         rmm__log_warn(
             "/rmm will not show device %u of this process: no space left in %s; free "
-            "space there before the program starts",
+            "space there and restart the program",
             location, rmm__publisher.directory);
     }
 }

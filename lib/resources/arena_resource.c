@@ -152,8 +152,8 @@ static rmm_status_t arena_trim(rmm_resource_t *mr, size_t keep_bytes)
     (void)keep_bytes;
     return rmm__error(
         RMM_ERR_UNSUPPORTED,
-        "arena '%s' cannot be trimmed: it keeps its one block of upstream until the "
-        "last release",
+        "arena '%s' cannot be trimmed: it holds its only upstream block until the last "
+        "release",
         mr->name);
 }
 

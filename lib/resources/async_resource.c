@@ -22,9 +22,8 @@ static const rmm_resource_ops_t async_ops = RMM_MEMPOOL_OPS("async");
 
 static rmm_status_t check_options(const rmm_async_options_t *options)
 {
-    RMM_CHECK_ARG(
-        (options->handle_types & ~HANDLE_TYPES) == 0, "an unknown handle type");
-    RMM_CHECK_ARG((options->flags & ~RMM_ASYNC_RELEASE_UNUSED) == 0, "an unknown flag");
+    RMM_CHECK_ARG((options->handle_types & ~HANDLE_TYPES) == 0, "unknown handle type");
+    RMM_CHECK_ARG((options->flags & ~RMM_ASYNC_RELEASE_UNUSED) == 0, "unknown flag");
     RMM_CHECK_ARG(
         options->flags == 0 || options->release_threshold_bytes == 0,
         "RMM_ASYNC_RELEASE_UNUSED means a threshold of 0: leave "

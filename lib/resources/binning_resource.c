@@ -291,7 +291,8 @@ rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *b
     RMM_CHECK_ARG(
         atomic_load_explicit(&mr->ops, memory_order_relaxed) == &binning_ops,
         "the resource is not a binning resource");
-    RMM_CHECK_ARG(bytes != 0 && bytes <= PTRDIFF_MAX, "no bin has that size");
+    RMM_CHECK_ARG(
+        bytes != 0 && bytes <= PTRDIFF_MAX, "the bin's size is 0 or above PTRDIFF_MAX");
     RMM_CHECK_ARG(bin != mr, "a resource cannot be its own bin");
     RMM_CHECK_ARG(
         bin == NULL || (bin->device == mr->device &&

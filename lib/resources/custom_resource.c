@@ -145,15 +145,15 @@ unfit(custom_t *self, void *ptr, const rmm_request_t *request)
     if (ptr == NULL) {
         return rmm__error(
             RMM_ERR_BAD_ALLOC,
-            "%s '%s': the program's alloc function returned RMM_OK, but no address",
+            "%s '%s': the program's alloc function returned RMM_OK with NULL",
             rmm_resource_type(mr), mr->name);
     }
     call_dealloc(&self->tracked, ptr, request);
     return request->bytes == 0
                ? rmm__error(
                      RMM_ERR_BAD_ALLOC,
-                     "%s '%s': the program's alloc function returned %p for no bytes, "
-                     "which have to be NULL",
+                     "%s '%s': the program's alloc function returned %p for 0 bytes "
+                     "instead of NULL",
                      rmm_resource_type(mr), mr->name, ptr)
                : rmm__error(
                      RMM_ERR_BAD_ALLOC,
@@ -339,6 +339,6 @@ rmm_status_t rmm_custom_resource_create(
         copy.alloc != NULL && copy.dealloc != NULL, "alloc or dealloc is NULL");
     RMM_CHECK_ARG(
         (copy.alloc_sync == NULL) == (copy.dealloc_sync == NULL),
-        "of alloc_sync and dealloc_sync one is NULL");
+        "only one of alloc_sync and dealloc_sync is NULL");
     return rmm__custom_create(RMM_CUSTOM_OWN, &copy, payload, out);
 }

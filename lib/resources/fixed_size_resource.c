@@ -88,7 +88,7 @@ static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *out)
 {
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
     RMM_CHECK_ARG(is_fixed_size(mr), "the resource is not a fixed_size resource");
-    RMM_CHECK_ARG(out != NULL, "the result's address is NULL");
+    RMM_CHECK_ARG(out != NULL, "the output pointer is NULL");
     return RMM_OK;
 }
 

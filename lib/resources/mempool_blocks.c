@@ -359,7 +359,7 @@ rmm_async_get_release_threshold(const rmm_resource_t *mr, uint64_t *bytes_out)
 
     RMM_CHECK_ARG(
         rmm_async_resource_pool_handle(mr) != NULL,
-        "the resource is not over one of CUDA's memory pools");
+        "the resource does not use a CUDA memory pool");
     RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
     pool = from_const_base(mr)->pool;
     error = pool->driver->mempool_get_threshold(pool->handle, &threshold);

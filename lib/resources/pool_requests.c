@@ -39,7 +39,7 @@ too_large(pool_resource_t *self, const rmm_request_t *request)
     if (self->block_units != 0) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
-            "%s '%s': %zu bytes are larger than its blocks of %" PRIu64 " bytes",
+            "%s '%s': %zu bytes exceed its block size of %" PRIu64 " bytes",
             rmm_resource_type(&self->base), self->base.name, request->bytes,
             (uint64_t)(self->block_units - self->gap_units) * RMM_BLOCKS_UNIT);
     }

@@ -61,8 +61,8 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
     RMM_CHECK_ARG(upstream != NULL || is_virtual, "upstream is NULL");
     if ((flags & ~(RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS)) != 0) {
         return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT, "flags %#" PRIx64 ": only RMM_POOL_* are known",
-            flags);
+            RMM_ERR_INVALID_ARGUMENT,
+            "flags %#" PRIx64 " has a bit that is not one of RMM_POOL_*", flags);
     }
     if (upstream != NULL && is_virtual) {
         return rmm__error(
@@ -108,8 +108,8 @@ replace_range(rmm_pool_options_t *opts, rmm_resource_t **upstream_out)
     }
     if (!atomic_exchange_explicit(&is_told, true, memory_order_relaxed)) {
         rmm__log_warn("virtual pools use chunks of cudaMalloc, because the tool in "
-                      "NVTX_INJECTION64_PATH refuses mapped memory (RMM_NVTX=off: as "
-                      "usual)");
+                      "NVTX_INJECTION64_PATH refuses mapped memory; RMM_NVTX=off "
+                      "restores mapping");
     }
     status = rmm_cuda_resource_create(upstream_out);
     opts->flags = status == RMM_OK ? opts->flags & ~RMM_POOL_VIRTUAL : opts->flags;

@@ -64,12 +64,16 @@ refuse_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     (void)mr;
     (void)request;
     (void)ptr_out;
-    return rmm__error(RMM_ERR_UNSUPPORTED, "the program's own memory is not allocated");
+    return rmm__error(
+        RMM_ERR_UNSUPPORTED, "this resource only counts memory that the program takes "
+                             "from the driver: it cannot allocate");
 }
 
 static void refuse_free(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
-    rmm__resource_refuse_free(mr, ptr, request, "the program's own memory");
+    rmm__resource_refuse_free(
+        mr, ptr, request,
+        "this resource only counts memory that the program takes from the driver");
 }
 
 static rmm_status_t refuse_trim(rmm_resource_t *mr, size_t keep_bytes)
@@ -77,7 +81,8 @@ static rmm_status_t refuse_trim(rmm_resource_t *mr, size_t keep_bytes)
     (void)mr;
     (void)keep_bytes;
     return rmm__error(
-        RMM_ERR_UNSUPPORTED, "the program's own memory: there is nothing to trim");
+        RMM_ERR_UNSUPPORTED, "this resource only counts memory that the program takes "
+                             "from the driver: it cannot trim");
 }
 
 static void destroy(rmm_resource_t *mr)
@@ -305,7 +310,8 @@ rmm_status_t rmm_diag_driver_alloc_v1(const rmm_diag_block_v1_t *block)
         block->address != 0 && block->bytes != 0, "block has no address or no bytes");
     RMM_CHECK_ARG((block->flags & ~FLAGS) == 0, "flags has an unknown bit");
     if (atomic_load_explicit(&is_over, memory_order_relaxed)) {
-        return rmm__error(RMM_ERR_UNSUPPORTED, "no memory is counted any more");
+        return rmm__error(
+            RMM_ERR_UNSUPPORTED, "the program's own memory is no longer counted");
     }
     status = resource_of(block->device, &mr);
     if (status != RMM_OK) {

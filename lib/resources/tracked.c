@@ -65,7 +65,8 @@ RMM_COLD static rmm_status_t given_twice(const rmm_tracked_t *self, const void *
 {
     return rmm__error(
         RMM_ERR_BAD_ALLOC,
-        "%s '%s': the new block got the address %p of one that is not freed yet",
+        "%s '%s': the allocation returned %p, the address of a block that is still "
+        "live",
         rmm_resource_type(&self->base), self->base.name, ptr);
 }
 

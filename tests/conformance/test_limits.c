@@ -91,7 +91,7 @@ static void takes_nothing_away_where_more_is_in_use(void **state)
     }
     limit_resource(mr, BLOCK);
     assert_int_equal(RMM_ACCOUNTING_GET(&mr->accounting, current_bytes), FEW * BLOCK);
-    assert_refused(mr, 1, "3000 that are in use");
+    assert_refused(mr, 1, "3000 bytes are in use");
     for (size_t i = 0; i < FEW; i++) {
         give(mr, BLOCK, ptrs[i]);
         assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptrs[i]));

@@ -50,7 +50,7 @@ tell early alloc 0 70
 : >"$log"
 start_daemon
 [ -z "$(mounted)" ] || fail "a folder in use is hidden"
-grep -q "/run/rmm holds segments, and has no limit of its own" "$log" || fail "nothing said"
+grep -q "/run/rmm already holds segments, so rmmfs mounts no tmpfs" "$log" || fail "nothing said"
 expect gpu0/current_bytes 70
 kill_program early
 stop_daemon

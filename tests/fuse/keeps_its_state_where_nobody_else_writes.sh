@@ -13,7 +13,7 @@ chmod 1777 "$run"
 "${as[@]}" mkdir -p "$run/rmmfs.state.new/x" "$run/rmmfs.state/x" "$run/rmmfs.state.lock/x" "$run/rmmfs.0/x"
 start_daemon
 expect daemon/persistence ok
-grep -q "was not root's folder: it is rmmfs.0.not-ours" "$log" || fail "nothing said of the folder"
+grep -q "did not belong to root: renamed it to rmmfs.0.not-ours" "$log" || fail "nothing said of the folder"
 start_program a
 gpu a 0
 tell a alloc 0 100

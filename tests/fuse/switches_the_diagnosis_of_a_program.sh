@@ -95,7 +95,7 @@ drain=$!
 eventually switches_at_once
 # order was not on from the start; what else was written is in force.
 answers_to 1001 "$diag/mode" usage,order "Operation not supported"
-logs "diag/mode: not available: order (order and guards must be on from the start; driver is fixed at the start)"
+logs "diag/mode: not available: order (order and guards can only be on from the start; driver is fixed at the start)"
 eventually is "$diag/mode" usage
 # As fast as one can write: the program runs on, and the last word counts.
 python3 - "$mnt/$diag/mode" <<'END' || fail "500 writes"
@@ -115,7 +115,7 @@ logs "diag/mode: \"sunshine\" is not a mode; write off, or a comma-separated lis
 answers_to 1001 "$diag/mode" "usage bounds" "Invalid argument"
 answers_to 1001 "$diag/mode" "" "Invalid argument"
 answers_to 0 "proc/${program_pid[plain]}/diag/mode" usage "Operation not supported"
-logs "process ${program_pid[plain]}: diag/mode: it is not diagnosed: start it with rmm-run"
+logs "process ${program_pid[plain]}: diag/mode: the program is not diagnosed: start it with rmm-run"
 expect "$diag/mode" usage,bounds
 
 # The diagnosis of a forked child ends with the fork; that of its parent goes on.

@@ -23,7 +23,7 @@ if "$replay" --verify "$work/log.csv" >"$work/out" 2>&1; then
     echo "FAILED: rmm-replay --verify"
     exit 1
 fi
-says 'for AMD GPUs there is none'
+says 'AMD GPUs have none'
 
 "$bench" --json --quick --quiet --repetitions 1 --resource pool --filter pair-legacy >"$work/out" 2>&1
 says '"driver": "hip"'

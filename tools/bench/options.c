@@ -63,30 +63,29 @@ static const char *parse_seed(const char *text, void *field)
 static const tool_option_t table[] = {
     {"list", NULL, NULL, FIELD(list), "list the workloads and exit"},
     {"filter", "NAME[,NAME]...", parse_filter, FIELD(filter),
-     "only workloads that have one of these in their names"},
+     "run only workloads whose name contains one of these"},
     {"resource", "SPEC[,SPEC]...", parse_resources, FIELD(resources),
-     "on these resources, written as in RMM_RESOURCE; "
+     "measure these resources, written as in RMM_RESOURCE; "
      "default:\ncuda,async,pool,pool_virtual,arena,binning,fixed_size"},
     {"quick", NULL, NULL, FIELD(quick),
-     "short runs, 3 repetitions: to check that everything works"},
+     "short runs with 3 repetitions, to check that everything works"},
     {"repetitions", "N", parse_repetitions, FIELD(repetitions),
      "measure each N times; default 9"},
     {"seed", "N", parse_seed, FIELD(seed), "seed of all random choices; default 1"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
-    {"quiet", NULL, NULL, FIELD(quiet), "do not show on stderr how far it is"},
+    {"quiet", NULL, NULL, FIELD(quiet), "do not show the progress on stderr"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
 };
 
 const tool_command_t bench_command = {
     .usage = "rmm-bench [OPTION]...",
-    .about = "Measure resources against each other, cudaMalloc and cudaMallocAsync "
-             "among them",
+    .about = "Compare the speed of resources, cudaMalloc and cudaMallocAsync included.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .notes = "Without a GPU set RMM_DRIVER=sim for the simulated one: times are "
-             "then\nthose of the CPU only.\nExit status: 0; 1 after an error or when "
-             "something could not be measured; 2 usage.",
+    .notes = "RMM_DRIVER=sim measures on the simulated GPU: all times are then CPU "
+             "times.\nExit status: 0; 1 after an error or if something could not be "
+             "measured; 2 after\nwrong usage.",
 };
 
 bool bench_options_parse(

@@ -18,7 +18,7 @@ bool standard_output_end(bool is_whole)
         return false;
     }
     if (!is_whole) {
-        tool_error("the output is not whole: there was no memory for all of it");
+        tool_error("the output is incomplete: out of memory");
     }
     return is_whole;
 }

@@ -42,7 +42,8 @@ bool advise_prepare(void)
     const char *driver = getenv("RMM_DRIVER");
     if (driver != NULL && strcmp(driver, "sim") != 0) {
         tool_error(
-            "--advise runs on the simulated GPU: leave RMM_DRIVER=%.20s out", driver);
+            "--advise runs on the simulated GPU: unset RMM_DRIVER (it is %.20s)",
+            driver);
         return false;
     }
     return setenv("RMM_DRIVER", "sim", 1) == 0;
@@ -134,7 +135,7 @@ static bool find_safe(const plan_t *plan, advice_candidate_t *candidate, run_t *
     }
     if (play(plan, candidate->resource, 0, TIMED_RUNS, out) != CAPACITY_FITS) {
         tool_error(
-            "%s does not run the log: %s", candidate->resource,
+            "%s cannot replay the log: %s", candidate->resource,
             rmm_last_error_message());
         return false;
     }
@@ -202,7 +203,7 @@ bool advise(const plan_t *plan, const char *log, bool json)
     advice_report_t report = {log, plan, candidates, count, &advice};
     bool printed = true;
     if (!advice_decide(candidates, count, plan->peak_bytes, &advice)) {
-        tool_error("no resource runs %s: there is nothing to advise", log);
+        tool_error("no resource can replay %s: there is nothing to advise", log);
         return false;
     }
     if (json) {

@@ -73,7 +73,7 @@ static void print_mismatches(const replay_t *replay, const verify_report_t *foun
             op->line, op->bytes, m->address, m->found, m->offset, m->expected);
     }
     if (found->count > 0) {
-        tool_error("verify: %llu words differ", found->count);
+        tool_error("verify: %llu 8-byte words differ", found->count);
     }
 }
 
@@ -231,8 +231,8 @@ static bool open_and_use(session_t *session, rmm_resource_t *resource)
     const replay_options_t *options = &session->options;
     const verify_backend_t *verify = options->verify ? verify_backend_select() : NULL;
     if (options->verify && verify == NULL) {
-        tool_error("--verify on a real GPU was not built in: build with nvcc for CUDA "
-                   "(for AMD GPUs there is none), or set RMM_DRIVER=sim");
+        tool_error("--verify on a real GPU needs a build with nvcc, and AMD GPUs have "
+                   "none; RMM_DRIVER=sim verifies on the simulated GPU");
         return false;
     }
     if (!replay_open(

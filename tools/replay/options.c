@@ -94,34 +94,34 @@ static const tool_option_t table[] = {
      "number); default: a pool grows from nothing, an arena has\n"
      "half of what the device has free"},
     {"speed", "max|FACTOR", parse_speed, FIELD(speed),
-     "max (default): as fast as it goes; 1: as recorded;\n"
+     "max (default): without pauses; 1: at the recorded speed;\n"
      "10: ten times faster"},
     {"repeat", "N", parse_repeat, FIELD(repeat),
-     "replay N times; blocks that a run leaves are freed before the next"},
+     "replay N times; blocks left by one run are freed before the next"},
     {"verify", NULL, NULL, FIELD(verify),
      "write a pattern into every block on its stream and check\n"
      "it before the free; a mismatch gives exit status 1"},
     {"strict", NULL, NULL, FIELD(strict),
-     "stop at the first row that cannot be replayed as it is"},
+     "stop at the first row that cannot be replayed"},
     {"hold", "SECONDS", parse_hold, FIELD(hold_seconds),
-     "wait at the end with what the log left allocated;\n"
-     "SIGTERM and SIGINT end it early"},
+     "wait at the end while the log's remaining blocks stay\n"
+     "allocated; SIGTERM and SIGINT end the wait early"},
     {"find-capacity", NULL, NULL, FIELD(find_capacity),
-     "find the smallest pool (or arena) that runs the log, between its peak\n"
-     "and four times that, to a thousandth of the peak (at least\n"
-     "256 bytes); a fresh pool for each trial"},
+     "find the smallest pool (or arena) that can replay the log, between\n"
+     "its peak and four times the peak, to a thousandth of the peak\n"
+     "(at least 256 bytes); each trial uses a new pool"},
     {"capacity-curve", NULL, NULL, FIELD(capacity_curve),
      "try every capacity from 1.00 to 1.40 of the log's peak in steps\n"
-     "of 0.01, a fresh pool (or arena) for each; tell which run the log,\n"
-     "the safe capacity (it and all above run) and the holes (those that\n"
-     "fail although a smaller one runs)"},
+     "of 0.01, with a new pool (or arena) each; print which succeed, the\n"
+     "safe capacity (it and all larger ones succeed) and the holes (those\n"
+     "that fail although a smaller one succeeds)"},
     {"advise", NULL, NULL, FIELD(advise),
-     "tell which resource and which size suit the program, and why: runs\n"
-     "pool, pool_virtual, arena and binning over the log on the simulated\n"
-     "GPU, whatever GPU is there"},
+     "recommend a resource and its size for the program, with reasons:\n"
+     "replays the log on pool, pool_virtual, arena and binning, always on\n"
+     "the simulated GPU"},
     {"timeline", "FILE", parse_path, FIELD(timeline_path),
-     "write the live and the reserved bytes after the operations, as\nCSV; the run is "
-     "not timed"},
+     "write the live and reserved bytes after the operations to FILE\n"
+     "as CSV; the run is not timed"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
@@ -134,11 +134,15 @@ const tool_command_t replay_command = {
         "or\nPyTorch's memory snapshot as JSON (see the man page)",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .notes = "Rows that are malformed or impossible (a free of an address that is "
-             "not\nallocated) are reported with their line and skipped. Rows "
-             "\"allocate failure\"\nare counted and shown, not replayed: they held no "
-             "memory.\nWithout a GPU set RMM_DRIVER=sim for the simulated one.\nExit "
-             "status: 0; 1 after an error, a failed allocation or a mismatch; 2 usage.",
+    .notes =
+        "Malformed or impossible rows (a free of an address that is not allocated) "
+        "are\n"
+        "reported with their line and skipped. \"allocate failure\" rows are counted, "
+        "but\n"
+        "not replayed: they held no memory.\n"
+        "RMM_DRIVER=sim replays on the simulated GPU.\n"
+        "Exit status: 0; 1 after an error, a failed allocation or a mismatch; 2 after\n"
+        "wrong usage.",
 };
 
 static const char default_resource[] = "pool";

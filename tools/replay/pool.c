@@ -75,7 +75,7 @@ bool pool_find_capacity(
         return true;
     case CAPACITY_NOT_FOUND:
         tool_error(
-            "the log does not run in '%s' of four times its peak of %" PRIu64 " bytes",
+            "the log fails even in '%s' of four times its peak of %" PRIu64 " bytes",
             resource, plan->peak_bytes);
         return false;
     case CAPACITY_STOPPED:

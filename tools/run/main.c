@@ -107,16 +107,18 @@ static const char *parse_events(const char *text, void *field)
 
 static const tool_option_t table[] = {
     {"diag", "MODES", parse_diag, offsetof(run_options_t, diag),
-     "what to find out, joined by commas: usage, which kernel\n"
-     "used which allocation; bounds, copies, fills and\n"
-     "prefetches that leave their allocation; order, uses and\n"
-     "frees that nothing orders; driver, what the program takes\n"
-     "from the driver itself (default: usage,bounds,driver);\n"
-     "off: nothing until diag/mode of the process is written"},
+     "comma-separated list: usage (which kernel used which\n"
+     "allocation), bounds (copies, fills and prefetches that\n"
+     "go past the end of their allocation, uses after free),\n"
+     "order (unordered uses and frees), guards (kernels that\n"
+     "write past the end of their allocation), driver (memory\n"
+     "that the program takes from the driver directly);\n"
+     "default: usage,bounds,driver; off: none until a mode is\n"
+     "written to diag/mode of the process"},
     {"quarantine", "BYTES", parse_bytes, offsetof(run_options_t, quarantine),
-     "with bounds: pools do not use again what was freed last, up\n"
-     "to so many bytes (64MiB, ...) in each, so that late uses of\n"
-     "it are found (default: 0)"},
+     "with bounds: keep up to BYTES (64MiB, ...) of freed\n"
+     "memory in each pool from being reused, so that more uses\n"
+     "after free are found (default: 0)"},
     {"summary", NULL, NULL, offsetof(run_options_t, summary),
      "print the findings on stderr when the program has ended"},
     {"report", "FILE", parse_path, offsetof(run_options_t, report),
@@ -124,16 +126,17 @@ static const tool_option_t table[] = {
     {"fail-on-finding", NULL, NULL, offsetof(run_options_t, fail_on_finding),
      "exit with 86 if there are findings other than hints"},
     {"timeline", "FILE", parse_path, offsetof(run_options_t, timeline),
-     "write a page to FILE when the program has ended: its memory\n"
-     "over time, what held the peak, kernels beside it (HTML)"},
+     "write an HTML page to FILE when the program has ended:\n"
+     "its memory over time, its kernels, and the blocks that\n"
+     "made up the peak"},
     {"trace", "FILE", parse_path, offsetof(run_options_t, trace),
-     "write the same to FILE as JSON that Perfetto opens"},
+     "write the same events to FILE as JSON for Perfetto"},
     {"timeline-events", "N", parse_events, offsetof(run_options_t, timeline_events),
-     "keep the last N events for them, 64 bytes each (default:\n"
-     "262144)"},
+     "keep the last N events for --timeline and --trace, 64\n"
+     "bytes each (default: 262144)"},
     {"suppressions", "FILE", parse_path, offsetof(run_options_t, suppressions),
-     "findings that are known and do not count: lines CLASS:GLOB,\n"
-     "of a function, kernel or file (see rmm-run(1))"},
+     "ignore known findings: FILE has lines CLASS:GLOB, where\n"
+     "GLOB matches a function, kernel or file (see rmm-run(1))"},
     {"help", NULL, NULL, offsetof(run_options_t, help),
      "print this and exit (also -h)"},
     {"version", NULL, NULL, offsetof(run_options_t, version),
@@ -142,16 +145,16 @@ static const tool_option_t table[] = {
 
 static const tool_command_t command = {
     .usage = "rmm-run [OPTION]... -- PROGRAM [ARGUMENT]...",
-    .about = "Run a program, unchanged, with the diagnosis of rmm-c switched on.",
+    .about = "Run an unchanged program under the diagnosis of rmm-c.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .notes =
-        "What it finds is in /rmm/proc/<pid>/diag while the program runs (see rmmfs).\n"
-        "Exit status: the program's; 86 with --fail-on-finding, 2 after wrong usage, "
-        "125 where rmm-run\n"
-        "itself fails or cannot diagnose, 126 where the program cannot be executed, "
-        "127 where it is not\n"
-        "found.",
+        "While the program runs, rmmfs shows the findings in /rmm/proc/<pid>/diag.\n"
+        "Exit status: that of the program; 86 with --fail-on-finding if there are "
+        "findings; 2 after\n"
+        "wrong usage; 125 if rmm-run itself fails or cannot diagnose; 126 if the "
+        "program cannot be\n"
+        "executed; 127 if it is not found.",
     .options_come_first = true,
 };
 
@@ -420,12 +423,12 @@ int main(int argc, char **argv)
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_OWN_FAILURE;
     }
     if (operands == 0) {
-        tool_error("which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
+        tool_error("no program given: rmm-run -- PROGRAM [ARGUMENT]...; see --help");
         return TOOL_EXIT_USAGE;
     }
     bool reports = options.summary || options.report != NULL || options.fail_on_finding;
     if (options.suppressions != NULL && !reports) {
-        tool_error("--suppressions is for --summary, --report or --fail-on-finding");
+        tool_error("--suppressions needs --summary, --report or --fail-on-finding");
         return TOOL_EXIT_USAGE;
     }
     if (!set_environment(&options)) {

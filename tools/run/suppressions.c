@@ -46,7 +46,7 @@ static const char *parse_line(const char *line, run_suppression_t *item)
     }
     (void)snprintf(class, sizeof(class), "%.*s", (int)(colon - line), line);
     if (!find_class(class, &item->kind)) {
-        return "the class is not one of those that rmm-run shows, or *";
+        return "the class is neither * nor one that rmm-run reports";
     }
     item->text = strdup(line);
     if (item->text == NULL) {
@@ -101,7 +101,7 @@ static const char *trim_line(char line[LINE_BYTES], size_t length)
     for (size_t i = 0; i < length; i++) {
         if ((unsigned char)line[i] < ' ' || line[i] == 127) {
             line[i] = '?';
-            wrong = "there is a control character in the line";
+            wrong = "the line contains a control character";
         }
     }
     if (is_long) {

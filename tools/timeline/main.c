@@ -31,9 +31,10 @@ static const char *parse_path(const char *text, void *field)
 
 static const tool_option_t table[] = {
     {"timeline", "FILE", parse_path, offsetof(options_t, timeline),
-     "write a page to FILE: memory over time, and what held the\npeak (HTML)"},
+     "write an HTML page to FILE: memory over time, and the\n"
+     "blocks that made up the peak"},
     {"trace", "FILE", parse_path, offsetof(options_t, trace),
-     "write the same to FILE as JSON that Perfetto opens"},
+     "write the same events to FILE as JSON for Perfetto"},
     {"strict", NULL, NULL, offsetof(options_t, strict),
      "stop at the first row that cannot be read"},
     {"help", NULL, NULL, offsetof(options_t, help), "print this and exit (also -h)"},
@@ -46,8 +47,7 @@ static const tool_command_t command = {
     .about = "Show an allocation log (CSV, also compressed with gzip) over time.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .notes = "One of --timeline and --trace is needed. Exit status: 0; 1 if a file "
-             "cannot be "
+    .notes = "Give --timeline, --trace or both. Exit status: 0; 1 if a file cannot be "
              "read or\nwritten; 2 after wrong usage.",
 };
 
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         return TOOL_EXIT_USAGE;
     }
     if (options.timeline == NULL && options.trace == NULL) {
-        tool_error("what to write? --timeline FILE or --trace FILE");
+        tool_error("nothing to write: give --timeline FILE or --trace FILE");
         return TOOL_EXIT_USAGE;
     }
     return show(&options, argv[1]);

@@ -80,16 +80,16 @@ int main(int argc, char **argv)
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (options.once + options.json + (options.html != NULL) > 1) {
-        tool_error("--once, --json and --html cannot be together");
+        tool_error("--once, --json and --html exclude each other");
         return TOOL_EXIT_USAGE;
     }
     if (options.record != NULL && (options.once || options.json ||
                                    options.html != NULL || options.replay != NULL)) {
-        tool_error("--record is for the live page only");
+        tool_error("--record works only in the interactive mode");
         return TOOL_EXIT_USAGE;
     }
     if (options.mount != NULL && options.replay != NULL) {
-        tool_error("--mount and --replay cannot be together");
+        tool_error("--mount and --replay exclude each other");
         return TOOL_EXIT_USAGE;
     }
     return show(&options);

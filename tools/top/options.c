@@ -43,16 +43,17 @@ static const tool_option_t table[] = {
     {"once", NULL, NULL, FIELD(once), "print the first page as text and exit"},
     {"json", NULL, NULL, FIELD(json), "print all figures as JSON and exit"},
     {"html", "FILE", parse_path, FIELD(html),
-     "write a page for a browser and exit: all in one file,\nwithout scripts"},
+     "write one HTML file without scripts and exit"},
     {"record", "FILE", parse_path, FIELD(record),
-     "keep what is shown live in a file, at most 256 MiB"},
+     "record what is shown live to FILE, at most 256 MiB"},
     {"replay", "FILE", parse_path, FIELD(replay),
-     "show such a file; with --once, --json and --html its end"},
+     "show a recorded FILE; with --once, --json and --html the\n"
+     "end of it"},
     {"mount", "DIR", parse_path, FIELD(mount),
-     "read the tree of rmmfs that is mounted there, such as\n/rmm, and not the "
-     "programs"},
+     "read the tree of rmmfs mounted on DIR, such as /rmm,\n"
+     "instead of the programs' segments"},
     {"interval", "SECONDS", parse_interval, FIELD(interval_seconds),
-     "time between two readings; default 1"},
+     "time between two updates; default 1"},
     {"sort", "COLUMN", parse_sort, FIELD(sort),
      "current (default), reserved, peak, rate, pid, user or\ncommand"},
     {"filter", "TEXT", parse_filter, FIELD(filter),
@@ -65,14 +66,14 @@ static const tool_option_t table[] = {
 
 const tool_command_t top_command = {
     .usage = "rmm-top [OPTION]...",
-    .about =
-        "Show GPUs and the programs that use rmm-c, live; the key h shows all keys.",
+    .about = "Show GPUs and the programs that use rmm-c, live. Press h for the keys.",
     .options = table,
     .option_count = sizeof(table) / sizeof(table[0]),
-    .notes =
-        "Programs are found in $RMM_RUNTIME_DIR, else in this user's runtime directory "
-        "and in\n/run/rmm. Exit status: 0; 1 if they cannot be read, or the terminal "
-        "cannot be used; 2\nafter wrong usage.",
+    .notes = "Reads the segments in $RMM_RUNTIME_DIR; if it is not set, those in the "
+             "user's runtime\n"
+             "directory and in /run/rmm. Exit status: 0; 1 if nothing can be read or "
+             "the terminal cannot\n"
+             "be used; 2 after wrong usage.",
 };
 
 void options_init(options_t *options)

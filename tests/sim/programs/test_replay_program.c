@@ -504,7 +504,7 @@ static void advises_nothing_on_another_gpu_or_for_an_empty_log(void **state)
     setenv("RMM_DRIVER", "cuda", 1);
     assert_error_line(
         "--advise " DATA "/replay/small.csv", 1,
-        "--advise runs on the simulated GPU: leave RMM_DRIVER=cuda out");
+        "--advise runs on the simulated GPU: unset RMM_DRIVER (it is cuda)");
     setenv("RMM_DRIVER", "sim", 1);
     write_file("empty.csv", text, sizeof text - 1);
     snprintf(arguments, sizeof arguments, "--advise %s", path("empty.csv"));

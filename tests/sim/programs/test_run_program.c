@@ -129,7 +129,7 @@ static void says_what_cannot_be_run_as_env_does(void **state)
 static void refuses_what_it_does_not_know(void **state)
 {
     assert_refused(
-        "", 2, "which program? rmm-run -- PROGRAM [ARGUMENT]...; see --help");
+        "", 2, "no program given: rmm-run -- PROGRAM [ARGUMENT]...; see --help");
     assert_refused(
         "--diag usage,ordre -- /bin/true", 2,
         "--diag: \"usage,ordre\" is not a list of modes: there is no \"ordre\"; they "

@@ -458,10 +458,10 @@ static void a_bad_line_is_said_before_the_program_runs(void **state)
         "out_of_bounds:\n", "1: \"out_of_bounds:\": a line is CLASS:GLOB, for example "
                             "out_of_bounds:my_function");
     assert_bad(
-        "unknown:x\n", "1: \"unknown:x\": the class is not one of those that rmm-run "
-                       "shows, or *");
+        "unknown:x\n",
+        "1: \"unknown:x\": the class is neither * nor one that rmm-run reports");
     assert_bad(
-        "*:f\033[31m\n", "1: \"*:f?[31m\": there is a control character in the line");
+        "*:f\033[31m\n", "1: \"*:f?[31m\": the line contains a control character");
     run("--summary --suppressions /dev/zero -- " PROGRAM); /* NUL bytes without an end */
     program_assert_status(&program, 2);
     assert_string_equal(program.out, "");
