@@ -46,7 +46,7 @@ typedef struct rmm_aligned_options {
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    upstream or out is NULL, or options were not made
  *                                     with _INIT
- *         RMM_ERR_INVALID_ALIGNMENT   alignment_bytes is no power of two or too large
+ *         RMM_ERR_INVALID_ALIGNMENT   alignment_bytes is not a power of two or too large
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */
@@ -59,7 +59,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_aligned_adaptor_create(
  *
  * @param mr  an aligned adaptor
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no aligned adaptor, bytes_out is NULL
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not an aligned adaptor, bytes_out is NULL
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_aligned_get_alignment(const rmm_resource_t *mr, uint64_t *bytes_out);

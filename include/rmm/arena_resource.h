@@ -2,9 +2,9 @@
 /**
  * @file rmm/arena_resource.h
  *
- * At its creation an arena resource allocates one block from upstream, its only one. It
+ * An arena resource allocates a single block from upstream, when it is created. It
  * divides the block among up to 64 arenas, so threads rarely wait for each other, even on
- * one stream. The number of the thread and the id of the stream choose the arena. Threads
+ * one stream. The number of the thread and the id of the stream select the arena. Threads
  * in the same arena share its lock.
  *
  * The chosen arena serves small requests, from superblocks that it borrows from the global
@@ -19,10 +19,10 @@
  *
  * When nothing fits, all arenas return the free parts of their superblocks, in units of
  * 64 KiB: first those that finished events cover, then the others after a synchronise of
- * the device (not for an allocation in a graph capture). A part with a live block in it stays
- * where it is. So a nearly full arena may refuse a request that a pool of the same size
+ * the device (not for an allocation in a graph capture). A part with a live block in it is
+ * not returned. So a nearly full arena may refuse a request that a pool of the same size
  * (rmm/pool_resource.h) would serve: use an arena for the throughput of many threads on
- * small blocks, else a pool.
+ * small blocks, otherwise a pool.
  *
  * Lifetime: as rmm/resource.h. rmm_resource_trim() is RMM_ERR_UNSUPPORTED: the resource
  * keeps its one block until the last release, which waits for the device.

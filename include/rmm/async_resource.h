@@ -10,8 +10,9 @@
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
  * Figures: reserved_bytes are the bytes that the CUDA pool holds from the device. The
- * driver grows and shrinks the pool by itself. The resource queries it only at times, so
- * the file in /rmm may lag by 64 allocations; rmm_resource_get_stats() always queries it.
+ * driver grows and shrinks the pool by itself. The resource queries it at every 64th
+ * allocation at least, so the file in /rmm may lag by 64 allocations;
+ * rmm_resource_get_stats() always queries it.
  *
  * Trim: waits for the device, then returns the free memory to it. CUDA keeps memory until a
  * synchronisation has shown that its last use is over. To return all free memory,
@@ -30,8 +31,8 @@
 extern "C" {
 #endif
 
-/** rmm_async_options_t::handle_types: how the pool's memory may be shared with another
- * process; values of cudaMemAllocationHandleType, may be or'ed. */
+/** rmm_async_options_t::handle_types: how the pool's memory can be shared with other
+ * processes; values of cudaMemAllocationHandleType, combined with |. */
 #define RMM_ASYNC_HANDLE_POSIX_FD 0x1u
 #define RMM_ASYNC_HANDLE_WIN32 0x2u
 #define RMM_ASYNC_HANDLE_WIN32_KMT 0x4u

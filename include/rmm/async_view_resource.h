@@ -12,8 +12,8 @@
  * users; the device counts them once, however many resources use the same pool.
  *
  * Lifetime, threads: as rmm/resource.h. The pool is borrowed: it must outlive the resource,
- * but for the pool of an async resource, which the view keeps alive. All views of one
- * pool are equal; a view and the async resource whose pool it is are not.
+ * except the pool of an async resource, which the view keeps alive. All views of one
+ * pool are equal; a view and the async resource that owns the pool are not.
  */
 #ifndef RMM_ASYNC_VIEW_RESOURCE_H
 #define RMM_ASYNC_VIEW_RESOURCE_H
@@ -30,8 +30,8 @@ extern "C" {
  * @param cuda_mem_pool  a cudaMemPool_t of the current device
  * @param out            receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    out or the pool is NULL, or the driver knows no
- *                                     such pool
+ *         RMM_ERR_INVALID_ARGUMENT    out or the pool is NULL, or the driver does not
+ *                                     know the pool
  *         RMM_ERR_NO_DEVICE           no usable GPU; the message says what to do
  *         RMM_ERR_UNSUPPORTED         the device has no memory pools
  *         RMM_ERR_OUT_OF_HOST_MEMORY

@@ -2,10 +2,10 @@
 /**
  * @file rmm/binning_resource.h
  *
- * Passes each request to the smallest of its bins that is large enough, else to
- * upstream. A bin is a resource: blocks of one size over upstream, or one of yours.
- * Requests for more than 256 bytes of alignment go to upstream. Requests of no bytes all go
- * to one resource, which the first of them chooses: the smallest bin at that time, or
+ * Passes each request to the smallest of its bins that is large enough; larger requests go to
+ * upstream. A bin is a resource: a fixed_size resource over upstream, or one of the program.
+ * Requests with an alignment above 256 go to upstream. All requests of 0 bytes go
+ * to one resource, which is chosen at the first of them: the smallest bin at that time, or
  * upstream if there is no bin.
  *
  * Lifetime: as rmm/resource.h; it retains its bins, which live as long as it does.
@@ -61,9 +61,9 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_binning_resource_create(
  * @param bin_or_NULL  retained; of the same memory as upstream. NULL: blocks of that size
  *                     over upstream, in chunks of up to 128 MiB or 128 blocks
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    mr is no binning resource, bytes is 0 or too large
- *                                     (4 GiB and more need a bin of yours), or the bin's
- *                                     memory is of another device
+ *         RMM_ERR_INVALID_ARGUMENT    mr is not a binning resource, bytes is 0 or too large
+ *                                     (4 GiB and more need bin_or_NULL), or the bin's
+ *                                     memory belongs to another device
  *         RMM_ERR_UNSUPPORTED         a bin cannot be built on upstream (host memory)
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */

@@ -33,8 +33,8 @@ extern "C" {
 #define RMM_DEVICE_HOST (-1)
 
 /**
- * Where this process's devices come from: "cuda", "hip" (AMD) or "sim" (the simulated GPU), as
- * RMM_DRIVER says; "none" if there is no usable GPU, then the last error says why. Static.
+ * The driver of this process, selected by RMM_DRIVER: "cuda", "hip" (AMD) or "sim" (the
+ * simulated GPU); "none" if there is no usable GPU: the last error has the reason. Static.
  */
 RMM_API const char *rmm_driver_name(void);
 
@@ -79,8 +79,8 @@ typedef struct rmm_device_scope {
  * [cuda_set_device_raii].
  *
  * @param device     negative, or the current one: the scope changes and restores nothing
- * @param scope_out  for rmm_device_scope_leave() on the same thread; untouched on failure:
- *                   then do not leave it
+ * @param scope_out  for rmm_device_scope_leave() on the same thread; untouched on failure,
+ *                   and rmm_device_scope_leave() must not be called then
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out);
@@ -88,7 +88,7 @@ rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out);
 /** Make the previous device current again. A second call does nothing. */
 RMM_API void rmm_device_scope_leave(rmm_device_scope_t *scope);
 
-/** The current device's free memory (other processes use it as well), and all its memory. */
+/** The free memory of the current device (other processes use it as well), and its total memory. */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out);
 

@@ -13,9 +13,10 @@
  * the process ends; nothing is destroyed at exit. A get returns a reference of the caller's
  * own, so a resource that is replaced meanwhile lives until its last user releases it.
  *
- * Threads: any function, any thread. A get of a default that is set takes no lock and calls
- * nothing (one atomic operation); "current" asks the driver for the device first. The first
- * use of a device creates the initial resource; other first users wait for it.
+ * Threads: any function, any thread. A get of an existing default takes no lock and calls
+ * nothing (one atomic operation); the functions for the current device query the driver for
+ * it first. The first use of a device creates the initial resource; threads that need it
+ * meanwhile wait.
  *
  * In a forked child: a get returns the default that was set before the fork, which refuses
  * to allocate. If none was set and the parent has used a GPU, it is RMM_ERR_UNSUPPORTED.
@@ -46,7 +47,8 @@ extern "C" {
  *         and, if this call creates the initial resource:
  *         RMM_ERR_INVALID_ARGUMENT    RMM_RESOURCE is malformed; the message says how
  *         RMM_ERR_OUT_OF_MEMORY       RMM_RESOURCE asks for more than is free
- *         RMM_ERR_OUT_OF_HOST_MEMORY, RMM_ERR_CUDA
+ *         or another status of the functions that create its parts, for example
+ *         RMM_ERR_IO for a log that cannot be written, or RMM_ERR_UNSUPPORTED
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_get_per_device_resource(int device, rmm_resource_t **out);

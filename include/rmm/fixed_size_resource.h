@@ -61,7 +61,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_fixed_size_resource_create(
  *
  * @param mr  a fixed_size resource
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no fixed_size resource, bytes_out is NULL
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not a fixed_size resource, bytes_out is NULL
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_fixed_size_get_block_bytes(const rmm_resource_t *mr, uint64_t *bytes_out);

@@ -5,10 +5,10 @@
  * Limits the bytes that are live at once.
  *
  * Each request counts rounded up to `alignment_bytes`, as most upstreams round it. The live
- * bytes never exceed the limit, also with many threads, and a refused request takes nothing
- * from one that fits. A free counts once upstream has the block back.
+ * bytes never exceed the limit, with any number of threads, and a refused request never makes
+ * a concurrent one fail that fits. A free counts when upstream has taken the block back.
  *
- * Blocks of the same upstream that were not allocated here may be freed here. They lower
+ * Blocks that were allocated from upstream directly may be freed here. They lower
  * the counted bytes, but never below 0.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
@@ -57,7 +57,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_limiting_adaptor_create(
  *
  * @param mr  a limiting adaptor
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no limiting adaptor, bytes_out is NULL
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not a limiting adaptor, bytes_out is NULL
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_limiting_get_allocated(const rmm_resource_t *mr, uint64_t *bytes_out);

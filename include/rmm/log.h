@@ -11,8 +11,8 @@
  *
  * Level. The log's level applies to both. RMM_LOG_LEVEL sets it at the start; the default is
  * info. But stderr shows only warnings and worse, unless RMM_LOG_LEVEL or
- * rmm_log_set_level() requested more. An operator overrides the log's level by a write to
- * /rmm/proc/<pid>/log_level; that does not change what stderr shows. Messages below
+ * rmm_log_set_level() set the level. A write to /rmm/proc/<pid>/log_level overrides the log's
+ * level from outside; it does not change what stderr shows. Messages below
  * RMM_LOGGING_LEVEL (a CMake option, debug by default) are not compiled in.
  *
  * Sink. RMM_DEBUG_LOG_FILE names a file to append to; else it is stderr. A line is
@@ -23,8 +23,8 @@
  * A line is written at once with one write(2): there is nothing to flush, and lines of
  * threads and processes that share a file do not mix.
  *
- * An allocation that fails because memory is short is logged as an error when the caller
- * gets the failure, but not if a resource or an adaptor in between can still satisfy it.
+ * An allocation that fails for lack of memory is logged as an error when the failure reaches
+ * the program, but not if a resource or an adaptor above can still satisfy the request.
  * Other failures of allocations are logged at level info. At most ten failures a second are
  * logged.
  *

@@ -102,7 +102,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_logging_adaptor_create(
  * Write all buffered rows. Blocks.
  *
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no logging adaptor
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not a logging adaptor
  *         RMM_ERR_IO                rows were lost, in this call or before
  */
 RMM_API rmm_status_t rmm_logging_flush(rmm_resource_t *mr);
@@ -110,7 +110,7 @@ RMM_API rmm_status_t rmm_logging_flush(rmm_resource_t *mr);
 /** The first row of a format, without its newline; NULL: no such format. Static. */
 RMM_API const char *rmm_logging_header(uint32_t format);
 
-/** The path of the file, with %d and %p replaced; "" if there is none or mr is no logging
+/** The path of the file, with %d and %p replaced; "" if there is none or mr is not a logging
  * adaptor. Lives as long as mr. */
 RMM_API const char *rmm_logging_path(const rmm_resource_t *mr);
 

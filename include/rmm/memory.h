@@ -4,14 +4,14 @@
  *
  * Copies and fills in the order of a stream. They work on a GPU and on the simulated GPU.
  *
- * Addresses: memory of any device and of the host, from any resource or none. The direction
- * follows from the addresses (cudaMemcpyDefault). The ranges of a copy must not overlap, and
- * nothing checks that a range is inside of one allocation; rmm_device_buffer_copy_to_host()
- * and rmm_device_buffer_copy_from_host() check theirs.
+ * Addresses: memory of any device and of the host, whether or not a resource allocated it.
+ * The direction of a copy follows from the addresses (cudaMemcpyDefault). The ranges of a
+ * copy must not overlap, and nothing checks that a range is inside one allocation;
+ * rmm_device_buffer_copy_to_host() and rmm_device_buffer_copy_from_host() check theirs.
  *
- * Stream order: as a kernel on that stream. NULL and RMM_STREAM_LEGACY name the legacy
- * default stream of the current device. The host waits with rmm_stream_synchronize() before
- * it reads copied data. Until then its memory must stay valid, and a source unchanged.
+ * Stream order: as for a kernel on that stream. NULL and RMM_STREAM_LEGACY name the legacy
+ * default stream of the current device. Call rmm_stream_synchronize() before the host reads
+ * copied data. Until then host memory must stay valid, and a source unchanged.
  *
  * Pageable host memory (malloc(), the stack; rmm/pinned_resource.h allocates pinned
  * memory): the driver may stage a copy and block the calling thread until it is done. Do

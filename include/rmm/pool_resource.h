@@ -116,7 +116,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_pool_resource_create(
  *
  * @param mr  a pool
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no pool, bytes_out is NULL
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not a pool, bytes_out is NULL
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_pool_get_maximum(const rmm_resource_t *mr, uint64_t *bytes_out);

@@ -90,6 +90,8 @@ typedef struct rmm_stats {
  *         RMM_ERR_NO_DEVICE           no usable GPU
  *         RMM_ERR_UNSUPPORTED         the resource was created before fork(), in the
  *                                     parent
+ *         or the status that the program's function returned, for a custom or callback
+ *         resource
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_resource_alloc(
     rmm_resource_t *mr, size_t bytes, size_t align, rmm_stream_t stream,
@@ -136,19 +138,19 @@ RMM_API rmm_resource_t *rmm_resource_retain(rmm_resource_t *mr);
 /** Drop a reference; the last one destroys the resource. NULL is ignored. */
 RMM_API void rmm_resource_release(rmm_resource_t *mr);
 
-/** True if each may free the other's memory. */
+/** True if each of the two may free memory that the other one allocated. */
 RMM_API bool rmm_resource_is_equal(const rmm_resource_t *a, const rmm_resource_t *b);
 
 /** The type of the resource, for example "pool"; static. */
 RMM_API const char *rmm_resource_type(const rmm_resource_t *mr);
 
-/** The name given at creation, else the type; lives as long as the resource. */
+/** The name given at creation; without one, the type. Lives as long as the resource. */
 RMM_API const char *rmm_resource_name(const rmm_resource_t *mr);
 
 /** The resource that this one allocates from, borrowed; NULL for a base resource. */
 RMM_API rmm_resource_t *rmm_resource_upstream(const rmm_resource_t *mr);
 
-/** The device of the resource; -1: none, because no device can access its memory. */
+/** The device of the resource; -1 if no device can access its memory. */
 RMM_API int rmm_resource_device(const rmm_resource_t *mr);
 
 /**
@@ -163,12 +165,12 @@ RMM_API void rmm_resource_set_user_data(rmm_resource_t *mr, void *data);
 /** The pointer that was set last; NULL if none was set. */
 RMM_API void *rmm_resource_get_user_data(const rmm_resource_t *mr);
 
-/** The side that can access the memory: RMM_DEVICE_ACCESSIBLE, RMM_HOST_ACCESSIBLE or both. */
+/** The sides that can access the memory: RMM_DEVICE_ACCESSIBLE, RMM_HOST_ACCESSIBLE or both. */
 RMM_API uint32_t rmm_resource_properties(const rmm_resource_t *mr);
 
 /**
  * Read the statistics of this resource. Never blocks. Each figure is exact, but two figures
- * may be from moments a few nanoseconds apart. A resource over a CUDA memory pool asks the
+ * may be from moments a few nanoseconds apart. A resource over a CUDA memory pool queries the
  * driver for reserved_bytes.
  *
  * @param out  initialised with RMM_STATS_INIT; at most struct_size bytes are written
@@ -182,8 +184,10 @@ rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out);
  * are wholly free can be returned. May wait for the device.
  *
  * @return RMM_OK (also if nothing could be returned), or
- *         RMM_ERR_UNSUPPORTED  this type of resource cannot return memory before its end
- *         RMM_ERR_CUDA         waiting for the device failed
+ *         RMM_ERR_INVALID_ARGUMENT  mr is NULL
+ *         RMM_ERR_UNSUPPORTED       this type of resource cannot return memory before it is
+ *                                   destroyed, or it was created before fork(), in the parent
+ *         RMM_ERR_CUDA              waiting for the device failed
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_resource_trim(rmm_resource_t *mr, size_t keep_bytes);

@@ -54,7 +54,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_sam_headroom_resource_create(
  *
  * @param mr  a sam_headroom resource
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no sam_headroom resource, bytes_out is NULL
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not a sam_headroom resource, bytes_out is NULL
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_sam_headroom_get_headroom(const rmm_resource_t *mr, uint64_t *bytes_out);

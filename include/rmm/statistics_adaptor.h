@@ -71,7 +71,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_statistics_adaptor_create(
  * @param mr   a statistics adaptor
  * @param out  initialised with RMM_STATS_INIT; at most struct_size bytes are written
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT  mr is no statistics adaptor, out is NULL
+ *         RMM_ERR_INVALID_ARGUMENT  mr is not a statistics adaptor, out is NULL
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_statistics_get(rmm_resource_t *mr, rmm_stats_t *out);

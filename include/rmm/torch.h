@@ -47,7 +47,7 @@ extern "C" {
  * "out of memory" if that is the reason. Without PyTorch the result of a failure is NULL,
  * and rmm_last_error_message() has the reason. Every failure is logged.
  *
- * @param bytes   0 yields NULL, and is no failure
+ * @param bytes   0 yields NULL, which is not a failure
  * @param device  ordinal
  * @param stream  the stream of first use
  * @return the address, or NULL

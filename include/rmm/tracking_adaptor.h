@@ -2,18 +2,18 @@
 /**
  * @file rmm/tracking_adaptor.h
  *
- * Remembers every live block, on request with the call stack of its allocation, to find
- * leaks. It does not remember blocks of 0 bytes.
+ * Records every live block, optionally with the call stack of its allocation, to find
+ * leaks. It does not record blocks of 0 bytes.
  *
- * A free of a block that it does not know is logged as an error and passed on to upstream;
- * it does not count. A free with another size is logged as an error too, and carried out
+ * A free of an unknown block is logged as an error and passed on to upstream;
+ * it does not count. A free with a wrong size is logged as an error too, and carried out
  * with the size of the allocation.
  *
  * A last release with live blocks logs each of them (the first 100), with its stack.
  *
- * libunwind captures call stacks where it is installed (from 0.1 us for each
- * allocation), otherwise backtrace(3) does (some us). Symbols are looked up when they are
- * printed; a program linked with -rdynamic shows the names of its own functions.
+ * Call stacks are captured with libunwind if it is installed (from 0.1 us for each
+ * allocation), otherwise with backtrace(3) (some us). Symbols are looked up when a stack is
+ * printed; link the program with -rdynamic to see the names of its own functions.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
  * at its last release stay allocated from upstream.
@@ -70,7 +70,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_adaptor_create(
  *                    is no live block
  * @param count_out   receives its length
  * @return RMM_OK, or
- *         RMM_ERR_INVALID_ARGUMENT    mr is no tracking adaptor, an argument is NULL
+ *         RMM_ERR_INVALID_ARGUMENT    mr is not a tracking adaptor, an argument is NULL
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_outstanding(

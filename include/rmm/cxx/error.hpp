@@ -142,7 +142,7 @@ class RMM_API io_error : public std::runtime_error, public error
     }
 };
 
-/** Throw the exception of @p status with this text. Never returns; RMM_OK is no failure. */
+/** Throw the exception of @p status with this text. Never returns; RMM_OK is not a failure. */
 [[noreturn]] inline void
 throw_status(rmm_status_t status, int native_error, const char *message)
 {

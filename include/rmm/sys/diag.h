@@ -2,8 +2,8 @@
 /**
  * @file rmm/sys/diag.h
  *
- * The interface between this library and a diagnosis library (tools/inject): which blocks
- * live, and what a GPU, real or simulated, was told to do. For authors of such
+ * The interface between this library and a diagnosis library (tools/inject): the live
+ * blocks, and the work that a GPU, real or simulated, was given. For authors of such
  * libraries; programs do not need it. Versioned by struct_size: fields are appended.
  *
  * Lifetime: hooks and their context must stay valid until the process ends.
@@ -69,11 +69,11 @@ typedef enum rmm_diag_event_kind {
     RMM_DIAG_SET = 3,          /**< words[0] destination */
     RMM_DIAG_EVENT_RECORD = 4, /**< words[0] event handle */
     RMM_DIAG_EVENT_WAIT = 5,   /**< words[0] event handle */
-    RMM_DIAG_STREAM_SYNC = 6,  /**< the host has waited for it, or a query says done */
+    RMM_DIAG_STREAM_SYNC = 6,  /**< the host waited for it, or a query found it done */
     RMM_DIAG_DEVICE_SYNC = 7,
-    RMM_DIAG_STREAM_DESTROY = 8, /**< before the call: the handle is free soon */
-    RMM_DIAG_EVENT_SYNC = 9, /**< words[0] event handle; also a query that says done */
-    RMM_DIAG_PREFETCH = 10,  /**< words[0] begin of the range */
+    RMM_DIAG_STREAM_DESTROY = 8, /**< before the call: the handle may be reused soon */
+    RMM_DIAG_EVENT_SYNC = 9,     /**< words[0] event handle; also a successful query */
+    RMM_DIAG_PREFETCH = 10,      /**< words[0] start of the range */
     RMM_DIAG_STREAM_CREATE = 11, /**< words[0]: 1 it does not wait for the legacy
                                       default stream, else 0 */
     RMM_DIAG_EVENT_DESTROY = 12, /**< words[0] event handle */
@@ -120,21 +120,22 @@ typedef struct rmm_diag_event_v1 {
 
 typedef void (*rmm_diag_event_fn)(void *context, const rmm_diag_event_v1_t *event);
 
-/** Called after a block was obtained, and before a block can be handed out again. */
+/** on_alloc runs after a block was allocated, on_free before its memory can be reused. */
 typedef struct rmm_diag_hooks_v1 {
     size_t struct_size;
     void *context;
     void (*on_alloc)(void *context, const rmm_diag_block_v1_t *block);
     void (*on_free)(void *context, const rmm_diag_block_v1_t *block);
-    /** Wanted: at least so much unused memory behind each block of a GPU, for guards;
-     * 0, and of an older library: none. Resources made before keep to what they have. */
+    /** Minimum number of unused bytes behind each block of a GPU, for guards; 0 (as in an
+     * older diagnosis library): none. Resources that exist already are not changed. */
     size_t guard_bytes;
-    /** Freed memory that a resource had kept (RMM_DIAG_BLOCK_KEPT) may be somebody else's from
-     * now on: it is about to go back to where it came from, or was given to a function of the
-     * program's that the library has called. NULL, and of an older library: not asked for. */
+    /** Freed memory that a resource had kept (RMM_DIAG_BLOCK_KEPT) may be used by others from
+     * now on: the resource is about to return it to where it came from, or has passed it to a
+     * function of the program. NULL (as in an older diagnosis library): not called. */
     void (*on_gone)(void *context, uint64_t address, uint64_t bytes);
-    /** Wanted now: at least so many bytes that were freed last are not used again in each pool that
-     * was made while RMM_DIAG_QUARANTINE was set; 0: none. NULL, and of an older library: 0. */
+    /** The number of freed bytes that each pool should keep from being reused, for pools that
+     * were created while RMM_DIAG_QUARANTINE was set; 0: none. NULL (as in an older diagnosis
+     * library): 0. */
     uint64_t (*quarantine_bytes)(void *context);
 } rmm_diag_hooks_v1_t;
 
@@ -144,7 +145,7 @@ typedef void (*rmm_diag_work_fn)(const void *const *parameter);
 /** Services of this library for the attached diagnosis library. */
 typedef struct rmm_diag_services_v1 {
     size_t struct_size;
-    /** "cuda", "hip" or "sim": which source of events is the right one; static. */
+    /** "cuda", "hip" or "sim": selects the source of events; static. */
     const char *driver_name;
     /** Simulated GPU: send its events to fn from now on; NULL for a real one. */
     void (*observe)(rmm_diag_event_fn fn, void *context);
@@ -155,13 +156,13 @@ typedef struct rmm_diag_services_v1 {
      * where the file cannot be made (no space: fewer bytes may fit).
      */
     rmm_status_t (*side_file)(const char *suffix, size_t bytes, void **memory_out);
-    /** Size of the blocks that the hooks are given; 0, from an older library: up to
+    /** sizeof(rmm_diag_block_v1_t) in this library; 0 (an older library): the blocks end with
      * `device`. */
     size_t block_bytes;
     /**
-     * Simulated GPU: queue work on a stream of a device that no event tells of; NULL for a
-     * real one. Returns a cudaError_t, and cudaErrorStreamCaptureUnsupported for a stream
-     * that captures, whose capture stays whole.
+     * Simulated GPU: queue work on a stream of a device without reporting an event; NULL for
+     * a real GPU. Returns a cudaError_t. For a capturing stream it returns
+     * cudaErrorStreamCaptureUnsupported and does not invalidate the capture.
      */
     int (*queue)(
         int device, rmm_stream_t stream, rmm_diag_work_fn fn, const void *parameter,
@@ -189,12 +190,12 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_diag_attach_v1(
     const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services_out);
 
 /**
- * Enter memory that the program took from the driver itself into the accounting: it becomes a
- * block of a resource of type "driver", one for each GPU and one for the host's memory, that
- * /rmm shows like any other. Nothing is refused because of a limit: the program has the
- * memory already. An injected library calls this behind the driver's call, unless
- * rmm_diag_in_library_v1(). A block that begins where one is known replaces that one: its free
- * was not seen.
+ * Count memory that the program took from the driver directly: it becomes a
+ * block of a resource of type "driver", one for each GPU and one for the host's memory, which
+ * /rmm shows like any other. Limits do not apply, because the program already has the
+ * memory. An injected library calls this after the driver's call, unless
+ * rmm_diag_in_library_v1() is true. A block with the address of a known block replaces it,
+ * because that block's free was missed.
  *
  * @param block  the block; stream_id and resource_id are ignored
  * @return RMM_OK, or
@@ -210,8 +211,8 @@ RMM_API RMM_NODISCARD rmm_status_t
 rmm_diag_driver_alloc_v1(const rmm_diag_block_v1_t *block);
 
 /**
- * The program is about to give such a block back to the driver: before the driver's call,
- * since the address may be another thread's at once.
+ * The program is about to return such a block to the driver. Call this before the driver's
+ * call, because another thread may get the same address at once.
  *
  * @param block  address, stream and flags are read
  * @return size of the block in bytes; 0 if no known block begins at this address
@@ -219,14 +220,15 @@ rmm_diag_driver_alloc_v1(const rmm_diag_block_v1_t *block);
 RMM_API uint64_t rmm_diag_driver_free_v1(const rmm_diag_block_v1_t *block);
 
 /**
- * The program has another copy of this library, which takes memory from the driver and counts it
- * itself: all blocks of rmm_diag_driver_alloc_v1() are counted as freed, and no more are counted.
+ * The program has another copy of this library, which counts the memory that it takes from the
+ * driver: all blocks of rmm_diag_driver_alloc_v1() count as freed, and no further ones are
+ * counted.
  */
 RMM_API void rmm_diag_driver_forget_v1(void);
 
 /**
- * True while the calling thread takes memory from the driver for this library, or is in a
- * function of the program's that a custom resource calls: a resource counts what it takes.
+ * True while the calling thread takes memory from the driver for this library, or runs a
+ * function of a custom resource: the resource counts that memory.
  */
 RMM_API bool rmm_diag_in_library_v1(void);
 
