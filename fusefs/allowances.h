@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a walk over all segments may spend on the slots of each user. A sum of what is free
+ * How many slots of each user a walk over all segments may read. A sum of free memory
  * reads every slot with the model's lock held, and a user may have 1024 segments of 256 slots,
- * full, or being written for ever. So each user has a part (budget.h, sum_slots). The segments
- * beyond it are left out of the sum, which is told as one refusal.
+ * full, or constantly being written. So each user has a limit (budget.h, sum_slots). Segments
+ * beyond the limit are left out of the sum, which counts as one refusal.
  *
  * Threads: the owner's.
  */

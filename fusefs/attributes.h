@@ -2,9 +2,9 @@
 /*
  * The attributes (struct stat) of a node, and how long the kernel may cache them. Knows no FUSE.
  *
- * Sizes: a value reports TREE_VALUE_BYTES; a text and a log their true size. That of a text
- * is the work of rendering it, so it is told only when it is asked for (attributes_of), not
- * with each name of a directory.
+ * Sizes: a value reports TREE_VALUE_BYTES; a text and a log their true size. The size of a
+ * text is known only after rendering it, so it is computed only for a request about that file
+ * (attributes_of), not for each name in a directory listing.
  *
  * Threads: any. attributes_fill is called under the model lock, attributes_of takes it.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each user may use of the daemon. The daemon serves every user of the machine and
- * reads what any of them wrote, so none may take what the others need: its memory, its
- * handles, its log, the numbers of GPUs.
+ * The limits of each user on the daemon's resources: memory, handles, log space, GPU numbers.
+ * The daemon serves every user of the machine and reads what any of them wrote, so no user
+ * may exhaust what the others need.
  *
- * Root and the daemon's own user have the larger limit of two. All other users together
- * have a third one, because one person may own thousands of uids (subuid(5)).
+ * Root and the daemon's own user have larger limits. A third limit applies to all other users
+ * together, because one person may own thousands of uids (subuid(5)).
  *
  * The table is small and fixed. A user that uses nothing makes room for another one. While
  * every entry is in use, further users share the entry `others`, until that uses nothing.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In which control group a process is, and in which container that says it is. Pure but for
- * cgroup_of(), which reads /proc/<pid>/cgroup.
+ * The control group of a process, and the container that the group's name identifies. Pure
+ * except cgroup_of(), which reads /proc/<pid>/cgroup.
  *
  * Threads: any.
  */

@@ -6,8 +6,8 @@
  *   peak_bytes   anything: this level's mark becomes the current value. gpuN and host:
  *                the daemon's mark, and a request to every live process there; below
  *                proc/<pid>: a request in its control page, obeyed at its next allocation
- *   total_bytes  reset: of gpuN and host, what processes that have ended left in the totals,
- *                all of them, and in lifetime_peak_bytes
+ *   total_bytes  reset: of gpuN and host, removes the part of ended processes from all
+ *                totals and from lifetime_peak_bytes
  *   log_level    of the daemon: debug info warn error off; of a process: trace debug
  *                info warn error critical off, a request in its control page
  *   trace/enable 1 or 0, also a request in the control page

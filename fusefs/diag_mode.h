@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The modes of a program's diagnosis, asked for through its side file (diag/diag_format.h): the
- * daemon writes one word there, which the program looks at with each event and each block.
+ * Switches the modes of a program's diagnosis through its side file (diag/diag_format.h): the
+ * daemon writes one word there, which the program reads at each event and each block.
  *
- * Nothing that a program wrote there is trusted but by itself: it is told what to look for, and
- * says what it does.
+ * The side file is untrusted. It affects only the program that wrote it: the daemon requests
+ * modes, and shows those that the program reports to be in force.
  *
  * Threads: the caller holds the model lock alone.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See exits.h. An epoll set holds the pidfds and inotify's descriptor; that it is readable
- * is what is asked.
+ * See exits.h. An epoll set holds the pidfds and inotify's descriptor; one query tells whether
+ * any of them is readable.
  */
 #include "exits.h"
 

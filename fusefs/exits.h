@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells at once when a process of the model has ended, and when the directories have
- * news: one question (one system call) for all of them, however many there are.
+ * Detects at once that a process of the model has ended, or that a directory of segments has
+ * changed: one system call for all of them, however many there are.
  *
- * A process is watched by a pidfd. Where there is none (the process is in a pid namespace
- * that this daemon does not see, or descriptors are short) its lock is asked from time to
+ * A process is watched by a pidfd. Without one (the process is in a pid namespace
+ * that this daemon does not see, or no descriptor is left) its lock is checked from time to
  * time instead (members.h).
  *
  * Threads: exits_have_news() any; the others with the model lock held alone.

@@ -5,9 +5,9 @@
  * process.
  *
  * A figure that a process does not publish is FIGURE_UNKNOWN. It is not 0, and it makes the
- * sums of that process unknown. So is one that cannot be true, because no address space
- * holds so much: the segment is then marked and logged. A sum over processes leaves out
- * what is unknown and says of how many: otherwise any user could make all sums unknown.
+ * sums of that process unknown. A figure that no address space can hold is unknown, too, and
+ * the segment is marked and logged. A sum over processes leaves out unknown figures and counts
+ * the processes left out: otherwise any user could make all sums unknown.
  *
  * Marks. A reset is a request in the control page. Until the process has obeyed it (its
  * *_reset_seen is the request's number) a mark is the current value. A process without

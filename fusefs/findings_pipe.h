@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/<pid>/diag/findings_pipe: the rows of `findings`, each when its finding is new or was made
- * again since the reader's last look at it, with the count that it has then. A reader that is slow
+ * proc/<pid>/diag/findings_pipe: the rows of `findings`, each when its finding is new or has
+ * occurred again since the reader last got it, with its current count. A slow reader
  * loses no finding: it gets the row with a larger count.
  *
- * The side file is kept open while the reader has the pipe open. It is opened at the first look
- * that finds one: diagnosis begins with a program's first block.
+ * The side file stays open while the reader has the pipe open. It is opened when it first
+ * exists: diagnosis begins with a program's first block.
  *
  * Part of stream.c, whose lock protects it.
  */

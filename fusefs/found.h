@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out which errors the diagnosis of a program has found since the last look: an event for
- * each class of which there are more (node_events.h).
+ * Polls the findings of each diagnosed program and notes an event for each class that has new
+ * ones (node_events.h).
  *
- * The side file (diag/diag_format.h) is opened once and kept open: a look reads one word of it, and
- * more only when that rose. A process without one is asked for it again after 0.1 s, then after
- * twice as long each time, up to 4 s, and when it ends.
+ * The side file (diag/diag_format.h) is opened once and stays open: a poll reads one word of it,
+ * and more only if that word rose. If a process has no side file, the next attempts follow after
+ * 0.1 s, then after twice as long each time, up to 4 s, and when the process ends.
  *
- * The program may write anything into the file: what cannot be true is no event, FOUND_ENTRIES of
- * its entries are read, and FOUND_READ files in a piece of a look. At most an eighth of the
- * daemon's descriptors are kept for such files: beyond that there are no events. Findings of which
- * no entry tells are of the class "unknown".
+ * The program may write anything into the file: impossible values cause no event, FOUND_ENTRIES
+ * of its entries are read, and FOUND_READ files in one step. At most an eighth of the
+ * daemon's descriptors are used for such files: programs beyond that cause no events. Findings
+ * without an entry have the class "unknown".
  *
  * Threads: the model lock held alone.
  */

@@ -8,9 +8,10 @@
  *      GPUs ("SIM-<n>"), GPUs of a machine without that folder
  * While the daemon runs, it neither reuses nor removes a number.
  *
- * What the driver says of its GPUs stays. A program can only tell what the driver does not:
- * the first one to tell is believed, and of the capacity always root and the daemon's user.
- * A GPU that only programs report is charged to the user of the first of them (budget.h).
+ * What the driver lists about a GPU cannot be overridden. A program can only add what the
+ * driver does not list: the first report counts, and for the capacity always a report by root
+ * or the daemon's user. A GPU that only programs report is charged to the user of the first
+ * report (budget.h).
  *
  * Threads: the caller holds the model lock alone.
  */

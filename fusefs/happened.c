@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at what processes count; see happened.h.
+ * Polls the counters of processes; see happened.h.
  */
 #include "happened.h"
 

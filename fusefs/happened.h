@@ -3,15 +3,15 @@
  * Finds out what happened on the node: notes events (node_events.h) about what comes and goes, and
  * about counters of processes that rose since the last look at them.
  *
- * A look reads a few figures of every live location: HAPPENED_WANTED_NS apart while a reader waits
- * for events, HAPPENED_IDLE_NS otherwise, and once more when a process ends. So several refused
- * allocations between two looks are one event with a count, a peak that was reset in between is
- * missed, and so is a program that started and ended before the daemon saw its name in the
- * directory. A peak is told when it is an eighth above the one that was told last.
+ * A poll reads a few figures of every live location: every HAPPENED_WANTED_NS while a reader waits
+ * for events, otherwise every HAPPENED_IDLE_NS, and once more when a process ends. So several
+ * refused allocations between two polls are one event with a count. A peak that was reset in
+ * between is missed, and so is a program that started and ended before the daemon saw its name in
+ * the directory. A peak is reported when it is an eighth above the last reported one.
  *
- * Bounds: a piece of a look is HAPPENED_LOCATIONS locations, for less than a millisecond. A tick
- * of the daemon looks at HAPPENED_PIECES of them, so that a user with very many delays the
- * events of others by some ticks.
+ * Bounds: one step of a poll covers HAPPENED_LOCATIONS locations and takes less than a
+ * millisecond. A tick of the daemon makes HAPPENED_PIECES steps, so that a user with very many
+ * locations delays the events of others by some ticks.
  *
  * Threads: the model lock held alone, but for happened_changes(), for which shared is enough.
  */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process is behind a segment: the directory under /rmm/proc that shows it.
+ * Finds the process that holds a segment, which determines its directory under /rmm/proc.
  *
- * A pid is believed only together with its owner and its start time. The header tells a
- * pid as the process sees it, and any process can write one there. /proc/locks tells which process
- * took the lock, as this daemon sees pids, but that process may have ended since and left the
- * lock to a child. So /proc/<pid> must belong to the owner of the file, and must have
- * started when the header says.
+ * A pid counts only together with its owner and its start time. The header contains the pid in
+ * the process's own namespace, and any process can write any pid there. /proc/locks has the
+ * process that took the lock, as this daemon sees pids, but that process may have ended since
+ * and left the lock to a child. So /proc/<pid> must belong to the owner of the file, and must
+ * have the start time of the header.
  *
- * Cost: two system calls where the header is right. Else a look at what /proc/locks said.
- * It has a line for each lock on the machine, and the kernel takes the longer for each of
- * them the more there are: 13 s for 95,000, which any user may take. So a thread of its own
- * reads it, when it is wanted, and takes at most one HOLDERS_SHARE-th of the time for it.
+ * Cost: two system calls if the header is right, otherwise a search of a copy of /proc/locks.
+ * That file has a line for each lock on the machine, and its cost grows faster than the number
+ * of locks: 13 s for 95,000, which any user may take. So a separate thread reads it on demand
+ * and spends at most one HOLDERS_SHARE-th of the time on it.
  * A holder that is not in it after HOLDERS_PATIENCE_NS stays unknown.
  *
  * Threads: any; the model lock may be held. A leaf lock, under which nothing is read.

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which segment a file is, whatever its name: each segment counts once. Users may rename,
- * link and copy their files, before and after the end of the process, and no sum may grow
- * by it.
+ * The identity of a segment, independent of its file name, so that each segment counts once.
+ * Users may rename, link and copy their files, before and after the end of the process, and no
+ * sum may grow because of that.
  *
- * A segment is known by its owner and by what its header says of its making: pid, start of
- * the process, nanosecond. All of this stays the same when a segment is made small. While a
- * segment is a member, the member tells; of those that ended the daemon keeps the identity,
- * also over a restart, of each user the last IDENTITY_OF_USER_MAX.
+ * The owner of the file and the creation data in the header (pid, start time of the process,
+ * nanosecond) identify a segment. They stay the same when an ended segment is shrunk. For a live
+ * segment the member has them; for ended segments the daemon keeps the last
+ * IDENTITY_OF_USER_MAX identities of each user, also across a restart.
  *
- * That is no defence against a user who forges segments: such a user can run programs as
+ * This is no defence against a user who forges segments: such a user could run programs as
  * well, and the totals can be reset (control.h).
  *
  * Threads: model lock held alone.

@@ -11,13 +11,13 @@
  * (its inode contains the generation), and the previous one is `log.1`. So `tail -F`
  * follows, and a byte that a reader may have seen never moves.
  *
- * A user who writes much pushes out only that user's own lines: texts are full one by one,
- * and what a user adds to the text of all lines is bounded. A line there says how many
- * messages were over that. All users' texts together are bounded, too (budget.h): the one
- * that has been the same for longest gives way.
+ * A user who writes much displaces only that user's own lines: each user's text has its own
+ * limit, and the rate at which a user adds to the text of all lines is bounded. A line there
+ * counts the messages that exceeded it. All users' texts together are bounded, too (budget.h):
+ * the text that has not changed for longest is dropped first.
  *
- * Once a program has ended its rings are read for the last time: a user can leave hundreds of dead
- * segments, and all readers wait while they are looked at.
+ * The rings of an ended program are read once more and then no longer: a user can leave hundreds
+ * of dead segments, and all readers wait while they are read.
  *
  * Threads: any. `lock` protects the texts; the caller holds the model lock, shared is
  * enough, and takes it before.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which requests are answered in their user's turn (turns.h): all that render a text whose
- * rendering may take long, and those of a user who keeps THREADS_OF_USER threads of the
- * session busy already. A request about a long text that renders nothing, as most reads of it,
+ * Decides which requests are queued by user (turns.h): those that render a text whose
+ * rendering may take long, and those of a user who already keeps THREADS_OF_USER threads of the
+ * session busy. A request about a long text that renders nothing, as most reads of it,
  * is answered at once.
  *
- * How many of a user wait is bounded by the budget; a request that its reader gave up is
- * answered as soon as the kernel says so.
+ * The budget bounds how many requests of a user wait. A request that its reader gave up is
+ * answered as soon as the kernel reports the interruption.
  */
 #include "ll_session.h"
 

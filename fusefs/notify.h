@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tell the service manager (systemd, Type=notify) how it goes: one datagram to the socket
- * in $NOTIFY_SOCKET. Nothing without that variable. The protocol is that of
- * sd_notify(3); libsystemd is not needed for it.
+ * Reports the state of the daemon to the service manager (systemd, Type=notify): one datagram to
+ * the socket in $NOTIFY_SOCKET; nothing without that variable. The protocol is that of
+ * sd_notify(3), without libsystemd.
  */
 #ifndef RMM_FUSEFS_NOTIFY_H
 #define RMM_FUSEFS_NOTIFY_H

@@ -2,12 +2,12 @@
 /*
  * Texts that were rendered a moment ago, by the thread that asked for them.
  *
- * The kernel asks for the attributes of a text before it opens it, and most tools ask again
- * after the open. A text is rendered anew for each, it differs from the one before, and a
- * tool that compares the size with what it reads is misled: grep takes a file that is
- * shorter than its size for a binary one. So the text whose size a thread was told is
- * the text that the same thread opens within RECENT_TAKEN_NS, and the size of the text that a
- * thread opened is what it is told for RECENT_TOLD_NS.
+ * The kernel queries the attributes of a text before it opens it, and most tools query them again
+ * after the open. Rendered anew for each of these requests, the text would differ, and would
+ * mislead a tool that compares the size with what it reads: grep takes a file that is
+ * shorter than its size for a binary file. So if a thread opens a text within RECENT_TAKEN_NS
+ * after it queried the size, it gets the text that was measured; and for RECENT_TOLD_NS after
+ * an open, the thread's queries return the size of the opened text.
  *
  * Threads: any. A leaf lock.
  */

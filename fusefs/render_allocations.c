@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/<pid>/allocations: the live blocks of a process, joined by address from what there is:
- * the report of its pools (reports.h), the list of its tracking adaptors, and what a diagnosis
- * library saw. What none of them tells is -1.
+ * proc/<pid>/allocations: the live blocks of a process, joined by address from three sources:
+ * the report of its pools (reports.h), the list of its tracking adaptors, and the blocks that a
+ * diagnosis library follows. What none of them knows is -1.
  *
- * A block in which another pool has its memory is a chunk, and no allocation of the program.
+ * A block that backs another pool is a chunk, not an allocation of the program.
  *
  * Side files are opened with the model's lock held and read without it.
  */

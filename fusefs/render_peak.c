@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diag/peak: what the most bytes that were live in a location were made of, by resource, first
- * user and the stack of the allocation. Behind the rows of a location a line says how much that
- * was, and when.
+ * diag/peak: the blocks that were live at the peak of each location, by resource, first
+ * user and the stack of the allocation. A line after the rows of a location has the sum and the
+ * time of the peak.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a limit that all users share is divided: users who want little get it, and the others get
- * equal parts of the rest. So no user's programs displace those of another from a text about
- * the whole node.
+ * Divides a limit fairly between users (max-min fairness): users who need little get all of it,
+ * and the others get equal parts of the rest. So no user's programs displace those of another
+ * from a text about the whole node.
  *
  *   shares_want() for everything, shares_allot() once, then shares_take() for everything.
  *

@@ -9,10 +9,10 @@
  * the model's lock. It is read in pieces of PIECE_LEVELS levels, and other threads
  * get the lock between two pieces.
  *
- * Bounds: so many processes' devices and so many resources. If there are more, each user has a
- * share of them (shares.h), and what is left out is counted. A device is the sum of all
- * processes, also of those that are left out; what is free in resources that are left out is
- * unknown in their process and missing in its device.
+ * Bounds: a maximum number of devices of processes and of resources. If there are more, each
+ * user has a share of them (shares.h), and those left out are counted. A device is the sum of all
+ * processes, including those left out. The free memory of omitted resources is unknown in their
+ * process and missing in the sum of the device.
  *
  * Cost: one read of each segment's locations and resources, about 15 us for a process with four
  * pools. Memory: some 300 bytes a level.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sum over all live segments on a device, for those who show it. It takes 2 us for each
+ * The sum over all live segments on a device. It takes 2 us for each
  * segment, and more with free blocks, so on a node with hundreds of programs the readers that
  * poll it would keep a core of the daemon busy. A sum over more than SUMS_EXACT segments, or
- * one that took more than SUMS_CHEAP_NS of CPU time, is used again for SUMS_SHARE times as
- * long as it took: whatever programs there are and however many readers, a device's sums
- * take at most a SUMS_SHARE-th of one core. With fewer programs every read is a new one.
+ * one that took more than SUMS_CHEAP_NS of CPU time, is cached for SUMS_SHARE times as
+ * long as it took. So for any number of programs and readers a device's sums
+ * take at most a SUMS_SHARE-th of one core. With few programs every read computes the sum anew.
  *
  * A sum is never used again after a segment came or went, a location was opened, or a
  * command was obeyed.

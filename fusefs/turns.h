@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests whose answer takes long. One thread of their own answers them: after one request
- * of a user comes one of each other user who waits. So the threads of the session, which
- * are few, are never all busy with the long texts of one user while another waits for a
- * figure.
+ * A queue of requests that take long, served round-robin by user on a thread of its own. So the
+ * few threads of the session are never all busy with the long texts of one user while another
+ * user waits for a figure.
  *
  * A request that waits can be taken out again, because its reader got a signal. The thread
  * that takes a request out, under the lock, answers it. How many requests of a user wait is the

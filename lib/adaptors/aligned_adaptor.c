@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Larger alignments by asking for more. A block that was made larger is remembered with
- * where it came from and its alignment, so that its free needs nothing but the size, and a
- * wrong one is refused here; all others are upstream's to judge.
+ * Provides larger alignments by requesting more bytes. The adaptor records each block that it
+ * enlarged, with its upstream address and alignment, so that a free needs only the size and a
+ * wrong free is refused here. Upstream checks all other frees.
  *
  * Accounting: upstream sees another size than the user asked for, so this resource, not
  * upstream, enters and settles those requests at the location.

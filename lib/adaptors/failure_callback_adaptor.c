@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tries again as long as the program's callback says so. What made the allocation fail
- * is the thread's last error also after a callback that met errors of its own.
+ * Retries as long as the program's callback returns true. The thread's last error is that of
+ * the failed allocation, even if the callback caused other errors.
  */
 #include <rmm/failure_callback_adaptor.h>
 

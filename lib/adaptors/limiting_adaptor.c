@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A limit on what is out. Room is reserved before upstream is asked, by compare and swap:
- * adding first and taking back afterwards would for a moment refuse requests of others
- * that fit. It is given back after upstream has the block, so that upstream never holds
+ * A limit on live bytes. Bytes are reserved by compare and swap before the upstream call:
+ * adding first and subtracting on failure would briefly refuse concurrent requests
+ * that fit. They are released after upstream has freed the block, so that upstream never holds
  * more than the limit either.
  */
 #include <rmm/limiting_adaptor.h>

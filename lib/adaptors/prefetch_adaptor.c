@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prefetches what it hands out to the resource's device. Slow like the driver calls it
- * makes (managed memory is), so it enters the driver's scope each time.
+ * Prefetches each allocation to the resource's device. A prefetch is a slow driver call anyway,
+ * so the adaptor enters the driver's scope each time.
  */
 #include <rmm/prefetch_adaptor.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the rows of a log go: gathered in a buffer, written out to a file and a function
- * when it is full, in order, and never under the lock that other threads' rows need.
+ * Buffers the rows of an allocation log and writes them to a file and a sink function, in
+ * order, and never under the lock that other threads need to add rows.
  *
  * Two buffers: one is filled, one is written, by the thread that found the first one full.
  * If both are full others wait for it: no row is dropped because a disk is slow.

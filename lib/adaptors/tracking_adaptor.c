@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every block that is out, in a table by address. What prints and copies it is in
- * tracking_report.c.
+ * Records every live block in a table by address. tracking_report.c copies and prints it.
  *
  * A block leaves the table before upstream sees its free, because the same address may be
  * handed out again at once; if upstream refuses the free, it comes back. What is in the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is out, as a copy and in print. Everything is copied first, under the lock, and
- * sorted and printed from the copy without it: the thread that prints may wait.
+ * Copies and prints the live blocks. Everything is copied first, under the lock, and then
+ * sorted and printed without it, because printing may block.
  */
 #include "adaptors/tracking_impl.h"
 

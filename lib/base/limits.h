@@ -3,10 +3,10 @@
  * Obeys what an operator asked for through /rmm: limits on what a resource hands out and on
  * what the process holds from a GPU, and trims.
  *
- * A limit is never exceeded, however many threads allocate: whoever takes memory promises it
- * first, and what is promised counts as taken until it is counted, or was not obtained. So
- * where two threads race for the last bytes, one may be refused although the other then fails.
- * What was taken before the limit was set stays.
+ * A limit is never exceeded, however many threads allocate: a thread reserves the bytes first,
+ * and a reservation counts against the limit until the memory is counted or the attempt has
+ * failed. So if two threads race for the last bytes, one may be refused although the other then
+ * fails. Memory that was taken before the limit was set stays.
  *
  * Threads: any. No lock held by the caller: a growth that a limit would refuse first trims the
  * other resources of the process there.

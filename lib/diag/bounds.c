@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges against blocks; see bounds.h. */
+/* Compares ranges with blocks; see bounds.h. */
 #include "diag/bounds.h"
 
 static uint32_t find_divided(const rmm_bounds_t *bounds, uint64_t start, uint64_t end)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The diagnosis engine: fed with the blocks that users hold and with what a GPU is told
- * to do, it writes which call used which block, and the errors it found, into a side file
- * (diag_format.h). Pure: no CUDA, no files; the memory is its creator's.
+ * The diagnosis engine: from the blocks that users hold and the work that a GPU is given
+ * it computes which call used which block, and which errors there are, and writes both into a
+ * side file (diag_format.h). Pure: no CUDA, no files; its creator provides the memory.
  *
  * Usage: a launch uses a block if any aligned 8-byte word of its parameters points into it:
  * pointers inside structs are found, pointers stored in device memory are not.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which live block contains an address? Asked for every 8-byte word of every kernel
- * parameter, so it is made for a quick no (bounds of all blocks) and quick answers (a small
- * cache of them); else a balanced search tree, O(log n).
+ * Finds the live block that contains an address. The lookup runs for every 8-byte word of every
+ * kernel parameter, so it first rejects addresses outside the bounds of all blocks, then
+ * consults a small cache, and only then searches a balanced tree, O(log n).
  *
  * Blocks never overlap. Storage is taken once; an index names a block until it is erased
  * and is the index of its row in the side file as well.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the diagnosis looks for, as users write it: words joined by commas.
+ * The modes of the diagnosis as users write them: words separated by commas.
  */
 #ifndef RMM_DIAG_MODES_H
 #define RMM_DIAG_MODES_H

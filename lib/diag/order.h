@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses of blocks whose order against each other nothing ensures (clocks.h says what is ordered).
+ * Finds uses of blocks that are not ordered against each other (clocks.h defines the order).
  *
- * What is an error, if it is not ordered behind what was done before on another stream:
+ * Errors, if not ordered after earlier work on another stream:
  *  - any use of a block, behind its allocation;
  *  - its free, behind any use;
  *  - a copy or fill, behind another one of the same bytes, if one of the two writes;

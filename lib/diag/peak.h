@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the most bytes that were ever live were made of, for each location (a GPU, or the host's
+ * The blocks that made up the peak of live bytes, for each location (a GPU, or the host's
  * memory).
  *
- * A new peak comes with nearly every allocation while a program grows, so it must cost nothing: it
- * notes when it was. A block belongs to the peak if it was allocated by then (allocation times
- * grow from block to block) and is live, or was freed since: then it was added to a part when it
- * was freed. A new peak makes all parts stale, and a stale part is as good as free.
+ * While a program grows, nearly every allocation is a new peak, so recording one must be cheap:
+ * only its time is stored. A block belongs to the peak if it was allocated before that time
+ * (allocation times rise from block to block) and is live or was freed since; in the latter case
+ * its free added it to a part. A new peak makes all parts stale, and a stale part can be reused.
  *
- * Parts of a location are a hash table of fixed size. A block that finds none for its allocation
- * site adds to one without a site; what finds none at all is the rest.
+ * The parts of a location are a hash table of fixed size. A block for whose allocation site no
+ * part is left is added to a part without a site; if that fails, it counts as not attributed.
  *
  * Not locked: the engine's lock protects it.
  */

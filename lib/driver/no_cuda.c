@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for cuda.c in a library that was built without a CUDA toolkit. */
+/* Replaces cuda.c in a library that was built without a CUDA toolkit. */
 #include "driver/driver.h"
 
 #include "core/error.h"

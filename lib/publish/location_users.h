@@ -7,10 +7,11 @@
  * figures and writes them with plain stores. Otherwise all resources SHARE them, with atomic
  * additions. Readers see no difference: every figure is correct at any time.
  *
- * Life of a user. A STRANGER joins with its first request that counts (once, a slow path),
- * and leaves when the resource ends. One alone that has a lock owns. When a second one
- * joins, that ends under the owner's lock, so the owner is in no critical section. When
- * all but one have left, that one owns again, if it can.
+ * Life of a user. A user that is OUTSIDE joins with its first request that counts (once, a slow
+ * path), and leaves when the resource is destroyed. A single user that has a lock owns the
+ * location. When a second user joins, ownership ends under the owner's lock, so the owner is in
+ * no critical section. When all but one have left, that one owns the location again, if it has
+ * a lock.
  *
  * Invariants:
  *  - At most one user of a location owns it; then it is the only user and the only writer.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits, trims and reports that an operator asked for through /rmm: the process's side of the
- * control page. What is asked for rarely costs an allocation one load, of a word that is not
- * written meanwhile: while it is 0 nothing else here is looked at. It also tells a forked child,
- * whose page is all zeros, from a limit of 0 bytes. The program's own calls look at that word and
- * at the trace's at once.
+ * Limits, trims and reports that an operator requested through /rmm: the process's side of the
+ * control page. Without a request an allocation loads one word, which is rarely written: while
+ * it is 0, nothing else here is read. The word also distinguishes a forked child, whose page is
+ * all zeros, from a limit of 0 bytes. The program's own calls test that word and the word of the
+ * trace together.
  *
  * Threads: any, without a lock.
  */

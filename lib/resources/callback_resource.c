@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A custom resource (custom_resource.c) of two functions that are told less.
+ * A custom resource (custom_resource.c) over two functions with fewer parameters.
  */
 #include <rmm/callback_resource.h>
 

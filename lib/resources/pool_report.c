@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pool tells of its inside: the error message when all steps of the ladder failed, and
- * its blocks.
+ * What a pool reports about its state: the error message when all steps of the ladder failed,
+ * and the list of its blocks.
  */
 #include "resources/pool_resource.h"
 

@@ -7,9 +7,9 @@
  *   side file  unlocked and without its segment: its maker died before the segment got
  *              its name, or the segment was removed.
  *   temporary  unlocked may also mean not locked yet: only an old one is abandoned.
- * Whose a file is its owner says. The uid in its name is what its process saw, another one in
- * a user namespace; a start goes by it only to choose what it looks at.
- * Two sweepers at once do the same things twice, which is harmless.
+ * A file belongs to its owner. The uid in its name is the one that its process saw, which
+ * differs in a user namespace; a starting program uses it only to choose which files it examines.
+ * Two concurrent sweepers do the same things twice, which is harmless.
  *
  * Cost: a program that starts looks at some files only, drawn at random, so that it starts as
  * fast with thousands of them; the next ones look at others. Of a marked file one statx.

@@ -9,10 +9,11 @@
  * and accepts any minor: it finds records by offset and stride, and statistics by their
  * name in the schema, never by these structs' layout.
  *
- * Stripes: a figure that is a mere sum (total_bytes, not current_bytes, whose highest value
- * is wanted) may be counted by many threads at once, each on a cache line of its own. The
- * figure is the record's word, plus that word of all stripes. What goes down is two words
- * that only rise: a reader that reads what is subtracted last never says too much.
+ * Stripes: a figure that is a plain sum (total_bytes, but not current_bytes, which has a peak)
+ * can be counted by many threads at once, each on a cache line of its own. The
+ * figure is the record's word plus that word of all stripes. A figure that can fall is the
+ * difference of two words that only rise: a reader that reads the subtracted word last never
+ * returns too much.
  *
  * Files of one process, in the runtime directory:
  *   <uid>.<16 hex digits>           the segment: the process writes, others read

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock that says that a file's process lives; see segment_holder.c. */
+/* The lock that shows that a file's process is alive; see segment_holder.c. */
 #ifndef RMM_SEGMENT_HOLDER_H
 #define RMM_SEGMENT_HOLDER_H
 

@@ -12,9 +12,9 @@
  *         MARK     high-water mark of the gauge that it names, reset on request
  *   unit  BYTES | COUNT
  *
- * A new one goes to the end of RMM_COMMON_OTHER_STATS, RMM_LOCATION_ONLY_STATS or
+ * A new one goes anywhere into RMM_COMMON_OTHER_STATS, RMM_LOCATION_ONLY_STATS or
  * RMM_SLOT_ONLY_STATS. The order of the lists is the order of the words in the records,
- * which no reader relies on: it finds a word by its name in the schema. The lists before
+ * on which no reader relies: it finds a word by its name in the schema. The lists before
  * those keep what every allocation touches on two cache lines (segment_format.h).
  *
  * current_count is not stored: it is total_count - freed_count.

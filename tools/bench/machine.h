@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where figures come from: what it takes to judge or to repeat them. */
+/* The machine on which figures were measured: what is needed to judge or repeat them. */
 #ifndef RMM_TOOLS_BENCH_MACHINE_H
 #define RMM_TOOLS_BENCH_MACHINE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What several measurements of one thing say together: middle, ends, percentiles. Pure.
+ * Summary of repeated measurements: median, extremes, percentiles. Pure.
  */
 #ifndef RMM_TOOLS_BENCH_SAMPLE_H
 #define RMM_TOOLS_BENCH_SAMPLE_H

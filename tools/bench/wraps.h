@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each adaptor, made over a resource so that it has nothing to do but its work: a limit
+ * Each adaptor over a resource, configured so that only its own overhead is measured: a limit
  * that is never reached, a callback that is never called, a log that no disk slows down.
  */
 #ifndef RMM_TOOLS_BENCH_WRAPS_H

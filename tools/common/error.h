@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a program says what went wrong: one line on stderr that begins with its name.
+ * Error messages of a program: one line on stderr that begins with its name.
  */
 #ifndef RMM_TOOLS_COMMON_ERROR_H
 #define RMM_TOOLS_COMMON_ERROR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for cupti_source.c where CUPTI's headers were not there at build time. */
+/* Replaces cupti_source.c in a build without CUPTI's headers. */
 #include <stdio.h>
 
 #include "inject/source.h"

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a real GPU is told to do, by CUPTI callbacks of the driver API (calls of the runtime
- * API arrive there too). A launch is looked at on the way out: then one that the driver refused
- * is not counted, and a lazily loaded function is loaded. A copy, fill or prefetch is looked at
- * on the way in, so that an error is found before it is made (bounds), and on the way out, when
- * it has succeeded (usage).
+ * The events of a real GPU, from CUPTI callbacks of the driver API (calls of the runtime
+ * API arrive there too). A launch is reported when the call returns: by then a refused launch is
+ * known, and a lazily loaded function is loaded. A copy, fill or prefetch is reported before the
+ * call, so that an error is found before it happens (bounds), and after it has
+ * succeeded (usage).
  *
- * A callback makes one kind of driver call: what the parameters of a function are, once
- * a function (params.h). NVIDIA calls driver calls in callbacks unsupported; these two
- * only read tables of the function (measured to work on driver 580, CUDA 13.0), touch no
- * stream and so may be made while one is capturing. No callback is enabled for them, and
- * a thread that is inside one ignores other launches.
- *
- * In mode guards there are more (cupti_guards.h).
- *
- * While some capture is under way the driver is asked, too, into which graph a call is recorded
- * (cupti_graphs.h).
+ * NVIDIA does not support driver calls in callbacks, so there are few. Once for each function
+ * its parameters are queried (params.h): these two calls only read tables of the function
+ * (measured to work on driver 580, CUDA 13.0), touch no stream and so may be made during a
+ * capture. No callback is enabled for them, and a thread that is inside one ignores other
+ * launches. While a capture is under way, the graph into which a call is recorded is queried
+ * (cupti_graphs.h). Mode driver makes calls at stream-ordered allocations and frees
+ * (cupti_blocks.c), and mode guards makes more (cupti_guards.h).
  *
  * Locks: none here; params.c and the engine have one each, never both at once.
  */

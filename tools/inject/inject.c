@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * librmm-inject: loaded into a program by the CUDA driver (or the simulated one) because
- * CUDA_INJECTION64_PATH names it. That may be every process of a tree, so it does nothing
- * at all unless RMM_DIAG asks for it. Then, if `driver` is asked for, it tells a librmm-c what
- * the program takes from the driver itself (library.h). And librmm-c calls
- * rmm_diag_injected_v1() (rmm/sys/diag.h) once, before its first block: then this library makes
- * an engine over a side file of the process's segment, and sends it what the GPU is told to do.
+ * CUDA_INJECTION64_PATH names it. Child processes inherit the variable, so the library does
+ * nothing unless RMM_DIAG is set. If RMM_DIAG contains `driver`, it reports to a librmm-c what
+ * the program takes from the driver directly (library.h). librmm-c calls
+ * rmm_diag_injected_v1() (rmm/sys/diag.h) once, before its first block. Then this library creates
+ * an engine over a side file of the process's segment, and passes the work of the GPU to it.
  *
- *   RMM_DIAG   what to look for, joined by commas (diag/modes.h); "off": nothing yet, but blocks
- *              are followed, so that it can be switched on; unset or empty: the library stays idle
- *   RMM_DIAG_QUARANTINE  while bounds are looked for, how many bytes that were freed last pools
- *              keep from use; unset: none
+ *   RMM_DIAG   the modes, separated by commas (diag/modes.h); "off": none yet, but blocks
+ *              are followed, so that modes can be switched on; unset or empty: stay idle
+ *   RMM_DIAG_QUARANTINE  in mode bounds: how many freed bytes each pool keeps from being
+ *              reused; unset: none
  *   RMM_TIMELINE  how many events to keep for a timeline (diag/timeline_format.h); unset: none
  *
  * A program must never fail because of it: whatever goes wrong ends in `source` of the

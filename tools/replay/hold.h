@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting with memory in hand, so that somebody can look at it.
+ * Waits while the memory stays allocated, so that it can be inspected.
  */
 #ifndef RMM_TOOLS_REPLAY_HOLD_H
 #define RMM_TOOLS_REPLAY_HOLD_H

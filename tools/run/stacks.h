@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who made the calls that were found, and who allocated blocks: stacks out of the side file, with
- * names where they are to be had (symbols.h).
+ * The stacks of findings and of allocations, from the side file, with names if they are
+ * available (symbols.h).
  */
 #ifndef RMM_TOOLS_RUN_STACKS_H
 #define RMM_TOOLS_RUN_STACKS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings that are known and shall not count, from a file as the sanitizers have it. A line is
+ * Suppressions of known findings, from a file like those of the sanitizers. A line is
  *   CLASS:GLOB
  * the class of a finding, or *, and a pattern (fnmatch(3)) for the call or kernel that it names,
- * for a function on its stack, or for the path or the name of a file on it. C++ names match as they
- * are shown and as they are in the file, mangled. Lines that begin with # and empty ones say
- * nothing. The first line that matches a finding takes all of its occurrences.
+ * for a function on its stack, or for the path or the name of a file on it. C++ names match both
+ * demangled and mangled. Lines that begin with # and empty lines are ignored. The first line that
+ * matches a finding takes all of its occurrences.
  */
 #ifndef RMM_TOOLS_RUN_SUPPRESSIONS_H
 #define RMM_TOOLS_RUN_SUPPRESSIONS_H

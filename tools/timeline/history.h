@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happened to a program's memory: the life of each block, and the launches and copies beside
- * it. Filled from a side file of the diagnosis or from an allocation log, finished once, and
+ * The history of a program's memory: the lifetime of each block, and the launches and copies.
+ * Filled from a side file of the diagnosis or from an allocation log, finished once, and
  * then shown by trace.h and page.h. Knows neither GPU nor file.
  *
- * Threads: one at a time. A function that runs out of memory says so by false; history_fini()
- * frees what there is.
+ * Threads: one at a time. A function that runs out of memory returns false; history_fini()
+ * frees everything.
  */
 #ifndef RMM_TOOLS_TIMELINE_HISTORY_H
 #define RMM_TOOLS_TIMELINE_HISTORY_H

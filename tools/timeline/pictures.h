@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two files that a history is shown in, as a program was asked for them: opened before the
- * work, so that a path that cannot be written is no surprise behind it. Failures are said on
+ * The two output files of a history, as requested by options: opened before the
+ * work starts, so that a path that cannot be written is an early error. Failures are printed on
  * stderr, one line each.
  */
 #ifndef RMM_TOOLS_TIMELINE_PICTURES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks a program to reset a peak, to keep a limit, or to trim, through its control page, as rmmfs
- * does: for its user and for root. Everybody else is told so, whatever the modes of its files are.
+ * does: only its user and root may do that. Other users get an error, whatever the modes of its
+ * files are.
  *
  * The program obeys at its next allocation. Only a trim is waited for, at most CONTROL_WAIT_NS;
  * then it is withdrawn. A trim that rmmfs asks for at the same moment may come to nothing.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says of the terminal, and whether ncurses knows it. */
+/* The terminal's properties from the environment, and whether ncurses supports it. */
 #ifndef RMM_TOP_TERMINAL_H
 #define RMM_TOP_TERMINAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated GPU: a device model that finds bugs. The table, the devices, and what
- * every call has in common. See sim_internal.h for the other files.
+ * every call has in common. See internal.h for the other files.
  *
  * Every call through the table: the fault plan first, then the call itself, which begins
  * with rmm__sim_enter() and ends with rmm__sim_leave(). The tests' own calls
