@@ -9,15 +9,15 @@
 
 /* --- allocate ------------------------------------------------------------------------ */
 
-static rmm_heap_t own_heap_locked(engine_t *engine, const engine_want_t *want)
+static rmm_heap_t own_heap_locked(engine_t *engine, const engine_alloc_t *alloc)
 {
     const engine_stream_t *own;
 
-    if (rmm__engine_captures(want)) {
+    if (rmm__engine_captures(alloc)) {
         rmm__engine_part_locked(engine, true);
-        return rmm__engine_capture_heap_locked(engine, &want->key);
+        return rmm__engine_capture_heap_locked(engine, &alloc->key);
     }
-    own = rmm__engine_stream_find_locked(engine, want->key.stream_id);
+    own = rmm__engine_stream_find_locked(engine, alloc->key.stream_id);
     if (own == NULL && engine->streams.alone != NULL) {
         rmm__engine_part_locked(engine, true);
     }
@@ -27,9 +27,9 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_want_t *want)
 /* True: before it cuts a large block, query events, which may show more memory to be clean.
  * A large block in a bad place makes a later one fail. Not in an engine that borrows its
  * memory. */
-static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *want)
+static bool is_worth_asking_locked(const engine_t *engine, const engine_alloc_t *alloc)
 {
-    return want->units >= LARGE_UNITS && engine->streams.alone == NULL &&
+    return alloc->units >= LARGE_UNITS && engine->streams.alone == NULL &&
            engine->block_units == 0 && engine->source != NULL &&
            rmm__engine_has_batches_locked(engine);
 }
@@ -38,16 +38,17 @@ static bool is_worth_asking_locked(const engine_t *engine, const engine_want_t *
  * the ladder, which joins as well, an arena's random mix costs 1.6 % more, and of 77 logs of
  * several streams (tests/capacity) 5 need more memory and 2 less. */
 static rmm_blocks_result_t take_from_both_locked(
-    engine_t *engine, rmm_heap_t own, const engine_want_t *want, rmm_block_t *block_out)
+    engine_t *engine, rmm_heap_t own, const engine_alloc_t *alloc,
+    rmm_block_t *block_out)
 {
-    rmm_blocks_request_t request = {want->units, want->align_units, false};
+    rmm_blocks_request_t request = {alloc->units, alloc->align_units, false};
     rmm_blocks_result_t result =
         rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
 
     if (result == RMM_BLOCKS_EXTENDS) {
         (void)rmm__blocks_join_shared(
             engine->blocks, own, engine->clean,
-            rmm__engine_to_units(rmm__engine_need(want)), JOIN_AT_ONCE);
+            rmm__engine_to_units(rmm__engine_need(alloc)), JOIN_AT_ONCE);
         rmm__engine_note_larger_locked(engine, own);
         request.extends = true;
         result =
@@ -57,28 +58,29 @@ static rmm_blocks_result_t take_from_both_locked(
 }
 
 RMM_HOT_INLINE rmm_blocks_result_t take_locked(
-    engine_t *engine, const engine_want_t *want, bool has_asked, rmm_block_t *block_out)
+    engine_t *engine, const engine_alloc_t *alloc, bool has_asked,
+    rmm_block_t *block_out)
 {
-    const rmm_blocks_request_t request = {want->units, want->align_units, true};
-    rmm_heap_t own = own_heap_locked(engine, want);
+    const rmm_blocks_request_t request = {alloc->units, alloc->align_units, true};
+    rmm_heap_t own = own_heap_locked(engine, alloc);
     rmm_blocks_result_t result;
 
-    if (!has_asked && is_worth_asking_locked(engine, want)) {
+    if (!has_asked && is_worth_asking_locked(engine, alloc)) {
         result = rmm__blocks_take_recent(engine->blocks, own, &request, block_out);
         result = result == RMM_BLOCKS_OK ? result : RMM_BLOCKS_EXTENDS;
     } else if (
         own != engine->clean && engine->block_units == 0 &&
-        !rmm__engine_captures(want)) {
-        result = take_from_both_locked(engine, own, want, block_out);
+        !rmm__engine_captures(alloc)) {
+        result = take_from_both_locked(engine, own, alloc, block_out);
     } else {
         result =
             rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
     }
     if (result == RMM_BLOCKS_OK) {
         rmm__engine_note_taken_locked(engine, own);
-        if (rmm__engine_captures(want)) {
+        if (rmm__engine_captures(alloc)) {
             rmm__engine_capture_note_locked(
-                engine, &want->key,
+                engine, &alloc->key,
                 rmm__blocks_look_at(engine->blocks, *block_out)->unit);
         }
     }
@@ -86,33 +88,34 @@ RMM_HOT_INLINE rmm_blocks_result_t take_locked(
 }
 
 /* Everything was tried. Memory freed since the last synchronise may still help. */
-static void note_futile_locked(engine_t *engine, const engine_want_t *want)
+static void note_futile_locked(engine_t *engine, const engine_alloc_t *alloc)
 {
     if (!rmm__engine_is_all_clean_locked(engine) || engine->transit_units != 0 ||
         engine->promised_bytes != 0) {
         return;
     }
     engine->futile = (engine_futile_t){
-        .units = rmm__engine_to_units(rmm__engine_need(want)),
+        .units = rmm__engine_to_units(rmm__engine_need(alloc)),
         .changes = engine->changes,
         .graphs_gone = rmm__engine_graphs_gone()};
 }
 
 /* Take a block, and let the owner count it. */
 RMM_HOT_INLINE rmm_blocks_result_t take_counted_locked(
-    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+    engine_t *engine, const engine_alloc_t *alloc, bool has_asked, void **ptr_out)
 {
     rmm_block_t block;
-    rmm_blocks_result_t result = take_locked(engine, want, has_asked, &block);
+    rmm_blocks_result_t result = take_locked(engine, alloc, has_asked, &block);
 
     if (result == RMM_BLOCKS_OK) {
-        uint32_t padding = (uint32_t)(want->units * RMM_BLOCKS_UNIT - want->bytes);
+        uint32_t padding = (uint32_t)(alloc->units * RMM_BLOCKS_UNIT - alloc->bytes);
         rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
 
         node->tag = padding;
         *ptr_out = (void *)(uintptr_t)(node->unit * RMM_BLOCKS_UNIT);
-        if (engine->owner_ops->taken != NULL) {
-            engine->owner_ops->taken(engine->owner, want, padding, &engine->figures);
+        if (engine->owner_ops->allocated != NULL) {
+            engine->owner_ops->allocated(
+                engine->owner, alloc, padding, &engine->figures);
         }
     }
     return result;
@@ -134,34 +137,34 @@ static rmm_status_t status_of(rmm_blocks_result_t result)
 }
 
 RMM_HOT_INLINE rmm_blocks_result_t take_counted(
-    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+    engine_t *engine, const engine_alloc_t *alloc, bool has_asked, void **ptr_out)
 {
     rmm_blocks_result_t result;
 
-    if (__builtin_expect(rmm__engine_captures(want), false)) {
-        rmm__engine_capture_open(engine, &want->key, want->stream);
+    if (__builtin_expect(rmm__engine_captures(alloc), false)) {
+        rmm__engine_capture_open(engine, &alloc->key, alloc->stream);
     }
     rmm__mutex_lock(&engine->lock);
-    result = take_counted_locked(engine, want, has_asked, ptr_out);
+    result = take_counted_locked(engine, alloc, has_asked, ptr_out);
     rmm__mutex_unlock(&engine->lock);
     return result;
 }
 
 rmm_status_t rmm__engine_take(
-    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out)
+    engine_t *engine, const engine_alloc_t *alloc, bool has_asked, void **ptr_out)
 {
-    return status_of(take_counted(engine, want, has_asked, ptr_out));
+    return status_of(take_counted(engine, alloc, has_asked, ptr_out));
 }
 
 rmm_status_t rmm__engine_take_or_note_futile(
-    engine_t *engine, const engine_want_t *want, void **ptr_out)
+    engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
     rmm_blocks_result_t result;
 
     rmm__mutex_lock(&engine->lock);
-    result = take_counted_locked(engine, want, true, ptr_out);
+    result = take_counted_locked(engine, alloc, true, ptr_out);
     if (result == RMM_BLOCKS_NO_FIT) {
-        note_futile_locked(engine, want);
+        note_futile_locked(engine, alloc);
     }
     rmm__mutex_unlock(&engine->lock);
     return status_of(result);
@@ -169,28 +172,28 @@ rmm_status_t rmm__engine_take_or_note_futile(
 
 /* The fast path found no block, or only one that it had better not take yet. */
 RMM_COLD static rmm_status_t alloc_otherwise(
-    engine_t *engine, const engine_want_t *want, rmm_blocks_result_t result,
+    engine_t *engine, const engine_alloc_t *alloc, rmm_blocks_result_t result,
     void **ptr_out)
 {
     rmm_status_t status = status_of(result);
 
     if (result == RMM_BLOCKS_EXTENDS) {
-        rmm__engine_reclaim_patiently(engine, want);
-        status = rmm__engine_take(engine, want, true, ptr_out);
+        rmm__engine_reclaim_patiently(engine, alloc);
+        status = rmm__engine_take(engine, alloc, true, ptr_out);
     }
     return status == RMM_ERR_OUT_OF_MEMORY
-               ? rmm__engine_alloc_slow(engine, want, ptr_out)
+               ? rmm__engine_alloc_slow(engine, alloc, ptr_out)
                : status;
 }
 
 rmm_status_t
-rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out)
+rmm__engine_alloc(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
-    rmm_blocks_result_t result = take_counted(engine, want, false, ptr_out);
+    rmm_blocks_result_t result = take_counted(engine, alloc, false, ptr_out);
 
     return __builtin_expect(result == RMM_BLOCKS_OK, true)
                ? RMM_OK
-               : alloc_otherwise(engine, want, result, ptr_out);
+               : alloc_otherwise(engine, alloc, result, ptr_out);
 }
 
 /* --- free ---------------------------------------------------------------------------- */
@@ -201,16 +204,16 @@ typedef struct after_free {
     engine_closing_t closing;
 } after_free_t;
 
-static inline bool gift_captures(const engine_gift_t *gift)
+static inline bool free_captures(const engine_free_t *freed)
 {
-    return gift->has_key && gift->key.capture_id != 0;
+    return freed->has_key && freed->key.capture_id != 0;
 }
 
 /* The live block of this free, or NONE with the reason in *refusal_out. */
 static rmm_block_t find_block_locked(
-    const engine_t *engine, const engine_gift_t *gift, const char **refusal_out)
+    const engine_t *engine, const engine_free_t *freed, const char **refusal_out)
 {
-    uintptr_t address = (uintptr_t)gift->ptr;
+    uintptr_t address = (uintptr_t)freed->ptr;
     rmm_block_t block = rmm__blocks_look_up(engine->blocks, address / RMM_BLOCKS_UNIT);
     const rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
 
@@ -223,7 +226,7 @@ static rmm_block_t find_block_locked(
         *refusal_out = "freed already";
         return RMM_BLOCK_NONE;
     }
-    if (gift->bytes != node->units * RMM_BLOCKS_UNIT - node->tag) {
+    if (freed->bytes != node->units * RMM_BLOCKS_UNIT - node->tag) {
         *refusal_out = "it was allocated with another size";
         return RMM_BLOCK_NONE;
     }
@@ -234,12 +237,12 @@ static rmm_block_t find_block_locked(
 /* The entry of the stream that frees, or NULL: it could not be identified, or there is no
  * host memory. */
 static engine_stream_t *
-find_stream_locked(engine_t *engine, const engine_gift_t *gift, after_free_t *after)
+find_stream_locked(engine_t *engine, const engine_free_t *freed, after_free_t *after)
 {
-    uint64_t id = gift->key.stream_id;
+    uint64_t id = freed->key.stream_id;
     engine_stream_t *stream;
 
-    if (!gift->has_key) {
+    if (!freed->has_key) {
         return NULL;
     }
     stream = rmm__engine_stream_find_locked(engine, id);
@@ -260,8 +263,8 @@ static void give_up_locked(engine_t *engine, rmm_block_node_t *node)
 /* Into the heap of its stream, whose event will cover it, or into another. was_waited_for:
  * the stream, which could not be identified. */
 static void put_back_locked(
-    engine_t *engine, const engine_gift_t *gift, rmm_block_t block, bool was_waited_for,
-    after_free_t *after)
+    engine_t *engine, const engine_free_t *freed, rmm_block_t block,
+    bool was_waited_for, after_free_t *after)
 {
     rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
     uint64_t bytes = node->units * RMM_BLOCKS_UNIT;
@@ -269,11 +272,11 @@ static void put_back_locked(
     rmm_heap_t heap = engine->streams.unproven;
     bool has_heap;
 
-    if (__builtin_expect(gift_captures(gift), false)) {
+    if (__builtin_expect(free_captures(freed), false)) {
         has_heap = rmm__engine_capture_heap_for_free_locked(
-            engine, &gift->key, node->unit, &heap);
+            engine, &freed->key, node->unit, &heap);
     } else {
-        stream = find_stream_locked(engine, gift, after);
+        stream = find_stream_locked(engine, freed, after);
         heap = stream != NULL ? stream->heap : heap;
         /* a synchronise does not cover a stream of another device */
         has_heap = stream != NULL || engine->streams.is_only_device || was_waited_for;
@@ -290,24 +293,24 @@ static void put_back_locked(
 }
 
 static const char *give_locked(
-    engine_t *engine, const engine_gift_t *gift, bool was_waited_for,
+    engine_t *engine, const engine_free_t *freed, bool was_waited_for,
     after_free_t *after)
 {
     const char *refusal;
-    rmm_block_t block = find_block_locked(engine, gift, &refusal);
+    rmm_block_t block = find_block_locked(engine, freed, &refusal);
 
     if (block != RMM_BLOCK_NONE) {
         uint32_t padding = rmm__blocks_look_at(engine->blocks, block)->tag;
 
-        put_back_locked(engine, gift, block, was_waited_for, after);
-        if (engine->owner_ops->given != NULL) {
-            engine->owner_ops->given(engine->owner, gift, padding, &engine->figures);
+        put_back_locked(engine, freed, block, was_waited_for, after);
+        if (engine->owner_ops->freed != NULL) {
+            engine->owner_ops->freed(engine->owner, freed, padding, &engine->figures);
         }
     }
     return refusal;
 }
 
-const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
+const char *rmm__engine_free(engine_t *engine, const engine_free_t *freed)
 {
     bool was_waited_for = false;
     const char *refusal;
@@ -315,18 +318,18 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
 
     after.is_new_stream = false;
     after.closing.is_needed = false;
-    if (__builtin_expect(!gift->has_key && !engine->streams.is_only_device, false)) {
+    if (__builtin_expect(!freed->has_key && !engine->streams.is_only_device, false)) {
         was_waited_for =
-            rmm__driver_wait_stream(engine->driver, gift->stream) == RMM_DRIVER_OK;
+            rmm__driver_wait_stream(engine->driver, freed->stream) == RMM_DRIVER_OK;
     }
-    if (__builtin_expect(gift_captures(gift), false)) {
-        rmm__engine_capture_open(engine, &gift->key, gift->stream);
+    if (__builtin_expect(free_captures(freed), false)) {
+        rmm__engine_capture_open(engine, &freed->key, freed->stream);
     }
     rmm__mutex_lock(&engine->lock);
-    refusal = give_locked(engine, gift, was_waited_for, &after);
+    refusal = give_locked(engine, freed, was_waited_for, &after);
     rmm__mutex_unlock(&engine->lock);
     if (__builtin_expect(after.closing.is_needed, false)) {
-        rmm__engine_record(engine, &after.closing, gift->stream);
+        rmm__engine_record(engine, &after.closing, freed->stream);
     }
     if (__builtin_expect(after.is_new_stream, false)) {
         rmm__engine_reclaim_for_new(engine);
@@ -336,14 +339,14 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift)
 
 /* A free of a ruined capture goes where memory waits for a synchronise, which is what is wanted. */
 const char *
-rmm__engine_free_late(engine_t *engine, const engine_gift_t *gift, uint64_t most_bytes)
+rmm__engine_free_late(engine_t *engine, const engine_free_t *freed, uint64_t most_bytes)
 {
-    engine_gift_t late = *gift;
+    engine_free_t late = *freed;
     const char *refusal;
     uint64_t kept;
 
-    if (gift_captures(gift) || !engine->streams.is_only_device) {
-        return rmm__engine_free(engine, gift);
+    if (free_captures(freed) || !engine->streams.is_only_device) {
+        return rmm__engine_free(engine, freed);
     }
     late.has_key = true;
     late.key = (rmm_stream_key_t){.capture_id = RMM_CAPTURE_RUINED};

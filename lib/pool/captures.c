@@ -4,20 +4,20 @@
  *
  * Memory freed on a capturing stream is used again by each launch of the graph, on any
  * stream, and no event covers that. So each capture has heaps of its own: one for each of
- * its streams, and the *shelf*. The heap of a stream has the blocks that were both allocated
- * and freed in the capture. The same stream of the same capture can allocate them again,
- * because the graph runs that work in order.
+ * its streams, and one for blocks set aside. The heap of a stream has the blocks that were
+ * both allocated and freed in the capture. The same stream of the same capture can allocate
+ * them again, because the graph runs that work in order.
  *
- * The shelf has the blocks that were freed in the capture but allocated before it. Earlier
+ * Set aside are the blocks that were freed in the capture but allocated before it. Earlier
  * work may still use them, and nothing orders that work before a launch of the graph. So no
- * request gets memory of the shelf, not even in the capture. The set `taken` tells the two
+ * request gets memory that is set aside, not even in the capture. The set `taken` tells the two
  * kinds apart, by the first unit of a block. It may have one block too many, which was freed
  * outside of the capture and allocated again. That block was allocated during the capture as
  * well. A program that used it outside had to wait for that work on the host before it freed
  * the block in the capture, because nothing else orders a capture after work outside of it.
  *
- * When the graph is gone, blocks of its streams are clean: only the graph used them. Those on
- * the shelf become clean by the next synchronise of the device, as unproven frees do. If the
+ * When the graph is gone, blocks of its streams are clean: only the graph used them. Those set
+ * aside become clean by the next synchronise of the device, as unproven frees do. If the
  * process sees several devices, work of another device may still use them, and they stay.
  *
  * Cost: nothing without captures. An engine calls the driver once for each capture. It takes

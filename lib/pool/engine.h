@@ -46,24 +46,24 @@
 
 typedef struct engine engine_t;
 
-/* One request, on its caller's stack. */
-typedef struct engine_want {
+/* A request to allocate, on its caller's stack. */
+typedef struct engine_alloc {
     uint64_t bytes;              /* as requested, at least 1 */
     uint32_t units, align_units; /* in units of 256 bytes */
     rmm_stream_t stream;
     rmm_stream_key_t key;
-    uint32_t owner_flags; /* for taken() */
-} engine_want_t;
+    uint32_t owner_flags; /* for allocated() */
+} engine_alloc_t;
 
-/* One free, likewise. */
-typedef struct engine_gift {
+/* A request to free, likewise. */
+typedef struct engine_free {
     void *ptr;
     uint64_t bytes;
     rmm_stream_t stream;
     rmm_stream_key_t key;
     bool has_key;         /* false: the stream could not be identified */
-    uint32_t owner_flags; /* for given() */
-} engine_gift_t;
+    uint32_t owner_flags; /* for freed() */
+} engine_free_t;
 
 /* Written under the lock. */
 typedef struct engine_figures {
@@ -77,16 +77,16 @@ typedef struct engine_figures {
 
 /*
  * The first four are called under the lock: the owner does no more than count. Each may be
- * NULL. taken() and given() are called before another thread can know of the block; of the
+ * NULL. allocated() and freed() are called before another thread can know of the block; of the
  * figures only largest_free_bytes is up to date then. figures() follows any other change of
  * them.
  */
 typedef struct engine_owner {
-    void (*taken)(
-        void *owner, const engine_want_t *want, uint64_t padding,
+    void (*allocated)(
+        void *owner, const engine_alloc_t *alloc, uint64_t padding,
         const engine_figures_t *figures);
-    void (*given)(
-        void *owner, const engine_gift_t *gift, uint64_t padding,
+    void (*freed)(
+        void *owner, const engine_free_t *freed, uint64_t padding,
         const engine_figures_t *figures);
     /* A block is lost: its memory is neither live nor free, and never allocated again. */
     void (*lost)(void *owner, uint64_t bytes);
@@ -142,13 +142,13 @@ void rmm__engine_destroy(engine_t *engine);
  * has the source's or the driver's reason; RMM_ERR_OUT_OF_HOST_MEMORY.
  */
 rmm_status_t
-rmm__engine_alloc(engine_t *engine, const engine_want_t *want, void **ptr_out);
+rmm__engine_alloc(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out);
 
 /* NULL, or why the free is invalid: then nothing has changed. */
 #define RMM_ENGINE_NO_SUCH_BLOCK                                                       \
     "not a live block of this resource: never allocated here, freed already, or not "  \
     "its first byte"
-const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift);
+const char *rmm__engine_free(engine_t *engine, const engine_free_t *freed);
 
 /*
  * The same, and the block is not used again until more than most_bytes are kept like it, or a
@@ -156,8 +156,8 @@ const char *rmm__engine_free(engine_t *engine, const engine_gift_t *gift);
  * synchronise of the device. A free that a capture records, and any where the process sees several
  * devices, is a usual one.
  */
-const char *
-rmm__engine_free_late(engine_t *engine, const engine_gift_t *gift, uint64_t most_bytes);
+const char *rmm__engine_free_late(
+    engine_t *engine, const engine_free_t *freed, uint64_t most_bytes);
 
 /* Give free memory back, down to keep_bytes. RMM_OK or why not. */
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes);

@@ -46,9 +46,9 @@ typedef struct engine_stream {
     rmm_heap_t heap;
     uint64_t open_bytes; /* freed since its last event, approximately */
     uint32_t open_frees;
-    bool is_native;   /* a stream of this device: an event was recorded on it */
-    bool is_foreign;  /* a stream of another device: no event of ours fits it */
-    bool is_doubtful; /* not native, with frees that nothing waited for: our device's
+    bool is_native;      /* a stream of this device: an event was recorded on it */
+    bool is_foreign;     /* a stream of another device: no event of ours fits it */
+    bool may_be_foreign; /* not native, with frees that nothing waited for: our device's
                          synchronise may not cover them */
     uint32_t batch_count;
     engine_batch_t batches[STREAM_BATCHES]; /* oldest first, stamps rising */
@@ -63,7 +63,7 @@ typedef struct engine_streams {
     engine_stream_t *alone; /* the only stream there ever was: its heap is the clean one
                                (streams.c); NULL: none */
     bool never_alone;       /* there was another stream, or a capture */
-    uint32_t partings;      /* threads between rmm__engine_part() and _rejoin() */
+    uint32_t splitting;     /* threads between rmm__engine_part() and _rejoin() */
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of a free now; from 1 */
     uint32_t waits_begun;   /* for the device or a stream, and not ended */
@@ -84,7 +84,7 @@ typedef struct engine_capture engine_capture_t;
 
 typedef struct engine_captures {
     engine_capture_t *first; /* the latest one; a list */
-    uint32_t watched;        /* captures that will be told when their graph is gone */
+    uint32_t watched;        /* captures that are notified when their graph is gone */
     uint64_t graphs_gone;    /* rmm__engine_graphs_gone() when last compared */
 } engine_captures_t;
 
@@ -162,14 +162,14 @@ static inline uint32_t rmm__engine_to_units(uint64_t bytes)
 }
 
 /* Bytes that a free block needs so that the request fits, wherever the block begins. */
-static inline uint64_t rmm__engine_need(const engine_want_t *want)
+static inline uint64_t rmm__engine_need(const engine_alloc_t *alloc)
 {
-    return ((uint64_t)want->units + (want->align_units - 1)) * RMM_BLOCKS_UNIT;
+    return ((uint64_t)alloc->units + (alloc->align_units - 1)) * RMM_BLOCKS_UNIT;
 }
 
-static inline bool rmm__engine_captures(const engine_want_t *want)
+static inline bool rmm__engine_captures(const engine_alloc_t *alloc)
 {
-    return want->key.capture_id != 0;
+    return alloc->key.capture_id != 0;
 }
 
 /* --- streams.c ----------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ bool rmm__engine_reclaim(engine_t *engine, uint32_t most);
 
 /* The same before a large block is taken; repeatedly for a moment if it is huge. Takes the
  * turn; nothing if another thread has it. */
-void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want);
+void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc);
 
 /* Likewise when a new stream has come: of a few streams, and of more if there are many. */
 void rmm__engine_reclaim_for_new(engine_t *engine);
@@ -271,7 +271,7 @@ void rmm__engine_close_by_waiting(
 
 /* Let the requesting stream wait, on the device, for others that have a large enough block.
  * True if it got any memory. */
-bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want);
+bool rmm__engine_wait_for_others(engine_t *engine, const engine_alloc_t *alloc);
 
 /* Synchronise the device: every block freed before becomes clean. RMM_OK or why not. */
 rmm_status_t rmm__engine_synchronise(engine_t *engine);
@@ -310,14 +310,14 @@ void rmm__engine_captures_fini(engine_t *engine);
  * RMM_ERR_OUT_OF_MEMORY: nothing fits (last error untouched), or, unless has_asked, events
  * are to be queried first. */
 rmm_status_t rmm__engine_take(
-    engine_t *engine, const engine_want_t *want, bool has_asked, void **ptr_out);
+    engine_t *engine, const engine_alloc_t *alloc, bool has_asked, void **ptr_out);
 /* And if it fails, note that such requests fail until something changes. */
 rmm_status_t rmm__engine_take_or_note_futile(
-    engine_t *engine, const engine_want_t *want, void **ptr_out);
+    engine_t *engine, const engine_alloc_t *alloc, void **ptr_out);
 
 /* --- ladder.c ------------------------------------------------------------------------ */
 
 rmm_status_t
-rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_out);
+rmm__engine_alloc_slow(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out);
 
 #endif /* RMM_POOL_ENGINE_IMPL_H */

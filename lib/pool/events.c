@@ -76,7 +76,7 @@ static void settle_record_locked(
     }
     if (stream != NULL && is_recorded) {
         stream->is_native = true;
-        stream->is_doubtful = false;
+        stream->may_be_foreign = false;
         rmm__engine_rejoin_locked(engine);
         engine->changes += !closing->is_native; /* others can wait for it from now on */
     } else if (stream != NULL) {
@@ -279,7 +279,7 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
  * the streams' work waits for this thread. Without it 12 logs of several busy streams
  * (tests/capacity, replayed with --verify) need 1.24 of their peak instead of 1.20.
  */
-static void reclaim_patiently(engine_t *engine, const engine_want_t *want)
+static void reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc)
 {
     asking_t asking;
     uint32_t queries = 0;
@@ -290,13 +290,13 @@ static void reclaim_patiently(engine_t *engine, const engine_want_t *want)
         asked = ask_some(engine, &asking, ASKED_FOR_LARGE);
         queries += 1 + asking.there;
     } while (asked != 0 && queries < PATIENCE &&
-             want->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
+             alloc->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
 }
 
-void rmm__engine_reclaim_patiently(engine_t *engine, const engine_want_t *want)
+void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc)
 {
     if (rmm__turn_try(&engine->turn)) {
-        reclaim_patiently(engine, want);
+        reclaim_patiently(engine, alloc);
         rmm__turn_leave(&engine->turn, true);
     }
 }

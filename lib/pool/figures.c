@@ -111,7 +111,7 @@ bool rmm__engine_is_all_clean_locked(engine_t *engine)
     }
     add_free_units(&sum, engine->clean);
     for (uint32_t i = 0; i < streams->capacity; i++) {
-        if (streams->table[i] != NULL && streams->table[i]->is_doubtful) {
+        if (streams->table[i] != NULL && streams->table[i]->may_be_foreign) {
             add_free_units(&sum, streams->table[i]->heap);
         }
     }

@@ -32,7 +32,7 @@
 
 /* True: trying again may succeed. False: it did not help, and *status is set. */
 typedef bool (*rung_fn)(
-    engine_t *engine, const engine_want_t *want, rmm_status_t *status);
+    engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status);
 
 typedef struct rung {
     rung_fn climb;
@@ -41,56 +41,56 @@ typedef struct rung {
     bool then_grows; /* it may bring only part of what is needed */
 } rung_t;
 
-static uint64_t bytes_of(const engine_want_t *want)
+static uint64_t bytes_of(const engine_alloc_t *alloc)
 {
-    return want->units * RMM_BLOCKS_UNIT;
+    return alloc->units * RMM_BLOCKS_UNIT;
 }
 
 /* --- the rungs ----------------------------------------------------------------------- */
 
-static bool join(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool join(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
     const engine_stream_t *own;
     bool joined = false;
 
     *status = RMM_ERR_OUT_OF_MEMORY;
     rmm__mutex_lock(&engine->lock);
-    own = rmm__engine_stream_find_locked(engine, want->key.stream_id);
-    if (own != NULL && !rmm__engine_captures(want) && engine->block_units == 0) {
+    own = rmm__engine_stream_find_locked(engine, alloc->key.stream_id);
+    if (own != NULL && !rmm__engine_captures(alloc) && engine->block_units == 0) {
         joined = rmm__blocks_join_shared(
             engine->blocks, own->heap, engine->clean,
-            rmm__engine_to_units(rmm__engine_need(want)), JOIN_BLOCKS);
+            rmm__engine_to_units(rmm__engine_need(alloc)), JOIN_BLOCKS);
         rmm__engine_note_larger_locked(engine, own->heap);
     }
     rmm__mutex_unlock(&engine->lock);
     return joined;
 }
 
-static bool reclaim(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool reclaim(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
-    (void)want;
+    (void)alloc;
     *status = RMM_ERR_OUT_OF_MEMORY;
     return rmm__engine_reclaim(engine, RECLAIM_STREAMS);
 }
 
 static bool
-wait_for_others(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+wait_for_others(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
     *status = RMM_ERR_OUT_OF_MEMORY;
-    return rmm__engine_wait_for_others(engine, want);
+    return rmm__engine_wait_for_others(engine, alloc);
 }
 
-static bool compact(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool compact(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
     *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->compact(engine, rmm__engine_need(want));
+    return engine->source->compact(engine, rmm__engine_need(alloc));
 }
 
-static bool cover(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool cover(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
     bool is_much;
 
-    (void)want;
+    (void)alloc;
     *status = RMM_ERR_OUT_OF_MEMORY;
     rmm__mutex_lock(&engine->lock);
     is_much = engine->streams.alone == NULL && rmm__engine_is_open_much_locked(engine);
@@ -98,66 +98,68 @@ static bool cover(engine_t *engine, const engine_want_t *want, rmm_status_t *sta
     return is_much && rmm__engine_synchronise(engine) == RMM_OK;
 }
 
-static bool grow(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool grow(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
-    *status = engine->source->grow(engine, rmm__engine_need(want));
+    *status = engine->source->grow(engine, rmm__engine_need(alloc));
     return *status == RMM_OK;
 }
 
 static bool
-synchronise(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+synchronise(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
-    (void)want;
+    (void)alloc;
     *status = RMM_ERR_OUT_OF_MEMORY;
     return rmm__engine_synchronise(engine) == RMM_OK;
 }
 
-static bool gather(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool gather(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
     *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->gather(engine, rmm__engine_need(want), false, status);
+    return engine->source->gather(engine, rmm__engine_need(alloc), false, status);
 }
 
-static bool rearrange(engine_t *engine, const engine_want_t *want, rmm_status_t *status)
+static bool
+rearrange(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
 {
     *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->gather(engine, rmm__engine_need(want), true, status);
+    return engine->source->gather(engine, rmm__engine_need(alloc), true, status);
 }
 
 /* --- the ladder ---------------------------------------------------------------------- */
 
 static rmm_status_t
-try_to_take(engine_t *engine, const engine_want_t *want, void **ptr_out)
+try_to_take(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
-    return rmm__engine_take(engine, want, true, ptr_out);
+    return rmm__engine_take(engine, alloc, true, ptr_out);
 }
 
 /* Another thread may take the new memory first: repeat until the source refuses. */
 static rmm_status_t take_or_grow(
-    engine_t *engine, const engine_want_t *want, bool then_grows, void **ptr_out,
+    engine_t *engine, const engine_alloc_t *alloc, bool then_grows, void **ptr_out,
     rmm_status_t *failure)
 {
-    rmm_status_t status = try_to_take(engine, want, ptr_out);
+    rmm_status_t status = try_to_take(engine, alloc, ptr_out);
 
     while (status == RMM_ERR_OUT_OF_MEMORY && then_grows &&
-           grow(engine, want, failure)) {
-        status = try_to_take(engine, want, ptr_out);
+           grow(engine, alloc, failure)) {
+        status = try_to_take(engine, alloc, ptr_out);
     }
     return status;
 }
 
-static bool is_enough_free(engine_t *engine, const engine_want_t *want)
+static bool is_enough_free(engine_t *engine, const engine_alloc_t *alloc)
 {
     bool is_enough;
 
     rmm__mutex_lock(&engine->lock);
-    is_enough = rmm__engine_free_bytes_locked(engine) >= bytes_of(want);
+    is_enough = rmm__engine_free_bytes_locked(engine) >= bytes_of(alloc);
     rmm__mutex_unlock(&engine->lock);
     return is_enough;
 }
 
 static rmm_status_t climb(
-    engine_t *engine, const engine_want_t *want, void **ptr_out, rmm_status_t *failure)
+    engine_t *engine, const engine_alloc_t *alloc, void **ptr_out,
+    rmm_status_t *failure)
 {
     static const rung_t ladder[] = {
         {.climb = join, .needs_free = true},
@@ -171,7 +173,7 @@ static rmm_status_t climb(
         {.climb = rearrange},
     };
     rmm_status_t status =
-        try_to_take(engine, want, ptr_out); /* others may have freed memory */
+        try_to_take(engine, alloc, ptr_out); /* others may have freed memory */
 
     for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
         rmm_status_t refusal = RMM_ERR_OUT_OF_MEMORY;
@@ -179,13 +181,13 @@ static rmm_status_t climb(
         if (status != RMM_ERR_OUT_OF_MEMORY) {
             return status; /* a block, or no host memory for its node */
         }
-        if ((ladder[i].breaks_captures && rmm__engine_captures(want)) ||
-            (ladder[i].needs_free && !is_enough_free(engine, want))) {
+        if ((ladder[i].breaks_captures && rmm__engine_captures(alloc)) ||
+            (ladder[i].needs_free && !is_enough_free(engine, alloc))) {
             continue;
         }
-        if (ladder[i].climb(engine, want, &refusal)) {
+        if (ladder[i].climb(engine, alloc, &refusal)) {
             status =
-                take_or_grow(engine, want, ladder[i].then_grows, ptr_out, &refusal);
+                take_or_grow(engine, alloc, ladder[i].then_grows, ptr_out, &refusal);
         }
         if (refusal != RMM_OK && refusal != RMM_ERR_OUT_OF_MEMORY) {
             *failure = refusal; /* the source's own reason, if no later rung helps */
@@ -208,7 +210,7 @@ static rmm_status_t no_room(const engine_t *engine, uint64_t room)
  * Neither free memory nor growth can help: the request is larger than both together, or one
  * like it has failed and nothing was freed since.
  */
-static bool is_futile(engine_t *engine, const engine_want_t *want)
+static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
 {
     const engine_futile_t *futile = &engine->futile;
     uint64_t room, free_bytes;
@@ -219,12 +221,12 @@ static bool is_futile(engine_t *engine, const engine_want_t *want)
     room = rmm__engine_room_locked(engine);
     free_bytes = rmm__engine_free_bytes_locked(engine) +
                  engine->transit_units * RMM_BLOCKS_UNIT + engine->promised_bytes;
-    can_grow = engine->source->can_grow_locked(engine, rmm__engine_need(want));
-    is_known = futile->units != 0 && futile->units <= want->units &&
+    can_grow = engine->source->can_grow_locked(engine, rmm__engine_need(alloc));
+    is_known = futile->units != 0 && futile->units <= alloc->units &&
                futile->changes == engine->changes &&
                futile->graphs_gone == rmm__engine_graphs_gone() &&
-               !rmm__engine_captures(want);
-    is_known |= room < bytes_of(want) && free_bytes < bytes_of(want) - room;
+               !rmm__engine_captures(alloc);
+    is_known |= room < bytes_of(alloc) && free_bytes < bytes_of(alloc) - room;
     rmm__mutex_unlock(&engine->lock);
     if (is_known && !can_grow) {
         (void)no_room(engine, room);
@@ -234,15 +236,16 @@ static bool is_futile(engine_t *engine, const engine_want_t *want)
 }
 
 /* All rungs. If they fail, the size is known to fail until something is freed. */
-static rmm_status_t attempt(engine_t *engine, const engine_want_t *want, void **ptr_out)
+static rmm_status_t
+attempt(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
-    rmm_status_t status = climb(engine, want, ptr_out, &failure);
+    rmm_status_t status = climb(engine, alloc, ptr_out, &failure);
 
     if (status == RMM_ERR_OUT_OF_MEMORY && failure == RMM_ERR_OUT_OF_MEMORY &&
-        !rmm__engine_captures(want)) {
+        !rmm__engine_captures(alloc)) {
         /* every rung was tried */
-        status = rmm__engine_take_or_note_futile(engine, want, ptr_out);
+        status = rmm__engine_take_or_note_futile(engine, alloc, ptr_out);
     }
     return status == RMM_ERR_OUT_OF_MEMORY ? failure : status;
 }
@@ -261,24 +264,24 @@ static bool begin_climb(engine_t *engine, uint64_t *number_out)
 
 /* True: another thread entered the ladder meanwhile, is moving memory, or freed memory that
  * the last synchronise does not cover. */
-static bool end_climb(engine_t *engine, const engine_want_t *want, uint64_t number)
+static bool end_climb(engine_t *engine, const engine_alloc_t *alloc, uint64_t number)
 {
     bool was_with_others;
 
     rmm__mutex_lock(&engine->lock);
     engine->climbing--;
     was_with_others = engine->climbs != number || engine->transit_units != 0 ||
-                      (rmm__engine_free_bytes_locked(engine) >= bytes_of(want) &&
+                      (rmm__engine_free_bytes_locked(engine) >= bytes_of(alloc) &&
                        !rmm__engine_is_all_clean_locked(engine));
     rmm__mutex_unlock(&engine->lock);
     return was_with_others;
 }
 
 rmm_status_t
-rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_out)
+rmm__engine_alloc_slow(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
-    bool is_worth_it = !is_futile(engine, want);
+    bool is_worth_it = !is_futile(engine, alloc);
 
     for (int i = 0; i < ATTEMPTS && is_worth_it; i++) {
         bool has_turn = rmm__turn_enter(&engine->turn);
@@ -286,8 +289,8 @@ rmm__engine_alloc_slow(engine_t *engine, const engine_want_t *want, void **ptr_o
         uint64_t number;
 
         is_with_others = begin_climb(engine, &number);
-        status = attempt(engine, want, ptr_out);
-        is_with_others |= end_climb(engine, want, number);
+        status = attempt(engine, alloc, ptr_out);
+        is_with_others |= end_climb(engine, alloc, number);
         rmm__turn_leave(&engine->turn, has_turn);
         is_worth_it = status == RMM_ERR_OUT_OF_MEMORY && is_with_others;
     }

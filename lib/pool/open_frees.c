@@ -59,7 +59,7 @@ bool rmm__engine_is_open_much_locked(const engine_t *engine)
     uint64_t units = rmm__blocks_free_units(engine->blocks, streams->unproven);
 
     for (uint32_t i = 0; i < streams->capacity; i++) {
-        if (streams->table[i] != NULL && !streams->table[i]->is_doubtful) {
+        if (streams->table[i] != NULL && !streams->table[i]->may_be_foreign) {
             units += uncovered_units(engine, streams->table[i]);
         }
     }
@@ -111,7 +111,7 @@ void rmm__engine_note_free_locked(
 
     rmm__stream_open_more_locked(
         &engine->streams, stream, bytes > least ? bytes : least, 1);
-    stream->is_doubtful |= !stream->is_native;
+    stream->may_be_foreign |= !stream->is_native;
     if (is_batch(engine, stream)) {
         close_locked(engine, stream, closing_out);
     }

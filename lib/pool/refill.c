@@ -23,7 +23,7 @@ typedef struct refill {
 
 /* The clean heap first, so that most of what is lent is clean. */
 static rmm_blocks_result_t take_refill_locked(
-    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     refill_t *refill)
 {
     const rmm_blocks_request_t request = {units, REFILL_GRANULE_UNITS, true};
@@ -36,14 +36,15 @@ static rmm_blocks_result_t take_refill_locked(
         .block = refill->block,
         .heap = shard->clean,
         .stamp = rmm__engine_clean_stamp_locked(shard)};
-    if (result != RMM_BLOCKS_NO_FIT || rmm__engine_captures(want)) {
+    if (result != RMM_BLOCKS_NO_FIT || rmm__engine_captures(alloc)) {
         return result;
     }
-    own = rmm__engine_stream_find_locked(home, want->key.stream_id);
+    own = rmm__engine_stream_find_locked(home, alloc->key.stream_id);
     if (own == NULL) {
         return result;
     }
-    refill->stream = rmm__engine_stream_get_locked(shard, want->key.stream_id, &is_new);
+    refill->stream =
+        rmm__engine_stream_get_locked(shard, alloc->key.stream_id, &is_new);
     if (refill->stream == NULL) {
         return RMM_BLOCKS_NO_STORAGE;
     }
@@ -52,18 +53,19 @@ static rmm_blocks_result_t take_refill_locked(
     result =
         rmm__blocks_take(home->blocks, own->heap, own->heap, &request, &refill->block);
     if (result == RMM_BLOCKS_OK) {
-        refill->stream->is_doubtful |= own->is_doubtful && !refill->stream->is_native;
+        refill->stream->may_be_foreign |=
+            own->may_be_foreign && !refill->stream->is_native;
     }
     return result;
 }
 
 /* It was not used: return it to the heap that it came from. */
 static void
-undo_refill_locked(engine_t *home, const engine_want_t *want, const refill_t *refill)
+undo_refill_locked(engine_t *home, const engine_alloc_t *alloc, const refill_t *refill)
 {
     const engine_stream_t *own =
         refill->stream != NULL
-            ? rmm__engine_stream_find_locked(home, want->key.stream_id)
+            ? rmm__engine_stream_find_locked(home, alloc->key.stream_id)
             : NULL;
 
     rmm__blocks_free(
@@ -72,11 +74,11 @@ undo_refill_locked(engine_t *home, const engine_want_t *want, const refill_t *re
 }
 
 static rmm_blocks_result_t lend_locked(
-    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops)
 {
     refill_t refill = {0};
-    rmm_blocks_result_t result = take_refill_locked(home, shard, want, units, &refill);
+    rmm_blocks_result_t result = take_refill_locked(home, shard, alloc, units, &refill);
     uint64_t unit;
 
     if (result != RMM_BLOCKS_OK) {
@@ -85,7 +87,7 @@ static rmm_blocks_result_t lend_locked(
     unit = rmm__blocks_look_at(home->blocks, refill.block)->unit;
     result = rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
     if (result != RMM_BLOCKS_OK) {
-        undo_refill_locked(home, want, &refill);
+        undo_refill_locked(home, alloc, &refill);
     } else {
         rmm__blocks_look_at(home->blocks, refill.block)->tag = TAG_LENT;
         ops->moved(ops->context, unit, units, true);
@@ -101,14 +103,14 @@ static rmm_blocks_result_t lend_locked(
 }
 
 rmm_blocks_result_t rmm__engine_refill(
-    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops)
 {
     rmm_blocks_result_t result;
 
     rmm__mutex_lock(&shard->lock);
     rmm__mutex_lock(&home->lock);
-    result = lend_locked(home, shard, want, units, ops);
+    result = lend_locked(home, shard, alloc, units, ops);
     rmm__mutex_unlock(&home->lock);
     rmm__mutex_unlock(&shard->lock);
     return result;

@@ -25,11 +25,11 @@ typedef struct engine_refill_ops {
 } engine_refill_ops_t;
 
 /*
- * Lend `units`, a multiple of the granule, that the stream of `want` may use.
+ * Lend `units`, a multiple of the granule, that the stream of `alloc` may use.
  * RMM_BLOCKS_OK, NO_FIT or NO_STORAGE.
  */
 rmm_blocks_result_t rmm__engine_refill(
-    engine_t *home, engine_t *shard, const engine_want_t *want, uint32_t units,
+    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops);
 
 /* Return every clean whole granule of the shard to the home, where it merges with its

@@ -2,7 +2,7 @@
 /*
  * Which stream freed which memory, and which event covers it (engine.h).
  *
- * Streams are told apart by their id, which is never reused, not by their handle, which the
+ * Streams are identified by their id, which is never reused, not by their handle, which the
  * driver reuses. The table drops entries without memory before it grows, and each new stream
  * queries events of some others. So a program that keeps creating streams does not make the
  * table grow.
@@ -307,9 +307,9 @@ void rmm__engine_rejoin_locked(engine_t *engine)
     engine_streams_t *streams = &engine->streams;
     engine_stream_t *stream = streams->last;
 
-    if (streams->never_alone || streams->partings != 0 || streams->alone != NULL ||
+    if (streams->never_alone || streams->splitting != 0 || streams->alone != NULL ||
         streams->count != 1 || stream == NULL || !stream->is_native ||
-        stream->is_doubtful) {
+        stream->may_be_foreign) {
         return;
     }
     /* not a later stamp than any there: what an event covers stays covered; 0 where nothing
@@ -328,7 +328,7 @@ void rmm__engine_rejoin_locked(engine_t *engine)
 void rmm__engine_part(engine_t *engine)
 {
     rmm__mutex_lock(&engine->lock);
-    engine->streams.partings++;
+    engine->streams.splitting++;
     rmm__engine_part_locked(engine, false);
     rmm__mutex_unlock(&engine->lock);
 }
@@ -336,7 +336,7 @@ void rmm__engine_part(engine_t *engine)
 void rmm__engine_rejoin(engine_t *engine)
 {
     rmm__mutex_lock(&engine->lock);
-    engine->streams.partings--;
+    engine->streams.splitting--;
     rmm__engine_rejoin_locked(engine);
     rmm__mutex_unlock(&engine->lock);
 }

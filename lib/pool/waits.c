@@ -58,7 +58,7 @@ void rmm__engine_close_by_waiting(
         rmm__blocks_transfer(
             engine->blocks, stream->heap, engine->clean, closing->stamp, 0);
         /* another thread may still wait for later frees */
-        stream->is_doubtful =
+        stream->may_be_foreign =
             !stream->is_native && !rmm__stream_is_idle_locked(engine, stream);
     }
     unseal_locked(engine);
@@ -70,7 +70,7 @@ void rmm__engine_close_by_waiting(
 
 /* Take the oldest batch of a stream with a large enough block, to wait for its event. */
 static bool
-find_donor_locked(engine_t *engine, const engine_want_t *want, engine_asked_t *asked)
+find_donor_locked(engine_t *engine, const engine_alloc_t *alloc, engine_asked_t *asked)
 {
     engine_streams_t *streams = &engine->streams;
 
@@ -78,9 +78,9 @@ find_donor_locked(engine_t *engine, const engine_want_t *want, engine_asked_t *a
         engine_stream_t *stream = streams->with_batches;
 
         streams->with_batches = stream->next;
-        if (stream->id != want->key.stream_id &&
+        if (stream->id != alloc->key.stream_id &&
             rmm__stream_drop_useless_locked(engine, stream) &&
-            rmm__blocks_largest_free(engine->blocks, stream->heap) >= want->units) {
+            rmm__blocks_largest_free(engine->blocks, stream->heap) >= alloc->units) {
             rmm__stream_ask_locked(engine, stream, false, asked);
             return true;
         }
@@ -104,13 +104,13 @@ wait_on_device(engine_t *engine, rmm_stream_t stream, rmm_driver_event_t event)
 
 /* The requesting stream is ordered after the batch, and gets its blocks. */
 static bool donor_settle_locked(
-    engine_t *engine, const engine_want_t *want, const engine_asked_t *asked,
+    engine_t *engine, const engine_alloc_t *alloc, const engine_asked_t *asked,
     bool waiting)
 {
     engine_streams_t *streams = &engine->streams;
     bool is_new;
     engine_stream_t *own =
-        waiting ? rmm__engine_stream_get_locked(engine, want->key.stream_id, &is_new)
+        waiting ? rmm__engine_stream_get_locked(engine, alloc->key.stream_id, &is_new)
                 : NULL;
     engine_stream_t *donor = rmm__engine_stream_find_locked(engine, asked->stream_id);
     uint64_t moved = 0;
@@ -128,7 +128,7 @@ static bool donor_settle_locked(
     if (moved != 0) {
         /* no event of this stream covers them yet */
         rmm__stream_open_more_locked(streams, own, moved * RMM_BLOCKS_UNIT, 1);
-        own->is_doubtful |= !own->is_native;
+        own->may_be_foreign |= !own->is_native;
         rmm__engine_note_larger_locked(engine, own->heap);
         engine->figures.cross_stream_count++;
         rmm__engine_show_locked(engine);
@@ -136,17 +136,17 @@ static bool donor_settle_locked(
     return moved != 0;
 }
 
-static bool fits_own_locked(engine_t *engine, const engine_want_t *want)
+static bool fits_own_locked(engine_t *engine, const engine_alloc_t *alloc)
 {
     const engine_stream_t *own =
-        rmm__engine_stream_find_locked(engine, want->key.stream_id);
+        rmm__engine_stream_find_locked(engine, alloc->key.stream_id);
 
     return own != NULL &&
            rmm__blocks_largest_free(engine->blocks, own->heap) * RMM_BLOCKS_UNIT >=
-               rmm__engine_need(want);
+               rmm__engine_need(alloc);
 }
 
-bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want)
+bool rmm__engine_wait_for_others(engine_t *engine, const engine_alloc_t *alloc)
 {
     bool any = false;
 
@@ -157,14 +157,14 @@ bool rmm__engine_wait_for_others(engine_t *engine, const engine_want_t *want)
 
         rmm__mutex_lock(&engine->lock);
         found =
-            !fits_own_locked(engine, want) && find_donor_locked(engine, want, &asked);
+            !fits_own_locked(engine, alloc) && find_donor_locked(engine, alloc, &asked);
         rmm__mutex_unlock(&engine->lock);
         if (!found) {
             return any;
         }
-        waiting = wait_on_device(engine, want->stream, asked.batch.event);
+        waiting = wait_on_device(engine, alloc->stream, asked.batch.event);
         rmm__mutex_lock(&engine->lock);
-        any |= donor_settle_locked(engine, want, &asked, waiting);
+        any |= donor_settle_locked(engine, alloc, &asked, waiting);
         rmm__mutex_unlock(&engine->lock);
         if (!waiting) {
             return any;
@@ -180,7 +180,7 @@ clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
 {
     uint64_t left;
 
-    if (stream->is_doubtful) {
+    if (stream->may_be_foreign) {
         return;
     }
     (void)rmm__stream_clean_up_to_locked(engine, stream, stamp);

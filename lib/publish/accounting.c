@@ -229,9 +229,9 @@ void rmm__location_forget(
     uint32_t location = accounting->location;
     rmm_segment_stripe_t *stripe = &rmm__location_stripes[location][rmm__stripe_here()];
 
-    /* a stranger has counted nothing, and another may own the figures. The user that
+    /* a user outside has counted nothing, and another may own the figures. The user that
      * owns them ends here: adding does for it as well */
-    if (rmm__location_mode(&accounting->user) != RMM_LOCATION_STRANGER) {
+    if (rmm__location_mode(&accounting->user) != RMM_LOCATION_OUTSIDE) {
         rmm__figure_sub(&rmm__locations[location].current_bytes, left->bytes);
         rmm__figure_sub(&rmm__locations[location].live_count, left->count);
         rmm__figure_add(&stripe->freed_count, left->count);

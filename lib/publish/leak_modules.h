@@ -26,7 +26,7 @@ void rmm__leak_modules_open(rmm_leaks_header_t *header, rmm_leaks_module_t *tabl
  * call it without a lock. */
 void rmm__leak_modules_learn(void *const *frames, size_t count);
 
-/* How many frames at the front are the library's own; 0 if it cannot be told. */
+/* How many frames at the front are the library's own; 0 if that is unknown. */
 size_t rmm__leak_modules_own(void *const *frames, size_t count);
 
 #endif /* RMM_PUBLISH_LEAK_MODULES_H */

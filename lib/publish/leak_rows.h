@@ -32,7 +32,7 @@ typedef struct rmm_leak {
     size_t frame_count;
 } rmm_leak_t;
 
-/* All zero before. Makes the file, once a process; one that cannot be had is a warning. */
+/* All zero before. Makes the file, once a process; a failure is logged as a warning. */
 void rmm__leak_rows_open(rmm_leak_rows_t *rows, uint32_t resource_id);
 
 /* Every row was cleared. */

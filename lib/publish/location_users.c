@@ -68,7 +68,7 @@ static void join_locked(rmm_location_user_t *user)
 RMM_COLD void rmm__location_join(rmm_location_user_t *user)
 {
     rmm__mutex_lock(&lock);
-    if (rmm__location_mode(user) == RMM_LOCATION_STRANGER) { /* no other thread has */
+    if (rmm__location_mode(user) == RMM_LOCATION_OUTSIDE) { /* no other thread has */
         join_locked(user);
     }
     rmm__mutex_unlock(&lock);
@@ -79,9 +79,9 @@ void rmm__location_leave(rmm_location_user_t *user)
     rmm_location_user_t *left;
 
     rmm__mutex_lock(&lock);
-    if (rmm__location_mode(user) != RMM_LOCATION_STRANGER) {
+    if (rmm__location_mode(user) != RMM_LOCATION_OUTSIDE) {
         strike_locked(user);
-        set_mode_locked(user, RMM_LOCATION_STRANGER);
+        set_mode_locked(user, RMM_LOCATION_OUTSIDE);
         left = users[user->location];
         if (left != NULL && left->next == NULL && left->lock != NULL) {
             set_mode_locked(left, RMM_LOCATION_OWNS);

@@ -36,7 +36,7 @@
 #include "core/mutex.h"
 #include "segment/stat_fields.h"
 
-#define RMM_LOCATION_STRANGER 0u
+#define RMM_LOCATION_OUTSIDE 0u
 #define RMM_LOCATION_SHARES 1u
 #define RMM_LOCATION_OWNS 2u
 
@@ -49,10 +49,10 @@ typedef struct rmm_location_user {
     struct rmm_location_user *next, *previous; /* users of the location */
 } rmm_location_user_t;
 
-/* A stranger's first request that counts; others: no effect. */
+/* First request that counts of a user that is OUTSIDE; others: no effect. */
 void rmm__location_join(rmm_location_user_t *user);
 
-/* The resource ends, its figures have left. Its lock must still exist. A stranger: no
+/* The resource ends, its figures have left. Its lock must still exist. A user that is OUTSIDE: no
  * effect. */
 void rmm__location_leave(rmm_location_user_t *user);
 
@@ -72,7 +72,7 @@ static inline void rmm__location_be_user(rmm_location_user_t *user)
     if (RMM_ACCOUNTING_ON &&
         __builtin_expect(
             atomic_load_explicit(&user->mode, memory_order_acquire) ==
-                RMM_LOCATION_STRANGER,
+                RMM_LOCATION_OUTSIDE,
             0)) {
         rmm__location_join(user);
     }

@@ -67,7 +67,7 @@ static bool back_location_locked(uint32_t location)
                sizeof(segment->location_stripes[location]));
 }
 
-/* True: to be told, once in a process. */
+/* True: to be logged, once in a process. */
 static bool
 open_location_locked(uint32_t location, const rmm_location_identity_t *identity)
 {

@@ -77,9 +77,9 @@ static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
 
 /* True if a shard serves this request. */
 static inline bool
-rmm__arena_is_small(const arena_resource_t *self, const engine_want_t *want)
+rmm__arena_is_small(const arena_resource_t *self, const engine_alloc_t *alloc)
 {
-    return want->units <= self->small_units;
+    return alloc->units <= self->small_units;
 }
 
 /* --- arena_shards.c ------------------------------------------------------------------ */
@@ -100,7 +100,7 @@ void rmm__arena_close(
 
 /* Lend a superblock to the shard of this request, or less if less is free. */
 rmm_blocks_result_t
-rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_want_t *want);
+rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_alloc_t *alloc);
 /* Return every clean whole granule of the shards. */
 void rmm__arena_give_back(arena_resource_t *self);
 
@@ -108,7 +108,7 @@ void rmm__arena_give_back(arena_resource_t *self);
 
 /* For a request that its engine could not serve. */
 rmm_status_t rmm__arena_alloc_slow(
-    arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want,
+    arena_resource_t *self, const rmm_request_t *request, const engine_alloc_t *alloc,
     void **ptr_out);
 
 /* --- arena_report.c ------------------------------------------------------------------ */

@@ -19,67 +19,67 @@
 #define ASKED 64        /* streams of each arena that are asked */
 
 typedef rmm_status_t (*rung_fn)(
-    arena_resource_t *self, const engine_want_t *want, void **ptr_out);
+    arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out);
 
 /* --- taking -------------------------------------------------------------------------- */
 
 /* From one engine; a shard is lent a superblock if it has nothing. */
 static rmm_status_t take_from(
-    arena_resource_t *self, uint32_t index, const engine_want_t *want, bool refills,
+    arena_resource_t *self, uint32_t index, const engine_alloc_t *alloc, bool refills,
     void **ptr_out)
 {
     engine_t *engine = rmm__arena_at(self, index);
-    rmm_status_t status = rmm__engine_take(engine, want, true, ptr_out);
+    rmm_status_t status = rmm__engine_take(engine, alloc, true, ptr_out);
     rmm_blocks_result_t lent;
 
     if (status != RMM_ERR_OUT_OF_MEMORY || !refills) {
         return status;
     }
-    lent = rmm__arena_refill(self, index, want);
+    lent = rmm__arena_refill(self, index, alloc);
     if (lent == RMM_BLOCKS_NO_STORAGE) {
         return rmm__error(
             RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for another superblock");
     }
-    return lent == RMM_BLOCKS_OK ? rmm__engine_take(engine, want, true, ptr_out)
+    return lent == RMM_BLOCKS_OK ? rmm__engine_take(engine, alloc, true, ptr_out)
                                  : RMM_ERR_OUT_OF_MEMORY;
 }
 
 static rmm_status_t
-take_home(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+take_home(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    uint32_t home = rmm__arena_home(want->key);
+    uint32_t home = rmm__arena_home(alloc->key);
 
-    if (!rmm__arena_is_small(self, want)) {
-        return take_from(self, ARENA_GLOBAL, want, false, ptr_out);
+    if (!rmm__arena_is_small(self, alloc)) {
+        return take_from(self, ARENA_GLOBAL, alloc, false, ptr_out);
     }
     return rmm__arena_make(self, home) != NULL
-               ? take_from(self, home, want, true, ptr_out)
+               ? take_from(self, home, alloc, true, ptr_out)
                : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
 static rmm_status_t
-take_anywhere(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+take_anywhere(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    uint32_t home = rmm__arena_home(want->key);
-    rmm_status_t status = take_home(self, want, ptr_out);
+    uint32_t home = rmm__arena_home(alloc->key);
+    rmm_status_t status = take_home(self, alloc, ptr_out);
 
-    for (uint32_t i = 0; i < ARENA_SHARDS && rmm__arena_is_small(self, want) &&
+    for (uint32_t i = 0; i < ARENA_SHARDS && rmm__arena_is_small(self, alloc) &&
                          status == RMM_ERR_OUT_OF_MEMORY;
          i++) {
         if (i != home && rmm__arena_at(self, i) != NULL) {
-            status = take_from(self, i, want, false, ptr_out);
+            status = take_from(self, i, alloc, false, ptr_out);
         }
     }
     /* what the global one has left may be less than a granule */
     return status == RMM_ERR_OUT_OF_MEMORY
-               ? take_from(self, ARENA_GLOBAL, want, false, ptr_out)
+               ? take_from(self, ARENA_GLOBAL, alloc, false, ptr_out)
                : status;
 }
 
 /* --- rungs --------------------------------------------------------------------------- */
 
 static rmm_status_t
-reclaim(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+reclaim(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
     for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
         engine_t *engine = rmm__arena_at(self, i);
@@ -89,20 +89,21 @@ reclaim(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
         }
     }
     rmm__arena_give_back(self);
-    return take_anywhere(self, want, ptr_out);
+    return take_anywhere(self, alloc, ptr_out);
 }
 
 /* Wait for the streams whose blocks are in one engine; true if that brought any. */
-static bool wait_in(arena_resource_t *self, uint32_t index, const engine_want_t *want)
+static bool wait_in(arena_resource_t *self, uint32_t index, const engine_alloc_t *alloc)
 {
     engine_t *engine = rmm__arena_at(self, index);
-    engine_want_t here = *want;
+    engine_alloc_t here = *alloc;
 
-    if (engine == NULL || (!rmm__arena_is_small(self, want) && index != ARENA_GLOBAL)) {
+    if (engine == NULL ||
+        (!rmm__arena_is_small(self, alloc) && index != ARENA_GLOBAL)) {
         return false;
     }
-    if (rmm__arena_is_small(self, want) && index == ARENA_GLOBAL) { /* a superblock */
-        here.units = REFILL_GRANULE_UNITS + want->units;
+    if (rmm__arena_is_small(self, alloc) && index == ARENA_GLOBAL) { /* a superblock */
+        here.units = REFILL_GRANULE_UNITS + alloc->units;
         here.align_units = REFILL_GRANULE_UNITS;
     }
     if (!rmm__engine_wait_for_others(engine, &here)) {
@@ -113,20 +114,20 @@ static bool wait_in(arena_resource_t *self, uint32_t index, const engine_want_t 
 }
 
 static rmm_status_t
-wait_for_others(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+wait_for_others(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    uint32_t home = rmm__arena_home(want->key);
+    uint32_t home = rmm__arena_home(alloc->key);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
-    if (rmm__engine_captures(want)) {
+    if (rmm__engine_captures(alloc)) {
         return status;
     }
     for (uint32_t i = 0; i <= ARENA_GLOBAL + 1 && status == RMM_ERR_OUT_OF_MEMORY;
          i++) {
         uint32_t index = i == 0 ? home : ARENA_GLOBAL + 1 - i; /* then from the back */
 
-        if ((i == 0 || index != home) && wait_in(self, index, want)) {
-            status = take_anywhere(self, want, ptr_out);
+        if ((i == 0 || index != home) && wait_in(self, index, alloc)) {
+            status = take_anywhere(self, alloc, ptr_out);
         }
     }
     return status;
@@ -159,13 +160,13 @@ static bool wait_for_device(arena_resource_t *self)
 }
 
 static rmm_status_t
-defragment(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+defragment(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
     if (!wait_for_device(self)) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
     rmm__arena_give_back(self);
-    return take_anywhere(self, want, ptr_out);
+    return take_anywhere(self, alloc, ptr_out);
 }
 
 /* --- what is known to fail ----------------------------------------------------------- */
@@ -190,34 +191,34 @@ static uint64_t count_changes(const arena_resource_t *self, bool *is_all_clean_o
     return changes;
 }
 
-static bool is_futile(arena_resource_t *self, const engine_want_t *want)
+static bool is_futile(arena_resource_t *self, const engine_alloc_t *alloc)
 {
     arena_futile_t futile;
     bool is_all_clean;
 
-    if (rmm__engine_captures(want)) {
+    if (rmm__engine_captures(alloc)) {
         return false;
     }
     rmm__mutex_lock(&self->futile_lock);
     futile = self->futile;
     rmm__mutex_unlock(&self->futile_lock);
-    return futile.units != 0 && futile.units <= want->units &&
+    return futile.units != 0 && futile.units <= alloc->units &&
            futile.graphs_gone == rmm__engine_graphs_gone() &&
            futile.changes == count_changes(self, &is_all_clean);
 }
 
 /* All was tried, and nothing changed since `changes`, when all that is free was clean. */
 static void
-note_futile(arena_resource_t *self, const engine_want_t *want, uint64_t changes)
+note_futile(arena_resource_t *self, const engine_alloc_t *alloc, uint64_t changes)
 {
     bool is_all_clean;
 
-    if (rmm__engine_captures(want) || changes != count_changes(self, &is_all_clean)) {
+    if (rmm__engine_captures(alloc) || changes != count_changes(self, &is_all_clean)) {
         return;
     }
     rmm__mutex_lock(&self->futile_lock);
     self->futile = (arena_futile_t){
-        rmm__engine_to_units(rmm__engine_need(want)), changes,
+        rmm__engine_to_units(rmm__engine_need(alloc)), changes,
         rmm__engine_graphs_gone()};
     rmm__mutex_unlock(&self->futile_lock);
 }
@@ -225,7 +226,7 @@ note_futile(arena_resource_t *self, const engine_want_t *want, uint64_t changes)
 /* --- the ladder ---------------------------------------------------------------------- */
 
 static rmm_status_t
-rescue(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+rescue(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
     static const rung_fn ladder[] = {take_home, reclaim, wait_for_others, defragment};
     bool has_turn = rmm__turn_enter(&self->turn);
@@ -234,15 +235,15 @@ rescue(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
     for (size_t i = 0;
          i < sizeof(ladder) / sizeof(ladder[0]) && status == RMM_ERR_OUT_OF_MEMORY;
          i++) {
-        status = ladder[i](self, want, ptr_out);
+        status = ladder[i](self, alloc, ptr_out);
     }
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         bool is_all_clean;
         uint64_t changes = count_changes(self, &is_all_clean);
 
-        status = take_anywhere(self, want, ptr_out);
+        status = take_anywhere(self, alloc, ptr_out);
         if (status == RMM_ERR_OUT_OF_MEMORY && is_all_clean) {
-            note_futile(self, want, changes);
+            note_futile(self, alloc, changes);
         }
     }
     rmm__turn_leave(&self->turn, has_turn);
@@ -251,29 +252,29 @@ rescue(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
 
 /* What the home has after all: behind what finished events there cover, or lent. */
 static rmm_status_t
-refill(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+refill(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    engine_t *home = rmm__arena_make(self, rmm__arena_home(want->key));
+    engine_t *home = rmm__arena_make(self, rmm__arena_home(alloc->key));
 
     if (home == NULL) {
-        return take_from(self, ARENA_GLOBAL, want, false, ptr_out);
+        return take_from(self, ARENA_GLOBAL, alloc, false, ptr_out);
     }
     (void)rmm__engine_reclaim(home, ASKED_AT_HOME);
-    return take_home(self, want, ptr_out);
+    return take_home(self, alloc, ptr_out);
 }
 
 rmm_status_t rmm__arena_alloc_slow(
-    arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want,
+    arena_resource_t *self, const rmm_request_t *request, const engine_alloc_t *alloc,
     void **ptr_out)
 {
-    bool is_hopeful = !is_futile(self, want);
+    bool is_hopeful = !is_futile(self, alloc);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
-    if (is_hopeful && rmm__arena_is_small(self, want)) {
-        status = refill(self, want, ptr_out);
+    if (is_hopeful && rmm__arena_is_small(self, alloc)) {
+        status = refill(self, alloc, ptr_out);
     }
     if (is_hopeful && status == RMM_ERR_OUT_OF_MEMORY) {
-        status = rescue(self, want, ptr_out);
+        status = rescue(self, alloc, ptr_out);
     }
     if (status != RMM_ERR_OUT_OF_MEMORY) {
         return status; /* a block, or no host memory for its node */

@@ -30,14 +30,15 @@ count_nothing(arena_resource_t *self, const rmm_request_t *request, bool is_free
     }
 }
 
-static void count_taken(
-    arena_resource_t *self, const rmm_request_t *request, const engine_want_t *want)
+static void count_allocated(
+    arena_resource_t *self, const rmm_request_t *request, const engine_alloc_t *alloc)
 {
-    uint64_t padding = want->units * RMM_BLOCKS_UNIT - want->bytes;
+    uint64_t padding = alloc->units * RMM_BLOCKS_UNIT - alloc->bytes;
     uint32_t stripe = rmm__stripe_here();
 
     rmm__request_enter_striped(&self->base, request, padding, stripe);
-    rmm__accounting_alloc_striped(&self->base.accounting, stripe, want->bytes, padding);
+    rmm__accounting_alloc_striped(
+        &self->base.accounting, stripe, alloc->bytes, padding);
 }
 
 RMM_COLD static rmm_status_t
@@ -54,27 +55,27 @@ unknown_stream(const arena_resource_t *self, rmm_stream_t stream, int error)
  * first. A huge block in a wrong place is what makes the next one fail.
  */
 static rmm_status_t
-take_large(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+take_large(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    rmm_status_t status = rmm__engine_take(self->global, want, false, ptr_out);
+    rmm_status_t status = rmm__engine_take(self->global, alloc, false, ptr_out);
 
     if (status != RMM_ERR_OUT_OF_MEMORY) {
         return status;
     }
     (void)rmm__engine_reclaim(self->global, ASKED_FOR_LARGE);
-    return rmm__engine_take(self->global, want, true, ptr_out);
+    return rmm__engine_take(self->global, alloc, true, ptr_out);
 }
 
 static rmm_status_t
-take(arena_resource_t *self, const engine_want_t *want, void **ptr_out)
+take(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
     engine_t *home;
 
-    if (!rmm__arena_is_small(self, want)) {
-        return take_large(self, want, ptr_out);
+    if (!rmm__arena_is_small(self, alloc)) {
+        return take_large(self, alloc, ptr_out);
     }
-    home = rmm__arena_at(self, rmm__arena_home(want->key));
-    return home != NULL ? rmm__engine_take(home, want, true, ptr_out)
+    home = rmm__arena_at(self, rmm__arena_home(alloc->key));
+    return home != NULL ? rmm__engine_take(home, alloc, true, ptr_out)
                         : RMM_ERR_OUT_OF_MEMORY;
 }
 
@@ -82,7 +83,7 @@ static rmm_status_t
 arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     arena_resource_t *self = arena_from_base(mr);
-    engine_want_t want = {
+    engine_alloc_t alloc = {
         .bytes = request->bytes,
         .align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT),
         .stream = request->stream};
@@ -98,21 +99,21 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return rmm__arena_give_up(
             self, request, "the request exceeds the size of the arena");
     }
-    error = self->driver->stream_key(request->stream, &want.key);
+    error = self->driver->stream_key(request->stream, &alloc.key);
     if (error != RMM_DRIVER_OK) {
         return unknown_stream(self, request->stream, error);
     }
-    want.units = (uint32_t)((request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT);
-    status = take(self, &want, ptr_out);
+    alloc.units = (uint32_t)((request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT);
+    status = take(self, &alloc, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
-        want.units -=
-            want.units > self->bytes / RMM_BLOCKS_UNIT; /* all of it: no gap */
-        status = rmm__arena_alloc_slow(self, request, &want, ptr_out);
+        alloc.units -=
+            alloc.units > self->bytes / RMM_BLOCKS_UNIT; /* all of it: no gap */
+        status = rmm__arena_alloc_slow(self, request, &alloc, ptr_out);
     }
     if (status == RMM_OK) {
-        count_taken(self, request, &want);
+        count_allocated(self, request, &alloc);
         rmm__request_tell_kept(
-            request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
+            request, (uintptr_t)*ptr_out + (uint64_t)alloc.units * RMM_BLOCKS_UNIT);
     }
     return status;
 }
@@ -122,7 +123,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     arena_resource_t *self = arena_from_base(mr);
-    engine_gift_t gift = {
+    engine_free_t freed = {
         .ptr = ptr,
         .bytes = request->bytes,
         .stream = request->stream,
@@ -136,9 +137,9 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
     }
     owner = rmm__arena_owner(self, ptr);
     if (owner != NULL) {
-        gift.has_key =
-            self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
-        refusal = rmm__engine_free(owner, &gift);
+        freed.has_key =
+            self->driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
+        refusal = rmm__engine_free(owner, &freed);
     }
     if (refusal != NULL) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);

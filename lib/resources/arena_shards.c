@@ -21,18 +21,18 @@
 
 /* --- accounting ---------------------------------------------------------------------- */
 
-static void count_given(
-    void *owner, const engine_gift_t *gift, uint64_t padding,
+static void count_freed(
+    void *owner, const engine_free_t *freed, uint64_t padding,
     const engine_figures_t *figures)
 {
     arena_resource_t *self = owner;
     const rmm_request_t request = {
-        .bytes = gift->bytes, .user = gift->owner_flags != 0};
+        .bytes = freed->bytes, .user = freed->owner_flags != 0};
     uint32_t stripe = rmm__stripe_here();
 
     (void)figures;
     rmm__request_settle_striped(&self->base, &request, padding, stripe);
-    rmm__accounting_free_striped(&self->base.accounting, stripe, gift->bytes, padding);
+    rmm__accounting_free_striped(&self->base.accounting, stripe, freed->bytes, padding);
 }
 
 static void count_lost(void *owner, uint64_t bytes)
@@ -52,31 +52,31 @@ static void show_global(void *owner, const engine_figures_t *figures)
     RMM_ACCOUNTING_SET(accounting, sync_count, figures->sync_count);
 }
 
-static void global_taken(
-    void *owner, const engine_want_t *want, uint64_t padding,
+static void global_allocated(
+    void *owner, const engine_alloc_t *alloc, uint64_t padding,
     const engine_figures_t *figures)
 {
-    (void)want;
+    (void)alloc;
     (void)padding;
     show_global(owner, figures);
 }
 
-static void global_given(
-    void *owner, const engine_gift_t *gift, uint64_t padding,
+static void global_freed(
+    void *owner, const engine_free_t *freed, uint64_t padding,
     const engine_figures_t *figures)
 {
-    count_given(owner, gift, padding, figures);
+    count_freed(owner, freed, padding, figures);
     show_global(owner, figures);
 }
 
 static const engine_owner_t global_accounting = {
-    .taken = global_taken,
-    .given = global_given,
+    .allocated = global_allocated,
+    .freed = global_freed,
     .lost = count_lost,
     .figures = show_global};
 
 static const engine_owner_t shard_accounting = {
-    .given = count_given, .lost = count_lost};
+    .freed = count_freed, .lost = count_lost};
 
 /* --- memory -------------------------------------------------------------------------- */
 
@@ -278,20 +278,20 @@ static uint32_t whole_granules(uint64_t units)
 }
 
 rmm_blocks_result_t
-rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_want_t *want)
+rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_alloc_t *alloc)
 {
     change_of_owner_t change = {self, index};
     const engine_refill_ops_t ops = {set_owner, &change};
     engine_t *shard = rmm__arena_at(self, index);
-    uint32_t need = whole_granules((uint64_t)want->units + (want->align_units - 1));
+    uint32_t need = whole_granules((uint64_t)alloc->units + (alloc->align_units - 1));
     uint32_t units = self->superblock_units > need ? self->superblock_units : need;
     rmm_blocks_result_t result =
-        rmm__engine_refill(self->global, shard, want, units, &ops);
+        rmm__engine_refill(self->global, shard, alloc, units, &ops);
 
     while (result == RMM_BLOCKS_NO_FIT && units > need) {
         units = whole_granules(units / 2);
         units = units > need ? units : need;
-        result = rmm__engine_refill(self->global, shard, want, units, &ops);
+        result = rmm__engine_refill(self->global, shard, alloc, units, &ops);
     }
     return result;
 }

@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 
-#define AGE_NS 100000000u /* so long an answer is told again */
+#define AGE_NS 100000000u /* how long an answer is reused */
 
 static uint64_t ask(const rmm_resource_t *mr, const rmm_driver_t *driver)
 {

@@ -17,32 +17,32 @@
 
 /* --- accounting, under the engine's lock --------------------------------------------- */
 
-static void count_taken(
-    void *owner, const engine_want_t *want, uint64_t padding,
+static void count_allocated(
+    void *owner, const engine_alloc_t *alloc, uint64_t padding,
     const engine_figures_t *figures)
 {
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__request_enter_locked(
-        &self->base, want->owner_flags != 0, want->bytes, padding);
+        &self->base, alloc->owner_flags != 0, alloc->bytes, padding);
     rmm__accounting_begin_exclusive(accounting);
-    rmm__accounting_alloc_exclusive(accounting, want->bytes, padding);
+    rmm__accounting_alloc_exclusive(accounting, alloc->bytes, padding);
     RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
     rmm__accounting_end_exclusive(accounting);
 }
 
-static void count_given(
-    void *owner, const engine_gift_t *gift, uint64_t padding,
+static void count_freed(
+    void *owner, const engine_free_t *freed, uint64_t padding,
     const engine_figures_t *figures)
 {
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__request_settle_locked(
-        &self->base, gift->owner_flags != 0, gift->bytes, padding);
+        &self->base, freed->owner_flags != 0, freed->bytes, padding);
     rmm__accounting_begin_exclusive(accounting);
-    rmm__accounting_free_exclusive(accounting, gift->bytes, padding);
+    rmm__accounting_free_exclusive(accounting, freed->bytes, padding);
     RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
     rmm__accounting_end_exclusive(accounting);
 }
@@ -95,8 +95,8 @@ static void end_growth(void *owner, uint64_t promised)
 }
 
 static const engine_owner_t count_ops = {
-    .taken = count_taken,
-    .given = count_given,
+    .allocated = count_allocated,
+    .freed = count_freed,
     .lost = count_lost,
     .figures = count_figures,
     .begin_growth = begin_growth,

@@ -50,7 +50,7 @@ too_large(pool_resource_t *self, const rmm_request_t *request)
 
 /* The request in units; those of a whole block where all blocks have one size. */
 static inline rmm_status_t
-measure(pool_resource_t *self, const rmm_request_t *request, engine_want_t *want)
+measure(pool_resource_t *self, const rmm_request_t *request, engine_alloc_t *alloc)
 {
     uint64_t units = (request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT;
     uint32_t fixed = self->block_units;
@@ -58,11 +58,11 @@ measure(pool_resource_t *self, const rmm_request_t *request, engine_want_t *want
     if (units > (fixed != 0 ? fixed : ENGINE_RUN_BYTES / RMM_BLOCKS_UNIT)) {
         return too_large(self, request);
     }
-    want->bytes = request->bytes;
-    want->units = fixed != 0 ? fixed : (uint32_t)units;
-    want->align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
-    want->stream = request->stream;
-    want->owner_flags = request->user;
+    alloc->bytes = request->bytes;
+    alloc->units = fixed != 0 ? fixed : (uint32_t)units;
+    alloc->align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
+    alloc->stream = request->stream;
+    alloc->owner_flags = request->user;
     return RMM_OK;
 }
 
@@ -98,13 +98,13 @@ RMM_COLD void rmm__pool_log_news(pool_resource_t *self)
 
 /* Rather a block without its gap than none. */
 RMM_COLD static rmm_status_t alloc_failed(
-    pool_resource_t *self, const rmm_request_t *request, engine_want_t *want,
+    pool_resource_t *self, const rmm_request_t *request, engine_alloc_t *alloc,
     rmm_status_t status, void **ptr_out)
 {
     if (status == RMM_ERR_OUT_OF_MEMORY && self->gap_units != 0 &&
         self->block_units == 0) {
-        want->units -= self->gap_units;
-        status = rmm__engine_alloc(self->engine, want, ptr_out);
+        alloc->units -= self->gap_units;
+        status = rmm__engine_alloc(self->engine, alloc, ptr_out);
     }
     return status == RMM_OK ? RMM_OK : rmm__pool_give_up(self, request, status);
 }
@@ -113,7 +113,7 @@ rmm_status_t
 rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     pool_resource_t *self = pool_from_base(mr);
-    engine_want_t want;
+    engine_alloc_t alloc;
     rmm_status_t status;
     int error;
 
@@ -122,23 +122,23 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
         *ptr_out = NULL;
         return RMM_OK;
     }
-    status = measure(self, request, &want);
+    status = measure(self, request, &alloc);
     if (status != RMM_OK) {
         return status;
     }
-    error = self->driver->stream_key(request->stream, &want.key);
+    error = self->driver->stream_key(request->stream, &alloc.key);
     if (error != RMM_DRIVER_OK) {
         return unknown_stream(self, request->stream, error);
     }
-    rmm__request_announce(mr, request, want.units * RMM_BLOCKS_UNIT - want.bytes);
-    status = rmm__engine_alloc(self->engine, &want, ptr_out);
+    rmm__request_announce(mr, request, alloc.units * RMM_BLOCKS_UNIT - alloc.bytes);
+    status = rmm__engine_alloc(self->engine, &alloc, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC ||
         status == RMM_ERR_CUDA) {
-        status = alloc_failed(self, request, &want, status, ptr_out);
+        status = alloc_failed(self, request, &alloc, status, ptr_out);
     }
     if (status == RMM_OK) {
         rmm__request_tell_kept(
-            request, (uintptr_t)*ptr_out + (uint64_t)want.units * RMM_BLOCKS_UNIT);
+            request, (uintptr_t)*ptr_out + (uint64_t)alloc.units * RMM_BLOCKS_UNIT);
     }
     rmm__pool_log_changes(self);
     return status;
@@ -146,33 +146,33 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
 
 /* --- free ---------------------------------------------------------------------------- */
 
-static inline engine_gift_t
-make_gift(const pool_resource_t *self, void *ptr, const rmm_request_t *request)
+static inline engine_free_t
+make_free(const pool_resource_t *self, void *ptr, const rmm_request_t *request)
 {
-    engine_gift_t gift = {
+    engine_free_t freed = {
         .ptr = ptr,
         .bytes = request->bytes,
         .stream = request->stream,
         .owner_flags = request->user};
 
-    gift.has_key =
-        self->driver->stream_key(request->stream, &gift.key) == RMM_DRIVER_OK;
-    return gift;
+    freed.has_key =
+        self->driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
+    return freed;
 }
 
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     pool_resource_t *self = pool_from_base(mr);
-    engine_gift_t gift;
+    engine_free_t freed;
     const char *refusal;
 
     if (ptr == NULL) {
         count_nothing(self, request, true);
         return;
     }
-    gift = make_gift(self, ptr, request);
+    freed = make_free(self, ptr, request);
     rmm__request_announce(mr, request, 0); /* padding was when it came */
-    refusal = rmm__engine_free(self->engine, &gift);
+    refusal = rmm__engine_free(self->engine, &freed);
     if (__builtin_expect(refusal != NULL, false)) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
     }
@@ -182,16 +182,16 @@ void rmm__pool_dealloc_late(rmm_resource_t *mr, void *ptr, const rmm_request_t *
 {
     pool_resource_t *self = pool_from_base(mr);
     uint64_t most_bytes = ptr != NULL ? rmm__diag_quarantine_bytes() : 0;
-    engine_gift_t gift;
+    engine_free_t freed;
     const char *refusal;
 
     if (most_bytes == 0) {
         rmm__pool_dealloc(mr, ptr, request);
         return;
     }
-    gift = make_gift(self, ptr, request);
+    freed = make_free(self, ptr, request);
     rmm__request_announce(mr, request, 0);
-    refusal = rmm__engine_free_late(self->engine, &gift, most_bytes);
+    refusal = rmm__engine_free_late(self->engine, &freed, most_bytes);
     if (refusal != NULL) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
     }

@@ -52,7 +52,7 @@ bool rmm__system_wait(
     if (waited || rmm__driver_wait_device(self->driver, device) == RMM_OK) {
         return true;
     }
-    if (rmm_last_cuda_error() != RMM_DRIVER_UNLOADING) { /* at exit nobody minds */
+    if (rmm_last_cuda_error() != RMM_DRIVER_UNLOADING) { /* at exit that is harmless */
         rmm__log_error(
             "device %d: %p bytes %zu stay allocated, because waiting for their last "
             "use failed: %s",

@@ -33,7 +33,7 @@ static rmm_resource_t *used_pool(void)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
-    assert_int_equal(mode_of(pool), RMM_LOCATION_STRANGER);
+    assert_int_equal(mode_of(pool), RMM_LOCATION_OUTSIDE);
     use(pool);
     return pool;
 }
@@ -45,7 +45,7 @@ static void owns_its_place_alone(void **state)
     rmm_resource_t *pool = used_pool();
 
     assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
-    assert_int_equal(mode_of(pool->upstream), RMM_LOCATION_STRANGER); /* no user's */
+    assert_int_equal(mode_of(pool->upstream), RMM_LOCATION_OUTSIDE); /* no user's */
     rmm_resource_release(pool);
 }
 
@@ -117,8 +117,8 @@ static void owns_below_an_adaptor_and_over_a_pool(void **state)
     assert_ok(rmm_limiting_adaptor_create(pool, &options, &limiting));
     use(limiting);
     assert_int_equal(mode_of(pool), RMM_LOCATION_OWNS);
-    assert_int_equal(mode_of(limiting), RMM_LOCATION_STRANGER);
-    assert_int_equal(mode_of(below), RMM_LOCATION_STRANGER); /* it has lent a chunk */
+    assert_int_equal(mode_of(limiting), RMM_LOCATION_OUTSIDE);
+    assert_int_equal(mode_of(below), RMM_LOCATION_OUTSIDE); /* it has lent a chunk */
     use(below);
     assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
     rmm_resource_release(below);
@@ -155,7 +155,7 @@ static void shares_for_good_once_it_writes_without_its_lock(void **state)
 }
 
 /* What was allocated for a callback was never counted: nor is it taken away at the end. */
-static void a_stranger_takes_nothing_away(void **state)
+static void a_user_outside_takes_nothing_away(void **state)
 {
     rmm_resource_t *pool = used_pool();
     rmm_resource_t *arena = make_arena(4 * MIB);
@@ -164,7 +164,7 @@ static void a_stranger_takes_nothing_away(void **state)
     rmm__callback_enter();
     take(arena, 5120, NULL); /* without padding, which counts */
     rmm__callback_leave();
-    assert_int_equal(mode_of(arena), RMM_LOCATION_STRANGER);
+    assert_int_equal(mode_of(arena), RMM_LOCATION_OUTSIDE);
     rmm_resource_release(arena);
     assert_int_equal(rmm__locations[0].current_bytes, 1000);
     give(pool, block, 1000, NULL);
@@ -389,7 +389,7 @@ int main(void)
         cmocka_unit_test(owns_below_an_adaptor_and_over_a_pool),
         cmocka_unit_test(owns_on_each_device_for_itself),
         cmocka_unit_test(shares_for_good_once_it_writes_without_its_lock),
-        cmocka_unit_test(a_stranger_takes_nothing_away),
+        cmocka_unit_test(a_user_outside_takes_nothing_away),
         cmocka_unit_test(begins_without_users_in_a_forked_child),
         cmocka_unit_test(counts_the_same_however_owners_change),
     };
