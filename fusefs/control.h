@@ -30,7 +30,7 @@
 
 /*
  * 0, or a negative errno: -ENOENT gone, -EACCES not writable for uid, -EINVAL not a
- * command, -ESRCH the process has exited, -EOPNOTSUPP it cannot be told.
+ * command, -ESRCH the process has exited, -EOPNOTSUPP it cannot receive requests.
  */
 int control_write(
     model_t *model, node_t node, uid_t uid, const char *bytes, size_t length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Polls the counters of processes; see happened.h.
+ * Polls the counters of processes; see event_poll.h.
  */
-#include "happened.h"
+#include "event_poll.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "node_events.h"
 #include "slots.h"
 
-#define PEAK_SHARE 8u    /* a peak is told when it rose by this part */
+#define PEAK_SHARE 8u    /* a peak is reported when it rose by this part */
 #define NAMED_SLOTS 64u  /* of a segment with more the resource is not looked for */
 #define NAMED_AT_ONCE 8u /* nor for more events between two pieces of a look */
 
@@ -252,7 +252,7 @@ static void pass_over(member_t *member)
     }
 }
 
-void happened_begin(model_t *model)
+void event_poll_begin(model_t *model)
 {
     for (uint32_t i = 0; i < model->member_count; i++) {
         pass_over(model->members[i]);
@@ -277,7 +277,7 @@ static bool look_at_some(model_t *model)
         if (member->serial <= model->looked_at_serial || member->state != MEMBER_LIVE) {
             continue;
         }
-        if (locations >= HAPPENED_LOCATIONS) {
+        if (locations >= EVENT_POLL_LOCATIONS) {
             return false;
         }
         look_at_member(model, member);
@@ -288,14 +288,14 @@ static bool look_at_some(model_t *model)
     return true;
 }
 
-bool happened_look(model_t *model)
+bool event_poll_look(model_t *model)
 {
     uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
     if (model->events == NULL) {
         return false;
     }
-    uint64_t every_ns =
-        node_events_are_wanted(model->events) ? HAPPENED_WANTED_NS : HAPPENED_IDLE_NS;
+    uint64_t every_ns = node_events_are_wanted(model->events) ? EVENT_POLL_WANTED_NS
+                                                              : EVENT_POLL_IDLE_NS;
     if (model->looked_at_serial == 0 && now - model->looked_ns < every_ns) {
         return false;
     }
@@ -323,7 +323,7 @@ static uint32_t live_members(const process_t *process)
     return live;
 }
 
-void happened_start(model_t *model, const member_t *member)
+void event_poll_start(model_t *model, const member_t *member)
 {
     node_event_t event;
     if (model->events == NULL || live_members(member->process) != 1) {
@@ -334,7 +334,7 @@ void happened_start(model_t *model, const member_t *member)
     node_events_note(model->events, &event);
 }
 
-void happened_exit(model_t *model, member_t *member)
+void event_poll_exit(model_t *model, member_t *member)
 {
     node_event_t event;
     if (model->events == NULL) {
@@ -357,7 +357,7 @@ void happened_exit(model_t *model, member_t *member)
     node_events_note(model->events, &event);
 }
 
-void happened_refusal(model_t *model, uid_t uid, const char *name, const char *reason)
+void event_poll_refusal(model_t *model, uid_t uid, const char *name, const char *reason)
 {
     node_event_t event = {
         .type = EVENT_UNREADABLE,
@@ -372,7 +372,7 @@ void happened_refusal(model_t *model, uid_t uid, const char *name, const char *r
 
 /* --- polls ---------------------------------------------------------------------------- */
 
-uint64_t happened_on_node(const model_t *model)
+uint64_t event_poll_on_node(const model_t *model)
 {
     if (model->events != NULL) {
         node_events_want(model->events);
@@ -380,7 +380,7 @@ uint64_t happened_on_node(const model_t *model)
     return model->event_changes + model->changes;
 }
 
-bool happened_changes(const model_t *model, node_t node, uint32_t *changes_out)
+bool event_poll_changes(const model_t *model, node_t node, uint32_t *changes_out)
 {
     uint32_t changes = 0;
     if (node.dir == DIR_DEVICE) {

@@ -22,7 +22,7 @@ typedef struct findings_pipe {
     bool is_open, has_header;
     uint64_t serial;                /* of the segment */
     uint64_t total;                 /* findings at the last look */
-    uint64_t counts[FOUND_ENTRIES]; /* that were told */
+    uint64_t counts[FOUND_ENTRIES]; /* reported so far */
 } findings_pipe_t;
 
 /* NULL: no memory. */

@@ -15,7 +15,7 @@
 /* In the text of /proc/<pid>/status. */
 bool groups_parse(const char *status, gid_t group);
 
-/* Of a thread. False also where it cannot be told: it has ended, is in another pid namespace, or
+/* Of a thread. False also if that is unknown: it has ended, is in another pid namespace, or
  * has more than about 1,400 groups before this one. */
 bool groups_have(pid_t thread, gid_t group);
 

@@ -107,7 +107,7 @@ static void read_stream(fuse_req_t req, stream_t *stream, size_t size, bool may_
     }
 }
 
-/* What a poll of a file is told now. */
+/* The result of a poll of a file now. */
 static unsigned poll_events(session_t *session, file_t *file)
 {
     stream_t *stream = file_stream_of(file);

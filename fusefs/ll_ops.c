@@ -92,7 +92,7 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     }
 }
 
-/* lseek with SEEK_END is told EINVAL, as for most of /proc. Only it asks by a descriptor, and
+/* lseek with SEEK_END fails with EINVAL, as for most of /proc. Only it asks by a descriptor, and
  * it reads the size from the inode, which all readers share: another's answer, that of a shorter
  * text, may stand there. tail would begin in the middle of the text and end before its end. */
 void answer_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -18,7 +18,7 @@
 #define THREADS_OF_USER 6u /* of the session's THREADS_MAX */
 
 /* A request, and what it asks for. */
-typedef struct errand {
+typedef struct queued {
     turn_t turn;
     fuse_req_t req;
     fuse_ino_t ino;
@@ -26,8 +26,8 @@ typedef struct errand {
     int to_set;       /* of setattr */
     bool has_fi;
     struct fuse_file_info fi;
-    void (*answer)(struct errand *errand);
-} errand_t;
+    void (*answer)(struct queued *queued);
+} queued_t;
 
 static bool is_long(fuse_ino_t ino)
 {
@@ -35,23 +35,23 @@ static bool is_long(fuse_ino_t ino)
     return node_from_inode(ino, &node) && tree_is_long(node);
 }
 
-static void free_errand(session_t *session, errand_t *errand)
+static void free_queued(session_t *session, queued_t *queued)
 {
     budget_give(
-        &watch_model(session->watch)->budget, errand->turn.uid, BUDGET_LONG_READS, 1);
-    free(errand);
+        &watch_model(session->watch)->budget, queued->turn.uid, BUDGET_LONG_READS, 1);
+    free(queued);
 }
 
-static void run_errand(turn_t *turn, bool is_end)
+static void run_queued(turn_t *turn, bool is_end)
 {
-    errand_t *errand = (errand_t *)turn;
-    session_t *session = fuse_req_userdata(errand->req);
+    queued_t *queued = (queued_t *)turn;
+    session_t *session = fuse_req_userdata(queued->req);
     if (is_end) {
-        fuse_reply_err(errand->req, ENODEV);
+        fuse_reply_err(queued->req, ENODEV);
     } else {
-        errand->answer(errand);
+        queued->answer(queued);
     }
-    free_errand(session, errand);
+    free_queued(session, queued);
 }
 
 static bool is_interrupted(const void *request)
@@ -66,12 +66,12 @@ static void give_up(fuse_req_t req, void *data)
     turn_t *turn = turns_take(&session->turns, req);
     if (turn != NULL) {
         fuse_reply_err(req, EINTR);
-        free_errand(session, (errand_t *)turn);
+        free_queued(session, (queued_t *)turn);
     }
 }
 
 /* NULL: this user has too many waiting, or there is no memory. */
-static errand_t *copy_errand(session_t *session, const errand_t *wanted, int *error_out)
+static queued_t *copy_queued(session_t *session, const queued_t *wanted, int *error_out)
 {
     budget_t *budget = &watch_model(session->watch)->budget;
     uid_t uid = fuse_req_ctx(wanted->req)->uid;
@@ -79,107 +79,107 @@ static errand_t *copy_errand(session_t *session, const errand_t *wanted, int *er
     if (!budget_take(budget, uid, BUDGET_LONG_READS, 1)) {
         return NULL;
     }
-    errand_t *errand = malloc(sizeof(*errand));
-    if (errand == NULL) {
+    queued_t *queued = malloc(sizeof(*queued));
+    if (queued == NULL) {
         budget_give(budget, uid, BUDGET_LONG_READS, 1);
         *error_out = ENOMEM;
         return NULL;
     }
-    *errand = *wanted;
-    errand->turn = (turn_t){.uid = uid, .request = wanted->req, .answer = run_errand};
-    return errand;
+    *queued = *wanted;
+    queued->turn = (turn_t){.uid = uid, .request = wanted->req, .answer = run_queued};
+    return queued;
 }
 
-static void send_errand(const errand_t *wanted)
+static void send_queued(const queued_t *wanted)
 {
     fuse_req_t req = wanted->req;
     session_t *session = fuse_req_userdata(req);
     int error;
-    errand_t *errand = copy_errand(session, wanted, &error);
-    if (errand == NULL) {
+    queued_t *queued = copy_queued(session, wanted, &error);
+    if (queued == NULL) {
         fuse_reply_err(req, error);
         return;
     }
     fuse_req_interrupt_func(req, give_up, session);
-    turn_state_t state = turns_add(&session->turns, &errand->turn, is_interrupted);
+    turn_state_t state = turns_add(&session->turns, &queued->turn, is_interrupted);
     if (state != TURN_ADDED) {
-        free_errand(session, errand);
+        free_queued(session, queued);
         fuse_reply_err(req, state == TURN_GIVEN_UP ? EINTR : ENOMEM);
     }
 }
 
 /* At once, if it is not long and the user is not too busy. */
-static void start(errand_t *errand, bool is_long)
+static void start(queued_t *queued, bool is_long)
 {
-    session_t *session = fuse_req_userdata(errand->req);
-    atomic_uint *busy = &session->busy[fuse_req_ctx(errand->req)->uid % BUSY_USERS];
+    session_t *session = fuse_req_userdata(queued->req);
+    atomic_uint *busy = &session->busy[fuse_req_ctx(queued->req)->uid % BUSY_USERS];
     unsigned others = atomic_fetch_add_explicit(busy, 1, memory_order_relaxed);
     if (!is_long && others < THREADS_OF_USER) {
-        errand->answer(errand); /* the request is gone then */
+        queued->answer(queued); /* the request is gone then */
         atomic_fetch_sub_explicit(busy, 1, memory_order_relaxed);
     } else {
         atomic_fetch_sub_explicit(busy, 1, memory_order_relaxed);
-        send_errand(errand);
+        send_queued(queued);
     }
 }
 
 /* --- requests ------------------------------------------------------------------------- */
 
-static void run_getattr(errand_t *errand)
+static void run_getattr(queued_t *queued)
 {
-    answer_getattr(errand->req, errand->ino, errand->has_fi ? &errand->fi : NULL);
+    answer_getattr(queued->req, queued->ino, queued->has_fi ? &queued->fi : NULL);
 }
 
 void ll_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    errand_t errand = {.req = req, .ino = ino, .answer = run_getattr};
+    queued_t queued = {.req = req, .ino = ino, .answer = run_getattr};
     if (fi != NULL) {
-        errand.fi = *fi;
-        errand.has_fi = true;
+        queued.fi = *fi;
+        queued.has_fi = true;
     }
-    start(&errand, is_long(ino));
+    start(&queued, is_long(ino));
 }
 
-static void run_setattr(errand_t *errand)
+static void run_setattr(queued_t *queued)
 {
-    answer_setattr(errand->req, errand->ino, errand->to_set);
+    answer_setattr(queued->req, queued->ino, queued->to_set);
 }
 
 void ll_setattr(
     fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
     struct fuse_file_info *fi)
 {
-    errand_t errand = {.req = req, .ino = ino, .to_set = to_set, .answer = run_setattr};
+    queued_t queued = {.req = req, .ino = ino, .to_set = to_set, .answer = run_setattr};
     (void)wanted;
     (void)fi;
-    start(&errand, is_long(ino));
+    start(&queued, is_long(ino));
 }
 
-static void run_open(errand_t *errand)
+static void run_open(queued_t *queued)
 {
-    answer_open(errand->req, errand->ino, &errand->fi);
+    answer_open(queued->req, queued->ino, &queued->fi);
 }
 
 void ll_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    errand_t errand = {.req = req, .ino = ino, .fi = *fi, .answer = run_open};
-    start(&errand, is_long(ino));
+    queued_t queued = {.req = req, .ino = ino, .fi = *fi, .answer = run_open};
+    start(&queued, is_long(ino));
 }
 
-static void run_opendir(errand_t *errand)
+static void run_opendir(queued_t *queued)
 {
-    answer_opendir(errand->req, errand->ino, &errand->fi);
+    answer_opendir(queued->req, queued->ino, &queued->fi);
 }
 
 void ll_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    errand_t errand = {.req = req, .ino = ino, .fi = *fi, .answer = run_opendir};
-    start(&errand, false);
+    queued_t queued = {.req = req, .ino = ino, .fi = *fi, .answer = run_opendir};
+    start(&queued, false);
 }
 
-static void run_read(errand_t *errand)
+static void run_read(queued_t *queued)
 {
-    (void)answer_read(errand->req, &errand->part, &errand->fi, true);
+    (void)answer_read(queued->req, &queued->part, &queued->fi, true);
 }
 
 void ll_read(
@@ -191,8 +191,8 @@ void ll_read(
         &watch_model(watch_of(req))->reads_total, 1, memory_order_relaxed);
     bool is_text = is_long(ino);
     if (!is_text || !answer_read(req, &part, fi, false)) {
-        errand_t errand = {
+        queued_t queued = {
             .req = req, .ino = ino, .part = part, .fi = *fi, .answer = run_read};
-        start(&errand, is_text);
+        start(&queued, is_text);
     }
 }

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "event_poll.h"
 #include "exits.h"
 #include "gpus.h"
-#include "happened.h"
 #include "holders.h"
 #include "log.h"
 #include "marks.h"
@@ -234,7 +234,7 @@ take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t p
     }
     (void)find_locations(model, member);
     if (member->state == MEMBER_LIVE) {
-        happened_start(model, member);
+        event_poll_start(model, member);
     }
     log_debug(
         "segment %s belongs to process %s", member->segment.name,
@@ -351,7 +351,7 @@ static meeting_t take_refused(
 static void tell_refused(model_t *model, const entry_t *entry, const char *reason)
 {
     model->segments_rejected++;
-    happened_refusal(
+    event_poll_refusal(
         model, entry->owner, entry->member != NULL ? entry->member->process->name : "",
         reason);
     log_of_user(
@@ -405,7 +405,7 @@ static void become_unreadable(model_t *model, member_t *member)
     member->state = MEMBER_UNREADABLE;
     model->changes++;
     model->segments_rejected++;
-    happened_refusal(
+    event_poll_refusal(
         model, member->segment.uid, member->process->name,
         "the file was truncated while in use");
     log_warn(
@@ -440,7 +440,7 @@ static void fold(model_t *model, member_t *member)
     (void)find_locations(model, member); /* its last */
     marks_fold(model, member);
     end(model, member);
-    happened_exit(model, member);
+    event_poll_exit(model, member);
     if (member->dir != NULL) {
         (void)rmm__segment_shrink(member->dir->fd, member->segment.name);
         follow_small(member);

@@ -55,7 +55,7 @@ typedef struct extras {
 typedef struct device {
     bool is_listed;      /* by the driver */
     uid_t uid;           /* else: whose program reported it first */
-    char uuid[48];       /* "" until told; "host" for host memory */
+    char uuid[48];       /* "" while unknown; "host" for host memory */
     char pci_bus_id[24]; /* lower case; "" if unknown */
     char name[64];
     uint64_t capacity_bytes; /* 0: unknown */
@@ -67,7 +67,7 @@ typedef struct device {
     /* Counters of processes that are gone; only those of kind COUNTER are used. */
     uint64_t exited[RMM_LOCATION_STAT_COUNT];
     extras_t extras;
-    uint64_t told_peak_bytes; /* both of happened.h */
+    uint64_t told_peak_bytes; /* both of event_poll.h */
     uint32_t event_changes;
 } device_t;
 
@@ -80,14 +80,14 @@ typedef enum member_state {
     MEMBER_UNREADABLE /* the reader refuses it, but a process holds it */
 } member_state_t;
 
-/* What happened.c saw of a location last. */
+/* What event_poll.c saw of a location last. */
 typedef struct location_seen {
     uint64_t oom, invalid_free, limit;
-    uint64_t peak_bytes; /* that was told */
+    uint64_t peak_bytes; /* last reported */
     uint32_t changes;    /* how often the first three were others */
 } location_seen_t;
 
-/* How often a resource had refused memory when happened.c looked at it last. */
+/* How often a resource had refused memory when event_poll.c looked at it last. */
 #define REMEMBERED_SLOTS 8u
 typedef struct slot_refusals {
     uint32_t instance_id;
@@ -116,7 +116,7 @@ typedef struct member_found {
     bool is_open;
     uint64_t next_try_ns, retry_ns;
     uint64_t total,
-        counts[FOUND_CLASSES]; /* that were told; [0]: classes unknown here */
+        counts[FOUND_CLASSES]; /* reported so far; [0]: classes unknown here */
 } member_found_t;
 
 typedef struct member {
@@ -152,7 +152,7 @@ typedef struct member {
 
 typedef struct process {
     uint64_t serial; /* never given again */
-    pid_t pid;       /* 0: cannot be told */
+    pid_t pid;       /* 0: unknown */
     char name[32];   /* of its directory: "<pid>" or "seg-<id>" */
     uid_t uid;
     gid_t gid;
@@ -205,7 +205,7 @@ typedef struct model {
     struct recent *recent;      /* NULL: none (tests) */
     struct node_events *events; /* NULL: none (tests) */
     uint64_t
-        looked_at_serial; /* both of happened.c: the last member of a look under way */
+        looked_at_serial; /* both of event_poll.c: the last member of a look under way */
     uint64_t looked_ns;   /* CLOCK_MONOTONIC: the last look */
     uint32_t names_left;  /* of resources that it may look for */
     uint64_t event_changes; /* rises with each of a device */

@@ -55,7 +55,7 @@ typedef struct node_event {
     uint64_t number, time_ns; /* CLOCK_REALTIME; both given when it is noted */
     uint64_t bytes, count;    /* EVENT_UNTOLD */
     uid_t uid;
-    pid_t pid;       /* 0: cannot be told */
+    pid_t pid;       /* 0: unknown */
     uint32_t device; /* EVENT_NO_DEVICE */
     uint8_t type;
     bool is_private; /* for its user, root and the daemon's user alone */

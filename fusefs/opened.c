@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "control.h"
-#include "happened.h"
+#include "event_poll.h"
 #include "journal.h"
 #include "recent.h"
 #include "render.h"
@@ -334,9 +334,9 @@ static void note_changes(watch_t *watch, file_t *file)
 {
     uint32_t changes = 0;
     const model_t *model = watch_begin(watch);
-    (void)happened_changes(model, file->node, &changes);
+    (void)event_poll_changes(model, file->node, &changes);
     atomic_store_explicit(
-        &file->of_node, happened_on_node(model), memory_order_relaxed);
+        &file->of_node, event_poll_on_node(model), memory_order_relaxed);
     watch_end(watch);
     atomic_store_explicit(&file->changes, changes, memory_order_relaxed);
 }
@@ -361,12 +361,12 @@ bool file_is_outdated(file_t *file, watch_t *watch)
 bool file_may_be_outdated(file_t *file, const model_t *model)
 {
     uint32_t changes;
-    uint64_t of_node = happened_on_node(model);
+    uint64_t of_node = event_poll_on_node(model);
     if (atomic_exchange_explicit(&file->of_node, of_node, memory_order_relaxed) ==
         of_node) {
         return false;
     }
-    return !happened_changes(model, file->node, &changes) ||
+    return !event_poll_changes(model, file->node, &changes) ||
            changes != atomic_load_explicit(&file->changes, memory_order_relaxed);
 }
 

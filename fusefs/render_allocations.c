@@ -18,10 +18,10 @@
 #define STACKED_MOST 16     /* resources, one on another, and chunks at one address */
 #define NO_DEVICE INT32_MIN /* unknown: -1 is the host */
 
-/* What one source tells of a block. */
+/* What one source knows about a block. */
 typedef struct allocation {
     uint64_t address, bytes;
-    uint64_t stream;       /* FIGURE_UNKNOWN: none is told */
+    uint64_t stream;       /* FIGURE_UNKNOWN: not known */
     uint64_t allocated_ns; /* 0: unknown */
     uint64_t uses;
     uint32_t resource_id, first_user, last_user;

@@ -17,7 +17,7 @@ typedef struct block_rows {
     size_t scratch; /* charged */
 } block_rows_t;
 
-/* The process's last report; false: there is none that holds together. */
+/* The process's last report; false: there is none that is consistent. */
 bool block_report_open(const member_t *member, rmm_blocks_file_t *file);
 
 /* False: no memory, or none for this user; the text has failed. */

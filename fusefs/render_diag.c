@@ -105,7 +105,7 @@ static void put_stream(text_t *text, uint64_t stream_id)
     }
 }
 
-/* What the call is not ordered behind, or what it comes behind; and how sure that is. */
+/* What the call is not ordered after, or what it comes behind; and how sure that is. */
 static void put_other(text_t *text, const rmm_diag_finding_info_t *finding)
 {
     put_stream(text, finding->stream_id);

@@ -61,7 +61,7 @@ void trim_free(trim_t *trim);
 /*
  * Ask the program to give back at most so many bytes, or TRIM_ALL, of a resource, or of all
  * resources of a process on a device. 0, or a negative errno, and nothing is asked: -ENOENT
- * gone, -ESRCH the process has exited, -EBUSY, -EOPNOTSUPP it cannot be told.
+ * gone, -ESRCH the process has exited, -EBUSY, -EOPNOTSUPP it cannot receive requests.
  */
 int trim_begin(model_t *model, node_t node, uint64_t give_bytes, trim_t *trim);
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "dirs.h"
+#include "event_poll.h"
 #include "exits.h"
 #include "gpus.h"
-#include "happened.h"
 #include "holders.h"
 #include "journal.h"
 #include "log.h"
@@ -51,7 +51,7 @@ struct watch {
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
     atomic_bool has_beginners;      /* see members.h */
     atomic_bool has_rest;           /* the last refresh ran out of time */
-    bool has_unseen;  /* background thread only: happened_look() has more to do */
+    bool has_unseen;  /* background thread only: event_poll_look() has more to do */
     uint64_t save_ns; /* when next; model lock held alone */
     uint64_t survey_ns, sweep_ns, collect_ns; /* likewise; background thread only */
 };
@@ -222,7 +222,7 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
     watch->model.recent = recent_open();
     meet_what_is_there(watch);
     watch->model.events = node_events_open(watch->model.uid);
-    happened_begin(&watch->model);
+    event_poll_begin(&watch->model);
     watch->survey_ns = rmm__clock_ns(CLOCK_MONOTONIC) + SURVEY_EVERY_NS;
     watch->sweep_ns = rmm__clock_ns(CLOCK_MONOTONIC) + SWEEP_EVERY_NS;
     return watch;
@@ -381,9 +381,9 @@ static void sweep_when_due(watch_t *watch, uint64_t now)
 static void look_for_events(model_t *model)
 {
     bool has_more = true;
-    for (uint32_t i = 0; i < HAPPENED_PIECES && has_more; i++) {
+    for (uint32_t i = 0; i < EVENT_POLL_PIECES && has_more; i++) {
         pthread_rwlock_wrlock(&model->lock);
-        has_more = happened_look(model);
+        has_more = event_poll_look(model);
         pthread_rwlock_unlock(&model->lock);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captured graphs in the engine: what counts at a launch, what is an error behind a free, and what
+ * Captured graphs in the engine: what counts at a launch, what is an error after a free, and what
  * is not known.
  */
 #include "harness/harness.h"

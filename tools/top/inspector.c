@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what is beside a segment; see looker.h. */
-#include "top/looker.h"
+/* Reads what is beside a segment; see inspector.h. */
+#include "top/inspector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,32 +16,32 @@
 
 #define LEVEL_WARNING 3u
 
-void looker_init(looker_t *looker)
+void inspector_init(inspector_t *inspector)
 {
-    memset(looker, 0, sizeof(*looker));
+    memset(inspector, 0, sizeof(*inspector));
 }
 
-static void withdraw(looker_t *looker, bool is_withdrawn)
+static void withdraw(inspector_t *inspector, bool is_withdrawn)
 {
-    if (looker->is_asked) {
-        (void)rmm_control_end_report(&looker->control, is_withdrawn);
-        looker->is_asked = false;
+    if (inspector->is_asked) {
+        (void)rmm_control_end_report(&inspector->control, is_withdrawn);
+        inspector->is_asked = false;
     }
 }
 
-static void look_away(looker_t *looker)
+static void look_away(inspector_t *inspector)
 {
-    withdraw(looker, true);
-    if (looker->has_control) {
-        rmm_control_close(&looker->control);
+    withdraw(inspector, true);
+    if (inspector->has_control) {
+        rmm_control_close(&inspector->control);
     }
-    free(looker->detail.blocks);
-    looker_init(looker);
+    free(inspector->detail.blocks);
+    inspector_init(inspector);
 }
 
-void looker_fini(looker_t *looker)
+void inspector_fini(inspector_t *inspector)
 {
-    look_away(looker);
+    look_away(inspector);
 }
 
 /* The new last line; the oldest goes where there is no room. */
@@ -73,11 +73,12 @@ static void take_message(const rmm_log_message_t *message, void *arg)
     line->is_warning = message->level >= LEVEL_WARNING;
 }
 
-static void read_log(looker_t *looker, const open_segment_t *one)
+static void read_log(inspector_t *inspector, const open_segment_t *one)
 {
     if (rmm_segment_has_log(&one->segment)) {
         (void)rmm_segment_read_log(
-            &one->segment, &looker->log_cursor, false, take_message, &looker->detail);
+            &one->segment, &inspector->log_cursor, false, take_message,
+            &inspector->detail);
     }
 }
 
@@ -100,9 +101,9 @@ static bool take_finding(const rmm_diag_finding_info_t *finding, void *arg)
     return true;
 }
 
-static void read_findings(looker_t *looker, const open_segment_t *one, int dirfd)
+static void read_findings(inspector_t *inspector, const open_segment_t *one, int dirfd)
 {
-    detail_t *detail = &looker->detail;
+    detail_t *detail = &inspector->detail;
     rmm_diag_file_t file;
     detail->finding_count = 0;
     detail->is_diagnosed =
@@ -119,9 +120,9 @@ static void read_findings(looker_t *looker, const open_segment_t *one, int dirfd
 
 /* --- blocks ------------------------------------------------------------------------------- */
 
-static void read_blocks(looker_t *looker, const open_segment_t *one, int dirfd)
+static void read_blocks(inspector_t *inspector, const open_segment_t *one, int dirfd)
 {
-    detail_t *detail = &looker->detail;
+    detail_t *detail = &inspector->detail;
     rmm_blocks_file_t file;
     free(detail->blocks);
     detail->blocks = NULL;
@@ -136,47 +137,48 @@ static void read_blocks(looker_t *looker, const open_segment_t *one, int dirfd)
 }
 
 /* The last request has had an interval; the next one begins. */
-static void ask_for_blocks(looker_t *looker, const open_segment_t *one, int dirfd)
+static void ask_for_blocks(inspector_t *inspector, const open_segment_t *one, int dirfd)
 {
     uint32_t seen;
-    if (!looker->has_control) {
-        looker->has_control =
-            rmm_control_open(&looker->control, dirfd, &one->segment) == 0;
+    if (!inspector->has_control) {
+        inspector->has_control =
+            rmm_control_open(&inspector->control, dirfd, &one->segment) == 0;
     }
-    if (looker->has_control) {
-        bool is_obeyed = looker->is_asked &&
+    if (inspector->has_control) {
+        bool is_obeyed = inspector->is_asked &&
                          rmm_segment_report_seen(&one->segment, &seen) &&
-                         seen == looker->number;
-        withdraw(looker, !is_obeyed);
-        looker->is_asked =
+                         seen == inspector->number;
+        withdraw(inspector, !is_obeyed);
+        inspector->is_asked =
             rmm_control_begin_report(
-                &looker->control, RMM_BLOCKS_ROWS_MAX, &looker->number) == 0;
+                &inspector->control, RMM_BLOCKS_ROWS_MAX, &inspector->number) == 0;
     }
 }
 
 /* --- limits ------------------------------------------------------------------------------- */
 
-static void read_limits(looker_t *looker, const look_t *look)
+static void read_limits(inspector_t *inspector, const look_t *look)
 {
-    detail_t *detail = &looker->detail;
-    detail->has_limits = looker->has_control && look->resource_id != 0;
+    detail_t *detail = &inspector->detail;
+    detail->has_limits = inspector->has_control && look->resource_id != 0;
     if (detail->has_limits) {
         detail->limit_bytes =
-            rmm_control_slot_limit(&looker->control, look->slot, look->resource_id);
+            rmm_control_slot_limit(&inspector->control, look->slot, look->resource_id);
         detail->program_limit_bytes =
-            rmm_control_location_limit(&looker->control, look->location);
+            rmm_control_location_limit(&inspector->control, look->location);
     }
 }
 
 /* --- a look ------------------------------------------------------------------------------- */
 
-void looker_look(looker_t *looker, const segments_t *segments, const look_t *look)
+void inspector_look(
+    inspector_t *inspector, const segments_t *segments, const look_t *look)
 {
-    detail_t *detail = &looker->detail;
+    detail_t *detail = &inspector->detail;
     const open_segment_t *one =
         look->id != 0 ? segments_find(segments, look->id) : NULL;
     if (one == NULL || look->id != detail->id) {
-        look_away(looker);
+        look_away(inspector);
     }
     if (one == NULL) {
         return;
@@ -186,11 +188,11 @@ void looker_look(looker_t *looker, const segments_t *segments, const look_t *loo
     detail->is_hidden = !blocks_are_shown_of(one);
     int dirfd = detail->is_hidden ? -1 : segments_open_dir(segments, one);
     if (dirfd >= 0) {
-        read_log(looker, one);
-        read_findings(looker, one, dirfd);
-        read_blocks(looker, one, dirfd);
-        ask_for_blocks(looker, one, dirfd);
-        read_limits(looker, look);
+        read_log(inspector, one);
+        read_findings(inspector, one, dirfd);
+        read_blocks(inspector, one, dirfd);
+        ask_for_blocks(inspector, one, dirfd);
+        read_limits(inspector, look);
         close(dirfd);
     }
 }

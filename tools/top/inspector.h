@@ -8,23 +8,23 @@
  *
  * Cost: some 20 system calls a look; the report is at most 2 MB.
  */
-#ifndef RMM_TOP_LOOKER_H
-#define RMM_TOP_LOOKER_H
+#ifndef RMM_TOP_INSPECTOR_H
+#define RMM_TOP_INSPECTOR_H
 
 #include "segment/segment_log.h"
 #include "top/detail.h"
 #include "top/segments.h"
 
-typedef struct looker {
+typedef struct inspector {
     detail_t detail;
     rmm_control_t control;
     bool has_control, is_asked;
     uint32_t number; /* of the report that was asked for */
     rmm_ring_cursor_t log_cursor;
-} looker_t;
+} inspector_t;
 
-void looker_init(looker_t *looker);
-void looker_fini(looker_t *looker);
+void inspector_init(inspector_t *inspector);
+void inspector_fini(inspector_t *inspector);
 
 /* What is to be looked at; id 0: nothing. */
 typedef struct look {
@@ -34,6 +34,7 @@ typedef struct look {
 } look_t;
 
 /* After a listing of the segments. */
-void looker_look(looker_t *looker, const segments_t *segments, const look_t *look);
+void inspector_look(
+    inspector_t *inspector, const segments_t *segments, const look_t *look);
 
-#endif /* RMM_TOP_LOOKER_H */
+#endif /* RMM_TOP_INSPECTOR_H */

@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "top/control.h"
-#include "top/looker.h"
+#include "top/inspector.h"
 #include "top/terminal.h"
 #include "top/view.h"
 
@@ -25,7 +25,7 @@ typedef struct screen {
     source_t *source;
     node_t node;
     history_t history;
-    looker_t looker;
+    inspector_t inspector;
     ui_t ui;
     view_t view;
     int attributes[ATTRIBUTE_COUNT];
@@ -256,8 +256,8 @@ static void look(screen_t *screen, const sampler_t *sampler)
         at.slot = resource->slot;
         at.location = location_of(&screen->node, resource);
     }
-    looker_look(&screen->looker, &sampler->segments, &at);
-    screen->node.detail = &screen->looker.detail;
+    inspector_look(&screen->inspector, &sampler->segments, &at);
+    screen->node.detail = &screen->inspector.detail;
 }
 
 /* What is shown is not what is now, or is recorded. */
@@ -332,7 +332,7 @@ bool screen_run(const options_t *options, source_t *source)
     screen_t screen = {.source = source, .has_memory = true};
     node_init(&screen.node);
     history_init(&screen.history);
-    looker_init(&screen.looker);
+    inspector_init(&screen.inspector);
     init_ui(&screen.ui, options);
     if (!open_terminal(&screen, !options->no_color && terminal_wants_color())) {
         return false;
@@ -345,7 +345,7 @@ bool screen_run(const options_t *options, source_t *source)
     }
     view_fini(&screen.view);
     history_fini(&screen.history);
-    looker_fini(&screen.looker);
+    inspector_fini(&screen.inspector);
     node_fini(&screen.node);
     if (source->recorder.reason[0] != '\0') {
         tool_error("the recording has ended early: %s", source->recorder.reason);
