@@ -192,7 +192,7 @@ class device_buffer
     {
         return stream_;
     }
-    /** The caller orders the new stream behind every use of the memory. */
+    /** The caller orders the new stream after every use of the memory. */
     void set_stream(cuda_stream_view stream) noexcept
     {
         stream_ = stream;

@@ -13,7 +13,7 @@
  * arena_bytes, 1 to 8 MiB, or less if less is free.
  *
  * Any thread may free any block, on any stream. That stream can allocate it again at once.
- * Another stream gets it only after an event that was recorded behind the free has
+ * Another stream gets it only after an event that was recorded after the free has
  * finished, behind a wait for that event on the device, or after a synchronise of the
  * device. Memory of ended threads and destroyed streams serves other threads and streams.
  *

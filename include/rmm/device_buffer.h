@@ -22,7 +22,7 @@
  * the one last given to init, resize, reserve, shrink_to_fit or set_stream. That stream must
  * still exist then. resize(), reserve() and shrink_to_fit() may reallocate: they copy the
  * contents and free the old memory on the given stream. If that is another stream than
- * before, the caller first orders it behind all work on the contents (by an event or a
+ * before, the caller first orders it after all work on the contents (by an event or a
  * synchronise). RMM_STREAM_PER_THREAD means the stream of the thread that makes the call,
  * also in the call that ends the buffer.
  *
@@ -179,7 +179,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_copy_from_host(
     rmm_device_buffer_t *buffer, size_t offset, const void *host, size_t bytes,
     rmm_stream_t stream);
 
-/** Change the stream on which the buffer frees. The caller orders it behind every use. */
+/** Change the stream on which the buffer frees. The caller orders it after every use. */
 RMM_API void
 rmm_device_buffer_set_stream(rmm_device_buffer_t *buffer, rmm_stream_t stream);
 

@@ -90,7 +90,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_async(
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_to_zero_async(
     rmm_device_scalar_t *scalar, rmm_stream_t stream);
 
-/** Change the stream on which the scalar frees. The caller orders it behind every use. */
+/** Change the stream on which the scalar frees. The caller orders it after every use. */
 RMM_API void
 rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stream);
 

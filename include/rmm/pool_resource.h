@@ -6,7 +6,7 @@
  * without requesting memory from the driver. docs/pool.md explains how.
  *
  * Stream order: a block that was freed on a stream can be allocated on that stream at
- * once. Another stream gets it only after one of these: an event that was recorded behind the
+ * once. Another stream gets it only after one of these: an event that was recorded after the
  * free has finished; the other stream waits for such an event on the device; the device was
  * synchronised. A stream may be destroyed at any time after a free. Graph captures:
  * docs/threading.md.

@@ -107,7 +107,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_resource_alloc(
  * @param bytes   as at the allocation
  * @param align   as at the allocation
  * @param stream  a live stream; may differ from that of the allocation if the caller has
- *                ordered it behind every use of the memory
+ *                ordered it after every use of the memory
  */
 RMM_API void rmm_resource_dealloc(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream);

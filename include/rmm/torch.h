@@ -23,7 +23,7 @@
  *
  * Streams: a tensor belongs to the stream that is current at its creation and is freed in
  * that stream's order. Tensor.record_stream() names a further stream, and the free is then
- * ordered behind that stream too. PyTorch passes it on only if it was told the function, as
+ * ordered after that stream too. PyTorch passes it on only if it was told the function, as
  * above; otherwise keep the tensor until the other stream is done.
  */
 #ifndef RMM_TORCH_H
@@ -62,12 +62,12 @@ rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream);
  * @param ptr     NULL is ignored
  * @param bytes   as at the allocation
  * @param device  as at the allocation
- * @param stream  a live stream behind every use
+ * @param stream  a live stream after every use
  */
 RMM_API void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream);
 
 /**
- * Another stream uses a block: rmm_torch_free() will order the free behind the work that this
+ * Another stream uses a block: rmm_torch_free() will order the free after the work that this
  * stream has then. The stream must live until then, as PyTorch's own streams do. Without host
  * memory it fails as rmm_torch_malloc() does.
  *

@@ -32,7 +32,7 @@ const char *rmm__call_stack_method(void);
  * with rmm__free(). prepare was called. */
 rmm_call_stack_t *rmm__call_stack_capture(uint32_t depth);
 
-/* How many frames at the front are this library's own; 0 if it cannot be told, because
+/* How many frames at the front are this library's own; 0 if that is unknown, because
  * library and program are one file. */
 size_t rmm__call_stack_own_frames(void *const *frames, size_t count);
 

@@ -4,7 +4,7 @@
  * compare as equal, and no tree holds two that do, so one search finds what a range overlaps.
  *
  * Locking: `lock` protects both trees and orders the calls of the tool. Nothing is called under
- * it but the tool: it is told of memory, and does not call back.
+ * it but the tool: it receives memory ranges, and does not call back.
  */
 #include "base/annotate.h"
 

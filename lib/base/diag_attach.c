@@ -272,7 +272,7 @@ uint64_t rmm__diag_quarantine_bytes(void)
                : 0;
 }
 
-/* What librmm-inject is told to do: without it the library is looked for at the first block. */
+/* The modes of librmm-inject: without it the library is looked for at the first block. */
 static bool may_want_guards(void)
 {
     const char *modes = getenv("RMM_DIAG");

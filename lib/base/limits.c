@@ -21,10 +21,10 @@
 
 #define ASKED_AGAIN 100 /* while only promises are in the way */
 #define CALM_SHARE                                                                     \
-    8 /* this part of a limit free again: the next refusal is told again */
+    8 /* this part of a limit free again: the next refusal is logged again */
 #define FILE_BYTES 96
 
-/* By location: promised growth, and the limit whose refusals were told (plus 1; 0: none). */
+/* By location: promised growth, and the limit whose refusals were logged (plus 1; 0: none). */
 static _Atomic(uint64_t) promised_growth[RMM_SEGMENT_LOCATIONS];
 static _Atomic(uint64_t) told_growth[RMM_SEGMENT_LOCATIONS];
 

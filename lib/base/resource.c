@@ -571,7 +571,7 @@ free_block(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
     }
 }
 
-/* Somebody is told, before another thread can get the block. */
+/* Reported before another thread can get the block. */
 RMM_COLD static void
 free_reported(rmm_resource_t *mr, void *ptr, rmm_request_t *request)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tensor.record_stream(): the streams that use a block besides its own. The free of a block is
- * ordered behind the work that these streams have at that time, as in PyTorch's own allocator.
+ * ordered after the work that these streams have at that time, as in PyTorch's own allocator.
  *
  * Locking: none; the caller serialises all but rmm__torch_streams_order().
  */

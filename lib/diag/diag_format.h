@@ -175,7 +175,7 @@ typedef struct rmm_diag_part {
 typedef enum rmm_diag_verdict {
     RMM_DIAG_NEVER_USED = 1,
     RMM_DIAG_ALLOCATED_EARLY = 2, /* other launches before its first use */
-    RMM_DIAG_FREED_LATE = 3,      /* other launches behind its last use */
+    RMM_DIAG_FREED_LATE = 3,      /* other launches after its last use */
     RMM_DIAG_IDLE = 4,            /* live, and the same for long */
     RMM_DIAG_LEAKED = 5           /* the program ended without freeing it */
 } rmm_diag_verdict_t;
@@ -200,9 +200,9 @@ typedef struct rmm_diag_verdict_entry {
 typedef enum rmm_diag_finding_kind {
     RMM_DIAG_OUT_OF_BOUNDS = 1, /* a call's range leaves the block that it begins in, or
                                     begins in none and reaches into this one */
-    RMM_DIAG_USE_UNORDERED = 2, /* not ordered behind the allocation, or behind another
+    RMM_DIAG_USE_UNORDERED = 2, /* not ordered after the allocation, or behind another
                                     use; the other is described as well */
-    RMM_DIAG_FREE_UNORDERED = 3, /* not ordered behind a use */
+    RMM_DIAG_FREE_UNORDERED = 3, /* not ordered after a use */
     RMM_DIAG_USE_AFTER_FREE = 4, /* of a block that was freed, in memory that no block
                                      has taken since, or by a graph; other_stream_id is of
                                      the free */

@@ -29,7 +29,7 @@ typedef struct rmm_diag_file {
 
 /*
  * Open the side file of `segment` in dirfd. Refuses what is not a regular file of
- * `owner` with one link, or does not hold together. Returns 0 or a negative errno:
+ * `owner` with one link, or is inconsistent. Returns 0 or a negative errno:
  * -ENOENT if there is none, -EAGAIN while it is being made, -EPROTO if it is refused.
  */
 int rmm_diag_open(rmm_diag_file_t *file, int dirfd, const char *segment, uid_t owner);

@@ -6,7 +6,7 @@
  *  - row i of the side file is block i of the map.
  *
  * Cost: each event is one lock. Before a copy, fill or prefetch: one search of the map for each
- * side. Behind it, and behind a launch: uses.c.
+ * side. Behind it, and after a launch: uses.c.
  */
 #include "diag/engine.h"
 
@@ -155,7 +155,7 @@ find_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
                : RMM_LIVE_NONE;
 }
 
-/* It is about to be freed as told. */
+/* It is about to be freed, and reported. */
 static void judge_free_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block)
 {

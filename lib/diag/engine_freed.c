@@ -10,7 +10,7 @@
  * What went back to the driver is known until somebody takes it, but the host may get its addresses
  * for memory of its own: so an address that the host can read is not freed memory any more.
  *
- * The order of streams does not matter: what is called behind the free is behind it for the host,
+ * The order of streams does not matter: what is called after the free is behind it for the host,
  * and the memory may belong to another block then.
  */
 #include "diag/engine_impl.h"

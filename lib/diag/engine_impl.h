@@ -82,7 +82,7 @@ void rmm__diag_freed_fini(rmm_diag_engine_t *engine);
 rmm_stack_raw_t *rmm__diag_freed_begin(const rmm_diag_engine_t *engine);
 
 /* The memory of a block is taken, whether or not the block can be followed; it is block `index`;
- * that is about to be freed as told. */
+ * that is about to be freed, and reported. */
 void rmm__diag_freed_taken_locked(
     rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block);
 /* The site that the caller writes with rmm__stacks_put_site(): its index + 1, or 0. */

@@ -41,7 +41,7 @@ typedef struct rmm_freed {
     rmm_live_map_t pieces;      /* of memory that was not taken */
     rmm_freed_entry_t *entries; /* by piece: the block that it was of */
     uint32_t oldest, newest;
-    uint64_t dropped; /* pieces that were forgotten for want of room */
+    uint64_t dropped; /* pieces that were dropped because there was no room */
 } rmm_freed_t;
 
 /* capacity > 1. False: no host memory; nothing is left to undo. */

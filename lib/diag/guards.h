@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guards: the memory between the last byte that was asked for and the end of what belongs to the
- * block alone is filled with a pattern, and compared with it behind every launch that may have
+ * block alone is filled with a pattern, and compared with it after every launch that may have
  * used the block. So a kernel that writes past the end of a block is found, with its name, although
  * the bytes belong to a pool.
  *
  * The guard of a block is also what lies before the block that follows it at once.
  *
  * Work. The table makes work (rmm_guard_job_t) that the owner queues on a GPU, in the order of a
- * stream: fill a guard, check some behind a launch, check one for the last time before a free. What
+ * stream: fill a guard, check some after a launch, check one for the last time before a free. What
  * the work found comes back by memory that the host and the GPU share, and is looked at later.
  *
  * No false finding. Nothing orders a check on one stream behind the fill on another, or before the

@@ -4,7 +4,7 @@
  *
  * Errors, if not ordered after earlier work on another stream:
  *  - any use of a block, behind its allocation;
- *  - its free, behind any use;
+ *  - its free, after any use;
  *  - a copy or fill, behind another one of the same bytes, if one of the two writes;
  *  - a kernel and a fill or copy that writes the whole block, either behind the other.
  * Two kernels are no error: whether they write, and where, is not known. Nor are a kernel and a
@@ -60,7 +60,7 @@ typedef struct rmm_order {
     rmm_order_block_t *blocks; /* of the live map's index */
 } rmm_order_t;
 
-/* What an operation is not ordered behind. */
+/* What an operation is not ordered after. */
 typedef struct rmm_order_conflict {
     uint64_t stream_id, other_stream_id;
     uint32_t other_user;

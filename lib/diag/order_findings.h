@@ -22,7 +22,7 @@ typedef struct rmm_order_findings {
 void rmm__order_findings_event(
     rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, uint32_t user);
 
-/* The block at this index is about to be freed as told. */
+/* The block at this index is about to be freed, and reported. */
 void rmm__order_findings_free(
     rmm_order_findings_t *self, uint32_t index, const rmm_diag_block_v1_t *block);
 

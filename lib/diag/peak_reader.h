@@ -2,7 +2,7 @@
 /*
  * What a peak was made of, put together from a side file: live blocks that are as old as the
  * peak, and those freed since (peak.h). Exact for a program that has ended; of one that runs,
- * blocks that are freed during the look may be missing, and that is told.
+ * blocks that are freed during the read may be missing, which the result states.
  */
 #ifndef RMM_DIAG_PEAK_READER_H
 #define RMM_DIAG_PEAK_READER_H

@@ -6,7 +6,7 @@
  * id that is never used again (hipStreamGetId). Before that, each handle that the library
  * meets has an id of the library's own and a *witness*: an event. Each look at the handle
  * makes its stream wait for the witness and records it there again. If the handle has passed to
- * another stream meanwhile, that stream is therefore ordered behind everything that was queued
+ * another stream meanwhile, that stream is therefore ordered after everything that was queued
  * on the old one before the library's last look. That is all that an id promises to its
  * users: they look at a stream in each allocation and free, and what they know of an id is
  * about work that was queued before a free. So both streams may have the same id.
@@ -14,7 +14,7 @@
  * Streams of rmm_stream_create() need no witness: they end in rmm_stream_destroy(), which
  * forgets their ids (stream_ids.h). Their frees touch none, so the witness of the handle is
  * forgotten when such a stream ends: it would vouch for less than the id stands for. The
- * legacy default stream has id 0; per-thread default streams are told apart by their thread and
+ * legacy default stream has id 0; per-thread default streams are identified by their thread and
  * device.
  *
  * A handle that has lost its witness gets a new id, which is always right: nothing is known
@@ -120,7 +120,7 @@ static int touch(hip_stream_t stream, hip_event_t event)
                                   : CALL(rmm__hip.hipEventRecord(event, stream));
 }
 
-/* An event of the stream's device, recorded on the stream; NULL if that cannot be had. */
+/* An event of the stream's device, recorded on the stream; NULL if that fails. */
 static hip_event_t make_event(hip_stream_t stream)
 {
     int device = rmm__hip.hipGetStreamDeviceId(stream);
@@ -331,7 +331,7 @@ static int captured_graph(rmm_stream_t stream, hip_graph_t *graph)
                : error;
 }
 
-/* Without user objects (before 5.3) nothing tells when a graph is gone. */
+/* Without user objects (before 5.3) the end of a graph cannot be detected. */
 int rmm__hip_capture_watch(
     rmm_stream_t stream, void (*gone)(void *context), void *context)
 {

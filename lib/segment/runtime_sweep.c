@@ -103,7 +103,7 @@ static bool is_kept_for_now(
            judge(sweep, parsed, status) == KEEP;
 }
 
-/* Made small, which marks it, or else marked as it is: it may not hold together. */
+/* Made small, which marks it, or else marked as it is: it may be inconsistent. */
 static void mark(sweep_t *sweep, int fd, const char *name, const struct stat *status)
 {
     if (!rmm__segment_is_marked(status)) {

@@ -25,7 +25,7 @@ typedef struct rmm_blocks_file {
 
 /*
  * Open the report of `segment` in dirfd. Refuses what is not a regular file of `owner` with
- * one link, or does not hold together. Returns 0 or a negative errno: -ENOENT if there is
+ * one link, or is inconsistent. Returns 0 or a negative errno: -ENOENT if there is
  * none, -EPROTO if it is refused, -EAGAIN if it was never completed.
  */
 int rmm_blocks_open(

@@ -184,7 +184,7 @@ typedef struct rmm_segment_slot {
 typedef struct rmm_segment_log {
     _Atomic(uint64_t) next;  /* messages begun since the start */
     _Atomic(uint64_t) lost;  /* of them, those that found their record taken */
-    _Atomic(uint32_t) level; /* 1 + the program's level; 0: not told yet */
+    _Atomic(uint32_t) level; /* 1 + the program's level; 0: not known yet */
     uint32_t floor;          /* 1 + the least level that is compiled in */
     uint64_t reserved[5];
 } rmm_segment_log_t;

@@ -122,7 +122,7 @@ bool rmm_segment_is_live(const rmm_segment_t *segment);
 
 /*
  * The pid of the holder as this process sees it, from /proc/locks by device and inode;
- * 0 if it cannot be told (another pid namespace) or nobody holds it.
+ * 0 if it is unknown (another pid namespace) or nobody holds it.
  */
 pid_t rmm_segment_pid(const rmm_segment_t *segment);
 
@@ -205,7 +205,7 @@ rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *
 
 /*
  * Requests. The control page is opened on demand beside the segment, checked like it.
- * Returns 0 or a negative errno: -EPROTO if the page does not hold together, -EPERM if it
+ * Returns 0 or a negative errno: -EPROTO if the page is inconsistent, -EPERM if it
  * is another user's, -EINVAL for an index that it does not have.
  */
 typedef struct rmm_control {

@@ -16,7 +16,7 @@ static inline bool rmm__segment_is_marked(const struct stat *status)
  * Replace the segment `name` by one that holds what readers still show, marked as ended, and
  * remove its control page. The caller knows that its process has ended, or is that process
  * on its way out. Returns 0, also for one that is marked already, or a negative errno,
- * -EPROTO where it does not hold together: then it is as it was.
+ * -EPROTO if it is inconsistent: then it is unchanged.
  */
 int rmm__segment_shrink(int dirfd, const char *name);
 

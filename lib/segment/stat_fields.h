@@ -27,7 +27,7 @@
 #define RMM_SEGMENT_STAT_FIELDS_H
 
 /* 0 (the option RMM_ACCOUNTING=OFF) only to measure what counting costs: all figures stay 0,
- * and nothing is published, so that nobody believes them. */
+ * and nothing is published, so that no reader takes them for real. */
 #ifndef RMM_ACCOUNTING_ON
 #define RMM_ACCOUNTING_ON 1
 #endif

@@ -4,7 +4,7 @@
  * ones, of which it must report none. tests/gpu/overruns runs it and compares.
  *
  *   nvtx_overruns faulty [NUMBER]   each planted error, or one of them
- *   nvtx_overruns correct           their correct twins, and frees behind work that is queued
+ *   nvtx_overruns correct           their correct twins, and frees after work that is queued
  *
  * A line for each access on stdout: case NUMBER NAME ADDRESS WIDTH read|write. The access is made
  * by block NUMBER of its grid, so that a report names the case.

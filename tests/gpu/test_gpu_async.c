@@ -245,7 +245,7 @@ static void trim_pool(const rmm_resource_t *mr, const char *after)
 {
     assert_cuda(cudaMemPoolTrimTo(rmm_async_resource_pool_handle(mr), 0));
     print_message(
-        "fact: behind a free and %s a trim leaves %llu\n", after,
+        "fact: after a free and %s a trim leaves %llu\n", after,
         (unsigned long long)pool_figure(mr, cudaMemPoolAttrReservedMemCurrent));
 }
 
@@ -275,7 +275,7 @@ static void a_trim_gives_back_what_is_seen_to_be_done_with(void **state)
     free_behind_work(mr, stream);
     assert_ok(rmm_resource_trim(mr, 0));
     print_message(
-        "fact: rmm_resource_trim() behind a free leaves %llu\n",
+        "fact: rmm_resource_trim() after a free leaves %llu\n",
         (unsigned long long)pool_figure(mr, cudaMemPoolAttrReservedMemCurrent));
     assert_cuda(cudaStreamSynchronize(stream));
     assert_ok(rmm_resource_trim(mr, 0));

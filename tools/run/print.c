@@ -27,7 +27,7 @@ static void print_stream(uint64_t stream_id, FILE *out)
     }
 }
 
-/* What the call was not ordered behind. */
+/* What the call was not ordered after. */
 static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     if (finding->other_call == 0) {
@@ -49,7 +49,7 @@ static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
         out);
     fputs(" on ", out);
     print_stream(finding->stream_id, out);
-    fputs(" is not ordered behind ", out);
+    fputs(" is not ordered after ", out);
     print_other(finding, out);
     fprintf(
         out,
@@ -58,7 +58,7 @@ static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
         finding->count, finding->count == 1 ? "time" : "times", finding->block_bytes,
         finding->block_address, finding->resource_id, finding->device);
     print_stream(finding->other_stream_id, out);
-    fputs(" behind that, and let ", out);
+    fputs(" after that, and let ", out);
     print_stream(finding->stream_id, out);
     fputs(is_free ? " wait for it before the free\n" : " wait for it\n", out);
 }
@@ -111,7 +111,7 @@ static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs(
         finding->is_in_graph
             ? "\n    free the block when the graph is not launched any more\n"
-            : "\n    free the block behind its last use\n",
+            : "\n    free the block after its last use\n",
         out);
 }
 
@@ -195,7 +195,7 @@ static json_t *json_of_block(const rmm_diag_finding_info_t *finding)
                    json_put(block, "stream", json_of_stream(finding->block_stream_id)));
 }
 
-/* What the call was not ordered behind; null where it is not about order. */
+/* What the call was not ordered after; null where it is not about order. */
 static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
 {
     if (finding->other_call == RMM_DIAG_NO_CALL) {

@@ -97,7 +97,7 @@ static const char *advice_on(uint32_t verdict)
         [RMM_DIAG_NEVER_USED] =
             "no kernel, copy or fill was given it: do not allocate it",
         [RMM_DIAG_ALLOCATED_EARLY] = "allocate it when it is first used",
-        [RMM_DIAG_FREED_LATE] = "free it behind its last use",
+        [RMM_DIAG_FREED_LATE] = "free it after its last use",
         [RMM_DIAG_IDLE] = "free it, or move it to the host meanwhile",
         [RMM_DIAG_LEAKED] =
             "free it, unless it is meant to live as long as the program"};

@@ -2,12 +2,12 @@
 /*
  * Memory in stream order. An address is known at the call; the memory behind it is the
  * program's from the moment when the allocation runs in its stream until the free does.
- * Both poison it then. So work that is ordered behind the free sees the poison of the
+ * Both poison it then. So work that is ordered after the free sees the poison of the
  * free, work on another stream that does not wait for the allocation loses its data to
  * the poison of that, and work that runs before the free sees what it should.
  *
  * A freed block may be handed out again
- *  - to the same stream at once: the new allocation comes behind the free;
+ *  - to the same stream at once: the new allocation comes after the free;
  *  - to others when the free has run.
  * CUDA may do more, along events; a program may not rely on that.
  *

@@ -440,7 +440,7 @@ int rmm__sim_launch(
 int rmm__sim_memcpy_async(
     void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
-/* As rmm_driver_t.queue(): no observer is told. */
+/* As rmm_driver_t.queue(): without an event for the observer. */
 int rmm__sim_queue_work(
     int device, rmm_stream_t stream, rmm_sim_kernel_fn fn, const void *parameter,
     size_t bytes);

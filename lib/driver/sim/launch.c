@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels, copies and fills on their way into a stream's queue or a capture's graph, and
- * what an observer is told of them.
+ * the events that an observer gets of them.
  */
 #include "driver/sim/internal.h"
 

@@ -186,7 +186,7 @@ int rmm__sim_stream_destroy(rmm_stream_t handle)
     if (rmm_stream_is_default(handle) || rmm_stream_is_per_thread_default(handle)) {
         return RMM_DRIVER_INVALID_HANDLE;
     }
-    /* first: behind the call another thread may have made a stream of this handle */
+    /* first: after the call another thread may have made a stream of this handle */
     rmm__sim_tell(&(sim_observation_t){
         .kind = RMM_DIAG_STREAM_DESTROY,
         .device = rmm__sim_thread.device,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Queued work, and when it runs. There is no thread: work runs inside driver calls, as
- * late as a caller's luck has it, which is what finds the program that forgot to wait.
+ * late as random choices allow, which exposes a program that forgot to wait.
  *
  * Order. Every piece of work has a sequence number. The head of a stream's queue may run
  * unless
@@ -11,7 +11,7 @@
  * So work only ever waits for work of a lower number: the oldest of all can always run,
  * following what blocks a head always ends, and nothing deadlocks.
  *
- * Luck. A sequence of pseudo-random numbers from the seed decides how often calls run
+ * Random choices. A sequence of pseudo-random numbers from the seed decides how often calls run
  * work, how much, and of which stream. Nothing else goes into it, no address and no time:
  * the same calls in the same order have the same effect.
  *
@@ -43,7 +43,7 @@ static struct {
     sim_item_t *spare; /* items to use again, by next */
 } work;
 
-/* ---- luck ---- */
+/* ---- random choices ---- */
 
 static uint64_t mix(uint64_t value) /* the finaliser of splitmix64 */
 {

@@ -42,7 +42,7 @@ struct fault {
     gpu_call_t call;    /* that makes the error, */
     const char *kernel; /* or the kernel; neither: a free, or an allocation */
     const char
-        *other; /* the kernel that it is not ordered behind; "": the allocation, */
+        *other; /* the kernel that it is not ordered after; "": the allocation, */
     gpu_call_t other_call; /* or the call; neither: it is not about order */
     size_t bytes;          /* of the block */
     long offset;           /* of the range, from the block's begin, */

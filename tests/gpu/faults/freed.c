@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses of a block behind its free, in memory that nobody has taken since. The twin makes the same
+ * Uses of a block after its free, in memory that nobody has taken since. The twin makes the same
  * call before the free. Which streams they are on does not matter.
  */
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs that outlive a block that they use: a launch behind its free; and the free itself, while
+ * Graphs that outlive a block that they use: a launch after its free; and the free itself, while
  * the graph can still be launched. The twin launches, or destroys the graph, before the free.
  */
 #include <string.h>

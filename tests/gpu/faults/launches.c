@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ways to launch a kernel and to pass its parameters: by each the same errors are found, a use
- * behind the free of the block, and one on a stream that is not ordered behind its allocation.
+ * after the free of the block, and one on a stream that is not ordered after its allocation.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static void launch_unordered(scene_t *scene, const fault_t *fault, bool is_fault
     scene_drop(scene, scene->culprit, BYTES, scene->a);
 }
 
-/* In a capture, whose graph runs; the faulty one begins behind the free. */
+/* In a capture, whose graph runs; the faulty one begins after the free. */
 static void launch_captured(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
     scene->culprit = scene_take(scene, BYTES, scene->a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses and frees on one stream that nothing orders behind what another stream does. What the twin
+ * Uses and frees on one stream that nothing orders after what another stream does. What the twin
  * adds is the missing order.
  */
 #include <pthread.h>

@@ -459,7 +459,7 @@ static void launch_graph(model_t *model, graph_t *graph)
 {
     rmm_stream_t stream = graph->stream;
 
-    if (stream == NULL) { /* ordered behind what was before by a synchronise */
+    if (stream == NULL) { /* ordered after what was before by a synchronise */
         stream = model->streams[1];
         assert_cuda(rmm_sim_device_synchronize());
     }

@@ -184,7 +184,7 @@ static void finds_nothing_where_the_order_is_kept(void **state)
     }
 }
 
-/* A free on another stream is ordered behind the pattern: no false finding. */
+/* A free on another stream is ordered after the pattern: no false finding. */
 static void orders_a_free_on_another_stream(void **state)
 {
     plan_t plan;

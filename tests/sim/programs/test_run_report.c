@@ -235,10 +235,9 @@ static void tells_what_was_not_in_order(void **state)
         number_in(other, "stream") != number_in(json_array_get(findings, 1), "stream"));
     json_decref(report);
     assert_non_null(strstr(program.err, "  use_unordered: reduce on stream "));
-    assert_non_null(strstr(program.err, " is not ordered behind its allocation on "));
+    assert_non_null(strstr(program.err, " is not ordered after its allocation on "));
     assert_non_null(strstr(program.err, "  free_unordered: a free on stream "));
-    assert_non_null(
-        strstr(program.err, " is not ordered behind its use by reduce on "));
+    assert_non_null(strstr(program.err, " is not ordered after its use by reduce on "));
     run("--diag usage,bounds,order --fail-on-finding -- " PROGRAM " ordered");
     program_assert_status(&program, 0);
 }
