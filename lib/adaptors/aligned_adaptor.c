@@ -243,11 +243,12 @@ static void aligned_destroy(rmm_resource_t *mr)
 {
     aligned_t *self = from_base(mr);
     rmm_pointer_map_entry_t block;
+    size_t from = 0;
 
     if (self->blocks.count != 0) {
         wait_for_device(mr);
     }
-    while (rmm__pointer_map_any(&self->blocks, &block)) {
+    while (rmm__pointer_map_any(&self->blocks, &from, &block)) {
         rmm_request_t larger = upstream_request(&block, RMM_STREAM_LEGACY);
 
         rmm__pointer_map_erase(&self->blocks, block.ptr);

@@ -256,10 +256,11 @@ static void tracking_destroy(rmm_resource_t *mr)
 {
     tracking_t *self = from_base(mr);
     rmm_pointer_map_entry_t block;
+    size_t from = 0;
 
     rmm__tracking_report_leaks(self);
     rmm__mutex_lock(&self->adaptor.lock);
-    while (rmm__pointer_map_any(&self->blocks, &block)) {
+    while (rmm__pointer_map_any(&self->blocks, &from, &block)) {
         (void)take_out_locked(self, block.ptr, &block);
         rmm__free(rmm__tracking_stack(&block));
     }

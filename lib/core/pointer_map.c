@@ -178,11 +178,14 @@ const rmm_pointer_map_entry_t *rmm__pointer_map_take(
     return entry;
 }
 
-bool rmm__pointer_map_any(const rmm_pointer_map_t *map, rmm_pointer_map_entry_t *out)
+/* An erased entry leaves its place to one behind it, never to one before: there is none. */
+bool rmm__pointer_map_any(
+    const rmm_pointer_map_t *map, size_t *from, rmm_pointer_map_entry_t *out)
 {
-    for (size_t i = 0; map->count != 0 && i < map->capacity; i++) {
+    for (size_t i = *from; map->count != 0 && i < map->capacity; i++) {
         if (map->entries[i].ptr != NULL) {
             *out = map->entries[i];
+            *from = i;
             return true;
         }
     }

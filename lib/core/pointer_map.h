@@ -55,7 +55,10 @@ const rmm_pointer_map_entry_t *rmm__pointer_map_take(
     rmm_pointer_map_t *map, const void *ptr, size_t bytes,
     rmm_pointer_map_entry_t *entry);
 
-/* Any one entry, for emptying a map; false if there is none. */
-bool rmm__pointer_map_any(const rmm_pointer_map_t *map, rmm_pointer_map_entry_t *out);
+/* Any one entry, for emptying a map: erase it, and ask again. *from begins at 0 and tells where
+ * to go on, so all entries are found in one pass if none is inserted meanwhile. False if there
+ * is none from there on. */
+bool rmm__pointer_map_any(
+    const rmm_pointer_map_t *map, size_t *from, rmm_pointer_map_entry_t *out);
 
 #endif /* RMM_CORE_POINTER_MAP_H */

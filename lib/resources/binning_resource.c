@@ -215,11 +215,12 @@ static void free_outstanding(binning_t *self, shard_t *shard)
 {
     const rmm_resource_t *mr = &self->base;
     rmm_pointer_map_entry_t entry;
+    size_t from = 0;
 
     if (shard->blocks.count != 0) {
         wait_for_device(self);
     }
-    while (rmm__pointer_map_any(&shard->blocks, &entry)) {
+    while (rmm__pointer_map_any(&shard->blocks, &from, &entry)) {
         rmm_request_t request = {
             entry.bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY, .user = true};
 

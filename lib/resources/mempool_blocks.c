@@ -231,10 +231,9 @@ rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
 void rmm__mempool_destroy(rmm_resource_t *mr)
 {
     const rmm_mempool_t *pool = from_const_base(mr)->pool;
-    rmm_pointer_map_entry_t block;
 
     /* what is still out goes back on another stream than those that used it */
-    if (rmm__pointer_map_any(&rmm__tracked_from_base(mr)->blocks, &block)) {
+    if (rmm__tracked_from_base(mr)->blocks.count != 0) {
         (void)rmm__driver_wait_device(pool->driver, pool->device);
     }
     rmm__tracked_destroy(mr);

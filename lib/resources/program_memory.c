@@ -349,12 +349,13 @@ uint64_t rmm_diag_driver_free_v1(const rmm_diag_block_v1_t *block)
 void rmm_diag_driver_forget_v1(void)
 {
     rmm_pointer_map_entry_t block;
+    size_t from = 0;
     bool is_left = true;
 
     atomic_store_explicit(&is_over, true, memory_order_relaxed);
     while (is_left) {
         rmm__mutex_lock(&lock);
-        is_left = rmm__pointer_map_any(&blocks, &block);
+        is_left = rmm__pointer_map_any(&blocks, &from, &block);
         rmm__mutex_unlock(&lock);
         if (is_left) {
             forget_stale((uint64_t)(uintptr_t)block.ptr);

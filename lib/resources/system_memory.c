@@ -64,10 +64,9 @@ bool rmm__system_wait(
 void rmm__system_destroy(rmm_resource_t *mr)
 {
     rmm_tracked_t *tracked = rmm__tracked_from_base(mr);
-    rmm_pointer_map_entry_t block;
 
     /* what is still out may be in use on any stream */
-    if (rmm__pointer_map_any(&tracked->blocks, &block)) {
+    if (tracked->blocks.count != 0) {
         (void)rmm__driver_wait_device(
             rmm__system_from_tracked(tracked)->driver, mr->device);
     }

@@ -275,11 +275,12 @@ void rmm__tracked_destroy(rmm_resource_t *mr)
 {
     rmm_tracked_t *self = rmm__tracked_from_base(mr);
     rmm_pointer_map_entry_t block;
+    size_t from = 0;
 
     if (self->instances != NULL) {
         uninstall(self);
     }
-    while (rmm__pointer_map_any(&self->blocks, &block)) {
+    while (rmm__pointer_map_any(&self->blocks, &from, &block)) {
         rmm_request_t request = {.bytes = block.bytes, .stream = RMM_STREAM_LEGACY};
 
         rmm__pointer_map_erase(&self->blocks, block.ptr);

@@ -221,6 +221,34 @@ static void room_that_is_promised_is_there(void **state)
     rmm__pointer_map_fini(&map);
 }
 
+/* The search goes on where it ended, and misses none of the entries that move meanwhile. */
+static void is_emptied_in_one_pass(void **state)
+{
+    enum { ENTRIES = 10000 };
+    rmm_pointer_map_t map = {0};
+    rmm_pointer_map_entry_t entry;
+    unsigned seed = 1;
+    size_t from;
+    size_t before = 0;
+    size_t found = 0;
+
+    for (size_t i = 0; i < ENTRIES; i++) {
+        void *ptr = (void *)((i * RAND_MAX + (size_t)rand_r(&seed) + 1) * 256);
+
+        assert_true(rmm__pointer_map_reserve(&map));
+        rmm__pointer_map_insert(&map, ptr, 1);
+    }
+    from = map.capacity;
+    assert_false(rmm__pointer_map_any(&map, &from, &entry)); /* none is behind */
+    for (from = 0; rmm__pointer_map_any(&map, &from, &entry); before = from, found++) {
+        assert_true(from >= before);
+        assert_true(rmm__pointer_map_erase(&map, entry.ptr));
+    }
+    assert_int_equal(found, ENTRIES);
+    assert_int_equal(map.count, 0);
+    rmm__pointer_map_fini(&map);
+}
+
 /* --- host memory -------------------------------------------------------------------- */
 
 static void what_memory_grows_by_is_zero(void **state)
@@ -262,6 +290,7 @@ int main(void)
         cmocka_unit_test(only_the_right_size_is_taken),
         cmocka_unit_test(survives_without_host_memory),
         cmocka_unit_test(room_that_is_promised_is_there),
+        cmocka_unit_test(is_emptied_in_one_pass),
         cmocka_unit_test(what_memory_grows_by_is_zero),
         cmocka_unit_test(tells_its_version),
     };
