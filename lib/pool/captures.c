@@ -23,22 +23,17 @@
  * Cost: nothing without captures. An engine calls the driver once for each capture. It takes
  * its lock once more for each allocation and free in a capture, twice more for the first; on
  * the ladder once more for each attempt. One load, each time events are queried, tells
- * whether graphs are gone.
+ * whether graphs are gone. The other graphs that exist cost nothing, however many there are.
  *
- * Locking: the engine's. graph_gone() runs on any thread and takes none.
+ * Locking: the engine's. graph_watch.c, which knows which graphs are gone, has none.
  */
 #include "pool/engine_impl.h"
 
 #include "core/host_memory.h"
 #include "pool/figures.h"
+#include "pool/graph_watch.h"
 
 #define SHELF UINT64_MAX /* no stream's id or handle */
-
-/* Owned by the engine and the graph: the last of the two frees it, perhaps neither does. */
-typedef struct graph_watch {
-    atomic_uint owners;
-    atomic_bool is_gone;
-} graph_watch_t;
 
 typedef struct capture_heap {
     uint64_t stream_id;
@@ -48,70 +43,11 @@ typedef struct capture_heap {
 struct engine_capture {
     uint64_t id;
     graph_watch_t *watch; /* NULL: none, or the graph is gone */
-    bool is_over;         /* the graph is gone */
     rmm_pointer_map_t taken;
     capture_heap_t *heaps;
     uint32_t heap_count;
-    engine_capture_t *next;
+    engine_capture_t *previous, *next;
 };
-
-/* Over all graphs of the process. */
-static _Atomic(uint64_t) gone_count;
-
-static void watch_leave(graph_watch_t *watch)
-{
-    /* release: what this owner did; acquire: what the other did, before it is freed */
-    if (atomic_fetch_sub_explicit(&watch->owners, 1, memory_order_acq_rel) == 1) {
-        rmm__free(watch);
-    }
-}
-
-static void graph_gone(void *context)
-{
-    graph_watch_t *watch = context;
-
-    /* release: pairs with watch_is_gone(); the graph's work is over */
-    atomic_store_explicit(&watch->is_gone, true, memory_order_release);
-    /* release: pairs with rmm__engine_graphs_gone(); the flag is set */
-    atomic_fetch_add_explicit(&gone_count, 1, memory_order_release);
-    watch_leave(watch);
-}
-
-static bool watch_is_gone(const graph_watch_t *watch)
-{
-    /* acquire: pairs with graph_gone() */
-    return watch != NULL && atomic_load_explicit(&watch->is_gone, memory_order_acquire);
-}
-
-/* A watch on the graph that the stream captures into; NULL if that is impossible. */
-static graph_watch_t *watch_graph(const engine_t *engine, rmm_stream_t stream)
-{
-    graph_watch_t *watch = rmm__calloc(1, sizeof(*watch));
-    rmm_driver_scope_t scope;
-    int error;
-
-    if (watch == NULL) {
-        return NULL;
-    }
-    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
-        rmm__free(watch);
-        return NULL;
-    }
-    atomic_init(&watch->owners, 2);
-    error = engine->driver->capture_watch(stream, graph_gone, watch);
-    rmm__driver_scope_leave(&scope);
-    if (error != RMM_DRIVER_OK) {
-        watch_leave(watch); /* graph_gone() is called nevertheless */
-        watch = NULL;
-    }
-    return watch;
-}
-
-uint64_t rmm__engine_graphs_gone(void)
-{
-    /* acquire: pairs with graph_gone() */
-    return atomic_load_explicit(&gone_count, memory_order_acquire);
-}
 
 /* --- captures ------------------------------------------------------------------------ */
 
@@ -121,25 +57,16 @@ static void *taken_name(uint64_t unit)
     return (void *)(uintptr_t)(unit * RMM_BLOCKS_UNIT);
 }
 
-static engine_capture_t *
-capture_create(const engine_t *engine, uint64_t id, rmm_stream_t stream)
+/* The key of a capture in `by_id`, whose hash leaves out the low 8 bits. */
+static void *capture_name(uint64_t id)
 {
-    engine_capture_t *capture = rmm__calloc(1, sizeof(*capture));
-
-    if (capture != NULL) {
-        capture->id = id;
-        capture->watch = id != RMM_CAPTURE_RUINED ? watch_graph(engine, stream) : NULL;
-    }
-    return capture;
+    return (void *)(uintptr_t)(id << 8 | id >> 56);
 }
 
 static void capture_destroy(engine_capture_t *capture)
 {
-    if (capture == NULL) {
-        return;
-    }
     if (capture->watch != NULL) {
-        watch_leave(capture->watch);
+        rmm__graph_watch_leave(capture->watch);
     }
     rmm__pointer_map_fini(&capture->taken);
     rmm__free(capture->heaps);
@@ -149,12 +76,31 @@ static void capture_destroy(engine_capture_t *capture)
 /* NULL: the engine was not used in it, or there was no host memory. */
 static engine_capture_t *find_locked(const engine_t *engine, uint64_t id)
 {
-    engine_capture_t *capture = engine->captures.first;
+    rmm_pointer_map_entry_t entry;
 
-    while (capture != NULL && capture->id != id) {
-        capture = capture->next;
+    return rmm__pointer_map_find_entry(
+               &engine->captures.by_id, capture_name(id), &entry)
+               ? entry.owner
+               : NULL;
+}
+
+/* False without host memory, or if another thread has added it first. */
+static bool add_locked(engine_captures_t *captures, engine_capture_t *capture)
+{
+    rmm_pointer_map_entry_t entry = {capture_name(capture->id), 0, capture};
+    rmm_pointer_map_entry_t other;
+
+    if (rmm__pointer_map_find_entry(&captures->by_id, entry.ptr, &other) ||
+        !rmm__pointer_map_reserve(&captures->by_id)) {
+        return false;
     }
-    return capture;
+    rmm__pointer_map_insert_entry(&captures->by_id, &entry);
+    capture->next = captures->first;
+    if (capture->next != NULL) {
+        capture->next->previous = capture;
+    }
+    captures->first = capture;
+    return true;
 }
 
 static const capture_heap_t *
@@ -191,34 +137,6 @@ get_heap_locked(engine_t *engine, engine_capture_t *capture, uint64_t stream_id)
     }
     capture->heaps[capture->heap_count] = fresh;
     return &capture->heaps[capture->heap_count++];
-}
-
-void rmm__engine_capture_open(
-    engine_t *engine, const rmm_stream_key_t *key, rmm_stream_t stream)
-{
-    engine_capture_t *capture;
-    bool is_known;
-
-    rmm__mutex_lock(&engine->lock);
-    is_known = find_locked(engine, key->capture_id) != NULL;
-    rmm__mutex_unlock(&engine->lock);
-    if (is_known) {
-        return;
-    }
-    capture = capture_create(engine, key->capture_id, stream);
-    if (capture == NULL) {
-        return; /* blocks freed in it will never be handed out again */
-    }
-    rmm__mutex_lock(&engine->lock);
-    (void)rmm__engine_captures_settle_locked(engine);
-    if (find_locked(engine, key->capture_id) == NULL) {
-        capture->next = engine->captures.first;
-        engine->captures.first = capture;
-        engine->captures.watched += capture->watch != NULL;
-        capture = NULL;
-    }
-    rmm__mutex_unlock(&engine->lock);
-    capture_destroy(capture); /* another thread has added it first */
 }
 
 rmm_heap_t
@@ -267,7 +185,8 @@ bool rmm__engine_capture_heap_for_free_locked(
 
 /* --- graphs that are gone ------------------------------------------------------------ */
 
-/* Move the blocks of its heaps to where they may be used; true: all its heaps are empty. */
+/* Move the blocks of its heaps to where they may be used; true: all its heaps are empty. Else
+ * they stay so: the process sees several devices. */
 static bool
 empty_locked(engine_t *engine, const engine_capture_t *capture, uint64_t *moved)
 {
@@ -290,50 +209,111 @@ empty_locked(engine_t *engine, const engine_capture_t *capture, uint64_t *moved)
     return is_empty;
 }
 
-static void remove_locked(engine_t *engine, engine_capture_t **link)
+static void remove_locked(engine_t *engine, engine_capture_t *capture)
 {
-    engine_capture_t *capture = *link;
-
     for (uint32_t i = 0; i < capture->heap_count; i++) {
         rmm__blocks_heap_destroy(engine->blocks, capture->heaps[i].heap);
     }
-    *link = capture->next;
+    if (capture->previous != NULL) {
+        capture->previous->next = capture->next;
+    } else {
+        engine->captures.first = capture->next;
+    }
+    if (capture->next != NULL) {
+        capture->next->previous = capture->previous;
+    }
+    rmm__pointer_map_erase(&engine->captures.by_id, capture_name(capture->id));
     capture_destroy(capture);
+}
+
+/* The graph of its capture is gone, unless the driver refused this watch. */
+static void
+settle_watch_locked(engine_t *engine, const graph_watch_t *watch, uint64_t *moved)
+{
+    engine_capture_t *capture = find_locked(engine, watch->capture_id);
+
+    if (capture == NULL || capture->watch != watch) {
+        return;
+    }
+    rmm__graph_watch_leave(capture->watch);
+    capture->watch = NULL;
+    if (empty_locked(engine, capture, moved)) {
+        remove_locked(engine, capture);
+    }
 }
 
 bool rmm__engine_captures_settle_locked(engine_t *engine)
 {
-    engine_captures_t *captures = &engine->captures;
-    engine_capture_t **link = &captures->first;
+    graph_watch_t *watch = rmm__graph_post_take_all(engine->captures.post);
     uint64_t moved = 0;
-    uint64_t count;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    count = captures->watched != 0 ? rmm__engine_graphs_gone() : captures->graphs_gone;
-    if (count == captures->graphs_gone) {
-        return false;
-    }
-    captures->graphs_gone = count;
-    while (*link != NULL) {
-        engine_capture_t *capture = *link;
+    while (watch != NULL) {
+        graph_watch_t *next = watch->next;
 
-        if (watch_is_gone(capture->watch)) {
-            watch_leave(capture->watch);
-            capture->watch = NULL;
-            capture->is_over = true;
-            captures->watched--;
-        }
-        if (capture->is_over && empty_locked(engine, capture, &moved)) {
-            remove_locked(engine, link);
-        } else {
-            link = &capture->next;
-        }
+        settle_watch_locked(engine, watch, &moved);
+        rmm__graph_watch_leave(watch);
+        watch = next;
     }
     if (moved != 0) {
         rmm__engine_note_larger_locked(engine, engine->streams.unproven);
         rmm__engine_show_locked(engine);
     }
     return moved != 0;
+}
+
+/* --- a capture that uses the engine for the first time ------------------------------- */
+
+/* True: the calling thread has added it, and has its graph watched next. */
+static bool add_capture(engine_t *engine, uint64_t id)
+{
+    engine_capture_t *capture = rmm__calloc(1, sizeof(*capture));
+    bool is_added;
+
+    if (capture == NULL) {
+        return false; /* blocks freed in it will never be handed out again */
+    }
+    capture->id = id;
+    rmm__mutex_lock(&engine->lock);
+    (void)rmm__engine_captures_settle_locked(engine);
+    is_added = add_locked(&engine->captures, capture);
+    rmm__mutex_unlock(&engine->lock);
+    if (!is_added) {
+        capture_destroy(capture);
+    }
+    return is_added;
+}
+
+/* The graph may be gone already: then the watch perhaps came out of the post too early. */
+static void watch_capture(engine_t *engine, uint64_t id, rmm_stream_t stream)
+{
+    graph_watch_t *watch = rmm__graph_watch(engine, id, stream);
+    uint64_t moved = 0;
+
+    if (watch == NULL) {
+        return;
+    }
+    rmm__mutex_lock(&engine->lock);
+    find_locked(engine, id)->watch = watch; /* without it nothing removes the capture */
+    if (rmm__graph_watch_is_gone(watch)) {
+        settle_watch_locked(engine, watch, &moved);
+        rmm__engine_show_locked(engine);
+    }
+    rmm__mutex_unlock(&engine->lock);
+}
+
+void rmm__engine_capture_open(
+    engine_t *engine, const rmm_stream_key_t *key, rmm_stream_t stream)
+{
+    bool is_known;
+
+    rmm__mutex_lock(&engine->lock);
+    is_known = find_locked(engine, key->capture_id) != NULL;
+    rmm__mutex_unlock(&engine->lock);
+    if (!is_known && add_capture(engine, key->capture_id) &&
+        key->capture_id != RMM_CAPTURE_RUINED) {
+        watch_capture(engine, key->capture_id, stream);
+    }
 }
 
 void rmm__engine_captures_walk_locked(
@@ -347,6 +327,12 @@ void rmm__engine_captures_walk_locked(
     }
 }
 
+rmm_status_t rmm__engine_captures_init(engine_t *engine)
+{
+    engine->captures.post = rmm__graph_post_create();
+    return engine->captures.post != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
 void rmm__engine_captures_fini(engine_t *engine)
 {
     engine_capture_t *capture = engine->captures.first;
@@ -357,5 +343,8 @@ void rmm__engine_captures_fini(engine_t *engine)
         capture_destroy(capture);
         capture = next;
     }
-    engine->captures.first = NULL;
+    rmm__pointer_map_fini(&engine->captures.by_id);
+    if (engine->captures.post != NULL) {
+        rmm__graph_post_leave(engine->captures.post);
+    }
 }

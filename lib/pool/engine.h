@@ -11,6 +11,7 @@
  *   events.c      records events and queries them
  *   waits.c       waits for events on the device, and for the device
  *   captures.c    memory that captured graphs use, and when it becomes free again
+ *   graph_watch.c which of these graphs are gone
  *   source.h      where memory comes from: chunks.c from an upstream, range.c by mapping
  *   blocks.c      free blocks and their fit; index.c finds them
  *

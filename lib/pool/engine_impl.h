@@ -81,11 +81,12 @@ typedef struct engine_streams {
 } engine_streams_t;
 
 typedef struct engine_capture engine_capture_t;
+typedef struct graph_post graph_post_t; /* graph_watch.h */
 
 typedef struct engine_captures {
     engine_capture_t *first; /* the latest one; a list */
-    uint32_t watched;        /* captures that are notified when their graph is gone */
-    uint64_t graphs_gone;    /* rmm__engine_graphs_gone() when last compared */
+    rmm_pointer_map_t by_id; /* owner: the engine_capture_t */
+    graph_post_t *post;      /* constant; tells which graphs are gone */
 } engine_captures_t;
 
 /* Physical memory, and where in the range it is mapped. */
@@ -297,11 +298,12 @@ bool rmm__engine_capture_heap_for_free_locked(
     engine_t *engine, const rmm_stream_key_t *key, uint64_t unit, rmm_heap_t *heap_out);
 /* Make the memory of graphs that are gone free again. True if there was any. */
 bool rmm__engine_captures_settle_locked(engine_t *engine);
-/* How many of the process's graphs that used engines are gone. */
+/* How many of the process's graphs that used engines are gone (graph_watch.c). */
 uint64_t rmm__engine_graphs_gone(void);
 /* Visit the heaps of all captures. */
 void rmm__engine_captures_walk_locked(
     const engine_t *engine, void (*fn)(void *context, rmm_heap_t heap), void *context);
+rmm_status_t rmm__engine_captures_init(engine_t *engine);
 void rmm__engine_captures_fini(engine_t *engine);
 
 /* --- alloc.c ------------------------------------------------------------------------- */

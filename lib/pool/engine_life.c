@@ -181,13 +181,15 @@ storage_resize(void *context, char what, void *old, size_t old_bytes, size_t new
 static rmm_status_t blocks_init(engine_t *engine)
 {
     static const rmm_blocks_storage_t storage = {.resize = storage_resize};
+    rmm_status_t status;
 
     engine->blocks = rmm__blocks_create(&storage);
     if (engine->blocks == NULL ||
         rmm__blocks_heap_create(engine->blocks, &engine->clean) != RMM_BLOCKS_OK) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    return rmm__engine_streams_init(engine);
+    status = rmm__engine_captures_init(engine);
+    return status == RMM_OK ? rmm__engine_streams_init(engine) : status;
 }
 
 rmm_status_t rmm__engine_create(const engine_plan_t *plan, engine_t **out)

@@ -3,12 +3,12 @@
  * An engine's figures of its free memory. The size of the largest free block is exact, mostly
  * without a search of all streams: `stream_largest` is an upper bound for the blocks of their
  * heaps, and they are searched only if the clean heap has no block of that size. With more
- * than SEARCHED_MOST streams the bound itself is shown, since a search at each allocation
- * would cost more than the allocation.
+ * than SEARCHED_MOST streams and captures the bound itself is shown, since a search at each
+ * allocation would cost more than the allocation.
  */
 #include "pool/figures.h"
 
-#define SEARCHED_MOST 64 /* streams */
+#define SEARCHED_MOST 64 /* streams and captures */
 
 /* Over some heaps: the largest block and its heap, or the sum of units. */
 typedef struct largest {
@@ -55,7 +55,7 @@ void rmm__engine_find_largest_locked(engine_t *engine)
 
     look_at_heap(&largest, engine->clean);
     if (engine->stream_largest > largest.units &&
-        engine->streams.count > SEARCHED_MOST) {
+        engine->streams.count + engine->captures.by_id.count > SEARCHED_MOST) {
         largest.units = engine->stream_largest;
         largest.heap = RMM_HEAP_NONE;
     } else if (engine->stream_largest > largest.units) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The number of steps that the engine takes: it depends neither on how many streams have free
- * memory nor on how many chunks or blocks there are. A step is a basic block. This program has
- * the sources of lib/pool compiled with -fsanitize-coverage=trace-pc, which calls the function
+ * memory nor on how many chunks, blocks or graphs there are. A step is a basic block. This program
+ * has the sources of lib/pool compiled with -fsanitize-coverage=trace-pc, which calls the function
  * below at each of them; so the counts are the same in every run, whatever the machine does.
  *
  * A search is in a tree, hence the RATIO: a few levels more are allowed, a list is not.
@@ -162,6 +162,84 @@ static void an_allocation_takes_as_many_steps_among_100000_free_blocks(void **st
         "pairs", pair_beside_free_blocks(1000), pair_beside_free_blocks(100000));
 }
 
+/* --- graphs --------------------------------------------------------------------------- */
+
+typedef struct graph_costs {
+    uint64_t capture, pair, gone; /* steps of all repetitions */
+} graph_costs_t;
+
+/* A graph that keeps 64 KiB of the pool. */
+static rmm_sim_graph_t capture_use(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    rmm_sim_graph_t graph;
+
+    assert_int_equal(rmm_sim_begin_capture(stream, 0), 0);
+    give(pool, take(pool, 64 * KIB, stream), 64 * KIB, stream);
+    assert_int_equal(rmm_sim_end_capture(stream, &graph), 0);
+    return graph;
+}
+
+/* Each pair makes the largest free block of the pool one of a graph, and undoes it. */
+static uint64_t steps_of_pairs_beside(rmm_resource_t *pool, rmm_stream_t stream)
+{
+    void *block = take(pool, 65 * KIB, stream);
+    void *rest = NULL;
+
+    for (size_t bytes = 1024 * MIB; bytes >= 4 * KIB; bytes /= 2) {
+        while (rmm_resource_alloc(pool, bytes, 0, stream, &rest) == RMM_OK) {
+        }
+    }
+    give(pool, block, 65 * KIB, stream);
+    return steps_of_pairs(pool, 4 * KIB, stream);
+}
+
+/* The pool is told of each graph at the next query of events. */
+static uint64_t
+steps_of_ends(rmm_resource_t *pool, rmm_stream_t stream, const rmm_sim_graph_t *graphs)
+{
+    steps = 0;
+    for (size_t i = 0; i < REPEATS; i++) {
+        assert_int_equal(rmm_sim_graph_destroy(graphs[i]), 0);
+        (void)rmm__engine_reclaim(pool_from_base(pool)->engine, 1);
+    }
+    return steps;
+}
+
+static graph_costs_t costs_beside_graphs(uint32_t count)
+{
+    rmm_resource_t *pool = make_pool(1024 * MIB, 1024 * MIB);
+    rmm_sim_graph_t *graphs = calloc(count + REPEATS, sizeof(*graphs));
+    rmm_stream_t stream;
+    graph_costs_t costs;
+
+    assert_non_null(graphs);
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
+    for (uint32_t i = 0; i < count + REPEATS; i++) {
+        steps = i == count ? 0 : steps;
+        graphs[i] = capture_use(pool, stream);
+    }
+    costs.capture = steps;
+    costs.pair = steps_of_pairs_beside(pool, stream);
+    costs.gone = steps_of_ends(pool, stream, &graphs[count]);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(rmm_sim_graph_destroy(graphs[i]), 0);
+    }
+    rmm_resource_release(pool);
+    assert_ok(rmm_stream_destroy(stream));
+    free(graphs);
+    return costs;
+}
+
+static void a_capture_takes_as_many_steps_beside_8192_graphs(void **state)
+{
+    graph_costs_t few = costs_beside_graphs(128);
+    graph_costs_t many = costs_beside_graphs(8192);
+
+    assert_flat("captures of a pair", few.capture, many.capture);
+    assert_flat("pairs of 4 KiB", few.pair, many.pair);
+    assert_flat("ends of graphs", few.gone, many.gone);
+}
+
 /* --- chunks --------------------------------------------------------------------------- */
 
 typedef struct chunk_costs {
@@ -208,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allocation_takes_as_many_steps_beside_4096_streams),
         cmocka_unit_test(an_allocation_takes_as_many_steps_among_100000_free_blocks),
+        cmocka_unit_test(a_capture_takes_as_many_steps_beside_8192_graphs),
         cmocka_unit_test(growth_and_trim_take_as_many_steps_for_each_of_60000_chunks),
     };
 
