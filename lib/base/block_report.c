@@ -22,33 +22,29 @@ static list_blocks_fn lister_of(const rmm_resource_t *mr)
 
 static uint32_t count_listers(void)
 {
-    uint32_t count = 0, last = 0;
-    rmm_resource_t *mr;
+    rmm_resource_t *mr = NULL;
+    uint32_t count = 0;
 
-    while ((mr = rmm__resource_used_after(last)) != NULL) {
-        last = mr->instance_id;
+    while ((mr = rmm__resource_next_used(mr)) != NULL) {
         count += lister_of(mr) != NULL;
-        rmm_resource_release(mr);
     }
     return count;
 }
 
 static void list_all(rmm_block_list_t *list)
 {
-    uint32_t more = count_listers(), last = 0;
-    rmm_resource_t *mr;
+    uint32_t more = count_listers();
+    rmm_resource_t *mr = NULL;
 
-    while ((mr = rmm__resource_used_after(last)) != NULL) {
+    while ((mr = rmm__resource_next_used(mr)) != NULL) {
         list_blocks_fn list_blocks = lister_of(mr);
 
-        last = mr->instance_id;
         if (list_blocks != NULL) {
             more -= more > 0;
             if (rmm__block_list_begin(list, mr->instance_id, more)) {
                 list_blocks(mr, list);
             }
         }
-        rmm_resource_release(mr);
     }
 }
 

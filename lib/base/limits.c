@@ -163,27 +163,28 @@ static bool may_have_free(const rmm_resource_t *mr, uint32_t location)
 static void trim_location(uint32_t location, uint64_t most_bytes, bool keeps)
 {
     const _Atomic(uint64_t) *reserved = &rmm__locations[location].reserved_bytes;
-    uint32_t last = 0;
-    rmm_resource_t *mr;
+    rmm_resource_t *mr = NULL;
 
     while (rmm__figure_get(reserved) > most_bytes &&
-           (mr = rmm__resource_used_after(last)) != NULL) {
-        last = mr->instance_id;
+           (mr = rmm__resource_next_used(mr)) != NULL) {
         if (may_have_free(mr, location)) {
             uint64_t own = rmm__figure_get(&mr->accounting.slot->reserved_bytes);
             uint64_t over = rmm__figure_get(reserved) - most_bytes;
 
             trim(mr, keeps && own > over ? own - over : 0);
         }
-        rmm_resource_release(mr);
     }
+    rmm_resource_release(mr);
 }
 
 static void trim_resource(uint32_t instance_id, uint64_t keep_bytes)
 {
-    rmm_resource_t *mr = rmm__resource_used_after(instance_id - 1);
+    rmm_resource_t *mr = rmm__resource_next_used(NULL);
 
-    if (mr != NULL && mr->instance_id == instance_id) {
+    while (mr != NULL && mr->instance_id != instance_id) {
+        mr = rmm__resource_next_used(mr);
+    }
+    if (mr != NULL) {
         trim(mr, keep_bytes);
     }
     rmm_resource_release(mr);

@@ -37,7 +37,7 @@
 #define FAILURES_LOGGED_PER_SECOND 10
 
 static rmm_mutex_t registry = RMM_MUTEX_INITIALIZER;
-static rmm_resource_t *registry_head;
+static rmm_resource_t *registry_head, *registry_tail; /* in the order of creation */
 static _Atomic(uint32_t) last_instance_id;
 
 /* --- in a forked child ------------------------------------------------------------ */
@@ -64,12 +64,14 @@ RMM_AT_LOAD static void join_forks(void)
 static void registry_add(rmm_resource_t *mr)
 {
     rmm__mutex_lock(&registry);
-    mr->previous = NULL;
-    mr->next = registry_head;
-    if (registry_head != NULL) {
-        registry_head->previous = mr;
+    mr->next = NULL;
+    mr->previous = registry_tail;
+    if (registry_tail != NULL) {
+        registry_tail->next = mr;
+    } else {
+        registry_head = mr;
     }
-    registry_head = mr;
+    registry_tail = mr;
     rmm__mutex_unlock(&registry);
 }
 
@@ -83,6 +85,8 @@ static void registry_remove(rmm_resource_t *mr)
     }
     if (mr->next != NULL) {
         mr->next->previous = mr->previous;
+    } else {
+        registry_tail = mr->previous;
     }
     rmm__mutex_unlock(&registry);
 }
@@ -95,30 +99,17 @@ static bool is_used(const rmm_resource_t *mr)
     return sums.total_count != 0;
 }
 
-static rmm_resource_t *find_used_locked(uint32_t above)
-{
-    rmm_resource_t *lowest = NULL;
-
-    RMM_ASSERT_LOCKED(&registry);
-    for (rmm_resource_t *one = registry_head; one != NULL; one = one->next) {
-        if (one->instance_id > above && is_used(one) &&
-            (lowest == NULL || one->instance_id < lowest->instance_id)) {
-            lowest = one;
-        }
-    }
-    return lowest;
-}
-
-rmm_resource_t *rmm__resource_used_after(uint32_t instance_id)
+rmm_resource_t *rmm__resource_next_used(rmm_resource_t *last)
 {
     rmm_resource_t *mr;
 
     rmm__mutex_lock(&registry);
-    do {
-        mr = find_used_locked(instance_id);
-        instance_id = mr != NULL ? mr->instance_id : 0;
-    } while (mr != NULL && !rmm__resource_try_retain(mr)); /* it just ends */
+    mr = last != NULL ? last->next : registry_head; /* retained: it is in the list */
+    while (mr != NULL && !(is_used(mr) && rmm__resource_try_retain(mr))) {
+        mr = mr->next;
+    }
     rmm__mutex_unlock(&registry);
+    rmm_resource_release(last);
     return mr;
 }
 

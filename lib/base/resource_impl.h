@@ -173,9 +173,10 @@ bool rmm__resource_is_forked(const rmm_resource_t *mr);
 /* Undo init: for the error path of a creator, and the end of release. */
 void rmm__resource_fini(rmm_resource_t *mr);
 
-/* The one with the lowest instance_id above this one that the program has allocated from, so
- * that its creation is over; retained. NULL: there is none. */
-rmm_resource_t *rmm__resource_used_after(uint32_t instance_id);
+/* The first one after `last`, in the order of creation, that the program has allocated from, so
+ * that its own creation is over; retained. NULL: there is none. last: the one before, which is
+ * released; or NULL. */
+rmm_resource_t *rmm__resource_next_used(rmm_resource_t *last);
 
 /* Nobody limits it, as far as the caller knows. */
 static inline rmm_status_t rmm__resource_alloc_unasked(

@@ -289,6 +289,40 @@ static void survives_requests_about_what_is_not_there(void **state)
     rmm_resource_release(pool);
 }
 
+/* What a limit trims before it refuses: the resources in use, though one of them ends. */
+static void finds_each_resource_in_use_once(void **state)
+{
+    enum { POOLS = 4, UNUSED = 1, ENDS = 2 };
+    rmm_resource_t *pools[POOLS];
+    rmm_resource_t *mr = NULL;
+    size_t found[POOLS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < POOLS; i++) {
+        pools[i] = make_pool(0, 0);
+        if (i != UNUSED) {
+            give(pools[i], take(pools[i], KIB, NULL), KIB, NULL);
+        }
+    }
+    while ((mr = rmm__resource_next_used(mr)) != NULL) {
+        for (size_t i = 0; i < POOLS; i++) {
+            if (mr == pools[i]) {
+                found[count++] = i;
+            }
+        }
+        if (mr == pools[0]) {
+            rmm_resource_release(pools[ENDS]);
+            pools[ENDS] = NULL;
+        }
+    }
+    assert_int_equal(count, 2);
+    assert_int_equal(found[0], 0);
+    assert_int_equal(found[1], 3);
+    for (size_t i = 0; i < POOLS; i++) {
+        rmm_resource_release(pools[i]);
+    }
+}
+
 static void a_trim_leaves_a_capture_whole(void **state)
 {
     rmm_resource_t *pool = caching_pool(8 * MIB);
@@ -394,6 +428,7 @@ int main(void)
         CASE(keeps_what_a_trim_leaves),
         CASE(does_nothing_for_a_trim_that_was_withdrawn),
         CASE(survives_requests_about_what_is_not_there),
+        CASE(finds_each_resource_in_use_once),
         CASE(a_trim_leaves_a_capture_whole),
         CASE(tells_once_in_an_episode),
         CASE(a_forked_child_has_no_limit),
