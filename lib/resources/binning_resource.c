@@ -285,6 +285,15 @@ static const rmm_resource_ops_t binning_ops = {
 
 /* --- public ------------------------------------------------------------------------- */
 
+/* As a bin it would take memory from itself, and keep itself alive. */
+static bool is_built_on(const rmm_resource_t *bin, const rmm_resource_t *mr)
+{
+    while (bin != NULL && bin != mr) {
+        bin = bin->upstream;
+    }
+    return bin != NULL;
+}
+
 rmm_status_t
 rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *bin)
 {
@@ -294,7 +303,7 @@ rmm_binning_resource_add_bin(rmm_resource_t *mr, size_t bytes, rmm_resource_t *b
         "the resource is not a binning resource");
     RMM_CHECK_ARG(
         bytes != 0 && bytes <= PTRDIFF_MAX, "the bin's size is 0 or above PTRDIFF_MAX");
-    RMM_CHECK_ARG(bin != mr, "a resource cannot be its own bin");
+    RMM_CHECK_ARG(!is_built_on(bin, mr), "the bin is built on the resource itself");
     RMM_CHECK_ARG(
         bin == NULL || (bin->device == mr->device &&
                         bin->accounting.location == mr->accounting.location),

@@ -156,7 +156,7 @@ static void refuses_exponents_out_of_range(void **state)
 static void refuses_bins_that_cannot_be(void **state)
 {
     rmm_resource_t *mr = make_binning(10, 11);
-    rmm_resource_t *host;
+    rmm_resource_t *host, *above;
 
     assert_ok(rmm_host_resource_create(&host));
     assert_int_equal(
@@ -171,6 +171,10 @@ static void refuses_bins_that_cannot_be(void **state)
         rmm_binning_resource_add_bin(mr, 4096, host), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_binning_resource_add_bin(mr, 4096, mr), RMM_ERR_INVALID_ARGUMENT);
+    assert_ok(rmm_statistics_adaptor_create(mr, NULL, &above));
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, 4096, above), RMM_ERR_INVALID_ARGUMENT);
+    rmm_resource_release(above);
     assert_int_equal(
         rmm_binning_resource_add_bin(host, 4096, NULL), RMM_ERR_INVALID_ARGUMENT);
     rmm_resource_release(host);
