@@ -53,9 +53,9 @@ typedef struct rmmfs {
 
 /* --- threads -------------------------------------------------------------------------- */
 
-static void forget_process(const char *name, void *arg)
+static void forget_process(uint32_t serial, void *arg)
 {
-    session_forget(arg, name);
+    session_forget(arg, serial);
 }
 
 /* How often systemd wants to hear that the daemon is alive, sd_watchdog_enabled(3), four times

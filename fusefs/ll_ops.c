@@ -9,7 +9,7 @@
  * size says, and nothing goes through the page cache (ll_read).
  *
  * Entries may be cached for a second; names that are not there never are, so that a new
- * process is found at once, and a process that left is taken back (session_forget).
+ * process is found at once, and a process that left is taken back.
  *
  * Locking: each look at the model is between watch_begin and watch_end, and replies are
  * sent after it. Once a reply is sent the request is gone, and what it was about may be
@@ -339,7 +339,20 @@ ll_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_n
     fuse_reply_err(req, EPERM);
 }
 
+/* --- what the kernel is offered --------------------------------------------------------- */
+
+/* A read of io_submit(2) or io_uring would be one of the few (12) background requests that the
+ * kernel has under way at a time, and closes are such requests, too: a user with 12 reads that
+ * wait for a pipe would keep every file of all users open. Without this they are reads like
+ * others. */
+static void ll_init(void *session, struct fuse_conn_info *connection)
+{
+    (void)session;
+    connection->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
+}
+
 static const struct fuse_lowlevel_ops operations = {
+    .init = ll_init,
     .lookup = ll_lookup,
     .getattr = ll_getattr,
     .setattr = ll_setattr,
@@ -483,12 +496,14 @@ void session_exit(session_t *session)
     fuse_session_exit(session->fuse);
 }
 
-void session_forget(session_t *session, const char *name)
+void session_forget(session_t *session, uint32_t serial)
 {
-    const node_t dir = {DIR_PROCESSES, FILE_SELF, 0, 0};
-    /* ENOENT: the kernel did not know the name. */
-    (void)fuse_lowlevel_notify_inval_entry(
-        session->fuse, node_to_inode(dir), name, strlen(name));
+    const node_t dir = {DIR_PROCESS, FILE_SELF, serial, 0};
+    /* ENOENT: the kernel did not know it. Not the name in proc/ (notify_inval_entry): for that the
+     * kernel locks proc/, which a user may keep locked for ever, by a listing into memory that is
+     * mapped from a file system that never answers. Without attributes the kernel asks for them
+     * at the next use of the name, and hears that it is gone. */
+    (void)fuse_lowlevel_notify_inval_inode(session->fuse, node_to_inode(dir), -1, 0);
 }
 
 void session_close(session_t *session)

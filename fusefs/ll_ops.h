@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "watch.h"
 
@@ -39,9 +40,8 @@ bool session_loop(session_t *session);
 /* From any thread. The loop notices when it is interrupted by a signal. */
 void session_exit(session_t *session);
 
-/* The kernel should look up `name` under proc/ again. Never from a request: the kernel
- * may hold what this needs. */
-void session_forget(session_t *session, const char *name);
+/* The kernel should ask for the directory of a process again, whose serial this is (model.h). */
+void session_forget(session_t *session, uint32_t serial);
 
 /* To poll: a reader began to wait for a stream. */
 int session_news_fd(const session_t *session);

@@ -189,20 +189,19 @@ static void remove_process(model_t *model, process_t *process)
 }
 
 /* The background thread tells the kernel; if memory is short, the entry's timeout does. */
-static void note_vanished(model_t *model, const char *name)
+static void note_vanished(model_t *model, uint64_t serial)
 {
     if (model->vanished_count == model->vanished_capacity) {
         uint32_t capacity =
             model->vanished_capacity == 0 ? 8 : model->vanished_capacity * 2;
-        vanished_t *grown = realloc(model->vanished, capacity * sizeof(vanished_t));
+        uint32_t *grown = realloc(model->vanished, capacity * sizeof(uint32_t));
         if (grown == NULL) {
             return;
         }
         model->vanished = grown;
         model->vanished_capacity = capacity;
     }
-    vanished_t *vanished = &model->vanished[model->vanished_count++];
-    (void)snprintf(vanished->name, sizeof(vanished->name), "%s", name);
+    model->vanished[model->vanished_count++] = (uint32_t)serial;
 }
 
 /* Room for one more. */
@@ -299,7 +298,7 @@ void model_remove_member(model_t *model, member_t *member)
     }
     model_free_member(model, member);
     if (process->member_count == 0) {
-        note_vanished(model, process->name);
+        note_vanished(model, process->serial);
         remove_process(model, process);
     }
 }

@@ -168,11 +168,6 @@ typedef struct folded {
     uint64_t exited_ns; /* CLOCK_BOOTTIME */
 } folded_t;
 
-/* A directory under proc/ that the kernel should forget. */
-typedef struct vanished {
-    char name[32];
-} vanished_t;
-
 typedef struct model {
     pthread_rwlock_t lock;
     device_t gpus[DEVICE_GPUS_MAX];
@@ -194,7 +189,7 @@ typedef struct model {
     folded_t *folded;
     uint32_t folded_count, folded_capacity;
     identities_t ended; /* in the devices' totals: not to be counted again */
-    vanished_t *vanished;
+    uint32_t *vanished; /* serials of processes whose directories the kernel may know */
     uint32_t vanished_count, vanished_capacity;
     const char *driver_root;    /* gpus.h; NULL: no list of the driver */
     struct state *state;        /* where marks are kept; NULL: nowhere (tests) */

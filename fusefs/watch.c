@@ -404,16 +404,16 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
         collect(model);
     }
     pthread_rwlock_wrlock(&model->lock);
-    vanished_t *names = model->vanished;
+    uint32_t *serials = model->vanished;
     uint32_t count = model->vanished_count;
     model->vanished = NULL;
     model->vanished_count = 0;
     model->vanished_capacity = 0;
     pthread_rwlock_unlock(&model->lock);
     for (uint32_t i = 0; i < count; i++) {
-        vanished(names[i].name, arg);
+        vanished(serials[i], arg);
     }
-    free(names);
+    free(serials);
     recent_expire(model->recent);
     snapshots_expire(&watch->snapshots);
     look_for_events(model);

@@ -57,8 +57,8 @@ model_t *watch_model(watch_t *watch);
 
 struct snapshots *watch_snapshots(watch_t *watch);
 
-/* Told of a directory under /rmm/proc that the kernel may still know. */
-typedef void (*watch_vanished_fn)(const char *name, void *arg);
+/* Told of a process whose directory under /rmm/proc the kernel may still know. */
+typedef void (*watch_vanished_fn)(uint32_t serial, void *arg);
 
 /* What time brings. vanished is called without any lock held. True: there is more to do at
  * once. */

@@ -6,6 +6,7 @@
 #   RMMFS          the daemon (as built in build/dev, unless told otherwise)
 #   RMMFS_PROGRAM  tests/fuse/program.c
 #   RMMFS_HANG     tests/fuse/hang.c
+#   RMMFS_HOSTILE  tests/fuse/hostile.c
 #
 # The end, however it comes, stops what was started, unmounts and removes the folder.
 set -eu
@@ -17,6 +18,7 @@ build=${test_path%/tests/fuse/*}/build/dev
 export RMMFS=${RMMFS:-$build/fusefs/rmmfs}
 export RMMFS_PROGRAM=${RMMFS_PROGRAM:-$build/tests/fuse/rmmfs_program}
 export RMMFS_HANG=${RMMFS_HANG:-$build/tests/fuse/rmmfs_hang}
+export RMMFS_HOSTILE=${RMMFS_HOSTILE:-$build/tests/fuse/rmmfs_hostile}
 
 # Where the private folder is made. A test of several users sets test_users=2: then another
 # user must be able to come in, which a folder of tests/run does not allow.
@@ -34,10 +36,11 @@ log=$work/rmmfs.log
 mkdir "$run" "$mnt"
 export RMM_RUNTIME_DIR=$run RMM_NVIDIA_PROC=$work/nvidia
 if [ -n "${test_users:-}" ]; then # the build folder may be closed to others, too
-    cp "$RMMFS" "$RMMFS_PROGRAM" "$RMMFS_HANG" "$work"
+    cp "$RMMFS" "$RMMFS_PROGRAM" "$RMMFS_HANG" "$RMMFS_HOSTILE" "$work"
     RMMFS=$work/${RMMFS##*/}
     RMMFS_PROGRAM=$work/${RMMFS_PROGRAM##*/}
     RMMFS_HANG=$work/${RMMFS_HANG##*/}
+    RMMFS_HOSTILE=$work/${RMMFS_HOSTILE##*/}
 fi
 uid=$(id -u)
 daemon=
