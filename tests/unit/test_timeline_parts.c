@@ -7,10 +7,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -421,6 +423,51 @@ static void a_file_appears_whole_or_not_at_all(void **state)
     assert_int_equal(access(path, F_OK), 0);
 }
 
+/* As after SIGKILL. drop_folder() fails if something is left. */
+static void a_process_that_is_killed_leaves_nothing(void **state)
+{
+    char path[128];
+    output_t output;
+    int status = 0, unnamed = open(folder, O_TMPFILE | O_WRONLY, 0600);
+    pid_t pid = 0;
+
+    if (unnamed < 0) {
+        print_message("%s: no O_TMPFILE\n", folder);
+        skip();
+    }
+    close(unnamed);
+    snprintf(path, sizeof(path), "%s/file", folder);
+    pid = fork();
+    if (pid == 0) {
+        bool is_open = output_open(&output, path) && fputs("text", output.file) >= 0 &&
+                       fflush(output.file) == 0;
+        _exit(is_open ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* Each replaces the one before, as two processes that write the same file. */
+static void the_last_that_is_whole_is_the_file(void **state)
+{
+    char path[128], text[8] = "";
+    output_t first, second;
+    FILE *file = NULL;
+
+    snprintf(path, sizeof(path), "%s/file", folder);
+    assert_true(output_open(&first, path));
+    assert_true(output_open(&second, path));
+    assert_true(fputs("first", first.file) >= 0);
+    assert_true(fputs("second", second.file) >= 0);
+    assert_true(output_commit(&second));
+    assert_true(output_commit(&first));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof(text), file));
+    assert_string_equal(text, "first");
+    fclose(file);
+}
+
 static void what_cannot_be_opened_says_why(void **state)
 {
     char path[128];
@@ -453,6 +500,8 @@ int main(void)
         CASE(times_that_nobody_has_are_in_some_bin),
         CASE(launches_close_together_are_one),
         FILE_CASE(a_file_appears_whole_or_not_at_all),
+        FILE_CASE(a_process_that_is_killed_leaves_nothing),
+        FILE_CASE(the_last_that_is_whole_is_the_file),
         FILE_CASE(what_cannot_be_opened_says_why),
     };
 

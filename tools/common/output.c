@@ -33,6 +33,20 @@ static bool resolve(output_t *output, const char *path)
     return true;
 }
 
+/* A descriptor of a file in the folder of output->path that has no name yet: it is gone with the
+ * process, however that ends. -1: the file system has no such files, or nothing could name it. */
+static int open_unnamed(const output_t *output)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(output->path, '/');
+    size_t length = slash != NULL ? (size_t)(slash - output->path) + 1 : 0;
+    memcpy(folder, output->path, length);
+    memcpy(folder + length, ".", sizeof("."));
+    return access("/proc/self/fd", X_OK) == 0
+               ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666)
+               : -1;
+}
+
 /* A descriptor, or -1. */
 static int open_temporary(output_t *output)
 {
@@ -43,13 +57,40 @@ static int open_temporary(output_t *output)
         output->temporary[0] = '\0';
         return -1;
     }
-    int fd = mkostemp(output->temporary, O_CLOEXEC);
+    int fd = open_unnamed(output);
+    if (fd >= 0) {
+        output->is_unnamed = true;
+        return fd;
+    }
+    fd = mkostemp(output->temporary, O_CLOEXEC);
     if (fd < 0) {
         output->temporary[0] = '\0';
         return -1;
     }
     (void)fchmod(fd, 0666 & ~current_umask());
     return fd;
+}
+
+/* The unnamed file gets the name output->temporary, because a link replaces no file. */
+static bool name_file(output_t *output)
+{
+    char opened[32];
+    bool good = false;
+    size_t length = strlen(output->temporary);
+    (void)snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fileno(output->file));
+    for (unsigned int i = 0; i < 1000000 && !good; i++) {
+        (void)snprintf(
+            output->temporary + length - 6, 7, "%06u",
+            ((unsigned int)getpid() + i) % 1000000);
+        good =
+            linkat(AT_FDCWD, opened, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) ==
+            0;
+        if (!good && errno != EEXIST) {
+            break;
+        }
+    }
+    output->is_unnamed = !good;
+    return good;
 }
 
 bool output_open(output_t *output, const char *path)
@@ -85,10 +126,10 @@ void output_discard(output_t *output)
         (void)fclose(output->file);
         output->file = NULL;
     }
-    if (output->temporary[0] != '\0') {
+    if (output->temporary[0] != '\0' && !output->is_unnamed) {
         (void)unlink(output->temporary);
-        output->temporary[0] = '\0';
     }
+    output->temporary[0] = '\0';
     errno = error;
 }
 
@@ -98,6 +139,9 @@ bool output_commit(output_t *output)
     bool good = fflush(output->file) == 0 && ferror(output->file) == 0;
     if (!good && errno == 0) {
         errno = EIO; /* an earlier write failed, and its error is lost */
+    }
+    if (good && output->is_unnamed) {
+        good = name_file(output);
     }
     int closed = good ? fclose(output->file) : 0;
     output->file = good ? NULL : output->file;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that is there with all of its text, or not at all: written under another name in the same
- * folder, and renamed when it is whole. What is no plain file, such as /dev/stdout, is written
- * to directly.
+ * A file that is there with all of its text, or not at all: written without a name in the same
+ * folder, and named when it is whole; so nothing is left of it where the process is killed. File
+ * systems without O_TMPFILE (NFS) have it under another name meanwhile. What is no plain file, such
+ * as /dev/stdout, is written to directly.
  */
 #ifndef RMM_TOOLS_COMMON_OUTPUT_H
 #define RMM_TOOLS_COMMON_OUTPUT_H
@@ -14,7 +15,8 @@
 typedef struct output {
     FILE *file;               /* NULL: not open */
     char path[PATH_MAX];      /* of the whole file */
-    char temporary[PATH_MAX]; /* empty: there is none */
+    char temporary[PATH_MAX]; /* its name until it is whole; empty: there is none */
+    bool is_unnamed;          /* it does not have that name yet */
 } output_t;
 
 /* False: errno says why, and there is nothing to close. */
