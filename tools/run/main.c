@@ -8,7 +8,6 @@
  * own end with the statuses that env(1) and timeout(1) use.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "common/error.h"
 #include "common/numbers.h"
 #include "common/options.h"
+#include "common/output.h"
 #include "common/standard_output.h"
 #include "core/clock.h"
 #include "diag/modes.h"
@@ -217,38 +217,27 @@ static int cannot_run(const char *program, int error)
 }
 
 /* Before the program runs, so that it does not run in vain. */
-static bool open_report(const run_options_t *options, FILE **out)
+static bool open_report(const run_options_t *options, output_t *output)
 {
-    *out = NULL;
-    if (options->report == NULL) {
+    if (options->report == NULL || output_open(output, options->report)) {
         return true;
     }
-    *out = fopen(options->report, "we");
-    if (*out == NULL) {
-        tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
-    }
-    return *out != NULL;
+    tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
+    return false;
 }
 
-/* No half of a report is left: readers of JSON would take it for a fault of theirs. */
 static bool
-write_report(const run_options_t *options, const run_report_t *report, FILE *out)
+write_report(const run_options_t *options, const run_report_t *report, output_t *output)
 {
-    int fd = fcntl(fileno(out), F_DUPFD_CLOEXEC, 0);
-    bool written = run_report_print_json(report, out);
-    int error = errno;
-    bool closed = fclose(out) == 0;
-    if (written && !closed) {
-        error = errno;
+    bool written = run_report_print_json(report, output->file);
+    if (!written) {
+        output_discard(output);
     }
-    if (!written || !closed) {
-        tool_error("--report: cannot write %s: %s", options->report, strerror(error));
-        (void)!ftruncate(fd, 0); /* what is no file has no length */
+    written = written && output_commit(output);
+    if (!written) {
+        tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return written && closed;
+    return written;
 }
 
 /* Nothing found means something only if something was looked at. */
@@ -275,9 +264,10 @@ static uint64_t hints(const run_report_t *report)
 }
 
 /* 0: as the program ended. */
-static int tell(const run_options_t *options, const run_report_t *report, FILE *out)
+static int
+tell(const run_options_t *options, const run_report_t *report, output_t *output)
 {
-    bool is_written = out == NULL || write_report(options, report, out);
+    bool is_written = output->file == NULL || write_report(options, report, output);
     if (options->summary) {
         (void)run_report_print(report, stderr);
     }
@@ -310,7 +300,7 @@ typedef struct results {
     pid_t pid;
     run_left_t left;
     run_suppressions_t suppressions;
-    FILE *report; /* NULL: not wanted */
+    output_t report; /* not open where none is wanted; so the pictures */
     pictures_t pictures;
 } results_t;
 
@@ -320,10 +310,11 @@ static int report_on(const run_options_t *options, results_t *results)
     run_report_t report;
     if (!run_report_read(&report, results->program, results->pid, &results->left)) {
         tool_error("no memory for the report");
+        output_discard(&results->report);
         return EXIT_OWN_FAILURE;
     }
     run_suppressions_apply(&results->suppressions, &report);
-    int status = tell(options, &report, results->report);
+    int status = tell(options, &report, &results->report);
     if (report.missing[0] == '\0') {
         run_suppressions_print(&results->suppressions, stderr);
     }
@@ -356,9 +347,7 @@ static bool open_results(const run_options_t *options, results_t *results)
         return false;
     }
     if (!pictures_open(&results->pictures, options->timeline, options->trace)) {
-        if (results->report != NULL) {
-            (void)fclose(results->report);
-        }
+        output_discard(&results->report);
         return false;
     }
     return true;
@@ -388,6 +377,7 @@ static int run_and_report(const run_options_t *options, char **argv)
     }
     int error = run_child(argv, &child);
     if (error != 0) {
+        output_discard(&results.report);
         pictures_discard(&results.pictures);
         run_suppressions_free(&results.suppressions);
         return cannot_run(argv[0], error);

@@ -543,7 +543,6 @@ static void says_what_it_cannot_write_before_the_program_runs(void **state)
 static void run_on_full_disk(const char *folder)
 {
     char options[512], path[256];
-    struct stat report;
 
     mount_tmpfs(folder, 0, "size=4k");
     snprintf(path, sizeof(path), "%s/report", folder);
@@ -553,10 +552,10 @@ static void run_on_full_disk(const char *folder)
     CHECK(program.status == 125);
     CHECK(strstr(program.err, "No space left on device") != NULL);
     CHECK(strstr(program.err, "out_of_bounds") != NULL); /* the summary */
-    CHECK(stat(path, &report) == 0 && report.st_size == 0);
+    CHECK(access(path, F_OK) != 0);
 }
 
-static void a_report_that_does_not_fit_is_left_empty_and_the_summary_told(void **state)
+static void a_report_that_does_not_fit_is_left_out_and_the_summary_told(void **state)
 {
     char folder[sizeof(runtime.path) + 8];
     pid_t child;
@@ -581,6 +580,21 @@ static void a_program_that_cannot_run_is_said_as_ever(void **state)
     program_assert_status(&program, 126);
     assert_string_equal(
         program.err, "rmm-run: cannot run /etc/passwd: Permission denied\n");
+}
+
+static void an_earlier_report_stays_until_there_is_another(void **state)
+{
+    json_t *report = NULL;
+
+    run_reported("", "/nonexistent");
+    program_assert_status(&program, 127);
+    assert_int_not_equal(access(report_path, F_OK), 0);
+    run_reported("", PROGRAM " overrun 3");
+    run_reported("", "/nonexistent");
+    program_assert_status(&program, 127);
+    report = read_report();
+    assert_int_equal(number_in(report, "findings_total"), 3);
+    json_decref(report);
 }
 
 /* --- signals ---------------------------------------------------------------------------- */
@@ -643,8 +657,9 @@ int main(void)
         CASE(a_hint_is_told_and_fails_nothing),
         CASE(fails_if_nothing_could_be_found),
         CASE(says_what_it_cannot_write_before_the_program_runs),
-        CASE(a_report_that_does_not_fit_is_left_empty_and_the_summary_told),
+        CASE(a_report_that_does_not_fit_is_left_out_and_the_summary_told),
         CASE(a_program_that_cannot_run_is_said_as_ever),
+        CASE(an_earlier_report_stays_until_there_is_another),
         CASE(passes_a_signal_on_and_ends_by_it),
         CASE(leaves_the_terminals_signals_to_the_program),
         CASE(keeps_the_status_where_ends_of_children_are_ignored),
