@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 static const int passed_on[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
-static const int left_to_the_child[] = {SIGINT, SIGQUIT};
+static const int of_terminals[] = {SIGINT, SIGQUIT};
 
 enum {
     PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]),
-    LEFT_TO_THE_CHILD = sizeof(left_to_the_child) / sizeof(left_to_the_child[0])
+    OF_TERMINALS = sizeof(of_terminals) / sizeof(of_terminals[0])
 };
 
 /* What this process waits for, and so has blocked: a blocked signal is not lost, whatever it
@@ -27,16 +27,17 @@ static void fill_waited_for(sigset_t *signals)
     for (int i = 0; i < PASSED_ON; i++) {
         (void)sigaddset(signals, passed_on[i]);
     }
-    for (int i = 0; i < LEFT_TO_THE_CHILD; i++) {
-        (void)sigaddset(signals, left_to_the_child[i]);
+    for (int i = 0; i < OF_TERMINALS; i++) {
+        (void)sigaddset(signals, of_terminals[i]);
     }
 }
 
-static bool is_passed_on(int number)
+/* A terminal sends its signals to the program, too; a process may have sent one here alone. */
+static bool is_passed_on(const siginfo_t *signal)
 {
-    bool found = false;
+    bool found = signal->si_code != SI_KERNEL;
     for (int i = 0; i < PASSED_ON; i++) {
-        found = found || passed_on[i] == number;
+        found = found || passed_on[i] == signal->si_signo;
     }
     return found;
 }
@@ -75,10 +76,11 @@ static int wait_for(run_child_t *child, const sigset_t *signals)
 {
     pid_t ended = 0;
     while (ended == 0) {
-        int number = sigwaitinfo(signals, NULL);
+        siginfo_t signal;
+        int number = sigwaitinfo(signals, &signal);
         if (number == SIGCHLD) {
             ended = waitpid(child->pid, &child->status, WNOHANG);
-        } else if (number > 0 && is_passed_on(number)) {
+        } else if (number > 0 && is_passed_on(&signal)) {
             (void)kill(child->pid, number);
         } else if (number < 0 && errno != EINTR) {
             return errno;
