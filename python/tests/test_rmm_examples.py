@@ -121,6 +121,8 @@ def test_every_public_name_of_rmm_is_there():
         rmm.pylibrmm: "CudaStreamFlags CudaStreamPool DeviceBuffer memory_resource",
         rmm.pylibrmm.stream: "CudaStreamFlags Stream DEFAULT_STREAM LEGACY_DEFAULT_STREAM "
         "PER_THREAD_DEFAULT_STREAM",
+        rmm.pylibrmm.cuda_stream: "CudaStream CudaStreamFlags",
+        rmm.pylibrmm.cuda_stream_pool: "CudaStreamPool",
         rmm.pylibrmm.device_buffer: "DeviceBuffer to_device copy_ptr_to_host "
         "copy_host_to_ptr copy_device_to_ptr",
         rmm.pylibrmm.helper: "parse_bytes",
