@@ -187,10 +187,27 @@ def test_the_debug_log_has_levels_and_a_file(tmp_path):
         rmm.set_logging_level(99)
 
 
+def test_a_level_that_was_compiled_out_is_a_warning():
+    """As in RMM: a program that asks for all messages runs on."""
+    program = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    rmm.set_logging_level(rmm.level_enum.trace)
+if rmm.should_log(rmm.level_enum.trace):
+    print(caught == [], rmm.get_logging_level().name)
+else:
+    print("compiled out" in str(caught[0].message), rmm.get_logging_level().name)
+"""
+    assert run(program) in ("True debug", "True trace")
+
+
 def test_import_rmm_imports_this_package():
     program = """
 rmm.as_rmm()
 import rmm as other, rmm.statistics, rmm.mr.experimental
+from rmm.pylibrmm.cuda_stream import CudaStreamFlags
+assert CudaStreamFlags is rmm.pylibrmm.stream.CudaStreamFlags
 from rmm.pylibrmm.stream import Stream
 from rmm.allocators.cupy import rmm_cupy_allocator
 assert other is rmm and Stream is rmm.pylibrmm.stream.Stream

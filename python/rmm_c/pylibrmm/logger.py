@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The debug log of the library: its level and its destination."""
 import os
+import warnings
 from enum import IntEnum
 from typing import Union
 
 from rmm_c import _core
+from rmm_c.errors import UnsupportedError
 
 level_enum = IntEnum(  # type: ignore[misc]
     "level_enum", {name: number for number, name in enumerate(_core.log_levels())}
@@ -22,8 +24,16 @@ def get_logging_level() -> level_enum:
 
 
 def set_logging_level(level: level_enum) -> None:
-    """Log messages of this level and worse from now on."""
-    _core.log_set_level(int(level))
+    """Log messages of this level and worse from now on. Of a level that was compiled out there
+    are none: then the next one is set, with a warning."""
+    lowest = int(level)
+    while True:
+        try:
+            _core.log_set_level(lowest)
+            return
+        except UnsupportedError as error:
+            warnings.warn(str(error), stacklevel=2)
+            lowest += 1
 
 
 def should_log(level: level_enum) -> bool:
