@@ -170,8 +170,8 @@ static void check_line(const char *line)
     at = strstr(at, "        from ");
     assert_non_null(at);
     assert_true(
-        strncmp(at, "        from main (diag_program.c:", 34) == 0 ||
-        strncmp(at, "        from main (/", 20) == 0 ||
+        (strncmp(at, "        from main (", 19) == 0 &&
+         memmem(at, strcspn(at, "\n"), "diag_program.c:", 15) != NULL) ||
         strncmp(at, "        from rmm_diag_program+0x", 32) == 0);
 }
 
