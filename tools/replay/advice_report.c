@@ -41,7 +41,7 @@ static void print_notes(const plan_t *plan, FILE *out)
     if (plan->failure_count > 0) {
         fprintf(
             out,
-            LABEL "%" PRIu64 " requests of the log failed: the program wanted more\n",
+            LABEL "%" PRIu64 " requests of the log failed: the program needed more\n",
             "note", plan->failure_count);
     }
 }

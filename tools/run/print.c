@@ -81,7 +81,7 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
     if (beyond > 0 && beyond < finding->bytes) {
         fprintf(
             out,
-            " to %" PRIu64 " behind its end\n    allocate %" PRIu64
+            " to %" PRIu64 " past its end\n    allocate %" PRIu64
             " bytes, or pass at most %" PRIu64 "\n",
             beyond, finding->block_bytes + beyond, finding->bytes - beyond);
     } else {
@@ -102,7 +102,7 @@ static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
         " %s freed memory, %" PRIu64 " %s (%s)\n    a block of %" PRIu64
         " bytes at 0x%" PRIx64 " (resource %u, device %d), at byte %" PRId64
         ", freed before on ",
-        finding->access == RMM_DIAG_USES ? "is given" : "uses", finding->count,
+        finding->access == RMM_DIAG_USES ? "was passed" : "uses", finding->count,
         finding->count == 1 ? "time" : "times",
         rmm_diag_confidence_name(finding->confidence), finding->block_bytes,
         finding->block_address, finding->resource_id, finding->device,
@@ -154,12 +154,11 @@ bool run_report_print(const run_report_t *report, FILE *out)
         return fflush(out) == 0;
     }
     fprintf(
-        out,
-        "rmm-run: %s (pid %d): %" PRIu64 " %s (looked for %s: %s; %" PRIu64
-        " launches)\n",
+        out, "rmm-run: %s (pid %d): %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
         report->program, (int)report->pid, report->findings_total,
         report->findings_total == 1 ? "finding" : "findings", report->modes,
-        report->source, report->launches);
+        report->source, report->launches,
+        report->launches == 1 ? "launch" : "launches");
     for (uint32_t i = 0; i < report->finding_count; i++) {
         print_finding(&report->findings[i], out);
         run_stacks_print(&report->stacks[i], out);

@@ -94,11 +94,10 @@ static void print_peak(const run_peak_t *peak, FILE *out)
 static const char *advice_on(uint32_t verdict)
 {
     static const char *const all[] = {
-        [RMM_DIAG_NEVER_USED] =
-            "no kernel, copy or fill was given it: do not allocate it",
+        [RMM_DIAG_NEVER_USED] = "no kernel, copy or fill used it: do not allocate it",
         [RMM_DIAG_ALLOCATED_EARLY] = "allocate it when it is first used",
         [RMM_DIAG_FREED_LATE] = "free it after its last use",
-        [RMM_DIAG_IDLE] = "free it, or move it to the host meanwhile",
+        [RMM_DIAG_IDLE] = "free it, or move it to the host until it is used again",
         [RMM_DIAG_LEAKED] =
             "free it, unless it is meant to live as long as the program"};
     bool is_known = verdict < sizeof(all) / sizeof(all[0]) && all[verdict] != NULL;
@@ -152,14 +151,14 @@ static void print_verdicts(const run_usage_t *usage, FILE *out)
     }
 }
 
-/* What makes the rest incomplete. */
+/* Why the peaks and verdicts are incomplete. */
 static void print_missing(const run_usage_t *usage, FILE *out)
 {
     if (usage->sites_dropped > 0) {
         fprintf(
             out,
             "  the stacks of %" PRIu64
-            " allocations were not kept: they came from too many different ones\n",
+            " allocations are missing: the program has too many different stacks\n",
             usage->sites_dropped);
     }
     if (usage->device_resets > 0) {

@@ -83,7 +83,7 @@ static void an_empty_variable_names_no_library(void **state)
         INJECT_IS_BUILT ? "/librmm-inject.so\n" : "librmm-inject.so"));
 }
 
-static void diagnoses_all_unless_told_otherwise(void **state)
+static void diagnoses_the_default_modes(void **state)
 {
     setenv("RMM_DIAG", "something", 1);
     run("/usr/bin/env"); /* the -- may be left out */
@@ -115,7 +115,7 @@ static void ends_as_the_program_ends(void **state)
     program_assert_status(&program, -SIGKILL);
 }
 
-static void says_what_cannot_be_run_as_env_does(void **state)
+static void reports_what_cannot_be_run_as_env_does(void **state)
 {
     char arguments[256], line[256];
     assert_refused(
@@ -136,6 +136,21 @@ static void refuses_what_it_does_not_know(void **state)
         "are usage, bounds, order, driver, guards");
     assert_refused(
         "--reports x -- /bin/true", 2, "unknown option --reports; see --help");
+}
+
+static void its_help_names_every_mode(void **state)
+{
+    static const char *const modes[] = {"usage",  "bounds", "order",
+                                        "guards", "driver", "off"};
+    char word[32];
+    run("--help");
+    program_assert_status(&program, 0);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        snprintf(word, sizeof word, " %s", modes[i]);
+        if (strstr(program.out, word) == NULL) {
+            fail_msg("--help does not name the mode %s:\n%s", modes[i], program.out);
+        }
+    }
 }
 
 static void refuses_to_push_out_another_tool(void **state)
@@ -255,11 +270,12 @@ int main(void)
         cmocka_unit_test(sets_the_library_and_what_to_find),
         cmocka_unit_test(sets_the_quarantine_and_refuses_what_is_no_size),
         cmocka_unit_test(an_empty_variable_names_no_library),
-        cmocka_unit_test(diagnoses_all_unless_told_otherwise),
+        cmocka_unit_test(diagnoses_the_default_modes),
         cmocka_unit_test(hands_arguments_on_as_they_are),
         cmocka_unit_test(ends_as_the_program_ends),
-        cmocka_unit_test(says_what_cannot_be_run_as_env_does),
+        cmocka_unit_test(reports_what_cannot_be_run_as_env_does),
         cmocka_unit_test(refuses_what_it_does_not_know),
+        cmocka_unit_test(its_help_names_every_mode),
         cmocka_unit_test(refuses_to_push_out_another_tool),
         cmocka_unit_test(says_when_the_named_library_is_not_there),
         cmocka_unit_test(refuses_a_named_file_that_is_no_library),

@@ -207,11 +207,11 @@ static void tells_what_a_program_did_wrong(void **state)
                "        free it, unless it is meant to live as long as the program\n"
                "        from ");
     assert_non_null(strstr(
-        program.err, "3 findings (looked for usage,bounds: active; 11 launches)\n"
+        program.err, "3 findings (modes usage,bounds: active; 11 launches)\n"
                      "  out_of_bounds: memset_async writes 1001 bytes, 3 times\n"
                      "    in a block of 1000 bytes at 0x"));
     assert_non_null(strstr(
-        program.err, "from byte 0 to 1 behind its end\n"
+        program.err, "from byte 0 to 1 past its end\n"
                      "    allocate 1001 bytes, or pass at most 1000\n"));
 }
 
@@ -254,8 +254,7 @@ static void finds_nothing_in_a_correct_program(void **state)
     assert_int_equal(number_in(report, "findings_total"), 0);
     assert_int_equal(json_array_size(json_object_get(report, "findings")), 0);
     json_decref(report);
-    assert_non_null(
-        strstr(program.err, ": 0 findings (looked for usage,bounds: active"));
+    assert_non_null(strstr(program.err, ": 0 findings (modes usage,bounds: active"));
 }
 
 static void tells_also_of_a_program_that_was_killed(void **state)
@@ -378,7 +377,7 @@ static void run_suppressed(const char *lines)
     run_reported(options, PROGRAM " overrun 3");
 }
 
-static void a_suppressed_finding_does_not_count_and_is_told(void **state)
+static void suppressed_findings_are_counted_apart(void **state)
 {
     static const char *const lines[] = {
         "# known\n\nout_of_bounds:memset_*\n", "*:memset_async", "*:rmm_diag_program\n",
@@ -422,7 +421,7 @@ static void cxx_names_match_as_shown_and_as_they_are(void **state)
     }
 }
 
-static void what_matches_nothing_is_told_and_suppresses_nothing(void **state)
+static void reports_suppressions_that_match_nothing(void **state)
 {
     run_suppressed("use_unordered:memset_async\nout_of_bounds:memset\n");
     program_assert_status(&program, 86);
@@ -448,7 +447,7 @@ static void assert_bad(const char *lines, const char *why)
     assert_string_equal(program.out, ""); /* the program did not run */
 }
 
-static void a_bad_line_is_said_before_the_program_runs(void **state)
+static void a_bad_line_is_reported_before_the_program_runs(void **state)
 {
     char line[1500] = "";
 
@@ -482,7 +481,7 @@ static void a_bad_line_is_said_before_the_program_runs(void **state)
 
 /* --- how it ends ---------------------------------------------------------------------- */
 
-static void the_status_tells_of_findings_only_if_asked(void **state)
+static void findings_change_the_status_only_on_request(void **state)
 {
     run("--summary -- " PROGRAM " overrun 3");
     program_assert_status(&program, 3);
@@ -492,7 +491,7 @@ static void the_status_tells_of_findings_only_if_asked(void **state)
     program_assert_status(&program, 3);
 }
 
-static void a_hint_is_told_and_fails_nothing(void **state)
+static void hints_are_reported_but_fail_nothing(void **state)
 {
     run_reported("--diag order --fail-on-finding", PROGRAM " under_graph");
     program_assert_status(&program, 0);
@@ -557,7 +556,7 @@ static void run_on_full_disk(const char *folder)
     CHECK(access(path, F_OK) != 0);
 }
 
-static void a_report_that_does_not_fit_is_left_out_and_the_summary_told(void **state)
+static void a_report_that_does_not_fit_is_left_out(void **state)
 {
     char folder[sizeof(runtime.path) + 8];
     pid_t child;
@@ -692,15 +691,15 @@ int main(void)
 #endif
         CASE(finds_nothing_in_a_correct_program),
         CASE(tells_also_of_a_program_that_was_killed),
-        CASE(a_suppressed_finding_does_not_count_and_is_told),
+        CASE(suppressed_findings_are_counted_apart),
         CASE(cxx_names_match_as_shown_and_as_they_are),
-        CASE(what_matches_nothing_is_told_and_suppresses_nothing),
-        CASE(a_bad_line_is_said_before_the_program_runs),
-        CASE(the_status_tells_of_findings_only_if_asked),
-        CASE(a_hint_is_told_and_fails_nothing),
+        CASE(reports_suppressions_that_match_nothing),
+        CASE(a_bad_line_is_reported_before_the_program_runs),
+        CASE(findings_change_the_status_only_on_request),
+        CASE(hints_are_reported_but_fail_nothing),
         CASE(fails_if_nothing_could_be_found),
         CASE(says_what_it_cannot_write_before_the_program_runs),
-        CASE(a_report_that_does_not_fit_is_left_out_and_the_summary_told),
+        CASE(a_report_that_does_not_fit_is_left_out),
         CASE(a_program_that_cannot_run_is_said_as_ever),
         CASE(an_earlier_report_stays_until_there_is_another),
         CASE(passes_a_signal_on_and_ends_by_it),
