@@ -296,7 +296,7 @@ static void what_the_driver_hands_out_again_is_not_freed(void **state)
     assert_int_equal(total(), 1);
 }
 
-static void what_is_handed_out_untold_ends_what_went_back_alone(void **state)
+static void unreported_addresses_drop_only_returned_blocks(void **state)
 {
     reopen_with(RMM_DRIVER_MEMORY_SEEN);
     take_and_drop(BASE + 65536, 1000);
@@ -486,7 +486,7 @@ int main(void)
         WITH_ENGINE(what_went_back_is_unknown_where_the_driver_is_not_followed),
         WITH_ENGINE(what_went_back_is_likely_to_be_nobodys),
         WITH_ENGINE(what_the_driver_hands_out_again_is_not_freed),
-        WITH_ENGINE(what_is_handed_out_untold_ends_what_went_back_alone),
+        WITH_ENGINE(unreported_addresses_drop_only_returned_blocks),
         WITH_ENGINE(what_the_host_can_read_is_not_freed),
         WITH_ENGINE(a_reset_gpu_has_no_blocks_and_no_freed_ones),
         WITH_ENGINE(memory_that_a_block_takes_is_no_more_freed),

@@ -121,7 +121,7 @@ static void each_location_has_a_peak_of_its_own(void **state)
     diag_close(&diag);
 }
 
-static void what_finds_no_part_is_missing_and_told(void **state)
+static void blocks_without_a_part_are_counted_apart(void **state)
 {
     enum { BLOCKS = 1000 };
     diag_fixture_t diag = open_without_stacks(BLOCKS);
@@ -170,7 +170,7 @@ static __attribute__((noinline)) void take_there(diag_fixture_t *diag, uint64_t 
     __asm__ volatile("");
 }
 
-static void a_peak_is_told_apart_by_where_its_blocks_were_allocated(void **state)
+static void peaks_are_grouped_by_allocation_site(void **state)
 {
     diag_fixture_t diag = diag_open(64, 16, NULL);
 
@@ -355,8 +355,8 @@ int main(void)
         GROUPS_CASE(lists_the_blocks_that_were_live_at_the_peak),
         GROUPS_CASE(a_new_peak_forgets_what_the_old_one_was_made_of),
         GROUPS_CASE(each_location_has_a_peak_of_its_own),
-        GROUPS_CASE(what_finds_no_part_is_missing_and_told),
-        GROUPS_CASE(a_peak_is_told_apart_by_where_its_blocks_were_allocated),
+        GROUPS_CASE(blocks_without_a_part_are_counted_apart),
+        GROUPS_CASE(peaks_are_grouped_by_allocation_site),
         GROUPS_CASE(a_block_without_a_stack_has_no_site),
         GROUPS_CASE(sites_too_many_are_counted_and_lose_no_block_of_the_peak),
         GROUPS_CASE(agrees_with_a_model_that_copies_all_blocks),

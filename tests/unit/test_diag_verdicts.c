@@ -153,7 +153,7 @@ static void what_lives_is_judged_by_launches_and_time(void **state)
     diag_close(&diag);
 }
 
-static void of_host_memory_only_a_leak_is_told(void **state)
+static void host_memory_gets_no_verdict_but_leaked(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     rmm_diag_block_v1_t block = diag_block(BASE, 1000);
@@ -264,7 +264,7 @@ verdicts_on_freed_and_live_blocks_say_where_they_were_allocated(void **state)
     diag_close(&diag);
 }
 
-static void a_verdict_for_whose_site_there_is_no_room_is_kept_without(void **state)
+static void a_verdict_without_room_for_its_site_is_kept(void **state)
 {
     enum { SITES = 4000 };
     diag_fixture_t diag = diag_open(16, 16, NULL);
@@ -335,13 +335,13 @@ int main(void)
         GROUPS_CASE(a_block_freed_unused_was_never_used),
         GROUPS_CASE(three_launches_before_and_behind_its_uses_are_early_and_late),
         GROUPS_CASE(what_lives_is_judged_by_launches_and_time),
-        GROUPS_CASE(of_host_memory_only_a_leak_is_told),
+        GROUPS_CASE(host_memory_gets_no_verdict_but_leaked),
         GROUPS_CASE(a_block_that_is_handed_out_in_parts_has_no_verdict),
         GROUPS_CASE(without_usage_nothing_is_judged),
         GROUPS_CASE(a_block_with_uses_that_were_not_seen_has_no_verdict),
         GROUPS_CASE(a_verdict_too_many_is_counted),
         GROUPS_CASE(verdicts_on_freed_and_live_blocks_say_where_they_were_allocated),
-        GROUPS_CASE(a_verdict_for_whose_site_there_is_no_room_is_kept_without),
+        GROUPS_CASE(a_verdict_without_room_for_its_site_is_kept),
         GROUPS_CASE(uses_that_are_known_to_be_missing_make_a_verdict_a_hint),
         cmocka_unit_test(sums_do_not_wrap),
     };

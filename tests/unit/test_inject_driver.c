@@ -359,7 +359,7 @@ static void start_otherwise(child_t *self, void *argument)
     take(BASE, MiB);
 }
 
-static void nothing_is_followed_unless_asked_for(void **state)
+static void follows_nothing_by_default(void **state)
 {
     static const char *const others[] = {"usage", "off", "", "nonsense", "no driver"};
 
@@ -481,7 +481,7 @@ int main(void)
         CASE(arrays_are_counted_and_no_blocks_for_the_diagnosis),
         CASE(the_diagnosis_follows_these_blocks_too),
         CASE(the_place_of_a_block_has_no_frame_of_the_diagnosis),
-        CASE(nothing_is_followed_unless_asked_for),
+        CASE(follows_nothing_by_default),
         CASE(the_programs_own_copy_counts_by_itself),
         CASE(beside_another_tool_the_program_runs_on),
         CASE(a_forked_child_changes_no_figure),

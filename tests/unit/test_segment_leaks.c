@@ -230,7 +230,7 @@ static bool see_module(const rmm_leaks_module_t *module, void *arg)
     return seen->count != seen->stop_after;
 }
 
-static void complete_modules_are_told_of_in_their_order(void **state)
+static void complete_modules_are_returned_in_order(void **state)
 {
     seen_modules_t seen = {0};
     const uint32_t all = MODULES;
@@ -310,7 +310,7 @@ int main(void)
         CASE(a_row_that_moves_all_the_while_is_counted_not_shown),
         CASE(what_does_not_hold_together_is_refused),
         CASE(a_file_cut_while_it_is_read_ends_the_walk),
-        CASE(complete_modules_are_told_of_in_their_order),
+        CASE(complete_modules_are_returned_in_order),
         CASE(modules_that_make_no_sense_are_left_out_and_paths_cleaned),
         CASE(only_a_regular_file_of_its_owner_is_opened),
     };

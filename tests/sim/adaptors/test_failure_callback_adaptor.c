@@ -93,7 +93,7 @@ static void forwards_the_alignment(void **state)
     end_adaptor(mr);
 }
 
-static void asks_only_for_the_failures_it_was_told_of(void **state)
+static void calls_back_only_for_the_selected_failures(void **state)
 {
     static const struct {
         rmm_status_t failure;
@@ -230,7 +230,7 @@ int main(void)
         cmocka_unit_test(retries_an_allocation_once),
         cmocka_unit_test(gives_what_a_retry_got),
         cmocka_unit_test(forwards_the_alignment),
-        cmocka_unit_test(asks_only_for_the_failures_it_was_told_of),
+        cmocka_unit_test(calls_back_only_for_the_selected_failures),
         cmocka_unit_test(lets_the_callback_make_room),
         cmocka_unit_test(keeps_the_reason_whatever_the_callback_did),
         cmocka_unit_test(refuses_options_that_cannot_be),

@@ -130,7 +130,7 @@ returning_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out
     return program_alloc(bytes, stream, payload, ptr_out);
 }
 
-static void refuses_who_comes_back_and_frees_later(void **state)
+static void refuses_reentrant_allocations_and_defers_frees(void **state)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     returning_t returning = {.alloc_status = RMM_OK};
@@ -198,7 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_on_what_frees_free),
-        cmocka_unit_test(refuses_who_comes_back_and_frees_later),
+        cmocka_unit_test(refuses_reentrant_allocations_and_defers_frees),
         cmocka_unit_test(calls_its_upstream_once_at_a_time),
     };
 

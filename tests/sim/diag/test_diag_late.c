@@ -83,7 +83,7 @@ static void use_late(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void shows_who_used_who_allocated_and_who_freed(void **state)
+static void shows_the_stacks_of_use_allocation_and_free(void **state)
 {
     child_run(use_late, NULL);
 }
@@ -213,7 +213,7 @@ static void use_on_second(child_t *self, void *argument)
     expect_findings(&runtime, 1);
 }
 
-static void blocks_of_another_gpu_are_told_apart(void **state)
+static void distinguishes_blocks_of_another_gpu(void **state)
 {
     child_run(use_on_second, NULL);
 }
@@ -283,12 +283,12 @@ static void a_forked_child_reports_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(shows_who_used_who_allocated_and_who_freed),
+        CASE(shows_the_stacks_of_use_allocation_and_free),
         CASE(memory_of_a_pool_that_has_ended_is_not_looked_at),
         CASE(memory_that_a_pool_gives_back_is_not_looked_at),
         CASE(memory_that_a_programs_own_function_takes_is_its_own),
         CASE(pools_over_pools_are_followed),
-        CASE(blocks_of_another_gpu_are_told_apart),
+        CASE(distinguishes_blocks_of_another_gpu),
         CASE(finds_nothing_while_threads_launch_and_free),
         CASE(a_forked_child_reports_nothing),
     };

@@ -333,7 +333,7 @@ static void allocate_and_launch(child_t *self, void *argument)
     rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
 }
 
-static void makes_no_file_unless_asked(void **state)
+static void makes_no_file_by_default(void **state)
 {
     char path[512];
 
@@ -467,7 +467,7 @@ int main(void)
         CASE(a_captured_launch_counts_at_each_launch_of_its_graph),
         CASE(threads_lose_no_launch),
         CASE(no_block_is_missed_while_it_attaches),
-        CASE(makes_no_file_unless_asked),
+        CASE(makes_no_file_by_default),
         CASE(a_process_that_does_not_publish_runs_all_the_same),
         CASE(a_forked_child_leaves_the_file_alone),
         CASE(follows_a_program_that_links_the_shared_library),

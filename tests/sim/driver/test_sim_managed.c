@@ -151,7 +151,7 @@ static void tells_the_flags_of_a_stream(void **state)
     assert_int_equal(rmm_sim_violations(), violations + 1);
 }
 
-static void knows_who_may_access_whose_memory(void **state)
+static void knows_which_side_may_access_which_memory(void **state)
 {
     const rmm_driver_t *driver = sim_driver();
     int can = -1;
@@ -192,7 +192,7 @@ int main(void)
         cmocka_unit_test(a_prefetch_ruins_the_capture_of_its_stream),
         cmocka_unit_test(copies_and_fills_in_the_streams_order),
         cmocka_unit_test(tells_the_flags_of_a_stream),
-        cmocka_unit_test(knows_who_may_access_whose_memory),
+        cmocka_unit_test(knows_which_side_may_access_which_memory),
         cmocka_unit_test(fails_when_the_plan_says_so),
     };
 

@@ -153,7 +153,7 @@ static void trim_gives_back_pieces_between_blocks_in_use(void **state)
     rmm_resource_release(pool);
 }
 
-static void trim_keeps_what_it_is_told_to(void **state)
+static void trim_keeps_the_requested_bytes(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
 
@@ -603,7 +603,7 @@ int main(void)
         CASE(stops_at_its_maximum),
         CASE(gives_alignments_up_to_the_largest),
         CASE(trim_gives_back_pieces_between_blocks_in_use),
-        CASE(trim_keeps_what_it_is_told_to),
+        CASE(trim_keeps_the_requested_bytes),
         CASE(trim_leaves_a_piece_that_is_used_in_part),
         CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
         CASE(pieces_are_a_small_share_of_what_is_held),

@@ -39,7 +39,7 @@ static void count_three_and_wait(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void another_process_reads_who_it_is(void **state)
+static void another_process_reads_its_identity(void **state)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -654,7 +654,7 @@ static void a_reader_sees_only_groups_that_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(another_process_reads_who_it_is),
+        CASE(another_process_reads_its_identity),
         CASE(figures_are_those_that_were_counted),
         CASE(using_a_resource_is_enough_to_be_seen),
         CASE(host_memory_is_a_place_and_the_driver_may_come_later),

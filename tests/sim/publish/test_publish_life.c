@@ -426,7 +426,7 @@ static int look_at_all(void)
     return count;
 }
 
-static void nobody_ever_sees_one_half_made(void **state)
+static void readers_never_see_one_half_made(void **state)
 {
     child_t child;
 
@@ -491,7 +491,7 @@ int main(void)
         CASE(another_program_in_the_same_process_does_not_keep_it_alive),
         CASE(a_spawned_program_does_not_keep_it_alive),
         CASE(no_child_forked_meanwhile_inherits_the_lock),
-        CASE(nobody_ever_sees_one_half_made),
+        CASE(readers_never_see_one_half_made),
         CASE(a_side_file_lies_beside_its_segment),
     };
 

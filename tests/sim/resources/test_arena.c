@@ -59,7 +59,7 @@ static void refuses_sizes_that_cannot_be(void **state)
     rmm_resource_release(cuda);
 }
 
-static void takes_half_of_free_memory_unless_told(void **state)
+static void takes_half_of_free_memory_by_default(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *arena;
@@ -720,7 +720,7 @@ int main(void)
         ARENA_CASE(what_is_out_at_its_end_is_freed_behind_its_use),
         ARENA_CASE(refuses_a_size_smaller_than_a_superblock),
         ARENA_CASE(refuses_sizes_that_cannot_be),
-        ARENA_CASE(takes_half_of_free_memory_unless_told),
+        ARENA_CASE(takes_half_of_free_memory_by_default),
         ARENA_CASE(rounds_its_size_down_to_256),
         ARENA_CASE(takes_one_block_from_upstream_and_never_another),
         ARENA_CASE(allocates_ninety_percent_of_free_memory),

@@ -148,7 +148,7 @@ static void answers_alike_when_the_dump_cannot_be_written(void **state)
     folder_leave(&folder);
 }
 
-static void writes_no_dump_unless_told(void **state)
+static void writes_no_dump_by_default(void **state)
 {
     rmm_resource_t *arena = make_arena(MIB);
     folder_t folder;
@@ -168,7 +168,7 @@ int main(void)
         ARENA_CASE(dumps_on_failure_to_the_default_file),
         ARENA_CASE(replaces_the_dump_at_each_failure),
         ARENA_CASE(answers_alike_when_the_dump_cannot_be_written),
-        ARENA_CASE(writes_no_dump_unless_told),
+        ARENA_CASE(writes_no_dump_by_default),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

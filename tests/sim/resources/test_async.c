@@ -90,7 +90,7 @@ static void an_initial_size_is_taken_at_creation(void **state)
     end(mr);
 }
 
-static void takes_nothing_up_front_unless_asked(void **state)
+static void takes_nothing_up_front_by_default(void **state)
 {
     rmm_resource_t *mr = make_async();
 
@@ -719,7 +719,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_initial_size_is_taken_at_creation),
-        cmocka_unit_test(takes_nothing_up_front_unless_asked),
+        cmocka_unit_test(takes_nothing_up_front_by_default),
         cmocka_unit_test(the_default_release_threshold_keeps_all),
         cmocka_unit_test(an_explicit_release_threshold_is_applied),
         cmocka_unit_test(a_threshold_of_0_is_asked_for_by_name),

@@ -74,7 +74,7 @@ static uint64_t location_bytes(uint32_t location)
     return rmm__figure_get(&rmm__locations[location].current_bytes);
 }
 
-static void tells_the_functions_what_was_asked(void **state)
+static void passes_the_request_to_the_functions(void **state)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -328,7 +328,7 @@ static void needs_both_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_the_functions_what_was_asked),
+        cmocka_unit_test(passes_the_request_to_the_functions),
         cmocka_unit_test(counts_the_users_bytes_once),
         cmocka_unit_test(counts_what_it_holds_of_the_device_once),
         cmocka_unit_test(passes_on_neither_nothing_nor_too_much),

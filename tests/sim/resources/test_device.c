@@ -261,7 +261,7 @@ static void prefetching_memory_that_cannot_move_is_ignored(void **state)
     rmm_resource_release(cuda);
 }
 
-static void another_failure_of_a_prefetch_is_told(void **state)
+static void reports_other_failures_of_a_prefetch(void **state)
 {
     rmm_resource_t *managed = make_managed();
     void *ptr = take(managed, MIB, NULL);
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
         CASE(prefetches_an_array_whole_and_in_part),
         CASE(prefetches_a_scalar_and_a_buffer),
         CASE(prefetching_memory_that_cannot_move_is_ignored),
-        CASE(another_failure_of_a_prefetch_is_told),
+        CASE(reports_other_failures_of_a_prefetch),
         CASE(a_prefetch_does_nothing_without_concurrent_access),
         CASE(every_call_says_why_there_is_no_driver),
         CASE(host_memory_works_without_a_gpu),

@@ -238,7 +238,7 @@ static void refuses_what_no_machine_has(void **state)
     end(resources[1]);
 }
 
-static void aligns_as_asked(void **state)
+static void aligns_as_requested(void **state)
 {
     rmm_resource_t *resources[] = {make_system(), make_headroom(0)};
 
@@ -416,7 +416,7 @@ int main(void)
         cmocka_unit_test(a_free_never_outruns_its_work),
         cmocka_unit_test(the_end_waits_for_all_work),
         cmocka_unit_test(refuses_what_no_machine_has),
-        cmocka_unit_test(aligns_as_asked),
+        cmocka_unit_test(aligns_as_requested),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(system_memory_is_shared_by_all_who_create_it),
         cmocka_unit_test(a_block_prefers_the_device_where_there_is_room),
