@@ -93,7 +93,7 @@ step_asan() {
 # ctest knows at most nine groups in an expression.
 one_thread='^unit\.(blocks.*|index|segment_.*|replay_.*|spec|timeline_parts)$'
 one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
-one_thread+='|async|attributes|base_resources|fixed_size|memory|system_memory|nvtx_.*|container_edges|container_faults'
+one_thread+='|async|attributes|base_resources|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
 one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm_async|rmm_resources|order|contract.*'
 one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
 one_thread+='|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'

@@ -19,6 +19,9 @@
  * Lifetime: as rmm/resource.h. The last release passes all live blocks to the dealloc
  * function, with RMM_STREAM_LEGACY.
  *
+ * Streams: a pool or an arena over this resource passes a stream of its own, which it destroys
+ * at its end.
+ *
  * Devices: while a function runs, the resource's device is current, unless only the host
  * can access the memory. The graph capture mode of the thread is relaxed, so a cudaMalloc in
  * the function does not invalidate another thread's capture.

@@ -25,6 +25,9 @@
  * function, with RMM_STREAM_LEGACY, then calls destroy(). In a forked child it calls no
  * function.
  *
+ * Streams: a pool or an arena over this resource passes a stream of its own, which it destroys
+ * at its end.
+ *
  * Devices: while a function other than is_equal() runs, the resource's device is current,
  * unless only the host can access the memory. The graph capture mode of the thread is
  * relaxed, so a cudaMalloc in the function does not invalidate another thread's capture.

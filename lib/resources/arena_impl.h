@@ -53,7 +53,8 @@ typedef struct arena_futile {
 typedef struct arena_resource {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
-    char *memory; /* the one block; NULL: not yet */
+    rmm_stream_t upstream_stream; /* rmm__pool_open_stream() */
+    char *memory;                 /* the one block; NULL: not yet */
     uint64_t bytes;
     uint64_t round_bytes;      /* as pool_resource_t's */
     uint32_t superblock_units; /* lent at once where there is plenty */

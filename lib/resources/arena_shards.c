@@ -83,7 +83,8 @@ static const engine_owner_t shard_accounting = {
 static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
 {
     arena_resource_t *self = owner;
-    rmm_status_t status = rmm__pool_obtain(&self->base, bytes, ptr_out);
+    rmm_status_t status =
+        rmm__pool_obtain(&self->base, self->upstream_stream, bytes, ptr_out);
 
     if (status == RMM_OK) {
         self->memory = *ptr_out;
@@ -95,7 +96,7 @@ static void give_back(void *owner, void *ptr, uint64_t bytes)
 {
     arena_resource_t *self = owner;
 
-    rmm__pool_give_back(&self->base, ptr, bytes);
+    rmm__pool_give_back(&self->base, self->upstream_stream, ptr, bytes);
 }
 
 static const engine_upstream_t upstream_memory = {obtain, give_back};
@@ -145,10 +146,12 @@ static uint64_t granule_of(const void *ptr)
 
 rmm_status_t rmm__arena_open(arena_resource_t *self)
 {
-    rmm_status_t status =
-        engine_make(self, &global_accounting, &upstream_memory, &self->global);
+    rmm_status_t status = rmm__pool_open_stream(&self->base, &self->upstream_stream);
     uint64_t granules;
 
+    if (status == RMM_OK) {
+        status = engine_make(self, &global_accounting, &upstream_memory, &self->global);
+    }
     if (status != RMM_OK) {
         return status;
     }
@@ -179,6 +182,7 @@ void rmm__arena_close(
         rmm__engine_close(self->global, left);
         rmm__engine_destroy(self->global);
     }
+    rmm__pool_close_stream(&self->base, self->upstream_stream);
     rmm__free(self->owners);
 }
 

@@ -9,7 +9,6 @@
 #include "resources/pool_resource.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/diag_attach.h"
 #include "base/limits.h"
@@ -105,76 +104,18 @@ static const engine_owner_t count_ops = {
 
 /* --- memory from upstream ------------------------------------------------------------ */
 
-static rmm_request_t upstream_request(uint64_t bytes)
-{
-    return (rmm_request_t){
-        .bytes = bytes,
-        .align = RMM_ALIGN_DEFAULT,
-        .stream = RMM_STREAM_LEGACY,
-        .user = false, /* the pool holds it; its users are counted by the pool */
-    };
-}
-
-/* Memory of a stream-ordered upstream is ours on one stream only, until that is done. */
-static rmm_status_t wait_until_ready(const rmm_resource_t *mr)
-{
-    const rmm_resource_ops_t *ops =
-        atomic_load_explicit(&mr->upstream->ops, memory_order_relaxed);
-
-    return ops->ready_on_all_streams ? RMM_OK
-                                     : rmm__driver_wait_default_stream(mr->device);
-}
-
-/* Is its memory, through whatever hands it on, what cudaMalloc() or cudaMallocManaged() gave? */
-static bool is_of_cuda(const rmm_resource_t *mr)
-{
-    while (mr->upstream != NULL) {
-        mr = mr->upstream;
-    }
-    return strcmp(rmm_resource_type(mr), "cuda") == 0 ||
-           strcmp(rmm_resource_type(mr), "managed") == 0;
-}
-
-rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out)
-{
-    rmm_request_t request = upstream_request(bytes);
-    rmm_status_t status = rmm__resource_alloc(mr->upstream, &request, ptr_out);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    status = wait_until_ready(mr);
-    if (status != RMM_OK) {
-        rmm__resource_dealloc(mr->upstream, *ptr_out, &request);
-        return status;
-    }
-    if (rmm__annotate_is_on()) {
-        rmm__annotate_chunk(mr->device, *ptr_out, bytes, is_of_cuda(mr->upstream));
-    }
-    return RMM_OK;
-}
-
-void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes)
-{
-    rmm_request_t request = upstream_request(bytes);
-
-    rmm__diag_on_gone(ptr, bytes);
-    rmm__annotate_chunk_gone(mr->device, ptr, bytes);
-    rmm__resource_dealloc(mr->upstream, ptr, &request);
-}
-
 static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
 {
     pool_resource_t *self = owner;
 
-    return rmm__pool_obtain(&self->base, bytes, ptr_out);
+    return rmm__pool_obtain(&self->base, self->upstream_stream, bytes, ptr_out);
 }
 
 static void give_back(void *owner, void *ptr, uint64_t bytes)
 {
     pool_resource_t *self = owner;
 
-    rmm__pool_give_back(&self->base, ptr, bytes);
+    rmm__pool_give_back(&self->base, self->upstream_stream, ptr, bytes);
 }
 
 static const engine_upstream_t upstream_memory = {obtain, give_back};
@@ -200,6 +141,7 @@ static void pool_fini(pool_resource_t *self)
         rmm__diag_on_gone(range, bytes); /* its addresses; chunks go one by one */
     }
     rmm__engine_close(self->engine, report_left);
+    rmm__pool_close_stream(&self->base, self->upstream_stream);
     rmm__pool_log_changes(self);
     if (self->is_range) {
         rmm_accounting_t *accounting = &self->base.accounting;
@@ -297,7 +239,10 @@ init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
         rmm__engine_destroy(self->engine);
         return status;
     }
-    status = rmm__engine_open(self->engine, &engine_plan);
+    status = rmm__pool_open_stream(&self->base, &self->upstream_stream);
+    if (status == RMM_OK) {
+        status = rmm__engine_open(self->engine, &engine_plan);
+    }
     if (status != RMM_OK) {
         pool_fini(self);
         return status;

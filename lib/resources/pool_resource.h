@@ -14,6 +14,7 @@ typedef struct pool_resource {
     rmm_resource_t base; /* first member */
     const rmm_driver_t *driver;
     engine_t *engine;
+    rmm_stream_t upstream_stream;        /* rmm__pool_open_stream() */
     uint64_t maximum_bytes, chunk_bytes; /* as planned */
     uint32_t block_units; /* every block has this size, its gap included; 0: any */
     uint32_t gap_units;   /* behind every block; 1 for a tool or for guards, else 0 */
@@ -52,10 +53,22 @@ void rmm__pool_destroy(rmm_resource_t *mr);
  */
 uint32_t rmm__pool_gap_units(int device, bool is_range);
 
+/* --- pool_upstream.c ----------------------------------------------------------------- */
+
+/*
+ * The stream on which a resource calls its upstream. If that works in stream order, it is one of
+ * the resource's own, which is nobody's capture. The legacy stream would not do: an operation on
+ * it ruins the capture of any blocking stream. close() after the last call of upstream.
+ */
+rmm_status_t rmm__pool_open_stream(const rmm_resource_t *mr, rmm_stream_t *out);
+void rmm__pool_close_stream(const rmm_resource_t *mr, rmm_stream_t stream);
+
 /* An upstream's memory for an engine of this resource: counted for both sides, ready for
  * every stream, and annotated. */
-rmm_status_t rmm__pool_obtain(rmm_resource_t *mr, uint64_t bytes, void **ptr_out);
-void rmm__pool_give_back(rmm_resource_t *mr, void *ptr, uint64_t bytes);
+rmm_status_t rmm__pool_obtain(
+    rmm_resource_t *mr, rmm_stream_t stream, uint64_t bytes, void **ptr_out);
+void rmm__pool_give_back(
+    rmm_resource_t *mr, rmm_stream_t stream, void *ptr, uint64_t bytes);
 
 /* --- pool_requests.c ----------------------------------------------------------------- */
 

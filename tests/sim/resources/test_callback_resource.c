@@ -293,7 +293,7 @@ static void a_pool_waits_until_its_memory_is_ready(void **state)
     options.payload = &journal;
     assert_ok(rmm_callback_resource_create(&options, &mr));
     assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
-    assert_true(rmm_sim_fail("stream_synchronize:1:1"));
+    assert_true(rmm_sim_fail("mem_free:1:1")); /* by which it waits for the device */
     assert_int_not_equal(rmm_resource_alloc(pool, 1000, 0, NULL, &ptr), RMM_OK);
     assert_true(rmm_sim_fail_struck());
     assert_true(rmm_sim_fail(NULL));
