@@ -244,7 +244,7 @@ settle_watch_locked(engine_t *engine, const graph_watch_t *watch, uint64_t *move
 
 bool rmm__engine_captures_settle_locked(engine_t *engine)
 {
-    graph_watch_t *watch = rmm__graph_post_take_all(engine->captures.post);
+    graph_watch_t *watch = rmm__graph_queue_take_all(engine->captures.queue);
     uint64_t moved = 0;
 
     RMM_ASSERT_LOCKED(&engine->lock);
@@ -284,7 +284,7 @@ static bool add_capture(engine_t *engine, uint64_t id)
     return is_added;
 }
 
-/* The graph may be gone already: then the watch perhaps came out of the post too early. */
+/* The graph may be gone already: then the watch perhaps came out of the queue too early. */
 static void watch_capture(engine_t *engine, uint64_t id, rmm_stream_t stream)
 {
     graph_watch_t *watch = rmm__graph_watch(engine, id, stream);
@@ -329,8 +329,8 @@ void rmm__engine_captures_walk_locked(
 
 rmm_status_t rmm__engine_captures_init(engine_t *engine)
 {
-    engine->captures.post = rmm__graph_post_create();
-    return engine->captures.post != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
+    engine->captures.queue = rmm__graph_queue_create();
+    return engine->captures.queue != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
 void rmm__engine_captures_fini(engine_t *engine)
@@ -344,7 +344,7 @@ void rmm__engine_captures_fini(engine_t *engine)
         capture = next;
     }
     rmm__pointer_map_fini(&engine->captures.by_id);
-    if (engine->captures.post != NULL) {
-        rmm__graph_post_leave(engine->captures.post);
+    if (engine->captures.queue != NULL) {
+        rmm__graph_queue_leave(engine->captures.queue);
     }
 }

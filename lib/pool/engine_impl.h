@@ -81,12 +81,12 @@ typedef struct engine_streams {
 } engine_streams_t;
 
 typedef struct engine_capture engine_capture_t;
-typedef struct graph_post graph_post_t; /* graph_watch.h */
+typedef struct graph_queue graph_queue_t; /* graph_watch.h */
 
 typedef struct engine_captures {
     engine_capture_t *first; /* the latest one; a list */
     rmm_pointer_map_t by_id; /* owner: the engine_capture_t */
-    graph_post_t *post;      /* constant; tells which graphs are gone */
+    graph_queue_t *queue;    /* constant; tells which graphs are gone */
 } engine_captures_t;
 
 /* Physical memory, and where in the range it is mapped. */

@@ -4,7 +4,7 @@
 #include "core/host_memory.h"
 
 /* The engine and each watch whose graph exists are its owners; the last one frees it. */
-struct graph_post {
+struct graph_queue {
     atomic_uint owners;
     _Atomic(graph_watch_t *) first; /* a stack; only emptied as a whole */
 };
@@ -18,21 +18,21 @@ uint64_t rmm__engine_graphs_gone(void)
     return atomic_load_explicit(&gone_count, memory_order_acquire);
 }
 
-graph_post_t *rmm__graph_post_create(void)
+graph_queue_t *rmm__graph_queue_create(void)
 {
-    graph_post_t *post = rmm__calloc(1, sizeof(*post));
+    graph_queue_t *queue = rmm__calloc(1, sizeof(*queue));
 
-    if (post != NULL) {
-        atomic_init(&post->owners, 1);
+    if (queue != NULL) {
+        atomic_init(&queue->owners, 1);
     }
-    return post;
+    return queue;
 }
 
-graph_watch_t *rmm__graph_post_take_all(graph_post_t *post)
+graph_watch_t *rmm__graph_queue_take_all(graph_queue_t *queue)
 {
     /* acquire: pairs with graph_gone(); the work of these graphs is over */
-    return atomic_load_explicit(&post->first, memory_order_relaxed) != NULL
-               ? atomic_exchange_explicit(&post->first, NULL, memory_order_acquire)
+    return atomic_load_explicit(&queue->first, memory_order_relaxed) != NULL
+               ? atomic_exchange_explicit(&queue->first, NULL, memory_order_acquire)
                : NULL;
 }
 
@@ -50,40 +50,40 @@ void rmm__graph_watch_leave(graph_watch_t *watch)
     }
 }
 
-void rmm__graph_post_leave(graph_post_t *post)
+void rmm__graph_queue_leave(graph_queue_t *queue)
 {
     graph_watch_t *watch;
 
     /* release: what this owner did; acquire: what the others did, before it is freed */
-    if (atomic_fetch_sub_explicit(&post->owners, 1, memory_order_acq_rel) != 1) {
+    if (atomic_fetch_sub_explicit(&queue->owners, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    watch = rmm__graph_post_take_all(post);
+    watch = rmm__graph_queue_take_all(queue);
     while (watch != NULL) {
         graph_watch_t *next = watch->next;
 
         rmm__graph_watch_leave(watch);
         watch = next;
     }
-    rmm__free(post);
+    rmm__free(queue);
 }
 
 static void graph_gone(void *context)
 {
     graph_watch_t *watch = context;
-    graph_post_t *post = watch->post;
+    graph_queue_t *queue = watch->queue;
 
     /* release: pairs with rmm__graph_watch_is_gone() */
     atomic_store_explicit(&watch->is_gone, true, memory_order_release);
-    watch->next = atomic_load_explicit(&post->first, memory_order_relaxed);
-    /* release: pairs with rmm__graph_post_take_all() */
+    watch->next = atomic_load_explicit(&queue->first, memory_order_relaxed);
+    /* release: pairs with rmm__graph_queue_take_all() */
     while (!atomic_compare_exchange_weak_explicit(
-        &post->first, &watch->next, watch, memory_order_release,
+        &queue->first, &watch->next, watch, memory_order_release,
         memory_order_relaxed)) {
     }
-    /* release: pairs with rmm__engine_graphs_gone(); the watch is in the post */
+    /* release: pairs with rmm__engine_graphs_gone(); the watch is in the queue */
     atomic_fetch_add_explicit(&gone_count, 1, memory_order_release);
-    rmm__graph_post_leave(post);
+    rmm__graph_queue_leave(queue);
 }
 
 graph_watch_t *
@@ -101,9 +101,9 @@ rmm__graph_watch(const engine_t *engine, uint64_t capture_id, rmm_stream_t strea
         return NULL;
     }
     atomic_init(&watch->owners, 2);
-    watch->post = engine->captures.post;
+    watch->queue = engine->captures.queue;
     watch->capture_id = capture_id;
-    atomic_fetch_add_explicit(&watch->post->owners, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&watch->queue->owners, 1, memory_order_relaxed);
     error = engine->driver->capture_watch(stream, graph_gone, watch);
     rmm__driver_scope_leave(&scope);
     if (error != RMM_DRIVER_OK) {

@@ -2,7 +2,7 @@
 /*
  * Which graphs are gone (docs/decisions/0008). A *watch* is a user object of one graph. When
  * the last copy of the graph is destroyed, the driver calls a function with it, which puts the
- * watch in the *post* of its engine. The engine empties the post from time to time. So what it
+ * watch in the *queue* of its engine. The engine empties the queue from time to time. So what it
  * costs to learn that a graph is gone does not depend on how many other graphs there are.
  *
  * Locking: none. The driver may call from any thread, also after the engine is destroyed.
@@ -12,27 +12,27 @@
 
 #include "pool/engine_impl.h"
 
-/* Two owners: the capture, and the graph, after which comes the post, then who empties that. */
+/* Two owners: the capture; and the graph, then the queue, then the thread that empties it. */
 typedef struct graph_watch {
     atomic_uint owners;
     atomic_bool is_gone;
-    graph_post_t *post;
+    graph_queue_t *queue;
     uint64_t capture_id;
-    struct graph_watch *next; /* in the post, or of those taken out */
+    struct graph_watch *next; /* in the queue, or of those taken out */
 } graph_watch_t;
 
-/* NULL without host memory. leave(): the engine ends. */
-graph_post_t *rmm__graph_post_create(void);
-void rmm__graph_post_leave(graph_post_t *post);
+/* NULL without host memory. The engine leaves its queue when it is destroyed. */
+graph_queue_t *rmm__graph_queue_create(void);
+void rmm__graph_queue_leave(graph_queue_t *queue);
 
-/* A list of those whose graphs are gone, each to be left; or NULL. */
-graph_watch_t *rmm__graph_post_take_all(graph_post_t *post);
+/* A list of the watches in it, or NULL. The caller leaves each of them. */
+graph_watch_t *rmm__graph_queue_take_all(graph_queue_t *queue);
 
 /* Watch the graph that the stream captures into; NULL if that is impossible. Then a watch of
- * this id comes into the post nevertheless. Calls the driver. */
+ * this id is put into the queue nevertheless. Calls the driver. */
 graph_watch_t *
 rmm__graph_watch(const engine_t *engine, uint64_t capture_id, rmm_stream_t stream);
-/* Its graph can run no more. It is in the post, was, or soon is. */
+/* Its graph cannot run again. The watch is in the queue, was there, or will soon be. */
 bool rmm__graph_watch_is_gone(const graph_watch_t *watch);
 void rmm__graph_watch_leave(graph_watch_t *watch);
 
