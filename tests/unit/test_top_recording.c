@@ -166,7 +166,7 @@ static void it_has_a_bound(void **state)
     assert_true(recorder_open(&recorder, path, message, sizeof(message)));
     recorder.bytes = RECORDING_BYTES_MAX - 100;
     recorder_add(&recorder, &node);
-    assert_string_equal(recorder.reason, "the file has 256 MiB");
+    assert_string_equal(recorder.reason, "the file has reached 256 MiB");
 }
 
 /* --- what is refused ----------------------------------------------------------------------- */
@@ -197,22 +197,22 @@ static void other_files_are_refused(void **state)
     static const struct {
         const char *text, *reason;
     } cases[] = {
-        {"", "has no snapshot"},
-        {"{\"rmm_top_recording\":1", "has no snapshot"},
-        {"\n", "line 1 is no snapshot"},
-        {"[]\n", "line 1 is no snapshot"},
-        {"hello\n", "line 1 is no snapshot"},
-        {"{\"rmm_top_recording\":2}\n", "line 1 is of a version"},
+        {"", "contains no snapshot"},
+        {"{\"rmm_top_recording\":1", "contains no snapshot"},
+        {"\n", "line 1 is not a snapshot"},
+        {"[]\n", "line 1 is not a snapshot"},
+        {"hello\n", "line 1 is not a snapshot"},
+        {"{\"rmm_top_recording\":2}\n", "line 1 has a version"},
         {"{\"rmm_top_recording\":1}\n", "line 1 is damaged"},
-        {"{\"rmm_top_recording\":1,\"rmm_top_recording\":1}\n", "is no snapshot"},
+        {"{\"rmm_top_recording\":1,\"rmm_top_recording\":1}\n", "is not a snapshot"},
         {"{\"rmm_top_recording\":1," NODE("", ""), "line 1 is damaged"},
         {"{\"rmm_top_recording\":1," NODE("{}", ""), "line 1 is damaged"},
         {"{\"rmm_top_recording\":1," NODE("1", "2"), "line 1 is damaged"},
-        {"\x1f\x8b\x08\n", "line 1 is no snapshot"}};
+        {"\x1f\x8b\x08\n", "line 1 is not a snapshot"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].reason);
     }
-    assert_refused("{\0}\n", 4, "line 1 is no snapshot");
+    assert_refused("{\0}\n", 4, "line 1 is not a snapshot");
 }
 
 /* True: the file, with another byte at this place, is refused. */
@@ -262,7 +262,7 @@ static void a_long_line_is_refused(void **state)
     assert_int_equal(ftruncate(fileno(file), (long)RECORDING_LINE_BYTES_MAX + 10), 0);
     assert_int_equal(fclose(file), 0);
     assert_false(player_open(&player, path, message, sizeof(message)));
-    assert_non_null(strstr(message, "line 1 is no snapshot"));
+    assert_non_null(strstr(message, "line 1 is not a snapshot"));
     assert_false(player_open(&player, "/tmp", message, sizeof(message)));
     assert_non_null(strstr(message, "Is a directory"));
 }

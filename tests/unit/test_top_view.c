@@ -158,7 +158,7 @@ static void says_what_is_missing(void **state)
     assert_string_equal(
         line(0),
         "rmm-top  0 programs  2 programs of other users cannot be read  1 program "
-        "has figures that cannot be true  7 programs left out");
+        "has implausible figures  7 programs left out");
     assert_shown("no program uses the library now");
 }
 
@@ -553,7 +553,7 @@ static void asks_before_a_trim(void **state)
     look_at_a_pool();
     press('t');
     draw();
-    assert_shown("shall 1.pool give back what it does not use? y, or no");
+    assert_shown("trim 1.pool: return its unused memory? y/n");
     assert_false(ui_take_request(&ui, &request));
     press('q'); /* an answer, and no key */
     assert_false(ui.is_over);
@@ -602,7 +602,7 @@ static void a_limit_is_typed(void **state)
         type_limit(bad[i]);
         assert_false(ui_take_request(&ui, &request));
         draw();
-        assert_shown("is no limit: max, or bytes");
+        assert_shown("is not a limit: max, or bytes");
         press(UI_KEY_UP);
         draw();
         assert_int_equal(find("is no limit"), -1);

@@ -147,14 +147,14 @@ static const char *reason_of(int error)
         return "the program has ended";
     case -EPERM:
     case -EACCES:
-        return "only the program's user and root may";
+        return "only the program's user and root may do that";
     case -ENODEV:
         return "it is gone";
     case -ENOENT:
     case -EOPNOTSUPP:
-        return "the program takes no such request";
+        return "the program does not support this request";
     case -ETIMEDOUT:
-        return "the program did not allocate within 0.1 s; withdrawn";
+        return "the program did not allocate within 0.1 s: request withdrawn";
     default:
         return strerror(-error);
     }
@@ -168,7 +168,7 @@ static void say_done(const ui_request_t *request, char message[UI_MESSAGE_BYTES]
             message, UI_MESSAGE_BYTES, "peak of %s: reset at its next allocation",
             name);
     } else if (request->kind == UI_REQUEST_TRIM) {
-        snprintf(message, UI_MESSAGE_BYTES, "%s gave back what it did not use", name);
+        snprintf(message, UI_MESSAGE_BYTES, "%s has returned its unused memory", name);
     } else if (request->limit_bytes == RMM_SEGMENT_NO_LIMIT) {
         snprintf(message, UI_MESSAGE_BYTES, "%s has no limit now", name);
     } else {

@@ -34,9 +34,9 @@ static const char *parse(const char *line, node_t *node)
     const json_t *time_ns = json_object_get(object, "time_ns");
     const char *wrong = NULL;
     if (!json_is_integer(version)) {
-        wrong = "is no snapshot of rmm-top";
+        wrong = "is not a snapshot of rmm-top";
     } else if (json_integer_value(version) != RECORDING_VERSION) {
-        wrong = "is of a version that this rmm-top does not read";
+        wrong = "has a version that this rmm-top cannot read";
     } else if (
         !json_is_integer(time_ns) ||
         !node_from_json(json_object_get(object, "node"), node) ||
@@ -94,7 +94,8 @@ check_all(player_t *player, const char *path, char *message, size_t message_byte
         snprintf(message, message_bytes, "%.150s: %s", path, strerror(errno));
         wrong = message;
     } else if (player->count == 0) {
-        snprintf(message, message_bytes, "%.150s has no snapshot of rmm-top", path);
+        snprintf(
+            message, message_bytes, "%.150s contains no snapshot of rmm-top", path);
         wrong = message;
     }
     rewind(player->file);

@@ -62,7 +62,7 @@ void recorder_add(recorder_t *recorder, const node_t *node)
     } else if (
         length > RECORDING_LINE_BYTES_MAX ||
         recorder->bytes + length >= RECORDING_BYTES_MAX) {
-        end(recorder, "the file has 256 MiB");
+        end(recorder, "the file has reached 256 MiB");
     } else if (
         fputs(line, recorder->file) < 0 || fputc('\n', recorder->file) == EOF ||
         fflush(recorder->file) != 0) {

@@ -185,7 +185,7 @@ static void type_limit(ui_t *ui, uint32_t key)
     } else {
         snprintf(
             ui->message, sizeof(ui->message),
-            "\"%s\" is no limit: max, or bytes, also with KiB, MiB, GiB or TiB",
+            "\"%s\" is not a limit: max, or bytes, also with KiB, MiB, GiB or TiB",
             ui->typed);
         cancel_request(ui);
     }

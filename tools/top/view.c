@@ -28,8 +28,7 @@ static int draw_missing(canvas_t *canvas, int x, const node_t *node)
     if (node->refused != 0) {
         x = put_count(
             canvas, x + 2, ATTRIBUTE_WARNING, node->refused,
-            "program has figures that cannot be true",
-            "programs have figures that cannot be true");
+            "program has implausible figures", "programs have implausible figures");
     }
     if (node->left_out != 0) {
         x = put_count(
@@ -76,11 +75,12 @@ static bool draw_question(canvas_t *canvas, int y, const ui_t *ui)
         x = canvas_text(canvas, y, 0, ATTRIBUTE_TITLE, text);
         x = canvas_text(canvas, y, x, ATTRIBUTE_NORMAL, ui->typed);
         x = canvas_text(canvas, y, x, ATTRIBUTE_SELECTED, " ");
-        canvas_text(canvas, y, x + 2, ATTRIBUTE_NORMAL, "max, 512MiB, ...; Esc: no");
+        canvas_text(
+            canvas, y, x + 2, ATTRIBUTE_NORMAL, "max, 512MiB, ...; Esc cancels");
         return true;
     case UI_REQUEST_TRIM:
         snprintf(
-            text, sizeof(text), "shall %s give back what it does not use? y, or no",
+            text, sizeof(text), "trim %s: return its unused memory? y/n",
             ui->request.name);
         canvas_text(canvas, y, 0, ATTRIBUTE_TITLE, text);
         return true;
@@ -132,15 +132,15 @@ void view_draw_help(const page_t *page, int y)
         "P L T            the same of the program on that resource's device",
         "s                sort by the next column",
         "/                filter by command, user, device or pid; Esc: all",
-        "space            freeze, and go on",
+        "space            freeze, and continue",
         "mouse            select a row; wheel: up and down",
         "h ?              this help",
         "q                quit",
         "",
-        "USED   bytes that programs hold    CACHED  held by pools, free for their "
-        "program",
-        "OTHERS what the driver said is used, less what is held by these programs",
-        "PEAK   most used since the start or a reset    ALLOC/S  allocations each "
+        "USED   in live blocks of programs  CACHED  held by pools for later "
+        "allocations",
+        "OTHERS used according to the driver, less what these programs hold",
+        "PEAK   highest since the start or a reset      ALLOC/S  allocations per "
         "second",
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

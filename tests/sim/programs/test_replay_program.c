@@ -492,7 +492,7 @@ static void advises_by_a_table_that_names_what_is_not_measured(void **state)
         "not ");
     run("--advise " DATA "/replay/failures.csv");
     ASSERT_PRINTED("\nnote                    1 requests of the log failed: the "
-                   "program wanted more\n");
+                   "program needed more\n");
     assert_null(
         strstr(program.out, "arena")); /* its least size is above this log's peak */
 }

@@ -528,10 +528,10 @@ class Live(Programs):
         """A loaded machine may not run the program within the 0.1 s after which it is withdrawn."""
         for _ in range(20):
             self.keys("t")
-            self.wait_text("shall 2.pool give back what it does not use")
+            self.wait_text(r"trim 2.pool: return its unused memory\?")
             self.keys("y")
-            shown = self.wait_text("2.pool (gave back what it did not use|is not trimmed)")
-            if "gave back" in "\n".join(shown):
+            shown = self.wait_text("2.pool (has returned its unused memory|is not trimmed)")
+            if "has returned" in "\n".join(shown):
                 return
         self.fail("20 times the program did not allocate within 0.1 s")
 
@@ -551,7 +551,7 @@ class Live(Programs):
 
         self.assertGreaterEqual(self.pool()["reserved_bytes"], 1 << 30)
         self.keys("t")
-        self.wait_text("shall 2.pool give back what it does not use")
+        self.wait_text(r"trim 2.pool: return its unused memory\?")
         self.keys("n")
         self.wait_text("l limit  t trim")
         self.assertGreaterEqual(self.pool()["reserved_bytes"], 1 << 30)
@@ -559,7 +559,7 @@ class Live(Programs):
         self.wait_for(lambda: self.pool()["reserved_bytes"] < 1 << 30)
 
         self.keys("l", "1000x", "Enter")
-        self.wait_text('"1000x" is no limit')
+        self.wait_text('"1000x" is not a limit')
         self.keys("l", "1000", "Enter")  # less than the program takes at once
         self.wait_text("limit of 2.pool: 1000B")
         self.wait_text("limit of 2: 1000B, of the program on its device: max")
@@ -578,7 +578,8 @@ class Live(Programs):
         self.open()
         self.wait_text("1 program")
         self.keys("Enter", "t", "y")
-        self.wait_text("is not trimmed: the program did not allocate within 0.1 s; withdrawn")
+        self.wait_text(
+            "is not trimmed: the program did not allocate within 0.1 s: request withdrawn")
         os.kill(program.pid, signal.SIGSTOP)
         self.keys("T", "y")
         self.wait_text("the program on gpu0 is not trimmed")
@@ -646,7 +647,8 @@ class Live(Programs):
         self.open("--replay", path)
         self.wait_text("ended with 1")
         with open(self.errors, encoding="utf-8") as file:
-            self.assertRegex(file.read(), r"\Armm-top: .*: line \d+ is no snapshot of rmm-top\n\Z")
+            self.assertRegex(
+                file.read(), r"\Armm-top: .*: line \d+ is not a snapshot of rmm-top\n\Z")
 
     def test_a_recording_that_ends_early_says_so(self):
         self.start()
