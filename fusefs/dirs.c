@@ -15,8 +15,10 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "log.h"
 #include "segment/open_in.h"
 #include "segment/segment_reader.h"
@@ -24,12 +26,18 @@
 
 #define USERS_DIR "/run/user"
 #define SHARED_DIR "/dev/shm"
+#define SHARED_PREFIX "rmm-"
 #define NAMES_CHANGE                                                                   \
     (IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF |            \
      IN_MOVE_SELF | IN_ONLYDIR)
 #define ANY_OWNER ((uid_t)-1)
 #define EVENT_BYTES 4096
 #define EVENT_READS 4 /* of one look: some 300 notices, 0.2 ms */
+#define MS 1000000ull
+#define SHARED_EVERY_NS (100 * MS)  /* a piece of the names in /dev/shm */
+#define SHARED_PIECE_NS (MS / 4)    /* of them, 0.5 us each */
+#define SHARED_START_NS (5000 * MS) /* at the start */
+#define SHARED_AT_ONCE 64u
 
 /* --- lists ---------------------------------------------------------------------------- */
 
@@ -104,11 +112,7 @@ static void watch_parent(dirs_t *dirs, int fd, const char *name)
 
 static bool concerns(const parent_dir_t *parent, const char *name)
 {
-    size_t length = strlen(parent->name);
-    if (length > 0 && parent->name[length - 1] == '-') {
-        return strncmp(name, parent->name, length) == 0;
-    }
-    return length == 0 || strcmp(name, parent->name) == 0;
+    return parent->name[0] == '\0' || strcmp(name, parent->name) == 0;
 }
 
 static void forget_parent(dirs_t *dirs, int wd)
@@ -118,6 +122,18 @@ static void forget_parent(dirs_t *dirs, int wd)
             dirs->parents[i] = dirs->parents[--dirs->parent_count];
             return;
         }
+    }
+}
+
+static void visit_shared(dirs_t *dirs, int shared, const char *name);
+
+static void
+take_parent_event(dirs_t *dirs, const parent_dir_t *parent, const char *name)
+{
+    if (strcmp(parent->name, SHARED_PREFIX) == 0) {
+        visit_shared(dirs, dirs->shared_fd, name);
+    } else if (concerns(parent, name)) {
+        dirs->stale = true;
     }
 }
 
@@ -145,8 +161,8 @@ static void take_event(dirs_t *dirs, const struct inotify_event *event)
         }
     }
     for (size_t i = 0; i < dirs->parent_count; i++) {
-        if (dirs->parents[i].wd == event->wd && concerns(&dirs->parents[i], name)) {
-            dirs->stale = true;
+        if (dirs->parents[i].wd == event->wd) {
+            take_parent_event(dirs, &dirs->parents[i], name);
         }
     }
 }
@@ -330,12 +346,21 @@ static void consider_shared(dirs_t *dirs, int shared, uid_t uid)
         dirs, open_below(dirs, shared, path + sizeof(SHARED_DIR), path), path, uid);
 }
 
-/* Takes fd over. */
-static void
-consider_each(dirs_t *dirs, int fd, void (*visit)(dirs_t *, int, const char *))
+static void visit_session(dirs_t *dirs, const char *name)
+{
+    char session[sizeof(USERS_DIR) + 16];
+    uid_t uid;
+    if (parse_uid(name, &uid)) {
+        (void)snprintf(session, sizeof(session), USERS_DIR "/%u", (unsigned)uid);
+        consider_session(dirs, session, uid);
+    }
+}
+
+/* Takes fd over. Only root makes names there. */
+static void consider_sessions(dirs_t *dirs, int fd)
 {
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    const struct dirent *entry;
     if (directory == NULL) {
         if (fd >= 0) {
             (void)close(fd);
@@ -343,42 +368,100 @@ consider_each(dirs_t *dirs, int fd, void (*visit)(dirs_t *, int, const char *))
         return;
     }
     while ((entry = readdir(directory)) != NULL) {
-        visit(dirs, fd, entry->d_name);
+        visit_session(dirs, entry->d_name);
     }
     (void)closedir(directory);
 }
 
-static void visit_session(dirs_t *dirs, int users, const char *name)
+static void visit_shared(dirs_t *dirs, int shared, const char *name)
 {
-    char session[sizeof(USERS_DIR) + 16];
+    const size_t length = sizeof(SHARED_PREFIX) - 1;
     uid_t uid;
-    (void)users;
-    if (parse_uid(name, &uid)) {
-        (void)snprintf(session, sizeof(session), USERS_DIR "/%u", (unsigned)uid);
-        consider_session(dirs, session, uid);
+    if (strncmp(name, SHARED_PREFIX, length) == 0 && parse_uid(name + length, &uid)) {
+        consider_shared(dirs, shared, uid);
     }
 }
 
-static void visit_shared(dirs_t *dirs, int shared, const char *name)
+static void visit_known_shared(dirs_t *dirs)
 {
-    uid_t uid;
-    if (strncmp(name, "rmm-", 4) == 0 && parse_uid(name + 4, &uid)) {
-        consider_shared(dirs, shared, uid);
+    const size_t length = sizeof(SHARED_DIR); /* with the slash */
+    const size_t known = dirs->count;
+    for (size_t i = 0; i < known; i++) {
+        char path[sizeof(dirs->list[i]->path)];
+        memcpy(path, dirs->list[i]->path, sizeof(path));
+        if (!dirs->list[i]->gone && strncmp(path, SHARED_DIR "/", length) == 0) {
+            visit_shared(dirs, dirs->shared_fd, path + length);
+        }
+    }
+}
+
+static void begin_shared_names(dirs_t *dirs)
+{
+    int fd = dirs->shared_fd < 0
+                 ? -1
+                 : openat(dirs->shared_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dirs->shared_names = fd < 0 ? NULL : fdopendir(fd);
+    if (dirs->shared_names == NULL && fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+static void end_shared_names(dirs_t *dirs)
+{
+    if (dirs->shared_names != NULL) {
+        (void)closedir(dirs->shared_names);
+        dirs->shared_names = NULL;
+    }
+}
+
+/* A piece of the names, from where the last one ended. */
+static void list_shared(dirs_t *dirs)
+{
+    uint64_t now = rmm__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t until =
+        now + (dirs->shared_ns == 0 ? SHARED_START_NS : SHARED_PIECE_NS);
+    if (now < dirs->shared_ns && dirs->inotify_fd >= 0) {
+        return;
+    }
+    dirs->shared_ns = now + SHARED_EVERY_NS;
+    if (dirs->shared_names == NULL) {
+        begin_shared_names(dirs);
+    }
+    for (; dirs->shared_names != NULL && now < until;
+         now = rmm__clock_ns(CLOCK_MONOTONIC)) {
+        for (uint32_t i = 0; i < SHARED_AT_ONCE && dirs->shared_names != NULL; i++) {
+            const struct dirent *entry = readdir(dirs->shared_names);
+            if (entry != NULL) {
+                visit_shared(dirs, dirs->shared_fd, entry->d_name);
+            } else {
+                end_shared_names(dirs);
+            }
+        }
+    }
+}
+
+static void open_shared(dirs_t *dirs)
+{
+    int fd = open_checked(dirs, SHARED_DIR, MOUNT_LOCAL);
+    if (dirs->shared_fd >= 0) {
+        (void)close(dirs->shared_fd);
+    }
+    dirs->shared_fd = fd;
+    if (fd >= 0) {
+        watch_parent(dirs, fd, SHARED_PREFIX);
     }
 }
 
 static void consider_all_users(dirs_t *dirs)
 {
     int users = open_checked(dirs, USERS_DIR, MOUNT_LOCAL);
-    int shared = open_checked(dirs, SHARED_DIR, MOUNT_LOCAL);
     if (users >= 0) {
         watch_parent(dirs, users, "");
     }
-    if (shared >= 0) {
-        watch_parent(dirs, shared, "rmm-");
-    }
-    consider_each(dirs, users, visit_session);
-    consider_each(dirs, shared, visit_shared);
+    consider_sessions(dirs, users);
+    open_shared(dirs);
+    visit_known_shared(dirs);
+    list_shared(dirs);
 }
 
 static void consider_own(dirs_t *dirs)
@@ -498,6 +581,7 @@ bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes
     dirs->only_one = wanted != NULL && wanted[0] != '\0';
     dirs->all_users = dirs->uid == 0;
     dirs->inotify_fd = -1;
+    dirs->shared_fd = -1;
     if (!dirs->only_one && dirs->all_users) {
         system_dir_make();
     }
@@ -524,6 +608,10 @@ void dirs_close(dirs_t *dirs)
     }
     free(dirs->list);
     free(dirs->parents);
+    end_shared_names(dirs);
+    if (dirs->shared_fd >= 0) {
+        (void)close(dirs->shared_fd);
+    }
     if (dirs->inotify_fd >= 0) {
         (void)close(dirs->inotify_fd);
     }

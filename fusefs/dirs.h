@@ -19,6 +19,9 @@
  * Without inotify (too many instances on the machine, a network file system) every
  * directory counts as changed at every refresh.
  *
+ * In /dev/shm any user may make millions of names. So a survey looks at the directories that are
+ * known there, and lists a piece of the names only; a notice is looked at by its name.
+ *
  * Threads: the caller holds the model lock alone.
  */
 #ifndef RMM_FUSEFS_DIRS_H
@@ -60,7 +63,7 @@ typedef void (*dirs_dropped_fn)(void *arg, segment_dir_t *dir);
 /* A directory in which one of ours may appear. */
 typedef struct parent_dir {
     int wd;
-    char name[48]; /* what matters in it: a name, or a prefix ending in "-", or "" */
+    char name[48]; /* what matters in it: a name, "" for all, or the prefix "rmm-" */
 } parent_dir_t;
 
 typedef struct dirs {
@@ -72,7 +75,10 @@ typedef struct dirs {
     mounts_t mounts;
     uint64_t refused[DIRS_REFUSED_MAX]; /* names of directories, hashed: logged */
     size_t refused_count;
-    bool stale; /* survey again */
+    bool stale;         /* survey again */
+    int shared_fd;      /* /dev/shm, for root's daemon; -1: not there */
+    DIR *shared_names;  /* its listing under way; NULL: none */
+    uint64_t shared_ns; /* when it goes on; 0: at the start, which lists all */
     segment_dir_t **list;
     size_t count, capacity;
     parent_dir_t *parents;

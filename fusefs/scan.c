@@ -16,8 +16,8 @@
 #include "members.h"
 #include "segment/open_in.h"
 
-#define LISTING_NAMES 64u   /* of a step */
-#define LISTING_AHEAD 1024u /* names that wait to be looked at while more are listed */
+#define LISTING_NAMES 64u  /* of a step */
+#define LISTING_AHEAD 128u /* names that wait to be looked at while more are listed */
 #define MS 1000000ull
 
 /* --- lists ---------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
  */
 #include "watch.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 #include "snapshots.h"
 #include "state.h"
 #include "sums.h"
+#include "sweeps.h"
 
 #define MS 1000000ull
 #define FRESH_NS (1 * MS)
@@ -41,13 +41,13 @@
 #define LOOK_STEPS_LEAST 4u  /* in any case: a new program with its side files */
 #define START_NS (5000 * MS) /* that the start does */
 #define LATER_NS 5000000l    /* until what waits for the list of locks is met again */
-#define SWEEP_DIRS 1024
 
 struct watch {
     model_t model;
     dirs_t dirs;
     scan_t scan;
     snapshots_t snapshots;
+    sweeps_t sweeps;                /* background thread only */
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
     atomic_bool has_beginners;      /* see members.h */
     atomic_bool has_rest;           /* the last refresh ran out of time */
@@ -240,6 +240,7 @@ void watch_close(watch_t *watch)
     recent_close(watch->model.recent); /* before the budget that it is charged to */
     journal_close(watch->model.journal);
     snapshots_fini(&watch->snapshots);
+    sweeps_fini(&watch->sweeps);
     scan_fini(&watch->scan);
     model_fini(&watch->model);
     node_events_close(watch->model.events);
@@ -310,27 +311,6 @@ struct snapshots *watch_snapshots(watch_t *watch)
 
 /* --- time ----------------------------------------------------------------------------- */
 
-/* Without the lock: programs may have left any number of files. */
-static void sweep(watch_t *watch)
-{
-    int fds[SWEEP_DIRS];
-    size_t count = 0;
-    pthread_rwlock_rdlock(&watch->model.lock);
-    for (size_t i = 0; i < watch->dirs.count && count < SWEEP_DIRS; i++) {
-        int fd = watch->dirs.list[i]->gone
-                     ? -1
-                     : fcntl(watch->dirs.list[i]->fd, F_DUPFD_CLOEXEC, 0);
-        if (fd >= 0) {
-            fds[count++] = fd;
-        }
-    }
-    pthread_rwlock_unlock(&watch->model.lock);
-    for (size_t i = 0; i < count; i++) {
-        (void)rmm__runtime_dir_sweep(fds[i], only_uid(watch));
-        (void)close(fds[i]);
-    }
-}
-
 /* In pieces, between which readers get in. */
 static void expire(model_t *model)
 {
@@ -365,16 +345,22 @@ static void tick_locked(watch_t *watch, bool is_survey)
     want_save_when_due(watch);
 }
 
-static void sweep_when_due(watch_t *watch, uint64_t now)
+static void begin_sweeps(watch_t *watch)
 {
-    if (!is_due(&watch->sweep_ns, SWEEP_EVERY_NS, now)) {
-        return;
-    }
-    sweep(watch);
     pthread_rwlock_wrlock(&watch->model.lock);
+    sweeps_begin(&watch->sweeps, &watch->dirs, only_uid(watch));
     scan_list_again(&watch->scan);
     scan_forget_gone(&watch->model, &watch->dirs);
     pthread_rwlock_unlock(&watch->model.lock);
+}
+
+/* Without the lock, and a part at a time: programs may have left any number of files. */
+static void sweep(watch_t *watch, uint64_t now)
+{
+    if (is_due(&watch->sweep_ns, SWEEP_EVERY_NS, now)) {
+        begin_sweeps(watch);
+    }
+    sweeps_step(&watch->sweeps);
 }
 
 /* In pieces, between which readers get in. */
@@ -417,7 +403,7 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
     recent_expire(model->recent);
     snapshots_expire(&watch->snapshots);
     look_for_events(model);
-    sweep_when_due(watch, now);
+    sweep(watch, now);
     return atomic_load_explicit(&watch->has_rest, memory_order_relaxed);
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define RMM_RUNTIME_DIR_BYTES 256
@@ -47,6 +48,14 @@ bool rmm__runtime_dir_from(
  * Returns the number of files removed.
  */
 int rmm__runtime_dir_sweep(int dirfd, long only_uid);
+
+/* The same in steps, of so many names each: a user may have left millions. NULL: no descriptor,
+ * or no memory. Needs dirfd to begin only. */
+typedef struct rmm_sweep rmm_sweep_t;
+rmm_sweep_t *rmm__sweep_begin(int dirfd, long only_uid);
+/* False: all is swept. */
+bool rmm__sweep_step(rmm_sweep_t *sweep, uint32_t names);
+void rmm__sweep_end(rmm_sweep_t *sweep);
 
 /*
  * The same of a few files, drawn at random: a bounded time, however many there are. Where a

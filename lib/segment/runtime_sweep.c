@@ -40,9 +40,10 @@
 
 typedef enum verdict { KEEP, MARK, REMOVE } verdict_t;
 
-typedef struct sweep {
+typedef struct rmm_sweep {
     DIR *directory;
     long only_uid;
+    bool side_files; /* the second time through the names: after their segments went */
     uint32_t shrinks_left;
     int64_t segments_after_seconds;
     int removed;
@@ -145,23 +146,33 @@ static void sweep_file(sweep_t *sweep, const char *name, const rmm_file_name_t *
     sweep->removed += verdict == REMOVE && unlinkat(dir, name, 0) == 0;
 }
 
-static void sweep_if(sweep_t *sweep, const char *name, bool side_files)
+static void sweep_if(sweep_t *sweep, const char *name)
 {
     rmm_file_name_t parsed = rmm__file_name_parse(name);
 
-    if (parsed.kind != RMM_FILE_OTHER && (parsed.kind == RMM_FILE_SIDE) == side_files &&
-        !(side_files && has_segment(dirfd(sweep->directory), name, &parsed))) {
+    if (parsed.kind != RMM_FILE_OTHER &&
+        (parsed.kind == RMM_FILE_SIDE) == sweep->side_files &&
+        !(sweep->side_files && has_segment(dirfd(sweep->directory), name, &parsed))) {
         sweep_file(sweep, name, &parsed);
     }
 }
 
+/* False: that was the last name. */
+static bool sweep_next(sweep_t *sweep)
+{
+    const struct dirent *entry = readdir(sweep->directory);
+
+    if (entry != NULL) {
+        sweep_if(sweep, entry->d_name);
+    }
+    return entry != NULL;
+}
+
 static void sweep_all(sweep_t *sweep, bool side_files)
 {
-    struct dirent *entry;
-
     rewinddir(sweep->directory);
-    while ((entry = readdir(sweep->directory)) != NULL) {
-        sweep_if(sweep, entry->d_name, side_files);
+    sweep->side_files = side_files;
+    while (sweep_next(sweep)) {
     }
 }
 
@@ -180,17 +191,49 @@ static bool open_sweep(sweep_t *sweep, int dirfd, long only_uid, uint32_t shrink
     return sweep->directory != NULL;
 }
 
+rmm_sweep_t *rmm__sweep_begin(int dirfd, long only_uid)
+{
+    sweep_t *sweep = malloc(sizeof(*sweep));
+
+    if (sweep != NULL && !open_sweep(sweep, dirfd, only_uid, UINT32_MAX)) {
+        free(sweep);
+        sweep = NULL;
+    }
+    return sweep;
+}
+
+bool rmm__sweep_step(rmm_sweep_t *sweep, uint32_t names)
+{
+    for (uint32_t i = 0; i < names; i++) {
+        if (!sweep_next(sweep)) {
+            if (sweep->side_files) {
+                return false;
+            }
+            rewinddir(sweep->directory);
+            sweep->side_files = true;
+        }
+    }
+    return true;
+}
+
+void rmm__sweep_end(rmm_sweep_t *sweep)
+{
+    closedir(sweep->directory);
+    free(sweep);
+}
+
 int rmm__runtime_dir_sweep(int dirfd, long only_uid)
 {
-    sweep_t sweep;
+    rmm_sweep_t *sweep = rmm__sweep_begin(dirfd, only_uid);
+    int removed = 0;
 
-    if (!open_sweep(&sweep, dirfd, only_uid, UINT32_MAX)) {
-        return 0;
+    if (sweep != NULL) {
+        while (rmm__sweep_step(sweep, SOME_FILES)) {
+        }
+        removed = sweep->removed;
+        rmm__sweep_end(sweep);
     }
-    sweep_all(&sweep, false);
-    sweep_all(&sweep, true); /* after their segments went */
-    closedir(sweep.directory);
-    return sweep.removed;
+    return removed;
 }
 
 /* --- some ----------------------------------------------------------------------------- */
@@ -254,7 +297,8 @@ int rmm__runtime_dir_sweep_some(int dirfd, long only_uid)
     }
     draw(&sweep, &sample);
     for (uint32_t i = 0; i < 2 * sample.count; i++) { /* side files last */
-        sweep_if(&sweep, sample.names[i % sample.count], i >= sample.count);
+        sweep.side_files = i >= sample.count;
+        sweep_if(&sweep, sample.names[i % sample.count]);
     }
     closedir(sweep.directory);
     return sweep.removed;

@@ -5,6 +5,9 @@ With ATTACK_UID it becomes that user first.
 
   attack.py being_made DIR COUNT        segments that are never finished
   attack.py empty DIR COUNT             empty files with the names of segments
+  attack.py names DIR COUNT             empty files with names that mean nothing
+  attack.py segment_names DIR COUNT     empty files with names of segments, in an own folder
+  attack.py toggle SECONDS DIR          makes and removes a file and its own folder there
   attack.py dead DIR COUNT TEMPLATE     whole segments that no process holds
   attack.py rename DIR SECONDS TEMPLATE one segment under a new name, again and again
   attack.py orphan DIR TEMPLATE         a segment whose process ends, after a line of input,
@@ -60,6 +63,27 @@ def being_made(directory, count):
 def empty(directory, count):
     for i in range(int(count)):
         os.close(os.open(os.path.join(directory, name_of(1 << 24 | i)), os.O_CREAT, 0o600))
+
+
+def names(directory, count, pattern="x%d"):
+    for i in range(int(count)):
+        os.close(os.open(os.path.join(directory, pattern % i), os.O_CREAT | os.O_WRONLY, 0o600))
+
+
+def segment_names(directory, count):
+    os.makedirs(directory, 0o700, exist_ok=True)
+    names(directory, count, "%d.%%016x" % os.getuid())
+
+
+def toggle(seconds, directory):
+    file, own = os.path.join(directory, "rmm-x"), os.path.join(directory, "rmm-%d" % os.getuid())
+    end = time.time() + float(seconds)
+    while time.time() < end:
+        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.unlink(file)
+        os.mkdir(own, 0o700)
+        os.rmdir(own)
+        time.sleep(0.001)
 
 
 def start_ticks():
