@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -345,6 +346,19 @@ static bool start(rmmfs_t *rmmfs)
            leave_terminal(rmmfs);
 }
 
+/* An administrator can cut the connection (/sys/fs/fuse/connections/N/abort): libfuse takes
+ * that for an unmount, and leaves a mount at which nobody answers. */
+static bool clear_if_cut(const char *path)
+{
+    struct statfs space; /* stat() may be answered by the kernel alone, for a second */
+    bool is_cut = statfs(path, &space) != 0 && errno == ENOTCONN;
+    if (is_cut) {
+        log_error("the connection to the kernel was cut");
+        (void)mountpoint_detach(path);
+    }
+    return is_cut;
+}
+
 int daemon_run(const options_t *options)
 {
     rmmfs_t rmmfs = {.options = options};
@@ -361,6 +375,8 @@ int daemon_run(const options_t *options)
     }
     if (!started) {
         mountpoint_abandon(&rmmfs.mountpoint);
+    } else if (clear_if_cut(rmmfs.mountpoint.path)) {
+        status = EXIT_FAILURE;
     }
     return status;
 }

@@ -83,3 +83,18 @@ kill_daemon
 start_daemon
 expect gpu1/total_bytes 277
 stop_daemon
+
+# Its connection is cut: it fails, so that a service manager starts it again, and leaves no mount.
+mkdir "$work/connections"
+if mount -t fusectl none "$work/connections" 2>/dev/null; then
+    start_daemon
+    device=$(stat -c %d "$mnt")
+    echo 1 >"$work/connections/$device/abort" || true
+    umount "$work/connections"
+    status=0
+    wait "$daemon" || status=$?
+    daemon=
+    [ "$status" = 1 ] || fail "rmmfs ended with $status when its connection was cut"
+    grep -q "the connection to the kernel was cut" "$log" || fail "nothing said of it"
+    ! is_mounted || fail "still mounted"
+fi
