@@ -267,9 +267,10 @@ static void undo(rmm_diag_engine_t *engine, const rmm_guard_job_t *job)
     rmm__mutex_unlock(&engine->lock);
 }
 
-static void count_check(rmm_diag_engine_t *engine)
+static void count_check(rmm_diag_engine_t *engine, const rmm_guard_job_t *job)
 {
     rmm__mutex_lock(&engine->lock);
+    rmm__guards_queued(&engine->guards, job->tag);
     RMM_ROW_ADD(&engine->header->guard_checks, 1);
     rmm__mutex_unlock(&engine->lock);
 }
@@ -288,7 +289,7 @@ void rmm__diag_guards_queue(rmm_diag_engine_t *engine, rmm_guard_plan_t *plan)
         if (answer != RMM_GUARD_QUEUED) {
             undo(engine, job);
         } else if (job->action != RMM_GUARD_FILL) {
-            count_check(engine);
+            count_check(engine, job);
         }
     }
     if (answer == RMM_GUARD_FAILED) {

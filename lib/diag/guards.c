@@ -122,6 +122,12 @@ static rmm_guard_check_t *check_at(const rmm_guards_t *guards, uint32_t number)
     return &guards->checks[number % RMM_GUARD_CHECKS];
 }
 
+static void note_queued(rmm_guards_t *guards, rmm_guard_check_t *check)
+{
+    guards->unqueued -= check->is_unqueued ? 1 : 0;
+    check->is_unqueued = false;
+}
+
 /* Its suspects are filled in by the caller that begins it, its end makes it pending. */
 bool rmm__guards_begin(
     rmm_guards_t *guards, uint32_t call, uint32_t user, rmm_stream_t stream)
@@ -131,6 +137,7 @@ bool rmm__guards_begin(
     if (guards->next - guards->oldest == RMM_GUARD_CHECKS) {
         return false;
     }
+    note_queued(guards, check); /* the one before is done, and so was queued */
     check->tag = 0;
     check->count = 0;
     check->waiting = 0;
@@ -183,6 +190,8 @@ bool rmm__guards_end(
     }
     check->stack = *stack;
     check->tag = tag_of(guards->next);
+    check->is_unqueued = true;
+    guards->unqueued++;
     check->waiting = (1u << check->count) - 1;
     begin_job(guards, job, RMM_GUARD_CHECK, check->tag);
     for (uint32_t i = 0; i < check->count; i++) {
@@ -192,13 +201,51 @@ bool rmm__guards_end(
     return true;
 }
 
+void rmm__guards_queued(rmm_guards_t *guards, uint32_t tag)
+{
+    rmm_guard_check_t *check = check_at(guards, tag);
+
+    if (tag == check->tag) { /* else its place is another check's by now */
+        note_queued(guards, check);
+    }
+}
+
 void rmm__guards_cancel(rmm_guards_t *guards, uint32_t tag)
 {
     rmm_guard_check_t *check = check_at(guards, tag);
 
     if (check->tag == tag) {
         check->waiting = 0;
+        note_queued(guards, check);
     }
+}
+
+/* Such a check would run behind all that is queued now. */
+static bool is_to_be_queued(const rmm_guards_t *guards, const rmm_guard_t *guard)
+{
+    for (uint32_t number = guards->oldest;
+         guards->unqueued > 0 && number != guards->next; number++) {
+        const rmm_guard_check_t *check = check_at(guards, number);
+
+        for (uint32_t i = 0; check->is_unqueued && i < check->count; i++) {
+            if (check->suspects[i].guard.number == guard->number) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Its free waits for all that is queued, so that may still look at the guard. */
+static void leave_open(rmm_guards_t *guards, rmm_guard_entry_t *entry)
+{
+    const rmm_guard_t *guard = &entry->guard;
+
+    if (is_to_be_queued(guards, guard)) {
+        close_state(guards, guard);
+    }
+    give_slot(guards, guard->slot);
+    entry->guard.bytes = 0;
 }
 
 bool rmm__guards_close(
@@ -213,9 +260,7 @@ bool rmm__guards_close(
         return false;
     }
     if (!entry->in_stream_order && (freed->flags & RMM_DIAG_BLOCK_SYNC) == 0) {
-        /* its free waits for all that is queued, so that may still look at the guard */
-        give_slot(guards, entry->guard.slot);
-        entry->guard.bytes = 0;
+        leave_open(guards, entry);
         return false;
     }
     if ((freed->flags & RMM_DIAG_BLOCK_IN_STREAM_ORDER) != 0 &&

@@ -19,6 +19,12 @@
  * were read, and is open and not over behind them. The host may close it at any time: then what is
  * queued or running finds nothing.
  *
+ * Work is queued with no lock held, so another thread may free a block meanwhile that a launch
+ * was given. A free in the order of a stream has its close before the memory can be somebody
+ * else's. One that waits for the GPU needs none, because what is queued runs before it; only what
+ * is not queued yet would run behind it. So the host closes a guard then, if a check of it is
+ * still to be queued.
+ *
  * No word has two kinds of writers, so none undoes another's. A compare-and-swap would not do: that
  * of a GPU on the host's memory is not atomic for the host (CUDA's guide on mapped memory).
  *
@@ -126,6 +132,7 @@ typedef struct rmm_guard_check {
     uint32_t waiting; /* a bit for each whose result is not there */
     uint32_t call;    /* rmm_diag_event_kind_t; 0: a free */
     uint32_t user;
+    bool is_unqueued; /* neither queued nor cancelled, as far as is known */
     rmm_stream_t stream;
     rmm_stack_raw_t stack; /* of the launch or free */
     rmm_guard_suspect_t suspects[RMM_GUARDS_AT_ONCE];
@@ -138,6 +145,7 @@ typedef struct rmm_guards {
     uint32_t last_number;      /* of a guard */
     rmm_guard_check_t *checks; /* a ring */
     uint32_t oldest, next;     /* of the checks, counted on for ever */
+    uint32_t unqueued;         /* checks */
     uint64_t graphs;           /* launched */
     /* shared with the GPU */
     void *shared;
@@ -163,8 +171,8 @@ void rmm__guards_drop(rmm_guards_t *guards, uint32_t index);
 
 /*
  * A check, which is about these blocks: begin, add each once, end. False from begin: too many
- * checks are pending. False from end: there is no guard to check. Else the owner queues `job` and,
- * if that fails, cancels the check of its tag.
+ * checks are pending. False from end: there is no guard to check. Else the owner queues `job` and
+ * tells that, or cancels the check of its tag.
  */
 bool rmm__guards_begin(
     rmm_guards_t *guards, uint32_t call, uint32_t user, rmm_stream_t stream);
@@ -174,6 +182,7 @@ void rmm__guards_add(
     int32_t device);
 bool rmm__guards_end(
     rmm_guards_t *guards, const rmm_stack_raw_t *stack, rmm_guard_job_t *job);
+void rmm__guards_queued(rmm_guards_t *guards, uint32_t tag);
 void rmm__guards_cancel(rmm_guards_t *guards, uint32_t tag);
 
 /*

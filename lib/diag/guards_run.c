@@ -60,7 +60,7 @@ static uint32_t check(const run_t *run)
 {
     uint32_t bad = run->guard->bytes;
 
-    if (says(run, &run->state->filled)) {
+    if (is_open(run) && says(run, &run->state->filled)) {
         bad = first_bad(run);
     }
     if (bad == run->guard->bytes || !is_open(run)) {

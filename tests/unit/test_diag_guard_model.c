@@ -151,6 +151,7 @@ queue(const rmm_guard_job_t *job, rmm_stream_t on, int filled, int64_t check)
     if (draw(&random_state, 12) == 0) {
         return false;
     }
+    rmm__guards_queued(&table, job->tag);
     if (queued[stream] - ran[stream] == QUEUE) {
         run_one(stream);
     }

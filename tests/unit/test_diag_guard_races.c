@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "diag/diag_format.h"
 #include "diag/guards.h"
+#include "unit/diag_fixture.h"
 
 enum { PAGE_BYTES = 4096, BYTES = 16, ROOM = 64 };
 
@@ -236,6 +238,82 @@ static int give_page_back(void **state)
     return munmap(page, PAGE_BYTES);
 }
 
+/* --- between a launch and its check ------------------------------------------------------- */
+
+enum { SHARE = 512, USED = 100 };
+
+static diag_fixture_t diag;
+static unsigned char memory[2 * SHARE];
+static bool frees_the_first; /* once, before the next check is queued */
+
+static rmm_diag_block_v1_t share(size_t number, uint32_t flags)
+{
+    rmm_diag_block_v1_t of =
+        diag_block((uint64_t)(uintptr_t)&memory[number * SHARE], USED);
+
+    of.end = of.address + SHARE;
+    of.flags = flags;
+    return of;
+}
+
+/* As a GPU that is never busy. */
+static rmm_guard_answer_t run_at_once(
+    int32_t device, rmm_stream_t stream, const rmm_guard_job_t *job, int *error_out)
+{
+    rmm_diag_block_v1_t first = share(0, RMM_DIAG_BLOCK_RETURNED);
+
+    if (job->action == RMM_GUARD_CHECK && frees_the_first) {
+        frees_the_first = false;
+        rmm__diag_engine_on_free(diag.engine, &first);
+        memset(memory, 0, SHARE);
+    }
+    rmm__guards_run(job);
+    return RMM_GUARD_QUEUED;
+}
+
+static void
+open_two(const rmm_diag_block_v1_t *first, const rmm_diag_block_v1_t *second)
+{
+    diag = diag_open_described((rmm_diag_engine_desc_t){
+        .row_count = 8,
+        .kernel_count = 8,
+        .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_GUARDS,
+        .queue = run_at_once});
+    rmm__diag_engine_on_alloc(diag.engine, first);
+    rmm__diag_engine_on_alloc(diag.engine, second);
+    frees_the_first = true;
+}
+
+static void expect_findings(uint64_t count)
+{
+    rmm__diag_engine_settle(diag.engine);
+    assert_int_equal(diag.header->findings_total, count);
+}
+
+/*
+ * Another thread frees memory of the driver, and gets it again, while this one launches a kernel
+ * that is given the block behind it, or the block itself, and does not use it.
+ */
+static void what_the_driver_has_back_is_not_checked(void **state)
+{
+    rmm_diag_block_v1_t first = share(0, RMM_DIAG_BLOCK_RETURNED);
+    rmm_diag_block_v1_t second = share(1, RMM_DIAG_BLOCK_RETURNED);
+
+    open_two(&first, &second);
+    diag_launch(&diag, "correct", second.address);
+    assert_false(frees_the_first);
+    expect_findings(0);
+    diag_close(&diag);
+    open_two(&first, &second);
+    diag_launch(&diag, "correct", first.address, second.address);
+    assert_false(frees_the_first);
+    expect_findings(0);
+    memory[SHARE + USED] = 0;
+    diag_launch(&diag, "faulty", second.address);
+    expect_findings(1);
+    diag_close(&diag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +328,7 @@ int main(void)
             a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot),
         cmocka_unit_test(a_late_check_does_not_end_the_guard_that_has_its_slot),
         cmocka_unit_test(a_late_close_does_not_open_the_guard_that_has_its_slot),
+        cmocka_unit_test(what_the_driver_has_back_is_not_checked),
     };
 
     return cmocka_run_group_tests(tests, take_page, give_page_back);
