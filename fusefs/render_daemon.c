@@ -35,7 +35,7 @@ static const char *why_rejected(const member_t *member)
         return "cannot be read";
     }
     if (atomic_load_explicit(&member->is_implausible, memory_order_relaxed)) {
-        return "has figures that cannot be";
+        return "has implausible figures";
     }
     return atomic_load_explicit(&member->has_odd_stats, memory_order_relaxed)
                ? "has statistics that conflict with those of others, or too many"

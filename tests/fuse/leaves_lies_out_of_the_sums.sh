@@ -80,9 +80,9 @@ for value in -1 -2 $((1 << 62)); do
     expect "proc/$pid/gpu0/current_bytes" -1
     expect_key gpu0/stat processes_left_out 1
     expect_key gpu0/stat lifetime_peak_bytes 1005
-    grep -q "^$other $pid ${segment##*/} has figures that cannot be\$" "$mnt/daemon/rejected" ||
+    grep -q "^$other $pid ${segment##*/} has implausible figures\$" "$mnt/daemon/rejected" ||
         fail "rejected: $(cat "$mnt/daemon/rejected")"
-    grep -q "segment ${segment##*/} of process $pid says that" "$log" || fail "not in the log"
+    grep -q "segment ${segment##*/} of process $pid reports an impossible " "$log" || fail "not in the log"
     kill_program liar
     expect gpu0/current_bytes 1000
     expect host/current_bytes 100

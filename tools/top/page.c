@@ -222,7 +222,7 @@ static void put_all(writing_t *writing, rmm_sink_t *sink, time_t now)
     (void)gethostname(host, sizeof(host) - 1);
     rmm_page_begin(page, sink, host, now);
     rmm_page_remark(page, node->forbidden, "programs of other users cannot be read");
-    rmm_page_remark(page, node->refused, "programs have figures that cannot be true");
+    rmm_page_remark(page, node->refused, "programs have implausible figures");
     rmm_page_remark(page, node->left_out, "programs are left out");
     put_devices(writing);
     rmm_page_begin_programs(page);
