@@ -54,6 +54,7 @@ segment=$(segments | grep -vxF "$before")
 leaving=proc/${program_pid[leaving]}
 expect "$leaving/state" live
 hostile list "$work/memory" "$mnt/proc"
+umount -l "$work/memory" # it stays where it is mapped
 truncate -s 100 "$segment"
 eventually is "$leaving/state" unreadable
 kill_program leaving
@@ -67,5 +68,4 @@ in_time cat "$mnt/proc/${program_pid[late]}/state"
 kill -0 "$reading" || fail "the listing ended"
 kill -KILL "$reading" "$hanging"
 wait "$reading" "$hanging" 2>/dev/null || true
-umount -l "$work/memory"
 stop_daemon
