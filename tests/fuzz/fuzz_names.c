@@ -162,7 +162,7 @@ static void make_empty(const step_t *step)
 {
     int fd = openat(folder()->fd, step->name, O_WRONLY | O_CREAT | O_NONBLOCK, 0600);
     if (fd >= 0) {
-        (void)ftruncate(fd, step->value % 3 * 4096);
+        (void)!ftruncate(fd, step->value % 3 * 4096);
         (void)close(fd);
     }
 }
@@ -187,7 +187,7 @@ static void act(world_t *world, const step_t *step)
         (void)renameat(fd, step->name, fd, step->other);
         break;
     case 5:
-        (void)linkat(fd, step->name, fd, step->other, 0);
+        (void)!linkat(fd, step->name, fd, step->other, 0);
         break;
     case 6:
         (void)unlinkat(fd, step->name, 0);
@@ -199,10 +199,10 @@ static void act(world_t *world, const step_t *step)
         (void)unlinkat(fd, step->name, AT_REMOVEDIR);
         break;
     case 9:
-        (void)symlinkat(step->other, fd, step->name);
+        (void)!symlinkat(step->other, fd, step->name);
         break;
     case 10:
-        (void)fchownat(fd, step->name, step->value * 1000u, 0, AT_SYMLINK_NOFOLLOW);
+        (void)!fchownat(fd, step->name, step->value * 1000u, 0, AT_SYMLINK_NOFOLLOW);
         break;
     default:
         if (world->model.holders != NULL) { /* what waits for the list of locks */
