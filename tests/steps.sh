@@ -85,8 +85,11 @@ step_dev() {
     build dev && run_ctest dev "abi|fuzz$elsewhere"
 }
 
+# The step fuzz runs the fuzzers with the same sanitizers, and for longer.
 step_asan() {
-    build asan && run_ctest asan "abi" "$scripts"
+    local elsewhere=
+    is_selected fuzz && elsewhere="|fuzz"
+    build asan && run_ctest asan "abi$elsewhere" "$scripts"
 }
 
 # Programs with one thread, in which this sanitizer has nothing to find.
