@@ -347,7 +347,7 @@ static bool start(rmmfs_t *rmmfs)
 }
 
 /* An administrator can cut the connection (/sys/fs/fuse/connections/N/abort): libfuse takes
- * that for an unmount, and leaves a mount at which nobody answers. */
+ * that for an unmount, and leaves a mount that no process serves. */
 static bool clear_if_cut(const char *path)
 {
     struct statfs space; /* stat() may be answered by the kernel alone, for a second */

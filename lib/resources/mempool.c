@@ -98,9 +98,9 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
 }
 
 /*
- * The barrier waits for the work; but a pool gives back only what a synchronisation has
- * seen to be done, and a cudaFree is none. Any stream's is, so an idle one's will do, which
- * is nobody's capture.
+ * The barrier waits for the work. But a pool gives back only what a synchronisation has seen to
+ * be done, and a cudaFree does not count as one. That of any stream does, so an idle stream
+ * suffices, which is part of no capture.
  */
 int rmm__mempool_see_frees(const rmm_driver_t *driver)
 {

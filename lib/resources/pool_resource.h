@@ -56,9 +56,9 @@ uint32_t rmm__pool_gap_units(int device, bool is_range);
 /* --- pool_upstream.c ----------------------------------------------------------------- */
 
 /*
- * The stream on which a resource calls its upstream. If that works in stream order, it is one of
- * the resource's own, which is nobody's capture. The legacy stream would not do: an operation on
- * it ruins the capture of any blocking stream. close() after the last call of upstream.
+ * The stream on which a resource calls its upstream. For an upstream in stream order it is a
+ * stream of the resource's own, which is part of no capture: an operation on the legacy stream
+ * would ruin the capture of every blocking stream. close() after the last call of upstream.
  */
 rmm_status_t rmm__pool_open_stream(const rmm_resource_t *mr, rmm_stream_t *out);
 void rmm__pool_close_stream(const rmm_resource_t *mr, rmm_stream_t stream);

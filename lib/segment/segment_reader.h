@@ -122,7 +122,7 @@ bool rmm_segment_is_live(const rmm_segment_t *segment);
 
 /*
  * The pid of the holder as this process sees it, from /proc/locks by device and inode;
- * 0 if it is unknown (another pid namespace) or nobody holds it.
+ * 0 if it is unknown (another pid namespace) or no process holds it.
  */
 pid_t rmm_segment_pid(const rmm_segment_t *segment);
 
