@@ -62,9 +62,9 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_binning_resource_create(
  *                     over upstream, in chunks of up to 128 MiB or 128 blocks
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    mr is not a binning resource, bytes is 0 or too large
- *                                     (4 GiB and more need bin_or_NULL), the bin is
- *                                     mr or built on it, or its memory belongs to another
- *                                     device
+ *                                     (4 GiB and more need bin_or_NULL), the bin is mr or
+ *                                     built on it, also through bins, or its memory
+ *                                     belongs to another device
  *         RMM_ERR_UNSUPPORTED         a bin cannot be built on upstream (host memory)
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */

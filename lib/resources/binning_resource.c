@@ -285,10 +285,26 @@ static const rmm_resource_ops_t binning_ops = {
 
 /* --- public ------------------------------------------------------------------------- */
 
-/* As a bin it would take memory from itself, and keep itself alive. */
-static bool is_built_on(const rmm_resource_t *bin, const rmm_resource_t *mr)
+static bool is_built_on(rmm_resource_t *bin, const rmm_resource_t *mr);
+
+static bool has_bin_built_on(rmm_resource_t *bin, const rmm_resource_t *mr)
 {
-    while (bin != NULL && bin != mr) {
+    const bin_table_t *table =
+        atomic_load_explicit(&bin->ops, memory_order_relaxed) == &binning_ops
+            ? rmm__binning_table(from_base(bin))
+            : NULL;
+    bool found = false;
+
+    for (uint32_t i = 0; table != NULL && i < table->count && !found; i++) {
+        found = is_built_on(table->bins[i].mr, mr);
+    }
+    return found;
+}
+
+/* As a bin of `mr` it would take memory from itself, and keep itself alive. */
+static bool is_built_on(rmm_resource_t *bin, const rmm_resource_t *mr)
+{
+    while (bin != NULL && bin != mr && !has_bin_built_on(bin, mr)) {
         bin = bin->upstream;
     }
     return bin != NULL;

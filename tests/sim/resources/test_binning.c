@@ -175,6 +175,11 @@ static void refuses_bins_that_cannot_be(void **state)
     assert_int_equal(
         rmm_binning_resource_add_bin(mr, 4096, above), RMM_ERR_INVALID_ARGUMENT);
     rmm_resource_release(above);
+    above = make_binning(10, 11);
+    assert_ok(rmm_binning_resource_add_bin(above, 4096, mr));
+    assert_int_equal(
+        rmm_binning_resource_add_bin(mr, 8192, above), RMM_ERR_INVALID_ARGUMENT);
+    rmm_resource_release(above);
     assert_int_equal(
         rmm_binning_resource_add_bin(host, 4096, NULL), RMM_ERR_INVALID_ARGUMENT);
     rmm_resource_release(host);
