@@ -36,7 +36,7 @@ void sweeps_begin(sweeps_t *sweeps, const dirs_t *dirs, long only_uid)
 
 static void end(sweeps_t *sweeps, uint32_t index)
 {
-    rmm__sweep_end(sweeps->items[index].sweep);
+    (void)rmm__sweep_end(sweeps->items[index].sweep);
     sweeps->items[index] = sweeps->items[--sweeps->count];
 }
 

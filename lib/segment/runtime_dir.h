@@ -40,25 +40,22 @@ bool rmm__runtime_dir_from(
     size_t reason_bytes);
 
 /*
- * Remove from dirfd what nobody holds any more: segments found dead at least
+ * Remove from dirfd what no process holds any more: segments found dead at least
  * RMM_SWEEP_AFTER_SECONDS ago, side files without their segment, temporary files of that
  * age. The first process to find a segment dead makes it small and marks it (mode 0400, mtime
- * now): a
- * file's times do not tell when its process died. only_uid: the owner of the files, -1 for all.
- * Returns the number of files removed.
+ * now): a file's times do not tell when its process died. only_uid: the owner of the files, -1
+ * for all. It works in steps, because a user may have left millions of names.
  */
-int rmm__runtime_dir_sweep(int dirfd, long only_uid);
-
-/* The same in steps, of so many names each: a user may have left millions. NULL: no descriptor,
- * or no memory. Needs dirfd to begin only. */
 typedef struct rmm_sweep rmm_sweep_t;
+/* Needs dirfd to begin only. NULL: no descriptor, or no memory. */
 rmm_sweep_t *rmm__sweep_begin(int dirfd, long only_uid);
-/* False: all is swept. */
+/* Examine so many names. False: all is swept. */
 bool rmm__sweep_step(rmm_sweep_t *sweep, uint32_t names);
-void rmm__sweep_end(rmm_sweep_t *sweep);
+/* Returns the number of files removed. */
+int rmm__sweep_end(rmm_sweep_t *sweep);
 
 /*
- * The same of a few files, drawn at random: a bounded time, however many there are. Where a
+ * The same for a few files, drawn at random: a bounded time, however many there are. Where a
  * daemon keeps totals, which may be down for a while, segments stay for
  * RMM_SWEEP_WITH_TOTALS_SECONDS: their counts are not in the totals yet.
  */

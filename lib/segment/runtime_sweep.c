@@ -216,23 +216,12 @@ bool rmm__sweep_step(rmm_sweep_t *sweep, uint32_t names)
     return true;
 }
 
-void rmm__sweep_end(rmm_sweep_t *sweep)
+int rmm__sweep_end(rmm_sweep_t *sweep)
 {
+    int removed = sweep->removed;
+
     closedir(sweep->directory);
     free(sweep);
-}
-
-int rmm__runtime_dir_sweep(int dirfd, long only_uid)
-{
-    rmm_sweep_t *sweep = rmm__sweep_begin(dirfd, only_uid);
-    int removed = 0;
-
-    if (sweep != NULL) {
-        while (rmm__sweep_step(sweep, SOME_FILES)) {
-        }
-        removed = sweep->removed;
-        rmm__sweep_end(sweep);
-    }
     return removed;
 }
 

@@ -105,6 +105,14 @@ enter_mount_namespace() {
     exit "$status"
 }
 
+# In a mount namespace, with a /run and a /dev/shm of its own, and the usual places of segments.
+enter_own_places() {
+    enter_mount_namespace
+    mount -t tmpfs tmpfs /run
+    mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+    unset RMM_RUNTIME_DIR
+}
+
 # --- the mount -------------------------------------------------------------------------
 
 # The type of the topmost mount on the mount point; fails if there is none.

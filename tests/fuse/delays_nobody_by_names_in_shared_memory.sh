@@ -7,10 +7,7 @@
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-enter_mount_namespace
-mount -t tmpfs tmpfs /run
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-unset RMM_RUNTIME_DIR
+enter_own_places
 attack=$(dirname "$0")/attack.py
 hostile() { # ARGUMENTS...
     ATTACK_UID=65534 python3 "$attack" "$@"

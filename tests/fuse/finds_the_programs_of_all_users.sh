@@ -6,10 +6,7 @@
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-enter_mount_namespace
-mount -t tmpfs tmpfs /run
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-unset RMM_RUNTIME_DIR
+enter_own_places
 as=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
 mkdir -p /run/user/65534 /run/user/77
 chown 65534 /run/user/65534

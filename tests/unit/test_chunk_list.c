@@ -4,6 +4,7 @@
  * their seed when they fail; RMM_TEST_SEED=<number> runs one.
  */
 #include "harness/harness.h"
+#include "harness/random.h"
 #include "pool/chunk_list.h"
 
 #include <stdlib.h>
@@ -29,15 +30,6 @@ typedef struct map {
         }                                                                              \
     } while (0)
 
-/* xorshift64 */
-static uint32_t draw(map_t *map, uint32_t below)
-{
-    map->random ^= map->random << 13;
-    map->random ^= map->random >> 7;
-    map->random ^= map->random << 17;
-    return (uint32_t)((map->random >> 32) * below >> 32);
-}
-
 static bool is_any_used(const map_t *map, uint32_t unit, uint32_t units)
 {
     bool any = false;
@@ -57,8 +49,8 @@ static void set_used(map_t *map, uint32_t unit, uint32_t units, bool is_used)
 
 static void add_or_refuse(map_t *map)
 {
-    uint32_t units = 1 + draw(map, MOST_UNITS);
-    uint32_t unit = draw(map, UNITS - units);
+    uint32_t units = 1 + (uint32_t)draw(&map->random, MOST_UNITS);
+    uint32_t unit = (uint32_t)draw(&map->random, UNITS - units);
     bool overlaps = rmm__chunk_list_overlaps(&map->list, unit, units);
 
     require(map, overlaps == is_any_used(map, unit, units));
@@ -73,7 +65,8 @@ static void add_or_refuse(map_t *map)
 static void take_out(map_t *map)
 {
     if (map->list.count != 0) {
-        engine_chunk_t *chunk = &map->list.chunks[draw(map, map->list.count)];
+        engine_chunk_t *chunk =
+            &map->list.chunks[(uint32_t)draw(&map->random, map->list.count)];
 
         set_used(map, (uint32_t)chunk->unit, chunk->units, false);
         chunk->units = 0;
@@ -100,10 +93,10 @@ static void check(map_t *map)
 
 static void play(uint64_t seed)
 {
-    map_t map = {.seed = seed, .random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+    map_t map = {.seed = seed, .random = seed};
 
     for (map.step = 0; map.step < STEPS; map.step++) {
-        uint32_t kind = draw(&map, 100);
+        uint32_t kind = (uint32_t)draw(&map.random, 100);
 
         if (kind < 55) {
             add_or_refuse(&map);

@@ -5,6 +5,7 @@
  * users; those cases say so and check less without it.
  */
 #include "harness/runtime.h"
+#include "harness/sweep.h"
 
 #include <sys/file.h>
 #include <time.h>
@@ -253,7 +254,7 @@ static void requests_of_adjacent_slots_are_read_together(void **state)
 
 static int sweep(void)
 {
-    return rmm__runtime_dir_sweep(runtime.fd, (long)geteuid());
+    return sweep_directory(runtime.fd, (long)geteuid());
 }
 
 static void make_older(const char *file_name, int seconds)
@@ -396,12 +397,12 @@ static void what_is_not_ours_stays(void **state)
     assert_int_equal(symlinkat("rmmfs.state", runtime.fd, name), 0);
     for (int i = 0; i < 2; i++) {
         make_older("rmmfs.state", 86400);
-        assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, -1), 0);
+        assert_int_equal(sweep_directory(runtime.fd, -1), 0);
     }
     assert_int_equal(mode_of("rmmfs.state"), 0600);
     assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
     assert_int_equal(linkat(runtime.fd, "rmmfs.state", runtime.fd, name, 0), 0);
-    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, -1), 0);
+    assert_int_equal(sweep_directory(runtime.fd, -1), 0);
     assert_int_equal(mode_of("rmmfs.state"), 0600); /* not through a hard link */
 }
 
@@ -416,14 +417,14 @@ static void a_user_sweeps_only_what_is_theirs_and_root_everything(void **state)
     snprintf(other, sizeof(other), "5" NAME_TAIL); /* as a container's process saw it */
     put_sample(other);
     assert_int_equal(fchownat(runtime.fd, other, 1234, 1234, 0), 0);
-    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 0), 0);
+    assert_int_equal(sweep_directory(runtime.fd, 0), 0);
     assert_int_equal(mode_of(other), 0600);
-    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, -1), 0);
+    assert_int_equal(sweep_directory(runtime.fd, -1), 0);
     assert_int_equal(mode_of(other), 0400);
     make_older(other, RMM_SWEEP_AFTER_SECONDS);
-    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 0), 0);
-    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 5), 0);
-    assert_int_equal(rmm__runtime_dir_sweep(runtime.fd, 1234), 1);
+    assert_int_equal(sweep_directory(runtime.fd, 0), 0);
+    assert_int_equal(sweep_directory(runtime.fd, 5), 0);
+    assert_int_equal(sweep_directory(runtime.fd, 1234), 1);
 }
 
 /* --- which directory ---------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <rmm/cuda_resource.h>
 #include <rmm/resource.h>
 
+#include "harness/sweep.h"
 #include "segment/runtime_dir.h"
 
 extern char **environ;
@@ -432,7 +433,7 @@ static void readers_never_see_one_half_made(void **state)
 
     child_start(&child, start_many, NULL);
     while (look_at_all() < 40) {
-        (void)rmm__runtime_dir_sweep(runtime.fd, -1); /* and no sweep gets in the way */
+        (void)sweep_directory(runtime.fd, -1); /* and no sweep gets in the way */
     }
     assert_int_equal(child_hear(&child), 'r');
     assert_int_equal(look_at_all(), 40);
