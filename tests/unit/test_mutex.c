@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's lock: one at a time, nobody sleeps for ever, in each of the ways in which
- * it can run. A forgotten sleeper is a test that does not end, and CTest's time limit.
+ * The library's lock: one thread at a time, and no thread waits for ever, in each way of
+ * waiting. A forgotten thread is a test that does not end, and CTest's time limit.
  */
 #include "harness/harness.h"
 
@@ -11,10 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/membarrier.h>
 
 #include "core/clock.h"
 #include "core/mutex.h"
@@ -23,50 +20,15 @@
 
 enum { CREW = 8, WORDS = 12 };
 
-static int membarrier_missing(int command)
-{
-    errno = ENOSYS;
-    return -1;
-}
-
-/* There until a sandbox forbids it: what was quick then cannot be made careful. */
-static int membarrier_lost(int command)
-{
-    if (command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
-        return 0;
-    }
-    errno = EPERM;
-    return -1;
-}
-
-static int membarrier_pretended(int command)
-{
-    return 0;
-}
-
-/* As on kernels where a forked child's registration is gone. */
-static atomic_bool is_registered;
-
-static int membarrier_of_a_child(int command)
-{
-    if (command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
-        is_registered = true;
-    } else if (!is_registered) {
-        errno = EPERM;
-        return -1;
-    }
-    return (int)syscall(SYS_membarrier, command, 0, 0);
-}
-
 static int back_to_usual(void **state)
 {
     rmm__mutex_tune(NULL);
     return 0;
 }
 
-static void tune(uint32_t spin_ns, uint32_t calm_unlocks, int (*membarrier)(int))
+static void tune(uint64_t reserve_ns, uint64_t spin_ns)
 {
-    rmm__mutex_tune(&(rmm_mutex_tuning_t){spin_ns, calm_unlocks, membarrier});
+    rmm__mutex_tune(&(rmm_mutex_tuning_t){reserve_ns, spin_ns});
 }
 
 /* --- one at a time ------------------------------------------------------------------ */
@@ -147,26 +109,20 @@ static uint64_t patience_ns(void)
     return rmm__clock_ns(CLOCK_MONOTONIC) + 15000000000u;
 }
 
-/* Long, then many short ones: a sleeper that the last unlock forgot ends the test. */
+/* Long, then many short ones: a waiting thread that is forgotten ends the test. */
 static void run_all(int steps)
 {
-    static shared_t begun_careful = {.lock = RMM_MUTEX_INITIALIZER};
-    uint64_t until_ns = patience_ns();
-    shared_t shared = {.steps = steps, .dawdle = 50, .until_ns = until_ns};
+    shared_t shared = {.steps = steps, .dawdle = 50, .until_ns = patience_ns()};
 
     rmm__mutex_init(&shared.lock);
     run_crew(&shared, CREW);
     shared.by_trying = true;
     run_crew(&shared, CREW);
-    begun_careful.steps = steps;
-    begun_careful.until_ns = until_ns;
-    run_crew(&begun_careful, CREW);
-    begun_careful.steps = shared.steps = 40;
+    shared.steps = 40;
     shared.by_trying = false;
     for (int i = 0; i < 40; i++) {
         shared.dawdle = i % 5;
         run_crew(&shared, 2 + i % 3);
-        run_crew(&begun_careful, 2 + i % 3);
     }
     rmm__mutex_fini(&shared.lock);
 }
@@ -176,48 +132,20 @@ static void lets_one_in_at_a_time(void **state)
     run_all(20000);
 }
 
-static void wakes_all_who_sleep_at_once(void **state)
+static void lets_one_in_at_a_time_when_all_sleep(void **state)
 {
-    tune(0, 3, NULL);
-    run_all(4000);
-    tune(0, 1000, NULL);
-    run_all(4000);
-    tune(200, 1, NULL);
-    run_all(4000);
+    tune(0, 0);
+    run_all(1000);
+    tune(1000000, 0);
+    run_all(1000);
 }
 
-static void needs_no_membarrier(void **state)
+static void lets_one_in_at_a_time_when_all_reserve(void **state)
 {
-    tune(0, 3, membarrier_missing);
+    tune(0, 200000);
     run_all(4000);
-}
-
-static void survives_the_loss_of_membarrier(void **state)
-{
-    shared_t shared = {.steps = 500, .dawdle = 3};
-
-    tune(0, 3, membarrier_lost);
-    rmm__mutex_init(&shared.lock);
-    assert_int_equal(shared.lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
-    run_crew(&shared, CREW);
-    rmm__mutex_fini(&shared.lock);
-}
-
-static void registers_again_for_membarrier(void **state)
-{
-    shared_t shared = {.steps = 500, .dawdle = 3};
-    rmm_mutex_t later;
-
-    tune(0, 3, membarrier_of_a_child);
-    rmm__mutex_init(&shared.lock);
-    assert_int_equal(shared.lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
-    is_registered = false;
-    run_crew(&shared, CREW);
-    assert_true(is_registered);
-    rmm__mutex_init(&later);
-    assert_int_equal(later.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
-    rmm__mutex_fini(&later);
-    rmm__mutex_fini(&shared.lock);
+    tune(0, 2000);
+    run_all(4000);
 }
 
 static void works_on_one_processor(void **state)
@@ -238,102 +166,15 @@ static void works_on_one_processor(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-/*
- * The race that membarrier() decides: one thread unlocks while another one goes to sleep,
- * and nobody comes by later. The holder's last stores are to lines that the other core
- * has, so that the one that frees the lock is late. With membarrier_pretended() this ends
- * within some 100,000 rounds: a round in which the sleeper is forgotten.
- */
-enum { HUNT_ROUNDS = 30000, HUNT_OVER = -1, HUNT_LINES = 40 };
-
-typedef struct hunt {
-    rmm_mutex_t lock;
-    _Atomic(int) begun, done; /* rounds */
-    struct {
-        _Alignas(64) uint64_t value;
-    } lines[HUNT_LINES];
-} hunt_t;
-
-/* False: there is no such round. */
-static bool await(_Atomic(int) *rounds, int round)
-{
-    int now = atomic_load_explicit(rounds, memory_order_acquire);
-
-    for (int i = 0; now != round && now != HUNT_OVER; i++) {
-        if (i > 2000) {
-            sched_yield();
-        }
-        now = atomic_load_explicit(rounds, memory_order_acquire);
-    }
-    return now == round;
-}
-
-static void dawdle(int turns)
-{
-    for (int i = 0; i < turns; i++) {
-        __asm__ volatile("" ::: "memory");
-    }
-}
-
-static void dirty_and_unlock(hunt_t *hunt)
-{
-    for (int i = 0; i < HUNT_LINES; i++) {
-        hunt->lines[i].value++;
-    }
-    rmm__mutex_unlock(&hunt->lock);
-}
-
-static void *go_to_sleep(void *argument)
-{
-    hunt_t *hunt = argument;
-
-    for (int round = 1; await(&hunt->begun, round); round++) {
-        dawdle(round * 7 % 300);
-        rmm__mutex_lock(&hunt->lock);
-        dirty_and_unlock(hunt);
-        atomic_store_explicit(&hunt->done, round, memory_order_release);
-    }
-    return NULL;
-}
-
-static void forgets_no_sleeper_when_an_unlock_is_quick(void **state)
-{
-    static hunt_t hunt;
-    uint64_t until_ns = patience_ns();
-    int rounds = 0;
-    pthread_t thread;
-
-    tune(0, 1, NULL);
-    rmm__mutex_init(&hunt.lock);
-    assert_int_equal(pthread_create(&thread, NULL, go_to_sleep, &hunt), 0);
-    for (int round = 1; round <= HUNT_ROUNDS; round++) {
-        if (round % 64 == 0 && is_late(until_ns)) {
-            break;
-        }
-        rounds = round;
-        rmm__mutex_lock(&hunt.lock);
-        atomic_store_explicit(&hunt.begun, round, memory_order_release);
-        dawdle(round * 13 % 700);
-        dirty_and_unlock(&hunt);
-        (void)await(&hunt.done, round);
-        for (int i = 0; i < 2; i++) { /* until it is quick again */
-            rmm__mutex_lock(&hunt.lock);
-            rmm__mutex_unlock(&hunt.lock);
-        }
-    }
-    atomic_store_explicit(&hunt.begun, HUNT_OVER, memory_order_release);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(hunt.lines[0].value, 2 * rounds);
-    rmm__mutex_fini(&hunt.lock);
-}
-
 /* --- one by one --------------------------------------------------------------------- */
 
 typedef struct visitor {
     rmm_mutex_t *lock;
+    int *visits; /* protected by the lock; of all visitors */
+    int number;  /* of this visit among them, from 1 on */
+    int error;   /* errno after the visit */
     _Atomic(uint32_t) thread_id;
-    int error; /* errno behind the lock */
-    bool told;
+    pthread_t thread;
 } visitor_t;
 
 static void *visit(void *argument)
@@ -342,10 +183,60 @@ static void *visit(void *argument)
 
     errno = EXDEV;
     atomic_store_explicit(&visitor->thread_id, rmm__thread_id(), memory_order_relaxed);
-    visitor->told = rmm__mutex_lock_told(visitor->lock);
+    rmm__mutex_lock(visitor->lock);
+    visitor->number = ++*visitor->visits;
     rmm__mutex_unlock(visitor->lock);
     visitor->error = errno;
     return NULL;
+}
+
+/* Starts the visitors, while the lock is held. Each is in the queue before the next one. */
+static void
+start_visitors(visitor_t *visitors, int count, rmm_mutex_t *lock, int *visits)
+{
+    for (int i = 0; i < count; i++) {
+        uintptr_t last = atomic_load_explicit(&lock->last, memory_order_relaxed);
+
+        visitors[i] = (visitor_t){.lock = lock, .visits = visits};
+        assert_int_equal(
+            pthread_create(&visitors[i].thread, NULL, visit, &visitors[i]), 0);
+        while (atomic_load_explicit(&lock->last, memory_order_relaxed) == last) {
+            usleep(100);
+        }
+    }
+}
+
+static void await_reservation(rmm_mutex_t *lock)
+{
+    while ((atomic_load_explicit(&lock->state, memory_order_relaxed) &
+            RMM_MUTEX_RESERVED) == 0) {
+        usleep(100);
+    }
+}
+
+/* As the kernel sees it: 'S' is asleep. */
+static char state_of(uint32_t thread_id)
+{
+    char path[64], line[256] = "";
+    const char *end;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u/stat", thread_id);
+    file = fopen(path, "r");
+    if (file == NULL) {
+        return '?';
+    }
+    end = fgets(line, sizeof(line), file) != NULL ? strrchr(line, ')') : NULL;
+    fclose(file);
+    return end != NULL ? end[2] : '?';
+}
+
+static void await_sleep(visitor_t *visitor)
+{
+    while (state_of(atomic_load_explicit(&visitor->thread_id, memory_order_relaxed)) !=
+           'S') {
+        usleep(1000);
+    }
 }
 
 static void *try_it(void *argument)
@@ -378,126 +269,112 @@ static void is_taken_by_who_tries_only_when_free(void **state)
     assert_false(other_thread_can_take(&lock));
     rmm__mutex_unlock(&lock);
     assert_true(other_thread_can_take(&lock));
-    assert_false(rmm__mutex_lock_told(&lock));
+    rmm__mutex_lock(&lock);
     assert_false(other_thread_can_take(&lock));
     rmm__mutex_unlock(&lock);
     rmm__mutex_fini(&lock);
 }
 
-/* As the kernel sees it: 'S' is asleep. */
-static char state_of(uint32_t thread_id)
+static void lets_waiting_threads_in_one_after_the_other(void **state)
 {
-    char path[64], line[256] = "";
-    const char *end;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%u/stat", thread_id);
-    file = fopen(path, "r");
-    if (file == NULL) {
-        return '?';
-    }
-    end = fgets(line, sizeof(line), file) != NULL ? strrchr(line, ')') : NULL;
-    fclose(file);
-    return end != NULL ? end[2] : '?';
-}
-
-static void sleeps_while_the_holder_is_away(void **state)
-{
+    visitor_t visitors[CREW];
     rmm_mutex_t lock;
-    visitor_t visitor = {.lock = &lock};
-    pthread_t thread;
+    int visits = 0;
 
     rmm__mutex_init(&lock);
     rmm__mutex_lock(&lock);
-    assert_int_equal(pthread_create(&thread, NULL, visit, &visitor), 0);
-    while (atomic_load_explicit(&lock.sleepers, memory_order_relaxed) == 0 ||
-           state_of(atomic_load_explicit(&visitor.thread_id, memory_order_relaxed)) !=
-               'S') {
-        usleep(1000);
+    start_visitors(visitors, CREW, &lock, &visits);
+    for (int i = 0; i < CREW; i++) {
+        await_sleep(&visitors[i]);
     }
-    assert_int_equal(lock.mode & RMM_MUTEX_QUICK, 0);
     rmm__mutex_unlock(&lock);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_true(visitor.told);
-    assert_int_equal(visitor.error, EXDEV);
-    assert_int_equal(lock.sleepers, 0);
+    for (int i = 0; i < CREW; i++) {
+        assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
+        assert_int_equal(visitors[i].number, i + 1);
+        assert_int_equal(visitors[i].error, EXDEV);
+    }
+    assert_int_equal(lock.last, 0);
     rmm__mutex_fini(&lock);
 }
 
-static void becomes_quick_when_nobody_sleeps(void **state)
+static void keeps_a_reserved_lock_for_who_waits(void **state)
+{
+    int first = 0;
+
+    for (int i = 0; i < 200; i++) {
+        rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
+        visitor_t visitor;
+        int visits = 0;
+
+        rmm__mutex_lock(&lock);
+        start_visitors(&visitor, 1, &lock, &visits);
+        await_reservation(&lock);
+        rmm__mutex_unlock(&lock);
+        while (!rmm__mutex_trylock(&lock)) {
+            sched_yield();
+        }
+        first += visits == 1;
+        rmm__mutex_unlock(&lock);
+        assert_int_equal(pthread_join(visitor.thread, NULL), 0);
+    }
+    assert_int_equal(first, 200);
+}
+
+static void takes_an_idle_lock_before_it_may_reserve_it(void **state)
 {
     rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
+    visitor_t visitor;
+    int visits = 0;
 
-    tune(0, 3, membarrier_pretended);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(lock.mode & RMM_MUTEX_QUICK, 0);
-        rmm__mutex_lock(&lock);
-        rmm__mutex_unlock(&lock);
-    }
-    assert_int_equal(lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
-    rmm__mutex_init(&lock);
-    assert_int_equal(lock.mode & RMM_MUTEX_QUICK, RMM_MUTEX_QUICK);
+    tune(UINT64_MAX, 200000);
+    rmm__mutex_lock(&lock);
+    start_visitors(&visitor, 1, &lock, &visits);
+    rmm__mutex_unlock(&lock);
+    assert_int_equal(pthread_join(visitor.thread, NULL), 0);
+    assert_int_equal(visits, 1);
 }
 
-static void stays_careful_without_membarrier(void **state)
+/* The child inherits a queue of threads and a reservation, but not the threads. */
+static void is_not_kept_for_threads_of_the_parent(void **state)
 {
-    rmm_mutex_t lock;
-
-    tune(0, 3, membarrier_missing);
-    rmm__mutex_init(&lock);
-    for (int i = 0; i < 10; i++) {
-        rmm__mutex_lock(&lock);
-        rmm__mutex_unlock(&lock);
-    }
-    assert_int_equal(lock.mode, 0);
-    assert_int_equal(lock.sleepers, 0);
-}
-
-/* A parent's registration may not be the child's, whose locks are quick all the same. */
-static void works_in_a_forked_child(void **state)
-{
-    shared_t shared = {.steps = 2000, .dawdle = 10};
+    rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
+    visitor_t visitors[3];
+    int visits = 0;
     pid_t child;
 
-    tune(0, 3, NULL);
-    rmm__mutex_init(&shared.lock);
-    rmm__mutex_lock(&shared.lock);
+    rmm__mutex_lock(&lock);
+    start_visitors(visitors, 3, &lock, &visits);
+    await_reservation(&lock);
     child = fork_child();
     if (child == 0) {
-        pthread_t threads[2];
-
-        alarm(300);
-        for (int i = 0; i < 2; i++) {
-            if (pthread_create(&threads[i], NULL, run_steps, &shared) != 0) {
-                _exit(2);
-            }
-        }
-        rmm__mutex_unlock(&shared.lock);
-        for (int i = 0; i < 2; i++) {
-            pthread_join(threads[i], NULL);
-        }
-        _exit(shared.torn == 0 && shared.words[0] == 4000 ? 0 : 1);
+        alarm(60);
+        rmm__mutex_unlock(&lock);
+        rmm__mutex_lock(&lock);
+        rmm__mutex_unlock(&lock);
+        _exit(rmm__mutex_trylock(&lock) ? 0 : 1);
     }
-    rmm__mutex_unlock(&shared.lock);
+    rmm__mutex_unlock(&lock);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
+    }
     assert_int_equal(exit_status_of(child), 0);
+    assert_int_equal(visits, 3);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_taken_by_who_tries_only_when_free),
-        cmocka_unit_test(works_in_a_forked_child),
-        cmocka_unit_test_teardown(lets_one_in_at_a_time, back_to_usual),
-        cmocka_unit_test_teardown(wakes_all_who_sleep_at_once, back_to_usual),
+        cmocka_unit_test(lets_waiting_threads_in_one_after_the_other),
+        cmocka_unit_test(keeps_a_reserved_lock_for_who_waits),
         cmocka_unit_test_teardown(
-            forgets_no_sleeper_when_an_unlock_is_quick, back_to_usual),
-        cmocka_unit_test_teardown(needs_no_membarrier, back_to_usual),
-        cmocka_unit_test_teardown(registers_again_for_membarrier, back_to_usual),
-        cmocka_unit_test_teardown(survives_the_loss_of_membarrier, back_to_usual),
+            takes_an_idle_lock_before_it_may_reserve_it, back_to_usual),
+        cmocka_unit_test(is_not_kept_for_threads_of_the_parent),
+        cmocka_unit_test_teardown(lets_one_in_at_a_time, back_to_usual),
+        cmocka_unit_test_teardown(lets_one_in_at_a_time_when_all_sleep, back_to_usual),
+        cmocka_unit_test_teardown(
+            lets_one_in_at_a_time_when_all_reserve, back_to_usual),
         cmocka_unit_test_teardown(works_on_one_processor, back_to_usual),
-        cmocka_unit_test_teardown(sleeps_while_the_holder_is_away, back_to_usual),
-        cmocka_unit_test_teardown(becomes_quick_when_nobody_sleeps, back_to_usual),
-        cmocka_unit_test_teardown(stays_careful_without_membarrier, back_to_usual),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
