@@ -5,7 +5,6 @@
 
 #include <array>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include <rmm/aligned.hpp>
@@ -23,6 +22,7 @@
 #include <rmm/mr/managed_memory_resource.hpp>
 #include <rmm/mr/pinned_host_memory_resource.hpp>
 #include <rmm/mr/polymorphic_allocator.hpp>
+#include <rmm/mr/pool_memory_resource.hpp>
 #include <rmm/mr/tracking_resource_adaptor.hpp>
 #include <rmm/prefetch.hpp>
 #include <rmm/process_is_exiting.hpp>
@@ -286,6 +286,23 @@ CASE(an_allocator_over_a_resource_works_in_a_container_of_the_host)
     CHECK(numbers[999] == 999 && numbers.get_allocator() == bound);
     CHECK(allocator() == allocator() && allocator() != allocator(pinned));
     THROWS(std::bad_array_new_length, allocator().allocate(SIZE_MAX / 2, stream));
+}
+
+CASE(an_allocator_aligns_as_its_type)
+{
+    struct alignas(1024) wide {
+        char bytes[1024];
+    };
+    rmm::cuda_stream stream;
+    rmm::mr::pool_memory_resource pool(rmm::mr::cuda_memory_resource(), 1 << 20);
+    rmm::mr::polymorphic_allocator<wide> wides(pool);
+    const rmm::device_buffer before(256, stream, pool);
+    wide *block = wides.allocate(1, stream);
+
+    CHECK(rmm::is_pointer_aligned(block, alignof(wide)));
+    wides.deallocate(block, 1, stream);
+    CHECK(pool.library().get_stats().invalid_free_count == 0);
+    CHECK(pool.library().get_stats().current_count == 1);
 }
 
 CASE(a_prefetch_moves_managed_memory_and_ignores_other)

@@ -8,12 +8,8 @@
 #define RMM_COMPAT_MR_POLYMORPHIC_ALLOCATOR_HPP
 
 #include <cstddef>
-#include <limits>
-#include <memory>
-#include <new>
 #include <utility>
 
-#include <rmm/aligned.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/allocators.hpp>
 #include <rmm/detail/export.hpp>
@@ -44,16 +40,13 @@ template <class T> class polymorphic_allocator
     }
     [[nodiscard]] value_type *allocate(std::size_t count, cuda_stream_view stream)
     {
-        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
-            throw std::bad_array_new_length();
-        }
-        return static_cast<value_type *>(
-            mr_.allocate(stream, count * sizeof(T), CUDA_ALLOCATION_ALIGNMENT));
+        return static_cast<value_type *>(mr_.allocate(
+            stream, rmmc::detail::bytes_of<T>(count), rmmc::detail::align_of<T>));
     }
     void
     deallocate(value_type *ptr, std::size_t count, cuda_stream_view stream) noexcept
     {
-        mr_.deallocate(stream, ptr, count * sizeof(T), CUDA_ALLOCATION_ALIGNMENT);
+        mr_.deallocate(stream, ptr, count * sizeof(T), rmmc::detail::align_of<T>);
     }
     [[nodiscard]] device_async_resource_ref get_upstream_resource() const noexcept
     {

@@ -13,9 +13,9 @@
 #include <thrust/memory.h>
 #include <utility>
 
-#include <rmm/aligned.hpp>
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
+#include <rmm/cxx/allocators.hpp>
 #include <rmm/detail/exec_check_disable.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/per_device_resource.hpp>
@@ -76,8 +76,8 @@ template <class T> class thrust_allocator : public thrust::device_malloc_allocat
     {
         const cuda_set_device_raii scope(device_);
 
-        return thrust::device_pointer_cast(static_cast<T *>(
-            mr_.allocate(stream_, count * sizeof(T), CUDA_ALLOCATION_ALIGNMENT)));
+        return thrust::device_pointer_cast(static_cast<T *>(mr_.allocate(
+            stream_, rmmc::detail::bytes_of<T>(count), rmmc::detail::align_of<T>)));
     }
     void deallocate(pointer ptr, size_type count) noexcept
     {
@@ -85,7 +85,7 @@ template <class T> class thrust_allocator : public thrust::device_malloc_allocat
 
         mr_.deallocate(
             stream_, thrust::raw_pointer_cast(ptr), count * sizeof(T),
-            CUDA_ALLOCATION_ALIGNMENT);
+            rmmc::detail::align_of<T>);
     }
     [[nodiscard]] device_async_resource_ref get_upstream_resource() const noexcept
     {
