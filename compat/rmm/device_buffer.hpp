@@ -64,14 +64,14 @@ class device_buffer
     }
     explicit device_buffer(
         std::size_t size, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(size, CUDA_ALLOCATION_ALIGNMENT, stream, std::move(mr))
     {
     }
     /** @throws invalid_argument if the alignment is no power of two */
     explicit device_buffer(
         std::size_t size, std::size_t alignment, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : mr_(std::move(mr)), alignment_(alignment), stream_(stream)
     {
         RMM_EXPECTS(
@@ -84,7 +84,7 @@ class device_buffer
     /** A copy of host or device memory, which must stay valid until the stream has copied. */
     device_buffer(
         const void *source_data, std::size_t size, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(
               source_data, size, CUDA_ALLOCATION_ALIGNMENT, stream, std::move(mr))
     {
@@ -92,7 +92,7 @@ class device_buffer
     explicit device_buffer(
         const void *source_data, std::size_t size, std::size_t alignment,
         cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(size, alignment, stream, std::move(mr))
     { /* constructed already: a throw below frees the memory */
         const cuda_set_device_raii scope(device_);
@@ -102,7 +102,7 @@ class device_buffer
     /** With the size of the other, and its alignment. */
     device_buffer(
         const device_buffer &other, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(
               other.data(), other.size(), other.alignment(), stream, std::move(mr))
     {

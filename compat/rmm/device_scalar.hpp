@@ -36,14 +36,14 @@ template <class T> class device_scalar
     /** Uninitialised. */
     explicit device_scalar(
         cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(1, stream, std::move(mr))
     {
     }
     /** @param initial_value must stay valid until the stream has copied it */
     explicit device_scalar(
         const T &initial_value, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(1, stream, std::move(mr))
     {
         set_value_async(initial_value, stream);
@@ -52,14 +52,14 @@ template <class T> class device_scalar
      * whose bytes are all the same, as those of 0, -1 and true are. */
     explicit device_scalar(
         T &&initial_value, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(1, stream, std::move(mr))
     {
         set_to_temporary(initial_value, stream);
     }
     device_scalar(
         const device_scalar &other, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(other.storage_, stream, std::move(mr))
     {
     }

@@ -65,13 +65,13 @@ template <class T> class device_uvector
     device_uvector() = delete;
     explicit device_uvector(
         size_type size, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(bytes_of(size), alignof(T), stream, std::move(mr))
     {
     }
     explicit device_uvector(
         const device_uvector &other, cuda_stream_view stream,
-        detail::any_device_resource mr = mr::get_current_device_resource_ref())
+        detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(other.storage_, stream, std::move(mr))
     {
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many copies in many threads, exceptions of threads, and a forked child. */
+/* Many copies in many threads, exceptions of threads, and a forked child; with RMM's header
+ * names too. */
 #define RMM_CXX_MAIN
 #include "cxx/harness.hpp"
 
@@ -7,6 +8,11 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+
+#include <rmm/device_buffer.hpp>
+#include <rmm/mr/cuda_memory_resource.hpp>
+#include <rmm/mr/limiting_resource_adaptor.hpp>
+#include <rmm/mr/per_device_resource.hpp>
 
 namespace
 {
@@ -168,6 +174,33 @@ CASE(a_resource_ends_after_its_last_buffer_in_whichever_thread)
     CHECK(upstream.counters().current_count == 1); /* the pool's chunk */
     in_threads([&](int number) { buffers[number] = rmmc::device_buffer(); });
     CHECK(upstream.counters().current_count == 0);
+}
+
+CASE(buffers_are_made_while_another_thread_changes_the_default)
+{
+    using rmm::mr::limiting_resource_adaptor;
+    limiting_resource_adaptor mrs[] = {
+        limiting_resource_adaptor(rmm::mr::cuda_memory_resource(), 1 << 20),
+        limiting_resource_adaptor(rmm::mr::cuda_memory_resource(), 1 << 20)};
+    std::atomic<bool> is_over{false};
+    int wrong = 0; /* of the first thread */
+
+    in_threads([&](int number) {
+        for (int i = 0; number == 0 && i < 2000; i++) {
+            rmm::mr::set_current_device_resource(mrs[i % 2]);
+            const rmm::device_async_resource_ref now =
+                rmm::mr::get_current_device_resource_ref();
+            std::this_thread::yield();
+            wrong += now != rmm::device_async_resource_ref(mrs[i % 2]);
+        }
+        is_over = is_over || number == 0;
+        while (number != 0 && !is_over) {
+            const rmm::device_buffer buffer(100, rmm::cuda_stream_per_thread);
+            CHECK(buffer.data() != nullptr);
+        }
+    });
+    rmm::mr::reset_current_device_resource();
+    CHECK(wrong == 0);
 }
 
 CASE(a_hundred_thousand_exceptions_leave_nothing_behind)

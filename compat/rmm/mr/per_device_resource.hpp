@@ -12,6 +12,7 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -32,10 +33,11 @@ namespace mr
 namespace detail
 {
 
-/* The object that references of a default name, and the library's resource it stands for. */
+/* The object that references of a default name, and the library's resource it stands for. The
+ * object is shared with the threads that copy it, and not changed. */
 struct default_resource {
     rmmc::resource library;
-    std::optional<any_device_resource> object;
+    std::shared_ptr<any_device_resource> object;
 };
 
 using default_map = std::map<int, default_resource>;
@@ -70,17 +72,18 @@ inline any_device_resource object_of(const rmmc::resource &mr)
 }
 
 /*
- * Makes `next` the default, or the initial resource. Returns the previous default. Nothing of
+ * Makes `next` the default, or the initial resource. Returns a copy of the previous one. Nothing of
  * the program runs under the lock: what an entry held ends after it. Of two calls at once the
  * entry may be that of the one that the library forgot; then the next get makes it anew.
  */
 inline any_device_resource
 exchange_default(int device, std::optional<any_device_resource> next)
 {
-    default_resource entry{rmmc::resource(), std::move(next)};
+    default_resource entry;
 
-    if (entry.object.has_value()) {
-        entry.library = library_resource_of(*entry.object);
+    if (next.has_value()) {
+        entry.library = library_resource_of(*next);
+        entry.object = std::make_shared<any_device_resource>(std::move(*next));
     }
     const rmmc::resource before = translated(
         [&] { return rmmc::set_per_device_resource(device, entry.library); });
@@ -88,34 +91,47 @@ exchange_default(int device, std::optional<any_device_resource> next)
         const std::lock_guard<std::mutex> guard(ref_map_lock());
         std::swap(get_ref_map()[device], entry);
     }
-    return entry.object.has_value() && entry.library.get() == before.get()
-               ? std::move(*entry.object)
+    return entry.object != nullptr && entry.library.get() == before.get()
+               ? *entry.object
                : object_of(before);
 }
 
-/* Valid until the default of the device changes, here or in C. */
-inline device_async_resource_ref reference_of_default(int device)
+/* The first look at the library's table may create the initial resource, which calls functions
+ * of the program. The second is under the lock: what the first saw may be forgotten by now, and
+ * the entry is that of a newer default, to which there are references. */
+inline std::shared_ptr<any_device_resource> default_of(int device)
 {
-    const rmmc::resource now =
-        translated([&] { return rmmc::get_per_device_resource(device); });
-    default_resource replaced; /* ends after the lock */
+    const auto look = [&] { return rmmc::get_per_device_resource(device); };
+    rmmc::resource now = translated(look), before; /* end after the lock */
+    default_resource replaced;
     const std::lock_guard<std::mutex> guard(ref_map_lock());
     default_resource &entry = get_ref_map()[device];
 
-    if (!entry.object.has_value() || entry.library.get() != now.get()) {
-        replaced = std::exchange(entry, {now, object_of(now)});
+    if (entry.object == nullptr || entry.library.get() != now.get()) {
+        before = std::exchange(now, translated(look));
     }
-    return device_async_resource_ref(*entry.object);
+    if (entry.object == nullptr || entry.library.get() != now.get()) {
+        replaced = std::exchange(
+            entry, {now, std::make_shared<any_device_resource>(object_of(now))});
+    }
+    return entry.object;
+}
+
+/* For a container or an allocator: another thread may change the default meanwhile. */
+inline any_device_resource copy_of_current_default()
+{
+    return *default_of(get_current_cuda_device().value());
 }
 
 } /* namespace detail */
 
+/** Valid until the default of the device changes, here or in C. */
 inline device_async_resource_ref get_per_device_resource_ref(cuda_device_id device_id)
 {
-    return detail::reference_of_default(device_id.value());
+    return device_async_resource_ref(*detail::default_of(device_id.value()));
 }
 
-/** @return the previous default, as the three that follow */
+/** @return a copy of the previous default, as the three that follow */
 inline detail::any_device_resource set_per_device_resource(
     cuda_device_id device_id, detail::any_device_resource new_resource)
 {

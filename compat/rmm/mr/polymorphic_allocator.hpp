@@ -27,7 +27,7 @@ template <class T> class polymorphic_allocator
     using value_type = T;
 
     /** Over a copy of the current device's resource. */
-    polymorphic_allocator() : mr_(get_current_device_resource_ref())
+    polymorphic_allocator() : mr_(detail::copy_of_current_default())
     {
     }
     polymorphic_allocator(detail::any_device_resource mr) : mr_(std::move(mr))

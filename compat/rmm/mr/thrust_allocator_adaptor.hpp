@@ -45,7 +45,7 @@ template <class T> class thrust_allocator : public thrust::device_malloc_allocat
     }
     RMM_EXEC_CHECK_DISABLE
     explicit thrust_allocator(cuda_stream_view stream)
-        : thrust_allocator(stream, get_current_device_resource_ref())
+        : thrust_allocator(stream, detail::copy_of_current_default())
     {
     }
     RMM_EXEC_CHECK_DISABLE
