@@ -103,6 +103,37 @@ struct cuda_set_device_raii {
     rmm_device_scope_t scope_{};
 };
 
+namespace detail
+{
+
+/*
+ * The same around a free, which cannot fail: if the driver refuses, as in a forked child and
+ * at the end of a process, the current device stays. The library's resources free on their
+ * own device anyway.
+ */
+class device_of_free
+{
+  public:
+    explicit device_of_free(cuda_device_id device) noexcept
+        : is_entered_(rmm_device_scope_enter(device.value(), &scope_) == RMM_OK)
+    {
+    }
+    device_of_free(const device_of_free &) = delete;
+    device_of_free &operator=(const device_of_free &) = delete;
+    ~device_of_free()
+    {
+        if (is_entered_) {
+            rmm_device_scope_leave(&scope_);
+        }
+    }
+
+  private:
+    rmm_device_scope_t scope_{};
+    bool is_entered_;
+};
+
+} /* namespace detail */
+
 } /* namespace RMM_NAMESPACE */
 
 #endif /* RMM_COMPAT_CUDA_DEVICE_HPP */

@@ -7,7 +7,8 @@
  * Lifetime: the buffer keeps a copy of its resource, which is of any class; so it is no
  * rmm_device_buffer_t. Memory is freed on stream(), which is the stream of the last
  * constructor, resize, reserve, shrink_to_fit or set_stream. All calls run with the device
- * current that was current at the construction. A buffer that was moved from is empty.
+ * current that was current at the construction. A buffer that was moved from is empty, and
+ * shares its resource with the one that it was moved to.
  *
  * Threads: several threads may read one buffer. A thread that changes it needs it alone.
  *
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include <rmm/aligned.hpp>
@@ -72,7 +74,8 @@ class device_buffer
     explicit device_buffer(
         std::size_t size, std::size_t alignment, cuda_stream_view stream,
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
-        : mr_(std::move(mr)), alignment_(alignment), stream_(stream)
+        : mr_(std::make_shared<detail::any_device_resource>(std::move(mr))),
+          alignment_(alignment), stream_(stream)
     {
         RMM_EXPECTS(
             is_supported_alignment(alignment), "the alignment is no power of two",
@@ -199,20 +202,20 @@ class device_buffer
     }
     [[nodiscard]] device_async_resource_ref memory_resource() noexcept
     {
-        return device_async_resource_ref(mr_);
+        return device_async_resource_ref(*mr_);
     }
 
   private:
     /* The device is current. */
     void *new_block(std::size_t bytes, cuda_stream_view stream)
     {
-        return bytes != 0 ? mr_.allocate(stream, bytes, alignment_) : nullptr;
+        return bytes != 0 ? mr_->allocate(stream, bytes, alignment_) : nullptr;
     }
     void free_block() noexcept
     {
         if (capacity_ != 0) {
-            const cuda_set_device_raii scope(device_);
-            mr_.deallocate(stream_, data_, capacity_, alignment_);
+            const detail::device_of_free scope(device_);
+            mr_->deallocate(stream_, data_, capacity_, alignment_);
         }
     }
     static void
@@ -231,7 +234,7 @@ class device_buffer
         try {
             copy_to(block, data_, size_, stream);
         } catch (...) {
-            mr_.deallocate(stream, block, capacity, alignment_);
+            mr_->deallocate(stream, block, capacity, alignment_);
             throw;
         }
         set_stream(stream);
@@ -240,7 +243,8 @@ class device_buffer
         capacity_ = capacity;
     }
 
-    detail::any_device_resource mr_;
+    /* shared with the buffers that were moved from: a copy of the resource may throw */
+    std::shared_ptr<detail::any_device_resource> mr_;
     void *data_ = nullptr;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <sstream>
+#include <stdexcept>
 #include <vector>
 
 #include <rmm/aligned.hpp>
@@ -171,6 +172,48 @@ CASE(a_moved_from_buffer_is_empty_and_usable)
     rmm::device_buffer &self = constructed;
     constructed = std::move(self);
     CHECK(constructed.data() == data);
+}
+
+/* Memory of the program of which no copy can be made. */
+struct memory_without_copies : rmm::mr::limiting_resource_adaptor {
+    memory_without_copies()
+        : limiting_resource_adaptor(rmm::mr::cuda_memory_resource(), 1000)
+    {
+    }
+    memory_without_copies(memory_without_copies &&) = default;
+    memory_without_copies(const memory_without_copies &other)
+        : limiting_resource_adaptor(other)
+    {
+        throw std::runtime_error("a copy");
+    }
+    memory_without_copies &operator=(memory_without_copies &&) = default;
+    memory_without_copies &operator=(const memory_without_copies &) = default;
+};
+
+CASE(a_move_of_a_buffer_copies_no_resource)
+{
+    rmm::device_buffer from(100, rmm::cuda_stream_default, memory_without_copies());
+    rmm::device_buffer to(std::move(from));
+
+    from = std::move(to);
+    CHECK(from.size() == 100 && to.is_empty());
+    to.resize(10, rmm::cuda_stream_default);
+    CHECK(to.memory_resource() == from.memory_resource());
+}
+
+CASE(a_buffer_is_freed_where_the_driver_refuses_its_device)
+{
+    rmm::mr::limiting_resource_adaptor mr(rmm::mr::cuda_memory_resource(), 1000);
+    {
+        rmm::device_buffer buffer(100, rmm::cuda_stream_default, mr);
+        CHECK(mr.get_allocated_bytes() != 0);
+        const rmm::cuda_set_device_raii scope(rmm::cuda_device_id(1));
+        CHECK(rmm_sim_fail("device_set:1"));
+        buffer = rmm::device_buffer();
+        CHECK(rmm_sim_fail_struck());
+        CHECK(rmm_sim_fail(nullptr));
+    }
+    CHECK(mr.get_allocated_bytes() == 0);
 }
 
 CASE(a_buffer_whose_construction_throws_leaves_no_memory)

@@ -5,6 +5,7 @@
 #include "cxx/harness.hpp"
 
 #include <atomic>
+#include <optional>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -61,6 +62,8 @@ CASE(a_forked_child_refuses_to_allocate_and_ends_in_peace)
             pool.deallocate(stream, ptr, bytes);
         });
     rmmc::device_buffer buffer(1000, {}, counted);
+    std::optional<rmm::device_buffer> named(
+        std::in_place, 1000, rmm::cuda_stream_default);
     pid_t child = fork();
 
     CHECK(child >= 0);
@@ -69,6 +72,7 @@ CASE(a_forked_child_refuses_to_allocate_and_ends_in_peace)
         try {
             rmmc::resource copy = counted;
             buffer = rmmc::device_buffer();
+            named.reset();
             try {
                 (void)copy.allocate({}, 10);
             } catch (const rmmc::unsupported &) {

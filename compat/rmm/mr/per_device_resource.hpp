@@ -72,9 +72,10 @@ inline any_device_resource object_of(const rmmc::resource &mr)
 }
 
 /*
- * Makes `next` the default, or the initial resource. Returns a copy of the previous one. Nothing of
- * the program runs under the lock: what an entry held ends after it. Of two calls at once the
- * entry may be that of the one that the library forgot; then the next get makes it anew.
+ * Makes `next` the default, or the initial resource. Returns a copy of the previous one.
+ * Nothing of the program runs under the lock: what an entry held ends after it. Of two calls at
+ * once the entry may be that of the one that the library forgot; then the next get makes it
+ * anew.
  */
 inline any_device_resource
 exchange_default(int device, std::optional<any_device_resource> next)
