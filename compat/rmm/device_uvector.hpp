@@ -112,7 +112,7 @@ template <class T> class device_uvector
     void set_element(size_type index, const T &value, cuda_stream_view stream)
     {
         set_element_async(index, value, stream);
-        stream.synchronize_no_throw();
+        stream.synchronize();
     }
     [[nodiscard]] T element(size_type index, cuda_stream_view stream) const
     {

@@ -275,6 +275,18 @@ CASE(an_array_has_elements_that_are_set_and_read)
     CHECK(storage.size() == 3 * sizeof(double) && copy.is_empty());
 }
 
+CASE(a_set_element_that_cannot_wait_throws)
+{
+    rmm::cuda_stream stream;
+    rmm::device_uvector<int> array(1, stream);
+    const int seven = 7;
+
+    CHECK(rmm_sim_fail("stream_synchronize:1"));
+    THROWS(rmm::cuda_error, (array.set_element(0, seven, stream), 0));
+    CHECK(rmm_sim_fail(nullptr));
+    stream.synchronize(); /* the copy reads `seven` */
+}
+
 CASE(a_scalar_is_one_element)
 {
     rmm::cuda_stream owner;
