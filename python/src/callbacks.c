@@ -306,6 +306,20 @@ static bool are_callable(PyObject *functions)
     return true;
 }
 
+/* Gives the object its functions, a new reference or NULL. Not twice: those of a resource that
+ * exists are in use. */
+static bool take_functions(resource_object_t *self, PyObject *functions)
+{
+    if (functions != NULL && (self->mr != NULL || self->functions != NULL)) {
+        PyErr_SetString(PyExc_RuntimeError, "the resource is initialised already");
+    } else if (functions != NULL && are_callable(functions)) {
+        self->functions = functions;
+        return true;
+    }
+    Py_XDECREF(functions);
+    return false;
+}
+
 static PyObject *create_callback(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"self",       "allocate", "deallocate",
@@ -326,12 +340,12 @@ static PyObject *create_callback(PyObject *module, PyObject *args, PyObject *kwa
             &deallocate, as_uint32, &ops.properties, &ops.name)) {
         return NULL;
     }
-    Py_XSETREF(self->functions, PyTuple_Pack(2, allocate, deallocate));
-    if (self->functions == NULL || !are_callable(self->functions)) {
+    if (!take_functions(self, PyTuple_Pack(2, allocate, deallocate))) {
         return NULL;
     }
     self->callbacks = PyMem_RawCalloc(1, sizeof(*self->callbacks));
     if (self->callbacks == NULL) {
+        Py_CLEAR(self->functions);
         return PyErr_NoMemory();
     }
     self->callbacks->functions = self->functions;
@@ -340,9 +354,14 @@ static PyObject *create_callback(PyObject *module, PyObject *args, PyObject *kwa
     if (!library_leave(&call, status)) {
         PyMem_RawFree(self->callbacks);
         self->callbacks = NULL;
+        Py_CLEAR(self->functions);
         return NULL;
     }
-    return resource_adopt(self, mr, NULL) ? Py_NewRef(Py_None) : NULL;
+    if (!resource_adopt(self, mr, NULL)) { /* the end of mr has freed them */
+        self->callbacks = NULL;
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -363,9 +382,11 @@ create_failure_callback(PyObject *module, PyObject *args, PyObject *kwargs)
         (above = resource_of(upstream)) == NULL) {
         return NULL;
     }
-    Py_XSETREF(self->functions, PyTuple_Pack(1, callback));
-    if (self->functions == NULL || !are_callable(self->functions) ||
-        !failure_remember(self)) {
+    if (!take_functions(self, PyTuple_Pack(1, callback))) {
+        return NULL;
+    }
+    if (self->failure_id == 0 && !failure_remember(self)) {
+        Py_CLEAR(self->functions);
         return NULL;
     }
     options.callback = failure_callback;
@@ -373,6 +394,7 @@ create_failure_callback(PyObject *module, PyObject *args, PyObject *kwargs)
     library_enter(&call);
     status = rmm_failure_callback_adaptor_create(above, &options, &mr);
     if (!library_leave(&call, status)) {
+        Py_CLEAR(self->functions);
         return NULL;
     }
     return resource_adopt(self, mr, upstream) ? Py_NewRef(Py_None) : NULL;

@@ -80,6 +80,18 @@ def test_a_cycle_through_a_callback_is_collected():
     assert mr.CudaMemoryResource().stats().current_count == before - 1
 
 
+def test_a_resource_gets_its_functions_once(functions, callback):
+    failing = mr.FailureCallbackResourceAdaptor(callback, lambda nbytes: False)
+    address = failing.allocate(100)
+    for resource, arguments in ((callback, (print, print)), (failing, (callback, print))):
+        with pytest.raises(RuntimeError, match="already"):
+            resource.__init__(*arguments)
+    gc.collect()
+    failing.deallocate(address, 100)
+    failing.deallocate(failing.allocate(100), 100)
+    assert len(functions.calls) == 4
+
+
 def test_the_functions_live_as_long_as_the_c_resource(functions):
     """C code that holds the resource calls the functions after the Python object is gone."""
     functions = type(functions)()
