@@ -162,23 +162,42 @@ static int buffer_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* No tp_clear: a buffer needs both references to free its memory. See resource_dealloc(). */
-static void buffer_dealloc(PyObject *object)
+static void free_memory(buffer_object_t *self)
 {
-    buffer_object_t *self = (buffer_object_t *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject *error, *value, *traceback;
     library_call_t call;
 
-    PyObject_GC_UnTrack(object);
-    if (self->weak_references != NULL) {
-        PyObject_ClearWeakRefs(object);
-    }
     PyErr_Fetch(&error, &value, &traceback);
     library_enter(&call);
     rmm_device_buffer_fini(&self->buffer);
     library_leave_quietly(&call);
     PyErr_Restore(error, value, traceback);
+}
+
+/* Of a buffer in a cycle, before the garbage collector clears any part of it: the free may run
+ * functions of Python that are parts. A finalizer that revives the buffer finds it empty. */
+static void buffer_finalize(PyObject *object)
+{
+    buffer_object_t *self = (buffer_object_t *)object;
+
+    if (self->pins == 0) {
+        free_memory(self);
+    }
+}
+
+/* No tp_clear: a buffer needs both references to free its memory. See resource_dealloc(). */
+static void buffer_dealloc(PyObject *object)
+{
+    buffer_object_t *self = (buffer_object_t *)object;
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_GC_UnTrack(object);
+    if (self->weak_references != NULL) {
+        PyObject_ClearWeakRefs(object);
+    }
+    if (rmm_device_buffer_resource(&self->buffer) != NULL) {
+        free_memory(self);
+    }
     Py_XDECREF(self->mr);
     Py_XDECREF(self->stream);
     type->tp_free(object);
@@ -262,6 +281,7 @@ static PyType_Slot slots[] = {
     {Py_tp_new, buffer_new},
     {Py_tp_init, buffer_init},
     {Py_tp_dealloc, buffer_dealloc},
+    {Py_tp_finalize, buffer_finalize},
     {Py_tp_traverse, buffer_traverse},
     {Py_tp_methods, buffer_methods},
     {Py_tp_getset, attributes},

@@ -128,6 +128,22 @@ static PyObject *stream_at(rmm_stream_t stream)
     return object;
 }
 
+/* The garbage collector clears the parts of a cycle one by one. A function of Python that was
+ * cleared crashes when it is called. False, with an exception: this one was. */
+static bool is_whole(PyObject *function)
+{
+    if (PyMethod_Check(function)) {
+        function = PyMethod_GET_FUNCTION(function);
+    }
+    if (PyFunction_Check(function) && PyFunction_GET_GLOBALS(function) == NULL) {
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "a callback cannot run: the garbage collector has cleared its function");
+        return false;
+    }
+    return true;
+}
+
 static rmm_status_t call_allocate(
     const callbacks_t *callbacks, size_t bytes, rmm_stream_t stream, void **ptr_out)
 {
@@ -135,11 +151,11 @@ static rmm_status_t call_allocate(
     PyObject *result = NULL;
     int converted = 0;
 
-    if (on != NULL) {
+    if (on != NULL && is_whole(PyTuple_GET_ITEM(callbacks->functions, 0))) {
         result = PyObject_CallFunction(
             PyTuple_GET_ITEM(callbacks->functions, 0), "nO", (Py_ssize_t)bytes, on);
-        Py_DECREF(on);
     }
+    Py_XDECREF(on);
     if (result != NULL) {
         converted = as_address(result, ptr_out);
         Py_DECREF(result);
@@ -176,12 +192,12 @@ static void callback_dealloc(
     }
     state = PyGILState_Ensure();
     on = stream_at(stream);
-    if (on != NULL) {
+    if (on != NULL && is_whole(PyTuple_GET_ITEM(callbacks->functions, 1))) {
         result = PyObject_CallFunction(
             PyTuple_GET_ITEM(callbacks->functions, 1), "KnO",
             (unsigned long long)(uintptr_t)ptr, (Py_ssize_t)bytes, on);
-        Py_DECREF(on);
     }
+    Py_XDECREF(on);
     if (result == NULL) {
         keep_exception();
     }
@@ -247,13 +263,13 @@ static bool failure_callback(size_t bytes, void *arg)
     }
     state = PyGILState_Ensure();
     adaptor = failure_adaptor((uintptr_t)arg);
-    if (adaptor != NULL) {
+    if (adaptor != NULL && is_whole(PyTuple_GET_ITEM(adaptor->functions, 0))) {
         result = PyObject_CallFunction(
             PyTuple_GET_ITEM(adaptor->functions, 0), "n", (Py_ssize_t)bytes);
         again = result != NULL ? PyObject_IsTrue(result) : -1;
         Py_XDECREF(result);
-        Py_DECREF(adaptor);
     }
+    Py_XDECREF((PyObject *)adaptor);
     if (PyErr_Occurred()) {
         keep_exception();
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions that the library calls: threads, garbage, what outlives what."""
 import gc
+import sys
 import threading
 import weakref
 
@@ -78,6 +79,33 @@ def test_a_cycle_through_a_callback_is_collected():
     gc.collect()
     assert [end() for end in ends] == [None] * 4
     assert mr.CudaMemoryResource().stats().current_count == before - 1
+
+
+def buffers_in_a_cycle(base, is_pool):
+    """Garbage of which the functions are a part; what the collector clears first varies."""
+    kept = []
+
+    def deallocate(ptr, nbytes, stream):
+        base.deallocate(ptr, nbytes, stream)
+        assert kept is not None
+
+    resource = mr.CallbackMemoryResource(lambda *args: base.allocate(*args), deallocate)
+    if is_pool:
+        resource = mr.PoolMemoryResource(resource, MIB)
+    kept.append(rmm.DeviceBuffer(size=256, mr=resource))
+    kept.append(type("Part", (), {"method": deallocate, "buffer": kept[0], "kept": kept})())
+
+
+@pytest.mark.parametrize("is_pool", [False, True])
+def test_functions_that_are_part_of_a_cycle_free_its_buffers(is_pool, monkeypatch):
+    base, errors = mr.CudaMemoryResource(), []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    for _ in range(20):
+        buffers_in_a_cycle(base, is_pool)
+    gc.collect()
+    if not is_pool:
+        assert (base.stats().current_count, errors) == (0, [])
+    assert base.stats().current_count == len([e for e in errors if e.exc_type is RuntimeError])
 
 
 def test_a_resource_gets_its_functions_once(functions, callback):
