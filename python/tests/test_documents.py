@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import os
 import pathlib
 import pkgutil
 import subprocess
@@ -48,12 +49,19 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
 
 
 def test_the_types_are_consistent(tmp_path):
-    """mypy finds nothing in the package, on the oldest Python."""
+    """mypy finds nothing in the package, on the oldest Python, nor in a strict program."""
     pytest.importorskip("mypy")
+    names = rmm_c.pylibrmm.memory_resource.__all__
+    program = [f"from rmm_c.mr import {name}\n" for name in [*names, "experimental"]]
+    (tmp_path / "program.py").write_text("".join(program))
     command = [sys.executable, "-m", "mypy", "--python-version", "3.9", "-p", "rmm_c"]
-    options = ["--ignore-missing-imports", "--cache-dir", str(tmp_path)]
+    options = ["--ignore-missing-imports", "--no-implicit-reexport", "--cache-dir", str(tmp_path)]
     output = subprocess.run(
-        command + options, cwd=PACKAGE.parent, stdout=subprocess.PIPE, text=True
+        command + ["-m", "program"] + options,
+        cwd=PACKAGE.parent,
+        env=dict(os.environ, MYPYPATH=str(tmp_path)),
+        stdout=subprocess.PIPE,
+        text=True,
     ).stdout
     assert output.startswith("Success"), output
 
