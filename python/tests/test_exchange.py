@@ -11,6 +11,7 @@ import pytest
 
 import rmm_c as rmm
 from rmm_c import mr
+from rmm_c.pylibrmm.device_buffer import copy_device_to_ptr
 from rmm_c.pylibrmm.stream import Stream
 
 KINDS = [
@@ -74,6 +75,17 @@ def test_dlpack_refuses_another_device_and_makes_copies():
     buffer.resize(100)
     with pytest.raises(TypeError):
         rmm._core.to_dlpack(1, 2, 0, False)
+
+
+def test_a_consumer_that_names_no_stream_gets_a_buffer_that_is_ready():
+    staging = rmm.DeviceBuffer(size=3, mr=rmm.mr.PinnedHostMemoryResource())
+    buffer = rmm.DeviceBuffer.to_device(b"abc")
+    for stream in (None, 0):
+        host = numpy.frombuffer(staging, dtype="u1")
+        host[:] = 0
+        copy_device_to_ptr(buffer.ptr, staging.ptr, 3, buffer.stream)
+        buffer.__dlpack__(stream=stream)
+        assert bytes(host) == b"abc"
 
 
 def test_the_figures_of_this_process_are_read_from_its_segment(pool):

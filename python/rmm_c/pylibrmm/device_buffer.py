@@ -73,13 +73,13 @@ class DeviceBuffer(_core.Buffer):
     ) -> Any:
         """The buffer as an array of bytes, for the from_dlpack() of other packages. While that
         array lives, the buffer cannot be resized. Waits for the buffer's stream, unless the
-        array is for that stream or ``stream`` is -1."""
+        array is for that stream or ``stream`` is -1. 0 may be either default stream: waits."""
         kind, device = self.__dlpack_device__()
         if dl_device is not None and tuple(dl_device) != (kind, device):
             raise BufferError(f"the memory is on device {(kind, device)} of DLPack")
         source = self.copy() if copy else self
-        is_ordered = kind == _dlpack_types()[0] and stream is not None and stream != -1
-        if stream != -1 and not (is_ordered and self.stream == Stream(stream)):
+        is_named = kind == _dlpack_types()[0] and stream not in (None, 0, -1)
+        if stream != -1 and not (is_named and self.stream == Stream(stream)):
             source.stream.synchronize()
         versioned = max_version is not None and max_version[0] >= 1
         return _core.to_dlpack(source, kind, device, versioned)
