@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import numpy
 import pytest
 
 import rmm_c as rmm
@@ -155,6 +156,8 @@ def test_a_pool_has_a_size_a_limit_and_can_be_trimmed():
     with pytest.raises(MemoryError):
         pool.allocate(9 * MIB)
     assert pool.stats().oom_count == 1
+    numbers = mr.PoolMemoryResource(cuda(), numpy.int64(MIB), numpy.uint32(2 * MIB))
+    assert (numbers.pool_size(), numbers.get_maximum_pool_size()) == (MIB, 2 * MIB)
     free, _ = mr.available_device_memory()
     half = mr.PoolMemoryResource(cuda())
     assert abs(half.pool_size() - free // 2) <= 256
@@ -162,6 +165,8 @@ def test_a_pool_has_a_size_a_limit_and_can_be_trimmed():
         mr.PoolMemoryResource(cuda(), 2 * MIB, MIB)
     with pytest.raises(ValueError, match="parse"):
         mr.PoolMemoryResource(cuda(), "much")
+    with pytest.raises(TypeError, match="not float"):
+        mr.PoolMemoryResource(cuda(), 1.5)
     with pytest.raises(TypeError):
         mr.PoolMemoryResource(None)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes as text."""
+import operator
 import re
-from typing import Optional, Union
+from typing import Optional, SupportsIndex, Union
 
-Size = Union[int, str]
+Size = Union[int, str, SupportsIndex]
 
 _PREFIXES = "kmgtpezy"
 _PATTERN = re.compile(r"([0-9]+(?:\.[0-9]*)?)[\t ]*(?:([kmgtpezy])(i)?)?b?", re.IGNORECASE)
@@ -15,10 +16,12 @@ def parse_bytes(s: Size) -> int:
     >>> parse_bytes("1GiB"), parse_bytes("1.5 kB"), parse_bytes(4096)
     (1073741824, 1500, 4096)
     """
-    if isinstance(s, int):
-        return s
     if not isinstance(s, str):
-        raise TypeError(f"a number of bytes is an int or a str, not {type(s).__name__}")
+        try:
+            return operator.index(s)
+        except TypeError:
+            name = type(s).__name__
+            raise TypeError(f"a number of bytes is an int or a str, not {name}") from None
     match = _PATTERN.fullmatch(s.strip())
     if match is None:
         raise ValueError(f"could not parse {s!r} as a number of bytes")
