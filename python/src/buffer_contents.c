@@ -203,12 +203,20 @@ static PyObject *capacity(PyObject *object, PyObject *unused)
 
 PyMethodDef buffer_methods[] = {
     {"resize", KEYWORD_FUNCTION(resize), METH_VARARGS | METH_KEYWORDS,
-     "resize(new_size, stream=DEFAULT_STREAM): keeps the contents up to the new size."},
+     "resize($self, new_size, stream=None)\n--\n\n"
+     "To new_size bytes, with the contents up to there; added bytes are "
+     "uninitialised.\n"
+     "Above the capacity the memory moves, in the order of the stream, by default the\n"
+     "legacy default stream. Raises BufferError while a view or a DLPack array uses\n"
+     "the memory, and MemoryError; the buffer is unchanged then."},
     {"reserve", KEYWORD_FUNCTION(reserve), METH_VARARGS | METH_KEYWORDS,
-     "reserve(new_capacity, stream=DEFAULT_STREAM): raises the capacity."},
+     "reserve($self, new_capacity, stream=None)\n--\n\n"
+     "Raise the capacity to at least new_capacity bytes. Otherwise as resize()."},
     {"shrink_to_fit", KEYWORD_FUNCTION(shrink_to_fit), METH_VARARGS | METH_KEYWORDS,
-     "shrink_to_fit(stream=DEFAULT_STREAM): makes the capacity the size."},
-    {"capacity", capacity, METH_NOARGS, "The bytes that fit without a reallocation."},
+     "shrink_to_fit($self, stream=None)\n--\n\n"
+     "Make the capacity the size. Otherwise as resize()."},
+    {"capacity", capacity, METH_NOARGS,
+     "capacity($self)\n--\n\nThe bytes that fit without a reallocation."},
     {"_read_into", read_into, METH_VARARGS, NULL},
     {"_write_from", write_from, METH_VARARGS, NULL},
     {"_prefetch_to", prefetch_to, METH_VARARGS, NULL},

@@ -336,13 +336,21 @@ static PyObject *get_upstream(PyObject *object, void *unused)
 
 static PyMethodDef methods[] = {
     {"allocate", KEYWORD_FUNCTION(allocate), METH_FASTCALL | METH_KEYWORDS,
-     "allocate(nbytes, stream=DEFAULT_STREAM, alignment=0) -> address"},
+     "allocate($self, nbytes, stream=None, alignment=0)\n--\n\n"
+     "The address of nbytes bytes, usable in the order of a stream, by default the\n"
+     "legacy default stream. The alignment is a power of two; 0: 256. No bytes: 0.\n"
+     "Raises OutOfMemoryError, another BadAllocError, or what a callback raises."},
     {"deallocate", KEYWORD_FUNCTION(deallocate), METH_FASTCALL | METH_KEYWORDS,
-     "deallocate(ptr, nbytes, stream=DEFAULT_STREAM, alignment=0)"},
+     "deallocate($self, ptr, nbytes, stream=None, alignment=0)\n--\n\n"
+     "Free memory in the order of a stream, with the size and the alignment of its\n"
+     "allocation. A wrong free is logged, counted in stats().invalid_free_count, and\n"
+     "changes nothing."},
     {"trim", KEYWORD_FUNCTION(trim), METH_VARARGS | METH_KEYWORDS,
-     "trim(keep_bytes=0): return unused memory to upstream."},
+     "trim($self, keep_bytes=0)\n--\n\n"
+     "Return unused memory above keep_bytes to the upstream or the driver. Raises\n"
+     "UnsupportedError if the resource keeps none."},
     {"is_equal", is_equal, METH_O,
-     "is_equal(other): may each free the other's memory?"},
+     "is_equal($self, other, /)\n--\n\nMay each free the other's memory?"},
     {NULL, NULL, 0, NULL},
 };
 

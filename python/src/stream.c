@@ -103,9 +103,11 @@ static PyObject *stream_owner(PyObject *object, void *unused)
 
 static PyMethodDef methods[] = {
     {"synchronize", stream_synchronize, METH_NOARGS,
-     "Wait until all work queued on the stream is done."},
+     "synchronize($self)\n--\n\nWait until all work queued on the stream is done. "
+     "Raises "
+     "CudaError if that work failed."},
     {"is_default", stream_is_default, METH_NOARGS,
-     "True for the legacy default stream."},
+     "is_default($self)\n--\n\nTrue for the legacy default stream."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -88,6 +88,14 @@ def test_every_public_thing_says_what_it_is():
     assert silent == []
 
 
+@pytest.mark.parametrize("cls", [rmm_c._core.Buffer, rmm_c._core.Resource, rmm_c._core.Stream])
+def test_the_methods_of_the_c_half_say_what_they_take(cls):
+    methods = {key: value for key, value in vars(cls).items() if inspect.ismethoddescriptor(value)}
+    public = [value for key, value in methods.items() if not key.startswith("_")]
+    assert public and all(value.__doc__ for value in public)
+    assert all("self" in inspect.signature(value).parameters for value in public)
+
+
 @pytest.mark.parametrize("name", ["_core", "_segments"])
 def test_the_types_of_the_c_half_name_what_is_there(name):
     """The stub has every function, class, member and number of the module, and no other."""
