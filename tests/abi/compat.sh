@@ -40,6 +40,19 @@ if command -v clang++ >/dev/null; then
 fi
 echo "$count headers compile, in either order, in C++17 and C++20"
 
+# A file with CCCL and one without: the definition of the first file is the program's.
+cat >"$work/with.cpp" <<'EOF_WITH'
+namespace rmm { namespace detail { inline const volatile bool has_cccl = true; } }
+const volatile bool *used = &rmm::detail::has_cccl;
+EOF_WITH
+echo '#include <rmm/resource_ref.hpp>
+int main() {}' >"$work/without.cpp"
+# shellcheck disable=SC2046
+${CXX:-c++} -std=c++17 -O2 -I"$compat" "$work/with.cpp" "$work/without.cpp" -o "$work/both" $(pkg-config --cflags --libs rmm-c)
+if "$work/both" 2>"$work/errors" || ! grep -q 'compiled with CCCL 3.3 or newer and some without' "$work/errors"; then
+    die "a program of two kinds of files runs: $(cat "$work/errors")"
+fi
+
 # The program of the page.
 mkdir "$work/program"
 page_block "$source/docs/compat.md" "cpp" >"$work/program/main.cpp"

@@ -9,12 +9,17 @@
  * none, they are the classes of rmm/detail/any_resource.hpp. The rest of these headers does
  * not know the difference. RMM_COMPAT_HAS_CCCL is 1 or 0; define RMM_COMPAT_NO_CCCL to have 0
  * with a new CCCL too.
+ *
+ * All files of a program need the same answer, or its classes have two definitions under one
+ * name. nvcc finds the toolkit's CCCL without being told, a C++ compiler beside it does not. A
+ * program of both kinds of files ends when it starts, with logic_error.
  */
 #ifndef RMM_COMPAT_DETAIL_CCCL_HPP
 #define RMM_COMPAT_DETAIL_CCCL_HPP
 
 #include <rmm/detail/cuda_api.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/error.hpp>
 
 #define RMM_COMPAT_HAS_CCCL 0
 #if RMM_COMPAT_HAS_CUDA && !defined(RMM_COMPAT_NO_CCCL) && __has_include(<cuda/version>)
@@ -57,6 +62,18 @@ namespace detail
 
 /* What every constructor of RMM takes as its upstream. */
 using any_device_resource = any_resource<device_accessible>;
+
+/* The program has the definition of one of its files. Volatile: it is read, not deduced. */
+RMM_EXPORT inline const volatile bool has_cccl = RMM_COMPAT_HAS_CCCL != 0;
+
+[[maybe_unused]] static const bool has_cccl_everywhere = [] {
+    if (has_cccl != (RMM_COMPAT_HAS_CCCL != 0)) {
+        throw logic_error(
+            "some files of this program were compiled with CCCL 3.3 or newer and some "
+            "without: name its include folder for all, or define RMM_COMPAT_NO_CCCL");
+    }
+    return true;
+}();
 
 } /* namespace detail */
 } /* namespace RMM_NAMESPACE */
