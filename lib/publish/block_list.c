@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,15 +92,6 @@ where(char directory[RMM_RUNTIME_DIR_BYTES], char name[RMM_RUNTIME_DIR_BYTES])
     return shared;
 }
 
-/* A write beyond the process's own limit would be a signal, which ends it. */
-static bool may_write(uint64_t bytes)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-           bytes <= limit.rlim_cur;
-}
-
 static bool has_space(int dirfd, uint64_t bytes)
 {
     struct statvfs status;
@@ -161,9 +151,9 @@ static rmm_blocks_header_t header_of(const rmm_block_list_t *list, uint32_t numb
 static int write_file(int dirfd, int fd, const rmm_block_list_t *list, uint32_t number)
 {
     const rmm_blocks_header_t header = header_of(list, number);
-    int error = !may_write(header.file_bytes)          ? -EFBIG
-                : !has_space(dirfd, header.file_bytes) ? -ENOSPC
-                                                       : 0;
+    int error = !rmm__file_size_is_allowed(header.file_bytes) ? -EFBIG
+                : !has_space(dirfd, header.file_bytes)        ? -ENOSPC
+                                                              : 0;
 
     if (error == 0) {
         error = write_all(fd, &header, sizeof(header));

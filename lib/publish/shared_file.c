@@ -68,6 +68,9 @@ static int take_size(rmm_shared_file_t *file)
     if (rmm__host_memory_should_fail()) {
         return -ENOMEM;
     }
+    if (!rmm__file_size_is_allowed(file->pages.bytes)) {
+        return -EFBIG;
+    }
     if (!kernel_can_populate()) {
         file->pages.all_have_space = true;
         return take_all_space(file);

@@ -329,6 +329,9 @@ static bool is_zero(const unsigned char *bytes, size_t count)
 /* Pages of zeros stay holes. */
 static int write_image(const image_t *image, int fd)
 {
+    if (!rmm__file_size_is_allowed(image->used)) {
+        return -EFBIG;
+    }
     if (ftruncate(fd, (off_t)image->used) != 0) {
         return -errno;
     }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,4 +39,12 @@ int rmm__temporary_file_open(int dirfd, uid_t uid, char name[RMM_TEMPORARY_NAME_
     }
     (void)fchmod(fd, 0600); /* whatever the umask says */
     return fd;
+}
+
+bool rmm__file_size_is_allowed(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           bytes <= limit.rlim_cur;
 }

@@ -6,6 +6,7 @@
 #ifndef RMM_SEGMENT_TEMPORARY_FILE_H
 #define RMM_SEGMENT_TEMPORARY_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,5 +17,9 @@ uint64_t rmm__random64(void);
 
 /* Make it, empty, to read and write, mode 0600. A descriptor, or a negative errno. */
 int rmm__temporary_file_open(int dirfd, uid_t uid, char name[RMM_TEMPORARY_NAME_BYTES]);
+
+/* A file of this process may be so large. Where it may not, a write, ftruncate() or
+ * posix_fallocate() would be SIGXFSZ, which ends the process. */
+bool rmm__file_size_is_allowed(uint64_t bytes);
 
 #endif /* RMM_SEGMENT_TEMPORARY_FILE_H */

@@ -7,6 +7,8 @@
 
 #include "harness/tmpfs.h"
 
+#include <sys/resource.h>
+
 #include "core/host_memory.h"
 
 /* Accounting that works as if they were published. */
@@ -112,6 +114,44 @@ static void a_place_that_cannot_be_written_is_one_warning(void **state)
 /* --- every request that can fail, fails once ---------------------------------------- */
 
 /* Ends with 2 if the plan was not reached. */
+/* The kernel ends a program that makes a larger file. */
+static void allow_small_files(rlim_t bytes)
+{
+    const struct rlimit limit = {bytes, RLIM_INFINITY};
+
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static void publish_with_small_files(child_t *self, void *argument)
+{
+    allow_small_files(2048); /* room for the warning */
+    count_in_private(self, argument);
+}
+
+static void a_limit_on_the_size_of_files_is_one_warning(void **state)
+{
+    child_run(publish_with_small_files, NULL);
+    assert_warned_once("File too large", "RMM_RUNTIME_DIR");
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+}
+
+static void publish_and_exit_without_files(child_t *self, void *argument)
+{
+    rmm_accounting_t accounting;
+
+    CHECK(open_accounting(&accounting, "published", 1) == RMM_OK);
+    allow_small_files(0);
+    exit(0); /* the harness would skip the exit handlers */
+}
+
+static void a_limit_that_comes_later_does_not_end_the_program(void **state)
+{
+    child_run(publish_and_exit_without_files, NULL);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
+    assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
+}
+
 static void publish_under_a_fault(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
@@ -188,6 +228,8 @@ int main(void)
         CASE(a_place_that_is_no_directory_is_one_warning),
         CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
         CASE(a_place_that_cannot_be_written_is_one_warning),
+        CASE(a_limit_on_the_size_of_files_is_one_warning),
+        CASE(a_limit_that_comes_later_does_not_end_the_program),
         CASE(any_failure_while_publishing_leaves_accounting_that_works),
         CASE(any_failure_of_a_side_file_is_one_status),
     };
