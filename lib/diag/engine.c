@@ -254,7 +254,7 @@ static bool is_launch(const rmm_diag_event_v1_t *event)
 static uint32_t modes_for(const rmm_diag_event_v1_t *event)
 {
     if (is_launch(event) || is_of_graph(event->kind)) {
-        return RMM_DIAG_MODES_WITH_USES | RMM_DIAG_MODE_BOUNDS;
+        return RMM_DIAG_MODES_WITH_GRAPHS;
     }
     if (has_range(event->kind)) {
         if (event->before) {
@@ -303,6 +303,7 @@ static void on_event_locked(
     uint32_t user = RMM_DIAG_NO_USER;
 
     RMM_ASSERT_LOCKED(&engine->lock);
+    rmm__diag_graphs_begin_locked(engine);
     if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
         rmm__diag_graphs_launched_locked(engine, event);
     } else if (rmm__diag_graphs_event_locked(engine, event)) {

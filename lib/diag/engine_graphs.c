@@ -11,6 +11,21 @@
 
 static_assert(RMM_DIAG_CALL_GRAPH == RMM_DIAG_GRAPH_LAUNCH, "readers know the number");
 
+/* --- gaps -------------------------------------------------------------------------- */
+
+/* While no mode followed graphs, handles were given to other graphs, and nodes were changed. */
+void rmm__diag_graphs_begin_locked(rmm_diag_engine_t *engine)
+{
+    uint32_t gaps =
+        atomic_load_explicit(&engine->modes.graph_gaps, memory_order_relaxed);
+
+    RMM_ASSERT_LOCKED(&engine->lock);
+    if (gaps != engine->graph_gaps) {
+        rmm__graphs_fini(&engine->graphs);
+        engine->graph_gaps = gaps;
+    }
+}
+
 /* --- capture ----------------------------------------------------------------------- */
 
 static void add_refs_locked(

@@ -51,6 +51,7 @@ struct rmm_diag_engine {
     rmm_freed_t freed;
     rmm_driver_memory_t driver_memory;
     rmm_graphs_t graphs;
+    uint32_t graph_gaps; /* of the modes, when the graphs were forgotten last */
     rmm_stack_depot_t depot;
     bool has_site[RMM_STACK_DEPOT_COUNT]; /* by stack: it is in the side file */
     rmm_diag_block_note_t *blocks;        /* as rows */
@@ -110,6 +111,9 @@ uint64_t
 rmm__diag_stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed);
 
 /* --- engine_graphs.c ------------------------------------------------------------------- */
+
+/* Forget the graphs if events of them were lost since the last call. */
+void rmm__diag_graphs_begin_locked(rmm_diag_engine_t *engine);
 
 /* True: a launch, copy or fill that is captured into a graph that is known, and which counts when
  * that is launched. `uses` has what it was given. */

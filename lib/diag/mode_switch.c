@@ -24,7 +24,14 @@ static void see_uses(rmm_mode_switch_t *mode_switch, bool sees)
 
 static void put_in_force(rmm_mode_switch_t *mode_switch, uint32_t modes)
 {
-    atomic_store_explicit(&mode_switch->modes, modes, memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&mode_switch->modes, memory_order_relaxed);
+
+    if ((before & RMM_DIAG_MODES_WITH_GRAPHS) == 0 &&
+        (modes & RMM_DIAG_MODES_WITH_GRAPHS) != 0) {
+        atomic_fetch_add_explicit(&mode_switch->graph_gaps, 1, memory_order_relaxed);
+    }
+    /* release: pairs with rmm__modes_now() */
+    atomic_store_explicit(&mode_switch->modes, modes, memory_order_release);
     atomic_store_explicit(&mode_switch->header->modes_on, modes, memory_order_relaxed);
     see_uses(mode_switch, (modes & RMM_DIAG_MODES_WITH_USES) != 0);
 }

@@ -30,6 +30,8 @@ typedef struct rmm_mode_switch {
     rmm_diag_header_t *header; /* borrowed */
     rmm_mode_source_fn source; /* NULL: it sends everything always */
     _Atomic(uint32_t) modes;   /* RMM_DIAG_MODE_... */
+    /* how often captured graphs began to be followed again, after events of them were lost */
+    _Atomic(uint32_t) graph_gaps;
     _Atomic(uint32_t)
         applied; /* the request that was applied last; also header->modes_applied */
     /* CLOCK_MONOTONIC: since when all uses are seen; 0: they are not. Also
@@ -57,7 +59,8 @@ static inline uint32_t rmm__modes_now(rmm_mode_switch_t *mode_switch)
             0)) {
         rmm__mode_switch_apply(mode_switch);
     }
-    return atomic_load_explicit(&mode_switch->modes, memory_order_relaxed);
+    /* acquire: pairs with put_in_force(); graph_gaps is not older */
+    return atomic_load_explicit(&mode_switch->modes, memory_order_acquire);
 }
 
 #endif /* RMM_DIAG_MODE_SWITCH_H */

@@ -21,6 +21,8 @@
 /* In each of them every use is seen. */
 #define RMM_DIAG_MODES_WITH_USES                                                       \
     (RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_ORDER | RMM_DIAG_MODE_GUARDS)
+/* In each of them captured graphs are followed. */
+#define RMM_DIAG_MODES_WITH_GRAPHS (RMM_DIAG_MODES_WITH_USES | RMM_DIAG_MODE_BOUNDS)
 /* They need what was done since the start: they can be switched off, and never on. */
 #define RMM_DIAG_MODES_FROM_START (RMM_DIAG_MODE_ORDER | RMM_DIAG_MODE_GUARDS)
 

@@ -262,6 +262,26 @@ static void a_graph_that_is_a_part_of_itself_is_not_known(void **state)
     assert_int_equal(diag.header->graphs_unseen, 1);
 }
 
+static void a_graph_that_was_not_followed_for_a_while_is_not_known(void **state)
+{
+    make_graph();
+    rmm__diag_engine_set_modes(diag.engine, 0);
+    /* the program destroys it, and gives its handle to a graph of another block */
+    tell(RMM_DIAG_GRAPH_ENDS, EXECUTABLE, 0);
+    diag_free(&diag, BASE, 100);
+    tell(RMM_DIAG_GRAPH_MADE, CAPTURE, 0);
+    tell(RMM_DIAG_GRAPH_MADE, EXECUTABLE, CAPTURE);
+    rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_BOUNDS | RMM_DIAG_MODE_USAGE);
+    launch_graph(EXECUTABLE);
+    assert_int_equal(diag.header->findings_total, 0);
+    assert_int_equal(diag.header->graphs_unseen, 1);
+    make_graph(); /* from here on all is seen */
+    rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_BOUNDS);
+    diag_free(&diag, BASE, 100);
+    launch_graph(EXECUTABLE);
+    assert_int_equal(diag.header->findings_total, 2);
+}
+
 static void an_event_of_an_older_library_has_no_graph(void **state)
 {
     const uint64_t word = BASE;
@@ -294,6 +314,7 @@ int main(void)
         WITH_ENGINE(more_graphs_and_nodes_than_there_is_room_for_are_unseen),
         cmocka_unit_test(the_nodes_of_all_graphs_together_are_bounded),
         WITH_ENGINE(a_graph_that_is_a_part_of_itself_is_not_known),
+        WITH_ENGINE(a_graph_that_was_not_followed_for_a_while_is_not_known),
         WITH_ENGINE(an_event_of_an_older_library_has_no_graph),
     };
 
