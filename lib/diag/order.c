@@ -72,6 +72,10 @@ static void on_stream_call(rmm_clocks_t *clocks, const rmm_diag_event_v1_t *even
     case RMM_DIAG_STREAM_UNSURE:
         rmm__clocks_unsure(clocks, place);
         break;
+    case RMM_DIAG_PREFETCH: /* they use no block, but pass on the order of other streams */
+    case RMM_DIAG_GRAPH_LAUNCH:
+        (void)rmm__clocks_advance(clocks, place);
+        break;
     case RMM_DIAG_CAPTURE_BEGIN:
         rmm__clocks_capture_begins(clocks, place);
         break;
@@ -94,6 +98,8 @@ void rmm__order_event(rmm_order_t *order, const rmm_diag_event_v1_t *event)
         break;
     case RMM_DIAG_STREAM_SYNC:
     case RMM_DIAG_STREAM_UNSURE:
+    case RMM_DIAG_PREFETCH:
+    case RMM_DIAG_GRAPH_LAUNCH:
     case RMM_DIAG_CAPTURE_BEGIN:
     case RMM_DIAG_CAPTURE_END:
         on_stream_call(clocks, event);

@@ -99,9 +99,7 @@ void rmm__order_findings_event(
     bool is_launch = event->kind == RMM_DIAG_LAUNCH;
     rmm_order_use_t use = {.user = user};
 
-    if (event->kind == RMM_DIAG_PREFETCH) {
-        return; /* moves the bytes, and changes none */
-    }
+    /* a prefetch moves the bytes, and changes none */
     if (!is_launch && event->kind != RMM_DIAG_COPY && event->kind != RMM_DIAG_SET) {
         rmm__order_event(&self->order, event);
         return;

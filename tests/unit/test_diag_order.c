@@ -214,6 +214,25 @@ static void the_default_stream_orders_blocking_streams(void **state)
     assert_true(is_bad_use(2, LEGACY, &kernel));
 }
 
+/* Neither uses a block, but as work of the default stream it waits for A, and B for it. */
+static void graphs_and_prefetches_of_the_default_stream_order_others(void **state)
+{
+    const uint32_t calls[] = {RMM_DIAG_GRAPH_LAUNCH, RMM_DIAG_PREFETCH};
+
+    (void)state;
+    make(A, false);
+    make(B, false);
+    make(C, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        allocate(i, A);
+        assert_true(is_bad_use(i, B, &kernel));
+        allocate(i, A);
+        tell(calls[i], LEGACY, 0);
+        assert_false(is_bad_use(i, B, &kernel));
+        assert_true(is_bad_use(i, C, &kernel));
+    }
+}
+
 static void a_stream_that_was_made_unseen_counts_as_blocking(void **state)
 {
     (void)state;
@@ -576,6 +595,7 @@ int main(void)
         CASE(the_host_orders_what_it_has_waited_for),
         CASE(blocks_that_every_stream_may_use_are_no_error),
         CASE(the_default_stream_orders_blocking_streams),
+        CASE(graphs_and_prefetches_of_the_default_stream_order_others),
         CASE(a_stream_that_was_made_unseen_counts_as_blocking),
         CASE(finds_copies_and_fills_of_the_same_bytes),
         CASE(rows_with_a_pitch_may_lie_in_each_other),
