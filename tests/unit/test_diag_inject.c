@@ -531,6 +531,7 @@ CASE(reads_packed_parameters)
 {
     uint64_t buffer[2] = {1, BASE + 16};
     size_t bytes = sizeof(buffer);
+    int asked = 0;
     void *extra[] = {
         CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
         CU_LAUNCH_PARAM_END};
@@ -541,7 +542,10 @@ CASE(reads_packed_parameters)
     add_block(BASE, 4096);
     call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params, "packed");
     assert_int_equal(row_of(BASE)->launches, 1);
-    assert_int_equal(lib.queries(), 0);
+    asked = lib.queries();
+    assert_true(asked > 0);
+    call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params, "packed");
+    assert_int_equal(lib.queries(), asked);
 }
 
 CASE(a_launch_that_cannot_be_read_is_counted_as_such)

@@ -153,7 +153,10 @@ static inject_layout_t *layout_append(inject_layout_t *layout, inject_span_t spa
 static inject_span_t words_of(size_t index, size_t offset, size_t bytes)
 {
     size_t skip = (8 - offset % 8) % 8;
-    inject_span_t span = {.parameter = (uint32_t)index, .skip_bytes = (uint32_t)skip};
+    inject_span_t span = {
+        .parameter = (uint32_t)index,
+        .offset_bytes = (uint32_t)offset,
+        .skip_bytes = (uint32_t)skip};
 
     span.word_count = bytes < skip ? 0 : (uint32_t)((bytes - skip) / 8);
     return span;
@@ -237,84 +240,115 @@ static void append(inject_words_t *words, const void *from, size_t count)
     words->count += count;
 }
 
+/* Where a launch has its parameters. */
+typedef struct values {
+    void *const *addresses; /* one of each; NULL: they are in the buffer */
+    const unsigned char *buffer;
+    size_t buffer_bytes;
+} values_t;
+
+/* The first word of the span; NULL: the program has not passed it. */
+static const unsigned char *words_at(const values_t *values, const inject_span_t *span)
+{
+    size_t begin = (size_t)span->offset_bytes + span->skip_bytes;
+    size_t end = begin + span->word_count * sizeof(uint64_t);
+
+    if (values->addresses != NULL) {
+        const unsigned char *value = values->addresses[span->parameter];
+
+        return value != NULL ? value + span->skip_bytes : NULL;
+    }
+    return end <= values->buffer_bytes ? values->buffer + begin : NULL;
+}
+
 static bool
-gather(inject_words_t *words, const inject_layout_t *layout, void *const *addresses)
+gather(inject_words_t *words, const inject_layout_t *layout, const values_t *values)
 {
     if (!layout->known || !reserve(words, layout->word_count)) {
         return false;
     }
     for (uint32_t i = 0; i < layout->span_count; i++) {
         const inject_span_t *span = &layout->spans[i];
-        const unsigned char *value = addresses[span->parameter];
+        const unsigned char *from = words_at(values, span);
 
-        if (value != NULL) {
-            append(words, value + span->skip_bytes, span->word_count);
+        if (from != NULL) {
+            append(words, from, span->word_count);
         }
     }
     return true;
 }
 
 static bool gather_by_layout(
-    inject_words_t *words, inject_layouts_t *layouts, const inject_params_t *params)
+    inject_words_t *words, inject_layouts_t *layouts, const void *function,
+    const values_t *values)
 {
     inject_layout_t *layout = NULL;
     bool good = false;
 
     rmm__mutex_lock(&layouts->lock);
-    layout = *bucket_in(layouts->buckets, layouts->mask, params->function);
+    layout = *bucket_in(layouts->buckets, layouts->mask, function);
     if (layout != NULL) {
-        good = gather(words, layout, params->addresses);
+        good = gather(words, layout, values);
     }
     rmm__mutex_unlock(&layouts->lock);
     if (layout != NULL) {
         return good;
     }
-    layout = ask(&layouts->queries, params->function);
+    layout = ask(&layouts->queries, function);
     if (layout == NULL) {
         return false;
     }
-    good = gather(words, layout, params->addresses);
+    good = gather(words, layout, values);
     keep(layouts, layout);
     return good;
 }
 
-/* A buffer packed by the program: its words are the parameter block's. */
-static bool gather_packed(inject_words_t *words, void *const *extra)
+/* A buffer packed by the program. False: it is not known. */
+static bool find_buffer(void *const *extra, values_t *values)
 {
-    const void *buffer = NULL;
-    size_t bytes = 0;
-
     for (size_t i = 0; i < EXTRA_KEYS_MAX && (uintptr_t)extra[i] != EXTRA_END; i += 2) {
         switch ((uintptr_t)extra[i]) {
         case EXTRA_BUFFER_POINTER:
-            buffer = extra[i + 1];
+            values->buffer = extra[i + 1];
             break;
         case EXTRA_BUFFER_SIZE:
-            memcpy(&bytes, extra[i + 1], sizeof(bytes));
+            memcpy(&values->buffer_bytes, extra[i + 1], sizeof(values->buffer_bytes));
             break;
         default:
             return false; /* a key that we do not know: its value may be anything */
         }
     }
-    if (buffer == NULL) {
-        return bytes == 0;
-    }
-    if (bytes > INJECT_PARAM_BYTES_MAX || !reserve(words, bytes / 8)) {
+    return values->buffer != NULL ? values->buffer_bytes <= INJECT_PARAM_BYTES_MAX
+                                  : values->buffer_bytes == 0;
+}
+
+/* Where the driver does not tell the layout: all words, padding among them. */
+static bool gather_all(inject_words_t *words, const values_t *values)
+{
+    size_t count = values->buffer_bytes / sizeof(uint64_t);
+
+    if (!reserve(words, count)) {
         return false;
     }
-    append(words, buffer, bytes / 8);
+    if (count > 0) {
+        append(words, values->buffer, count);
+    }
     return true;
 }
 
 bool inject_words_collect(
     inject_words_t *words, inject_layouts_t *layouts, const inject_params_t *params)
 {
+    values_t values = {.addresses = params->addresses};
+
     inject_words_init(words);
     if (params->addresses != NULL) {
-        return gather_by_layout(words, layouts, params);
+        return gather_by_layout(words, layouts, params->function, &values);
     }
     if (params->extra != NULL) {
-        return gather_packed(words, params->extra);
+        return find_buffer(params->extra, &values) &&
+               (gather_by_layout(words, layouts, params->function, &values) ||
+                gather_all(words, &values));
     }
     return true;
 }

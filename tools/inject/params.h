@@ -6,7 +6,9 @@
  * so that tests can play it.
  *
  * A word counts if it is aligned in the kernel's parameter block, as every pointer in an
- * unpacked struct is.
+ * unpacked struct is, and if it lies in one parameter: what is between parameters is padding, which
+ * may hold anything in a buffer that the program packs. Padding inside a struct cannot be told from
+ * its members, because the driver knows only where a parameter begins and ends.
  *
  * Locks: one short lock around the kept layouts; never held while the driver is asked,
  * because the driver may hold its own locks when it calls inject_layouts_clear().
@@ -35,7 +37,8 @@ typedef struct inject_queries {
 /* Run of aligned words within one parameter. */
 typedef struct inject_span {
     uint32_t parameter;
-    uint32_t skip_bytes; /* from the parameter's begin to its first aligned word */
+    uint32_t offset_bytes; /* of the parameter in the kernel's parameter block */
+    uint32_t skip_bytes;   /* from the parameter's begin to its first aligned word */
     uint32_t word_count;
 } inject_span_t;
 
