@@ -18,34 +18,64 @@ typedef struct wanted {
     uint64_t since_ns;
 } wanted_t;
 
-/* The segment `name` is the program's. */
-static bool is_wanted(int dirfd, const char *name, const wanted_t *wanted)
+/* A segment of this user that was made since the program was started. */
+typedef struct candidate {
+    pid_t pid;
+    uint64_t made_ns;
+} candidate_t;
+
+static bool
+read_candidate(int dirfd, const char *name, uint64_t since_ns, candidate_t *out)
 {
     rmm_segment_t segment;
     char reason[RMM_SEGMENT_REASON_BYTES];
-    if (rmm_segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
+    if (!rmm_segment_name_parse(name, NULL) ||
+        rmm_segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
         return false;
     }
-    bool is = segment.uid == geteuid() && segment.header.pid == (uint32_t)wanted->pid &&
-              segment.header.start_time_ns >= wanted->since_ns;
+    *out = (candidate_t){(pid_t)segment.header.pid, segment.header.start_time_ns};
+    bool is_recent = segment.uid == geteuid() && out->made_ns >= since_ns;
     rmm_segment_close(&segment);
-    return is;
+    return is_recent;
 }
 
-/* A process with two copies of the library has two segments, and one side file. */
+static void note_segment(run_left_t *left, const char *name)
+{
+    snprintf(
+        left->segment, sizeof(left->segment), "%.*s", (int)sizeof(left->segment) - 1,
+        name);
+}
+
+/* True: the segment has a side file, which takes the place of an earlier one. */
+static bool take_file(run_left_t *left, const char *name)
+{
+    rmm_diag_file_t diag;
+    if (rmm_diag_open(&diag, left->dirfd, name, geteuid()) != 0) {
+        return false;
+    }
+    rmm_diag_close(&left->diag);
+    left->diag = diag;
+    note_segment(left, name);
+    return true;
+}
+
+/* A process with two copies of the library has two segments, and one side file. One that became
+ * another program (exec) may have two side files: the last program's is read. */
 static void find_file(run_left_t *left, DIR *dir, const wanted_t *wanted)
 {
     struct dirent *entry;
-    while (left->diag.fd < 0 && (entry = readdir(dir)) != NULL) {
-        if (rmm_segment_name_parse(entry->d_name, NULL) &&
-            is_wanted(left->dirfd, entry->d_name, wanted)) {
-            snprintf(
-                left->segment, sizeof(left->segment), "%.*s",
-                (int)sizeof(left->segment) - 1, entry->d_name);
-            if (rmm_diag_open(&left->diag, left->dirfd, left->segment, geteuid()) !=
-                0) {
-                left->diag.fd = -1;
-            }
+    uint64_t newest_ns = 0;
+    candidate_t candidate;
+    while ((entry = readdir(dir)) != NULL) {
+        if (!read_candidate(left->dirfd, entry->d_name, wanted->since_ns, &candidate)) {
+            continue;
+        }
+        if (candidate.pid != wanted->pid) {
+            left->other_pid = candidate.pid;
+        } else if (candidate.made_ns > newest_ns && take_file(left, entry->d_name)) {
+            newest_ns = candidate.made_ns;
+        } else if (left->segment[0] == '\0') {
+            note_segment(left, entry->d_name);
         }
     }
 }
@@ -59,10 +89,16 @@ static bool ran_on_amd(void)
 
 static void say_missing(run_left_t *left)
 {
-    if (left->segment[0] == '\0') {
+    if (left->segment[0] == '\0' && left->other_pid != 0) {
         snprintf(
             left->missing, sizeof(left->missing),
-            "the program left no segment: it does not use librmm-c, or does not "
+            "the program left no segment, but process %d did meanwhile: if the program "
+            "started it, run rmm-run on that one",
+            (int)left->other_pid);
+    } else if (left->segment[0] == '\0') {
+        snprintf(
+            left->missing, sizeof(left->missing),
+            "the program left no segment: it allocated no memory of a GPU, or does not "
             "publish");
     } else if (left->diag.fd < 0) {
         snprintf(

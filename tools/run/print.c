@@ -171,6 +171,7 @@ bool run_report_print(const run_report_t *report, FILE *out)
             report->findings_dropped, report->unreadable);
     }
     run_usage_print(&report->usage, out);
+    run_unseen_print(&report->unseen, out);
     return fflush(out) == 0 && ferror(out) == 0;
 }
 
@@ -272,7 +273,10 @@ static bool fill(const run_report_t *report, json_t *object)
            json_put(
                object, "findings",
                json_array_of(report->finding_count, json_of_finding, report)) &&
-           run_usage_put_json(&report->usage, object);
+           run_usage_put_json(&report->usage, object) &&
+           json_put(
+               object, "not_seen",
+               is_known ? run_unseen_json(&report->unseen) : json_null());
 }
 
 bool run_report_print_json(const run_report_t *report, FILE *out)

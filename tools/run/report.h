@@ -17,6 +17,7 @@
 #include "diag/diag_reader.h"
 #include "run/left.h"
 #include "run/stacks.h"
+#include "run/unseen.h"
 #include "run/usage.h"
 
 #define RUN_FINDINGS_MAX 1024u
@@ -37,6 +38,7 @@ typedef struct run_report {
     run_stacks_t *stacks;              /* of each of them */
     uint32_t finding_count;
     run_usage_t usage;
+    run_unseen_t unseen;
 } run_report_t;
 
 /* False: no memory; nothing to free. */

@@ -6,10 +6,11 @@
  * With the argument "steps" it does what the lines of its input say, and answers each with "ok":
  *   launch, overrun, fork (a child that stays as long as its parent).
  * With the argument "overrun" it also fills one byte more than a block has, three times; a second
- * argument is its exit status, or "kill". With "unordered" it uses and frees a block beside its
- * use on another stream, instead; with "ordered" it lets the streams wait. With "unordered_cxx" the
- * kernel has a name of C++. With "under_graph" it frees a block that a captured graph uses, before
- * it destroys the graph.
+ * argument is its exit status, "kill", or "become": it executes itself without arguments. With
+ * "many" it holds more blocks than are followed. With "unordered" it uses and frees a block beside
+ * its use on another stream, instead; with "ordered" it lets the streams wait. With "unordered_cxx"
+ * the kernel has a name of C++. With "under_graph" it frees a block that a captured graph uses,
+ * before it destroys the graph.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -149,6 +150,19 @@ static void take_steps(void *block)
     }
 }
 
+static int hold_many(rmm_resource_t *pool)
+{
+    enum { MANY = 33000 };
+    void *block = NULL;
+
+    for (int i = 0; i < MANY; i++) {
+        if (rmm_resource_alloc(pool, 1, 0, RMM_STREAM_DEFAULT, &block) != RMM_OK) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     rmm_resource_t *cuda = NULL, *pool = NULL;
@@ -169,6 +183,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "under_graph") == 0) {
         return free_under_graph(pool);
+    }
+    if (argc > 1 && strcmp(argv[1], "many") == 0) {
+        return hold_many(pool);
     }
     if (argc > 1 && strcmp(argv[1], "steps") == 0) {
         take_steps(input);
@@ -194,6 +211,9 @@ int main(int argc, char **argv)
     expect(idle, 1, "none none", 0, 0);
     if (argc > 2 && strcmp(argv[2], "kill") == 0) {
         (void)raise(SIGKILL);
+    }
+    if (argc > 2 && strcmp(argv[2], "become") == 0) {
+        (void)execl(argv[0], argv[0], NULL);
     }
     return argc > 2 ? atoi(argv[2]) : 0; /* with the blocks: a block freed has no row */
 }

@@ -268,6 +268,36 @@ static void tells_also_of_a_program_that_was_killed(void **state)
     json_decref(report);
 }
 
+static void names_the_process_that_the_program_started(void **state)
+{
+    run("--summary -- timeout 60 " PROGRAM);
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(program.err, "the program left no segment, but process "));
+}
+
+static void tells_of_the_program_that_it_became(void **state)
+{
+    run("--fail-on-finding -- " PROGRAM " overrun become");
+    program_assert_status(&program, 0);
+}
+
+/* More blocks than are followed: what was found is not all. */
+static void tells_what_was_not_seen(void **state)
+{
+    run_reported("--summary", PROGRAM " many");
+    program_assert_status(&program, 0);
+    json_t *report = read_report();
+    const json_t *not_seen = json_object_get(report, "not_seen");
+    int64_t dropped = number_in(not_seen, "blocks_dropped");
+
+    assert_true(dropped > 0);
+    assert_int_equal(number_in(not_seen, "graphs_unseen"), 0);
+    json_decref(report);
+    assert_non_null(strstr(program.err, "  not seen, so findings may be missing:\n"));
+    assert_non_null(strstr(program.err, " blocks were not followed: "));
+    assert_null(strstr(program.err, "launches of graphs"));
+}
+
 /* --- names ------------------------------------------------------------------------------ */
 
 #define MANGLED "_Z5applyILi4EN6nested7functorIJfdillijthEEEEvT0_PfPKd"
@@ -510,7 +540,7 @@ static void fails_if_nothing_could_be_found(void **state)
     assert_string_equal(
         program.err,
         "rmm-run: --fail-on-finding: nothing was diagnosed: the program left no "
-        "segment: it does not use librmm-c, or does not publish\n");
+        "segment: it allocated no memory of a GPU, or does not publish\n");
     run("--summary -- /bin/true");
     program_assert_status(&program, 0);
     run_reported("", "/bin/true");
@@ -691,6 +721,9 @@ int main(void)
 #endif
         CASE(finds_nothing_in_a_correct_program),
         CASE(tells_also_of_a_program_that_was_killed),
+        CASE(names_the_process_that_the_program_started),
+        CASE(tells_of_the_program_that_it_became),
+        CASE(tells_what_was_not_seen),
         CASE(suppressed_findings_are_counted_apart),
         CASE(cxx_names_match_as_shown_and_as_they_are),
         CASE(reports_suppressions_that_match_nothing),
