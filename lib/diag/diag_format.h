@@ -212,7 +212,9 @@ typedef enum rmm_diag_finding_kind {
 
 enum { RMM_DIAG_READS = 1, RMM_DIAG_WRITES = 2, RMM_DIAG_USES = 3, RMM_DIAG_FREES = 4 };
 
-#define RMM_DIAG_CALL_GRAPH 17u /* of a finding: RMM_DIAG_GRAPH_LAUNCH, for readers */
+/* of a finding: RMM_DIAG_GRAPH_LAUNCH and RMM_DIAG_LAUNCH, for readers */
+#define RMM_DIAG_CALL_GRAPH 17u
+#define RMM_DIAG_CALL_LAUNCH 1u
 
 /* Append only. */
 typedef enum rmm_diag_confidence_level {

@@ -9,7 +9,10 @@
 
 #include "diag/row.h"
 
-static_assert(RMM_DIAG_CALL_GRAPH == RMM_DIAG_GRAPH_LAUNCH, "readers know the number");
+static_assert(
+    RMM_DIAG_CALL_GRAPH == RMM_DIAG_GRAPH_LAUNCH &&
+        RMM_DIAG_CALL_LAUNCH == RMM_DIAG_LAUNCH,
+    "readers know the numbers");
 
 /* --- gaps -------------------------------------------------------------------------- */
 

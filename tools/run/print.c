@@ -18,10 +18,13 @@ static int64_t offset_of(const rmm_diag_finding_info_t *finding)
 
 /* --- for people ------------------------------------------------------------------------- */
 
+/* A stream without an id is told by its handle, which is an address. */
 static void print_stream(uint64_t stream_id, FILE *out)
 {
     if (stream_id == UINT64_MAX) {
         fputs("a stream", out);
+    } else if (stream_id > UINT32_MAX) {
+        fprintf(out, "stream 0x%" PRIx64, stream_id);
     } else {
         fprintf(out, "stream %" PRIu64, stream_id);
     }
@@ -63,14 +66,49 @@ static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs(is_free ? " wait for it before the free\n" : " wait for it\n", out);
 }
 
+/* Something broke the guard behind a block: a kernel, or what no check has followed. */
+static bool is_of_guard(const rmm_diag_finding_info_t *finding)
+{
+    return finding->call == 0 || finding->call == RMM_DIAG_CALL_LAUNCH;
+}
+
+static void print_guard(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    int64_t offset = offset_of(finding);
+    bool is_before = offset < 0;
+    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
+    run_name_print(
+        finding->function,
+        finding->call == 0 ? "something before the free" : "an unnamed kernel", out);
+    fprintf(
+        out,
+        " wrote %s a block, %" PRIu64 " %s\n    a block of %" PRIu64
+        " bytes at 0x%" PRIx64 " (resource %u, device %d), first changed byte: %" PRIu64
+        " %s\n",
+        is_before ? "before" : "past the end of", finding->count,
+        finding->count == 1 ? "time" : "times", finding->block_bytes,
+        finding->block_address, finding->resource_id, finding->device,
+        is_before ? (uint64_t)-offset : (uint64_t)offset - finding->block_bytes,
+        is_before ? "before its begin" : "past its end");
+    fputs(
+        finding->call == 0
+            ? "    a kernel that is not given the block, or one of a graph: run the "
+              "program under compute-sanitizer\n"
+            : "    check the index of the kernel's last threads; compute-sanitizer "
+              "names "
+              "the line\n",
+        out);
+}
+
 static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     uint64_t beyond = rmm_diag_bytes_beyond(finding);
     fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
     run_name_print(finding->function, "a call", out);
     fprintf(
-        out, " %ss %" PRIu64 " bytes, %" PRIu64 " %s\n",
-        rmm_diag_access_name(finding->access), finding->bytes, finding->count,
+        out, " %ss %" PRIu64 " %s, %" PRIu64 " %s\n",
+        rmm_diag_access_name(finding->access), finding->bytes,
+        finding->bytes == 1 ? "byte" : "bytes", finding->count,
         finding->count == 1 ? "time" : "times");
     fprintf(
         out,
@@ -86,9 +124,22 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
             beyond, finding->block_bytes + beyond, finding->bytes - beyond);
     } else {
         fputs(
-            "\n    the pointer is not in the block: it may be freed or miscalculated\n",
+            "\n    the range begins outside of the block: check the pointer's offset, "
+            "and "
+            "that its own block is not freed\n",
             out);
     }
+}
+
+static const char *remedy_after_free(const rmm_diag_finding_info_t *finding)
+{
+    if (finding->is_in_graph) {
+        return "free the block when the graph is not launched any more";
+    }
+    return finding->access == RMM_DIAG_USES ? "free the block after its last use; no "
+                                              "error if the kernel does not follow "
+                                              "the pointer: then clear or suppress it"
+                                            : "free the block after its last use";
 }
 
 static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
@@ -108,11 +159,7 @@ static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
         finding->block_address, finding->resource_id, finding->device,
         offset_of(finding));
     print_stream(finding->other_stream_id, out);
-    fputs(
-        finding->is_in_graph
-            ? "\n    free the block when the graph is not launched any more\n"
-            : "\n    free the block after its last use\n",
-        out);
+    fprintf(out, "\n    %s\n", remedy_after_free(finding));
 }
 
 static void print_under_graph(const rmm_diag_finding_info_t *finding, FILE *out)
@@ -140,6 +187,8 @@ static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
         print_under_graph(finding, out);
     } else if (finding->other_call != RMM_DIAG_NO_CALL) {
         print_unordered(finding, out);
+    } else if (is_of_guard(finding)) {
+        print_guard(finding, out);
     } else {
         print_out_of_bounds(finding, out);
     }

@@ -7,10 +7,10 @@
  *   launch, overrun, fork (a child that stays as long as its parent).
  * With the argument "overrun" it also fills one byte more than a block has, three times; a second
  * argument is its exit status, "kill", or "become": it executes itself without arguments. With
- * "many" it holds more blocks than are followed. With "unordered" it uses and frees a block beside
- * its use on another stream, instead; with "ordered" it lets the streams wait. With "unordered_cxx"
- * the kernel has a name of C++. With "under_graph" it frees a block that a captured graph uses,
- * before it destroys the graph.
+ * "guard" a kernel writes one byte past the end. With "many" it holds more blocks than are
+ * followed. With "unordered" it uses and frees a block beside its use on another stream, instead;
+ * with "ordered" it lets the streams wait. With "unordered_cxx" the kernel has a name of C++. With
+ * "under_graph" it frees a block that a captured graph uses, before it destroys the graph.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -150,6 +150,30 @@ static void take_steps(void *block)
     }
 }
 
+static void write_past(const void *const *params)
+{
+    unsigned char *block = NULL;
+
+    memcpy(&block, params[0], sizeof(block));
+    block[1000] = 0;
+}
+
+/* The second launch finds what the first has done. */
+static int break_guard(void *block)
+{
+    const void *params[] = {&block};
+    const size_t bytes[] = {sizeof(block)};
+
+    for (int i = 0; i < 2; i++) {
+        if (rmm_sim_launch("scale", write_past, RMM_STREAM_LEGACY, params, bytes, 1) !=
+                0 ||
+            rmm_sim_device_synchronize() != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int hold_many(rmm_resource_t *pool)
 {
     enum { MANY = 33000 };
@@ -183,6 +207,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "under_graph") == 0) {
         return free_under_graph(pool);
+    }
+    if (argc > 1 && strcmp(argv[1], "guard") == 0) {
+        return break_guard(input);
     }
     if (argc > 1 && strcmp(argv[1], "many") == 0) {
         return hold_many(pool);

@@ -281,6 +281,18 @@ static void tells_of_the_program_that_it_became(void **state)
     program_assert_status(&program, 0);
 }
 
+static void tells_how_a_kernel_broke_a_guard(void **state)
+{
+    run("--diag guards --summary -- " PROGRAM " guard");
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(
+        program.err, "  out_of_bounds: scale wrote past the end of a block, 1 time\n"));
+    assert_non_null(strstr(
+        program.err, "(resource 2, device 0), first changed byte: 0 past its end\n"));
+    assert_non_null(
+        strstr(program.err, "    check the index of the kernel's last threads; "));
+}
+
 /* More blocks than are followed: what was found is not all. */
 static void tells_what_was_not_seen(void **state)
 {
@@ -723,6 +735,7 @@ int main(void)
         CASE(tells_also_of_a_program_that_was_killed),
         CASE(names_the_process_that_the_program_started),
         CASE(tells_of_the_program_that_it_became),
+        CASE(tells_how_a_kernel_broke_a_guard),
         CASE(tells_what_was_not_seen),
         CASE(suppressed_findings_are_counted_apart),
         CASE(cxx_names_match_as_shown_and_as_they_are),
