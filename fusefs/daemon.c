@@ -367,7 +367,7 @@ int daemon_run(const options_t *options)
     if (started) {
         status = serve(&rmmfs);
     } else {
-        log_reason(rmmfs.reason);
+        log_reason("%s", rmmfs.reason);
     }
     session_close(rmmfs.session);
     if (rmmfs.watch != NULL) {

@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #include "segment/log_text.h"
+#include "segment/text.h"
+
+#define LINE_BYTES 512
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {
     "debug", "info", "warn", "error", "off"};
@@ -53,11 +56,19 @@ static bool is_wanted(log_level_t level)
     return (int)level >= atomic_load_explicit(&threshold, memory_order_relaxed);
 }
 
+/* Names are in it: a control character of theirs must reach neither a terminal nor a log. */
+__attribute__((format(printf, 2, 0))) static void
+make_line(char line[LINE_BYTES], const char *format, va_list args)
+{
+    (void)vsnprintf(line, LINE_BYTES, format, args);
+    rmm__text_clean(line, LINE_BYTES);
+}
+
 __attribute__((format(printf, 2, 0))) static void
 write_line(log_level_t level, const char *format, va_list args)
 {
-    char line[512];
-    (void)vsnprintf(line, sizeof(line), format, args);
+    char line[LINE_BYTES];
+    make_line(line, format, args);
     if (atomic_load_explicit(&use_syslog, memory_order_relaxed)) {
         syslog(priorities[level], "%s", line);
     } else if (
@@ -126,12 +137,17 @@ void log_of_user(uid_t uid, log_level_t level, const char *format, ...)
     va_end(args);
 }
 
-void log_reason(const char *reason)
+void log_reason(const char *format, ...)
 {
+    char line[LINE_BYTES];
+    va_list args;
+    va_start(args, format);
+    make_line(line, format, args);
+    va_end(args);
     if (is_journal()) {
-        write_to_stderr(LOG_LEVEL_ERROR, reason);
+        write_to_stderr(LOG_LEVEL_ERROR, line);
     } else {
-        (void)fprintf(stderr, "rmmfs: %s\n", reason);
+        (void)fprintf(stderr, "rmmfs: %s\n", line);
     }
 }
 

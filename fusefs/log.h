@@ -37,7 +37,7 @@ void log_of_user(uid_t uid, log_level_t level, const char *format, ...)
 #define log_error(...) log_message(LOG_LEVEL_ERROR, __VA_ARGS__)
 
 /* Why the daemon does not start: the answer to a command, so without the time. */
-void log_reason(const char *reason);
+void log_reason(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Until then stderr, which may be a terminal in use, gets messages of this level and above only. */
 void log_terminal_from(log_level_t level);

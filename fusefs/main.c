@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "log.h"
 #include "mountpoint.h"
 #include "options.h"
 
@@ -19,8 +20,7 @@
 static int end_of_output(void)
 {
     if (fflush(stdout) != 0) {
-        (void)fprintf(
-            stderr, "rmmfs: cannot write to standard output: %s\n", strerror(errno));
+        log_reason("cannot write to standard output: %s", strerror(errno));
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;
@@ -37,7 +37,7 @@ static int clear(const options_t *options)
 {
     char reason[512];
     if (!mountpoint_clear(options->mountpoint, reason, sizeof(reason))) {
-        (void)fprintf(stderr, "rmmfs: %s\n", reason);
+        log_reason("%s", reason);
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;

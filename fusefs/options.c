@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
+
 #define NO_SHORT 0
 
 static const struct option_desc {
@@ -121,9 +123,9 @@ static taken_t take_value(options_t *options, const char *word)
             if (value_descs[i].take(options, word + length)) {
                 return TAKEN;
             }
-            (void)fprintf(
-                stderr, "rmmfs: mount option '%s': no such %s: see rmmfs --help\n",
-                word, value_descs[i].take == take_group ? "group" : "level");
+            log_reason(
+                "mount option '%s': no such %s: see rmmfs --help", word,
+                value_descs[i].take == take_group ? "group" : "level");
             return TAKEN_WRONG;
         }
     }
@@ -146,8 +148,7 @@ static bool take_mount_option(options_t *options, const char *word)
     size_t room = sizeof(options->mount_options) - used;
     if (!is_passed_on(word) ||
         (size_t)snprintf(options->mount_options + used, room, ",%s", word) >= room) {
-        (void)fprintf(
-            stderr, "rmmfs: unknown mount option '%s': see rmmfs --help\n", word);
+        log_reason("unknown mount option '%s': see rmmfs --help", word);
         return false;
     }
     return true;
@@ -201,8 +202,8 @@ bool options_parse(options_t *options, int argc, char **argv)
     opterr = 0; /* one line, and ours */
     while ((letter = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         if (letter == '?') {
-            (void)fprintf(
-                stderr, "rmmfs: unknown or incomplete option '%s': see rmmfs --help\n",
+            log_reason(
+                "unknown or incomplete option '%s': see rmmfs --help",
                 argv[optind - 1]);
             return false;
         }
@@ -215,9 +216,8 @@ bool options_parse(options_t *options, int argc, char **argv)
         }
     }
     if (argc - optind > 1) {
-        (void)fprintf(
-            stderr, "rmmfs: one mount point only, not also '%s': see rmmfs --help\n",
-            argv[optind + 1]);
+        log_reason(
+            "one mount point only, not also '%s': see rmmfs --help", argv[optind + 1]);
         return false;
     }
     options->mountpoint = optind < argc ? argv[optind] : NULL;

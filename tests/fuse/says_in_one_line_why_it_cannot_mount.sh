@@ -17,6 +17,9 @@ refuses() { # PATTERN ARGUMENT...
 
 refuses "$work/nowhere does not exist: .mkdir" "$work/nowhere"
 refuses "No such file or directory: name an empty directory" "$work/nowhere/deeper"
+refuses "no?\[31m? does not exist" "$work/no"$'\e[31m\a'
+expected=2 refuses "unknown mount option 'no?\[31m?'" -o $'no\e[31m\a' "$mnt"
+expected=2 refuses "option '--no?\[31m?'" $'--no\e[31m\a'
 touch "$work/file"
 refuses "is not a directory" "$work/file"
 mkdir "$work/full"

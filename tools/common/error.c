@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One error is one line, written with one call, so that lines of several processes do
- * not mix. Longer texts are cut.
+ * not mix. Longer texts are cut. Arguments and names of files are in it: a control
+ * character of theirs must not reach the terminal.
  */
 #include "common/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "segment/text.h"
 
 void tool_error(const char *format, ...)
 {
@@ -20,5 +23,6 @@ void tool_error(const char *format, ...)
     for (char *c = strpbrk(text, "\r\n"); c != NULL; c = strpbrk(c, "\r\n")) {
         *c = ' ';
     }
+    rmm__text_clean(text, sizeof text);
     fprintf(stderr, "%s: %s\n", tool_name, text);
 }

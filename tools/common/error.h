@@ -11,7 +11,8 @@
 /* The name that lines begin with; each program defines it. */
 extern const char *const tool_name;
 
-/* Print "<tool_name>: <text>\n"; line breaks inside the text become spaces. */
+/* Print "<tool_name>: <text>\n"; in the text line breaks become spaces, and '?' stands for each
+ * other control character and what is no UTF-8. */
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* RMM_TOOLS_COMMON_ERROR_H */

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "common/foreign_text.h"
 #include "common/json.h"
 
 #define LABEL "%-24s"
@@ -49,7 +50,9 @@ static void print_notes(const plan_t *plan, FILE *out)
 void advice_print_table(const advice_report_t *report, FILE *out)
 {
     const plan_t *plan = report->plan;
-    fprintf(out, LABEL "%s\n", "log", report->log);
+    fprintf(out, LABEL, "log");
+    foreign_text_print(report->log, out);
+    fputc('\n', out);
     fprintf(out, LABEL "simulated\n", "gpu");
     fprintf(out, LABEL "%zu\n", "operations", plan->op_count);
     fprintf(out, LABEL "%" PRIu64 "\n", "peak bytes", plan->peak_bytes);

@@ -25,6 +25,7 @@
 #include "replay/pool.h"
 #include "replay/replay.h"
 #include "replay/report.h"
+#include "segment/text.h"
 
 const char *const tool_name = "rmm-replay";
 
@@ -168,6 +169,7 @@ static bool begin_timeline(session_t *session)
         heading, sizeof heading, "log %.100s resource %s driver %s",
         slash != NULL ? slash + 1 : options->log_path, options->resource,
         rmm_driver_name());
+    rmm__text_clean(heading, sizeof heading);
     if (!timeline_open(
             &session->timeline, options->timeline_path, heading,
             session->plan.op_count)) {

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/foreign_text.h"
 #include "common/json.h"
 
 #define LABEL "%-24s"
@@ -52,7 +53,9 @@ static void print_curve(FILE *out, const capacity_curve_t *curve)
 
 void report_print_table(const report_t *report, FILE *out)
 {
-    fprintf(out, LABEL "%s\n", "log", report->log);
+    fprintf(out, LABEL, "log");
+    foreign_text_print(report->log, out);
+    fputc('\n', out);
     fprintf(out, LABEL "%s\n", "resource", report->resource);
     fprintf(
         out, LABEL "%s\n", "gpu",

@@ -316,7 +316,7 @@ static int report_on(const run_options_t *options, results_t *results)
     run_suppressions_apply(&results->suppressions, &report);
     int status = tell(options, &report, &results->report);
     if (report.missing[0] == '\0') {
-        run_suppressions_print(&results->suppressions, stderr);
+        run_suppressions_print(&results->suppressions);
     }
     run_report_free(&report);
     return status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "segment/text.h"
 
 enum { NAME_WIDTH = 60, KEY_BYTES = 40 };
 
@@ -47,7 +48,9 @@ void run_name_print(const char *name, const char *unnamed, FILE *out)
     } else if (strlen(shown) <= NAME_WIDTH) {
         fputs(shown, out);
     } else {
-        fprintf(out, "%.*s...", NAME_WIDTH - 3, shown);
+        char cut[NAME_WIDTH - 3 + 1];
+        rmm__text_copy(cut, sizeof(cut), shown); /* no character in the middle */
+        fprintf(out, "%s...", cut);
     }
     free(demangled);
 }

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "common/foreign_text.h"
 #include "common/json.h"
 #include "diag/diag_names.h"
 #include "run/names.h"
@@ -197,14 +198,16 @@ static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
 bool run_report_print(const run_report_t *report, FILE *out)
 {
     if (report->missing[0] != '\0') {
-        fprintf(
-            out, "rmm-run: %s: nothing was diagnosed: %s\n", report->program,
-            report->missing);
+        fputs("rmm-run: ", out);
+        foreign_text_print(report->program, out);
+        fprintf(out, ": nothing was diagnosed: %s\n", report->missing);
         return fflush(out) == 0;
     }
+    fputs("rmm-run: ", out);
+    foreign_text_print(report->program, out);
     fprintf(
-        out, "rmm-run: %s (pid %d): %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
-        report->program, (int)report->pid, report->findings_total,
+        out, " (pid %d): %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
+        (int)report->pid, report->findings_total,
         report->findings_total == 1 ? "finding" : "findings", report->modes,
         report->source, report->launches,
         report->launches == 1 ? "launch" : "launches");

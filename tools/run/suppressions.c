@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/error.h"
 #include "diag/diag_names.h"
 #include "run/names.h"
 
@@ -251,20 +252,19 @@ void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *repo
     report->suppressed = suppressions->suppressed;
 }
 
-void run_suppressions_print(const run_suppressions_t *suppressions, FILE *out)
+void run_suppressions_print(const run_suppressions_t *suppressions)
 {
     for (uint32_t i = 0; i < suppressions->count; i++) {
         const run_suppression_t *item = &suppressions->items[i];
         if (item->suppressed > 0) {
-            fprintf(
-                out, "rmm-run: suppressed: %" PRIu64 " %s by %s (%s:%" PRIu32 ")\n",
-                item->suppressed, item->suppressed == 1 ? "finding" : "findings",
-                item->text, suppressions->path, item->line);
+            tool_error(
+                "suppressed: %" PRIu64 " %s by %s (%s:%" PRIu32 ")", item->suppressed,
+                item->suppressed == 1 ? "finding" : "findings", item->text,
+                suppressions->path, item->line);
         } else {
-            fprintf(
-                out, "rmm-run: suppressed nothing: %s (%s:%" PRIu32 ")\n", item->text,
+            tool_error(
+                "suppressed nothing: %s (%s:%" PRIu32 ")", item->text,
                 suppressions->path, item->line);
         }
     }
-    (void)fflush(out);
 }
