@@ -31,4 +31,7 @@ foreach(component ${components})
         # -n: no time of day in them
         execute_process(COMMAND ${GZIP} -9nf ${compress} COMMAND_ERROR_IS_FATAL ANY)
     endif()
+
+    # Directories have modes of the umask: the same packages come from each, and /usr stays open to all.
+    execute_process(COMMAND find ${component} -type d -exec chmod 755 {} + COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

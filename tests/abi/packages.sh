@@ -11,7 +11,7 @@ source=$1 build=$2
 command -v dpkg-deb >/dev/null || { echo "skipped: no dpkg-deb here"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can install packages"; exit 77; }
 
-(cd "$build" && "${cmake%cmake}cpack" -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B "$work/deb") >"$work/log" 2>&1 || { cat "$work/log"; die "cpack failed"; }
+(cd "$build" && umask 077 && "${cmake%cmake}cpack" -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B "$work/deb") >"$work/log" 2>&1 || { cat "$work/log"; die "cpack failed"; }
 ! grep -iE 'warning|error' "$work/log" || die "cpack complains"
 debs=("$work"/deb/*.deb)
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$source/packaging/debian/changelog")
@@ -33,6 +33,9 @@ for deb in "${debs[@]}"; do
     [ "$(dpkg-deb -f "$deb" Section)" = "$(control "$package" Section)" ] || die "$package: another section"
     # one without a CUDA toolkit says so behind it
     [[ $(dpkg-deb -f "$deb" Description) == "$(control "$package" Description)"* ]] || die "$package: another description"
+    dpkg-deb --fsys-tarfile "$deb" | tar -tv >"$work/long"
+    ! grep -E '^d' "$work/long" | grep -v '^drwxr-xr-x root/root ' || die "$package: directories have the modes of a umask"
+    ! grep -E '^-' "$work/long" | grep -vE '^-rw(-r--r--|xr-xr-x) root/root ' || die "$package: files have the modes of a umask"
     dpkg-deb --fsys-tarfile "$deb" | tar -t >"$work/list"
     for file in copyright changelog.Debian.gz; do
         grep -qx "./usr/share/doc/$package/$file" "$work/list" || die "$package has no $file"
