@@ -11,8 +11,8 @@ foreach(component ${components})
     string(TOUPPER ${name} NAME)
 
     # Libraries are where the loader looks: no path of our own.
-    file(GLOB programs ${component}/usr/bin/* ${component}/usr/lib*/*.so* ${component}/usr/lib/*/*.so*
-        ${component}/usr/lib/*/rmm-c/*.so)
+    file(GLOB programs ${component}/usr/bin/* ${component}/usr/lib*/*.so* ${component}/usr/lib*/rmm-c/*.so
+        ${component}/usr/lib/*/*.so* ${component}/usr/lib/*/rmm-c/*.so)
     foreach(program ${programs})
         if(NOT IS_SYMLINK ${program})
             file(RPATH_REMOVE FILE ${program})

@@ -3,7 +3,8 @@
 # usage: packages.sh SOURCE BUILD
 # cpack makes a .deb of each component. What dpkg says of them is what packaging/debian/control says,
 # each file that installs is in one of them, and they install, upgrade and go in a root of their own,
-# with the dependencies of this machine. Programs run from there, and one is built against it.
+# with the dependencies of this machine. Programs run from there, and one is built against it. Where
+# rpmbuild is, the .rpm packages have the same files.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 source=$1 build=$2
@@ -50,6 +51,18 @@ twice=$(sort "$work/lists" | uniq -d)
 (cd "$build" && DESTDIR=$work/stage "$cmake" --install . --prefix /usr) >"$work/log" 2>&1 || { cat "$work/log"; die "no installation"; }
 diff <(cd "$work/stage" && find . ! -type d | sed -E 's|(/man[0-9]/.*)|\1.gz|' | sort) \
     <(cd "$work/all" && find . ! -type d ! -name copyright ! -name changelog.Debian.gz | sort) || die "not what installs"
+
+# The same files in .rpm, besides what rpmbuild adds.
+if command -v rpmbuild >/dev/null; then
+    (cd "$build" && umask 077 && "${cmake%cmake}cpack" -G RPM -B "$work/rpm") >"$work/log" 2>&1 || { cat "$work/log"; die "cpack -G RPM failed"; }
+    for rpm in "$work"/rpm/*.rpm; do
+        rpm -qplv "$rpm" 2>/dev/null | grep -vF /.build-id >"$work/long"
+        ! grep -E '^d' "$work/long" | grep -vE '^drwxr-xr-x .*rmm' || die "${rpm##*/}: folders of the system, or modes of a umask"
+        grep -v '^d' "$work/long" | sed 's|^[^/]*/|./|; s| ->.*||' >>"$work/rpm_files"
+    done
+    diff <(sort "$work/rpm_files") <(cd "$work/all" && find . ! -type d ! -name copyright ! -name changelog.Debian.gz | sort) || die "other files in .rpm"
+    ran_rpm=", .rpm too"
+fi
 
 # No path of our own in programs, stripped, and the unit starts the program of the package.
 while read -r file; do
@@ -144,4 +157,4 @@ done
 left=$(cd "$root" && find . -mindepth 1 ! -path './var/lib/dpkg*' \( ! -type d -o -name '*rmm*' \) \
     ! -path './etc/g*' ! -name .pwd.lock ! -path './etc/ld.so.cache' ! -path './var/cache/ldconfig*' | sort)
 [ -z "$left" ] || die "left: $left"
-echo "${#debs[@]} packages: $(echo $packages)"
+echo "${#debs[@]} packages${ran_rpm:-}: $(echo $packages)"
