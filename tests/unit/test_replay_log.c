@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "replay/log.h"
+#include "replay/log_file.h"
 
 typedef struct collected {
     log_row_t rows[64];
@@ -218,6 +219,17 @@ static void stops_when_the_sink_says_so(void **state)
     assert_int_equal(collected.row_count, 1);
 }
 
+static void refuses_a_first_line_without_an_end(void **state)
+{
+    collected_t collected = {.row_count = 0};
+    const log_sink_t sink = {&collected, collect_row, collect_problem};
+    char error[LOG_FILE_ERROR_MAX];
+    assert_int_equal(log_file_read("/dev/zero", &sink, error), LOG_FILE_FAILED);
+    assert_string_equal(
+        error, "not an allocation log: its first 65536 bytes are one line");
+    assert_int_equal(collected.row_count + collected.problem_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +244,7 @@ int main(void)
         cmocka_unit_test(refuses_a_header_in_the_middle),
         cmocka_unit_test(skips_an_overlong_line_whole_and_goes_on),
         cmocka_unit_test(stops_when_the_sink_says_so),
+        cmocka_unit_test(refuses_a_first_line_without_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

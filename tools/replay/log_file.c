@@ -77,7 +77,8 @@ static bool read_chunk(reading_t *reading)
     return true;
 }
 
-/* CSV, from the chunk on that was read. */
+/* CSV, from the chunk on that was read. A line without an end, as /dev/zero is, would be read for
+ * ever. */
 static log_file_result_t read_rows(reading_t *reading, const log_sink_t *sink)
 {
     log_reader_t reader;
@@ -85,6 +86,12 @@ static log_file_result_t read_rows(reading_t *reading, const log_sink_t *sink)
     while (reading->length > 0) {
         if (!log_reader_feed(&reader, reading->chunk, reading->length)) {
             return LOG_FILE_STOPPED;
+        }
+        if (reader.line == 0 && reading->length == CHUNK_BYTES) {
+            snprintf(
+                reading->error, LOG_FILE_ERROR_MAX,
+                "not an allocation log: its first %d bytes are one line", CHUNK_BYTES);
+            return LOG_FILE_FAILED;
         }
         if (!read_chunk(reading)) {
             return LOG_FILE_FAILED;
