@@ -111,6 +111,13 @@ bool player_open(
             message, message_bytes, "cannot read %.150s: %s", path, strerror(errno));
         return false;
     }
+    if (fseek(player->file, 0, SEEK_SET) != 0) {
+        snprintf(
+            message, message_bytes,
+            "%.150s: a pipe cannot be replayed: it is read twice", path);
+        player_close(player);
+        return false;
+    }
     if (!check_all(player, path, message, message_bytes)) {
         player_close(player);
         return false;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -20,6 +21,8 @@
 #include "top/inspector.h"
 #include "top/terminal.h"
 #include "top/view.h"
+
+#define HEIGHT_MAX 1000
 
 typedef struct screen {
     source_t *source;
@@ -33,12 +36,15 @@ typedef struct screen {
     bool has_memory;
 } screen_t;
 
-static volatile sig_atomic_t is_ended;
+static volatile sig_atomic_t is_ended, is_resized;
 
-static void end(int number)
+static void note(int number)
 {
-    (void)number;
-    is_ended = 1;
+    if (number == SIGWINCH) {
+        is_resized = 1;
+    } else {
+        is_ended = 1;
+    }
 }
 
 /* --- terminal ----------------------------------------------------------------------------- */
@@ -64,9 +70,34 @@ static void choose_attributes(screen_t *screen, bool has_colors)
     }
 }
 
+/* As much of the window as is drawn on: ncurses crashes where a size does not fit in a short.
+ * False: it is not known. */
+static bool window_size(int *rows, int *columns)
+{
+    struct winsize size = {.ws_row = 0};
+    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    *rows = size.ws_row < HEIGHT_MAX ? size.ws_row : HEIGHT_MAX;
+    *columns = size.ws_col < VIEW_WIDTH_MAX ? size.ws_col : VIEW_WIDTH_MAX;
+    return size.ws_row > 0 && size.ws_col > 0;
+}
+
+/* newterm() takes what these say instead of asking the terminal. */
+static void set_first_size(void)
+{
+    int rows, columns;
+    char text[16];
+    if (window_size(&rows, &columns)) {
+        snprintf(text, sizeof(text), "%d", rows);
+        setenv("LINES", text, 1);
+        snprintf(text, sizeof(text), "%d", columns);
+        setenv("COLUMNS", text, 1);
+    }
+}
+
 static bool open_terminal(screen_t *screen, bool wants_colors)
 {
     const char *name = getenv("TERM");
+    set_first_size();
     if (!terminal_is_known() || newterm(NULL, stdout, stdin) == NULL) {
         tool_error(
             "cannot use the terminal \"%s\": set TERM, or use --once",
@@ -87,22 +118,21 @@ static bool open_terminal(screen_t *screen, bool wants_colors)
     return true;
 }
 
+/* Before newterm(), which leaves signals alone that are caught already. */
 static void catch_signals(screen_t *screen)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction action = {.sa_handler = end};
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    const struct sigaction action = {.sa_handler = note};
     sigset_t blocked;
     sigemptyset(&blocked);
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        sigaction(ends[i], &action, NULL);
-        sigaddset(&blocked, ends[i]);
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
+        sigaction(caught[i], &action, NULL);
+        sigaddset(&blocked, caught[i]);
     }
-    sigaddset(&blocked, SIGWINCH);
     sigprocmask(SIG_BLOCK, &blocked, &screen->unblocked);
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        sigdelset(&screen->unblocked, ends[i]);
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
+        sigdelset(&screen->unblocked, caught[i]);
     }
-    sigdelset(&screen->unblocked, SIGWINCH);
 }
 
 /* --- drawing ------------------------------------------------------------------------------ */
@@ -207,7 +237,7 @@ static void do_request(screen_t *screen)
     control_do(&sampler->segments, &screen->node, &request, screen->ui.message);
 }
 
-/* All keys that were pressed; a new size of the terminal comes as a key too. */
+/* All keys that were pressed. */
 static void take_keys(screen_t *screen)
 {
     int key;
@@ -305,6 +335,7 @@ static void loop(screen_t *screen, uint64_t interval_ns)
 {
     uint64_t next_ns = 0;
     bool is_there = true;
+    int rows, columns;
     while (is_there && screen->has_memory && !screen->ui.is_over && !is_ended) {
         uint64_t now = clock_ns();
         if (now >= next_ns) {
@@ -313,6 +344,10 @@ static void loop(screen_t *screen, uint64_t interval_ns)
                 read_node(screen);
             }
         }
+        if (is_resized && window_size(&rows, &columns)) {
+            resizeterm(rows, columns);
+        }
+        is_resized = 0;
         draw(screen);
         is_there = wait_for_keys(screen, next_ns);
         take_keys(screen);
@@ -334,10 +369,10 @@ bool screen_run(const options_t *options, source_t *source)
     history_init(&screen.history);
     inspector_init(&screen.inspector);
     init_ui(&screen.ui, options);
+    catch_signals(&screen);
     if (!open_terminal(&screen, !options->no_color && terminal_wants_color())) {
         return false;
     }
-    catch_signals(&screen);
     loop(&screen, (uint64_t)(options->interval_seconds * 1e9));
     endwin();
     if (!screen.has_memory) {

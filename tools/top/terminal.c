@@ -12,6 +12,7 @@ bool terminal_is_known(void)
     if (setupterm(NULL, STDOUT_FILENO, &error) != OK) {
         return false;
     }
+    bool moves_cursor = cursor_address != NULL;
     del_curterm(cur_term);
-    return true;
+    return moves_cursor;
 }

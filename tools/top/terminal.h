@@ -21,7 +21,8 @@ static inline bool terminal_wants_color(void)
     return no_color == NULL || no_color[0] == '\0';
 }
 
-/* Whether there is a description of $TERM. Asked before newterm(), which leaks where it fails. */
+/* Whether there is a description of $TERM, of something that moves a cursor. Asked before
+ * newterm(), which leaks where it fails. */
 bool terminal_is_known(void);
 
 #endif /* RMM_TOP_TERMINAL_H */

@@ -6,6 +6,7 @@ tmux.
 usage: test_top.py RMM_TOP RMM_REPLAY DATA
 DATA is the folder tests/data.
 """
+import fcntl
 import html.parser
 import json
 import os
@@ -13,9 +14,12 @@ import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
 import unittest
 
@@ -190,6 +194,10 @@ class Printed(Programs):
         result = self.call("--json", RMM_RUNTIME_DIR="/proc/none/none")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
+        result = subprocess.run([TOP, "--once", "--replay", "/dev/stdin"], env=self.environment,
+                                input="", capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (
+            1, "rmm-top: /dev/stdin: a pipe cannot be replayed: it is read twice\n"))
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = subprocess.run([TOP, "--once"], env=self.environment, stdout=full,
                                     stderr=subprocess.PIPE, text=True, check=False)
@@ -354,17 +362,67 @@ class Page(Programs):
         self.assertEqual(sorted(os.listdir(self.folder)), ["node.html", "run"])
 
 
-class Hangup(Programs):
-    def test_it_ends_with_its_terminal(self):
-        ours, theirs = pty.openpty()
-        top = subprocess.Popen([TOP, "--interval", "0.1"], env=self.environment, stdin=theirs,
-                               stdout=theirs, stderr=subprocess.DEVNULL)
+class Bare(Programs):
+    """A terminal that only takes what is written."""
+
+    def open(self, rows=24, columns=80, **changes):
+        self.ours, theirs = pty.openpty()
+        self.resize(rows, columns)
+        top = subprocess.Popen([TOP, "--interval", "0.1"], env=dict(self.environment, **changes),
+                               stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, text=True)
         self.addCleanup(top.wait)
+        self.addCleanup(top.stderr.close)
         self.addCleanup(top.kill)
         os.close(theirs)
-        self.assertTrue(os.read(ours, 1))  # the first screen
-        os.close(ours)
+        return top
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def wait_end(self, top):
+        """Its exit status, and what it says then; the terminal shows all until then."""
+        threading.Thread(target=self.read_all, args=[self.ours], daemon=True).start()
+        return top.wait(timeout=60), top.stderr.read()
+
+    @staticmethod
+    def read_all(descriptor):
+        try:
+            while os.read(descriptor, 65536):
+                pass
+        except OSError:  # nobody has the other end any more
+            os.close(descriptor)
+
+    def test_it_ends_with_its_terminal(self):
+        top = self.open()
+        self.assertTrue(os.read(self.ours, 1))  # the first screen
+        os.close(self.ours)
         self.assertEqual(top.wait(timeout=60), 0)
+
+    def test_no_size_is_too_small_or_too_large(self):
+        for rows, columns, name in ((1, 1, "screen"), (0, 0, "screen"), (2, 40000, "linux"),
+                                    (65535, 65535, "screen")):
+            top = self.open(rows, columns, TERM=name)
+            self.assertTrue(os.read(self.ours, 1))
+            os.write(self.ours, b"q")
+            self.assertEqual(self.wait_end(top), (0, ""), (rows, columns))
+
+    def test_it_follows_every_size(self):
+        top = self.open()
+        self.assertTrue(os.read(self.ours, 1))
+        for rows, columns in ((1, 1), (24, 32768), (32768, 80), (65535, 65535), (0, 0), (24, 80)):
+            self.resize(rows, columns)
+            top.send_signal(signal.SIGWINCH)  # as it would come if this were its session's
+            os.read(self.ours, 65536)
+            time.sleep(0.2)
+            self.assertIsNone(top.poll(), (rows, columns))
+        os.write(self.ours, b"q")
+        self.assertEqual(self.wait_end(top), (0, ""))
+
+    def test_it_draws_on_no_printer(self):
+        for name in ("dumb", "no-such-terminal", ""):
+            top = self.open(TERM=name)
+            self.assertEqual(self.wait_end(top), (
+                1, f'rmm-top: cannot use the terminal "{name}": set TERM, or use --once\n'))
 
 
 @unittest.skipIf(shutil.which("tmux") is None, "no tmux")
