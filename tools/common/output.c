@@ -93,6 +93,20 @@ static bool name_file(output_t *output)
     return good;
 }
 
+bool output_is_same(const char *path, const char *other_path)
+{
+    struct stat status, other;
+    if (path == NULL || other_path == NULL) {
+        return false;
+    }
+    bool is_there = stat(path, &status) == 0;
+    if (stat(other_path, &other) != 0) {
+        return !is_there && strcmp(path, other_path) == 0;
+    }
+    return is_there && S_ISREG(status.st_mode) && status.st_dev == other.st_dev &&
+           status.st_ino == other.st_ino;
+}
+
 bool output_open(output_t *output, const char *path)
 {
     struct stat status;

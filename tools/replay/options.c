@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/numbers.h"
+#include "common/output.h"
 
 #define SECONDS_MAX 1e9
 
@@ -213,5 +214,9 @@ bool replay_options_parse(
         return false;
     }
     options->log_path = argv[1];
+    if (output_is_same(options->timeline_path, options->log_path)) {
+        snprintf(message, TOOL_MESSAGE_MAX, "--timeline names the log itself");
+        return false;
+    }
     return true;
 }

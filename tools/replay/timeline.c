@@ -2,21 +2,20 @@
 /* Errors of writing are kept by the stream and told once, at the end. */
 #include "replay/timeline.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 bool timeline_open(
     timeline_t *timeline, const char *path, const char *heading, uint64_t operations)
 {
-    FILE *file = fopen(path, "we");
     *timeline = (timeline_t){
-        .file = file,
         .operations = operations,
         .stretch = (operations + TIMELINE_ROWS_MAX - 1) / TIMELINE_ROWS_MAX};
-    if (file == NULL) {
+    if (!output_open(&timeline->output, path)) {
         return false;
     }
-    fprintf(file, "# %s\noperation,time_ns,live_bytes,reserved_bytes\n", heading);
+    fprintf(
+        timeline->output.file, "# %s\noperation,time_ns,live_bytes,reserved_bytes\n",
+        heading);
     return true;
 }
 
@@ -36,7 +35,7 @@ void timeline_note(
         return;
     }
     fprintf(
-        timeline->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+        timeline->output.file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
         timeline->seen, due_ns, timeline->live_bytes, timeline->reserved_bytes);
     timeline->live_bytes = 0;
     timeline->reserved_bytes = 0;
@@ -44,13 +43,5 @@ void timeline_note(
 
 bool timeline_close(timeline_t *timeline)
 {
-    bool written = ferror(timeline->file) == 0 && fflush(timeline->file) == 0;
-    int error = written ? 0 : errno;
-    if (fclose(timeline->file) != 0 && written) {
-        written = false;
-        error = errno;
-    }
-    timeline->file = NULL;
-    errno = error;
-    return written;
+    return output_commit(&timeline->output);
 }

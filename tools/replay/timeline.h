@@ -13,10 +13,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/output.h"
+
 #define TIMELINE_ROWS_MAX 1000
 
 typedef struct timeline {
-    FILE *file;
+    output_t output;
     uint64_t operations;                 /* of the log */
     uint64_t stretch;                    /* of a row */
     uint64_t seen;                       /* operations so far */
@@ -32,7 +34,7 @@ void timeline_note(
     timeline_t *timeline, uint64_t due_ns, uint64_t live_bytes,
     uint64_t reserved_bytes);
 
-/* False: not all could be written; errno says why. */
+/* The file is there then. False: not all could be written; errno says why. */
 bool timeline_close(timeline_t *timeline);
 
 #endif /* RMM_TOOLS_REPLAY_TIMELINE_H */

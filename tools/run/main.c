@@ -421,6 +421,12 @@ int main(int argc, char **argv)
         tool_error("--suppressions needs --summary, --report or --fail-on-finding");
         return TOOL_EXIT_USAGE;
     }
+    if (output_is_same(options.report, options.timeline) ||
+        output_is_same(options.report, options.trace) ||
+        output_is_same(options.timeline, options.trace)) {
+        tool_error("--report, --timeline and --trace are three files");
+        return TOOL_EXIT_USAGE;
+    }
     if (!set_environment(&options)) {
         return EXIT_OWN_FAILURE;
     }

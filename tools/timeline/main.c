@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "common/options.h"
+#include "common/output.h"
 #include "common/standard_output.h"
 #include "timeline/log_history.h"
 #include "timeline/pictures.h"
@@ -93,6 +94,12 @@ int main(int argc, char **argv)
     }
     if (options.timeline == NULL && options.trace == NULL) {
         tool_error("nothing to write: give --timeline FILE or --trace FILE");
+        return TOOL_EXIT_USAGE;
+    }
+    if (output_is_same(options.timeline, argv[1]) ||
+        output_is_same(options.trace, argv[1]) ||
+        output_is_same(options.timeline, options.trace)) {
+        tool_error("the log, --timeline and --trace are three files");
         return TOOL_EXIT_USAGE;
     }
     return show(&options, argv[1]);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/output.h"
 #include "common/standard_output.h"
 #include "top/once.h"
 #include "top/options.h"
@@ -90,6 +91,10 @@ int main(int argc, char **argv)
     }
     if (options.mount != NULL && options.replay != NULL) {
         tool_error("--mount and --replay exclude each other");
+        return TOOL_EXIT_USAGE;
+    }
+    if (output_is_same(options.html, options.replay)) {
+        tool_error("--html names the recording itself");
         return TOOL_EXIT_USAGE;
     }
     return show(&options);
