@@ -7,9 +7,9 @@
 #ifndef RMM_TOOLS_BENCH_BENCH_H
 #define RMM_TOOLS_BENCH_BENCH_H
 
-#include "bench/progress.h"
 #include "bench/sample.h"
 #include "bench/workload.h"
+#include "common/progress.h"
 
 #define BENCH_REPETITIONS_MAX 1000
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
@@ -37,6 +38,7 @@ typedef struct run {
     uint64_t reserved_bytes; /* held at the end */
 } run_t;
 
+/* What runs on the simulated GPU is not shown among the programs of this machine. */
 bool advise_prepare(void)
 {
     const char *driver = getenv("RMM_DRIVER");
@@ -46,7 +48,7 @@ bool advise_prepare(void)
             driver);
         return false;
     }
-    return setenv("RMM_DRIVER", "sim", 1) == 0;
+    return setenv("RMM_DRIVER", "sim", 1) == 0 && setenv("RMM_PUBLISH", "0", 1) == 0;
 }
 
 /* A log of a larger GPU needs a larger simulated one. */
@@ -113,10 +115,11 @@ static capacity_trial_t play(
  * threads: it may be a hole between two capacities of the curve, which is tried on one thread, and
  * an arena divides its memory among threads.
  */
-static bool find_safe(const plan_t *plan, advice_candidate_t *candidate, run_t *out)
+static bool find_safe(
+    const plan_t *plan, progress_t *progress, advice_candidate_t *candidate, run_t *out)
 {
     capacity_curve_t curve;
-    if (!pool_measure_curve(candidate->resource, plan, &curve)) {
+    if (!pool_measure_curve(candidate->resource, plan, progress, &curve)) {
         return false;
     }
     unsigned first = capacity_curve_safe(&curve);
@@ -163,12 +166,14 @@ static void count_held(const plan_t *plan, uint64_t held_bytes, advice_candidate
     }
 }
 
-static bool measure(const plan_t *plan, const char *resource, advice_candidate_t *out)
+static bool measure(
+    const plan_t *plan, const char *resource, progress_t *progress,
+    advice_candidate_t *out)
 {
     run_t grown = {0}, timed = {0};
     *out = (advice_candidate_t){
         .resource = resource, .grows = replay_resource_sizes(resource) == 2};
-    if (!find_safe(plan, out, &timed) ||
+    if (!find_safe(plan, progress, out, &timed) ||
         (out->grows && play(plan, resource, 0, 1, &grown) != CAPACITY_FITS)) {
         return false;
     }
@@ -176,6 +181,25 @@ static bool measure(const plan_t *plan, const char *resource, advice_candidate_t
     out->ns_per_operation = timed.ns;
     count_held(plan, timed.reserved_bytes, out);
     return true;
+}
+
+/* Of the resources that can have it; false: said why on stderr. */
+static bool
+measure_all(const plan_t *plan, advice_candidate_t *candidates, size_t *count_out)
+{
+    progress_t progress;
+    bool good = true;
+    size_t count = 0;
+    progress_begin(
+        &progress, RESOURCE_COUNT * CAPACITY_CURVE_COUNT, !isatty(STDERR_FILENO));
+    for (size_t i = 0; good && i < RESOURCE_COUNT; i++) {
+        if (!is_too_small(plan, resources[i])) {
+            good = measure(plan, resources[i], &progress, &candidates[count++]);
+        }
+    }
+    progress_end(&progress);
+    *count_out = count;
+    return good;
 }
 
 bool advise(const plan_t *plan, const char *log, bool json)
@@ -191,14 +215,9 @@ bool advise(const plan_t *plan, const char *log, bool json)
         return false;
     }
     rmm_sim_run_promptly(); /* no work runs on the GPU, so nothing is late */
-    size_t count = 0;
-    for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-        if (is_too_small(plan, resources[i])) {
-            continue;
-        }
-        if (!measure(plan, resources[i], &candidates[count++])) {
-            return false;
-        }
+    size_t count;
+    if (!measure_all(plan, candidates, &count)) {
+        return false;
     }
     advice_report_t report = {log, plan, candidates, count, &advice};
     bool printed = true;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
@@ -260,8 +261,11 @@ static bool try_capacities(session_t *session)
             options->resource, &session->plan, &report->capacity_bytes);
     }
     if (options->capacity_curve) {
-        report->curve_is_known =
-            pool_measure_curve(options->resource, &session->plan, &report->curve);
+        progress_t progress;
+        progress_begin(&progress, CAPACITY_CURVE_COUNT, !isatty(STDERR_FILENO));
+        report->curve_is_known = pool_measure_curve(
+            options->resource, &session->plan, &progress, &report->curve);
+        progress_end(&progress);
     }
     return worked && report->curve_is_known == options->capacity_curve;
 }

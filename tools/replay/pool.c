@@ -49,12 +49,16 @@ static capacity_trial_t run_trial(const plan_t *plan, rmm_resource_t *pool)
 typedef struct search {
     const char *resource;
     const plan_t *plan;
+    progress_t *progress; /* NULL: how many trials there will be is not known */
 } search_t;
 
 static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
 {
     const search_t *search = context;
     rmm_resource_t *pool;
+    if (search->progress != NULL) {
+        progress_step(search->progress, "capacities", search->resource);
+    }
     if (!pool_open(search->resource, capacity_bytes, &pool)) {
         tool_error(
             "cannot try %" PRIu64 " bytes: %s", capacity_bytes,
@@ -69,7 +73,7 @@ static capacity_trial_t try_capacity(void *context, uint64_t capacity_bytes)
 bool pool_find_capacity(
     const char *resource, const plan_t *plan, uint64_t *capacity_bytes)
 {
-    search_t search = {resource, plan};
+    search_t search = {resource, plan, NULL};
     switch (capacity_search(plan->peak_bytes, try_capacity, &search, capacity_bytes)) {
     case CAPACITY_FOUND:
         return true;
@@ -85,8 +89,9 @@ bool pool_find_capacity(
 }
 
 bool pool_measure_curve(
-    const char *resource, const plan_t *plan, capacity_curve_t *curve)
+    const char *resource, const plan_t *plan, progress_t *progress,
+    capacity_curve_t *curve)
 {
-    search_t search = {resource, plan};
+    search_t search = {resource, plan, progress};
     return capacity_curve_measure(plan->peak_bytes, try_capacity, &search, curve);
 }

@@ -7,6 +7,7 @@
 
 #include <rmm/resource.h>
 
+#include "common/progress.h"
 #include "replay/capacity.h"
 #include "replay/options.h"
 #include "replay/plan.h"
@@ -21,8 +22,10 @@ bool pool_open(const char *resource, uint64_t pool_bytes, rmm_resource_t **out);
 bool pool_find_capacity(
     const char *resource, const plan_t *plan, uint64_t *capacity_bytes);
 
-/* Which sizes of its kind run the plan; false: said why on stderr. */
+/* Which sizes of its kind run the plan, in CAPACITY_CURVE_COUNT steps of the progress; false: said
+ * why on stderr. */
 bool pool_measure_curve(
-    const char *resource, const plan_t *plan, capacity_curve_t *curve);
+    const char *resource, const plan_t *plan, progress_t *progress,
+    capacity_curve_t *curve);
 
 #endif /* RMM_TOOLS_REPLAY_POOL_H */

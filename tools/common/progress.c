@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/progress.h"
+/* How far a program is; see progress.h. */
+#include "common/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ void progress_group(const progress_t *progress, const char *group)
     }
 }
 
-void progress_step(progress_t *progress, const char *workload, const char *resource)
+void progress_step(progress_t *progress, const char *what, const char *resource)
 {
     char bar[BAR_COLUMNS + 1];
     char line[COLUMNS + 1];
@@ -48,8 +49,8 @@ void progress_step(progress_t *progress, const char *workload, const char *resou
         memset(bar, '#', filled);
         bar[BAR_COLUMNS] = '\0';
         snprintf(
-            line, sizeof line, "[%s] %3u%% %s on %.40s", bar, percent(progress),
-            workload, resource);
+            line, sizeof line, "[%s] %3u%% %s on %.40s", bar, percent(progress), what,
+            resource);
         print_over(line);
     }
     progress->done++;

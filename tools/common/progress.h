@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far rmm-bench is, on stderr: on a terminal a bar that stays on one line and is gone at
- * the end; elsewhere a line for each group of workloads, which suits a log.
+ * How far a program is, on stderr: on a terminal a bar that stays on one line and is gone at
+ * the end; elsewhere a line for each group of trials, which suits a log.
  *
  * Printed between trials, so no clock runs meanwhile.
  */
-#ifndef RMM_TOOLS_BENCH_PROGRESS_H
-#define RMM_TOOLS_BENCH_PROGRESS_H
+#ifndef RMM_TOOLS_COMMON_PROGRESS_H
+#define RMM_TOOLS_COMMON_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,10 +19,10 @@ typedef struct progress {
 
 /* Of `total` trials. */
 void progress_begin(progress_t *progress, uint64_t total, bool quiet);
-/* The workloads that are measured together from here on. */
+/* What is measured from here on: a name. */
 void progress_group(const progress_t *progress, const char *group);
 /* The next trial begins. */
-void progress_step(progress_t *progress, const char *workload, const char *resource);
+void progress_step(progress_t *progress, const char *what, const char *resource);
 void progress_end(const progress_t *progress);
 
-#endif /* RMM_TOOLS_BENCH_PROGRESS_H */
+#endif /* RMM_TOOLS_COMMON_PROGRESS_H */
