@@ -5,7 +5,7 @@
 #ifndef RMM_TOOLS_REPLAY_HOLD_H
 #define RMM_TOOLS_REPLAY_HOLD_H
 
-/* Call before the work: SIGTERM and SIGINT then wait for hold_for(). */
+/* From here on SIGTERM and SIGINT end hold_for(), before it or during it, and not the program. */
 void hold_prepare(void);
 
 /* Returns after so many seconds, or at SIGTERM or SIGINT. */

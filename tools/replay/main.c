@@ -220,6 +220,9 @@ static bool use(session_t *session)
 {
     const replay_options_t *options = &session->options;
     bool worked = measure(session);
+    if (options->hold) {
+        hold_prepare();
+    }
     if (session->measured && !tries_capacities(options)) {
         worked = print_report(session) && worked;
     }
@@ -314,9 +317,6 @@ int main(int argc, char **argv)
     if (session.options.version) {
         printf("rmm-replay %s\n", rmm_version_string());
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (session.options.hold) {
-        hold_prepare();
     }
     bool worked = (!session.options.advise || advise_prepare()) && library_log_open() &&
                   load_log(

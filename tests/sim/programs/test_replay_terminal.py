@@ -76,6 +76,16 @@ class Terminal(unittest.TestCase):
         self.assertEqual(program.wait(timeout=60), -signal.SIGINT)
         self.assertEqual(os.listdir(self.runtime), [])
 
+    def test_a_signal_before_the_hold_ends_the_program(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            program = self.start("--speed", "0.00001", "--hold", "600", SMALL)
+            while not os.listdir(self.runtime):  # it does not block signals before
+                self.assertIsNone(program.poll())
+            program.send_signal(number)
+            self.assertEqual(program.wait(timeout=60), -number)
+            for name in os.listdir(self.runtime):
+                os.remove(os.path.join(self.runtime, name))
+
 
 if __name__ == "__main__":
     unittest.main()
