@@ -274,7 +274,7 @@ static void a_function_too_many_has_no_name_and_counts(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const uint64_t word = BASE;
-    char name[80];
+    char name[96];
 
     diag_alloc(&diag, BASE, 4096);
     for (int i = 0; i < 1000; i++) {
