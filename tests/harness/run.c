@@ -64,10 +64,11 @@ __attribute__((constructor(101))) static void begin(int argc, char **argv)
 #ifdef RMM_TEST_SANITIZED
 const char *__tsan_default_options(void);
 
-/* Programs of tests fork beside threads; as in CMakePresets.json. */
+/* Programs of tests fork beside threads, and threads of some run until the end: the sanitizer would
+ * let them do so for a second. As in CMakePresets.json. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void)
 {
-    return "die_after_fork=0";
+    return "die_after_fork=0:atexit_sleep_ms=50";
 }
 #endif
 
