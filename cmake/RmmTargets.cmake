@@ -42,11 +42,22 @@ function(rmm_test_program program)
     target_compile_definitions(${program} PRIVATE "RMM_TEST_ENVIRONMENT=${environment}")
 endfunction()
 
-# rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])
+# rmm_threaded_cases(VARIABLE PATTERN)
+# What a test's command names for the thread sanitizer, which has nothing to find where a case has one
+# thread: the cases of the pattern. Elsewhere nothing, which is all of them.
+function(rmm_threaded_cases variable pattern)
+    set(${variable} "" PARENT_SCOPE)
+    if(RMM_SANITIZE MATCHES "thread")
+        set(${variable} "${pattern}" PARENT_SCOPE)
+    endif()
+endfunction()
+
+# rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...]
+#     [CASES pattern ...])
 # A cmocka program over the library's objects, run as <label>.<name> with the variables of
-# ENV, which a run by hand has too.
+# ENV, which a run by hand has too; only some of its cases, if CASES names them.
 function(rmm_add_test)
-    cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
+    cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV;CASES" ${ARGN})
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 150) # on a busy machine; an idle one takes some seconds
     endif()
@@ -59,7 +70,7 @@ function(rmm_add_test)
     add_executable(test_${ARG_NAME} ${ARG_SOURCES})
     target_link_libraries(test_${ARG_NAME} PRIVATE rmm_defaults rmm_harness ${ARG_LIBS})
     rmm_test_program(test_${ARG_NAME} ${ARG_ENV})
-    add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
+    add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME} ${ARG_CASES})
     set_tests_properties(${ARG_LABEL}.${ARG_NAME} PROPERTIES
         LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
         ENVIRONMENT "${ARG_ENV}")

@@ -92,14 +92,15 @@ step_asan() {
     build asan && run_ctest asan "abi$elsewhere" "$scripts"
 }
 
-# Programs with one thread, in which this sanitizer has nothing to find.
+# Programs with one thread, in which this sanitizer has nothing to find. rmm-top has another one where
+# /rmm is mounted, as in fuse.feeds_rmm_top.
 # ctest knows at most nine groups in an expression.
 one_thread='^unit\.(blocks.*|index|segment_.*|replay_.*|spec|timeline_parts)$'
 one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
 one_thread+='|async|attributes|base_resources|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
 one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm_async|rmm_resources|order|contract.*'
 one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
-one_thread+='|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
+one_thread+='|top|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
 one_thread+='|^fuse\.the_demo_shows_what_it_must$|^hip\.(open\..*|hip_abi|contract\..*|device\..*|faults\..*)$'
 same_over_hip='^hip\.sim\.' # programs that sim runs, too
 
