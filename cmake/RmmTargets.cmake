@@ -37,9 +37,15 @@ function(rmm_test_program program)
     foreach(variable ${ARGN})
         string(APPEND environment "\"${variable}\",")
     endforeach()
-    target_sources(${program} PRIVATE $<TARGET_OBJECTS:rmm_test_runner>
-        ${PROJECT_SOURCE_DIR}/tests/harness/environment.c)
-    target_compile_definitions(${program} PRIVATE "RMM_TEST_ENVIRONMENT=${environment}")
+    string(MD5 hash "${environment}")
+    set(object rmm_test_environment_${hash}) # of all programs with these variables
+    if(NOT TARGET ${object})
+        add_library(${object} OBJECT ${PROJECT_SOURCE_DIR}/tests/harness/environment.c)
+        target_include_directories(${object} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+        target_link_libraries(${object} PRIVATE rmm_defaults)
+        target_compile_definitions(${object} PRIVATE "RMM_TEST_ENVIRONMENT=${environment}")
+    endif()
+    target_sources(${program} PRIVATE $<TARGET_OBJECTS:rmm_test_runner> $<TARGET_OBJECTS:${object}>)
 endfunction()
 
 # rmm_threaded_cases(VARIABLE PATTERN)
