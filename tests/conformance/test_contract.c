@@ -16,6 +16,8 @@
 #include "conformance/worker.h"
 #include "driver/driver.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 enum { HELD_MAX = 64, STREAM_ROUNDS = 100 };
 
 static const subject_t *subject;
@@ -51,24 +53,30 @@ static void refuses_sizes_near_the_end_of_the_address_space(void **state)
 {
     static const size_t ends[] = {
         SIZE_MAX, PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4095};
+    static const size_t before[] = {0, 1, 2, 131, 254, 255, 256, 511, 512};
+    uint64_t out_of_memory = 0;
     rmm_resource_t *mr = subject_begin(subject);
 
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        for (size_t less = 0; less <= 512; less += less < 4 ? 1 : 127) {
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        for (size_t j = 0; j < COUNT(before); j++) {
+            size_t bytes = ends[i] - before[j];
             void *mark = &mark;
             void *ptr = mark;
-            rmm_status_t status = rmm_resource_alloc(mr, ends[i] - less, 0, NULL, &ptr);
+            rmm_status_t status = rmm_resource_alloc(mr, bytes, 0, NULL, &ptr);
 
             assert_true(
                 status == RMM_ERR_OUT_OF_MEMORY ||
                 (!rmm_sim_active() && status == RMM_ERR_BAD_ALLOC)); /* the driver's */
             assert_ptr_equal(ptr, mark);
             assert_true(rmm_last_error_message()[0] != '\0');
-            status = rmm_resource_alloc_sync(mr, ends[i] - less, RMM_ALIGN_MAX, &ptr);
+            out_of_memory += status == RMM_ERR_OUT_OF_MEMORY;
+            status = rmm_resource_alloc_sync(mr, bytes, RMM_ALIGN_MAX, &ptr);
             assert_true(rmm_status_is_alloc_failure(status));
             assert_ptr_equal(ptr, mark);
+            out_of_memory += status == RMM_ERR_OUT_OF_MEMORY;
         }
     }
+    assert_int_equal(stats_of(mr).oom_count, out_of_memory);
     give(mr, take(mr, 1000), 1000); /* all is as before */
     assert_int_equal(stats_of(mr).total_count, 1);
     subject_end(mr);
@@ -95,7 +103,7 @@ static void gives_an_alignment_or_says_no(void **state)
             assert_ptr_equal(ptr, mark);
         }
     }
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(
             rmm_resource_alloc(mr, 1000, wrong[i], NULL, &ptr),
             RMM_ERR_INVALID_ALIGNMENT);
@@ -119,12 +127,14 @@ static void refuses_frees_that_cannot_be_right(void **state)
 
     give(mr, first + 256, 744);
     if (!takes_any_size()) {
-        give(mr, first, 5000); /* rounded up it is another size in any resource */
+        give(mr, first, 999);
+        give(mr, first, 5000);
     }
     give(mr, (char *)&mr, 1000);
     assert_int_equal(stats_of(mr).current_bytes, 2000);
     give(mr, first, 1000);
     give(mr, first, 1000);
+    assert_int_equal(stats_of(mr).invalid_free_count, takes_any_size() ? 3 : 5);
     assert_int_equal(stats_of(mr).current_bytes, 1000);
     assert_int_equal(stats_of(mr).current_count, 1);
     give(mr, second, 1000);

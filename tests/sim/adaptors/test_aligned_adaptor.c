@@ -234,23 +234,6 @@ static void counts_what_was_asked_for_and_not_what_upstream_gave(void **state)
     end_adaptor(mr);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
-    char *ptr = take(mr, 1000, NULL);
-
-    give(mr, ptr, 999, NULL);
-    give(mr, ptr + 256, 1000, NULL);
-    assert_int_equal(stats_of(mr).current_bytes, 1000);
-    give(mr, ptr, 1000, NULL);
-    give(mr, ptr, 1000, NULL);
-    assert_int_equal(stats_of(mr).current_count, 0);
-    assert_int_equal(stats_of(mr).invalid_free_count, 3);
-    assert_int_equal(location_bytes(), 0);
-    rmm_resource_release(mr);
-    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
-}
-
 static void refuses_sizes_that_no_address_space_holds(void **state)
 {
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
@@ -393,7 +376,6 @@ int main(void)
         cmocka_unit_test(aligns_a_real_pointer),
         cmocka_unit_test(gives_the_alignment_that_a_request_asks_for),
         cmocka_unit_test(counts_what_was_asked_for_and_not_what_upstream_gave),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(refuses_sizes_that_no_address_space_holds),
         cmocka_unit_test(what_upstream_refused_takes_no_room),
         cmocka_unit_test(gives_aligned_blocks_back_at_its_end),

@@ -81,25 +81,6 @@ static void refuses_bad_arguments_and_touches_nothing(void **state)
     rmm_resource_release(pool);
 }
 
-static void refuses_sizes_near_the_end_of_the_address_space(void **state)
-{
-    static const size_t sizes[] = {
-        SIZE_MAX,       SIZE_MAX - 1, SIZE_MAX - 254,          SIZE_MAX - 255,
-        SIZE_MAX - 256, PTRDIFF_MAX,  (size_t)PTRDIFF_MAX + 1, (size_t)1 << 50};
-    rmm_resource_t *pool = make_pool(MIB, 0);
-    void *mark = &mark;
-    void *ptr = mark;
-
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        assert_int_equal(
-            rmm_resource_alloc(pool, sizes[i], 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
-        assert_ptr_equal(ptr, mark);
-    }
-    assert_int_equal(stats_of(pool).oom_count, sizeof(sizes) / sizeof(sizes[0]));
-    assert_int_equal(stats_of(pool).current_bytes, 0);
-    rmm_resource_release(pool);
-}
-
 static void counts_an_allocation_of_no_bytes(void **state)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
@@ -517,7 +498,6 @@ int main(void)
         CASE(gives_aligned_blocks_that_do_not_overlap),
         CASE(gives_larger_alignments_on_request),
         CASE(refuses_bad_arguments_and_touches_nothing),
-        CASE(refuses_sizes_near_the_end_of_the_address_space),
         CASE(counts_an_allocation_of_no_bytes),
         CASE(merges_freed_blocks_back_into_one),
         CASE(reuses_at_once_on_the_same_stream),

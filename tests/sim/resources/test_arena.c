@@ -469,27 +469,6 @@ static void gives_larger_alignments_on_request(void **state)
     rmm_resource_release(arena);
 }
 
-static void refuses_sizes_near_the_end_of_the_address_space(void **state)
-{
-    static const size_t sizes[] = {
-        SIZE_MAX,
-        SIZE_MAX - 1,
-        SIZE_MAX - 255,
-        SIZE_MAX - 256,
-        PTRDIFF_MAX,
-        (size_t)PTRDIFF_MAX + 1,
-        PIB,
-        MIB + 1};
-    rmm_resource_t *arena = make_arena(MIB);
-
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        assert_false(has_room(arena, sizes[i], NULL));
-    }
-    assert_int_equal(stats_of(arena).oom_count, sizeof(sizes) / sizeof(sizes[0]));
-    assert_int_equal(stats_of(arena).current_bytes, 0);
-    rmm_resource_release(arena);
-}
-
 static void counts_an_allocation_of_no_bytes(void **state)
 {
     rmm_resource_t *arena = make_arena(MIB);
@@ -738,7 +717,6 @@ int main(void)
         ARENA_CASE(lends_nobody_else_what_a_stream_freed_with_work_queued),
         ARENA_CASE(nor_after_there_was_no_host_memory_for_a_refill),
         ARENA_CASE(gives_larger_alignments_on_request),
-        ARENA_CASE(refuses_sizes_near_the_end_of_the_address_space),
         ARENA_CASE(counts_an_allocation_of_no_bytes),
         ARENA_CASE(refuses_frees_that_cannot_be_right),
         ARENA_CASE(keeps_its_figures),

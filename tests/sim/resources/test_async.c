@@ -256,24 +256,6 @@ static void a_creation_that_fails_leaves_nothing_behind(void **state)
 
 /* --- async: blocks ------------------------------------------------------------------ */
 
-static void refuses_sizes_near_the_end_of_the_address_space(void **state)
-{
-    const size_t sizes[] = {SIZE_MAX,    SIZE_MAX - 255,    (size_t)PTRDIFF_MAX + 1,
-                            PTRDIFF_MAX, PTRDIFF_MAX - 511, 1024 * GIB};
-    rmm_resource_t *mr = make_async();
-    void *ptr = NULL;
-
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        assert_int_equal(
-            rmm_resource_alloc(mr, sizes[i], 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
-        assert_null(ptr);
-    }
-    assert_int_equal(stats_of(mr).oom_count, 6);
-    assert_int_equal(stats_of(mr).current_bytes, 0);
-    give(mr, take(mr, 100, NULL), 100, NULL);
-    end(mr);
-}
-
 static void tells_memory_from_other_failures(void **state)
 {
     rmm_resource_t *mr = make_async();
@@ -728,7 +710,6 @@ int main(void)
         cmocka_unit_test(refuses_options_that_make_no_sense),
         cmocka_unit_test(an_initial_size_beyond_the_device_leaves_nothing_behind),
         cmocka_unit_test(a_creation_that_fails_leaves_nothing_behind),
-        cmocka_unit_test(refuses_sizes_near_the_end_of_the_address_space),
         cmocka_unit_test(tells_memory_from_other_failures),
         cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(a_block_of_no_bytes_costs_nothing),

@@ -115,20 +115,6 @@ static void tells_no_more_figures_than_there_is_room_for(void **state)
     rmm_resource_release(pinned);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *pinned = make(rmm_pinned_resource_create);
-    char *ptr = take(pinned, 1000, NULL);
-
-    give(pinned, ptr + 256, 1000, NULL);
-    give(pinned, ptr, 999, NULL);
-    give(pinned, ptr, 1000, NULL);
-    give(pinned, ptr, 1000, NULL);
-    assert_int_equal(stats_of(pinned).invalid_free_count, 3);
-    assert_int_equal(rmm_sim_violations(), 0);
-    rmm_resource_release(pinned);
-}
-
 /* Freed on a stream of another device, by work of that device which has not run. */
 static void a_free_waits_for_the_work_of_another_device(void **state)
 {
@@ -207,7 +193,6 @@ int main(void)
         cmocka_unit_test(are_shared_by_all_who_create_one),
         cmocka_unit_test(tells_which_call_failed_and_why),
         cmocka_unit_test(tells_no_more_figures_than_there_is_room_for),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(a_free_waits_for_the_work_of_another_device),
         cmocka_unit_test(a_pool_on_pinned_memory_counts_as_the_hosts),
         cmocka_unit_test(a_pool_on_managed_memory_works),

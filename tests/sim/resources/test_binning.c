@@ -226,20 +226,6 @@ static void leaves_an_existing_bin_as_it_is(void **state)
     end(mr);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *mr = make_binning(10, 12);
-    char *ptr = take(mr, 1000, NULL);
-
-    give(mr, ptr + 256, 1000, NULL);
-    give(mr, ptr, 999, NULL);
-    give(mr, ptr, 1000, NULL);
-    give(mr, ptr, 1000, NULL);
-    assert_int_equal(stats_of(mr).invalid_free_count, 3);
-    assert_int_equal(stats_of(mr).current_bytes, 0);
-    end(mr);
-}
-
 static void forgets_a_block_that_was_freed_at_its_bin(void **state)
 {
     rmm_resource_t *mr = make_binning(0, 0);
@@ -513,7 +499,6 @@ int main(void)
         cmocka_unit_test(refuses_bins_that_cannot_be),
         cmocka_unit_test(takes_a_pool_for_a_bin_of_any_size),
         cmocka_unit_test(leaves_an_existing_bin_as_it_is),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(forgets_a_block_that_was_freed_at_its_bin),
         cmocka_unit_test(frees_what_is_out_at_its_end),
         cmocka_unit_test(forgets_allocations_of_no_bytes_made_through_an_adaptor),

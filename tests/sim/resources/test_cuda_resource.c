@@ -132,22 +132,6 @@ static void tells_out_of_memory_from_other_failures(void **state)
     rmm_resource_release(cuda);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *cuda = make_cuda();
-    char *ptr = take(cuda, 1000, NULL);
-
-    give(cuda, ptr + 256, 1000, NULL);
-    give(cuda, ptr, 999, NULL);
-    assert_int_equal(stats_of(cuda).current_bytes, 1000);
-    give(cuda, ptr, 1000, NULL);
-    give(cuda, ptr, 1000, NULL);
-    assert_int_equal(stats_of(cuda).invalid_free_count, 3);
-    assert_int_equal(stats_of(cuda).current_bytes, 0);
-    assert_int_equal(rmm_sim_violations(), 0);
-    rmm_resource_release(cuda);
-}
-
 static void frees_what_is_out_at_its_end_and_starts_anew(void **state)
 {
     rmm_resource_t *cuda = make_cuda();
@@ -222,7 +206,6 @@ int main(void)
         cmocka_unit_test(leaves_device_and_capture_mode_as_they_were),
         cmocka_unit_test(refuses_alignment_that_cudamalloc_cannot_give),
         cmocka_unit_test(tells_out_of_memory_from_other_failures),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(frees_what_is_out_at_its_end_and_starts_anew),
         cmocka_unit_test(waits_in_its_synchronous_twins),
         cmocka_unit_test(a_synchronous_twin_that_cannot_wait_keeps_no_block),

@@ -94,20 +94,6 @@ static void refuses_more_than_a_block_and_names_both_sizes(void **state)
     end(mr);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *mr = make_fixed(64 * KIB, 2);
-    char *ptr = take(mr, 5000, NULL);
-
-    give(mr, ptr + 256, 5000, NULL);
-    give(mr, ptr, 5001, NULL);
-    give(mr, ptr, 5000, NULL);
-    give(mr, ptr, 5000, NULL);
-    assert_int_equal(stats_of(mr).invalid_free_count, 3);
-    assert_int_equal(stats_of(mr).current_bytes, 0);
-    end(mr);
-}
-
 static void refuses_sizes_that_overflow(void **state)
 {
     const uint64_t wrong[][2] = {
@@ -187,7 +173,6 @@ int main(void)
         cmocka_unit_test(a_block_size_or_chunk_of_zero_is_its_default),
         cmocka_unit_test(gives_larger_alignments_on_request),
         cmocka_unit_test(refuses_more_than_a_block_and_names_both_sizes),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(refuses_sizes_that_overflow),
         cmocka_unit_test(takes_a_chunk_or_nothing),
         cmocka_unit_test(gives_free_chunks_back_when_trimmed),

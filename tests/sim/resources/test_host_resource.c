@@ -72,22 +72,6 @@ static void says_out_of_memory(void **state)
     rmm_resource_release(host);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *host = make_host();
-    char *ptr;
-    void *block;
-
-    assert_ok(rmm_resource_alloc(host, 1000, 0, NULL, &block));
-    ptr = block;
-    rmm_resource_dealloc(host, ptr + 256, 1000, 0, NULL);
-    rmm_resource_dealloc(host, ptr, 999, 0, NULL);
-    rmm_resource_dealloc(host, ptr, 1000, 0, NULL);
-    rmm_resource_dealloc(host, ptr, 1000, 0, NULL);
-    assert_int_equal(stats_of(host).invalid_free_count, 3);
-    rmm_resource_release(host);
-}
-
 static void frees_what_is_out_at_its_end(void **state)
 {
     rmm_resource_t *host = make_host();
@@ -178,7 +162,6 @@ int main(void)
         cmocka_unit_test(gives_every_alignment),
         cmocka_unit_test(works_without_any_driver),
         cmocka_unit_test(says_out_of_memory),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(frees_what_is_out_at_its_end),
         cmocka_unit_test(carries_no_pool),
         cmocka_unit_test(a_callback_for_host_memory_needs_no_driver_either),

@@ -257,19 +257,6 @@ static void aligns_as_requested(void **state)
     end(resources[1]);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
-{
-    rmm_resource_t *mr = make_headroom(0);
-    char *ptr = take(mr, 3 * MIB, NULL);
-
-    give(mr, ptr + 4096, 3 * MIB, NULL);
-    give(mr, ptr, 3 * MIB - 1, NULL);
-    give(mr, ptr, 3 * MIB, NULL);
-    give(mr, ptr, 3 * MIB, NULL);
-    assert_int_equal(stats_of(mr).invalid_free_count, 3);
-    end(mr);
-}
-
 static void system_memory_is_shared_by_all_who_create_it(void **state)
 {
     rmm_resource_t *first = make_system();
@@ -417,7 +404,6 @@ int main(void)
         cmocka_unit_test(the_end_waits_for_all_work),
         cmocka_unit_test(refuses_what_no_machine_has),
         cmocka_unit_test(aligns_as_requested),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
         cmocka_unit_test(system_memory_is_shared_by_all_who_create_it),
         cmocka_unit_test(a_block_prefers_the_device_where_there_is_room),
         cmocka_unit_test(a_headroom_of_all_free_memory_leaves_the_host),
