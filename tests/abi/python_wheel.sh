@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 source=$1 library=$(realpath "$2") python=$3 stage=$4
 unset PYTHONPATH
+export CFLAGS=-O0 # the quickest: it is built three times
 
 mkdir -p "$work/tree/lib"
 cp -r "$source/python" "$source/include" "$source/LICENSE" "$work/tree/"
@@ -27,8 +28,8 @@ build() { # FOLDER [VARIABLE...]: a wheel in it
 
 install() { # WHEEL...: into a new environment, $work/venv
     rm -rf "$work/venv"
-    "$python" -m venv --system-site-packages "$work/venv"
-    "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$@"
+    "$python" -m venv --without-pip --system-site-packages "$work/venv" # the system's pip will do
+    "$work/venv/bin/python" -m pip install --quiet --no-index --disable-pip-version-check "$@"
 }
 
 cat >"$work/program.py" <<'END'
