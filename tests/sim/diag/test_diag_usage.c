@@ -391,8 +391,8 @@ static int run_injected(const char *program, const char *output)
     char command[2048];
 
     snprintf(
-        command, sizeof(command), "'%s' -- '%s' >'%s'", getenv("RMM_TEST_RUN"), program,
-        output);
+        command, sizeof(command), "'%s' -- '%s' >'%s'", getenv("RMM_TEST_RMM_RUN"),
+        program, output);
     return system(command);
 }
 
