@@ -8,6 +8,9 @@
  * (driver 580.159) with blocks of 256 B to 64 MiB, behind a kernel on a destroyed
  * stream.
  *
+ * Work of other devices is not waited for. rmm__driver_others_idle() tells whether there can be
+ * any, or waits for them one by one.
+ *
  * On a device without free memory there is no block to allocate and free. So one block
  * for each device is kept while a resource may need a barrier.
  *
@@ -117,17 +120,59 @@ static void keep_leftover(const rmm_driver_t *driver, void *block)
     }
 }
 
-int rmm__driver_barrier(const rmm_driver_t *driver)
+/* False: there is no block to free. */
+static bool free_a_block(const rmm_driver_t *driver, int *error_out)
 {
     void *block;
+
+    if (driver->mem_alloc(&block, 1) != RMM_DRIVER_OK) {
+        return spend_kept(driver, error_out);
+    }
+    *error_out = driver->mem_free(block);
+    if (*error_out != RMM_DRIVER_OK) {
+        keep_leftover(driver, block);
+    }
+    return true;
+}
+
+int rmm__driver_barrier(const rmm_driver_t *driver)
+{
     int error;
 
-    if (driver->mem_alloc(&block, 1) == RMM_DRIVER_OK) {
-        error = driver->mem_free(block);
-        if (error != RMM_DRIVER_OK) {
-            keep_leftover(driver, block);
-        }
-        return error;
+    return free_a_block(driver, &error) ? error : driver->device_synchronize();
+}
+
+static bool wait_for(const rmm_driver_t *driver, int device)
+{
+    rmm_driver_scope_t scope;
+    int error;
+    bool is_done;
+
+    if (rmm__driver_scope_enter(&scope, driver, device) != RMM_OK) {
+        return false;
     }
-    return spend_kept(driver, &error) ? error : driver->device_synchronize();
+    is_done = free_a_block(driver, &error) && error == RMM_DRIVER_OK;
+    rmm__driver_scope_leave(&scope);
+    return is_done;
+}
+
+bool rmm__driver_others_idle(const rmm_driver_t *driver, int device, bool waits)
+{
+    int count;
+
+    if (driver->device_count(&count) != RMM_DRIVER_OK) {
+        return false;
+    }
+    for (int other = 0; other < count; other++) {
+        int active;
+
+        if (other == device) {
+            continue;
+        }
+        if (driver->device_active(other, &active) != RMM_DRIVER_OK ||
+            (active != 0 && !(waits && wait_for(driver, other)))) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -53,6 +53,7 @@ typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3, and 12.3 */
                                            void *count_or_edges, size_t *none_or_count);
 typedef CUresult (*event_query_fn)(CUevent);
 typedef CUresult (*exchange_mode_fn)(CUstreamCaptureMode *);
+typedef CUresult (*context_state_fn)(CUdevice, unsigned *flags, int *active);
 
 /* Filled by rmm__driver_cuda_open() before the table is handed out. */
 static struct {
@@ -61,6 +62,7 @@ static struct {
     stream_capture_info_fn stream_capture_info;
     event_query_fn event_query;
     exchange_mode_fn exchange_mode;
+    context_state_fn context_state;
 } entry;
 
 atomic_bool rmm__cuda_exits;
@@ -137,6 +139,15 @@ cuda_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
         *value = answer;
     }
     return error;
+}
+
+/* Of the primary context, which is the one that the runtime uses. */
+static int cuda_device_active(int device, int *active)
+{
+    unsigned flags;
+
+    return rmm__cuda_is_exiting() ? RMM_DRIVER_UNLOADING
+                                  : (int)entry.context_state(device, &flags, active);
 }
 
 static int cuda_device_synchronize(void)
@@ -442,6 +453,7 @@ static const rmm_driver_t cuda_table = {
     .device_set = cuda_device_set,
     .device_info = cuda_device_info,
     .device_attribute = cuda_device_attribute,
+    .device_active = cuda_device_active,
     .device_synchronize = cuda_device_synchronize,
     .memory_info = cuda_memory_info,
     .mem_alloc = cuda_mem_alloc,
@@ -515,6 +527,7 @@ static int find_entries(void)
     void *capture_info = NULL;
     void *event_query = NULL;
     void *exchange_mode = NULL;
+    void *context_state = NULL;
     int error = rmm__cuda_find_entry("cuStreamGetId", 12000, &get_id);
 
     if (error == RMM_DRIVER_OK) {
@@ -531,11 +544,16 @@ static int find_entries(void)
             "cuThreadExchangeStreamCaptureMode", 10010, &exchange_mode);
     }
     if (error == RMM_DRIVER_OK) {
+        error =
+            rmm__cuda_find_entry("cuDevicePrimaryCtxGetState", 7000, &context_state);
+    }
+    if (error == RMM_DRIVER_OK) {
         memcpy(&entry.stream_get_id, &get_id, sizeof(get_id));
         memcpy(&entry.stream_is_capturing, &is_capturing, sizeof(is_capturing));
         memcpy(&entry.stream_capture_info, &capture_info, sizeof(capture_info));
         memcpy(&entry.event_query, &event_query, sizeof(event_query));
         memcpy(&entry.exchange_mode, &exchange_mode, sizeof(exchange_mode));
+        memcpy(&entry.context_state, &context_state, sizeof(context_state));
     }
     return error;
 }

@@ -103,6 +103,9 @@ typedef struct rmm_driver {
     int (*device_set)(int device);
     int (*device_info)(int device, rmm_device_info_t *info);
     int (*device_attribute)(rmm_driver_attribute_t attribute, int device, int *value);
+    /* 0: the process has no context on the device, hence no work there. Makes none. HIP
+     * cannot tell, and answers 1. */
+    int (*device_active)(int device, int *active);
     int (*device_synchronize)(void); /* ruins captures: see rmm__driver_barrier() */
     int (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
 
@@ -301,6 +304,16 @@ static inline void rmm__driver_relax_leave(rmm_driver_scope_t *scope)
  * graph captures of other threads alone. In a scope only. Returns a driver's error.
  */
 int rmm__driver_barrier(const rmm_driver_t *driver);
+
+/*
+ * Is all work over that was queued on other devices than `device` before this call? `waits`: if
+ * not, wait for these devices, without a call that ruins captures. Else true only if the process
+ * has no context on any of them. In a scope only.
+ *
+ * Work of another device may itself wait for what this thread is yet to queue: kernels of a
+ * collective operation do. Such a wait never ends. So wait only where the alternative is a failure.
+ */
+bool rmm__driver_others_idle(const rmm_driver_t *driver, int device, bool waits);
 
 /*
  * The barrier needs one free block of the device, or its fallback ruins captures. Between

@@ -193,6 +193,7 @@ static const rmm_driver_t hip_table = {
     .device_set = rmm__hip_device_set,
     .device_info = rmm__hip_device_info,
     .device_attribute = rmm__hip_device_attribute,
+    .device_active = rmm__hip_device_active,
     .device_synchronize = rmm__hip_device_synchronize,
     .memory_info = hip_memory_info,
     .mem_alloc = hip_mem_alloc,

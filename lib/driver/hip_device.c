@@ -148,6 +148,16 @@ int rmm__hip_device_attribute(rmm_driver_attribute_t attribute, int device, int 
         true, device, value);
 }
 
+/* hipDevicePrimaryCtxGetState is deprecated, and HIP has no contexts to speak of. */
+int rmm__hip_device_active(int device, int *active)
+{
+    if (device < 0 || device >= rmm__hip.device_count) {
+        return RMM_DRIVER_INVALID_DEVICE;
+    }
+    *active = 1;
+    return RMM_DRIVER_OK;
+}
+
 int rmm__hip_device_synchronize(void)
 {
     return CALL(rmm__hip.hipDeviceSynchronize());

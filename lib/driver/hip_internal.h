@@ -101,6 +101,7 @@ int rmm__hip_device_get(int *device);
 int rmm__hip_device_set(int device);
 int rmm__hip_device_info(int device, rmm_device_info_t *info);
 int rmm__hip_device_attribute(rmm_driver_attribute_t attribute, int device, int *value);
+int rmm__hip_device_active(int device, int *active);
 int rmm__hip_device_synchronize(void);
 int rmm__hip_peer_can_access(int device, int peer, int *can);
 

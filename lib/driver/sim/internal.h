@@ -103,6 +103,7 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(device_set)                                                                      \
     X(device_info)                                                                     \
     X(device_attribute)                                                                \
+    X(device_active)                                                                   \
     X(device_synchronize)                                                              \
     X(memory_info)                                                                     \
     X(mem_alloc)                                                                       \

@@ -26,6 +26,9 @@ _Thread_local sim_thread_t rmm__sim_thread;
 static sim_config_t config;     /* constant once open */
 static atomic_bool is_open;     /* written under rmm__sim_lock */
 static uint64_t last_thread_id; /* protected by rmm__sim_lock */
+/* Bit d: the process has a context on device d, as cudaSetDevice makes one. Device 0 is every
+ * thread's current one from the start. */
+static atomic_uint active_devices = 1;
 
 /* ---- what calls share ---- */
 
@@ -109,6 +112,7 @@ int rmm__sim_device_set(int device)
         return RMM_DRIVER_INVALID_DEVICE;
     }
     rmm__sim_thread.device = device;
+    atomic_fetch_or_explicit(&active_devices, 1u << device, memory_order_relaxed);
     return RMM_DRIVER_OK;
 }
 
@@ -137,6 +141,21 @@ sim_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
     }
     if (error == RMM_DRIVER_OK) {
         *value = rmm__sim_attribute(attribute);
+    }
+    return error;
+}
+
+static int sim_device_active(int device, int *active)
+{
+    int error = rmm__sim_fault(SIM_FN_device_active);
+
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        unsigned all = atomic_load_explicit(&active_devices, memory_order_relaxed);
+
+        *active = (all & 1u << device) != 0;
     }
     return error;
 }

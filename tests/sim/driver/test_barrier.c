@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The barrier of a device (lib/driver/barrier.c): it waits where the device is full, and
- * leaves every capture valid and no block behind.
+ * leaves every capture valid and no block behind. Other devices are waited for on request.
  */
 #include "sim/driver/sim_harness.h"
 
@@ -124,6 +124,73 @@ static void a_failed_barrier_loses_no_block(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* --- other devices ------------------------------------------------------------------- */
+
+static bool others_idle(bool waits)
+{
+    int device;
+    bool are_idle = rmm__driver_others_idle(&counting, 0, waits);
+
+    assert_cuda(rmm_sim_get_device(&device));
+    assert_int_equal(device, 0);
+    return are_idle;
+}
+
+/* A device is not waited for before the process has a context there, nor without waits. */
+static void waits_for_the_devices_that_have_a_context(void **state)
+{
+    journal_t journal = {.count = 0};
+    rmm_stream_t stream;
+
+    assert_true(others_idle(false));
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(launch_mark(&journal, 1, stream));
+    assert_cuda(rmm_sim_set_device(0));
+    assert_false(others_idle(false));
+    assert_true(others_idle(true));
+    assert_int_equal(journal.count, 1);
+    assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+    assert_ok(rmm_stream_destroy(stream));
+}
+
+static void does_not_take_a_failure_for_idleness(void **state)
+{
+    static const char *const plans[] = {
+        "device_count:1", "device_active:1", "device_set:1", "mem_free:1",
+        "capture_mode_exchange:1"};
+
+    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm_sim_set_device(0));
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        assert_true(rmm_sim_fail(plans[i]));
+        assert_false(others_idle(true));
+        assert_true(rmm_sim_fail_struck());
+    }
+    assert_true(rmm_sim_fail(NULL));
+    assert_true(others_idle(true));
+}
+
+/* Where no block is kept on it, the wait would be a call that ruins captures. */
+static void ruins_no_capture_for_another_full_device(void **state)
+{
+    assert_cuda(rmm_sim_set_device(1));
+    fill();
+    assert_cuda(rmm_sim_set_device(0));
+    assert_false(others_idle(true));
+    assert_cuda(rmm_sim_set_device(1));
+    empty();
+    rmm__driver_barrier_keep(&counting, 1);
+    fill();
+    assert_cuda(rmm_sim_set_device(0));
+    assert_true(others_idle(true));
+    assert_int_equal(synchronises, 0);
+    assert_cuda(rmm_sim_set_device(1));
+    rmm__driver_barrier_drop(&counting, 1);
+    empty();
+    assert_cuda(rmm_sim_set_device(0));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, nothing_left_behind)
 
 int main(void)
@@ -134,6 +201,9 @@ int main(void)
         CASE(synchronises_a_full_device_without_a_kept_block),
         CASE(a_kept_block_stays_for_its_last_user),
         CASE(a_failed_barrier_loses_no_block),
+        CASE(waits_for_the_devices_that_have_a_context),
+        CASE(does_not_take_a_failure_for_idleness),
+        CASE(ruins_no_capture_for_another_full_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

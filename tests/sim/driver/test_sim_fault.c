@@ -149,6 +149,7 @@ static void knows_every_function_of_the_table(void **state)
         "host_alloc",
         "managed_alloc",
         "device_attribute",
+        "device_active",
         "device_count",
         "device_get",
         "device_set",
