@@ -151,10 +151,11 @@ rmm_blocks_result_t rmm__blocks_move(
  * Between these two calls, in every heap, free blocks with a stamp up to this one do not
  * merge with those that have a later one: they keep their stamps while the caller waits for
  * an answer about them. unseal() merges the blocks that were kept apart, and makes every
- * heap's last merge final. Its cost grows with the number of later blocks. Not nested.
+ * heap's last merge final. Its cost grows with the number of heaps and later blocks, but not if
+ * none came (any_came). Not nested.
  */
 void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp);
-void rmm__blocks_unseal(rmm_blocks_t *blocks);
+void rmm__blocks_unseal(rmm_blocks_t *blocks, bool any_came);
 
 /*
  * If a free block of `own` and its neighbours in `shared` together have room for `units`,

@@ -52,16 +52,17 @@ static void merge_late(rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t sealed)
     }
 }
 
-void rmm__blocks_unseal(rmm_blocks_t *blocks)
+void rmm__blocks_unseal(rmm_blocks_t *blocks, bool any_came)
 {
+    rmm_heap_t heap_count = any_came ? blocks->heap_count : 0;
     uint64_t sealed = blocks->sealed;
 
     assert(sealed != 0);
-    for (rmm_heap_t heap = 0; heap < blocks->heap_count; heap++) {
+    for (rmm_heap_t heap = 0; heap < heap_count; heap++) {
         rmm__blocks_settle(blocks, heap); /* still sealed: both sides are whole */
     }
     blocks->sealed = 0;
-    for (rmm_heap_t heap = 0; heap < blocks->heap_count; heap++) {
+    for (rmm_heap_t heap = 0; heap < heap_count; heap++) {
         merge_late(blocks, heap, sealed);
     }
     check_heavily(blocks);

@@ -68,8 +68,9 @@ typedef struct engine_streams {
     uint64_t stamp;         /* of a free now; from 1 */
     uint32_t waits_begun;   /* for the device or a stream, and not ended */
     bool is_sealed;         /* by the first: later frees do not merge with older ones */
-    uint64_t open_bytes;    /* of all streams */
-    uint64_t open_bound;    /* for these */
+    uint64_t sealed_changes;  /* engine_t.changes then */
+    uint64_t open_bytes;      /* of all streams */
+    uint64_t open_bound;      /* for these */
     uint64_t open_free_least; /* a free counts as so many bytes at least */
     rmm_heap_t
         spare_heap; /* empty; becomes the clean one when the stream is no longer alone */

@@ -27,19 +27,25 @@ static void seal_locked(engine_t *engine, uint64_t stamp)
     if (streams->waits_begun++ == 0 && streams->alone == NULL) {
         rmm__blocks_seal(engine->blocks, stamp);
         streams->is_sealed = true;
+        streams->sealed_changes = engine->changes;
     }
 }
 
 static void unseal_locked(engine_t *engine)
 {
     engine_streams_t *streams = &engine->streams;
+    bool any_came;
 
     if (--streams->waits_begun != 0 || !streams->is_sealed) {
         return;
     }
-    rmm__blocks_unseal(engine->blocks);
+    /* frees are changes, and so are moves between heaps that give a new stamp */
+    any_came = engine->changes != streams->sealed_changes;
+    rmm__blocks_unseal(engine->blocks, any_came);
     streams->is_sealed = false;
-    rmm__engine_note_all_larger_locked(engine);
+    if (any_came) {
+        rmm__engine_note_all_larger_locked(engine);
+    }
 }
 
 void rmm__engine_close_by_waiting(

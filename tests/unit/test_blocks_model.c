@@ -636,7 +636,7 @@ static void play_unseal(model_t *model)
 static void do_seal(model_t *model)
 {
     if (model->sealed != 0) {
-        rmm__blocks_unseal(model->blocks);
+        rmm__blocks_unseal(model->blocks, true);
         play_unseal(model);
     } else {
         model->sealed = 1 + some_heap(model)->last_stamp;

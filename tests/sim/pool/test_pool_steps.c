@@ -129,6 +129,37 @@ static void an_allocation_takes_as_many_steps_beside_4096_streams(void **state)
     assert_flat("pairs of 512 KiB", some.large_pair, many.large_pair);
 }
 
+static uint64_t steps_elsewhere_beside(uint32_t stream_count)
+{
+    rmm_resource_t *pool = make_pool(1024 * MIB, 0);
+    rmm_stream_t *streams = calloc(stream_count + 1, sizeof(*streams));
+    uint64_t pairs;
+
+    assert_non_null(streams);
+    for (uint32_t i = 0; i <= stream_count; i++) {
+        assert_cuda(rmm_sim_set_device(i == stream_count));
+        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &streams[i]));
+    }
+    assert_cuda(rmm_sim_set_device(0));
+    for (uint32_t i = 0; i < stream_count; i++) {
+        leave_blocks(pool, streams[i]);
+    }
+    pairs = steps_of_pairs(pool, 4 * KIB, streams[stream_count]);
+    for (uint32_t i = 0; i <= stream_count; i++) {
+        assert_ok(rmm_stream_destroy(streams[i]));
+    }
+    rmm_resource_release(pool);
+    free(streams);
+    return pairs;
+}
+
+static void a_free_elsewhere_takes_as_many_steps_beside_4096_streams(void **state)
+{
+    assert_flat(
+        "pairs on another device's stream", steps_elsewhere_beside(64),
+        steps_elsewhere_beside(4096));
+}
+
 /* --- blocks --------------------------------------------------------------------------- */
 
 /* Every second block is free, so no two are neighbours; none fits. */
@@ -285,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allocation_takes_as_many_steps_beside_4096_streams),
+        cmocka_unit_test(a_free_elsewhere_takes_as_many_steps_beside_4096_streams),
         cmocka_unit_test(an_allocation_takes_as_many_steps_among_100000_free_blocks),
         cmocka_unit_test(a_capture_takes_as_many_steps_beside_8192_graphs),
         cmocka_unit_test(growth_and_trim_take_as_many_steps_for_each_of_60000_chunks),
