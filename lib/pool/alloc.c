@@ -260,17 +260,16 @@ static void give_up_locked(engine_t *engine, rmm_block_node_t *node)
     }
 }
 
-/* Into the heap of its stream, whose event will cover it, or into another. was_waited_for:
- * the stream, which could not be identified. */
+/* Into the heap of its stream, whose event will cover it, or into another. */
 static void put_back_locked(
     engine_t *engine, const engine_free_t *freed, rmm_block_t block,
-    bool was_waited_for, after_free_t *after)
+    after_free_t *after)
 {
     rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
     uint64_t bytes = node->units * RMM_BLOCKS_UNIT;
     engine_stream_t *stream = NULL;
     rmm_heap_t heap = engine->streams.unproven;
-    bool has_heap;
+    bool has_heap = true;
 
     if (__builtin_expect(free_captures(freed), false)) {
         has_heap = rmm__engine_capture_heap_for_free_locked(
@@ -278,8 +277,6 @@ static void put_back_locked(
     } else {
         stream = find_stream_locked(engine, freed, after);
         heap = stream != NULL ? stream->heap : heap;
-        /* a synchronise does not cover a stream of another device */
-        has_heap = stream != NULL || engine->streams.is_only_device || was_waited_for;
     }
     if (__builtin_expect(!has_heap, false)) {
         give_up_locked(engine, node);
@@ -292,9 +289,8 @@ static void put_back_locked(
     }
 }
 
-static const char *give_locked(
-    engine_t *engine, const engine_free_t *freed, bool was_waited_for,
-    after_free_t *after)
+static const char *
+give_locked(engine_t *engine, const engine_free_t *freed, after_free_t *after)
 {
     const char *refusal;
     rmm_block_t block = find_block_locked(engine, freed, &refusal);
@@ -302,7 +298,7 @@ static const char *give_locked(
     if (block != RMM_BLOCK_NONE) {
         uint32_t padding = rmm__blocks_look_at(engine->blocks, block)->tag;
 
-        put_back_locked(engine, freed, block, was_waited_for, after);
+        put_back_locked(engine, freed, block, after);
         if (engine->owner_ops->freed != NULL) {
             engine->owner_ops->freed(engine->owner, freed, padding, &engine->figures);
         }
@@ -312,21 +308,16 @@ static const char *give_locked(
 
 const char *rmm__engine_free(engine_t *engine, const engine_free_t *freed)
 {
-    bool was_waited_for = false;
     const char *refusal;
     after_free_t after;
 
     after.is_new_stream = false;
     after.closing.is_needed = false;
-    if (__builtin_expect(!freed->has_key && !engine->streams.is_only_device, false)) {
-        was_waited_for =
-            rmm__driver_wait_stream(engine->driver, freed->stream) == RMM_DRIVER_OK;
-    }
     if (__builtin_expect(free_captures(freed), false)) {
         rmm__engine_capture_open(engine, &freed->key, freed->stream);
     }
     rmm__mutex_lock(&engine->lock);
-    refusal = give_locked(engine, freed, was_waited_for, &after);
+    refusal = give_locked(engine, freed, &after);
     rmm__mutex_unlock(&engine->lock);
     if (__builtin_expect(after.closing.is_needed, false)) {
         rmm__engine_record(engine, &after.closing, freed->stream);

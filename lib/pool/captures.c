@@ -17,8 +17,8 @@
  * the block in the capture, because nothing else orders a capture after work outside of it.
  *
  * When the graph is gone, blocks of its streams are clean: only the graph used them. Those set
- * aside become clean by the next synchronise of the device, as unproven frees do. If the
- * process sees several devices, work of another device may still use them, and they stay.
+ * aside become unproven (waits.c), because work from before the capture, also of another device,
+ * may still use them.
  *
  * Cost: nothing without captures. An engine calls the driver once for each capture. It takes
  * its lock once more for each allocation and free in a capture, twice more for the first; on
@@ -154,7 +154,7 @@ void rmm__engine_capture_note_locked(
     engine_capture_t *capture = find_locked(engine, key->capture_id);
     size_t bytes;
 
-    if (capture != NULL && key->capture_id != RMM_CAPTURE_RUINED &&
+    if (capture != NULL &&
         !rmm__pointer_map_find(&capture->taken, taken_name(unit), &bytes) &&
         rmm__pointer_map_reserve(&capture->taken)) {
         rmm__pointer_map_insert(&capture->taken, taken_name(unit), 0);
@@ -167,8 +167,8 @@ bool rmm__engine_capture_heap_for_free_locked(
     engine_capture_t *capture = find_locked(engine, key->capture_id);
     const capture_heap_t *heap = NULL;
 
-    if (key->capture_id == RMM_CAPTURE_RUINED && engine->streams.is_only_device) {
-        *heap_out = engine->streams.unproven; /* its graph never runs */
+    if (key->capture_id == RMM_CAPTURE_RUINED) {
+        *heap_out = engine->streams.unproven;
         return true;
     }
     if (capture != NULL) {
@@ -185,35 +185,30 @@ bool rmm__engine_capture_heap_for_free_locked(
 
 /* --- graphs that are gone ------------------------------------------------------------ */
 
-/* Move the blocks of its heaps to where they may be used; true: all its heaps are empty. Else
- * they stay so: the process sees several devices. */
-static bool
-empty_locked(engine_t *engine, const engine_capture_t *capture, uint64_t *moved)
+/* End its heaps; their blocks move to where they may be used. Returns how many units. */
+static uint64_t end_heaps_locked(engine_t *engine, const engine_capture_t *capture)
 {
-    bool is_empty = true;
+    uint64_t moved = 0;
 
     for (uint32_t i = 0; i < capture->heap_count; i++) {
         rmm_heap_t heap = capture->heaps[i].heap;
 
         if (capture->heaps[i].stream_id != SHELF) {
-            *moved += rmm__blocks_transfer(
+            moved += rmm__blocks_transfer(
                 engine->blocks, heap, engine->clean, UINT64_MAX,
                 rmm__engine_clean_stamp_locked(engine));
-        } else if (engine->streams.is_only_device) {
-            *moved += rmm__blocks_transfer(
+        } else {
+            moved += rmm__blocks_transfer(
                 engine->blocks, heap, engine->streams.unproven, UINT64_MAX,
                 engine->streams.stamp);
         }
-        is_empty &= rmm__blocks_free_units(engine->blocks, heap) == 0;
+        rmm__blocks_heap_destroy(engine->blocks, heap);
     }
-    return is_empty;
+    return moved;
 }
 
 static void remove_locked(engine_t *engine, engine_capture_t *capture)
 {
-    for (uint32_t i = 0; i < capture->heap_count; i++) {
-        rmm__blocks_heap_destroy(engine->blocks, capture->heaps[i].heap);
-    }
     if (capture->previous != NULL) {
         capture->previous->next = capture->next;
     } else {
@@ -232,12 +227,8 @@ settle_watch_locked(engine_t *engine, const graph_watch_t *watch, uint64_t *move
 {
     engine_capture_t *capture = find_locked(engine, watch->capture_id);
 
-    if (capture == NULL || capture->watch != watch) {
-        return;
-    }
-    rmm__graph_watch_leave(capture->watch);
-    capture->watch = NULL;
-    if (empty_locked(engine, capture, moved)) {
+    if (capture != NULL && capture->watch == watch) {
+        *moved += end_heaps_locked(engine, capture);
         remove_locked(engine, capture);
     }
 }
@@ -307,11 +298,13 @@ void rmm__engine_capture_open(
 {
     bool is_known;
 
+    if (key->capture_id == RMM_CAPTURE_RUINED) {
+        return; /* its graph never runs */
+    }
     rmm__mutex_lock(&engine->lock);
     is_known = find_locked(engine, key->capture_id) != NULL;
     rmm__mutex_unlock(&engine->lock);
-    if (!is_known && add_capture(engine, key->capture_id) &&
-        key->capture_id != RMM_CAPTURE_RUINED) {
+    if (!is_known && add_capture(engine, key->capture_id)) {
         watch_capture(engine, key->capture_id, stream);
     }
 }

@@ -74,8 +74,9 @@ typedef struct engine_streams {
     uint64_t open_free_least; /* a free counts as so many bytes at least */
     rmm_heap_t
         spare_heap; /* empty; becomes the clean one when the stream is no longer alone */
-    rmm_heap_t unproven; /* frees on streams that could not be identified; only a
-                             synchronise empties it */
+    rmm_heap_t unproven; /* frees whose earlier work is of a stream, perhaps of another
+                            device, that is not known (waits.c) */
+    bool others_work;    /* the last synchronise of the device alone left them there */
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
     bool is_only_device; /* constant: the process sees no other device */
@@ -275,12 +276,19 @@ void rmm__engine_close_by_waiting(
  * True if it got any memory. */
 bool rmm__engine_wait_for_others(engine_t *engine, const engine_alloc_t *alloc);
 
-/* Synchronise the device: every block freed before becomes clean. RMM_OK or why not. */
+/* Synchronise the device: every block freed before becomes clean, but for unproven ones if other
+ * devices may work. RMM_OK or why not. */
 rmm_status_t rmm__engine_synchronise(engine_t *engine);
-/* The same in two parts, for one synchronise of several engines: what was freed before
- * begin() is clean after end(), if the device was synchronised between them. */
+/* If blocks are unproven, synchronise all devices, which may hang (rmm__driver_others_idle()):
+ * only in place of a refusal. True: they are clean. */
+bool rmm__engine_synchronise_all(engine_t *engine);
+bool rmm__engine_has_unproven(engine_t *engine);
+/* Synchronise in two parts, for one synchronise of several engines: what was freed before
+ * begin() is clean after end(), if the device was synchronised between them, and unproven blocks
+ * are if after that the other devices were idle. */
 uint64_t rmm__engine_sync_begin(engine_t *engine);
-void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised);
+void rmm__engine_sync_end(
+    engine_t *engine, uint64_t stamp, bool is_synchronised, bool others_idle);
 
 /* --- captures.c ---------------------------------------------------------------------- */
 

@@ -103,11 +103,15 @@ rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
  * there may still be such work, or the process exits. */
 static bool wait_until_idle(engine_t *engine)
 {
+    bool has_unproven = rmm__engine_has_unproven(engine);
     rmm_driver_scope_t scope;
     int error;
 
     if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
         return false;
+    }
+    if (has_unproven) {
+        (void)rmm__driver_others_idle(engine->driver, engine->device, true);
     }
     error = rmm__driver_barrier(engine->driver);
     rmm__driver_scope_leave(&scope);

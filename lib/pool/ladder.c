@@ -12,7 +12,8 @@
  *   8 gather    map free memory elsewhere, then grow by the rest     (a range)
  *   9 rearrange map all free memory in one place; or give back free chunks and take one
  *               that is large enough
- * A capture skips 3, which would invalidate it. A synchronise is a free of a small block
+ * If all fail while blocks are unproven (waits.c), all devices are waited for, and all steps
+ * repeated. A capture skips 3, which would invalidate it. A synchronise is a free of a small block
  * (docs/decisions/0004), which invalidates no capture.
  *
  * Threads take turns here: two threads that find no block at the same time do not both grow. A
@@ -242,6 +243,9 @@ attempt(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
     rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
     rmm_status_t status = climb(engine, alloc, ptr_out, &failure);
 
+    if (status == RMM_ERR_OUT_OF_MEMORY && rmm__engine_synchronise_all(engine)) {
+        status = climb(engine, alloc, ptr_out, &failure);
+    }
     if (status == RMM_ERR_OUT_OF_MEMORY && failure == RMM_ERR_OUT_OF_MEMORY &&
         !rmm__engine_captures(alloc)) {
         /* every rung was tried */

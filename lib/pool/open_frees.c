@@ -56,7 +56,9 @@ static uint64_t uncovered_units(const engine_t *engine, const engine_stream_t *s
 bool rmm__engine_is_open_much_locked(const engine_t *engine)
 {
     const engine_streams_t *streams = &engine->streams;
-    uint64_t units = rmm__blocks_free_units(engine->blocks, streams->unproven);
+    uint64_t units = streams->others_work
+                         ? 0
+                         : rmm__blocks_free_units(engine->blocks, streams->unproven);
 
     for (uint32_t i = 0; i < streams->capacity; i++) {
         if (streams->table[i] != NULL && !streams->table[i]->may_be_foreign) {

@@ -6,6 +6,13 @@
  *
  * Blocks that other threads free while the host waits are kept apart (blocks_seal.c). So one
  * wait proves all memory that was free when it began.
+ *
+ * Unproven are blocks whose earlier work may be of any stream of any device: the stream of the
+ * free could not be identified, or it was captured and the graph is gone (captures.c). A
+ * synchronise of the device makes them clean if the process has no context on another device,
+ * as most have that see several. Else all devices have to be waited for. That is done in place
+ * of a refusal only, because it can hang: work of another device may wait for what this thread
+ * queues next.
  */
 #include "pool/streams.h"
 
@@ -201,7 +208,7 @@ clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
     }
 }
 
-static void clean_all_locked(engine_t *engine, uint64_t stamp)
+static void clean_all_locked(engine_t *engine, uint64_t stamp, bool others_idle)
 {
     engine_streams_t *streams = &engine->streams;
 
@@ -210,9 +217,12 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp)
             clean_stream_locked(engine, streams->table[i], stamp);
         }
     }
-    rmm__blocks_transfer(
-        engine->blocks, streams->unproven, engine->clean, stamp,
-        rmm__engine_clean_stamp_locked(engine));
+    if (others_idle) {
+        rmm__blocks_transfer(
+            engine->blocks, streams->unproven, engine->clean, stamp,
+            rmm__engine_clean_stamp_locked(engine));
+    }
+    streams->others_work = !others_idle;
     (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
 }
 
@@ -221,7 +231,7 @@ uint64_t rmm__engine_sync_begin(engine_t *engine)
     uint64_t stamp;
 
     rmm__mutex_lock(&engine->lock);
-    /* memory on the shelves of graphs that are gone becomes clean by this synchronise */
+    /* what graphs that are gone leave unproven can become clean by this synchronise */
     (void)rmm__engine_captures_settle_locked(engine);
     stamp = engine->streams.stamp++;
     seal_locked(engine, stamp);
@@ -229,11 +239,12 @@ uint64_t rmm__engine_sync_begin(engine_t *engine)
     return stamp;
 }
 
-void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised)
+void rmm__engine_sync_end(
+    engine_t *engine, uint64_t stamp, bool is_synchronised, bool others_idle)
 {
     rmm__mutex_lock(&engine->lock);
     if (is_synchronised) {
-        clean_all_locked(engine, stamp);
+        clean_all_locked(engine, stamp, others_idle);
         engine->figures.sync_count++;
     }
     unseal_locked(engine);
@@ -241,7 +252,7 @@ void rmm__engine_sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised
     rmm__mutex_unlock(&engine->lock);
 }
 
-rmm_status_t rmm__engine_synchronise(engine_t *engine)
+static rmm_status_t synchronise(engine_t *engine, bool all, bool *others_idle_out)
 {
     rmm_driver_scope_t scope;
     rmm_status_t status =
@@ -249,12 +260,42 @@ rmm_status_t rmm__engine_synchronise(engine_t *engine)
     uint64_t stamp;
     int error;
 
+    *others_idle_out = false;
     if (status != RMM_OK) {
         return status;
     }
     stamp = rmm__engine_sync_begin(engine);
     error = rmm__driver_barrier(engine->driver);
-    rmm__engine_sync_end(engine, stamp, error == RMM_DRIVER_OK);
+    if (error == RMM_DRIVER_OK) {
+        *others_idle_out = rmm__driver_others_idle(engine->driver, engine->device, all);
+    }
+    rmm__engine_sync_end(engine, stamp, error == RMM_DRIVER_OK, *others_idle_out);
     rmm__driver_scope_leave(&scope);
     return rmm__driver_status(engine->driver, error, "synchronising the device");
+}
+
+rmm_status_t rmm__engine_synchronise(engine_t *engine)
+{
+    bool others_idle;
+
+    return synchronise(engine, false, &others_idle);
+}
+
+bool rmm__engine_has_unproven(engine_t *engine)
+{
+    bool has;
+
+    rmm__mutex_lock(&engine->lock);
+    (void)rmm__engine_captures_settle_locked(engine);
+    has = rmm__blocks_free_units(engine->blocks, engine->streams.unproven) != 0;
+    rmm__mutex_unlock(&engine->lock);
+    return has;
+}
+
+bool rmm__engine_synchronise_all(engine_t *engine)
+{
+    bool others_idle;
+
+    return rmm__engine_has_unproven(engine) &&
+           synchronise(engine, true, &others_idle) == RMM_OK && others_idle;
 }

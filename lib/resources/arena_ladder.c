@@ -8,6 +8,7 @@
  *     superblocks                                                      (queries the driver)
  *   3 let this stream wait, on the device, for others                  (orders streams)
  *   4 wait for the device; all arenas give back their free memory      (stops the host)
+ *   5 the same for all devices, if blocks are unproven (pool/waits.c)
  * After each step any arena may serve a small request, because every stream may use
  * clean memory of every arena. A capture leaves out step 3, which would break it.
  */
@@ -134,10 +135,11 @@ wait_for_others(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_
 }
 
 /* One synchronise for all engines. */
-static bool wait_for_device(arena_resource_t *self)
+static bool wait_for_device(arena_resource_t *self, bool and_others)
 {
     uint64_t stamps[ARENA_GLOBAL + 1] = {0}; /* 0: none; stamps begin with 1 */
     rmm_driver_scope_t scope;
+    bool others_idle = false;
     int error;
 
     if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
@@ -149,10 +151,14 @@ static bool wait_for_device(arena_resource_t *self)
         stamps[i] = engine != NULL ? rmm__engine_sync_begin(engine) : 0;
     }
     error = rmm__driver_barrier(self->driver);
+    if (error == RMM_DRIVER_OK) {
+        others_idle =
+            rmm__driver_others_idle(self->driver, self->base.device, and_others);
+    }
     for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
         if (stamps[i] != 0) {
             rmm__engine_sync_end(
-                rmm__arena_at(self, i), stamps[i], error == RMM_DRIVER_OK);
+                rmm__arena_at(self, i), stamps[i], error == RMM_DRIVER_OK, others_idle);
         }
     }
     rmm__driver_scope_leave(&scope);
@@ -162,7 +168,30 @@ static bool wait_for_device(arena_resource_t *self)
 static rmm_status_t
 defragment(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    if (!wait_for_device(self)) {
+    if (!wait_for_device(self, false)) {
+        return RMM_ERR_OUT_OF_MEMORY;
+    }
+    rmm__arena_give_back(self);
+    return take_anywhere(self, alloc, ptr_out);
+}
+
+static bool has_unproven(arena_resource_t *self)
+{
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        engine_t *engine = rmm__arena_at(self, i);
+
+        if (engine != NULL && rmm__engine_has_unproven(engine)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It may hang (rmm__driver_others_idle()), so only in place of a refusal. */
+static rmm_status_t defragment_behind_others(
+    arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
+{
+    if (!has_unproven(self) || !wait_for_device(self, true)) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
     rmm__arena_give_back(self);
@@ -228,7 +257,8 @@ note_futile(arena_resource_t *self, const engine_alloc_t *alloc, uint64_t change
 static rmm_status_t
 rescue(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    static const rung_fn ladder[] = {take_home, reclaim, wait_for_others, defragment};
+    static const rung_fn ladder[] = {
+        take_home, reclaim, wait_for_others, defragment, defragment_behind_others};
     bool has_turn = rmm__turn_enter(&self->turn);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 

@@ -361,31 +361,43 @@ static void captures_into_a_graph_that_is_there(void **state)
 #endif
 }
 
-/* If it is allowed, blocks could come back where a process sees several devices, too. */
-static void what_a_capture_says_to_asking_for_its_device(void **state)
+static bool sees_two_devices(void)
 {
-#if CUDART_VERSION >= 12080
+    int devices = 0;
+
+    assert_cuda(driver->device_count(&devices));
+    return devices > 1;
+}
+
+/* Neither the question for contexts nor the wait for another device ruins a capture. */
+static void waits_for_another_device_beside_a_capture(void **state)
+{
     rmm_stream_t stream = make_stream();
     cudaGraph_t graph = NULL;
-    cudaError_t asked, ended;
-    int device = -1;
+    rmm_driver_scope_t scope;
+    int own = 0, other = 0, current;
 
-    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    asked = cudaStreamGetDevice(stream, &device);
-    ended = cudaStreamEndCapture(stream, &graph);
-    (void)cudaGetLastError();
-    print_message(
-        "fact: asking a capturing stream for its device answers %d, device %d, and the "
-        "capture survives: %d\n",
-        (int)asked, device, ended == cudaSuccess);
-    assert_true(ended != cudaSuccess || graph != NULL);
-    if (graph != NULL) {
-        assert_cuda(cudaGraphDestroy(graph));
+    if (!sees_two_devices()) {
+        skip();
     }
+    assert_cuda(driver->device_active(0, &own));
+    assert_cuda(driver->device_active(1, &other));
+    print_message("fact: contexts on devices 0 and 1: %d %d\n", own, other);
+    assert_true(own != 0);
+    assert_cuda(driver->device_set(1));
+    assert_cuda(driver->device_active(1, &other));
+    assert_true(other != 0);
+    assert_cuda(driver->device_set(0));
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_ok(rmm__driver_scope_enter(&scope, driver, 0));
+    assert_false(rmm__driver_others_idle(driver, 0, false));
+    assert_true(rmm__driver_others_idle(driver, 0, true));
+    rmm__driver_scope_leave(&scope);
+    assert_cuda(cudaStreamEndCapture(stream, &graph));
+    assert_cuda(driver->device_get(&current));
+    assert_int_equal(current, 0);
+    assert_cuda(cudaGraphDestroy(graph));
     assert_cuda(driver->stream_destroy(stream));
-#else
-    skip();
-#endif
 }
 
 /* --- resources ------------------------------------------------------------------------ */
@@ -460,11 +472,9 @@ static void a_resource_has_back_what_a_graph_used(void **state)
 static void a_resource_has_back_what_a_ruined_capture_used(void **state)
 {
     rmm_stream_t stream = make_stream(), other = make_stream();
-    int devices = 0;
 
-    assert_cuda(driver->device_count(&devices));
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-        for (int late = 0; late < (devices == 1 ? 2 : 1); late++) {
+        for (int late = 0; late < 2; late++) {
             rmm_resource_t *mr = make_for_one_block(i);
             cudaGraph_t graph = NULL;
             void *block = NULL;
@@ -506,47 +516,66 @@ static void write_when_free(rmm_resource_t *mr, rmm_stream_t stream)
     assert_cuda(driver->stream_synchronize(stream));
 }
 
-/* The block is written behind long work on its stream, freed in a capture there, and the
- * graph that this leaves is destroyed: whoever has the block next finds what he wrote. */
-static void work_from_before_a_capture_is_waited_for(void **state)
+/* The block is written behind long work on its stream, which may be of another device, freed in
+ * a capture there, and the graph that this leaves is destroyed: whoever has the block next finds
+ * what he wrote. */
+static void work_from_before_a_capture_is_over(rmm_resource_t *mr, int device)
 {
-    rmm_stream_t stream = make_stream(), other = make_stream();
+    rmm_stream_t other = make_stream(), stream;
     unsigned char *seen = malloc(BLOCK);
-    void *target = NULL;
-    int devices = 0;
+    cudaGraph_t graph = NULL;
+    void *target = NULL, *block = NULL;
 
     assert_non_null(seen);
-    assert_cuda(driver->device_count(&devices));
+    assert_ok(rmm_resource_alloc(mr, BLOCK, 0, other, &block));
+    assert_cuda(driver->device_set(device));
+    stream = make_stream();
     assert_cuda(driver->mem_alloc(&target, LONG_BYTES));
-    for (size_t i = 0; devices == 1 && i < sizeof(makers) / sizeof(makers[0]); i++) {
-        rmm_resource_t *mr = make_for_one_block(i);
-        cudaGraph_t graph = NULL;
-        void *block = NULL;
-
-        assert_ok(rmm_resource_alloc(mr, BLOCK, 0, stream, &block));
-        for (int k = 0; k < LONG_NODES; k++) {
-            assert_cuda(driver->memset_async(target, k, LONG_BYTES, stream));
-        }
-        assert_cuda(driver->memset_async(block, 1, BLOCK, stream));
-        assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        rmm_resource_dealloc(mr, block, BLOCK, 0, stream);
-        assert_cuda(cudaStreamEndCapture(stream, &graph));
-        assert_cuda(cudaGraphDestroy(graph));
-        write_when_free(mr, other);
-        assert_cuda(driver->stream_synchronize(stream));
-        assert_ok(rmm_resource_alloc(mr, BLOCK, 0, other, &block));
-        assert_cuda(driver->memcpy_async(seen, block, BLOCK, other));
-        assert_cuda(driver->stream_synchronize(other));
-        for (size_t k = 0; k < BLOCK; k++) {
-            assert_int_equal(seen[k], 9);
-        }
-        rmm_resource_dealloc(mr, block, BLOCK, 0, other);
-        rmm_resource_release(mr);
+    for (int k = 0; k < LONG_NODES; k++) {
+        assert_cuda(driver->memset_async(target, 1, LONG_BYTES, stream));
     }
+    assert_cuda(driver->memcpy_async(block, target, BLOCK, stream));
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    rmm_resource_dealloc(mr, block, BLOCK, 0, stream);
+    assert_cuda(cudaStreamEndCapture(stream, &graph));
+    assert_cuda(cudaGraphDestroy(graph));
+    assert_cuda(driver->device_set(0));
+    write_when_free(mr, other);
+    assert_cuda(driver->stream_synchronize(stream));
+    assert_ok(rmm_resource_alloc(mr, BLOCK, 0, other, &block));
+    assert_cuda(driver->memcpy_async(seen, block, BLOCK, other));
+    assert_cuda(driver->stream_synchronize(other));
+    for (size_t k = 0; k < BLOCK; k++) {
+        assert_int_equal(seen[k], 9);
+    }
+    rmm_resource_dealloc(mr, block, BLOCK, 0, other);
     free(seen);
     assert_cuda(driver->mem_free(target));
     assert_cuda(driver->stream_destroy(stream));
     assert_cuda(driver->stream_destroy(other));
+}
+
+static void work_from_before_a_capture_is_waited_for(void **state)
+{
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        rmm_resource_t *mr = make_for_one_block(i);
+
+        work_from_before_a_capture_is_over(mr, 0);
+        rmm_resource_release(mr);
+    }
+}
+
+static void work_of_another_device_is_waited_for(void **state)
+{
+    if (!sees_two_devices()) {
+        skip();
+    }
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        rmm_resource_t *mr = make_for_one_block(i);
+
+        work_from_before_a_capture_is_over(mr, 1);
+        rmm_resource_release(mr);
+    }
 }
 
 static void captures_for_ever_in_the_same_memory(void **state)
@@ -574,6 +603,35 @@ static void captures_for_ever_in_the_same_memory(void **state)
     print_message(
         "fact: 300 captures of 8 MiB hold %llu MiB\n",
         (unsigned long long)stats.reserved_bytes / MIB);
+    assert_true(stats.reserved_bytes <= 40 * BLOCK);
+    rmm_resource_release(pool);
+    assert_cuda(driver->stream_destroy(stream));
+}
+
+/* Blocks from before the capture, in a process that sees other devices and does not use them. */
+static void frees_in_captures_for_ever_in_the_same_memory(void **state)
+{
+    rmm_stream_t stream = make_stream();
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_stats_t stats = RMM_STATS_INIT;
+    rmm_resource_t *pool;
+
+    options.flags = RMM_POOL_VIRTUAL;
+    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
+    for (int round = 0; round < 300; round++) {
+        cudaGraph_t graph = NULL;
+        void *block = NULL;
+
+        assert_ok(rmm_resource_alloc(pool, BLOCK, 0, stream, &block));
+        assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        rmm_resource_dealloc(pool, block, BLOCK, 0, stream);
+        assert_cuda(cudaStreamEndCapture(stream, &graph));
+        assert_cuda(cudaGraphDestroy(graph));
+        if (round % 10 == 9) {
+            pause_ms(5); /* what CUDA calls later */
+        }
+    }
+    assert_ok(rmm_resource_get_stats(pool, &stats));
     assert_true(stats.reserved_bytes <= 40 * BLOCK);
     rmm_resource_release(pool);
     assert_cuda(driver->stream_destroy(stream));
@@ -675,12 +733,15 @@ int main(void)
         cmocka_unit_test(an_update_exchanges_what_an_executable_keeps),
         cmocka_unit_test(a_ruined_capture_takes_its_graph_along),
         cmocka_unit_test(captures_into_a_graph_that_is_there),
-        cmocka_unit_test(what_a_capture_says_to_asking_for_its_device),
         cmocka_unit_test(a_resource_has_back_what_a_graph_used),
         cmocka_unit_test(a_resource_has_back_what_a_ruined_capture_used),
         cmocka_unit_test(work_from_before_a_capture_is_waited_for),
         cmocka_unit_test(captures_for_ever_in_the_same_memory),
+        cmocka_unit_test(frees_in_captures_for_ever_in_the_same_memory),
         cmocka_unit_test(a_graph_may_outlive_its_resource),
+        /* from here on device 1 has a context, if there is one */
+        cmocka_unit_test(waits_for_another_device_beside_a_capture),
+        cmocka_unit_test(work_of_another_device_is_waited_for),
     };
     rmm_status_t status;
     int exits = exits_well();

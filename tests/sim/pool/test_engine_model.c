@@ -39,6 +39,7 @@ typedef struct block {
 typedef struct graph {
     rmm_sim_graph_t graph; /* NULL: none */
     rmm_stream_t stream;   /* its launches are ordered on this one; NULL: it is gone */
+    bool away;             /* of another device */
     block_t left[LEFT];
 } graph_t;
 
@@ -403,6 +404,15 @@ static void open_stream(model_t *model, int stream)
     assert_cuda(rmm_sim_set_device(0));
 }
 
+static void synchronise_all(const model_t *model)
+{
+    for (int device = 0; device < model->devices; device++) {
+        assert_cuda(rmm_sim_set_device(device));
+        assert_cuda(rmm_sim_device_synchronize());
+    }
+    assert_cuda(rmm_sim_set_device(0));
+}
+
 /* It ends with its blocks freed and their work queued. */
 static void close_stream(model_t *model, int stream)
 {
@@ -417,7 +427,7 @@ static void close_stream(model_t *model, int stream)
     for (int i = 0; i < GRAPHS; i++) {
         if (model->graphs[i].graph != NULL &&
             model->graphs[i].stream == model->streams[stream]) {
-            assert_cuda(rmm_sim_device_synchronize());
+            synchronise_all(model);
             model->graphs[i].stream = NULL;
         }
     }
@@ -461,11 +471,13 @@ static void launch_graph(model_t *model, graph_t *graph)
 
     if (stream == NULL) { /* ordered after what was before by a synchronise */
         stream = model->streams[1];
-        assert_cuda(rmm_sim_device_synchronize());
+        synchronise_all(model);
     }
+    assert_cuda(rmm_sim_set_device(graph->stream != NULL && graph->away));
     assert_cuda(rmm_sim_graph_launch(graph->graph, stream));
+    assert_cuda(rmm_sim_set_device(0));
     if (graph->stream == NULL) {
-        assert_cuda(rmm_sim_device_synchronize());
+        synchronise_all(model);
     }
 }
 
@@ -473,7 +485,7 @@ static void launch_graph(model_t *model, graph_t *graph)
 static void end_graph(model_t *model, graph_t *graph)
 {
     if (graph->stream == NULL || draw(&model->random, 2) == 0) {
-        assert_cuda(rmm_sim_device_synchronize());
+        synchronise_all(model);
     }
     assert_cuda(rmm_sim_graph_destroy(graph->graph));
     graph->graph = NULL;
@@ -481,7 +493,7 @@ static void end_graph(model_t *model, graph_t *graph)
         block_t *block = &graph->left[i];
 
         if (block->ptr != NULL) {
-            assert_cuda(rmm_sim_device_synchronize());
+            synchronise_all(model);
             free_block(model, block, block->stream);
         }
     }
@@ -498,8 +510,8 @@ static void capture_own(model_t *model, graph_t *graph, int stream)
         if (!alloc_block(model, stream, &block, false)) {
             continue;
         }
-        fill(model, &block, model->streams[stream], false);
-        look(model, &block, model->streams[stream], false);
+        fill(model, &block, model->streams[stream], graph->away);
+        look(model, &block, model->streams[stream], graph->away);
         if (left < LEFT && draw(&model->random, 4) == 0) {
             graph->left[left++] = block;
         } else {
@@ -515,7 +527,7 @@ static void capture_others(model_t *model, int stream)
         block_t *block = &model->live[i];
 
         if (block->ptr != NULL && block->stream == stream) {
-            look(model, block, model->streams[stream], false);
+            look(model, block, model->streams[stream], is_foreign(model, stream));
             free_block(model, block, stream);
         }
     }
@@ -524,7 +536,7 @@ static void capture_others(model_t *model, int stream)
 static void do_graph(model_t *model)
 {
     graph_t *graph = &model->graphs[draw(&model->random, GRAPHS)];
-    int stream = 1 + (int)draw(&model->random, STREAMS - FOREIGN - 1);
+    int stream = 1 + (int)draw(&model->random, STREAMS - 1);
 
     if (graph->graph != NULL) {
         if (draw(&model->random, 3) != 0) {
@@ -535,6 +547,7 @@ static void do_graph(model_t *model)
         return;
     }
     graph->stream = model->streams[stream];
+    graph->away = is_foreign(model, stream);
     assert_cuda(rmm_sim_begin_capture(graph->stream, 1 + (int)draw(&model->random, 2)));
     capture_own(model, graph, stream);
     if (draw(&model->random, 2) == 0) {
@@ -593,15 +606,6 @@ static void open_model(model_t *model, const kind_t *kind, uint64_t seed)
     for (int i = 0; i < STREAMS; i++) {
         open_stream(model, i);
     }
-}
-
-static void synchronise_all(const model_t *model)
-{
-    for (int device = 0; device < model->devices; device++) {
-        assert_cuda(rmm_sim_set_device(device));
-        assert_cuda(rmm_sim_device_synchronize());
-    }
-    assert_cuda(rmm_sim_set_device(0));
 }
 
 static void close_model(model_t *model)

@@ -759,8 +759,6 @@ static void what_another_device_freed_on_an_unknown_stream_waits_for_it(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_another_device_freed_unnoted_waits_for_it),
-        cmocka_unit_test(what_another_device_freed_on_an_unknown_stream_waits_for_it),
         cmocka_unit_test(a_trim_keeps_what_the_only_stream_freed_meanwhile),
         cmocka_unit_test(a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile),
         cmocka_unit_test(compacting_leaves_what_the_only_stream_freed_meanwhile),
@@ -781,6 +779,9 @@ int main(void)
         cmocka_unit_test(the_largest_block_may_be_one_of_an_unknown_stream),
         cmocka_unit_test(a_free_beside_it_takes_nothing_from_what_a_synchronise_proves),
         cmocka_unit_test(nor_does_a_free_on_an_unknown_stream),
+        /* from here on another device has a context */
+        cmocka_unit_test(what_another_device_freed_unnoted_waits_for_it),
+        cmocka_unit_test(what_another_device_freed_on_an_unknown_stream_waits_for_it),
     };
 
     return cmocka_run_group_tests_name("pool_between", tests, NULL, NULL);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unproven memory (lib/pool/waits.c) in a process that sees two devices: blocks that were allocated
+ * before a graph capture and freed in it. They do not make a pool grow, or fail if it cannot, and
+ * nobody gets one while work of the other device may still use it.
+ *
+ * The first case needs a process without a context on the second device; the others make one.
+ */
+#include "sim/pool/capture_harness.h"
+
+static rmm_resource_t *a_pool_that_grows(void)
+{
+    return make_pool(0, 0);
+}
+
+/* A graph in which the block is freed, and which nobody launches. */
+static rmm_sim_graph_t
+capture_of_a_free(rmm_resource_t *mr, void *block, rmm_stream_t stream)
+{
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+    give(mr, block, BLOCK, stream);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    return graph;
+}
+
+/* A program that does so at each of its steps. */
+static void free_in_captures_again_and_again(rmm_resource_t *mr, rmm_stream_t stream)
+{
+    for (int round = 0; round < 200; round++) {
+        void *block = take(mr, BLOCK, stream);
+        rmm_sim_graph_t graph;
+
+        launch_fill(block, BLOCK, 1, stream);
+        graph = capture_of_a_free(mr, block, stream);
+        assert_cuda(rmm_sim_graph_launch(graph, stream));
+        assert_cuda(rmm_sim_graph_destroy(graph));
+        assert_cuda(rmm_sim_stream_synchronize(stream));
+    }
+}
+
+/* What it frees never makes the pool grow. No device but the first has a context yet. */
+static void blocks_freed_in_captures_serve_the_next_steps(void **state)
+{
+    setting_t here = setting_begin(a_pool_that_grows);
+
+    free_in_captures_again_and_again(here.mr, here.stream);
+    assert_true(stats_of(here.mr).reserved_bytes <= 8 * BLOCK);
+    setting_end(&here);
+}
+
+static rmm_stream_t make_stream_elsewhere(void)
+{
+    rmm_stream_t stream;
+
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(rmm_sim_set_device(0));
+    return stream;
+}
+
+static void end_stream_elsewhere(rmm_stream_t stream)
+{
+    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
+/* Nor makes it a pool fail that cannot grow, while another device works. */
+static void blocks_freed_in_captures_return_before_a_refusal(void **state)
+{
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        setting_t here = setting_begin(makers[i]);
+        rmm_stream_t elsewhere = make_stream_elsewhere();
+
+        free_in_captures_again_and_again(here.mr, here.stream);
+        assert_cuda(rmm_sim_set_device(1));
+        free_in_captures_again_and_again(here.mr, elsewhere);
+        assert_cuda(rmm_sim_set_device(0));
+        end_stream_elsewhere(elsewhere);
+        setting_end(&here);
+    }
+}
+
+/* A synchronise of the own device would be of no use. */
+static void growth_waits_for_no_device_while_another_works(void **state)
+{
+    setting_t here = setting_begin(a_pool_that_grows);
+    rmm_stream_t elsewhere = make_stream_elsewhere();
+
+    free_in_captures_again_and_again(here.mr, here.stream);
+    assert_true(pool_from_base(here.mr)->engine->figures.sync_count <= 2);
+    end_stream_elsewhere(elsewhere);
+    setting_end(&here);
+}
+
+/* The stream of another device has work queued on the block that its capture frees. */
+static void
+free_under_work_elsewhere(rmm_resource_t *mr, rmm_stream_t elsewhere, uint64_t *mixups)
+{
+    void *block = take(mr, BLOCK, elsewhere);
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_set_device(1));
+    for (uint64_t i = 0; i < 5; i++) {
+        launch_fill(block, BLOCK, 1, elsewhere);
+        launch_check(block, BLOCK, 1, mixups, elsewhere);
+    }
+    graph = capture_of_a_free(mr, block, elsewhere);
+    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+}
+
+/* Use all memory. False: a part was refused. */
+static bool use_all(const setting_t *here, uint64_t *mixups)
+{
+    void *blocks[2] = {NULL, NULL};
+    bool all = true;
+
+    for (int i = 0; i < 2; i++) {
+        if (rmm_resource_alloc(here->mr, BLOCK, 0, here->other, &blocks[i]) != RMM_OK) {
+            all = false;
+            continue;
+        }
+        launch_fill(blocks[i], BLOCK, 9, here->other);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (blocks[i] != NULL) {
+            launch_check(blocks[i], BLOCK, 9, mixups, here->other);
+            give(here->mr, blocks[i], BLOCK, here->other);
+        }
+    }
+    return all;
+}
+
+/* Whichever call fails when the other device is to be waited for. */
+static void work_of_another_device_is_over_before_the_next_use(void **state)
+{
+    static const char *const plans[] = {
+        NULL,         "device_active:1", "device_count:1",
+        "mem_free:1", "mem_free:2",      "device_set:1"};
+    enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
+
+    for (uint64_t seed = 1; seed <= 20 * PLANS; seed++) {
+        setting_t here = setting_begin(makers[seed % 4]);
+        rmm_stream_t elsewhere = make_stream_elsewhere();
+        uint64_t mixups = 0;
+
+        rmm_sim_reseed(seed);
+        free_under_work_elsewhere(here.mr, elsewhere, &mixups);
+        assert_true(rmm_sim_fail(plans[seed % PLANS]));
+        (void)use_all(&here, &mixups);
+        assert_true(rmm_sim_fail(NULL));
+        assert_true(use_all(&here, &mixups));
+        end_stream_elsewhere(elsewhere);
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_int_equal(mixups, 0);
+        setting_end(&here);
+    }
+}
+
+/* The pool's memory goes to another user when it ends. */
+static rmm_resource_t *a_pool_over(rmm_resource_t *upstream)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool;
+
+    options.initial_bytes = 2 * BLOCK;
+    assert_ok(rmm_pool_resource_create(upstream, &options, &pool));
+    return share(pool);
+}
+
+static void work_of_another_device_is_over_when_a_pool_ends(void **state)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        setting_t here = setting_begin(a_pool);
+        rmm_resource_t *over = a_pool_over(here.mr);
+        rmm_stream_t elsewhere = make_stream_elsewhere();
+        uint64_t mixups = 0;
+
+        rmm_sim_reseed(seed);
+        free_under_work_elsewhere(over, elsewhere, &mixups);
+        rmm_resource_release(over);
+        assert_true(use_all(&here, &mixups));
+        end_stream_elsewhere(elsewhere);
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_int_equal(mixups, 0);
+        setting_end(&here);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_freed_in_captures_serve_the_next_steps),
+        cmocka_unit_test(blocks_freed_in_captures_return_before_a_refusal),
+        cmocka_unit_test(growth_waits_for_no_device_while_another_works),
+        cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
+        cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
