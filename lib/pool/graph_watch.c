@@ -96,7 +96,7 @@ rmm__graph_watch(const engine_t *engine, uint64_t capture_id, rmm_stream_t strea
     if (watch == NULL) {
         return NULL;
     }
-    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
+    if (!rmm__driver_relax_enter(&scope, engine->driver, engine->device, stream)) {
         rmm__free(watch);
         return NULL;
     }
@@ -105,7 +105,7 @@ rmm__graph_watch(const engine_t *engine, uint64_t capture_id, rmm_stream_t strea
     watch->capture_id = capture_id;
     atomic_fetch_add_explicit(&watch->queue->owners, 1, memory_order_relaxed);
     error = engine->driver->capture_watch(stream, graph_gone, watch);
-    rmm__driver_scope_leave(&scope);
+    rmm__driver_relax_leave(&scope);
     if (error != RMM_DRIVER_OK) {
         rmm__graph_watch_leave(watch); /* graph_gone() is called nevertheless */
         watch = NULL;

@@ -94,6 +94,21 @@ static void growth_waits_for_no_device_while_another_works(void **state)
     setting_end(&here);
 }
 
+/* Which stream that handle means depends on the current device. */
+static void blocks_freed_in_a_capture_of_a_per_thread_stream_return(void **state)
+{
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        setting_t here = setting_begin(makers[i]);
+
+        for (int device = 0; device < 2; device++) {
+            assert_cuda(rmm_sim_set_device(device));
+            free_in_captures_again_and_again(here.mr, RMM_STREAM_PER_THREAD);
+        }
+        assert_cuda(rmm_sim_set_device(0));
+        setting_end(&here);
+    }
+}
+
 /* The stream of another device has work queued on the block that its capture frees. */
 static void
 free_under_work_elsewhere(rmm_resource_t *mr, rmm_stream_t elsewhere, uint64_t *mixups)
@@ -194,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_freed_in_captures_serve_the_next_steps),
         cmocka_unit_test(blocks_freed_in_captures_return_before_a_refusal),
+        cmocka_unit_test(blocks_freed_in_a_capture_of_a_per_thread_stream_return),
         cmocka_unit_test(growth_waits_for_no_device_while_another_works),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
