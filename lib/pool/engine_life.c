@@ -99,18 +99,30 @@ rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
 
 /* --- creation and destruction -------------------------------------------------------- */
 
+/* Perhaps: blocks are unproven, or a graph that is there uses some. */
+static bool is_used_by_other_devices(engine_t *engine)
+{
+    bool has_unproven = rmm__engine_has_unproven(engine);
+    bool has_captures;
+
+    rmm__mutex_lock(&engine->lock);
+    has_captures = engine->captures.first != NULL;
+    rmm__mutex_unlock(&engine->lock);
+    return has_unproven || has_captures;
+}
+
 /* Queued work may still use the blocks, and the source may reuse the memory at once. False:
  * there may still be such work, or the process exits. */
 static bool wait_until_idle(engine_t *engine)
 {
-    bool has_unproven = rmm__engine_has_unproven(engine);
+    bool and_others = is_used_by_other_devices(engine);
     rmm_driver_scope_t scope;
     int error;
 
     if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
         return false;
     }
-    if (has_unproven) {
+    if (and_others) {
         (void)rmm__driver_others_idle(engine->driver, engine->device, true);
     }
     error = rmm__driver_barrier(engine->driver);

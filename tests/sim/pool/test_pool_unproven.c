@@ -204,6 +204,37 @@ static void work_of_another_device_is_over_when_a_pool_ends(void **state)
     }
 }
 
+/* The graph that runs there has used a block of its own. */
+static void a_graph_on_another_device_is_over_when_a_pool_ends(void **state)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        setting_t here = setting_begin(a_pool);
+        rmm_resource_t *over = a_pool_over(here.mr);
+        rmm_stream_t elsewhere = make_stream_elsewhere();
+        uint64_t mixups = 0;
+        rmm_sim_graph_t graph;
+        void *block;
+
+        rmm_sim_reseed(seed);
+        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm_sim_begin_capture(elsewhere, GLOBAL));
+        block = take(over, BLOCK, elsewhere);
+        launch_fill(block, BLOCK, 1, elsewhere);
+        launch_check(block, BLOCK, 1, &mixups, elsewhere);
+        give(over, block, BLOCK, elsewhere);
+        assert_cuda(rmm_sim_end_capture(elsewhere, &graph));
+        assert_cuda(rmm_sim_graph_launch(graph, elsewhere));
+        assert_cuda(rmm_sim_set_device(0));
+        rmm_resource_release(over);
+        assert_true(use_all(&here, &mixups));
+        end_stream_elsewhere(elsewhere);
+        assert_cuda(rmm_sim_graph_destroy(graph));
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_int_equal(mixups, 0);
+        setting_end(&here);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +244,7 @@ int main(void)
         cmocka_unit_test(growth_waits_for_no_device_while_another_works),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
+        cmocka_unit_test(a_graph_on_another_device_is_over_when_a_pool_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
