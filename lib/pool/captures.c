@@ -185,6 +185,18 @@ bool rmm__engine_capture_heap_for_free_locked(
 
 /* --- graphs that are gone ------------------------------------------------------------ */
 
+/* Blocks set aside keep their stamps, or get the latest one where they go: a synchronise that
+ * began before the graph was gone, but after they were freed, proves them. */
+static uint64_t take_from_shelf_locked(engine_t *engine, rmm_heap_t shelf)
+{
+    rmm_heap_t unproven = engine->streams.unproven;
+    uint64_t there = rmm__blocks_newest_stamp(engine->blocks, unproven);
+    uint64_t here = rmm__blocks_newest_stamp(engine->blocks, shelf);
+
+    return rmm__blocks_transfer(
+        engine->blocks, shelf, unproven, UINT64_MAX, here > there ? here : there);
+}
+
 /* End its heaps; their blocks move to where they may be used. Returns how many units. */
 static uint64_t end_heaps_locked(engine_t *engine, const engine_capture_t *capture)
 {
@@ -198,9 +210,7 @@ static uint64_t end_heaps_locked(engine_t *engine, const engine_capture_t *captu
                 engine->blocks, heap, engine->clean, UINT64_MAX,
                 rmm__engine_clean_stamp_locked(engine));
         } else {
-            moved += rmm__blocks_transfer(
-                engine->blocks, heap, engine->streams.unproven, UINT64_MAX,
-                engine->streams.stamp);
+            moved += take_from_shelf_locked(engine, heap);
         }
         rmm__blocks_heap_destroy(engine->blocks, heap);
     }

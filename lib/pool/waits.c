@@ -212,6 +212,7 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp, bool others_idle)
 {
     engine_streams_t *streams = &engine->streams;
 
+    (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
     for (uint32_t i = 0; i < streams->capacity; i++) {
         if (streams->table[i] != NULL) {
             clean_stream_locked(engine, streams->table[i], stamp);
@@ -223,7 +224,6 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp, bool others_idle)
             rmm__engine_clean_stamp_locked(engine));
     }
     streams->others_work = !others_idle;
-    (void)rmm__engine_captures_settle_locked(engine); /* launches have ended */
 }
 
 uint64_t rmm__engine_sync_begin(engine_t *engine)
@@ -231,8 +231,6 @@ uint64_t rmm__engine_sync_begin(engine_t *engine)
     uint64_t stamp;
 
     rmm__mutex_lock(&engine->lock);
-    /* what graphs that are gone leave unproven can become clean by this synchronise */
-    (void)rmm__engine_captures_settle_locked(engine);
     stamp = engine->streams.stamp++;
     seal_locked(engine, stamp);
     rmm__mutex_unlock(&engine->lock);

@@ -486,6 +486,32 @@ static void what_was_taken_before_a_capture_comes_back_behind_a_wait(void **stat
     }
 }
 
+/* One synchronise ends the last launch of a graph, and proves what was freed in its capture. */
+static void a_request_beside_the_last_launch_gets_what_the_capture_freed(void **state)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        rmm_resource_t *pool = make_virtual_pool(0, 6 * BLOCK);
+        rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+        void *block = take(pool, 2 * BLOCK, stream); /* a piece */
+        rmm_sim_graph_t graph;
+
+        rmm_sim_reseed(seed);
+        assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+        for (uint64_t i = 0; i < 5; i++) {
+            launch_fill(block, 2 * BLOCK, i, stream);
+        }
+        give(pool, block, 2 * BLOCK, stream);
+        assert_cuda(rmm_sim_end_capture(stream, &graph));
+        assert_cuda(rmm_sim_graph_launch(graph, stream));
+        assert_cuda(rmm_sim_graph_destroy(graph));
+        block = take(pool, 6 * BLOCK, NULL);
+        give(pool, block, 6 * BLOCK, NULL);
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_cuda(sim_driver()->stream_destroy(stream));
+        rmm_resource_release(pool);
+    }
+}
+
 /* Streams of one capture: what one took and the other freed, the other may take again. */
 static void streams_of_one_capture_share_what_they_took(void **state)
 {
@@ -651,6 +677,7 @@ int main(void)
         cmocka_unit_test(copes_without_host_memory_in_a_capture),
         cmocka_unit_test(a_graph_runs_beside_work_from_before_its_capture),
         cmocka_unit_test(what_was_taken_before_a_capture_comes_back_behind_a_wait),
+        cmocka_unit_test(a_request_beside_the_last_launch_gets_what_the_capture_freed),
         cmocka_unit_test(streams_of_one_capture_share_what_they_took),
         cmocka_unit_test(threads_own_streams_of_one_capture_share_no_memory),
         cmocka_unit_test(threads_capture_beside_each_other),
