@@ -171,8 +171,8 @@ void rmm__engine_figures(engine_t *engine, engine_figures_t *out);
 
 /* True if one of the next two would return more than 0. */
 bool rmm__engine_has_news(const engine_t *engine);
-/* Bytes since the last call: by which it grew; that could not be unmapped and stay held,
- * unused. Without the lock. */
+/* Bytes since the last call: by which it grew; that could not be unmapped or released, so that
+ * neither the pool nor the device has their use. Without the lock. */
 uint64_t rmm__engine_grown_bytes(engine_t *engine);
 uint64_t rmm__engine_stuck_bytes(engine_t *engine);
 

@@ -136,7 +136,7 @@ struct engine {
     uint64_t growth_bytes;
     rmm_turn_t turn;               /* of the ladder, of trim and of queries of events */
     _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
-    _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped */
+    _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped or released */
 
     rmm_mutex_t lock; /* protects all below */
     rmm_blocks_t *blocks;

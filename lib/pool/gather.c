@@ -107,7 +107,7 @@ piece_lose(engine_t *engine, const engine_piece_t *piece, engine_transit_t *tran
         rmm__pieces_insert(engine, piece);
         rmm__range_arrive(engine, transit, RANGE_LOST, 0);
     } else {
-        (void)engine->driver->physical_release(piece->physical);
+        rmm__piece_release(engine, piece);
         rmm__pieces_unreserve(engine, 1);
         rmm__range_arrive(
             engine, transit, RANGE_ABSENT, -(int64_t)rmm__piece_bytes(piece));
@@ -133,7 +133,7 @@ static bool piece_shift(
     rmm__range_arrive(engine, transit, RANGE_ABSENT, 0);
     piece->unit = unit;
     if (!rmm__range_depart(engine, RANGE_ABSENT, unit, bytes, &arriving)) {
-        (void)engine->driver->physical_release(piece->physical);
+        rmm__piece_release(engine, piece);
         rmm__pieces_unreserve(engine, 1);
         rmm__mutex_lock(&engine->lock);
         engine->figures.reserved_bytes -= bytes;

@@ -208,6 +208,14 @@ void rmm__piece_stick(engine_t *engine, engine_piece_t *piece)
         &engine->stuck_bytes, rmm__piece_bytes(piece), memory_order_relaxed);
 }
 
+void rmm__piece_release(engine_t *engine, const engine_piece_t *piece)
+{
+    if (engine->driver->physical_release(piece->physical) != RMM_DRIVER_OK) {
+        atomic_fetch_add_explicit(
+            &engine->stuck_bytes, rmm__piece_bytes(piece), memory_order_relaxed);
+    }
+}
+
 int rmm__piece_map(engine_t *engine, engine_piece_t *piece)
 {
     char *address = rmm__range_address(piece->unit);
@@ -235,7 +243,7 @@ int rmm__piece_make(engine_t *engine, engine_piece_t *piece)
     }
     error = rmm__piece_map(engine, piece);
     if (error != RMM_DRIVER_OK && !piece->is_stuck) {
-        (void)engine->driver->physical_release(piece->physical);
+        rmm__piece_release(engine, piece);
     }
     return error;
 }
@@ -248,6 +256,6 @@ int rmm__piece_end(engine_t *engine, const engine_piece_t *piece)
     if (error != RMM_DRIVER_OK) {
         return error; /* the piece stays mapped */
     }
-    (void)engine->driver->physical_release(piece->physical);
+    rmm__piece_release(engine, piece);
     return RMM_DRIVER_OK;
 }

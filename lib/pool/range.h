@@ -61,6 +61,8 @@ int rmm__piece_make(engine_t *engine, engine_piece_t *piece);
 int rmm__piece_end(engine_t *engine, const engine_piece_t *piece);
 /* It could not be unmapped: count its bytes as stuck. */
 void rmm__piece_stick(engine_t *engine, engine_piece_t *piece);
+/* It is not mapped. If it cannot be released, its bytes count as stuck. */
+void rmm__piece_release(engine_t *engine, const engine_piece_t *piece);
 
 /* --- growth.c: operations of the source ---------------------------------------------- */
 

@@ -70,17 +70,20 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     driver_memory_t *self = from_tracked(tracked);
     int device = tracked->base.device;
     rmm_driver_scope_t scope;
+    bool has_entered;
     int error;
 
     if (self->kind->of_every_device) {
         /* the free waits for one device; what fails here, it answers as well */
         (void)rmm__driver_wait_before_free(self->driver, request->stream);
     }
-    if (rmm__driver_scope_enter(&scope, self->driver, device) != RMM_OK) {
-        return; /* only while the process exits and the runtime is gone */
-    }
+    /* without it the driver finds the block all the same; while the process exits it
+     * refuses both */
+    has_entered = rmm__driver_scope_enter(&scope, self->driver, device) == RMM_OK;
     error = self->kind->free(self->driver, ptr);
-    rmm__driver_scope_leave(&scope);
+    if (has_entered) {
+        rmm__driver_scope_leave(&scope);
+    }
     if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
         rmm__log_error(
             "device %d: %s of %p bytes %zu failed: %s (%d)", device,

@@ -133,11 +133,12 @@ static void end_pool(const rmm_mempool_t *pool)
     rmm_driver_scope_t scope;
     int error;
 
-    if (rmm__driver_scope_enter(&scope, pool->driver, pool->device) != RMM_OK) {
-        return; /* only while the process exits and the runtime is gone */
+    if (rmm__driver_scope_enter(&scope, pool->driver, pool->device) == RMM_OK) {
+        error = end_native(pool);
+        rmm__driver_scope_leave(&scope);
+    } else {
+        error = rmm_last_cuda_error();
     }
-    error = end_native(pool);
-    rmm__driver_scope_leave(&scope);
     if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
         rmm__log_error(
             "device %d: %s of %p failed: %s (%d)", pool->device,

@@ -81,11 +81,12 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     rmm_driver_scope_t scope;
     int error;
 
-    if (!rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
-        return; /* only while the process exits and the runtime is gone */
+    if (rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
+        error = pool->driver->mempool_free(ptr, request->stream);
+        rmm__driver_relax_leave(&scope);
+    } else { /* the stream would be another device's, or a capture would be ruined */
+        error = rmm_last_cuda_error();
     }
-    error = pool->driver->mempool_free(ptr, request->stream);
-    rmm__driver_relax_leave(&scope);
     if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
         rmm__log_error(
             "device %d: cudaFreeAsync of %p bytes %zu failed: %s (%d)", pool->device,

@@ -120,6 +120,35 @@ static void a_piece_that_cannot_be_moved_is_of_use_all_the_same(void **state)
     gather_with_a_fault("address_map:1");   /* ends, and another one comes */
 }
 
+static int told; /* errors in the log */
+
+static void count_errors(rmm_log_level_t level, const char *message, void *arg)
+{
+    (void)message;
+    (void)arg;
+    told += level == RMM_LEVEL_ERROR;
+}
+
+/* The device's memory is lost, but not in silence. */
+static void tells_what_cannot_be_released(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    size_t bytes = 4 * MIB;
+
+    give(pool, take(pool, bytes, NULL), bytes, NULL);
+    told = 0;
+    assert_ok(rmm_log_to_callback(count_errors, NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_ERROR));
+    assert_true(rmm_sim_fail("physical_release:1"));
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
+    rmm_log_to_stderr();
+    assert_int_equal(told, 1);
+    rmm_resource_release(pool);
+}
+
 /* A pool whose next growth is of pieces of 2 MiB, under a plan of faults: one piece of it
  * cannot be unmapped, and the next attempt takes other addresses. */
 static void assert_one_piece_is_lost(const char *plan)
@@ -250,6 +279,7 @@ int main(void)
         CASE(addresses_that_cannot_be_unmapped_are_never_used_again),
         CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost),
         CASE(copes_without_host_memory_while_it_gathers),
+        cmocka_unit_test(tells_what_cannot_be_released), /* and leaves it */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,30 @@ static void cannot_be_trimmed(void **state)
     rmm_resource_release(cuda);
 }
 
+/* A call that fails once on the way to a free loses nothing. */
+static void frees_though_its_device_cannot_be_entered(void **state)
+{
+    static const char *const plans[] = {
+        "device_get:1", "device_set:1", "capture_mode_exchange:1"};
+
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        rmm_resource_t *mr = make_cuda();
+        void *ptr = take(mr, 4 * KIB, NULL);
+        int device;
+
+        assert_cuda(rmm_sim_set_device(1));
+        assert_true(rmm_sim_fail(plans[i]));
+        give(mr, ptr, 4 * KIB, NULL);
+        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm_sim_fail(NULL));
+        assert_cuda(rmm_sim_get_device(&device));
+        assert_int_equal(device, 1);
+        assert_cuda(rmm_sim_set_device(0));
+        rmm_resource_release(mr);
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +234,7 @@ int main(void)
         cmocka_unit_test(waits_in_its_synchronous_twins),
         cmocka_unit_test(a_synchronous_twin_that_cannot_wait_keeps_no_block),
         cmocka_unit_test(cannot_be_trimmed),
+        cmocka_unit_test(frees_though_its_device_cannot_be_entered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
