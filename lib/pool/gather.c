@@ -214,7 +214,8 @@ static bool gather_beside(engine_t *engine, uint64_t need)
 
 /*
  * Map free pieces at addresses where nothing is mapped, up to `need` bytes: for a request
- * that did not fit beside free memory because pieces are larger than what was missing there.
+ * that did not fit beside free memory because pieces are larger than what was missing there,
+ * or because the smallest gap lay between all of them. Growth adds what is missing.
  */
 static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
 {
@@ -226,9 +227,13 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
 
     rmm__mutex_lock(&engine->lock);
     pieces = find_free_pieces_locked(engine);
-    if (pieces.bytes < need || need + pieces.largest_bytes > range->bytes) {
-        found = false;
-    } else if (rmm__blocks_heap_create(engine->blocks, &nothing) != RMM_BLOCKS_OK) {
+    rmm__mutex_unlock(&engine->lock);
+    if (pieces.bytes == 0 || need + pieces.largest_bytes > range->bytes ||
+        (pieces.bytes < need && !rmm__range_has_room(engine, need - pieces.bytes))) {
+        return false;
+    }
+    rmm__mutex_lock(&engine->lock);
+    if (rmm__blocks_heap_create(engine->blocks, &nothing) != RMM_BLOCKS_OK) {
         *status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {
         found = rmm__blocks_find_gap(

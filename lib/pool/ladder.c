@@ -10,8 +10,8 @@
  *   6 grow      take more from the source
  *   7 sync      synchronise the device and merge everything          (stops the host)
  *   8 gather    map free memory elsewhere, then grow by the rest     (a range)
- *   9 rearrange map all free memory in one place; or give back free chunks and take one
- *               that is large enough
+ *   9 rearrange map all free memory in one place, then grow by the rest; or give back free
+ *               chunks and take one that is large enough
  * If all fail while blocks are unproven (waits.c), all devices are waited for, and all steps
  * repeated. A capture skips 3, which would invalidate it. A synchronise is a free of a small block
  * (docs/decisions/0004), which invalidates no capture.
@@ -171,7 +171,7 @@ static rmm_status_t climb(
         {.climb = grow, .then_grows = true},
         {.climb = synchronise},
         {.climb = gather, .then_grows = true},
-        {.climb = rearrange},
+        {.climb = rearrange, .then_grows = true},
     };
     rmm_status_t status =
         try_to_take(engine, alloc, ptr_out); /* others may have freed memory */

@@ -68,6 +68,8 @@ void rmm__piece_release(engine_t *engine, const engine_piece_t *piece);
 
 rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need);
 bool rmm__range_can_grow_locked(const engine_t *engine, uint64_t need);
+/* Do the maximum and the device leave so many bytes? Asks the driver. */
+bool rmm__range_has_room(engine_t *engine, uint64_t bytes);
 
 /* --- gather.c ------------------------------------------------------------------------ */
 

@@ -319,6 +319,29 @@ static void what_fits_the_free_total_is_given_though_scattered(void **state)
     rmm_resource_release(pool);
 }
 
+/* The hole between its free pieces is larger than what it may grow by, and smaller than the
+ * gap behind them. */
+static void an_idle_pool_gives_its_maximum_whatever_is_mapped_where(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 12 * PIECE);
+    void *first = take(pool, 2 * PIECE, NULL);
+    void *hole = take(pool, 4 * PIECE, NULL);
+    void *second = take(pool, 2 * PIECE, NULL);
+    void *third;
+
+    give(pool, hole, 4 * PIECE, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    third = take(pool, 5 * PIECE, NULL);
+    assert_int_equal(reserved_of(pool), 9 * PIECE);
+    give(pool, first, 2 * PIECE, NULL);
+    give(pool, second, 2 * PIECE, NULL);
+    give(pool, third, 5 * PIECE, NULL);
+    first = take(pool, 12 * PIECE, NULL);
+    give(pool, first, 12 * PIECE, NULL);
+    assert_accounting_agrees(pool);
+    rmm_resource_release(pool);
+}
+
 static void holes_without_a_free_piece_are_not_tidied(void **state)
 {
     enum { COUNT = 128 };
@@ -611,6 +634,7 @@ int main(void)
         CASE(begins_with_pieces_that_can_be_given_back),
         CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
         CASE(what_fits_the_free_total_is_given_though_scattered),
+        CASE(an_idle_pool_gives_its_maximum_whatever_is_mapped_where),
         CASE(holes_without_a_free_piece_are_not_tidied),
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),
         CASE(pieces_too_large_for_two_gaps_are_used_all_the_same),
