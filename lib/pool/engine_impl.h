@@ -50,6 +50,7 @@ typedef struct engine_stream {
     bool is_foreign;     /* a stream of another device: no event of ours fits it */
     bool may_be_foreign; /* not native, with frees that nothing waited for: our device's
                          synchronise may not cover them */
+    uint64_t foreign_stamp; /* of the last of these */
     uint32_t batch_count;
     engine_batch_t batches[STREAM_BATCHES]; /* oldest first, stamps rising */
     struct engine_stream *previous, *next;  /* in the ring of streams with batches */

@@ -113,7 +113,10 @@ void rmm__engine_note_free_locked(
 
     rmm__stream_open_more_locked(
         &engine->streams, stream, bytes > least ? bytes : least, 1);
-    stream->may_be_foreign |= !stream->is_native;
+    if (!stream->is_native) {
+        stream->may_be_foreign = true;
+        stream->foreign_stamp = engine->streams.stamp;
+    }
     if (is_batch(engine, stream)) {
         close_locked(engine, stream, closing_out);
     }

@@ -52,9 +52,9 @@ static rmm_blocks_result_t take_refill_locked(
     refill->stamp = shard->streams.stamp;
     result =
         rmm__blocks_take(home->blocks, own->heap, own->heap, &request, &refill->block);
-    if (result == RMM_BLOCKS_OK) {
-        refill->stream->may_be_foreign |=
-            own->may_be_foreign && !refill->stream->is_native;
+    if (result == RMM_BLOCKS_OK && own->may_be_foreign && !refill->stream->is_native) {
+        refill->stream->may_be_foreign = true;
+        refill->stream->foreign_stamp = refill->stamp;
     }
     return result;
 }

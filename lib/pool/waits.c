@@ -70,9 +70,9 @@ void rmm__engine_close_by_waiting(
     if (error == RMM_DRIVER_OK && stream != NULL) {
         rmm__blocks_transfer(
             engine->blocks, stream->heap, engine->clean, closing->stamp, 0);
-        /* another thread may still wait for later frees */
-        stream->may_be_foreign =
-            !stream->is_native && !rmm__stream_is_idle_locked(engine, stream);
+        /* another thread may still wait for later frees; what else is left came from
+         * donors (below), and the stream has not used it */
+        stream->may_be_foreign &= stream->foreign_stamp > closing->stamp;
     }
     unseal_locked(engine);
     rmm__engine_show_locked(engine);
@@ -141,7 +141,6 @@ static bool donor_settle_locked(
     if (moved != 0) {
         /* no event of this stream covers them yet */
         rmm__stream_open_more_locked(streams, own, moved * RMM_BLOCKS_UNIT, 1);
-        own->may_be_foreign |= !own->is_native;
         rmm__engine_note_larger_locked(engine, own->heap);
         engine->figures.cross_stream_count++;
         rmm__engine_show_locked(engine);

@@ -235,6 +235,44 @@ static void a_graph_on_another_device_is_over_when_a_pool_ends(void **state)
     }
 }
 
+static int never_done(rmm_driver_event_t event)
+{
+    (void)event;
+    return RMM_DRIVER_NOT_READY;
+}
+
+/* The other device's stream waits for a larger block than it needs, and ends without a free:
+ * nothing of its own ever used the rest. */
+static void what_a_stream_elsewhere_waited_for_and_left_is_of_use(void **state)
+{
+    rmm_driver_t hooked = *sim_driver();
+
+    hooked.event_query = never_done;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        setting_t here = setting_begin(a_pool);
+        rmm_stream_t elsewhere = make_stream_elsewhere();
+        void *block = take(here.mr, 2 * BLOCK, here.stream);
+        uint64_t mixups = 0;
+
+        rmm_sim_reseed(seed);
+        pool_use_driver(here.mr, &hooked);
+        for (uint64_t i = 0; i < 5; i++) {
+            launch_fill(block, 2 * BLOCK, i, here.stream);
+        }
+        give(here.mr, block, 2 * BLOCK, here.stream);
+        block = take(here.mr, BLOCK, elsewhere);
+        pool_use_driver(here.mr, sim_driver());
+        assert_int_equal(
+            pool_from_base(here.mr)->engine->figures.cross_stream_count, 1);
+        end_stream_elsewhere(elsewhere);
+        give(here.mr, block, BLOCK, here.stream);
+        assert_true(use_all(&here, &mixups));
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_int_equal(mixups, 0);
+        setting_end(&here);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +280,7 @@ int main(void)
         cmocka_unit_test(blocks_freed_in_captures_return_before_a_refusal),
         cmocka_unit_test(blocks_freed_in_a_capture_of_a_per_thread_stream_return),
         cmocka_unit_test(growth_waits_for_no_device_while_another_works),
+        cmocka_unit_test(what_a_stream_elsewhere_waited_for_and_left_is_of_use),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
         cmocka_unit_test(a_graph_on_another_device_is_over_when_a_pool_ends),
