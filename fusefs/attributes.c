@@ -78,8 +78,12 @@ static void fill_from(node_t node, const node_info_t *info, struct stat *attribu
     fill_times(
         attributes, S_ISDIR(info->mode) ? timespec_of(info->since_ns) : now,
         info->since_ns);
+    /* Of a text, whose size the kernel asks for whenever it is wanted, the most: an asynchronous
+     * read ends at the size in the inode, whoever reads. */
     if (S_ISREG(info->mode)) {
-        fill_bytes(attributes, TREE_VALUE_BYTES);
+        fill_bytes(
+            attributes,
+            attributes_differ_by_reader(node) ? TEXT_NODE_BYTES_MAX : TREE_VALUE_BYTES);
     }
 }
 

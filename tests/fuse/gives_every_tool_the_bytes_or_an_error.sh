@@ -130,6 +130,37 @@ text = open(sys.argv[1], "rb").read()
 assert os.read(file, 1 << 20) == text
 END
 
+# The kernel ends asynchronous reads at the size in the inode, which a look-up or a listing by
+# another reader sets: it must not be shorter than the text.
+python3 - "$mnt/metrics" <<'END' || fail "an asynchronous read"
+import ctypes, mmap, os, struct, sys, time
+IO_SETUP, IO_GETEVENTS, IO_SUBMIT, AT = 206, 208, 209, 8192
+path = sys.argv[1]
+syscall = ctypes.CDLL(None, use_errno=True).syscall
+context, page = ctypes.c_ulong(0), mmap.mmap(-1, 4096)
+assert syscall(IO_SETUP, 1, ctypes.byref(context)) == 0
+def read_later(file):
+    to = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    block = ctypes.create_string_buffer(
+        struct.pack("<QIIHhIQQqQII", 0, 0, 0, 0, 0, file, to, 4096, AT, 0, 0, 0))
+    blocks = ctypes.c_void_p(ctypes.addressof(block))
+    assert syscall(IO_SUBMIT, context, 1, ctypes.byref(blocks)) == 1
+    event = ctypes.create_string_buffer(32)
+    assert syscall(IO_GETEVENTS, context, 1, 1, event, None) == 1
+    return struct.unpack("<QQqq", event.raw)[2]
+def look_up():
+    time.sleep(1.1) # the kernel keeps a name for a second
+    os.close(os.open(path, os.O_PATH))
+def list_names():
+    os.listdir(os.path.dirname(path))
+for look in look_up, list_names:
+    file = os.open(path, os.O_RDONLY)
+    assert os.fstat(file).st_size > AT + 4096
+    look()
+    assert read_later(file) == 4096, "it ends after %s" % look.__name__
+    os.close(file)
+END
+
 # What programs that read everything never come to: they would wait.
 find "$mnt" >"$list"
 ! grep -q '_pipe$' "$list" || fail "listed: $(grep '_pipe$' "$list")"
