@@ -213,9 +213,8 @@ static bool add_entry(
     if (!fill_listed(model, reply->dir, node, &entry)) {
         return true;
     }
-    if (attributes_seconds(node) == 0.0) {
-        /* A lookup will tell, if it is wanted: a text's true size is not known here. */
-        entry.ino = 0;
+    if (node_is_of_reader(node)) {
+        entry.ino = 0; /* each reader looks it up, and gets an inode of its own */
     }
     char *to = reply->bytes + reply->used;
     size_t room = reply->size - reply->used;
