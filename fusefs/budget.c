@@ -25,6 +25,7 @@ void budget_init(budget_t *budget, uid_t own_uid)
 {
     memset(budget, 0, sizeof(*budget));
     pthread_mutex_init(&budget->lock, NULL);
+    memory_init(&budget->memory);
     budget->own_uid = own_uid;
     budget->others.uid = BUDGET_OTHERS;
     budget->users[budget->count++].uid = 0;
@@ -35,6 +36,7 @@ void budget_init(budget_t *budget, uid_t own_uid)
 
 void budget_fini(budget_t *budget)
 {
+    memory_fini(&budget->memory);
     pthread_mutex_destroy(&budget->lock);
 }
 

@@ -10,7 +10,7 @@
  * The table is small and fixed. A user that uses nothing makes room for another one. While
  * every entry is in use, further users share the entry `others`, until that uses nothing.
  *
- * Threads: any; a lock of its own, under which nothing else is taken.
+ * Threads: any; locks of its own, under which nothing else is taken.
  */
 #ifndef RMM_FUSEFS_BUDGET_H
 #define RMM_FUSEFS_BUDGET_H
@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "memory.h"
 
 #define BUDGET_USERS_MAX 256u
 #define BUDGET_OTHERS ((uid_t)-1) /* no user has this uid */
@@ -60,6 +62,7 @@ typedef struct budget {
     budget_user_t users[BUDGET_USERS_MAX]; /* first root, then own_uid */
     budget_user_t others;
     uint64_t used_together[BUDGET_KIND_COUNT]; /* without root and own_uid */
+    memory_t memory; /* of all users, and no budget: who takes memory asks both */
 } budget_t;
 
 /* own_uid: the daemon's user. */

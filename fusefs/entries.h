@@ -26,7 +26,7 @@ typedef enum entry_kind {
 typedef struct entry {
     char name[64];
     entry_kind_t kind;
-    bool is_unshown;         /* no descriptor was left for it */
+    bool is_unshown;         /* see members_set_unshown() */
     bool is_charged;         /* to its owner's budget of names */
     uint32_t tries;          /* while the segment is being made */
     uint32_t listing;        /* the last one that found it */

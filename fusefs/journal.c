@@ -189,7 +189,8 @@ static bool reserve(journal_t *journal, view_t *view, size_t more)
             !drop_oldest(journal, view)) {
             return false;
         }
-        if (!budget_take(
+        if (!memory_take(&journal->budget->memory, JOURNAL_STEP_BYTES) ||
+            !budget_take(
                 journal->budget, view->uid, BUDGET_LOG_BYTES, JOURNAL_STEP_BYTES)) {
             return false;
         }

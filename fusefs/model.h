@@ -168,6 +168,12 @@ typedef struct folded {
     uint64_t exited_ns; /* CLOCK_BOOTTIME */
 } folded_t;
 
+typedef enum shortage {
+    SHORT_OF_NOTHING,
+    SHORT_OF_DESCRIPTORS,
+    SHORT_OF_MEMORY
+} shortage_t;
+
 typedef struct model {
     pthread_rwlock_t lock;
     device_t gpus[DEVICE_GPUS_MAX];
@@ -214,8 +220,8 @@ typedef struct model {
     uint64_t started_real_ns; /* CLOCK_REALTIME */
     uint64_t segments_rejected;
     uint32_t descriptor_limit; /* RLIMIT_NOFILE */
-    uint32_t unshown;          /* segments that found no descriptor left */
-    bool unshown_logged;
+    uint32_t unshown;          /* segments that found no descriptor or memory left */
+    shortage_t shortage;       /* why the last of them is not shown */
     _Atomic(uint64_t) reads_total;
 } model_t;
 

@@ -95,6 +95,8 @@ static void render_unshown(const model_t *model, text_t *text)
 {
     if (model->unshown == 0) {
         text_puts(text, "0\n");
+    } else if (model->shortage == SHORT_OF_MEMORY) {
+        text_printf(text, "%u out of memory: raise MemoryMax\n", model->unshown);
     } else {
         text_printf(
             text, "%u out of descriptors (limit %u): raise LimitNOFILE\n",

@@ -111,7 +111,7 @@ static void forget(scan_t *scan, entry_t *entry)
 {
     take_out(scan, entry);
     uncharge(scan, entry);
-    members_set_unshown(scan->model, entry, false);
+    members_set_unshown(scan->model, entry, SHORT_OF_NOTHING);
     if (entry->member != NULL) {
         entry->member->entry = NULL;
     }

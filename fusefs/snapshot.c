@@ -24,7 +24,8 @@ grow(snapshot_t *snapshot, void *items, uint32_t count, uint32_t *room, size_t b
         return items;
     }
     uint32_t larger = *room == 0 ? 64 : *room * 2;
-    void *grown = realloc(items, larger * bytes);
+    bool may_grow = memory_take(snapshot->memory, (larger - *room) * bytes);
+    void *grown = may_grow ? realloc(items, larger * bytes) : NULL;
     if (grown == NULL) {
         snapshot->failed = true;
         return items;
@@ -81,7 +82,7 @@ name_device(snapshot_device_t *shown, const device_t *device, uint32_t index)
     }
 }
 
-snapshot_t *snapshot_begin(const model_t *model)
+snapshot_t *snapshot_begin(model_t *model)
 {
     snapshot_t *snapshot = calloc(1, sizeof(*snapshot));
     if (snapshot == NULL) {
@@ -110,6 +111,7 @@ snapshot_t *snapshot_begin(const model_t *model)
     shares_allot(&snapshot->resource_shares, SNAPSHOT_RESOURCES_MAX);
     allowances_init(&snapshot->allowances, NULL);
     extra_stats_allot(&snapshot->extra_stats);
+    snapshot->memory = &model->budget.memory;
     snapshot->last_serial = model->last_serial;
     snapshot->hiding = model->hiding;
     return snapshot;

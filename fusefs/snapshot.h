@@ -79,6 +79,7 @@ typedef struct snapshot {
     shares_t location_shares, resource_shares; /* refused: what is left out */
     allowances_t allowances;                   /* of retries */
     uint64_t segments, segments_rejected, start_seconds;
+    memory_t *memory; /* the model's */
     hiding_t hiding;
     extra_stats_t extra_stats;
     uint64_t done_serial, last_serial; /* processes behind the one, up to the other */
@@ -89,7 +90,7 @@ typedef struct snapshot {
 } snapshot_t;
 
 /* NULL: no memory. Model lock held, shared is enough, here and in snapshot_continue(). */
-snapshot_t *snapshot_begin(const model_t *model);
+snapshot_t *snapshot_begin(model_t *model);
 /* The next piece. False: it was the last one, or the snapshot has failed. */
 bool snapshot_continue(snapshot_t *snapshot, model_t *model);
 void snapshot_free(snapshot_t *snapshot);

@@ -24,9 +24,16 @@ void text_init(text_t *text)
 
 bool text_take_scratch(text_t *text, size_t bytes)
 {
-    if (text->budget != NULL && bytes != 0 &&
-        !budget_take(text->budget, text->uid, BUDGET_TEXT_BYTES, bytes)) {
+    if (text->budget == NULL || bytes == 0) {
+        return true;
+    }
+    if (!budget_take(text->budget, text->uid, BUDGET_TEXT_BYTES, bytes)) {
         text->failed = TEXT_OVER_BUDGET;
+        return false;
+    }
+    if (!memory_take(&text->budget->memory, bytes)) {
+        budget_give(text->budget, text->uid, BUDGET_TEXT_BYTES, bytes);
+        text->failed = TEXT_NO_MEMORY;
         return false;
     }
     return true;

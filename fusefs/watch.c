@@ -209,6 +209,7 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
     }
     model_init(&watch->model);
     watch->model.descriptor_limit = descriptor_limit();
+    memory_find_own_group(&watch->model.budget.memory);
     watch->model.hiding = config->hiding;
     watch->model.hiding.own_uid = watch->model.uid;
     snapshots_init(&watch->snapshots);

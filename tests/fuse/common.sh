@@ -145,6 +145,25 @@ start_daemon() {
     eventually daemon_is_up
 }
 
+# make_memory_group MIB: a cgroup with that limit, in which the daemon is started. Both hierarchies;
+# memory.swap.max is missing in version 1 without swap accounting.
+make_memory_group() {
+    local root=/sys/fs/cgroup name=rmmfs-test.$$
+    if grep -qw memory $root/cgroup.controllers 2>/dev/null; then
+        grep -qw memory $root/cgroup.subtree_control || echo +memory >$root/cgroup.subtree_control || return 1
+        memory_group=$root/$name limit_file=memory.max usage_file=memory.current peak_file=memory.peak
+    else
+        memory_group=$root/memory/$name limit_file=memory.limit_in_bytes
+        usage_file=memory.usage_in_bytes peak_file=memory.max_usage_in_bytes
+    fi
+    mkdir "$memory_group" || { memory_group=; return 1; }
+    echo $(($1 << 20)) >"$memory_group/$limit_file" || return 1
+    [ ! -e "$memory_group/memory.swap.max" ] || echo 0 >"$memory_group/memory.swap.max"
+    printf '#!/bin/sh\necho $$ >%s/cgroup.procs && exec %s "$@"\n' "$memory_group" "$RMMFS" >"$work/in_group"
+    chmod 755 "$work/in_group"
+    RMMFS=$work/in_group
+}
+
 # start_bare PROGRAM [DIRECTORIES FILES BYTES]: on $work/bare
 start_bare() {
     local program=$1

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks the control group for its limit and usage; see memory.h. Version 2 of the hierarchies has
+ * one for all controllers, version 1 one for memory.
+ */
+#include "memory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_BYTES 8192
+#define RESERVE_PART 8 /* of the limit, that is never given away */
+
+typedef struct names {
+    const char *limit, *usage;
+    const char *inactive, *active; /* page cache, in memory.stat */
+} names_t;
+
+static const names_t names_of[2] = {
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", "\ntotal_inactive_file ",
+     "\ntotal_active_file "},
+    {"memory.max", "memory.current", "\ninactive_file ", "\nactive_file "}};
+
+/* --- files ---------------------------------------------------------------------------- */
+
+static bool read_text(const char *path, char text[TEXT_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, TEXT_BYTES - 1) : -1;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    text[bytes > 0 ? (size_t)bytes : 0] = '\0';
+    return bytes > 0;
+}
+
+static bool read_file(const char *group, const char *name, char text[TEXT_BYTES])
+{
+    char path[MEMORY_PATH_BYTES + 32];
+    (void)snprintf(path, sizeof(path), "%s/%s", group, name);
+    return read_text(path, text);
+}
+
+/* UINT64_MAX: there is none ("max"), or it cannot be read. */
+static uint64_t read_number(const char *group, const char *name)
+{
+    char text[TEXT_BYTES];
+    char *end = text;
+    uint64_t number = read_file(group, name, text) ? strtoull(text, &end, 10) : 0;
+    return end != text ? number : UINT64_MAX;
+}
+
+static uint64_t number_after(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* --- the group ------------------------------------------------------------------------ */
+
+/* The path in the line of the hierarchy that has the memory; NULL: none. */
+static const char *find_path(const char *groups, bool is_unified)
+{
+    const char *path = NULL;
+    for (const char *line = groups; path == NULL && *line != '\0';) {
+        const char *end = line + strcspn(line, "\n");
+        const char *list = strchr(line, ':');
+        const char *colon = list != NULL ? strchr(list + 1, ':') : NULL;
+        const char *memory = list != NULL ? strstr(list, "memory") : NULL;
+        bool is_wanted = is_unified ? strncmp(line, "0::", 3) == 0
+                                    : memory != NULL && colon != NULL && memory < colon;
+        path = colon != NULL && colon < end && is_wanted ? colon + 1 : NULL;
+        line = end + (*end == '\n');
+    }
+    return path;
+}
+
+/* The group at `path` or above it with the lowest limit. In a container the path may be the one
+ * outside: then only its last step, the root, is there. */
+static void
+find_lowest(memory_t *memory, const char *root, const char *path, size_t length)
+{
+    uint64_t lowest = UINT64_MAX;
+    char group[MEMORY_PATH_BYTES];
+    for (;;) {
+        int bytes = snprintf(group, sizeof(group), "%s%.*s", root, (int)length, path);
+        uint64_t limit = read_number(group, names_of[memory->is_unified].limit);
+        if (bytes < (int)sizeof(group) && limit < lowest) {
+            lowest = limit;
+            memcpy(memory->group, group, sizeof(memory->group));
+        }
+        if (length == 0) {
+            return;
+        }
+        do {
+            length--;
+        } while (length > 0 && path[length] != '/');
+    }
+}
+
+void memory_init(memory_t *memory)
+{
+    memset(memory, 0, sizeof(*memory));
+    pthread_mutex_init(&memory->lock, NULL);
+}
+
+void memory_fini(memory_t *memory)
+{
+    pthread_mutex_destroy(&memory->lock);
+}
+
+void memory_find_group(memory_t *memory, const char *root, const char *groups)
+{
+    char mounted[MEMORY_PATH_BYTES];
+    for (int unified = 1; unified >= 0 && memory->group[0] == '\0'; unified--) {
+        const char *path = find_path(groups, unified != 0);
+        memory->is_unified = unified != 0;
+        (void)snprintf(
+            mounted, sizeof(mounted), "%s%s", root, unified != 0 ? "" : "/memory");
+        if (path != NULL) {
+            find_lowest(memory, mounted, path, strcspn(path, "\n"));
+        }
+    }
+}
+
+void memory_find_own_group(memory_t *memory)
+{
+    char groups[TEXT_BYTES];
+    (void)read_text("/proc/self/cgroup", groups);
+    memory_find_group(memory, MEMORY_GROUPS_ROOT, groups);
+}
+
+/* --- taking --------------------------------------------------------------------------- */
+
+/* What is left of the group, less the reserve. */
+static uint64_t bytes_left(const memory_t *memory)
+{
+    const names_t *names = &names_of[memory->is_unified];
+    char stat[TEXT_BYTES];
+    uint64_t limit = read_number(memory->group, names->limit);
+    uint64_t usage = read_number(memory->group, names->usage);
+    if (limit == UINT64_MAX || usage == UINT64_MAX) {
+        return UINT64_MAX;
+    }
+    if (read_file(memory->group, "memory.stat", stat)) {
+        uint64_t cache =
+            number_after(stat, names->inactive) + number_after(stat, names->active);
+        usage -= cache < usage ? cache : usage;
+    }
+    uint64_t most = limit - limit / RESERVE_PART;
+    return usage < most ? most - usage : 0;
+}
+
+bool memory_take(memory_t *memory, uint64_t bytes)
+{
+    if (memory->group[0] == '\0') {
+        return true;
+    }
+    pthread_mutex_lock(&memory->lock);
+    if (bytes > memory->credit) {
+        uint64_t left = bytes_left(memory);
+        uint64_t most = bytes > MEMORY_CREDIT_BYTES ? bytes : MEMORY_CREDIT_BYTES;
+        memory->credit = left < most ? left : most;
+    }
+    bool has_room = bytes <= memory->credit;
+    memory->credit -= has_room ? bytes : 0;
+    pthread_mutex_unlock(&memory->lock);
+    return has_room;
+}

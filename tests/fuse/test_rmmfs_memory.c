@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon may take before its control group is full: which group counts, in both
+ * versions of the hierarchies, and that the page cache counts as free. The groups are folders of
+ * this test's, with the files that the kernel would show.
+ */
+#include "harness/harness.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static memory_t memory;
+static char root[] = "/tmp/rmm-memory.XXXXXX";
+
+static int remove_one(const char *path, const struct stat *s, int type, struct FTW *at)
+{
+    (void)s, (void)type, (void)at;
+    return remove(path);
+}
+
+static int set_up(void **state)
+{
+    (void)strcpy(strrchr(root, '.'), ".XXXXXX");
+    assert_non_null(mkdtemp(root));
+    memory_init(&memory);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    memory_fini(&memory);
+    return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void write_file(const char *group, const char *name, const char *text)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s%s/%s", root, group, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_mib(const char *group, const char *name, uint64_t mib)
+{
+    char text[32];
+    (void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)(mib * MIB));
+    write_file(group, name, text);
+}
+
+static void make_group(const char *group)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s%s", root, group);
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void a_group_without_a_limit_has_room(void **state)
+{
+    assert_true(memory_take(&memory, UINT64_MAX));
+    write_file("", "memory.max", "max\n");
+    write_mib("", "memory.current", 5);
+    memory_find_group(&memory, root, "0::/\n");
+    assert_true(memory_take(&memory, UINT64_MAX));
+}
+
+static void an_eighth_of_the_limit_is_kept(void **state)
+{
+    write_mib("", "memory.max", 64);
+    write_mib("", "memory.current", 46);
+    memory_find_group(&memory, root, "0::/\n");
+    assert_false(memory_take(&memory, 10 * MIB + 1));
+    assert_true(memory_take(&memory, 10 * MIB));
+    write_mib("", "memory.current", 56); /* as the kernel sees it later */
+    assert_false(memory_take(&memory, 1));
+    write_mib("", "memory.current", 55);
+    assert_true(memory_take(&memory, MIB));
+}
+
+/* What was granted and is not used yet is no room for another. */
+static void the_kernel_is_asked_again_when_the_credit_is_spent(void **state)
+{
+    write_mib("", "memory.max", 64);
+    write_mib("", "memory.current", 55);
+    memory_find_group(&memory, root, "0::/\n");
+    assert_true(memory_take(&memory, MIB / 2));
+    write_mib("", "memory.current", 56);
+    assert_true(memory_take(&memory, MIB / 2));
+    assert_false(memory_take(&memory, 1));
+}
+
+static void the_page_cache_counts_as_free(void **state)
+{
+    write_mib("", "memory.max", 64);
+    write_mib("", "memory.current", 56);
+    write_file(
+        "", "memory.stat",
+        "anon 1\ninactive_anon 9999999\ninactive_file 1048576\nactive_file 1048576\n");
+    memory_find_group(&memory, root, "0::/\n");
+    assert_false(memory_take(&memory, 2 * MIB + 1));
+    assert_true(memory_take(&memory, 2 * MIB));
+}
+
+static void the_lowest_limit_above_counts(void **state)
+{
+    make_group("/a");
+    make_group("/a/b");
+    make_group("/a/b/c");
+    write_file("/a/b/c", "memory.max", "max\n");
+    write_mib("/a/b", "memory.max", 32);
+    write_mib("/a/b", "memory.current", 27);
+    write_mib("/a", "memory.max", 64);
+    write_mib("/a", "memory.current", 1);
+    memory_find_group(&memory, root, "4:pids:/x\n0::/a/b/c\n");
+    assert_false(memory_take(&memory, MIB + 1));
+    assert_true(memory_take(&memory, MIB));
+}
+
+/* Its path is the one outside, and what is mounted is the container's own. */
+static void a_container_finds_its_group_at_the_root(void **state)
+{
+    make_group("/memory");
+    write_mib("/memory", "memory.limit_in_bytes", 64);
+    write_mib("/memory", "memory.usage_in_bytes", 57);
+    write_file(
+        "/memory", "memory.stat",
+        "inactive_file 9999999\ntotal_inactive_file 1048576\ntotal_active_file 0\n");
+    memory_find_group(&memory, root, "5:cpu,cpuacct:/z\n4:memory:/docker/4711\n0::/\n");
+    assert_false(memory_take(&memory, 1));
+    write_mib("/memory", "memory.usage_in_bytes", 56);
+    assert_true(memory_take(&memory, MIB));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_group_without_a_limit_has_room),
+        TEST(an_eighth_of_the_limit_is_kept),
+        TEST(the_kernel_is_asked_again_when_the_credit_is_spent),
+        TEST(the_page_cache_counts_as_free),
+        TEST(the_lowest_limit_above_counts),
+        TEST(a_container_finds_its_group_at_the_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
