@@ -24,6 +24,7 @@ static inline rmm_resource_t *make_pool(size_t initial_bytes, size_t maximum_byt
     return pool;
 }
 
+/* Other devices may use it, as they may use what cudaMalloc gives. */
 static inline rmm_resource_t *
 make_virtual_pool(size_t initial_bytes, size_t maximum_bytes)
 {
@@ -32,7 +33,7 @@ make_virtual_pool(size_t initial_bytes, size_t maximum_bytes)
 
     options.initial_bytes = initial_bytes;
     options.maximum_bytes = maximum_bytes;
-    options.flags = RMM_POOL_VIRTUAL;
+    options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
     return pool;
 }
