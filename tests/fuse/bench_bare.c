@@ -173,6 +173,7 @@ int main(int argc, char **argv)
     }
     memset(text, '7', text_bytes);
     session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
+    fuse_opt_free_args(&args); /* libfuse has copied the argument */
     if (session == NULL || fuse_set_signal_handlers(session) != 0 ||
         fuse_session_mount(session, argv[1]) != 0) {
         (void)fprintf(stderr, "bench_bare: cannot mount on %s\n", argv[1]);

@@ -41,6 +41,7 @@ int main(int argc, char **argv)
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct fuse_session *session =
         fuse_session_new(&args, &operations, sizeof(operations), NULL);
+    fuse_opt_free_args(&args);
     if (argc < 2 || session == NULL || fuse_session_mount(session, argv[1]) != 0) {
         return 1;
     }

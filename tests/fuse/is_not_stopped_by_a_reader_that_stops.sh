@@ -65,7 +65,10 @@ expect "proc/${program_pid[innocent]}/gpu0/current_bytes" 110
 start_program late
 gpu late 0
 in_time cat "$mnt/proc/${program_pid[late]}/state"
-kill -0 "$reading" || fail "the listing ended"
+kill -0 "$reading" || {
+    wait "$reading"
+    fail "the listing ended with status $?"
+}
 kill -KILL "$reading" "$hanging"
 wait "$reading" "$hanging" 2>/dev/null || true
 stop_daemon
