@@ -90,7 +90,11 @@ static int list_into(const char *memory_path, const char *dir_path)
     (void)printf("ok\n");
     (void)fflush(stdout);
     (void)alarm(LONGEST_SECONDS);
-    return syscall(SYS_getdents64, dir_fd, memory, READ_BYTES) < 0 ? 1 : 0;
+    if (syscall(SYS_getdents64, dir_fd, memory, READ_BYTES) < 0) {
+        perror("getdents64");
+        return 1;
+    }
+    return 0;
 }
 
 int main(int argc, char **argv)
