@@ -103,7 +103,7 @@ set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
 set(CPACK_RPM_PACKAGE_AUTOREQPROV ON)
 # Folders of the system; /usr/share and the like cpack knows.
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
-    /usr/lib64/cmake /usr/lib64/pkgconfig /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysusers.d
+    /usr/${CMAKE_INSTALL_LIBDIR}/cmake /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysusers.d
     /usr/lib/tmpfiles.d /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/fish
     /usr/share/fish/vendor_completions.d /usr/share/man /usr/share/man/man1 /usr/share/man/man3
     /usr/share/man/man5 /usr/share/man/man8 /usr/share/zsh

@@ -77,10 +77,10 @@ step_style() {
 # Scripts that run no code of the library: the step dev runs them for all presets.
 scripts='^unit\.(bench_figures|capacity_run|gpu_overruns|mutants)$'
 
-# Heavy checks are of pools only, which these tests are not about; nor is the suite fuse.
+# Tests that use no pool, so heavy checks make no difference to them; the suite fuse uses none either.
 no_heavy_checks='^unit\.(diag_.*|index|mutex)$|^sim\.(measures_and_draws|planted_faults|run_report|timeline|top)$'
 
-# The step asan runs what sees no heavy check with the same assertions; what is tight in time is so in
+# If the step asan runs too, it runs these tests with the same assertions. Limits on time are tested by
 # the step release.
 step_dev() {
     local elsewhere=

@@ -66,7 +66,7 @@ static void end_stream_elsewhere(rmm_stream_t stream)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-/* Nor makes it a pool fail that cannot grow, while another device works. */
+/* A pool that cannot grow serves a request from unproven blocks, while another device works. */
 static void blocks_freed_in_captures_return_before_a_refusal(void **state)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
