@@ -47,7 +47,6 @@ static void give_back(void)
 
 static void after_fork_in_child(void)
 {
-    rmm__mutex_forget_waiters();
     for (int i = RMM_FORK_PART_COUNT - 1; i >= 0; i--) {
         if (taken[i] && parts[i].in_child != NULL) {
             parts[i].in_child();

@@ -4,10 +4,9 @@
  * whether threads wait or not. In a debug build it can assert that the calling thread holds
  * it.
  *
- * A thread that finds the lock free takes it, even if others wait. So a thread that locks
- * again and again keeps the protected data in its core's cache, which is most of the
- * throughput under contention. A thread that has waited for 0.2 ms joins a queue, whose
- * first thread reserves the lock after 0.1 ms.
+ * Not fair: a thread that finds the lock free takes it, even if others wait. So a thread
+ * that locks again and again keeps the protected data in its core's cache, which is most of
+ * the throughput under contention. A thread that waits spins, then sleeps between two looks.
  *
  * An unlock does not touch the lock after it has released it. Locking recursively is a
  * deadlock; debug builds assert.
@@ -24,14 +23,8 @@
 
 #include "core/assert.h"
 
-/* Bits of `state`. Those above count the unlocks, modulo 2^30. */
-#define RMM_MUTEX_HELD 1u
-#define RMM_MUTEX_RESERVED 2u /* for the first thread of the queue */
-#define RMM_MUTEX_UNLOCK 4u   /* one unlock */
-
 typedef struct rmm_mutex {
-    _Atomic(uint32_t) state;
-    _Atomic(uintptr_t) last; /* of the queue of waiting threads; see mutex.c */
+    _Atomic(uint32_t) held; /* 0 or 1 */
 #ifndef NDEBUG
     _Atomic(pthread_t) owner; /* the thread that holds it; 0: none */
 #endif
@@ -39,13 +32,12 @@ typedef struct rmm_mutex {
 
 #define RMM_MUTEX_INITIALIZER                                                          \
     {                                                                                  \
-        .state = 0                                                                     \
+        .held = 0                                                                      \
     }
 
 static inline void rmm__mutex_init(rmm_mutex_t *mutex)
 {
-    atomic_init(&mutex->state, 0);
-    atomic_init(&mutex->last, 0);
+    atomic_init(&mutex->held, 0);
 #ifndef NDEBUG
     atomic_init(&mutex->owner, 0);
 #endif
@@ -53,37 +45,26 @@ static inline void rmm__mutex_init(rmm_mutex_t *mutex)
 
 static inline void rmm__mutex_fini(rmm_mutex_t *mutex)
 {
-    RMM_ASSERT(
-        (atomic_load_explicit(&mutex->state, memory_order_relaxed) & RMM_MUTEX_HELD) ==
-        0);
+    RMM_ASSERT(atomic_load_explicit(&mutex->held, memory_order_relaxed) == 0);
     (void)mutex;
 }
 
 /* The slow path of a lock: wait, then take it. */
 RMM_COLD void rmm__mutex_wait(rmm_mutex_t *mutex);
 
-static inline void rmm__mutex_note_owner(rmm_mutex_t *mutex)
-{
-#ifndef NDEBUG
-    atomic_store_explicit(&mutex->owner, pthread_self(), memory_order_relaxed);
-#else
-    (void)mutex;
-#endif
-}
-
-/* True: the caller holds it now. False: it is held or reserved. */
+/* True: the caller holds it now. False: another thread does. */
 static inline bool rmm__mutex_trylock(rmm_mutex_t *mutex)
 {
-    uint32_t state = atomic_load_explicit(&mutex->state, memory_order_relaxed);
+    uint32_t held = 0;
 
     /* acquire: pairs with the store in rmm__mutex_unlock() */
-    if ((state & (RMM_MUTEX_HELD | RMM_MUTEX_RESERVED)) != 0 ||
-        !atomic_compare_exchange_strong_explicit(
-            &mutex->state, &state, state | RMM_MUTEX_HELD, memory_order_acquire,
-            memory_order_relaxed)) {
+    if (!atomic_compare_exchange_strong_explicit(
+            &mutex->held, &held, 1, memory_order_acquire, memory_order_relaxed)) {
         return false;
     }
-    rmm__mutex_note_owner(mutex);
+#ifndef NDEBUG
+    atomic_store_explicit(&mutex->owner, pthread_self(), memory_order_relaxed);
+#endif
     return true;
 }
 
@@ -95,21 +76,16 @@ static inline void rmm__mutex_lock(rmm_mutex_t *mutex)
 #endif
     if (__builtin_expect(!rmm__mutex_trylock(mutex), false)) {
         rmm__mutex_wait(mutex);
-        rmm__mutex_note_owner(mutex);
     }
 }
 
 static inline void rmm__mutex_unlock(rmm_mutex_t *mutex)
 {
-    uint32_t state = atomic_load_explicit(&mutex->state, memory_order_relaxed);
-
 #ifndef NDEBUG
     atomic_store_explicit(&mutex->owner, 0, memory_order_relaxed);
 #endif
-    /* The store may lose a reservation that was made since the load: the thread that
-     * waits makes it again. release: pairs with rmm__mutex_trylock() */
-    atomic_store_explicit(
-        &mutex->state, state - RMM_MUTEX_HELD + RMM_MUTEX_UNLOCK, memory_order_release);
+    /* release: pairs with rmm__mutex_trylock() */
+    atomic_store_explicit(&mutex->held, 0, memory_order_release);
 }
 
 #ifndef NDEBUG
@@ -120,16 +96,12 @@ static inline void rmm__mutex_unlock(rmm_mutex_t *mutex)
 #define RMM_ASSERT_LOCKED(mutex) ((void)0)
 #endif
 
-/* In a forked child, while it has one thread: no thread of the parent waits here. */
-void rmm__mutex_forget_waiters(void);
-
 /* What tests change, while no thread uses a lock, to take rare paths often. */
 typedef struct rmm_mutex_tuning {
-    uint64_t reserve_ns; /* the first thread of the queue reserves the lock after it */
-    uint64_t spin_ns;    /* about how long to spin; 0: sleep at once */
+    uint64_t spin_ns; /* about how long to spin; 0: sleep at once */
 } rmm_mutex_tuning_t;
 
-/* NULL: the defaults. Also resets what is known about the processors. */
+/* NULL: the defaults. Also counts the processors again. */
 void rmm__mutex_tune(const rmm_mutex_tuning_t *wanted);
 
 #endif /* RMM_CORE_MUTEX_H */

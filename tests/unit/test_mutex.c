@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +27,9 @@ static int back_to_usual(void **state)
     return 0;
 }
 
-static void tune(uint64_t reserve_ns, uint64_t spin_ns)
+static void tune(uint64_t spin_ns)
 {
-    rmm__mutex_tune(&(rmm_mutex_tuning_t){reserve_ns, spin_ns});
+    rmm__mutex_tune(&(rmm_mutex_tuning_t){spin_ns});
 }
 
 /* --- one at a time ------------------------------------------------------------------ */
@@ -134,17 +135,9 @@ static void lets_one_in_at_a_time(void **state)
 
 static void lets_one_in_at_a_time_when_all_sleep(void **state)
 {
-    tune(0, 0);
+    tune(0);
     run_all(1000);
-    tune(1000000, 0);
-    run_all(1000);
-}
-
-static void lets_one_in_at_a_time_when_all_reserve(void **state)
-{
-    tune(0, 200000);
-    run_all(4000);
-    tune(0, 2000);
+    tune(2000);
     run_all(4000);
 }
 
@@ -171,7 +164,6 @@ static void works_on_one_processor(void **state)
 typedef struct visitor {
     rmm_mutex_t *lock;
     int *visits; /* protected by the lock; of all visitors */
-    int number;  /* of this visit among them, from 1 on */
     int error;   /* errno after the visit */
     _Atomic(uint32_t) thread_id;
     pthread_t thread;
@@ -184,33 +176,28 @@ static void *visit(void *argument)
     errno = EXDEV;
     atomic_store_explicit(&visitor->thread_id, rmm__thread_id(), memory_order_relaxed);
     rmm__mutex_lock(visitor->lock);
-    visitor->number = ++*visitor->visits;
+    ++*visitor->visits;
     rmm__mutex_unlock(visitor->lock);
     visitor->error = errno;
     return NULL;
 }
 
-/* Starts the visitors, while the lock is held. Each is in the queue before the next one. */
+/* While the lock is held: so they wait. */
 static void
 start_visitors(visitor_t *visitors, int count, rmm_mutex_t *lock, int *visits)
 {
     for (int i = 0; i < count; i++) {
-        uintptr_t last = atomic_load_explicit(&lock->last, memory_order_relaxed);
-
         visitors[i] = (visitor_t){.lock = lock, .visits = visits};
         assert_int_equal(
             pthread_create(&visitors[i].thread, NULL, visit, &visitors[i]), 0);
-        while (atomic_load_explicit(&lock->last, memory_order_relaxed) == last) {
-            usleep(100);
-        }
     }
 }
 
-static void await_reservation(rmm_mutex_t *lock)
+static void join_visitors(visitor_t *visitors, int count)
 {
-    while ((atomic_load_explicit(&lock->state, memory_order_relaxed) &
-            RMM_MUTEX_RESERVED) == 0) {
-        usleep(100);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
+        assert_int_equal(visitors[i].error, EXDEV);
     }
 }
 
@@ -275,7 +262,7 @@ static void is_taken_by_who_tries_only_when_free(void **state)
     rmm__mutex_fini(&lock);
 }
 
-static void lets_waiting_threads_in_one_after_the_other(void **state)
+static void sleeps_while_the_holder_is_away(void **state)
 {
     visitor_t visitors[CREW];
     rmm_mutex_t lock;
@@ -287,103 +274,66 @@ static void lets_waiting_threads_in_one_after_the_other(void **state)
     for (int i = 0; i < CREW; i++) {
         await_sleep(&visitors[i]);
     }
+    assert_int_equal(visits, 0);
     rmm__mutex_unlock(&lock);
-    for (int i = 0; i < CREW; i++) {
-        assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
-        assert_int_equal(visitors[i].number, i + 1);
-        assert_int_equal(visitors[i].error, EXDEV);
-    }
-    assert_int_equal(lock.last, 0);
+    join_visitors(visitors, CREW);
+    assert_int_equal(visits, CREW);
     rmm__mutex_fini(&lock);
 }
 
-static void keeps_a_reserved_lock_for_who_waits(void **state)
+/* --- interrupted -------------------------------------------------------------------- */
+
+static rmm_mutex_t of_the_handler;
+static _Atomic(int) handled;
+
+static void lock_in_handler(int signal)
 {
-    int first = 0;
-
-    for (int i = 0; i < 200; i++) {
-        rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
-        visitor_t visitor;
-        int visits = 0;
-
-        rmm__mutex_lock(&lock);
-        start_visitors(&visitor, 1, &lock, &visits);
-        await_reservation(&lock);
-        rmm__mutex_unlock(&lock);
-        while (!rmm__mutex_trylock(&lock)) {
-            sched_yield();
-        }
-        first += visits == 1;
-        rmm__mutex_unlock(&lock);
-        assert_int_equal(pthread_join(visitor.thread, NULL), 0);
-    }
-    assert_int_equal(first, 200);
+    (void)signal;
+    rmm__mutex_lock(&of_the_handler);
+    handled++;
+    rmm__mutex_unlock(&of_the_handler);
 }
 
-static void takes_an_idle_lock_before_it_may_reserve_it(void **state)
+/* A handler that calls exit() runs destructors, which may free. */
+static void may_be_needed_by_a_handler_while_its_thread_waits(void **state)
 {
-    rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
+    const struct sigaction action = {.sa_handler = lock_in_handler};
     visitor_t visitor;
     int visits = 0;
 
-    tune(UINT64_MAX, 200000);
-    rmm__mutex_lock(&lock);
-    start_visitors(&visitor, 1, &lock, &visits);
-    rmm__mutex_unlock(&lock);
-    assert_int_equal(pthread_join(visitor.thread, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    rmm__mutex_init(&of_the_handler);
+    rmm__mutex_lock(&of_the_handler);
+    start_visitors(&visitor, 1, &of_the_handler, &visits);
+    await_sleep(&visitor);
+    assert_int_equal(pthread_kill(visitor.thread, SIGUSR1), 0);
+    usleep(2000);
+    assert_int_equal(handled, 0);
+    rmm__mutex_unlock(&of_the_handler);
+    join_visitors(&visitor, 1);
+    assert_int_equal(handled, 1);
     assert_int_equal(visits, 1);
 }
 
-#ifdef __SANITIZE_THREAD__
-/* The thread sanitizer starts no thread in a child of a process with threads. */
-static int use_in_child(shared_t *shared)
+static void is_free_in_a_forked_child_although_threads_of_the_parent_wait(void **state)
 {
-    rmm__mutex_unlock(&shared->lock);
-    rmm__mutex_lock(&shared->lock);
-    rmm__mutex_unlock(&shared->lock);
-    return rmm__mutex_trylock(&shared->lock) ? 0 : 1;
-}
-#else
-/* Exit status: 0 if threads that wait for each other can use the lock, which is held. */
-static int use_in_child(shared_t *shared)
-{
-    pthread_t threads[3];
-
-    for (int i = 0; i < 3; i++) {
-        if (pthread_create(&threads[i], NULL, run_steps, shared) != 0) {
-            return 2;
-        }
-    }
-    usleep(5000); /* they queue */
-    rmm__mutex_unlock(&shared->lock);
-    for (int i = 0; i < 3; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    return shared->torn == 0 && shared->words[0] == shared->done ? 0 : 1;
-}
-#endif
-
-/* The child inherits a queue of threads and a reservation, but not the threads. */
-static void is_not_kept_for_threads_of_the_parent(void **state)
-{
-    shared_t shared = {.steps = 2000, .dawdle = 10};
+    rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
     visitor_t visitors[3];
     int visits = 0;
     pid_t child;
 
-    rmm__mutex_init(&shared.lock);
-    rmm__mutex_lock(&shared.lock);
-    start_visitors(visitors, 3, &shared.lock, &visits);
-    await_reservation(&shared.lock);
+    rmm__mutex_lock(&lock);
+    start_visitors(visitors, 3, &lock, &visits);
+    for (int i = 0; i < 3; i++) {
+        await_sleep(&visitors[i]);
+    }
     child = fork_child();
     if (child == 0) {
-        alarm(60);
-        _exit(use_in_child(&shared));
+        rmm__mutex_unlock(&lock);
+        _exit(rmm__mutex_trylock(&lock) ? 0 : 1);
     }
-    rmm__mutex_unlock(&shared.lock);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
-    }
+    rmm__mutex_unlock(&lock);
+    join_visitors(visitors, 3);
     assert_int_equal(exit_status_of(child), 0);
     assert_int_equal(visits, 3);
 }
@@ -392,15 +342,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_taken_by_who_tries_only_when_free),
-        cmocka_unit_test(lets_waiting_threads_in_one_after_the_other),
-        cmocka_unit_test(keeps_a_reserved_lock_for_who_waits),
-        cmocka_unit_test_teardown(
-            takes_an_idle_lock_before_it_may_reserve_it, back_to_usual),
-        cmocka_unit_test(is_not_kept_for_threads_of_the_parent),
+        cmocka_unit_test(sleeps_while_the_holder_is_away),
+        cmocka_unit_test(may_be_needed_by_a_handler_while_its_thread_waits),
+        cmocka_unit_test(is_free_in_a_forked_child_although_threads_of_the_parent_wait),
         cmocka_unit_test_teardown(lets_one_in_at_a_time, back_to_usual),
         cmocka_unit_test_teardown(lets_one_in_at_a_time_when_all_sleep, back_to_usual),
-        cmocka_unit_test_teardown(
-            lets_one_in_at_a_time_when_all_reserve, back_to_usual),
         cmocka_unit_test_teardown(works_on_one_processor, back_to_usual),
     };
 
