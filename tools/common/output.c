@@ -33,16 +33,32 @@ static bool resolve(output_t *output, const char *path)
     return true;
 }
 
+/* Behind the last '/'. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The folder that a file is or would be in, with "." at its end. False: the path is too long. */
+static bool folder_of(const char *path, char folder[PATH_MAX])
+{
+    size_t length = (size_t)(name_of(path) - path);
+    if (length + sizeof(".") > PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(folder, path, length);
+    memcpy(folder + length, ".", sizeof("."));
+    return true;
+}
+
 /* A descriptor of a file in the folder of output->path that has no name yet: it is gone with the
  * process, however that ends. -1: the file system has no such files, or nothing could name it. */
 static int open_unnamed(const output_t *output)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr(output->path, '/');
-    size_t length = slash != NULL ? (size_t)(slash - output->path) + 1 : 0;
-    memcpy(folder, output->path, length);
-    memcpy(folder + length, ".", sizeof("."));
-    return access("/proc/self/fd", X_OK) == 0
+    return folder_of(output->path, folder) && access("/proc/self/fd", X_OK) == 0
                ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666)
                : -1;
 }
@@ -93,6 +109,21 @@ static bool name_file(output_t *output)
     return good;
 }
 
+static bool is_same_file(const struct stat *status, const struct stat *other)
+{
+    return status->st_dev == other->st_dev && status->st_ino == other->st_ino;
+}
+
+/* Of files that do not exist yet: the same name in the same folder, however that is named. */
+static bool is_same_name(const char *path, const char *other_path)
+{
+    char folder[PATH_MAX], other_folder[PATH_MAX];
+    struct stat status, other;
+    return strcmp(name_of(path), name_of(other_path)) == 0 && folder_of(path, folder) &&
+           folder_of(other_path, other_folder) && stat(folder, &status) == 0 &&
+           stat(other_folder, &other) == 0 && is_same_file(&status, &other);
+}
+
 bool output_is_same(const char *path, const char *other_path)
 {
     struct stat status, other;
@@ -101,10 +132,9 @@ bool output_is_same(const char *path, const char *other_path)
     }
     bool is_there = stat(path, &status) == 0;
     if (stat(other_path, &other) != 0) {
-        return !is_there && strcmp(path, other_path) == 0;
+        return !is_there && is_same_name(path, other_path);
     }
-    return is_there && S_ISREG(status.st_mode) && status.st_dev == other.st_dev &&
-           status.st_ino == other.st_ino;
+    return is_there && S_ISREG(status.st_mode) && is_same_file(&status, &other);
 }
 
 bool output_open(output_t *output, const char *path)

@@ -19,8 +19,8 @@ typedef struct output {
     bool is_unnamed;          /* it does not have that name yet */
 } output_t;
 
-/* Whether both names lead to one plain file: writing one would lose what the other has. Either may
- * be NULL. */
+/* Whether both names lead to one plain file, or would: writing one would lose what the other has.
+ * Either may be NULL. */
 bool output_is_same(const char *path, const char *other_path);
 
 /* False: errno says why, and there is nothing to close. */

@@ -43,12 +43,16 @@ for program in "$@"; do
     rmm-timeline)
         refuses "$program" --timeline log log
         refuses "$program" --trace link log
-        refuses "$program" --timeline new --trace new log
+        for name in new ./new "$work/files/new" ../files/new; do
+            refuses "$program" --timeline new --trace "$name" log
+        done
         ;;
     rmm-run)
         refuses "$program" --report new --timeline new -- touch ran
         refuses "$program" --report log --trace hard -- touch ran
-        refuses "$program" --timeline new --trace new -- touch ran
+        for name in new ./new "$work/files/new"; do
+            refuses "$program" --timeline new --trace "$name" -- touch ran
+        done
         ;;
     rmm-top) refuses "$program" --html log --replay link ;;
     esac
