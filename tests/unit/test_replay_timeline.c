@@ -68,6 +68,18 @@ static void has_few_rows_for_a_long_log_and_keeps_its_peaks(void **state)
     assert_line(2 + 991, "100001,100001000,100001,200002");
 }
 
+static void a_run_that_failed_leaves_the_file_as_it_was(void **state)
+{
+    timeline_t timeline;
+    assert_int_equal(write_timeline(3, 0), 5);
+    assert_true(timeline_open(&timeline, path, "log y", 3));
+    timeline_note(&timeline, 1000, 1, 2);
+    timeline_note(&timeline, 2000, 1, 2);
+    assert_true(timeline_close(&timeline));
+    assert_line(1, "# log x");
+    assert_line(5, "3,3000,3,6");
+}
+
 static void says_why_it_cannot_be_written(void **state)
 {
     timeline_t timeline;
@@ -95,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_a_row_for_each_operation_of_a_short_log),
         cmocka_unit_test(has_few_rows_for_a_long_log_and_keeps_its_peaks),
+        cmocka_unit_test(a_run_that_failed_leaves_the_file_as_it_was),
         cmocka_unit_test(says_why_it_cannot_be_written),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

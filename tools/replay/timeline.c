@@ -43,5 +43,9 @@ void timeline_note(
 
 bool timeline_close(timeline_t *timeline)
 {
+    if (timeline->seen != timeline->operations) {
+        output_discard(&timeline->output);
+        return true;
+    }
     return output_commit(&timeline->output);
 }

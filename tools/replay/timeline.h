@@ -34,7 +34,8 @@ void timeline_note(
     timeline_t *timeline, uint64_t due_ns, uint64_t live_bytes,
     uint64_t reserved_bytes);
 
-/* The file is there then. False: not all could be written; errno says why. */
+/* The file is there then, if every operation was noted; after a run that failed, an earlier file
+ * stays as it was. False: not all could be written; errno says why. */
 bool timeline_close(timeline_t *timeline);
 
 #endif /* RMM_TOOLS_REPLAY_TIMELINE_H */
