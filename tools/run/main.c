@@ -393,6 +393,21 @@ static int run_and_report(const run_options_t *options, char **argv)
     run_end_like(&child);
 }
 
+/* What is written replaces neither another result nor what is read. */
+static bool files_differ(const run_options_t *options)
+{
+    const char *const paths[] = {
+        options->suppressions, options->report, options->timeline, options->trace};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (output_is_same(paths[i], paths[j])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     run_options_t options = {
@@ -421,10 +436,8 @@ int main(int argc, char **argv)
         tool_error("--suppressions needs --summary, --report or --fail-on-finding");
         return TOOL_EXIT_USAGE;
     }
-    if (output_is_same(options.report, options.timeline) ||
-        output_is_same(options.report, options.trace) ||
-        output_is_same(options.timeline, options.trace)) {
-        tool_error("--report, --timeline and --trace are three files");
+    if (!files_differ(&options)) {
+        tool_error("--report, --timeline, --trace and --suppressions are four files");
         return TOOL_EXIT_USAGE;
     }
     if (!set_environment(&options)) {

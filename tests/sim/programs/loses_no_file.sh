@@ -50,6 +50,8 @@ for program in "$@"; do
     rmm-run)
         refuses "$program" --report new --timeline new -- touch ran
         refuses "$program" --report log --trace hard -- touch ran
+        refuses "$program" --report ./log --suppressions log -- touch ran
+        refuses "$program" --summary --trace hard --suppressions log -- touch ran
         for name in new ./new "$work/files/new"; do
             refuses "$program" --timeline new --trace "$name" -- touch ran
         done
