@@ -23,6 +23,11 @@ refuses() { # COMMAND...: with 2, one line, and every file as it was
     [ "$(echo *)" = "hard link log" ] || { echo "$*: left $(echo *)" >&2; exit 1; }
 }
 
+writes() { # PID: its timeline is open, under whatever name it has until it is whole
+    [ -n "$(find "/proc/$1/fd" -lname "$(pwd -P)/[#n]*" 2>/dev/null)" ]
+}
+
+count=0
 for program in "$@"; do
     case ${program##*/} in
     rmm-replay)
@@ -34,7 +39,11 @@ for program in "$@"; do
         [ "$(grep -c . new)" -gt 2 ] || { echo "no timeline" >&2; exit 1; }
         rm new
         "$program" --speed 0.00001 --timeline new log >"$work/out" 2>&1 &
-        sleep 0.3
+        for ((i = 0; i < 600; i++)); do
+            writes $! && break
+            sleep 0.1
+        done
+        writes $! || { echo "no timeline is begun: $(cat "$work/out")" >&2; exit 1; }
         kill $!
         wait $! && { echo "the pauses are too short" >&2; exit 1; }
         [ ! -e new ] || { echo "a part of a timeline: $(cat new)" >&2; exit 1; }
@@ -57,5 +66,9 @@ for program in "$@"; do
         done
         ;;
     rmm-top) refuses "$program" --html log --replay link ;;
+    rmm-bench) ;; # writes no file
+    *) echo "$program: what files does it write?" >&2; exit 1 ;;
     esac
+    count=$((count + 1))
 done
+[ $count -ge 4 ] || { echo "only $count programs" >&2; exit 1; }
