@@ -12,6 +12,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import struct
@@ -406,16 +407,27 @@ class Bare(Programs):
             os.write(self.ours, b"q")
             self.assertEqual(self.wait_end(top), (0, ""), (rows, columns))
 
+    def wait_shown(self, text):
+        """Until the terminal gets this."""
+        shown = b""
+        while text not in shown:
+            self.assertTrue(select.select([self.ours], [], [], 60)[0], text)
+            shown += os.read(self.ours, 65536)
+
     def test_it_follows_every_size(self):
+        clear = b"\x1b[H\x1b[J"  # at the begin and for a new size only
         top = self.open()
-        self.assertTrue(os.read(self.ours, 1))
+        self.wait_shown(clear)
         for rows, columns in ((1, 1), (24, 32768), (32768, 80), (65535, 65535), (0, 0), (24, 80)):
             self.resize(rows, columns)
             top.send_signal(signal.SIGWINCH)  # as it would come if this were its session's
-            os.read(self.ours, 65536)
-            time.sleep(0.2)
+            if rows > 0:
+                self.wait_shown(clear)
+            else:  # not a size: the last one stays, and has room for the help
+                os.write(self.ours, b"h")
+                self.wait_shown(b"select a row")
             self.assertIsNone(top.poll(), (rows, columns))
-        os.write(self.ours, b"q")
+        os.write(self.ours, b"hq")
         self.assertEqual(self.wait_end(top), (0, ""))
 
     def test_it_draws_on_no_printer(self):
