@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 DATA = sys.argv.pop()
@@ -81,6 +82,7 @@ class Terminal(unittest.TestCase):
             program = self.start("--speed", "0.00001", "--hold", "600", SMALL)
             while not os.listdir(self.runtime):  # it does not block signals before
                 self.assertIsNone(program.poll())
+                time.sleep(0.01)
             program.send_signal(number)
             self.assertEqual(program.wait(timeout=60), -number)
             for name in os.listdir(self.runtime):
