@@ -13,20 +13,28 @@
 #include "common/json.h"
 #include "diag/diag_reader.h"
 
-/* X(counter of the header, text behind its number) */
+/* X(counter of the header, what is counted if it is 1, and if it is not; text behind that) */
 #define RUN_UNSEEN_MAP(X)                                                              \
-    X(blocks_dropped, "blocks were not followed: too many were live at a time")        \
-    X(freed_dropped, "freed blocks were forgotten: a later use of them is not found")  \
-    X(launches_unnamed, "launches have no name: the program has too many kernels")     \
-    X(parameter_failures, "launches had parameters that could not be read")            \
-    X(graphs_unseen, "launches of graphs had nodes that are not known")                \
-    X(peaks_dropped, "allocations were on devices whose peak is not kept")             \
-    X(unjudged, "calls and launches were not judged by their order")                   \
-    X(guards_missing, "blocks had no guard")                                           \
-    X(guards_unchecked, "launches and frees came without a check of guards")
+    X(blocks_dropped, "block was", "blocks were",                                      \
+      "not followed: too many were live at a time")                                    \
+    X(freed_dropped, "freed block was", "freed blocks were",                           \
+      "forgotten: a later use is not found")                                           \
+    X(launches_unnamed, "launch has", "launches have",                                 \
+      "no name: the program has too many kernels")                                     \
+    X(parameter_failures, "launch had", "launches had",                                \
+      "parameters that could not be read")                                             \
+    X(graphs_unseen, "launch of a graph had", "launches of graphs had",                \
+      "nodes that are not known: capture them instead of adding or changing them")     \
+    X(peaks_dropped, "allocation was", "allocations were",                             \
+      "on a device whose peak is not kept")                                            \
+    X(unjudged, "call or launch was", "calls and launches were",                       \
+      "not judged by order")                                                           \
+    X(guards_missing, "block had", "blocks had", "no guard")                           \
+    X(guards_unchecked, "launch or free came", "launches and frees came",              \
+      "without a check of guards")
 
 typedef struct run_unseen {
-#define X(name, text) uint64_t name;
+#define X(name, one, many, text) uint64_t name;
     RUN_UNSEEN_MAP(X)
 #undef X
 } run_unseen_t;

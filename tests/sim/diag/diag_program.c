@@ -7,8 +7,8 @@
  *   launch, overrun, fork (a child that stays as long as its parent).
  * With the argument "overrun" it also fills one byte more than a block has, three times; a second
  * argument is its exit status, "kill", or "become": it executes itself without arguments. With
- * "guard" a kernel writes one byte past the end. With "many" it holds more blocks than are
- * followed. With "unordered" it uses and frees a block beside its use on another stream, instead;
+ * "guard" a kernel writes one byte past the end. With "many N" it holds N blocks
+ * more. With "unordered" it uses and frees a block beside its use on another stream, instead;
  * with "ordered" it lets the streams wait. With "unordered_cxx" the kernel has a name of C++. With
  * "under_graph" it frees a block that a captured graph uses, before it destroys the graph.
  */
@@ -174,12 +174,11 @@ static int break_guard(void *block)
     return 0;
 }
 
-static int hold_many(rmm_resource_t *pool)
+static int hold_many(rmm_resource_t *pool, int count)
 {
-    enum { MANY = 33000 };
     void *block = NULL;
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < count; i++) {
         if (rmm_resource_alloc(pool, 1, 0, RMM_STREAM_DEFAULT, &block) != RMM_OK) {
             return 1;
         }
@@ -211,8 +210,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "guard") == 0) {
         return break_guard(input);
     }
-    if (argc > 1 && strcmp(argv[1], "many") == 0) {
-        return hold_many(pool);
+    if (argc > 2 && strcmp(argv[1], "many") == 0) {
+        return hold_many(pool, atoi(argv[2]));
     }
     if (argc > 1 && strcmp(argv[1], "steps") == 0) {
         take_steps(input);
