@@ -150,11 +150,9 @@ static const tool_command_t command = {
     .option_count = sizeof table / sizeof *table,
     .notes =
         "While the program runs, rmmfs shows the findings in /rmm/proc/<pid>/diag.\n"
-        "Exit status: that of the program; 86 with --fail-on-finding if there are "
-        "findings; 2 after\n"
-        "wrong usage; 125 if rmm-run itself fails or cannot diagnose; 126 if the "
-        "program cannot be\n"
-        "executed; 127 if it is not found.",
+        "Exit status: that of the program; 86 with --fail-on-finding if there are\n"
+        "findings; 2 after wrong usage; 125 if rmm-run itself fails or cannot\n"
+        "diagnose; 126 if the program cannot be executed; 127 if it is not found.",
     .options_come_first = true,
 };
 

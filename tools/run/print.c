@@ -93,11 +93,10 @@ static void print_guard(const rmm_diag_finding_info_t *finding, FILE *out)
         is_before ? "before its begin" : "past its end");
     fputs(
         finding->call == 0
-            ? "    a kernel that is not given the block, or one of a graph: run the "
-              "program under compute-sanitizer\n"
-            : "    check the index of the kernel's last threads; compute-sanitizer "
-              "names "
-              "the line\n",
+            ? "    a kernel that is not given the block, or one of a graph: "
+              "run the program under compute-sanitizer\n"
+            : "    check the index of the kernel's last threads; "
+              "compute-sanitizer names the line\n",
         out);
 }
 
@@ -125,9 +124,8 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
             beyond, finding->block_bytes + beyond, finding->bytes - beyond);
     } else {
         fputs(
-            "\n    the range begins outside of the block: check the pointer's offset, "
-            "and "
-            "that its own block is not freed\n",
+            "\n    the range begins outside of the block: "
+            "check the pointer's offset, and that its own block is not freed\n",
             out);
     }
 }
@@ -137,10 +135,12 @@ static const char *remedy_after_free(const rmm_diag_finding_info_t *finding)
     if (finding->is_in_graph) {
         return "free the block when the graph is not launched any more";
     }
-    return finding->access == RMM_DIAG_USES ? "free the block after its last use; no "
-                                              "error if the kernel does not follow "
-                                              "the pointer: then clear or suppress it"
-                                            : "free the block after its last use";
+    if (finding->access == RMM_DIAG_USES) {
+        return "free the block after its last use; "
+               "no error if the kernel does not follow the pointer: "
+               "then clear or suppress it";
+    }
+    return "free the block after its last use";
 }
 
 static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
@@ -172,9 +172,8 @@ static void print_under_graph(const rmm_diag_finding_info_t *finding, FILE *out)
     fprintf(
         out,
         " uses the block, %" PRIu64 " %s (%s)\n    a block of %" PRIu64
-        " bytes at 0x%" PRIx64
-        " (resource %u, device %d)\n    destroy the graph before the free, or do not "
-        "launch it again\n",
+        " bytes at 0x%" PRIx64 " (resource %u, device %d)\n"
+        "    destroy the graph before the free, or do not launch it again\n",
         finding->count, finding->count == 1 ? "time" : "times",
         rmm_diag_confidence_name(finding->confidence), finding->block_bytes,
         finding->block_address, finding->resource_id, finding->device);

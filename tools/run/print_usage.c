@@ -133,8 +133,8 @@ static void print_verdicts(const run_usage_t *usage, FILE *out)
 {
     if (usage->verdict_count > 0) {
         fputs(
-            "  wasted memory, bytes x time (uses through pointers in device memory are "
-            "not seen):\n",
+            "  wasted memory, bytes x time "
+            "(uses through pointers in device memory are not seen):\n",
             out);
     }
     for (uint32_t i = 0; i < usage->verdict_count && i < SHOWN; i++) {
