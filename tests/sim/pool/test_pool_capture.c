@@ -493,6 +493,7 @@ static void a_request_beside_the_last_launch_gets_what_the_capture_freed(void **
         rmm_resource_t *pool = make_virtual_pool(0, 6 * BLOCK);
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         void *block = take(pool, 2 * BLOCK, stream); /* a piece */
+        const uint64_t syncs = pool_from_base(pool)->engine->figures.sync_count;
         rmm_sim_graph_t graph;
 
         rmm_sim_reseed(seed);
@@ -505,10 +506,13 @@ static void a_request_beside_the_last_launch_gets_what_the_capture_freed(void **
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         assert_cuda(rmm_sim_graph_destroy(graph));
         block = take(pool, 6 * BLOCK, NULL);
+        assert_int_equal(pool_from_base(pool)->engine->figures.sync_count, syncs + 1);
         give(pool, block, 6 * BLOCK, NULL);
         assert_cuda(rmm_sim_device_synchronize());
         assert_cuda(sim_driver()->stream_destroy(stream));
         rmm_resource_release(pool);
+        assert_int_equal(rmm_sim_violations(), 0);
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     }
 }
 
