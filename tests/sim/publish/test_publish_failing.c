@@ -111,9 +111,6 @@ static void a_place_that_cannot_be_written_is_one_warning(void **state)
     assert_warned_once("not writable: Read-only file system", path);
 }
 
-/* --- every request that can fail, fails once ---------------------------------------- */
-
-/* Ends with 2 if the plan was not reached. */
 /* The kernel ends a program that makes a larger file. */
 static void allow_small_files(rlim_t bytes)
 {
@@ -152,6 +149,9 @@ static void a_limit_that_comes_later_does_not_end_the_program(void **state)
     assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
 }
 
+/* --- every request that can fail, fails once ---------------------------------------- */
+
+/* Ends with 2 if the plan was not reached. */
 static void publish_under_a_fault(child_t *self, void *argument)
 {
     rmm_accounting_t accounting;
