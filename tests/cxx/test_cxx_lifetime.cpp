@@ -45,6 +45,16 @@ template <class Function> void in_threads(Function function)
     }
 }
 
+/* True when it ends, by an exception too. */
+struct set_at_end {
+    std::atomic<bool> &flag;
+
+    ~set_at_end()
+    {
+        flag = true;
+    }
+};
+
 } /* namespace */
 
 /* First: a fork while threads are there would be another test. */
@@ -190,17 +200,20 @@ CASE(buffers_are_made_while_another_thread_changes_the_default)
     int wrong = 0; /* of the first thread */
 
     in_threads([&](int number) {
-        for (int i = 0; number == 0 && i < 2000; i++) {
+        while (number != 0 && !is_over) {
+            const rmm::device_buffer buffer(100, rmm::cuda_stream_per_thread);
+            CHECK(buffer.data() != nullptr);
+        }
+        if (number != 0) {
+            return;
+        }
+        const set_at_end end{is_over};
+        for (int i = 0; i < 2000; i++) {
             rmm::mr::set_current_device_resource(mrs[i % 2]);
             const rmm::device_async_resource_ref now =
                 rmm::mr::get_current_device_resource_ref();
             std::this_thread::yield();
             wrong += now != rmm::device_async_resource_ref(mrs[i % 2]);
-        }
-        is_over = is_over || number == 0;
-        while (number != 0 && !is_over) {
-            const rmm::device_buffer buffer(100, rmm::cuda_stream_per_thread);
-            CHECK(buffer.data() != nullptr);
         }
     });
     rmm::mr::reset_current_device_resource();
