@@ -7,8 +7,15 @@
 #define RMM_CXX_MAIN
 #include "cxx/harness.hpp"
 
-#include <rmm/cxx/thrust.hpp>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <utility>
 
+#include <rmm/cxx/thrust.hpp>
+#include <rmm/mr/thrust_allocator_adaptor.hpp>
+
+#include <thrust/memory.h>
 #include <thrust/reduce.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
@@ -34,6 +41,31 @@ struct counted_pool {
         rmmc::set_current_device_resource(before);
     }
 };
+
+struct alignas(1024) wide {
+    char bytes[1024];
+};
+
+template <class Ints, class Wides> void check_requests(Ints ints, Wides wides)
+{
+    std::vector<std::pair<typename Ints::pointer, typename Wides::pointer>> blocks;
+
+    for (int i = 0; i < 8; i++) { /* ints put what follows at 256 bytes */
+        blocks.emplace_back(ints.allocate(1), wides.allocate(1));
+        CHECK(
+            reinterpret_cast<std::uintptr_t>(
+                thrust::raw_pointer_cast(blocks.back().second)) %
+                alignof(wide) ==
+            0);
+    }
+    for (const auto &[number, block] : blocks) {
+        ints.deallocate(number, 1);
+        wides.deallocate(block, 1);
+    }
+    THROWS(
+        std::bad_array_new_length,
+        wides.allocate(std::numeric_limits<std::size_t>::max() / sizeof(wide) + 1));
+}
 
 } /* namespace */
 
@@ -79,4 +111,14 @@ CASE(thrust_agrees_with_the_library_on_the_default_stream)
 #else
     CHECK(rmmc::stream_view().is_default());
 #endif
+}
+
+/* Both the allocator of rmm/rmm.hpp and that with RMM's name. */
+CASE(thrust_allocators_align_as_their_type_and_refuse_overflow)
+{
+    counted_pool pool;
+
+    check_requests(rmmc::thrust_allocator<int>(), rmmc::thrust_allocator<wide>());
+    check_requests(rmm::mr::thrust_allocator<int>(), rmm::mr::thrust_allocator<wide>());
+    pool.check_end();
 }
