@@ -8,9 +8,11 @@
  * rmm_device_buffer_t. Memory is freed on stream(), which is the stream of the last
  * constructor, resize, reserve, shrink_to_fit or set_stream. All calls run with the device
  * current that was current at the construction. A buffer that was moved from is empty, and
- * shares its resource with the one that it was moved to.
+ * shares its resource object with the one that it was moved to.
  *
- * Threads: several threads may read one buffer. A thread that changes it needs it alone.
+ * Threads: several threads may read one buffer. A thread that changes it needs it alone. A
+ * buffer and the one that it was moved to may be in two threads, which then use one resource
+ * object at once: the library's classes allow that, and a class of the program has to.
  *
  * Units: bytes. A function that throws has changed nothing.
  */
