@@ -220,6 +220,32 @@ CASE(buffers_are_made_while_another_thread_changes_the_default)
     CHECK(wrong == 0);
 }
 
+/* Another thread has looked at the library's table, and comes late. */
+CASE(a_late_look_at_the_default_ends_no_object_that_has_references)
+{
+    using rmm::mr::detail::find_default, rmm::mr::detail::renew_default;
+    const rmm::cuda_device_id device(0);
+    rmm::mr::limiting_resource_adaptor first(rmm::mr::cuda_memory_resource(), 1 << 20);
+    rmm::mr::limiting_resource_adaptor next(rmm::mr::cuda_memory_resource(), 1 << 20);
+    const rmmc::resource late = rmmc::get_per_device_resource(0);
+    rmm::mr::detail::default_resource seen;
+
+    (void)rmm::mr::set_per_device_resource(device, first);
+    CHECK(find_default(0, late, seen) == nullptr);
+    (void)rmm::mr::set_per_device_resource(device, next);
+    CHECK(renew_default(0, late, seen) == nullptr); /* it is another */
+
+    CHECK(find_default(0, late, seen) == nullptr);
+    const auto ref = rmm::mr::get_per_device_resource_ref(device);
+    CHECK(renew_default(0, late, seen) == nullptr); /* it was used since */
+    CHECK(ref == rmm::device_async_resource_ref(next));
+
+    CHECK(find_default(0, late, seen) == nullptr);
+    rmmc::reset_per_device_resource(0);
+    CHECK(renew_default(0, late, seen) != nullptr);
+    rmm::mr::reset_current_device_resource();
+}
+
 CASE(a_hundred_thousand_exceptions_leave_nothing_behind)
 {
     rmmc::callback_resource refusing(

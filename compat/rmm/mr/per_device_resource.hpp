@@ -10,6 +10,7 @@
 #ifndef RMM_COMPAT_MR_PER_DEVICE_RESOURCE_HPP
 #define RMM_COMPAT_MR_PER_DEVICE_RESOURCE_HPP
 
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -38,6 +39,12 @@ namespace detail
 struct default_resource {
     rmmc::resource library;
     std::shared_ptr<any_device_resource> object;
+    std::uint64_t uses = 0; /* calls that got the object */
+
+    bool is_for(const rmmc::resource &mr) const
+    {
+        return object != nullptr && library.get() == mr.get();
+    }
 };
 
 using default_map = std::map<int, default_resource>;
@@ -92,30 +99,62 @@ exchange_default(int device, std::optional<any_device_resource> next)
         const std::lock_guard<std::mutex> guard(ref_map_lock());
         std::swap(get_ref_map()[device], entry);
     }
-    return entry.object != nullptr && entry.library.get() == before.get()
-               ? *entry.object
-               : object_of(before);
+    return entry.is_for(before) ? *entry.object : object_of(before);
 }
 
-/* The first look at the library's table may create the initial resource, which calls functions
- * of the program. The second is under the lock: what the first saw may be forgotten by now, and
- * the entry is that of a newer default, to which there are references. */
-inline std::shared_ptr<any_device_resource> default_of(int device)
+/* The object for `now`, or nullptr and a copy of what is there. */
+inline std::shared_ptr<any_device_resource>
+find_default(int device, const rmmc::resource &now, default_resource &there)
 {
-    const auto look = [&] { return rmmc::get_per_device_resource(device); };
-    rmmc::resource now = translated(look), before; /* end after the lock */
-    default_resource replaced;
     const std::lock_guard<std::mutex> guard(ref_map_lock());
     default_resource &entry = get_ref_map()[device];
 
-    if (entry.object == nullptr || entry.library.get() != now.get()) {
-        before = std::exchange(now, translated(look));
+    if (!entry.is_for(now)) {
+        there = entry;
+        return nullptr;
     }
-    if (entry.object == nullptr || entry.library.get() != now.get()) {
-        replaced = std::exchange(
-            entry, {now, std::make_shared<any_device_resource>(object_of(now))});
-    }
+    entry.uses++;
     return entry.object;
+}
+
+/* A new object for `now`, or nullptr if the entry is not `seen` any more or was used since. */
+inline std::shared_ptr<any_device_resource>
+renew_default(int device, const rmmc::resource &now, const default_resource &seen)
+{
+    default_resource entry; /* its resources end after the lock */
+
+    entry.library = now;
+    entry.object = std::make_shared<any_device_resource>(object_of(now));
+    const std::shared_ptr<any_device_resource> object = entry.object;
+    const std::lock_guard<std::mutex> guard(ref_map_lock());
+    default_resource &there = get_ref_map()[device];
+
+    if (there.object != seen.object || there.uses != seen.uses) {
+        return nullptr;
+    }
+    std::swap(there, entry);
+    return object;
+}
+
+/* A look at the library's table may create the initial resource, which calls functions of the
+ * program: so not under the lock. What it saw may be forgotten by then. An entry is replaced only
+ * if a look that followed saw another default, and no call got the entry's object since. */
+inline std::shared_ptr<any_device_resource> default_of(int device)
+{
+    const auto look = [&] { return rmmc::get_per_device_resource(device); };
+    std::shared_ptr<any_device_resource> object;
+
+    while (object == nullptr) {
+        default_resource seen;
+        rmmc::resource now = translated(look);
+
+        object = find_default(device, now, seen);
+        if (object == nullptr) {
+            now = translated(look);
+            object = seen.is_for(now) ? nullptr : renew_default(device, now, seen);
+        }
+    }
+    return object;
 }
 
 /* For a container or an allocator: another thread may change the default meanwhile. */
