@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the control group for its limit and usage; see memory.h. Version 2 of the hierarchies has
- * one for all controllers, version 1 one for memory.
+ * Asks the control groups for their limits and usage; see memory.h. Version 2 of the hierarchies
+ * has one for all controllers, version 1 one for memory. Where both are there, memory is in one of
+ * them: in that of version 1 if /proc/self/cgroup names it there.
  */
 #include "memory.h"
 
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #define TEXT_BYTES 8192
-#define RESERVE_PART 8 /* of the limit, that is never given away */
+#define RESERVE_PART 8 /* of a limit, that is never given away */
 
 typedef struct names {
     const char *limit, *usage;
@@ -78,29 +79,6 @@ static const char *find_path(const char *groups, bool is_unified)
     return path;
 }
 
-/* The group at `path` or above it with the lowest limit. In a container the path may be the one
- * outside: then only its last step, the root, is there. */
-static void
-find_lowest(memory_t *memory, const char *root, const char *path, size_t length)
-{
-    uint64_t lowest = UINT64_MAX;
-    char group[MEMORY_PATH_BYTES];
-    for (;;) {
-        int bytes = snprintf(group, sizeof(group), "%s%.*s", root, (int)length, path);
-        uint64_t limit = read_number(group, names_of[memory->is_unified].limit);
-        if (bytes < (int)sizeof(group) && limit < lowest) {
-            lowest = limit;
-            memcpy(memory->group, group, sizeof(memory->group));
-        }
-        if (length == 0) {
-            return;
-        }
-        do {
-            length--;
-        } while (length > 0 && path[length] != '/');
-    }
-}
-
 void memory_init(memory_t *memory)
 {
     memset(memory, 0, sizeof(*memory));
@@ -114,15 +92,17 @@ void memory_fini(memory_t *memory)
 
 void memory_find_group(memory_t *memory, const char *root, const char *groups)
 {
-    char mounted[MEMORY_PATH_BYTES];
-    for (int unified = 1; unified >= 0 && memory->group[0] == '\0'; unified--) {
-        const char *path = find_path(groups, unified != 0);
-        memory->is_unified = unified != 0;
+    const char *path = find_path(groups, false);
+    memory->is_unified = path == NULL;
+    if (memory->is_unified) {
+        path = find_path(groups, true);
+    }
+    if (path != NULL) {
+        const char *mounted = memory->is_unified ? "" : "/memory";
+        memory->root_length = strlen(root) + strlen(mounted);
         (void)snprintf(
-            mounted, sizeof(mounted), "%s%s", root, unified != 0 ? "" : "/memory");
-        if (path != NULL) {
-            find_lowest(memory, mounted, path, strcspn(path, "\n"));
-        }
+            memory->group, sizeof(memory->group), "%s%s%.*s", root, mounted,
+            (int)strcspn(path, "\n"), path);
     }
 }
 
@@ -135,23 +115,44 @@ void memory_find_own_group(memory_t *memory)
 
 /* --- taking --------------------------------------------------------------------------- */
 
-/* What is left of the group, less the reserve. */
-static uint64_t bytes_left(const memory_t *memory)
+/* What is left of one group, less the reserve. A group that is not there has no limit. */
+static uint64_t left_of_group(const char *group, const names_t *names)
 {
-    const names_t *names = &names_of[memory->is_unified];
     char stat[TEXT_BYTES];
-    uint64_t limit = read_number(memory->group, names->limit);
-    uint64_t usage = read_number(memory->group, names->usage);
-    if (limit == UINT64_MAX || usage == UINT64_MAX) {
+    uint64_t limit = read_number(group, names->limit);
+    uint64_t usage =
+        limit != UINT64_MAX ? read_number(group, names->usage) : UINT64_MAX;
+    if (usage == UINT64_MAX) {
         return UINT64_MAX;
     }
-    if (read_file(memory->group, "memory.stat", stat)) {
+    if (read_file(group, "memory.stat", stat)) {
         uint64_t cache =
             number_after(stat, names->inactive) + number_after(stat, names->active);
         usage -= cache < usage ? cache : usage;
     }
-    uint64_t most = limit - limit / RESERVE_PART;
+    uint64_t part = limit / RESERVE_PART;
+    uint64_t most = limit - (part < MEMORY_RESERVE_BYTES ? part : MEMORY_RESERVE_BYTES);
     return usage < most ? most - usage : 0;
+}
+
+/* The least of the group and all above it. In a container the path may be the one outside: then
+ * only its last step, the root, is there. */
+static uint64_t bytes_left(const memory_t *memory)
+{
+    uint64_t least = UINT64_MAX;
+    char group[MEMORY_PATH_BYTES];
+    memcpy(group, memory->group, sizeof(group));
+    for (size_t length = strlen(group);;) {
+        uint64_t left = left_of_group(group, &names_of[memory->is_unified]);
+        least = left < least ? left : least;
+        if (length <= memory->root_length) {
+            return least;
+        }
+        do {
+            length--;
+        } while (length > memory->root_length && group[length] != '/');
+        group[length] = '\0';
+    }
 }
 
 bool memory_take(memory_t *memory, uint64_t bytes)
@@ -160,13 +161,14 @@ bool memory_take(memory_t *memory, uint64_t bytes)
         return true;
     }
     pthread_mutex_lock(&memory->lock);
-    if (bytes > memory->credit) {
-        uint64_t left = bytes_left(memory);
-        uint64_t most = bytes > MEMORY_CREDIT_BYTES ? bytes : MEMORY_CREDIT_BYTES;
-        memory->credit = left < most ? left : most;
-    }
     bool has_room = bytes <= memory->credit;
-    memory->credit -= has_room ? bytes : 0;
+    uint64_t left = memory->credit;
+    if (!has_room) {
+        left = bytes_left(memory);
+        has_room = bytes <= left;
+    }
+    left -= has_room ? bytes : 0;
+    memory->credit = left < MEMORY_CREDIT_BYTES ? left : MEMORY_CREDIT_BYTES;
     pthread_mutex_unlock(&memory->lock);
     return has_room;
 }

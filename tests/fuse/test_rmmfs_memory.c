@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon may take before its control group is full: which group counts, in both
+ * What the daemon may take before its control group is full: which groups count, in both
  * versions of the hierarchies, and that the page cache counts as free. The groups are folders of
  * this test's, with the files that the kernel would show.
  */
@@ -110,7 +110,7 @@ static void the_page_cache_counts_as_free(void **state)
     assert_true(memory_take(&memory, 2 * MIB));
 }
 
-static void the_lowest_limit_above_counts(void **state)
+static void a_limit_above_counts(void **state)
 {
     make_group("/a");
     make_group("/a/b");
@@ -123,6 +123,66 @@ static void the_lowest_limit_above_counts(void **state)
     memory_find_group(&memory, root, "4:pids:/x\n0::/a/b/c\n");
     assert_false(memory_take(&memory, MIB + 1));
     assert_true(memory_take(&memory, MIB));
+}
+
+/* Its other groups use the memory. */
+static void a_group_above_with_less_left_counts_though_its_limit_is_higher(void **state)
+{
+    make_group("/a");
+    make_group("/a/b");
+    write_mib("/a/b", "memory.max", 512);
+    write_mib("/a/b", "memory.current", 10);
+    write_mib("/a", "memory.max", 1024);
+    write_mib("/a", "memory.current", 1020);
+    memory_find_group(&memory, root, "0::/a/b\n");
+    assert_false(memory_take(&memory, 24 * MIB));
+    write_mib("/a", "memory.current", 872);
+    assert_true(memory_take(&memory, 24 * MIB));
+    write_mib("/a/b", "memory.current", 440);
+    assert_false(memory_take(&memory, 24 * MIB));
+}
+
+static void what_is_left_at_a_refusal_is_no_credit(void **state)
+{
+    write_mib("", "memory.max", 64);
+    write_mib("", "memory.current", 16);
+    memory_find_group(&memory, root, "0::/\n");
+    assert_false(memory_take(&memory, 50 * MIB));
+    write_mib("", "memory.current", 56);
+    assert_false(memory_take(&memory, 30 * MIB));
+}
+
+static void a_group_above_with_the_same_limit_counts(void **state)
+{
+    make_group("/a");
+    make_group("/a/b");
+    write_mib("/a/b", "memory.max", 64);
+    write_mib("/a/b", "memory.current", 10);
+    write_mib("/a", "memory.max", 64);
+    write_mib("/a", "memory.current", 50);
+    memory_find_group(&memory, root, "0::/a/b\n");
+    assert_false(memory_take(&memory, 6 * MIB + 1));
+    assert_true(memory_take(&memory, 6 * MIB));
+}
+
+static void a_limit_that_is_set_later_counts(void **state)
+{
+    make_group("/a");
+    write_file("/a", "memory.max", "max\n");
+    write_mib("/a", "memory.current", 50);
+    memory_find_group(&memory, root, "0::/a\n");
+    assert_true(memory_take(&memory, 100 * MIB));
+    write_mib("/a", "memory.max", 64);
+    assert_false(memory_take(&memory, 100 * MIB));
+}
+
+static void a_large_group_keeps_no_more_than_the_reserve(void **state)
+{
+    write_mib("", "memory.max", 65536);
+    write_mib("", "memory.current", 65536 - 256 - 10);
+    memory_find_group(&memory, root, "0::/\n");
+    assert_false(memory_take(&memory, 10 * MIB + 1));
+    assert_true(memory_take(&memory, 10 * MIB));
 }
 
 /* Its path is the one outside, and what is mounted is the container's own. */
@@ -148,7 +208,12 @@ int main(void)
         TEST(an_eighth_of_the_limit_is_kept),
         TEST(the_kernel_is_asked_again_when_the_credit_is_spent),
         TEST(the_page_cache_counts_as_free),
-        TEST(the_lowest_limit_above_counts),
+        TEST(a_limit_above_counts),
+        TEST(a_group_above_with_less_left_counts_though_its_limit_is_higher),
+        TEST(what_is_left_at_a_refusal_is_no_credit),
+        TEST(a_group_above_with_the_same_limit_counts),
+        TEST(a_limit_that_is_set_later_counts),
+        TEST(a_large_group_keeps_no_more_than_the_reserve),
         TEST(a_container_finds_its_group_at_the_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
