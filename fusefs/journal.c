@@ -180,18 +180,33 @@ static view_t *ensure_view(journal_t *journal, uid_t uid)
     return view;
 }
 
-/* False: the user may not have more. */
+/* Of the user's budget and of the daemon's memory. False: one of them has no more. */
+static bool take_step(journal_t *journal, uid_t uid)
+{
+    budget_t *budget = journal->budget;
+    if (!budget_take(budget, uid, BUDGET_LOG_BYTES, JOURNAL_STEP_BYTES)) {
+        return false;
+    }
+    if (!memory_take(&budget->memory, JOURNAL_STEP_BYTES)) {
+        budget_give(budget, uid, BUDGET_LOG_BYTES, JOURNAL_STEP_BYTES);
+        return false;
+    }
+    return true;
+}
+
+/* False: the user may not have more, or the daemon has no memory. Another's view gives way last,
+ * when nothing else refuses. */
 static bool reserve(journal_t *journal, view_t *view, size_t more)
 {
     while (!view->all &&
            view->current.length + view->previous.length + more > view->reserved) {
-        if (journal->reserved + JOURNAL_STEP_BYTES > JOURNAL_USERS_BYTES &&
-            !drop_oldest(journal, view)) {
+        if (!take_step(journal, view->uid)) {
             return false;
         }
-        if (!memory_take(&journal->budget->memory, JOURNAL_STEP_BYTES) ||
-            !budget_take(
-                journal->budget, view->uid, BUDGET_LOG_BYTES, JOURNAL_STEP_BYTES)) {
+        if (journal->reserved + JOURNAL_STEP_BYTES > JOURNAL_USERS_BYTES &&
+            !drop_oldest(journal, view)) {
+            budget_give(
+                journal->budget, view->uid, BUDGET_LOG_BYTES, JOURNAL_STEP_BYTES);
             return false;
         }
         view->reserved += JOURNAL_STEP_BYTES;

@@ -97,11 +97,35 @@ static void a_program_that_ended_logs_no_more(void **unused)
     end_fixture(fixture);
 }
 
+/* A user who is over budget takes no memory from the others. */
+static void what_the_budget_refuses_takes_no_memory(void **unused)
+{
+    (void)unused;
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    memory_t *memory = &model->budget.memory;
+    const uid_t uid = 4711;
+    uint64_t most = budget_limit(&model->budget, uid, BUDGET_LOG_BYTES);
+    memory_find_group(memory, "/nonexistent", "0::/\n");
+    memory->credit = MEMORY_CREDIT_BYTES;
+    model->journal = journal_open(0, &model->budget);
+    const member_t *member = fixture_process(fixture, 4711);
+    member->process->uid = uid;
+    assert_true(budget_take(&model->budget, uid, BUDGET_LOG_BYTES, most));
+    write_ring(member, 0);
+    journal_collect(model->journal, model);
+    assert_true(budget_refused(&model->budget, uid, BUDGET_LOG_BYTES) > 0);
+    assert_int_equal(memory->credit, MEMORY_CREDIT_BYTES);
+    journal_close(model->journal);
+    end_fixture(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_log_comes_in_whole_lines),
         cmocka_unit_test(a_program_that_ended_logs_no_more),
+        cmocka_unit_test(what_the_budget_refuses_takes_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
