@@ -23,10 +23,18 @@ typedef enum entry_kind {
     ENTRY_REFUSED
 } entry_kind_t; /* scan.h says what they mean */
 
+/* What there is too little of to show a segment. */
+typedef enum shortage {
+    SHORT_OF_NOTHING,
+    SHORT_OF_DESCRIPTORS,
+    SHORT_OF_MEMORY,
+    SHORTAGE_COUNT
+} shortage_t;
+
 typedef struct entry {
     char name[64];
     entry_kind_t kind;
-    bool is_unshown;         /* see members_set_unshown() */
+    shortage_t shortage;     /* why it is not shown; see shortage_note() */
     bool is_charged;         /* to its owner's budget of names */
     uint32_t tries;          /* while the segment is being made */
     uint32_t listing;        /* the last one that found it */

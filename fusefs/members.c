@@ -22,15 +22,13 @@
 #include "segment/open_in.h"
 #include "segment/process_check.h"
 #include "segment/segment_shrink.h"
+#include "shortage.h"
 
 #define MAKING_NS                                                                      \
     (5ull * 1000000000u) /* a segment "being made" for longer is refused */
 #define CHECKED_AT_ONCE                                                                \
     (EXITS_AT_ONCE > MEMBERS_AT_ONCE ? EXITS_AT_ONCE : MEMBERS_AT_ONCE)
 #define EXPIRED_AT_ONCE 8u /* each closes files, the last of a removed one: 15 us */
-#define DESCRIPTOR_RESERVE 64u
-#define MEMBER_DESCRIPTORS 3u /* the segment, its control page, a pidfd */
-#define MEMBER_BYTES 9216u    /* measured: 7 KiB of the daemon, 2 of the kernel */
 
 /* --- names ---------------------------------------------------------------------------- */
 
@@ -367,9 +365,10 @@ refuse(model_t *model, entry_t *entry, member_t *member, const char *reason)
     int fd = open_refused(entry->dir, entry->name, &status);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
         free(member); /* our own trouble, not the segment's */
-        members_set_unshown(model, entry, SHORT_OF_DESCRIPTORS);
+        shortage_note(model, entry, SHORT_OF_DESCRIPTORS);
         return MEETING_LATER;
     }
+    shortage_note(model, entry, SHORT_OF_NOTHING);
     meeting_t meeting = MEETING_REFUSED;
     if (fd < 0) {
         free(member);
@@ -380,25 +379,6 @@ refuse(model_t *model, entry_t *entry, member_t *member, const char *reason)
         tell_refused(model, entry, reason);
     }
     return meeting;
-}
-
-void members_set_unshown(model_t *model, entry_t *entry, shortage_t shortage)
-{
-    bool is_unshown = shortage != SHORT_OF_NOTHING;
-    if (is_unshown && model->shortage != shortage) {
-        model->shortage = shortage;
-        log_warn(
-            shortage == SHORT_OF_MEMORY
-                ? "out of memory: segments are not shown, see daemon/unshown; raise "
-                  "MemoryMax, or the limit of the container"
-                : "out of descriptors (limit %u): segments are not shown, see "
-                  "daemon/unshown; raise LimitNOFILE or `ulimit -n`",
-            model->descriptor_limit);
-    }
-    if (entry->is_unshown != is_unshown) {
-        entry->is_unshown = is_unshown;
-        model->unshown += is_unshown ? 1 : -1u;
-    }
 }
 
 /* --- ending --------------------------------------------------------------------------- */
@@ -527,35 +507,11 @@ refuse_name(model_t *model, entry_t *entry, member_t *member, const char *reason
     return MEETING_REFUSED;
 }
 
-/* A member takes up to three descriptors, one more if it is diagnosed. Readers, the state and
- * the end of the daemon need some that no segment may take. */
-static bool is_of_the_reserve(const model_t *model, int fd)
-{
-    uint32_t half = model->descriptor_limit / 2;
-    uint32_t reserve = half < DESCRIPTOR_RESERVE ? half : DESCRIPTOR_RESERVE;
-    uint32_t left = model->descriptor_limit - reserve;
-    return (uint32_t)fd >= left ||
-           MEMBER_DESCRIPTORS * ((uint64_t)model->member_count + 1) +
-                   model->found_open >
-               left;
-}
-
-static shortage_t
-what_is_short(model_t *model, const entry_t *entry, const member_t *member)
-{
-    if (is_of_the_reserve(model, member->segment.fd)) {
-        return SHORT_OF_DESCRIPTORS;
-    }
-    bool has_room =
-        entry->member != NULL || memory_take(&model->budget.memory, MEMBER_BYTES);
-    return has_room ? SHORT_OF_NOTHING : SHORT_OF_MEMORY;
-}
-
 static meeting_t meet_good(model_t *model, entry_t *entry, member_t *member)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
-    shortage_t shortage = what_is_short(model, entry, member);
-    members_set_unshown(model, entry, shortage);
+    shortage_t shortage = shortage_find(model, entry, member);
+    shortage_note(model, entry, shortage);
     if (shortage != SHORT_OF_NOTHING) {
         if (rmm_segment_is_live(&member->segment)) {
             (void)make_room(model, -1);

@@ -28,10 +28,6 @@ typedef enum meeting {
     MEETING_GONE
 } meeting_t;
 
-/* What is left too little of to show it; nothing: also if its name is gone. Counted in
- * daemon/unshown. */
-void members_set_unshown(model_t *model, entry_t *entry, shortage_t shortage);
-
 /* Take the segment `entry->name` in, or what changed of it. */
 meeting_t members_meet(model_t *model, entry_t *entry);
 

@@ -28,6 +28,7 @@
 #include "budget.h"
 #include "core/clock.h"
 #include "diag/diag_reader.h"
+#include "entries.h"
 #include "hiding.h"
 #include "identity.h"
 #include "segment/segment_log.h"
@@ -168,12 +169,6 @@ typedef struct folded {
     uint64_t exited_ns; /* CLOCK_BOOTTIME */
 } folded_t;
 
-typedef enum shortage {
-    SHORT_OF_NOTHING,
-    SHORT_OF_DESCRIPTORS,
-    SHORT_OF_MEMORY
-} shortage_t;
-
 typedef struct model {
     pthread_rwlock_t lock;
     device_t gpus[DEVICE_GPUS_MAX];
@@ -220,8 +215,10 @@ typedef struct model {
     uint64_t started_real_ns; /* CLOCK_REALTIME */
     uint64_t segments_rejected;
     uint32_t descriptor_limit; /* RLIMIT_NOFILE */
-    uint32_t unshown;          /* segments that found no descriptor or memory left */
-    shortage_t shortage;       /* why the last of them is not shown */
+    /* Both of shortage.c: segments that are not shown, by what is short, and what the log has
+     * told. */
+    uint32_t unshown[SHORTAGE_COUNT];
+    bool has_told_short[SHORTAGE_COUNT];
     _Atomic(uint64_t) reads_total;
 } model_t;
 

@@ -93,14 +93,18 @@ static void render_persistence(const model_t *model, text_t *text)
 
 static void render_unshown(const model_t *model, text_t *text)
 {
-    if (model->unshown == 0) {
+    uint32_t of_memory = model->unshown[SHORT_OF_MEMORY];
+    uint32_t of_descriptors = model->unshown[SHORT_OF_DESCRIPTORS];
+    if (of_memory == 0 && of_descriptors == 0) {
         text_puts(text, "0\n");
-    } else if (model->shortage == SHORT_OF_MEMORY) {
-        text_printf(text, "%u out of memory: raise MemoryMax\n", model->unshown);
-    } else {
+    }
+    if (of_memory != 0) {
+        text_printf(text, "%u out of memory: raise MemoryMax\n", of_memory);
+    }
+    if (of_descriptors != 0) {
         text_printf(
             text, "%u out of descriptors (limit %u): raise LimitNOFILE\n",
-            model->unshown, model->descriptor_limit);
+            of_descriptors, model->descriptor_limit);
     }
 }
 

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "members.h"
 #include "segment/open_in.h"
+#include "shortage.h"
 
 #define LISTING_NAMES 64u  /* of a step */
 #define LISTING_AHEAD 128u /* names that wait to be looked at while more are listed */
@@ -111,7 +112,7 @@ static void forget(scan_t *scan, entry_t *entry)
 {
     take_out(scan, entry);
     uncharge(scan, entry);
-    members_set_unshown(scan->model, entry, SHORT_OF_NOTHING);
+    shortage_note(scan->model, entry, SHORT_OF_NOTHING);
     if (entry->member != NULL) {
         entry->member->entry = NULL;
     }

@@ -55,12 +55,12 @@ enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
 /* --- the page ------------------------------------------------------------------------- */
 
 /* .BR NAME " (0400, pipe)" */
-typedef struct entry {
+typedef struct page_entry {
     char name[NAME_BYTES], about[NAME_BYTES];
     unsigned dirs;
-} entry_t;
+} page_entry_t;
 
-static entry_t entries[ENTRIES_MAX];
+static page_entry_t entries[ENTRIES_MAX];
 static size_t entry_count;
 
 static unsigned dirs_of_heading(char *heading)
@@ -79,7 +79,7 @@ static unsigned dirs_of_heading(char *heading)
     return found;
 }
 
-static bool is_file(const entry_t *entry)
+static bool is_file(const page_entry_t *entry)
 {
     return entry->about[0] == '0' && entry->name[strlen(entry->name) - 1] != '/';
 }
@@ -90,7 +90,7 @@ static int read_page(void **state)
     char line[LINE_BYTES];
     unsigned section = 0;
     while (fgets(line, sizeof(line), page) != NULL) {
-        entry_t entry = {.dirs = section};
+        page_entry_t entry = {.dirs = section};
         if (strncmp(line, HEADING, strlen(HEADING)) == 0) {
             section = dirs_of_heading(line + strlen(HEADING));
         } else if (

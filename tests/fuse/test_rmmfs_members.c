@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which members a look checks, while there are more than it checks at once, and that it takes
- * all ends that it is told of.
+ * Which members a look checks, while there are more than it checks at once, that it takes all
+ * ends that it is told of, and what is told of those for which something is short.
  */
 #include "model_fixture.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "exits.h"
 #include "members.h"
+#include "render.h"
+#include "shortage.h"
 
 #define MANY (3 * MEMBERS_AT_ONCE)
 
@@ -186,12 +189,64 @@ static void as_many_as_a_look_is_told_of_end_at_once(void **state)
     close_members(members);
 }
 
+static int count_lines(const char *text)
+{
+    int lines = 0;
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n';
+    }
+    return lines;
+}
+
+/* Each kind is told once, however often another one is told between. */
+static void what_is_short_is_counted_and_told_by_kind(void **state)
+{
+    (void)state;
+    entry_t entries[2] = {{.kind = ENTRY_WAITING}, {.kind = ENTRY_WAITING}};
+    char told[4096];
+    text_t text;
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    int file = memfd_create("log", MFD_CLOEXEC);
+    int standard_error = dup(STDERR_FILENO);
+    assert_true(file >= 0 && standard_error >= 0);
+    assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
+    log_level_set(LOG_LEVEL_WARN);
+    for (int i = 0; i < 10; i++) {
+        shortage_note(model, &entries[0], SHORT_OF_MEMORY);
+        shortage_note(model, &entries[1], SHORT_OF_DESCRIPTORS);
+    }
+    log_level_set(LOG_LEVEL_OFF);
+    (void)dup2(standard_error, STDERR_FILENO);
+    (void)close(standard_error);
+    ssize_t bytes = pread(file, told, sizeof(told) - 1, 0);
+    (void)close(file);
+    assert_true(bytes > 0);
+    told[bytes] = '\0';
+    assert_int_equal(count_lines(told), 2);
+    assert_int_equal(model->unshown[SHORT_OF_MEMORY], 1);
+    assert_int_equal(model->unshown[SHORT_OF_DESCRIPTORS], 1);
+    text_init(&text);
+    assert_int_equal(
+        render_file(model, (node_t){DIR_DAEMON, FILE_UNSHOWN, 0, 0}, &text), 0);
+    text_append(&text, "", 1);
+    assert_non_null(strstr(text.data, "1 out of memory"));
+    assert_non_null(strstr(text.data, "1 out of descriptors"));
+    text_fini(&text);
+    shortage_note(model, &entries[0], SHORT_OF_NOTHING);
+    shortage_note(model, &entries[1], SHORT_OF_MEMORY);
+    assert_int_equal(model->unshown[SHORT_OF_MEMORY], 1);
+    assert_int_equal(model->unshown[SHORT_OF_DESCRIPTORS], 0);
+    end_fixture(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_gpu_is_found_by_the_next_look_however_many_run),
         cmocka_unit_test(beginners_delay_a_first_gpu_and_keep_it_from_nobody),
         cmocka_unit_test(as_many_as_a_look_is_told_of_end_at_once),
+        cmocka_unit_test(what_is_short_is_counted_and_told_by_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
