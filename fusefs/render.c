@@ -474,7 +474,7 @@ int render_end(render_rest_t *rest, text_t *text)
 
 static int render_file_of_node(model_t *model, node_t node, text_t *text)
 {
-    snapshot_t *snapshot = snapshot_begin(model);
+    snapshot_t *snapshot = snapshot_begin(model, &model->budget.memory);
     while (snapshot != NULL && snapshot_continue(snapshot, model)) {
     }
     const render_means_t means = {&model->budget, render_open_blocks, model};

@@ -82,7 +82,7 @@ name_device(snapshot_device_t *shown, const device_t *device, uint32_t index)
     }
 }
 
-snapshot_t *snapshot_begin(model_t *model)
+snapshot_t *snapshot_begin(const model_t *model, memory_t *memory)
 {
     snapshot_t *snapshot = calloc(1, sizeof(*snapshot));
     if (snapshot == NULL) {
@@ -111,7 +111,7 @@ snapshot_t *snapshot_begin(model_t *model)
     shares_allot(&snapshot->resource_shares, SNAPSHOT_RESOURCES_MAX);
     allowances_init(&snapshot->allowances, NULL);
     extra_stats_allot(&snapshot->extra_stats);
-    snapshot->memory = &model->budget.memory;
+    snapshot->memory = memory;
     snapshot->last_serial = model->last_serial;
     snapshot->hiding = model->hiding;
     return snapshot;

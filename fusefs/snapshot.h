@@ -89,8 +89,9 @@ typedef struct snapshot {
     uint32_t references;               /* of snapshots.c, under its lock; last here */
 } snapshot_t;
 
-/* NULL: no memory. Model lock held, shared is enough, here and in snapshot_continue(). */
-snapshot_t *snapshot_begin(model_t *model);
+/* NULL: no memory. `memory`: asked for the snapshot's. Model lock held, shared is enough, here and
+ * in snapshot_continue(). */
+snapshot_t *snapshot_begin(const model_t *model, memory_t *memory);
 /* The next piece. False: it was the last one, or the snapshot has failed. */
 bool snapshot_continue(snapshot_t *snapshot, model_t *model);
 void snapshot_free(snapshot_t *snapshot);

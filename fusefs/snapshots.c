@@ -46,8 +46,8 @@ static snapshot_t *read_snapshot(watch_t *watch)
 {
     uint64_t begun_ns = rmm__clock_ns(CLOCK_MONOTONIC);
     uint64_t cpu_ns = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    (void)watch_begin(watch);
-    snapshot_t *snapshot = snapshot_begin(watch_model(watch));
+    memory_t *memory = &watch_model(watch)->budget.memory;
+    snapshot_t *snapshot = snapshot_begin(watch_begin(watch), memory);
     while (snapshot != NULL && snapshot_continue(snapshot, watch_model(watch))) {
         watch_pause(watch);
     }

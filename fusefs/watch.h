@@ -52,7 +52,8 @@ void watch_end(watch_t *watch);
 /* In a long look: others may change the model here. It is not made fresh again. */
 void watch_pause(watch_t *watch);
 
-/* The model itself, for what needs no lock: the counter of reads. */
+/* The model itself, to change what needs no lock but its own (the counter of reads, the budget
+ * with its memory), or in a look the marks, which are atomic. */
 model_t *watch_model(watch_t *watch);
 
 struct snapshots *watch_snapshots(watch_t *watch);
