@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "segment/temporary_file.h"
 
 #define HEADER_BYTES 256  /* no header is longer */
 #define REPLACED_BYTES 12 /* a number of 32 bits with its sign, and a NUL */
@@ -73,10 +75,23 @@ rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out
 
 /* --- its content -------------------------------------------------------------------- */
 
+/* The signal of a write beyond the limit would end the program. */
+static bool may_grow(int fd, size_t length)
+{
+    struct stat file;
+
+    return fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
+           rmm__file_size_is_allowed((uint64_t)file.st_size + length);
+}
+
 size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
 {
     size_t done = 0;
 
+    if (length > 0 && !may_grow(fd, length)) {
+        errno = EFBIG;
+        return 0;
+    }
     while (done < length) {
         ssize_t put = write(fd, bytes + done, length - done);
 

@@ -22,7 +22,11 @@ rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out
  */
 rmm_status_t rmm__log_file_open(const char *path, const char *header, int *fd_out);
 
-/* Returns how much of it was written: all, or errno says why not. */
+/*
+ * Returns how much of it was written: all, or errno says why not. EFBIG, and nothing is written:
+ * the file would become larger than RLIMIT_FSIZE. Where another writer makes it so large at that
+ * moment, the kernel still sends SIGXFSZ.
+ */
 size_t rmm__log_file_write(int fd, const char *bytes, size_t length);
 
 #endif /* RMM_ADAPTORS_LOG_FILE_H */
