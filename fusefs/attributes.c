@@ -78,8 +78,8 @@ static void fill_from(node_t node, const node_info_t *info, struct stat *attribu
     fill_times(
         attributes, S_ISDIR(info->mode) ? timespec_of(info->since_ns) : now,
         info->since_ns);
-    /* Of a text, whose size the kernel asks for whenever it is wanted, the most: an asynchronous
-     * read ends at the size in the inode, whoever reads. */
+    /* An asynchronous read ends at the size in the inode, whoever reads. So a text, whose size the
+     * kernel asks for whenever it is wanted, has here the largest size that it can have. */
     if (S_ISREG(info->mode)) {
         fill_bytes(
             attributes,
