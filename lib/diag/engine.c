@@ -303,7 +303,7 @@ static void on_event_locked(
     uint32_t user = RMM_DIAG_NO_USER;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    rmm__diag_graphs_begin_locked(engine);
+    rmm__diag_graphs_forget_stale_locked(engine);
     if (event->kind == RMM_DIAG_GRAPH_LAUNCH) {
         rmm__diag_graphs_launched_locked(engine, event);
     } else if (rmm__diag_graphs_event_locked(engine, event)) {

@@ -314,6 +314,6 @@ void rmm__diag_freed_fini(rmm_diag_engine_t *engine)
 {
     rmm__stack_depot_fini(&engine->depot);
     rmm__freed_fini(&engine->freed);
-    rmm__graphs_fini(&engine->graphs);
+    rmm__graphs_end_all(&engine->graphs);
     free(engine->blocks);
 }

@@ -16,15 +16,16 @@ static_assert(
 
 /* --- gaps -------------------------------------------------------------------------- */
 
-/* While no mode followed graphs, handles were given to other graphs, and nodes were changed. */
-void rmm__diag_graphs_begin_locked(rmm_diag_engine_t *engine)
+/* Stale: while no mode followed graphs, handles were given to other graphs, and nodes were
+ * changed. */
+void rmm__diag_graphs_forget_stale_locked(rmm_diag_engine_t *engine)
 {
     uint32_t gaps =
         atomic_load_explicit(&engine->modes.graph_gaps, memory_order_relaxed);
 
     RMM_ASSERT_LOCKED(&engine->lock);
     if (gaps != engine->graph_gaps) {
-        rmm__graphs_fini(&engine->graphs);
+        rmm__graphs_end_all(&engine->graphs);
         engine->graph_gaps = gaps;
     }
 }

@@ -113,7 +113,7 @@ rmm__diag_stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *f
 /* --- engine_graphs.c ------------------------------------------------------------------- */
 
 /* Forget the graphs if events of them were lost since the last call. */
-void rmm__diag_graphs_begin_locked(rmm_diag_engine_t *engine);
+void rmm__diag_graphs_forget_stale_locked(rmm_diag_engine_t *engine);
 
 /* True: a launch, copy or fill that is captured into a graph that is known, and which counts when
  * that is launched. `uses` has what it was given. */

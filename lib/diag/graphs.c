@@ -169,7 +169,7 @@ void rmm__graphs_changed(rmm_graphs_t *graphs, uint64_t key)
     }
 }
 
-void rmm__graphs_fini(rmm_graphs_t *graphs)
+void rmm__graphs_end_all(rmm_graphs_t *graphs)
 {
     while (graphs->count > 0) {
         rmm__graphs_end(graphs, graphs->entries[0].key);

@@ -63,7 +63,7 @@ typedef struct rmm_graphs {
     uint64_t node_count, ref_count; /* of all bodies */
 } rmm_graphs_t;
 
-void rmm__graphs_fini(rmm_graphs_t *graphs);
+void rmm__graphs_end_all(rmm_graphs_t *graphs);
 
 /* NULL: it is not known. */
 rmm_graph_t *rmm__graphs_find(rmm_graphs_t *graphs, uint64_t key);

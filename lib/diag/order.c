@@ -72,8 +72,8 @@ static void on_stream_call(rmm_clocks_t *clocks, const rmm_diag_event_v1_t *even
     case RMM_DIAG_STREAM_UNSURE:
         rmm__clocks_unsure(clocks, place);
         break;
-    case RMM_DIAG_PREFETCH: /* they use no block, but pass on the order of other streams */
-    case RMM_DIAG_GRAPH_LAUNCH:
+    case RMM_DIAG_PREFETCH:     /* both pass on the order of other streams */
+    case RMM_DIAG_GRAPH_LAUNCH: /* what its nodes use is not judged here */
         (void)rmm__clocks_advance(clocks, place);
         break;
     case RMM_DIAG_CAPTURE_BEGIN:

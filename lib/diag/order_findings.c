@@ -99,7 +99,8 @@ void rmm__order_findings_event(
     bool is_launch = event->kind == RMM_DIAG_LAUNCH;
     rmm_order_use_t use = {.user = user};
 
-    /* a prefetch moves the bytes, and changes none */
+    /* Other calls only order streams: a prefetch moves bytes and changes none, and what the
+     * nodes of a graph use is not judged here. */
     if (!is_launch && event->kind != RMM_DIAG_COPY && event->kind != RMM_DIAG_SET) {
         rmm__order_event(&self->order, event);
         return;

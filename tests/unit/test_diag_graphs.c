@@ -242,7 +242,7 @@ static void the_nodes_of_all_graphs_together_are_bounded(void **state)
     assert_true(graphs.node_count <= RMM_GRAPHS_NODES);
     assert_false(rmm__graphs_find(&graphs, 1)->body->is_unsure);
     assert_true(rmm__graphs_find(&graphs, GRAPHS)->body->is_unsure);
-    rmm__graphs_fini(&graphs);
+    rmm__graphs_end_all(&graphs);
     assert_int_equal(graphs.node_count, 0);
 }
 
