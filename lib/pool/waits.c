@@ -55,24 +55,32 @@ static void unseal_locked(engine_t *engine)
     }
 }
 
+uint64_t rmm__engine_sync_begin(engine_t *engine)
+{
+    uint64_t stamp;
+
+    rmm__mutex_lock(&engine->lock);
+    stamp = engine->streams.stamp++;
+    seal_locked(engine, stamp);
+    rmm__mutex_unlock(&engine->lock);
+    return stamp;
+}
+
 void rmm__engine_close_by_waiting(
     engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
 {
+    /* not the closing's: frees since then may lie beside older ones already */
+    uint64_t stamp = rmm__engine_sync_begin(engine);
+    int error = rmm__driver_wait_stream(engine->driver, handle);
     engine_stream_t *stream;
-    int error;
 
-    rmm__mutex_lock(&engine->lock);
-    seal_locked(engine, closing->stamp);
-    rmm__mutex_unlock(&engine->lock);
-    error = rmm__driver_wait_stream(engine->driver, handle);
     rmm__mutex_lock(&engine->lock);
     stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
     if (error == RMM_DRIVER_OK && stream != NULL) {
-        rmm__blocks_transfer(
-            engine->blocks, stream->heap, engine->clean, closing->stamp, 0);
+        rmm__blocks_transfer(engine->blocks, stream->heap, engine->clean, stamp, 0);
         /* another thread may still wait for later frees; what else is left came from
          * donors (below), and the stream has not used it */
-        stream->may_be_foreign &= stream->foreign_stamp > closing->stamp;
+        stream->may_be_foreign &= stream->foreign_stamp > stamp;
     }
     unseal_locked(engine);
     rmm__engine_show_locked(engine);
@@ -223,17 +231,6 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp, bool others_idle)
             rmm__engine_clean_stamp_locked(engine));
     }
     streams->others_work = !others_idle;
-}
-
-uint64_t rmm__engine_sync_begin(engine_t *engine)
-{
-    uint64_t stamp;
-
-    rmm__mutex_lock(&engine->lock);
-    stamp = engine->streams.stamp++;
-    seal_locked(engine, stamp);
-    rmm__mutex_unlock(&engine->lock);
-    return stamp;
 }
 
 void rmm__engine_sync_end(

@@ -2,11 +2,16 @@
 /*
  * Unproven memory (lib/pool/waits.c) in a process that sees two devices: blocks that were allocated
  * before a graph capture and freed in it. They do not make a pool grow, or fail if it cannot, and
- * nobody gets one while work of the other device may still use it.
+ * nobody gets one while work of the other device may still use it. And frees on the other
+ * device's streams, which wait for them.
  *
  * The first case needs a process without a context on the second device; the others make one.
  */
 #include "sim/pool/capture_harness.h"
+
+#include <pthread.h>
+
+#include "sim/driver/driver_hooks.h"
 
 static rmm_resource_t *a_pool_that_grows(void)
 {
@@ -248,19 +253,13 @@ static void a_graph_on_another_device_is_over_when_a_pool_ends(void **state)
     }
 }
 
-static int never_done(rmm_driver_event_t event)
-{
-    (void)event;
-    return RMM_DRIVER_NOT_READY;
-}
-
 /* The other device's stream waits for a larger block than it needs, and ends without a free:
  * nothing of its own ever used the rest. */
 static void what_a_stream_elsewhere_waited_for_and_left_is_of_use(void **state)
 {
     rmm_driver_t hooked = *sim_driver();
 
-    hooked.event_query = never_done;
+    hooked.event_query = is_never_done;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         setting_t here = setting_begin(a_pool);
         rmm_stream_t elsewhere = make_stream_elsewhere();
@@ -286,6 +285,76 @@ static void what_a_stream_elsewhere_waited_for_and_left_is_of_use(void **state)
     }
 }
 
+/* --- a free before the wait for a stream of another device begins --------------------- */
+
+enum { LOWER = 2 * KIB, UPPER = 4 * KIB, CUT = 256 };
+
+static setting_t amid;
+static void *upper, *cut;
+
+static void *free_upper(void *unused)
+{
+    give(amid.mr, upper, UPPER, amid.other);
+    upper = NULL;
+    return unused;
+}
+
+static void *cut_a_block(void *unused)
+{
+    cut = take(amid.mr, CUT, amid.other);
+    return unused;
+}
+
+static void run_thread(void *(*run)(void *unused))
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, run, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static int record_after_a_free(rmm_driver_event_t event, rmm_stream_t stream)
+{
+    if (upper != NULL && stream != amid.other) {
+        run_thread(free_upper);
+    }
+    return sim_driver()->event_record(event, stream);
+}
+
+/* The request sees the latest free, and is itself no change that lets others succeed. */
+static int wait_after_a_request(rmm_stream_t stream)
+{
+    run_thread(cut_a_block);
+    return sim_driver()->stream_synchronize(stream);
+}
+
+/* A free learns that no event fits its stream, and waits for it. In between another thread
+ * frees the upper block, on a stream that has freed the lower one before. */
+static void a_free_before_such_a_wait_merges_with_an_older_one(void **state)
+{
+    rmm_driver_t hooked = *sim_driver();
+    rmm_stream_t elsewhere = make_stream_elsewhere();
+    void *lower, *waited_for;
+
+    amid = setting_begin(a_pool);
+    hooked.event_query = is_never_done;
+    hooked.event_record = record_after_a_free;
+    hooked.stream_synchronize = wait_after_a_request;
+    pool_use_driver(amid.mr, &hooked);
+    waited_for = take(amid.mr, BLOCK, elsewhere);
+    lower = take(amid.mr, LOWER, amid.other);
+    upper = take(amid.mr, UPPER, amid.other);
+    assert_ptr_equal(upper, (char *)lower + LOWER);
+    give(amid.mr, lower, LOWER, amid.other);
+    give(amid.mr, waited_for, BLOCK, elsewhere);
+    assert_null(upper);
+    assert_null(rmm__blocks_check(pool_from_base(amid.mr)->engine->blocks));
+    pool_use_driver(amid.mr, sim_driver());
+    give(amid.mr, cut, CUT, amid.other);
+    end_stream_elsewhere(elsewhere);
+    setting_end(&amid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +363,7 @@ int main(void)
         cmocka_unit_test(blocks_freed_in_a_capture_of_a_per_thread_stream_return),
         cmocka_unit_test(growth_waits_for_no_device_while_another_works),
         cmocka_unit_test(what_a_stream_elsewhere_waited_for_and_left_is_of_use),
+        cmocka_unit_test(a_free_before_such_a_wait_merges_with_an_older_one),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
         cmocka_unit_test(a_graph_on_another_device_is_over_when_a_pool_ends),
