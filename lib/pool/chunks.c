@@ -335,11 +335,13 @@ chunks_gather(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *statu
     return any;
 }
 
-/* All chunks, clean or not: no work uses them, or the process exits. */
-static void chunks_fini(engine_t *engine, bool is_idle)
+/* All chunks, clean or not. Where the device could not be waited for, upstream waits for it, or
+ * the process exits. Nobody waits for other devices: what these may use stays with upstream. */
+static void chunks_fini(engine_t *engine, engine_end_t end)
 {
-    (void)is_idle;
-    for (uint32_t i = 0; i < engine->chunks.count; i++) {
+    uint32_t count = end != ENGINE_END_USED_ELSEWHERE ? engine->chunks.count : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
         const engine_chunk_t *chunk = &engine->chunks.chunks[i];
 
         engine->upstream->give_back(

@@ -111,23 +111,25 @@ static bool is_used_by_other_devices(engine_t *engine)
     return has_unproven || has_captures;
 }
 
-/* Queued work may still use the blocks, and the source may reuse the memory at once. False:
- * there may still be such work, or the process exits. */
-static bool wait_until_idle(engine_t *engine)
+/* Queued work may still use the blocks, and the source may reuse the memory at once. */
+static engine_end_t wait_until_idle(engine_t *engine)
 {
     bool and_others = is_used_by_other_devices(engine);
+    bool others_idle;
     rmm_driver_scope_t scope;
     int error;
 
     if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
-        return false;
+        return ENGINE_END_UNKNOWN;
     }
-    if (and_others) {
-        (void)rmm__driver_others_idle(engine->driver, engine->device, true);
-    }
+    others_idle =
+        !and_others || rmm__driver_others_idle(engine->driver, engine->device, true);
     error = rmm__driver_barrier(engine->driver);
     rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK;
+    if (!others_idle) {
+        return ENGINE_END_USED_ELSEWHERE;
+    }
+    return error == RMM_DRIVER_OK ? ENGINE_END_IDLE : ENGINE_END_UNKNOWN;
 }
 
 typedef struct left_walk {
@@ -151,16 +153,20 @@ void rmm__engine_close(
     engine_t *engine, void (*left)(void *owner, void *ptr, uint64_t bytes))
 {
     left_walk_t walk = {engine, left};
-    bool is_idle = true;
+    engine_end_t end = ENGINE_END_IDLE;
 
     if (engine->figures.reserved_bytes != 0) {
-        is_idle = wait_until_idle(engine);
+        end = wait_until_idle(engine);
         if (left != NULL) {
             rmm__blocks_walk(engine->blocks, look_at_left, &walk);
         }
     }
     if (engine->source != NULL) {
-        engine->source->fini(engine, is_idle);
+        engine->source->fini(engine, end);
+    }
+    if (end == ENGINE_END_USED_ELSEWHERE) {
+        atomic_fetch_add_explicit(
+            &engine->stuck_bytes, engine->figures.reserved_bytes, memory_order_relaxed);
     }
     rmm__engine_keep_barrier(engine, false);
     rmm__engine_captures_fini(engine);

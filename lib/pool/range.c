@@ -162,11 +162,11 @@ static void close_pieces(engine_t *engine)
     atomic_fetch_add_explicit(&engine->stuck_bytes, left, memory_order_relaxed);
 }
 
-static void range_fini(engine_t *engine, bool is_idle)
+static void range_fini(engine_t *engine, engine_end_t end)
 {
     rmm_driver_scope_t scope;
 
-    if (engine->range.address != NULL && is_idle &&
+    if (engine->range.address != NULL && end == ENGINE_END_IDLE &&
         rmm__driver_scope_enter(&scope, engine->driver, engine->device) == RMM_OK) {
         close_pieces(engine);
         rmm__driver_scope_leave(&scope);

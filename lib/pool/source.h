@@ -11,6 +11,13 @@
 
 #include "pool/engine_impl.h"
 
+/* What is known at the engine's end of queued work that uses its memory. */
+typedef enum engine_end {
+    ENGINE_END_IDLE,           /* there is none */
+    ENGINE_END_USED_ELSEWHERE, /* another device may have some; it cannot be waited for */
+    ENGINE_END_UNKNOWN /* the device cannot be waited for, or the process exits */
+} engine_end_t;
+
 struct engine_source_ops {
     /* For a new engine: take its initial bytes. After a failure fini() is called as well. */
     rmm_status_t (*open)(engine_t *engine, const engine_plan_t *plan);
@@ -26,8 +33,8 @@ struct engine_source_ops {
     bool (*gather)(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);
     /* Return free memory, the highest addresses first, down to keep_bytes. */
     rmm_status_t (*trim)(engine_t *engine, uint64_t keep_bytes);
-    /* Give everything back. is_idle: no work of the device can use it any more. */
-    void (*fini)(engine_t *engine, bool is_idle);
+    /* Give everything back that nothing can use any more. */
+    void (*fini)(engine_t *engine, engine_end_t end);
 };
 
 extern const engine_source_ops_t rmm__engine_chunks; /* chunks.c */

@@ -203,9 +203,15 @@ static rmm_resource_t *a_pool_over(rmm_resource_t *upstream)
     return share(pool);
 }
 
+/* Where a call fails that waits for the other device, the memory goes to nobody. */
 static void work_of_another_device_is_over_when_a_pool_ends(void **state)
 {
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    static const char *const plans[] = {
+        NULL, "device_active:1", "device_count:1", "mem_free:1", "device_set:1"};
+    enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
+
+    for (uint64_t seed = 1; seed <= 20 * PLANS; seed++) {
+        const char *plan = plans[seed % PLANS];
         setting_t here = setting_begin(a_pool);
         rmm_resource_t *over = a_pool_over(here.mr);
         rmm_stream_t elsewhere = make_stream_elsewhere();
@@ -213,8 +219,11 @@ static void work_of_another_device_is_over_when_a_pool_ends(void **state)
 
         rmm_sim_reseed(seed);
         free_under_work_elsewhere(over, elsewhere, &mixups);
+        assert_true(rmm_sim_fail(plan));
         rmm_resource_release(over);
-        assert_true(use_all(&here, &mixups));
+        assert_true(plan == NULL || rmm_sim_fail_struck());
+        assert_true(rmm_sim_fail(NULL));
+        assert_true(use_all(&here, &mixups) == (plan == NULL));
         end_stream_elsewhere(elsewhere);
         assert_cuda(rmm_sim_device_synchronize());
         assert_int_equal(mixups, 0);
