@@ -90,7 +90,7 @@ RMM_HOT_INLINE rmm_blocks_result_t take_locked(
 /* Everything was tried. Memory freed since the last synchronise may still help. */
 static void note_futile_locked(engine_t *engine, const engine_alloc_t *alloc)
 {
-    if (!rmm__engine_is_all_clean_locked(engine) || engine->transit_units != 0 ||
+    if (!rmm__engine_is_all_proven_locked(engine) || engine->transit_units != 0 ||
         engine->promised_bytes != 0) {
         return;
     }

@@ -77,7 +77,7 @@ typedef struct engine_streams {
         spare_heap; /* empty; becomes the clean one when the stream is no longer alone */
     rmm_heap_t unproven; /* frees whose earlier work is of a stream, perhaps of another
                             device, that is not known (waits.c) */
-    bool others_work;    /* the last synchronise of the device alone left them there */
+    bool others_work; /* the last synchronise did not prove them, nor would another */
     rmm_driver_event_t *spare_events;
     uint32_t spare_count, spare_capacity;
     bool is_only_device; /* constant: the process sees no other device */

@@ -110,6 +110,9 @@ bool rmm__engine_is_all_clean_locked(engine_t *engine)
         return false;
     }
     add_free_units(&sum, engine->clean);
+    if (streams->others_work) {
+        add_free_units(&sum, streams->unproven);
+    }
     for (uint32_t i = 0; i < streams->capacity; i++) {
         if (streams->table[i] != NULL && streams->table[i]->may_be_foreign) {
             add_free_units(&sum, streams->table[i]->heap);

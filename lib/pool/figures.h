@@ -87,7 +87,15 @@ static inline uint64_t rmm__engine_room_locked(const engine_t *engine)
     return engine->maximum_bytes > held ? engine->maximum_bytes - held : 0;
 }
 
-/* A synchronise would make no free memory clean that is not clean yet. */
+/* A synchronise of the device would make no free memory clean that is not clean yet. */
 bool rmm__engine_is_all_clean_locked(engine_t *engine);
+
+/* Nor would a wait for all devices. Others may become idle without a change in the engine, so as
+ * long as blocks are unproven, no request is known to fail. */
+static inline bool rmm__engine_is_all_proven_locked(engine_t *engine)
+{
+    return rmm__blocks_free_units(engine->blocks, engine->streams.unproven) == 0 &&
+           rmm__engine_is_all_clean_locked(engine);
+}
 
 #endif /* RMM_POOL_FIGURES_H */

@@ -213,7 +213,7 @@ static uint64_t count_changes(const arena_resource_t *self, bool *is_all_clean_o
         if (engine != NULL) {
             rmm__mutex_lock(&engine->lock);
             changes += engine->changes;
-            *is_all_clean_out &= rmm__engine_is_all_clean_locked(engine);
+            *is_all_clean_out &= rmm__engine_is_all_proven_locked(engine);
             rmm__mutex_unlock(&engine->lock);
         }
     }

@@ -192,6 +192,42 @@ static void work_of_another_device_is_over_before_the_next_use(void **state)
     }
 }
 
+static int tell_nothing(int device, int *active)
+{
+    (void)device;
+    (void)active;
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
+/* All steps once, and a wait for the others that fails. It is tried again at the next request. */
+static void a_refusal_though_blocks_are_unproven_comes_at_once(void **state)
+{
+    rmm_driver_t hooked = *sim_driver();
+    setting_t here = setting_begin(a_pool);
+    rmm_stream_t elsewhere = make_stream_elsewhere();
+    const engine_figures_t *figures = &pool_from_base(here.mr)->engine->figures;
+    uint64_t mixups = 0;
+    void *all = NULL;
+
+    free_under_work_elsewhere(here.mr, elsewhere, &mixups);
+    hooked.device_active = tell_nothing;
+    pool_use_driver(here.mr, &hooked);
+    for (int i = 0; i < 2; i++) {
+        uint64_t before = figures->sync_count;
+
+        assert_int_equal(
+            rmm_resource_alloc(here.mr, 2 * BLOCK, 0, here.other, &all),
+            RMM_ERR_OUT_OF_MEMORY);
+        assert_in_range(figures->sync_count - before, 2, 3);
+    }
+    pool_use_driver(here.mr, sim_driver());
+    all = take(here.mr, 2 * BLOCK, here.other);
+    give(here.mr, all, 2 * BLOCK, here.other);
+    end_stream_elsewhere(elsewhere);
+    assert_int_equal(mixups, 0);
+    setting_end(&here);
+}
+
 /* The pool's memory goes to another user when it ends. */
 static rmm_resource_t *a_pool_over(rmm_resource_t *upstream)
 {
@@ -374,6 +410,7 @@ int main(void)
         cmocka_unit_test(what_a_stream_elsewhere_waited_for_and_left_is_of_use),
         cmocka_unit_test(a_free_before_such_a_wait_merges_with_an_older_one),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
+        cmocka_unit_test(a_refusal_though_blocks_are_unproven_comes_at_once),
         cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
         cmocka_unit_test(a_graph_on_another_device_is_over_when_a_pool_ends),
     };
