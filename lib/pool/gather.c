@@ -221,6 +221,7 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
 {
     engine_range_t *range = &engine->range;
     rmm_blocks_gap_t gap;
+    uint64_t bytes = rmm__round_up(need, range->granule_bytes);
     free_pieces_t pieces;
     rmm_heap_t nothing;
     bool found = false;
@@ -229,7 +230,7 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
     pieces = find_free_pieces_locked(engine);
     rmm__mutex_unlock(&engine->lock);
     if (pieces.bytes == 0 || need + pieces.largest_bytes > range->bytes ||
-        (pieces.bytes < need && !rmm__range_has_room(engine, need - pieces.bytes))) {
+        (pieces.bytes < bytes && !rmm__range_has_room(engine, bytes - pieces.bytes))) {
         return false;
     }
     rmm__mutex_lock(&engine->lock);
@@ -244,7 +245,7 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
     }
     rmm__mutex_unlock(&engine->lock);
     if (found) {
-        gap.units = rmm__engine_to_units(rmm__round_up(need, range->granule_bytes));
+        gap.units = rmm__engine_to_units(bytes);
     }
     return found && fill_in_scope(engine, &gap);
 }

@@ -71,6 +71,25 @@ static void grows_by_what_is_needed_where_the_device_has_no_more(void **state)
     rmm_resource_release(pool);
 }
 
+/* 2.5 MiB are missing, for which the pool would need 4 MiB. */
+static void nothing_is_moved_beside_growth_that_cannot_be(void **state)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *block = take(pool, 8 * MIB, NULL);
+    void *rest, *large;
+    uint64_t free_bytes, total;
+
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
+    assert_cuda(sim_driver()->mem_alloc(&rest, free_bytes - 3 * MIB));
+    give(pool, block, 8 * MIB, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 10 * MIB + 512 * KIB, 0, NULL, &large),
+        RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(pool_from_base(pool)->engine->range.compacted_bytes, 0);
+    assert_cuda(sim_driver()->mem_free(rest));
+    rmm_resource_release(pool);
+}
+
 static void growth_that_cannot_enter_its_device_leaves_nothing(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
@@ -274,6 +293,7 @@ int main(void)
         CASE(growth_that_failed_may_succeed_later),
         CASE(maps_nothing_where_the_device_has_less),
         CASE(grows_by_what_is_needed_where_the_device_has_no_more),
+        CASE(nothing_is_moved_beside_growth_that_cannot_be),
         CASE(growth_that_cannot_enter_its_device_leaves_nothing),
         CASE(a_piece_that_cannot_be_moved_is_of_use_all_the_same),
         CASE(addresses_that_cannot_be_unmapped_are_never_used_again),
