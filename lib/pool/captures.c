@@ -193,8 +193,11 @@ static uint64_t take_from_shelf_locked(engine_t *engine, rmm_heap_t shelf)
     uint64_t there = rmm__blocks_newest_stamp(engine->blocks, unproven);
     uint64_t here = rmm__blocks_newest_stamp(engine->blocks, shelf);
 
-    return rmm__blocks_transfer(
+    uint64_t moved = rmm__blocks_transfer(
         engine->blocks, shelf, unproven, UINT64_MAX, here > there ? here : there);
+
+    rmm__engine_note_larger_locked(engine, unproven);
+    return moved;
 }
 
 /* End its heaps; their blocks move to where they may be used. Returns how many units. */
@@ -257,7 +260,6 @@ bool rmm__engine_captures_settle_locked(engine_t *engine)
         watch = next;
     }
     if (moved != 0) {
-        rmm__engine_note_larger_locked(engine, engine->streams.unproven);
         rmm__engine_show_locked(engine);
     }
     return moved != 0;
