@@ -103,8 +103,8 @@ typedef struct rmm_driver {
     int (*device_set)(int device);
     int (*device_info)(int device, rmm_device_info_t *info);
     int (*device_attribute)(rmm_driver_attribute_t attribute, int device, int *value);
-    /* 0: the process has no context on the device, hence no work there. Makes none. HIP
-     * cannot tell, and answers 1. */
+    /* 0: the primary context of the device, the runtime's, is not in use, and has no work.
+     * Makes none. A context of cuCtxCreate() is not seen. HIP cannot tell, and answers 1. */
     int (*device_active)(int device, int *active);
     int (*device_synchronize)(void); /* ruins captures: see rmm__driver_barrier() */
     int (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
@@ -307,11 +307,12 @@ int rmm__driver_barrier(const rmm_driver_t *driver);
 
 /*
  * Is all work over that was queued on other devices than `device` before this call? `waits`: if
- * not, wait for these devices, without a call that ruins captures. Else true only if the process
- * has no context on any of them. In a scope only.
+ * not, wait for these devices, without a call that ruins captures. Else true only if no primary
+ * context of any of them is in use; work in other contexts is not seen. In a scope only.
  *
  * Work of another device may itself wait for what this thread is yet to queue: kernels of a
- * collective operation do. Such a wait never ends. So wait only where the alternative is a failure.
+ * collective operation do. Such a wait never ends. So wait only in place of a refusal, and at a
+ * pool's end, when memory that others may use goes back.
  */
 bool rmm__driver_others_idle(const rmm_driver_t *driver, int device, bool waits);
 

@@ -9,10 +9,11 @@
  *
  * Unproven are blocks whose earlier work may be of any stream of any device: the stream of the
  * free could not be identified, or it was captured and the graph is gone (captures.c). A
- * synchronise of the device makes them clean if the process has no context on another device,
- * as most have that see several. Else all devices have to be waited for. That is done in place
- * of a refusal only, because it can hang: work of another device may wait for what this thread
- * queues next.
+ * synchronise of the device makes them clean if no other device's primary context is in use,
+ * which holds for most processes that see several devices. Else all devices have to be waited
+ * for. That can hang: work of another device may wait for what this thread queues next. So it
+ * is done only in place of a refusal, and at the engine's end (engine_life.c) if blocks are
+ * unproven or a graph may use some.
  */
 #include "pool/streams.h"
 
