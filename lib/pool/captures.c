@@ -42,7 +42,7 @@ typedef struct capture_heap {
 
 struct engine_capture {
     uint64_t id;
-    graph_watch_t *watch; /* NULL: none, or the graph is gone */
+    graph_watch_t *watch; /* NULL: none (yet) */
     rmm_pointer_map_t taken;
     capture_heap_t *heaps;
     uint32_t heap_count;

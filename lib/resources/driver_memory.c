@@ -77,8 +77,8 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
         /* the free waits for one device; what fails here, it answers as well */
         (void)rmm__driver_wait_before_free(self->driver, request->stream);
     }
-    /* without it the driver finds the block all the same; while the process exits it
-     * refuses both */
+    /* the free finds the block on any device, so it is tried without the scope as well;
+     * while the process exits the driver refuses both */
     has_entered = rmm__driver_scope_enter(&scope, self->driver, device) == RMM_OK;
     error = self->kind->free(self->driver, ptr);
     if (has_entered) {

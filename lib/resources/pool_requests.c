@@ -90,9 +90,8 @@ RMM_COLD void rmm__pool_log_news(pool_resource_t *self)
     if (stuck != 0) {
         rmm__log_error(
             "%s '%s' (%" PRIu32 "): %" PRIu64
-            " bytes could not be unmapped or released; neither it nor the device can "
-            "use "
-            "them",
+            " bytes could not be unmapped or released; "
+            "neither it nor the device can use them",
             rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
             stuck);
     }
