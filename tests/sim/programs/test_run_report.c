@@ -297,7 +297,7 @@ static void tells_how_a_kernel_broke_a_guard(void **state)
 /* With so many blocks, those that were not followed. */
 static int64_t dropped_of(int64_t blocks)
 {
-    char command[PATH_MAX];
+    char command[512];
     snprintf(command, sizeof(command), PROGRAM " many %" PRId64, blocks);
     run_reported("--summary", command);
     program_assert_status(&program, 0);
