@@ -78,8 +78,9 @@ static void fill_from(node_t node, const node_info_t *info, struct stat *attribu
     fill_times(
         attributes, S_ISDIR(info->mode) ? timespec_of(info->since_ns) : now,
         info->since_ns);
-    /* An asynchronous read ends at the size in the inode, whoever reads. So a text, whose size the
-     * kernel asks for whenever it is wanted, has here the largest size that it can have. */
+    /* The kernel ends an asynchronous read at the size in the inode, which any process's look-up
+     * may have set. It asks for the size of a text each time that a program wants it, so the
+     * inode may have the largest size that a text can have. */
     if (S_ISREG(info->mode)) {
         fill_bytes(
             attributes,
