@@ -63,6 +63,17 @@ static inline rmm_stream_t make_stream(uint32_t flags)
     return stream;
 }
 
+/* Of device 1; device 0 is current afterwards. */
+static inline rmm_stream_t make_stream_elsewhere(void)
+{
+    rmm_stream_t stream;
+
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(rmm_sim_set_device(0));
+    return stream;
+}
+
 /* Where `mark` stands in the journal; fails the test if it did not run once. */
 static inline size_t position_of(const journal_t *journal, int mark)
 {

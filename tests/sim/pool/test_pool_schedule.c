@@ -98,16 +98,6 @@ static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
     rmm_resource_release(pool);
 }
 
-static rmm_stream_t make_foreign_stream(void)
-{
-    rmm_stream_t stream;
-
-    assert_cuda(rmm_sim_set_device(1));
-    stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
-    return stream;
-}
-
 static void ask_for_all(void)
 {
     void *ptr;
@@ -126,7 +116,7 @@ static void leaves_alone_what_another_device_may_still_use(void **state)
 
     hook(pool);
     hooked.stream_synchronize = synchronize_after_interlude;
-    hooked_stream = make_foreign_stream();
+    hooked_stream = make_stream_elsewhere();
     for (int i = 0; i < 2; i++) { /* a stream not known yet, and a known one */
         block = take(pool, MIB, hooked_stream);
         interlude_status = RMM_OK;
@@ -165,7 +155,7 @@ a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile(void **state)
 
     hook(pool);
     hooked.stream_synchronize = synchronize_then_interlude;
-    hooked_stream = make_foreign_stream();
+    hooked_stream = make_stream_elsewhere();
     first = take(pool, MIB, hooked_stream);
     apart = take(pool, 256, hooked_stream);
     freed_meanwhile = take(pool, MIB, hooked_stream);
@@ -192,7 +182,7 @@ static void a_wait_for_another_device_proves_what_others_free_beside(void **stat
 
     hook(pool);
     hooked.stream_synchronize = synchronize_then_interlude;
-    hooked_stream = make_foreign_stream();
+    hooked_stream = make_stream_elsewhere();
     first = take(pool, MIB, hooked_stream);
     freed_meanwhile = take(pool, MIB, hooked_stream);
     interlude = free_without_a_wait;
@@ -212,7 +202,7 @@ static void growth_waits_for_nothing_that_another_device_freed(void **state)
     void *block;
 
     hook(pool);
-    hooked_stream = make_foreign_stream();
+    hooked_stream = make_stream_elsewhere();
     freed_meanwhile = take(pool, MIB, hooked_stream);
     free_without_a_wait();
     block = take(pool, MIB, NULL);
@@ -270,7 +260,7 @@ static void records_no_event_on_a_stream_that_is_known_to_be_foreign(void **stat
 
     hook(pool);
     hooked.event_record = record_after_interlude;
-    hooked_stream = make_foreign_stream();
+    hooked_stream = make_stream_elsewhere();
     give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
     interlude = ask_for_all; /* would be run now */
     give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);

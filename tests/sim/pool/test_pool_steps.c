@@ -95,25 +95,50 @@ static void leave_blocks(rmm_resource_t *pool, rmm_stream_t stream)
     give(pool, second, KIB, stream);
 }
 
+/* A pool in which each of many streams has left blocks, and one stream more. */
+typedef struct crowd {
+    rmm_resource_t *pool;
+    rmm_stream_t *streams;
+    uint32_t count;
+    rmm_stream_t last;
+} crowd_t;
+
+static crowd_t crowd_begin(uint32_t count, int device_of_last)
+{
+    crowd_t crowd = {
+        .pool = make_pool(1024 * MIB, 0),
+        .streams = calloc(count, sizeof(*crowd.streams)),
+        .count = count};
+
+    assert_non_null(crowd.streams);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &crowd.streams[i]));
+    }
+    assert_cuda(rmm_sim_set_device(device_of_last));
+    assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &crowd.last));
+    assert_cuda(rmm_sim_set_device(0));
+    for (uint32_t i = 0; i < count; i++) {
+        leave_blocks(crowd.pool, crowd.streams[i]);
+    }
+    return crowd;
+}
+
+static void crowd_end(crowd_t *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        assert_ok(rmm_stream_destroy(crowd->streams[i]));
+    }
+    assert_ok(rmm_stream_destroy(crowd->last));
+    rmm_resource_release(crowd->pool);
+    free(crowd->streams);
+}
+
 static costs_t costs_beside(uint32_t stream_count)
 {
-    rmm_resource_t *pool = make_pool(1024 * MIB, 0);
-    rmm_stream_t *streams = calloc(stream_count + 1, sizeof(*streams));
-    costs_t costs;
+    crowd_t crowd = crowd_begin(stream_count, 0);
+    costs_t costs = measure(crowd.pool, crowd.last);
 
-    assert_non_null(streams);
-    for (uint32_t i = 0; i <= stream_count; i++) {
-        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &streams[i]));
-    }
-    for (uint32_t i = 0; i < stream_count; i++) {
-        leave_blocks(pool, streams[i]);
-    }
-    costs = measure(pool, streams[stream_count]);
-    for (uint32_t i = 0; i <= stream_count; i++) {
-        assert_ok(rmm_stream_destroy(streams[i]));
-    }
-    rmm_resource_release(pool);
-    free(streams);
+    crowd_end(&crowd);
     return costs;
 }
 
@@ -131,25 +156,10 @@ static void an_allocation_takes_as_many_steps_beside_4096_streams(void **state)
 
 static uint64_t steps_elsewhere_beside(uint32_t stream_count)
 {
-    rmm_resource_t *pool = make_pool(1024 * MIB, 0);
-    rmm_stream_t *streams = calloc(stream_count + 1, sizeof(*streams));
-    uint64_t pairs;
+    crowd_t crowd = crowd_begin(stream_count, 1);
+    uint64_t pairs = steps_of_pairs(crowd.pool, 4 * KIB, crowd.last);
 
-    assert_non_null(streams);
-    for (uint32_t i = 0; i <= stream_count; i++) {
-        assert_cuda(rmm_sim_set_device(i == stream_count));
-        assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &streams[i]));
-    }
-    assert_cuda(rmm_sim_set_device(0));
-    for (uint32_t i = 0; i < stream_count; i++) {
-        leave_blocks(pool, streams[i]);
-    }
-    pairs = steps_of_pairs(pool, 4 * KIB, streams[stream_count]);
-    for (uint32_t i = 0; i <= stream_count; i++) {
-        assert_ok(rmm_stream_destroy(streams[i]));
-    }
-    rmm_resource_release(pool);
-    free(streams);
+    crowd_end(&crowd);
     return pairs;
 }
 

@@ -55,16 +55,6 @@ static void blocks_freed_in_captures_serve_the_next_steps(void **state)
     setting_end(&here);
 }
 
-static rmm_stream_t make_stream_elsewhere(void)
-{
-    rmm_stream_t stream;
-
-    assert_cuda(rmm_sim_set_device(1));
-    stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
-    return stream;
-}
-
 static void end_stream_elsewhere(rmm_stream_t stream)
 {
     assert_cuda(rmm_sim_stream_synchronize(stream));
