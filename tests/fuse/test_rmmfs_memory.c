@@ -18,7 +18,7 @@
 #define MIB (UINT64_C(1) << 20)
 
 static memory_t memory;
-static char root[] = "/tmp/rmm-memory.XXXXXX";
+static char root[128];
 
 static int remove_one(const char *path, const struct stat *s, int type, struct FTW *at)
 {
@@ -28,7 +28,10 @@ static int remove_one(const char *path, const struct stat *s, int type, struct F
 
 static int set_up(void **state)
 {
-    (void)strcpy(strrchr(root, '.'), ".XXXXXX");
+    const char *parent = getenv("TMPDIR");
+    (void)snprintf(
+        root, sizeof(root), "%.64s/rmm-memory.XXXXXX",
+        parent != NULL ? parent : "/tmp");
     assert_non_null(mkdtemp(root));
     memory_init(&memory);
     return 0;
@@ -57,6 +60,12 @@ static void write_mib(const char *group, const char *name, uint64_t mib)
     write_file(group, name, text);
 }
 
+static void write_group(const char *group, uint64_t max_mib, uint64_t current_mib)
+{
+    write_mib(group, "memory.max", max_mib);
+    write_mib(group, "memory.current", current_mib);
+}
+
 static void make_group(const char *group)
 {
     char path[256];
@@ -75,8 +84,7 @@ static void a_group_without_a_limit_has_room(void **state)
 
 static void an_eighth_of_the_limit_is_kept(void **state)
 {
-    write_mib("", "memory.max", 64);
-    write_mib("", "memory.current", 46);
+    write_group("", 64, 46);
     memory_find_group(&memory, root, "0::/\n");
     assert_false(memory_take(&memory, 10 * MIB + 1));
     assert_true(memory_take(&memory, 10 * MIB));
@@ -86,11 +94,10 @@ static void an_eighth_of_the_limit_is_kept(void **state)
     assert_true(memory_take(&memory, MIB));
 }
 
-/* What was granted and is not used yet is no room for another. */
+/* One answer of the kernel is granted once, in parts. */
 static void the_kernel_is_asked_again_when_the_credit_is_spent(void **state)
 {
-    write_mib("", "memory.max", 64);
-    write_mib("", "memory.current", 55);
+    write_group("", 64, 55);
     memory_find_group(&memory, root, "0::/\n");
     assert_true(memory_take(&memory, MIB / 2));
     write_mib("", "memory.current", 56);
@@ -100,8 +107,7 @@ static void the_kernel_is_asked_again_when_the_credit_is_spent(void **state)
 
 static void the_page_cache_counts_as_free(void **state)
 {
-    write_mib("", "memory.max", 64);
-    write_mib("", "memory.current", 56);
+    write_group("", 64, 56);
     write_file(
         "", "memory.stat",
         "anon 1\ninactive_anon 9999999\ninactive_file 1048576\nactive_file 1048576\n");
@@ -116,10 +122,8 @@ static void a_limit_above_counts(void **state)
     make_group("/a/b");
     make_group("/a/b/c");
     write_file("/a/b/c", "memory.max", "max\n");
-    write_mib("/a/b", "memory.max", 32);
-    write_mib("/a/b", "memory.current", 27);
-    write_mib("/a", "memory.max", 64);
-    write_mib("/a", "memory.current", 1);
+    write_group("/a/b", 32, 27);
+    write_group("/a", 64, 1);
     memory_find_group(&memory, root, "4:pids:/x\n0::/a/b/c\n");
     assert_false(memory_take(&memory, MIB + 1));
     assert_true(memory_take(&memory, MIB));
@@ -130,10 +134,8 @@ static void a_group_above_with_less_left_counts_though_its_limit_is_higher(void 
 {
     make_group("/a");
     make_group("/a/b");
-    write_mib("/a/b", "memory.max", 512);
-    write_mib("/a/b", "memory.current", 10);
-    write_mib("/a", "memory.max", 1024);
-    write_mib("/a", "memory.current", 1020);
+    write_group("/a/b", 512, 10);
+    write_group("/a", 1024, 1020);
     memory_find_group(&memory, root, "0::/a/b\n");
     assert_false(memory_take(&memory, 24 * MIB));
     write_mib("/a", "memory.current", 872);
@@ -144,8 +146,7 @@ static void a_group_above_with_less_left_counts_though_its_limit_is_higher(void 
 
 static void what_is_left_at_a_refusal_is_no_credit(void **state)
 {
-    write_mib("", "memory.max", 64);
-    write_mib("", "memory.current", 16);
+    write_group("", 64, 16);
     memory_find_group(&memory, root, "0::/\n");
     assert_false(memory_take(&memory, 50 * MIB));
     write_mib("", "memory.current", 56);
@@ -156,10 +157,8 @@ static void a_group_above_with_the_same_limit_counts(void **state)
 {
     make_group("/a");
     make_group("/a/b");
-    write_mib("/a/b", "memory.max", 64);
-    write_mib("/a/b", "memory.current", 10);
-    write_mib("/a", "memory.max", 64);
-    write_mib("/a", "memory.current", 50);
+    write_group("/a/b", 64, 10);
+    write_group("/a", 64, 50);
     memory_find_group(&memory, root, "0::/a/b\n");
     assert_false(memory_take(&memory, 6 * MIB + 1));
     assert_true(memory_take(&memory, 6 * MIB));
@@ -178,8 +177,7 @@ static void a_limit_that_is_set_later_counts(void **state)
 
 static void a_large_group_keeps_no_more_than_the_reserve(void **state)
 {
-    write_mib("", "memory.max", 65536);
-    write_mib("", "memory.current", 65536 - 256 - 10);
+    write_group("", 65536, 65536 - 256 - 10);
     memory_find_group(&memory, root, "0::/\n");
     assert_false(memory_take(&memory, 10 * MIB + 1));
     assert_true(memory_take(&memory, 10 * MIB));
