@@ -2,15 +2,18 @@
 /*
  * How threads wait for the lock.
  *
- * A thread spins for `spin_ns`: it takes the lock whenever it finds it free, and looks less
- * and less often (Anderson, "The performance of spin lock alternatives for shared-memory
- * multiprocessors", 1990). Each look takes the lock's cache line from the thread that uses
- * it, and each handover moves the protected data to another core.
+ * A thread spins for `spin_ns`, and looks less and less often (Anderson, "The performance of
+ * spin lock alternatives for shared-memory multiprocessors", 1990): each look takes the lock's
+ * cache line from the thread that uses it. It takes the lock only if it stays free for
+ * IDLE_PAUSES. If the thread that unlocked it locks it again sooner, that thread may go on:
+ * each handover moves the protected data to another core.
  *
- * Then it sleeps between two looks, for a quarter of the time that it has waited, but
- * NAP_NS_MIN to NAP_NS_MAX. No unlock wakes a thread: most threads that were woken found the
- * lock taken again. So no wake-up can be lost, an unlock needs neither a fence nor a look at
- * the lock, and no thread waits for a waiting thread that does not run.
+ * Then it sleeps again and again, for as long as it has waited, but NAP_NS_MIN to
+ * NAP_NS_MAX. After each sleep it looks for LOOK_NS and takes the lock as soon
+ * as it is free, which bounds the turn of a thread that locks again and again. No unlock wakes
+ * a thread: most threads that were woken found the lock taken again. So no wake-up can be
+ * lost, an unlock needs neither a fence nor a look at the lock, and no thread waits for a
+ * waiting thread that does not run.
  *
  * The lock has no state but whether it is held. So neither a fork nor a signal handler, which
  * may interrupt a thread that waits and need the same lock, meets a half-changed one.
@@ -31,8 +34,10 @@
 /* Between two looks at the lock; a pause takes 5 to 70 ns. */
 #define FEWEST_PAUSES 4
 #define MOST_PAUSES 4096
+#define IDLE_PAUSES 8
+#define LOOK_NS 2000u /* several times as long as the lock is usually held */
 #define NAP_NS_MIN 20000u
-#define NAP_NS_MAX 250000u
+#define NAP_NS_MAX 500000u
 
 static const rmm_mutex_tuning_t usual = {.spin_ns = 200000};
 static rmm_mutex_tuning_t tuning = {.spin_ns = 200000};
@@ -67,35 +72,74 @@ static inline void cpu_pause(void)
 /* A plain system call, so that no thread can be cancelled here. */
 static void nap(uint64_t waited_ns)
 {
-    uint64_t nap_ns = waited_ns / 4;
+    uint64_t nap_ns = waited_ns > NAP_NS_MIN ? waited_ns : NAP_NS_MIN;
 
-    nap_ns = nap_ns < NAP_NS_MIN ? NAP_NS_MIN : nap_ns;
-    nap_ns = nap_ns > NAP_NS_MAX ? NAP_NS_MAX : nap_ns;
+    nap_ns = nap_ns < NAP_NS_MAX ? nap_ns : NAP_NS_MAX;
     syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
 }
 
-/* Only a load as long as another thread holds it: that takes no cache line away. */
-static bool take_if_free(rmm_mutex_t *mutex)
+static bool is_free(const rmm_mutex_t *mutex)
 {
-    return atomic_load_explicit(&mutex->held, memory_order_relaxed) == 0 &&
-           rmm__mutex_trylock(mutex);
+    return atomic_load_explicit(&mutex->held, memory_order_relaxed) == 0;
+}
+
+/* Only loads as long as another thread holds it: they take no cache line away. */
+static bool take_if_idle(rmm_mutex_t *mutex)
+{
+    for (int i = 0; i < IDLE_PAUSES; i++) {
+        if (!is_free(mutex)) {
+            return false;
+        }
+        cpu_pause();
+    }
+    return rmm__mutex_trylock(mutex);
+}
+
+/* Looks at least once. */
+static bool take_soon(rmm_mutex_t *mutex)
+{
+    uint64_t begin_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+
+    do {
+        if (is_free(mutex) && rmm__mutex_trylock(mutex)) {
+            return true;
+        }
+        cpu_pause();
+    } while (!has_one_cpu && rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns < LOOK_NS);
+    return false;
+}
+
+static void pause_for(int pauses)
+{
+    for (int i = 0; i < pauses; i++) {
+        cpu_pause();
+    }
+}
+
+/* False: the time to spin is over. */
+static bool take_by_spinning(rmm_mutex_t *mutex, uint64_t begin_ns)
+{
+    int pauses = FEWEST_PAUSES;
+
+    while (!has_one_cpu && rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns < tuning.spin_ns) {
+        if (take_if_idle(mutex)) {
+            return true;
+        }
+        pause_for(pauses);
+        pauses = pauses < MOST_PAUSES ? 2 * pauses : pauses;
+    }
+    return false;
 }
 
 void rmm__mutex_wait(rmm_mutex_t *mutex)
 {
-    int error = errno, pauses = FEWEST_PAUSES;
-    uint64_t begin_ns = rmm__clock_ns(CLOCK_MONOTONIC), waited_ns = 0;
+    uint64_t begin_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    int error = errno;
 
-    while (!take_if_free(mutex)) {
-        if (waited_ns < tuning.spin_ns && !has_one_cpu) {
-            for (int i = 0; i < pauses; i++) {
-                cpu_pause();
-            }
-            pauses = pauses < MOST_PAUSES ? 2 * pauses : pauses;
-        } else {
-            nap(waited_ns);
+    if (!take_by_spinning(mutex, begin_ns)) {
+        while (!take_soon(mutex)) {
+            nap(rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns);
         }
-        waited_ns = rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns;
     }
     errno = error;
 }
