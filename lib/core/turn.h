@@ -20,6 +20,7 @@
 #define RMM_CORE_TURN_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,10 +29,10 @@
 typedef struct rmm_turn {
     pthread_mutex_t mutex; /* held for a few instructions only */
     pthread_cond_t given_back;
-    unsigned waiting;  /* threads */
-    uint64_t given;    /* times it was given back: each restarts the time to wait */
-    bool is_taken;     /* a thread has it, or it is handed on */
-    bool is_handed_on; /* to any waiting thread */
+    unsigned waiting; /* threads */
+    uint64_t given;   /* times it was given back: each restarts the time to wait */
+    _Atomic(bool) is_taken; /* a thread has it, or it is handed on */
+    bool is_handed_on;      /* to any waiting thread */
 } rmm_turn_t;
 
 void rmm__turn_init(rmm_turn_t *turn);
@@ -42,6 +43,11 @@ bool rmm__turn_enter(rmm_turn_t *turn);
 /* The same without a wait. False: another thread has it or waits for it, and the caller does
  * not proceed: it does not leave. */
 bool rmm__turn_try(rmm_turn_t *turn);
+/* Without a lock, so only a hint: another thread may take the turn at once. */
+static inline bool rmm__turn_is_free(const rmm_turn_t *turn)
+{
+    return !atomic_load_explicit(&turn->is_taken, memory_order_relaxed);
+}
 /* has_turn: what enter() or try() returned. */
 void rmm__turn_leave(rmm_turn_t *turn, bool has_turn);
 

@@ -26,12 +26,12 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_alloc_t *alloc)
 
 /* True: before it cuts a large block, query events, which may show more memory to be clean.
  * A large block in a bad place makes a later one fail. Not in an engine that borrows its
- * memory. */
+ * memory, and not while another thread has the turn: it queries them. */
 static bool is_worth_asking_locked(const engine_t *engine, const engine_alloc_t *alloc)
 {
     return alloc->units >= LARGE_UNITS && engine->streams.alone == NULL &&
            engine->block_units == 0 && engine->source != NULL &&
-           rmm__engine_has_batches_locked(engine);
+           rmm__engine_has_batches_locked(engine) && rmm__turn_is_free(&engine->turn);
 }
 
 /* Memory beyond the frontier comes last, behind clean memory beside the stream's own. Left to

@@ -52,6 +52,16 @@ static void a_nested_turn_that_is_free_is_had(void **state)
     rmm__turn_leave(&turns[0], true);
 }
 
+static void is_seen_to_be_free(void **state)
+{
+    assert_true(rmm__turn_is_free(&turns[0]));
+    assert_true(rmm__turn_try(&turns[0]));
+    assert_false(rmm__turn_is_free(&turns[0]));
+    assert_true(rmm__turn_is_free(&turns[1]));
+    rmm__turn_leave(&turns[0], true);
+    assert_true(rmm__turn_is_free(&turns[0]));
+}
+
 static void a_thread_never_waits_for_its_own_turn(void **state)
 {
     uint64_t began = now_ns();
@@ -365,6 +375,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             a_nested_turn_that_is_free_is_had, open_turns, close_turns),
+        cmocka_unit_test_setup_teardown(is_seen_to_be_free, open_turns, close_turns),
         cmocka_unit_test_setup_teardown(
             a_thread_never_waits_for_its_own_turn, open_turns, close_turns),
         cmocka_unit_test_setup_teardown(
