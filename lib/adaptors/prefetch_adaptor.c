@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prefetches each allocation to the resource's device. A prefetch is a slow driver call anyway,
- * so the adaptor enters the driver's scope each time.
+ * so the adaptor relaxes the capture mode each time. The caller's device stays current: it is the
+ * one that the handle of a per-thread stream belongs to.
  */
 #include <rmm/prefetch_adaptor.h>
 
@@ -21,7 +22,7 @@ static prefetch_t *from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, prefetch_t, adaptor.base);
 }
 
-static int prefetch_in_scope(
+static int prefetch_relaxed(
     const rmm_driver_t *driver, int device, const void *ptr,
     const rmm_request_t *request)
 {
@@ -42,14 +43,13 @@ prefetch(const prefetch_t *self, const void *ptr, const rmm_request_t *request)
     const rmm_resource_t *mr = &self->adaptor.base;
     const rmm_driver_t *driver = self->driver;
     rmm_driver_scope_t scope;
-    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, mr->device);
     int error;
 
-    if (status != RMM_OK) {
-        return status;
+    if (!rmm__driver_relax_enter(&scope, driver, mr->device, request->stream)) {
+        return RMM_ERR_BAD_ALLOC;
     }
-    error = prefetch_in_scope(driver, mr->device, ptr, request);
-    rmm__driver_scope_leave(&scope);
+    error = prefetch_relaxed(driver, mr->device, ptr, request);
+    rmm__driver_relax_leave(&scope);
     if (error != RMM_DRIVER_OK) {
         return rmm__error_cuda(
             RMM_ERR_BAD_ALLOC, error,

@@ -139,6 +139,29 @@ static void leaves_captures_alone(void **state)
     end_adaptor(mr);
 }
 
+/* That handle means another stream on each device: it is the one of the caller's device. */
+static void prefetches_on_the_callers_per_thread_stream(void **state)
+{
+    rmm_resource_t *mr = make_prefetch(make_managed());
+    rmm_sim_graph_t graph;
+    void *ptr;
+
+    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm_sim_begin_capture(RMM_STREAM_PER_THREAD, RMM_CAPTURE_MODE_GLOBAL));
+    ptr = take(mr, 1000, RMM_STREAM_PER_THREAD);
+    assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
+    assert_cuda(rmm_sim_end_capture(RMM_STREAM_PER_THREAD, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    give(mr, ptr, 1000, RMM_STREAM_PER_THREAD);
+    ptr = take(mr, 1000, RMM_STREAM_PER_THREAD);
+    assert_cuda(rmm_sim_stream_synchronize(RMM_STREAM_PER_THREAD));
+    assert_int_equal(
+        rmm_sim_prefetched_to(ptr, 1000), device_can() ? 0 : RMM_SIM_NOWHERE);
+    give(mr, ptr, 1000, RMM_STREAM_PER_THREAD);
+    assert_cuda(rmm_sim_set_device(0));
+    end_adaptor(mr);
+}
+
 static void refuses_host_memory(void **state)
 {
     rmm_resource_t *host;
@@ -160,6 +183,7 @@ int main(void)
         cmocka_unit_test(prefetches_nothing_of_no_bytes),
         cmocka_unit_test(gives_the_block_back_when_its_prefetch_fails),
         cmocka_unit_test(leaves_captures_alone),
+        cmocka_unit_test(prefetches_on_the_callers_per_thread_stream),
         cmocka_unit_test(refuses_host_memory),
     };
 
