@@ -131,11 +131,16 @@ typedef struct engine_plan {
  * takes the initial memory, with the same plan: RMM_OK, or the source's error. close()
  * follows in any case: it waits for the device, calls `left`, if it is not NULL, for each
  * block that is still live, and gives all memory back. The lock lasts until destroy().
+ *
+ * Memory that another device may still use, where that could not be waited for, stays allocated:
+ * then close() returns false. is_used: it returned false for a borrower of this memory
+ * (refill.h).
  */
 rmm_status_t rmm__engine_create(const engine_plan_t *plan, engine_t **out);
 rmm_status_t rmm__engine_open(engine_t *engine, const engine_plan_t *plan);
-void rmm__engine_close(
-    engine_t *engine, void (*left)(void *owner, void *ptr, uint64_t bytes));
+bool rmm__engine_close(
+    engine_t *engine, bool is_used,
+    void (*left)(void *owner, void *ptr, uint64_t bytes));
 void rmm__engine_destroy(engine_t *engine);
 
 /*

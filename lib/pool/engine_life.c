@@ -149,14 +149,16 @@ static bool look_at_left(void *context, const rmm_block_info_t *info)
     return true;
 }
 
-void rmm__engine_close(
-    engine_t *engine, void (*left)(void *owner, void *ptr, uint64_t bytes))
+bool rmm__engine_close(
+    engine_t *engine, bool is_used,
+    void (*left)(void *owner, void *ptr, uint64_t bytes))
 {
     left_walk_t walk = {engine, left};
     engine_end_t end = ENGINE_END_IDLE;
 
     if (engine->figures.reserved_bytes != 0) {
         end = wait_until_idle(engine);
+        end = is_used ? ENGINE_END_USED_ELSEWHERE : end;
         if (left != NULL) {
             rmm__blocks_walk(engine->blocks, look_at_left, &walk);
         }
@@ -164,15 +166,12 @@ void rmm__engine_close(
     if (engine->source != NULL) {
         engine->source->fini(engine, end);
     }
-    if (end == ENGINE_END_USED_ELSEWHERE) {
-        atomic_fetch_add_explicit(
-            &engine->stuck_bytes, engine->figures.reserved_bytes, memory_order_relaxed);
-    }
     rmm__engine_keep_barrier(engine, false);
     rmm__engine_captures_fini(engine);
     rmm__engine_streams_fini(engine);
     rmm__blocks_destroy(engine->blocks);
     engine->blocks = NULL;
+    return end != ENGINE_END_USED_ELSEWHERE;
 }
 
 uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out)

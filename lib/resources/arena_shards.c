@@ -122,7 +122,7 @@ static rmm_status_t engine_make(
     }
     status = rmm__engine_open(engine, &plan);
     if (status != RMM_OK) {
-        rmm__engine_close(engine, NULL);
+        (void)rmm__engine_close(engine, false, NULL);
         rmm__engine_destroy(engine);
         return status;
     }
@@ -170,16 +170,20 @@ rmm_status_t rmm__arena_open(arena_resource_t *self)
 void rmm__arena_close(
     arena_resource_t *self, void (*left)(void *owner, void *ptr, uint64_t bytes))
 {
+    bool is_used = false;
+
     for (uint32_t i = 0; i < ARENA_SHARDS; i++) {
         engine_t *shard = rmm__arena_at(self, i);
 
         if (shard != NULL) {
-            rmm__engine_close(shard, left);
+            is_used |= !rmm__engine_close(shard, false, left);
             rmm__engine_destroy(shard);
         }
     }
     if (self->global != NULL) {
-        rmm__engine_close(self->global, left);
+        if (!rmm__engine_close(self->global, is_used, left)) {
+            rmm__pool_leave_memory(&self->base);
+        }
         rmm__engine_destroy(self->global);
     }
     rmm__pool_close_stream(&self->base, self->upstream_stream);
@@ -235,7 +239,7 @@ engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index)
             memory_order_acquire)) {
         return fresh;
     }
-    rmm__engine_close(fresh, NULL);
+    (void)rmm__engine_close(fresh, false, NULL);
     rmm__engine_destroy(fresh);
     return found;
 }

@@ -140,7 +140,9 @@ static void pool_fini(pool_resource_t *self)
 
         rmm__diag_on_gone(range, bytes); /* its addresses; chunks go one by one */
     }
-    rmm__engine_close(self->engine, report_left);
+    if (!rmm__engine_close(self->engine, false, report_left)) {
+        rmm__pool_leave_memory(&self->base);
+    }
     rmm__pool_close_stream(&self->base, self->upstream_stream);
     rmm__pool_log_changes(self);
     if (self->is_range) {

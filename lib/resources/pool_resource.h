@@ -70,6 +70,10 @@ rmm_status_t rmm__pool_obtain(
 void rmm__pool_give_back(
     rmm_resource_t *mr, rmm_stream_t stream, void *ptr, uint64_t bytes);
 
+/* At the end of a resource whose memory stays allocated, because another device may still use
+ * it: its upstream never ends either, because that would free the memory. */
+void rmm__pool_leave_memory(rmm_resource_t *mr);
+
 /* --- pool_requests.c ----------------------------------------------------------------- */
 
 /* What the engine has to say besides, when no lock is held. */

@@ -5,11 +5,13 @@
  */
 #include "resources/pool_resource.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <rmm/stream.h>
 
 #include "base/diag_attach.h"
+#include "log/log.h"
 
 static rmm_request_t upstream_request(rmm_stream_t stream, uint64_t bytes)
 {
@@ -114,4 +116,15 @@ void rmm__pool_give_back(
     rmm__diag_on_gone(ptr, bytes);
     rmm__annotate_chunk_gone(mr->device, ptr, bytes);
     rmm__resource_dealloc(mr->upstream, ptr, &request);
+}
+
+void rmm__pool_leave_memory(rmm_resource_t *mr)
+{
+    rmm__log_error(
+        "%s '%s' (%" PRIu32 "): %" PRIu64
+        " bytes stay allocated: another device, which could not be waited for, may "
+        "still use them",
+        rmm_resource_type(mr), mr->name, mr->instance_id,
+        RMM_ACCOUNTING_GET(&mr->accounting, reserved_bytes));
+    (void)rmm_resource_retain(mr->upstream);
 }

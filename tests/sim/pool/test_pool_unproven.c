@@ -20,12 +20,12 @@ static rmm_resource_t *a_pool_that_grows(void)
 
 /* A graph in which the block is freed, and which nobody launches. */
 static rmm_sim_graph_t
-capture_of_a_free(rmm_resource_t *mr, void *block, rmm_stream_t stream)
+capture_of_a_free(rmm_resource_t *mr, void *block, size_t bytes, rmm_stream_t stream)
 {
     rmm_sim_graph_t graph;
 
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
-    give(mr, block, BLOCK, stream);
+    give(mr, block, bytes, stream);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     return graph;
 }
@@ -38,7 +38,7 @@ static void free_in_captures_again_and_again(rmm_resource_t *mr, rmm_stream_t st
         rmm_sim_graph_t graph;
 
         launch_fill(block, BLOCK, 1, stream);
-        graph = capture_of_a_free(mr, block, stream);
+        graph = capture_of_a_free(mr, block, BLOCK, stream);
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         assert_cuda(rmm_sim_graph_destroy(graph));
         assert_cuda(rmm_sim_stream_synchronize(stream));
@@ -105,18 +105,18 @@ static void blocks_freed_in_a_capture_of_a_per_thread_stream_return(void **state
 }
 
 /* The stream of another device has work queued on the block that its capture frees. */
-static void
-free_under_work_elsewhere(rmm_resource_t *mr, rmm_stream_t elsewhere, uint64_t *mixups)
+static void free_under_work_elsewhere(
+    rmm_resource_t *mr, size_t bytes, rmm_stream_t elsewhere, uint64_t *mixups)
 {
-    void *block = take(mr, BLOCK, elsewhere);
+    void *block = take(mr, bytes, elsewhere);
     rmm_sim_graph_t graph;
 
     assert_cuda(rmm_sim_set_device(1));
     for (uint64_t i = 0; i < 5; i++) {
-        launch_fill(block, BLOCK, 1, elsewhere);
-        launch_check(block, BLOCK, 1, mixups, elsewhere);
+        launch_fill(block, bytes, 1, elsewhere);
+        launch_check(block, bytes, 1, mixups, elsewhere);
     }
-    graph = capture_of_a_free(mr, block, elsewhere);
+    graph = capture_of_a_free(mr, block, bytes, elsewhere);
     assert_cuda(rmm_sim_set_device(0));
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
@@ -153,7 +153,7 @@ static bool next_use_under_a_fault(
     bool struck;
 
     rmm_sim_reseed(seed);
-    free_under_work_elsewhere(here.mr, elsewhere, &mixups);
+    free_under_work_elsewhere(here.mr, BLOCK, elsewhere, &mixups);
     assert_true(rmm_sim_fail(plan_or_NULL));
     (void)use_all(&here, &mixups);
     struck = rmm_sim_fail_struck();
@@ -199,7 +199,7 @@ static void a_refusal_though_blocks_are_unproven_comes_at_once(void **state)
     uint64_t mixups = 0;
     void *all = NULL;
 
-    free_under_work_elsewhere(here.mr, elsewhere, &mixups);
+    free_under_work_elsewhere(here.mr, BLOCK, elsewhere, &mixups);
     hooked.device_active = tell_nothing;
     pool_use_driver(here.mr, &hooked);
     for (int i = 0; i < 2; i++) {
@@ -218,7 +218,7 @@ static void a_refusal_though_blocks_are_unproven_comes_at_once(void **state)
     setting_end(&here);
 }
 
-/* The pool's memory goes to another user when it ends. */
+/* The resource's memory goes to another user when it ends. */
 static rmm_resource_t *a_pool_over(rmm_resource_t *upstream)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
@@ -229,31 +229,56 @@ static rmm_resource_t *a_pool_over(rmm_resource_t *upstream)
     return share(pool);
 }
 
-/* Where a call fails that waits for the other device, the memory goes to nobody. */
-static void work_of_another_device_is_over_when_a_pool_ends(void **state)
+static rmm_resource_t *an_arena_over(rmm_resource_t *upstream)
+{
+    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
+    rmm_resource_t *arena;
+
+    options.arena_bytes = 2 * BLOCK;
+    assert_ok(rmm_arena_resource_create(upstream, &options, &arena));
+    return arena;
+}
+
+/* If a call fails that waits for the other device, the memory goes to nobody. Its upstream,
+ * whose end would give it back as well, outlives the program's last reference. */
+static void
+end_amid_work_elsewhere(make_over_fn make_over, size_t bytes, const char *plan_or_NULL)
+{
+    setting_t here = setting_begin(a_pool);
+    rmm_resource_t *over = make_over(here.mr);
+    rmm_stream_t elsewhere = make_stream_elsewhere();
+    uint64_t mixups = 0;
+
+    free_under_work_elsewhere(over, bytes, elsewhere, &mixups);
+    assert_true(rmm_sim_fail(plan_or_NULL));
+    rmm_resource_release(over);
+    assert_true(plan_or_NULL == NULL || rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_true(use_all(&here, &mixups) == (plan_or_NULL == NULL));
+    if (plan_or_NULL != NULL) {
+        rmm_resource_release(here.mr);
+        assert_true(rmm_sim_allocated_bytes(0) >= 2 * BLOCK);
+    }
+    end_stream_elsewhere(elsewhere);
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(mixups, 0);
+    setting_end(&here);
+}
+
+static void work_of_another_device_is_over_when_a_resource_ends(void **state)
 {
     static const char *const plans[] = {
         NULL, "device_active:1", "device_count:1", "mem_free:1", "device_set:1"};
+    static const make_over_fn makers_over[] = {a_pool_over, an_arena_over};
     enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
 
     for (uint64_t seed = 1; seed <= 20 * PLANS; seed++) {
-        const char *plan = plans[seed % PLANS];
-        setting_t here = setting_begin(a_pool);
-        rmm_resource_t *over = a_pool_over(here.mr);
-        rmm_stream_t elsewhere = make_stream_elsewhere();
-        uint64_t mixups = 0;
-
         rmm_sim_reseed(seed);
-        free_under_work_elsewhere(over, elsewhere, &mixups);
-        assert_true(rmm_sim_fail(plan));
-        rmm_resource_release(over);
-        assert_true(plan == NULL || rmm_sim_fail_struck());
-        assert_true(rmm_sim_fail(NULL));
-        assert_true(use_all(&here, &mixups) == (plan == NULL));
-        end_stream_elsewhere(elsewhere);
-        assert_cuda(rmm_sim_device_synchronize());
-        assert_int_equal(mixups, 0);
-        setting_end(&here);
+        for (size_t i = 0; i < 2; i++) {
+            /* an arena's shards have small blocks, its global engine has large ones */
+            end_amid_work_elsewhere(makers_over[i], BLOCK, plans[seed % PLANS]);
+            end_amid_work_elsewhere(makers_over[i], 4 * KIB, plans[seed % PLANS]);
+        }
     }
 }
 
@@ -401,7 +426,7 @@ int main(void)
         cmocka_unit_test(a_free_before_such_a_wait_merges_with_an_older_one),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(a_refusal_though_blocks_are_unproven_comes_at_once),
-        cmocka_unit_test(work_of_another_device_is_over_when_a_pool_ends),
+        cmocka_unit_test(work_of_another_device_is_over_when_a_resource_ends),
         cmocka_unit_test(a_graph_on_another_device_is_over_when_a_pool_ends),
     };
 
