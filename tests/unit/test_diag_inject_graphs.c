@@ -341,6 +341,77 @@ CASE(the_driver_is_asked_only_while_a_capture_is_under_way)
     expect_counts(6, 0, 0);
 }
 
+/* With no mode on, launches are not seen: a block applies the request. */
+static void switch_to(uint32_t modes)
+{
+    want(modes);
+    add_block(BASE + 8192, 64);
+    remove_block(BASE + 8192, 64);
+}
+
+/* Three captures that the modes' switch meets at other moments. The driver says of STREAM that it
+ * is captured for as long as `graph` is set. */
+CASE(captures_are_counted_while_all_modes_are_off)
+{
+    uint32_t asked = 0;
+
+    start_usage();
+    begin(STREAM, GRAPH); /* ends while the modes are off */
+    switch_to(0);
+    end_as(STREAM, CUDA_SUCCESS);
+    switch_to(RMM_DIAG_MODE_USAGE);
+    launch(OTHER);
+    asked = cuda->capture_queries;
+    launch(OTHER);
+    assert_int_equal(cuda->capture_queries, asked); /* no capture is under way */
+
+    switch_to(0);
+    MAKE(cuStreamBeginCapture_v2, OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    switch_to(RMM_DIAG_MODE_USAGE);
+    begin(STREAM, GRAPH);
+    MAKE(cuStreamEndCapture, OTHER, NULL);
+    launch(STREAM); /* still recorded */
+    end_as(STREAM, CUDA_SUCCESS);
+    expect_counts(2, 0, 0);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(3, 1, 0);
+}
+
+/* Of a capture that was under way before the diagnosis was, only the end is seen. */
+CASE(the_end_of_a_capture_that_began_unseen_ends_no_other_one)
+{
+    start_usage();
+    begin(STREAM, GRAPH);
+    end_other_as(CUDA_SUCCESS);
+    launch(STREAM);
+    end_as(STREAM, CUDA_SUCCESS);
+    expect_counts(0, 0, 0);
+    instantiate(GRAPH, EXEC);
+    run(EXEC);
+    expect_counts(1, 1, 0);
+}
+
+CASE(any_number_of_captures_may_be_under_way)
+{
+    enum { CAPTURES = 100 };
+    uint32_t asked = 0;
+
+    start_usage();
+    for (uintptr_t i = 0; i < CAPTURES; i++) {
+        begin((CUstream)(0x7000 + i), GRAPH);
+    }
+    for (uintptr_t i = 0; i < CAPTURES; i++) {
+        asked = cuda->capture_queries;
+        launch(OTHER);
+        assert_int_equal(cuda->capture_queries, asked + 1);
+        end_as((CUstream)(0x7000 + i), CUDA_SUCCESS);
+    }
+    asked = cuda->capture_queries;
+    launch(OTHER);
+    assert_int_equal(cuda->capture_queries, asked);
+}
+
 #if CUDA_VERSION >= 12030
 CASE(a_capture_into_a_graph_ends_no_other_one)
 {
@@ -409,6 +480,9 @@ int main(void)
         cmocka_unit_test(an_update_gives_an_executable_the_nodes_of_the_other_graph),
         cmocka_unit_test(a_stream_that_did_not_capture_ends_no_capture),
         cmocka_unit_test(the_driver_is_asked_only_while_a_capture_is_under_way),
+        cmocka_unit_test(captures_are_counted_while_all_modes_are_off),
+        cmocka_unit_test(the_end_of_a_capture_that_began_unseen_ends_no_other_one),
+        cmocka_unit_test(any_number_of_captures_may_be_under_way),
 #if CUDA_VERSION >= 12030
         cmocka_unit_test(a_capture_into_a_graph_ends_no_other_one),
 #endif

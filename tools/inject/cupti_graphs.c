@@ -20,13 +20,20 @@ typedef CUresult(CUDAAPI *capture_info_fn)(
     const CUgraphNode **dependencies, size_t *dependency_count);
 
 static capture_info_fn capture_info; /* NULL: this driver cannot say */
-static _Atomic(uint32_t) captures;   /* under way */
+
+/* Captures under way whose begin was seen: how many, and of which streams, as handles (0: a free
+ * place). Several threads may capture the stream of one handle, which is each thread's own. Those
+ * for which there was no place are `unnamed`. */
+enum { CAPTURES_NAMED = 64 };
+
+static _Atomic(uint32_t) captures, unnamed;
+static _Atomic(uint64_t) capturing[CAPTURES_NAMED];
 
 typedef enum graph_action {
     GRAPH_BEGINS,      /* a capture */
-    GRAPH_BEGINS_INTO, /* a capture that adds to a graph */
-    GRAPH_IS_CAPTURED,
-    GRAPH_IS_CREATED, /* empty, at an address */
+    GRAPH_BEGINS_INTO, /* a capture that adds to a graph, which is at `of_at` */
+    GRAPH_IS_CAPTURED, /* that, and those before, are followed in all modes */
+    GRAPH_IS_CREATED,  /* empty, at an address */
     GRAPH_GETS_PART,
     GRAPH_IS_MADE,    /* at an address, of another one, to be launched */
     GRAPH_IS_CLONED,  /* the same, not to be launched itself */
@@ -53,8 +60,8 @@ typedef struct graph_call {
         ENTRY(call##_ptsz, what, AT(call, hStream), ABSENT, true, false)
 #define MAKES(call)                                                                    \
     ENTRY(call, GRAPH_IS_MADE, AT(call, phGraphExec), AT(call, hGraph), false, false)
-#define BEGINS_INTO(call)                                                              \
-    ENTRY(call, GRAPH_BEGINS_INTO, AT(call, hGraph), ABSENT, false, true)
+#define BEGINS_INTO(call, twin)                                                        \
+    ENTRY(call, GRAPH_BEGINS_INTO, AT(call, hStream), AT(call, hGraph), twin, true)
 #define CHANGES(call, recent)                                                          \
     ENTRY(call, GRAPH_IS_CHANGED, AT(call, hGraph), ABSENT, false, recent)
 #define CHANGES_EXEC(call, recent)                                                     \
@@ -62,10 +69,15 @@ typedef struct graph_call {
 #define CHANGES_SOME(call, recent)                                                     \
     ENTRY(call, GRAPH_IS_CHANGED, ABSENT, ABSENT, false, recent)
 
+/* First those of captures: cupti_capture_call(). */
 static const graph_call_t calls[] = {
     ON_STREAM(cuStreamBeginCapture, GRAPH_BEGINS),
     ON_STREAM(cuStreamBeginCapture_v2, GRAPH_BEGINS),
     ON_STREAM(cuStreamEndCapture, GRAPH_IS_CAPTURED),
+#if CUDA_VERSION >= 12030
+    BEGINS_INTO(cuStreamBeginCaptureToGraph, false),
+    BEGINS_INTO(cuStreamBeginCaptureToGraph_ptsz, true),
+#endif
     MAKES(cuGraphInstantiate),
     MAKES(cuGraphInstantiate_v2),
     MAKES(cuGraphInstantiateWithFlags),
@@ -116,8 +128,6 @@ static const graph_call_t calls[] = {
 #endif
 #if CUDA_VERSION >= 12030
     CHANGES(cuGraphAddNode_v2, true),
-    BEGINS_INTO(cuStreamBeginCaptureToGraph),
-    BEGINS_INTO(cuStreamBeginCaptureToGraph_ptsz),
 #endif
 };
 
@@ -131,6 +141,24 @@ bool cupti_graph_call(size_t i, cupti_call_t *call_out)
     call_out->id = calls[i].id;
     call_out->is_recent = calls[i].is_recent;
     return true;
+}
+
+bool cupti_capture_call(size_t i, cupti_call_t *call_out)
+{
+    return i < CALLS && calls[i].action <= GRAPH_IS_CAPTURED &&
+           cupti_graph_call(i, call_out);
+}
+
+bool cupti_capture_is_call(CUpti_CallbackId id)
+{
+    cupti_call_t call;
+
+    for (size_t i = 0; cupti_capture_call(i, &call); i++) {
+        if (call.id == id) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void cupti_graphs_open(void)
@@ -187,14 +215,46 @@ static bool has_ended(const CUpti_CallbackData *data)
            result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
-static void end_capture(const CUpti_CallbackData *data)
+/* One of the places that have this handle gets another one; false: there is none. */
+static bool rename_capture(uint64_t from, uint64_t to)
 {
-    uint32_t count = atomic_load_explicit(&captures, memory_order_relaxed);
+    for (size_t i = 0; i < CAPTURES_NAMED; i++) {
+        uint64_t handle = from;
 
-    while (
-        has_ended(data) && count > 0 &&
-        !atomic_compare_exchange_weak_explicit(
-            &captures, &count, count - 1, memory_order_relaxed, memory_order_relaxed)) {
+        if (atomic_compare_exchange_strong_explicit(
+                &capturing[i], &handle, to, memory_order_relaxed,
+                memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin_capture(uint64_t stream)
+{
+    if (!rename_capture(0, stream)) {
+        atomic_fetch_add_explicit(&unnamed, 1, memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&captures, 1, memory_order_relaxed);
+}
+
+/* False: it was 0. */
+static bool count_down(_Atomic(uint32_t) *count)
+{
+    uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
+
+    while (now > 0 &&
+           !atomic_compare_exchange_weak_explicit(
+               count, &now, now - 1, memory_order_relaxed, memory_order_relaxed)) {
+    }
+    return now > 0;
+}
+
+/* A capture that began before its calls were followed is not among those that are counted. */
+static void end_capture(uint64_t stream)
+{
+    if (rename_capture(stream, 0) || count_down(&unnamed)) {
+        (void)count_down(&captures);
     }
 }
 
@@ -238,15 +298,15 @@ static void tell_done(
 
     switch (call->action) {
     case GRAPH_BEGINS:
-        atomic_fetch_add_explicit(&captures, 1, memory_order_relaxed);
         graph = ask(cupti_stream(graph, call->is_twin));
         if (graph != 0) {
             tell(RMM_DIAG_GRAPH_MADE, graph, 0, visit, context);
         }
         break;
     case GRAPH_BEGINS_INTO:
-        atomic_fetch_add_explicit(&captures, 1, memory_order_relaxed);
-        tell(RMM_DIAG_GRAPH_CHANGED, graph, 0, visit, context);
+        tell(RMM_DIAG_GRAPH_CHANGED, of, 0, visit, context);
+        break;
+    case GRAPH_IS_CAPTURED:
         break;
     case GRAPH_IS_MADE:
     case GRAPH_IS_CLONED:
@@ -267,26 +327,50 @@ static void tell_done(
     }
 }
 
-void cupti_graphs_each(
-    CUpti_CallbackId id, const CUpti_CallbackData *data, rmm_diag_event_fn visit,
-    void *context)
+/* The call that has this id; NULL: none has. */
+static const graph_call_t *find_call(CUpti_CallbackId id)
 {
-    bool is_before = data->callbackSite == CUPTI_API_ENTER;
     size_t i = 0;
 
     while (i < CALLS && calls[i].id != id) {
         i++;
     }
-    if (i == CALLS || is_before != (calls[i].action == GRAPH_IS_DESTROYED)) {
+    return i < CALLS ? &calls[i] : NULL;
+}
+
+void cupti_graphs_count(CUpti_CallbackId id, const CUpti_CallbackData *data)
+{
+    const graph_call_t *call = find_call(id);
+    uint64_t stream = 0;
+
+    if (call == NULL || call->action > GRAPH_IS_CAPTURED ||
+        data->callbackSite == CUPTI_API_ENTER) {
+        return;
+    }
+    stream = (uint64_t)(uintptr_t)cupti_stream(
+        word_at(data->functionParams, call->graph_at), call->is_twin);
+    if (call->action == GRAPH_IS_CAPTURED && has_ended(data)) {
+        end_capture(stream);
+    } else if (call->action != GRAPH_IS_CAPTURED && result_of(data) == CUDA_SUCCESS) {
+        begin_capture(stream);
+    }
+}
+
+void cupti_graphs_each(
+    CUpti_CallbackId id, const CUpti_CallbackData *data, rmm_diag_event_fn visit,
+    void *context)
+{
+    const graph_call_t *call = find_call(id);
+    bool is_before = data->callbackSite == CUPTI_API_ENTER;
+
+    if (call == NULL || is_before != (call->action == GRAPH_IS_DESTROYED)) {
         return;
     }
     if (is_before) {
         tell(
-            RMM_DIAG_GRAPH_ENDS, word_at(data->functionParams, calls[i].graph_at), 0,
+            RMM_DIAG_GRAPH_ENDS, word_at(data->functionParams, call->graph_at), 0,
             visit, context);
-    } else if (calls[i].action == GRAPH_IS_CAPTURED) {
-        end_capture(data);
     } else if (result_of(data) == CUDA_SUCCESS) {
-        tell_done(&calls[i], data->functionParams, visit, context);
+        tell_done(call, data->functionParams, visit, context);
     }
 }

@@ -23,12 +23,19 @@ void cupti_graphs_open(void);
 
 /* The calls to be enabled; false: there is none of that index. */
 bool cupti_graph_call(size_t i, cupti_call_t *call_out);
+/* Those of them that begin and end captures. They are enabled in every mode: else the count of
+ * captures under way would be wrong when modes are switched on again. */
+bool cupti_capture_call(size_t i, cupti_call_t *call_out);
+bool cupti_capture_is_call(CUpti_CallbackId id);
 
 /* The graph that calls on this stream are recorded into; 0: none, or it cannot be known. */
 uint64_t cupti_graphs_captured(rmm_stream_t stream);
 
 /* Some capture is under way. */
 bool cupti_graphs_is_capturing(void);
+
+/* Counts the captures that the call begins or ends. */
+void cupti_graphs_count(CUpti_CallbackId id, const CUpti_CallbackData *data);
 
 /* What the call says of graphs' lives. */
 void cupti_graphs_each(

@@ -394,8 +394,11 @@ static bool on_reset(CUpti_CallbackId call, const CUpti_CallbackData *data)
 
 static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    if (!is_launch(call) && needs_launches(modes_now())) {
-        cupti_graphs_each(call, data, on_order_event, source.engine);
+    if (!is_launch(call)) {
+        cupti_graphs_count(call, data);
+        if (needs_launches(modes_now())) {
+            cupti_graphs_each(call, data, on_order_event, source.engine);
+        }
     }
     on_order(call, data); /* before a copy between devices, which waits for them */
     if (!is_launch(call) && (on_block(call, data) || on_reset(call, data))) {
@@ -467,11 +470,18 @@ static CUptiResult subscribe(char *rival, size_t rival_bytes)
     return source.api.subscribe(&source.subscriber, on_callback, NULL);
 }
 
+/* Calls that are followed until the end, whatever the modes are. */
+static bool is_lasting(CUpti_CallbackId call)
+{
+    return cupti_capture_is_call(call) ||
+           (inject_cupti_follows_driver() &&
+            (cupti_blocks_is_call(call) || cupti_foreign_is_call(call)));
+}
+
 static CUptiResult enable(CUpti_CallbackId call, bool on)
 {
-    if (!on && inject_cupti_follows_driver() &&
-        (cupti_blocks_is_call(call) || cupti_foreign_is_call(call))) {
-        return CUPTI_SUCCESS; /* they are followed until the end */
+    if (!on && is_lasting(call)) {
+        return CUPTI_SUCCESS;
     }
     return source.api.enable_callback(
         on, source.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call);
@@ -564,6 +574,9 @@ static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
     }
     if (result == CUPTI_SUCCESS) {
         result = enable_each(reset_calls, RESET_CALLS, true);
+    }
+    if (result == CUPTI_SUCCESS) {
+        result = enable_listed(cupti_capture_call, true);
     }
     if (result == CUPTI_SUCCESS) {
         result = follow(modes);
