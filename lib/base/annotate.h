@@ -42,6 +42,7 @@ typedef struct rmm_annotate_block {
     bool in_callback; /* made by a program's own function that the library has called */
     uintptr_t
         end; /* of an allocation: of what is its own, the gap included; 0: unknown */
+    const char *resource_type, *resource_name; /* of an allocation */
 } rmm_annotate_block_t;
 
 extern atomic_bool rmm__annotate_on;

@@ -204,6 +204,8 @@ static rmm_diag_block_v1_t describe(const rmm_annotate_block_t *reported)
         .stream = reported->stream,
         .flags = reported->flags,
         .end = reported->end,
+        .resource_type = reported->resource_type,
+        .resource_name = reported->resource_name,
     };
 
     if (driver->stream_key(reported->stream, &key) == RMM_DRIVER_OK) {

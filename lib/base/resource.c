@@ -438,6 +438,8 @@ RMM_COLD static void note_alloc(
         rmm_annotate_block_t block = reported(mr, ptr, request);
 
         block.end = facts->end;
+        block.resource_type = mr->accounting.slot->type;
+        block.resource_name = mr->accounting.slot->name;
         block.flags |= facts->flags;
         rmm__diag_report_alloc(&block);
     }

@@ -19,8 +19,9 @@
 #define RMM_DIAG_MAGIC 0x314741494d4d5252ull
 #define RMM_DIAG_MAJOR 1u
 #define RMM_DIAG_MINOR                                                                 \
-    10u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;       \
-           6: stacks; 7: verdicts; 8: guards; 9: freed blocks; 10: allocation sites */
+    11u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;       \
+           6: stacks; 7: verdicts; 8: guards; 9: freed blocks; 10: allocation sites;  \
+           11: names of resources */
 #define RMM_DIAG_SUFFIX "diag"
 #define RMM_DIAG_PEAKS_COUNT 16u       /* locations; a reader looks at no more */
 #define RMM_DIAG_ROWS_MAX 65536u       /* the same of live blocks; a writer has fewer */
@@ -113,6 +114,9 @@ typedef struct rmm_diag_header {
     _Atomic(uint64_t) sites_dropped; /* allocations whose stack found no free entry */
     _Atomic(uint64_t) device_resets; /* of GPUs, by the program */
     _Atomic(uint64_t) blocks_reset;  /* that were live then, and are forgotten */
+    /* since minor 11 */
+    uint32_t resources_offset, resources_stride, resources_count;
+    uint32_t reserved7;
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -269,10 +273,20 @@ typedef struct rmm_diag_module {
     unsigned char build_id[20];
 } rmm_diag_module_t;
 
+/* A resource whose blocks are followed; at its id modulo the number of entries. Never changes once
+ * it has an id. */
+typedef struct rmm_diag_resource {
+    _Atomic(uint32_t) id; /* 0: none; release store */
+    uint32_t reserved0;
+    char type[24]; /* NUL-terminated; so is the name */
+    char name[64];
+} rmm_diag_resource_t;
+
+static_assert(sizeof(rmm_diag_resource_t) == 96, "diag resource layout is ABI");
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 544, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 560, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");
@@ -297,7 +311,8 @@ static_assert(
         offsetof(rmm_diag_header_t, verdicts_offset) == 384 &&
         offsetof(rmm_diag_header_t, origins_offset) == 424 &&
         offsetof(rmm_diag_header_t, frees_offset) == 472 &&
-        offsetof(rmm_diag_header_t, sites_offset) == 504,
+        offsetof(rmm_diag_header_t, sites_offset) == 504 &&
+        offsetof(rmm_diag_header_t, resources_offset) == 544,
     "diag header fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_row_t, address) == 8 &&

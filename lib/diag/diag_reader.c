@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "diag/modes.h"
+#include "diag/resource_reader.h"
 #include "diag/stacks_reader.h"
 #include "segment/segment_side.h"
 #include "segment/text.h"
@@ -116,6 +117,7 @@ static bool header_holds(const rmm_diag_header_t *header, uint64_t file_bytes)
            is_absent_or_fits(header, rmm_diag_frees_of(header)) &&
            is_absent_or_fits(header, rmm_diag_sites_of(header)) &&
            is_absent_or_fits(header, rmm_diag_modules_of(header)) &&
+           is_absent_or_fits(header, rmm_diag_resources_of(header)) &&
            is_absent_or_fits(header, peaks_of(header)) &&
            is_absent_or_fits(header, parts_of(header)) &&
            is_absent_or_fits(header, verdicts_of(header));
@@ -426,6 +428,7 @@ static bool visit_finding(const void *bytes, uint32_t index, void *arg)
         return true;
     }
     name_parties(visitor->file, finding, &info);
+    rmm_diag_read_resource(visitor->file, info.resource_id, &info.resource);
     return visitor->visit(&info, visitor->arg);
 }
 

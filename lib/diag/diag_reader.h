@@ -73,6 +73,12 @@ bool rmm_diag_read_kernel(
 bool rmm_diag_read_user(
     const rmm_diag_file_t *file, uint32_t user, char name[RMM_DIAG_NAME_BYTES]);
 
+/* What a resource is called; both are clean. */
+typedef struct rmm_diag_resource_name {
+    char type[24]; /* empty: not known */
+    char name[64];
+} rmm_diag_resource_name_t;
+
 /* A live block, as it was at one moment. */
 typedef struct rmm_diag_row_info {
     uint64_t address, bytes, stream_id;
@@ -105,6 +111,7 @@ typedef struct rmm_diag_finding_info {
     uint64_t other_stream_id; /* of a freed block: of its free */
     uint32_t confidence;      /* rmm_diag_confidence_level_t */
     bool is_in_graph;         /* `function` is a part of a graph that was launched */
+    rmm_diag_resource_name_t resource;
     /* kernels, or functions that were called; clean, may be empty */
     char function[RMM_DIAG_NAME_BYTES];
     char other_function[RMM_DIAG_NAME_BYTES];

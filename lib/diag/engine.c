@@ -16,6 +16,7 @@
 #include "diag/engine_impl.h"
 #include "diag/event_range.h"
 #include "diag/layout.h"
+#include "diag/resource_names.h"
 #include "diag/row.h"
 
 /* Asked under the lock: once it is off it never is on again. */
@@ -75,6 +76,7 @@ static uint32_t add_block_locked(
         RMM_ROW_ADD(&engine->header->blocks_dropped, 1);
         return index;
     }
+    rmm__resource_names_add(engine->resources, block);
     rmm__uses_open(&engine->uses, index, block);
     rmm__peaks_allocated(&engine->peaks, &engine->rows[index]);
     if (rmm__timeline_is_on(&engine->timeline)) {
@@ -398,6 +400,7 @@ static void lay_out(rmm_diag_engine_t *engine, const rmm_diag_engine_desc_t *des
     rmm__diag_lay_out(header, desc->row_count, desc->kernel_count);
     engine->header = header;
     engine->rows = (void *)(memory + header->rows_offset);
+    engine->resources = (void *)(memory + header->resources_offset);
     engine->findings = (rmm_findings_t){
         .header = header, .entries = (void *)(memory + header->findings_offset)};
     engine->uses = (rmm_uses_t){

@@ -61,6 +61,7 @@ struct rmm_diag_engine {
     rmm_mode_switch_t modes;              /* has no lock */
     rmm_diag_header_t *header;            /* in the side file, as rows */
     rmm_diag_row_t *rows;
+    rmm_diag_resource_t *resources; /* the same */
 };
 
 static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_t mode)

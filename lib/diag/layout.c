@@ -4,6 +4,7 @@
 
 #include "diag/findings.h"
 #include "diag/peak.h"
+#include "diag/resource_names.h"
 #include "diag/stack_depot.h"
 #include "diag/stacks.h"
 #include "diag/uses.h"
@@ -39,6 +40,7 @@ void rmm__diag_lay_out(
     PUT_TABLE(header, origins, rmm_diag_stack_t, RMM_DIAG_FINDINGS_COUNT);
     PUT_TABLE(header, frees, rmm_diag_stack_t, RMM_DIAG_FINDINGS_COUNT);
     PUT_TABLE(header, sites, rmm_diag_stack_t, RMM_STACK_DEPOT_COUNT);
+    PUT_TABLE(header, resources, rmm_diag_resource_t, RMM_DIAG_RESOURCES_COUNT);
 }
 
 size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count)

@@ -227,6 +227,8 @@ static rmm_annotate_block_t reported(
         .bytes = request->bytes,
         .stream = request->stream,
         .resource_id = mr->instance_id,
+        .resource_type = mr->accounting.slot->type,
+        .resource_name = mr->accounting.slot->name,
         .device = mr->device,
         .flags = flags};
 }

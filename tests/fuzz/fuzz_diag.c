@@ -5,6 +5,7 @@
 #include "diag/diag_names.h"
 #include "diag/diag_reader.h"
 #include "diag/peak_reader.h"
+#include "diag/resource_reader.h"
 #include "diag/stacks_reader.h"
 #include "diag/verdict_reader.h"
 
@@ -17,6 +18,7 @@
 #define PARTS 12
 #define VERDICTS 5
 #define SITES 3
+#define RESOURCES 2
 
 typedef struct sample {
     rmm_diag_header_t header;
@@ -29,6 +31,7 @@ typedef struct sample {
     rmm_diag_module_t modules[MODULES];
     rmm_diag_verdict_entry_t verdicts[VERDICTS];
     rmm_diag_stack_t sites[SITES];
+    rmm_diag_resource_t resources[RESOURCES];
 } sample_t;
 
 static void make_verdicts(sample_t *sample)
@@ -47,6 +50,10 @@ static void make_verdicts(sample_t *sample)
     header->sites_stride = sizeof(rmm_diag_stack_t);
     header->sites_count = SITES;
     sample->sites[1].frame_count = 2;
+    header->resources_offset = offsetof(sample_t, resources);
+    header->resources_stride = sizeof(rmm_diag_resource_t);
+    header->resources_count = RESOURCES;
+    sample->resources[1].id = 1;
 }
 
 static void make(sample_t *sample)
@@ -119,6 +126,11 @@ static void exercise_sites(const rmm_diag_file_t *file, const rmm_diag_groups_t 
     for (uint32_t i = 0; i < groups->count; i++) {
         if (rmm_diag_read_site(file, groups->entries[i].site, &stack) &&
             stack.frame_count > RMM_DIAG_FRAMES_COUNT) {
+            abort();
+        }
+        rmm_diag_resource_name_t name;
+        rmm_diag_read_resource(file, groups->entries[i].resource_id, &name);
+        if (strnlen(name.name, sizeof(name.name)) == sizeof(name.name)) {
             abort();
         }
     }

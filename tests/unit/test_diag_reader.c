@@ -18,6 +18,7 @@
 #include "diag/diag_names.h"
 #include "diag/diag_reader.h"
 #include "diag/peak_reader.h"
+#include "diag/resource_reader.h"
 #include "diag/stacks_reader.h"
 #include "harness/runtime.h"
 #include "unit/amid_pread.h"
@@ -28,6 +29,7 @@
 #define PARTS 6
 #define VERDICTS 2
 #define SITES 2
+#define RESOURCES 4
 #define ROWS 200
 
 typedef struct sample {
@@ -39,6 +41,7 @@ typedef struct sample {
     rmm_diag_part_t parts[PARTS];
     rmm_diag_verdict_entry_t verdicts[VERDICTS];
     rmm_diag_stack_t sites[SITES];
+    rmm_diag_resource_t resources[RESOURCES];
 } sample_t;
 
 static sample_t sample;
@@ -83,6 +86,9 @@ static void make(void)
     header->sites_offset = offsetof(sample_t, sites);
     header->sites_stride = sizeof(rmm_diag_stack_t);
     header->sites_count = SITES;
+    header->resources_offset = offsetof(sample_t, resources);
+    header->resources_stride = sizeof(rmm_diag_resource_t);
+    header->resources_count = RESOURCES;
     header->ready = 1;
     header->kernels_used = 2;
     header->rows_used = ROWS - 10;
@@ -253,6 +259,7 @@ static void a_file_without_sites_is_read(void **state)
     sample.header.rows_stride = RMM_DIAG_ROW_BYTES_2;
     sample.header.verdicts_stride = RMM_DIAG_VERDICT_BYTES_MIN;
     sample.header.sites_count = 0;
+    sample.header.resources_count = 0;
     memset(sample.rows, 0, sizeof(sample.rows));
     for (size_t i = 0; i < ROWS; i++) {
         const rmm_diag_row_t row = {.live = 1, .bytes = 1, .address = UINT64_MAX};
@@ -269,6 +276,30 @@ static void a_file_without_sites_is_read(void **state)
     assert_int_equal(rmm_diag_each_row(&file, see_site, &sites), 0);
     assert_int_equal(rmm_diag_each_verdict(&file, see_verdict, &sites), 0);
     assert_int_equal(sites, 0);
+}
+
+static void a_resource_is_known_by_its_id(void **state)
+{
+    rmm_diag_resource_name_t name;
+
+    sample.resources[2] =
+        (rmm_diag_resource_t){.id = 6, .type = "pool", .name = "a\nb"};
+    memset(sample.resources[3].type, 'x', sizeof(sample.resources[3].type));
+    memset(sample.resources[3].name, 'y', sizeof(sample.resources[3].name));
+    sample.resources[3].id = 3;
+    assert_int_equal(attach(), 0);
+    rmm_diag_read_resource(&file, 6, &name);
+    assert_string_equal(name.type, "pool");
+    assert_string_equal(name.name, "a?b");
+    rmm_diag_read_resource(&file, 3, &name); /* no end of its strings */
+    assert_int_equal(strlen(name.type), sizeof(name.type) - 1);
+    assert_int_equal(strlen(name.name), sizeof(name.name) - 1);
+    rmm_diag_read_resource(&file, 2, &name); /* another one has its entry */
+    assert_string_equal(name.type, "");
+    rmm_diag_read_resource(&file, 0, &name);
+    assert_string_equal(name.type, "");
+    rmm_diag_read_resource(&file, UINT32_MAX, &name);
+    assert_string_equal(name.type, "");
 }
 
 static void a_site_is_looked_up_in_its_table_only(void **state)
@@ -315,6 +346,7 @@ static findings_sample_t sample_of_findings(void)
     made.header.parts_count = 0;
     made.header.verdicts_count = 0;
     made.header.sites_count = 0;
+    made.header.resources_count = 0;
     made.header.findings_offset = offsetof(findings_sample_t, findings);
     made.header.findings_stride = sizeof(rmm_diag_finding_t);
     made.header.findings_count = 2;
@@ -447,7 +479,9 @@ static void what_does_not_hold_together_is_refused(void **state)
     REFUSES(sample.header.verdicts_stride = 48, -EPROTO);
     REFUSES(sample.header.verdicts_stride = RMM_DIAG_VERDICT_BYTES_MIN, -EPROTO);
     REFUSES(sample.header.rows_stride = RMM_DIAG_ROW_BYTES_2, -EPROTO);
-    REFUSES(sample.header.sites_count++, -EPROTO);
+    REFUSES(sample.header.sites_count = 100, -EPROTO);
+    REFUSES(sample.header.resources_count++, -EPROTO);
+    REFUSES(sample.header.resources_stride = 88, -EPROTO);
     REFUSES(sample.header.sites_stride = 192, -EPROTO);
     make();
     sample.header.kernels_used = UINT32_MAX; /* more than there is room for */
@@ -519,6 +553,7 @@ int main(void)
         CASE(a_peak_has_its_own_parts_only),
         CASE(an_older_file_is_read),
         CASE(a_file_without_sites_is_read),
+        CASE(a_resource_is_known_by_its_id),
         CASE(a_site_is_looked_up_in_its_table_only),
         CASE(a_finding_of_order_names_who_was_before),
         CASE(a_finding_of_an_older_writer_is_about_bounds),

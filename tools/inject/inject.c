@@ -37,7 +37,7 @@
 static const uint32_t row_counts[] = {32768, 8192, 2048};
 
 /* The copies of librmm-c in this process, in the order in which they had their first block. */
-enum { COPIES_MAX = 8 };
+enum { COPIES_MAX = 8, RESOURCE_ID_BITS = 24 };
 
 typedef struct copy {
     /* of the blocks that it gives; 0: not known yet, or an older one */
@@ -57,7 +57,8 @@ RMM_API void rmm_diag_injected_v1(rmm_diag_attach_fn attach);
 /* NULL until launches come: blocks without launches would all look unused. */
 static _Atomic(rmm_diag_engine_t *) active_engine;
 
-/* An older library does not tell in which order a block may be used, nor where it ends. */
+/* An older library does not tell in which order a block may be used, nor where it ends. Each copy
+ * numbers its resources from 1; here those of two are told apart. */
 static rmm_diag_block_v1_t
 known_part(const copy_t *copy, const rmm_diag_block_v1_t *block)
 {
@@ -66,6 +67,7 @@ known_part(const copy_t *copy, const rmm_diag_block_v1_t *block)
 
     bytes = bytes != 0 ? bytes : offsetof(rmm_diag_block_v1_t, stream);
     memcpy(&part, block, bytes < sizeof(part) ? bytes : sizeof(part));
+    part.resource_id += (uint32_t)(copy - copies) << RESOURCE_ID_BITS;
     return part;
 }
 

@@ -68,3 +68,19 @@ bool run_name_put_json(json_t *object, const char *key, const char *name)
     free(demangled);
     return good;
 }
+
+void run_resource_print(
+    uint32_t id, const rmm_diag_resource_name_t *resource, FILE *out)
+{
+    char text[RUN_RESOURCE_BYTES];
+    run_resource_text(id, resource, text);
+    fputs(text, out);
+}
+
+bool run_resource_put_json(
+    json_t *object, uint32_t id, const rmm_diag_resource_name_t *resource)
+{
+    return json_put(object, "resource", json_count(id)) &&
+           json_put(object, "resource_type", json_text_or_null(resource->type)) &&
+           json_put(object, "resource_name", json_text_or_null(resource->name));
+}

@@ -31,6 +31,19 @@ static void print_stream(uint64_t stream_id, FILE *out)
     }
 }
 
+static void print_block(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    fprintf(
+        out, "a block of %" PRIu64 " %s at 0x%" PRIx64 " of ", finding->block_bytes,
+        finding->block_bytes == 1 ? "byte" : "bytes", finding->block_address);
+    run_resource_print(finding->resource_id, &finding->resource, out);
+    if (finding->device < 0) {
+        fputs(" in host memory", out);
+    } else {
+        fprintf(out, " on device %d", finding->device);
+    }
+}
+
 /* What the call was not ordered after. */
 static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
 {
@@ -56,11 +69,10 @@ static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs(" is not ordered after ", out);
     print_other(finding, out);
     fprintf(
-        out,
-        ", %" PRIu64 " %s\n    a block of %" PRIu64 " bytes at 0x%" PRIx64
-        " (resource %u, device %d)\n    record an event on ",
-        finding->count, finding->count == 1 ? "time" : "times", finding->block_bytes,
-        finding->block_address, finding->resource_id, finding->device);
+        out, ", %" PRIu64 " %s\n    ", finding->count,
+        finding->count == 1 ? "time" : "times");
+    print_block(finding, out);
+    fputs("\n    record an event on ", out);
     print_stream(finding->other_stream_id, out);
     fputs(" after that, and let ", out);
     print_stream(finding->stream_id, out);
@@ -82,13 +94,12 @@ static void print_guard(const rmm_diag_finding_info_t *finding, FILE *out)
         finding->function,
         finding->call == 0 ? "something before the free" : "an unnamed kernel", out);
     fprintf(
-        out,
-        " wrote %s a block, %" PRIu64 " %s\n    a block of %" PRIu64
-        " bytes at 0x%" PRIx64 " (resource %u, device %d), first changed byte: %" PRIu64
-        " %s\n",
+        out, " wrote %s a block, %" PRIu64 " %s\n    ",
         is_before ? "before" : "past the end of", finding->count,
-        finding->count == 1 ? "time" : "times", finding->block_bytes,
-        finding->block_address, finding->resource_id, finding->device,
+        finding->count == 1 ? "time" : "times");
+    print_block(finding, out);
+    fprintf(
+        out, ", first changed byte: %" PRIu64 " %s\n",
         is_before ? (uint64_t)-offset : (uint64_t)offset - finding->block_bytes,
         is_before ? "before its begin" : "past its end");
     fputs(
@@ -110,12 +121,9 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
         rmm_diag_access_name(finding->access), finding->bytes,
         finding->bytes == 1 ? "byte" : "bytes", finding->count,
         finding->count == 1 ? "time" : "times");
-    fprintf(
-        out,
-        "    in a block of %" PRIu64 " bytes at 0x%" PRIx64
-        " (resource %u, device %d), from byte %" PRId64,
-        finding->block_bytes, finding->block_address, finding->resource_id,
-        finding->device, offset_of(finding));
+    fputs("    in ", out);
+    print_block(finding, out);
+    fprintf(out, ", from byte %" PRId64, offset_of(finding));
     if (beyond > 0 && beyond < finding->bytes) {
         fprintf(
             out,
@@ -150,15 +158,12 @@ static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs(finding->is_in_graph ? " in a graph on " : " on ", out);
     print_stream(finding->stream_id, out);
     fprintf(
-        out,
-        " %s freed memory, %" PRIu64 " %s (%s)\n    a block of %" PRIu64
-        " bytes at 0x%" PRIx64 " (resource %u, device %d), at byte %" PRId64
-        ", freed before on ",
+        out, " %s freed memory, %" PRIu64 " %s (%s)\n    ",
         finding->access == RMM_DIAG_USES ? "was passed" : "uses", finding->count,
         finding->count == 1 ? "time" : "times",
-        rmm_diag_confidence_name(finding->confidence), finding->block_bytes,
-        finding->block_address, finding->resource_id, finding->device,
-        offset_of(finding));
+        rmm_diag_confidence_name(finding->confidence));
+    print_block(finding, out);
+    fprintf(out, ", at byte %" PRId64 ", freed before on ", offset_of(finding));
     print_stream(finding->other_stream_id, out);
     fprintf(out, "\n    %s\n", remedy_after_free(finding));
 }
@@ -170,13 +175,11 @@ static void print_under_graph(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs(" while a graph can be launched whose ", out);
     run_name_print(finding->other_function, "unnamed kernel", out);
     fprintf(
-        out,
-        " uses the block, %" PRIu64 " %s (%s)\n    a block of %" PRIu64
-        " bytes at 0x%" PRIx64 " (resource %u, device %d)\n"
-        "    destroy the graph before the free, or do not launch it again\n",
-        finding->count, finding->count == 1 ? "time" : "times",
-        rmm_diag_confidence_name(finding->confidence), finding->block_bytes,
-        finding->block_address, finding->resource_id, finding->device);
+        out, " uses the block, %" PRIu64 " %s (%s)\n    ", finding->count,
+        finding->count == 1 ? "time" : "times",
+        rmm_diag_confidence_name(finding->confidence));
+    print_block(finding, out);
+    fputs("\n    destroy the graph before the free, or do not launch it again\n", out);
 }
 
 static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
@@ -239,11 +242,12 @@ static json_t *json_of_block(const rmm_diag_finding_info_t *finding)
     json_t *block = json_object();
     snprintf(address, sizeof(address), "0x%" PRIx64, finding->block_address);
     return json_whole_or_null(
-        block, json_put(block, "address", json_string(address)) &&
-                   json_put(block, "size_bytes", json_count(finding->block_bytes)) &&
-                   json_put(block, "resource", json_count(finding->resource_id)) &&
-                   json_put(block, "device", json_integer(finding->device)) &&
-                   json_put(block, "stream", json_of_stream(finding->block_stream_id)));
+        block,
+        json_put(block, "address", json_string(address)) &&
+            json_put(block, "size_bytes", json_count(finding->block_bytes)) &&
+            run_resource_put_json(block, finding->resource_id, &finding->resource) &&
+            json_put(block, "device", json_integer(finding->device)) &&
+            json_put(block, "stream", json_of_stream(finding->block_stream_id)));
 }
 
 /* What the call was not ordered after; null where it is not about order. */

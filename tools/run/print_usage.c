@@ -77,9 +77,11 @@ static void print_peak(const run_peak_t *peak, FILE *out)
             continue;
         }
         fprintf(
-            out, "    %5.1f %% %12s in %" PRIu64 " %s of resource %" PRIu32 ", ",
+            out, "    %5.1f %% %12s in %" PRIu64 " %s of ",
             percent(share->bytes, peak->bytes), amount_of(share->bytes).text,
-            share->count, blocks(share->count), share->resource_id);
+            share->count, blocks(share->count));
+        run_resource_print(share->resource_id, &share->resource, out);
+        fputs(", ", out);
         print_user(share->first_user, out);
         fputc('\n', out);
         run_stack_print_short(share->stack, out);
@@ -117,10 +119,12 @@ static void print_verdict(const run_usage_t *usage, uint32_t index, FILE *out)
 {
     const run_verdict_t *verdict = &usage->verdicts[index];
     fprintf(
-        out, "    %-15s %12s x s: %s in %" PRIu64 " %s of resource %" PRIu32 ", ",
+        out, "    %-15s %12s x s: %s in %" PRIu64 " %s of ",
         rmm_diag_verdict_name(verdict->verdict),
         amount_of(verdict->byte_ms / 1000).text, amount_of(verdict->bytes).text,
-        verdict->count, blocks(verdict->count), verdict->resource_id);
+        verdict->count, blocks(verdict->count));
+    run_resource_print(verdict->resource_id, &verdict->resource, out);
+    fputs(", ", out);
     print_user(verdict->first_user, out);
     fprintf(out, " (%s)\n", verdict->confidence);
     if (is_first_of_its_kind(usage, index)) {
@@ -187,11 +191,12 @@ static json_t *json_of_share(const void *peak, size_t i)
     const run_share_t *share = &((const run_peak_t *)peak)->shares[i];
     json_t *object = json_object();
     return json_whole_or_null(
-        object, json_put(object, "size_bytes", json_count(share->bytes)) &&
-                    json_put(object, "count", json_count(share->count)) &&
-                    json_put(object, "resource", json_count(share->resource_id)) &&
-                    run_name_put_json(object, "first_use", share->first_user) &&
-                    json_put(object, "stack", run_stack_json(share->stack)));
+        object,
+        json_put(object, "size_bytes", json_count(share->bytes)) &&
+            json_put(object, "count", json_count(share->count)) &&
+            run_resource_put_json(object, share->resource_id, &share->resource) &&
+            run_name_put_json(object, "first_use", share->first_user) &&
+            json_put(object, "stack", run_stack_json(share->stack)));
 }
 
 static json_t *json_of_peak(const void *usage, size_t i)
@@ -218,7 +223,7 @@ static json_t *json_of_verdict(const void *usage, size_t i)
             object, "verdict", json_string(rmm_diag_verdict_name(verdict->verdict))) &&
             json_put(object, "confidence", json_string(verdict->confidence)) &&
             json_put(object, "device", json_integer(verdict->device)) &&
-            json_put(object, "resource", json_count(verdict->resource_id)) &&
+            run_resource_put_json(object, verdict->resource_id, &verdict->resource) &&
             json_put(object, "count", json_count(verdict->count)) &&
             json_put(object, "size_bytes", json_count(verdict->bytes)) &&
             json_put(object, "largest_bytes", json_count(verdict->largest)) &&

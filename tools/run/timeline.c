@@ -12,8 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag/resource_reader.h"
 #include "diag/timeline_reader.h"
 #include "run/names.h"
+#include "run/resource_text.h"
 
 /* A number that the program uses, and where in the history it is. */
 typedef struct known_ids {
@@ -114,14 +116,15 @@ static uint32_t stream_of(reading_t *reading, uint64_t id, bool is_handle)
 
 static uint32_t resource_of(reading_t *reading, uint32_t id)
 {
-    char text[64];
+    char text[RUN_RESOURCE_BYTES] = "further resources";
     bool is_new;
     uint32_t index = index_of(&reading->resources, id, false, &is_new);
     if (is_new) {
-        snprintf(
-            text, sizeof(text),
-            index < HISTORY_STREAMS_MAX - 1 ? "resource %" PRIu32 : "further resources",
-            id);
+        if (index < HISTORY_STREAMS_MAX - 1) {
+            rmm_diag_resource_name_t resource;
+            rmm_diag_read_resource(reading->diag, id, &resource);
+            run_resource_text(id, &resource, text);
+        }
         reading->no_memory |= !history_add_text(&reading->history->resources, text);
     }
     return index;

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "diag/groups.h"
 #include "diag/peak_reader.h"
+#include "diag/resource_reader.h"
 #include "diag/verdict_reader.h"
 
 typedef struct reading {
@@ -39,6 +40,7 @@ static bool take_shares(const reading_t *reading, run_peak_t *peak)
         share->bytes = group->bytes;
         share->count = group->count;
         share->resource_id = group->resource_id;
+        rmm_diag_read_resource(reading->file, share->resource_id, &share->resource);
         (void)rmm_diag_read_user(reading->file, group->first_user, share->first_user);
         if (!find_stack(reading, group->site, &share->stack)) {
             return false;
@@ -100,6 +102,7 @@ static bool read_verdicts(const reading_t *reading)
             .count = group->count,
             .largest = group->largest,
             .byte_ms = group->byte_ms};
+        rmm_diag_read_resource(file, verdict->resource_id, &verdict->resource);
         (void)rmm_diag_read_user(file, group->first_user, verdict->first_user);
         if (!find_stack(reading, group->site, &verdict->stack)) {
             return false;

@@ -22,6 +22,7 @@
 typedef struct run_share {
     uint64_t bytes, count;
     uint32_t resource_id;
+    rmm_diag_resource_name_t resource;
     char first_user[RMM_DIAG_NAME_BYTES]; /* empty: never used, or not known */
     const run_stack_t *stack;             /* of the allocation; in run_usage_t.sites */
 } run_share_t;
@@ -39,6 +40,7 @@ typedef struct run_verdict {
     const char *confidence; /* static */
     int32_t device;
     uint32_t resource_id;
+    rmm_diag_resource_name_t resource;
     uint64_t bytes, count, largest, byte_ms;
     char first_user[RMM_DIAG_NAME_BYTES]; /* empty: never used, or not known */
     const run_stack_t *stack;             /* as of a share */

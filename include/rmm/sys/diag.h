@@ -39,6 +39,9 @@ typedef struct rmm_diag_block_v1 {
     uint32_t flags;      /**< RMM_DIAG_BLOCK_... */
     uint64_t end;        /**< of an allocation: up to here only this block may use the
                        memory behind it; 0: unknown */
+    /* of the resource, at an allocation; valid during the call; NULL: not told */
+    const char *resource_type;
+    const char *resource_name;
 } rmm_diag_block_v1_t;
 
 /** The block is usable in stream order: work on other streams must be ordered after the

@@ -186,13 +186,39 @@ static int hold_many(rmm_resource_t *pool, int count)
     return 0;
 }
 
+/* Another resource takes the place that the pool of these blocks has in the segment. */
+static int end_pool(rmm_resource_t *cuda, rmm_resource_t *pool, void *input)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+
+    rmm_resource_dealloc(pool, input, 1000, 0, RMM_STREAM_DEFAULT);
+    rmm_resource_release(pool);
+    options.name = "later";
+    return rmm_pool_resource_create(cuda, &options, &pool) == RMM_OK &&
+                   rmm_resource_alloc(pool, 1000, 0, RMM_STREAM_DEFAULT, &input) ==
+                       RMM_OK
+               ? 0
+               : 1;
+}
+
+static void use_all(char *input, char *output)
+{
+    for (int i = 0; i < 5; i++) {
+        launch("fill", input, NULL);
+        launch("scale", input + 999, output + 69999);
+    }
+    launch("sum", output, output);
+}
+
 int main(int argc, char **argv)
 {
     rmm_resource_t *cuda = NULL, *pool = NULL;
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     void *input = NULL, *output = NULL, *idle = NULL;
 
+    options.name = "activations";
     if (rmm_cuda_resource_create(&cuda) != RMM_OK ||
-        rmm_pool_resource_create(cuda, NULL, &pool) != RMM_OK ||
+        rmm_pool_resource_create(cuda, &options, &pool) != RMM_OK ||
         rmm_resource_alloc(pool, 1000, 0, RMM_STREAM_DEFAULT, &input) != RMM_OK ||
         rmm_resource_alloc(pool, 70000, 0, RMM_STREAM_DEFAULT, &output) != RMM_OK ||
         rmm_resource_alloc(pool, 1, 0, RMM_STREAM_DEFAULT, &idle) != RMM_OK) {
@@ -207,6 +233,11 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "under_graph") == 0) {
         return free_under_graph(pool);
     }
+    if (argc > 1 && strcmp(argv[1], "ended") == 0) {
+        rmm_resource_dealloc(pool, output, 70000, 0, RMM_STREAM_DEFAULT);
+        rmm_resource_dealloc(pool, idle, 1, 0, RMM_STREAM_DEFAULT);
+        return overrun(input) == RMM_OK ? end_pool(cuda, pool, input) : 1;
+    }
     if (argc > 1 && strcmp(argv[1], "guard") == 0) {
         return break_guard(input);
     }
@@ -217,11 +248,7 @@ int main(int argc, char **argv)
         take_steps(input);
         return 0;
     }
-    for (int i = 0; i < 5; i++) {
-        launch("fill", input, NULL);
-        launch("scale", (char *)input + 999, (char *)output + 69999);
-    }
-    launch("sum", output, output);
+    use_all(input, output);
     bool overruns = argc > 1 && strcmp(argv[1], "overrun") == 0;
     for (int i = 0; overruns && i < 3; i++) {
         if (overrun(input) != RMM_OK) {

@@ -192,19 +192,21 @@ static void tells_what_a_program_did_wrong(void **state)
     check_peak(report);
     check_verdicts(report);
     json_decref(report);
-    check_line(
-        "  peak of device 0: 69.3 KiB in 3 blocks\n"
-        "     98.6 %     68.4 KiB in 1 block of resource 2, first used by scale\n"
-        "        from ");
-    check_line(
-        "\n      1.4 %   1000 bytes in 1 block of resource 2, first used by fill\n"
-        "        from ");
-    check_line("\n      0.0 %       1 byte in 1 block of resource 2, never used\n"
+    check_line("  peak of device 0: 69.3 KiB in 3 blocks\n"
+               "     98.6 %     68.4 KiB in 1 block of resource 2 (pool "
+               "\"activations\"), first used by scale\n"
+               "        from ");
+    check_line("\n      1.4 %   1000 bytes in 1 block of resource 2 (pool "
+               "\"activations\"), first used by fill\n"
+               "        from ");
+    check_line("\n      0.0 %       1 byte in 1 block of resource 2 (pool "
+               "\"activations\"), never used\n"
                "        from ");
     assert_non_null(strstr(
         program.err, "\n  wasted memory, bytes x time (uses through pointers in device "
                      "memory are not seen):\n    leaked"));
-    check_line("68.4 KiB in 1 block of resource 2, first used by scale (certain)\n"
+    check_line("68.4 KiB in 1 block of resource 2 (pool \"activations\"), first used "
+               "by scale (certain)\n"
                "        free it, unless it is meant to live as long as the program\n"
                "        from ");
     assert_non_null(strstr(
@@ -214,6 +216,28 @@ static void tells_what_a_program_did_wrong(void **state)
     assert_non_null(strstr(
         program.err, "from byte 0 to 1 past its end\n"
                      "    allocate 1001 bytes, or pass at most 1000\n"));
+}
+
+/* Another one has its place in the segment by then. */
+static void names_a_resource_that_has_ended(void **state)
+{
+    const json_t *block = NULL;
+    json_t *report = NULL;
+
+    run_reported("--summary", PROGRAM " ended");
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(
+        program.err,
+        " of resource 2 (pool \"activations\") on device 0, from byte 0 "));
+    assert_non_null(
+        strstr(program.err, "1 block of resource 3 (pool \"later\"), never used"));
+    report = read_report();
+    block = json_object_get(
+        json_array_get(json_object_get(report, "findings"), 0), "block");
+    assert_int_equal(number_in(block, "resource"), 2);
+    assert_string_equal(text_in(block, "resource_type"), "pool");
+    assert_string_equal(text_in(block, "resource_name"), "activations");
+    json_decref(report);
 }
 
 static void tells_what_was_not_in_order(void **state)
@@ -289,7 +313,8 @@ static void tells_how_a_kernel_broke_a_guard(void **state)
     assert_non_null(strstr(
         program.err, "  out_of_bounds: scale wrote past the end of a block, 1 time\n"));
     assert_non_null(strstr(
-        program.err, "(resource 2, device 0), first changed byte: 0 past its end\n"));
+        program.err, " of resource 2 (pool \"activations\") on device 0, first changed "
+                     "byte: 0 past its end\n"));
     assert_non_null(
         strstr(program.err, "    check the index of the kernel's last threads; "));
 }
@@ -739,6 +764,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(tells_what_a_program_did_wrong),
+        CASE(names_a_resource_that_has_ended),
         CASE(tells_what_was_not_in_order),
         CASE(shows_cxx_names_as_people_write_them),
 #ifndef PROGRAM_HAS_LIBSTDCXX

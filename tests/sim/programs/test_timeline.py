@@ -226,14 +226,14 @@ class Programs(Case):
         self.assertRegex(shown["summary"], "^5 blocks, 4 launches and copies in [0-9.]+ [mu]?s$")
         self.assertRegex(shown["peak"], "^What held the peak of device 0: 4.9 KiB in 2 blocks at ")
         self.assertEqual(shown["holders"], [
-            ["60.0 %", "2.9 KiB", "1", "from 2.0 KiB", "resource 2", "scale"],
-            ["40.0 %", "2.0 KiB", "1", "from 1.0 KiB", "resource 2", "fill"]])
+            ["60.0 %", "2.9 KiB", "1", "from 2.0 KiB", "resource 2 (pool)", "scale"],
+            ["40.0 %", "2.0 KiB", "1", "from 1.0 KiB", "resource 2 (pool)", "fill"]])
         self.assertEqual(shown["locations"], ["device 0"])
         self.assertEqual(set(shown["colours"]["first"]), {"fill", "scale", "none"})
         self.assertEqual(shown["ticks"], 4)
         self.assertEqual(shown["drawn"]["map"], 5 + len(check_page(self, self.page)["regions"]))
         self.assertTrue(any(re.match(r"2.9 KiB \(3000\) at 0x[0-9a-f]+\n"
-                                     r"resource 2, default stream\n"
+                                     r"resource 2 \(pool\), default stream\n"
                                      r"allocated at .*, not freed\nfirst used by scale\n", tip)
                             for tip in shown["tips"]), shown["tips"])
         self.assertTrue(any(re.match(r"(fill|scale|memset_async)\n", tip)

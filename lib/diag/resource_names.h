@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of the resources whose blocks are followed, in the side file: when a finding is shown, the
+ * resource of its block may have ended, and another one may have its slot in the segment. A
+ * resource has the entry of its id modulo their number. The first one keeps it, so the names of
+ * further ones are not known.
+ *
+ * Cost of an allocation: one comparison. The engine's lock protects it.
+ */
+#ifndef RMM_DIAG_RESOURCE_NAMES_H
+#define RMM_DIAG_RESOURCE_NAMES_H
+
+#include <rmm/sys/diag.h>
+
+#include "diag/diag_format.h"
+
+#define RMM_DIAG_RESOURCES_COUNT 1024u
+
+/* Of the block's resource, if the library tells its name. */
+void rmm__resource_names_add(
+    rmm_diag_resource_t *entries, const rmm_diag_block_v1_t *block);
+
+#endif /* RMM_DIAG_RESOURCE_NAMES_H */
