@@ -15,8 +15,8 @@
  * an earlier call where its own was. Then frames outside of it can be those of the earlier call.
  *
  * Threads: any; what is remembered is the thread's own, until it ends. Memory: up to 670 KB for
- * each thread that was here, of which it touches 320 bytes for each stack. If there is no room for
- * another stack all are forgotten.
+ * each thread that was here, of which it touches 8 KB and 320 bytes for each stack, and 84 MB for
+ * the stacks of all. If there is no room for another stack the thread forgets all of its own.
  */
 #include "diag/stacks.h"
 
@@ -27,11 +27,13 @@
     __x86_64__) /* where the return address is directly below the caller's frame */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum {
     KEPT_MAX = 2048,
+    KEPT_BY_ALL = 128 * KEPT_MAX,
     BUCKETS = 2048, /* a power of two */
     NONE = 0
 };
@@ -47,12 +49,14 @@ typedef struct kept {
 
 typedef struct memory {
     uint32_t count;            /* of kept[1..]; kept[NONE] is none */
+    uint32_t most;             /* that it ever was: their pages are written */
     uint32_t last;             /* taken */
     uint32_t buckets[BUCKETS]; /* by depth: the one that was added last */
     kept_t kept[KEPT_MAX + 1];
 } memory_t;
 
 static _Thread_local memory_t *memory;
+static _Atomic(uint32_t) kept_by_all; /* `most` of all threads */
 
 /* --- memory ------------------------------------------------------------------------ */
 
@@ -62,7 +66,10 @@ static bool has_key;
 
 static void thread_ends(void *ended)
 {
+    const memory_t *own = ended;
+
     memory = NULL;
+    atomic_fetch_sub_explicit(&kept_by_all, own->most, memory_order_relaxed);
     (void)munmap(ended, sizeof(memory_t));
 }
 
@@ -130,10 +137,28 @@ static uint32_t find(uintptr_t depth)
     return number;
 }
 
-/* The entry for another stack. */
+/* One more than ever before. */
+static bool may_grow(void)
+{
+    if (memory->most == KEPT_MAX) {
+        return false;
+    }
+    if (atomic_fetch_add_explicit(&kept_by_all, 1, memory_order_relaxed) <
+        KEPT_BY_ALL) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(&kept_by_all, 1, memory_order_relaxed);
+    return false;
+}
+
+/* The entry for another stack; NULL: there is none. */
 static kept_t *make_room(void)
 {
-    if (memory->count == KEPT_MAX) {
+    if (memory->count == memory->most && may_grow()) {
+        memory->most++;
+    } else if (memory->most == 0) {
+        return NULL;
+    } else if (memory->count == memory->most) {
         memset(memory->buckets, 0, sizeof(memory->buckets));
         memory->count = 0;
         memory->last = NONE;
@@ -211,8 +236,10 @@ __attribute__((noinline)) rmm_stack_raw_t *rmm__stack_take(void)
     number = find(depth);
     if (number == NONE) {
         kept_t *kept = make_room();
+        bool is_kept = kept != NULL;
 
-        if (!unwind(kept, depth)) {
+        kept = is_kept ? kept : &only;
+        if (!unwind(kept, depth) || !is_kept) {
             return &kept->stack;
         }
         number = keep(kept);

@@ -179,6 +179,74 @@ static void what_a_thread_remembers_ends_with_it(void **state)
     assert_true(mapped_pages() - before < THREADS * 100000L / 4096);
 }
 
+/* --- many threads ------------------------------------------------------------------ */
+
+enum { CREW = 250, OF_EACH = 2048 };
+
+static pthread_barrier_t barrier;
+
+static void *take_many(void *argument)
+{
+    rmm_stack_raw_t taken;
+
+    for (uint32_t i = 0; i < OF_EACH; i++) {
+        take_by(i, LEVELS, &taken);
+        assert_true(taken.count > LEVELS);
+    }
+    (void)pthread_barrier_wait(&barrier);
+    (void)pthread_barrier_wait(&barrier);
+    return argument;
+}
+
+static long resident_kib(void)
+{
+    char line[256];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+
+    assert_non_null(file);
+    while (kib < 0 && fgets(line, sizeof(line), file) != NULL) {
+        (void)sscanf(line, "Rss: %ld", &kib);
+    }
+    (void)fclose(file);
+    assert_true(kib > 0);
+    return kib;
+}
+
+/* What their memory grows by while each knows its stacks. */
+static long grown_by_threads(uint32_t count)
+{
+    static pthread_t threads[CREW];
+    pthread_attr_t small;
+    long before = resident_kib(), grown = 0;
+
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, 256 << 10), 0);
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, count + 1), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&threads[i], &small, take_many, NULL), 0);
+    }
+    (void)pthread_barrier_wait(&barrier);
+    grown = resident_kib() - before;
+    (void)pthread_barrier_wait(&barrier);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    (void)pthread_barrier_destroy(&barrier);
+    (void)pthread_attr_destroy(&small);
+    return grown;
+}
+
+/* Each alone would have 650 KiB. A thread that comes after them has as much again. */
+static void the_memory_for_the_stacks_of_all_threads_is_bounded(void **state)
+{
+    long most = (long)CREW * 650 * 3 / 4;
+
+    assert_true(grown_by_threads(CREW) < most);
+    assert_true(grown_by_threads(CREW) < most);
+    assert_true(grown_by_threads(1) > 600);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +255,7 @@ int main(void)
         cmocka_unit_test(a_stack_that_is_taken_again_is_the_same_and_another_is_not),
         cmocka_unit_test(ways_that_are_taken_again_and_again_stay_apart),
         cmocka_unit_test(what_a_thread_remembers_ends_with_it),
+        cmocka_unit_test(the_memory_for_the_stacks_of_all_threads_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
