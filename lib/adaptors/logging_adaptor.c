@@ -188,7 +188,7 @@ rmm_status_t rmm_logging_flush(rmm_resource_t *mr)
 
 static rmm_status_t choose_options(rmm_logging_options_t *opts)
 {
-    const char *path = getenv("RMM_LOG_FILE");
+    const char *path = secure_getenv("RMM_LOG_FILE");
 
     RMM_CHECK_ARG(
         rmm_logging_header(opts->format) != NULL,

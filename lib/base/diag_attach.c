@@ -137,7 +137,7 @@ rmm_status_t rmm_diag_attach_v1(
 
 static rmm_diag_injected_fn find_injected(void)
 {
-    const char *path = getenv("CUDA_INJECTION64_PATH");
+    const char *path = secure_getenv("CUDA_INJECTION64_PATH");
     void *library = NULL;
     void *symbol = NULL;
     rmm_diag_injected_fn function = NULL;

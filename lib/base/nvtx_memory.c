@@ -138,7 +138,7 @@ static const char *open_extension(void *library)
 
 static const char *tool_path(void)
 {
-    const char *path = getenv("NVTX_INJECTION64_PATH");
+    const char *path = secure_getenv("NVTX_INJECTION64_PATH");
 
     return path != NULL && path[0] != '\0' ? path : NULL;
 }

@@ -180,7 +180,7 @@ static int open_file(const char *path)
 
 void rmm__log_sink_open(char *complaint, size_t complaint_bytes)
 {
-    const char *path = getenv("RMM_DEBUG_LOG_FILE");
+    const char *path = secure_getenv("RMM_DEBUG_LOG_FILE");
     int error;
 
     journal = rmm__journal_parse(getenv("JOURNAL_STREAM"));

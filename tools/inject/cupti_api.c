@@ -46,8 +46,8 @@ static void *open_below(const char *toolkit)
 
 static void *open_cupti(void)
 {
-    const char *home = getenv("CUDA_HOME");
-    const char *path = getenv("CUDA_PATH");
+    const char *home = secure_getenv("CUDA_HOME");
+    const char *path = secure_getenv("CUDA_PATH");
     void *library = open_by_name(RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 
     if (library == NULL) {

@@ -342,7 +342,7 @@ int InitializeInjection(void)
     uint32_t modes = 0;
     char unknown[RMM_DIAG_MODE_WORD_BYTES] = "";
 
-    if (rmm__diag_modes_parse(getenv("RMM_DIAG"), &modes, unknown) &&
+    if (rmm__diag_modes_parse(secure_getenv("RMM_DIAG"), &modes, unknown) &&
         (modes & RMM_DIAG_MODE_DRIVER) != 0) {
         follow_driver();
     }
@@ -379,7 +379,7 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
 {
     uint32_t modes = 0;
     char unknown[RMM_DIAG_MODE_WORD_BYTES] = "";
-    const char *setting = getenv("RMM_DIAG");
+    const char *setting = secure_getenv("RMM_DIAG");
     bool is_asked = setting != NULL && setting[0] != '\0';
     bool is_known = rmm__diag_modes_parse(setting, &modes, unknown);
     rmm_diag_hooks_v1_t hooks = {

@@ -26,6 +26,7 @@
 #include "run/child.h"
 #include "run/inject_path.h"
 #include "run/left.h"
+#include "run/privileged.h"
 #include "run/report.h"
 #include "run/suppressions.h"
 #include "run/timeline.h"
@@ -437,6 +438,14 @@ int main(int argc, char **argv)
     if (!files_differ(&options)) {
         tool_error("--report, --timeline, --trace and --suppressions are four files");
         return TOOL_EXIT_USAGE;
+    }
+    if (run_is_privileged(argv[1])) {
+        tool_error(
+            "%s has other rights than its caller (set-user-ID, set-group-ID or "
+            "capabilities): it takes no library from the environment, so it cannot be "
+            "diagnosed",
+            argv[1]);
+        return EXIT_OWN_FAILURE;
     }
     if (!set_environment(&options)) {
         return EXIT_OWN_FAILURE;

@@ -83,7 +83,7 @@ typedef int (*injection_fn)(void);
 void rmm__driver_sim_inject(void)
 {
     static atomic_flag done = ATOMIC_FLAG_INIT;
-    const char *path = getenv("CUDA_INJECTION64_PATH");
+    const char *path = secure_getenv("CUDA_INJECTION64_PATH");
     injection_fn initialize;
     void *library, *symbol;
 
