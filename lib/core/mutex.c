@@ -9,7 +9,9 @@
  * each handover moves the protected data to another core.
  *
  * Then it sleeps again and again, for as long as it has waited, but NAP_NS_MIN to
- * NAP_NS_MAX. After each sleep it looks for LOOK_NS and takes the lock as soon
+ * NAP_NS_MAX. A thread that has waited for more than 16 ms sleeps for a 32nd of that time: else
+ * the looks of 1,000 threads take all the time of two processors, and the thread that holds
+ * the lock gets none. After each sleep it looks for LOOK_NS and takes the lock as soon
  * as it is free, which bounds the turn of a thread that locks again and again. No unlock wakes
  * a thread: most threads that were woken found the lock taken again. So no wake-up can be
  * lost, an unlock needs neither a fence nor a look at the lock, and no thread waits for a
@@ -38,6 +40,7 @@
 #define LOOK_NS 2000u /* several times as long as the lock is usually held */
 #define NAP_NS_MIN 20000u
 #define NAP_NS_MAX 500000u
+#define LONG_NAP_NS_MAX 10000000u
 
 static const rmm_mutex_tuning_t usual = {.spin_ns = 200000};
 static rmm_mutex_tuning_t tuning = {.spin_ns = 200000};
@@ -75,6 +78,8 @@ static void nap(uint64_t waited_ns)
     uint64_t nap_ns = waited_ns > NAP_NS_MIN ? waited_ns : NAP_NS_MIN;
 
     nap_ns = nap_ns < NAP_NS_MAX ? nap_ns : NAP_NS_MAX;
+    nap_ns = nap_ns > waited_ns / 32 ? nap_ns : waited_ns / 32;
+    nap_ns = nap_ns < LONG_NAP_NS_MAX ? nap_ns : LONG_NAP_NS_MAX;
     syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
 }
 

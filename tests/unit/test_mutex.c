@@ -141,6 +141,43 @@ static void lets_one_in_at_a_time_when_all_sleep(void **state)
     run_all(4000);
 }
 
+enum { MULTITUDE = 1000, TURNS = 300, HOLD_NS = 1000 };
+
+static uint64_t turns_taken; /* with the lock */
+
+static void *take_turns(void *argument)
+{
+    rmm_mutex_t *mutex = argument;
+
+    for (int i = 0; i < TURNS; i++) {
+        uint64_t until_ns;
+
+        rmm__mutex_lock(mutex);
+        until_ns = rmm__clock_ns(CLOCK_MONOTONIC) + HOLD_NS;
+        while (rmm__clock_ns(CLOCK_MONOTONIC) < until_ns) {
+        }
+        turns_taken++;
+        rmm__mutex_unlock(mutex);
+    }
+    return NULL;
+}
+
+/* If all that wait look at the lock too often, the one that holds it gets no processor, and this
+ * takes minutes. */
+static void lets_a_thousand_threads_go_on(void **state)
+{
+    static pthread_t threads[MULTITUDE];
+    rmm_mutex_t mutex = RMM_MUTEX_INITIALIZER;
+
+    for (int i = 0; i < MULTITUDE; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, take_turns, &mutex), 0);
+    }
+    for (int i = 0; i < MULTITUDE; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(turns_taken, MULTITUDE * TURNS);
+}
+
 static void works_on_one_processor(void **state)
 {
     cpu_set_t all, one;
@@ -347,6 +384,7 @@ int main(void)
         cmocka_unit_test(is_free_in_a_forked_child_although_threads_of_the_parent_wait),
         cmocka_unit_test_teardown(lets_one_in_at_a_time, back_to_usual),
         cmocka_unit_test_teardown(lets_one_in_at_a_time_when_all_sleep, back_to_usual),
+        cmocka_unit_test(lets_a_thousand_threads_go_on),
         cmocka_unit_test_teardown(works_on_one_processor, back_to_usual),
     };
 
