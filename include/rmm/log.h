@@ -21,7 +21,9 @@
  * (JOURNAL_STREAM names it), the line has the priority instead of the time:
  *   <3>[thread][error] message
  * A line is written at once with one write(2): there is nothing to flush, and lines of
- * threads and processes that share a file do not mix.
+ * threads and processes that share a file do not mix. In every message of the library '?'
+ * stands for each byte of a control character and of what is not UTF-8: names of files and
+ * values of variables neither forge a line nor reach a terminal as a command.
  *
  * An allocation that fails for lack of memory is logged as an error when the failure reaches
  * the program, but not if a resource or an adaptor above can still satisfy the request.

@@ -22,6 +22,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "segment/text.h"
 
 #define LEVEL_COUNT (RMM_LEVEL_OFF + 1)
 
@@ -61,10 +62,13 @@ rmm_log_level_t rmm__log_stderr_level(void)
     return (rmm_log_level_t)atomic_load_explicit(&stderr_level, memory_order_relaxed);
 }
 
-static void write_record(rmm_log_level_t level, const char *message)
+/* Names that others chose are in it: no sink gets a line break or an escape sequence of theirs. */
+static void write_record(rmm_log_level_t level, char *message, size_t bytes)
 {
     const rmm_log_record_t record = rmm__log_record(level, message);
     rmm_log_publish_fn to_ring = atomic_load_explicit(&publish, memory_order_acquire);
+
+    rmm__text_clean(message, bytes);
 
     if (to_ring != NULL) {
         to_ring(&record);
@@ -111,10 +115,10 @@ static void read_environment(void)
     }
     atomic_store_explicit(&rmm__log_level, level, memory_order_relaxed);
     if (about_file[0] != '\0') {
-        write_record(RMM_LEVEL_WARN, about_file);
+        write_record(RMM_LEVEL_WARN, about_file, sizeof(about_file));
     }
     if (about_level[0] != '\0') {
-        write_record(RMM_LEVEL_WARN, about_level);
+        write_record(RMM_LEVEL_WARN, about_level, sizeof(about_level));
     }
 }
 
@@ -131,7 +135,7 @@ void rmm__log(rmm_log_level_t level, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);
-        write_record(level, message);
+        write_record(level, message, sizeof(message));
     }
     errno = saved_errno;
 }

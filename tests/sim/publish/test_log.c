@@ -224,6 +224,28 @@ static void a_bad_file_is_one_warning(void **state)
     child_run(names_a_bad_file, NULL);
 }
 
+/* Both name what others chose: a file of the environment, and what a caller passed. */
+static void names_hostile_texts(child_t *self, void *argument)
+{
+    const char *path = divert_stderr();
+    const char *said;
+
+    setenv("RMM_DEBUG_LOG_FILE", "/no/\x1b[31m\n[1][forged]/log", 1);
+    rmm__log_warn("a name \x1b]0;title\a\r\xff\xc3\xa9");
+    said = content_of(path);
+    _exit(
+        lines_of(path) == 2 &&
+                strstr(said, "/no/?[31m?[1][forged]/log cannot") != NULL &&
+                strstr(said, "a name ?]0;title???\xc3\xa9\n") != NULL
+            ? 0
+            : 1);
+}
+
+static void no_control_character_reaches_a_terminal(void **state)
+{
+    child_run(names_hostile_texts, NULL);
+}
+
 typedef struct collected {
     _Atomic(unsigned) count;
     rmm_log_level_t level;
@@ -583,6 +605,7 @@ int main(void)
         cmocka_unit_test(levels_have_names),
         cmocka_unit_test(files_are_appended_to_and_exchanged),
         cmocka_unit_test(a_bad_file_is_one_warning),
+        cmocka_unit_test(no_control_character_reaches_a_terminal),
         cmocka_unit_test(a_function_may_be_the_sink),
         cmocka_unit_test(sinks_can_be_chained_and_restored),
         cmocka_unit_test(a_kind_of_message_is_limited),
