@@ -5,6 +5,7 @@
  */
 #include "harness/harness.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +40,22 @@ static bool collect_problem(void *context, uint64_t line, const char *text)
     return true;
 }
 
+/* Text in pieces of three bytes. */
+static size_t next_piece(void *context, const char **piece_out)
+{
+    const char **rest = context;
+    size_t length = strnlen(*rest, 3);
+    *piece_out = *rest;
+    *rest += length;
+    return length;
+}
+
 static snapshot_result_t
 read_text(collected_t *collected, const char *text, char problem[LOG_PROBLEM_MAX])
 {
     const log_sink_t sink = {collected, collect_row, collect_problem};
     problem[0] = '\0';
-    return snapshot_read(text, strlen(text), &sink, problem);
+    return snapshot_read(next_piece, &text, &sink, problem);
 }
 
 static void assert_refused(const char *text, const char *expected)
@@ -138,7 +149,6 @@ static void refuses_what_is_no_snapshot_of_one_gpu(void **state)
     assert_refused("{\"device_traces\": 3}", "no device_traces");
     assert_refused("{\"device_traces\": []}", "_record_memory_history()");
     assert_refused("{\"device_traces\": [[], []]}", "_record_memory_history()");
-    assert_refused("{\"device_traces\": [[{}], [{}]]}", "traces of several GPUs");
     assert_refused(
         "{\"time\": \"x\", \"type\": \"start\", \"pid\": 7}\n{\"time\"",
         "proc/<pid>/events_pipe");
@@ -146,6 +156,128 @@ static void refuses_what_is_no_snapshot_of_one_gpu(void **state)
     memset(deep, '[', sizeof(deep) - 1);
     deep[sizeof(deep) - 1] = '\0';
     assert_refused(deep, "damaged JSON");
+}
+
+#define ROW "{\"action\": \"oom\", \"size\": 1, \"stream\": 0}"
+
+/* They are seen when the first one's entries were passed on. */
+static void refuses_traces_of_several_gpus(void **state)
+{
+    collected_t collected = {.row_count = 0};
+    char problem[LOG_PROBLEM_MAX];
+    (void)state;
+    assert_int_equal(
+        read_text(
+            &collected, "{\"device_traces\": [[], [" ROW "], [" ROW ", " ROW "]]}",
+            problem),
+        SNAPSHOT_FAILED);
+    assert_non_null(strstr(problem, "traces of several GPUs"));
+    assert_int_equal(collected.row_count, 1);
+}
+
+static void says_where_the_text_is_damaged(void **state)
+{
+    static const struct {
+        const char *text, *place;
+    } damaged[] = {
+        {"{\n  7: 1}", "line 2, column 2: '\"' expected"},
+        {"{\"a\" 1}", "line 1, column 5: ':' expected"},
+        {"{\"a\": 1\n\"b\"}", "line 2, column 0: '}' expected"},
+        {"{\"a\": [1 2]}", "line 1, column 9: ']' expected"},
+        {"{\"a\": [1, ]}", "line 1, column 10"},
+        {"{\"a\": tru}", "line 1, column 9"},
+        {"{\"a\": [{\"b\": \n]}", "line 2, column 1"},
+        {"{\"a\": 1,}", "line 1, column 8: '\"' expected"},
+        {"[1", "line 1, column 2: ']' expected"},
+        {"{\"device_traces\": [[], 7, [" ROW, "']' expected"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+        collected_t collected = {.row_count = 0};
+        char problem[LOG_PROBLEM_MAX];
+        assert_int_equal(
+            read_text(&collected, damaged[i].text, problem), SNAPSHOT_FAILED);
+        assert_non_null(strstr(problem, "damaged JSON: line "));
+        if (strstr(problem, damaged[i].place) == NULL) {
+            fail_msg("%s: %s", damaged[i].text, problem);
+        }
+    }
+}
+
+/* --- large ones ------------------------------------------------------------------------ */
+
+/* A snapshot that is made while it is read: `count` entries, each `padding` bytes long. */
+typedef struct endless {
+    size_t at, count, padding;
+    char piece[4096];
+} endless_t;
+
+static size_t make_piece(void *context, const char **piece_out)
+{
+    endless_t *endless = context;
+    size_t at = endless->at++;
+    *piece_out = endless->piece;
+    if (at >= endless->count) {
+        return at > endless->count ? 0
+                                   : (size_t)snprintf(
+                                         endless->piece, sizeof(endless->piece),
+                                         "]], \"segments\": []}");
+    }
+    return (size_t)snprintf(
+        endless->piece, sizeof(endless->piece),
+        "%s{\"action\": \"snapshot\", \"frames\": \"%*s\"}",
+        at == 0 ? "{\"device_traces\": [[" : ", ", (int)endless->padding, "");
+}
+
+static size_t live_bytes, peak_bytes;
+
+static void *count_allocation(size_t bytes)
+{
+    void *ptr = malloc(bytes);
+    live_bytes += malloc_usable_size(ptr);
+    peak_bytes = live_bytes > peak_bytes ? live_bytes : peak_bytes;
+    return ptr;
+}
+
+static void count_free(void *ptr)
+{
+    live_bytes -= malloc_usable_size(ptr);
+    free(ptr);
+}
+
+static void needs_memory_for_one_entry(void **state)
+{
+    collected_t collected = {.row_count = 0};
+    const log_sink_t sink = {&collected, collect_row, collect_problem};
+    char problem[LOG_PROBLEM_MAX] = "";
+    endless_t endless = {.count = 25000, .padding = 4000}; /* 100 MB */
+    (void)state;
+    json_set_alloc_funcs(count_allocation, count_free);
+    assert_int_equal(snapshot_read(make_piece, &endless, &sink, problem), SNAPSHOT_OK);
+    json_set_alloc_funcs(malloc, free);
+    assert_int_equal(collected.row_count + collected.problem_count, 0);
+    assert_int_equal(live_bytes, 0);
+    assert_in_range(peak_bytes, 4000, 65536);
+}
+
+/* A string that does not end. */
+static size_t more_of_a_string(void *context, const char **piece_out)
+{
+    size_t *pieces = context;
+    *piece_out = (*pieces)++ == 0 ? "{\"a\": \"xxxxx" : "xxxxxxxxxxxx";
+    return 12;
+}
+
+static void refuses_a_value_without_end(void **state)
+{
+    collected_t collected = {.row_count = 0};
+    const log_sink_t sink = {&collected, collect_row, collect_problem};
+    char problem[LOG_PROBLEM_MAX] = "";
+    size_t pieces = 0;
+    (void)state;
+    assert_int_equal(
+        snapshot_read(more_of_a_string, &pieces, &sink, problem), SNAPSHOT_FAILED);
+    assert_non_null(strstr(problem, "a value of more than 16 MiB"));
+    assert_true(pieces < JSON_STREAM_VALUE_MAX / 12 + 10);
 }
 
 static void stops_when_the_sink_does(void **state)
@@ -194,6 +326,10 @@ int main(void)
         cmocka_unit_test(reads_the_rows_of_a_recorded_file),
         cmocka_unit_test(reports_entries_that_are_no_rows),
         cmocka_unit_test(refuses_what_is_no_snapshot_of_one_gpu),
+        cmocka_unit_test(refuses_traces_of_several_gpus),
+        cmocka_unit_test(says_where_the_text_is_damaged),
+        cmocka_unit_test(needs_memory_for_one_entry),
+        cmocka_unit_test(refuses_a_value_without_end),
         cmocka_unit_test(stops_when_the_sink_does),
         cmocka_unit_test(knows_json_by_its_first_byte),
         cmocka_unit_test(refuses_a_pickle),

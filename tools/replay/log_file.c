@@ -61,6 +61,8 @@ typedef struct reading {
     char *chunk;
     size_t length; /* of what the chunk has */
     char *error;
+    bool is_first;   /* the chunk was read and not passed on */
+    bool has_failed; /* the error says why */
 } reading_t;
 
 /* Fills the chunk; 0 bytes at the end. The last bytes of a damaged file may still come out. */
@@ -100,47 +102,22 @@ static log_file_result_t read_rows(reading_t *reading, const log_sink_t *sink)
     return log_reader_end(&reader) ? LOG_FILE_OK : LOG_FILE_STOPPED;
 }
 
-/* All of the file; NULL with the error. */
-static char *collect(reading_t *reading, size_t *length_out)
+/* The first piece is the chunk that was read. */
+static size_t next_piece(void *context, const char **piece_out)
 {
-    char *text = NULL;
-    size_t used = 0, room = 0;
-    while (reading->length > 0) {
-        if (used + reading->length > room) {
-            room = room == 0 ? 4 * (size_t)CHUNK_BYTES : 2 * room;
-            char *larger = room <= SNAPSHOT_BYTES_MAX ? realloc(text, room) : NULL;
-            if (larger == NULL) {
-                snprintf(
-                    reading->error, LOG_FILE_ERROR_MAX,
-                    "the snapshot is larger than 1 GiB, or there is no host memory: "
-                    "record it without stacks");
-                free(text);
-                return NULL;
-            }
-            text = larger;
-        }
-        memcpy(text + used, reading->chunk, reading->length);
-        used += reading->length;
-        if (!read_chunk(reading)) {
-            free(text);
-            return NULL;
-        }
-    }
-    *length_out = used;
-    return text;
+    reading_t *reading = context;
+    bool is_read = !reading->has_failed && (reading->is_first || read_chunk(reading));
+    reading->is_first = false;
+    reading->has_failed = !is_read;
+    *piece_out = reading->chunk;
+    return is_read ? reading->length : 0;
 }
 
 static log_file_result_t read_snapshot(reading_t *reading, const log_sink_t *sink)
 {
     char problem[LOG_PROBLEM_MAX];
-    size_t length;
-    char *text = collect(reading, &length);
-    if (text == NULL) {
-        return LOG_FILE_FAILED;
-    }
-    snapshot_result_t result = snapshot_read(text, length, sink, problem);
-    free(text);
-    switch (result) {
+    reading->is_first = true;
+    switch (snapshot_read(next_piece, reading, sink, problem)) {
     case SNAPSHOT_OK:
         return LOG_FILE_OK;
     case SNAPSHOT_STOPPED:
@@ -148,7 +125,9 @@ static log_file_result_t read_snapshot(reading_t *reading, const log_sink_t *sin
     case SNAPSHOT_FAILED:
         break;
     }
-    snprintf(reading->error, LOG_FILE_ERROR_MAX, "%s", problem);
+    if (!reading->has_failed) { /* else that is why */
+        snprintf(reading->error, LOG_FILE_ERROR_MAX, "%s", problem);
+    }
     return LOG_FILE_FAILED;
 }
 
@@ -174,7 +153,7 @@ log_file_result_t
 log_file_read(const char *path, const log_sink_t *sink, char error[LOG_FILE_ERROR_MAX])
 {
     static char chunk[CHUNK_BYTES];
-    reading_t reading = {open_log(path, error), chunk, 0, error};
+    reading_t reading = {.file = open_log(path, error), .chunk = chunk, .error = error};
     if (reading.file == NULL) {
         return LOG_FILE_FAILED;
     }

@@ -107,86 +107,136 @@ static bool take_entry(const json_t *entry, uint64_t number, const log_sink_t *s
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-static snapshot_result_t say(char problem[LOG_PROBLEM_MAX], const char *text)
+typedef struct snapshot {
+    const log_sink_t *sink;
+    uint64_t entries;       /* of the trace that is being read */
+    unsigned traces;        /* with entries */
+    bool has_traces;        /* it is a snapshot of PyTorch */
+    bool has_type, has_pid; /* it is an event of a node */
+    bool is_stopped;        /* by the sink */
+} snapshot_t;
+
+static bool drop_value(json_stream_t *stream, void *context)
 {
-    snprintf(problem, LOG_PROBLEM_MAX, "%s", text);
-    return SNAPSHOT_FAILED;
+    json_t *value = json_stream_value(stream);
+    (void)context;
+    json_decref(value);
+    return value != NULL;
 }
 
-/* The only trace with entries; NULL with the problem. */
-static const json_t *choose_trace(const json_t *traces, char problem[LOG_PROBLEM_MAX])
+static bool read_entry(json_stream_t *stream, void *context)
 {
-    const json_t *chosen = NULL;
-    for (size_t i = 0; i < json_array_size(traces); i++) {
-        const json_t *trace = json_array_get(traces, i);
-        if (json_array_size(trace) == 0) {
-            continue;
-        }
-        if (chosen != NULL) {
-            (void)say(
-                problem, "the snapshot has traces of several GPUs: keep one of its "
-                         "device_traces");
-            return NULL;
-        }
-        chosen = trace;
+    snapshot_t *snapshot = context;
+    json_t *entry = json_stream_value(stream);
+    if (entry == NULL) {
+        return false;
     }
-    if (chosen == NULL) {
-        (void)say(
-            problem, "the snapshot has no trace: torch.cuda.memory."
-                     "_record_memory_history() comes before what is to be recorded");
+    if (snapshot->entries++ == 0) {
+        snapshot->traces++;
     }
-    return chosen;
+    bool goes_on = snapshot->traces == 1;
+    if (goes_on && !take_entry(entry, snapshot->entries, snapshot->sink)) {
+        snapshot->is_stopped = true;
+        goes_on = false;
+    }
+    json_decref(entry);
+    return goes_on;
 }
 
-static snapshot_result_t
-take_all(const json_t *json, const log_sink_t *sink, char problem[LOG_PROBLEM_MAX])
+static bool read_trace(json_stream_t *stream, void *context)
 {
-    const json_t *traces = json_object_get(json, "device_traces");
-    if (json_object_get(json, "type") != NULL && json_object_get(json, "pid") != NULL) {
-        return say(
-            problem, "events of a node tell no allocations: replay "
-                     "proc/<pid>/events_pipe of a traced process");
-    }
-    if (!json_is_array(traces)) {
-        return say(
-            problem, "JSON, but no memory snapshot of PyTorch: no device_traces");
-    }
-    const json_t *trace = choose_trace(traces, problem);
-    if (trace == NULL) {
-        return SNAPSHOT_FAILED;
-    }
-    for (size_t i = 0; i < json_array_size(trace); i++) {
-        if (!take_entry(json_array_get(trace, i), i + 1, sink)) {
-            return SNAPSHOT_STOPPED;
-        }
-    }
-    return SNAPSHOT_OK;
+    snapshot_t *snapshot = context;
+    snapshot->entries = 0;
+    return json_stream_peek(stream) == '['
+               ? json_stream_array(stream, read_entry, snapshot)
+               : drop_value(stream, NULL);
 }
 
-/* What jansson says may quote the file. */
-static snapshot_result_t
-say_damaged(const json_error_t *error, char problem[LOG_PROBLEM_MAX])
+/* The value of a key. Others than the traces are large, too: the list of segments. */
+static bool read_member(json_stream_t *stream, const char *key, snapshot_t *snapshot)
 {
-    snprintf(
-        problem, LOG_PROBLEM_MAX, "damaged JSON: line %d, column %d: %.80s",
-        error->line, error->column, error->text);
-    for (char *c = problem; *c != '\0'; c++) {
-        *c = (char)(*c >= ' ' && *c <= '~' ? *c : '?');
+    bool is_array = json_stream_peek(stream) == '[';
+    bool is_traces = is_array && strcmp(key, "device_traces") == 0;
+    snapshot->has_traces |= is_traces;
+    snapshot->has_type |= strcmp(key, "type") == 0;
+    snapshot->has_pid |= strcmp(key, "pid") == 0;
+    return is_array ? json_stream_array(
+                          stream, is_traces ? read_trace : drop_value, snapshot)
+                    : drop_value(stream, NULL);
+}
+
+static bool read_key_and_member(json_stream_t *stream, snapshot_t *snapshot)
+{
+    if (json_stream_peek(stream) != '"') {
+        return json_stream_take(stream, '"');
     }
-    return SNAPSHOT_FAILED;
+    json_t *key = json_stream_value(stream);
+    bool is_read = key != NULL && json_stream_take(stream, ':') &&
+                   read_member(stream, json_string_value(key), snapshot);
+    json_decref(key);
+    return is_read;
+}
+
+static bool read_object(json_stream_t *stream, snapshot_t *snapshot)
+{
+    if (!json_stream_take(stream, '{')) {
+        return false;
+    }
+    if (json_stream_peek(stream) == '}') {
+        return json_stream_take(stream, '}');
+    }
+    while (read_key_and_member(stream, snapshot)) {
+        if (json_stream_peek(stream) != ',') {
+            return json_stream_take(stream, '}');
+        }
+        (void)json_stream_take(stream, ',');
+    }
+    return false;
+}
+
+/* Why it is no snapshot that can be replayed; NULL: it is one. */
+static const char *fault_of(const json_stream_t *stream, const snapshot_t *snapshot)
+{
+    if (stream->problem[0] != '\0') {
+        return stream->problem;
+    }
+    if (snapshot->traces > 1) {
+        return "the snapshot has traces of several GPUs: keep one of its device_traces";
+    }
+    if (snapshot->has_type && snapshot->has_pid) {
+        return "events of a node tell no allocations: replay proc/<pid>/events_pipe of "
+               "a "
+               "traced process";
+    }
+    if (!snapshot->has_traces) {
+        return "JSON, but no memory snapshot of PyTorch: no device_traces";
+    }
+    return snapshot->traces == 0 ? "the snapshot has no trace: "
+                                   "torch.cuda.memory._record_memory_history() "
+                                   "comes before what is to be recorded"
+                                 : NULL;
 }
 
 /* The lines of /rmm/events_pipe are an object each: the first tells what they are. */
 snapshot_result_t snapshot_read(
-    const char *text, size_t length, const log_sink_t *sink,
+    json_stream_more_fn more, void *context, const log_sink_t *sink,
     char problem[LOG_PROBLEM_MAX])
 {
-    json_error_t error;
-    json_t *json = json_loadb(text, length, JSON_DISABLE_EOF_CHECK, &error);
-    if (json == NULL) {
-        return say_damaged(&error, problem);
+    json_stream_t stream;
+    snapshot_t snapshot = {.sink = sink};
+    json_stream_init(&stream, more, context);
+    if (json_stream_peek(&stream) == '[') {
+        (void)json_stream_array(&stream, drop_value, NULL);
+    } else {
+        (void)read_object(&stream, &snapshot);
     }
-    snapshot_result_t result = take_all(json, sink, problem);
-    json_decref(json);
-    return result;
+    if (snapshot.is_stopped) {
+        return SNAPSHOT_STOPPED;
+    }
+    const char *fault = fault_of(&stream, &snapshot);
+    if (fault == NULL) {
+        return SNAPSHOT_OK;
+    }
+    snprintf(problem, LOG_PROBLEM_MAX, "%s", fault);
+    return SNAPSHOT_FAILED;
 }

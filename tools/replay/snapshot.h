@@ -5,6 +5,8 @@
  *
  * A block is free from `free_requested` on: later it waits for streams of PyTorch's own allocator.
  * What that allocator takes from the driver, and its frees that come true later, are no rows.
+ *
+ * With stacks a snapshot has a kilobyte an entry: it is read entry by entry.
  */
 #ifndef RMM_TOOLS_REPLAY_SNAPSHOT_H
 #define RMM_TOOLS_REPLAY_SNAPSHOT_H
@@ -12,10 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "replay/json_stream.h"
 #include "replay/log.h"
-
-/* Snapshots with stacks are large, and as JSON values larger. */
-#define SNAPSHOT_BYTES_MAX ((size_t)1 << 30)
 
 typedef enum snapshot_result {
     SNAPSHOT_OK,
@@ -26,8 +26,10 @@ typedef enum snapshot_result {
 /* True: a file that begins so is JSON, and no log. */
 bool snapshot_begins(const char *text, size_t length);
 
+/* Entries go to the sink as they are read, also those before what makes the rest fail. Text that
+ * `more` cannot get is an end that comes too early. */
 snapshot_result_t snapshot_read(
-    const char *text, size_t length, const log_sink_t *sink,
+    json_stream_more_fn more, void *context, const log_sink_t *sink,
     char problem[LOG_PROBLEM_MAX]);
 
 #endif /* RMM_TOOLS_REPLAY_SNAPSHOT_H */
