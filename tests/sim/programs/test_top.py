@@ -731,6 +731,39 @@ class Live(Programs):
             self.assertEqual(
                 file.read(), "rmm-top: the recording has ended early: No space left on device\n")
 
+    def processor_seconds(self, pid):
+        """Of all its threads, to the nanosecond."""
+        total = 0
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as file:
+                total += int(file.read().split()[0])
+        return total / 1e9
+
+    def test_it_costs_little_with_200_programs(self):
+        """At most 1 % of a core with an update a second, at the window's two sizes: processor time,
+        not time that passes, and the best of some windows, since others use the caches, too."""
+        with open(TOP, "rb") as file:
+            text = file.read()
+        if b"__asan_init" in text or b"__tsan_init" in text:
+            self.skipTest("what a sanitizer adds is no cost of rmm-top")
+        small = os.path.join(DATA, "replay", "small.csv")
+        for _ in range(200):
+            self.run_program(REPLAY, "--hold", "600", log=small)
+        self.wait_for(lambda: len(self.json()["processes"]) == 200)
+        for width, height in ((80, 24), (200, 60)):
+            self.open("--interval", "1", width=width, height=height)
+            self.wait_text("rmm-top  200 programs")
+            pid, costs = self.pid_of_top(), []
+            for _ in range(4):
+                used, passed = self.processor_seconds(pid), time.monotonic()
+                time.sleep(4)
+                costs.append((self.processor_seconds(pid) - used) / (time.monotonic() - passed))
+            print(f"{width}x{height}, 200 programs: {min(costs) * 100:.2f} to "
+                  f"{max(costs) * 100:.2f} % of a core", file=sys.stderr)
+            self.assertLess(min(costs), 0.01)
+            self.assertGreater(min(costs), 0.0001)  # it was live
+            self.quit()
+
     def test_frozen_figures_stay(self):
         program = self.start()
         self.open()
