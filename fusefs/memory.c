@@ -62,6 +62,21 @@ static uint64_t number_after(const char *text, const char *key)
 
 /* --- the group ------------------------------------------------------------------------ */
 
+/* Whether a list of controllers, "cpu,memory:", has that of memory. */
+static bool has_memory(const char *list)
+{
+    const size_t length = strlen("memory");
+    while (strncmp(list, "memory", length) != 0 ||
+           (list[length] != ',' && list[length] != ':')) {
+        list += strcspn(list, ",:\n");
+        if (*list != ',') {
+            return false;
+        }
+        list++;
+    }
+    return true;
+}
+
 /* The path in the line of the hierarchy that has the memory; NULL: none. */
 static const char *find_path(const char *groups, bool is_unified)
 {
@@ -70,9 +85,8 @@ static const char *find_path(const char *groups, bool is_unified)
         const char *end = line + strcspn(line, "\n");
         const char *list = strchr(line, ':');
         const char *colon = list != NULL ? strchr(list + 1, ':') : NULL;
-        const char *memory = list != NULL ? strstr(list, "memory") : NULL;
         bool is_wanted = is_unified ? strncmp(line, "0::", 3) == 0
-                                    : memory != NULL && colon != NULL && memory < colon;
+                                    : list != NULL && has_memory(list + 1);
         path = colon != NULL && colon < end && is_wanted ? colon + 1 : NULL;
         line = end + (*end == '\n');
     }

@@ -116,6 +116,39 @@ static void the_page_cache_counts_as_free(void **state)
     assert_true(memory_take(&memory, 2 * MIB));
 }
 
+/* The two files are read one after the other. */
+static void more_page_cache_than_is_used_is_no_more_room(void **state)
+{
+    write_group("", 64, 1);
+    write_file("", "memory.stat", "anon 1\ninactive_file 9999999\nactive_file 0\n");
+    memory_find_group(&memory, root, "0::/\n");
+    assert_false(memory_take(&memory, 56 * MIB + 1));
+    assert_true(memory_take(&memory, 56 * MIB));
+}
+
+/* In the path of a group, and as a part of a hierarchy's name. */
+static void what_is_only_called_memory_is_not_its_hierarchy(void **state)
+{
+    make_group("/memory");
+    write_group("/memory", 64, 56);
+    memory_find_group(&memory, root, "0::/memory\n");
+    assert_false(memory_take(&memory, 1));
+    memory_fini(&memory);
+    memory_init(&memory);
+    memory_find_group(
+        &memory, root, "2:name=in-memory:/x\n3:cpu,memory_x:/x\n0::/memory\n");
+    assert_false(memory_take(&memory, 1));
+}
+
+static void memory_is_found_beside_another_controller(void **state)
+{
+    make_group("/memory");
+    write_mib("/memory", "memory.limit_in_bytes", 64);
+    write_mib("/memory", "memory.usage_in_bytes", 56);
+    memory_find_group(&memory, root, "4:cpu,memory,pids:/\n0::/\n");
+    assert_false(memory_take(&memory, 1));
+}
+
 static void a_limit_above_counts(void **state)
 {
     make_group("/a");
@@ -206,6 +239,9 @@ int main(void)
         TEST(an_eighth_of_the_limit_is_kept),
         TEST(the_kernel_is_asked_again_when_the_credit_is_spent),
         TEST(the_page_cache_counts_as_free),
+        TEST(more_page_cache_than_is_used_is_no_more_room),
+        TEST(what_is_only_called_memory_is_not_its_hierarchy),
+        TEST(memory_is_found_beside_another_controller),
         TEST(a_limit_above_counts),
         TEST(a_group_above_with_less_left_counts_though_its_limit_is_higher),
         TEST(what_is_left_at_a_refusal_is_no_credit),
