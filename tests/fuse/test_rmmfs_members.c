@@ -240,6 +240,37 @@ static void what_is_short_is_counted_and_told_by_kind(void **state)
     end_fixture(fixture);
 }
 
+/* Each member has three descriptors, one more if it is diagnosed; a fixed number is kept. */
+static void segments_leave_descriptors_to_the_daemon(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    const uint32_t members = model->member_count;
+    entry_t entry = {.kind = ENTRY_WAITING};
+    member_t member = {.segment.fd = 10};
+    model->member_count = 99;
+    model->descriptor_limit = 300 + 64;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_NOTHING);
+    model->found_open++;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_DESCRIPTORS);
+    model->found_open--;
+    model->member_count = 100;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_DESCRIPTORS);
+    model->member_count = 0;
+    member.segment.fd = 299;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_NOTHING);
+    member.segment.fd = 300;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_DESCRIPTORS);
+    model->descriptor_limit = 20; /* then half of them */
+    member.segment.fd = 9;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_NOTHING);
+    member.segment.fd = 10;
+    assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_DESCRIPTORS);
+    model->member_count = members;
+    end_fixture(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +278,7 @@ int main(void)
         cmocka_unit_test(beginners_delay_a_first_gpu_and_keep_it_from_nobody),
         cmocka_unit_test(as_many_as_a_look_is_told_of_end_at_once),
         cmocka_unit_test(what_is_short_is_counted_and_told_by_kind),
+        cmocka_unit_test(segments_leave_descriptors_to_the_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

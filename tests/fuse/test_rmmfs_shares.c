@@ -47,12 +47,27 @@ static void further_users_have_the_last_share_together(void **state)
     assert_false(shares_take(&shares, SHARES_USERS_MAX + 4, 10));
 }
 
+/* Down to less than one for each. */
+static void a_small_total_is_divided_as_well(void **state)
+{
+    shares_t shares = {.count = 0};
+    for (uid_t uid = 1; uid <= 3; uid++) {
+        shares_want(&shares, uid, 10);
+    }
+    shares_allot(&shares, 5);
+    for (uid_t uid = 1; uid <= 3; uid++) {
+        assert_true(shares_take(&shares, uid, 1));
+        assert_false(shares_take(&shares, uid, 1));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_wants_little_gets_all_of_it),
         cmocka_unit_test(all_get_what_they_want_if_there_is_enough),
         cmocka_unit_test(further_users_have_the_last_share_together),
+        cmocka_unit_test(a_small_total_is_divided_as_well),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
