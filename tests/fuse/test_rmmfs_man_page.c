@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmm(5) against the tree: every file of TREE_FILE_MAP and every statistic has an entry with its
- * mode, below a heading that names each of its directories, and no entry is of a file that is
- * not there. What is missing the test says as lines to copy. documents_every_file_of_the_tree.sh
- * does the same with a mount, also for directories and links. And rmmfs(8) against budget.h.
+ * rmm(5) against the tree: every file of TREE_FILE_MAP and every statistic has an entry with
+ * its mode, below a heading that names each of its directories, and no entry is of a file that
+ * is not there. What is missing the test says as lines to copy.
+ * documents_every_file_of_the_tree.sh does the same with a mount, also for directories and
+ * links. The figures in its sentences are those of the sources. And rmmfs(8) against budget.h.
  */
 #include "model_fixture.h"
 
+#include <stdarg.h>
 #include <sys/stat.h>
 
 #include "budget.h"
 #include "harness/document.h"
 #include "journal.h"
+#include "members.h"
+#include "node_events.h"
+#include "reports.h"
+#include "segment/segment_blocks.h"
+#include "segment/segment_format.h"
+#include "text.h"
 #include "tree.h"
+#include "trims.h"
 
 #define PAGE "docs/man/rmm.5"
 #define HEADING ".SS "
@@ -339,6 +348,89 @@ static void the_limits_of_users_are_those_of_the_daemon(void **state)
 #undef X
 }
 
+/* --- figures in sentences --------------------------------------------------------------- */
+
+static char sentences[64 << 10];
+
+/* The page's text: words, one blank between two, without what troff is told. */
+static void read_sentences(void)
+{
+    FILE *page = open_document("man/rmm.5");
+    char line[LINE_BYTES];
+    size_t used = 0;
+    while (fgets(line, sizeof(line), page) != NULL) {
+        const char *text = line;
+        if (line[0] == '.') {
+            text += strcspn(line, " \n");
+        }
+        for (; *text != '\0' && used + 2 < sizeof(sentences); text++) {
+            bool is_blank = *text == ' ' || *text == '\n';
+            if (!is_blank && *text != '"') {
+                sentences[used++] = *text;
+            } else if (is_blank && used > 0 && sentences[used - 1] != ' ') {
+                sentences[used++] = ' ';
+            }
+        }
+    }
+    sentences[used] = '\0';
+    fclose(page);
+    assert_true(used > 10000 && used + 2 < sizeof(sentences));
+}
+
+__attribute__((format(printf, 1, 2))) static void
+expect_sentence(const char *format, ...)
+{
+    char part[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(part, sizeof(part), format, arguments);
+    va_end(arguments);
+    if (strstr(sentences, part) == NULL) {
+        fail_msg(PAGE ": the sources say \"%s\"", part);
+    }
+}
+
+#define MIB_OF(bytes) ((unsigned)((bytes) >> 20))
+#define MS_OF(ns) ((unsigned)((ns) / 1000000u))
+
+static void the_figures_of_the_page_are_those_of_the_sources(void **state)
+{
+    (void)state;
+    const rmm_segment_header_t *header = NULL;
+    read_sentences();
+    expect_sentence("reports %d bytes as its size", TREE_VALUE_BYTES);
+    expect_sentence("waits for that, at most %u ms", MS_OF(REPORT_WAIT_NS));
+    expect_sentence("A report has at most %u blocks", RMM_BLOCKS_ROWS_MAX);
+    expect_sentence(
+        "At %u KiB (for root and the daemon's user %u MiB)",
+        (unsigned)(JOURNAL_USER_BYTES >> 10), MIB_OF(JOURNAL_BYTES));
+    expect_sentence(
+        "may cause %u events at once and then %u a second", EVENTS_OF_USER,
+        1000000000u / EVENTS_NS_EACH);
+    expect_sentence("until %u seconds after its end", MS_OF(EXITED_SHOWN_NS) / 1000);
+    expect_sentence("cut at %zu bytes", sizeof(header->cmdline) - 1);
+    expect_sentence("Its newest messages, at most %u", RMM_LOG_RECORDS);
+    expect_sentence("fails with ETIMEDOUT after %u ms", MS_OF(TRIM_WAIT_NS));
+    expect_sentence("in force, or after %u ms", MS_OF(TRIM_WAIT_NS));
+    expect_sentence("longer than %u MiB", MIB_OF(TEXT_BYTES_MAX));
+}
+
+static void the_page_has_every_type_of_event(void **state)
+{
+    (void)state;
+    read_sentences();
+    const char *at = strstr(sentences, "The types are ");
+    char *end = at != NULL ? strstr(sentences, "A user's programs may cause") : NULL;
+    assert_true(end > at);
+    *end = '\0'; /* other entries have some of these words, too */
+#define X(id, name)                                                                    \
+    if (!has_word(at, name)) {                                                         \
+        fail_msg(PAGE ", events_pipe: write the type %s", name);                       \
+    }
+    EVENT_TYPE_MAP(X)
+#undef X
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +438,8 @@ int main(void)
         cmocka_unit_test(the_page_has_no_other_file_and_none_twice),
         cmocka_unit_test(the_overview_names_every_file),
         cmocka_unit_test(the_limits_of_users_are_those_of_the_daemon),
+        cmocka_unit_test(the_figures_of_the_page_are_those_of_the_sources),
+        cmocka_unit_test(the_page_has_every_type_of_event),
     };
     return cmocka_run_group_tests(tests, read_page, NULL);
 }
