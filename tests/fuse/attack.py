@@ -114,7 +114,7 @@ def dead(directory, count, template):
 
 
 def rename(directory, seconds, template):
-    path = put(directory, 0, forged(template, os.getpid(), 0))
+    path = put(directory, 1 << 20, forged(template, os.getpid(), 0))  # no name of dead()
     os.rename(path + ".new", path)
     end = time.time() + float(seconds)
     number = 0
