@@ -48,22 +48,12 @@ function(rmm_test_program program)
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:rmm_test_runner> $<TARGET_OBJECTS:${object}>)
 endfunction()
 
-# rmm_threaded_cases(VARIABLE PATTERN)
-# What a test's command names for the thread sanitizer, which has nothing to find where a case has one
-# thread: the cases of the pattern. Elsewhere nothing, which is all of them.
-function(rmm_threaded_cases variable pattern)
-    set(${variable} "" PARENT_SCOPE)
-    if(RMM_SANITIZE MATCHES "thread")
-        set(${variable} "${pattern}" PARENT_SCOPE)
-    endif()
-endfunction()
-
-# rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...]
-#     [CASES pattern ...])
+# rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])
 # A cmocka program over the library's objects, run as <label>.<name> with the variables of
-# ENV, which a run by hand has too; only some of its cases, if CASES names them.
+# ENV, which a run by hand has too. RMM_TEST_THREADS names its cases that start threads
+# (tests/harness/thread_cases.h).
 function(rmm_add_test)
-    cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV;CASES" ${ARGN})
+    cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 150) # on a busy machine; an idle one takes some seconds
     endif()
@@ -76,7 +66,7 @@ function(rmm_add_test)
     add_executable(test_${ARG_NAME} ${ARG_SOURCES})
     target_link_libraries(test_${ARG_NAME} PRIVATE rmm_defaults rmm_harness ${ARG_LIBS})
     rmm_test_program(test_${ARG_NAME} ${ARG_ENV})
-    add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME} ${ARG_CASES})
+    add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
     set_tests_properties(${ARG_LABEL}.${ARG_NAME} PROPERTIES
         LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
         ENVIRONMENT "${ARG_ENV}")

@@ -10,6 +10,7 @@
  */
 #include "harness/environment.h"
 #include "harness/harness.h"
+#include "harness/thread_cases.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -125,25 +126,60 @@ static bool all_are_cases(char **patterns, const struct CMUnitTest *tests, size_
     return true;
 }
 
-static int run_selected(
-    const char *group, const struct CMUnitTest *tests, size_t count,
-    CMFixtureFunction setup, CMFixtureFunction teardown)
+/* What the patterns select, all if there are none. */
+static size_t select_cases(
+    const struct CMUnitTest *tests, size_t count, char **patterns,
+    struct CMUnitTest *selected)
 {
-    struct CMUnitTest *selected;
-    size_t selected_count = 0;
-    int failed;
+    size_t found = 0;
 
-    if (!all_are_cases(arguments + before_cases, tests, count)) {
-        return USAGE_ERROR;
+    for (size_t i = 0; i < count; i++) {
+        if (*patterns == NULL || is_selected(&tests[i], patterns)) {
+            selected[found++] = tests[i];
+        }
     }
-    selected = calloc(count, sizeof(*selected));
-    if (selected == NULL) {
+    return found;
+}
+
+static void watch(struct CMUnitTest *tests, size_t count, char **threaded)
+{
+    bool *is_threaded = calloc(count, sizeof(*is_threaded));
+
+    if (is_threaded == NULL) {
         abort();
     }
     for (size_t i = 0; i < count; i++) {
-        if (is_selected(&tests[i], arguments + before_cases)) {
-            selected[selected_count++] = tests[i];
-        }
+        is_threaded[i] = is_selected(&tests[i], threaded);
+    }
+    thread_cases_watch(tests, count, is_threaded);
+    free(is_threaded);
+}
+
+static int run_cases(
+    const char *group, const struct CMUnitTest *tests, size_t count,
+    CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+    char **patterns = arguments + before_cases, **threaded = thread_cases_patterns();
+    struct CMUnitTest *selected = calloc(count, sizeof(*selected));
+    size_t selected_count;
+    int failed;
+
+    if (selected == NULL) {
+        abort();
+    }
+    if (!all_are_cases(patterns, tests, count) ||
+        (threaded != NULL && !all_are_cases(threaded, tests, count))) {
+        free(selected);
+        return USAGE_ERROR;
+    }
+#ifdef __SANITIZE_THREAD__
+    if (*patterns == NULL && threaded != NULL) {
+        patterns = threaded;
+    }
+#endif
+    selected_count = select_cases(tests, count, patterns, selected);
+    if (threaded != NULL) {
+        watch(selected, selected_count, threaded);
     }
     failed = _cmocka_run_group_tests(group, selected, selected_count, setup, teardown);
     free(selected);
@@ -156,17 +192,14 @@ int harness_run_group(
 {
     const char *first = arguments[before_cases];
 
-    if (first == NULL) {
-        return _cmocka_run_group_tests(group, tests, count, setup, teardown);
-    }
-    if (strcmp(first, "--help") == 0) {
+    if (first != NULL && strcmp(first, "--help") == 0) {
         return print_usage();
     }
-    if (strcmp(first, "--list") == 0) {
+    if (first != NULL && strcmp(first, "--list") == 0) {
         for (size_t i = 0; i < count; i++) {
             puts(tests[i].name);
         }
         return EXIT_SUCCESS;
     }
-    return run_selected(group, tests, count, setup, teardown);
+    return run_cases(group, tests, count, setup, teardown);
 }

@@ -3,7 +3,10 @@
  * What harness/run.c promises to somebody who starts a test program by hand. The program is
  * this one, started again with an empty environment.
  */
+#include "harness/in_child.h"
 #include "harness/program.h"
+
+#include <pthread.h>
 
 /* What it printed and how it ended, until the next call. */
 static const program_t *run_again(const char *arguments)
@@ -87,6 +90,51 @@ static void refuses_what_is_no_case(void **state)
     assert_refused("--lists", "no case '--lists'");
 }
 
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
+static int start_a_thread(void)
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, do_nothing, NULL) != 0 ||
+           pthread_join(thread, NULL) != 0;
+}
+
+static void starts_a_thread(void **state)
+{
+    assert_int_equal(start_a_thread(), 0);
+}
+
+static void starts_a_thread_in_a_child(void **state)
+{
+    assert_int_equal(in_child(start_a_thread), 0);
+}
+
+#ifndef __SANITIZE_THREAD__
+static void run_with_threads(const char *patterns, const char *arguments, int status)
+{
+    assert_int_equal(setenv("RMM_TEST_THREADS", patterns, 1), 0);
+    program_assert_status(run_again(arguments), status);
+    assert_int_equal(unsetenv("RMM_TEST_THREADS"), 0);
+}
+
+static void fails_a_case_that_starts_threads_and_is_not_named(void **state)
+{
+    run_with_threads("is_another_case", "starts_a_thread is_another_case", 1);
+    run_with_threads(
+        "is_another_case", "is_another_case starts_a_thread_in_a_child", 1);
+    run_with_threads("starts_*", "is_another_case starts_a_thread", 0);
+}
+
+static void refuses_threads_of_what_is_no_case(void **state)
+{
+    run_with_threads("starts_a_thread|is_no_case", "is_another_case", 2);
+}
+#endif
+
 static void says_how_it_is_used(void **state)
 {
     const program_t *program = run_again("--help");
@@ -107,6 +155,12 @@ int main(void)
         cmocka_unit_test(keeps_a_variable_that_is_set),
         cmocka_unit_test(refuses_what_is_no_case),
         cmocka_unit_test(says_how_it_is_used),
+        cmocka_unit_test(starts_a_thread),
+        cmocka_unit_test(starts_a_thread_in_a_child),
+#ifndef __SANITIZE_THREAD__
+        cmocka_unit_test(fails_a_case_that_starts_threads_and_is_not_named),
+        cmocka_unit_test(refuses_threads_of_what_is_no_case),
+#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
