@@ -9,10 +9,10 @@ step_title() {
     case "$1" in
     setup) echo "packages and tools that the rest needs" ;;
     style) echo "format, include arrows and the other rules of tests/style" ;;
-    dev) echo "debug build with heavy checks, every suite" ;;
+    dev) echo "debug build with heavy checks: every suite, or what asan does not do" ;;
     asan) echo "address and undefined behaviour sanitizers, with leaks" ;;
     tsan) echo "thread sanitizer" ;;
-    release) echo "optimised build, every suite, what is exported and installed, consumers, README" ;;
+    release) echo "optimised build, what is exported and installed, consumers, README" ;;
     bench) echo "instructions of an operation, against tests/bench/instructions.table" ;;
     nocuda) echo "built without a CUDA toolkit: the simulated GPU only" ;;
     fuzz) echo "each fuzzer for some seconds" ;;
@@ -75,36 +75,44 @@ step_style() {
 }
 
 # Scripts that run no code of the library: the step dev runs them for all presets.
-scripts='^unit\.(bench_figures|capacity_run|gpu_overruns|mutants)$'
+scripts='^unit\.(bench_figures|capacity_run|gpu_overruns|mutants|targets)$'
 
-# Tests that use no pool, so heavy checks make no difference to them; the suite fuse uses none either.
-no_heavy_checks='^unit\.(diag_.*|index|mutex)$|^sim\.(measures_and_draws|planted_faults|run_report|timeline|top)$'
-
-# If the step asan runs too, it runs these tests with the same assertions. Limits on time are tested by
-# the step release.
+# The heavy checks cost little beside the address sanitizer. So if the step asan runs too, this one runs
+# the scripts, what asan has not or shortens, and forks amid threads, which the sanitizers forbid.
 step_dev() {
-    local elsewhere=
-    is_selected asan && elsewhere="|fuse"
-    build dev && run_ctest dev "abi|fuzz$elsewhere" "${elsewhere:+$no_heavy_checks}"
+    local only='' targets=()
+    if is_selected asan; then
+        configure dev
+        configure asan
+        only="$scripts|^sim\.fork$|$(tests/targets.py not_as_well build/dev build/asan)"
+        mapfile -t targets < <(tests/targets.py programs build/dev "fuse|abi|fuzz" '^$' "$only")
+        targets+=(tests/gpu/all) # that they compile
+    fi
+    build dev "${targets[@]}" && run_ctest dev "abi|fuzz${targets[*]:+|fuse}" '^$' "$only"
 }
 
 # The step fuzz runs the fuzzers with the same sanitizers, and for longer.
 step_asan() {
     local elsewhere=
     is_selected fuzz && elsewhere="|fuzz"
-    build asan && run_ctest asan "abi$elsewhere" "$scripts"
+    build asan || return 0
+    check "programs that the thread sanitizer leaves out start no thread" start_no_thread
+    run_ctest asan "abi$elsewhere" "$scripts"
 }
 
 # Programs with one thread, in which this sanitizer has nothing to find. rmm-top has another one where
 # /rmm is mounted, as in fuse.feeds_rmm_top.
 # ctest knows at most nine groups in an expression.
 one_thread='^unit\.(blocks.*|index|segment_.*|replay_.*|spec|timeline_parts|diag_inject.*|diag_peak|diag_order|diag_bounds'
-one_thread+='|diag_guard_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|chunk_list|node_page|rmmfs_blocks|top_.*)$'
+one_thread+='|diag_guard_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|diag_kernel_table|diag_modes|diag_reader'
+one_thread+='|diag_stacks|diag_timeline|event_csv|fit_model|inject_driver|log_text|stat_docs|chunk_list|node_page|rmmfs_blocks|top_.*)$'
 one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
 one_thread+='|async|attributes|base_resources|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
 one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm_async|rmm_resources|order|contract.*'
 one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
-one_thread+='|top|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
+one_thread+='|barrier|resource_spec|diag_model|callback_resource|cuda_resource|custom_resource'
+one_thread+='|getters|host_resource|failure_callback_adaptor|log_file|prefetch_adaptor|location_users|publish_failing|run_program'
+one_thread+='|run_report|top|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
 one_thread+='|^fuse\.the_demo_shows_what_it_must$|^hip\.(open\..*|hip_abi|contract\..*|device\..*|faults\..*)$'
 same_over_hip='^hip\.sim\.' # programs that sim runs, too
 
@@ -116,19 +124,32 @@ start_no_thread() {
         find "${program%/*}/CMakeFiles/${program##*/}.dir" -name '*.o' -exec nm -u {} + | grep -q pthread_create || continue
         echo "$program starts threads: take its test out of one_thread"
         bad=1
-    done < <(ctest --preset tsan --show-only=json-v1 -R "$one_thread" | sed -nE 's|^ *"(/.*/build/tsan/tests/.*)",?$|\1|p' | sort -u)
+    done < <(ctest --preset asan --show-only=json-v1 -R "$one_thread" | sed -nE 's|^ *"(/.*/build/asan/tests/.*)",?$|\1|p' | sort -u)
     echo "$count programs"
     [ $bad -eq 0 ] && [ $count -gt 0 ]
 }
 
 step_tsan() {
-    build tsan || return 0
-    check "programs that the thread sanitizer leaves out start no thread" start_no_thread
-    run_ctest tsan "abi|fuzz" "$scripts|$one_thread|$same_over_hip"
+    local labels="abi|fuzz" names="$scripts|$one_thread|$same_over_hip" targets=()
+    configure tsan
+    mapfile -t targets < <(tests/targets.py programs build/tsan "$labels|gpu" "$names" .)
+    build tsan "${targets[@]}" && run_ctest tsan "$labels" "$names"
 }
 
+# Planted faults and most scripts around the daemon find the same in an optimised build. What measures
+# time and memory is run: sanitizers need much more of both.
+same_optimised='^sim\.(planted_faults|timeline)$'
+optimised='^(abi|gpu|hip|sim|stress|unit)\.'
+optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|holds_out|runs_as_a_service|serves|survives|the_demo)'
+
+# Of what the steps dev and asan run this one leaves out what an optimiser cannot break in another
+# way, and shortens sweeps; sim.fork takes half a minute there, and one lock that is forgotten is found
+# by dev as well.
 step_release() {
-    build release && run_ctest release "fuzz" "$scripts"
+    local names=$scripts only='' quick=()
+    is_selected asan && names+="|$same_optimised" only=$optimised
+    is_selected dev && names+='|^sim\.fork$' quick=(RMM_TEST_QUICK=1)
+    build release && run_ctest release "fuzz" "$names" "$only" "${quick[@]}"
 }
 
 counts_nothing() {
@@ -170,12 +191,18 @@ step_fuzz() {
     build fuzz && run_ctest fuzz "none"
 }
 
-# build PRESET: configure and build; counts as one. Output in build/PRESET/*.log.
+# Before it is known what to build. build() does it again, and says what is wrong.
+configure() {
+    cmake --preset "$1" >/dev/null 2>&1
+}
+
+# build PRESET [TARGET...]: configure and build, all without a target; counts as one. Output in
+# build/PRESET/*.log.
 build() {
-    local preset=$1
+    local preset=$1 targets=("${@:2}")
     mkdir -p "build/$preset"
     logged "$preset" "configure" configure.log cmake --preset "$preset" &&
-        logged "$preset" "build" build.log cmake --build --preset "$preset" -j "$(nproc)"
+        logged "$preset" "build" build.log cmake --build --preset "$preset" -j "$(nproc)" ${targets:+--target "${targets[@]}"}
 }
 
 logged() { # PRESET WHAT LOG COMMAND...
@@ -195,12 +222,13 @@ logged() { # PRESET WHAT LOG COMMAND...
     return 1
 }
 
-# run_ctest PRESET LABELS [NAMES]: runs the tests of a preset but for these labels and names and,
-# without a GPU, the gpu suite. Under a fixed address layout, which old sanitizers need, and in a
-# temporary folder that must be empty again afterwards. More tests at once than there are cores:
-# those of the suite fuse wait for more than half of their time.
+# run_ctest PRESET LABELS [NAMES [ONLY [VARIABLE=VALUE...]]]: runs the tests of a preset but for these
+# labels and names and, without a GPU, the gpu suite; of the rest those that ONLY matches. Under a fixed
+# address layout, which old sanitizers need, and in a temporary folder that must be empty again
+# afterwards. More tests at once than there are cores: those of the suite fuse wait for more than half
+# of their time.
 run_ctest() {
-    local preset=$1 excluded=$2 names=${3:-^$} results=$PWD/build/$1/junit.xml fixed=() private
+    local preset=$1 excluded=$2 names=${3:-^$} only=(${4:+-R "$4"}) results=$PWD/build/$1/junit.xml fixed=() private
     if ! gpu_there; then
         skip_gpu_tests "$preset"
         excluded="$excluded|gpu"
@@ -211,8 +239,9 @@ run_ctest() {
     chmod 755 "$private" # some tests act as another user
     mkdir -m 1777 "$private/tmp"
     mkdir -m 700 "$private/run"
+    # a shell in the background ignores interrupts, and so would the programs that tests interrupt
     RMM_TEST_RUN=$private TMPDIR=$private/tmp RMM_RUNTIME_DIR=$private/run \
-        "${fixed[@]}" ctest --preset "$preset" -j $(($(nproc) + 2)) -LE "^($excluded)\$" -E "$names" \
+        env --default-signal=INT "${@:5}" "${fixed[@]}" ctest --preset "$preset" -j $(($(nproc) + 2)) -LE "^($excluded)\$" -E "$names" "${only[@]}" \
         --output-junit "$results" --test-output-size-passed 262144 </dev/null
     local status=$? before=$failed
     if [ -s "$results" ]; then
