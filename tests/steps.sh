@@ -115,6 +115,8 @@ one_thread+='|getters|host_resource|failure_callback_adaptor|log_file|prefetch_a
 one_thread+='|run_report|top|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
 one_thread+='|^fuse\.the_demo_shows_what_it_must$|^hip\.(open\..*|hip_abi|contract\..*|device\..*|faults\..*)$'
 same_over_hip='^hip\.sim\.' # programs that sim runs, too
+# Its threads meet as in fuse.delays_nobody_by_long_texts, and it takes minutes: it is about memory.
+about_memory='^fuse\.bounds_the_texts_of_hostile_files$'
 
 # Only what a program has of its own may start threads: the library does not.
 start_no_thread() {
@@ -130,7 +132,7 @@ start_no_thread() {
 }
 
 step_tsan() {
-    local labels="abi|fuzz" names="$scripts|$one_thread|$same_over_hip" targets=()
+    local labels="abi|fuzz" names="$scripts|$one_thread|$same_over_hip|$about_memory" targets=()
     configure tsan
     mapfile -t targets < <(tests/targets.py programs build/tsan "$labels|gpu" "$names" .)
     build tsan "${targets[@]}" && run_ctest tsan "$labels" "$names"
