@@ -10,16 +10,17 @@
  * rmm_device_buffer_copy_to_host() and rmm_device_buffer_copy_from_host() check theirs.
  *
  * Stream order: as for a kernel on that stream. NULL and RMM_STREAM_LEGACY name the legacy
- * default stream of the current device. Call rmm_stream_synchronize() before the host reads
- * copied data. Until then host memory must stay valid, and a source unchanged.
+ * default stream of the current device. After rmm_memcpy_async() and rmm_memset_async()
+ * call rmm_stream_synchronize() before the host reads the data. Until then host memory must
+ * stay valid, and a source unchanged. rmm_memcpy() waits itself.
  *
  * Pageable host memory (malloc(), the stack; rmm/pinned_resource.h allocates pinned
  * memory): the driver may stage a copy and block the calling thread until it is done. Do
  * not rely on that: wait for the stream.
  *
- * Without a usable GPU both functions work on host memory only, and at once.
+ * Without a usable GPU the functions work on host memory only, and at once.
  *
- * Threads: any. Nothing here waits for a stream or allocates memory.
+ * Threads: any. Only rmm_memcpy() waits for a stream. Nothing here allocates memory.
  */
 #ifndef RMM_MEMORY_H
 #define RMM_MEMORY_H
@@ -45,6 +46,19 @@ extern "C" {
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+
+/**
+ * Copy @p bytes from @p src to @p dst and wait until @p stream has run the copy. Host memory
+ * is the caller's again when this returns, whatever the status is, so that it may be on the
+ * stack: where the wait for the stream fails, the whole device is waited for.
+ *
+ * @param bytes  0 is RMM_OK whatever the addresses are, and waits for nothing
+ * @return as rmm_memcpy_async(); after RMM_ERR_CUDA the contents of @p dst are indeterminate.
+ *         It is also the answer on a stream that is being captured into a graph, which ends
+ *         that capture as a failed one
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_memcpy(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 
 /**
  * Set each of @p bytes bytes at @p ptr, memory that a device can reach, to @p value.

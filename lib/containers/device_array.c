@@ -147,7 +147,7 @@ static rmm_status_t check_index(const rmm_device_array_t *array, size_t index)
 typedef enum when { QUEUED, DONE } when_t;
 
 /* One element, to or from the host: on the array's device, so that a default stream is
- * that of this device. src NULL: zeros. */
+ * that of this device. src NULL: zeros, always queued. */
 static rmm_status_t transfer(
     const rmm_device_array_t *array, void *dst, const void *src, rmm_stream_t stream,
     when_t when)
@@ -160,10 +160,12 @@ static rmm_status_t transfer(
     if (status != RMM_OK) {
         return status;
     }
-    status = src != NULL ? rmm__copy_async(dst, src, bytes, stream)
-                         : rmm__fill_async(dst, 0, bytes, stream);
-    if (status == RMM_OK && when == DONE) {
-        status = rmm__wait_for_copies(stream);
+    if (src == NULL) {
+        status = rmm__fill_async(dst, 0, bytes, stream);
+    } else if (when == DONE) {
+        status = rmm__copy(dst, src, bytes, stream);
+    } else {
+        status = rmm__copy_async(dst, src, bytes, stream);
     }
     rmm_device_scope_leave(&scope);
     return status;

@@ -362,10 +362,7 @@ static rmm_status_t copy_and_wait(
     if (status != RMM_OK) {
         return status;
     }
-    status = rmm__copy_async(dst, src, bytes, stream);
-    if (status == RMM_OK) {
-        status = rmm__wait_for_copies(stream);
-    }
+    status = rmm__copy(dst, src, bytes, stream);
     rmm_device_scope_leave(&scope);
     return status;
 }

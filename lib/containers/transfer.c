@@ -70,3 +70,10 @@ rmm_status_t rmm__wait_for_copies(rmm_stream_t stream)
     }
     return status;
 }
+
+rmm_status_t rmm__copy(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+{
+    rmm_status_t status = rmm__copy_async(dst, src, bytes, stream);
+
+    return status == RMM_OK && bytes != 0 ? rmm__wait_for_copies(stream) : status;
+}

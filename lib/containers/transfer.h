@@ -25,4 +25,7 @@ rmm_status_t rmm__fill_async(void *dst, int value, size_t bytes, rmm_stream_t st
  */
 rmm_status_t rmm__wait_for_copies(rmm_stream_t stream);
 
+/* A copy and the wait for it. 0 bytes is OK, and waits for nothing. */
+rmm_status_t rmm__copy(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+
 #endif /* RMM_CONTAINERS_TRANSFER_H */

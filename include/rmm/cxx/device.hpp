@@ -105,6 +105,12 @@ memcpy_async(void *dst, const void *src, std::size_t bytes, stream_view stream)
     detail::call().check(rmm_memcpy_async(dst, src, bytes, stream.value()));
 }
 
+/** Waits until it is copied. Where it throws, nothing uses host memory any more either. */
+inline void memcpy(void *dst, const void *src, std::size_t bytes, stream_view stream)
+{
+    detail::call().check(rmm_memcpy(dst, src, bytes, stream.value()));
+}
+
 inline void memset_async(void *ptr, int value, std::size_t bytes, stream_view stream)
 {
     detail::call().check(rmm_memset_async(ptr, value, bytes, stream.value()));

@@ -62,12 +62,49 @@ static void the_direction_follows_from_the_addresses(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
+/* The stack of a function that has returned belongs to others. */
+static void a_copy_that_waits_is_over_even_where_the_wait_fails(void **state)
+{
+    rmm_resource_t *cuda = make_cuda();
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    unsigned char *block = take(cuda, BYTES, stream);
+    unsigned char host[BYTES], back[BYTES];
+
+    pattern_fill(pattern, BYTES, 6);
+    memcpy(host, pattern, BYTES);
+    assert_ok(rmm_memcpy(block, host, BYTES, stream));
+    memset(host, 0, BYTES);
+    assert_ok(rmm_memcpy(back, block, BYTES, stream));
+    assert_memory_equal(back, pattern, BYTES);
+    assert_ok(rmm_memcpy(NULL, NULL, 0, stream));
+
+    assert_true(rmm_sim_fail("stream_synchronize:1"));
+    assert_int_equal(rmm_memcpy(back, block, BYTES, stream), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail_struck());
+    memset(back, 0, BYTES);
+    assert_true(rmm_sim_fail("stream_synchronize:1"));
+    memcpy(host, pattern, BYTES);
+    assert_int_equal(rmm_memcpy(block, host, BYTES, stream), RMM_ERR_CUDA);
+    memset(host, 0, BYTES);
+    assert_true(rmm_sim_fail(NULL));
+    assert_holds(block, pattern, BYTES, stream);
+    assert_memory_equal(back, host, BYTES); /* both are zeros still */
+
+    assert_ok(rmm_stream_synchronize(stream));
+    give(cuda, block, BYTES, stream);
+    assert_ok(rmm_stream_destroy(stream));
+    rmm_resource_release(cuda);
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
 static void null_is_refused_unless_there_are_no_bytes(void **state)
 {
     unsigned char byte = 0;
 
     assert_int_equal(rmm_memcpy_async(NULL, &byte, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_memcpy_async(&byte, NULL, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(rmm_memcpy(NULL, &byte, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(rmm_memcpy(&byte, NULL, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_memset_async(NULL, 0, 1, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_ok(rmm_memcpy_async(NULL, NULL, 0, NULL));
     assert_ok(rmm_memset_async(NULL, 0, 0, NULL));
@@ -187,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_and_fills_keep_the_order_of_their_stream),
         cmocka_unit_test(the_direction_follows_from_the_addresses),
+        cmocka_unit_test(a_copy_that_waits_is_over_even_where_the_wait_fails),
         cmocka_unit_test(null_is_refused_unless_there_are_no_bytes),
         cmocka_unit_test(a_failing_driver_is_a_cuda_error),
         cmocka_unit_test(a_buffer_is_written_and_read_back),
