@@ -49,6 +49,15 @@ copy_in_order(void *dst, const void *src, std::size_t bytes, cuda_stream_view st
     check([&] { return rmm_memcpy_async(dst, src, bytes, handle); });
 }
 
+/* Such a copy, and the wait for it: nothing uses host memory when it returns or throws. */
+inline void
+copy_and_wait(void *dst, const void *src, std::size_t bytes, cuda_stream_view stream)
+{
+    const rmm_stream_t handle = rmmc::stream_view(stream.value()).value();
+
+    check([&] { return rmm_memcpy(dst, src, bytes, handle); });
+}
+
 inline void fill_in_order(
     void *ptr, unsigned char value, std::size_t bytes, cuda_stream_view stream)
 {

@@ -111,16 +111,15 @@ template <class T> class device_uvector
     /** Waits for the stream, as all that follow. */
     void set_element(size_type index, const T &value, cuda_stream_view stream)
     {
-        set_element_async(index, value, stream);
-        stream.synchronize();
+        check_index(index);
+        detail::copy_and_wait(data() + index, &value, sizeof(T), stream);
     }
     [[nodiscard]] T element(size_type index, cuda_stream_view stream) const
     {
         std::remove_const_t<T> value;
 
         check_index(index);
-        detail::copy_in_order(&value, data() + index, sizeof(T), stream);
-        stream.synchronize();
+        detail::copy_and_wait(&value, data() + index, sizeof(T), stream);
         return value;
     }
     [[nodiscard]] T front_element(cuda_stream_view stream) const

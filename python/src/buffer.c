@@ -90,13 +90,14 @@ static rmm_status_t init(
 {
     rmm_status_t status;
 
-    if (with->ptr == NULL || with->size == 0) {
-        return rmm_device_buffer_init(buffer, with->size, stream, mr);
+    if (with->ptr != NULL && !rmm_stream_is_default(stream)) {
+        return rmm_device_buffer_init_copy_from(
+            buffer, with->ptr, with->size, stream, mr);
     }
-    status =
-        rmm_device_buffer_init_copy_from(buffer, with->ptr, with->size, stream, mr);
-    if (status == RMM_OK && rmm_stream_is_default(stream)) {
-        status = rmm_stream_synchronize(stream);
+    status = rmm_device_buffer_init(buffer, with->size, stream, mr);
+    if (status == RMM_OK && with->ptr != NULL) {
+        status =
+            rmm_device_buffer_copy_from_host(buffer, 0, with->ptr, with->size, stream);
         if (status != RMM_OK) {
             rmm_device_buffer_fini(buffer);
         }

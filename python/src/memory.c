@@ -7,14 +7,6 @@
  */
 #include "module.h"
 
-static rmm_status_t
-copy_and_wait(void *dst, const void *src, size_t bytes, rmm_stream_t on)
-{
-    rmm_status_t status = rmm_memcpy_async(dst, src, bytes, on);
-
-    return status == RMM_OK ? rmm_stream_synchronize(on) : status;
-}
-
 static PyObject *copy_host(PyObject *args, bool to_host)
 {
     PyObject *object, *result = NULL;
@@ -32,7 +24,7 @@ static PyObject *copy_host(PyObject *args, bool to_host)
     if (PyObject_GetBuffer(object, &view, to_host ? PyBUF_CONTIG : PyBUF_CONTIG_RO) ==
         0) {
         library_enter(&call);
-        status = copy_and_wait(
+        status = rmm_memcpy(
             to_host ? view.buf : ptr, to_host ? ptr : view.buf, (size_t)view.len,
             stream->stream);
         result = library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;

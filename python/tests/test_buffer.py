@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeviceBuffer: contents, sizes, streams, views, other processes."""
 import copy
+import ctypes
 import gc
 import pickle
 import subprocess
@@ -11,7 +12,7 @@ import numpy
 import pytest
 
 import rmm_c as rmm
-from rmm_c import mr
+from rmm_c import _core, mr
 from rmm_c.pylibrmm import device_buffer
 from rmm_c.pylibrmm.stream import (
     DEFAULT_STREAM,
@@ -32,6 +33,27 @@ def test_bytes_come_back_as_they_went(size):
         assert buffer.tobytes(stream) == buffer.to_bytes(stream) == bytes(buffer) == data
         assert buffer.stream == stream
         assert (buffer.ptr == 0) == (size == 0)
+
+
+@pytest.mark.parametrize("of", [lambda: DEFAULT_STREAM, Stream], ids=["default", "other"])
+def test_a_copy_that_cannot_be_waited_for_does_not_come_later(of):
+    stream = of()
+    simulated = ctypes.CDLL(_core.__file__)  # finds what the module is linked with
+    source = rmm.DeviceBuffer.to_device(b"#" * 4096, stream)
+    host = bytearray(4096)
+    failing = [
+        lambda: rmm.DeviceBuffer.to_device(bytes(host), stream),
+        lambda: source.copy_to_host(host, stream),
+        lambda: device_buffer.copy_ptr_to_host(source.ptr, host, stream),
+    ]
+    for call in failing * 10:
+        assert simulated.rmm_sim_fail(b"stream_synchronize:1")
+        with pytest.raises(rmm.errors.CudaError):
+            call()
+        assert simulated.rmm_sim_fail_struck() and simulated.rmm_sim_fail(None)
+        host[:] = bytes(4096)
+        stream.synchronize()
+        assert host == bytes(4096)
 
 
 def test_a_buffer_keeps_its_size_address_and_resource(pool):

@@ -222,6 +222,46 @@ CASE(a_scalar_has_copied_its_value_when_it_is_made)
     CHECK(scalar.value(stream) == 1);
 }
 
+/* Host memory is the caller's again, whatever becomes of the wait. */
+CASE(a_call_that_cannot_wait_for_its_copy_leaves_none)
+{
+    using test::cannot_wait;
+    const rmmc::stream stream(RMM_STREAM_NON_BLOCKING);
+    const rmmc::pool_resource pool{
+        rmmc::cuda_resource()}; /* a free waits for nothing */
+    const std::vector<int> host = numbers(1);
+    const rmmc::device_array<int> array(host, stream, pool);
+
+    for (int i = 0; i < 20; i++) { /* each time the GPU is late in another way */
+        int value = 0;
+        CHECK(cannot_wait<rmmc::cuda_error>(stream, [&] {
+            rmmc::memcpy(&value, array.data(), sizeof(value), stream);
+        }));
+        CHECK(cannot_wait<rmmc::cuda_error>(
+            stream, [&] { rmmc::device_scalar<int>(7, stream, pool); }));
+        CHECK(cannot_wait<rmmc::cuda_error>(
+            stream, [&] { (void)array.to_vector(stream); }));
+        CHECK(cannot_wait<rmmc::cuda_error>(
+            stream, [&] { rmmc::device_array<int>(host, stream, pool); }));
+    }
+}
+
+/* The default stream that is waited for is that of the scalar's device. */
+CASE(a_scalar_waits_on_its_own_device)
+{
+    rmmc::resource other;
+    {
+        rmmc::scoped_device scope(1);
+        other = rmmc::pool_resource{rmmc::cuda_resource()};
+    }
+    for (int i = 0; i < 20; i++) {
+        int value = i;
+        const rmmc::device_scalar<int> scalar(value, {}, other);
+        value = -1;
+        CHECK(scalar.value({}) == i);
+    }
+}
+
 CASE(a_buffer_keeps_its_resource_alive)
 {
     rmmc::device_array<int> values;

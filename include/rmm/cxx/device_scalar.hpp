@@ -44,8 +44,8 @@ template <class T> class device_scalar
     device_scalar(const T &value, stream_view stream, const resource &mr = resource())
         : device_scalar(stream, mr)
     {
-        set_value_async(value, stream);
-        stream.synchronize();
+        detail::call().check(
+            rmm_device_array_set_element(&scalar_.array, 0, &value, stream.value()));
     }
     device_scalar(
         const device_scalar &other, stream_view stream, const resource &mr = resource())
