@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: symbols.sh LIBRARY INCLUDE_FOLDER
 # What the library exports is what the public headers declare RMM_API, no more and no less, and
-# each symbol carries the version node. dlopen() can load it. Programs ask for it by the part of its
-# version that stands for what it promises: 0.MINOR, from 1.0 on MAJOR.
+# each symbol carries a version node. dlopen() can load it. Programs ask for it by the part of its
+# version that stands for what it promises: 0.MINOR, from 1.0 on MAJOR. The nodes begin with that too:
+# otherwise a copy of another soname that was loaded with RTLD_GLOBAL could take the calls of this one.
 set -eu
 version=$(basename "$(readlink -f "$1")" | sed 's/^librmm-c\.so\.//')
 case $version in
@@ -30,6 +31,11 @@ fi
 unversioned=$(nm -D --defined-only "$1" | awk '$2 != "A" && $3 !~ /@/ { print $3 }')
 if [ -n "$unversioned" ]; then
     echo "exported without a version: $unversioned" >&2
+    exit 1
+fi
+other=$(nm -D --defined-only "$1" | sed -n 's/.*@//p' | sort -u | grep -vE "^RMM_$(echo "$promised" | sed 's/\./\\./')(\.|\$)" || true)
+if [ -n "$other" ]; then
+    echo "lib/librmm.map: nodes of another soname than $soname:" $other >&2
     exit 1
 fi
 # With initial-exec thread-local memory dlopen() fails where the loader has little room left.
