@@ -14,6 +14,11 @@
 #ifndef RMM_COMPAT_RAPIDS_LOGGER_LOGGER_HPP
 #define RMM_COMPAT_RAPIDS_LOGGER_LOGGER_HPP
 
+#if __cplusplus < 201703L
+#error "rapids_logger/logger.hpp needs C++17 or newer"
+#include <rapids_logger/needs_cxx17> /* is not there: the compiler stops here */
+#endif
+
 #include <atomic>
 #include <chrono>
 #include <cstdarg>

@@ -29,11 +29,11 @@ class exec_policy : public thrust_exec_policy_t
 {
   public:
     explicit exec_policy(
-        cuda_stream_view stream = cuda_stream_default,
+        cuda_stream_view view = cuda_stream_default,
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : thrust_exec_policy_t(
-              thrust::cuda::par(mr::thrust_allocator<char>(stream, std::move(mr)))
-                  .on(stream.value()))
+              thrust::cuda::par(mr::thrust_allocator<char>(view, std::move(mr)))
+                  .on(view.value()))
     {
     }
 };
@@ -43,12 +43,11 @@ class exec_policy_nosync : public thrust_exec_policy_nosync_t
 {
   public:
     explicit exec_policy_nosync(
-        cuda_stream_view stream = cuda_stream_default,
+        cuda_stream_view view = cuda_stream_default,
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : thrust_exec_policy_nosync_t(
-              thrust::cuda::par_nosync(
-                  mr::thrust_allocator<char>(stream, std::move(mr)))
-                  .on(stream.value()))
+              thrust::cuda::par_nosync(mr::thrust_allocator<char>(view, std::move(mr)))
+                  .on(view.value()))
     {
     }
 };

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: compat.sh SOURCE PREFIX
+# usage: compat.sh SOURCE PREFIX [INCLUDE_FOLDER_OF_CUDA...]
 # RMM's header names of the installed tree: nobody gets them who does not ask for them; each
 # compiles without the others; a program written for RMM builds with the include path of docs/compat.md, by
 # pkg-config and by CMake, and runs. Without include folders of CUDA, so as on a
-# machine without a toolkit.
+# machine without a toolkit; the headers for Thrust with those that are given.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-source=$1 stage=$2
+source=$1 stage=$2 cuda=("${@:3}")
 cp -r "$stage" "$work/moved"
 libraries=$(library_folder "$work/moved")
 include=$work/moved/include compat=$work/moved/include/rmm-c/compat
 export LD_LIBRARY_PATH="$libraries" PKG_CONFIG_PATH="$libraries/pkgconfig"
-warnings="-Wall -Wextra -Wshadow -Wundef -Werror"
+warnings="-Wall -Wextra -Wshadow -Wconversion -Wundef -Werror"
 
 # Without asking for them.
 # shellcheck disable=SC2046
@@ -39,6 +39,22 @@ if command -v clang++ >/dev/null; then
     compile clang++ 17 "$work/reversed.hpp"
 fi
 echo "$count headers compile, in either order, in C++17 and C++20"
+(cd "$compat" && grep -rlE 'thrust/' --include='*.hpp' rmm | sed 's/.*/#include <&>/') >"$work/thrust.hpp"
+if [ ${#cuda[@]} -gt 0 ]; then
+    compile "${CXX:-c++}" 17 "$work/thrust.hpp" "${cuda[@]/#/-isystem}"
+    echo "and $(wc -l <"$work/thrust.hpp") for Thrust"
+else
+    echo "no CUDA toolkit: those for Thrust are not compiled"
+fi
+
+# In an older C++ each says what it needs, and nothing else.
+while read -r line; do
+    if ${CXX:-c++} -std=c++14 -I"$compat" -I"$include" -fsyntax-only -x c++ - <<<"$line" 2>"$work/errors"; then
+        [[ $line =~ exec_check_disable|cuda_api|logger_macros|pattern ]] || die "C++14: $line"
+    elif [ "$(grep -c 'error:' "$work/errors")" != 2 ] || ! grep -q '#error.*needs\? C++17' "$work/errors"; then
+        die "C++14: $line: $(cat "$work/errors")"
+    fi
+done <"$work/all.hpp"
 
 # A file with CCCL and one without: the definition of the first file is the program's.
 cat >"$work/with.cpp" <<'EOF_WITH'

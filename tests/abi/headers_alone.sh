@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: headers_alone.sh INCLUDE_FOLDER
+# usage: headers_alone.sh INCLUDE_FOLDER [INCLUDE_FOLDER_OF_CUDA...]
 # Every public header compiles by itself, twice in one file, as strict C11 and as C++17,
-# with no other include folder: so it needs no CUDA header.
+# with no other include folder: so it needs no CUDA header. Those for CCCL and Thrust compile with
+# the include folders of CUDA, where they are given.
 set -euo pipefail
 cd "$1"
-warnings="-pedantic -Wall -Wextra -Wshadow -Wundef -Werror"
+cuda=("${@:2}")
+warnings="-pedantic -Wall -Wextra -Wshadow -Wconversion -Wundef -Werror"
 count=0
 while read -r header; do
     header=${header#./}
@@ -19,18 +21,23 @@ done < <(find . -name '*.h' | sort)
 [ "$count" -gt 0 ]
 echo "$count headers compile alone"
 
-# Those of C++; all of them together in both standards and by both compilers. Those for CCCL and
-# Thrust need a CUDA toolkit: sim.cxx_cccl_17 and tests/gpu compile them.
+# Those of C++; all of them together in both standards and by both compilers.
 cxx_count=0
-alone() { # COMPILER STANDARD HEADER
+alone() { # COMPILER STANDARD HEADER FLAGS...
     # shellcheck disable=SC2086
     printf '#include <%s>\n#include <%s>\nextern int rmm_headers_alone;\n' "$3" "$3" |
-        $1 -std=c++$2 $warnings -I. -fsyntax-only -x c++ -
+        $1 -std=c++"$2" $warnings -I. "${@:4}" -fsyntax-only -x c++ -
 }
 while read -r header; do
     header=${header#./}
-    [[ $header =~ cccl|thrust ]] && continue
-    alone "${CXX:-c++}" 17 "$header"
+    if [[ ! $header =~ cccl|thrust ]]; then
+        alone "${CXX:-c++}" 17 "$header"
+    elif [ ${#cuda[@]} -gt 0 ]; then
+        alone "${CXX:-c++}" 17 "$header" "${cuda[@]/#/-isystem}"
+    else
+        echo "$header: not compiled without a CUDA toolkit"
+        continue
+    fi
     cxx_count=$((cxx_count + 1))
 done < <(find . -name '*.hpp' | sort)
 [ "$cxx_count" -gt 10 ]
@@ -42,12 +49,18 @@ for compiler in $compilers; do
 done
 echo "$cxx_count C++ headers compile alone; rmm/rmm.hpp in C++17 and C++20 by: $compilers"
 
-# Without exceptions: one error that says so.
-if errors=$(${CXX:-c++} -std=c++17 -fno-exceptions -I. -fsyntax-only -x c++ - <<<'#include <rmm/rmm.hpp>' 2>&1); then
-    echo "rmm/rmm.hpp compiles without exceptions" >&2
-    exit 1
-fi
-[ "$(grep -c 'error:' <<<"$errors")" = 1 ] && grep -q 'without -fno-exceptions' <<<"$errors" || {
-    printf 'without exceptions:\n%s\n' "$errors" >&2
-    exit 1
+# Without exceptions: one error that says so. In an older C++: one for each header, and the end.
+refused() { # COUNT REASON HEADER FLAGS...
+    if errors=$(${CXX:-c++} "${@:4}" -I. -fsyntax-only -x c++ - <<<"#include <$3>" 2>&1); then
+        echo "$3 compiles with ${*:4}" >&2
+        exit 1
+    fi
+    [ "$(grep -c 'error:' <<<"$errors")" = "$1" ] && grep 'error: #error' <<<"$errors" | grep -q -e "$2" || {
+        printf '%s with %s:\n%s\n' "$3" "${*:4}" "$errors" >&2
+        exit 1
+    }
 }
+refused 1 'without -fno-exceptions' rmm/rmm.hpp -std=c++17 -fno-exceptions
+while read -r header; do
+    refused 2 'needs C++17 or newer' "${header#./}" -std=c++14
+done < <(find . -name '*.hpp' | grep -vE 'cccl|thrust')

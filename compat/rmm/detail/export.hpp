@@ -9,6 +9,7 @@
 
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 201703L : __cplusplus < 201703L
 #error "the RMM headers of rmm-c need C++17 or newer"
+#include <rmm/needs_cxx17> /* is not there: the compiler stops, without further errors */
 #endif
 
 #ifdef __GNUC__

@@ -23,7 +23,10 @@
 #ifndef RMM_CXX_ERROR_HPP
 #define RMM_CXX_ERROR_HPP
 
-#if !defined(__cpp_exceptions)
+#if __cplusplus < 201703L
+#error "rmm/rmm.hpp needs C++17 or newer: compile with -std=c++17, or use rmm/rmm.h"
+#include <rmm/needs_cxx17> /* is not there: the compiler stops, without further errors */
+#elif !defined(__cpp_exceptions)
 #error                                                                                 \
     "rmm/rmm.hpp throws exceptions: compile without -fno-exceptions, or use rmm/rmm.h"
 #else

@@ -110,10 +110,10 @@ using thrust_nosync_policy =
 class exec_policy : public detail::thrust_policy
 {
   public:
-    explicit exec_policy(stream_view stream = stream_view(), resource mr = resource())
+    explicit exec_policy(stream_view view = stream_view(), resource mr = resource())
         : detail::thrust_policy(
-              thrust::cuda::par(thrust_allocator<char>(stream, std::move(mr)))
-                  .on(stream.value()))
+              thrust::cuda::par(thrust_allocator<char>(view, std::move(mr)))
+                  .on(view.value()))
     {
     }
 };
@@ -123,10 +123,10 @@ class exec_policy_nosync : public detail::thrust_nosync_policy
 {
   public:
     explicit exec_policy_nosync(
-        stream_view stream = stream_view(), resource mr = resource())
+        stream_view view = stream_view(), resource mr = resource())
         : detail::thrust_nosync_policy(
-              thrust::cuda::par_nosync(thrust_allocator<char>(stream, std::move(mr)))
-                  .on(stream.value()))
+              thrust::cuda::par_nosync(thrust_allocator<char>(view, std::move(mr)))
+                  .on(view.value()))
     {
     }
 };
