@@ -8,7 +8,7 @@ which catches MemoryError or RuntimeError, works unchanged.
 >>> issubclass(OutOfMemoryError, MemoryError)
 True
 """
-from typing import Dict, Type
+from typing import Dict, Tuple, Type
 
 
 class RMMError(Exception):
@@ -21,7 +21,7 @@ class RMMError(Exception):
         self.errcode = errcode
         super().__init__(msg)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Type["RMMError"], Tuple[int, str]]:
         return type(self), (self.errcode, str(self))
 
 

@@ -146,7 +146,7 @@ class ProfilerRecords:
         if ordered_by not in ("num_calls", "memory_peak", "memory_total"):
             raise ValueError(f"a report cannot be ordered by {ordered_by!r}")
         rows = sorted(
-            self.records.items(), key=lambda row: getattr(row[1], ordered_by), reverse=True
+            self.records.items(), key=lambda row: int(getattr(row[1], ordered_by)), reverse=True
         )
         if not rows:
             return _HEADING + "No data, maybe profiling wasn't enabled?"

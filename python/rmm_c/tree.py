@@ -28,7 +28,8 @@ class _HasFigures:
 
     def __getattr__(self, name: str) -> Optional[int]:
         try:
-            return self.__dict__["figures"][name]
+            figures: Figures = self.__dict__["figures"]
+            return figures[name]
         except KeyError:
             raise AttributeError(f"{type(self).__name__} has no figure {name!r}") from None
 
@@ -192,7 +193,8 @@ def _difference(found: Dict[str, Any], whole: str, *parts: str) -> Optional[int]
     """What is left of a figure, at least 0; None if one of them is unknown."""
     if any(not isinstance(found.get(name), int) for name in (whole, *parts)):
         return None
-    return max(0, found[whole] - sum(found[part] for part in parts))
+    rest: int = found[whole] - sum(found[part] for part in parts)
+    return max(0, rest)
 
 
 def _sums(processes: List[Process]) -> List[Device]:

@@ -49,13 +49,15 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
 
 
 def test_the_types_are_consistent(tmp_path):
-    """mypy finds nothing in the package, on the oldest Python, nor in a strict program."""
+    """mypy --strict finds nothing in the package, on the oldest Python, nor in a program. The
+    frameworks need not be there: their classes are then of any type."""
     pytest.importorskip("mypy")
     names = rmm_c.pylibrmm.memory_resource.__all__
     program = [f"from rmm_c.mr import {name}\n" for name in [*names, "experimental"]]
     (tmp_path / "program.py").write_text("".join(program))
     command = [sys.executable, "-m", "mypy", "--python-version", "3.9", "-p", "rmm_c"]
-    options = ["--ignore-missing-imports", "--no-implicit-reexport", "--cache-dir", str(tmp_path)]
+    options = ["--strict", "--ignore-missing-imports", "--allow-subclassing-any"]
+    options += ["--cache-dir", str(tmp_path)]
     output = subprocess.run(
         command + ["-m", "program"] + options,
         cwd=PACKAGE.parent,
@@ -64,6 +66,24 @@ def test_the_types_are_consistent(tmp_path):
         text=True,
     ).stdout
     assert output.startswith("Success"), output
+
+
+def test_the_types_of_the_c_half_are_those_at_run_time(tmp_path):
+    """stubtest finds no function with other parameters, no other class, member or number."""
+    pytest.importorskip("mypy.stubtest")
+    settings = ["[mypy]", "ignore_missing_imports = True", f"cache_dir = {tmp_path}", ""]
+    (tmp_path / "mypy.ini").write_text("\n".join(settings))
+    # Python says of every C type that its __init__() takes anything; DeviceBuffer() does not.
+    (tmp_path / "allowed").write_text("rmm_c._core.Buffer.__init__\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "rmm_c._core", "rmm_c._segments"]
+    options = [f"--mypy-config-file={tmp_path}/mypy.ini", f"--allowlist={tmp_path}/allowed"]
+    run = subprocess.run(
+        command + options,
+        cwd=PACKAGE.parent,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout
 
 
 def test_every_public_thing_says_what_it_is():

@@ -28,9 +28,8 @@ def parse_bytes(s: Size) -> int:
     number, prefix, binary = match.groups()
     base = 1024 if binary else 1000
     power = _PREFIXES.index(prefix.lower()) + 1 if prefix else 0
-    if "." not in number:
-        return int(number) * base**power
-    return int(float(number) * base**power)
+    factor: int = base**power
+    return int(float(number) * factor) if "." in number else int(number) * factor
 
 
 def parse_optional_bytes(s: Optional[Size]) -> int:

@@ -55,10 +55,10 @@ def handle_of(obj: Any) -> int:
         return int(handle)
     if isinstance(obj, int) and not isinstance(obj, bool):
         return obj
-    handle = _handle_of_framework(obj)
-    if handle is None:
+    of_framework = _handle_of_framework(obj)
+    if of_framework is None:
         raise TypeError(f"a stream is needed, not {type(obj).__name__!r}")
-    return handle
+    return of_framework
 
 
 def _handle_of_framework(obj: Any) -> Optional[int]:

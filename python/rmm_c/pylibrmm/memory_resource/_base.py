@@ -62,7 +62,8 @@ class DeviceMemoryResource(_core.Resource):
 
     def get_upstream(self) -> "Optional[DeviceMemoryResource]":
         """The resource that this one allocates from; None for a base resource."""
-        return self.upstream_mr
+        upstream: Optional[DeviceMemoryResource] = self.upstream_mr
+        return upstream
 
     @property
     def is_host_accessible(self) -> bool:
