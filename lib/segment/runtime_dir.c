@@ -110,7 +110,9 @@ static bool use_private(uid_t uid, const answer_t *answer)
         return refuse(answer, "%s is writable for others: chmod 700 it", answer->path);
     }
     if (!is_writable(answer->path)) {
-        return refuse(answer, "%s is not writable: chmod 700 it", answer->path);
+        return refuse(
+            answer, "%s is not writable: %s", answer->path,
+            errno == EACCES ? "chmod 700 it" : strerror(errno));
     }
     return true;
 }

@@ -30,13 +30,13 @@ typedef struct program {
     int status; /* exit status, or -signal */
 } program_t;
 
-/* Splits words at single spaces; "" is no word. */
+/* Splits words at spaces; the word '' is the empty argument. */
 static inline void program_split(char *line, char **argv)
 {
     size_t count = 0;
     for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " ")) {
         assert_true(count < PROGRAM_WORDS_MAX);
-        argv[count++] = word;
+        argv[count++] = strcmp(word, "''") == 0 ? word + 2 : word;
     }
     argv[count] = NULL;
 }

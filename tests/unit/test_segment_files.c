@@ -6,6 +6,7 @@
  */
 #include "harness/runtime.h"
 #include "harness/sweep.h"
+#include "harness/tmpfs.h"
 
 #include <sys/file.h>
 #include <time.h>
@@ -503,6 +504,24 @@ static void a_wanted_place_that_does_not_work_is_not_replaced(void **state)
     assert_non_null(strstr(why, "not a directory"));
 }
 
+static void choose_on_a_read_only_mount(child_t *self, void *directory)
+{
+    (void)self;
+    mount_tmpfs(directory, MS_RDONLY, "mode=700");
+    CHECK(!choose((rmm_runtime_roots_t){0}));
+    CHECK(strstr(why, "not writable: Read-only file system") != NULL);
+}
+
+static void a_read_only_file_system_is_named_as_the_reason(void **state)
+{
+    char shared_name[64];
+
+    tmpfs_or_skip();
+    snprintf(shared_name, sizeof(shared_name), "rmm-%u", (unsigned)geteuid());
+    assert_int_equal(mkdirat(runtime.fd, shared_name, 0700), 0);
+    child_run(choose_on_a_read_only_mount, in_runtime(shared_name));
+}
+
 static void a_place_that_others_could_write_to_is_refused(void **state)
 {
     char shared_name[64];
@@ -565,6 +584,7 @@ int main(void)
         CASE(a_user_sweeps_only_what_is_theirs_and_root_everything),
         CASE(takes_the_first_place_that_is_there),
         CASE(a_wanted_place_that_does_not_work_is_not_replaced),
+        CASE(a_read_only_file_system_is_named_as_the_reason),
         CASE(a_place_that_others_could_write_to_is_refused),
         CASE(another_users_session_is_passed_over),
     };

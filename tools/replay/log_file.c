@@ -28,7 +28,7 @@ static gzFile open_log(const char *path, char error[LOG_FILE_ERROR_MAX])
         return NULL;
     }
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        snprintf(error, LOG_FILE_ERROR_MAX, "is a directory, not a log");
+        snprintf(error, LOG_FILE_ERROR_MAX, "it is a directory, not a log");
     } else {
         file = gzdopen(fd, "rb");
         if (file == NULL) {

@@ -204,12 +204,11 @@ static const char *fault_of(const json_stream_t *stream, const snapshot_t *snaps
         return "the snapshot has traces of several GPUs: keep one of its device_traces";
     }
     if (snapshot->has_type && snapshot->has_pid) {
-        return "events of a node tell no allocations: replay proc/<pid>/events_pipe of "
-               "a "
-               "traced process";
+        return "events of a node contain no allocations: replay "
+               "proc/<pid>/events_pipe of a traced process";
     }
     if (!snapshot->has_traces) {
-        return "JSON, but no memory snapshot of PyTorch: no device_traces";
+        return "JSON without device_traces: not a memory snapshot of PyTorch";
     }
     return snapshot->traces == 0 ? "the snapshot has no trace: "
                                    "torch.cuda.memory._record_memory_history() "

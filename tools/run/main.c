@@ -211,7 +211,8 @@ static bool set_environment(const run_options_t *options)
 
 static int cannot_run(const char *program, int error)
 {
-    tool_error("cannot run %s: %s", program, strerror(error));
+    tool_error(
+        "cannot run %s: %s", program[0] != '\0' ? program : "\"\"", strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 

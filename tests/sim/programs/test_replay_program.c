@@ -655,7 +655,8 @@ static void says_in_one_line_why_a_log_cannot_be_read(void **state)
     assert_error_line(
         "/nonexistent.csv", 1,
         "cannot read /nonexistent.csv: No such file or directory");
-    assert_error_line("/tmp", 1, "cannot read /tmp: is a directory, not a log");
+    assert_error_line("/tmp", 1, "cannot read /tmp: it is a directory, not a log");
+    assert_error_line("''", 1, "cannot read \"\": No such file or directory");
 
     write_file("empty.csv", "", 0);
     snprintf(
@@ -697,7 +698,7 @@ static void replays_a_snapshot_of_pytorch(void **state)
     write_file("node.json", "{}", 2);
     run(path("node.json"));
     program_assert_status(&program, 1);
-    assert_non_null(strstr(program.err, "no memory snapshot of PyTorch"));
+    assert_non_null(strstr(program.err, "not a memory snapshot of PyTorch"));
 }
 
 static void ends_with_2_when_used_wrongly(void **state)

@@ -120,6 +120,7 @@ static void reports_what_cannot_be_run_as_env_does(void **state)
     char arguments[256], line[256];
     assert_refused(
         "-- /nonexistent", 127, "cannot run /nonexistent: No such file or directory");
+    assert_refused("-- ''", 127, "cannot run \"\": No such file or directory");
     write_text("plain", "no program\n", 0644);
     snprintf(arguments, sizeof arguments, "-- %s/plain", place);
     snprintf(line, sizeof line, "cannot run %s/plain: Permission denied", place);

@@ -66,7 +66,8 @@ static void a_place_that_is_no_directory_is_one_warning(void **state)
 {
     setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
     child_run(count_in_private, NULL);
-    assert_warned_once("/dev/null is not a directory", "set RMM_PUBLISH to 0");
+    assert_warned_once(
+        "/dev/null is not a directory; correct this", "or set RMM_PUBLISH to 0");
 }
 
 static void publish_on_a_small_tmpfs(child_t *self, void *argument)
