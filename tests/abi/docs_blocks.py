@@ -3,10 +3,11 @@
 """
 usage: docs_blocks.py SOURCE PREFIX
 
-No block of code of a page is unchecked. Those of RUN are run, as they stand, by the test named
-there. Of the rest: C is compiled against the installed headers; a shell command parses, its program
-or script exists, has the options that it is given, and takes the RMM_RESOURCE before it; JSON and
-Python parse. What is no code has no tag, or is "text".
+No block of code of a page is unchecked. The test named in RUN runs a block as it stands, and
+docs_run.py runs the others as far as they can run here. Whether they run or not, of the others this
+test checks: C compiles against the installed headers; a shell command parses, its program or script
+exists, has the options that it is given, and takes the RMM_RESOURCE before it; JSON and Python
+parse. Output and other text has no tag, or "text".
 """
 import ast
 import json
@@ -180,4 +181,5 @@ def main():
     return 1 if wrong or total < 60 else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
