@@ -221,7 +221,7 @@ CASE(buffers_are_made_while_another_thread_changes_the_default)
 }
 
 /* Another thread has looked at the library's table, and comes late. */
-CASE(a_late_look_at_the_default_ends_no_object_that_has_references)
+CASE(a_late_get_of_the_default_destroys_no_referenced_object)
 {
     using rmm::mr::detail::find_default, rmm::mr::detail::renew_default;
     const rmm::cuda_device_id device(0);

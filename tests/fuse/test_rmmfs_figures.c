@@ -71,7 +71,7 @@ static void what_a_process_leaves_is_counted_once_and_for_ever(void **state)
     end_fixture(fixture);
 }
 
-static void what_ended_before_anybody_looked_leaves_its_marks(void **state)
+static void a_program_that_ended_unseen_leaves_its_marks(void **state)
 {
     fixture_t *fixture = open_fixture();
     rmm_segment_location_t *location = fixture_location(fixture, 0);
@@ -268,7 +268,7 @@ static void what_nobody_tells_is_unknown(void **state)
     end_fixture(fixture);
 }
 
-static void what_cannot_be_is_in_no_sum_and_in_no_mark(void **state)
+static void implausible_figures_are_in_no_sum_and_no_mark(void **state)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -521,7 +521,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_is_the_sum_of_live_processes),
         cmocka_unit_test(what_a_process_leaves_is_counted_once_and_for_ever),
-        cmocka_unit_test(what_ended_before_anybody_looked_leaves_its_marks),
+        cmocka_unit_test(a_program_that_ended_unseen_leaves_its_marks),
         cmocka_unit_test(upper_bound_does_not_add_up_processes_one_after_the_other),
         cmocka_unit_test(no_peak_is_below_a_current_value_that_was_shown),
         cmocka_unit_test(the_upper_bound_is_not_below_what_was_held_at_once),
@@ -531,7 +531,7 @@ int main(void)
         cmocka_unit_test(a_process_without_a_control_page_counts_with_what_it_holds),
         cmocka_unit_test(unknown_is_not_nothing),
         cmocka_unit_test(what_nobody_tells_is_unknown),
-        cmocka_unit_test(what_cannot_be_is_in_no_sum_and_in_no_mark),
+        cmocka_unit_test(implausible_figures_are_in_no_sum_and_no_mark),
         cmocka_unit_test(more_free_than_there_is_is_unknown),
         cmocka_unit_test(a_sum_reads_a_bounded_number_of_slots_of_a_user),
         cmocka_unit_test(what_is_free_in_too_many_resources_of_a_process_is_unknown),

@@ -46,7 +46,7 @@ static void a_member_is_known_by_its_header_and_by_its_file(void **state)
     free(fixture);
 }
 
-static void one_that_ended_is_known_until_the_user_ended_many_more(void **state)
+static void an_ended_segment_is_remembered_until_its_user_ended_many_more(void **state)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     fixture_open(fixture);
@@ -95,7 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_member_is_known_by_its_header_and_by_its_file),
-        cmocka_unit_test(one_that_ended_is_known_until_the_user_ended_many_more),
+        cmocka_unit_test(an_ended_segment_is_remembered_until_its_user_ended_many_more),
         cmocka_unit_test(a_line_is_read_as_it_was_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

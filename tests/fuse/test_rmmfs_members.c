@@ -121,7 +121,8 @@ static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **stat
 }
 
 /* A user with many programs that use no GPU delays others, but not for ever. */
-static void beginners_delay_a_first_gpu_and_keep_it_from_nobody(void **state)
+static void
+many_programs_without_a_gpu_delay_anothers_first_gpu_but_not_for_ever(void **state)
 {
     (void)state;
     many_members_t *members = open_members();
@@ -199,7 +200,7 @@ static int count_lines(const char *text)
 }
 
 /* Each kind is told once, however often another one is told between. */
-static void what_is_short_is_counted_and_told_by_kind(void **state)
+static void shortages_are_counted_and_logged_by_kind(void **state)
 {
     (void)state;
     entry_t entries[2] = {{.kind = ENTRY_WAITING}, {.kind = ENTRY_WAITING}};
@@ -275,9 +276,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_gpu_is_found_by_the_next_look_however_many_run),
-        cmocka_unit_test(beginners_delay_a_first_gpu_and_keep_it_from_nobody),
+        cmocka_unit_test(
+            many_programs_without_a_gpu_delay_anothers_first_gpu_but_not_for_ever),
         cmocka_unit_test(as_many_as_a_look_is_told_of_end_at_once),
-        cmocka_unit_test(what_is_short_is_counted_and_told_by_kind),
+        cmocka_unit_test(shortages_are_counted_and_logged_by_kind),
         cmocka_unit_test(segments_leave_descriptors_to_the_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

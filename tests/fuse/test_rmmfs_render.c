@@ -108,7 +108,7 @@ static void every_file_has_a_text_that_ends_in_a_newline(void **state)
     end_texts(texts);
 }
 
-static void who_was_refused_something_stands_in_a_table(void **state)
+static void refused_users_are_listed_in_a_table(void **state)
 {
     texts_t *texts = open_texts();
     budget_t *budget = &texts->fixture.model.budget;
@@ -380,7 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_has_a_text_that_ends_in_a_newline),
-        cmocka_unit_test(who_was_refused_something_stands_in_a_table),
+        cmocka_unit_test(refused_users_are_listed_in_a_table),
         cmocka_unit_test(values_are_decimal_and_unknown_is_minus_one),
         cmocka_unit_test(each_statistic_is_a_line_of_stat_and_a_file),
         cmocka_unit_test(sums_are_shown_where_they_are_meant),

@@ -150,7 +150,7 @@ static bool is_saved(const runtime_t *runtime, const char *line)
     return strstr(text, line) != NULL;
 }
 
-static void what_a_look_wants_saved_is_saved_after_it(void **unused)
+static void a_save_requested_by_a_reader_is_made_after_the_read(void **unused)
 {
     (void)unused;
     runtime_t runtime;
@@ -383,7 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(a_write_keeps_nobody_from_the_model),
-        cmocka_unit_test(what_a_look_wants_saved_is_saved_after_it),
+        cmocka_unit_test(a_save_requested_by_a_reader_is_made_after_the_read),
         cmocka_unit_test(a_damaged_file_changes_nothing_and_is_put_aside),
         cmocka_unit_test(a_state_that_is_a_link_is_not_followed),
         cmocka_unit_test(gpus_keep_their_numbers_and_clean_names),

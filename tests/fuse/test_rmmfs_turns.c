@@ -112,7 +112,7 @@ static bool is_over(const void *request)
     return ((const numbered_t *)request)->number == 1;
 }
 
-static void one_that_was_given_up_before_is_not_added(void **state)
+static void a_request_that_was_already_given_up_is_not_added(void **state)
 {
     turns_t turns;
     numbered_t list[TURNS];
@@ -165,7 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_waits_for_one_turn_of_each_other),
         cmocka_unit_test(one_that_is_taken_out_is_not_answered),
-        cmocka_unit_test(one_that_was_given_up_before_is_not_added),
+        cmocka_unit_test(a_request_that_was_already_given_up_is_not_added),
         cmocka_unit_test(what_waits_at_the_end_is_told),
         cmocka_unit_test(files_that_take_long_are_no_values),
     };

@@ -191,7 +191,7 @@ static void a_hundred_thousand_streams_one_after_another_need_one_chunk(void **s
 
 /* ---- failures ---- */
 
-static void without_an_event_every_look_gives_a_new_id(void **state)
+static void without_an_event_every_query_gives_a_new_id(void **state)
 {
     static const char *const plans[] = {
         "event_create:1", "event_record:1", "device_get:1"};
@@ -406,7 +406,7 @@ int main(void)
         cmocka_unit_test(a_stream_of_another_device_keeps_its_id_and_the_device),
         cmocka_unit_test(thousands_of_live_streams_have_ids_of_their_own),
         cmocka_unit_test(a_hundred_thousand_streams_one_after_another_need_one_chunk),
-        cmocka_unit_test(without_an_event_every_look_gives_a_new_id),
+        cmocka_unit_test(without_an_event_every_query_gives_a_new_id),
         cmocka_unit_test(a_witness_that_fails_is_replaced),
         cmocka_unit_test(threads_share_streams_and_use_their_own),
         cmocka_unit_test(a_look_at_other_streams_leaves_a_capture_whole),

@@ -138,12 +138,12 @@ static void run(int resources)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void loses_nothing_of_one_pool_that_others_visit(void **state)
+static void counts_everything_of_one_pool_used_by_many_threads(void **state)
 {
     run(1);
 }
 
-static void loses_nothing_of_several_pools(void **state)
+static void counts_everything_of_several_pools(void **state)
 {
     run(WORKERS);
 }
@@ -151,8 +151,8 @@ static void loses_nothing_of_several_pools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loses_nothing_of_one_pool_that_others_visit),
-        cmocka_unit_test(loses_nothing_of_several_pools),
+        cmocka_unit_test(counts_everything_of_one_pool_used_by_many_threads),
+        cmocka_unit_test(counts_everything_of_several_pools),
     };
 
     return cmocka_run_group_tests(tests, request_from_here, NULL);

@@ -115,7 +115,8 @@ static void either_heap_alone_is_enough(void **state)
     take_either(f, f->heap, f->other, RUN_UNITS, 1);
 }
 
-static void a_loose_fit_below_the_frontier_comes_before_the_end(void **state)
+static void
+a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[3];
@@ -128,7 +129,8 @@ static void a_loose_fit_below_the_frontier_comes_before_the_end(void **state)
     assert_int_equal(unit_of(f, take(f, 150)), f->first + 400);
 }
 
-static void the_end_is_as_loose_as_can_be_however_small_it_is(void **state)
+static void
+memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 900), last = take(f, 4); /* 120 beyond the frontier */
@@ -216,7 +218,7 @@ static void only_what_is_missing_in_front_is_joined(void **state)
     assert_int_equal(block_at(f, f->first + 384).units, 128);
 }
 
-static void a_join_looks_at_so_many_blocks_the_newest_first(void **state)
+static void a_join_examines_a_limited_number_of_blocks_newest_first(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[8];
@@ -262,13 +264,13 @@ int main(void)
         CASE(the_first_few_are_those_of_both_heaps_together),
         CASE(an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other),
         CASE(either_heap_alone_is_enough),
-        CASE(a_loose_fit_below_the_frontier_comes_before_the_end),
-        CASE(the_end_is_as_loose_as_can_be_however_small_it_is),
+        CASE(a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it),
+        CASE(memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size),
         CASE(what_only_fits_beyond_the_frontier_extends),
         CASE(the_frontier_stays_where_it_was_when_blocks_are_freed),
         CASE(neighbours_of_the_shared_heap_are_joined),
         CASE(only_what_is_missing_in_front_is_joined),
-        CASE(a_join_looks_at_so_many_blocks_the_newest_first),
+        CASE(a_join_examines_a_limited_number_of_blocks_newest_first),
         CASE(a_join_that_swallows_a_neighbour_merges_with_the_next_own_one)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

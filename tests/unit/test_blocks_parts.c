@@ -262,7 +262,7 @@ static void what_is_cut_out_parts_its_run(void **state)
     assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 3);
 }
 
-static void only_what_is_in_one_free_block_of_the_heap_is_cut(void **state)
+static void cuts_only_a_range_within_one_free_block_of_the_heap(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -313,7 +313,7 @@ int main(void)
         CASE(a_part_that_needs_one_node_is_freed_only_with_one),
         CASE(each_part_of_a_live_block_keeps_the_tag),
         CASE(what_is_cut_out_parts_its_run),
-        CASE(only_what_is_in_one_free_block_of_the_heap_is_cut),
+        CASE(cuts_only_a_range_within_one_free_block_of_the_heap),
         CASE(a_whole_run_and_its_ends_leave_without_storage),
     };
 

@@ -43,7 +43,7 @@ CASE(attaches_to_the_first_of_two_libraries)
     assert_int_equal(lib.control()->subscribed, 1);
 }
 
-CASE(a_mode_that_does_not_exist_is_said_and_nothing_done)
+CASE(an_unknown_mode_is_reported_and_changes_nothing)
 {
     start("usage,boundaries");
     assert_int_equal(header()->ready, 1);
@@ -471,7 +471,7 @@ CASE(a_copy_that_bounds_looked_at_is_one_use)
     expect_uses("usage,bounds");
 }
 
-CASE(ignores_the_way_in_and_launches_that_the_driver_refused)
+CASE(ignores_the_entry_of_a_launch_and_refused_launches)
 {
     uint64_t pointer = BASE;
     int number = 1;
@@ -620,7 +620,7 @@ int main(void)
         cmocka_unit_test(without_the_library_it_stays_idle),
         cmocka_unit_test(stays_idle_where_it_may_not_attach),
         cmocka_unit_test(attaches_to_the_first_of_two_libraries),
-        cmocka_unit_test(a_mode_that_does_not_exist_is_said_and_nothing_done),
+        cmocka_unit_test(an_unknown_mode_is_reported_and_changes_nothing),
         cmocka_unit_test(names_the_tool_that_was_first),
         cmocka_unit_test(says_why_cupti_refuses),
         cmocka_unit_test(lets_go_of_cupti_when_callbacks_cannot_be_had),
@@ -639,7 +639,7 @@ int main(void)
         cmocka_unit_test(says_that_cupti_does_not_know_a_call_of_old),
         cmocka_unit_test(usage_alone_counts_the_copies_that_succeeded),
         cmocka_unit_test(a_copy_that_bounds_looked_at_is_one_use),
-        cmocka_unit_test(ignores_the_way_in_and_launches_that_the_driver_refused),
+        cmocka_unit_test(ignores_the_entry_of_a_launch_and_refused_launches),
         cmocka_unit_test(ignores_what_it_launches_itself),
         cmocka_unit_test(asks_the_driver_once_a_function_and_again_after_an_unload),
         cmocka_unit_test(reads_packed_parameters),

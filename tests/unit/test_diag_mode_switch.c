@@ -93,7 +93,7 @@ static void off_follows_blocks_and_nothing_else(void **state)
     diag_close(&diag);
 }
 
-static void the_next_event_applies_what_the_file_wants(void **state)
+static void the_next_event_applies_the_modes_requested_in_the_file(void **state)
 {
     diag_fixture_t diag = open_with(0);
 
@@ -217,7 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(off_follows_blocks_and_nothing_else),
-        cmocka_unit_test(the_next_event_applies_what_the_file_wants),
+        cmocka_unit_test(the_next_event_applies_the_modes_requested_in_the_file),
         cmocka_unit_test(a_block_applies_it_as_well),
         cmocka_unit_test(reports_modes_that_the_source_refuses),
         cmocka_unit_test(a_word_that_is_no_request_switches_nothing_on),

@@ -121,7 +121,7 @@ static void asks_once_a_function_until_cleared(void **state)
     assert_true(queries_made > asked);
 }
 
-static void asks_for_the_kernel_where_the_handle_is_one(void **state)
+static void queries_the_kernel_when_the_handle_is_a_kernel(void **state)
 {
     const function_t kernel = {.count = 1, .is_kernel = true, .sizes = {16}};
     uint64_t structure[2] = {1, 2};
@@ -324,7 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(finds_pointers_by_value_and_inside_structs),
         CASE(asks_once_a_function_until_cleared),
-        CASE(asks_for_the_kernel_where_the_handle_is_one),
+        CASE(queries_the_kernel_when_the_handle_is_a_kernel),
         CASE(a_function_that_the_driver_will_not_describe_is_asked_once),
         CASE(a_driver_without_the_queries_leaves_the_parameters_unknown),
         CASE(takes_parameter_blocks_of_32_kib),

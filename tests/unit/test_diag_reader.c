@@ -408,7 +408,7 @@ static void a_finding_of_an_older_writer_is_about_bounds(void **state)
     close(fd);
 }
 
-static void a_row_that_moves_all_the_while_is_counted_not_shown(void **state)
+static void a_row_that_changes_all_the_time_is_counted_but_not_shown(void **state)
 {
     sample.rows[1].sequence = 7;
     sample.rows[99].sequence = 9;
@@ -557,7 +557,7 @@ int main(void)
         CASE(a_site_is_looked_up_in_its_table_only),
         CASE(a_finding_of_order_names_who_was_before),
         CASE(a_finding_of_an_older_writer_is_about_bounds),
-        CASE(a_row_that_moves_all_the_while_is_counted_not_shown),
+        CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown),
         CASE(a_row_that_is_written_meanwhile_is_read_again),
         CASE(what_does_not_hold_together_is_refused),
         CASE(a_file_cut_while_it_is_read_ends_the_walk),

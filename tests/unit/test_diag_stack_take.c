@@ -131,7 +131,7 @@ __attribute__((noinline)) static uint32_t way_at(uint32_t i)
     return i < 2 * WAYS ? i % WAYS : i * 2654435761u % WAYS;
 }
 
-static void ways_that_are_taken_again_and_again_stay_apart(void **state)
+static void repeated_call_paths_keep_distinct_stacks(void **state)
 {
     static rmm_stack_raw_t taken[4 * WAYS];
 
@@ -257,7 +257,7 @@ int main(void)
         cmocka_unit_test(keeps_each_stack_once_and_no_more_than_there_is_room_for),
         cmocka_unit_test(a_number_is_of_one_depot),
         cmocka_unit_test(a_stack_that_is_taken_again_is_the_same_and_another_is_not),
-        cmocka_unit_test(ways_that_are_taken_again_and_again_stay_apart),
+        cmocka_unit_test(repeated_call_paths_keep_distinct_stacks),
         cmocka_unit_test(what_a_thread_remembers_ends_with_it),
         cmocka_unit_test(the_memory_for_the_stacks_of_all_threads_is_bounded),
     };

@@ -118,7 +118,7 @@ static void each_kind_is_captured_once(void **state)
     assert_in_range(diag.header->modules_used, 1, 16);
 }
 
-static void tables_that_do_not_hold_together_are_refused(void **state)
+static void inconsistent_tables_are_refused(void **state)
 {
     const rmm_diag_header_t good = *diag.header;
 #define REFUSES(change)                                                                \
@@ -172,7 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_new_finding_has_the_stack_of_its_caller),
         CASE(each_kind_is_captured_once),
-        CASE(tables_that_do_not_hold_together_are_refused),
+        CASE(inconsistent_tables_are_refused),
         CASE(cuts_values_that_exceed_the_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ static void three_launches_before_and_behind_its_uses_are_early_and_late(void **
     }
 }
 
-static void what_lives_is_judged_by_launches_and_time(void **state)
+static void live_blocks_are_judged_by_launches_and_time(void **state)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     uint64_t used_ns = 0;
@@ -334,7 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GROUPS_CASE(a_block_freed_unused_was_never_used),
         GROUPS_CASE(three_launches_before_and_behind_its_uses_are_early_and_late),
-        GROUPS_CASE(what_lives_is_judged_by_launches_and_time),
+        GROUPS_CASE(live_blocks_are_judged_by_launches_and_time),
         GROUPS_CASE(host_memory_gets_no_verdict_but_leaked),
         GROUPS_CASE(a_block_that_is_handed_out_in_parts_has_no_verdict),
         GROUPS_CASE(without_usage_nothing_is_judged),

@@ -332,7 +332,7 @@ static void lock_in_handler(int signal)
 }
 
 /* A handler that calls exit() runs destructors, which may free. */
-static void may_be_needed_by_a_handler_while_its_thread_waits(void **state)
+static void a_signal_handler_may_lock_while_its_thread_waits(void **state)
 {
     const struct sigaction action = {.sa_handler = lock_in_handler};
     visitor_t visitor;
@@ -380,7 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_taken_by_who_tries_only_when_free),
         cmocka_unit_test(sleeps_while_the_holder_is_away),
-        cmocka_unit_test(may_be_needed_by_a_handler_while_its_thread_waits),
+        cmocka_unit_test(a_signal_handler_may_lock_while_its_thread_waits),
         cmocka_unit_test(is_free_in_a_forked_child_although_threads_of_the_parent_wait),
         cmocka_unit_test_teardown(lets_one_in_at_a_time, back_to_usual),
         cmocka_unit_test_teardown(lets_one_in_at_a_time_when_all_sleep, back_to_usual),

@@ -30,7 +30,7 @@ static void assert_advised(
     assert_string_equal(advice.why, why);
 }
 
-static void takes_the_least_memory_where_times_are_alike(void **state)
+static void advises_the_least_memory_when_times_are_alike(void **state)
 {
     const advice_candidate_t candidates[] = {
         candidate("pool", 103, 100), candidate("pool_virtual", 101, 105)};
@@ -40,7 +40,7 @@ static void takes_the_least_memory_where_times_are_alike(void **state)
         "needs less memory, and none is much faster");
 }
 
-static void takes_the_faster_of_those_that_need_about_the_least(void **state)
+static void advises_the_fastest_resource_near_the_least_memory(void **state)
 {
     const advice_candidate_t candidates[] = {
         candidate("pool", 104, 100), candidate("pool_virtual", 101, 120)};
@@ -117,8 +117,8 @@ static void writes_each_size_in_its_unit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_the_least_memory_where_times_are_alike),
-        cmocka_unit_test(takes_the_faster_of_those_that_need_about_the_least),
+        cmocka_unit_test(advises_the_least_memory_when_times_are_alike),
+        cmocka_unit_test(advises_the_fastest_resource_near_the_least_memory),
         cmocka_unit_test(pays_for_speed_with_no_more_than_that),
         cmocka_unit_test(leaves_out_what_has_no_safe_size),
         cmocka_unit_test(names_no_size_where_none_is_safe),

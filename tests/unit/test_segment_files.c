@@ -477,7 +477,7 @@ static void takes_the_first_place_that_is_there(void **state)
     assert_int_equal(mode_of(shared_name), 0700);
 }
 
-static void a_wanted_place_that_does_not_work_is_not_replaced(void **state)
+static void an_unusable_runtime_dir_has_no_fallback(void **state)
 {
     char long_path[400];
 
@@ -583,7 +583,7 @@ int main(void)
         CASE(what_is_not_ours_stays),
         CASE(a_user_sweeps_only_what_is_theirs_and_root_everything),
         CASE(takes_the_first_place_that_is_there),
-        CASE(a_wanted_place_that_does_not_work_is_not_replaced),
+        CASE(an_unusable_runtime_dir_has_no_fallback),
         CASE(a_read_only_file_system_is_named_as_the_reason),
         CASE(a_place_that_others_could_write_to_is_refused),
         CASE(another_users_session_is_passed_over),

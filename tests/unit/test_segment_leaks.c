@@ -151,7 +151,7 @@ static void more_than_there_is_room_for_is_cut(void **state)
     assert_true(saw);
 }
 
-static void a_row_that_moves_all_the_while_is_counted_not_shown(void **state)
+static void a_row_that_changes_all_the_time_is_counted_but_not_shown(void **state)
 {
     seen_t seen = {0, 0};
 
@@ -307,7 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(what_holds_together_is_read),
         CASE(more_than_there_is_room_for_is_cut),
-        CASE(a_row_that_moves_all_the_while_is_counted_not_shown),
+        CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown),
         CASE(what_does_not_hold_together_is_refused),
         CASE(a_file_cut_while_it_is_read_ends_the_walk),
         CASE(complete_modules_are_returned_in_order),

@@ -115,7 +115,7 @@ static void passes_what_is_below_the_threshold_through(void **state)
     end_adaptor(mr);
 }
 
-static void asks_for_more_where_the_address_is_aligned_already(void **state)
+static void requests_the_padded_size_even_if_the_address_is_aligned(void **state)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 65536);
@@ -370,7 +370,7 @@ int main(void)
         cmocka_unit_test(tells_its_alignment_and_threshold),
         cmocka_unit_test(passes_the_default_alignment_through),
         cmocka_unit_test(passes_what_is_below_the_threshold_through),
-        cmocka_unit_test(asks_for_more_where_the_address_is_aligned_already),
+        cmocka_unit_test(requests_the_padded_size_even_if_the_address_is_aligned),
         cmocka_unit_test(aligns_the_upstream_address),
         cmocka_unit_test(aligns_multiple),
         cmocka_unit_test(aligns_a_real_pointer),

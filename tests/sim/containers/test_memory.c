@@ -163,7 +163,7 @@ static void what_was_copied_from_may_change_at_once(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void what_is_not_all_in_a_buffer_is_out_of_range(void **state)
+static void a_range_beyond_the_buffer_is_out_of_range(void **state)
 {
     static const size_t wrong[][2] = {{0, BYTES + 1}, {1, BYTES},    {BYTES, 1},
                                       {BYTES + 1, 0}, {SIZE_MAX, 2}, {2, SIZE_MAX}};
@@ -229,7 +229,7 @@ int main(void)
         cmocka_unit_test(a_failing_driver_is_a_cuda_error),
         cmocka_unit_test(a_buffer_is_written_and_read_back),
         cmocka_unit_test(what_was_copied_from_may_change_at_once),
-        cmocka_unit_test(what_is_not_all_in_a_buffer_is_out_of_range),
+        cmocka_unit_test(a_range_beyond_the_buffer_is_out_of_range),
         cmocka_unit_test(a_buffer_is_copied_on_its_own_device),
     };
 

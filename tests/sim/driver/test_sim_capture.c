@@ -569,7 +569,7 @@ static void a_ruined_capture_takes_its_graph_along(void **state)
     assert_int_equal(gone, 2);
 }
 
-static void calls_for_what_it_was_given_when_watching_fails(void **state)
+static void calls_the_callback_when_watching_a_capture_fails(void **state)
 {
     int gone = 0;
 
@@ -612,7 +612,7 @@ int main(void)
         CASE(a_running_launch_keeps_its_graph),
         CASE(an_executable_and_a_larger_graph_keep_what_is_in_them),
         CASE(a_ruined_capture_takes_its_graph_along),
-        CASE(calls_for_what_it_was_given_when_watching_fails),
+        CASE(calls_the_callback_when_watching_a_capture_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

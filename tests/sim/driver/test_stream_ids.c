@@ -127,7 +127,7 @@ static void still_tells_that_a_stream_captures(void **state)
     assert_ok(rmm_stream_destroy(stream));
 }
 
-static void has_room_for_so_many_and_asks_for_the_others(void **state)
+static void stores_a_limited_number_of_ids_and_queries_the_others(void **state)
 {
     enum { MANY = 3000 };
     static rmm_stream_t streams[MANY];
@@ -150,7 +150,7 @@ static void has_room_for_so_many_and_asks_for_the_others(void **state)
 
 /* A real GPU is not asked for such a stream; the simulated one tells that the promise was
  * broken. */
-static void tells_that_a_stream_captures_against_its_flag(void **state)
+static void reports_a_capture_on_a_stream_that_promised_not_to_capture(void **state)
 {
     uint64_t violations = rmm_sim_violations();
     rmm_stream_t stream = make_stream(RMM_STREAM_NEVER_CAPTURES);
@@ -315,8 +315,8 @@ int main(void)
         cmocka_unit_test(takes_no_stream_for_one_that_had_its_handle),
         cmocka_unit_test(a_default_stream_is_of_one_thread_and_one_device),
         cmocka_unit_test(still_tells_that_a_stream_captures),
-        cmocka_unit_test(tells_that_a_stream_captures_against_its_flag),
-        cmocka_unit_test(has_room_for_so_many_and_asks_for_the_others),
+        cmocka_unit_test(reports_a_capture_on_a_stream_that_promised_not_to_capture),
+        cmocka_unit_test(stores_a_limited_number_of_ids_and_queries_the_others),
         cmocka_unit_test(a_full_set_takes_no_more_and_forgets_what_it_has),
         cmocka_unit_test(a_stream_has_the_first_free_place),
         cmocka_unit_test(notices_a_stream_that_was_destroyed_by_others),

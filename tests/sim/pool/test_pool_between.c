@@ -678,7 +678,7 @@ static void free_beside_what_is_wanted(void)
     unhook();
 }
 
-static void a_free_beside_it_takes_nothing_from_what_a_synchronise_proves(void **state)
+static void a_concurrent_free_does_not_weaken_what_a_synchronise_proves(void **state)
 {
     beside_is_hidden = false;
     free_beside_what_is_wanted();
@@ -746,12 +746,12 @@ static void free_elsewhere(void (*free_it)(void *block, rmm_stream_t stream))
     assert_int_equal(mixups, 0);
 }
 
-static void what_another_device_freed_unnoted_waits_for_it(void **state)
+static void a_free_of_another_device_without_host_memory_waits_for_it(void **state)
 {
     free_elsewhere(free_without_host_memory);
 }
 
-static void what_another_device_freed_on_an_unknown_stream_waits_for_it(void **state)
+static void a_free_of_another_device_on_an_unknown_stream_waits_for_it(void **state)
 {
     free_elsewhere(free_untold);
 }
@@ -777,11 +777,11 @@ int main(void)
             a_chunk_freed_during_a_request_goes_back_when_its_work_is_done),
         cmocka_unit_test(a_failed_synchronise_is_no_reason_to_refuse_for_ever),
         cmocka_unit_test(the_largest_block_may_be_one_of_an_unknown_stream),
-        cmocka_unit_test(a_free_beside_it_takes_nothing_from_what_a_synchronise_proves),
+        cmocka_unit_test(a_concurrent_free_does_not_weaken_what_a_synchronise_proves),
         cmocka_unit_test(nor_does_a_free_on_an_unknown_stream),
         /* from here on another device has a context */
-        cmocka_unit_test(what_another_device_freed_unnoted_waits_for_it),
-        cmocka_unit_test(what_another_device_freed_on_an_unknown_stream_waits_for_it),
+        cmocka_unit_test(a_free_of_another_device_without_host_memory_waits_for_it),
+        cmocka_unit_test(a_free_of_another_device_on_an_unknown_stream_waits_for_it),
     };
 
     return cmocka_run_group_tests_name("pool_between", tests, NULL, NULL);

@@ -189,7 +189,7 @@ static void the_next_event_covers_although_one_was_refused_the_handle(void **sta
 }
 
 /* Half of what the others leave of one MiB. */
-static void what_others_have_open_leaves_a_stream_less(void **state)
+static void uncovered_memory_of_others_leaves_a_stream_less(void **state)
 {
     const size_t bytes = 400 * KIB;
     company_t here = company_begin(MIB, 0);
@@ -533,7 +533,7 @@ int main(void)
         cmocka_unit_test(what_is_too_much_open_is_covered_at_once),
         cmocka_unit_test(what_an_event_that_failed_was_to_cover_the_next_one_covers),
         cmocka_unit_test(the_next_event_covers_although_one_was_refused_the_handle),
-        cmocka_unit_test(what_others_have_open_leaves_a_stream_less),
+        cmocka_unit_test(uncovered_memory_of_others_leaves_a_stream_less),
         cmocka_unit_test(what_a_stream_took_over_counts_as_uncovered),
         cmocka_unit_test(the_latest_of_many_events_is_kept),
         cmocka_unit_test(a_stream_waits_for_no_more_others_than_it_needs),

@@ -315,7 +315,8 @@ static void a_graph_on_another_device_is_over_when_a_pool_ends(void **state)
 
 /* The other device's stream waits for a larger block than it needs, and ends without a free:
  * nothing of its own ever used the rest. */
-static void what_a_stream_elsewhere_waited_for_and_left_is_of_use(void **state)
+static void
+the_unused_rest_of_a_block_that_another_device_waited_for_is_reused(void **state)
 {
     rmm_driver_t hooked = *sim_driver();
 
@@ -390,7 +391,7 @@ static int wait_after_a_request(rmm_stream_t stream)
 
 /* A free learns that no event fits its stream, and waits for it. In between another thread
  * frees the upper block, on a stream that has freed the lower one before. */
-static void a_free_before_such_a_wait_merges_with_an_older_one(void **state)
+static void a_free_before_an_uncovered_free_waits_merges_with_an_older_one(void **state)
 {
     rmm_driver_t hooked = *sim_driver();
     rmm_stream_t elsewhere = make_stream_elsewhere();
@@ -422,8 +423,10 @@ int main(void)
         cmocka_unit_test(blocks_freed_in_captures_return_before_a_refusal),
         cmocka_unit_test(blocks_freed_in_a_capture_of_a_per_thread_stream_return),
         cmocka_unit_test(growth_waits_for_no_device_while_another_works),
-        cmocka_unit_test(what_a_stream_elsewhere_waited_for_and_left_is_of_use),
-        cmocka_unit_test(a_free_before_such_a_wait_merges_with_an_older_one),
+        cmocka_unit_test(
+            the_unused_rest_of_a_block_that_another_device_waited_for_is_reused),
+        cmocka_unit_test(
+            a_free_before_an_uncovered_free_waits_merges_with_an_older_one),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(a_refusal_though_blocks_are_unproven_comes_at_once),
         cmocka_unit_test(work_of_another_device_is_over_when_a_resource_ends),

@@ -299,7 +299,7 @@ static void a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped(void **sta
 
 /* --- scattered free memory ----------------------------------------------------------- */
 
-static void what_fits_the_free_total_is_given_though_scattered(void **state)
+static void a_request_that_fits_the_free_total_is_served_though_scattered(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
     void *blocks[BLOCKS];
@@ -633,7 +633,7 @@ int main(void)
         CASE(pieces_are_few_far_below_the_maximum),
         CASE(begins_with_pieces_that_can_be_given_back),
         CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
-        CASE(what_fits_the_free_total_is_given_though_scattered),
+        CASE(a_request_that_fits_the_free_total_is_served_though_scattered),
         CASE(an_idle_pool_gives_its_maximum_whatever_is_mapped_where),
         CASE(holes_without_a_free_piece_are_not_tidied),
         CASE(scattered_memory_and_a_little_growth_make_a_large_block),

@@ -72,7 +72,7 @@ static void grows_by_what_is_needed_where_the_device_has_no_more(void **state)
 }
 
 /* 2.5 MiB are missing, for which the pool would need 4 MiB. */
-static void nothing_is_moved_beside_growth_that_cannot_be(void **state)
+static void nothing_is_moved_when_the_growth_is_impossible(void **state)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *block = take(pool, 8 * MIB, NULL);
@@ -133,7 +133,7 @@ static void gather_with_a_fault(const char *plan)
     rmm_resource_release(pool);
 }
 
-static void a_piece_that_cannot_be_moved_is_of_use_all_the_same(void **state)
+static void a_piece_that_cannot_be_moved_is_still_usable(void **state)
 {
     gather_with_a_fault("address_unmap:1"); /* stays, and is moved later */
     gather_with_a_fault("address_map:1");   /* ends, and another one comes */
@@ -293,9 +293,9 @@ int main(void)
         CASE(growth_that_failed_may_succeed_later),
         CASE(maps_nothing_where_the_device_has_less),
         CASE(grows_by_what_is_needed_where_the_device_has_no_more),
-        CASE(nothing_is_moved_beside_growth_that_cannot_be),
+        CASE(nothing_is_moved_when_the_growth_is_impossible),
         CASE(growth_that_cannot_enter_its_device_leaves_nothing),
-        CASE(a_piece_that_cannot_be_moved_is_of_use_all_the_same),
+        CASE(a_piece_that_cannot_be_moved_is_still_usable),
         CASE(addresses_that_cannot_be_unmapped_are_never_used_again),
         CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost),
         CASE(copes_without_host_memory_while_it_gathers),

@@ -475,7 +475,7 @@ static void fail_to_list(child_t *self, void *argument)
     child_say(self, 'r');
 }
 
-static void want_of_host_memory_takes_no_room_of_the_list(void **state)
+static void a_failed_listing_for_lack_of_host_memory_keeps_no_row(void **state)
 {
     child_t child;
 
@@ -586,7 +586,7 @@ int main(void)
         CASE(rows_are_whole_while_threads_change_them),
         CASE(what_finds_no_row_is_counted),
         CASE(a_stack_that_is_too_deep_is_cut),
-        CASE(want_of_host_memory_takes_no_room_of_the_list),
+        CASE(a_failed_listing_for_lack_of_host_memory_keeps_no_row),
         CASE(unpublished_it_tracks_and_makes_no_file),
         CASE(a_file_that_cannot_be_made_is_one_warning),
         CASE(a_forked_child_leaves_its_parents_list_alone),

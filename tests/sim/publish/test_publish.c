@@ -156,7 +156,7 @@ static void begin_with_host_memory(child_t *self, void *argument)
     child_pause(self, 'c');
 }
 
-static void host_memory_is_a_place_and_the_driver_may_come_later(void **state)
+static void host_memory_is_a_location_and_the_driver_may_be_opened_later(void **state)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -657,7 +657,7 @@ int main(void)
         CASE(another_process_reads_its_identity),
         CASE(figures_are_those_that_were_counted),
         CASE(using_a_resource_is_enough_to_be_seen),
-        CASE(host_memory_is_a_place_and_the_driver_may_come_later),
+        CASE(host_memory_is_a_location_and_the_driver_may_be_opened_later),
         CASE(a_full_slot_table_loses_names_but_no_figures),
         CASE(a_peak_is_reset_at_the_next_allocation),
         CASE(a_slots_peak_is_its_own),

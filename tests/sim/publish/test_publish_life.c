@@ -70,7 +70,8 @@ static void check_last_figures(const rmm_segment_t *segment)
     }
 }
 
-static void killed_at_any_moment_it_is_dead_and_readable(void **state)
+static void
+a_writer_killed_at_any_moment_leaves_a_dead_and_readable_segment(void **state)
 {
     const unsigned seed = 20240607;
 
@@ -484,7 +485,7 @@ static void a_side_file_lies_beside_its_segment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(killed_at_any_moment_it_is_dead_and_readable),
+        CASE(a_writer_killed_at_any_moment_leaves_a_dead_and_readable_segment),
         CASE(killed_inside_a_section_it_is_torn),
         CASE(the_next_program_marks_what_the_last_one_left),
         CASE(two_processes_are_two_segments),

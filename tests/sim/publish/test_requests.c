@@ -212,7 +212,7 @@ static void *take_and_give(void *arg)
 }
 
 /* Two that find room at the same moment both promise growth, and one of them withdraws it. */
-static void threads_that_meet_at_the_limit_leave_no_promise(void **state)
+static void threads_that_reach_the_limit_together_leave_no_reservation(void **state)
 {
     pthread_t threads[THREADS];
     rmm_resource_t *cuda = make_cuda();
@@ -423,7 +423,7 @@ int main(void)
         CASE(no_pool_begins_with_more_than_the_limit),
         CASE(counts_memory_of_another_resource_once),
         CASE(pools_of_many_threads_stay_below_the_limit),
-        CASE(threads_that_meet_at_the_limit_leave_no_promise),
+        CASE(threads_that_reach_the_limit_together_leave_no_reservation),
         CASE(trims_an_idle_pool_when_another_allocates),
         CASE(keeps_what_a_trim_leaves),
         CASE(does_nothing_for_a_trim_that_was_withdrawn),

@@ -430,7 +430,7 @@ static void lends_nobody_else_what_a_stream_freed_with_work_queued(void **state)
 }
 
 /* With so many blocks that there is room for all of them, but not for what is lent. */
-static void nor_after_there_was_no_host_memory_for_a_refill(void **state)
+static void lends_no_busy_memory_after_a_refill_lacked_host_memory(void **state)
 {
     size_t step = getenv("RMM_TEST_QUICK") != NULL ? 7 : 1;
 
@@ -715,7 +715,7 @@ int main(void)
         ARENA_CASE(serves_a_stream_from_another_ones_superblock),
         ARENA_CASE(gives_all_back_however_many_superblocks_are_out),
         ARENA_CASE(lends_nobody_else_what_a_stream_freed_with_work_queued),
-        ARENA_CASE(nor_after_there_was_no_host_memory_for_a_refill),
+        ARENA_CASE(lends_no_busy_memory_after_a_refill_lacked_host_memory),
         ARENA_CASE(gives_larger_alignments_on_request),
         ARENA_CASE(counts_an_allocation_of_no_bytes),
         ARENA_CASE(refuses_frees_that_cannot_be_right),

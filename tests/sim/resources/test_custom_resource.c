@@ -381,7 +381,7 @@ static void passes_requests_of_no_bytes_if_unchecked(void **state)
     end(&program, mr);
 }
 
-static void lets_nothing_unfit_into_a_pool_though_unchecked(void **state)
+static void a_pool_refuses_unusable_memory_of_an_unchecked_resource(void **state)
 {
     program_t program = {.gives_null = true};
     rmm_resource_t *mr = make_unchecked(&program);
@@ -445,7 +445,7 @@ int main(void)
         cmocka_unit_test(hands_any_address_on_if_unchecked),
         cmocka_unit_test(hands_null_on_if_unchecked),
         cmocka_unit_test(passes_requests_of_no_bytes_if_unchecked),
-        cmocka_unit_test(lets_nothing_unfit_into_a_pool_though_unchecked),
+        cmocka_unit_test(a_pool_refuses_unusable_memory_of_an_unchecked_resource),
         cmocka_unit_test(refuses_the_address_of_a_block_that_is_out),
     };
 
