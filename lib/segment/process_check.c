@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Field 22 of /proc/<pid>/stat. False: no process has that pid. */
 static bool read_start_time(pid_t pid, uint64_t *ticks_out)
@@ -40,9 +41,41 @@ bool rmm__process_exists(pid_t pid)
     return read_start_time(pid, &ticks);
 }
 
+/* By how much the boot clock of a process is shifted, in ticks rounded down. Kernels without time
+ * namespaces (before 5.6) have no such file, and no shift. */
+static uint64_t boot_clock_shift(const char *process)
+{
+    char path[48], line[128];
+    int64_t seconds = 0, ns = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%s/timens_offsets", process);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (sscanf(line, "boottime %" SCNd64 " %" SCNd64, &seconds, &ns) == 2) {
+            break;
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    const uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+    return (uint64_t)seconds * ticks + (uint64_t)ns / (UINT64_C(1000000000) / ticks);
+}
+
+/* Whether a process that started `seen` ticks after boot by our clock sees itself as started at
+ * `own` ticks, because it is in another time namespace. Three numbers were rounded. */
+static bool is_seen_in_its_namespace(pid_t pid, uint64_t seen, uint64_t own)
+{
+    char process[16];
+    (void)snprintf(process, sizeof(process), "%d", (int)pid);
+    const uint64_t shift = boot_clock_shift(process) - boot_clock_shift("self");
+    return shift != 0 && own - (seen + shift) + 2 <= 4;
+}
+
 bool rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks)
 {
     uint64_t ticks;
     return pid > 0 && rmm__process_belongs_to(pid, uid) &&
-           read_start_time(pid, &ticks) && ticks == start_time_ticks;
+           read_start_time(pid, &ticks) &&
+           (ticks == start_time_ticks ||
+            is_seen_in_its_namespace(pid, ticks, start_time_ticks));
 }

@@ -3,7 +3,11 @@
  * Checks a pid against the owner and the start time of a process. A pid alone proves nothing: any
  * process can write one into a header, and pids are given again.
  *
- * Cost: two system calls and one small read. Threads: any.
+ * A process in a time namespace sees another start time than we: its boot clock is shifted. The
+ * kernel tells by how much (/proc/<pid>/timens_offsets, time_namespaces(7)).
+ *
+ * Cost: two system calls and one small read; two reads more where the start times differ. Threads:
+ * any.
  */
 #ifndef RMM_SEGMENT_PROCESS_CHECK_H
 #define RMM_SEGMENT_PROCESS_CHECK_H
