@@ -171,7 +171,7 @@ static bool walk_batch(walk_t *walk, const rmm_slot_batch_t *batch)
 
 static void walk_slots(walk_t *walk)
 {
-    rmm_slot_batch_t batch; /* 80 KiB */
+    rmm_slot_batch_t batch; /* 64 KiB */
     const rmm_segment_t *segment = &walk->member->segment;
     uint32_t slots = rmm_segment_slot_count(segment);
     uint32_t per_batch = rmm_segment_batch_slots(segment);

@@ -158,7 +158,7 @@ bool rmm_segment_read_slot_within(
     uint32_t *tries_left);
 
 /*
- * Adjacent slots, for a caller that reads most of them. A batch takes five calls of pread(), where
+ * Adjacent slots, for a caller that reads most of them. A batch takes four calls of pread(), where
  * single slots take five each. The copies of one slot are farther apart in time, so a slot that
  * changed meanwhile is read once more by itself.
  */
@@ -166,9 +166,8 @@ bool rmm_segment_read_slot_within(
 typedef struct rmm_slot_batch {
     uint32_t first, count; /* slots */
     bool is_filled;
-    /* The table, as it was when the batch was begun, and twice when it was filled. */
-    unsigned char before[RMM_SLOT_BATCH_BYTES];
-    unsigned char records[RMM_SLOT_BATCH_BYTES], after[RMM_SLOT_BATCH_BYTES];
+    /* The table, as it was when the batch was begun, and after the stripes were read. */
+    unsigned char before[RMM_SLOT_BATCH_BYTES], after[RMM_SLOT_BATCH_BYTES];
     unsigned char stripes_before[RMM_SLOT_BATCH_BYTES];
     unsigned char stripes_after[RMM_SLOT_BATCH_BYTES];
 } rmm_slot_batch_t;
@@ -180,7 +179,7 @@ uint32_t rmm_segment_batch_slots(const rmm_segment_t *segment);
 bool rmm_segment_begin_batch(
     const rmm_segment_t *segment, uint32_t first, uint32_t count,
     rmm_slot_batch_t *batch);
-/* The other four. If they fail, each slot is read by itself. */
+/* The other three. If they fail, each slot is read by itself. */
 void rmm_segment_fill_batch(const rmm_segment_t *segment, rmm_slot_batch_t *batch);
 /* As rmm_segment_read_slot_within(), from a batch; NULL, or not filled: by itself. */
 bool rmm_segment_batch_slot(

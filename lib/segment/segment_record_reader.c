@@ -7,8 +7,8 @@
  * read. Stripes are read on either side of the record. What is added is taken from the first
  * reading, what is subtracted from the second: a sum is not above what was true in between.
  *
- * Cost: a location is three preads, a slot five, and a batch of up to 16 slots five as well. Which
- * resource a slot has, without its figures, is two.
+ * Cost: a location is three preads, a slot five, and a batch of up to 16 slots four. Which resource
+ * a slot has, without its figures, is two.
  */
 #include "segment/segment_reader.h"
 
@@ -289,12 +289,12 @@ void rmm_segment_fill_batch(const rmm_segment_t *segment, rmm_slot_batch_t *batc
 
     batch->is_filled =
         rmm__read_at(fd, batch->stripes_before, stripes, where.stripes) &&
-        rmm__read_at(fd, batch->records, bytes, where.record) &&
         rmm__read_at(fd, batch->stripes_after, stripes, where.stripes) &&
         rmm__read_at(fd, batch->after, bytes, where.record);
 }
 
-/* True if the batch has a consistent copy of this slot, which is copied out. */
+/* True if the batch has a consistent copy of this slot, which is copied out: its record was the
+ * same before and after its stripes were read. */
 static bool copy_from_batch(
     const rmm_segment_t *segment, const rmm_slot_batch_t *batch, uint32_t index,
     rmm_record_t *record, rmm_stripe_pair_t *pair)
@@ -302,15 +302,15 @@ static bool copy_from_batch(
     size_t stride = segment->header.slots_stride, at = stride * (index - batch->first);
     size_t row = rmm__stripes_bytes(&segment->header);
     size_t row_at = row * (index - batch->first);
-    slot_head_t before, after;
+    slot_head_t head;
 
-    memcpy(&before, batch->before + at, sizeof(before));
-    memcpy(&after, batch->after + at, sizeof(after));
-    if (compare_heads(&before, &after) != SLOT_STILL) {
+    memcpy(&head, batch->before + at, sizeof(head));
+    if (compare_heads(&head, &head) != SLOT_STILL ||
+        memcmp(batch->before + at, batch->after + at, stride) != 0) {
         return false;
     }
     memset(record->bytes, 0, sizeof(record->bytes));
-    memcpy(record->bytes, batch->records + at, stride);
+    memcpy(record->bytes, batch->before + at, stride);
     memcpy(pair->before.bytes, batch->stripes_before + row_at, row);
     memcpy(pair->after.bytes, batch->stripes_after + row_at, row);
     return true;
