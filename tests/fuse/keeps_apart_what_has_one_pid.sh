@@ -1,12 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Two segments of one pid are one directory, figures added. A process whose pid the daemon
-# cannot tell is proc/seg-<id>.
+# Two segments of one pid are one directory, figures added, and end as one process. A process
+# whose pid the daemon cannot tell is proc/seg-<id>.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
 list_gpus 2
 start_daemon
+cat "$mnt/events_pipe" >"$work/events" &
+reader=$!
+exits() { # PID
+    grep "\"exit\", \"pid\": $1," "$work/events"
+}
 
 # An exec: the first program's segment is over, the process goes on. What is held is what
 # the second holds, totals are of both.
@@ -50,12 +55,26 @@ if [ -e "$library" ]; then
         [ "$(cat "$resource/current_bytes")" = 1000 ] || fail "$resource"
     done
     echo >"$mnt/$process/$sim/peak_bytes"
+    b=${program_pid[b]}
     kill_program b
     expect "$sim/current_bytes" 0
     expect "$sim/total_bytes" 2000
     expect "$process/$sim/current_bytes" 2000
 fi
+
+# The event of an end tells once what was held on all GPUs.
+start_program c
+gpu c 0
+gpu c 1
+tell c alloc 0 30
+tell c alloc 1 7
+c=${program_pid[c]}
+end_program c
+eventually exits "$c" >/dev/null
+exits "$c" | grep -q '"bytes": 37,' || fail "the event of the end: $(exits "$c")"
 stop_daemon
+wait "$reader" || true
+[ ! -e "$library" ] || [ "$(exits "$b" | wc -l)" = 1 ] || fail "events of one end: $(exits "$b")"
 
 # A daemon in a pid namespace of its own cannot tell the pids of programs outside.
 in_own_pids=("$RMMFS_PROGRAM" mounts unshare --pid --fork --mount-proc --propagation unchanged)

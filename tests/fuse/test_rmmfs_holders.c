@@ -79,6 +79,29 @@ static void the_list_is_read_when_it_is_asked_for(void **state)
     (void)unlink(path);
 }
 
+/* The kernel skips a line when another goes meanwhile: the lock may be in the next list. */
+static void one_list_without_a_lock_is_not_enough(void **state)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    put_line(file, 70);
+    assert_int_equal(fclose(file), 0);
+    holders_t *holders = holders_open(path);
+    assert_non_null(holders);
+    assert_true(holders_start(holders));
+    uint64_t since = model_clock_ns();
+    assert_int_equal(ask_until_told(holders, 70, since), HOLDER_FOUND);
+    file = fopen(path, "a");
+    assert_non_null(file);
+    put_line(file, 71);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(ask_until_told(holders, 71, since), HOLDER_FOUND);
+    holders_close(holders);
+    (void)unlink(path);
+}
+
 /* A file was removed, and the next one has its inode number: the lock in the list is not its. */
 static void a_lock_of_an_earlier_file_is_not_believed(void **state)
 {
@@ -138,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_is_read_when_it_is_asked_for),
+        cmocka_unit_test(one_list_without_a_lock_is_not_enough),
         cmocka_unit_test(a_lock_of_an_earlier_file_is_not_believed),
         cmocka_unit_test(a_reading_without_end_keeps_nobody),
     };

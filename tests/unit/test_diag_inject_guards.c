@@ -158,6 +158,21 @@ CASE(the_guard_before_a_block_is_checked_with_it)
     assert_int_equal((int64_t)(finding(0)->address - finding(0)->block_address), -1);
 }
 
+/* It is looked at when its own block is used or freed. */
+CASE(a_guard_that_is_not_beside_a_block_is_not_checked_with_it)
+{
+    start_guards();
+    take(memory);
+    take(memory + ROOM + 64);
+    memory[ROOM - 1] = 0;
+    launch_on(memory + ROOM + 64, "innocent");
+    drop(memory);
+    take(memory);
+    assert_int_equal(header()->findings_total, 1);
+    assert_int_equal(finding(0)->block_address, address_of(memory));
+    assert_int_equal(finding(0)->user, RMM_DIAG_NO_USER);
+}
+
 CASE(the_last_look_before_a_free_names_no_kernel)
 {
     start_guards();
@@ -291,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_broken_guard_is_a_finding_of_the_kernel),
         cmocka_unit_test(a_finding_has_the_stacks_of_launch_and_allocation),
         cmocka_unit_test(the_guard_before_a_block_is_checked_with_it),
+        cmocka_unit_test(a_guard_that_is_not_beside_a_block_is_not_checked_with_it),
         cmocka_unit_test(the_last_look_before_a_free_names_no_kernel),
         cmocka_unit_test(nothing_is_queued_on_a_stream_that_captures),
         cmocka_unit_test(a_module_that_is_refused_ends_the_mode),

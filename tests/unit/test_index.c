@@ -179,6 +179,8 @@ static void compare_fits(bed_t *bed, uint32_t units, uint32_t align_units)
         require(bed, found[i].entry.unit == bed->cells[at].unit);
         require(bed, found[i].entry.units == bed->cells[at].units);
         require(bed, found[i].entry.block == at + 1);
+        require(
+            bed, found[i].entry.units != units || i + 1 == count); /* exact: the last */
         at++;
     }
     require(bed, count <= most && found[most].entry.units == 77);

@@ -166,6 +166,8 @@ static void take_in_each_way(child_t *self, void *argument)
     const cuMemAllocFromPoolAsync_ptsz_params from_pool = {&at[3], 200000, NULL, NULL};
     const cuMemAllocHost_v2_params pinned = {&host[0], 7};
     const cuMemHostAlloc_params flagged = {&host[1], 70, 0};
+    CUdeviceptr unknown = BASE + 10 * MiB;
+    const cuMemAlloc_v2_params lost = {&unknown, 5};
 
     start("driver", true);
     call(CBID(cuMemAllocManaged), &managed);
@@ -174,6 +176,8 @@ static void take_in_each_way(child_t *self, void *argument)
     call(CBID(cuMemAllocFromPoolAsync_ptsz), &from_pool);
     call(CBID(cuMemAllocHost_v2), &pinned);
     call(CBID(cuMemHostAlloc), &flagged);
+    /* of a device that CUPTI does not tell: not the host's */
+    call_in(CUPTI_API_EXIT, CBID(cuMemAlloc_v2), &lost, CUDA_SUCCESS, -1);
     child_pause(self, 'r');
     give(at[0]);
     give(at[1]);
@@ -208,7 +212,7 @@ static void every_kind_of_call_is_seen(void **state)
 static void take_arrays(child_t *self, void *argument)
 {
     CUarray handles[] = {(CUarray)1000, (CUarray)1001, (CUarray)1002, (CUarray)1003};
-    CUmipmappedArray levelled = (CUmipmappedArray)1004;
+    CUmipmappedArray levelled[] = {(CUmipmappedArray)1004, (CUmipmappedArray)1005};
     const CUDA_ARRAY_DESCRIPTOR line = {100, 0, CU_AD_FORMAT_HALF, 1};
     CUDA_ARRAY3D_DESCRIPTOR box = {8, 4, 2, CU_AD_FORMAT_FLOAT, 4, 0};
     CUDA_ARRAY3D_DESCRIPTOR layers = {
@@ -224,12 +228,19 @@ static void take_arrays(child_t *self, void *argument)
     call(CBID(cuArray3DCreate_v2), &(cuArray3DCreate_v2_params){&handles[3], &sparse});
     call(
         CBID(cuMipmappedArrayCreate),
-        &(cuMipmappedArrayCreate_params){&levelled, &box, 3});
+        &(cuMipmappedArrayCreate_params){&levelled[0], &box, 3});
+    call(
+        CBID(cuMipmappedArrayCreate),
+        &(cuMipmappedArrayCreate_params){&levelled[1], &layers, 2});
     child_pause(self, 'r');
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
         call(CBID(cuArrayDestroy), &(cuArrayDestroy_params){handles[i]});
     }
-    call(CBID(cuMipmappedArrayDestroy), &(cuMipmappedArrayDestroy_params){levelled});
+    for (size_t i = 0; i < 2; i++) {
+        call(
+            CBID(cuMipmappedArrayDestroy),
+            &(cuMipmappedArrayDestroy_params){levelled[i]});
+    }
     child_pause(self, 'f');
 }
 
@@ -237,6 +248,7 @@ static void arrays_are_counted_and_no_blocks_for_the_diagnosis(void **state)
 {
     const uint64_t line = 200, box = 8 * 4 * 2 * 16, layers = 8 * 16;
     const uint64_t levels = box + 4 * 2 * 1 * 16 + 2 * 1 * 1 * 16;
+    const uint64_t levels_of_layers = layers + 4 * 16; /* of as many layers */
     rmm_segment_t segment;
     diag_file_t diag;
     child_t child;
@@ -244,8 +256,9 @@ static void arrays_are_counted_and_no_blocks_for_the_diagnosis(void **state)
 
     child_start_until(&child, take_arrays, NULL, 'r');
     runtime_segment(&runtime, &segment);
-    assert_location(&segment, current_bytes, MiB + line + box + layers + levels);
-    assert_location(&segment, total_count, 5);
+    assert_location(
+        &segment, current_bytes, MiB + line + box + layers + levels + levels_of_layers);
+    assert_location(&segment, total_count, 6);
     assert_true(diag_file_find(runtime.path, path));
     assert_true(diag_file_read(&diag, path));
     assert_int_equal(diag.header->rows_used, 1);

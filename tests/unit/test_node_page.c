@@ -150,6 +150,19 @@ static void what_is_not_known_is_no_zero(void **state)
     assert_null(strstr(buffer.bytes, "<svg"));
 }
 
+/* Blocks too small to be seen are one mark, in the colour of what most of its bytes are. */
+static void small_blocks_have_the_colour_of_most_bytes(void **state)
+{
+    const rmm_blocks_row_t rows[] = {
+        {.address = 1 << 20, .bytes = 1 << 20, .state = RMM_BLOCK_CHUNK},
+        {.address = 1 << 20, .bytes = 256, .state = RMM_BLOCK_USED},
+        {.address = (1 << 20) + 256, .bytes = 1024, .state = RMM_BLOCK_FREE}};
+    const rmm_map_t map = {.lines_max = 1, .count = 3, .rows = rows};
+    rmm_page_map(&page, "2.pool", &map, 0);
+    assert_int_equal(count_of("fill=\"#8cc084\"><title>2 blocks from 0x100000"), 1);
+    assert_int_equal(count_of("fill=\"#d1495b\"><title>"), 0);
+}
+
 /* --- size --------------------------------------------------------------------------------- */
 
 /* As many blocks as there are pixels, in more chunks than lines. */
@@ -243,6 +256,7 @@ int main(void)
         TEST(a_bar_is_cut_at_the_whole),
         TEST(a_pool_shows_what_is_free_in_one_piece),
         TEST(what_is_not_known_is_no_zero),
+        TEST(small_blocks_have_the_colour_of_most_bytes),
         TEST(pictures_end_in_time),
         TEST(programs_end_in_time),
         TEST(without_programs_it_says_so),

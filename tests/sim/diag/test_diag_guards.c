@@ -7,6 +7,8 @@
  */
 #include "sim/diag/diagnosed.h"
 
+#include "diag/uses.h"
+
 #include <rmm/device_buffer.h>
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
@@ -409,6 +411,50 @@ static void finds_at_the_free_what_no_launch_explains(void **state)
     child_run(hide_the_pointer, NULL);
 }
 
+typedef struct many {
+    char *blocks[RMM_USES_LISTED];
+} many_t;
+
+static void write_nothing(const void *const *params)
+{
+}
+
+static uint64_t unchecked(void)
+{
+    diag_file_t file;
+    uint64_t count;
+
+    wait_for_all();
+    look(&file);
+    CHECK(file.header->findings_total == 0);
+    count = file.header->guards_unchecked;
+    diag_file_close(&file);
+    return count;
+}
+
+/* There may be more of them than the list has room for. */
+static void use_a_full_list(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    many_t many = {.blocks = {NULL}};
+    const void *const params[] = {&many};
+    const size_t sizes[] = {sizeof(many)};
+
+    for (uint32_t i = 0; i < RMM_USES_LISTED; i++) {
+        CHECK(unchecked() == 0);
+        many.blocks[i] = take(pool, 1000, RMM_STREAM_DEFAULT);
+        CHECK(
+            rmm_sim_launch(
+                "many", write_nothing, RMM_STREAM_DEFAULT, params, sizes, 1) == 0);
+    }
+    CHECK(unchecked() == 1);
+}
+
+static void a_launch_with_more_blocks_than_are_listed_is_not_quite_checked(void **state)
+{
+    child_run(use_a_full_list, NULL);
+}
+
 /* A launch that is captured runs later, as often as the graph does. */
 static void capture_an_overrun(child_t *self, void *argument)
 {
@@ -577,6 +623,7 @@ int main(void)
         CASE(finds_the_error_on_a_block_that_is_freed_at_once),
         CASE(finds_the_error_on_a_block_that_is_freed_after_a_wait),
         CASE(finds_at_the_free_what_no_launch_explains),
+        CASE(a_launch_with_more_blocks_than_are_listed_is_not_quite_checked),
         CASE(a_captured_launch_is_counted_as_unchecked),
         CASE(finds_nothing_in_a_correct_capture),
         CASE(a_block_that_fills_its_pool_has_no_guard),

@@ -241,14 +241,28 @@ static void names_what_failed_and_ends_with_1(void **state)
     assert_non_null(strstr(program.out, "pair-legacy              pool:1MiB:2MiB"));
 }
 
+/* Values below 10 have three digits behind the point, others one. */
+static void assert_digits(const char *workload)
+{
+    const char *row = strstr(program.out, workload);
+    char median[32] = "";
+
+    assert_non_null(row);
+    assert_int_equal(sscanf(row, "%*s %*s %31s", median), 1);
+    assert_non_null(strchr(median, '.'));
+    assert_int_equal(strlen(strchr(median, '.')) - 1, atof(median) < 10 ? 3 : 1);
+}
+
 static void prints_a_table_with_the_machine_above(void **state)
 {
-    run("--quick --filter pair-legacy --resource pool,statistics+pool");
+    run("--quick --filter pair-legacy,threads-one-2 --resource pool,statistics+pool");
     program_assert_status(&program, 0);
     assert_non_null(strstr(program.out, "gpu      simulated (RMM_DRIVER=sim)"));
     assert_non_null(strstr(program.out, "each     3 times, quick;"));
     assert_non_null(strstr(program.out, "pair-legacy              pool "));
     assert_non_null(strstr(program.out, "pair-legacy              statistics+pool "));
+    assert_digits("pair-legacy ");
+    assert_digits("threads-one-2 ");
 }
 
 static void lists_workloads_without_a_gpu(void **state)

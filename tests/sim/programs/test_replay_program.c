@@ -495,6 +495,8 @@ static void advises_by_a_table_that_names_what_is_not_measured(void **state)
                    "program needed more\n");
     assert_null(
         strstr(program.out, "arena")); /* its least size is above this log's peak */
+    run("--advise " DATA "/replay/one_block.csv"); /* which is mapped as 2 MiB */
+    ASSERT_PRINTED("\npool_virtual                      1.40 ");
 }
 
 static void advises_nothing_on_another_gpu_or_for_an_empty_log(void **state)

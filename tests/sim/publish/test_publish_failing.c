@@ -5,11 +5,15 @@
  */
 #include "sim/publish/publish_case.h"
 
+#include "harness/limit_requests.h"
 #include "harness/tmpfs.h"
 
+#include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
 #include <sys/resource.h>
 
 #include "core/host_memory.h"
+#include "segment/segment_blocks_reader.h"
 
 /* Accounting that works as if they were published. */
 static void count_in_private(child_t *self, void *argument)
@@ -94,6 +98,55 @@ static void on_a_full_disk_nothing_fails_and_nothing_is_left(void **state)
     assert_int_equal(unlink(log_path), 0);
     child_run(publish_on_a_small_tmpfs, (char[]){"nr_inodes=1"});
     assert_warned_once(path, "No space left on device");
+}
+
+/* Fills the file system but for the part that programs need to start. */
+static void fill_to_a_quarter(const char *path)
+{
+    struct statvfs status;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0 && fstatvfs(fd, &status) == 0);
+    CHECK(
+        posix_fallocate(
+            fd, 0,
+            (off_t)((status.f_bavail - status.f_blocks / 4) * status.f_frsize)) == 0);
+    close(fd);
+}
+
+static void report_on_a_small_tmpfs(child_t *self, void *argument)
+{
+    rmm_resource_t *cuda, *pool;
+    void *block;
+    int files;
+
+    mount_tmpfs(argument, 0, "size=2m");
+    CHECK(chdir(argument) == 0);
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    for (int i = 0; i < 2; i++) { /* without room, and with it */
+        if (i == 0) {
+            fill_to_a_quarter("filler");
+        } else {
+            CHECK(unlink("filler") == 0);
+        }
+        files = entries_in(".");
+        ask_report(RMM_BLOCKS_ROWS_MAX);
+        CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &block) == RMM_OK);
+        rmm_resource_dealloc(pool, block, 1000, 0, NULL);
+        CHECK(report_is_done());
+        CHECK(entries_in(".") == files + i);
+    }
+    rmm_resource_release(pool);
+    rmm_resource_release(cuda);
+}
+
+static void a_report_leaves_room_for_programs_that_start(void **state)
+{
+    tmpfs_or_skip();
+    child_run(report_on_a_small_tmpfs, (void *)(uintptr_t)use_small_dir(&runtime));
+    assert_warned_once(
+        "will not show this program's blocks", "No space left on device");
 }
 
 static void publish_on_a_read_only_mount(child_t *self, void *argument)
@@ -228,6 +281,7 @@ int main(void)
         CASE(an_odd_request_is_one_warning_and_publishes),
         CASE(a_place_that_is_no_directory_is_one_warning),
         CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
+        CASE(a_report_leaves_room_for_programs_that_start),
         CASE(a_place_that_cannot_be_written_is_one_warning),
         CASE(a_limit_on_the_size_of_files_is_one_warning),
         CASE(a_limit_that_comes_later_does_not_end_the_program),

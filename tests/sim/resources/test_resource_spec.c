@@ -107,6 +107,7 @@ static void no_word_is_left_out_above(void **state)
 static void sizes_are_initial_and_maximum(void **state)
 {
     rmm_resource_t *mr = make("pool:1MiB:3MiB");
+    uint64_t headroom_bytes;
     void *ptr;
 
     assert_int_equal(stats_of(mr).reserved_bytes, MIB);
@@ -119,6 +120,11 @@ static void sizes_are_initial_and_maximum(void **state)
     assert_int_equal(stats_of(mr).reserved_bytes, 0);
     assert_int_equal(
         rmm_resource_alloc(mr, 4 * MIB, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    rmm_resource_release(mr);
+
+    mr = make("sam_headroom:3MiB");
+    assert_ok(rmm_sam_headroom_get_headroom(mr, &headroom_bytes));
+    assert_int_equal(headroom_bytes, 3 * MIB);
     rmm_resource_release(mr);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
