@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two copies of this library in one process: a program linked with the archive that loads a
- * plugin, or a Python wheel, which brings the shared library. Both work, but each has default
+ * plugin, or a Python wheel, which brings the shared library; or two files of the shared
+ * library, of two sonames or loaded by their paths. Both work, but each has default
  * resources and statistics of its own, and neither knows the other's blocks. Nothing would
  * show that, so the second copy that makes a resource logs one warning.
  *
