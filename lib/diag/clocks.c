@@ -131,15 +131,6 @@ void rmm__clocks_stream_begins(
     clocks->streams[place].stream_id = (uint64_t)(uintptr_t)stream;
 }
 
-void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
-{
-    uint32_t place = find_place(clocks, key_of(stream));
-
-    if (place != RMM_CLOCKS_STREAMS && place != RMM_CLOCKS_LEGACY) {
-        clocks->streams[place].ended = ++clocks->ends;
-    }
-}
-
 rmm_clocks_t *rmm__clocks_create(void)
 {
     rmm_clocks_t *clocks = calloc(1, sizeof(*clocks));
@@ -194,6 +185,11 @@ static void follow_default(rmm_clocks_t *clocks, uint32_t place)
         }
     }
     take_over_stream(clocks, clock, RMM_CLOCKS_SHARED);
+    if (clocks->has_ended) {
+        take_over(clocks, clock, &clocks->ended);
+        clocks->ended = (rmm_clock_t){.is_unsure = false};
+        clocks->has_ended = false;
+    }
 }
 
 uint64_t rmm__clocks_advance(rmm_clocks_t *clocks, uint32_t place)
@@ -215,6 +211,20 @@ void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place)
 {
     (void)rmm__clocks_advance(clocks, place);
     clocks->streams[place].clock.is_unsure = true;
+}
+
+void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
+{
+    uint32_t place = find_place(clocks, key_of(stream));
+
+    if (place == RMM_CLOCKS_STREAMS || place == RMM_CLOCKS_LEGACY) {
+        return;
+    }
+    clocks->streams[place].ended = ++clocks->ends;
+    if (clocks->streams[place].is_blocking) { /* its work goes on */
+        take_over(clocks, &clocks->ended, &clocks->streams[place].clock);
+        clocks->has_ended = true;
+    }
 }
 
 /* --- the host waits ---------------------------------------------------------------------- */

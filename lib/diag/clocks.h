@@ -15,6 +15,7 @@
  *  - a stream that was not seen when it was made waits for the legacy default stream.
  *  - streams that find no place share one: to each other they are ordered.
  *  - a place is used again with all that the stream before knew.
+ *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. The host
  *    ends this when it waits for it: then all that was begun has its order.
@@ -64,6 +65,9 @@ typedef struct rmm_clocks {
     rmm_clock_stream_t streams[RMM_CLOCKS_STREAMS];
     rmm_clock_t host;
     uint64_t host_version;
+    rmm_clock_t
+        ended; /* of blocking streams that ended; the legacy default stream takes it over */
+    bool has_ended; /* it has not yet */
     uint32_t count; /* places from here on were never used, the shared one apart */
     uint32_t last;  /* where the last search ended */
     bool is_shared; /* a stream found no place */

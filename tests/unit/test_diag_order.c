@@ -384,6 +384,30 @@ static void a_handle_that_is_used_again_is_another_stream(void **state)
     assert_true(is_bad_use(0, A, &kernel));
 }
 
+/* Its work goes on, and its handle and place are another stream's. */
+static void the_default_stream_waits_for_blocking_streams_that_ended(void **state)
+{
+    (void)state;
+    make(A, false);
+    make(B, true);
+    allocate(0, A);
+    allocate(1, B);
+    assert_false(is_bad_use(0, A, &kernel));
+    tell(RMM_DIAG_STREAM_DESTROY, A, 0);
+    make(A, true);
+    assert_false(is_bad_free(0, LEGACY));
+    assert_true(is_bad_use(1, LEGACY, &kernel)); /* of a stream that does not block */
+    for (uint32_t i = 10; i < 5000; i++) {
+        make(i, false);
+        allocate(2, i);
+        tell(RMM_DIAG_STREAM_DESTROY, i, 0);
+        make(i + 1, true);
+        assert_false(is_bad_use(2, LEGACY, &kernel));
+        tell(RMM_DIAG_STREAM_DESTROY, i + 1, 0);
+    }
+    assert_false(order.clocks->is_shared);
+}
+
 static void an_event_that_ended_is_not_known(void **state)
 {
     (void)state;
@@ -606,6 +630,7 @@ int main(void)
         CASE(when_order_is_lost_nothing_is_judged),
         CASE(what_is_captured_is_left_out),
         CASE(a_handle_that_is_used_again_is_another_stream),
+        CASE(the_default_stream_waits_for_blocking_streams_that_ended),
         CASE(an_event_that_ended_is_not_known),
         CASE(more_streams_than_fit_are_one),
         CASE(places_of_streams_that_ended_are_used_again),
