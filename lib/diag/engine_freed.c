@@ -71,7 +71,8 @@ uint32_t rmm__diag_freed_allocated_locked(
     engine->blocks[index] = (rmm_diag_block_note_t){
         .origin = origin,
         .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0,
-        .is_returned = (block->flags & RMM_DIAG_BLOCK_RETURNED) != 0};
+        .is_returned = (block->flags & RMM_DIAG_BLOCK_RETURNED) != 0,
+        .record = RMM_LIVE_NONE};
     if (origin == 0) {
         RMM_ROW_ADD(&engine->header->sites_dropped, stack != NULL && stack->count > 0);
         return 0;

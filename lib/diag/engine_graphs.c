@@ -40,13 +40,13 @@ static void add_refs_locked(
     for (uint32_t i = 0; i < uses->used_count; i++) {
         uint32_t row = uses->used[i];
 
-        engine->blocks[row].is_in_graph = true;
-        rmm__graphs_add_ref(
+        engine->blocks[row].record = rmm__graphs_add_use(
             &engine->graphs, body,
-            &(rmm_graph_ref_t){
+            &(rmm_graph_use_t){
                 .row = row,
                 .allocated_ns = RMM_ROW_GET(&engine->rows[row], allocated_ns),
-                .address = uses->used_at[i]});
+                .address = uses->used_at[i]},
+            engine->blocks[row].record);
     }
     if (uses->used_count == RMM_USES_LISTED) { /* there may be more */
         rmm__graphs_changed(&engine->graphs, event->graph);
@@ -76,6 +76,7 @@ static void add_finding_locked(
     rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
     const rmm_graph_node_t *node, const rmm_graph_ref_t *ref)
 {
+    const rmm_freed_block_t *freed = &engine->graphs.blocks[ref->block].freed;
     bool is_launch = node->kind == RMM_DIAG_LAUNCH;
 
     rmm__findings_add(
@@ -84,23 +85,23 @@ static void add_finding_locked(
             .kind = RMM_DIAG_USE_AFTER_FREE,
             .call = event->kind,
             .access = RMM_DIAG_USES,
-            .block = ref->freed.block,
+            .block = freed->block,
             .address = ref->address,
             .user = node->user,
-            .stream_id = rmm__diag_stream_of(event, &ref->freed),
+            .stream_id = rmm__diag_stream_of(event, freed),
             .other_user = RMM_DIAG_NO_USER,
-            .other_stream_id = ref->freed.freed_stream_id,
+            .other_stream_id = freed->freed_stream_id,
             .confidence = is_launch ? RMM_DIAG_LIKELY : RMM_DIAG_CERTAIN,
-            .origin = ref->freed.origin,
-            .freed = ref->freed.freed});
+            .origin = freed->origin,
+            .freed = freed->freed});
 }
 
-static bool is_live(const rmm_diag_engine_t *engine, const rmm_graph_ref_t *ref)
+static bool is_live(const rmm_diag_engine_t *engine, const rmm_graph_block_t *block)
 {
-    const rmm_diag_row_t *row = &engine->rows[ref->row];
+    const rmm_diag_row_t *row = &engine->rows[block->row];
 
     return RMM_ROW_GET(row, live) != 0 &&
-           RMM_ROW_GET(row, allocated_ns) == ref->allocated_ns;
+           RMM_ROW_GET(row, allocated_ns) == block->allocated_ns;
 }
 
 static void run_node_locked(
@@ -112,11 +113,12 @@ static void run_node_locked(
 
     for (uint32_t i = 0; i < node->count; i++) {
         const rmm_graph_ref_t *ref = &body->refs[node->first + i];
+        const rmm_graph_block_t *block = &engine->graphs.blocks[ref->block];
 
-        if (ref->is_freed && rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
+        if (block->is_freed && rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
             add_finding_locked(engine, event, node, ref);
-        } else if (is_live(engine, ref) && count < RMM_USES_LISTED) {
-            rows[count++] = ref->row;
+        } else if (is_live(engine, block) && count < RMM_USES_LISTED) {
+            rows[count++] = block->row;
         }
     }
     if (rmm__diag_mode_is_on(engine, RMM_DIAG_MODES_WITH_USES)) {
@@ -203,69 +205,39 @@ static void add_free_locked(
     rmm_diag_engine_t *engine, const rmm_graph_node_t *node,
     const rmm_freed_block_t *freed)
 {
-    if (rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_ORDER)) {
-        rmm__findings_add(
-            &engine->findings, &(rmm_finding_t){
-                                   .kind = RMM_DIAG_FREE_UNDER_GRAPH,
-                                   .access = RMM_DIAG_FREES,
-                                   .block = freed->block,
-                                   .address = freed->block.address,
-                                   .user = RMM_DIAG_NO_USER,
-                                   .stream_id = freed->freed_stream_id,
-                                   .other_user = node->user,
-                                   .other_call = node->kind,
-                                   .other_stream_id = UINT64_MAX,
-                                   .confidence = RMM_DIAG_HINT,
-                                   .origin = freed->origin});
-    }
-}
-
-/* The first node of the graph that is given the block; NULL: none is. */
-static const rmm_graph_node_t *mark_freed(
-    rmm_graph_body_t *body, const rmm_freed_block_t *freed, uint32_t row, uint64_t ns)
-{
-    const rmm_graph_node_t *first = NULL;
-
-    for (uint32_t n = 0; n < body->node_count; n++) {
-        for (uint32_t i = 0; i < body->nodes[n].count; i++) {
-            rmm_graph_ref_t *ref = &body->refs[body->nodes[n].first + i];
-
-            if (ref->row == row && ref->allocated_ns == ns && !ref->is_freed) {
-                ref->is_freed = true;
-                ref->freed = *freed;
-                first = first == NULL ? &body->nodes[n] : first;
-            }
-        }
-    }
-    return first;
-}
-
-/* Some graph with these contents can be launched. */
-static bool is_executable(const rmm_graphs_t *graphs, const rmm_graph_body_t *body)
-{
-    for (uint32_t i = 0; i < graphs->count; i++) {
-        if (graphs->entries[i].body == body && graphs->entries[i].is_executable) {
-            return true;
-        }
-    }
-    return false;
+    rmm__findings_add(
+        &engine->findings, &(rmm_finding_t){
+                               .kind = RMM_DIAG_FREE_UNDER_GRAPH,
+                               .access = RMM_DIAG_FREES,
+                               .block = freed->block,
+                               .address = freed->block.address,
+                               .user = RMM_DIAG_NO_USER,
+                               .stream_id = freed->freed_stream_id,
+                               .other_user = node->user,
+                               .other_call = node->kind,
+                               .other_stream_id = UINT64_MAX,
+                               .confidence = RMM_DIAG_HINT,
+                               .origin = freed->origin});
 }
 
 void rmm__diag_graphs_freed_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_freed_block_t *freed)
 {
-    rmm_graphs_t *graphs = &engine->graphs;
-    uint64_t ns = RMM_ROW_GET(&engine->rows[index], allocated_ns);
-    bool is_told = false;
+    rmm_graph_block_t *block = rmm__graphs_block(
+        &engine->graphs, engine->blocks[index].record, index,
+        RMM_ROW_GET(&engine->rows[index], allocated_ns));
+    const rmm_graph_node_t *node = NULL;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    for (uint32_t i = 0; i < graphs->count && engine->blocks[index].is_in_graph; i++) {
-        rmm_graph_body_t *body = graphs->entries[i].body;
-        const rmm_graph_node_t *node = mark_freed(body, freed, index, ns);
-
-        if (node != NULL && !is_told && is_executable(graphs, body)) {
-            add_free_locked(engine, node, freed);
-            is_told = true; /* one free, one finding */
-        }
+    if (block == NULL) {
+        return;
+    }
+    block->is_freed = true;
+    block->freed = *freed;
+    if (rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_ORDER)) {
+        node = rmm__graphs_user(&engine->graphs, block);
+    }
+    if (node != NULL) {
+        add_free_locked(engine, node, freed);
     }
 }

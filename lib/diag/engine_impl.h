@@ -35,7 +35,7 @@ typedef struct rmm_diag_block_note {
     uint32_t origin;  /* stack of the allocation (stack_depot.h) */
     bool is_kept;     /* RMM_DIAG_BLOCK_KEPT */
     bool is_returned; /* RMM_DIAG_BLOCK_RETURNED */
-    bool is_in_graph; /* one was captured with it */
+    uint32_t record;  /* of its uses by graphs (graphs.h) */
 } rmm_diag_block_note_t;
 
 struct rmm_diag_engine {

@@ -7,10 +7,41 @@
 
 #include <stdlib.h>
 
+#define NONE RMM_LIVE_NONE
+
+/* --- records of blocks ------------------------------------------------------------- */
+
+rmm_graph_block_t *rmm__graphs_block(
+    rmm_graphs_t *graphs, uint32_t record, uint32_t row, uint64_t allocated_ns)
+{
+    rmm_graph_block_t *block = NULL;
+
+    if (record >= graphs->block_count) {
+        return NULL;
+    }
+    block = &graphs->blocks[record];
+    return block->uses > 0 && block->row == row && block->allocated_ns == allocated_ns
+               ? block
+               : NULL;
+}
+
+static void drop_use(rmm_graphs_t *graphs, uint32_t record)
+{
+    rmm_graph_block_t *block = &graphs->blocks[record];
+
+    if (--block->uses == 0) {
+        block->row = graphs->vacant;
+        graphs->vacant = record;
+    }
+}
+
 /* --- contents ---------------------------------------------------------------------- */
 
 static void clear(rmm_graphs_t *graphs, rmm_graph_body_t *body)
 {
+    for (uint32_t i = 0; i < body->ref_count; i++) {
+        drop_use(graphs, body->refs[i].block);
+    }
     graphs->node_count -= body->node_count;
     graphs->ref_count -= body->ref_count;
     free(body->nodes);
@@ -70,23 +101,75 @@ void rmm__graphs_add_node(
     graphs->node_count++;
 }
 
-void rmm__graphs_add_ref(
-    rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_ref_t *ref)
+/* The number of a vacant record, which is taken once it has a use; NONE: there is no memory. */
+static uint32_t vacant_record(rmm_graphs_t *graphs)
+{
+    void *blocks = graphs->blocks;
+
+    if (graphs->block_count == 0) {
+        graphs->vacant = NONE;
+    }
+    if (graphs->vacant != NONE) {
+        return graphs->vacant;
+    }
+    if (!reserve(
+            &blocks, graphs->block_count, &graphs->block_room,
+            sizeof(*graphs->blocks))) {
+        return NONE;
+    }
+    graphs->blocks = blocks;
+    graphs->blocks[graphs->block_count] = (rmm_graph_block_t){.row = NONE};
+    graphs->vacant = graphs->block_count++;
+    return graphs->vacant;
+}
+
+/* False: there is no room, and the contents are unsure. */
+static bool reserve_ref(rmm_graphs_t *graphs, rmm_graph_body_t *body)
 {
     void *refs = body->refs;
 
     if (body->is_unsure) {
-        return;
+        return false;
     }
     if (graphs->ref_count == RMM_GRAPHS_REFS ||
         !reserve(&refs, body->ref_count, &body->ref_room, sizeof(*body->refs))) {
         make_unsure(graphs, body);
-        return;
+        return false;
     }
     body->refs = refs;
-    body->refs[body->ref_count++] = *ref;
+    return true;
+}
+
+/* Behind reserve_ref(). */
+static void
+add_ref(rmm_graphs_t *graphs, rmm_graph_body_t *body, uint32_t record, uint64_t address)
+{
+    body->refs[body->ref_count++] =
+        (rmm_graph_ref_t){.address = address, .block = record};
     body->nodes[body->node_count - 1].count++;
     graphs->ref_count++;
+    graphs->blocks[record].uses++;
+}
+
+uint32_t rmm__graphs_add_use(
+    rmm_graphs_t *graphs, rmm_graph_body_t *body, const rmm_graph_use_t *use,
+    uint32_t record)
+{
+    if (!reserve_ref(graphs, body)) {
+        return record; /* other graphs may use the block */
+    }
+    if (rmm__graphs_block(graphs, record, use->row, use->allocated_ns) == NULL) {
+        record = vacant_record(graphs);
+        if (record == NONE) {
+            make_unsure(graphs, body);
+            return NONE;
+        }
+        graphs->vacant = graphs->blocks[record].row;
+        graphs->blocks[record] =
+            (rmm_graph_block_t){.row = use->row, .allocated_ns = use->allocated_ns};
+    }
+    add_ref(graphs, body, record, use->address);
+    return record;
 }
 
 void rmm__graphs_add_all(
@@ -101,7 +184,11 @@ void rmm__graphs_add_all(
 
         rmm__graphs_add_node(graphs, body, node->kind, node->user);
         for (uint32_t r = 0; r < node->count; r++) {
-            rmm__graphs_add_ref(graphs, body, &part->refs[node->first + r]);
+            const rmm_graph_ref_t *ref = &part->refs[node->first + r];
+
+            if (reserve_ref(graphs, body)) {
+                add_ref(graphs, body, ref->block, ref->address);
+            }
         }
     }
 }
@@ -174,4 +261,44 @@ void rmm__graphs_end_all(rmm_graphs_t *graphs)
     while (graphs->count > 0) {
         rmm__graphs_end(graphs, graphs->entries[0].key);
     }
+    free(graphs->blocks); /* nothing uses any */
+    graphs->blocks = NULL;
+    graphs->block_count = graphs->block_room = 0;
+}
+
+/* --- who uses a block -------------------------------------------------------------- */
+
+static const rmm_graph_node_t *find_user(const rmm_graph_body_t *body, uint32_t record)
+{
+    const rmm_graph_node_t *node = body->nodes;
+    uint32_t ref = 0;
+
+    while (ref < body->ref_count && body->refs[ref].block != record) {
+        ref++;
+    }
+    if (ref == body->ref_count) {
+        return NULL;
+    }
+    while (node->first + node->count <= ref) {
+        node++;
+    }
+    return node;
+}
+
+const rmm_graph_node_t *
+rmm__graphs_user(rmm_graphs_t *graphs, const rmm_graph_block_t *block)
+{
+    uint32_t record = (uint32_t)(block - graphs->blocks);
+    const rmm_graph_node_t *node = NULL;
+
+    graphs->searches++;
+    for (uint32_t i = 0; i < graphs->count && node == NULL; i++) {
+        rmm_graph_body_t *body = graphs->entries[i].body;
+
+        if (graphs->entries[i].is_executable && body->searched != graphs->searches) {
+            body->searched = graphs->searches;
+            node = find_user(body, record);
+        }
+    }
+    return node;
 }

@@ -227,6 +227,89 @@ static void more_graphs_and_nodes_than_there_is_room_for_are_unseen(void **state
     assert_int_equal(diag.header->graphs_unseen, 2);
 }
 
+static void a_graph_without_room_takes_no_use_from_another(void **state)
+{
+    make_graph();
+    tell(RMM_DIAG_GRAPH_MADE, CAPTURE, 0);
+    for (uint32_t i = 0; i <= RMM_GRAPHS_REFS; i++) {
+        capture_kernel("other", BASE);
+    }
+    diag_free(&diag, BASE, 100);
+    assert_int_equal(diag.header->findings_total, 1); /* a free under a graph */
+    launch_graph(EXECUTABLE);
+    assert_int_equal(diag.header->findings_total, 3);
+}
+
+static void a_block_in_several_graphs_is_freed_in_all(void **state)
+{
+    diag_alloc(&diag, BASE, 100);
+    diag_alloc(&diag, BASE + 256, 100);
+    for (uint64_t graph = CAPTURE; graph < CAPTURE + 3; graph++) {
+        tell(RMM_DIAG_GRAPH_MADE, graph, 0);
+        for (uint64_t word = BASE; word <= BASE + 256; word += 256) {
+            give(
+                (rmm_diag_event_v1_t){
+                    .kind = RMM_DIAG_LAUNCH,
+                    .function = "kernel",
+                    .name = "kernel",
+                    .words = &word,
+                    .word_count = 1},
+                graph);
+        }
+    }
+    tell(RMM_DIAG_GRAPH_ENDS, CAPTURE, 0); /* two are left */
+    launch_graph(CAPTURE + 2);
+    diag_free(&diag, BASE, 100);
+    assert_int_equal(diag.header->findings_total, 1);
+    launch_graph(CAPTURE + 1);
+    launch_graph(CAPTURE + 2);
+    assert_int_equal(diag.header->findings_total, 3);
+    assert_int_equal(row(BASE + 256)->launches, 3);
+}
+
+/* Vacant records are taken again, by blocks of the same rows and of others. */
+static void what_is_kept_of_a_block_ends_with_the_last_graph_that_uses_it(void **state)
+{
+    for (uint64_t i = 0; i < 100; i++) {
+        uint64_t other = BASE + 256 + 256 * (i % 7);
+
+        make_graph();
+        diag_alloc(&diag, other, 100);
+        tell(RMM_DIAG_GRAPH_MADE, CAPTURE, 0);
+        capture_kernel("other", other);
+        tell(RMM_DIAG_GRAPH_ENDS, EXECUTABLE, 0);
+        diag_free(&diag, BASE, 100); /* no graph uses it */
+        launch_graph(CAPTURE);
+        assert_int_equal(row(other)->launches, 1);
+        assert_int_equal(diag.header->findings_total, i);
+        diag_free(&diag, other, 100);
+        assert_int_equal(diag.header->findings_total, i + 1);
+        assert_string_equal(diag.kernels[diag.findings[0].other_user].name, "other");
+    }
+}
+
+static void records_of_blocks_that_no_graph_uses_are_taken_again(void **state)
+{
+    static rmm_graphs_t graphs;
+
+    for (uint64_t i = 1; i <= 1000; i++) {
+        rmm_graph_body_t *body = NULL;
+
+        rmm__graphs_made(&graphs, i, 0, false);
+        body = rmm__graphs_find(&graphs, i)->body;
+        rmm__graphs_add_node(&graphs, body, RMM_DIAG_LAUNCH, 0);
+        for (uint32_t row = 0; row < 3; row++) {
+            (void)rmm__graphs_add_use(
+                &graphs, body, &(rmm_graph_use_t){.row = row, .allocated_ns = i},
+                RMM_LIVE_NONE);
+        }
+        rmm__graphs_end(&graphs, i - 1);
+    }
+    assert_int_equal(graphs.block_count, 6);
+    rmm__graphs_end_all(&graphs);
+    assert_int_equal(graphs.ref_count, 0);
+}
+
 static void the_nodes_of_all_graphs_together_are_bounded(void **state)
 {
     enum { GRAPHS = 600, NODES = 1000 };
@@ -312,6 +395,10 @@ int main(void)
         WITH_ENGINE(a_handle_that_is_used_again_is_another_graph),
         WITH_ENGINE(a_graph_in_a_graph_is_a_part_of_it),
         WITH_ENGINE(more_graphs_and_nodes_than_there_is_room_for_are_unseen),
+        WITH_ENGINE(a_graph_without_room_takes_no_use_from_another),
+        WITH_ENGINE(a_block_in_several_graphs_is_freed_in_all),
+        WITH_ENGINE(what_is_kept_of_a_block_ends_with_the_last_graph_that_uses_it),
+        cmocka_unit_test(records_of_blocks_that_no_graph_uses_are_taken_again),
         cmocka_unit_test(the_nodes_of_all_graphs_together_are_bounded),
         WITH_ENGINE(a_graph_that_is_a_part_of_itself_is_not_known),
         WITH_ENGINE(a_graph_that_was_not_followed_for_a_while_is_not_known),
