@@ -31,6 +31,16 @@ void render_block_user(const rmm_diag_file_t *file, uint32_t user, text_t *text)
     }
 }
 
+/* The side file has them, because the resource may have ended. */
+void render_block_resource(const rmm_diag_resource_name_t *resource, text_t *text)
+{
+    text_puts(text, "\t");
+    text_put_foreign(text, resource->type[0] != '\0' ? resource->type : "-");
+    text_puts(text, "\t");
+    text_put_foreign(text, resource->name[0] != '\0' ? resource->name : "-");
+    text_puts(text, "\n");
+}
+
 typedef struct usage {
     const rmm_diag_file_t *file;
     text_t *text;
@@ -119,7 +129,7 @@ static void put_other(text_t *text, const rmm_diag_finding_info_t *finding)
         text_put_foreign(
             text, finding->other_function[0] != '\0' ? finding->other_function : "-");
     }
-    text_printf(text, "\t%s\n", rmm_diag_confidence_name(finding->confidence));
+    text_printf(text, "\t%s", rmm_diag_confidence_name(finding->confidence));
 }
 
 void render_finding(
@@ -139,6 +149,7 @@ void render_finding(
         finding->device, since(now_ns, finding->first_ns),
         since(now_ns, finding->last_ns), finding->index);
     put_other(text, finding);
+    render_block_resource(&finding->resource, text);
 }
 
 static bool put_finding(const rmm_diag_finding_info_t *finding, void *arg)
@@ -228,7 +239,7 @@ static void render_mode(const render_rest_t *rest, text_t *text)
 #define FINDINGS_HEADER                                                                \
     "#finding\taccess\tcall\tcount\taddr\tsize\toffset\tlength\tbeyond\t"              \
     "stream\tresource\tdevice\tfirst_ns_ago\tlast_ns_ago\tid\ton_stream\t"             \
-    "other_stream\tother\tconfidence\n"
+    "other_stream\tother\tconfidence\tresource_type\tresource_name\n"
 
 void render_findings_header(text_t *text)
 {
@@ -249,15 +260,16 @@ static const struct {
     [FILE_STACKS] = {"#id\tstack\n", render_stacks, NULL, false},
     [FILE_KERNELS] = {"#kernel\tlaunches\tname\n", render_kernels, NULL, false},
     [FILE_PEAK] =
-        {"#device\tbytes\tcount\tshare\tresource\tfirst_use\tstack\n", render_peaks,
-         NULL, false},
+        {"#device\tbytes\tcount\tshare\tresource\tfirst_use\tstack\t"
+         "resource_type\tresource_name\n",
+         render_peaks, NULL, false},
     [FILE_USAGE] =
         {"#addr\tsize\tstream\tresource\tdevice\tage_ns\tidle_ns\tlaunches\t"
          "copies\tfills\tprefetches\tfirst_use\tlast_use\n",
          render_usage, NULL, false},
     [FILE_VERDICTS] = {
         "#verdict\tconfidence\tdevice\tresource\tcount\tbytes\tlargest\t"
-        "byte_ms\tfirst_use\tstack\n",
+        "byte_ms\tfirst_use\tstack\tresource_type\tresource_name\n",
         render_verdicts, NULL, false}};
 
 /* A process has one diagnosis library. */

@@ -72,6 +72,8 @@ void render_peaks(const render_rest_t *rest, text_t *text);
 void render_verdicts(const render_rest_t *rest, text_t *text);
 /* The name of a kernel or function; "-": none, or it has no name. file may be NULL. */
 void render_block_user(const rmm_diag_file_t *file, uint32_t index, text_t *text);
+/* Type and name, which end the line. */
+void render_block_resource(const rmm_diag_resource_name_t *resource, text_t *text);
 
 /* The same for a pool's blocks, and for all that is known of the live blocks of a process:
  * 0 or a negative errno, -ETIMEDOUT: there is no report. */

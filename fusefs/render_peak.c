@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "diag/peak_reader.h"
+#include "diag/resource_reader.h"
 #include "render_parts.h"
 
 /* Per mille, for a column with one decimal. No group has more than the whole. */
@@ -24,6 +25,7 @@ static uint64_t share_of(uint64_t bytes, uint64_t whole)
 static bool put_group(frames_t *frames, const rmm_diag_group_t *group, uint64_t whole)
 {
     text_t *text = frames->text;
+    rmm_diag_resource_name_t resource;
     uint64_t share = share_of(group->bytes, whole);
     text_begin_row(text);
     text_printf(
@@ -34,7 +36,8 @@ static bool put_group(frames_t *frames, const rmm_diag_group_t *group, uint64_t 
     render_block_user(frames->file, group->first_user, text);
     text_puts(text, "\t");
     render_site(frames, group->site);
-    text_puts(text, "\n");
+    rmm_diag_read_resource(frames->file, group->resource_id, &resource);
+    render_block_resource(&resource, text);
     return text_end_row(text);
 }
 

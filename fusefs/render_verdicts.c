@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "diag/diag_names.h"
+#include "diag/resource_reader.h"
 #include "diag/verdict_reader.h"
 #include "render_parts.h"
 
@@ -16,6 +17,7 @@ static bool put_group(frames_t *frames, const rmm_diag_group_t *group)
 {
     const rmm_diag_file_t *file = frames->file;
     text_t *text = frames->text;
+    rmm_diag_resource_name_t resource;
     text_begin_row(text);
     text_printf(
         text,
@@ -27,7 +29,8 @@ static bool put_group(frames_t *frames, const rmm_diag_group_t *group)
     render_block_user(file, group->first_user, text);
     text_puts(text, "\t");
     render_site(frames, group->site);
-    text_puts(text, "\n");
+    rmm_diag_read_resource(frames->file, group->resource_id, &resource);
+    render_block_resource(&resource, text);
     return text_end_row(text);
 }
 

@@ -20,8 +20,8 @@ expect "$process/comm" rmm_diag_progra # the kernel keeps 15
 expect "$process/diag/cupti" active
 expect "$process/diag/mode" usage,bounds
 expect "$process/diag/findings_total" 3
-seen=$(awk -F '\t' '!/^#/ { print $1, $2, $3, $4, $6, $7, $8, $9 }' "$mnt/$process/diag/findings")
-[ "$seen" = "out_of_bounds write memset_async 3 1000 0 1001 1" ] ||
+seen=$(awk -F '\t' '!/^#/ { print $1, $2, $3, $4, $6, $7, $8, $9, $20, $21 }' "$mnt/$process/diag/findings")
+[ "$seen" = "out_of_bounds write memset_async 3 1000 0 1001 1 pool activations" ] ||
     fail "findings: $(cat "$mnt/$process/diag/findings")"
 expect_key "$process/diag/stat" findings_dropped 0
 stacks=$mnt/$process/diag/stacks
@@ -52,9 +52,9 @@ seen=$(awk -F '\t' '$1 != "never_used" && !/^#/ { print $1, $2, $3, $5, $6, $7, 
     fail "verdicts: $(cat "$mnt/$process/diag/verdicts")"
 [ "$(grep -c '^never_used	likely	0	2	1	1	1	' "$mnt/$process/diag/verdicts")" = 1 ] ||
     fail "verdicts: $(cat "$mnt/$process/diag/verdicts")"
-for table in peak verdicts; do # where the blocks were allocated
+for table in peak verdicts; do # where the blocks were allocated, and from what
     frames='.*librmm-c\.so[^;]*;rmm_diag_program\+0x[0-9a-f]+;[^	]*'
-    [ "$(grep -cE "	$frames$" "$mnt/$process/diag/$table")" = "$(grep -vc '^#' "$mnt/$process/diag/$table")" ] ||
+    [ "$(grep -cE "	$frames	pool	activations$" "$mnt/$process/diag/$table")" = "$(grep -vc '^#' "$mnt/$process/diag/$table")" ] ||
         fail "stacks in $table: $(cat "$mnt/$process/diag/$table")"
     grep -qE "^# file	rmm_diag_program	.*/rmm_diag_program	([0-9a-f]+|-)$" "$mnt/$process/diag/$table" ||
         fail "files of $table: $(cat "$mnt/$process/diag/$table")"
