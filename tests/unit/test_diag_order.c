@@ -473,6 +473,7 @@ static struct {
     bool is_blocking[STREAMS];
     uint32_t recorded[EVENTS];
     set_t host;
+    set_t ended; /* of blocking streams that have ended */
     uint32_t count;
     uint32_t allocated[BLOCKS]; /* 0: it is free */
     uint32_t owner[BLOCKS];
@@ -520,6 +521,9 @@ static uint32_t operate(uint32_t on)
             add_all(before, &graph.before[graph.last[i]]);
         }
     }
+    if (on == LEGACY) {
+        add_all(before, &graph.ended);
+    }
     if (graph.is_blocking[on]) {
         add_all(before, &graph.before[graph.last[LEGACY]]);
     }
@@ -548,6 +552,23 @@ static void draw_event_call(uint32_t on, uint32_t event)
         add_all(&graph.host, &graph.before[operation]);
         break;
     }
+}
+
+/* Its handle is another stream's, which is taken to follow it. */
+static void end_stream(uint32_t on)
+{
+    if (graph.is_blocking[on]) {
+        add_all(&graph.ended, &graph.before[graph.last[on]]);
+    }
+    tell(RMM_DIAG_STREAM_DESTROY, on, 0);
+    graph.is_blocking[on] = rand() % 2 == 0;
+    make(on, !graph.is_blocking[on]);
+}
+
+static void end_event(uint32_t event)
+{
+    tell(RMM_DIAG_EVENT_DESTROY, 0, EVENT + event * 16);
+    graph.recorded[event] = 0;
 }
 
 static void draw_use(uint32_t on, uint32_t index)
@@ -586,6 +607,10 @@ static void draw_program(unsigned seed)
             for (uint32_t i = 0; i < STREAMS; i++) {
                 add_all(&graph.host, &graph.before[graph.last[i]]);
             }
+        } else if (rand() % 40 == 0 && on != LEGACY) {
+            end_stream(on);
+        } else if (rand() % 60 == 0) {
+            end_event((uint32_t)rand() % EVENTS);
         } else if (rand() % 3 == 0) {
             draw_event_call(on, (uint32_t)rand() % EVENTS);
         } else {
