@@ -144,9 +144,9 @@ static void refuses_what_is_no_snapshot_of_one_gpu(void **state)
     (void)state;
     assert_refused("{", "damaged JSON: line 1");
     assert_refused("{\"a\": \"\x01\"}", "damaged JSON: line 1");
-    assert_refused("{}", "no device_traces");
-    assert_refused("[]", "no device_traces");
-    assert_refused("{\"device_traces\": 3}", "no device_traces");
+    assert_refused("{}", "without device_traces");
+    assert_refused("[]", "without device_traces");
+    assert_refused("{\"device_traces\": 3}", "without device_traces");
     assert_refused("{\"device_traces\": []}", "_record_memory_history()");
     assert_refused("{\"device_traces\": [[], []]}", "_record_memory_history()");
     assert_refused(
