@@ -189,12 +189,13 @@ void rmm__nvtx_memory_log(void)
     }
     if (!is_loaded) {
         rmm__log_warn(
-            "NVTX_INJECTION64_PATH '%s' cannot be loaded, so no tool is told about the "
-            "blocks of pools: %s",
+            "NVTX_INJECTION64_PATH '%s' cannot be loaded, so the blocks of pools are "
+            "not "
+            "annotated: %s",
             path, refusal);
     } else if (refusal[0] != '\0') { /* usual: a profiler wants ranges only */
         rmm__log_info(
-            "NVTX_INJECTION64_PATH '%s' is not told about the blocks of pools: %s",
+            "NVTX_INJECTION64_PATH '%s': the blocks of pools are not annotated: %s",
             path, refusal);
     } else {
         rmm__log_info("the blocks of pools are annotated for '%s' (NVTX)", path);

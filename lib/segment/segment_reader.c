@@ -264,7 +264,7 @@ add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
     uint32_t stride;
 
     if (!stat_name_is_good(entry->name, sizeof(entry->name))) {
-        return refuse(reason, "schema: a name that is none");
+        return refuse(reason, "schema: a name is not valid");
     }
     if (take_stripe_words(header, entry, reason) != RMM_SEGMENT_GOOD) {
         return RMM_SEGMENT_REFUSED;
@@ -327,7 +327,7 @@ static rmm_segment_verdict_t read_schema(rmm_segment_t *segment, char *reason)
         if (!rmm__read_at(
                 segment->fd, bytes, (size_t)stride * some,
                 header->schema_offset + (uint64_t)stride * i)) {
-            return refuse(reason, "schema: cut while it was read");
+            return refuse(reason, "schema: the file was truncated while it was read");
         }
         if (take_entries(segment, bytes, some, reason) != RMM_SEGMENT_GOOD) {
             return RMM_SEGMENT_REFUSED;

@@ -104,7 +104,7 @@ lines=$(wc -l <"$work/record")
 screen send-keys Enter
 wait_shown "2.*mine"
 screen send-keys p
-wait_shown "with --mount programs cannot be asked for anything"
+wait_shown "with --mount, programs cannot be changed"
 screen send-keys Escape
 [ "$(wc -l <"$work/record")" = "$lines" ] || fail "old figures are recorded again"
 start_daemon

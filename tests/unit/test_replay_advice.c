@@ -47,7 +47,7 @@ static void advises_the_fastest_resource_near_the_least_memory(void **state)
     assert_advised(
         candidates, 2, "pool:992MiB",
         "pool runs the log in 1.04 of its peak, at 100 ns an operation; pool_virtual "
-        "needs little less memory (1.01), but more time (120 ns)");
+        "needs only slightly less memory (1.01), but more time (120 ns)");
 }
 
 static void pays_for_speed_with_no_more_than_that(void **state)

@@ -31,7 +31,8 @@ bool foreign_stream_open(foreign_stream_t *foreign, char problem[TRIAL_PROBLEM_M
     *foreign = (foreign_stream_t){.driver = NULL};
     if (strcmp(rmm_driver_name(), "cuda") != 0) {
         snprintf(
-            problem, TRIAL_PROBLEM_MAX, "needs a GPU of CUDA, which makes the stream");
+            problem, TRIAL_PROBLEM_MAX,
+            "needs a CUDA GPU, whose driver creates the stream");
         return false;
     }
     foreign->driver = dlopen("libcuda.so.1", RTLD_NOW);

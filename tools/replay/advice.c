@@ -112,7 +112,8 @@ static void explain(
             quickest->resource, quickest->ns_per_operation, quickest->safe / 100.0);
     } else if (chosen->safe > least->safe) {
         snprintf(
-            rest, room, "%s needs little less memory (%.2f), but more time (%.0f ns)",
+            rest, room,
+            "%s needs only slightly less memory (%.2f), but more time (%.0f ns)",
             least->resource, least->safe / 100.0, least->ns_per_operation);
     } else {
         snprintf(rest, room, "none needs less memory, and none is much faster");

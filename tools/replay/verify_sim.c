@@ -126,7 +126,7 @@ static void sim_close(void *state)
 static const char *sim_error_text(int error)
 {
     static char text[64];
-    snprintf(text, sizeof text, "the simulated GPU answers error %d", error);
+    snprintf(text, sizeof text, "the simulated GPU returned error %d", error);
     return text;
 }
 

@@ -437,13 +437,15 @@ int main(int argc, char **argv)
         return TOOL_EXIT_USAGE;
     }
     if (!files_differ(&options)) {
-        tool_error("--report, --timeline, --trace and --suppressions are four files");
+        tool_error("--report, --timeline, --trace and --suppressions must name "
+                   "different files");
         return TOOL_EXIT_USAGE;
     }
     if (run_is_privileged(argv[1])) {
         tool_error(
-            "%s has other rights than its caller (set-user-ID, set-group-ID or "
-            "capabilities): it takes no library from the environment, so it cannot be "
+            "%s runs with more privileges than its caller (set-user-ID, set-group-ID "
+            "or "
+            "capabilities): it loads no library from the environment, so it cannot be "
             "diagnosed",
             argv[1]);
         return EXIT_OWN_FAILURE;

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     if (output_is_same(options.timeline, argv[1]) ||
         output_is_same(options.trace, argv[1]) ||
         output_is_same(options.timeline, options.trace)) {
-        tool_error("the log, --timeline and --trace are three files");
+        tool_error("the log, --timeline and --trace must be different files");
         return TOOL_EXIT_USAGE;
     }
     return show(&options, argv[1]);

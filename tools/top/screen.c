@@ -228,9 +228,8 @@ static void do_request(screen_t *screen)
     }
     if (sampler == NULL) {
         snprintf(
-            screen->ui.message, sizeof(screen->ui.message),
-            "%s cannot be asked for anything",
-            screen->source->kind == SOURCE_MOUNT ? "with --mount programs"
+            screen->ui.message, sizeof(screen->ui.message), "%s cannot be changed",
+            screen->source->kind == SOURCE_MOUNT ? "with --mount, programs"
                                                  : "a recording");
         return;
     }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: gives_its_rights_to_nobody.sh RMM_RUN PROGRAM
-# A program with other rights than its caller (here set-group-ID) loads no library and writes no file
+# A program with more privileges than its caller (here set-group-ID) loads no library and writes no file
 # that its caller's environment names, and rmm-run refuses it.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || { echo "skipped: needs root, to make a file of another group"; exit 77; }
@@ -33,7 +33,7 @@ refuses() { # COMMAND...
     local status=0
     "$@" >"$work/out" 2>"$work/said" || status=$?
     [ $status = 125 ] && [ ! -s "$work/out" ] && [ "$(wc -l <"$work/said")" = 1 ] &&
-        grep -q "other rights than its caller" "$work/said" ||
+        grep -q "more privileges than its caller" "$work/said" ||
         { echo "$*: status $status: $(cat "$work/out" "$work/said")" >&2; exit 1; }
 }
 refuses "$run" -- "$program" plain

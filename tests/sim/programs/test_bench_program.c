@@ -215,7 +215,7 @@ static void says_that_streams_of_cuda_need_a_real_gpu(void **state)
     json_t *object = measured("--filter pair-foreign --resource pool");
     assert_string_equal(
         text(result(object, "pair-foreign", "pool"), "problem"),
-        "needs a GPU of CUDA, which makes the stream");
+        "needs a CUDA GPU, whose driver creates the stream");
     json_decref(object);
 }
 

@@ -593,7 +593,7 @@ static void fails_if_nothing_could_be_found(void **state)
     assert_string_equal(
         program.err,
         "rmm-run: --fail-on-finding: nothing was diagnosed: the program left no "
-        "segment: it allocated no memory of a GPU, or does not publish\n");
+        "segment: it allocated no GPU memory, or does not publish its statistics\n");
     run("--summary -- /bin/true");
     program_assert_status(&program, 0);
     run_reported("", "/bin/true");

@@ -712,7 +712,7 @@ class Live(Programs):
         lines = self.wait_text(r"2 programs  RECORDING (\d+) of \1")  # and stays at the end
         self.assertIn(f"{second.pid} ", "\n".join(lines))
         self.keys("Enter", "p")
-        self.wait_text("a recording cannot be asked for anything")
+        self.wait_text("a recording cannot be changed")
         self.quit()
 
         with open(path, "ab") as file:
