@@ -179,11 +179,12 @@ def run_c(text):
 
 
 def in_background(line):
-    """Held, and waited for until the tree has it."""
+    """Held, and waited for until the tree has an allocation of it."""
     found = re.match(r"(.*[^&])&\s*(#.*)?$", line.rstrip("\n"))
     if not found:
         return line
-    return f"HELD=1 {found[1]} &\nuntil [ -e /rmm/proc/$!/gpu0 ]; do sleep 0.05; done\n"
+    allocated = "/rmm/proc/$!/gpu0/total_bytes"
+    return f"HELD=1 {found[1]} &\nuntil grep -qs '^[1-9]' {allocated}; do sleep 0.05; done\n"
 
 
 def run_shell(script, tree, pid):
