@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * rmm-replay as a user runs it, on the simulated GPU: what it prints, on which stream,
- * and how it ends.
- */
+/* rmm-replay as a user runs it, on the simulated GPU: its output, its errors and its status. */
 #include "harness/program.h"
 
 #include <stdint.h>
