@@ -350,11 +350,11 @@ void rmm__clocks_wait(
     rmm_clock_stream_t *stream = &clocks->streams[place];
     const rmm_clock_event_t *event = find_event(clocks, handle);
 
-    if (captured || stream->capture != 0) {
-        return;
-    }
-    if (event != NULL && event->capture != 0 && is_under_way(clocks, event->capture)) {
+    if (stream->capture == 0 && event != NULL && event->capture != 0 &&
+        is_under_way(clocks, event->capture)) {
         stream->capture = event->capture; /* the stream joins it */
+    }
+    if (captured || stream->capture != 0) {
         return;
     }
     (void)rmm__clocks_advance(clocks, place);

@@ -371,6 +371,34 @@ static void what_is_captured_is_left_out(void **state)
     assert_false(is_bad_use(0, A, &kernel));
 }
 
+/* The simulated GPU says of the wait by which a stream joins that it was captured. */
+static void a_stream_joins_a_capture_whatever_is_said_of_its_wait(void **state)
+{
+    const uint64_t word = EVENT;
+
+    (void)state;
+    make_streams();
+    for (uint32_t capturing = 0; capturing < 2; capturing++) {
+        const rmm_diag_event_v1_t wait = {
+            .struct_size = sizeof(wait),
+            .kind = RMM_DIAG_EVENT_WAIT,
+            .stream = stream(B),
+            .words = &word,
+            .word_count = 1,
+            .capturing = capturing};
+
+        tell(RMM_DIAG_CAPTURE_BEGIN, A, 0);
+        tell(RMM_DIAG_EVENT_RECORD, A, EVENT);
+        rmm__order_event(&order, &wait);
+        allocate(0, B); /* not in order with any stream */
+        assert_false(is_bad_use(0, B, &kernel));
+        tell(RMM_DIAG_CAPTURE_END, A, 0);
+        assert_false(is_bad_use(0, C, &kernel));
+        allocate(0, B);
+        assert_true(is_bad_use(0, C, &kernel));
+    }
+}
+
 static void a_handle_that_is_used_again_is_another_stream(void **state)
 {
     (void)state;
@@ -654,6 +682,7 @@ int main(void)
         CASE(a_stream_that_waits_for_the_unknown_is_never_judged),
         CASE(when_order_is_lost_nothing_is_judged),
         CASE(what_is_captured_is_left_out),
+        CASE(a_stream_joins_a_capture_whatever_is_said_of_its_wait),
         CASE(a_handle_that_is_used_again_is_another_stream),
         CASE(the_default_stream_waits_for_blocking_streams_that_ended),
         CASE(an_event_that_ended_is_not_known),
