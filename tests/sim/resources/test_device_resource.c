@@ -395,7 +395,7 @@ static void *get_many(void *argument)
     return NULL;
 }
 
-static void many_threads_getting_the_default_lose_no_reference(void **state)
+static void threads_getting_the_default_lose_no_reference(void **state)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
@@ -517,7 +517,7 @@ int main(void)
         CASE(a_failed_driver_call_is_answered_and_changes_nothing),
         CASE(threads_that_begin_at_once_share_one),
         CASE(a_get_during_a_set_never_meets_a_freed_one),
-        CASE(many_threads_getting_the_default_lose_no_reference),
+        CASE(threads_getting_the_default_lose_no_reference),
         CASE(threads_may_set_the_same_one),
         CASE(threads_may_set_one_of_a_device_each),
     };
