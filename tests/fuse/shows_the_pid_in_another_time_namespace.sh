@@ -49,7 +49,8 @@ with open(run + "/forged", "w+b") as file:
     file.write(segment)
     file.flush()
     os.rename(run + "/forged", run + "/" + name)
-    time.sleep(600)
+    while os.path.exists(run):  # setuid() made it outlive its parent
+        time.sleep(0.1)
 END
 cp "$(find "$run" -regex '.*/65534\.[0-9a-f]*' | head -1)" "$work/template"
 chmod 644 "$work/template"
