@@ -56,11 +56,12 @@ end_program theirs
 eventually reads root "$(of_theirs exit '.*"bytes": 4000')"
 eventually reads b "$(of_theirs exit '')"
 
-# One that is killed at once has had its last events seen; what was before the daemon is none.
+# The last events of a program that is killed are seen; what was before the daemon is none.
 start_program short
+short=${program_pid[short]}
+eventually reads root "\"start\", \"pid\": $short," # if it dies before, nobody can prove its pid
 gpu short 0
 tell short oom 0
-short=${program_pid[short]}
 kill_program short
 eventually reads root "\"exit\", \"pid\": $short,"
 reads root "\"oom\", \"pid\": $short," || fail "the last events of a killed program are missing"
