@@ -10,6 +10,8 @@ With ATTACK_UID it becomes that user first.
   attack.py toggle SECONDS DIR          makes and removes a file and its own folder there
   attack.py dead DIR COUNT TEMPLATE     whole segments that no process holds
   attack.py rename DIR SECONDS TEMPLATE one segment under a new name, again and again
+  attack.py claim DIR NAME TEMPLATE TICKS  a file of that name, held by a process that did not start
+                                        when the file says
   attack.py orphan DIR TEMPLATE         a segment whose process ends, after a line of input,
                                         and leaves its lock to a child; prints both pids
   attack.py garbage DIR SECONDS TEMPLATE  live segments and side files whose bytes change at
@@ -124,6 +126,21 @@ def rename(directory, seconds, template):
         os.rename(path, other)
         path = other
     os.unlink(path)
+
+
+def claim(directory, name, template, ticks):
+    path = os.path.join(directory, name)
+    with open(template, "rb") as file:
+        segment = bytearray(file.read())
+    segment[TICKS_AT:TICKS_AT + 8] = struct.pack("<Q", int(ticks) % 2**64)
+    with open(path + ".new", "w+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(segment)
+        file.flush()
+        os.fchmod(file.fileno(), 0o666)
+        os.rename(path + ".new", path)
+        while os.path.exists(directory):  # a change of user made it outlive its parent
+            time.sleep(0.1)
 
 
 def orphan(directory, template):

@@ -90,31 +90,15 @@ start_program victim setpriv --reuid 65533 --regid 65533 --clear-groups --
 gpu victim 0
 tell victim alloc 0 7
 tell victim log 3 the secret
-cat >"$work/forge.py" <<'END'
-import fcntl, os, sys, time
-template, run = sys.argv[1:]
-name = run + "/65533.00000000000000aa"
-os.setgroups([])
-os.setgid(65534)
-os.setuid(65534)
-with open(run + "/forged", "w+b") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    segment = bytearray(open(template, "rb").read())
-    segment[24:32] = b"\1" + bytes(7)  # another process than the template's
-    file.write(segment)
-    file.flush()
-    os.fchmod(file.fileno(), 0o666)
-    os.rename(run + "/forged", name)
-    time.sleep(600)
-END
 chmod 755 "$work"
 start_program model "${as[@]}"
 gpu model 0
 cp "$(find "$run" -regex '.*/65534\.[0-9a-f]*' | head -1)" "$work/template"
 chmod 644 "$work/template"
 kill_program model
-python3 "$work/forge.py" "$work/template" "$run" &
-eventually test -e "$mnt/proc/seg-00000000000000aa" # no process of the start time that it claims
+# No process has the start time that it claims.
+ATTACK_UID=65534 python3 "$(dirname "$0")/attack.py" claim "$run" 65533.00000000000000aa "$work/template" 1 &
+eventually test -e "$mnt/proc/seg-00000000000000aa"
 expect proc/seg-00000000000000aa/uid 65534
 expect "proc/${program_pid[victim]}/uid" 65533
 expect gpu0/current_bytes 7

@@ -36,27 +36,14 @@ done
 [ -z "$(find "$mnt/proc" -maxdepth 1 -name 'seg-*')" ] || fail "a segment without a pid: $(ls "$mnt/proc")"
 
 # A file that claims a time in between, held by a process with a shift and without.
-cat >"$work/forge.py" <<'END'
-import fcntl, os, struct, sys, time
-template, run, name, shift = sys.argv[1:]
-os.setgroups([])
-os.setgid(65534)
-os.setuid(65534)
-with open(run + "/forged", "w+b") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    segment = bytearray(open(template, "rb").read())
-    segment[24:32] = struct.pack("<Q", (struct.unpack("<Q", segment[24:32])[0] + int(shift)) % 2**64)
-    file.write(segment)
-    file.flush()
-    os.rename(run + "/forged", run + "/" + name)
-    while os.path.exists(run):  # setuid() made it outlive its parent
-        time.sleep(0.1)
-END
 cp "$(find "$run" -regex '.*/65534\.[0-9a-f]*' | head -1)" "$work/template"
 chmod 644 "$work/template"
-python3 "$work/forge.py" "$work/template" "$run" 65534.00000000000000aa 50000000 &
-eventually test -e "$mnt/proc/seg-00000000000000aa"
-unshare -T --boottime 1000000 -f --kill-child -- python3 "$work/forge.py" "$work/template" "$run" 65534.00000000000000bb -50000000 &
-eventually test -e "$mnt/proc/seg-00000000000000bb"
+ticks=$(od -An -td8 -j24 -N8 "$work/template")
+claim() { # ID TICKS [COMMAND...]
+    ATTACK_UID=65534 "${@:3}" python3 "$(dirname "$0")/attack.py" claim "$run" "65534.$1" "$work/template" "$2" &
+    eventually test -e "$mnt/proc/seg-$1"
+}
+claim 00000000000000aa $((ticks + 50000000))
+claim 00000000000000bb $((ticks - 50000000)) unshare -T --boottime 1000000 -f --kill-child --
 expect "proc/$ahead/gpu0/current_bytes" 1000
 stop_daemon
