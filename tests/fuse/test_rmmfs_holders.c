@@ -31,6 +31,28 @@ static void put_line(FILE *file, uint64_t inode)
         (unsigned long long)inode);
 }
 
+static void name_list(char path[64])
+{
+    (void)snprintf(path, 64, "/tmp/rmmfs-locks.%d", (int)getpid());
+}
+
+/* mode: of fopen(); one line. */
+static void write_list(const char *path, const char *mode, uint64_t inode)
+{
+    FILE *file = fopen(path, mode);
+    assert_non_null(file);
+    put_line(file, inode);
+    assert_int_equal(fclose(file), 0);
+}
+
+static holders_t *open_list(const char *path)
+{
+    holders_t *holders = holders_open(path);
+    assert_non_null(holders);
+    assert_true(holders_start(holders));
+    return holders;
+}
+
 static holder_answer_t ask(holders_t *holders, uint64_t inode, uint64_t since_ns)
 {
     rmm_segment_t segment = segment_of(inode);
@@ -54,25 +76,21 @@ ask_until_told(holders_t *holders, uint64_t inode, uint64_t since_ns)
 static void the_list_is_read_when_it_is_asked_for(void **state)
 {
     char path[64];
-    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
+    name_list(path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (uint64_t i = 1; i < 1000; i++) {
         put_line(file, 10 * i);
     }
     assert_int_equal(fclose(file), 0);
-    holders_t *holders = holders_open(path);
-    assert_non_null(holders);
-    assert_true(holders_start(holders));
+    holders_t *holders = open_list(path);
     uint64_t since = model_clock_ns();
     assert_int_equal(ask(holders, 70, since), HOLDER_LATER);
     assert_int_equal(ask_until_told(holders, 70, since), HOLDER_FOUND);
     assert_int_equal(ask(holders, 9990, since), HOLDER_FOUND);
     assert_int_equal(ask_until_told(holders, 71, since), HOLDER_UNKNOWN);
     uint64_t later = model_clock_ns();
-    file = fopen(path, "a");
-    put_line(file, 71);
-    assert_int_equal(fclose(file), 0);
+    write_list(path, "a", 71);
     assert_int_equal(ask(holders, 71, later), HOLDER_LATER);
     assert_int_equal(ask_until_told(holders, 71, later), HOLDER_FOUND);
     holders_close(holders);
@@ -83,20 +101,12 @@ static void the_list_is_read_when_it_is_asked_for(void **state)
 static void one_list_without_a_lock_is_not_enough(void **state)
 {
     char path[64];
-    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    put_line(file, 70);
-    assert_int_equal(fclose(file), 0);
-    holders_t *holders = holders_open(path);
-    assert_non_null(holders);
-    assert_true(holders_start(holders));
+    name_list(path);
+    write_list(path, "w", 70);
+    holders_t *holders = open_list(path);
     uint64_t since = model_clock_ns();
     assert_int_equal(ask_until_told(holders, 70, since), HOLDER_FOUND);
-    file = fopen(path, "a");
-    assert_non_null(file);
-    put_line(file, 71);
-    assert_int_equal(fclose(file), 0);
+    write_list(path, "a", 71);
     assert_int_equal(ask_until_told(holders, 71, since), HOLDER_FOUND);
     holders_close(holders);
     (void)unlink(path);
@@ -106,21 +116,13 @@ static void one_list_without_a_lock_is_not_enough(void **state)
 static void a_lock_of_an_earlier_file_is_not_believed(void **state)
 {
     char path[64];
-    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    put_line(file, 70);
-    assert_int_equal(fclose(file), 0);
-    holders_t *holders = holders_open(path);
-    assert_non_null(holders);
-    assert_true(holders_start(holders));
+    name_list(path);
+    write_list(path, "w", 70);
+    holders_t *holders = open_list(path);
     assert_int_equal(ask_until_told(holders, 70, model_clock_ns()), HOLDER_FOUND);
     uint64_t later = model_clock_ns();
     assert_int_equal(ask(holders, 70, later), HOLDER_LATER);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    put_line(file, 71);
-    assert_int_equal(fclose(file), 0);
+    write_list(path, "w", 71);
     assert_int_equal(ask_until_told(holders, 70, later), HOLDER_UNKNOWN);
     assert_int_equal(ask_until_told(holders, 71, later), HOLDER_FOUND);
     holders_close(holders);
@@ -131,7 +133,7 @@ static void a_lock_of_an_earlier_file_is_not_believed(void **state)
 static void a_reading_without_end_keeps_nobody(void **state)
 {
     char path[64];
-    (void)snprintf(path, sizeof(path), "/tmp/rmmfs-locks.%d", (int)getpid());
+    name_list(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     holders_t *holders = holders_open(path);
     assert_true(holders_start(holders));
